@@ -1,0 +1,154 @@
+"""The canonical form: a scenario with every default written out, every unit resolved and every name looked up.
+
+It is what an engine runs and what the hash is taken of. Two files that mean the same give the same form; one that gives
+another form is another experiment.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Any
+
+from elephan.scenario.errors import ScenarioError
+from elephan.scenario.graph import DirectedLink, Graph, build_graph
+from elephan.scenario.schema import Flow, ScenarioTable
+from elephan.scenario.stacks import Stack
+from elephan.scenario.units import PS_PER_S, Buffer, Loss
+
+FORMAT = 1
+HASH_DIGITS = 16
+NOT_HASHED = ("title", "seed")
+
+
+def canonical_form(scenario: ScenarioTable, graph: Graph | None = None) -> dict[str, Any]:
+    """The canonical form: plain integers (ps, bit/s, bytes, packets, segments), numbers, strings, lists and tables.
+
+    Raises:
+        ScenarioError: the scenario does not make sense as a whole.
+    """
+    graph = graph or build_graph(scenario)
+    form: dict[str, Any] = {"format": FORMAT}
+    if scenario.title is not None:
+        form["title"] = scenario.title
+    from_ps, to_ps = measure_window(scenario)
+    return form | {
+        "seed": scenario.seed,
+        "duration_ps": scenario.duration,
+        "sample_period_ps": scenario.sample_period,
+        "start_jitter_ps": scenario.start_jitter,
+        "send_jitter_ps": scenario.send_jitter,
+        "measure": {"from_ps": from_ps, "to_ps": to_ps},
+        "links": [_link(graph, position) for position in range(len(graph.links))],
+        "flows": [_flow(graph, i, flow) for i, flow in enumerate(scenario.flow)],
+    }
+
+
+def canonical_json(form: dict[str, Any]) -> str:
+    """The one spelling of a canonical form: keys sorted, no spaces, no NaN."""
+    return json.dumps(form, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+
+
+def form_hash(form: dict[str, Any]) -> str:
+    """First 16 hexadecimal digits of the SHA-256 of a canonical form without its title and its seed."""
+    hashed = {key: value for key, value in form.items() if key not in NOT_HASHED}
+    return hashlib.sha256(canonical_json(hashed).encode()).hexdigest()[:HASH_DIGITS]
+
+
+def measure_window(scenario: ScenarioTable) -> tuple[int, int]:
+    """Start and end of the measured part in ps: as written, else the second half of the run."""
+    to_ps = scenario.measure.to if scenario.measure.to is not None else scenario.duration
+    from_ps = scenario.measure.from_ if scenario.measure.from_ is not None else scenario.duration // 2
+    return from_ps, to_ps
+
+
+def flow_name(flow: Flow, position: int) -> str:
+    """The name of a flow: its own, or its algorithm and its position, from 1."""
+    return flow.name or f"{flow.algorithm}-{position + 1}"
+
+
+def _link(graph: Graph, position: int) -> dict[str, Any]:
+    link = graph.links[position]
+    carries_data = bool(graph.data_users(position))
+    record = link.record if link.record is not None else carries_data and not link.buffer.unlimited
+    return {
+        "name": link.name,
+        "rate_bps": link.rate_bps,
+        "delay_ps": link.delay_ps,
+        "loss": _loss(link.loss),
+        "queue": _queue(graph, position),
+        "record": record,
+    }
+
+
+def _loss(loss: Loss) -> dict[str, Any]:
+    if loss.packets:
+        return {"kind": "list", "packets": list(loss.packets)}
+    if loss.probability > 0:
+        return {"kind": "bernoulli", "p": loss.probability}
+    return {"kind": "none"}
+
+
+def _queue(graph: Graph, position: int) -> dict[str, Any]:
+    link = graph.links[position]
+    kind, _, preset = link.queue.partition(":")
+    packets, octets = _limits(graph, position, link.buffer)
+    if preset == "ns2":
+        # ns-2 drops when the queue would reach its limit, so that a limit of N holds at most N-1.
+        packets = None if packets is None else packets - 1
+        octets = None if octets is None else octets - 1
+    if packets == 0 or (octets is not None and octets < _largest_packet(graph, position)):
+        raise ScenarioError(_too_small(link, preset), path=f"{link.field}.buffer")
+    return {"kind": kind, "limit_packets": packets, "limit_bytes": octets, "count_in_service": False}
+
+
+def _too_small(link: DirectedLink, preset: str) -> str:
+    why = " (droptail:ns2 holds one less than its limit)" if preset == "ns2" else ""
+    return f"'{link.buffer}' is less than one packet{why}; a buffer holds at least 1 packet"
+
+
+def _limits(graph: Graph, position: int, buffer: Buffer) -> tuple[int | None, int | None]:
+    """The limit of a queue in packets and in bytes; a part of the BDP is counted in full data packets, to the nearest."""
+    if buffer.bdp_share is None:
+        return buffer.packets, buffer.octets
+    users = graph.users(position)
+    if not users:
+        # No flow crosses it: there is no RTT to take the product with, and nothing that could wait either.
+        return None, None
+    longest_ps = max(graph.rtt_ps(flow) for flow in users)
+    wire_bits = 8 * max(graph.stacks[flow].wire_bytes for flow in users)
+    bdp = Decimal(graph.links[position].rate_bps) * longest_ps / (PS_PER_S * wire_bits)
+    return int((bdp * buffer.bdp_share).to_integral_value(ROUND_HALF_UP)), None
+
+
+def _largest_packet(graph: Graph, position: int) -> int:
+    return max((graph.stacks[flow].wire_bytes for flow in graph.data_users(position)), default=1)
+
+
+def _flow(graph: Graph, position: int, flow: Flow) -> dict[str, Any]:
+    stack = graph.stacks[position]
+    size_segments = None
+    if flow.size is not None:
+        exact = flow.size.segments
+        size_segments = exact if exact is not None else -(-(flow.size.octets or 0) // stack.payload_bytes)
+    return {
+        "name": flow_name(flow, position),
+        "algorithm": flow.algorithm,
+        "parameters": {name: _parameter(flow.parameters[name]) for name in sorted(flow.parameters)},
+        "start_ps": flow.start,
+        "stop_ps": flow.stop,
+        "size_segments": size_segments,
+        "path": list(graph.routes[position].forward),
+        "reverse_path": list(graph.routes[position].backward),
+        "stack": _stack(stack),
+    }
+
+
+def _parameter(value: float | bool | str) -> float | bool | str:
+    """Numbers as floats, so that 1 and 1.0 are the same experiment."""
+    return value if isinstance(value, bool | str) else float(value)
+
+
+def _stack(stack: Stack) -> dict[str, Any]:
+    return {name: getattr(stack, name) for name in Stack.__dataclass_fields__}

@@ -1,0 +1,110 @@
+"""What the engine knows by name: algorithms, queue disciplines, and their parameters.
+
+The engine is the only place where these are declared; this module asks it, once, and answers questions about names.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import Any
+
+from elephan.scenario.errors import ScenarioError
+from elephan.scenario.words import hint
+
+Descriptor = dict[str, Any]
+Parameter = float | bool | str
+
+
+class EngineMissing(RuntimeError):
+    """The compiled engine is not there: the package was not built."""
+
+    def __init__(self) -> None:
+        super().__init__("the engine is not built; run 'make setup' in the source tree")
+
+
+def engine() -> Any:
+    """The compiled engine module.
+
+    Raises:
+        EngineMissing: it is not built.
+    """
+    try:
+        from elephan import _engine
+    except ImportError as error:
+        raise EngineMissing from error
+    return _engine
+
+
+@lru_cache(maxsize=1)
+def algorithms() -> dict[str, Descriptor]:
+    """The algorithms by name, each with ``title``, ``kind``, ``source``, ``presets`` and ``parameters``."""
+    return {entry["name"]: entry for entry in json.loads(engine().algorithms())}
+
+
+@lru_cache(maxsize=1)
+def queues() -> dict[str, Descriptor]:
+    """The queue disciplines by name, in the same form as the algorithms."""
+    return {entry["name"]: entry for entry in json.loads(engine().queues())}
+
+
+def spellings(entries: dict[str, Descriptor]) -> list[str]:
+    """Every name that may be written: ``cubic``, and ``cubic:2005`` for a preset."""
+    names: list[str] = []
+    for name, entry in entries.items():
+        names.append(name)
+        for preset in entry.get("presets", []):
+            label = str(preset["name"])
+            if label and label != name:
+                names.append(f"{name}:{label}")
+    return names
+
+
+def check_name(spec: str, entries: dict[str, Descriptor], article: str) -> Descriptor:
+    """The descriptor that ``name`` or ``name:preset`` stands for.
+
+    Raises:
+        ScenarioError: no such name or preset; the nearest one is named.
+    """
+    name, colon, _ = spec.partition(":")
+    known = spellings(entries)
+    if spec in known:
+        return entries[name]
+    if colon and name in entries:
+        presets = [word for word in known if word.startswith(f"{name}:")]
+        if not presets:
+            raise ScenarioError(f"'{spec}': {name} has no presets; write '{name}'")
+        raise ScenarioError(f"'{spec}' is not a preset of {name}; {hint(spec, presets)}")
+    raise ScenarioError(f"'{spec}' is not {article}; {hint(spec, known)}")
+
+
+def check_parameter(entry: Descriptor, name: str, value: object) -> None:
+    """One parameter of an algorithm or a queue, by its declared type, bounds and choices.
+
+    Raises:
+        ScenarioError: not a parameter of it, the wrong type, or out of bounds.
+    """
+    declared = {parameter["name"]: parameter for parameter in entry.get("parameters", [])}
+    if name not in declared:
+        raise ScenarioError(f"not a parameter of {entry['name']}; {hint(name, declared)}")
+    parameter = declared[name]
+    default, choices = parameter.get("default"), parameter.get("choices")
+    if choices:
+        if value not in choices:
+            raise ScenarioError(f"{value!r} is not one of its values; {hint(str(value), map(str, choices))}")
+        return
+    if isinstance(default, bool):
+        if not isinstance(value, bool):
+            raise ScenarioError(f"{value!r} is neither true nor false")
+        return
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ScenarioError(f"{value!r} is not a number")
+    low, high = parameter.get("min"), parameter.get("max")
+    too_low = low is not None and value < low
+    too_high = high is not None and value > high
+    if too_low or too_high or value != value or abs(value) == float("inf"):
+        bounds = (
+            f"from {low:g}" if high is None else f"from {low:g} to {high:g}" if low is not None else f"up to {high:g}"
+        )
+        unit = f" {parameter['unit']}" if parameter.get("unit") else ""
+        raise ScenarioError(f"{value} is not allowed; it must be {bounds}{unit}")

@@ -1,0 +1,99 @@
+"""Warnings: what is allowed, but would give a number that misleads."""
+
+from __future__ import annotations
+
+from elephan.scenario import catalog
+from elephan.scenario.canonical import canonical_form, flow_name, measure_window
+from elephan.scenario.graph import Graph
+from elephan.scenario.schema import ScenarioTable
+from elephan.scenario.units import PS_PER_S, format_time
+
+EPOCHS_WANTED = 3
+_CUBIC_C = 0.4
+_CUBIC_KEEP = 0.7
+
+
+def cautions(scenario: ScenarioTable, graph: Graph) -> list[str]:
+    """One sentence for each thing that a reader of the results should know."""
+    return [*_late_starts(scenario), *_short_run(scenario, graph), *_small_receive_window(scenario, graph)]
+
+
+def randomness(scenario: ScenarioTable) -> bool:
+    """Whether anything in the scenario depends on the seed."""
+    lossy = any(link.loss.probability > 0 for link in scenario.link)
+    for path in (scenario.dumbbell_, scenario.parking_lot):
+        lossy = lossy or (path is not None and path.loss.probability > 0)
+    return lossy or scenario.start_jitter > 0 or scenario.send_jitter > 0
+
+
+def epoch_s(algorithm: str, window: float, rtt_s: float, ack_every: int) -> float | None:
+    """Seconds between two losses of a lone flow that peaks at ``window`` segments; ``None`` where there is no closed form here.
+
+    Reno climbs from half the window to the window at one segment a round trip (RFC 5681); an endpoint that counts ACKs
+    and not segments would be slower by ``ack_every``, ours counts segments. CUBIC takes K = cbrt(W (1 - 0.7) / 0.4) seconds
+    (RFC 9438 §4.2), or Reno's time where that is shorter, as its Reno-friendly region makes it.
+    """
+    name = algorithm.partition(":")[0]
+    reno_s = window / 2 * rtt_s
+    if name == "reno":
+        return reno_s
+    if name == "cubic":
+        k_s = float((window * (1 - _CUBIC_KEEP) / _CUBIC_C) ** (1 / 3))
+        return min(k_s, reno_s)
+    return None
+
+
+def _short_run(scenario: ScenarioTable, graph: Graph) -> list[str]:
+    form = canonical_form(scenario, graph)
+    from_ps, to_ps = measure_window(scenario)
+    found = []
+    for i, flow in enumerate(scenario.flow):
+        link = graph.slowest(i)
+        queue = form["links"][link]["queue"]
+        limit_packets = queue["limit_packets"]
+        if limit_packets is None and queue["limit_bytes"] is not None:
+            limit_packets = queue["limit_bytes"] // graph.stacks[i].wire_bytes
+        if limit_packets is None or flow.size is not None:
+            continue
+        sharing = len(graph.data_users(link))
+        wire_bits = 8 * graph.stacks[i].wire_bytes
+        rtt_s = graph.rtt_ps(i) / PS_PER_S
+        rate_bps = graph.links[link].rate_bps
+        window = (rate_bps * rtt_s / wire_bits + limit_packets) / sharing
+        loaded_rtt_s = rtt_s + limit_packets / 2 * wire_bits / rate_bps
+        period_s = epoch_s(flow.algorithm, window, loaded_rtt_s, graph.stacks[i].ack_every)
+        measured_s = (to_ps - max(from_ps, flow.start)) / PS_PER_S
+        if period_s is not None and measured_s < EPOCHS_WANTED * period_s:
+            found.append(
+                f"{flow_name(flow, i)}: the {max(measured_s, 0):.4g} s that are measured are shorter than {EPOCHS_WANTED} congestion "
+                f"epochs, about {period_s:.3g} s each"
+            )
+    return found
+
+
+def _late_starts(scenario: ScenarioTable) -> list[str]:
+    from_ps, _ = measure_window(scenario)
+    return [
+        f"{flow_name(flow, i)}: starts at {format_time(flow.start)}, inside the measured part, which begins at {format_time(from_ps)}"
+        for i, flow in enumerate(scenario.flow)
+        if flow.start > from_ps and flow.size is None
+    ]
+
+
+def _small_receive_window(scenario: ScenarioTable, graph: Graph) -> list[str]:
+    found = []
+    for i, flow in enumerate(scenario.flow):
+        window = graph.stacks[i].receive_window
+        link = graph.slowest(i)
+        bdp = graph.links[link].rate_bps * graph.rtt_ps(i) / (8 * graph.stacks[i].wire_bytes * PS_PER_S)
+        if window is not None and window < bdp / len(graph.data_users(link)):
+            found.append(
+                f"{flow_name(flow, i)}: its receive window of {window} segments is less than its share of the path's {bdp:.0f}, "
+                "so the receiver and not the algorithm sets its rate"
+            )
+    return found
+
+
+def known_algorithm(name: str) -> bool:
+    """Whether the engine has an algorithm of this name, presets aside."""
+    return name.partition(":")[0] in catalog.algorithms()

@@ -1,0 +1,99 @@
+"""What a scenario must obey beyond its fields: names that exist, times that fit, and physics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from elephan.scenario import catalog
+from elephan.scenario.canonical import flow_name, measure_window
+from elephan.scenario.errors import ScenarioError, join_path
+from elephan.scenario.graph import Graph
+from elephan.scenario.schema import Flow, ScenarioTable
+from elephan.scenario.units import format_time
+
+MAX_SAMPLES = 100_000_000
+
+
+def check_scenario(scenario: ScenarioTable, graph: Graph) -> None:
+    """Refuse what cannot be run or would not mean anything.
+
+    Raises:
+        ScenarioError: with the field and what is allowed.
+    """
+    _check_times(scenario)
+    names: dict[str, int] = {}
+    for i, flow in enumerate(scenario.flow):
+        _check_algorithm(flow, f"flow[{i}]")
+        _check_flow_times(scenario, flow, f"flow[{i}]")
+        name = flow_name(flow, i)
+        if name in names:
+            raise ScenarioError(f"'{name}' is the name of flow[{names[name]}] too", path=f"flow[{i}].name")
+        names[name] = i
+    for field, queue in _queues(scenario):
+        try:
+            catalog.check_name(queue, catalog.queues(), "a queue discipline")
+        except ScenarioError as error:
+            raise error.located(path=field) from None
+    for i in range(len(scenario.flow)):
+        if graph.rtt_ps(i) == 0:
+            raise ScenarioError("the path has no delay at all; give one of its links a delay", path=f"flow[{i}]")
+
+
+def _queues(scenario: ScenarioTable) -> list[tuple[str, str]]:
+    rows = [(f"link[{i}].queue", link.queue) for i, link in enumerate(scenario.link)]
+    for name, path in (("dumbbell", scenario.dumbbell_), ("parking_lot", scenario.parking_lot)):
+        if path is not None:
+            rows.append((f"{name}.queue", path.queue))
+    return rows
+
+
+def _check_times(scenario: ScenarioTable) -> None:
+    duration = format_time(scenario.duration)
+    if scenario.sample_period > scenario.duration:
+        raise ScenarioError(
+            f"'{format_time(scenario.sample_period)}' is longer than the run, {duration}", path="sample_period"
+        )
+    rows = scenario.duration // scenario.sample_period * max(1, len(scenario.flow))
+    if rows > MAX_SAMPLES:
+        raise ScenarioError(
+            f"'{format_time(scenario.sample_period)}' would record {rows:.1e} samples; the limit is {MAX_SAMPLES:.0e}",
+            path="sample_period",
+        )
+    from_ps, to_ps = measure_window(scenario)
+    if from_ps >= scenario.duration:
+        raise ScenarioError(
+            f"'{format_time(from_ps)}' is not before the end of the run, {duration}", path="measure.from"
+        )
+    if to_ps > scenario.duration:
+        raise ScenarioError(f"'{format_time(to_ps)}' is after the end of the run, {duration}", path="measure.to")
+    if from_ps >= to_ps:
+        wrong = "measure.from" if scenario.measure.from_ is not None else "measure.to"
+        raise ScenarioError(
+            f"the measured part would go from {format_time(from_ps)} to {format_time(to_ps)}; it must end after it begins",
+            path=wrong,
+        )
+
+
+def _check_flow_times(scenario: ScenarioTable, flow: Flow, where: str) -> None:
+    if flow.start >= scenario.duration:
+        raise ScenarioError(
+            f"'{format_time(flow.start)}' is not before the end of the run, {format_time(scenario.duration)}",
+            path=join_path(where, "start"),
+        )
+    if flow.stop is not None and flow.stop <= flow.start:
+        raise ScenarioError(
+            f"'{format_time(flow.stop)}' is not after the flow's start, {format_time(flow.start)}",
+            path=join_path(where, "stop"),
+        )
+
+
+def _check_algorithm(flow: Flow, where: str) -> None:
+    try:
+        entry: dict[str, Any] = catalog.check_name(flow.algorithm, catalog.algorithms(), "an algorithm")
+    except ScenarioError as error:
+        raise error.located(path=join_path(where, "algorithm")) from None
+    for name, value in flow.parameters.items():
+        try:
+            catalog.check_parameter(entry, name, value)
+        except ScenarioError as error:
+            raise error.located(path=join_path(where, "parameters", name)) from None

@@ -1,0 +1,47 @@
+"""What a user is told about wrong input: one line that names the place, the value, what is allowed and the nearest word."""
+
+from __future__ import annotations
+
+
+class ScenarioError(Exception):
+    """A scenario, an option or a name that a user gave is wrong.
+
+    ``str(error)`` is the one line to print: ``source: path: message``, where parts that are not known are left out.
+
+    Attributes:
+        source: the file or option that the value came from, or ``None``.
+        path: the field, as ``flow[1].algorithm``; empty when the input as a whole is wrong.
+        message: what was read, what is allowed, and the nearest right word where there is one.
+    """
+
+    def __init__(self, message: str, *, path: str = "", source: str | None = None) -> None:
+        self.message = " ".join(message.split())
+        self.path = path
+        self.source = source
+        super().__init__(self.message)
+
+    def __str__(self) -> str:
+        return ": ".join(part for part in (self.source, self.path, self.message) if part)
+
+    def located(self, *, source: str | None = None, path: str = "") -> ScenarioError:
+        """The same error with a source, and with ``path`` put before its own path; what is already known is kept."""
+        joined = join_path(path, self.path)
+        return ScenarioError(self.message, path=joined, source=self.source or source)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_rebuild, (self.message, self.path, self.source))
+
+
+def _rebuild(message: str, path: str, source: str | None) -> ScenarioError:
+    return ScenarioError(message, path=path, source=source)
+
+
+def join_path(*parts: str | int) -> str:
+    """Join field names and list positions: ``("flow", 1, "algorithm")`` is ``flow[1].algorithm``."""
+    joined = ""
+    for part in parts:
+        if isinstance(part, int):
+            joined += f"[{part}]"
+        elif part:
+            joined += f".{part}" if joined and not part.startswith("[") else part
+    return joined

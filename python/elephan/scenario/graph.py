@@ -1,0 +1,304 @@
+"""From what a user wrote (a dumbbell, a parking lot, or links) to directed links and the path of each flow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from elephan.scenario.errors import ScenarioError, join_path
+from elephan.scenario.schema import Flow, Link, ParkingLot, Path, ScenarioTable
+from elephan.scenario.stacks import STACKS, Stack
+from elephan.scenario.units import PS_PER_S, Buffer, Loss, format_time
+from elephan.scenario.words import hint
+
+BOTTLENECK = "bottleneck"
+ACCESS_RATE_FACTOR = 10
+_REVERSE = "/reverse"
+
+
+@dataclass(frozen=True)
+class DirectedLink:
+    """One direction of a link: queue, transmitter, delay line.
+
+    Attributes:
+        field: where it comes from in the scenario, for messages.
+        source: node where it starts; ``target``: node where it ends.
+    """
+
+    name: str
+    source: str
+    target: str
+    rate_bps: int
+    delay_ps: int
+    buffer: Buffer
+    queue: str
+    loss: Loss
+    record: bool | None
+    field: str
+
+
+@dataclass(frozen=True)
+class Route:
+    """The links of one flow: positions in :attr:`Graph.links`, in the order in which a packet crosses them."""
+
+    forward: tuple[int, ...]
+    backward: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Directed links, and for each flow its route and its stack."""
+
+    links: tuple[DirectedLink, ...]
+    routes: tuple[Route, ...]
+    stacks: tuple[Stack, ...]
+
+    def rtt_ps(self, flow: int) -> int:
+        """Two-way propagation delay of a flow, in ps."""
+        route = self.routes[flow]
+        return sum(self.links[link].delay_ps for link in (*route.forward, *route.backward))
+
+    def slowest(self, flow: int) -> int:
+        """The first of the slowest links on a flow's forward path."""
+        return min(self.routes[flow].forward, key=lambda link: self.links[link].rate_bps)
+
+    def users(self, link: int) -> list[int]:
+        """The flows whose data or ACKs cross a link."""
+        return [i for i, route in enumerate(self.routes) if link in route.forward or link in route.backward]
+
+    def data_users(self, link: int) -> list[int]:
+        """The flows whose data cross a link."""
+        return [i for i, route in enumerate(self.routes) if link in route.forward]
+
+    def bdp_packets(self, link: int) -> float:
+        """Bandwidth-delay product of a link in full data packets: its rate, the longest RTT and the largest packet of its flows."""
+        users = self.users(link)
+        longest_ps = max(self.rtt_ps(flow) for flow in users)
+        wire_bytes = max(self.stacks[flow].wire_bytes for flow in users)
+        return self.links[link].rate_bps * longest_ps / (8 * wire_bytes * PS_PER_S)
+
+
+def build_graph(scenario: ScenarioTable) -> Graph:
+    """The graph of a scenario.
+
+    Raises:
+        ScenarioError: no topology or several, a path that does not connect, a delay that does not fit the RTT.
+    """
+    topologies = {"dumbbell": scenario.dumbbell_, "parking_lot": scenario.parking_lot, "link": scenario.link}
+    named = [name for name, written in topologies.items() if written]
+    if not named:
+        raise ScenarioError("there is no path; write one of [dumbbell], [parking_lot] or [[link]]")
+    if len(named) > 1:
+        raise ScenarioError(f"[{named[0]}] and [{named[1]}] are both there; write one of dumbbell, parking_lot or link")
+    if not scenario.flow:
+        raise ScenarioError("there is no flow; write at least one [[flow]] with an algorithm", path="flow")
+    stacks = tuple(flow_stacks(scenario))
+    for i, flow in enumerate(scenario.flow):
+        _check_topology_fields(flow, join_path("flow", i), named[0])
+    if scenario.dumbbell_:
+        return _row_graph(scenario, scenario.dumbbell_, "dumbbell", 1, stacks)
+    if scenario.parking_lot:
+        return _row_graph(scenario, scenario.parking_lot, "parking_lot", scenario.parking_lot.hops, stacks)
+    return _link_graph(scenario, stacks)
+
+
+def flow_stacks(scenario: ScenarioTable) -> Iterator[Stack]:
+    """The complete stack of each flow, in order.
+
+    Raises:
+        ScenarioError: a stack whose fields contradict each other.
+    """
+    try:
+        shared = scenario.stack.resolve(STACKS["linux"])
+    except ScenarioError as error:
+        raise error.located(path="stack") from None
+    for i, flow in enumerate(scenario.flow):
+        try:
+            yield flow.stack.resolve(shared) if flow.stack else shared
+        except ScenarioError as error:
+            raise error.located(path=join_path("flow", i, "stack")) from None
+
+
+_ONLY_IN = {
+    "rtt": ("dumbbell",),
+    "direction": ("dumbbell", "parking_lot"),
+    "hops": ("parking_lot",),
+    "path": ("link",),
+    "reverse_path": ("link",),
+}
+
+
+def _check_topology_fields(flow: Flow, where: str, topology: str) -> None:
+    for field, homes in _ONLY_IN.items():
+        if field in flow.model_fields_set and getattr(flow, field) is not None and topology not in homes:
+            written = "a graph of links" if topology == "link" else f"a {topology}"
+            wanted = " or ".join("links" if home == "link" else home for home in homes)
+            raise ScenarioError(f"has no meaning on {written}; it belongs to {wanted}", path=join_path(where, field))
+
+
+def _row_graph(scenario: ScenarioTable, path: Path, field: str, hops: int, stacks: tuple[Stack, ...]) -> Graph:
+    """A row of equal bottlenecks, and two access links of its own for each flow."""
+    middle_ps = path.rtt // 2 - 2 * path.access_delay
+    if middle_ps < 0:
+        least = format_time(4 * path.access_delay)
+        raise ScenarioError(
+            f"'{format_time(path.rtt)}' is shorter than the path; the access links alone take {least} there and back",
+            path=f"{field}.rtt",
+        )
+    if path.rtt % 2 or middle_ps % hops:
+        raise ScenarioError(
+            f"'{format_time(path.rtt)}' does not divide into {2 * hops} equal delays", path=f"{field}.rtt"
+        )
+    links: list[DirectedLink] = []
+    for hop in range(hops):
+        name = BOTTLENECK if isinstance(path, Path) and not isinstance(path, ParkingLot) else f"hop{hop + 1}"
+        there = DirectedLink(
+            name, f"router{hop}", f"router{hop + 1}", path.rate, middle_ps // hops, path.buffer, path.queue, path.loss, None,
+            field,
+        )  # fmt: skip
+        links += _both_ways(there)
+    access_rate = path.access_rate or min(ACCESS_RATE_FACTOR * path.rate, 10**14)
+    routes = []
+    for i, flow in enumerate(scenario.flow):
+        first, last = flow.hops or (1, hops)
+        if last > hops:
+            raise ScenarioError(f"hop {last} is not there; the row has {hops}", path=join_path("flow", i, "hops"))
+        crossed = [2 * hop for hop in range(first - 1, last)]
+        delays = _access_delays(flow, path, sum(links[link].delay_ps for link in crossed), f"flow[{i}].rtt")
+        ends = [
+            _access_link(
+                f"source{i + 1}", f"source{i + 1}", f"router{first - 1}", access_rate, delays[0], f"flow[{i}]"
+            ),
+            _access_link(f"sink{i + 1}", f"router{last}", f"sink{i + 1}", access_rate, delays[1], f"flow[{i}]"),
+        ]
+        if flow.direction == "left":
+            # The sender is on the right: its data cross the row backwards, so both ends and the row are turned around.
+            ends = [
+                replace(ends[0], source=f"source{i + 1}", target=f"router{last}"),
+                replace(ends[1], source=f"router{first - 1}", target=f"sink{i + 1}"),
+            ]
+        base = len(links)
+        links += [*_both_ways(ends[0]), *_both_ways(ends[1])]
+        row = crossed if flow.direction == "right" else [link + 1 for link in reversed(crossed)]
+        back = [link ^ 1 for link in reversed(row)]
+        routes.append(Route((base, *row, base + 2), (base + 3, *back, base + 1)))
+    return Graph(tuple(links), tuple(routes), stacks)
+
+
+def _access_delays(flow: Flow, path: Path, crossed_ps: int, where: str) -> tuple[int, int]:
+    """One-way delays of a flow's first and last link, in ps."""
+    if flow.rtt is None:
+        return path.access_delay, path.access_delay
+    if flow.rtt % 2 or flow.rtt // 2 < crossed_ps:
+        shortest = format_time(2 * crossed_ps)
+        raise ScenarioError(
+            f"'{format_time(flow.rtt)}' is shorter than the path, {shortest} there and back", path=where
+        )
+    spare_ps = flow.rtt // 2 - crossed_ps
+    return spare_ps // 2, spare_ps - spare_ps // 2
+
+
+def _access_link(name: str, source: str, target: str, rate_bps: int, delay_ps: int, field: str) -> DirectedLink:
+    return DirectedLink(
+        name, source, target, rate_bps, delay_ps, Buffer(unlimited=True), "droptail", Loss(), record=False, field=field
+    )
+
+
+def _both_ways(there: DirectedLink) -> list[DirectedLink]:
+    """A link and its other direction: same rate, delay and buffer, no losses of its own."""
+    back = replace(there, name=there.name + _REVERSE, source=there.target, target=there.source, loss=Loss())
+    return [there, back]
+
+
+def _link_graph(scenario: ScenarioTable, stacks: tuple[Stack, ...]) -> Graph:
+    links: list[DirectedLink] = []
+    for i, link in enumerate(scenario.link):
+        _check_link(link, f"link[{i}]", [known.name for known in links])
+        there = DirectedLink(
+            link.name,
+            link.from_,
+            link.to,
+            link.rate,
+            link.delay,
+            link.buffer,
+            link.queue,
+            link.loss,
+            link.record,
+            f"link[{i}]",
+        )
+        links += _both_ways(there) if link.duplex else [there]
+    positions = {link.name: position for position, link in enumerate(links)}
+    routes = []
+    for i, flow in enumerate(scenario.flow):
+        where = f"flow[{i}]"
+        if not flow.path:
+            raise ScenarioError(
+                'missing; write the links that its data cross, for example ["west", "east"]', path=f"{where}.path"
+            )
+        forward = _walk(flow.path, links, positions, f"{where}.path")
+        if flow.reverse_path is None:
+            turned = [_other_direction(name) for name in reversed(flow.path)]
+            one_way = [name for name in turned if name not in positions]
+            if one_way:
+                raise ScenarioError(
+                    f"missing; '{_other_direction(one_way[0])}' is not duplex, so the way back must be written",
+                    path=f"{where}.reverse_path",
+                )
+            backward = _walk(tuple(turned), links, positions, f"{where}.reverse_path")
+        else:
+            backward = _walk(flow.reverse_path, links, positions, f"{where}.reverse_path")
+            _check_loop(
+                links[forward[0]], links[forward[-1]], links[backward[0]], links[backward[-1]], f"{where}.reverse_path"
+            )
+        routes.append(Route(forward, backward))
+    return Graph(tuple(links), tuple(routes), stacks)
+
+
+def _other_direction(name: str) -> str:
+    return name.removesuffix(_REVERSE) if name.endswith(_REVERSE) else name + _REVERSE
+
+
+def _check_link(link: Link, where: str, known: list[str]) -> None:
+    if link.name in known or link.name + _REVERSE in known:
+        raise ScenarioError(f"'{link.name}' is the name of an earlier link", path=f"{where}.name")
+    if link.name.endswith(_REVERSE):
+        raise ScenarioError(
+            f"'{link.name}': names that end in {_REVERSE} are those of duplex links' other directions",
+            path=f"{where}.name",
+        )
+    if link.from_ == link.to:
+        raise ScenarioError(f"'{link.to}' is where the link starts; a link joins two nodes", path=f"{where}.to")
+
+
+def _walk(names: tuple[str, ...], links: list[DirectedLink], positions: dict[str, int], where: str) -> tuple[int, ...]:
+    """The positions of the links of a path, which must connect and use no link twice.
+
+    Raises:
+        ScenarioError: an unknown link, a gap, or a link used twice.
+    """
+    path: list[int] = []
+    for i, name in enumerate(names):
+        place = f"{where}[{i}]"
+        if name not in positions:
+            raise ScenarioError(f"'{name}' is not a link; {hint(name, positions)}", path=place)
+        here = positions[name]
+        if here in path:
+            raise ScenarioError(f"'{name}' is already on this path; a packet crosses a link once", path=place)
+        if path and links[path[-1]].target != links[here].source:
+            before = links[path[-1]]
+            raise ScenarioError(
+                f"'{name}' starts at '{links[here].source}', but '{before.name}' ends at '{before.target}'", path=place
+            )
+        path.append(here)
+    if not path:
+        raise ScenarioError("an empty path; write at least one link", path=where)
+    return tuple(path)
+
+
+def _check_loop(
+    first: DirectedLink, last: DirectedLink, back_first: DirectedLink, back_last: DirectedLink, where: str
+) -> None:
+    if last.target != back_first.source:
+        raise ScenarioError(f"starts at '{back_first.source}', but the data end at '{last.target}'", path=where)
+    if back_last.target != first.source:
+        raise ScenarioError(f"ends at '{back_last.target}', but the data start at '{first.source}'", path=where)

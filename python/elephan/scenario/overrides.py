@@ -1,0 +1,94 @@
+"""``--set KEY=VALUE``: change single fields of a scenario before it is checked."""
+
+from __future__ import annotations
+
+import copy
+import re
+import tomllib
+from collections.abc import Mapping
+from typing import Any
+
+from elephan.scenario.errors import ScenarioError
+
+_STEP = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_-]*)(?P<indexes>(?:\[(?:\d+|\*)\])*)")
+
+
+def parse_assignment(text: str) -> tuple[str, Any]:
+    """``flow[0].algorithm=bic`` as a key and a value; a value is read as TOML, and as a plain word where it is none.
+
+    Raises:
+        ScenarioError: no ``=``, or no key before it.
+    """
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise ScenarioError(f"'{text}' sets nothing; write KEY=VALUE, for example flow[0].algorithm=bic")
+    return key.strip(), parse_value(value.strip())
+
+
+def parse_value(text: str) -> Any:
+    """A value as TOML would read it; what TOML cannot read is a plain word, so that ``622 Mbit/s`` needs no quotes."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"] if "\n" not in text else text
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def apply_overrides(raw: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy of a scenario's tables with fields replaced; keys are paths such as ``measure.from`` or ``flow[*].start``.
+
+    Raises:
+        ScenarioError: a path that is not well formed, or that leads to a list position that is not there.
+    """
+    changed = copy.deepcopy(dict(raw))
+    for key, value in overrides.items():
+        steps = _steps(key)
+        _assign(changed, steps, value, key)
+    return changed
+
+
+def _steps(key: str) -> list[str | int]:
+    """``flow[*].start`` as ``["flow", "*", "start"]``; positions are integers."""
+    steps: list[str | int] = []
+    for part in key.split("."):
+        match = _STEP.fullmatch(part)
+        if match is None:
+            raise ScenarioError(
+                f"'{key}' is not a field; write for example measure.from, flow[0].algorithm or flow[*].start"
+            )
+        steps.append(match["name"])
+        steps += [index if index == "*" else int(index) for index in re.findall(r"\[(\d+|\*)\]", match["indexes"])]
+    return steps
+
+
+def _assign(table: Any, steps: list[str | int], value: Any, key: str) -> None:
+    step, rest = steps[0], steps[1:]
+    if isinstance(table, list):
+        for position in _positions(table, step, key):
+            if rest:
+                _assign(table[position], rest, value, key)
+            else:
+                table[position] = copy.deepcopy(value)
+        return
+    if not isinstance(table, dict) or not isinstance(step, str) or step == "*":
+        raise ScenarioError("there is nothing at this place to set a field of", path=key)
+    if not rest:
+        table[step] = copy.deepcopy(value)
+        return
+    if not isinstance(rest[0], str) or rest[0] == "*":
+        if not isinstance(table.get(step), list):
+            raise ScenarioError(f"'{step}' is not a list in this scenario", path=key)
+    elif isinstance(table.get(step), str) and step == "stack":
+        # stack = "ns2" is short for a table with that base: --set stack.initial_window=… keeps it.
+        table[step] = {"base": table[step]}
+    _assign(table.setdefault(step, {}), rest, value, key)
+
+
+def _positions(rows: list[Any], step: str | int, key: str) -> list[int]:
+    if step == "*":
+        return list(range(len(rows)))
+    if not isinstance(step, int):
+        raise ScenarioError(f"this is a list; write a position, as in {key.replace('.', '[0].', 1)}", path=key)
+    if step >= len(rows):
+        there = "there is 1, at [0]" if len(rows) == 1 else f"there are {len(rows)}, from [0] to [{len(rows) - 1}]"
+        raise ScenarioError(f"position {step} is not there; {there}", path=key)
+    return [step]

@@ -1,0 +1,273 @@
+"""`Scenario`: one experiment, stated once."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path as FilePath
+from typing import Any, cast
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from elephan.scenario.canonical import canonical_form, canonical_json, form_hash
+from elephan.scenario.cautions import cautions, randomness
+from elephan.scenario.check import check_scenario
+from elephan.scenario.errors import ScenarioError, join_path
+from elephan.scenario.graph import Graph, build_graph
+from elephan.scenario.overrides import apply_overrides
+from elephan.scenario.schema import TABLES, ScenarioTable, Table, field_names
+from elephan.scenario.toml import write_toml
+from elephan.scenario.words import hint, nearest
+
+
+class Scenario(ScenarioTable):
+    """A path, the flows on it, and what to measure; immutable.
+
+    Build one with :meth:`load` (a TOML file), :meth:`dumbbell` (in three lines of Python) or :meth:`from_dict`. Fields
+    have the names of the TOML file; their values are exact integers (bit/s, ps, bytes).
+
+    Raises:
+        ScenarioError: anything wrong, in one line that names the field.
+    """
+
+    def __init__(self, **tables: Any) -> None:
+        try:
+            super().__init__(**tables)
+        except ValidationError as error:
+            raise _first_problem(error) from None
+        check_scenario(self, self.graph)
+        _ = self._form
+
+    @classmethod
+    def load(cls, path: str | FilePath, overrides: Mapping[str, Any] | None = None) -> Scenario:
+        """Read a scenario file; ``overrides`` are as in :meth:`with_overrides`.
+
+        Raises:
+            ScenarioError: no such file, no TOML, or a wrong scenario; the line begins with the file's name.
+        """
+        return cls.from_toml(_read(FilePath(path)), source=str(path), overrides=overrides)
+
+    @classmethod
+    def from_toml(cls, text: str, source: str = "<string>", overrides: Mapping[str, Any] | None = None) -> Scenario:
+        """Read a scenario from TOML text; ``source`` is what an error names.
+
+        Raises:
+            ScenarioError: as :meth:`load`.
+        """
+        try:
+            raw = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            problem = str(error)
+            raise ScenarioError(f"not TOML: {problem[:1].lower()}{problem[1:]}", source=source) from None
+        try:
+            return cls(**apply_overrides(raw, overrides or {}))
+        except ScenarioError as error:
+            raise error.located(source=source) from None
+
+    @classmethod
+    def from_dict(cls, tables: Mapping[str, Any]) -> Scenario:
+        """Build a scenario from the tables that a TOML file would hold.
+
+        Raises:
+            ScenarioError: a wrong scenario.
+        """
+        return cls(**dict(tables))
+
+    @classmethod
+    def dumbbell(
+        cls,
+        flows: Sequence[str | Mapping[str, Any]] = ("cubic",),
+        *,
+        rate: str,
+        rtt: str,
+        buffer: str,
+        starts: Sequence[str] | None = None,
+        duration: str = "500 s",
+        **more: Any,
+    ) -> Scenario:
+        """Flows over one shared bottleneck.
+
+        Args:
+            flows: names of algorithms, or tables with a flow's fields.
+            rate: of the bottleneck, each way.
+            rtt: two-way propagation delay from end to end.
+            buffer: of the bottleneck: packets, bytes, part of the BDP, or ``unlimited``.
+            starts: when each flow begins; all at 0 s by default.
+            duration: simulated time.
+            **more: any other field of ``[dumbbell]`` (``queue``, ``loss``, ``access_rate``, ``access_delay``) or of the
+                scenario itself (``stack``, ``measure``, ``seed``, ...).
+
+        Raises:
+            ScenarioError: a wrong scenario.
+        """
+        rows = [dict(flow) if isinstance(flow, Mapping) else {"algorithm": flow} for flow in flows]
+        if starts is not None:
+            if len(starts) != len(rows):
+                raise ScenarioError(f"{len(starts)} starts for {len(rows)} flows; write one for each", path="starts")
+            for row, start in zip(rows, starts, strict=True):
+                row["start"] = start
+        own = set(field_names(TABLES["dumbbell"]))
+        table = {"rate": rate, "rtt": rtt, "buffer": buffer} | {k: v for k, v in more.items() if k in own}
+        rest = {k: v for k, v in more.items() if k not in own}
+        return cls(**{"duration": duration, "dumbbell": table, "flow": rows, **rest})
+
+    def with_overrides(self, overrides: Mapping[str, Any]) -> Scenario:
+        """A copy with fields replaced, by path: ``{"flow[0].algorithm": "bic", "measure.from": "10 s"}``.
+
+        ``flow[*].start`` sets a field of every flow.
+
+        Raises:
+            ScenarioError: no such field, or a wrong scenario.
+        """
+        return Scenario(**apply_overrides(self.to_dict(), overrides))
+
+    def set(self, **fields: Any) -> Scenario:
+        """:meth:`with_overrides` for keys that are names: ``scenario.set(seed=2, duration="100 s")``."""
+        return self.with_overrides(fields)
+
+    def with_seed(self, seed: int) -> Scenario:
+        """The same experiment with other random draws."""
+        return self.set(seed=seed)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The tables of the TOML file, with quantities as a person would write them; only what was set."""
+        return cast("dict[str, Any]", self.model_dump(by_alias=True, exclude_unset=True, exclude_none=True))
+
+    def to_toml(self) -> str:
+        """The scenario as a TOML file that loads to the same hash."""
+        return write_toml(self.to_dict())
+
+    @cached_property
+    def graph(self) -> Graph:
+        """Directed links, and the route and the stack of each flow."""
+        return build_graph(self)
+
+    @cached_property
+    def _form(self) -> dict[str, Any]:
+        return canonical_form(self, self.graph)
+
+    def canonical(self) -> dict[str, Any]:
+        """The canonical form: defaults written out, units resolved; what the engine runs."""
+        return dict(self._form)
+
+    def canonical_json(self) -> str:
+        """The one spelling of the canonical form."""
+        return canonical_json(self._form)
+
+    @cached_property
+    def hash(self) -> str:
+        """16 hexadecimal digits that name the experiment; the title and the seed are not part of it."""
+        return form_hash(self._form)
+
+    @property
+    def flows(self) -> list[str]:
+        """Names of the flows, in order."""
+        return [str(flow["name"]) for flow in self._form["flows"]]
+
+    @property
+    def is_random(self) -> bool:
+        """Whether another seed gives another result."""
+        return randomness(self)
+
+    def replicates(self, count: int) -> list[Scenario]:
+        """The scenario with ``count`` seeds, beginning with its own.
+
+        Raises:
+            ScenarioError: fewer than one, or nothing in the scenario is random, so that all would be equal.
+        """
+        if count < 1:
+            raise ScenarioError(f"{count} is not a number of seeds; it is at least 1")
+        if count > 1 and not self.is_random:
+            raise ScenarioError(
+                f"{count} seeds would give {count} equal runs, since nothing here is random; "
+                'set start_jitter (for example "10 ms"), send_jitter or a loss'
+            )
+        return [self.with_seed(self.seed + i) for i in range(count)]
+
+    def warnings(self) -> list[str]:
+        """What is allowed here but would mislead a reader of the results; one sentence each."""
+        return cautions(self, self.graph)
+
+    def __hash__(self) -> int:
+        return hash((self.hash, self.seed))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Scenario) and self._form == other._form
+
+    def __repr__(self) -> str:
+        return f"<Scenario {self.title or self.hash}: {', '.join(self.flows)}, seed {self.seed}>"
+
+    __str__ = __repr__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Scenario.from_dict, (self.to_dict(),))
+
+
+def _read(path: FilePath) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        folder = path.parent if path.parent.is_dir() else FilePath()
+        near = nearest(path.name, [entry.name for entry in folder.glob("*.toml")])
+        raise ScenarioError(
+            "no such file" + (f"; did you mean '{folder / near}'?" if near else ""), source=str(path)
+        ) from None
+    except IsADirectoryError:
+        raise ScenarioError("a folder, not a scenario file", source=str(path)) from None
+    except UnicodeDecodeError:
+        raise ScenarioError("not a text file in UTF-8", source=str(path)) from None
+    except OSError as error:
+        raise ScenarioError((error.strerror or "cannot be read").lower(), source=str(path)) from None
+
+
+_ORDER = {"extra_forbidden": 0, "elephan": 1}
+
+
+def _first_problem(error: ValidationError) -> ScenarioError:
+    """The most telling of pydantic's errors as ours: a misspelled field explains a missing one, so it comes first."""
+    problems = error.errors(include_url=False)
+    return _problem(min(problems, key=lambda problem: _ORDER.get(problem["type"], 2)))
+
+
+def _problem(details: ErrorDetails) -> ScenarioError:
+    place = [step for step in details["loc"] if step != "[key]"]
+    path, kind, value = join_path(*place), details["type"], details["input"]
+    table = _table_of(place[:-1])
+    if kind == "extra_forbidden":
+        return ScenarioError(f"not a field{_of(place)}; {hint(str(place[-1]), field_names(table))}", path=path)
+    if kind == "missing":
+        return ScenarioError(f"missing; {_example(table, str(place[-1]))}", path=path)
+    if kind == "elephan":
+        return ScenarioError(details["msg"], path=path)
+    if kind in ("model_type", "model_attributes_type", "dict_type"):
+        return ScenarioError(f"{value!r} is not a table; write [{path}] and its fields below", path=path)
+    if kind in ("tuple_type", "list_type"):
+        inside = f"[[{path}]] for each" if path in TABLES else "a list, [ ... ]"
+        return ScenarioError(f"{value!r} is not a list; write {inside}", path=path)
+    message = details["msg"]
+    return ScenarioError(f"{value!r}: {message[:1].lower()}{message[1:]}", path=path)
+
+
+def _table_of(place: Iterable[str | int]) -> type[Table]:
+    """The model of the table that a place lies in; field names of tables are unique."""
+    names = [step for step in place if isinstance(step, str) and step in TABLES]
+    return TABLES[names[-1]] if names else ScenarioTable
+
+
+def _of(place: Sequence[str | int]) -> str:
+    names = [step for step in place[:-1] if isinstance(step, str)]
+    return f" of {names[-1]}" if names else " of a scenario"
+
+
+def _example(table: type[Table], name: str) -> str:
+    for field_name, field in table.model_fields.items():
+        if (field.alias or field_name) == name and field.examples:
+            example = field.examples[0]
+            return (
+                f'write for example {name} = "{example}"'
+                if isinstance(example, str)
+                else f"write for example {name} = {example}"
+            )
+    return "it must be written"

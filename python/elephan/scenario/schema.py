@@ -1,0 +1,414 @@
+"""The scenario as a user writes it: one frozen model for each table of the TOML file, with the TOML's own field names.
+
+A field's Python value is the exact integer behind the quantity (bit/s, ps, bytes); written out again it is a quantity.
+Extra fields are refused, so that a typing mistake is never a silent default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
+from pydantic_core import PydanticCustomError
+
+from elephan.scenario import units
+from elephan.scenario.errors import ScenarioError
+from elephan.scenario.stacks import DETECTIONS, RECOVERIES, STACKS, Stack
+from elephan.scenario.units import Amount, Buffer, Loss
+from elephan.scenario.words import hint
+
+T = TypeVar("T")
+
+
+def _reported(parse: Callable[[Any], T]) -> Callable[[Any], T]:
+    """``parse`` with its error in the form that carries a field's place through pydantic."""
+
+    def validate(value: Any) -> T:
+        try:
+            return parse(value)
+        except ScenarioError as error:
+            where = f"{error.path}: " if error.path else ""
+            raise PydanticCustomError("elephan", "{line}", {"line": where + error.message}) from error
+
+    return validate
+
+
+def _one_of(words: tuple[str, ...], noun: str) -> Callable[[Any], str]:
+    def parse(value: Any) -> str:
+        if not isinstance(value, str) or value not in words:
+            raise ScenarioError(f"{value!r} is not {noun}; {hint(str(value), words)}")
+        return value
+
+    return parse
+
+
+def _limit(noun: str) -> Callable[[Any], Amount | str]:
+    def parse(value: Any) -> Amount | str:
+        if isinstance(value, str) and value.strip().casefold() == units.UNLIMITED:
+            return units.UNLIMITED
+        return units.parse_amount(value, noun, "10 segments")
+
+    return parse
+
+
+def _whole(low: int, high: int, noun: str) -> Callable[[Any], int]:
+    def parse(value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise ScenarioError(f"{value!r} is not {noun}; it is a whole number from {low} to {high}")
+        if not low <= value <= high:
+            raise ScenarioError(f"{value} is not {noun}; it is a whole number from {low} to {high}")
+        return value
+
+    return parse
+
+
+def _burst(value: Any) -> int | str:
+    if isinstance(value, str) and value.strip().casefold() == units.UNLIMITED:
+        return units.UNLIMITED
+    return _whole(1, 10**6, 'a number of segments (or "unlimited")')(value)
+
+
+def _switch(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ScenarioError(f"{value!r} is neither true nor false")
+    return value
+
+
+def _text(noun: str) -> Callable[[Any], str]:
+    def parse(value: Any) -> str:
+        if not isinstance(value, str) or not value.strip() or not value.isprintable():
+            raise ScenarioError(f"{value!r} is not {noun}; write it in quotes")
+        return value
+
+    return parse
+
+
+def _dump_loss(loss: Loss) -> float | dict[str, list[int]]:
+    return {"packets": list(loss.packets)} if loss.packets else loss.probability
+
+
+Rate = Annotated[int, BeforeValidator(_reported(units.parse_rate)), PlainSerializer(units.format_rate)]
+Time = Annotated[int, BeforeValidator(_reported(units.parse_time)), PlainSerializer(units.format_time)]
+PositiveTime = Annotated[int, BeforeValidator(_reported(units.parse_positive_time)), PlainSerializer(units.format_time)]
+Size = Annotated[int, BeforeValidator(_reported(units.parse_size)), PlainSerializer(units.format_size)]
+BufferSize = Annotated[Buffer, BeforeValidator(_reported(units.parse_buffer)), PlainSerializer(str)]
+Data = Annotated[Amount, BeforeValidator(_reported(units.parse_amount)), PlainSerializer(str)]
+Window = Annotated[
+    Amount, BeforeValidator(_reported(lambda v: units.parse_amount(v, "a window", "10 segments"))), PlainSerializer(str)
+]
+WindowLimit = Annotated[Amount | str, BeforeValidator(_reported(_limit("a window"))), PlainSerializer(str)]
+LossModel = Annotated[Loss, BeforeValidator(_reported(units.parse_loss)), PlainSerializer(_dump_loss)]
+Switch = Annotated[bool, BeforeValidator(_reported(_switch))]
+Name = Annotated[str, BeforeValidator(_reported(_text("a name")))]
+Text = Annotated[str, BeforeValidator(_reported(_text("a text")))]
+
+
+class Table(BaseModel):
+    """A table of the scenario file: frozen, and closed to fields that it does not have."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, arbitrary_types_allowed=True)
+
+
+class StackSpec(Table):
+    """``[stack]``: a named stack (``base``), and the fields that differ from it. ``stack = "ns2"`` is short for base."""
+
+    base: Annotated[str, BeforeValidator(_reported(_one_of(tuple(STACKS), "a stack")))] | None = Field(
+        None, description="the named stack to start from: linux, linux-2.6, ns2 or rfc6675", examples=["ns2"]
+    )
+    payload: Size | None = Field(None, description="user data in a full segment", examples=["1448 B"])
+    header: Size | None = Field(None, description="headers of a data packet", examples=["52 B"])
+    ack_size: Size | None = Field(None, description="a pure ACK on the wire, without SACK blocks", examples=["52 B"])
+    sack_block: Size | None = Field(None, description="added to an ACK for each SACK block", examples=["8 B"])
+    initial_window: Window | None = Field(None, description="congestion window at the start", examples=["10 segments"])
+    initial_ssthresh: WindowLimit | None = Field(
+        None, description='slow-start threshold at the start, or "unlimited"', examples=["100 segments"]
+    )
+    receive_window: WindowLimit | None = Field(
+        None, description='what the receiver lets be outstanding, or "unlimited"', examples=["64 KiB"]
+    )
+    ack_every: Annotated[int, BeforeValidator(_reported(_whole(1, 64, "a number of segments")))] | None = Field(
+        None, description="in-order segments for one ACK; 1 acknowledges every packet", examples=[2]
+    )
+    delayed_ack: Time | None = Field(None, description="the longest that an ACK waits", examples=["40 ms"])
+    quick_acks: Annotated[int, BeforeValidator(_reported(_whole(0, 10**6, "a number of segments")))] | None = Field(
+        None, description="segments at the start that are acknowledged one by one", examples=[16]
+    )
+    min_rto: PositiveTime | None = Field(None, description="smallest retransmission timeout", examples=["200 ms"])
+    max_rto: PositiveTime | None = Field(None, description="largest retransmission timeout", examples=["120 s"])
+    initial_rto: PositiveTime | None = Field(None, description="timeout before the first RTT sample", examples=["1 s"])
+    rto_granularity: Time | None = Field(None, description="clock granularity G of RFC 6298", examples=["10 ms"])
+    detection: Annotated[str, BeforeValidator(_reported(_one_of(DETECTIONS, "a way to detect losses")))] | None = Field(
+        None, description="how a loss is found: rack, dupthresh or fack", examples=["rack"]
+    )
+    recovery: Annotated[str, BeforeValidator(_reported(_one_of(RECOVERIES, "a way to recover")))] | None = Field(
+        None, description="how much is sent in recovery: prr, rate_halving or pipe", examples=["prr"]
+    )
+    limited_transmit: Switch | None = Field(None, description="RFC 3042: new data on the first two duplicate ACKs")
+    max_burst: Annotated[int | str, BeforeValidator(_reported(_burst))] | None = Field(
+        None, description='segments sent in answer to one ACK at most, or "unlimited"', examples=[3]
+    )
+
+    def resolve(self, inherited: Stack) -> Stack:
+        """The complete stack: the named one, or ``inherited``, with this table's own fields over it.
+
+        Raises:
+            ScenarioError: the fields contradict each other.
+        """
+        start = STACKS[self.base] if self.base else inherited
+        chosen = {field: getattr(start, field) for field in Stack.__dataclass_fields__}
+        for ours, theirs in _STACK_FIELDS.items():
+            value = getattr(self, ours)
+            if value is not None:
+                chosen[theirs] = None if value == units.UNLIMITED else value
+        payload_bytes = chosen["payload_bytes"]
+        if payload_bytes < 1:
+            raise ScenarioError("'0 B' is too small; a segment carries at least 1 byte", path="payload")
+        for field in ("initial_window", "initial_ssthresh", "receive_window"):
+            if isinstance(chosen[field], Amount):
+                chosen[field] = whole_segments(chosen[field], payload_bytes, field)
+        stack = Stack(**chosen)
+        _check_stack(stack)
+        return stack
+
+
+_STACK_FIELDS = {
+    "payload": "payload_bytes",
+    "header": "header_bytes",
+    "ack_size": "ack_bytes",
+    "sack_block": "sack_block_bytes",
+    "delayed_ack": "delayed_ack_ps",
+    "min_rto": "min_rto_ps",
+    "max_rto": "max_rto_ps",
+    "initial_rto": "initial_rto_ps",
+    "rto_granularity": "rto_granularity_ps",
+} | {
+    name: name
+    for name in (
+        "initial_window", "initial_ssthresh", "receive_window", "ack_every", "quick_acks", "detection", "recovery",
+        "limited_transmit", "max_burst",
+    )
+}  # fmt: skip
+
+
+def whole_segments(amount: Amount, payload_bytes: int, field: str) -> int:
+    """A window in segments; bytes count as the whole segments that fit.
+
+    Raises:
+        ScenarioError: less than one segment fits.
+    """
+    if amount.segments is not None:
+        return amount.segments
+    count = (amount.octets or 0) // payload_bytes
+    if count < 1:
+        raise ScenarioError(f"'{amount}' is less than one segment of {payload_bytes} B", path=field)
+    return count
+
+
+def _check_stack(stack: Stack) -> None:
+    if stack.wire_bytes > 2**16:
+        raise ScenarioError(
+            f"a packet of {stack.wire_bytes} B (payload and header) is more than 65536 B", path="payload"
+        )
+    if stack.ack_bytes < 1:
+        raise ScenarioError("'0 B' is too small; an ACK takes at least 1 byte on the wire", path="ack_size")
+    if stack.min_rto_ps > stack.max_rto_ps:
+        shown = units.format_time
+        raise ScenarioError(
+            f"'{shown(stack.min_rto_ps)}' is more than max_rto, {shown(stack.max_rto_ps)}", path="min_rto"
+        )
+    if stack.initial_rto_ps > stack.max_rto_ps:
+        shown = units.format_time
+        raise ScenarioError(
+            f"'{shown(stack.initial_rto_ps)}' is more than max_rto, {shown(stack.max_rto_ps)}", path="initial_rto"
+        )
+
+
+def parse_stack(value: Any) -> Any:
+    """``stack = "ns2"`` as a table; a table stays what it is.
+
+    Raises:
+        ScenarioError: neither a name that is known nor a table.
+    """
+    if isinstance(value, str):
+        return {"base": _one_of(tuple(STACKS), "a stack")(value)}
+    if not isinstance(value, dict | StackSpec):
+        raise ScenarioError(f"{value!r} is not a stack; write a name ({', '.join(STACKS)}) or a table")
+    return value
+
+
+def _dump_stack(spec: StackSpec) -> str | dict[str, Any]:
+    table = spec.model_dump(exclude_unset=True, exclude_none=True)
+    return str(table["base"]) if set(table) == {"base"} else table
+
+
+StackChoice = Annotated[StackSpec, BeforeValidator(_reported(parse_stack)), PlainSerializer(_dump_stack)]
+
+
+def _parse_parameters(value: Any) -> dict[str, float | bool | str]:
+    if not isinstance(value, dict):
+        raise ScenarioError(f"{value!r} is not a table; write for example {{ beta = 0.7 }}")
+    for name, given in value.items():
+        if not isinstance(given, bool | int | float | str):
+            raise ScenarioError(f"{given!r} is not a number, a switch or a word", path=str(name))
+    return dict(value)
+
+
+def _parse_hops(value: Any) -> tuple[int, int]:
+    pair = [value, value] if isinstance(value, int) else value
+    whole = isinstance(pair, list | tuple) and all(isinstance(hop, int) and not isinstance(hop, bool) for hop in pair)
+    if not whole or len(pair) != 2:
+        raise ScenarioError(f"{value!r} is not a part of the row; write a hop (2) or the first and the last ([1, 3])")
+    first, last = pair
+    if not 1 <= first <= last:
+        raise ScenarioError(f"{value!r} is not a part of the row; hops count from 1, the first is not after the last")
+    return first, last
+
+
+class Measure(Table):
+    """``[measure]``: the part of the run that the metrics look at."""
+
+    from_: Time | None = Field(
+        None, alias="from", description="start; half of the duration by default", examples=["250 s"]
+    )
+    to: PositiveTime | None = Field(None, description="end; that of the run by default", examples=["500 s"])
+
+
+class Path(Table):
+    """What the two shorthands share: the links in the middle, and how each flow reaches them."""
+
+    rate: Rate = Field(description="rate of the bottleneck, each way", examples=["622 Mbit/s"])
+    rtt: PositiveTime = Field(description="two-way propagation delay from end to end", examples=["100 ms"])
+    buffer: BufferSize = Field(
+        description='what may wait at the bottleneck, each way: packets, bytes, a part of the BDP, or "unlimited"',
+        examples=["20% BDP", "1555 packets", "2 MB"],
+    )
+    queue: Name = Field("droptail", description="queue discipline of the bottleneck", examples=["droptail:ns2"])
+    loss: LossModel = Field(
+        default_factory=Loss,
+        description="random loss of packets on the bottleneck towards the right: a probability, or positions",
+        examples=["0.01%"],
+    )
+    access_rate: Rate | None = Field(
+        None,
+        description="rate of each flow's own two links; ten times the bottleneck by default",
+        examples=["1 Gbit/s"],
+    )
+    access_delay: Time = Field(0, description="one-way delay of each of those links", examples=["1 ms"])
+
+
+class Dumbbell(Path):
+    """``[dumbbell]``: all flows share one bottleneck, each with an access link of its own on either side."""
+
+
+class ParkingLot(Path):
+    """``[parking_lot]``: several bottlenecks in a row; a flow crosses all of them, or those that ``hops`` names."""
+
+    hops: Annotated[int, BeforeValidator(_reported(_whole(1, 1000, "a number of hops")))] = Field(
+        description="bottlenecks in the row; each has an equal part of the delay", examples=[3]
+    )
+
+
+class Link(Table):
+    """``[[link]]``: one link of a graph, between two nodes."""
+
+    name: Name = Field(description="unique; a duplex link's other direction is called name/reverse", examples=["west"])
+    from_: Name = Field(alias="from", description="node where it starts", examples=["a"])
+    to: Name = Field(description="node where it ends", examples=["b"])
+    rate: Rate = Field(description="rate", examples=["622 Mbit/s"])
+    delay: Time = Field(description="one-way propagation delay", examples=["48 ms"])
+    buffer: BufferSize = Field(
+        default_factory=lambda: Buffer(unlimited=True),
+        description='what may wait: packets, bytes, a part of the BDP of the longest path across it, or "unlimited"',
+        examples=["20% BDP"],
+    )
+    queue: Name = Field("droptail", description="queue discipline", examples=["droptail"])
+    loss: LossModel = Field(
+        default_factory=Loss, description="loss of packets: a probability, or positions", examples=["0.01%"]
+    )
+    duplex: Switch = Field(True, description="a second link of the same kind back; losses are on the first only")
+    record: Switch | None = Field(
+        None, description="record the queue over time; by default where the buffer is limited and data flows"
+    )
+
+
+class Flow(Table):
+    """``[[flow]]``: one TCP connection that sends as much as it may."""
+
+    name: Name | None = Field(None, description="unique; algorithm-position by default", examples=["first"])
+    algorithm: Name = Field(
+        description="congestion control, with a preset after a colon", examples=["cubic", "cubic:2005"]
+    )
+    parameters: Annotated[dict[str, Any], BeforeValidator(_reported(_parse_parameters))] = Field(
+        default_factory=dict,
+        description="parameters of the algorithm that differ from its preset",
+        examples=[{"beta": 0.7}],
+    )
+    start: Time = Field(0, description="when it begins (start_jitter is added)", examples=["50 s"])
+    stop: PositiveTime | None = Field(None, description="when it ends; never by default", examples=["300 s"])
+    size: Data | None = Field(None, description="how much it sends; without end by default", examples=["10 MB"])
+    stack: StackChoice | None = Field(None, description="its own stack; fields left open come from the scenario's")
+    rtt: PositiveTime | None = Field(
+        None, description="dumbbell: its own two-way propagation delay; the difference is put on its access links",
+        examples=["200 ms"],
+    )  # fmt: skip
+    direction: Annotated[str, BeforeValidator(_reported(_one_of(("right", "left"), "a direction")))] = Field(
+        "right", description="dumbbell, parking_lot: which way its data flows; left is against the others"
+    )
+    hops: Annotated[tuple[int, int], BeforeValidator(_reported(_parse_hops))] | None = Field(
+        None,
+        description="parking_lot: the hop, or the first and the last, that it crosses; all by default",
+        examples=[2],
+    )
+    path: tuple[Name, ...] | None = Field(
+        None, description="graph: the links that its data crosses", examples=[["west", "east"]]
+    )
+    reverse_path: tuple[Name, ...] | None = Field(
+        None, description="graph: the links that its ACKs cross; the path's other directions by default"
+    )
+
+
+class ScenarioTable(Table):
+    """The whole file."""
+
+    title: Text | None = Field(None, description="one line for people; not part of the hash", examples=["a late comer"])
+    seed: Annotated[int, BeforeValidator(_reported(_whole(0, 2**63 - 1, "a seed")))] = Field(
+        1, description="what the random streams start from; not part of the hash", examples=[1]
+    )
+    duration: PositiveTime = Field(description="simulated time", examples=["500 s"])
+    sample_period: PositiveTime = Field(
+        100 * 10**9, description="how often windows and queues are recorded", examples=["100 ms"]
+    )
+    start_jitter: Time = Field(
+        10 * 10**9,
+        description="each flow starts later by a random time up to this, so that seeds differ",
+        examples=["10 ms"],
+    )
+    send_jitter: Time = Field(
+        0,
+        description="each data packet leaves its sender later by a random time up to this, in order",
+        examples=["10 us"],
+    )
+    stack: StackChoice = Field(
+        default_factory=lambda: StackSpec(base="linux"), description="the TCP stack of every flow", examples=["ns2"]
+    )
+    measure: Measure = Field(default_factory=Measure, description="the part of the run that the metrics look at")
+    dumbbell_: Dumbbell | None = Field(None, alias="dumbbell", description="one shared bottleneck")
+    parking_lot: ParkingLot | None = Field(None, description="several bottlenecks in a row")
+    link: tuple[Link, ...] = Field((), description="the links of a graph, instead of a shorthand")
+    flow: tuple[Flow, ...] = Field((), description="the TCP connections")
+
+
+TABLES: dict[str, type[Table]] = {
+    "stack": StackSpec,
+    "measure": Measure,
+    "dumbbell": Dumbbell,
+    "parking_lot": ParkingLot,
+    "link": Link,
+    "flow": Flow,
+}
+
+
+def field_names(table: type[Table]) -> list[str]:
+    """The names that may be written in a table."""
+    return [field.alias or name for name, field in table.model_fields.items()]

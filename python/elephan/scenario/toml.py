@@ -1,0 +1,53 @@
+"""Writing a scenario as TOML. The standard library reads TOML but does not write it, and the schema needs only a little of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\b": "\\b", "\f": "\\f"}
+
+
+def write_toml(tables: Mapping[str, Any]) -> str:
+    """A TOML document: values first, then tables, then lists of tables; nested tables are written inline."""
+    lines = [f"{_key(key)} = {_value(value)}" for key, value in tables.items() if not _is_table(value)]
+    for key, value in tables.items():
+        if isinstance(value, Mapping):
+            lines += ["", f"[{_key(key)}]", *(f"{_key(k)} = {_value(v)}" for k, v in value.items())]
+    for key, value in tables.items():
+        if _is_table(value) and not isinstance(value, Mapping):
+            for row in value:
+                lines += ["", f"[[{_key(key)}]]", *(f"{_key(k)} = {_value(v)}" for k, v in row.items())]
+    return "\n".join(lines).strip() + "\n"
+
+
+def _is_table(value: Any) -> bool:
+    rows = isinstance(value, list | tuple) and len(value) > 0 and all(isinstance(row, Mapping) for row in value)
+    return isinstance(value, Mapping) or rows
+
+
+def _key(key: str) -> str:
+    return key if _BARE_KEY.fullmatch(key) else _string(key)
+
+
+def _string(text: str) -> str:
+    escaped = "".join(_ESCAPES.get(c, c if c.isprintable() else f"\\U{ord(c):08x}") for c in text)
+    return f'"{escaped}"'
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return repr(value)
+    if isinstance(value, str):
+        return _string(value)
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{_key(k)} = {_value(v)}" for k, v in value.items()) + " }" if value else "{}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_value(item) for item in value) + "]"
+    raise TypeError(f"TOML has no value for {type(value).__name__}")

@@ -1,0 +1,305 @@
+"""Quantities with units: what a user writes (``622 Mbit/s``, ``48 ms``, ``20% BDP``) and the exact integers behind it.
+
+Everything is held as an integer of one base unit, because the engine's clock is an integer and because the hash of a
+scenario must not depend on how a number was spelled: rates in bit/s, times in ps, sizes in bytes, counts in packets or
+segments. Decimal prefixes are powers of ten; ``KiB``, ``MiB`` and ``GiB`` are the powers of two.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+
+from elephan.scenario.errors import ScenarioError
+from elephan.scenario.words import nearest
+
+PS_PER_S = 10**12
+MAX_TIME_PS = 2**63 - 1
+MAX_RATE_BPS = 100 * 10**12
+MAX_BYTES = 2**62
+
+RATE_UNITS = {"bit/s": 1, "kbit/s": 10**3, "Mbit/s": 10**6, "Gbit/s": 10**9, "Tbit/s": 10**12}
+RATE_ALIASES = {"bps": 1, "kbps": 10**3, "Mbps": 10**6, "Gbps": 10**9, "Tbps": 10**12}
+TIME_UNITS = {"ps": 1, "ns": 10**3, "us": 10**6, "ms": 10**9, "s": PS_PER_S, "min": 60 * PS_PER_S, "h": 3600 * PS_PER_S}
+TIME_ALIASES = {"µs": 10**6, "μs": 10**6}
+SIZE_UNITS = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+SIZE_ALIASES = {"KB": 10**3, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "byte": 1, "bytes": 1}
+PACKET_UNITS = {"packets": 1}
+PACKET_ALIASES = {"packet": 1, "pkts": 1, "pkt": 1}
+SEGMENT_UNITS = {"segments": 1}
+SEGMENT_ALIASES = {"segment": 1}
+UNLIMITED = "unlimited"
+
+_QUANTITY = re.compile(r"\s*(?P<number>[+-]?(?:\d[\d_]*\.?[\d_]*|\.\d+)(?:[eE][+-]?\d+)?)\s*(?P<unit>\S.*?)?\s*")
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """How much may wait in a queue: exactly one of the four.
+
+    Attributes:
+        packets: packets that may wait.
+        octets: bytes that may wait.
+        bdp_share: part of the bandwidth-delay product, 0.2 for ``20% BDP``.
+        unlimited: nothing is ever dropped.
+    """
+
+    packets: int | None = None
+    octets: int | None = None
+    bdp_share: Decimal | None = None
+    unlimited: bool = False
+
+    def __str__(self) -> str:
+        if self.packets is not None:
+            return f"{self.packets} packets"
+        if self.octets is not None:
+            return format_size(self.octets)
+        if self.bdp_share is not None:
+            return f"{plain_decimal(self.bdp_share * 100)}% BDP"
+        return UNLIMITED
+
+
+@dataclass(frozen=True)
+class Amount:
+    """A number of segments, or of bytes that the stack's payload turns into segments."""
+
+    segments: int | None = None
+    octets: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.segments} segments" if self.segments is not None else format_size(self.octets or 0)
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Random or listed losses on a link: a probability for each packet, or the positions of the packets that are lost."""
+
+    probability: float = 0.0
+    packets: tuple[int, ...] = ()
+
+
+def plain_decimal(value: Decimal) -> str:
+    """Shortest decimal spelling without an exponent."""
+    text = format(value, "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _number(text: str) -> Decimal:
+    try:
+        return Decimal(text.replace("_", ""))
+    except InvalidOperation:
+        raise ScenarioError(f"'{text}' is not a number") from None
+
+
+def _scaled(
+    value: object, what: str, example: str, units: dict[str, int], aliases: dict[str, int]
+) -> tuple[Decimal, str]:
+    """The quantity ``value`` in the base unit of ``units``, and the unit that was written."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
+        raise ScenarioError(f'{_shown(value)} is not {what}; write for example "{example}"')
+    if not isinstance(value, str):
+        raise ScenarioError(f'{value} has no unit; write {what} such as "{example}"')
+    match = _QUANTITY.fullmatch(value)
+    if match is None:
+        raise ScenarioError(f"'{value}' is not {what}; write for example \"{example}\"")
+    unit = match["unit"]
+    if unit is None:
+        raise ScenarioError(f"'{value}' has no unit; write {what} such as \"{example}\"")
+    factor = units.get(unit, aliases.get(unit))
+    if factor is None:
+        near = nearest(unit, [*units, *aliases])
+        meant = f"did you mean '{near}'?" if near else f"allowed: {', '.join(units)}"
+        raise ScenarioError(f"'{value}': '{unit}' is not a unit of {_noun(what)}; {meant}")
+    return _number(match["number"]) * factor, unit
+
+
+def _noun(what: str) -> str:
+    return what.removeprefix("a ").removeprefix("an ")
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _whole(amount: Decimal, value: object, unit: str) -> int:
+    if amount != amount.to_integral_value():
+        raise ScenarioError(f"'{value}' is not a whole number of {unit}")
+    return int(amount)
+
+
+def _bounded(amount: int, value: object, low: int, high: int, low_text: str, high_text: str) -> int:
+    if amount < low:
+        raise ScenarioError(f"'{value}' is too small; it must be {low_text}")
+    if amount > high:
+        raise ScenarioError(f"'{value}' is too large; the limit is {high_text}")
+    return amount
+
+
+def parse_rate(value: object) -> int:
+    """A link's rate in bit/s, from 1 bit/s to 100 Tbit/s.
+
+    Raises:
+        ScenarioError: no unit, a unit of something else, not positive, or not a whole number of bit/s.
+    """
+    scaled, _ = _scaled(value, "a rate", "622 Mbit/s", RATE_UNITS, RATE_ALIASES)
+    return _bounded(_whole(scaled, value, "bit/s"), value, 1, MAX_RATE_BPS, "at least 1 bit/s", "100 Tbit/s")
+
+
+def parse_time(value: object) -> int:
+    """A time of zero or more, in ps.
+
+    Raises:
+        ScenarioError: no unit, a unit of something else, negative, longer than the engine's clock, or finer than a picosecond.
+    """
+    scaled, _ = _scaled(value, "a time", "48 ms", TIME_UNITS, TIME_ALIASES)
+    return _bounded(_whole(scaled, value, "picoseconds"), value, 0, MAX_TIME_PS, "zero or more", "106 days")
+
+
+def parse_positive_time(value: object) -> int:
+    """A time above zero, in ps.
+
+    Raises:
+        ScenarioError: as :func:`parse_time`, and for zero.
+    """
+    time_ps = parse_time(value)
+    if time_ps == 0:
+        raise ScenarioError(f"'{value}' is too small; it must be more than zero")
+    return time_ps
+
+
+def parse_size(value: object) -> int:
+    """A size of zero or more, in bytes.
+
+    Raises:
+        ScenarioError: no unit, a unit of something else, negative, or not whole bytes.
+    """
+    scaled, _ = _scaled(value, "a size", "1000 B", SIZE_UNITS, SIZE_ALIASES)
+    return _bounded(_whole(scaled, value, "bytes"), value, 0, MAX_BYTES, "zero or more", "4 EiB")
+
+
+def parse_buffer(value: object) -> Buffer:
+    """A queue's limit: ``1555 packets``, ``2 MB``, ``20% BDP`` or ``unlimited``.
+
+    Raises:
+        ScenarioError: no unit, less than one packet or byte, or no such unit.
+    """
+    if isinstance(value, Buffer):
+        return value
+    if isinstance(value, str):
+        text = value.strip()
+        if text.casefold() == UNLIMITED:
+            return Buffer(unlimited=True)
+        share = _bdp_share(text)
+        if share is not None:
+            if share <= 0:
+                raise ScenarioError(f"'{value}' is too small; a buffer holds at least 1 packet")
+            if share > 1000:
+                raise ScenarioError(f"'{value}' is too large; the limit is 100000% BDP (or write \"unlimited\")")
+            return Buffer(bdp_share=share)
+    units = PACKET_UNITS | {"% BDP": 0} | SIZE_UNITS
+    scaled, unit = _scaled(value, "a buffer", "1555 packets", units, PACKET_ALIASES | SIZE_ALIASES)
+    if unit in PACKET_UNITS or unit in PACKET_ALIASES:
+        count = _whole(scaled, value, "packets")
+        return Buffer(packets=_bounded(count, value, 1, 2**40, "at least 1 packet", "2^40 packets"))
+    octets = _whole(scaled, value, "bytes")
+    return Buffer(octets=_bounded(octets, value, 1, MAX_BYTES, "at least 1 packet", "4 EiB"))
+
+
+def _bdp_share(text: str) -> Decimal | None:
+    match = re.fullmatch(r"([+-]?[\d_.]+(?:[eE][+-]?\d+)?)\s*(%?)\s*BDP", text)
+    if match is None:
+        return None
+    return _number(match[1]) / (100 if match[2] else 1)
+
+
+def parse_amount(value: object, what: str = "an amount of data", example: str = "10 MB") -> Amount:
+    """An amount of data: ``1000 segments`` or ``64 KB``, at least one segment or byte.
+
+    Raises:
+        ScenarioError: no unit, or less than one.
+    """
+    if isinstance(value, Amount):
+        return value
+    scaled, unit = _scaled(value, what, example, SEGMENT_UNITS | SIZE_UNITS, SEGMENT_ALIASES | SIZE_ALIASES)
+    if unit in SEGMENT_UNITS or unit in SEGMENT_ALIASES:
+        count = _whole(scaled, value, "segments")
+        return Amount(segments=_bounded(count, value, 1, 2**48, "at least 1 segment", "2^48 segments"))
+    octets = _whole(scaled, value, "bytes")
+    return Amount(octets=_bounded(octets, value, 1, MAX_BYTES, "at least 1 byte", "4 EiB"))
+
+
+def parse_loss(value: object) -> Loss:
+    """A link's losses: a probability (``1e-4`` or ``0.01%``) or ``{ packets = [100, 250] }``.
+
+    Raises:
+        ScenarioError: a probability outside [0, 1), or positions that are not whole, positive, rising and distinct.
+    """
+    if isinstance(value, Loss):
+        return value
+    if isinstance(value, dict):
+        unknown = [key for key in value if key != "packets"]
+        if unknown or "packets" not in value:
+            raise ScenarioError('a loss is a probability (1e-4, "0.01%") or a list, { packets = [100, 250] }')
+        return Loss(packets=_positions(value["packets"]))
+    probability = _probability(value)
+    if not 0 <= probability < 1:
+        raise ScenarioError(f"{_shown(value)} is not a probability of loss; it must be at least 0 and less than 1")
+    return Loss(probability=float(probability))
+
+
+def _probability(value: object) -> Decimal:
+    if isinstance(value, str):
+        text = value.strip()
+        share = text.endswith("%")
+        if re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*%?", text) is None:
+            raise ScenarioError(f"'{value}' is not a probability; write for example 1e-4 or \"0.01%\"")
+        return _number(text.rstrip("% ")) / (100 if share else 1)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ScenarioError(f'{_shown(value)} is not a probability; write for example 1e-4 or "0.01%"')
+    if value != value:
+        raise ScenarioError("nan is not a probability of loss; it must be at least 0 and less than 1")
+    return Decimal(repr(value)) if abs(value) != float("inf") else Decimal(2)
+
+
+def _positions(value: object) -> tuple[int, ...]:
+    if not isinstance(value, list | tuple) or not value:
+        raise ScenarioError("packets: write the positions of the packets that are lost, for example [100, 250]")
+    last = 0
+    for position in value:
+        if isinstance(position, bool) or not isinstance(position, int) or position < 1:
+            raise ScenarioError(f"packets: {_shown(position)} is not a position; the first packet is 1")
+        if position <= last:
+            raise ScenarioError(f"packets: {position} follows {last}; write each position once, in rising order")
+        last = position
+    return tuple(value)
+
+
+def _spelled(amount: int, units: dict[str, int]) -> str:
+    """The largest unit of which ``amount`` holds at least one; exact, since every factor is a power of ten."""
+    name, factor = next(iter(units.items()))
+    for unit, size in units.items():
+        if amount >= size:
+            name, factor = unit, size
+    return f"{plain_decimal(Decimal(amount) / factor)} {name}"
+
+
+_DECIMAL_TIMES = {unit: size for unit, size in TIME_UNITS.items() if unit not in ("min", "h")}
+
+
+def format_rate(rate_bps: int) -> str:
+    """``622000000`` is ``622 Mbit/s``; parses back to the same integer."""
+    return _spelled(rate_bps, RATE_UNITS)
+
+
+def format_time(time_ps: int) -> str:
+    """``48000000000`` is ``48 ms``; parses back to the same integer."""
+    return "0 s" if time_ps == 0 else _spelled(time_ps, _DECIMAL_TIMES)
+
+
+def format_size(octets: int) -> str:
+    """``2000000`` is ``2 MB``; parses back to the same integer."""
+    return f"{octets} B" if octets < 10**4 else _spelled(octets, SIZE_UNITS)
