@@ -1,0 +1,31 @@
+"""The habitats: where a scenario is run. Each gives the same tables for the same scenario."""
+
+from __future__ import annotations
+
+from elephan.habitats.base import Cancelled, Habitat, Progress, RawResult
+from elephan.scenario.errors import ScenarioError
+from elephan.scenario.words import hint
+
+NAMES = ("sim",)
+_PLANNED = {
+    "kernel": "real Linux TCP over an emulated bottleneck",
+    "model": "closed forms and fluid equations",
+}
+
+
+def get(name: str) -> Habitat:
+    """The habitat of a name.
+
+    Raises:
+        ScenarioError: no such habitat, or one that this version does not have.
+    """
+    if name == "sim":
+        from elephan.habitats.sim import SimHabitat
+
+        return SimHabitat()
+    if name in _PLANNED:
+        raise ScenarioError(f"the habitat '{name}' ({_PLANNED[name]}) is not part of this version; use 'sim'")
+    raise ScenarioError(f"'{name}' is not a habitat; {hint(name, NAMES)}")
+
+
+__all__ = ["NAMES", "Cancelled", "Habitat", "Progress", "RawResult", "get"]

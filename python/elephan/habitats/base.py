@@ -1,0 +1,44 @@
+"""What every habitat is: it turns a scenario into the same tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from elephan.scenario import Scenario
+
+Progress = Callable[[float], bool]
+"""Called now and then with the simulated fraction, 0 to 1; returning ``False`` cancels the run."""
+
+
+class Cancelled(Exception):  # noqa: N818  (it is not an error: someone asked for it)
+    """The progress callback asked for the run to end; nothing of it is kept."""
+
+
+@dataclass(frozen=True)
+class RawResult:
+    """What came out of a habitat, before metrics.
+
+    Attributes:
+        tables: ``flows``, ``samples`` and ``links``; each anything that Arrow's PyCapsule interface can read.
+        summary: totals, conservation counts and versions, as the habitat reports them.
+    """
+
+    tables: dict[str, Any]
+    summary: dict[str, Any]
+
+
+class Habitat(Protocol):
+    """A place where a scenario can be run."""
+
+    name: str
+
+    def run(self, scenario: Scenario, seed: int | None = None, progress: Progress | None = None) -> RawResult:
+        """Run a scenario with its own or another seed.
+
+        Raises:
+            ScenarioError: this habitat cannot run this scenario; the sentence says why.
+            Cancelled: ``progress`` returned ``False``.
+        """
+        ...
