@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from elephan.compare import compare as compare
+    from elephan.comparison import compare as compare
     from elephan.runs import Run as Run
     from elephan.runs import Store as Store
     from elephan.runs import run as run
@@ -34,7 +34,7 @@ _HOMES = {
     "ScenarioError": "elephan.scenario",
     "Store": "elephan.runs",
     "algorithms": "elephan.scenario.catalog",
-    "compare": "elephan.compare",
+    "compare": "elephan.comparison",
     "run": "elephan.runs",
     "sweep": "elephan.runs",
 }

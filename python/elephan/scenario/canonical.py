@@ -109,7 +109,7 @@ def _too_small(link: DirectedLink, preset: str) -> str:
 
 
 def _limits(graph: Graph, position: int, buffer: Buffer) -> tuple[int | None, int | None]:
-    """The limit of a queue in packets and in bytes; a part of the BDP is counted in full data packets, to the nearest."""
+    """The limit of a queue in packets and in bytes; a part of the BDP is the nearest number of full data packets."""
     if buffer.bdp_share is None:
         return buffer.packets, buffer.octets
     users = graph.users(position)

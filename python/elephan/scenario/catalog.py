@@ -16,7 +16,7 @@ Descriptor = dict[str, Any]
 Parameter = float | bool | str
 
 
-class EngineMissing(RuntimeError):
+class EngineMissingError(RuntimeError):
     """The compiled engine is not there: the package was not built."""
 
     def __init__(self) -> None:
@@ -27,12 +27,12 @@ def engine() -> Any:
     """The compiled engine module.
 
     Raises:
-        EngineMissing: it is not built.
+        EngineMissingError: it is not built.
     """
     try:
         from elephan import _engine
     except ImportError as error:
-        raise EngineMissing from error
+        raise EngineMissingError from error
     return _engine
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from elephan.scenario import catalog
 from elephan.scenario.canonical import canonical_form, flow_name, measure_window
 from elephan.scenario.graph import Graph
 from elephan.scenario.schema import ScenarioTable
@@ -26,12 +25,12 @@ def randomness(scenario: ScenarioTable) -> bool:
     return lossy or scenario.start_jitter > 0 or scenario.send_jitter > 0
 
 
-def epoch_s(algorithm: str, window: float, rtt_s: float, ack_every: int) -> float | None:
-    """Seconds between two losses of a lone flow that peaks at ``window`` segments; ``None`` where there is no closed form here.
+def epoch_s(algorithm: str, window: float, rtt_s: float) -> float | None:
+    """Seconds between two losses of a lone flow that peaks at ``window`` segments; ``None`` without a closed form here.
 
-    Reno climbs from half the window to the window at one segment a round trip (RFC 5681); an endpoint that counts ACKs
-    and not segments would be slower by ``ack_every``, ours counts segments. CUBIC takes K = cbrt(W (1 - 0.7) / 0.4) seconds
-    (RFC 9438 §4.2), or Reno's time where that is shorter, as its Reno-friendly region makes it.
+    Reno climbs from half the window to the window at one segment a round trip (RFC 5681). CUBIC takes
+    K = cbrt(W (1 - 0.7) / 0.4) seconds (RFC 9438 §4.2), or Reno's time where that is shorter, as its Reno-friendly
+    region makes it.
     """
     name = algorithm.partition(":")[0]
     reno_s = window / 2 * rtt_s
@@ -61,12 +60,12 @@ def _short_run(scenario: ScenarioTable, graph: Graph) -> list[str]:
         rate_bps = graph.links[link].rate_bps
         window = (rate_bps * rtt_s / wire_bits + limit_packets) / sharing
         loaded_rtt_s = rtt_s + limit_packets / 2 * wire_bits / rate_bps
-        period_s = epoch_s(flow.algorithm, window, loaded_rtt_s, graph.stacks[i].ack_every)
+        period_s = epoch_s(flow.algorithm, window, loaded_rtt_s)
         measured_s = (to_ps - max(from_ps, flow.start)) / PS_PER_S
         if period_s is not None and measured_s < EPOCHS_WANTED * period_s:
             found.append(
-                f"{flow_name(flow, i)}: the {max(measured_s, 0):.4g} s that are measured are shorter than {EPOCHS_WANTED} congestion "
-                f"epochs, about {period_s:.3g} s each"
+                f"{flow_name(flow, i)}: the {max(measured_s, 0):.4g} s that are measured are shorter than "
+                f"{EPOCHS_WANTED} congestion epochs, about {period_s:.3g} s each"
             )
     return found
 
@@ -74,7 +73,8 @@ def _short_run(scenario: ScenarioTable, graph: Graph) -> list[str]:
 def _late_starts(scenario: ScenarioTable) -> list[str]:
     from_ps, _ = measure_window(scenario)
     return [
-        f"{flow_name(flow, i)}: starts at {format_time(flow.start)}, inside the measured part, which begins at {format_time(from_ps)}"
+        f"{flow_name(flow, i)}: starts at {format_time(flow.start)}, inside the measured part, "
+        f"which begins at {format_time(from_ps)}"
         for i, flow in enumerate(scenario.flow)
         if flow.start > from_ps and flow.size is None
     ]
@@ -88,12 +88,7 @@ def _small_receive_window(scenario: ScenarioTable, graph: Graph) -> list[str]:
         bdp = graph.links[link].rate_bps * graph.rtt_ps(i) / (8 * graph.stacks[i].wire_bytes * PS_PER_S)
         if window is not None and window < bdp / len(graph.data_users(link)):
             found.append(
-                f"{flow_name(flow, i)}: its receive window of {window} segments is less than its share of the path's {bdp:.0f}, "
-                "so the receiver and not the algorithm sets its rate"
+                f"{flow_name(flow, i)}: its receive window of {window} segments is less than its share of the path's "
+                f"{bdp:.0f}, so the receiver and not the algorithm sets its rate"
             )
     return found
-
-
-def known_algorithm(name: str) -> bool:
-    """Whether the engine has an algorithm of this name, presets aside."""
-    return name.partition(":")[0] in catalog.algorithms()

@@ -69,7 +69,8 @@ def _check_times(scenario: ScenarioTable) -> None:
     if from_ps >= to_ps:
         wrong = "measure.from" if scenario.measure.from_ is not None else "measure.to"
         raise ScenarioError(
-            f"the measured part would go from {format_time(from_ps)} to {format_time(to_ps)}; it must end after it begins",
+            f"the measured part would go from {format_time(from_ps)} to {format_time(to_ps)}; "
+            "it must end after it begins",
             path=wrong,
         )
 

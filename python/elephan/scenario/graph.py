@@ -71,7 +71,7 @@ class Graph:
         return [i for i, route in enumerate(self.routes) if link in route.forward]
 
     def bdp_packets(self, link: int) -> float:
-        """Bandwidth-delay product of a link in full data packets: its rate, the longest RTT and the largest packet of its flows."""
+        """Bandwidth-delay product of a link in full data packets; RTT and packet are the largest of its flows."""
         users = self.users(link)
         longest_ps = max(self.rtt_ps(flow) for flow in users)
         wire_bytes = max(self.stacks[flow].wire_bytes for flow in users)
@@ -151,11 +151,18 @@ def _row_graph(scenario: ScenarioTable, path: Path, field: str, hops: int, stack
         )
     links: list[DirectedLink] = []
     for hop in range(hops):
-        name = BOTTLENECK if isinstance(path, Path) and not isinstance(path, ParkingLot) else f"hop{hop + 1}"
         there = DirectedLink(
-            name, f"router{hop}", f"router{hop + 1}", path.rate, middle_ps // hops, path.buffer, path.queue, path.loss, None,
-            field,
-        )  # fmt: skip
+            name=f"hop{hop + 1}" if isinstance(path, ParkingLot) else BOTTLENECK,
+            source=f"router{hop}",
+            target=f"router{hop + 1}",
+            rate_bps=path.rate,
+            delay_ps=middle_ps // hops,
+            buffer=path.buffer,
+            queue=path.queue,
+            loss=path.loss,
+            record=None,
+            field=field,
+        )
         links += _both_ways(there)
     access_rate = path.access_rate or min(ACCESS_RATE_FACTOR * path.rate, 10**14)
     routes = []

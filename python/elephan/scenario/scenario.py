@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path as FilePath
-from typing import Any, cast
+from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -59,8 +60,7 @@ class Scenario(ScenarioTable):
         try:
             raw = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
-            problem = str(error)
-            raise ScenarioError(f"not TOML: {problem[:1].lower()}{problem[1:]}", source=source) from None
+            raise ScenarioError(_toml_problem(text, str(error)), source=source) from None
         try:
             return cls(**apply_overrides(raw, overrides or {}))
         except ScenarioError as error:
@@ -133,7 +133,7 @@ class Scenario(ScenarioTable):
 
     def to_dict(self) -> dict[str, Any]:
         """The tables of the TOML file, with quantities as a person would write them; only what was set."""
-        return cast("dict[str, Any]", self.model_dump(by_alias=True, exclude_unset=True, exclude_none=True))
+        return self.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude_none=True)
 
     def to_toml(self) -> str:
         """The scenario as a TOML file that loads to the same hash."""
@@ -220,6 +220,18 @@ def _read(path: FilePath) -> str:
         raise ScenarioError("not a text file in UTF-8", source=str(path)) from None
     except OSError as error:
         raise ScenarioError((error.strerror or "cannot be read").lower(), source=str(path)) from None
+
+
+_UNQUOTED = re.compile(r"\s*[\w-]+\s*=\s*(?P<quantity>[\d.]+\s*[A-Za-z%µ][^#]*?)\s*(#.*)?")
+
+
+def _toml_problem(text: str, problem: str) -> str:
+    """The parser's own words, and what is most often meant: a quantity without its quotes."""
+    line = re.search(r"at line (\d+)", problem)
+    lines = text.splitlines()
+    match = _UNQUOTED.fullmatch(lines[int(line[1]) - 1]) if line and int(line[1]) <= len(lines) else None
+    quoted = f'; write quantities in quotes: "{match["quantity"]}"' if match else ""
+    return f"not TOML: {problem[:1].lower()}{problem[1:]}{quoted}"
 
 
 _ORDER = {"extra_forbidden": 0, "elephan": 1}

@@ -111,7 +111,7 @@ class Table(BaseModel):
 
 
 class StackSpec(Table):
-    """``[stack]``: a named stack (``base``), and the fields that differ from it. ``stack = "ns2"`` is short for base."""
+    """``[stack]``: a named stack (``base``) and the fields that differ; ``stack = "ns2"`` is short for a base alone."""
 
     base: Annotated[str, BeforeValidator(_reported(_one_of(tuple(STACKS), "a stack")))] | None = Field(
         None, description="the named stack to start from: linux, linux-2.6, ns2 or rfc6675", examples=["ns2"]

@@ -66,8 +66,7 @@ class Stack:
 
 
 # Today's Linux: RFC 6928's window, RACK-TLP, PRR, RFC 6298 with Linux's 200 ms floor. 1448 bytes of payload and 52 of
-# headers are an Ethernet MTU with timestamps; an ACK is 52 bytes and the first SACK block adds 12 with its option header,
-# later ones 8: counted as 8 each plus the 4 that belong to the option in none, which is within a byte or two per ACK.
+# headers are an Ethernet MTU with timestamps. A SACK block is 8 bytes; the option's own 4 bytes are not counted.
 LINUX = Stack(
     payload_bytes=1448,
     header_bytes=52,
@@ -89,7 +88,8 @@ LINUX = Stack(
     max_burst=None,
 )
 
-# Linux 2.6.13 to 2.6.23, the kernels of the high-speed TCP studies: RFC 3390's window, forward acknowledgement, rate halving.
+# Linux 2.6.13 to 2.6.23, the kernels of the high-speed TCP studies: RFC 3390's window, forward acknowledgement, rate
+# halving.
 LINUX_2_6 = Stack(
     payload_bytes=1448,
     header_bytes=52,
@@ -111,8 +111,8 @@ LINUX_2_6 = Stack(
     max_burst=None,
 )
 
-# ns-2.35's Agent/TCP/Linux with TCPSink/Sack1: 1000-byte packets in 1040 on the wire, an ACK for every packet, 8 bytes a
-# SACK block, two segments at the start, a 10 ms tick.
+# ns-2.35's Agent/TCP/Linux with TCPSink/Sack1: 1000-byte packets in 1040 on the wire, an ACK for every packet, 8 bytes
+# a SACK block, two segments at the start, a 10 ms tick.
 NS2 = Stack(
     payload_bytes=1000,
     header_bytes=40,

@@ -1,4 +1,4 @@
-"""Writing a scenario as TOML. The standard library reads TOML but does not write it, and the schema needs only a little of it."""
+"""Writing a scenario as TOML, which the standard library reads but does not write."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class Amount:
 
 @dataclass(frozen=True)
 class Loss:
-    """Random or listed losses on a link: a probability for each packet, or the positions of the packets that are lost."""
+    """Losses on a link: a probability for each packet, or the positions of those that are lost, from 1."""
 
     probability: float = 0.0
     packets: tuple[int, ...] = ()
@@ -108,7 +108,7 @@ def _scaled(
         raise ScenarioError(f"'{value}' has no unit; write {what} such as \"{example}\"")
     factor = units.get(unit, aliases.get(unit))
     if factor is None:
-        near = nearest(unit, [*units, *aliases])
+        near = nearest(unit, units) or nearest(unit, aliases)
         meant = f"did you mean '{near}'?" if near else f"allowed: {', '.join(units)}"
         raise ScenarioError(f"'{value}': '{unit}' is not a unit of {_noun(what)}; {meant}")
     return _number(match["number"]) * factor, unit
@@ -153,7 +153,7 @@ def parse_time(value: object) -> int:
     """A time of zero or more, in ps.
 
     Raises:
-        ScenarioError: no unit, a unit of something else, negative, longer than the engine's clock, or finer than a picosecond.
+        ScenarioError: no unit, a unit of something else, negative, too long for the clock, or finer than a picosecond.
     """
     scaled, _ = _scaled(value, "a time", "48 ms", TIME_UNITS, TIME_ALIASES)
     return _bounded(_whole(scaled, value, "picoseconds"), value, 0, MAX_TIME_PS, "zero or more", "106 days")

@@ -8,7 +8,7 @@ _SHORTEST_LIST_TO_SUMMARIZE = 24
 
 
 def distance(left: str, right: str) -> int:
-    """Edits (insert, delete, replace, swap of two neighbors) between two words, each counted once (optimal string alignment)."""
+    """Edits (insert, delete, replace, swap two neighbors) between two words: their optimal string alignment."""
     before_previous: list[int] = []
     previous = list(range(len(right) + 1))
     for i, a in enumerate(left, start=1):
@@ -25,7 +25,7 @@ def distance(left: str, right: str) -> int:
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """The known word that ``word`` most likely stands for, or ``None`` when none is close.
 
-    Case and the choice between ``-``, ``_`` and a space do not count. A third of the letters may be wrong, and always one.
+    Case and the choice of ``-``, ``_`` or a space do not count. A third of the letters may be wrong, and always one.
     """
 
     def plain(text: str) -> str:
