@@ -1,0 +1,60 @@
+# The house. `make setup` builds everything into .venv; the other targets call it, and it costs nothing when up to date.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+UV_VERSION := 0.13.9
+RUST_SOURCES := $(shell find crates -type f \( -name '*.rs' -o -name 'Cargo.toml' \) -not -path '*/target/*')
+
+.PHONY: help setup demo test lint bench docs clean
+
+help:
+	@grep -hE '^# make ' Makefile | sed 's/^# //'
+
+# make setup   dependencies and the release build of the engine, into .venv
+setup: $(VENV)/.engine
+
+$(VENV)/bin/python:
+	@command -v $(PYTHON) >/dev/null || { echo "elephan needs Python 3.11 or later: install python3 and python3-venv"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "elephan needs Python 3.11 or later, and $$($(PYTHON) --version) was found; name another with PYTHON="; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { echo "elephan needs Python's venv module: install python3-venv"; exit 1; }
+
+$(VENV)/.dependencies: pyproject.toml uv.lock | $(VENV)/bin/python
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	$(BIN)/uv sync --quiet --locked --no-install-project --inexact --compile-bytecode
+	@touch $@
+
+$(VENV)/.engine: $(VENV)/.dependencies Cargo.toml Cargo.lock $(RUST_SOURCES)
+	@command -v cargo >/dev/null || { echo "elephan needs Rust 1.85 or later (cargo): see https://rustup.rs"; exit 1; }
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --locked --quiet
+	@$(BIN)/python -m compileall -q python
+	@touch $@
+
+# make demo    the 36 runs of weigle2006 at full rate, judged; ends by naming the report
+demo: setup
+	$(BIN)/elephan paper weigle2006
+
+# make test    lint, types, all tests of both languages; the last line counts them
+test: setup
+	@scripts/test
+
+# make lint    formatting, lint and types only
+lint: setup
+	@scripts/lint
+
+# make bench   the engine's speed, beside its bound and ns-2's where it is installed
+bench: setup
+	$(BIN)/elephan bench
+
+# make docs    the documentation as HTML, in docs/_build/html
+docs: setup
+	$(BIN)/uv sync --quiet --locked --no-install-project --inexact --group docs
+	$(BIN)/python -m sphinx --fail-on-warning --quiet -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+# make clean   removes what was built; results in .elephan stay
+clean:
+	rm -rf $(VENV) target docs/_build python/elephan/_engine*.so .mypy_cache .ruff_cache .pytest_cache .hypothesis
