@@ -1,0 +1,118 @@
+//! What an endpoint tells an algorithm, and what the algorithm answers.
+//!
+//! Units are those of the papers: windows in segments, time in seconds, rates in segments per second. Nothing here
+//! knows the simulator: the same types can drive a real transport.
+
+/// The connection begins.
+#[derive(Clone, Copy, Debug)]
+pub struct Start {
+    /// Seconds.
+    pub now: f64,
+    /// Segments.
+    pub initial_window: f64,
+    /// Segments; infinite where slow start runs to the first loss.
+    pub initial_ssthresh: f64,
+}
+
+/// One acknowledgement that advances the window or selectively acknowledges something.
+#[derive(Clone, Copy, Debug)]
+pub struct Ack {
+    /// Arrival time at the sender, s.
+    pub now: f64,
+    /// Segments newly delivered by this ACK, cumulatively or by SACK, each counted once.
+    pub acked: f64,
+    /// Round-trip time of the newest segment that this ACK reports (by timestamp, so retransmissions are not ambiguous), s.
+    pub rtt: Option<f64>,
+    /// One-way delay of the same segment plus an unknown constant clock offset, s.
+    pub owd: Option<f64>,
+    /// Smallest RTT since the connection began, this sample included, s. Infinite before the first sample.
+    pub min_rtt: f64,
+    /// RFC 6298 smoothed RTT, this sample included, s. 0 before the first sample.
+    pub srtt: f64,
+    /// Delivery rate sample, segments/s.
+    pub delivery_rate: Option<f64>,
+    /// Segments outstanding after this ACK: sent, and neither acknowledged nor SACKed nor marked lost.
+    pub in_flight: f64,
+    /// Congestion window in force when the newest acknowledged segment was sent; only kept for algorithms that ask for it
+    /// with [`Algorithm::wants_window_at_send`], otherwise 0.
+    pub window_at_send: f64,
+    /// First ACK of a new round: the segments outstanding when the last round began are all acknowledged.
+    pub round_start: bool,
+    /// The endpoint is in fast recovery: the window is frozen, only estimators may move.
+    pub in_recovery: bool,
+    /// The window, and not the application or the receiver, limited the sender.
+    pub window_limited: bool,
+    /// This ACK carries an ECN echo.
+    pub ecn_echo: bool,
+}
+
+impl Ack {
+    /// Whether the rules allow the window to grow on this ACK (not in recovery, and the window is what limits the flow).
+    #[must_use]
+    #[inline]
+    pub fn may_grow(&self) -> bool {
+        !self.in_recovery && self.window_limited
+    }
+}
+
+/// What made the endpoint report congestion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// A lost segment, found without a timeout.
+    Loss,
+    /// An ECN echo.
+    Ecn,
+}
+
+/// A congestion signal or a timeout; at most one a recovery episode.
+#[derive(Clone, Copy, Debug)]
+pub struct Signal {
+    /// Seconds.
+    pub now: f64,
+    /// Segments outstanding just before the loss was found (RFC 5681's FlightSize).
+    pub in_flight: f64,
+    /// Why.
+    pub cause: Cause,
+    /// Smoothed RTT, s.
+    pub srtt: f64,
+    /// Smallest RTT so far, s.
+    pub min_rtt: f64,
+    /// A timeout that follows another without progress between them: `ssthresh` is kept (RFC 5681 section 3.1).
+    pub repeated: bool,
+}
+
+/// A congestion control algorithm.
+///
+/// The endpoint sends while its estimate of what is in flight is below [`Algorithm::window`], except in fast recovery,
+/// where its recovery rule (PRR, rate halving, RFC 6675) walks from the old window to the new one.
+pub trait Algorithm {
+    /// The connection begins.
+    fn on_start(&mut self, start: &Start);
+    /// Every ACK that delivers something.
+    fn on_ack(&mut self, ack: &Ack);
+    /// Once a recovery episode: set `ssthresh` and the window the episode ends with.
+    fn on_congestion(&mut self, signal: &Signal);
+    /// The retransmission timer fired: set `ssthresh`, restart the window.
+    fn on_timeout(&mut self, signal: &Signal);
+    /// Sending resumes after nothing was outstanding for `idle` seconds (longer than one RTO).
+    fn on_idle(&mut self, _now: f64, _idle: f64) {}
+    /// Everything outstanding at the congestion signal is acknowledged.
+    fn on_recovery_exit(&mut self, _now: f64) {}
+    /// The endpoint's recovery rule ended below the window that the algorithm asked for: go on from `window`, segments, where
+    /// that is less. `ssthresh` stays.
+    fn moderate(&mut self, window: f64);
+    /// The last congestion signal or timeout turned out to be spurious: restore what it changed.
+    fn on_undo(&mut self, _now: f64) {}
+    /// Congestion window, segments; the endpoint sends whole segments, so up to its floor.
+    fn window(&self) -> f64;
+    /// Slow start threshold, segments; infinite before the first loss.
+    fn ssthresh(&self) -> f64;
+    /// Segments per second where the algorithm paces.
+    fn pacing_rate(&self) -> Option<f64> {
+        None
+    }
+    /// Whether the endpoint must remember the window at which each segment was sent.
+    fn wants_window_at_send(&self) -> bool {
+        false
+    }
+}

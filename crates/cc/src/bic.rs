@@ -1,0 +1,315 @@
+//! BIC-TCP (L. Xu, K. Harfoush, I. Rhee, "Binary increase congestion control for fast, long distance networks", INFOCOM
+//! 2004): a binary search for the window at which the last loss came, then probing beyond it.
+//!
+//! Variant: the paper's pseudo-code and constants (S_max 32, S_min 0.01, β 0.125, low window 14; the values were not
+//! verified in its text), in which the target follows each ACK; `search_update = round` has the paper's description
+//! instead, a new target each round trip. Fast convergence compares with the maximum recorded at the last loss: the
+//! pseudo-code compares with `max_win`, which probing has set to "large", so that read literally every loss after
+//! probing would look like the sign of a new flow. Differences: Linux (presets `linux`, `linux-2.6`) keeps 819/1024 of
+//! the window, has S_max 16, divides the distance by 4, moves by 1/5 segment a round trip near the maximum, forgets all
+//! after a timeout and divides by an estimate of segments per ACK that makes it grow almost twice as fast as meant where
+//! each segment is acknowledged by itself.
+
+use crate::algorithm::{Ack, Algorithm, Signal, Start};
+use crate::loss_window::{AckRatio, Arithmetic, LossParams, LossWindow};
+use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
+
+choices! {
+    /// Which increase rule is used.
+    pub enum Form {
+        /// The paper's pseudo-code.
+        Paper = "paper",
+        /// Linux's divisor for the window counter.
+        Linux = "linux",
+    }
+}
+
+choices! {
+    /// When the binary search takes a new target.
+    pub enum SearchUpdate {
+        /// With each ACK, as in the pseudo-code.
+        Ack = "ack",
+        /// Once a round trip, as in the description.
+        Round = "round",
+    }
+}
+
+params! {
+    /// Parameters of BIC.
+    pub struct BicParams {
+        /// The paper's increase rule or Linux's.
+        form: Form = choice("paper", Form::WORDS), "Xu et al. 2004 §III; Linux tcp_bic.c";
+        /// Largest increase a round trip (S_max).
+        s_max: f64 = num(32.0, 0.01, 1e6, "segments"), "Xu et al. 2004; Linux has 16";
+        /// Smallest increase a round trip (S_min); the paper's form.
+        s_min: f64 = num(0.01, 1e-6, 1e3, "segments"), "Xu et al. 2004";
+        /// Part of the window given up on a loss (β).
+        beta: f64 = num(0.125, 0.0, 1.0, ""), "Xu et al. 2004; Linux has 205/1024";
+        /// Window below which it is standard TCP.
+        low_window: f64 = num(14.0, 0.0, 1e9, "segments"), "Xu et al. 2004; Linux";
+        /// Aim below the last maximum when that is lower than the one before.
+        fast_convergence: bool = flag(true), "Xu et al. 2004 §III.D";
+        /// When the target moves; the paper's form.
+        search_update: SearchUpdate = choice("ack", SearchUpdate::WORDS), "Xu et al. 2004 §III";
+        /// The search goes this part of the distance to the maximum each round trip: one in this many; Linux's form.
+        search_divisor: f64 = num(4.0, 2.0, 1e3, ""), "Linux tcp_bic.c BICTCP_B";
+        /// Round trips from `search_divisor` below the maximum up to it; Linux's form.
+        smooth_part: f64 = num(20.0, 1.0, 1e4, ""), "Linux tcp_bic.c";
+    }
+}
+
+/// Time after which Linux computes its divisor again though the window has not moved, s.
+const LINUX_PERIOD_S: f64 = 1.0 / 32.0;
+/// Linux's largest divisor while no loss has been seen: 5 % growth a round trip.
+const LINUX_UNKNOWN_CNT: f64 = 20.0;
+
+/// State of the paper's form.
+#[derive(Clone, Copy, Debug)]
+struct Search {
+    max_win: f64,
+    target_win: f64,
+    /// Additive increase of this round, where the target moves once a round.
+    inc: f64,
+    is_probing: bool,
+    ss_cwnd: f64,
+    ss_target: f64,
+}
+
+/// State of Linux's form.
+#[derive(Clone, Copy, Debug)]
+struct Linux {
+    cnt: f64,
+    at_window: f64,
+    at_time: f64,
+    ratio: AckRatio,
+    lost: bool,
+}
+
+const NO_DIVISOR: Linux =
+    Linux { cnt: 1.0, at_window: 0.0, at_time: f64::NEG_INFINITY, ratio: AckRatio::START, lost: false };
+
+const UNKNOWN: Search = Search {
+    max_win: f64::INFINITY,
+    target_win: f64::INFINITY,
+    inc: 0.0,
+    is_probing: false,
+    ss_cwnd: 1.0,
+    ss_target: 0.0,
+};
+
+/// BIC-TCP.
+#[derive(Clone, Debug)]
+pub struct Bic {
+    win: LossWindow,
+    p: BicParams,
+    /// Maximum recorded at the last loss, segments; 0 before one.
+    last_max: f64,
+    search: Search,
+    linux: Linux,
+    saved: (f64, Search),
+}
+
+impl Bic {
+    /// What the registry says about it.
+    pub const ENTRY: Entry = Entry {
+        name: "bic",
+        title: "BIC-TCP",
+        kind: Kind::Loss,
+        signals: &["loss"],
+        source: "Xu, Harfoush, Rhee, INFOCOM 2004",
+        doc: "After a loss it goes back towards the window of the loss: at most 32 segments a round trip far from it, half \
+              of the distance near it; beyond it, it probes slowly first and then faster. The default is the paper's \
+              pseudo-code and constants.",
+        presets: &[
+            Preset { name: "", title: "INFOCOM 2004, pseudo-code", overrides: &[] },
+            Preset {
+                name: "rounds",
+                title: "INFOCOM 2004, one target a round trip",
+                overrides: &[("search_update", Setting::Text("round"))],
+            },
+            Preset { name: "linux", title: "Linux", overrides: &Self::linux_preset("linux") },
+            Preset {
+                name: "linux-2.6",
+                title: "Linux 2.6.22, ns-2 TCP/Linux",
+                overrides: &Self::linux_preset("linux-2.6"),
+            },
+        ],
+        tables: &[BicParams::TABLE, LossParams::TABLE],
+    };
+
+    const fn linux_preset(arithmetic: &'static str) -> [(&'static str, Setting); 4] {
+        [
+            ("form", Setting::Text("linux")),
+            ("arithmetic", Setting::Text(arithmetic)),
+            ("s_max", Setting::Num(16.0)),
+            ("beta", Setting::Num(205.0 / 1024.0)),
+        ]
+    }
+
+    /// # Errors
+    /// As [`Settings::read`], and [`BuildError::Conflict`] for values that do not go together.
+    pub fn new(settings: &Settings) -> Result<Self, BuildError> {
+        let p = BicParams::read(settings)?;
+        let win = LossWindow::new(settings)?;
+        if p.s_min > p.s_max {
+            return settings.conflict(format!("s_min {} must not be above s_max {}", p.s_min, p.s_max));
+        }
+        if p.form == Form::Linux && win.arithmetic == Arithmetic::Fluid {
+            return settings.conflict("form 'linux' needs arithmetic 'linux' or 'linux-2.6'");
+        }
+        Ok(Self { win, p, last_max: 0.0, search: UNKNOWN, linux: NO_DIVISOR, saved: (0.0, UNKNOWN) })
+    }
+
+    /// The paper's rules for one ACK in congestion avoidance, `w >= low_window`.
+    #[inline]
+    fn search(&mut self, n: f64, round_start: bool) {
+        let (p, s) = (&self.p, &mut self.search);
+        if s.is_probing {
+            self.win.grow_per_round(n, s.ss_cwnd);
+            if self.win.w >= s.ss_target {
+                s.ss_cwnd *= 2.0;
+                s.ss_target = self.win.w + s.ss_cwnd;
+            }
+            // From here on additive: the maximum is unknown.
+            s.is_probing = s.ss_cwnd < p.s_max;
+            return;
+        }
+        if p.search_update == SearchUpdate::Ack {
+            self.win.grow_per_round(n, (s.target_win - self.win.w).clamp(p.s_min, p.s_max));
+        } else {
+            if round_start || s.inc == 0.0 {
+                s.target_win = (s.max_win + self.win.w) / 2.0;
+                s.inc = (s.target_win - self.win.w).clamp(p.s_min, p.s_max);
+            }
+            self.win.grow_per_round(n, s.inc);
+        }
+        let w = self.win.w;
+        if w >= s.max_win {
+            *s = Search { is_probing: true, ss_target: w + 1.0, ..UNKNOWN };
+        } else if p.search_update == SearchUpdate::Ack {
+            s.target_win = (s.max_win + w) / 2.0;
+        }
+    }
+
+    /// Linux's divisor: one segment of window for so many ACKs.
+    fn linux_cnt(&self) -> f64 {
+        let (p, w) = (&self.p, self.win.w);
+        if w <= p.low_window {
+            return w;
+        }
+        let near = (w * p.smooth_part / p.search_divisor).floor();
+        let mut cnt = if w < self.last_max {
+            let dist = ((self.last_max - w) / p.search_divisor).floor();
+            if dist > p.s_max {
+                (w / p.s_max).floor()
+            } else if dist <= 1.0 {
+                near
+            } else {
+                (w / dist).floor()
+            }
+        } else if w < self.last_max + p.search_divisor {
+            near
+        } else if w < self.last_max + p.s_max * (p.search_divisor - 1.0) {
+            (w * (p.search_divisor - 1.0) / (w - self.last_max)).floor()
+        } else {
+            (w / p.s_max).floor()
+        };
+        if !self.linux.lost {
+            cnt = cnt.min(LINUX_UNKNOWN_CNT);
+        }
+        self.linux.ratio.divide(cnt)
+    }
+
+    #[inline]
+    fn grow_linux(&mut self, now: f64) {
+        if self.linux.at_window != self.win.w || now - self.linux.at_time > LINUX_PERIOD_S {
+            self.linux.cnt = self.linux_cnt();
+            self.linux.at_window = self.win.w;
+            self.linux.at_time = now;
+        }
+        self.win.grow_one_in(1.0, self.linux.cnt);
+    }
+
+    /// The window that a loss leaves, with the maximum recorded.
+    fn reduced(&mut self, signal: &Signal) -> f64 {
+        self.saved = (self.last_max, self.search);
+        let (w, p) = (self.win.w, &self.p);
+        let from = self.win.reduced_from(signal);
+        let low = if p.form == Form::Linux { w <= p.low_window } else { w < p.low_window };
+        if p.form == Form::Linux || !low {
+            let converge = p.fast_convergence && w < self.last_max;
+            self.last_max = if converge { self.win.whole(w * (2.0 - p.beta) / 2.0) } else { w };
+        }
+        self.linux.lost = true;
+        self.linux.at_window = 0.0;
+        let target = if low || self.win.must_halve() { from / 2.0 } else { (1.0 - p.beta) * from };
+        if !low {
+            let target_win = (self.last_max + target) / 2.0;
+            self.search = Search { max_win: self.last_max, target_win, ..UNKNOWN };
+        }
+        target
+    }
+}
+
+impl Algorithm for Bic {
+    fn on_start(&mut self, start: &Start) {
+        self.win.start(start);
+    }
+
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack) {
+        let linux = self.p.form == Form::Linux;
+        if linux && !ack.in_recovery && ack.acked > 0.0 {
+            self.linux.ratio.update(ack.acked);
+        }
+        let n = self.win.slow_start(ack);
+        if n <= 0.0 {
+            return;
+        }
+        if linux {
+            self.grow_linux(ack.now);
+        } else if self.win.w < self.p.low_window {
+            self.win.grow_per_round(n, 1.0);
+        } else {
+            self.search(n, ack.round_start);
+        }
+    }
+
+    fn on_congestion(&mut self, signal: &Signal) {
+        let target = self.reduced(signal);
+        self.win.reduce_to(target);
+    }
+
+    fn on_timeout(&mut self, signal: &Signal) {
+        let target = if self.win.repeats_timeout() { self.win.ssthresh } else { self.reduced(signal) };
+        self.win.time_out(target);
+        if self.p.form == Form::Linux {
+            self.linux = NO_DIVISOR;
+            self.last_max = 0.0;
+        }
+    }
+
+    fn on_idle(&mut self, _now: f64, _idle: f64) {
+        self.win.idle();
+    }
+
+    fn on_undo(&mut self, _now: f64) {
+        if self.win.undo().is_some() {
+            (self.last_max, self.search) = self.saved;
+        }
+    }
+
+    fn moderate(&mut self, window: f64) {
+        self.win.moderate(window);
+    }
+
+    #[inline]
+    fn window(&self) -> f64 {
+        self.win.w
+    }
+
+    #[inline]
+    fn ssthresh(&self) -> f64 {
+        self.win.ssthresh
+    }
+}

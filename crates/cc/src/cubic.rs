@@ -1,0 +1,442 @@
+//! CUBIC (RFC 9438; I. Rhee, L. Xu, "CUBIC: a new TCP-friendly high-speed TCP variant", PFLDnet 2005): the window is a
+//! cubic function of the time since the last loss, flat around the window at which that loss came.
+//!
+//! Variant: RFC 9438, equations by number. Differences of the default from the RFC: HyStart in place of HyStart++
+//! (`slow_start = hystart++` gives the RFC's), and a loss reduces the window, not what is in flight (`reduce_from =
+//! flight` gives the RFC's letter; RFC 9438 §4.6 allows it where the window does not grow while the application is the
+//! limit, which is the case here). Preset `2005`: keeps 0.8, growth of at most `s_max` segments/s (value not verified in
+//! the paper), Reno's window estimated from the time, no bound of 1.5 on a round trip's growth. Preset `linux`: Linux 5.x
+//! and later with whole segments, 1/1024 s and a divisor computed once a millisecond; its cube root is exact here,
+//! Linux's is within 0.2 %. Preset `linux-2.6`: Linux 2.6.22, growth cap above the origin only, ACK-ratio estimate;
+//! `ns2` is the same without TCP timestamps, as ns-2's TCP/Linux is unless told otherwise: the smallest RTT stays
+//! unknown, which disables the cap. While idle or limited by the application the clock stands still (Linux: idle only).
+
+use crate::algorithm::{Ack, Algorithm, Cause, Signal, Start};
+use crate::loss_window::{AckRatio, Arithmetic, LossParams, LossWindow};
+use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
+
+choices! {
+    /// How the window of a standard TCP flow is estimated.
+    pub enum RenoEstimate {
+        /// Grows with each segment acknowledged (RFC 9438 eq. 4).
+        Acked = "acked",
+        /// From the time since the loss (RFC 8312 eq. 4, PFLDnet 2005).
+        Time = "time",
+        /// Not at all.
+        Off = "off",
+    }
+}
+
+choices! {
+    /// Where the growth cap holds.
+    pub enum CapRegion {
+        /// On both sides of the last maximum (PFLDnet 2005).
+        Always = "always",
+        /// Beyond the last maximum (Linux 2.6.22).
+        AboveOrigin = "above-origin",
+    }
+}
+
+params! {
+    /// Parameters of CUBIC.
+    pub struct CubicParams {
+        /// Steepness of the curve (C).
+        c: f64 = num(0.4, 1e-6, 1e6, "segments/s^3"), "RFC 9438 §5";
+        /// Part of the window kept on a loss (β_cubic; papers write β for 1 minus this).
+        beta: f64 = num(0.7, 0.1, 0.999, ""), "RFC 9438 §4.6; PFLDnet 2005 has 0.8";
+        /// Part of the window kept on an ECN echo.
+        beta_ecn: f64 = num(0.7, 0.1, 0.999, ""), "RFC 9438 §4.6; RFC 8511 §3 allows 0.85";
+        /// Aim below the last maximum when that is lower than the one before.
+        fast_convergence: bool = flag(true), "RFC 9438 §4.7";
+        /// How the window that standard TCP would have is estimated; CUBIC is never below it.
+        reno_estimate: RenoEstimate = choice("acked", RenoEstimate::WORDS), "RFC 9438 §4.3";
+        /// Largest target, in windows; 0 for none.
+        target_cap: f64 = num(1.5, 0.0, 1e3, "windows"), "RFC 9438 eq. 2";
+        /// Largest growth (S_max); 0 for none.
+        s_max: f64 = num(0.0, 0.0, 1e9, "segments/s"), "PFLDnet 2005 (value not verified); Linux 2.6.22 has 16 per 0.1 s";
+        /// On which side of the last maximum `s_max` holds.
+        s_max_region: CapRegion = choice("always", CapRegion::WORDS), "PFLDnet 2005; Linux 2.6.22";
+        /// Whether TCP timestamps are on; without them Linux 2.6 never learns the smallest RTT. Linux 2.6 form only.
+        timestamps: bool = flag(true), "Linux 2.6.22 tcp_cubic.c; ns-2 ts_option_ is off";
+    }
+}
+
+/// Time after which Linux computes its divisor again though the window has not moved, s.
+const LINUX_PERIOD_S: f64 = 1.0 / 32.0;
+/// Linux's units of time a second: ticks, and those of its cubic function.
+const TICKS: f64 = 1000.0;
+const BICTCP_HZ: f64 = 1024.0;
+/// Linux's divisor before the first loss: the most it may be today, and what it is in 2.6.22.
+const UNKNOWN_CNT: f64 = 20.0;
+const UNKNOWN_CNT_26: f64 = 50.0;
+
+/// The epoch in progress, and what a spurious loss restores.
+#[derive(Clone, Copy, Debug)]
+struct Epoch {
+    begun: bool,
+    start: f64,
+    k: f64,
+    origin: f64,
+    w_est: f64,
+    w_max: f64,
+    cwnd_prior: f64,
+}
+
+const NO_EPOCH: Epoch =
+    Epoch { begun: false, start: 0.0, k: 0.0, origin: 0.0, w_est: 0.0, w_max: 0.0, cwnd_prior: 0.0 };
+
+/// What only Linux's form keeps.
+#[derive(Clone, Copy, Debug)]
+struct Linux {
+    cnt: f64,
+    at_window: f64,
+    at_time: f64,
+    /// Segments (ACKs, in 2.6) counted towards the next segment of `w_est`.
+    acked: f64,
+    /// s; 0 while unknown.
+    delay_min: f64,
+    beta_scale: f64,
+    ratio: AckRatio,
+}
+
+/// Linux's state at the start of a connection and after a timeout.
+const NO_LINUX: Linux = Linux {
+    cnt: 1.0,
+    at_window: 0.0,
+    at_time: f64::NEG_INFINITY,
+    acked: 0.0,
+    delay_min: 0.0,
+    beta_scale: 0.0,
+    ratio: AckRatio::START,
+};
+
+/// CUBIC.
+#[derive(Clone, Debug)]
+pub struct Cubic {
+    win: LossWindow,
+    p: CubicParams,
+    /// Standard TCP's increase that matches β: 3(1-β)/(1+β) (RFC 9438 §4.3).
+    alpha: f64,
+    last_ack: f64,
+    epoch: Epoch,
+    saved: Epoch,
+    linux: Linux,
+}
+
+impl Cubic {
+    /// What the registry says about it.
+    pub const ENTRY: Entry = Entry {
+        name: "cubic",
+        title: "CUBIC",
+        kind: Kind::Loss,
+        signals: &["loss", "ECN", "RTT"],
+        source: "RFC 9438; Rhee & Xu, PFLDnet 2005; Ha, Rhee & Xu, 2008",
+        doc: "The window is a cubic function of the time since the last loss: fast back to the window of that loss, flat \
+              around it, then faster and faster; never below what standard TCP would have. The default is RFC 9438 with \
+              HyStart, reducing the window and not what is in flight.",
+        presets: &[
+            Preset { name: "", title: "RFC 9438", overrides: &[("slow_start", Setting::Text("hystart"))] },
+            Preset {
+                name: "rfc8312",
+                title: "RFC 8312: closed form of the Reno window, no cap on the target",
+                overrides: &[
+                    ("slow_start", Setting::Text("standard")),
+                    ("reno_estimate", Setting::Text("time")),
+                    ("target_cap", Setting::Num(0.0)),
+                ],
+            },
+            Preset {
+                name: "2005",
+                title: "PFLDnet 2005: keeps 0.8, at most 160 segments/s",
+                overrides: &[
+                    ("slow_start", Setting::Text("standard")),
+                    ("beta", Setting::Num(0.8)),
+                    ("beta_ecn", Setting::Num(0.8)),
+                    ("reno_estimate", Setting::Text("time")),
+                    ("target_cap", Setting::Num(0.0)),
+                    ("s_max", Setting::Num(160.0)),
+                ],
+            },
+            Preset {
+                name: "linux",
+                title: "Linux 5.x and later",
+                overrides: &[
+                    ("slow_start", Setting::Text("hystart")),
+                    ("arithmetic", Setting::Text("linux")),
+                    ("c", Setting::Num(410.0 / 1024.0)),
+                    ("beta", Setting::Num(717.0 / 1024.0)),
+                    ("beta_ecn", Setting::Num(717.0 / 1024.0)),
+                ],
+            },
+            Preset { name: "linux-2.6", title: "Linux 2.6.22", overrides: &Self::linux26(true) },
+            Preset {
+                name: "ns2",
+                title: "ns-2.35 TCP/Linux: Linux 2.6.22 without timestamps",
+                overrides: &Self::linux26(false),
+            },
+        ],
+        tables: &[CubicParams::TABLE, LossParams::TABLE],
+    };
+
+    const fn linux26(timestamps: bool) -> [(&'static str, Setting); 8] {
+        [
+            ("slow_start", Setting::Text("standard")),
+            ("arithmetic", Setting::Text("linux-2.6")),
+            ("c", Setting::Num(410.0 / 1024.0)),
+            ("beta", Setting::Num(819.0 / 1024.0)),
+            ("beta_ecn", Setting::Num(819.0 / 1024.0)),
+            ("s_max", Setting::Num(160.0)),
+            ("s_max_region", Setting::Text("above-origin")),
+            ("timestamps", Setting::Bool(timestamps)),
+        ]
+    }
+
+    /// # Errors
+    /// As [`Settings::read`].
+    pub fn new(settings: &Settings) -> Result<Self, BuildError> {
+        let p = CubicParams::read(settings)?;
+        let beta = (p.beta * 1024.0).round();
+        let beta_scale = ((8.0 * (1024.0 + beta) / 3.0).floor() / (1024.0 - beta)).floor();
+        Ok(Self {
+            win: LossWindow::new(settings)?,
+            p,
+            alpha: 3.0 * (1.0 - p.beta) / (1.0 + p.beta),
+            last_ack: 0.0,
+            epoch: NO_EPOCH,
+            saved: NO_EPOCH,
+            linux: Linux { beta_scale, ..NO_LINUX },
+        })
+    }
+
+    /// W_cubic(t), RFC 9438 eq. 1; `t` in s since the epoch began.
+    #[inline]
+    fn w_cubic(&self, t: f64) -> f64 {
+        let x = t - self.epoch.k;
+        self.p.c * x * x * x + self.epoch.origin
+    }
+
+    #[cold]
+    fn begin_epoch(&mut self, now: f64) {
+        let (e, w) = (&mut self.epoch, self.win.w);
+        if e.w_max <= w {
+            e.w_max = w;
+        }
+        // RFC 9438 eq. 2 of §4.2.
+        e.k = libm::cbrt((e.w_max - w) / self.p.c);
+        (e.begun, e.start, e.origin, e.w_est) = (true, now, e.w_max, w);
+        if e.cwnd_prior == 0.0 {
+            e.cwnd_prior = w;
+        }
+    }
+
+    /// W_est, RFC 9438 §4.3, after `inv` windows acknowledged.
+    #[inline]
+    fn reno_window(&mut self, t: f64, srtt: f64, inv: f64) -> f64 {
+        match self.p.reno_estimate {
+            RenoEstimate::Acked => {
+                let e = &mut self.epoch;
+                e.w_est += inv * if e.w_est >= e.cwnd_prior { 1.0 } else { self.alpha };
+                e.w_est
+            }
+            RenoEstimate::Time if srtt > 0.0 => self.p.beta * self.epoch.w_max + self.alpha * t / srtt,
+            RenoEstimate::Time | RenoEstimate::Off => 0.0,
+        }
+    }
+
+    /// RFC 9438 §4.2 to §4.5 for an ACK of `n` segments in congestion avoidance.
+    #[inline]
+    fn grow(&mut self, ack: &Ack, n: f64) {
+        if !self.epoch.begun {
+            self.begin_epoch(ack.now);
+        }
+        let t = ack.now - self.epoch.start;
+        let w = self.win.w;
+        let inv = n / w;
+        let w_est = self.reno_window(t, ack.srtt, inv);
+        if self.w_cubic(t) < w_est {
+            self.win.w = w.max(w_est);
+            return;
+        }
+        let mut target = self.w_cubic(t + ack.srtt).max(w);
+        if self.p.target_cap > 0.0 {
+            target = target.min(self.p.target_cap * w);
+        }
+        if self.p.s_max > 0.0 && (self.p.s_max_region == CapRegion::Always || t >= self.epoch.k) {
+            target = target.min(w + self.p.s_max * ack.srtt);
+        }
+        self.win.w = w + inv * (target - w).max(0.0);
+    }
+
+    fn linux_26(&self) -> bool {
+        self.win.arithmetic == Arithmetic::Linux26
+    }
+
+    /// Linux keeps the smallest RTT, without the samples of an epoch's first second.
+    #[inline]
+    fn linux_delay(&mut self, ack: &Ack) {
+        let early = self.epoch.begun && ack.now - self.epoch.start < 1.0;
+        let Some(rtt) = ack.rtt else { return };
+        if early || (self.linux_26() && !self.p.timestamps) {
+            return;
+        }
+        if self.linux.delay_min == 0.0 || rtt < self.linux.delay_min {
+            self.linux.delay_min = rtt;
+        }
+    }
+
+    /// Linux's divisor from the cubic function: one segment of window for so many acknowledged.
+    fn linux_cubic_cnt(&self, now: f64) -> f64 {
+        let (e, w) = (&self.epoch, self.win.w);
+        let delay_ticks = (self.linux.delay_min * TICKS).floor();
+        let ticks = (now * TICKS).floor() - (e.start * TICKS).floor() + delay_ticks;
+        let t = (ticks * BICTCP_HZ / TICKS).floor();
+        let k = (e.k * BICTCP_HZ).floor();
+        let offs = (t - k).abs() / BICTCP_HZ;
+        let delta = (self.p.c * offs * offs * offs).floor();
+        let target = if t < k { e.origin - delta } else { e.origin + delta };
+        let mut cnt = if target > w { (w / (target - w)).floor() } else { 100.0 * w };
+        if self.linux_26() && self.p.s_max > 0.0 && self.linux.delay_min > 0.0 {
+            // 2.6 keeps the delay in eighths of a tick, at least one of them.
+            let delay = delay_ticks.max(0.125) / TICKS;
+            if t >= k || self.p.s_max_region == CapRegion::Always {
+                cnt = cnt.max((w / (self.p.s_max * delay)).floor());
+            }
+        }
+        cnt
+    }
+
+    /// Linux's rules for one ACK in congestion avoidance.
+    fn grow_linux(&mut self, now: f64, n: f64) {
+        self.linux.acked += n;
+        let w = self.win.w;
+        if self.linux.at_window != w || now - self.linux.at_time > LINUX_PERIOD_S {
+            let same_tick = (now * TICKS).floor() == (self.linux.at_time * TICKS).floor();
+            if !(self.epoch.begun && same_tick) || self.linux_26() {
+                if !self.epoch.begun {
+                    let unknown = self.epoch.w_max;
+                    self.begin_epoch(now);
+                    // Linux does not take the window of an epoch's start for a maximum.
+                    self.epoch.w_max = unknown;
+                    self.linux.acked = n;
+                }
+                self.linux.at_window = w;
+                self.linux.at_time = now;
+                self.linux.cnt = self.linux_cubic_cnt(now);
+                if self.epoch.w_max == 0.0 {
+                    let most = if self.linux_26() { UNKNOWN_CNT_26 } else { self.linux.cnt.min(UNKNOWN_CNT) };
+                    self.linux.cnt = most;
+                }
+            }
+            self.linux_friendly(w);
+        }
+        self.win.grow_one_in(n, self.linux.cnt);
+    }
+
+    /// Linux's Reno estimate, and the limits on the divisor that come last.
+    fn linux_friendly(&mut self, w: f64) {
+        let l = &mut self.linux;
+        if self.p.reno_estimate != RenoEstimate::Off {
+            let per_segment = (w * l.beta_scale / 8.0).floor().max(1.0);
+            // As many as fit while more than one divisor is left over.
+            let steps = ((l.acked / per_segment).ceil() - 1.0).max(0.0);
+            l.acked -= steps * per_segment;
+            self.epoch.w_est += steps;
+            if self.epoch.w_est > w {
+                l.cnt = l.cnt.min((w / (self.epoch.w_est - w)).floor());
+            }
+        }
+        l.cnt = if self.win.arithmetic == Arithmetic::Linux26 { l.ratio.divide(l.cnt) } else { l.cnt.max(2.0) };
+    }
+
+    /// The window that a loss leaves, with the maximum recorded (RFC 9438 §4.6, §4.7).
+    fn reduced(&mut self, signal: &Signal) -> f64 {
+        self.saved = self.epoch;
+        let w = self.win.w;
+        let beta = if signal.cause == Cause::Ecn { self.p.beta_ecn } else { self.p.beta };
+        let converge = self.p.fast_convergence && w < self.epoch.w_max;
+        self.epoch.w_max = if converge { self.win.whole(w * (1.0 + beta) / 2.0) } else { w };
+        self.epoch.cwnd_prior = w;
+        self.epoch.begun = false;
+        self.linux.at_window = 0.0;
+        let keep = if self.win.must_halve() { 0.5 } else { beta };
+        keep * self.win.reduced_from(signal)
+    }
+
+    /// Moves the epoch forward by a time that does not count.
+    fn freeze(&mut self, seconds: f64, now: f64) {
+        if self.epoch.begun {
+            self.epoch.start = (self.epoch.start + seconds).min(now);
+        }
+    }
+}
+
+impl Algorithm for Cubic {
+    fn on_start(&mut self, start: &Start) {
+        self.win.start(start);
+        self.last_ack = start.now;
+    }
+
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack) {
+        if !ack.window_limited {
+            self.freeze(ack.now - self.last_ack, ack.now);
+        }
+        self.last_ack = ack.now;
+        let integer = self.win.integer();
+        if integer && ack.acked > 0.0 {
+            self.linux_delay(ack);
+            if !ack.in_recovery {
+                self.linux.ratio.update(ack.acked);
+            }
+        }
+        let n = self.win.slow_start(ack);
+        if n <= 0.0 {
+            return;
+        }
+        if integer {
+            self.grow_linux(ack.now, n);
+        } else {
+            self.grow(ack, n);
+        }
+    }
+
+    fn on_congestion(&mut self, signal: &Signal) {
+        let target = self.reduced(signal);
+        self.win.reduce_to(target);
+    }
+
+    fn on_timeout(&mut self, signal: &Signal) {
+        let target = if self.win.repeats_timeout() { self.win.ssthresh } else { self.reduced(signal) };
+        self.win.time_out(target);
+        // The next epoch starts from the window that slow start reaches (RFC 9438 §4.8; Linux forgets all too).
+        self.epoch = NO_EPOCH;
+        self.linux = Linux { beta_scale: self.linux.beta_scale, ..NO_LINUX };
+    }
+
+    fn on_idle(&mut self, now: f64, idle: f64) {
+        self.win.idle();
+        self.freeze(idle, now);
+        self.last_ack = now;
+    }
+
+    fn on_undo(&mut self, _now: f64) {
+        // RFC 9438 §4.9: only where the loss had lowered the window.
+        if self.win.undo().is_some() {
+            self.epoch = self.saved;
+        }
+    }
+
+    fn moderate(&mut self, window: f64) {
+        self.win.moderate(window);
+    }
+
+    #[inline]
+    fn window(&self) -> f64 {
+        self.win.w
+    }
+
+    #[inline]
+    fn ssthresh(&self) -> f64 {
+        self.win.ssthresh
+    }
+}

@@ -1,0 +1,357 @@
+//! FAST TCP (C. Jin, D. Wei, S. Low, "FAST TCP: motivation, architecture, algorithms, performance", INFOCOM 2004; Wei et
+//! al., ToN 14(6), 2006): the window follows the queueing delay so that `alpha` segments of the flow's own wait in queues.
+//!
+//! Variant: the papers' update every other round trip, with increases spread over the round that follows, and the
+//! RTT filter min(3/w, 1/4). While the averaged queueing delay is below `mi_threshold` each acknowledged segment adds one
+//! (multiplicative increase); the test is made on every ACK, also after a loss, as in ns-2, since the papers leave it
+//! open. Differences: ns-2's module (preset `ns2`, version 1.1.3) moves the window several times within an update round,
+//! every 10 ms, from the window in force when the segment now acknowledged was sent, has no 2w bound, filters with
+//! min(3/flight, 1/256), releases increases one by one and learns nothing from ACKs in recovery; 1.1 (preset `ns2-1.1`)
+//! updates every round. Its retransmission of holes older than two RTTs is the endpoint's business and not modelled.
+//! The base RTT is the smallest that this flow has seen, so that a flow which starts into a standing queue takes
+//! that queue for part of the path.
+
+use crate::algorithm::{Ack, Algorithm, Signal, Start};
+use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, num, params};
+
+choices! {
+    /// When and how the window is updated.
+    pub enum Timing {
+        /// Once in an update round, spread over the next round.
+        Paper = "paper",
+        /// ns-2 module: every `update_period` within an update round.
+        Ns2 = "ns2",
+    }
+}
+
+params! {
+    /// Parameters of FAST.
+    pub struct FastParams {
+        /// Segments that the flow keeps in queues.
+        alpha: f64 = num(200.0, 1.0, 1e9, "segments"), "2 per Mbit/s at 100 Mbit/s; ns-2 has 100; no paper fixes it";
+        /// Width of the band above `alpha` in which the window stays (β - α); ns-2 timing only.
+        dead_band: f64 = num(0.0, 0.0, 1e9, "segments"), "ns-2 tcp-fast.cc: alpha_ = beta_ = 100";
+        /// Part of the way to the target that one update goes (γ).
+        gamma: f64 = num(0.5, 1e-3, 1.0, ""), "Jin et al. 2004 eq. 7";
+        /// Averaged queueing delay below which the window doubles each round trip.
+        mi_threshold: f64 = num(0.00075, 0.0, 10.0, "s"), "ns-2 tcp-fast.cc mi_threshold_";
+        /// Update in every so many round trips, 1 or 2.
+        update_every: f64 = num(2.0, 1.0, 2.0, "round trips"), "Wei et al. 2006; ns-2 before 1.1.3 has 1";
+        /// The papers' update or ns-2's.
+        timing: Timing = choice("paper", Timing::WORDS), "Jin et al. 2004; ns-2 tcp-fast.cc 1.1.3";
+        /// Smallest time between updates; ns-2 timing only.
+        update_period: f64 = num(0.01, 0.0, 10.0, "s"), "ns-2 fast_update_cwnd_interval_";
+        /// Largest weight of a new RTT sample in the average.
+        filter_max: f64 = num(0.25, 1e-6, 1.0, ""), "Jin et al. 2004 (not verified in its text); ns-2 has 1/256";
+        /// Part of the window given up on a loss.
+        decrease: f64 = num(0.5, 0.0, 1.0, ""), "ns-2 tcp-fast.cc; Jin et al. 2004";
+    }
+}
+
+/// Smallest window, segments (ns-2).
+const FLOOR: f64 = 2.0;
+/// Samples' weight: 3/w (Jin et al. 2004).
+const FILTER_SEGMENTS: f64 = 3.0;
+/// Base RTT below which ns-2 applies increases at once, s.
+const NS2_SPREAD_RTT_S: f64 = 0.004;
+
+/// State of ns-2's update.
+#[derive(Clone, Copy, Debug)]
+struct Ns2 {
+    flag: bool,
+    toggled: f64,
+    updated: f64,
+    acks: f64,
+    acks_last_round: f64,
+    pending: f64,
+    spacing: f64,
+    since_step: f64,
+}
+
+const NS2_START: Ns2 = Ns2 {
+    flag: true,
+    toggled: 0.0,
+    updated: 0.0,
+    acks: 0.0,
+    acks_last_round: 0.0,
+    pending: 0.0,
+    spacing: 0.0,
+    since_step: 0.0,
+};
+
+/// FAST TCP.
+#[derive(Clone, Debug)]
+pub struct Fast {
+    p: FastParams,
+    w: f64,
+    ssthresh: f64,
+    initial_window: f64,
+    /// Smallest RTT seen, s.
+    base: f64,
+    /// Averaged RTT, s; 0 before the first sample.
+    avg: f64,
+    /// Increase still to be released, and how much of it each acknowledged segment releases.
+    pending: f64,
+    per_ack: f64,
+    update_round: bool,
+    ns2: Ns2,
+    saved: Option<(f64, f64)>,
+}
+
+impl Fast {
+    /// What the registry says about it.
+    pub const ENTRY: Entry = Entry {
+        name: "fast",
+        title: "FAST TCP",
+        kind: Kind::Delay,
+        signals: &["RTT", "loss"],
+        source: "Jin, Wei, Low, INFOCOM 2004; Wei et al., ToN 2006; ns-2 tcp-fast 1.1.3",
+        doc: "Keeps alpha segments of its own in queues, whatever the path: the window moves towards base RTT over averaged \
+              RTT times itself plus alpha. Needs a buffer larger than the sum of all alphas; a late flow takes more than \
+              its share, since it takes the queue of the others for part of its path. The default updates every other \
+              round trip.",
+        presets: &[
+            Preset { name: "", title: "INFOCOM 2004, every other round trip", overrides: &[] },
+            Preset { name: "ns2", title: "ns-2 module 1.1.3", overrides: &Self::ns2_preset(2.0) },
+            Preset { name: "ns2-1.1", title: "ns-2 module 1.1: every round trip", overrides: &Self::ns2_preset(1.0) },
+        ],
+        tables: &[FastParams::TABLE],
+    };
+
+    const fn ns2_preset(update_every: f64) -> [(&'static str, Setting); 3] {
+        [
+            ("timing", Setting::Text("ns2")),
+            ("filter_max", Setting::Num(1.0 / 256.0)),
+            ("update_every", Setting::Num(update_every)),
+        ]
+    }
+
+    /// # Errors
+    /// As [`Settings::read`], and [`BuildError::Conflict`] where `update_every` is neither 1 nor 2.
+    pub fn new(settings: &Settings) -> Result<Self, BuildError> {
+        let p = FastParams::read(settings)?;
+        if p.update_every != 1.0 && p.update_every != 2.0 {
+            return settings.conflict(format!("update_every {} must be 1 or 2", p.update_every));
+        }
+        Ok(Self {
+            p,
+            w: 1.0,
+            ssthresh: f64::INFINITY,
+            initial_window: 1.0,
+            base: f64::INFINITY,
+            avg: 0.0,
+            pending: 0.0,
+            per_ack: 0.0,
+            update_round: false,
+            ns2: NS2_START,
+            saved: None,
+        })
+    }
+
+    #[inline]
+    fn measure(&mut self, ack: &Ack, rtt: f64) {
+        self.base = self.base.min(rtt);
+        if self.avg == 0.0 {
+            self.avg = rtt;
+            return;
+        }
+        let segments = if self.p.timing == Timing::Ns2 { ack.in_flight.max(1.0) } else { self.w };
+        let gain = (FILTER_SEGMENTS / segments).min(self.p.filter_max);
+        self.avg += gain * (rtt - self.avg);
+    }
+
+    /// The window after one update, from the current window and the one that the delay was measured with.
+    fn target(&self, w_old: f64) -> f64 {
+        let p = &self.p;
+        (1.0 - p.gamma) * self.w + p.gamma * (w_old * self.base / self.avg + p.alpha)
+    }
+
+    fn release(&mut self, segments: f64) {
+        let step = segments.min(self.pending);
+        self.w += step;
+        self.pending -= step;
+    }
+
+    /// The papers' update, at the start of a round.
+    fn update(&mut self) {
+        // What the ACKs of the last round did not release is due now.
+        self.release(f64::INFINITY);
+        self.update_round = self.p.update_every == 1.0 || !self.update_round;
+        if !self.update_round {
+            return;
+        }
+        let target = self.target(self.w).min(2.0 * self.w).max(FLOOR);
+        if target > self.w {
+            self.pending = target - self.w;
+            self.per_ack = self.pending / self.w;
+        } else {
+            self.w = target;
+        }
+    }
+
+    #[inline]
+    fn ack_paper(&mut self, ack: &Ack) {
+        if self.avg - self.base < self.p.mi_threshold {
+            self.pending = 0.0;
+            if ack.window_limited {
+                self.w += ack.acked;
+            }
+            return;
+        }
+        if ack.round_start {
+            self.update();
+        }
+        if ack.window_limited {
+            self.release(self.per_ack * ack.acked);
+        }
+    }
+
+    fn ack_ns2(&mut self, ack: &Ack, rtt: f64) {
+        if ack.now > self.ns2.toggled + rtt {
+            self.ns2.toggled = ack.now;
+            self.ns2.acks_last_round = self.ns2.acks;
+            self.ns2.acks = 0.0;
+            self.ns2.flag = !self.ns2.flag || self.p.update_every == 1.0;
+        }
+        self.ns2.acks += 1.0;
+        if self.avg - self.base < self.p.mi_threshold {
+            if ack.window_limited {
+                self.w += 1.0;
+            }
+            self.ns2.updated = ack.now;
+            return;
+        }
+        let spread = self.base >= NS2_SPREAD_RTT_S;
+        if !self.ns2.flag || ack.now < self.ns2.updated + self.p.update_period {
+            if spread {
+                self.pace_ns2(0.0, ack.window_limited);
+            }
+            return;
+        }
+        self.ns2.pending = 0.0;
+        self.ns2.updated = ack.now;
+        let w_old = if ack.window_at_send > 0.0 { ack.window_at_send } else { self.w };
+        let queued = w_old * (self.avg - self.base) / self.avg;
+        if (self.p.alpha..self.p.alpha + self.p.dead_band).contains(&queued) {
+            self.pace_ns2(0.0, ack.window_limited);
+            return;
+        }
+        let target = self.target(w_old).max(FLOOR);
+        if target >= self.w && spread {
+            self.pace_ns2((target - self.w).floor(), ack.window_limited);
+        } else if target < self.w || ack.window_limited {
+            self.w = target;
+        }
+    }
+
+    /// ns-2 releases an increase one segment at a time, every `spacing` ACKs.
+    fn pace_ns2(&mut self, increase: f64, window_limited: bool) {
+        let n = &mut self.ns2;
+        if increase >= 1.0 {
+            n.pending += increase;
+            n.spacing = (n.acks_last_round * self.p.update_period / self.avg / n.pending).floor();
+            n.since_step = 1.0;
+        } else {
+            n.since_step += 1.0;
+        }
+        if n.pending == 0.0 || !window_limited {
+            return;
+        }
+        if self.w <= 4.0 {
+            let step = if self.w < n.pending { self.w.floor() } else { n.pending };
+            self.w += step;
+            n.pending -= step;
+            n.since_step = 0.0;
+        } else if n.since_step >= n.spacing {
+            self.w += 1.0;
+            n.pending -= 1.0;
+            n.since_step = 0.0;
+        }
+    }
+
+    fn forget_round(&mut self, now: f64) {
+        self.pending = 0.0;
+        self.update_round = false;
+        self.ns2.pending = 0.0;
+        self.ns2.updated = now;
+    }
+
+    fn reduce(&mut self, signal: &Signal, w: f64) {
+        self.saved = Some((self.w, self.ssthresh));
+        self.ssthresh = ((1.0 - self.p.decrease) * self.w).max(FLOOR);
+        self.w = w.max(FLOOR);
+        self.forget_round(signal.now);
+    }
+}
+
+impl Algorithm for Fast {
+    fn on_start(&mut self, start: &Start) {
+        self.w = start.initial_window.max(1.0);
+        self.initial_window = self.w;
+        self.ssthresh = start.initial_ssthresh.max(FLOOR);
+        self.ns2.toggled = start.now;
+        self.ns2.updated = start.now;
+    }
+
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack) {
+        if ack.in_recovery {
+            if self.p.timing == Timing::Ns2 {
+                self.ns2.updated = ack.now;
+            } else if let Some(rtt) = ack.rtt {
+                self.measure(ack, rtt);
+            }
+            return;
+        }
+        let Some(rtt) = ack.rtt else { return };
+        self.measure(ack, rtt);
+        if self.p.timing == Timing::Paper {
+            self.ack_paper(ack);
+        } else {
+            self.ack_ns2(ack, rtt);
+        }
+    }
+
+    fn on_congestion(&mut self, signal: &Signal) {
+        self.reduce(signal, (1.0 - self.p.decrease) * self.w);
+    }
+
+    fn on_timeout(&mut self, signal: &Signal) {
+        self.reduce(signal, FLOOR);
+    }
+
+    fn on_idle(&mut self, now: f64, _idle: f64) {
+        self.w = self.w.min(self.initial_window);
+        self.forget_round(now);
+    }
+
+    fn on_recovery_exit(&mut self, now: f64) {
+        self.forget_round(now);
+    }
+
+    fn on_undo(&mut self, _now: f64) {
+        if let Some((w, ssthresh)) = self.saved.take() {
+            self.w = self.w.max(w);
+            self.ssthresh = self.ssthresh.max(ssthresh);
+        }
+    }
+
+    fn moderate(&mut self, window: f64) {
+        self.w = self.w.min(window.max(1.0));
+    }
+
+    #[inline]
+    fn window(&self) -> f64 {
+        self.w
+    }
+
+    #[inline]
+    fn ssthresh(&self) -> f64 {
+        self.ssthresh
+    }
+
+    #[inline]
+    fn wants_window_at_send(&self) -> bool {
+        self.p.timing == Timing::Ns2
+    }
+}

@@ -1,0 +1,248 @@
+//! HighSpeed TCP (RFC 3649): AIMD whose increase a(w) and decrease b(w) depend on the window.
+//!
+//! Variant: the closed form of RFC 3649 §5 with its constants; below `low_window` standard TCP. a(w) is refreshed when
+//! the window has moved by 0.1 % (the RFC reports an implementation that refreshes every 0.1 s); b(w) is exact at each
+//! loss. Differences: P_0 is 10⁻³ as the RFC's text has it, ns-2 has 1.5/38² (preset `ns2`, which also halves on the
+//! first loss and in slow start); a(w) is floored at 1, b(w) at `min_decrease`, where the RFC's formulas leave the range
+//! it gives. Linux has the RFC's table but takes a and b from the upper end of each bin: up to one segment a round trip
+//! more than the closed form; it counts ACKs, and since its row is only looked up in congestion avoidance, a loss in the
+//! first slow start halves (presets `linux` and `linux-2.6`, the latter with Linux 2.6's slow start rule).
+
+use crate::algorithm::{Ack, Algorithm, Signal, Start};
+use crate::loss_window::{Arithmetic, LossParams, LossWindow};
+use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, num, params};
+
+choices! {
+    /// Where a(w) and b(w) come from.
+    pub enum Form {
+        /// RFC 3649 §5.
+        Closed = "closed",
+        /// Linux's table, from RFC 3649 appendix B.
+        Table = "table",
+    }
+}
+
+params! {
+    /// Parameters of HighSpeed TCP.
+    pub struct HstcpParams {
+        /// Closed form or Linux's table.
+        form: Form = choice("closed", Form::WORDS), "RFC 3649 §5; Linux tcp_highspeed.c";
+        /// Window up to which standard TCP is used (Low_Window); closed form.
+        low_window: f64 = num(38.0, 1.0, 1e6, "segments"), "RFC 3649 §5";
+        /// Upper end of the response function (High_Window); closed form.
+        high_window: f64 = num(83000.0, 2.0, 1e9, "segments"), "RFC 3649 §5";
+        /// Loss rate at `low_window`; closed form.
+        low_p: f64 = num(1e-3, 1e-12, 1.0, ""), "RFC 3649 §5; ns-2 has 1.5/38^2";
+        /// Loss rate at `high_window` (High_P); closed form.
+        high_p: f64 = num(1e-7, 1e-15, 1.0, ""), "RFC 3649 §5";
+        /// Decrease at `high_window` (High_Decrease); closed form.
+        high_decrease: f64 = num(0.1, 0.0, 0.5, ""), "RFC 3649 §5";
+        /// Smallest decrease; the formula reaches 0 at 567,416 segments.
+        min_decrease: f64 = num(0.1, 0.0, 0.5, ""), "RFC 3649 §5 gives 0.1 as the smallest value in use";
+    }
+}
+
+/// Windows at which Linux's table steps to the next additive increase, and the decrease in 1/256 for windows up to there.
+const TABLE: [(f64, f64); 72] = table();
+
+/// RFC 3649 appendix B without its last row, the decreases rounded as Linux has them.
+#[rustfmt::skip]
+const fn table() -> [(f64, f64); 72] {
+    const W: [u32; 72] = [
+        38, 118, 221, 347, 495, 663, 851, 1058, 1284, 1529, 1793, 2076, 2378, 2699, 3039, 3399, 3778, 4177, 4596, 5036,
+        5497, 5979, 6483, 7009, 7558, 8130, 8726, 9346, 9991, 10661, 11358, 12082, 12834, 13614, 14424, 15265, 16137,
+        17042, 17981, 18955, 19965, 21013, 22101, 23230, 24402, 25618, 26881, 28193, 29557, 30975, 32450, 33986, 35586,
+        37253, 38992, 40808, 42707, 44694, 46776, 48961, 51258, 53677, 56230, 58932, 61799, 64851, 68113, 71617, 75401,
+        79517, 84035, 89053,
+    ];
+    const MD: [u32; 72] = [
+        128, 112, 104, 98, 93, 89, 86, 83, 81, 78, 76, 74, 72, 71, 69, 68, 66, 65, 64, 62, 61, 60, 59, 58, 57, 56, 55,
+        54, 53, 52, 52, 51, 50, 49, 48, 48, 47, 46, 45, 45, 44, 43, 43, 42, 41, 41, 40, 39, 39, 38, 38, 37, 36, 36, 35,
+        35, 34, 33, 33, 32, 32, 31, 30, 30, 29, 28, 28, 27, 26, 26, 25, 24,
+    ];
+    let mut rows = [(0.0, 0.0); 72];
+    let mut i = 0;
+    while i < 72 {
+        rows[i] = (W[i] as f64, MD[i] as f64);
+        i += 1;
+    }
+    rows
+}
+
+/// HighSpeed TCP.
+#[derive(Clone, Debug)]
+pub struct Hstcp {
+    win: LossWindow,
+    p: HstcpParams,
+    /// a(w) as last computed, valid while the window is within `fresh`.
+    a: f64,
+    fresh: (f64, f64),
+    /// Row of the table in use.
+    row: usize,
+}
+
+impl Hstcp {
+    /// What the registry says about it.
+    pub const ENTRY: Entry = Entry {
+        name: "hstcp",
+        title: "HighSpeed TCP",
+        kind: Kind::Loss,
+        signals: &["loss"],
+        source: "RFC 3649 (limited slow start: RFC 3742)",
+        doc: "AIMD that grows faster and gives up less the larger its window is: from one segment a round trip and one \
+              half at 38 segments to 72 segments and one tenth at 83,000. The default is the closed form of the RFC.",
+        presets: &[
+            Preset { name: "", title: "RFC 3649, closed form", overrides: &[] },
+            Preset {
+                name: "ns2",
+                title: "ns-2 windowOption_ 8: P_0 = 1.5/38^2, halves on the first loss and in slow start",
+                overrides: &[
+                    ("low_p", Setting::Num(1.5 / (38.0 * 38.0))),
+                    ("halve_in_slow_start", Setting::Bool(true)),
+                ],
+            },
+            Preset {
+                name: "linux",
+                title: "Linux: table, whole segments",
+                overrides: &[("form", Setting::Text("table")), ("arithmetic", Setting::Text("linux"))],
+            },
+            Preset {
+                name: "linux-2.6",
+                title: "Linux 2.6.22, ns-2 TCP/Linux",
+                overrides: &[("form", Setting::Text("table")), ("arithmetic", Setting::Text("linux-2.6"))],
+            },
+        ],
+        tables: &[HstcpParams::TABLE, LossParams::TABLE],
+    };
+
+    /// # Errors
+    /// As [`Settings::read`], and [`BuildError::Conflict`] where the two ends of the response function are not in order.
+    pub fn new(settings: &Settings) -> Result<Self, BuildError> {
+        let p = HstcpParams::read(settings)?;
+        if p.high_window <= p.low_window {
+            return settings
+                .conflict(format!("high_window {} must be above low_window {}", p.high_window, p.low_window));
+        }
+        if p.high_p >= p.low_p {
+            return settings.conflict(format!("high_p {} must be below low_p {}", p.high_p, p.low_p));
+        }
+        Ok(Self { win: LossWindow::new(settings)?, p, a: 1.0, fresh: (f64::INFINITY, 0.0), row: 0 })
+    }
+
+    /// Where ln w lies between ln `low_window` (0) and ln `high_window` (1).
+    fn x(&self, w: f64) -> f64 {
+        libm::log(w / self.p.low_window) / libm::log(self.p.high_window / self.p.low_window)
+    }
+
+    /// b(w) of the closed form (RFC 3649 §5).
+    #[must_use]
+    pub fn b(&self, w: f64) -> f64 {
+        if w <= self.p.low_window {
+            return 0.5;
+        }
+        (0.5 + (self.p.high_decrease - 0.5) * self.x(w)).max(self.p.min_decrease)
+    }
+
+    /// a(w) of the closed form (RFC 3649 §5): the increase that makes the response function p(w) hold.
+    #[must_use]
+    pub fn a(&self, w: f64) -> f64 {
+        if w <= self.p.low_window {
+            return 1.0;
+        }
+        let p = self.p.low_p * libm::exp(self.x(w) * libm::log(self.p.high_p / self.p.low_p));
+        let b = self.b(w);
+        (w * w * p * 2.0 * b / (2.0 - b)).max(1.0)
+    }
+
+    #[cold]
+    fn refresh(&mut self) {
+        let w = self.win.w;
+        self.a = self.a(w);
+        self.fresh = (w, w * 1.001);
+    }
+
+    #[inline]
+    fn grow_by_table(&mut self, n: f64) {
+        let w = self.win.w;
+        while self.row + 1 < TABLE.len() && w > TABLE[self.row].0 {
+            self.row += 1;
+        }
+        while self.row > 0 && w <= TABLE[self.row - 1].0 {
+            self.row -= 1;
+        }
+        let a = (self.row + 1) as f64;
+        if self.win.arithmetic == Arithmetic::Fluid {
+            self.win.grow_per_round(n, a);
+            return;
+        }
+        // Unlike in the other modules of Linux the counter gains a for each ACK, however much it acknowledges.
+        self.win.counter += a;
+        if self.win.counter >= self.win.w {
+            self.win.counter -= self.win.w;
+            self.win.w += 1.0;
+        }
+    }
+
+    fn reduced(&self, signal: &Signal) -> f64 {
+        let from = self.win.reduced_from(signal);
+        if self.win.must_halve() {
+            return from / 2.0;
+        }
+        match self.p.form {
+            Form::Closed => (1.0 - self.b(from)) * from,
+            Form::Table => from - self.win.whole(from * TABLE[self.row].1 / 256.0),
+        }
+    }
+}
+
+impl Algorithm for Hstcp {
+    fn on_start(&mut self, start: &Start) {
+        self.win.start(start);
+    }
+
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack) {
+        let n = self.win.slow_start(ack);
+        if n <= 0.0 {
+            return;
+        }
+        if self.p.form == Form::Table {
+            self.grow_by_table(n);
+            return;
+        }
+        if self.win.w < self.fresh.0 || self.win.w > self.fresh.1 {
+            self.refresh();
+        }
+        self.win.grow_per_round(n, self.a);
+    }
+
+    fn on_congestion(&mut self, signal: &Signal) {
+        self.win.reduce_to(self.reduced(signal));
+    }
+
+    fn on_timeout(&mut self, signal: &Signal) {
+        self.win.time_out(self.reduced(signal));
+    }
+
+    fn on_idle(&mut self, _now: f64, _idle: f64) {
+        self.win.idle();
+    }
+
+    fn on_undo(&mut self, _now: f64) {
+        self.win.undo();
+    }
+
+    fn moderate(&mut self, window: f64) {
+        self.win.moderate(window);
+    }
+
+    #[inline]
+    fn window(&self) -> f64 {
+        self.win.w
+    }
+
+    #[inline]
+    fn ssthresh(&self) -> f64 {
+        self.win.ssthresh
+    }
+}

@@ -1,0 +1,363 @@
+//! H-TCP (R. Shorten, D. Leith, "H-TCP: TCP for high-speed and long-distance networks", PFLDnet 2004;
+//! draft-leith-tcp-htcp-06): the increase depends on the time since the last loss, the decrease on the ratio of the
+//! smallest to the largest RTT.
+//!
+//! Variant: adaptive backoff and the bandwidth switch on, RTT scaling off, as the ns-2 code of 2005 is taken to be (its
+//! text was not available); measurements as Linux makes them. Growth is never above one segment for each segment
+//! acknowledged, which Linux's counter implies. The clock Δ counts from the end of recovery (Linux) and stands still while
+//! the connection is idle or limited by its application (no known implementation does that; without it α is huge on
+//! return). Differences: Linux scales with the RTT by default and works in 1/128 (preset `linux`); 2.6.22 measures with
+//! the smoothed RTT and only from the first loss on (preset `linux-2.6`, ns-2's TCP/Linux); FreeBSD has neither adaptive
+//! backoff nor scaling and floors α at 1 (preset `freebsd`; its misplaced ageing of the largest RTT is not copied).
+
+use crate::algorithm::{Ack, Algorithm, Signal, Start};
+use crate::loss_window::{Arithmetic, LossParams, LossWindow};
+use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, flag, num, params};
+
+params! {
+    /// Parameters of H-TCP.
+    pub struct HtcpParams {
+        /// Time after a loss during which it is standard TCP (Δ_L).
+        delta_l: f64 = num(1.0, 0.0, 1e6, "s"), "Shorten & Leith 2004; draft-leith-tcp-htcp-06 §4.1";
+        /// Smallest part of the window kept on a loss.
+        beta_min: f64 = num(0.5, 0.1, 1.0, ""), "draft-leith-tcp-htcp-06 §4.2";
+        /// Largest part of the window kept on a loss.
+        beta_max: f64 = num(0.8, 0.1, 1.0, ""), "draft-leith-tcp-htcp-06 §4.2";
+        /// Keep the ratio of the smallest to the largest RTT on a loss; off: keep `beta_min`.
+        adaptive_backoff: bool = flag(true), "draft-leith-tcp-htcp-06 §4.2; Linux";
+        /// Keep only `beta_min` when the throughput of an epoch differs from that of the one before.
+        bandwidth_switch: bool = flag(true), "Linux tcp_htcp.c";
+        /// Difference of throughput that the bandwidth switch reacts to.
+        throughput_ratio: f64 = num(0.2, 0.0, 1.0, ""), "draft-leith-tcp-htcp-06 §4.2; Linux";
+        /// Scale α with the RTT.
+        rtt_scaling: bool = flag(false), "Linux has it on, FreeBSD off";
+        /// RTT at which the scale is 1.
+        rtt_ref: f64 = num(0.1, 1e-3, 10.0, "s"), "Linux tcp_htcp.c";
+        /// Smallest α, after compensation for β; 0 for none.
+        alpha_min: f64 = num(0.0, 0.0, 1.0, "segments"), "FreeBSD and ns-3 have 1, Linux none";
+        /// Smallest RTT above which the backoff adapts.
+        backoff_rtt_min: f64 = num(0.0, 0.0, 1.0, "s"), "Linux has 10 ms";
+        /// A larger RTT sample is believed only within this much of the largest so far.
+        rtt_max_slew: f64 = num(0.02, 0.0, 10.0, "s"), "Linux tcp_htcp.c";
+        /// Measure with the smoothed RTT, in congestion avoidance from the first loss on.
+        smoothed_rtt: bool = flag(false), "Linux 2.6.22";
+    }
+}
+
+/// What part of the difference between the largest and the smallest RTT stays after a loss (Linux, FreeBSD).
+const RTT_MAX_AGEING: f64 = 0.95;
+/// Time over which α is not computed again, s.
+const ALPHA_PERIOD_S: f64 = 0.001;
+
+/// α(Δ) before scaling, segments a round trip; `x` is the time beyond Δ_L, s.
+#[must_use]
+pub fn alpha_of(x: f64) -> f64 {
+    if x <= 0.0 { 1.0 } else { 1.0 + 10.0 * x + x * x / 4.0 }
+}
+
+/// H-TCP.
+#[derive(Clone, Debug)]
+pub struct Htcp {
+    win: LossWindow,
+    p: HtcpParams,
+    alpha: f64,
+    beta: f64,
+    alpha_until: f64,
+    /// Δ counts from here, s.
+    t_last: f64,
+    last_ack: f64,
+    rtt_min: f64,
+    /// 0 while unknown.
+    rtt_max: f64,
+    adaptive_ok: bool,
+    lost: bool,
+    /// Throughput, segments/s: of now, the epoch's largest, the previous epoch's.
+    b_now: f64,
+    b_max: f64,
+    b_old: f64,
+    packets: f64,
+    packets_since: f64,
+    saved: (f64, f64, f64),
+}
+
+impl Htcp {
+    /// What the registry says about it.
+    pub const ENTRY: Entry = Entry {
+        name: "htcp",
+        title: "H-TCP",
+        kind: Kind::Loss,
+        signals: &["loss", "RTT", "throughput"],
+        source: "Shorten & Leith, PFLDnet 2004; draft-leith-tcp-htcp-06",
+        doc: "Grows faster the longer ago the last loss is, and keeps the part of its window that just leaves the queue \
+              empty: the smallest RTT over the largest. The default has adaptive backoff and the bandwidth switch on and \
+              RTT scaling off, as the ns-2 code of 2005 is taken to be.",
+        presets: &[
+            Preset { name: "", title: "PFLDnet 2004, as in ns-2 in 2005 (RTT scaling off)", overrides: &[] },
+            Preset {
+                name: "linux",
+                title: "Linux: RTT scaling, whole segments",
+                overrides: &[
+                    ("arithmetic", Setting::Text("linux")),
+                    ("rtt_scaling", Setting::Bool(true)),
+                    ("backoff_rtt_min", Setting::Num(0.01)),
+                ],
+            },
+            Preset {
+                name: "linux-2.6",
+                title: "Linux 2.6.22, ns-2 TCP/Linux",
+                overrides: &[
+                    ("arithmetic", Setting::Text("linux-2.6")),
+                    ("rtt_scaling", Setting::Bool(true)),
+                    ("backoff_rtt_min", Setting::Num(0.01)),
+                    ("smoothed_rtt", Setting::Bool(true)),
+                ],
+            },
+            Preset {
+                name: "freebsd",
+                title: "FreeBSD: halves, α at least 1",
+                overrides: &[
+                    ("adaptive_backoff", Setting::Bool(false)),
+                    ("bandwidth_switch", Setting::Bool(false)),
+                    ("alpha_min", Setting::Num(1.0)),
+                ],
+            },
+        ],
+        tables: &[HtcpParams::TABLE, LossParams::TABLE],
+    };
+
+    /// # Errors
+    /// As [`Settings::read`], and [`BuildError::Conflict`] where `beta_min` is above `beta_max`.
+    pub fn new(settings: &Settings) -> Result<Self, BuildError> {
+        let p = HtcpParams::read(settings)?;
+        if p.beta_min > p.beta_max {
+            return settings.conflict(format!("beta_min {} must not be above beta_max {}", p.beta_min, p.beta_max));
+        }
+        Ok(Self {
+            win: LossWindow::new(settings)?,
+            p,
+            alpha: 1.0,
+            beta: p.beta_min,
+            alpha_until: f64::NEG_INFINITY,
+            t_last: 0.0,
+            last_ack: 0.0,
+            rtt_min: f64::INFINITY,
+            rtt_max: 0.0,
+            adaptive_ok: false,
+            lost: false,
+            b_now: 0.0,
+            b_max: 0.0,
+            b_old: 0.0,
+            packets: 0.0,
+            packets_since: 0.0,
+            saved: (0.0, 0.0, 0.0),
+        })
+    }
+
+    /// RTT scale: the RTT over the reference, between 0.1 and 2. Linux rounds down the inverse in eighths.
+    fn scale(&self) -> f64 {
+        if !self.p.rtt_scaling || self.rtt_min.is_infinite() {
+            1.0
+        } else if self.win.integer() {
+            8.0 / (8.0 * self.p.rtt_ref / self.rtt_min).floor().clamp(4.0, 80.0)
+        } else {
+            (self.rtt_min / self.p.rtt_ref).clamp(0.1, 2.0)
+        }
+    }
+
+    fn update_alpha(&mut self, now: f64) {
+        let alpha0 = self.win.whole(alpha_of(now - self.t_last - self.p.delta_l));
+        let alpha1 = self.win.whole(alpha0 * self.scale()).max(1.0);
+        let alpha = 2.0 * (1.0 - self.beta) * alpha1;
+        self.alpha = if alpha > 0.0 { alpha.max(self.p.alpha_min) } else { 1.0 };
+        self.alpha_until = now + ALPHA_PERIOD_S;
+    }
+
+    /// β of this loss, and what it leaves for the next one.
+    fn update_beta(&mut self) {
+        if self.p.bandwidth_switch {
+            let old = std::mem::replace(&mut self.b_old, self.b_max);
+            if (self.b_max - old).abs() > self.p.throughput_ratio * old {
+                self.beta = self.p.beta_min;
+                self.adaptive_ok = false;
+                return;
+            }
+        }
+        let known = self.rtt_min > self.p.backoff_rtt_min && self.rtt_max > 0.0;
+        if self.adaptive_ok && known && self.p.adaptive_backoff {
+            self.beta = (self.rtt_min / self.rtt_max).clamp(self.p.beta_min, self.p.beta_max);
+            if self.win.integer() {
+                self.beta = (self.beta * 128.0).floor() / 128.0;
+            }
+        } else {
+            self.beta = self.p.beta_min;
+            self.adaptive_ok = true;
+        }
+    }
+
+    /// Round trips since the last loss ended, as Linux counts them: truncated.
+    fn rounds_since_loss(&self, now: f64) -> f64 {
+        ((now - self.t_last) / self.rtt_min).floor()
+    }
+
+    #[inline]
+    fn measure_rtt(&mut self, ack: &Ack) {
+        let rtt = match ack.rtt {
+            Some(_) if self.p.smoothed_rtt => {
+                if self.win.in_slow_start() {
+                    return;
+                }
+                ack.srtt
+            }
+            Some(rtt) => rtt,
+            None => return,
+        };
+        self.rtt_min = self.rtt_min.min(rtt);
+        if ack.in_recovery || (self.p.smoothed_rtt && !(self.lost && self.rounds_since_loss(ack.now) > 3.0)) {
+            return;
+        }
+        self.rtt_max = self.rtt_max.max(self.rtt_min);
+        if rtt > self.rtt_max && rtt <= self.rtt_max + self.p.rtt_max_slew {
+            self.rtt_max = rtt;
+        }
+    }
+
+    #[inline]
+    fn measure_throughput(&mut self, ack: &Ack) {
+        if ack.in_recovery {
+            self.packets = 0.0;
+            self.packets_since = ack.now;
+            return;
+        }
+        self.packets += ack.acked;
+        if self.packets >= self.win.w - self.alpha.floor().max(1.0) {
+            self.sample_throughput(ack.now);
+        }
+    }
+
+    fn sample_throughput(&mut self, now: f64) {
+        let elapsed = now - self.packets_since;
+        // No RTT yet: the comparison with infinity fails and the count goes on.
+        if elapsed <= 0.0 || elapsed < self.rtt_min {
+            return;
+        }
+        let sample = self.packets / elapsed;
+        if self.rounds_since_loss(now) <= 3.0 {
+            (self.b_now, self.b_max) = (sample, sample);
+        } else {
+            self.b_now = 0.75 * self.b_now + 0.25 * sample;
+            self.b_max = self.b_max.max(self.b_now);
+        }
+        self.packets = 0.0;
+        self.packets_since = now;
+    }
+
+    #[inline]
+    fn grow(&mut self, ack: &Ack, n: f64) {
+        if self.win.integer() {
+            // The counter is compared before this ACK is added, in Linux 2.6 and today.
+            if self.win.counter * self.alpha >= self.win.w {
+                self.win.w += 1.0;
+                self.win.counter = 0.0;
+                self.update_alpha(ack.now);
+            } else {
+                self.win.counter += if self.win.arithmetic == Arithmetic::Linux26 { ack.acked } else { n };
+            }
+            return;
+        }
+        if ack.now >= self.alpha_until {
+            self.update_alpha(ack.now);
+        }
+        self.win.grow_per_round(n, self.alpha.min(self.win.w));
+    }
+
+    /// The window that a loss leaves, with β and the measurements brought up to date.
+    fn reduced(&mut self, signal: &Signal) -> f64 {
+        self.saved = (self.t_last, self.rtt_max, self.b_old);
+        self.update_beta();
+        self.update_alpha(signal.now);
+        if self.rtt_max > self.rtt_min {
+            self.rtt_max = self.rtt_min + RTT_MAX_AGEING * (self.rtt_max - self.rtt_min);
+        }
+        self.t_last = signal.now;
+        self.alpha_until = f64::NEG_INFINITY;
+        self.lost = true;
+        let keep = if self.win.must_halve() { 0.5 } else { self.beta };
+        keep * self.win.reduced_from(signal)
+    }
+
+    /// Moves the clock Δ forward by a time that does not count.
+    fn freeze(&mut self, seconds: f64, now: f64) {
+        self.t_last = (self.t_last + seconds).min(now);
+        self.alpha_until = f64::NEG_INFINITY;
+    }
+}
+
+impl Algorithm for Htcp {
+    fn on_start(&mut self, start: &Start) {
+        self.win.start(start);
+        self.t_last = start.now;
+        self.last_ack = start.now;
+        self.packets_since = start.now;
+    }
+
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack) {
+        self.measure_rtt(ack);
+        if self.p.bandwidth_switch {
+            self.measure_throughput(ack);
+        }
+        if !ack.window_limited {
+            self.freeze(ack.now - self.last_ack, ack.now);
+        }
+        self.last_ack = ack.now;
+        let n = self.win.slow_start(ack);
+        if n > 0.0 {
+            self.grow(ack, n);
+        }
+    }
+
+    fn on_congestion(&mut self, signal: &Signal) {
+        let target = self.reduced(signal);
+        self.win.reduce_to(target);
+    }
+
+    fn on_timeout(&mut self, signal: &Signal) {
+        let target = if self.win.repeats_timeout() { self.win.ssthresh } else { self.reduced(signal) };
+        self.t_last = signal.now;
+        self.win.time_out(target);
+    }
+
+    fn on_idle(&mut self, now: f64, idle: f64) {
+        self.win.idle();
+        self.freeze(idle, now);
+        self.last_ack = now;
+        self.packets = 0.0;
+        self.packets_since = now;
+    }
+
+    fn on_recovery_exit(&mut self, now: f64) {
+        self.t_last = now;
+        self.alpha_until = f64::NEG_INFINITY;
+    }
+
+    fn on_undo(&mut self, _now: f64) {
+        if self.win.undo().is_some() {
+            (self.t_last, self.rtt_max, self.b_old) = self.saved;
+            self.alpha_until = f64::NEG_INFINITY;
+        }
+    }
+
+    fn moderate(&mut self, window: f64) {
+        self.win.moderate(window);
+    }
+
+    #[inline]
+    fn window(&self) -> f64 {
+        self.win.w
+    }
+
+    #[inline]
+    fn ssthresh(&self) -> f64 {
+        self.win.ssthresh
+    }
+}

@@ -1,0 +1,39 @@
+//! Congestion control algorithms for long fat networks, one file each.
+//!
+//! An algorithm hears of ACKs, losses and timeouts and answers with a window, in the units of the papers: segments,
+//! seconds, segments per second. It reads no clock, draws no random number and knows no simulator. All transcendentals
+//! come from `libm`, so that results are the same on every machine.
+//!
+//! To use one: [`build`] a [`Controller`] by name and drive it through [`Algorithm`]. To add one: write a file like those
+//! here and put one line into `registry.rs`.
+//!
+//! | module | algorithm |
+//! |---|---|
+//! | [`reno`] | standard TCP |
+//! | [`hstcp`] | HighSpeed TCP, RFC 3649 |
+//! | [`stcp`] | Scalable TCP |
+//! | [`htcp`] | H-TCP |
+//! | [`bic`] | BIC-TCP |
+//! | [`cubic`] | CUBIC, RFC 9438 |
+//! | [`fast`] | FAST TCP |
+//! | [`vegas`] | TCP Vegas |
+
+mod algorithm;
+pub mod bic;
+pub mod cubic;
+pub mod fast;
+pub mod hstcp;
+pub mod htcp;
+pub mod loss_window;
+pub mod param;
+mod registry;
+pub mod reno;
+pub mod slow_start;
+pub mod stcp;
+#[cfg(test)]
+mod testing;
+pub mod vegas;
+
+pub use algorithm::{Ack, Algorithm, Cause, Signal, Start};
+pub use param::{BuildError, Entry, Kind, ParamSpec, Preset, Setting, Value};
+pub use registry::{Controller, build, registry};

@@ -1,0 +1,300 @@
+//! The window arithmetic that all loss-based algorithms share: slow start, growth by real numbers or by Linux's integer
+//! counters, reduction, timeout, idle restart and undo.
+//!
+//! What is common and where it comes from: a repeated timeout of the same segment leaves `ssthresh` alone (RFC 5681
+//! §3.1; ns-2's TCP/Linux reduces each time); a timeout inside recovery reduces again (RFC 5681, ns-2; Linux keeps the
+//! first reduction); after an idle time the window is at most the initial one (RFC 5681 §4.1).
+
+use crate::algorithm::{Ack, Signal, Start};
+use crate::param::{BuildError, Settings, choice, choices, flag, num, params};
+use crate::slow_start::{SlowStart, SlowStartKind, Step};
+
+/// Smallest slow start threshold, and smallest window after a loss, segments (RFC 5681 §3.1).
+pub const FLOOR: f64 = 2.0;
+
+choices! {
+    /// How the window grows.
+    pub enum Arithmetic {
+        /// A real-valued window; every segment acknowledged counts.
+        Fluid = "fluid",
+        /// A whole number of segments and a counter; every segment acknowledged counts (Linux since 3.18).
+        Linux = "linux",
+        /// The counter of Linux 2.6: one per ACK however much it acknowledges, and one ACK more than the divisor for
+        /// each step; slow start while the window is at most the threshold. ns-2's TCP/Linux has this form.
+        Linux26 = "linux-2.6",
+    }
+}
+
+choices! {
+    /// What a loss reduces.
+    pub enum ReduceFrom {
+        /// The congestion window (Linux, ns-2).
+        Window = "window",
+        /// The segments outstanding (RFC 5681, RFC 9438).
+        Flight = "flight",
+    }
+}
+
+params! {
+    /// Parameters of every loss-based algorithm.
+    pub struct LossParams {
+        /// How the window grows before the first sign of congestion.
+        slow_start: SlowStartKind = choice("standard", SlowStartKind::WORDS), "RFC 5681 §3.1";
+        /// Window up to which limited slow start doubles each round trip.
+        limited_max_ssthresh: f64 = num(100.0, 2.0, 1e9, "segments"), "RFC 3742 §2";
+        /// Whether a loss reduces the window or what is outstanding.
+        reduce_from: ReduceFrom = choice("window", ReduceFrom::WORDS), "Linux and ns-2; RFC 5681 §3.1 says flight";
+        /// Whether the window is a real number or Linux's integer with a counter.
+        arithmetic: Arithmetic = choice("fluid", Arithmetic::WORDS), "Linux tcp_cong.c";
+        /// Halve on the first loss and on any loss in slow start, whatever the algorithm's own decrease.
+        halve_in_slow_start: bool = flag(false), "ns-2 tcp.cc, for all of its window options";
+    }
+}
+
+/// Window, threshold and what belongs to them.
+#[derive(Clone, Debug)]
+pub struct LossWindow {
+    /// Congestion window, segments.
+    pub w: f64,
+    /// Slow start threshold, segments.
+    pub ssthresh: f64,
+    /// Segments (or ACKs) counted towards the next step; integer arithmetic only.
+    pub counter: f64,
+    initial_window: f64,
+    saved: Option<(f64, f64)>,
+    slow_start: SlowStart,
+    /// How the window grows.
+    pub arithmetic: Arithmetic,
+    reduce_from: ReduceFrom,
+    halve_in_slow_start: bool,
+    decreased: bool,
+    timed_out: bool,
+}
+
+impl LossWindow {
+    /// # Errors
+    /// As [`Settings::read`].
+    pub fn new(settings: &Settings) -> Result<Self, BuildError> {
+        let p = LossParams::read(settings)?;
+        Ok(Self {
+            w: 1.0,
+            ssthresh: f64::INFINITY,
+            counter: 0.0,
+            initial_window: 1.0,
+            saved: None,
+            slow_start: SlowStart::new(p.slow_start, p.limited_max_ssthresh),
+            arithmetic: p.arithmetic,
+            reduce_from: p.reduce_from,
+            halve_in_slow_start: p.halve_in_slow_start,
+            decreased: false,
+            timed_out: false,
+        })
+    }
+
+    /// The connection begins.
+    pub fn start(&mut self, start: &Start) {
+        self.w = self.whole(start.initial_window).max(1.0);
+        self.initial_window = self.w;
+        self.ssthresh = start.initial_ssthresh.max(FLOOR);
+    }
+
+    /// Whether the window is a whole number of segments.
+    #[inline]
+    #[must_use]
+    pub fn integer(&self) -> bool {
+        self.arithmetic != Arithmetic::Fluid
+    }
+
+    /// `x` as this arithmetic keeps it.
+    #[inline]
+    #[must_use]
+    pub fn whole(&self, x: f64) -> f64 {
+        if self.integer() { x.floor() } else { x }
+    }
+
+    /// Whether the window is below the slow start threshold.
+    #[inline]
+    #[must_use]
+    pub fn in_slow_start(&self) -> bool {
+        self.w < self.ssthresh || (self.arithmetic == Arithmetic::Linux26 && self.w <= self.ssthresh)
+    }
+
+    /// Slow start's part of an ACK. Returns the segments (ACKs, for Linux 2.6) that are left for congestion avoidance:
+    /// none where the window may not grow.
+    #[inline]
+    pub fn slow_start(&mut self, ack: &Ack) -> f64 {
+        if ack.in_recovery || ack.acked <= 0.0 {
+            return 0.0;
+        }
+        self.timed_out = false;
+        if self.in_slow_start() {
+            return self.slow_start_step(ack);
+        }
+        if !ack.window_limited {
+            0.0
+        } else if self.arithmetic == Arithmetic::Linux26 {
+            1.0
+        } else {
+            ack.acked
+        }
+    }
+
+    fn slow_start_step(&mut self, ack: &Ack) -> f64 {
+        let grow = match self.slow_start.on_ack(ack, self.w) {
+            Step::Leave => {
+                self.ssthresh = self.w;
+                return 0.0;
+            }
+            Step::Grow(grow) if ack.window_limited => grow,
+            Step::Grow(_) => return 0.0,
+        };
+        if self.arithmetic == Arithmetic::Linux26 {
+            self.counted(grow);
+            return 0.0;
+        }
+        let wanted = self.w + ack.acked * grow;
+        let left = (wanted - self.ssthresh).max(0.0) / grow;
+        if self.integer() && grow < 1.0 {
+            self.counted((ack.acked - left) * grow);
+        } else {
+            self.w = wanted.min(self.ssthresh);
+        }
+        left
+    }
+
+    /// Adds `segments` to the counter and its whole part to the window.
+    fn counted(&mut self, segments: f64) {
+        self.counter += segments;
+        let step = self.counter.floor();
+        self.w += step;
+        self.counter -= step;
+    }
+
+    /// One segment of window for each `divisor` segments acknowledged; `n` of them now.
+    #[inline]
+    pub fn grow_one_in(&mut self, n: f64, divisor: f64) {
+        match self.arithmetic {
+            Arithmetic::Fluid => self.w += n / divisor,
+            Arithmetic::Linux => {
+                let divisor = divisor.floor().max(1.0);
+                // Credit gathered under a larger divisor buys one segment, not a burst.
+                if self.counter >= divisor {
+                    self.counter = 0.0;
+                    self.w += 1.0;
+                }
+                self.counter += n;
+                if self.counter >= divisor {
+                    let steps = (self.counter / divisor).floor();
+                    self.counter -= steps * divisor;
+                    self.w += steps;
+                }
+            }
+            Arithmetic::Linux26 => {
+                if self.counter >= divisor.floor().max(1.0) {
+                    self.counter = 0.0;
+                    self.w += 1.0;
+                } else {
+                    self.counter += 1.0;
+                }
+            }
+        }
+    }
+
+    /// `a` segments more for each window of segments acknowledged; `n` of them now.
+    #[inline]
+    pub fn grow_per_round(&mut self, n: f64, a: f64) {
+        if self.arithmetic == Arithmetic::Fluid {
+            self.w += n * a / self.w;
+        } else if a > 0.0 {
+            self.grow_one_in(n, self.w / a);
+        }
+    }
+
+    /// What a loss reduces, segments.
+    #[must_use]
+    pub fn reduced_from(&self, signal: &Signal) -> f64 {
+        match self.reduce_from {
+            ReduceFrom::Window => self.w,
+            ReduceFrom::Flight => signal.in_flight,
+        }
+    }
+
+    /// Whether this loss halves whatever the algorithm says (`halve_in_slow_start`).
+    #[must_use]
+    pub fn must_halve(&self) -> bool {
+        self.halve_in_slow_start && (!self.decreased || self.in_slow_start())
+    }
+
+    /// A congestion signal: the window and the threshold become `target` segments.
+    pub fn reduce_to(&mut self, target: f64) {
+        self.saved = Some((self.w, self.ssthresh));
+        self.ssthresh = self.whole(target).max(FLOOR);
+        self.w = self.ssthresh;
+        self.counter = 0.0;
+        self.decreased = true;
+        self.slow_start.on_congestion();
+    }
+
+    /// A timeout: the window becomes one segment, the threshold `target`, unless nothing was acknowledged since the last
+    /// timeout.
+    pub fn time_out(&mut self, target: f64) {
+        self.saved = Some((self.w, self.ssthresh));
+        if !self.timed_out {
+            self.ssthresh = self.whole(target).max(FLOOR);
+        }
+        self.w = 1.0;
+        self.counter = 0.0;
+        self.decreased = true;
+        self.timed_out = true;
+        self.slow_start.on_timeout();
+    }
+
+    /// Whether the timeout being handled repeats one that nothing answered.
+    #[must_use]
+    pub fn repeats_timeout(&self) -> bool {
+        self.timed_out
+    }
+
+    /// Sending resumes after an idle time.
+    pub fn idle(&mut self) {
+        self.w = self.w.min(self.initial_window);
+        self.counter = 0.0;
+    }
+
+    /// The last signal was spurious. Gives the window from before it, where there is one to restore.
+    pub fn undo(&mut self) -> Option<f64> {
+        let (w, ssthresh) = self.saved.take()?;
+        self.w = self.w.max(w);
+        self.ssthresh = self.ssthresh.max(ssthresh);
+        Some(w)
+    }
+
+    /// The endpoint's recovery ended below the window: go on from there.
+    pub fn moderate(&mut self, window: f64) {
+        self.w = self.w.min(self.whole(window).max(1.0));
+    }
+}
+
+/// Segments per ACK as Linux's BIC and early CUBIC estimate them: sixteenths, EWMA with gain 1/16, truncated. From its
+/// start at 2 the truncation stops it at 31/16 where every segment is acknowledged by itself, so that growth, which is
+/// divided by this ratio, is then almost twice the nominal one.
+#[derive(Clone, Copy, Debug)]
+pub struct AckRatio(i32);
+
+impl AckRatio {
+    /// The value at the start of a connection: two segments an ACK.
+    pub const START: Self = Self(32);
+
+    /// One ACK of `n` segments outside recovery.
+    #[inline]
+    pub fn update(&mut self, n: f64) {
+        self.0 += n as i32 - (self.0 >> 4);
+    }
+
+    /// `cnt` ACKs' worth of segments in ACKs, at least one.
+    #[inline]
+    #[must_use]
+    pub fn divide(self, cnt: f64) -> f64 {
+        (cnt * 16.0 / f64::from(self.0.max(1))).floor().max(1.0)
+    }
+}

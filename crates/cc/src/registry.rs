@@ -1,0 +1,126 @@
+//! Every algorithm, once: one line each makes its variant of [`Controller`], its entry in [`registry`] and its way through
+//! [`build`].
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::algorithm::{Ack, Algorithm, Signal, Start};
+use crate::param::{BuildError, Entry, Settings, Value};
+
+macro_rules! algorithms {
+    ($($variant:ident = $ty:ty),+ $(,)?) => {
+        /// A congestion controller of any kind, dispatched without a pointer.
+        pub enum Controller {
+            $(#[doc = concat!("[`", stringify!($ty), "`]")] $variant($ty),)+
+            /// An algorithm of the user's own.
+            Custom(Box<dyn Algorithm + Send>),
+        }
+
+        const REGISTRY: &[Entry] = &[$(<$ty>::ENTRY),+];
+
+        fn construct(name: &str, settings: &Settings) -> Option<Result<Controller, BuildError>> {
+            $(if name == <$ty>::ENTRY.name {
+                return Some(<$ty>::new(settings).map(Controller::$variant));
+            })+
+            None
+        }
+
+        macro_rules! each {
+            ($self:ident, $inner:ident => $call:expr) => {
+                match $self { $(Controller::$variant($inner) => $call,)+ Controller::Custom($inner) => $call }
+            };
+        }
+
+        impl fmt::Debug for Controller {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match self {
+                    $(Controller::$variant(inner) => inner.fmt(f),)+
+                    Controller::Custom(_) => f.write_str("Custom"),
+                }
+            }
+        }
+    };
+}
+
+algorithms! {
+    Reno = crate::reno::Reno,
+    Hstcp = crate::hstcp::Hstcp,
+    Stcp = crate::stcp::Stcp,
+    Htcp = crate::htcp::Htcp,
+    Bic = crate::bic::Bic,
+    Cubic = crate::cubic::Cubic,
+    Fast = crate::fast::Fast,
+    Vegas = crate::vegas::Vegas,
+}
+
+impl Algorithm for Controller {
+    fn on_start(&mut self, start: &Start) {
+        each!(self, a => a.on_start(start));
+    }
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack) {
+        each!(self, a => a.on_ack(ack));
+    }
+    fn on_congestion(&mut self, signal: &Signal) {
+        each!(self, a => a.on_congestion(signal));
+    }
+    fn on_timeout(&mut self, signal: &Signal) {
+        each!(self, a => a.on_timeout(signal));
+    }
+    fn on_idle(&mut self, now: f64, idle: f64) {
+        each!(self, a => a.on_idle(now, idle));
+    }
+    fn on_recovery_exit(&mut self, now: f64) {
+        each!(self, a => a.on_recovery_exit(now));
+    }
+    fn on_undo(&mut self, now: f64) {
+        each!(self, a => a.on_undo(now));
+    }
+    fn moderate(&mut self, window: f64) {
+        each!(self, a => a.moderate(window));
+    }
+    #[inline]
+    fn window(&self) -> f64 {
+        each!(self, a => a.window())
+    }
+    #[inline]
+    fn ssthresh(&self) -> f64 {
+        each!(self, a => a.ssthresh())
+    }
+    #[inline]
+    fn pacing_rate(&self) -> Option<f64> {
+        each!(self, a => a.pacing_rate())
+    }
+    #[inline]
+    fn wants_window_at_send(&self) -> bool {
+        each!(self, a => a.wants_window_at_send())
+    }
+}
+
+/// Every algorithm with its presets and parameters.
+#[must_use]
+pub fn registry() -> &'static [Entry] {
+    REGISTRY
+}
+
+/// The entry of `spec`, which is `name` or `name:preset`, with the settings that `params` make.
+///
+/// # Errors
+/// As [`build`], but for [`BuildError::Conflict`] and what is wrong with a value.
+fn resolve(spec: &str, params: &BTreeMap<String, Value>) -> Result<(&'static Entry, Settings), BuildError> {
+    let (name, preset) = spec.split_once(':').unwrap_or((spec, ""));
+    let Some(entry) = REGISTRY.iter().find(|entry| entry.name == name) else {
+        let allowed = REGISTRY.iter().map(|entry| entry.name).collect();
+        return Err(BuildError::UnknownAlgorithm { name: name.to_owned(), allowed });
+    };
+    Ok((entry, Settings::resolve(entry, preset, params)?))
+}
+
+/// Builds a controller from `name` or `name:preset`; `params` go before the preset, the preset before the defaults.
+///
+/// # Errors
+/// Every kind of [`BuildError`]: unknown names, words and parameters, values outside their limits or against each other.
+pub fn build(spec: &str, params: &BTreeMap<String, Value>) -> Result<Controller, BuildError> {
+    let (entry, settings) = resolve(spec, params)?;
+    construct(entry.name, &settings).unwrap_or_else(|| unreachable!("'{}' is in the registry", entry.name))
+}

@@ -1,0 +1,132 @@
+//! Scalable TCP (T. Kelly, "Scalable TCP: improving performance in highspeed wide area networks", CCR 33(2), 2003).
+//!
+//! Variant: the paper's constants, 0.01 segments for each segment acknowledged and one eighth given up on a loss, with
+//! standard TCP up to a window of `legacy_window`. Differences: the paper adds 0.01 for each ACK, so that delayed ACKs
+//! halve its growth; here each acknowledged segment counts. Linux has no legacy window: its counter grows by one segment
+//! for each min(w, C) acknowledged, which is standard TCP's growth below C, and gives up an eighth at any window (of
+//! fewer than 8 segments nothing at all, since the eighth is truncated). C was 50 for each ACK, made for delayed ACKs,
+//! so that a receiver that acknowledges every segment saw 2 % growth a round trip (preset `linux-2.6`, and ns-2's
+//! TCP/Linux); it is 100 for each segment today (preset `linux`).
+
+use crate::algorithm::{Ack, Algorithm, Signal, Start};
+use crate::loss_window::{LossParams, LossWindow};
+use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, num, params};
+
+params! {
+    /// Parameters of Scalable TCP.
+    pub struct StcpParams {
+        /// Growth for each segment acknowledged (a).
+        increase: f64 = num(0.01, 1e-6, 1.0, "segments"), "Kelly 2003; RFC 3649 §8";
+        /// Part of the window given up on a loss (b).
+        decrease: f64 = num(0.125, 0.0, 1.0, ""), "Kelly 2003; RFC 3649 §8";
+        /// Window up to which standard TCP is used (lwnd).
+        legacy_window: f64 = num(16.0, 0.0, 1e9, "segments"), "Kelly 2003 (value not verified in its text)";
+    }
+}
+
+/// Scalable TCP.
+#[derive(Clone, Debug)]
+pub struct Stcp {
+    win: LossWindow,
+    p: StcpParams,
+    /// Segments acknowledged for one segment of growth (C = 1/a).
+    per_step: f64,
+}
+
+impl Stcp {
+    /// What the registry says about it.
+    pub const ENTRY: Entry = Entry {
+        name: "stcp",
+        title: "Scalable TCP",
+        kind: Kind::Loss,
+        signals: &["loss"],
+        source: "T. Kelly, CCR 33(2), 2003; RFC 3649 §8",
+        doc: "Multiplicative increase and decrease: 1 % more each round trip, one eighth less on a loss, so that the time \
+              to recover from a loss does not depend on the window. Two synchronized flows keep the ratio of their \
+              windows. The default counts every acknowledged segment.",
+        presets: &[
+            Preset { name: "", title: "Kelly 2003", overrides: &[] },
+            Preset {
+                name: "linux",
+                title: "Linux since 2020: 1/100 for each segment, no legacy window",
+                overrides: &[("arithmetic", Setting::Text("linux")), ("legacy_window", Setting::Num(0.0))],
+            },
+            Preset {
+                name: "linux-2.6",
+                title: "Linux 2.6.22, ns-2 TCP/Linux: 1/50 for each ACK",
+                overrides: &[
+                    ("arithmetic", Setting::Text("linux-2.6")),
+                    ("legacy_window", Setting::Num(0.0)),
+                    ("increase", Setting::Num(0.02)),
+                ],
+            },
+        ],
+        tables: &[StcpParams::TABLE, LossParams::TABLE],
+    };
+
+    /// # Errors
+    /// As [`Settings::read`].
+    pub fn new(settings: &Settings) -> Result<Self, BuildError> {
+        let p = StcpParams::read(settings)?;
+        Ok(Self { win: LossWindow::new(settings)?, p, per_step: 1.0 / p.increase })
+    }
+
+    fn reduced(&self, signal: &Signal) -> f64 {
+        let from = self.win.reduced_from(signal);
+        if from <= self.p.legacy_window || self.win.must_halve() {
+            return from / 2.0;
+        }
+        from - self.win.whole(from * self.p.decrease)
+    }
+}
+
+impl Algorithm for Stcp {
+    fn on_start(&mut self, start: &Start) {
+        self.win.start(start);
+    }
+
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack) {
+        let n = self.win.slow_start(ack);
+        if n <= 0.0 {
+            return;
+        }
+        if self.win.integer() {
+            self.win.grow_one_in(n, self.win.w.min(self.per_step));
+        } else if self.win.w <= self.p.legacy_window {
+            self.win.grow_per_round(n, 1.0);
+        } else {
+            self.win.w += n * self.p.increase;
+        }
+    }
+
+    fn on_congestion(&mut self, signal: &Signal) {
+        self.win.reduce_to(self.reduced(signal));
+    }
+
+    fn on_timeout(&mut self, signal: &Signal) {
+        self.win.time_out(self.reduced(signal));
+    }
+
+    fn on_idle(&mut self, _now: f64, _idle: f64) {
+        self.win.idle();
+    }
+
+    fn on_undo(&mut self, _now: f64) {
+        self.win.undo();
+    }
+
+    fn moderate(&mut self, window: f64) {
+        self.win.moderate(window);
+    }
+
+    #[inline]
+    fn window(&self) -> f64 {
+        self.win.w
+    }
+
+    #[inline]
+    fn ssthresh(&self) -> f64 {
+        self.win.ssthresh
+    }
+}
