@@ -6,7 +6,8 @@ from elephan.habitats.base import Cancelled, Habitat, Progress, RawResult
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.words import hint
 
-NAMES = ("sim",)
+TITLES = {"sim": "the packet-level engine, in virtual time"}
+NAMES = tuple(TITLES)
 _PLANNED = {
     "kernel": "real Linux TCP over an emulated bottleneck",
     "model": "closed forms and fluid equations",
@@ -28,4 +29,4 @@ def get(name: str) -> Habitat:
     raise ScenarioError(f"'{name}' is not a habitat; {hint(name, NAMES)}")
 
 
-__all__ = ["NAMES", "Cancelled", "Habitat", "Progress", "RawResult", "get"]
+__all__ = ["NAMES", "TITLES", "Cancelled", "Habitat", "Progress", "RawResult", "get"]

@@ -112,7 +112,8 @@ LINUX_2_6 = Stack(
 )
 
 # ns-2.35's Agent/TCP/Linux with TCPSink/Sack1: 1000-byte packets in 1040 on the wire, an ACK for every packet, 8 bytes
-# a SACK block, two segments at the start, a 10 ms tick.
+# a SACK block, two segments at the start, a 1 ms tick, no limited transmit. Its initial threshold is the window_ that a
+# script sets, so a reproduction sets receive_window and initial_ssthresh to the same number.
 NS2 = Stack(
     payload_bytes=1000,
     header_bytes=40,
@@ -127,10 +128,10 @@ NS2 = Stack(
     min_rto_ps=200 * _MS_PS,
     max_rto_ps=120 * _S_PS,
     initial_rto_ps=3 * _S_PS,
-    rto_granularity_ps=10 * _MS_PS,
+    rto_granularity_ps=_MS_PS,
     detection="fack",
     recovery="rate_halving",
-    limited_transmit=True,
+    limited_transmit=False,
     max_burst=None,
 )
 
@@ -157,4 +158,9 @@ RFC6675 = Stack(
 )
 
 STACKS: dict[str, Stack] = {"linux": LINUX, "linux-2.6": LINUX_2_6, "ns2": NS2, "rfc6675": RFC6675}
-DEFAULT_STACK = "linux"
+TITLES = {
+    "linux": "today's Linux: RACK-TLP, PRR, delayed ACKs, initial window 10",
+    "linux-2.6": "Linux 2.6 of the high-speed TCP studies: FACK, rate halving, initial window 3",
+    "ns2": "ns-2.35's TCP/Linux: 1040 bytes on the wire, an ACK for every packet",
+    "rfc6675": "the standards alone: RFC 6675 recovery, RFC 6298 timeouts",
+}

@@ -1,0 +1,176 @@
+"""``elephan bench``: the engine's speed on this machine, beside what bounds it and beside ns-2.
+
+All on one path: 622 Mbit/s, 100 ms, a buffer of 20 % of the BDP, 1040 bytes a packet, SACK, an ACK for every packet (so
+that ns-2's ACK count is the same). Each is timed several times, one after another, and the median is given.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import statistics
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+import elephan
+from elephan.cli import common
+from elephan.scenario import Scenario, catalog
+
+RATE, RTT, BUFFER = "622 Mbit/s", "100 ms", "20% BDP"
+WORKLOAD = f"two CUBIC flows, {RATE}, {RTT}, buffer {BUFFER}, 1040 B packets, an ACK for each, sampled each 100 ms"
+STEADY_S = 200
+BOUND_SPARE_PACKETS = 300
+NS2_TIMEOUT_S = 300
+RECOVERY_RUNS = 20
+
+
+@click.command("bench")
+@click.option(
+    "--repeat",
+    type=click.IntRange(1, 99),
+    metavar="N",
+    default=3,
+    show_default=True,
+    help="Timings of each; the median counts.",
+)
+@click.option("--no-ns2", is_flag=True, help="Leave ns-2 out even where it is installed.")
+@common.json_option
+def command(repeat: int, no_ns2: bool, as_json: bool) -> None:
+    """The engine's speed on this machine: delivered segments a second on one core.
+
+    recovery: the same path while it recovers from the overshoot of slow start. bound: the same path with a fixed
+    window, no algorithm and no probes. ns2: the same workload in ns-2, where it is installed.
+    """
+    document = measure(repeat, with_ns2=not no_ns2)
+    if as_json:
+        common.print_json(document)
+        return
+    rows = []
+    for name in ("engine", "recovery", "bound", "ns2"):
+        row = document[name]
+        if row is not None:
+            rows.append([name, row["segments_per_second"] / 1e6, row["ns_per_segment"], row["segments_delivered"]])
+    common.print_table(document["workload"], ["", "million segments/s", "ns a segment", "segments"], rows)
+    common.say(f"recovery is {document['recovery_slowdown']:.2f} times slower than the engine's steady state")
+    common.say(f"the engine is {document['bound_slowdown']:.2f} times slower than its bound")
+    if document["ratio_to_ns2"] is not None:
+        common.say(f"the engine is {document['ratio_to_ns2']:.1f} times faster than ns-2")
+
+
+def measure(repeat: int, *, with_ns2: bool) -> dict[str, Any]:
+    """All the timings, as ``--json`` prints them."""
+    steady, recovery, bound = time_steady(repeat), time_recovery(repeat), time_bound(repeat)
+    ns2 = time_ns2(repeat) if with_ns2 else None
+    ratio = steady["segments_per_second"] / ns2["segments_per_second"] if ns2 else None
+    return {
+        "workload": WORKLOAD,
+        "engine": steady,
+        "recovery": recovery,
+        "bound": bound,
+        "ns2": ns2,
+        "ratio_to_ns2": ratio,
+        "recovery_slowdown": recovery["ns_per_segment"] / steady["ns_per_segment"],
+        "bound_slowdown": steady["ns_per_segment"] / bound["ns_per_segment"],
+        "repeat": repeat,
+    }
+
+
+def path(duration_s: float, algorithm: str, parameters: dict[str, Any], **more: Any) -> Scenario:
+    """The path of the benchmark with two flows of one algorithm."""
+    flow = {"algorithm": algorithm, "parameters": parameters}
+    return Scenario.dumbbell(
+        [flow, flow], rate=RATE, rtt=RTT, buffer=BUFFER, duration=f"{duration_s:.6f} s", stack="ns2", **more
+    )
+
+
+def timed(scenario: Scenario) -> tuple[float, dict[str, Any]]:
+    """Wall seconds of one run, conversion to tables and all, and its summary."""
+    spec = scenario.canonical_json()
+    engine = catalog.engine()
+    started_s = time.perf_counter()
+    result = engine.run(spec, None)
+    elapsed_s = time.perf_counter() - started_s
+    return elapsed_s, json.loads(result["summary"])
+
+
+def speed(segments: float, wall_s: float) -> dict[str, float]:
+    """Segments and seconds as a rate and its inverse."""
+    return {
+        "segments_per_second": segments / wall_s,
+        "ns_per_segment": wall_s / segments * 1e9,
+        "segments_delivered": segments,
+        "wall_seconds": wall_s,
+    }
+
+
+def median_run(scenario: Scenario, repeat: int) -> dict[str, float]:
+    """The median of several timings of one scenario."""
+    runs = [timed(scenario) for _ in range(repeat)]
+    return speed(runs[0][1]["segments_delivered"], statistics.median(wall_s for wall_s, _ in runs))
+
+
+def time_steady(repeat: int) -> dict[str, float]:
+    """The engine on its workload."""
+    return median_run(path(STEADY_S, "cubic", {}), repeat)
+
+
+def time_bound(repeat: int) -> dict[str, float]:
+    """The same path with a fixed window a little over the BDP, and one sample at the end: links and endpoints alone."""
+    graph = path(STEADY_S, "cubic", {}).graph
+    window = (graph.bdp_packets(0) + BOUND_SPARE_PACKETS) // 2
+    return median_run(path(STEADY_S, "fixed", {"window": window}, sample_period=f"{STEADY_S} s"), repeat)
+
+
+def time_recovery(repeat: int) -> dict[str, float]:
+    """From the first drop to the end of the first recovery: a run to its end less a run to its beginning.
+
+    Both are short, so that each timing is of many runs.
+    """
+    parameters = {"slow_start": "standard"}
+    first_s, last_s = recovery_span(path(30, "cubic", parameters, sample_period="10 ms", start_jitter="0 s"))
+    spans = [path(end_s, "cubic", parameters, start_jitter="0 s") for end_s in (first_s, last_s)]
+    walls: list[float] = []
+    for _ in range(repeat):
+        medians = [statistics.median(timed(scenario)[0] for _ in range(RECOVERY_RUNS)) for scenario in spans]
+        walls.append(medians[1] - medians[0])
+    shorter, longer = (timed(scenario)[1]["segments_delivered"] for scenario in spans)
+    return speed(longer - shorter, statistics.median(walls)) | {"from_seconds": first_s, "to_seconds": last_s}
+
+
+def recovery_span(scenario: Scenario) -> tuple[float, float]:
+    """Simulated seconds of the first drop, and of the retransmission after which 200 ms bring no other."""
+    import polars as pl
+
+    result = catalog.engine().run(scenario.canonical_json(), None)
+    links, samples = pl.DataFrame(result["links"]), pl.DataFrame(result["samples"])
+    drops = links.filter(pl.col("link").cast(pl.String) == "bottleneck").filter(pl.col("dropped_packets") > 0)
+    first_s = float(drops["time_s"].item(0))
+    sent = (
+        samples.group_by("time_s").agg(pl.col("retransmits").sum()).sort("time_s").filter(pl.col("time_s") >= first_s)
+    )
+    quiet = sent.with_columns(pl.col("retransmits").shift(-20).alias("later"))
+    ended = quiet.filter((pl.col("retransmits") > 0) & (pl.col("retransmits") == pl.col("later")))
+    return first_s, float(ended["time_s"].item(0))
+
+
+def time_ns2(repeat: int) -> dict[str, float] | None:
+    """ns-2 on the same workload; ``None``, with a note on stderr, where it is not installed."""
+    script = Path(elephan.__file__).resolve().parents[2] / "benches" / "ns2" / "speed.tcl"
+    ns = shutil.which("ns")
+    if ns is None or not script.is_file():
+        what = "ns-2 is not installed" if ns is None else f"{script} is not there"
+        common.warn(f"{what}, so there is no ratio to it")
+        return None
+    rows = []
+    for _ in range(repeat):
+        done = subprocess.run([ns, str(script)], capture_output=True, text=True, timeout=NS2_TIMEOUT_S, check=False)
+        if done.returncode != 0:
+            common.warn(f"ns-2 failed, so there is no ratio to it: {(done.stderr or done.stdout).strip()[:200]}")
+            return None
+        rows.append(json.loads(done.stdout.strip().splitlines()[-1]))
+    median_s = statistics.median(row["wall_seconds"] for row in rows)
+    return speed(rows[0]["segments_delivered"], median_s)

@@ -1,0 +1,123 @@
+"""What the verbs share: options, one JSON document on stdout, and tables for people."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from elephan.scenario.errors import ScenarioError
+from elephan.scenario.overrides import parse_assignment
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON document on stdout, and nothing else."
+)
+store_option = click.option(
+    "--store", metavar="DIR", help="Folder of saved results. [default: $ELEPHAN_STORE, or .elephan/runs]"
+)
+habitat_option = click.option(
+    "--on", "habitat", default="sim", metavar="HABITAT", help="Where to run it. [default: sim]"
+)
+set_option = click.option(
+    "--set", "assignments", multiple=True, metavar="KEY=VALUE",
+    help="Change a field of the scenario: flow[0].algorithm=bic, dumbbell.buffer='40 packets', flow[*].start='0 s'.",
+)  # fmt: skip
+seeds_option = click.option("--seeds", type=click.IntRange(1, 10_000), metavar="N", help="Run this many seeds.")
+jobs_option = click.option(
+    "--jobs", type=click.IntRange(1, 1024), metavar="N", help="Runs at a time. [default: one a core]"
+)
+
+
+def overrides_of(assignments: Sequence[str]) -> dict[str, Any]:
+    """``--set`` options as a table of overrides.
+
+    Raises:
+        ScenarioError: one without a key or a value.
+    """
+    overrides: dict[str, Any] = {}
+    for text in assignments:
+        try:
+            key, value = parse_assignment(text)
+        except ScenarioError as error:
+            raise error.located(source="--set") from None
+        overrides[key] = value
+    return overrides
+
+
+def print_json(document: Any) -> None:
+    """One JSON document on stdout; a number that is infinite or undefined is null, since JSON has neither."""
+    click.echo(json.dumps(_finite(document), ensure_ascii=False, indent=2))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(key): _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return value
+
+
+def console(*, err: bool = False) -> Console:
+    """A rich console; on a pipe it does not wrap or color."""
+    from rich.console import Console
+
+    made = Console(stderr=err, highlight=False, soft_wrap=False)
+    return made if made.is_terminal else Console(stderr=err, highlight=False, width=max(made.width, 160))
+
+
+def print_table(title: str, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """A table for people on stdout; numbers to the right, four significant digits."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    cells = [[show_cell(cell) for cell in row] for row in rows]
+    table = Table(title=Text(title) if title else None, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
+    for i, name in enumerate(header):
+        numeric = any(_is_number(row[i]) for row in cells)
+        table.add_column(Text(name), justify="right" if numeric else "left", overflow="fold")
+    for row in cells:
+        table.add_row(*(Text(cell) for cell in row))
+    console().print(table)
+
+
+def show_cell(value: Any) -> str:
+    """A table cell: a dash for nothing, four significant digits for a number that is not whole."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        if math.isinf(value):
+            return "never" if value > 0 else "-inf"
+        if value != 0 and not 1e-3 <= abs(value) < 1e6:
+            return f"{value:.3g}"
+        digits = max(0, 3 - math.floor(math.log10(abs(value)))) if value else 0
+        return f"{value:,.{min(digits, 4)}f}"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return str(value)
+
+
+def _is_number(text: str) -> bool:
+    return text.replace(",", "").replace(".", "", 1).lstrip("-").isdigit()
+
+
+def say(line: str) -> None:
+    """A line for people on stdout."""
+    click.echo(line)
+
+
+def warn(line: str) -> None:
+    """A caution for people on stderr."""
+    click.echo(f"warning: {line}", err=True)

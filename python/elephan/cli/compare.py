@@ -1,0 +1,68 @@
+"""``elephan compare``: the operator's question, on one path."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from elephan.cli import common
+from elephan.cli.progress import meter
+
+
+@click.command("compare")
+@click.argument("algorithms", nargs=-1, required=True, metavar="ALG…")
+@click.option("--rate", required=True, metavar="RATE", help="Rate of the bottleneck, for example '10 Gbit/s'.")
+@click.option("--rtt", required=True, metavar="TIME", help="Two-way propagation delay, for example '120 ms'.")
+@click.option("--buffer", "buffer_size", required=True, metavar="BUFFER", help="'4 MB', '1000 packets' or '20% BDP'.")
+@click.option("--loss", metavar="P", help="Random loss on the path, for example 0.001%.")
+@click.option(
+    "--flows", type=click.IntRange(1, 1000), metavar="N", default=1, show_default=True, help="Flows of each algorithm."
+)
+@click.option("--background", metavar="LOAD", help="Load of background traffic.")
+@click.option("--duration", metavar="TIME", help="Simulated time of each run.")
+@click.option("--stack", metavar="STACK", help="TCP stack of the endpoints. [default: linux]")
+@common.jobs_option
+@common.store_option
+@common.json_option
+def command(
+    algorithms: Sequence[str],
+    rate: str,
+    rtt: str,
+    buffer_size: str,
+    loss: str | None,
+    flows: int,
+    background: str | None,
+    duration: str | None,
+    stack: str | None,
+    jobs: int | None,
+    store: str | None,
+    as_json: bool,
+) -> None:
+    """Which algorithm for this path, and who gets hurt?
+
+    Each algorithm alone, against its own kind, and against the ones that are out there.
+    """
+    import elephan
+    from elephan import runs
+
+    extra: dict[str, Any] = {"duration": duration, "stack": stack, "jobs": jobs}
+    with meter() as progress:
+        table = elephan.compare(
+            list(algorithms),
+            rate=rate,
+            rtt=rtt,
+            buffer=buffer_size,
+            loss=loss,
+            flows=flows,
+            background=background,
+            store=runs.Store(store),
+            progress=progress,
+            **{name: value for name, value in extra.items() if value is not None},
+        )
+    rows = table.to_dicts()
+    if as_json:
+        common.print_json({"path": {"rate": rate, "rtt": rtt, "buffer": buffer_size, "loss": loss}, "rows": rows})
+        return
+    common.print_table(f"{rate}, {rtt}, buffer {buffer_size}", table.columns, [list(row.values()) for row in rows])

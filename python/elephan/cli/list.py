@@ -1,0 +1,70 @@
+"""``elephan list``: everything that can be named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from elephan.cli import common
+from elephan.scenario import ScenarioError, catalog
+from elephan.scenario.words import hint
+
+KINDS = ("algorithms", "papers", "queues", "metrics", "stacks", "habitats")
+_ABSENT = {"suites": "suites are not part of this version"}
+
+
+@click.command("list")
+@click.argument("kind", required=False, metavar=f"[{'|'.join(KINDS)}]")
+@common.json_option
+def command(kind: str | None, as_json: bool) -> None:
+    """Everything that can be named: in a scenario, in a claim, on this command line."""
+    if kind is not None and kind not in KINDS:
+        raise ScenarioError(_ABSENT.get(kind) or f"'{kind}' is not a kind of name; {hint(kind, KINDS)}", source="list")
+    entries = [entry for wanted in ([kind] if kind else KINDS) for entry in entries_of(wanted)]
+    if as_json:
+        common.print_json(entries)
+        return
+    for wanted in [kind] if kind else KINDS:
+        rows = [[entry["name"], entry["title"], entry["source"]] for entry in entries if entry["list"] == wanted]
+        common.print_table(wanted, ["name", "what it is", "source"], rows)
+
+
+def entries_of(kind: str) -> list[dict[str, Any]]:
+    """The names of one kind, with ``kind``, ``title``, ``source`` and ``parameters``; ``list`` is where each stands."""
+    if kind == "algorithms":
+        return [row | {"list": kind} for entry in catalog.algorithms().values() for row in _with_presets(entry)]
+    if kind == "queues":
+        return [row | {"list": kind} for entry in catalog.queues().values() for row in _with_presets(entry)]
+    if kind == "papers":
+        from elephan import papers
+
+        return [_entry(kind, p.id, "paper", p.title, p.reference) for p in map(papers.get, papers.ids())]
+    if kind == "metrics":
+        from elephan import metrics
+
+        return [_entry(kind, m.name, m.unit, m.title, m.source) for m in metrics.registry().values()]
+    if kind == "stacks":
+        from elephan.scenario.stacks import STACKS, TITLES
+
+        return [_entry(kind, name, "stack", TITLES[name], "") for name in STACKS]
+    from elephan import habitats
+
+    return [_entry(kind, name, "habitat", habitats.TITLES[name], "") for name in habitats.NAMES]
+
+
+def _entry(list_name: str, name: str, kind: str, title: str, source: str) -> dict[str, Any]:
+    return {"name": name, "kind": kind, "title": title, "source": source, "parameters": [], "list": list_name}
+
+
+def _with_presets(entry: catalog.Descriptor) -> list[dict[str, Any]]:
+    """An algorithm or a queue, then each of its presets with the values that it changes."""
+    row = {name: entry.get(name, "") for name in ("name", "kind", "title", "source")}
+    rows = [row | {"parameters": entry.get("parameters", [])}]
+    for preset in entry.get("presets", []):
+        if preset["name"] and preset["name"] != entry["name"]:
+            changed = [{"name": name, "value": value} for name, value in dict(preset.get("overrides") or {}).items()]
+            rows.append(
+                row | {"name": f"{entry['name']}:{preset['name']}", "title": preset["title"], "parameters": changed}
+            )
+    return rows

@@ -1,0 +1,128 @@
+"""The command ``elephan``: finds the verb, and turns whatever goes wrong into one line and an exit status.
+
+Exit status: 0 done, 1 the run failed or a check did not hold, 2 the input was wrong.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+import click
+
+from elephan import __version__
+from elephan.scenario.errors import ScenarioError
+from elephan.scenario.words import hint
+
+DONE, FAILED, WRONG_INPUT = 0, 1, 2
+
+VERBS = {
+    "run": "run one scenario",
+    "compare": "which algorithm for this path, and who gets hurt?",
+    "paper": "reproduce a paper and judge its claims",
+    "papers": "the scoreboard over all papers",
+    "sweep": "run a scenario over a grid of values",
+    "list": "everything that can be named",
+    "show": "the report of a run or a paper, or what a name stands for",
+    "bench": "the engine's speed on this machine",
+}
+
+
+class LazyGroup(click.Group):
+    """A group that imports a verb's module only when the verb is used, so that ``--help`` costs nothing."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The verbs, in the order in which help shows them."""
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one verb."""
+        if cmd_name not in VERBS:
+            return None
+        command = import_module(f"elephan.cli.{cmd_name}").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the verb, or name the nearest one."""
+        if args and not args[0].startswith("-") and args[0] not in VERBS:
+            raise click.UsageError(f"'{args[0]}' is not a verb; {hint(args[0], VERBS)}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the verbs from the table above, without importing them."""
+        with formatter.section("Verbs"):
+            formatter.write_dl(list(VERBS.items()))
+
+
+@click.group(cls=LazyGroup, no_args_is_help=False, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="elephan", message="%(prog)s %(version)s")
+def cli() -> None:
+    """A laboratory for TCP congestion control on long fat networks.
+
+    Each verb has its own --help, and --json prints one JSON document on stdout. Exit status: 0 done, 1 the run failed
+    or a check did not hold, 2 the input was wrong.
+    """
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """The console script. Never returns: exits with the status."""
+    sys.exit(run_command(sys.argv[1:] if args is None else list(args)))
+
+
+def run_command(args: list[str]) -> int:
+    """Run one command line and return its exit status."""
+    from elephan.scenario.catalog import EngineMissingError
+
+    try:
+        status = cli.main(args or ["--help"], prog_name="elephan", standalone_mode=False)
+    except click.exceptions.Exit as leave:
+        return leave.exit_code
+    except click.ClickException as error:
+        return _complain(usage_line(error), WRONG_INPUT)
+    except ScenarioError as error:
+        return _complain(str(error), WRONG_INPUT)
+    except (KeyboardInterrupt, click.Abort):
+        return _complain("interrupted; finished runs are kept, and the same command goes on from there", FAILED)
+    except EngineMissingError as error:
+        return _complain(str(error), FAILED)
+    except BrokenPipeError:
+        # Whoever read our output has seen enough (``elephan list | head``); keep Python from complaining at exit.
+        sys.stdout = None  # type: ignore[assignment]
+        return DONE
+    except OSError as error:
+        return _complain(f"{error.filename}: {(error.strerror or str(error)).lower()}", FAILED)
+    except Exception as error:
+        if not getattr(error, "for_people", False):
+            raise
+        return _complain(str(error), FAILED)
+    return status if isinstance(status, int) else DONE
+
+
+def _complain(line: str, status: int) -> int:
+    click.echo(f"elephan: {' '.join(line.split())}", err=True)
+    return status
+
+
+def usage_line(error: click.ClickException) -> str:
+    """A wrong option or argument in one line, with the nearest right word."""
+    context = getattr(error, "ctx", None)
+    verb = f"{context.info_name}: " if context is not None and context.parent is not None else ""
+    if isinstance(error, click.NoSuchOption):
+        known = [opt for param in context.command.get_params(context) for opt in param.opts] if context else []
+        return f"{verb}'{error.option_name}' is not an option; {hint(error.option_name, known)}"
+    if isinstance(error, click.MissingParameter):
+        name = error.param.human_readable_name if error.param is not None else "an argument"
+        shown = error.param.opts[0] if isinstance(error.param, click.Option) else name
+        return f"{verb}{shown} is missing; see elephan {verb.rstrip(': ')} --help"
+    if isinstance(error, click.BadParameter):
+        shown = error.param.opts[0] if isinstance(error.param, click.Option) else ""
+        return f"{verb}{shown}{': ' if shown else ''}{_lower(error.message)}"
+    return f"{verb}{_lower(error.format_message())}"
+
+
+def _lower(message: str) -> str:
+    return (message[:1].lower() + message[1:]).rstrip(".")

@@ -1,0 +1,67 @@
+"""``elephan paper``: reproduce a paper and judge its claims."""
+
+from __future__ import annotations
+
+import click
+
+from elephan.cli import common
+from elephan.cli.progress import meter
+
+
+@click.command("paper")
+@click.argument("paper", metavar="ID")
+@click.option("--figure", metavar="F", help="Only the experiments of this figure.")
+@click.option(
+    "--quick", is_flag=True, help="A shorter subset, to see that it works; verdicts are then not the paper's."
+)
+@click.option(
+    "--seeds",
+    type=click.IntRange(1, 1000),
+    metavar="N",
+    help="Seeds of each experiment. [default: the paper's own choice]",
+)
+@click.option("--out", metavar="DIR", help="Folder of the report. [default: reports/ID]")
+@common.jobs_option
+@common.store_option
+@common.json_option
+def command(
+    paper: str,
+    figure: str | None,
+    quick: bool,
+    seeds: int | None,
+    out: str | None,
+    jobs: int | None,
+    store: str | None,
+    as_json: bool,
+) -> None:
+    """Reproduce a paper: run its experiments, draw its figures, judge its claims.
+
+    What is saved is not run again. A claim that does not reproduce is a finding, not a failure: the exit status is 0.
+    """
+    from elephan import papers, runs
+
+    with meter() as progress:
+        result = papers.reproduce(
+            paper,
+            figure=figure,
+            quick=quick,
+            jobs=jobs,
+            store=runs.Store(store),
+            out=out,
+            seeds=seeds,
+            progress=progress,
+        )
+    if as_json:
+        common.print_json(result.to_json())
+        return
+    rows = [
+        [claim["id"], claim["expected"], claim["measured"], claim["verdict"], claim["why"] or ""]
+        for claim in result.to_json()["claims"]
+        if claim["verdict"] != "reproduced"
+    ]
+    if rows:
+        common.print_table("claims that are not reproduced", ["claim", "published", "ours", "verdict", "why"], rows)
+    totals = result.to_json()["totals"]
+    counts = f"{totals['reproduced']} claims reproduced, {totals['differs']} differ"
+    common.say(f"{paper}: {counts}, {totals['not_judged']} cannot be judged")
+    common.say(f"report: {result.report_path}")

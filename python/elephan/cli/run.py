@@ -1,0 +1,124 @@
+"""``elephan run``: one scenario, once or with several seeds."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from elephan.cli import common
+from elephan.cli.progress import meter
+from elephan.scenario import Scenario
+
+if TYPE_CHECKING:
+    from elephan.runs import Run
+
+_FLOW_COLUMNS = {
+    "flow": "name",
+    "algorithm": "algorithm",
+    "start s": "start_s",
+    "goodput Mbit/s": "goodput_mbps",
+    "on the wire Mbit/s": "throughput_mbps",
+    "retransmits": "retransmits",
+    "losses": "loss_events",
+    "timeouts": "timeouts",
+    "RTT mean ms": "rtt_mean_ms",
+    "RTT p99 ms": "rtt_p99_ms",
+    "cwnd mean": "cwnd_mean",
+}
+_LINK_COLUMNS = {
+    "link": "name",
+    "utilization": "utilization",
+    "loss rate": "loss_rate",
+    "drops": "drops",
+    "queue mean packets": "queue_mean_packets",
+    "queue max packets": "queue_max_packets",
+}
+
+
+@click.command("run")
+@click.argument("scenario", metavar="SCENARIO.toml")
+@common.habitat_option
+@common.set_option
+@common.seeds_option
+@click.option("--out", metavar="DIR", help="Also put a copy of each run's folder there.")
+@click.option("--force", is_flag=True, help="Run it again even when the result is saved.")
+@common.jobs_option
+@common.store_option
+@common.json_option
+def command(
+    scenario: str,
+    habitat: str,
+    assignments: Sequence[str],
+    seeds: int | None,
+    out: str | None,
+    force: bool,
+    jobs: int | None,
+    store: str | None,
+    as_json: bool,
+) -> None:
+    """Run one scenario.
+
+    A result that is saved is not made again. The numbers are those of the scenario's measured part.
+    """
+    from elephan import habitats, runs
+
+    habitats.get(habitat)
+    stated = Scenario.load(scenario, overrides=common.overrides_of(assignments))
+    replicates = stated.replicates(seeds) if seeds else [stated]
+    where = runs.Store(store)
+    with meter() as progress:
+        done = runs.sweep(replicates, on=habitat, store=where, jobs=jobs, force=force, progress=progress)
+    if out is not None:
+        for run in done:
+            shutil.copytree(run.dir, Path(out) / run.id, dirs_exist_ok=True)
+    if as_json:
+        common.print_json(document(done) if seeds else done[0].summary())
+        return
+    for run in done:
+        print_run(run)
+    if len(done) > 1:
+        print_intervals(document(done)["metrics"])
+    if out is not None:
+        common.say(f"copied to {out}")
+
+
+def document(done: Sequence[Run]) -> dict[str, Any]:
+    """Several seeds of one scenario: the runs, and each metric's mean with its 95 % bootstrap interval."""
+    from elephan.metrics import interval
+
+    summaries = [run.summary() for run in done]
+    names = sorted(set.intersection(*(set(summary["metrics"]) for summary in summaries)))
+    metrics = {}
+    for name in names:
+        values = [summary["metrics"][name] for summary in summaries]
+        if all(isinstance(value, int | float) for value in values):
+            mean, low, high = interval(values)
+            metrics[name] = {"mean": mean, "low": low, "high": high}
+    return {"runs": summaries, "metrics": metrics}
+
+
+def print_run(run: Run) -> None:
+    """A run's numbers as tables, its warnings, and where it is saved."""
+    summary = run.summary()
+    measure = summary["measure"]
+    title = f"measured from {measure['from_s']:g} s to {measure['to_s']:g} s"
+    common.print_table(
+        title, list(_FLOW_COLUMNS), [[flow[c] for c in _FLOW_COLUMNS.values()] for flow in summary["flows"]]
+    )
+    common.print_table(
+        "", list(_LINK_COLUMNS), [[link[c] for c in _LINK_COLUMNS.values()] for link in summary["links"]]
+    )
+    for warning in summary["warnings"]:
+        common.warn(warning)
+    state = "saved before" if summary["cached"] else f"made in {summary['wall_seconds']:.2f} s"
+    common.say(f"{summary['dir']} ({state})")
+
+
+def print_intervals(metrics: dict[str, dict[str, float]]) -> None:
+    """Means over seeds with their intervals."""
+    rows = [[name, value["mean"], value["low"], value["high"]] for name, value in metrics.items()]
+    common.print_table("over the seeds, with 95 % intervals", ["metric", "mean", "low", "high"], rows)

@@ -1,0 +1,127 @@
+"""``elephan show``: the report of a run or a paper, or what a name stands for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from elephan.cli import common
+from elephan.scenario import ScenarioError, catalog
+from elephan.scenario.words import hint
+
+
+@click.command("show")
+@click.argument("name", metavar="RUN|ID")
+@click.option("--out", metavar="DIR", help="Folder of the report. [default: the run's own folder, or reports/ID]")
+@common.store_option
+@common.json_option
+def command(name: str, out: str | None, store: str | None, as_json: bool) -> None:
+    """The report of a run (its id or folder) or of a paper, or what an algorithm, a queue or a metric is."""
+    if name.partition(":")[0] in catalog.algorithms() or name.partition(":")[0] in catalog.queues():
+        show_descriptor(name, as_json)
+        return
+    folder = find_run(name, store)
+    if folder is not None:
+        show_run(folder, out, as_json)
+        return
+    show_other(name, out, store, as_json)
+
+
+def find_run(name: str, store: str | None) -> Path | None:
+    """The folder of a run: a path, an id in the store, or the beginning of exactly one id.
+
+    Raises:
+        ScenarioError: the beginning of several ids.
+    """
+    from elephan import runs
+
+    if (Path(name) / "manifest.json").is_file():
+        return Path(name)
+    root = Path(runs.Store(store).root)
+    if (root / name / "manifest.json").is_file():
+        return root / name
+    found = (
+        sorted(path.parent for path in root.glob(f"{name}*/manifest.json")) if name.isalnum() or "-s" in name else []
+    )
+    if len(found) > 1:
+        raise ScenarioError(f"'{name}' begins {len(found)} runs: {', '.join(path.name for path in found[:6])}")
+    return found[0] if found else None
+
+
+def show_run(folder: Path, out: str | None, as_json: bool) -> None:
+    """Write a run's report and say where, or print its summary."""
+    if as_json:
+        common.print_json(json.loads((folder / "summary.json").read_text()))
+        return
+    from elephan import report, runs
+    from elephan.cli.run import print_run
+
+    run = runs.Run.load(folder)
+    print_run(run)
+    common.say(f"report: {report.run_report(run, Path(out) if out else folder)}")
+
+
+def show_other(name: str, out: str | None, store: str | None, as_json: bool) -> None:
+    """A paper or a metric.
+
+    Raises:
+        ScenarioError: nothing has this name.
+    """
+    from elephan import metrics, papers
+
+    if name in metrics.registry():
+        metric = metrics.get(name)
+        if as_json:
+            common.print_json({"name": metric.name, "unit": metric.unit, "source": metric.source, "doc": metric.doc})
+            return
+        common.say(f"{metric.name}, {metric.unit}\n\n{metric.doc}\n\nsource: {metric.source}")
+        return
+    if name in papers.ids():
+        from elephan.cli.paper import command as paper
+
+        arguments = [name, *(["--out", out] if out else []), *(["--store", store] if store else [])]
+        paper.main([*arguments, *(["--json"] if as_json else [])], standalone_mode=False)
+        return
+    known = [*catalog.spellings(catalog.algorithms()), *catalog.queues(), *metrics.registry(), *papers.ids()]
+    raise ScenarioError(
+        f"'{name}' is not a run, a paper, an algorithm, a queue or a metric; {hint(name, known)}", source="show"
+    )
+
+
+def show_descriptor(name: str, as_json: bool) -> None:
+    """An algorithm or a queue: what it is, its presets and its parameters.
+
+    Raises:
+        ScenarioError: no such preset.
+    """
+    entries = catalog.algorithms() if name.partition(":")[0] in catalog.algorithms() else catalog.queues()
+    entry = catalog.check_name(name, entries, "an algorithm")
+    if as_json:
+        common.print_json(entry)
+        return
+    common.say(f"{entry['name']}: {entry['title']}\n{entry.get('source', '')}\n\n{entry.get('doc', '')}\n")
+    presets: list[Any] = [
+        [
+            f"{entry['name']}:{p['name']}",
+            p["title"],
+            ", ".join(f"{k} = {v}" for k, v in dict(p.get("overrides") or {}).items()),
+        ]
+        for p in entry.get("presets", [])
+    ]
+    if presets:
+        common.print_table("presets", ["name", "what it is", "changes"], presets)
+    header = {
+        "parameter": "name",
+        "default": "default",
+        "from": "min",
+        "to": "max",
+        "unit": "unit",
+        "what": "doc",
+        "source": "source",
+    }
+    rows = [[parameter.get(key) for key in header.values()] for parameter in entry.get("parameters", [])]
+    if rows:
+        common.print_table("parameters", list(header), rows)

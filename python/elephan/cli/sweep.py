@@ -1,0 +1,134 @@
+"""``elephan sweep``: a scenario over a grid of values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from elephan.cli import common
+from elephan.cli.progress import meter
+from elephan.scenario import Scenario, ScenarioError
+from elephan.scenario.overrides import parse_value
+
+if TYPE_CHECKING:
+    from elephan.runs import Run
+
+Grid = dict[str, list[Any]]
+
+
+@click.command("sweep")
+@click.argument("scenario", metavar="SCENARIO.toml")
+@click.option(
+    "--grid", "axes", multiple=True, metavar="KEY=V1,V2,…", help="Values of a field; several axes are crossed."
+)
+@common.set_option
+@common.seeds_option
+@common.habitat_option
+@common.jobs_option
+@click.option("--cluster", metavar="ADDRESS", help="Hand the runs to a Dask cluster, tcp://host:port.")
+@common.store_option
+@common.json_option
+def command(
+    scenario: str,
+    axes: Sequence[str],
+    assignments: Sequence[str],
+    seeds: int | None,
+    habitat: str,
+    jobs: int | None,
+    cluster: str | None,
+    store: str | None,
+    as_json: bool,
+) -> None:
+    """Run a scenario over a grid of values.
+
+    What is saved is not run again: the same command after an interruption goes on from there.
+    """
+    from elephan import habitats, runs
+
+    habitats.get(habitat)
+    grid = parse_grid(axes)
+    points = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
+    fixed = common.overrides_of(assignments)
+    wanted: list[tuple[dict[str, Any], Scenario]] = []
+    for point in points:
+        stated = Scenario.load(scenario, overrides=fixed | point)
+        wanted += [(point, replicate) for replicate in (stated.replicates(seeds) if seeds else [stated])]
+    with meter() as progress:
+        done = runs.sweep(
+            [stated for _, stated in wanted],
+            on=habitat,
+            jobs=jobs,
+            store=runs.Store(store),
+            cluster=cluster,
+            progress=progress,
+        )
+    if as_json:
+        rows = [{"grid": point, **run.summary()} for (point, _), run in zip(wanted, done, strict=True)]
+        common.print_json({"runs": rows})
+        return
+    print_sweep(list(grid), [point for point, _ in wanted], done)
+
+
+def parse_grid(axes: Sequence[str]) -> Grid:
+    """``--grid`` options as the values of each field, in the order in which they were given.
+
+    Raises:
+        ScenarioError: an axis without a key or a value, or the same key twice.
+    """
+    grid: Grid = {}
+    for text in axes:
+        key, equals, values = text.partition("=")
+        chosen = [parse_value(value) for value in split_values(values)]
+        if not equals or not key.strip() or not chosen:
+            raise ScenarioError(
+                f"'{text}' is not an axis; write KEY=V1,V2,… for example flow[0].algorithm=cubic,bic", source="--grid"
+            )
+        if key.strip() in grid:
+            raise ScenarioError(f"'{key.strip()}' is there twice; write its values in one axis", source="--grid")
+        grid[key.strip()] = chosen
+    return grid
+
+
+def split_values(text: str) -> list[str]:
+    """Values between commas; commas inside quotes, brackets and braces do not separate."""
+    parts, depth, quote, start = [], 0, "", 0
+    for i, letter in enumerate(text):
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "\"'":
+            quote = letter
+        elif letter in "[{":
+            depth += 1
+        elif letter in "]}":
+            depth -= 1
+        elif letter == "," and depth == 0:
+            parts.append(text[start:i])
+            start = i + 1
+    return [part.strip() for part in [*parts, text[start:]] if part.strip()]
+
+
+def print_sweep(keys: Sequence[str], points: Sequence[dict[str, Any]], done: Sequence[Run]) -> None:
+    """One row a run: its point of the grid, and what most people look at first."""
+    header = [*keys, "seed", "goodput Mbit/s", "utilization", "loss rate", "jain", "run"]
+    rows = []
+    for point, run in zip(points, done, strict=True):
+        summary = run.summary()
+        link = max(summary["links"], key=lambda row: row["utilization"], default={})
+        goodputs = " ".join(common.show_cell(flow["goodput_mbps"]) for flow in summary["flows"])
+        rows.append(
+            [
+                *(str(point[key]) for key in keys),
+                run.scenario.seed,
+                goodputs,
+                link.get("utilization"),
+                link.get("loss_rate"),
+                summary["metrics"].get("jain"),
+                run.id,
+            ]
+        )
+    common.print_table("", header, rows)
+    cached = sum(bool(run.summary()["cached"]) for run in done)
+    common.say(f"{len(done)} runs in {done[0].dir.parent}, {cached} of them saved before")
