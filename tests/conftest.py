@@ -47,7 +47,9 @@ def _stand_in() -> types.ModuleType:
     ]
     queues = [{"name": "droptail", "title": "", "kind": "queue", "presets": [{"name": "ns2"}], "parameters": []}]
     module = types.ModuleType("elephan._engine")
-    module.__dict__.update(algorithms=lambda: json.dumps(entries), queues=lambda: json.dumps(queues))
+    module.__dict__.update(
+        algorithms=lambda: json.dumps(entries), queues=lambda: json.dumps(queues), check=lambda spec: None
+    )
     return module
 
 

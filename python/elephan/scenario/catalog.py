@@ -16,6 +16,12 @@ Descriptor = dict[str, Any]
 Parameter = float | bool | str
 
 
+# Ways to count a limit that other programs have; the canonical form resolves them, so that the engine need not know.
+_QUEUE_PRESETS = {
+    "droptail": [{"name": "ns2", "title": "as ns-2 counts: a limit of N lets N-1 packets wait", "overrides": {}}],
+}
+
+
 class EngineMissingError(RuntimeError):
     """The compiled engine is not there: the package was not built."""
 
@@ -45,7 +51,10 @@ def algorithms() -> dict[str, Descriptor]:
 @lru_cache(maxsize=1)
 def queues() -> dict[str, Descriptor]:
     """The queue disciplines by name, in the same form as the algorithms."""
-    return {entry["name"]: entry for entry in json.loads(engine().queues())}
+    return {
+        entry["name"]: {"presets": _QUEUE_PRESETS.get(entry["name"], [])} | entry
+        for entry in json.loads(engine().queues())
+    }
 
 
 def spellings(entries: dict[str, Descriptor]) -> list[str]:
@@ -103,8 +112,12 @@ def check_parameter(entry: Descriptor, name: str, value: object) -> None:
     too_low = low is not None and value < low
     too_high = high is not None and value > high
     if too_low or too_high or value != value or abs(value) == float("inf"):
-        bounds = (
-            f"from {low:g}" if high is None else f"from {low:g} to {high:g}" if low is not None else f"up to {high:g}"
-        )
+        bounds = _bounds(low, high)
         unit = f" {parameter['unit']}" if parameter.get("unit") else ""
         raise ScenarioError(f"{value} is not allowed; it must be {bounds}{unit}")
+
+
+def _bounds(low: float | None, high: float | None) -> str:
+    if low is None:
+        return "a finite number" if high is None else f"at most {high:g}"
+    return f"at least {low:g}" if high is None else f"from {low:g} to {high:g}"

@@ -59,6 +59,9 @@ def _short_run(scenario: ScenarioTable, graph: Graph) -> list[str]:
         rtt_s = graph.rtt_ps(i) / PS_PER_S
         rate_bps = graph.links[link].rate_bps
         window = (rate_bps * rtt_s / wire_bits + limit_packets) / sharing
+        receive_window = graph.stacks[i].receive_window
+        if receive_window is not None and receive_window < window:
+            continue  # no losses of its own making, so no epochs; another caution says so
         loaded_rtt_s = rtt_s + limit_packets / 2 * wire_bits / rate_bps
         period_s = epoch_s(flow.algorithm, window, loaded_rtt_s)
         measured_s = (to_ps - max(from_ps, flow.start)) / PS_PER_S

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from elephan.scenario import catalog
@@ -12,6 +13,23 @@ from elephan.scenario.schema import Flow, ScenarioTable
 from elephan.scenario.units import format_time
 
 MAX_SAMPLES = 100_000_000
+_ENGINE_PATH = re.compile(r"(?P<path>[a-z_]+(?:\[\d+\]|\.[A-Za-z_]+)*): (?P<message>.*)", re.DOTALL)
+
+
+def check_with_engine(canonical_json: str) -> None:
+    """Ask the engine about what only it knows, such as parameters of an algorithm that contradict each other.
+
+    Raises:
+        ScenarioError: with the field that the engine names.
+    """
+    try:
+        catalog.engine().check(canonical_json)
+    except ValueError as error:
+        named = _ENGINE_PATH.fullmatch(str(error))
+        if named is None:
+            raise ScenarioError(str(error)) from None
+        # The canonical form's lists are called flows and links; flows are in the user's order, so their positions hold.
+        raise ScenarioError(named["message"], path=named["path"].replace("flows[", "flow[")) from None
 
 
 def check_scenario(scenario: ScenarioTable, graph: Graph) -> None:

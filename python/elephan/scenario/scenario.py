@@ -14,7 +14,7 @@ from pydantic_core import ErrorDetails
 
 from elephan.scenario.canonical import canonical_form, canonical_json, form_hash
 from elephan.scenario.cautions import cautions, randomness
-from elephan.scenario.check import check_scenario
+from elephan.scenario.check import check_scenario, check_with_engine
 from elephan.scenario.errors import ScenarioError, join_path
 from elephan.scenario.graph import Graph, build_graph
 from elephan.scenario.overrides import apply_overrides
@@ -39,7 +39,7 @@ class Scenario(ScenarioTable):
         except ValidationError as error:
             raise _first_problem(error) from None
         check_scenario(self, self.graph)
-        _ = self._form
+        check_with_engine(self.canonical_json())
 
     @classmethod
     def load(cls, path: str | FilePath, overrides: Mapping[str, Any] | None = None) -> Scenario:
