@@ -1,0 +1,178 @@
+# A dumbbell in ns-2: N senders - R0 - bottleneck - R1 - N receivers, one JSON document on stdout.
+#
+#   ns dumbbell.tcl key value [key value ...]
+#
+# It writes no packet trace: queues are read by a monitor, agents by periodic reads of their variables.
+# What is asked for is echoed in the output, so a file made from it states where it came from.
+
+array set arg {
+    algorithms   reno
+    starts       0
+    rate_bps     622e6
+    delay_s      0.048
+    access_bps   1e9
+    access_s     0.001
+    buffer       1555
+    access_queue 200000
+    payload      1000
+    window       67000
+    timestamps   0
+    sink         Sack1
+    agent        Linux
+    duration_s   30
+    period_s     0.1
+    marks        {}
+    follow       {}
+    follow_file  /dev/null
+    start_jitter_s 0
+    send_jitter_s  0
+    seed         1
+}
+
+proc fail {message} {
+    puts stderr "dumbbell.tcl: $message"
+    exit 2
+}
+
+if {[llength $argv] % 2} { fail "arguments are pairs: key value" }
+foreach {key value} $argv {
+    if {![info exists arg($key)]} { fail "no such key: $key; known: [lsort [array names arg]]" }
+    set arg($key) $value
+}
+set flows [llength $arg(algorithms)]
+if {[llength $arg(starts)] != $flows} { fail "starts has [llength $arg(starts)] entries, algorithms has $flows" }
+if {$arg(seed) < 1} { fail "seed must be at least 1: ns-2 reads 0 as the time of day" }
+
+# ns-2's own announcements share stdout, through another buffer; ours is the one line that starts with a brace.
+ns-random $arg(seed)
+set jitter [new RNG]
+$jitter seed $arg(seed)
+
+set ns [new Simulator]
+Agent/TCP set timestamps_ [expr {$arg(timestamps) ? "true" : "false"}]
+Agent/TCP set packetSize_ $arg(payload)
+Agent/TCP set window_ $arg(window)
+Agent/TCP set overhead_ $arg(send_jitter_s)
+
+# One SACK sender: TCP/Linux running a Linux 2.6.22 module, or ns-2's own Sack1 (windowOption_ 8 is its HighSpeed TCP).
+proc make_agent {algorithm} {
+    global ns arg
+    if {$arg(agent) eq "Linux"} {
+        set tcp [new Agent/TCP/Linux]
+        $ns at 0 "$tcp select_ca $algorithm"
+        return $tcp
+    }
+    set tcp [new Agent/TCP/Sack1]
+    switch -- $algorithm {
+        reno      { $tcp set windowOption_ 1 }
+        highspeed { $tcp set windowOption_ 8 }
+        default   { fail "agent Sack1 knows reno and highspeed, not $algorithm" }
+    }
+    return $tcp
+}
+
+set left [$ns node]
+set right [$ns node]
+$ns duplex-link $left $right $arg(rate_bps) $arg(delay_s)s DropTail
+$ns queue-limit $left $right $arg(buffer)
+$ns queue-limit $right $left $arg(buffer)
+set monitor [$ns monitor-queue $left $right ""]
+
+set followed [open $arg(follow_file) w]
+for {set i 0} {$i < $flows} {incr i} {
+    set source [$ns node]
+    set target [$ns node]
+    foreach {a b} [list $source $left $right $target] {
+        $ns duplex-link $a $b $arg(access_bps) $arg(access_s)s DropTail
+        $ns queue-limit $a $b $arg(access_queue)
+        $ns queue-limit $b $a $arg(access_queue)
+    }
+    set tcp($i) [make_agent [lindex $arg(algorithms) $i]]
+    $tcp($i) set fid_ $i
+    set sink($i) [new Agent/TCPSink/$arg(sink)]
+    $ns attach-agent $source $tcp($i)
+    $ns attach-agent $target $sink($i)
+    $ns connect $tcp($i) $sink($i)
+    # Every change of these agent variables goes to the file: cheap for ssthresh_, a line a packet for ack_.
+    if {[llength $arg(follow)]} {
+        $tcp($i) attach $followed
+        foreach variable $arg(follow) { $tcp($i) trace $variable }
+    }
+    set ftp($i) [new Application/FTP]
+    $ftp($i) attach-agent $tcp($i)
+    set start [expr {[lindex $arg(starts) $i] + ($arg(start_jitter_s) ? [$jitter uniform 0 $arg(start_jitter_s)] : 0)}]
+    lappend started $start
+    $ns at $start "$ftp($i) start"
+}
+
+# Bytes delivered in order to a sink. ns-2 keeps them in a C int, which wraps in half a minute at 622 Mbit/s; read at
+# least once in 4 GiB, the differences add up to the true count.
+proc bytes_in_order {i} {
+    global sink bytes_seen bytes_total
+    set now [$sink($i) set bytes_]
+    incr bytes_total($i) [expr {($now - $bytes_seen($i)) & 0xffffffff}]
+    set bytes_seen($i) $now
+    return $bytes_total($i)
+}
+for {set i 0} {$i < $flows} {incr i} {
+    set bytes_seen($i) 0
+    set bytes_total($i) 0
+}
+if {$arg(rate_bps) * $arg(period_s) / 8 >= 4294967296} { fail "period_s is too long to count bytes at this rate" }
+
+# A row: time, then per flow (cwnd, in-order segments at the sink, retransmissions, timeouts, window cuts),
+# then the bottleneck (arrived, dropped, sent, waiting now), all counts since the start.
+proc row {} {
+    global ns tcp flows monitor arg
+    set wire [expr {$arg(payload) + 40 + ($arg(timestamps) ? 10 : 0)}]
+    set cells [format %.9g [$ns now]]
+    for {set i 0} {$i < $flows} {incr i} {
+        # Segment 0 is a bare 40-byte SYN and counts as one.
+        set bytes [bytes_in_order $i]
+        set arrived [expr {$bytes ? 1 + ($bytes - 40) / $wire : 0}]
+        lappend cells [format %.6g [$tcp($i) set cwnd_]] $arrived [$tcp($i) set nrexmitpack_] \
+            [$tcp($i) set nrexmit_] [$tcp($i) set ncwndcuts_]
+    }
+    lappend cells [$monitor set parrivals_] [$monitor set pdrops_] [$monitor set pdepartures_] [$monitor set pkts_]
+    return "\[[join $cells ,]\]"
+}
+
+set rows {}
+proc sample {} {
+    global ns arg rows
+    lappend rows [row]
+    $ns after $arg(period_s) sample
+}
+set marked {}
+proc mark {} {
+    global marked
+    lappend marked [row]
+}
+
+proc quoted {text} { return "\"[string map {\\ \\\\ \" \\\"} $text]\"" }
+
+proc finish {} {
+    global arg rows marked started flows followed wall_from
+    close $followed
+    set wall [format %.3f [expr {([clock milliseconds] - $wall_from) / 1000.0}]]
+    set said {}
+    foreach key [lsort [array names arg]] { lappend said "[quoted $key]:[quoted $arg($key)]" }
+    set columns {time_s}
+    for {set i 0} {$i < $flows} {incr i} {
+        foreach name {cwnd in_order retransmits timeouts window_cuts} { lappend columns "$name\[$i\]" }
+    }
+    lappend columns arrived dropped sent waiting
+    set names {}
+    foreach name $columns { lappend names [quoted $name] }
+    set document [list "\"options\":{[join $said ,]}" "\"starts_s\":\[[join $started ,]\]" "\"wall_seconds\":$wall" \
+        "\"columns\":\[[join $names ,]\]" "\"marks\":\[[join $marked ,]\]" "\"rows\":\[[join $rows ,]\]"]
+    puts "{[join $document ,]}"
+    flush stdout
+    exit 0
+}
+
+$ns at 0 sample
+foreach time $arg(marks) { $ns at $time mark }
+$ns at $arg(duration_s) finish
+set wall_from [clock milliseconds]
+$ns run
