@@ -48,7 +48,9 @@ def simulate(options: Options) -> dict[str, Any]:
 
 def provenance(options: Options) -> dict[str, str]:
     """What made a file: package version, command line (from the repository's root), date."""
-    version = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", "ns2"], capture_output=True, text=True, check=False)
+    version = subprocess.run(
+        ["dpkg-query", "-W", "-f", "${Version}", "ns2"], capture_output=True, text=True, check=False
+    )
     words = [item for key, value in options.items() if key != "follow_file" for item in (key, f"'{value}'")]
     return {
         "simulator": f"ns-2, Debian package ns2 {version.stdout.strip() or 'of unknown version'}",
@@ -112,7 +114,7 @@ def _first_recovery(changes: list[tuple[float, str, float]]) -> dict[str, float]
     latest: dict[str, float] = {}
     for time_s, variable, value in changes:
         if "ended_s" in found:
-            # ns-2 writes cwnd_ right after ack_, and only when it changed: ACKs are further apart than the trace's 10 us.
+            # ns-2 writes cwnd_ after ack_ and only if it changed; ACKs are further apart than the trace's 10 us.
             same_ack = variable == "cwnd_" and time_s == found["ended_s"]
             return {**found, "cwnd_after": value if same_ack else latest["cwnd_"]}
         if variable == "ssthresh_" and not found and latest.get("ssthresh_", value) != value:
@@ -232,8 +234,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("what", choices=("single", "sawtooth", "pairs"))
     parser.add_argument("--out", type=Path, required=True, help="folder for the JSON files")
-    parser.add_argument("--algorithm", action="append", choices=ALGORITHMS, help="for single; may be repeated; default all")
-    parser.add_argument("--timestamps", action="store_true", help="for single: TCP timestamps on (10 more bytes a packet)")
+    parser.add_argument(
+        "--algorithm", action="append", choices=ALGORITHMS, help="for single; may be repeated; default all"
+    )
+    parser.add_argument(
+        "--timestamps", action="store_true", help="for single: TCP timestamps on (10 more bytes a packet)"
+    )
     parser.add_argument("--pair", action="append", help="for pairs: FIRST,SECOND; may be repeated; default six of them")
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
