@@ -84,7 +84,8 @@ def _link(graph: Graph, position: int) -> dict[str, Any]:
 
 def _loss(loss: Loss) -> dict[str, Any]:
     if loss.packets:
-        return {"kind": "list", "packets": list(loss.packets)}
+        # People count packets from 1, the engine from 0.
+        return {"kind": "list", "packets": [position - 1 for position in loss.packets]}
     if loss.probability > 0:
         return {"kind": "bernoulli", "p": loss.probability}
     return {"kind": "none"}

@@ -286,7 +286,7 @@ class Path(Table):
     queue: Name = Field("droptail", description="queue discipline of the bottleneck", examples=["droptail:ns2"])
     loss: LossModel = Field(
         default_factory=Loss,
-        description="random loss of packets on the bottleneck towards the right: a probability, or positions",
+        description="loss on the bottleneck towards the right: a probability, or positions in order of arrival, from 1",
         examples=["0.01%"],
     )
     access_rate: Rate | None = Field(
@@ -324,7 +324,7 @@ class Link(Table):
     )
     queue: Name = Field("droptail", description="queue discipline", examples=["droptail"])
     loss: LossModel = Field(
-        default_factory=Loss, description="loss of packets: a probability, or positions", examples=["0.01%"]
+        default_factory=Loss, description="loss: a probability, or positions in order of arrival, from 1", examples=["0.01%"]
     )
     duplex: Switch = Field(True, description="a second link of the same kind back; losses are on the first only")
     record: Switch | None = Field(

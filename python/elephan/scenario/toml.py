@@ -12,14 +12,14 @@ _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\b
 
 def write_toml(tables: Mapping[str, Any]) -> str:
     """A TOML document: values first, then tables, then lists of tables; nested tables are written inline."""
-    lines = [f"{_key(key)} = {_value(value)}" for key, value in tables.items() if not _is_table(value)]
+    lines = [f"{_key(key)} = {write_value(value)}" for key, value in tables.items() if not _is_table(value)]
     for key, value in tables.items():
         if isinstance(value, Mapping):
-            lines += ["", f"[{_key(key)}]", *(f"{_key(k)} = {_value(v)}" for k, v in value.items())]
+            lines += ["", f"[{_key(key)}]", *(f"{_key(k)} = {write_value(v)}" for k, v in value.items())]
     for key, value in tables.items():
         if _is_table(value) and not isinstance(value, Mapping):
             for row in value:
-                lines += ["", f"[[{_key(key)}]]", *(f"{_key(k)} = {_value(v)}" for k, v in row.items())]
+                lines += ["", f"[[{_key(key)}]]", *(f"{_key(k)} = {write_value(v)}" for k, v in row.items())]
     return "\n".join(lines).strip() + "\n"
 
 
@@ -37,7 +37,8 @@ def _string(text: str) -> str:
     return f'"{escaped}"'
 
 
-def _value(value: Any) -> str:
+def write_value(value: Any) -> str:
+    """One value; tables are written inline."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int):
@@ -47,7 +48,7 @@ def _value(value: Any) -> str:
     if isinstance(value, str):
         return _string(value)
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{_key(k)} = {_value(v)}" for k, v in value.items()) + " }" if value else "{}"
+        return "{ " + ", ".join(f"{_key(k)} = {write_value(v)}" for k, v in value.items()) + " }" if value else "{}"
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(_value(item) for item in value) + "]"
+        return "[" + ", ".join(write_value(item) for item in value) + "]"
     raise TypeError(f"TOML has no value for {type(value).__name__}")

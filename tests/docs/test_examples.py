@@ -1,0 +1,75 @@
+"""The documentation's examples are run: scenario files load, commands work, Python blocks execute."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from elephan.cli.main import run_command
+from elephan.scenario import Scenario
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
+_FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return [text for found, text in _FENCE.findall(page.read_text(encoding="utf-8")) if found == language]
+
+
+def test_there_are_examples() -> None:
+    assert len(EXAMPLES) >= 5
+    assert sum(len(blocks(page, "toml")) for page in PAGES) >= 3
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_an_example_file_loads_and_survives_a_round_trip(path: Path) -> None:
+    scenario = Scenario.load(path)
+    assert scenario.title
+    assert Scenario.from_toml(scenario.to_toml()).hash == scenario.hash
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_an_example_file_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    shorter = ["--set", "duration=4 s", "--set", "flow[*].start=0 s", "--set", "measure.from=1 s"]
+    assert run_command(["run", str(path), *shorter]) == 0
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_scenarios_in_a_page_load(page: Path) -> None:
+    for text in blocks(page, "toml"):
+        assert Scenario.from_toml(text, source=page.name).flows
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_in_a_page_work(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first scenario of a page is saved under the name that its commands use; make and git are not run here."""
+    monkeypatch.chdir(tmp_path)
+    scenarios = blocks(page, "toml")
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    for line in "".join(blocks(page, "sh")).splitlines():
+        words = shlex.split(line, comments=True)
+        if not words or words[0] != "elephan":
+            continue
+        wanted = next((word for word in words[1:] if word.endswith(".toml") and "/" not in word), None)
+        if wanted is not None:
+            (tmp_path / wanted).write_text(scenarios[0])
+        assert run_command(words[1:]) == 0, (line, capsys.readouterr().err)
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("page", [page for page in PAGES if page.name != "extending.md"], ids=lambda page: page.name)
+def test_python_in_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    text = "\n".join(blocks(page, "python"))
+    exec(compile(text, page.name, "exec"), {"__name__": page.stem})
