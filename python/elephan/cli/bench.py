@@ -1,7 +1,7 @@
 """``elephan bench``: the engine's speed on this machine, beside what bounds it and beside ns-2.
 
-All on one path: 622 Mbit/s, 100 ms, a buffer of 20 % of the BDP, 1040 bytes a packet, SACK, an ACK for every packet (so
-that ns-2's ACK count is the same). Each is timed several times, one after another, and the median is given.
+All on one path: 622 Mbit/s, 100 ms, a buffer of 20 % of the BDP, 1040 bytes a packet, SACK, an ACK for every packet, as
+ns-2 has it. Each is timed several times, one after another, and the median is given.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ import click
 
 import elephan
 from elephan.cli import common
-from elephan.scenario import Scenario, catalog
+from elephan.scenario import Scenario, ScenarioError, catalog
 
-RATE, RTT, BUFFER = "622 Mbit/s", "100 ms", "20% BDP"
+# 1555 packets are 20 % of the BDP of 7775 packets of 1000 bytes.
+RATE, RTT, BUFFER = "622 Mbit/s", "100 ms", "1555 packets"
+ACCESS_RATE, ACCESS_DELAY = "1 Gbit/s", "1 ms"
 WORKLOAD = f"two CUBIC flows, {RATE}, {RTT}, buffer {BUFFER}, 1040 B packets, an ACK for each, sampled each 100 ms"
 STEADY_S = 200
 BOUND_SPARE_PACKETS = 300
@@ -83,7 +85,15 @@ def path(duration_s: float, algorithm: str, parameters: dict[str, Any], **more: 
     """The path of the benchmark with two flows of one algorithm."""
     flow = {"algorithm": algorithm, "parameters": parameters}
     return Scenario.dumbbell(
-        [flow, flow], rate=RATE, rtt=RTT, buffer=BUFFER, duration=f"{duration_s:.6f} s", stack="ns2", **more
+        [flow, flow],
+        rate=RATE,
+        rtt=RTT,
+        buffer=BUFFER,
+        access_rate=ACCESS_RATE,
+        access_delay=ACCESS_DELAY,
+        duration=f"{duration_s:.6f} s",
+        stack="ns2",
+        **more,
     )
 
 
@@ -171,6 +181,19 @@ def time_ns2(repeat: int) -> dict[str, float] | None:
         if done.returncode != 0:
             common.warn(f"ns-2 failed, so there is no ratio to it: {(done.stderr or done.stdout).strip()[:200]}")
             return None
-        rows.append(json.loads(done.stdout.strip().splitlines()[-1]))
+        rows.append(ns2_answer(done.stdout))
     median_s = statistics.median(row["wall_seconds"] for row in rows)
     return speed(rows[0]["segments_delivered"], median_s)
+
+
+def ns2_answer(output: str) -> dict[str, Any]:
+    """The one line of its output that is JSON; TCP/Linux prints lines of its own around it.
+
+    Raises:
+        ScenarioError: there is no such line.
+    """
+    for line in output.splitlines():
+        if line.startswith("{"):
+            answer: dict[str, Any] = json.loads(line)
+            return answer
+    raise ScenarioError("the ns-2 script printed no answer")
