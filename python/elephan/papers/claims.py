@@ -1,0 +1,435 @@
+"""What a paper says, as data, and the judgment of each claim by what was measured.
+
+A claim names a metric, a subject, the conditions it holds under, and the relation it has to hold
+(:mod:`elephan.papers.relations`). Measuring a subject is the paper's own business (a :class:`Measurer`); everything
+after that is here and the same for all papers. A verdict is always computed.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from statistics import fmean
+from typing import Any, Literal, Protocol
+
+from pydantic import ConfigDict, ValidationError
+from pydantic.dataclasses import dataclass as checked
+
+from elephan.papers.conditions import Value, Where, aggregation, points_of
+from elephan.papers.measurement import Measurement, NotJudgedError, Pick, combined, interval
+from elephan.papers.relations import RELATIONS, Measured, Outcome, Terms
+from elephan.papers.wording import expectation, figure_text, sentence
+
+Verdict = Literal["reproduced", "differs", "not_judged"]
+SCHEMA_VERSION = 1
+_CHOICES = {
+    "certainty": ("certain", "inferred", "conflict"),
+    "check": ("simulation", "analytic", "unit", "internal", "not_simulable"),
+    "robustness": ("high", "medium", "low"),
+    "tolerance_kind": ("bound", "ordering", "published_number", "shape"),
+    "basis": ("table", "caption", "text", "formula", "derived"),
+    "threshold_from": ("paper", "derived", "ours"),
+}
+
+
+class ClaimError(ValueError):
+    """A claims file is wrong; the message names the claim and the field."""
+
+
+@checked(frozen=True, config=ConfigDict(extra="forbid", strict=True))
+class Claim:
+    """One statement of a paper that can be checked.
+
+    Attributes:
+        id: unique, begins with the paper's id.
+        paper: id of the paper.
+        figure: figure, table or section where the paper says it.
+        experiment: id of the experiment that it is about.
+        metric: what is measured; a name of the metric registry, or one that the paper's measurer knows.
+        subject: whom it is about.
+        relation: a name in :data:`~elephan.papers.relations.RELATIONS`.
+        expected: published value, bound or smallest margin, in the metric's unit.
+        certainty: ``certain`` (the paper says it), ``inferred`` (our reading or our threshold), ``conflict``.
+        robustness: how far it survives other readings of what the paper leaves open.
+        check: what it takes to judge it.
+        tolerance_kind: what kind of statement it is.
+        basis: what it was read from.
+        quote: the statement in a few words of our own.
+        tol_abs: absolute slack; tol_rel: slack as a part of the reference.
+        values: range, allowed values, subjects or parameter, as the relation says.
+        other: subjects to compare with, under ``other_where`` or else under ``where``.
+        where: the conditions.
+        formula: where ``expected`` comes from when it was computed.
+        threshold_from: who chose the number of a bound.
+        direction_certain: the paper states the direction plainly, and only the number is ours.
+        discriminating: a wrong simulator or control law is likely to fail it.
+        note: remarks.
+    """
+
+    id: str
+    paper: str
+    figure: str
+    experiment: str
+    metric: str
+    subject: str
+    relation: str
+    expected: float
+    certainty: str
+    robustness: str
+    check: str
+    tolerance_kind: str
+    basis: str
+    quote: str
+    tol_abs: float | None = None
+    tol_rel: float | None = None
+    values: tuple[float | str, ...] = ()
+    other: tuple[str, ...] = ()
+    where: Where | None = None
+    other_where: Where | None = None
+    formula: str | None = None
+    threshold_from: str | None = None
+    direction_certain: bool = False
+    discriminating: bool = False
+    note: str | None = None
+
+    @property
+    def terms(self) -> Terms:
+        """The numbers of the claim, for its relation."""
+        return Terms(self.expected, self.tol_abs, self.tol_rel, self.values)
+
+    @property
+    def firm(self) -> bool:
+        """The paper says it plainly, and it does not hang on what the paper leaves open."""
+        return self.certainty == "certain" and self.robustness in ("high", "medium")
+
+
+@dataclass(frozen=True)
+class ClaimSet:
+    """The claims of a paper and the experiments that they are about.
+
+    Attributes:
+        claims: in the order of the file.
+        experiments: the published setup of each experiment, by id.
+    """
+
+    claims: tuple[Claim, ...]
+    experiments: Mapping[str, Mapping[str, Any]]
+
+    def of_experiments(self, ids: Iterable[str]) -> ClaimSet:
+        """Only the claims about some experiments."""
+        wanted = set(ids)
+        return replace(self, claims=tuple(claim for claim in self.claims if claim.experiment in wanted))
+
+
+def load_claims(path: Path) -> ClaimSet:
+    """Read a claims file.
+
+    Raises:
+        ClaimError: a field is missing, unknown or has a value that is not allowed, or an id is there twice.
+    """
+    return parse_claims(tomllib.loads(path.read_text(encoding="utf-8")), path.name)
+
+
+def parse_claims(tables: Mapping[str, Any], source: str = "claims.toml") -> ClaimSet:
+    """As :func:`load_claims`, from tables that were read already."""
+    version = tables.get("schema_version", tables.get("meta", {}).get("schema_version"))
+    if version != SCHEMA_VERSION:
+        raise ClaimError(f"{source}: schema_version is {version!r}, and {SCHEMA_VERSION} is understood")
+    experiments = dict(tables.get("experiment", {}))
+    claims: dict[str, Claim] = {}
+    for table in tables.get("claim", []):
+        claim = _parse_claim(table, source)
+        if claim.id in claims:
+            raise ClaimError(f"{source}: {claim.id}: the id is there twice")
+        if claim.experiment not in experiments:
+            raise ClaimError(f"{source}: {claim.id}: '{claim.experiment}' is not an experiment of this file")
+        claims[claim.id] = claim
+    return ClaimSet(tuple(claims.values()), experiments)
+
+
+def _parse_claim(table: Mapping[str, Any], source: str) -> Claim:
+    where = f"{source}: {table.get('id', 'a claim without id')}"
+    listed: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}
+    try:
+        claim = Claim(**listed)
+    except ValidationError as error:
+        problem = error.errors(include_url=False)[0]
+        raise ClaimError(f"{where}: {'.'.join(map(str, problem['loc']))}: {problem['msg']}") from None
+    for field, allowed in _CHOICES.items():
+        value = getattr(claim, field)
+        if value is not None and value not in allowed:
+            raise ClaimError(f"{where}: {field}: {value!r} is not one of {', '.join(allowed)}")
+    known = RELATIONS.get(claim.relation)
+    if known is None:
+        raise ClaimError(f"{where}: relation: '{claim.relation}' is not one of {', '.join(RELATIONS)}")
+    if known.needs == "other" and not claim.other:
+        raise ClaimError(f"{where}: other: missing; '{claim.relation}' compares with something")
+    if (known.needs in ("subjects", "parameter") or claim.relation in _NEED_VALUES) and not claim.values:
+        raise ClaimError(f"{where}: values: missing; '{claim.relation}' needs them")
+    if claim.relation in ("argmax", "argmin") and claim.subject not in claim.values:
+        raise ClaimError(f"{where}: subject: '{claim.subject}' is not among values")
+    if claim.relation in ("in_range", "count") and len(claim.values) != 2:
+        raise ClaimError(f"{where}: values: a range has two ends")
+    return claim
+
+
+_NEED_VALUES = ("in_range", "count", "sign", "member_of")
+
+
+class Measurer(Protocol):
+    """How a paper's subjects are measured."""
+
+    def measure(self, metric: str, subject: str, where: Where, claim: Claim) -> Measurement:
+        """A metric of a subject under conditions.
+
+        Raises:
+            NotJudgedError: it was not, or cannot be, measured.
+        """
+        ...
+
+    def points(self, parameter: str, claim: Claim) -> Sequence[Value]:
+        """The points along a parameter, where the claim does not list them.
+
+        Raises:
+            NotJudgedError: there are none.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Judgment:
+    """A claim and what became of it.
+
+    Attributes:
+        claim: what the paper says.
+        verdict: computed.
+        why: one sentence.
+        expectation: what the claim allows, in words.
+        measured: in the unit of ``claim.expected``; ``None`` when not judged, infinite for a time never reached.
+        low: lower end of the bootstrap interval over seeds; ``None`` without replicates.
+        high: upper end.
+        margin: how far inside the allowed range; negative when outside.
+        detail: what was compared.
+        runs: ids of the runs behind it.
+    """
+
+    claim: Claim
+    verdict: Verdict
+    why: str
+    expectation: str
+    measured: float | None = None
+    low: float | None = None
+    high: float | None = None
+    margin: float | None = None
+    detail: str = ""
+    runs: tuple[str, ...] = ()
+
+    @property
+    def measured_text(self) -> str:
+        """The measured number as a reader wants it."""
+        return "" if self.measured is None else figure_text(self.measured, self.claim.metric)
+
+    def to_json(self) -> dict[str, Any]:
+        """The claim's entry in the ``paper`` document; a number that is not finite is ``null`` there."""
+        claim = self.claim
+        return {
+            "id": claim.id,
+            "experiment": claim.experiment,
+            "metric": claim.metric,
+            "subject": claim.subject,
+            "expected": claim.expected,
+            "measured": _finite(self.measured),
+            "low": _finite(self.low),
+            "high": _finite(self.high),
+            "verdict": self.verdict,
+            "why": self.why,
+            "relation": claim.relation,
+            "allowed": self.expectation,
+            "measured_text": self.measured_text,
+            "certainty": claim.certainty,
+            "robustness": claim.robustness,
+            "figure": claim.figure,
+            "quote": claim.quote,
+            "runs": list(self.runs),
+        }
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def judge_all(claims: ClaimSet, measurer: Measurer, findings: Mapping[str, str] | None = None) -> list[Judgment]:
+    """Judge every claim, in order. ``findings`` explains, by id, why a claim differs; it never changes a verdict."""
+    found = findings or {}
+    return [judge(claim, measurer, found.get(claim.id)) for claim in claims.claims]
+
+
+def judge(claim: Claim, measurer: Measurer, finding: str | None = None) -> Judgment:
+    """Measure what a claim speaks of, and compare."""
+    allowed = expectation(claim)
+    try:
+        if claim.check == "not_simulable":
+            raise NotJudgedError("it is about an artefact of the hosts, which no simulation has")
+        question = _Question(claim, measurer)
+        outcome = question.outcome()
+        found = interval(lambda pick: question.outcome(pick).measured, question.replicates())
+    except NotJudgedError as error:
+        return Judgment(claim, "not_judged", f"cannot be judged: {error}", allowed)
+    judgment = Judgment(
+        claim,
+        "reproduced" if outcome.passed else "differs",
+        why="",
+        expectation=allowed,
+        measured=outcome.measured,
+        low=found[0] if found else None,
+        high=found[1] if found else None,
+        margin=outcome.margin,
+        detail=question.detail(),
+        runs=question.runs(),
+    )
+    return replace(judgment, why=sentence(judgment, finding))
+
+
+class _Question:
+    """Everything that is measured for one claim; asked again for each bootstrap draw."""
+
+    def __init__(self, claim: Claim, measurer: Measurer) -> None:
+        self.claim = claim
+        self.measurer = measurer
+        where = claim.where or {}
+        several = aggregation(where, self._points)
+        at_each = several is not None and several.how == "each"
+        self.cases = [self._terms_of(case) for case in (several.wheres if several and at_each else (where,))]
+
+    def _points(self, parameter: str) -> Sequence[Value]:
+        return self.measurer.points(parameter, self.claim)
+
+    def _terms_of(self, where: Where) -> _Case:
+        claim = self.claim
+        needs = RELATIONS[claim.relation].needs
+        if needs == "subjects":
+            names = [str(value) for value in claim.values]
+            return _Case(series=[(name, self._measure(name, where)) for name in names])
+        if needs == "parameter":
+            parameter = str(claim.values[0])
+            points = points_of(parameter, self._points, str(where.get(parameter, "")))
+            along = [(point, {**where, parameter: point}) for point in points]
+            return _Case(series=[(str(point), self._measure(claim.subject, at)) for point, at in along])
+        case = _Case(subject=self._measure(claim.subject, where))
+        if needs == "other":
+            # A condition that the other side states replaces the same condition of the subject's side.
+            beside = where if claim.other_where is None else self._other_where(where)
+            case.others = [(name, self._measure(name, beside)) for name in claim.other]
+        return case
+
+    def _other_where(self, where: Where) -> Where:
+        stated = dict(self.claim.other_where or {})
+        point = {key: value for key, value in where.items() if key in stated and _asks_each(stated[key])}
+        return {**stated, **point}
+
+    def _measure(self, subject: str, where: Where) -> Measurement:
+        claim = self.claim
+        several = aggregation(where, self._points)
+        if several is None:
+            return self.measurer.measure(claim.metric, subject, where, claim)
+        parts = [self.measurer.measure(claim.metric, subject, at, claim) for at in several.wheres]
+        if several.how == "each":
+            raise NotJudgedError("its comparison asks for each point, and its subject does not")
+        combine = {"mean": fmean, "max": max, "min": min}[several.how]
+        return combined(parts, partial(_apply, combine))
+
+    def outcome(self, pick: Pick | None = None) -> Outcome:
+        """The comparison; of several cases the one that is furthest from holding."""
+        rule = RELATIONS[self.claim.relation].judge
+        outcomes = [rule(self.claim.terms, case.measured(self.claim, pick)) for case in self.cases]
+        return min(outcomes, key=lambda outcome: (outcome.passed, outcome.margin))
+
+    def everything(self) -> list[Measurement]:
+        """All that was measured."""
+        return [measurement for case in self.cases for measurement in case.everything()]
+
+    def replicates(self) -> int:
+        """The largest number of seeds behind any of it."""
+        return max(measurement.replicates for measurement in self.everything())
+
+    def runs(self) -> tuple[str, ...]:
+        """Ids of the runs behind it, each once."""
+        found: dict[str, None] = {}
+        for measurement in self.everything():
+            found.update(dict.fromkeys(measurement.run_ids))
+        return tuple(found)
+
+    def detail(self) -> str:
+        """The compared values, by name, and what the measurements say of themselves."""
+        parts = []
+        for case in self.cases:
+            named = list(case.series)
+            if case.others and case.subject:
+                named = [(self.claim.subject, case.subject), *case.others]
+            parts += [f"{name} {figure_text(item.value(), self.claim.metric)}" for name, item in named]
+            parts += [item.detail for item in case.everything() if item.detail]
+        return ", ".join(dict.fromkeys(parts))
+
+
+def _asks_each(value: Value) -> bool:
+    return isinstance(value, str) and value.startswith("each")
+
+
+def _apply(combine: Any, values: Sequence[float]) -> float:
+    return float(combine(values))
+
+
+class _Case:
+    """The measurements under one condition."""
+
+    def __init__(self, subject: Measurement | None = None, series: list[tuple[str, Measurement]] | None = None) -> None:
+        self.subject = subject
+        self.series = series or []
+        self.others: list[tuple[str, Measurement]] = []
+
+    def measured(self, claim: Claim, pick: Pick | None) -> Measured:
+        """Numbers for the relation."""
+        names = [name for name, _ in self.series]
+        return Measured(
+            subject=self.subject.value(pick) if self.subject else math.nan,
+            others=tuple((name, item.value(pick)) for name, item in self.others),
+            series=tuple((name, item.value(pick)) for name, item in self.series),
+            position=names.index(claim.subject) if claim.subject in names else 0,
+        )
+
+    def everything(self) -> list[Measurement]:
+        """All measurements of the case."""
+        own = [self.subject] if self.subject else []
+        return [*own, *(item for _, item in self.others), *(item for _, item in self.series)]
+
+
+def load_findings(path: Path, claims: ClaimSet) -> dict[str, str]:
+    """Our explanations of differences: ``[[finding]]`` tables with ``claims`` (ids) and ``why``; by claim.
+
+    Raises:
+        ClaimError: a finding is about no claim, about an unknown one, or two are about the same.
+    """
+    if not path.exists():
+        return {}
+    known = {claim.id for claim in claims.claims}
+    found: dict[str, str] = {}
+    for table in tomllib.loads(path.read_text(encoding="utf-8")).get("finding", []):
+        for name in table["claims"]:
+            if name not in known:
+                raise ClaimError(f"{path.name}: '{name}' is not a claim")
+            if name in found:
+                raise ClaimError(f"{path.name}: {name} is explained twice")
+            found[name] = " ".join(str(table["why"]).split())
+    return found
+
+
+def totals(judgments: Iterable[Judgment]) -> dict[str, int]:
+    """How many claims have each verdict."""
+    counts = {"reproduced": 0, "differs": 0, "not_judged": 0}
+    for judgment in judgments:
+        counts[judgment.verdict] += 1
+    return counts

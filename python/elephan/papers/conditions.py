@@ -1,0 +1,93 @@
+"""The conditions of a claim (its ``where`` table), and the aggregation that a condition may ask for.
+
+A condition is a value (``buffer_pkts = 1555``) or a text that names several: ``"each of 1.5, 2, 6"`` (the claim must
+hold at each), ``"mean over RTTs"`` or ``"max over RTTs"`` (of the measured values). Points that the text does not list
+are those of the experiment.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from elephan.papers.measurement import NotJudgedError
+
+Value = bool | int | float | str
+Where = Mapping[str, Value]
+How = Literal["each", "mean", "max", "min"]
+
+_FORM = re.compile(r"(?P<how>each|mean|max|min)(?P<joint>\s+of|\s+over)?(\s+(?P<rest>.+))?")
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
+_SPAN = re.compile(r"(-?\d+(?:\.\d+)?)\s*(?:\.\.|to)\s*(-?\d+(?:\.\d+)?)")
+
+
+@dataclass(frozen=True)
+class Aggregation:
+    """Several conditions of which a claim speaks at once.
+
+    Attributes:
+        how: ``each``: the claim holds at every one; otherwise, of the values there.
+        wheres: the single conditions.
+    """
+
+    how: How
+    wheres: tuple[Where, ...]
+
+
+def span(text: str) -> tuple[float, float] | None:
+    """``"20..50"`` or ``"600 to 4000"`` as a pair; ``None`` for another text."""
+    match = _SPAN.fullmatch(text.strip())
+    return (float(match[1]), float(match[2])) if match else None
+
+
+Points = Callable[[str], Sequence[Value]]
+
+
+def points_of(parameter: str, known_points: Points, text: str = "") -> list[Value]:
+    """The points along a parameter: those listed in ``text``, else the known ones, within a span if ``text`` is one.
+
+    Raises:
+        NotJudgedError: neither says which.
+    """
+    limits = span(text)
+    if limits is None and (listed := _NUMBER.findall(text)):
+        return [float(number) if "." in number or "e" in number.lower() else int(number) for number in listed]
+    points = list(known_points(parameter))
+    if limits is not None:
+        points = [point for point in points if not isinstance(point, str) and limits[0] <= point <= limits[1]]
+    return points
+
+
+def listed_points(experiment: Mapping[str, object], parameter: str) -> list[Value]:
+    """The points of a parameter that an experiment's table lists.
+
+    Raises:
+        NotJudgedError: it lists none.
+    """
+    known = experiment.get(parameter)
+    if not isinstance(known, Sequence) or isinstance(known, str) or len(known) == 0:
+        raise NotJudgedError(f"the experiment does not list its points of {parameter}")
+    return list(known)
+
+
+def aggregation(where: Where, known_points: Points) -> Aggregation | None:
+    """The aggregation that a ``where`` asks for, or ``None`` when it is a single condition.
+
+    Raises:
+        NotJudgedError: its points are not stated, or two aggregations are asked for at once.
+    """
+    asked = {}
+    for key, value in where.items():
+        match = _FORM.fullmatch(value.strip()) if isinstance(value, str) else None
+        if match and (match["joint"] or not match["rest"]):
+            asked[key] = match
+    if not asked:
+        return None
+    if len(asked) > 1:
+        raise NotJudgedError(f"conditions on {' and '.join(asked)} are both to be aggregated")
+    ((key, match),) = asked.items()
+    points = points_of(key, known_points, match["rest"] or "")
+    how: How = match["how"]  # type: ignore[assignment]  # the pattern allows these words only
+    return Aggregation(how, tuple({**where, key: point} for point in points))

@@ -1,0 +1,102 @@
+"""A measured number that remembers its replicates, so that an interval can be given for whatever is made of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean, median
+
+import numpy as np
+
+Pick = Sequence[float]
+"""One bootstrap draw: numbers in [0, 1), one a replicate, that choose which replicates count."""
+
+DRAWS = 999
+LEVEL = 0.95
+
+
+class NotJudgedError(Exception):
+    """What a claim speaks of was not measured; the message says why, in one clause."""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One number: the median over the seeds of a value, or a function of such medians.
+
+    Attributes:
+        sample: the value of each replicate, when this is a plain value.
+        children: what it is computed from, when it is not.
+        combine: how the children's values give this one.
+        runs: ids of the runs behind it.
+        detail: what was compared, for a reader; empty when the subject says it.
+    """
+
+    sample: tuple[float, ...] = ()
+    children: tuple[Measurement, ...] = ()
+    combine: Callable[[list[float]], float] = field(default=fmean, repr=False)
+    runs: tuple[str, ...] = ()
+    detail: str = ""
+
+    def value(self, pick: Pick | None = None) -> float:
+        """The number itself, or that of one bootstrap draw."""
+        if self.children:
+            return self.combine([child.value(pick) for child in self.children])
+        if pick is None:
+            return median(self.sample)
+        count = len(self.sample)
+        return median([self.sample[int(share * count)] for share in pick[:count]])
+
+    @property
+    def replicates(self) -> int:
+        """The largest number of seeds of anything behind it."""
+        return max([len(self.sample), *(child.replicates for child in self.children)])
+
+    @property
+    def run_ids(self) -> tuple[str, ...]:
+        """Ids of all runs behind it, each once."""
+        found = dict.fromkeys(self.runs)
+        for child in self.children:
+            found.update(dict.fromkeys(child.run_ids))
+        return tuple(found)
+
+    def map(self, function: Callable[[float], float]) -> Measurement:
+        """This measurement with ``function`` applied after the median over seeds."""
+        return Measurement(children=(self,), combine=lambda values: function(values[0]), detail=self.detail)
+
+
+def constant(value: float, detail: str = "") -> Measurement:
+    """A number that no seed changes."""
+    return Measurement(sample=(value,), detail=detail)
+
+
+def combined(children: Iterable[Measurement], combine: Callable[[list[float]], float], detail: str = "") -> Measurement:
+    """A number made of several measurements.
+
+    Raises:
+        NotJudgedError: there are none.
+    """
+    parts = tuple(children)
+    if not parts:
+        raise NotJudgedError("nothing that it speaks of was run")
+    return Measurement(children=parts, combine=combine, detail=detail)
+
+
+def interval(
+    statistic: Callable[[Pick | None], float], replicates: int, level: float = LEVEL, draws: int = DRAWS
+) -> tuple[float, float] | None:
+    """Percentile bootstrap interval over seeds of a statistic of measurements; ``None`` below two replicates.
+
+    Seeds are drawn with replacement (Efron 1979), the same ones for everything that the statistic is made of. The draws
+    are fixed, so the same runs always give the same interval.
+    """
+    if replicates < 2:
+        return None
+    generator = np.random.Generator(np.random.PCG64(20061))
+    values = [statistic(row) for row in generator.random((draws, replicates)).tolist()]
+    known = sorted(value for value in values if not math.isnan(value))
+    if not known:
+        return None
+    tail = (1 - level) / 2
+    last = len(known) - 1
+    return known[round(tail * last)], known[round((1 - tail) * last)]

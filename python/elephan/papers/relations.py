@@ -1,0 +1,282 @@
+"""The relations by which a published claim is compared with what was measured; each is defined once, for all papers.
+
+A claim allows a *slack*: ``max(tol_abs, tol_rel * |reference|)``, 0 when it gives neither. The reference is the
+expected value, or for a comparison the value that is compared with.
+
+Each relation turns measured values into an :class:`Outcome`: the number to put beside ``expected`` and the distance by
+which the claim holds. A number that is not defined (not a number) is never a pass and never a failure.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+from typing import Literal
+
+from elephan.papers.measurement import NotJudgedError
+
+Needs = Literal["subject", "other", "subjects", "parameter"]
+SIGN_FLOOR = 0.02
+"""An asymmetry nearer to 0 than this has no sign."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a claim asks for: its numbers, without its subject.
+
+    Attributes:
+        expected: published value, bound, or smallest margin.
+        tol_abs: absolute slack, in the metric's unit.
+        tol_rel: slack as a part of the reference.
+        values: range, allowed values, or subjects, as the relation says.
+    """
+
+    expected: float
+    tol_abs: float | None = None
+    tol_rel: float | None = None
+    values: tuple[float | str, ...] = ()
+
+    def slack(self, reference: float) -> float:
+        """The allowance beside ``reference``."""
+        scaled = 0.0 if self.tol_rel is None else self.tol_rel * abs(reference)
+        return max(self.tol_abs or 0.0, scaled)
+
+    def numbers(self) -> list[float]:
+        """``values`` as numbers."""
+        return [float(value) for value in self.values]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The values that a relation looks at.
+
+    Attributes:
+        subject: that of the claim's subject.
+        others: those that it is compared with, by name.
+        series: those along a parameter or of the listed subjects, in order, by name.
+        position: where the subject is in ``series``.
+    """
+
+    subject: float = math.nan
+    others: tuple[tuple[str, float], ...] = ()
+    series: tuple[tuple[str, float], ...] = ()
+    position: int = 0
+
+    def levels(self) -> list[float]:
+        """The values of the series."""
+        return [value for _, value in self.series]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of a comparison.
+
+    Attributes:
+        measured: what stands beside ``expected``.
+        margin: how far inside the allowed range it is; negative when outside, by how much.
+        passed: the claim holds.
+    """
+
+    measured: float
+    margin: float
+    passed: bool
+
+
+@dataclass(frozen=True)
+class Relation:
+    """One way to compare.
+
+    Attributes:
+        name: as in ``claims.toml``.
+        rule: when it passes, in words.
+        needs: what has to be measured for it.
+        judge: the comparison.
+    """
+
+    name: str
+    rule: str
+    needs: Needs
+    judge: Callable[[Terms, Measured], Outcome]
+
+
+RELATIONS: dict[str, Relation] = {}
+Judge = Callable[[Terms, Measured], Outcome]
+
+
+def relation(name: str, rule: str, needs: Needs = "subject") -> Callable[[Judge], Judge]:
+    """Register the decorated function as the relation ``name``."""
+
+    def register(judge: Judge) -> Judge:
+        RELATIONS[name] = Relation(name, rule, needs, judge)
+        return judge
+
+    return register
+
+
+def _defined(*values: float) -> None:
+    if any(math.isnan(value) for value in values):
+        raise NotJudgedError("the measured value is not defined")
+
+
+def _bound(measured: float, margin: float, *, strict: bool = False) -> Outcome:
+    return Outcome(measured, margin, margin > 0 if strict else margin >= 0)
+
+
+@relation("approx", "|m - expected| <= slack")
+@relation("identity", "|m - expected| <= slack, where m is a formula's value")
+def _approx(terms: Terms, measured: Measured) -> Outcome:
+    _defined(measured.subject)
+    return _bound(measured.subject, terms.slack(terms.expected) - abs(measured.subject - terms.expected))
+
+
+@relation(">=", "m >= expected - slack")
+def _at_least(terms: Terms, measured: Measured) -> Outcome:
+    _defined(measured.subject)
+    return _bound(measured.subject, measured.subject - terms.expected + terms.slack(terms.expected))
+
+
+@relation("<=", "m <= expected + slack")
+def _at_most(terms: Terms, measured: Measured) -> Outcome:
+    _defined(measured.subject)
+    return _bound(measured.subject, terms.expected + terms.slack(terms.expected) - measured.subject)
+
+
+@relation(">", "m > expected - slack")
+def _more(terms: Terms, measured: Measured) -> Outcome:
+    _defined(measured.subject)
+    return _bound(measured.subject, measured.subject - terms.expected + terms.slack(terms.expected), strict=True)
+
+
+@relation("<", "m < expected + slack")
+def _less(terms: Terms, measured: Measured) -> Outcome:
+    _defined(measured.subject)
+    return _bound(measured.subject, terms.expected + terms.slack(terms.expected) - measured.subject, strict=True)
+
+
+@relation("in_range", "values[0] - slack <= m <= values[1] + slack")
+@relation("count", "m is a count, values[0] <= m <= values[1]")
+def _in_range(terms: Terms, measured: Measured) -> Outcome:
+    _defined(measured.subject)
+    low, high = terms.numbers()
+    slack = terms.slack(terms.expected)
+    return _bound(measured.subject, min(measured.subject - low, high - measured.subject) + slack)
+
+
+@relation("sign", "m has the sign of values[0], and |m| > 0.02")
+def _sign(terms: Terms, measured: Measured) -> Outcome:
+    _defined(measured.subject)
+    wanted = {"+": 1.0, "-": -1.0}[str(terms.values[0])]
+    return _bound(measured.subject, wanted * measured.subject - SIGN_FLOOR, strict=True)
+
+
+@relation("member_of", "m is one of values")
+def _member_of(terms: Terms, measured: Measured) -> Outcome:
+    _defined(measured.subject)
+    distance = min(abs(measured.subject - value) for value in terms.numbers())
+    return _bound(measured.subject, -distance)
+
+
+def _worst(outcomes: Sequence[Outcome]) -> Outcome:
+    return min(outcomes, key=lambda outcome: (outcome.passed, outcome.margin))
+
+
+@relation("greater_than_other", "m - m(o) > expected - slack for every o", "other")
+def _greater_than_other(terms: Terms, measured: Measured) -> Outcome:
+    found = []
+    for _, other in measured.others:
+        margin = measured.subject - other
+        _defined(margin)
+        found.append(_bound(margin, margin - terms.expected + terms.slack(other), strict=True))
+    return _worst(found)
+
+
+@relation("less_than_other", "m(o) - m > expected - slack for every o", "other")
+def _less_than_other(terms: Terms, measured: Measured) -> Outcome:
+    found = []
+    for _, other in measured.others:
+        margin = other - measured.subject
+        _defined(margin)
+        found.append(_bound(margin, margin - terms.expected + terms.slack(other), strict=True))
+    return _worst(found)
+
+
+@relation("approx_equal_other", "|m - m(o)| <= slack for every o", "other")
+def _approx_equal_other(terms: Terms, measured: Measured) -> Outcome:
+    found = []
+    for _, other in measured.others:
+        difference = measured.subject - other
+        _defined(difference)
+        found.append(_bound(difference, terms.slack(other) - abs(difference)))
+    return _worst(found)
+
+
+@relation("argmax", "the subject has the largest m of values; a tie within the slack counts", "subjects")
+def _argmax(terms: Terms, measured: Measured) -> Outcome:
+    return _extreme(terms, measured, 1.0)
+
+
+@relation("argmin", "the subject has the smallest m of values; a tie within the slack counts", "subjects")
+def _argmin(terms: Terms, measured: Measured) -> Outcome:
+    return _extreme(terms, measured, -1.0)
+
+
+def _extreme(terms: Terms, measured: Measured, direction: float) -> Outcome:
+    """``measured`` is the subject's rank among the values, 1 for the most extreme.
+
+    A subject that has the extreme only because nobody has a value (all infinite) does not pass.
+    """
+    levels = [direction * level for level in measured.levels()]
+    _defined(*levels)
+    own = levels[measured.position]
+    rivals = [level for position, level in enumerate(levels) if position != measured.position]
+    rank = 1.0 + sum(level > own + terms.slack(level) for level in rivals)
+    if math.isinf(own) and max(rivals) == own:
+        return Outcome(float(len(levels)), -math.inf, passed=False)
+    best = max(rivals)
+    return _bound(rank, own - best + terms.slack(best))
+
+
+@relation("ordering_desc", "Kendall's tau of m against the listed order >= expected - tol_abs", "subjects")
+def _ordering_desc(terms: Terms, measured: Measured) -> Outcome:
+    levels = measured.levels()
+    _defined(*levels)
+    pairs = list(combinations(levels, 2))
+    agreeing = sum((a > b) - (a < b) for a, b in pairs)
+    tau = agreeing / len(pairs)
+    return _bound(tau, tau - terms.expected + (terms.tol_abs or 0.0))
+
+
+@relation("increasing_in", "m does not fall along the parameter, up to the slack", "parameter")
+def _increasing_in(terms: Terms, measured: Measured) -> Outcome:
+    return _monotone(terms, measured, 1.0)
+
+
+@relation("decreasing_in", "m does not rise along the parameter, up to the slack", "parameter")
+def _decreasing_in(terms: Terms, measured: Measured) -> Outcome:
+    return _monotone(terms, measured, -1.0)
+
+
+def _monotone(terms: Terms, measured: Measured, direction: float) -> Outcome:
+    """``measured`` is the direction when every step agrees, and moves to its opposite by the share that does not."""
+    levels = measured.levels()
+    if len(levels) < 2:
+        raise NotJudgedError("fewer than two points along the parameter were measured")
+    steps = [direction * (after - before) + terms.slack(before) for before, after in pairwise(levels)]
+    _defined(*steps)
+    agreeing = sum(step >= 0 for step in steps) / len(steps)
+    return _bound(direction * (2 * agreeing - 1), min(steps))
+
+
+@relation("constant_in", "(max - min)/max of m along the parameter <= expected", "parameter")
+def _constant_in(terms: Terms, measured: Measured) -> Outcome:
+    levels = measured.levels()
+    if len(levels) < 2:
+        raise NotJudgedError("fewer than two points along the parameter were measured")
+    _defined(*levels)
+    top = max(levels)
+    if top == 0:
+        raise NotJudgedError("the largest value along the parameter is 0")
+    spread = (top - min(levels)) / top
+    return _bound(spread, terms.expected - spread)
