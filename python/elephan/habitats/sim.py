@@ -1,0 +1,64 @@
+"""The simulator: the packet-level engine, in virtual time."""
+
+from __future__ import annotations
+
+import json
+
+from elephan.habitats.base import Cancelled, Progress, RawResult
+from elephan.scenario import Scenario, ScenarioError
+from elephan.scenario.catalog import engine
+
+TABLES = ("flows", "samples", "links")
+
+
+class SimHabitat:
+    """Runs any scenario of this version; deterministic: the same scenario and seed give the same bytes."""
+
+    name = "sim"
+
+    def version(self) -> str:
+        """The engine's version; results of different versions may differ."""
+        return str(engine().version())
+
+    def run(self, scenario: Scenario, seed: int | None = None, progress: Progress | None = None) -> RawResult:
+        """Run a scenario; the interpreter is free meanwhile, so that several threads may.
+
+        Ctrl-C is noticed at each progress report, about every 0.2 s.
+
+        Raises:
+            ScenarioError: the engine refuses the scenario.
+            Cancelled: ``progress`` returned ``False``.
+            KeyboardInterrupt: Ctrl-C, in the main thread.
+        """
+        form = scenario.canonical()
+        if seed is not None:
+            form["seed"] = seed
+        report = _Report(progress)
+        made = engine()
+        try:
+            result = made.run(json.dumps(form), report)
+        except made.Cancelled:
+            if report.raised is not None:
+                raise report.raised from None
+            raise Cancelled from None
+        except ValueError as error:
+            path, bar, message = str(error).partition("|")
+            raise ScenarioError(message if bar else path, path=path if bar else "") from None
+        tables = {name: result[name] for name in TABLES}
+        summary = result["summary"]
+        return RawResult(tables, json.loads(summary) if isinstance(summary, str) else dict(summary))
+
+
+class _Report:
+    """The engine's callback. What it raises goes round the engine, as a request to stop that is raised again after."""
+
+    def __init__(self, progress: Progress | None) -> None:
+        self._progress = progress
+        self.raised: BaseException | None = None
+
+    def __call__(self, fraction: float) -> bool:
+        try:
+            return self._progress is None or bool(self._progress(fraction))
+        except BaseException as error:  # noqa: BLE001  (it is raised again, once the engine has stopped)
+            self.raised = error
+            return False

@@ -1,0 +1,267 @@
+"""Reading a run's tables for metrics: windows, flows in order of start, counters and series on the sample grid.
+
+Counters are read only where there is a sample; nothing is interpolated, so a window that begins or ends between two
+samples is refused. The ends of the scenario's ``[measure]`` are always sample times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from elephan.scenario.words import hint
+
+if TYPE_CHECKING:
+    from elephan.runs.result import Run
+
+Array = npt.NDArray[np.float64]
+Window = tuple[float, float]
+"""Start and end, seconds of simulated time."""
+
+PS_PER_S = 1e12
+GRID_TOLERANCE_S = 1e-9
+BOTTLENECK = "bottleneck"
+
+
+class MetricError(ValueError):
+    """A metric is not defined for this run, window, flow or link; the message says why."""
+
+
+def measure_window(run: Run) -> Window:
+    """The scenario's ``[measure]``, seconds."""
+    measure = run.canonical["measure"]
+    return measure["from_ps"] / PS_PER_S, measure["to_ps"] / PS_PER_S
+
+
+def duration_s(run: Run) -> float:
+    """Simulated length of the run, seconds."""
+    return float(run.canonical["duration_ps"] / PS_PER_S)
+
+
+def resolve_window(run: Run, window: Window | None) -> Window:
+    """``window``, or the scenario's ``[measure]`` for ``None``; seconds.
+
+    Raises:
+        MetricError: it is empty, or not within the run.
+    """
+    start_s, end_s = measure_window(run) if window is None else (float(window[0]), float(window[1]))
+    if not start_s < end_s:
+        raise MetricError(f"the window {start_s:g} s to {end_s:g} s is empty")
+    if start_s < 0 or end_s > duration_s(run) + GRID_TOLERANCE_S:
+        raise MetricError(f"the window {start_s:g} s to {end_s:g} s is not within the run of {duration_s(run):g} s")
+    return start_s, end_s
+
+
+def specs(run: Run, flows: Sequence[str] | None = None) -> list[Mapping[str, Any]]:
+    """Canonical forms of the flows (all for ``None``) in order of start; those that start together as listed.
+
+    The order is that of the scenario's start times, without the jitter that a seed adds: the first flow of a pair is
+    the same one in every replicate.
+
+    Raises:
+        MetricError: there is no flow of one of these names, or none at all.
+    """
+    everything = list(run.canonical["flows"])
+    names = [str(flow["name"]) for flow in everything]
+    for name in flows if flows is not None else ():
+        if name not in names:
+            raise MetricError(f"'{name}' is not a flow of this run; {hint(name, names)}")
+    chosen = [flow for flow in everything if flows is None or flow["name"] in flows]
+    if not chosen:
+        raise MetricError("no flow to measure")
+    return sorted(chosen, key=lambda flow: int(flow["start_ps"]))
+
+
+def flow_names(run: Run, flows: Sequence[str] | None = None) -> list[str]:
+    """Names of the flows in order of start; as :func:`specs`."""
+    return [str(flow["name"]) for flow in specs(run, flows)]
+
+
+def pair(run: Run, flows: Sequence[str] | None = None) -> tuple[str, str]:
+    """The two flows of a run in order of start.
+
+    Raises:
+        MetricError: there are not exactly two.
+    """
+    names = flow_names(run, flows)
+    if len(names) != 2:
+        raise MetricError(f"defined for two flows, here are {len(names)}; choose two with flows=[...]")
+    return names[0], names[1]
+
+
+def start_s(run: Run, flow: str) -> float:
+    """When a flow really started, seconds: the scenario's start and the seed's jitter."""
+    return float(run.flows.filter(pl.col("name") == flow)["start_s"].item())
+
+
+def counters(run: Run, column: str, window: Window, flows: Sequence[str] | None = None) -> dict[str, float]:
+    """Increase of a cumulative column of ``samples`` over a window, by flow in order of start.
+
+    Raises:
+        MetricError: the window's ends are not sample times.
+    """
+    ends = [_rows_at(run, run.samples, time_s, "flow").select("flow", column) for time_s in window]
+    before, after = (dict(rows.cast({"flow": pl.String}).iter_rows()) for rows in ends)
+    return {name: _counted(after, name) - _counted(before, name) for name in flow_names(run, flows)}
+
+
+def _counted(rows: Mapping[str, float | None], name: str) -> float:
+    value = rows.get(name)
+    if value is None:
+        raise MetricError(f"no sample of flow '{name}' at an end of the window")
+    return float(value)
+
+
+def link_counter(run: Run, link: str, column: str, window: Window) -> float:
+    """Increase of a cumulative column of ``links`` over a window.
+
+    Raises:
+        MetricError: the link was not recorded, or the window's ends are not sample times.
+    """
+    rows = link_rows(run, link)
+    before, after = (float(_rows_at(run, rows, time_s, "link")[column].item()) for time_s in window)
+    return after - before
+
+
+def flow_series(run: Run, flow: str, column: str, window: Window) -> tuple[Array, Array]:
+    """Sample times in s and the values there, from one end of the window to the other; absent values are NaN.
+
+    Raises:
+        MetricError: the window's ends are not sample times.
+    """
+    return _series(run, run.samples.filter(pl.col("flow").cast(pl.String) == flow), column, window)
+
+
+def link_series(run: Run, link: str, column: str, window: Window) -> tuple[Array, Array]:
+    """As :func:`flow_series`, of a recorded link."""
+    return _series(run, link_rows(run, link), column, window)
+
+
+def _series(run: Run, rows: pl.DataFrame, column: str, window: Window) -> tuple[Array, Array]:
+    inside = rows.filter(pl.col("time_s").is_between(window[0] - GRID_TOLERANCE_S, window[1] + GRID_TOLERANCE_S))
+    inside = inside.sort("time_s")
+    times = inside["time_s"].to_numpy().astype(np.float64)
+    for wanted, found in zip(window, times[[0, -1]] if len(times) else (np.nan, np.nan), strict=True):
+        if not abs(found - wanted) <= GRID_TOLERANCE_S:
+            raise _off_grid(run, wanted)
+    values = inside[column].cast(pl.Float64).fill_null(float("nan")).to_numpy().astype(np.float64)
+    return times, values
+
+
+def _rows_at(run: Run, table: pl.DataFrame, time_s: float, key: str) -> pl.DataFrame:
+    rows = table.filter(pl.col("time_s").is_between(time_s - GRID_TOLERANCE_S, time_s + GRID_TOLERANCE_S))
+    if rows.is_empty():
+        raise _off_grid(run, time_s)
+    return rows.unique(subset=[key], keep="last", maintain_order=True)
+
+
+def _off_grid(run: Run, time_s: float) -> MetricError:
+    period_s = run.canonical["sample_period_ps"] / PS_PER_S
+    measured = measure_window(run)
+    return MetricError(
+        f"{time_s:g} s is not a sample time; samples are taken every {period_s:g} s, and at {measured[0]:g} s and "
+        f"{measured[1]:g} s, the ends of the measured part"
+    )
+
+
+def grid(run: Run, flow: str, column: str, window: Window, step_s: float) -> tuple[Array, Array]:
+    """A column of ``samples`` every ``step_s`` seconds from the window's start, as far as whole steps go.
+
+    Raises:
+        MetricError: these times are not all sample times.
+    """
+    times, values = flow_series(run, flow, column, window)
+    return on_grid(run, times, values, window, step_s)
+
+
+def on_grid(run: Run, times: Array, values: Array, window: Window, step_s: float) -> tuple[Array, Array]:
+    """The values of a series every ``step_s`` seconds; as :func:`grid`."""
+    count = int((window[1] - window[0]) / step_s + 1e-9) + 1
+    wanted = window[0] + step_s * np.arange(count, dtype=np.float64)
+    position = np.minimum(np.searchsorted(times, wanted - GRID_TOLERANCE_S), len(times) - 1)
+    missed = np.abs(times[position] - wanted) > GRID_TOLERANCE_S
+    if missed.any():
+        raise _off_grid(run, float(wanted[missed][0]))
+    return wanted, values[position]
+
+
+def time_mean(times: Array, values: Array) -> float:
+    """Time average of a sampled series by the trapezoidal rule; samples without a value are left out.
+
+    Raises:
+        MetricError: fewer than two samples have a value.
+    """
+    known = ~np.isnan(values)
+    if known.sum() < 2:
+        raise MetricError("fewer than two samples in the window")
+    times, values = times[known], values[known]
+    return float(np.trapezoid(values, times) / (times[-1] - times[0]))
+
+
+# ---- the path ----
+
+
+def link_rows(run: Run, link: str) -> pl.DataFrame:
+    """The recorded samples of a link.
+
+    Raises:
+        MetricError: it was not recorded.
+    """
+    rows = run.links.filter(pl.col("link").cast(pl.String) == link)
+    if rows.is_empty():
+        raise MetricError(f"the link '{link}' was not recorded; {hint(link, recorded_links(run))}")
+    return rows
+
+
+def recorded_links(run: Run) -> list[str]:
+    """Names of the links that have samples, as listed in the scenario."""
+    present = set(run.links["link"].cast(pl.String).unique().to_list())
+    return [str(link["name"]) for link in run.canonical["links"] if link["name"] in present]
+
+
+def link_spec(run: Run, name: str) -> Mapping[str, Any]:
+    """Canonical form of a link.
+
+    Raises:
+        MetricError: the scenario has none of this name.
+    """
+    for link in run.canonical["links"]:
+        if link["name"] == name:
+            return dict(link)
+    raise MetricError(f"'{name}' is not a link; {hint(name, [link['name'] for link in run.canonical['links']])}")
+
+
+def bottleneck(run: Run) -> str:
+    """The link named ``bottleneck``, or else the recorded link that was used most in the measured part.
+
+    Raises:
+        MetricError: no link was recorded.
+    """
+    names = recorded_links(run)
+    if not names:
+        raise MetricError("no link of this run was recorded")
+    if BOTTLENECK in names:
+        return BOTTLENECK
+    window = measure_window(run)
+
+    def used(name: str) -> float:
+        return link_counter(run, name, "delivered_bytes", window) / float(link_spec(run, name)["rate_bps"])
+
+    return max(names, key=used)
+
+
+def base_rtt_s(run: Run, flow: str) -> float:
+    """Two-way propagation delay of a flow's path, seconds; without transmission times and queues."""
+    spec = specs(run, [flow])[0]
+    links = run.canonical["links"]
+    return float(sum(links[i]["delay_ps"] for i in (*spec["path"], *spec["reverse_path"])) / PS_PER_S)
+
+
+def wire_bytes(run: Run, flow: str) -> int:
+    """Size of a flow's full data packet on the wire, bytes."""
+    stack = specs(run, [flow])[0]["stack"]
+    return int(stack["payload_bytes"] + stack["header_bytes"])

@@ -1,0 +1,92 @@
+"""The register of metrics: every number that Elephan reports is defined once, by a function that is registered here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from inspect import cleandoc
+from typing import Any, Literal, TypeVar
+
+from elephan.metrics.reading import MetricError
+from elephan.scenario.words import hint
+
+Scope = Literal["run", "flow", "link"]
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A registered metric; call it as its function: ``metric(run, window=(250, 500))``.
+
+    Attributes:
+        name: as in claims, tables and JSON.
+        unit: of the value; ``1`` for a ratio.
+        source: the paper, RFC or convention that the definition comes from.
+        scope: ``run`` and ``link`` metrics give one number, a ``flow`` metric one for each flow, in order of start.
+        function: what computes it.
+        aliases: other names of the same definition.
+    """
+
+    name: str
+    unit: str
+    source: str
+    scope: Scope
+    function: Callable[..., Any]
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The first line of the definition."""
+        return self.doc.partition("\n")[0]
+
+    @property
+    def doc(self) -> str:
+        """The whole definition, as the function's docstring states it."""
+        return cleandoc(self.function.__doc__ or "")
+
+    def __call__(self, run: Any, *args: Any, **options: Any) -> Any:
+        """The value for a run; options are those of the function."""
+        return self.function(run, *args, **options)
+
+
+_METRICS: dict[str, Metric] = {}
+_ALIASES: dict[str, str] = {}
+
+
+def metric(
+    name: str, unit: str, source: str, *, scope: Scope = "run", aliases: tuple[str, ...] = ()
+) -> Callable[[F], F]:
+    """Register the decorated function as the definition of ``name``.
+
+    Raises:
+        ValueError: the name is taken, or the function has no docstring to be its definition.
+    """
+
+    def register(function: F) -> F:
+        for taken in (name, *aliases):
+            if taken in _METRICS or taken in _ALIASES:
+                raise ValueError(f"the metric '{taken}' is defined twice")
+        if not function.__doc__:
+            raise ValueError(f"the metric '{name}' has no definition; write it as the docstring")
+        _METRICS[name] = Metric(name, unit, source, scope, function, aliases)
+        _ALIASES.update(dict.fromkeys(aliases, name))
+        return function
+
+    return register
+
+
+def get(name: str) -> Metric:
+    """The metric of a name or alias.
+
+    Raises:
+        MetricError: there is none; the message has the nearest name.
+    """
+    found = _METRICS.get(_ALIASES.get(name, name))
+    if found is None:
+        raise MetricError(f"'{name}' is not a metric; {hint(name, [*_METRICS, *_ALIASES])}")
+    return found
+
+
+def registry() -> dict[str, Metric]:
+    """All metrics by name, in alphabetical order."""
+    return dict(sorted(_METRICS.items()))

@@ -1,0 +1,70 @@
+"""Replicates: a value with its interval."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+CONFIDENCE = 0.95
+RESAMPLES = 9999
+# Resampling is a computation, not an experiment: the same values give the same interval, whoever asks.
+_RESAMPLING_SEED = 20061
+
+
+class Interval(NamedTuple):
+    """A statistic of replicates and its bootstrap confidence interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+def interval(
+    values: Sequence[float],
+    *,
+    statistic: Literal["mean", "median"] = "mean",
+    confidence: float = CONFIDENCE,
+) -> Interval:
+    """Mean or median of replicates with its percentile bootstrap interval (Efron 1979), 95 % unless told otherwise.
+
+    With one value both ends are NaN: one replicate says nothing of the spread. Infinite values (a time that never
+    came) are kept: the median and its interval are then of an ordered list, some of it infinite.
+
+    Raises:
+        ValueError: there are no values, or one is not a number.
+    """
+    data = np.asarray(values, dtype=np.float64)
+    if data.size == 0:
+        raise ValueError("no values to make an interval of")
+    if np.isnan(data).any():
+        raise ValueError("a value is not a number, so that there is no interval")
+    compute = np.mean if statistic == "mean" else np.median
+    value = float(compute(data))
+    if data.size == 1:
+        return Interval(value, math.nan, math.nan)
+    if len(set(data.tolist())) == 1:
+        return Interval(value, value, value)
+    if not np.isfinite(data).all():
+        return Interval(value, *_ordered_interval(data, statistic, confidence))
+    from scipy import stats
+
+    result = stats.bootstrap(
+        (data,), compute, confidence_level=confidence, n_resamples=RESAMPLES, method="percentile",
+        rng=np.random.default_rng(_RESAMPLING_SEED),
+    )  # fmt: skip
+    return Interval(value, float(result.confidence_interval.low), float(result.confidence_interval.high))
+
+
+def _ordered_interval(
+    data: np.ndarray[tuple[int, ...], np.dtype[np.float64]], statistic: str, confidence: float
+) -> tuple[float, float]:
+    """The same bootstrap where values are infinite: quantiles are values of the list, so that nothing is ∞ − ∞."""
+    rng = np.random.default_rng(_RESAMPLING_SEED)
+    resampled = data[rng.integers(0, data.size, size=(RESAMPLES, data.size))]
+    results = np.sort(resampled.mean(axis=1) if statistic == "mean" else np.median(resampled, axis=1))
+    tail = (1 - confidence) / 2
+    last = RESAMPLES - 1
+    return float(results[math.floor(tail * last)]), float(results[math.ceil((1 - tail) * last)])

@@ -1,0 +1,90 @@
+"""The summary of a run: what ``elephan run --json`` prints, and what a saved run answers without reading its tables."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from elephan.metrics import queueing, throughput
+from elephan.metrics.reading import MetricError, Window, link_counter, measure_window, recorded_links
+from elephan.metrics.registry import get
+from elephan.runs.result import SUMMARY_FORMAT, Run
+
+FLOW_COLUMNS = (
+    "name", "algorithm", "start_s", "goodput_mbps", "throughput_mbps", "segments_delivered", "segments_sent",
+    "retransmits", "loss_events", "timeouts", "spurious_retransmits", "rtt_min_ms", "rtt_mean_ms", "rtt_p50_ms",
+    "rtt_p95_ms", "rtt_p99_ms", "cwnd_mean", "cwnd_max", "receive_window_limited_fraction", "completion_s",
+)  # fmt: skip
+
+RUN_METRICS = (
+    "jain", "asymmetry", "abs_asymmetry", "late_comer_share", "rtt_fairness_ratio", "convergence_time_s",
+    "delta_fair_convergence_time_s", "convergence_abs_time_s", "sum_throughput_mbps", "sum_goodput_mbps", "utilization",
+    "loss_rate", "stability", "mean_queue_pkts", "min_queue_pkts", "max_queue_pkts", "queue_cov", "mean_queue_delay_ms",
+)  # fmt: skip
+"""Metrics of a run as a whole, in the order in which people see them."""
+
+
+def summarize(run: Run) -> dict[str, Any]:
+    """The summary of a run. Metrics that are not defined for it are left out; a time that never came is ``None``.
+
+    Counts of ``flows`` are over the whole run, their rates, round trips and windows over the measured part; everything
+    of ``links`` and ``metrics`` is over the measured part, except times of convergence.
+    """
+    from_s, to_s = window = measure_window(run)
+    return {
+        "format": SUMMARY_FORMAT,
+        "id": run.id,
+        "dir": None,
+        "habitat": run.habitat,
+        "scenario_hash": run.manifest["scenario_hash"],
+        "seed": run.seed,
+        "title": run.manifest.get("title"),
+        "cached": False,
+        "wall_seconds": run.manifest.get("wall_seconds"),
+        "segments_delivered": int(run.flows["segments_delivered"].sum()),
+        "warnings": run.warnings,
+        "measure": {"from_s": from_s, "to_s": to_s},
+        "flows": [
+            {key: _number(value) for key, value in row.items()} for row in run.flows.select(FLOW_COLUMNS).to_dicts()
+        ],
+        "links": [_link(run, name, window) for name in recorded_links(run)],
+        "metrics": run_metrics(run),
+    }
+
+
+def run_metrics(run: Run) -> dict[str, float | None]:
+    """The metrics of a run as a whole that are defined for it, over the measured part; ``None`` is never."""
+    values = {}
+    for name in RUN_METRICS:
+        try:
+            values[name] = _number(get(name)(run))
+        except MetricError:
+            continue  # a single flow has no asymmetry: what is not defined is not there
+    return values
+
+
+def _link(run: Run, name: str, window: Window) -> dict[str, Any]:
+    idle = link_counter(run, name, "arrived_packets", window) == 0
+    return {
+        "name": name,
+        "utilization": throughput.utilization(run, window, name),
+        "throughput_mbps": throughput.link_throughput_mbps(run, window, name),
+        "loss_rate": 0.0 if idle else throughput.loss_rate(run, window, name),
+        "drops": int(throughput.drops(run, window, name)),
+        "marks": _marks(run, name, window),
+        "queue_mean_packets": queueing.mean_queue_pkts(run, window, name),
+        "queue_min_packets": int(queueing.min_queue_pkts(run, window, name)),
+        "queue_max_packets": int(queueing.max_queue_pkts(run, window, name)),
+    }
+
+
+def _marks(run: Run, name: str, window: Window) -> int:
+    """ECN marks; a habitat without a queue that marks has no such column."""
+    if "marked_packets" not in run.links.columns:
+        return 0
+    return int(link_counter(run, name, "marked_packets", window))
+
+
+def _number(value: Any) -> Any:
+    """JSON has no infinity and no NaN; ``None`` stands for both, a time that never came and a sample that never was."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,159 @@
+"""Rates and losses: what the flows got, and what the links carried."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from elephan.metrics.reading import (
+    MetricError,
+    Window,
+    base_rtt_s,
+    bottleneck,
+    counters,
+    flow_names,
+    link_counter,
+    link_series,
+    link_spec,
+    on_grid,
+    resolve_window,
+    specs,
+)
+from elephan.metrics.registry import metric
+from elephan.runs.result import Run
+
+Flows = Sequence[str] | None
+STABILITY_BIN_S = 10.0
+
+
+@metric("throughput_mbps", "Mbit/s", "catalogue of the experiments; RFC 5166 §2.1", scope="flow")
+def throughput_mbps(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
+    """Bits on the wire that arrived at the flow's receiver, over the length of the window.
+
+    Headers and duplicates count; what was dropped on the way does not.
+    """
+    start_s, end_s = window = resolve_window(run, window)
+    return {
+        name: 8 * octets / (end_s - start_s) / 1e6
+        for name, octets in counters(run, "wire_bytes", window, flows).items()
+    }
+
+
+@metric("goodput_mbps", "Mbit/s", "RFC 5166 §2.1", scope="flow")
+def goodput_mbps(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
+    """Payload bits of distinct segments that arrived at the flow's receiver, over the length of the window."""
+    start_s, end_s = window = resolve_window(run, window)
+    segments = counters(run, "delivered_segments", window, flows)
+    payload_bytes = {str(spec["name"]): int(spec["stack"]["payload_bytes"]) for spec in specs(run, flows)}
+    return {name: 8 * payload_bytes[name] * count / (end_s - start_s) / 1e6 for name, count in segments.items()}
+
+
+@metric("sum_throughput_mbps", "Mbit/s", "catalogue of the experiments")
+def sum_throughput_mbps(run: Run, window: Window | None = None, flows: Flows = None) -> float:
+    """Sum of the flows' throughputs (wire bits at the receivers)."""
+    return sum(throughput_mbps(run, window, flows).values())
+
+
+@metric("sum_goodput_mbps", "Mbit/s", "RFC 5166 §2.1")
+def sum_goodput_mbps(run: Run, window: Window | None = None, flows: Flows = None) -> float:
+    """Sum of the flows' goodputs (payload bits of distinct segments at the receivers)."""
+    return sum(goodput_mbps(run, window, flows).values())
+
+
+@metric("throughput_share", "1", "catalogue of the experiments", scope="flow")
+def throughput_share(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
+    """A flow's throughput as a part of the sum over the flows."""
+    rates = throughput_mbps(run, window, flows)
+    total = sum(rates.values())
+    if total == 0:
+        raise MetricError("nothing arrived in the window, so that there is no share of it")
+    return {name: rate / total for name, rate in rates.items()}
+
+
+@metric("late_comer_share", "1", "weigle2006 §4")
+def late_comer_share(run: Run, window: Window | None = None, flows: Flows = None) -> float:
+    """The throughput share of the flow that started last.
+
+    Raises:
+        MetricError: there is one flow only, or no single last one.
+    """
+    chosen = specs(run, flows)
+    if len(chosen) < 2 or chosen[-1]["start_ps"] == chosen[-2]["start_ps"]:
+        raise MetricError("no flow started after all others")
+    return throughput_share(run, window, flows)[str(chosen[-1]["name"])]
+
+
+@metric("rtt_fairness_ratio", "1", "RFC 5166 §2.3.3")
+def rtt_fairness_ratio(run: Run, window: Window | None = None, flows: Flows = None) -> float:
+    """Throughput of the flow with the shortest propagation RTT over that of the flow with the longest.
+
+    Raises:
+        MetricError: all have the same RTT, or the flow with the longest got nothing.
+    """
+    names = flow_names(run, flows)
+    rtts_s = {name: base_rtt_s(run, name) for name in names}
+    shortest, longest = min(names, key=rtts_s.__getitem__), max(names, key=rtts_s.__getitem__)
+    if rtts_s[shortest] == rtts_s[longest]:
+        raise MetricError("all flows have the same RTT")
+    rates = throughput_mbps(run, window, flows)
+    if rates[longest] == 0:
+        raise MetricError(f"nothing of flow '{longest}' arrived in the window")
+    return rates[shortest] / rates[longest]
+
+
+@metric("utilization", "1", "RFC 5166 §2.1", scope="link")
+def utilization(run: Run, window: Window | None = None, link: str | None = None) -> float:
+    """Bits that left the bottleneck (or another recorded link) over its rate times the length of the window."""
+    name = link or bottleneck(run)
+    return link_throughput_mbps(run, window, name) * 1e6 / float(link_spec(run, name)["rate_bps"])
+
+
+@metric("link_throughput_mbps", "Mbit/s", "RFC 5166 §2.1", scope="link")
+def link_throughput_mbps(run: Run, window: Window | None = None, link: str | None = None) -> float:
+    """Bits that left the bottleneck (or another recorded link), over the length of the window."""
+    start_s, end_s = window = resolve_window(run, window)
+    return 8 * link_counter(run, link or bottleneck(run), "delivered_bytes", window) / (end_s - start_s) / 1e6
+
+
+@metric("drops", "packets", "RFC 5166 §2.2", scope="link")
+def drops(run: Run, window: Window | None = None, link: str | None = None) -> float:
+    """Packets that the bottleneck (or another recorded link) dropped or lost in the window, all flows together."""
+    return link_counter(run, link or bottleneck(run), "dropped_packets", resolve_window(run, window))
+
+
+@metric("loss_rate", "1", "catalogue of the experiments; RFC 5166 §2.2", scope="link")
+def loss_rate(run: Run, window: Window | None = None, link: str | None = None) -> float:
+    """Packets dropped at the bottleneck over packets that arrived there, all flows together.
+
+    Raises:
+        MetricError: no packet arrived.
+    """
+    window = resolve_window(run, window)
+    name = link or bottleneck(run)
+    arrived = link_counter(run, name, "arrived_packets", window)
+    if arrived == 0:
+        raise MetricError(f"no packet arrived at '{name}' in the window")
+    return drops(run, window, name) / arrived
+
+
+@metric("cov_total_throughput", "1", "ha2006 §4: coefficient of variation", scope="link", aliases=("stability",))
+def cov_total_throughput(
+    run: Run, window: Window | None = None, link: str | None = None, *, bin_s: float = STABILITY_BIN_S
+) -> float:
+    """Standard deviation over mean of the bottleneck's throughput in bins of 10 s, counted from the window's start.
+
+    A part of a bin at the end is left out. The deviation is that of the population (over n).
+
+    Raises:
+        MetricError: fewer than two bins, or nothing left the link.
+    """
+    window = resolve_window(run, window)
+    times, octets = link_series(run, link or bottleneck(run), "delivered_bytes", window)
+    _, totals = on_grid(run, times, octets, window, bin_s)
+    rates = np.diff(totals)
+    if len(rates) < 2:
+        raise MetricError(f"the window holds fewer than two bins of {bin_s:g} s")
+    if rates.mean() == 0:
+        raise MetricError("nothing left the link in the window")
+    return float(rates.std() / rates.mean())

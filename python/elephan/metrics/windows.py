@@ -1,0 +1,213 @@
+"""Congestion windows, congestion epochs, round trips, and points of the response function; one number for each flow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import polars as pl
+
+from elephan.metrics.reading import (
+    GRID_TOLERANCE_S,
+    Array,
+    MetricError,
+    Window,
+    base_rtt_s,
+    bottleneck,
+    counters,
+    duration_s,
+    flow_names,
+    flow_series,
+    link_spec,
+    measure_window,
+    resolve_window,
+    time_mean,
+    wire_bytes,
+)
+from elephan.metrics.registry import metric
+from elephan.runs.result import Run
+
+Flows = Sequence[str] | None
+SKIPPED_EPOCHS = 2
+
+
+def _of_each(
+    run: Run, flows: Flows, column: str, window: Window | None, f: Callable[[Array, Array], float]
+) -> dict[str, float]:
+    window = resolve_window(run, window)
+    return {name: f(*flow_series(run, name, column, window)) for name in flow_names(run, flows)}
+
+
+@metric("mean_cwnd_pkts", "segments", "catalogue of the experiments", scope="flow")
+def mean_cwnd_pkts(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
+    """Time average of the congestion window over the window's samples (trapezoidal rule).
+
+    The part before the flow's start, where it has no congestion window, is left out.
+    """
+    return _of_each(run, flows, "cwnd", window, time_mean)
+
+
+@metric("max_cwnd_pkts", "segments", "catalogue of the experiments", scope="flow", aliases=("cwnd_max",))
+def max_cwnd_pkts(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
+    """Largest sampled congestion window."""
+    return _of_each(run, flows, "cwnd", window, lambda _, cwnd: float(_known(cwnd).max()))
+
+
+@metric("cwnd_cov", "1", "catalogue of the experiments: hcc2011", scope="flow")
+def cwnd_cov(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
+    """Standard deviation over mean of the sampled congestion window."""
+    return _of_each(run, flows, "cwnd", window, lambda _, cwnd: float(_known(cwnd).std() / _known(cwnd).mean()))
+
+
+@metric("cwnd_fraction_of_bdp", "1", "catalogue of the experiments: weigle2006", scope="flow")
+def cwnd_fraction_of_bdp(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
+    """Mean congestion window over the bandwidth-delay product of the bottleneck and the flow's path.
+
+    The product is the bottleneck's rate times the two-way propagation delay, in full data packets on the wire.
+    """
+    rate_bps = float(link_spec(run, bottleneck(run))["rate_bps"])
+    return {
+        name: mean / (rate_bps * base_rtt_s(run, name) / (8 * wire_bytes(run, name)))
+        for name, mean in mean_cwnd_pkts(run, window, flows).items()
+    }
+
+
+def _known(values: Array) -> Array:
+    known = values[~np.isnan(values)]
+    if not len(known):
+        raise MetricError("the flow has no congestion window in the window; it had not started")
+    return known
+
+
+@metric("loss_events", "events", "RFC 5166 §2.2", scope="flow")
+def loss_events(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
+    """Recovery episodes: one for each time that the algorithm was told of a congestion signal."""
+    return counters(run, "loss_events", resolve_window(run, window), flows)
+
+
+@metric("epoch_duration_s", "s", "catalogue of the experiments", scope="flow")
+def epoch_duration_s(
+    run: Run, window: Window | None = None, flows: Flows = None, *, skip: int = SKIPPED_EPOCHS
+) -> dict[str, float]:
+    """Mean time between successive backoffs, without the first two epochs (the start-up and the one after it).
+
+    A backoff is known to lie between two samples and is taken to be in their middle. The window is the whole run
+    unless given.
+
+    Raises:
+        MetricError: too few backoffs.
+    """
+    window = resolve_window(run, window or (0.0, duration_s(run)))
+    means = {}
+    for name in flow_names(run, flows):
+        times, counts = flow_series(run, name, "loss_events", window)
+        middles = (times[1:] + times[:-1]) / 2
+        backoffs = np.repeat(middles, np.diff(np.nan_to_num(counts)).astype(np.int64))[max(skip - 1, 0) :]
+        if len(backoffs) < 2:
+            raise MetricError(f"flow '{name}' backs off too seldom for an epoch after the first {skip}")
+        means[name] = float((backoffs[-1] - backoffs[0]) / (len(backoffs) - 1))
+    return means
+
+
+@metric("loss_event_rate", "1", "RFC 3649 §3: response functions", scope="flow")
+def loss_event_rate(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
+    """Loss events for each distinct segment that was delivered: p of a response function.
+
+    Raises:
+        MetricError: a flow delivered nothing.
+    """
+    window = resolve_window(run, window)
+    segments = counters(run, "delivered_segments", window, flows)
+    for name, count in segments.items():
+        if count == 0:
+            raise MetricError(f"flow '{name}' delivered nothing in the window")
+    return {name: events / segments[name] for name, events in loss_events(run, window, flows).items()}
+
+
+@metric("response_pkts_per_rtt", "segments", "RFC 3649 §3: response functions", scope="flow")
+def response_pkts_per_rtt(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
+    """Distinct segments delivered in a mean round trip: w of a response function w(p).
+
+    The round trip is the mean of the samples' smoothed RTT, weighted by time.
+    """
+    start_s, end_s = window = resolve_window(run, window)
+    rtts_s = _of_each(run, flows, "srtt_s", window, time_mean)
+    segments = counters(run, "delivered_segments", window, flows)
+    return {name: segments[name] / (end_s - start_s) * rtts_s[name] for name in segments}
+
+
+@metric("receive_window_limited_fraction", "1", "design: limits of a run", scope="flow")
+def receive_window_limited_fraction(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
+    """Part of the flow's time in which the receiver's window, not the algorithm, kept it from sending; whole run.
+
+    Raises:
+        MetricError: another window than the whole run is asked for.
+    """
+    if window is not None and (window[0] > 0 or window[1] < duration_s(run)):
+        raise MetricError("this fraction is known for the whole run only")
+    return _column(run, "receive_window_limited_fraction", flows)
+
+
+def _column(run: Run, column: str, flows: Flows) -> dict[str, float]:
+    values = dict(run.flows.select("name", pl.col(column).cast(pl.Float64)).iter_rows())
+    names = flow_names(run, flows)
+    for name in names:
+        if values.get(name) is None:
+            raise MetricError(f"flow '{name}' has no {column.replace('_', ' ')}")
+    return {name: values[name] for name in names}
+
+
+def _measured(run: Run, window: Window | None) -> None:
+    measured = measure_window(run)
+    if window is not None and max(abs(a - b) for a, b in zip(window, measured, strict=True)) > GRID_TOLERANCE_S:
+        raise MetricError(
+            f"RTT statistics of every packet are kept for the measured part, {measured[0]:g} s to {measured[1]:g} s, "
+            "and for no other window"
+        )
+
+
+@metric("rtt_min_ms", "ms", "RFC 5166 §2.1", scope="flow")
+def rtt_min_ms(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
+    """Smallest RTT of any packet in the measured part."""
+    _measured(run, window)
+    return _column(run, "rtt_min_ms", flows)
+
+
+@metric("rtt_mean_ms", "ms", "RFC 5166 §2.1", scope="flow")
+def rtt_mean_ms(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
+    """Mean RTT over the packets of the measured part."""
+    _measured(run, window)
+    return _column(run, "rtt_mean_ms", flows)
+
+
+@metric("rtt_p50_ms", "ms", "RFC 5166 §2.1", scope="flow")
+def rtt_p50_ms(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
+    """Median RTT over the packets of the measured part."""
+    _measured(run, window)
+    return _column(run, "rtt_p50_ms", flows)
+
+
+@metric("rtt_p95_ms", "ms", "RFC 5166 §2.1", scope="flow")
+def rtt_p95_ms(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
+    """The RTT that 95 % of the packets of the measured part did not exceed."""
+    _measured(run, window)
+    return _column(run, "rtt_p95_ms", flows)
+
+
+@metric("rtt_p99_ms", "ms", "RFC 5166 §2.1", scope="flow")
+def rtt_p99_ms(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
+    """The RTT that 99 % of the packets of the measured part did not exceed."""
+    _measured(run, window)
+    return _column(run, "rtt_p99_ms", flows)
+
+
+@metric("completion_s", "s", "RFC 5166 §2.1: file transfer times", scope="flow")
+def completion_s(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
+    """Time from a sized flow's start until its last segment was delivered.
+
+    Raises:
+        MetricError: a flow has no size or did not finish; or a window is given, since it belongs to none.
+    """
+    if window is not None:
+        raise MetricError("the completion time of a transfer belongs to no window")
+    return _column(run, "completion_s", flows)

@@ -1,0 +1,24 @@
+"""Runs: what came out of scenarios, where it is kept, and how many are made at once."""
+
+from elephan.habitats import Cancelled
+from elephan.runs.execute import run
+from elephan.runs.result import Run, RunError, run_id
+from elephan.runs.store import Store
+from elephan.runs.sweeps import Failure, Interrupted, ReplicateError, SweepError, SweepProgress, sweep
+from elephan.runs.tables import TableError
+
+__all__ = [
+    "Cancelled",
+    "Failure",
+    "Interrupted",
+    "ReplicateError",
+    "Run",
+    "RunError",
+    "Store",
+    "SweepError",
+    "SweepProgress",
+    "TableError",
+    "run",
+    "run_id",
+    "sweep",
+]

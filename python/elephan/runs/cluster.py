@@ -1,0 +1,116 @@
+"""The runs of a sweep on a Dask cluster: workers compute, the caller's store keeps. Only this module imports Dask."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from elephan import habitats
+from elephan.habitats import RawResult
+from elephan.runs import execute
+from elephan.runs.result import Run
+from elephan.scenario import Scenario, ScenarioError
+
+if TYPE_CHECKING:
+    from elephan.runs.sweeps import Plan, SweepProgress, Task
+
+CONNECT_S = 10
+_LOOK_AGAIN_S = 0.1
+
+Answer = tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
+
+
+def compute_remotely(scenario_toml: str, seed: int, on: str) -> Answer:
+    """What a worker does: run, and send back the tables as Arrow, the habitat's summary and the provenance."""
+    scenario = Scenario.from_toml(scenario_toml, source="cluster")
+    made = execute.compute(habitats.get(on), scenario, seed)
+    frames = {name: frame.to_arrow() for name, frame in made.tables().items()}
+    origin = {key: made.manifest[key] for key in ("created", "wall_seconds", "versions", "command", "host")}
+    return frames, made.manifest["engine_summary"], origin
+
+
+def run_on_cluster(
+    plan: Plan, waiting: list[Task], address: str, progress: SweepProgress | None, *, force: bool
+) -> None:
+    """Hand the tasks to a cluster, and save each result as it comes.
+
+    Raises:
+        ScenarioError: Dask is not installed, or no scheduler answers at the address.
+        Interrupted, Cancelled: as a sweep on threads; what was finished is saved.
+    """
+    from elephan.runs.sweeps import Interrupted
+
+    client = _connect(address)
+    try:
+        futures = {
+            client.submit(
+                compute_remotely,
+                task.scenario.to_toml(),
+                task.seed,
+                plan.habitat.name,
+                key=f"elephan-{task.id}",
+                pure=False,
+            ): task
+            for task in waiting
+        }
+        try:
+            while futures:
+                plan.report(progress)
+                _collect(plan, futures, force=force)
+        except KeyboardInterrupt:
+            client.cancel(list(futures))
+            raise Interrupted([run for run in plan.results() if run is not None]) from None
+        except BaseException:
+            client.cancel(list(futures))
+            raise
+    finally:
+        client.close()
+
+
+def _connect(address: str) -> Any:
+    try:
+        import distributed
+    except ImportError:
+        raise ScenarioError(
+            "a cluster needs Dask; install it with: pip install 'elephan[cluster]'", source="--cluster"
+        ) from None
+    try:
+        connect: Any = distributed.Client
+        return connect(address, timeout=CONNECT_S, set_as_default=False)
+    except (OSError, ValueError, TimeoutError) as error:
+        raise ScenarioError(
+            f"no Dask scheduler answers at '{address}' ({error}); write tcp://host:port", source="--cluster"
+        ) from None
+
+
+def _collect(plan: Plan, futures: dict[Any, Task], *, force: bool) -> None:
+    """Save what has come since the last look; waits a little when nothing has."""
+    import distributed
+
+    wait: Any = distributed.wait
+    try:
+        done = wait(list(futures), timeout=_LOOK_AGAIN_S, return_when="FIRST_COMPLETED").done
+    except distributed.TimeoutError:
+        return
+    for future in done:
+        task = futures.pop(future)
+        try:
+            frames, summary, origin = future.result()
+            _check_version(plan, origin)
+            raw = RawResult(frames, summary)
+            task.run = plan.store.save(_assembled(plan, task, raw, origin), replace=force)
+        except Exception as error:  # noqa: BLE001  (it is kept and reported with its scenario; the others go on)
+            task.error = error
+        future.release()
+
+
+def _assembled(plan: Plan, task: Task, raw: RawResult, origin: dict[str, Any]) -> Run:
+    return execute.assemble(task.scenario, raw, plan.habitat.name, task.seed, origin)
+
+
+def _check_version(plan: Plan, origin: dict[str, Any]) -> None:
+    theirs = origin["versions"]["engine"]
+    if theirs != plan.engine:
+        raise ScenarioError(
+            f"the worker's engine is {theirs} and this one is {plan.engine}; results of both would be mixed",
+            source="--cluster",
+        )

@@ -1,0 +1,90 @@
+"""From a scenario to a saved run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from elephan import habitats
+from elephan.habitats import Cancelled, Habitat, Progress, RawResult
+from elephan.runs.provenance import provenance, warnings_after
+from elephan.runs.result import Run, run_id
+from elephan.runs.store import Store
+from elephan.scenario import Scenario
+
+
+def engine_version(habitat: Habitat) -> str:
+    """The version of what runs scenarios in a habitat; a result of another version is not used again."""
+    version: Callable[[], str] | None = getattr(habitat, "version", None)
+    return version() if version is not None else ""
+
+
+def run(
+    scenario: Scenario,
+    on: str = "sim",
+    seed: int | None = None,
+    store: Store | None = None,
+    force: bool = False,
+    progress: Callable[[float], bool | None] | None = None,
+) -> Run:
+    """Run a scenario, or give the saved result of the same scenario and seed.
+
+    Args:
+        scenario: what to run.
+        on: the habitat.
+        seed: what the random streams start from; the scenario's own by default.
+        store: where results are; ``$ELEPHAN_STORE`` or ``.elephan/runs`` by default.
+        force: run it even when the result is there.
+        progress: called now and then with the simulated fraction; returning ``False`` cancels.
+
+    Raises:
+        ScenarioError: the habitat does not exist or cannot run this.
+        Cancelled: ``progress`` returned ``False``; nothing is kept.
+    """
+    habitat = habitats.get(on)
+    store = store or Store()
+    seed = scenario.seed if seed is None else seed
+    if not force:
+        there = store.find(run_id(scenario.hash, on, seed), engine=engine_version(habitat))
+        if there is not None:
+            return there
+    return store.save(compute(habitat, scenario, seed, _interruptible(progress)), replace=force)
+
+
+def compute(habitat: Habitat, scenario: Scenario, seed: int, progress: Progress | None = None) -> Run:
+    """Run a scenario, and keep the result in memory.
+
+    Raises:
+        ScenarioError, Cancelled: as :func:`run`.
+    """
+    begun_s = time.perf_counter()
+    raw = habitat.run(scenario, seed, progress)
+    wall_seconds = time.perf_counter() - begun_s
+    return assemble(
+        scenario, raw, habitat.name, seed, provenance(engine=engine_version(habitat), wall_seconds=wall_seconds)
+    )
+
+
+def assemble(scenario: Scenario, raw: RawResult, habitat: str, seed: int, origin: dict[str, Any]) -> Run:
+    """A run in memory from what a habitat gave, with its provenance and warnings.
+
+    Raises:
+        TableError: the habitat's tables are not what every run has.
+    """
+    extra = origin | {"conservation": raw.summary.get("conservation", {})}
+    made = Run.from_tables(scenario, raw.tables, habitat=habitat, seed=seed, summary=raw.summary, extra=extra)
+    made.manifest["warnings"] = [*made.warnings, *warnings_after(made)]
+    return made
+
+
+def _interruptible(progress: Callable[[float], bool | None] | None) -> Progress:
+    """A callback for the engine: it is where Ctrl-C is noticed while the engine runs, since that runs no Python."""
+
+    def callback(fraction: float) -> bool:
+        return progress is None or progress(fraction) is not False
+
+    return callback
+
+
+__all__ = ["Cancelled", "assemble", "compute", "engine_version", "run"]

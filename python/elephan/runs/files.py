@@ -1,0 +1,125 @@
+"""Files that two processes share: locks that end with their process, and folders that appear whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+_LOCK = ".lock"
+_TEMPORARY = ".tmp-"
+
+
+class Lock:
+    """An exclusive lock on a file; the kernel gives it up when the process ends, however it ends."""
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self._path = path
+        self._descriptor = descriptor
+
+    @classmethod
+    def take(cls, path: Path) -> Lock | None:
+        """The lock, or ``None`` when another holder has it."""
+        while True:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                os.close(descriptor)
+                if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+                    return None
+                raise
+            # Whoever held it may have removed the file between our open and our lock; then we hold nothing.
+            if _is_file_of(descriptor, path):
+                return cls(path, descriptor)
+            os.close(descriptor)
+
+    def release(self) -> None:
+        """Give it up and remove the file."""
+        with contextlib.suppress(FileNotFoundError):
+            self._path.unlink()
+        os.close(self._descriptor)
+
+
+def _is_file_of(descriptor: int, path: Path) -> bool:
+    try:
+        named = path.stat()
+    except FileNotFoundError:
+        return False
+    held = os.fstat(descriptor)
+    return (named.st_dev, named.st_ino) == (held.st_dev, held.st_ino)
+
+
+@contextlib.contextmanager
+def temporary_folder(root: Path) -> Iterator[Path]:
+    """A folder in ``root`` that is removed at the end unless it was renamed, and by anyone after a crash."""
+    while True:
+        folder = root / f"{_TEMPORARY}{secrets.token_hex(8)}"
+        lock = Lock.take(folder.with_name(folder.name + _LOCK))
+        if lock is not None:
+            break
+    try:
+        folder.mkdir()
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        lock.release()
+
+
+def remove_abandoned(root: Path) -> list[Path]:
+    """Remove temporary folders whose process is gone; those that are being written stay. Returns what was removed."""
+    removed = []
+    for path in sorted(root.glob(f"{_TEMPORARY}*")):
+        name = path.name.removesuffix(_LOCK)
+        lock = Lock.take(root / (name + _LOCK))
+        if lock is None:
+            continue
+        folder = root / name
+        if folder.is_dir():
+            shutil.rmtree(folder, ignore_errors=True)
+            removed.append(folder)
+        lock.release()
+    return removed
+
+
+def write_json(path: Path, document: Any) -> None:
+    """A JSON file for people and programs; infinite and undefined numbers are refused, since JSON has neither.
+
+    Raises:
+        ValueError: a number that JSON does not have.
+    """
+    path.write_text(json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1) + "\n", encoding="utf-8")
+
+
+def sync(folder: Path) -> None:
+    """Have everything in a folder, and the folder, on the disk before it gets its name."""
+    for path in (*folder.iterdir(), folder):
+        sync_one(path)
+
+
+def sync_one(path: Path) -> None:
+    """Have a file or a folder on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def move_into_place(folder: Path, target: Path) -> bool:
+    """Rename a whole folder to its final name; ``False`` when something is there already, which then stays."""
+    try:
+        folder.rename(target)
+    except OSError as error:
+        if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+            return False
+        raise
+    sync_one(target.parent)
+    return True

@@ -1,0 +1,300 @@
+"""`Run`: what came out of a scenario, whichever habitat made it."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from elephan.scenario import Scenario
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure
+
+MANIFEST = "manifest.json"
+SUMMARY = "summary.json"
+MANIFEST_FORMAT = 1
+SUMMARY_FORMAT = 1
+
+
+class RunError(Exception):
+    """A run is not there, not whole, or only in memory; the message says which."""
+
+
+def run_id(scenario_hash: str, habitat: str, seed: int) -> str:
+    """The name of a result, and of its folder in the store."""
+    return f"{scenario_hash}-{habitat}-s{seed}"
+
+
+class Run:
+    """One result: its scenario, its tables, its numbers.
+
+    Tables are read when they are first looked at. Runs come from :func:`elephan.run`, :meth:`load` or, for other
+    habitats and for tests, :meth:`from_tables`.
+
+    Attributes:
+        id: scenario hash, habitat and seed; the folder's name in the store.
+        manifest: provenance: canonical scenario, versions, seed, host, command, warnings, conservation counts.
+        cached: whether it was there before it was asked for.
+    """
+
+    def __init__(
+        self,
+        manifest: Mapping[str, Any],
+        *,
+        folder: Path | None = None,
+        tables: Mapping[str, pl.DataFrame] | None = None,
+        scenario: Scenario | None = None,
+        cached: bool = False,
+    ) -> None:
+        self.manifest = dict(manifest)
+        self.id = str(manifest["id"])
+        self.cached = cached
+        self._folder = folder
+        self._tables = dict(tables or {})
+        self._scenario = scenario
+
+    @classmethod
+    def load(cls, folder: str | Path, *, cached: bool = True) -> Run:
+        """A saved run.
+
+        Raises:
+            RunError: the folder holds no run, or one that another version of the format wrote.
+        """
+        folder = Path(folder).absolute()
+        return cls(read_manifest(folder), folder=folder, cached=cached)
+
+    @classmethod
+    def from_tables(
+        cls,
+        scenario: Scenario,
+        tables: Mapping[str, Any],
+        *,
+        habitat: str = "sim",
+        seed: int | None = None,
+        summary: Mapping[str, Any] | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> Run:
+        """A run in memory, from a habitat's tables (anything that Arrow's PyCapsule interface can read).
+
+        Args:
+            scenario: what was run.
+            tables: ``flows``, ``samples`` and ``links``.
+            habitat: who made them.
+            seed: what the random streams started from; the scenario's own by default.
+            summary: the habitat's totals.
+            extra: more for the manifest.
+
+        Raises:
+            TableError: a table or a column is missing.
+        """
+        from elephan.runs import tables as files
+
+        frames = files.to_polars(tables)
+        seed = scenario.seed if seed is None else seed
+        seeded = scenario if seed == scenario.seed else scenario.with_seed(seed)
+        manifest = {
+            "format": MANIFEST_FORMAT,
+            "id": run_id(scenario.hash, habitat, seed),
+            "title": scenario.title,
+            "scenario_hash": scenario.hash,
+            "seed": seed,
+            "habitat": habitat,
+            "scenario": seeded.canonical(),
+            "scenario_toml": seeded.to_toml(),
+            "engine_summary": dict(summary or {}),
+            "tables_sha256": files.digest(frames),
+            **(extra or {}),
+        }
+        manifest.setdefault("warnings", scenario.warnings())
+        return cls(manifest, tables=frames, scenario=seeded)
+
+    # ---- what it is ----
+
+    @property
+    def dir(self) -> Path:
+        """The folder it is saved in.
+
+        Raises:
+            RunError: it is in memory only.
+        """
+        if self._folder is None:
+            raise RunError(f"the run {self.id} is in memory only; save it with Store().save(run)")
+        return self._folder
+
+    @property
+    def saved(self) -> bool:
+        """Whether it has a folder."""
+        return self._folder is not None
+
+    @property
+    def canonical(self) -> dict[str, Any]:
+        """The canonical scenario that was run: plain integers in ps, bit/s, bytes and packets."""
+        return dict(self.manifest["scenario"])
+
+    @property
+    def scenario(self) -> Scenario:
+        """The scenario, with the seed of this run."""
+        if self._scenario is None:
+            self._scenario = Scenario.from_toml(self.manifest["scenario_toml"], source=self.id)
+        return self._scenario
+
+    @property
+    def seed(self) -> int:
+        """What the random streams started from."""
+        return int(self.manifest["seed"])
+
+    @property
+    def habitat(self) -> str:
+        """Where it was run."""
+        return str(self.manifest["habitat"])
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a reader of the numbers should know; one sentence each."""
+        return [str(line) for line in self.manifest.get("warnings", [])]
+
+    # ---- tables ----
+
+    @property
+    def flows(self) -> pl.DataFrame:
+        """One row a flow."""
+        return self._table("flows")
+
+    @property
+    def samples(self) -> pl.DataFrame:
+        """Flow × time: windows, round trips, cumulative counts."""
+        return self._table("samples")
+
+    @property
+    def links(self) -> pl.DataFrame:
+        """Recorded link × time: queue, cumulative counts."""
+        return self._table("links")
+
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """All three, by name."""
+        return {name: self._table(name) for name in ("flows", "samples", "links")}
+
+    def _table(self, name: str) -> pl.DataFrame:
+        if name not in self._tables:
+            from elephan.runs import tables as files
+
+            self._tables[name] = files.read(self.dir, name)
+        return self._tables[name]
+
+    # ---- numbers ----
+
+    def summary(self) -> dict[str, Any]:
+        """The run as ``elephan run --json`` prints it; of a saved run, without reading its tables."""
+        place = str(self._folder) if self._folder is not None else None
+        return dict(self._summary) | {"dir": place, "cached": self.cached}
+
+    @cached_property
+    def _summary(self) -> dict[str, Any]:
+        if self._folder is not None:
+            try:
+                saved = json.loads((self._folder / SUMMARY).read_text(encoding="utf-8"))
+            except (OSError, ValueError) as error:
+                raise RunError(f"{self._folder / SUMMARY}: cannot be read ({error})") from error
+            if saved.get("format") == SUMMARY_FORMAT:
+                return dict(saved)
+        # Metrics are a floor above runs; this is the one place that looks up, so that a run can show its own numbers.
+        from elephan.metrics.summary import summarize
+
+        return summarize(self)
+
+    @property
+    def metrics(self) -> dict[str, Any]:
+        """Metrics of the run as a whole, over the measured part; ``None`` is a time that never came."""
+        return dict(self._summary["metrics"])
+
+    # ---- looking at it ----
+
+    def plot_cwnd(self, flows: Sequence[str] | None = None) -> Figure:
+        """Congestion windows over time."""
+        from elephan.runs.plots import plot_cwnd
+
+        return plot_cwnd(self, flows)
+
+    def plot_throughput(self, flows: Sequence[str] | None = None, bin_s: float = 1.0) -> Figure:
+        """Throughput of each flow in bins of ``bin_s`` seconds."""
+        from elephan.runs.plots import plot_throughput
+
+        return plot_throughput(self, flows, bin_s)
+
+    def plot_queue(self, link: str | None = None) -> Figure:
+        """The queue of the bottleneck, or of another recorded link, over time."""
+        from elephan.runs.plots import plot_queue
+
+        return plot_queue(self, link)
+
+    def __repr__(self) -> str:
+        title = self.manifest.get("title") or ", ".join(str(flow["name"]) for flow in self.canonical["flows"])
+        return f"<Run {self.id}: {title}>"
+
+    def _repr_html_(self) -> str:
+        summary = self.summary()
+        measure = summary["measure"]
+        heading = self.manifest.get("title") or self.id
+        parts = [
+            f"<strong>{html.escape(str(heading))}</strong> <small>{html.escape(self.id)}, measured from "
+            f"{measure['from_s']:g} s to {measure['to_s']:g} s</small>",
+            _html_table(_FLOW_COLUMNS, summary["flows"]),
+            _html_table(_LINK_COLUMNS, summary["links"]),
+            _html_table({"metric": "name", "value": "value"}, _metric_rows(summary["metrics"])),
+        ]
+        parts += [f"<p>warning: {html.escape(line)}</p>" for line in summary["warnings"]]
+        return "\n".join(parts)
+
+
+_FLOW_COLUMNS = {
+    "flow": "name", "algorithm": "algorithm", "start (s)": "start_s", "goodput (Mbit/s)": "goodput_mbps",
+    "on the wire (Mbit/s)": "throughput_mbps", "retransmits": "retransmits", "loss events": "loss_events",
+    "timeouts": "timeouts", "mean RTT (ms)": "rtt_mean_ms", "mean cwnd (segments)": "cwnd_mean",
+}  # fmt: skip
+_LINK_COLUMNS = {
+    "link": "name", "utilization": "utilization", "loss rate": "loss_rate", "drops (packets)": "drops",
+    "mean queue (packets)": "queue_mean_packets", "max queue (packets)": "queue_max_packets",
+}  # fmt: skip
+
+
+def _metric_rows(metrics: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [{"name": name, "value": "never" if value is None else value} for name, value in metrics.items()]
+
+
+def _html_table(columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> str:
+    head = "".join(f"<th>{html.escape(title)}</th>" for title in columns)
+    body = "".join("<tr>" + "".join(_html_cell(row.get(key)) for key in columns.values()) + "</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _html_cell(value: Any) -> str:
+    if value is None:
+        return "<td>–</td>"
+    if isinstance(value, float):
+        return f'<td style="text-align:right">{value:.4g}</td>'
+    if isinstance(value, int):
+        return f'<td style="text-align:right">{value:,}</td>'
+    return f"<td>{html.escape(str(value))}</td>"
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest of a saved run.
+
+    Raises:
+        RunError: there is none, or it is of another format.
+    """
+    path = folder / MANIFEST
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise RunError(f"{folder}: no run is saved here (no {MANIFEST})") from None
+    except (OSError, ValueError) as error:
+        raise RunError(f"{path}: cannot be read ({error})") from error
+    if not isinstance(manifest, dict) or manifest.get("format") != MANIFEST_FORMAT:
+        raise RunError(f"{path}: not a manifest of format {MANIFEST_FORMAT}")
+    return manifest

@@ -1,0 +1,296 @@
+"""Many runs on all cores: threads, since the engine works without the interpreter's lock.
+
+What is saved is not run again, whoever saved it; what another process is computing is waited for rather than computed
+twice. Ctrl-C stops the engines at their next progress report, and keeps whatever is finished.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from elephan import habitats
+from elephan.habitats import Cancelled, Habitat
+from elephan.runs import execute
+from elephan.runs.provenance import cores
+from elephan.runs.result import Run, run_id
+from elephan.runs.store import Store
+from elephan.scenario import Scenario
+
+SweepProgress = Callable[[float, float, int, int], bool | None]
+"""Called with simulated seconds done and in all, and runs finished and in all; returning ``False`` cancels."""
+
+_LOOK_AGAIN_S = 0.1
+_PATIENCE_S = 30.0
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A run that failed, and why."""
+
+    scenario: Scenario
+    seed: int
+    error: BaseException
+
+    def __str__(self) -> str:
+        kind = "" if str(self.error) else type(self.error).__name__
+        return f"{self.scenario.title or ', '.join(self.scenario.flows)} (seed {self.seed}): {kind}{self.error}"
+
+
+class SweepError(Exception):
+    """Some runs failed; the others are saved.
+
+    Attributes:
+        failures: what failed, and why.
+        runs: the results in the order of the input; ``None`` where a run failed.
+    """
+
+    def __init__(self, failures: Sequence[Failure], runs: Sequence[Run | None]) -> None:
+        self.failures = list(failures)
+        self.runs = list(runs)
+        more = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
+        super().__init__(f"{len(failures)} of {len(runs)} runs failed: {failures[0]}{more}")
+
+
+class ReplicateError(Exception):
+    """Two seeds of a scenario in which something is random gave the same result: the seed does not reach it."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during a sweep.
+
+    Attributes:
+        runs: what was finished, in the order of the input; it is saved.
+    """
+
+    def __init__(self, runs: Sequence[Run]) -> None:
+        self.runs = list(runs)
+        super().__init__(f"stopped; {len(self.runs)} finished runs are saved")
+
+
+@dataclass
+class Task:
+    """One run of a sweep: asked for once or several times, made once."""
+
+    id: str
+    scenario: Scenario
+    seed: int
+    fraction: float = 0.0
+    run: Run | None = None
+    error: BaseException | None = None
+
+    @property
+    def duration_s(self) -> float:
+        """Simulated length."""
+        return float(self.scenario.canonical()["duration_ps"]) / 1e12
+
+    @property
+    def segments_expected(self) -> float:
+        """About how many segments the engine will have to carry, to begin with the longest run."""
+        form = self.scenario.canonical()
+        links = form["links"]
+        narrowest = {min(flow["path"], key=lambda i: links[i]["rate_bps"]): flow for flow in form["flows"]}
+        return (
+            sum(
+                links[i]["rate_bps"] / (8 * (flow["stack"]["payload_bytes"] + flow["stack"]["header_bytes"]))
+                for i, flow in narrowest.items()
+            )
+            * self.duration_s
+        )
+
+    @property
+    def finished(self) -> bool:
+        """Whether there is a result or an error."""
+        return self.run is not None or self.error is not None
+
+
+@dataclass
+class Plan:
+    """What a sweep has to do, and where it stands."""
+
+    habitat: Habitat
+    store: Store
+    engine: str
+    tasks: dict[str, Task] = field(default_factory=dict)
+    order: list[str] = field(default_factory=list)
+
+    def saved(self, task: Task) -> Run | None:
+        """The result, when somebody has saved it."""
+        return self.store.find(task.id, engine=self.engine)
+
+    def report(self, progress: SweepProgress | None) -> None:
+        """Tell how far it is.
+
+        Raises:
+            Cancelled: ``progress`` returned ``False``.
+        """
+        if progress is None:
+            return
+        tasks = list(self.tasks.values())
+        done_s = sum(task.duration_s * (1.0 if task.finished else task.fraction) for task in tasks)
+        total_s = sum(task.duration_s for task in tasks)
+        if progress(done_s, total_s, sum(task.finished for task in tasks), len(tasks)) is False:
+            raise Cancelled
+
+    def results(self) -> list[Run | None]:
+        """In the order of the input."""
+        return [self.tasks[run_id].run for run_id in self.order]
+
+
+def sweep(
+    scenarios: Iterable[Scenario | tuple[Scenario, int]],
+    on: str = "sim",
+    jobs: int | None = None,
+    store: Store | None = None,
+    cluster: str | None = None,
+    progress: SweepProgress | None = None,
+    force: bool = False,
+) -> list[Run]:
+    """Run scenarios, longest first, and give their runs in the order of the input.
+
+    Args:
+        scenarios: what to run; with ``(scenario, seed)``, with that seed instead of the scenario's own.
+        on: the habitat.
+        jobs: runs at a time; one a core by default. On a cluster, its workers decide.
+        store: where results are; ``$ELEPHAN_STORE`` or ``.elephan/runs`` by default.
+        cluster: address of a Dask scheduler, ``tcp://host:port``; the results come into this store.
+        progress: told how far it is, several times a second, in the calling thread.
+        force: run again what is saved.
+
+    Raises:
+        SweepError: some runs failed; the others went on and are saved.
+        ReplicateError: two seeds gave equal results although something is random.
+        Interrupted: Ctrl-C; what was finished is saved.
+        Cancelled: ``progress`` returned ``False``; what was finished is saved.
+    """
+    habitat = habitats.get(on)
+    plan = Plan(habitat, store or Store(), execute.engine_version(habitat))
+    for item in scenarios:
+        scenario, seed = item if isinstance(item, tuple) else (item, item.seed)
+        task = Task(run_id(scenario.hash, on, seed), scenario, seed)
+        plan.order.append(task.id)
+        if task.id not in plan.tasks:
+            plan.tasks[task.id] = task
+            task.run = None if force else plan.saved(task)
+    waiting = [task for task in plan.tasks.values() if not task.finished]
+    waiting.sort(key=lambda task: -task.segments_expected)
+    if waiting and cluster is not None:
+        from elephan.runs.cluster import run_on_cluster
+
+        run_on_cluster(plan, waiting, cluster, progress, force=force)
+    elif waiting:
+        _Pool(plan, waiting, min(jobs or cores(), len(waiting)), force=force).run(progress)
+    plan.report(progress)
+    return finish(plan)
+
+
+def finish(plan: Plan) -> list[Run]:
+    """The runs of a sweep that has ended.
+
+    Raises:
+        SweepError, ReplicateError: as :func:`sweep`.
+    """
+    failures = [Failure(t.scenario, t.seed, t.error) for t in plan.tasks.values() if t.error is not None]
+    if failures:
+        raise SweepError(failures, plan.results())
+    check_replicates(list(plan.tasks.values()))
+    return [run for run in plan.results() if run is not None]
+
+
+def check_replicates(tasks: Sequence[Task]) -> None:
+    """Two seeds of the same scenario must differ, unless nothing in it is random.
+
+    Raises:
+        ReplicateError: they do not.
+    """
+    seen: dict[tuple[str, str], Task] = {}
+    for task in tasks:
+        if task.run is None or not task.scenario.is_random:
+            continue
+        key = (task.scenario.hash, str(task.run.manifest["tables_sha256"]))
+        other = seen.setdefault(key, task)
+        if other is not task:
+            raise ReplicateError(
+                f"{task.scenario.title or task.scenario.hash}: seeds {other.seed} and {task.seed} gave equal results "
+                "although something in the scenario is random; equal replicates confirm nothing"
+            )
+
+
+class _Pool:
+    """The worker threads of one sweep."""
+
+    def __init__(self, plan: Plan, waiting: Sequence[Task], jobs: int, *, force: bool) -> None:
+        self._plan = plan
+        self._queue = deque(waiting)
+        self._force = force
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._work, name=f"elephan-sweep-{i}", daemon=True) for i in range(jobs)
+        ]
+
+    def run(self, progress: SweepProgress | None) -> None:
+        """Work until all is done; reports from the calling thread, which is where Ctrl-C arrives."""
+        for thread in self._threads:
+            thread.start()
+        try:
+            while any(thread.is_alive() for thread in self._threads):
+                self._plan.report(progress)
+                self._wait(_LOOK_AGAIN_S)
+        except KeyboardInterrupt:
+            self._end()
+            raise Interrupted([run for run in self._plan.results() if run is not None]) from None
+        except BaseException:
+            self._end()
+            raise
+
+    def _wait(self, seconds: float) -> None:
+        until_s = time.monotonic() + seconds
+        for thread in self._threads:
+            thread.join(max(0.0, until_s - time.monotonic()))
+
+    def _end(self) -> None:
+        """Ask the engines to stop, and let what is being saved be saved."""
+        self._stop.set()
+        self._wait(_PATIENCE_S)
+
+    def _work(self) -> None:
+        while not self._stop.is_set():
+            with self._lock:
+                if not self._queue:
+                    return
+                task = self._queue.popleft()
+            try:
+                if not self._obtain(task):
+                    with self._lock:
+                        self._queue.append(task)
+                    self._stop.wait(_LOOK_AGAIN_S)
+            except Cancelled:
+                return
+            except Exception as error:  # noqa: BLE001  (it is kept and reported with its scenario; the others go on)
+                task.error = error
+
+    def _obtain(self, task: Task) -> bool:
+        """Make or find one result; ``False`` while somebody else is at it."""
+        claim = self._plan.store.claim(task.id)
+        if claim is None:
+            return False
+        try:
+            there = None if self._force else self._plan.saved(task)
+            if there is None:
+                made = execute.compute(self._plan.habitat, task.scenario, task.seed, self._reporter(task))
+                there = self._plan.store.save(made, replace=self._force)
+            task.run = there
+        finally:
+            claim.release()
+        return True
+
+    def _reporter(self, task: Task) -> Callable[[float], bool]:
+        def report(fraction: float) -> bool:
+            task.fraction = fraction
+            return not self._stop.is_set()
+
+        return report

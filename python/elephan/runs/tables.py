@@ -1,0 +1,83 @@
+"""The tables of a run: what they must contain, their files, and the digest that tells two results apart."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import polars as pl
+
+COLUMNS: dict[str, tuple[str, ...]] = {
+    "flows": (
+        "name", "algorithm", "start_s", "goodput_mbps", "throughput_mbps", "segments_delivered", "segments_sent",
+        "retransmits", "loss_events", "timeouts", "spurious_retransmits", "rtt_min_ms", "rtt_mean_ms", "rtt_p50_ms",
+        "rtt_p95_ms", "rtt_p99_ms", "cwnd_mean", "cwnd_max", "receive_window_limited_fraction", "completion_s",
+    ),
+    "samples": (
+        "time_s", "flow", "cwnd", "ssthresh", "srtt_s", "rtt_s", "in_flight", "delivered_segments", "wire_bytes",
+        "retransmits", "loss_events",
+    ),
+    "links": (
+        "time_s", "link", "queue_packets", "queue_mean", "queue_min", "queue_max", "queue_integral_packet_s",
+        "arrived_packets", "dropped_packets", "delivered_packets", "delivered_bytes",
+    ),
+}  # fmt: skip
+"""What every habitat's tables have at least; a habitat may add columns."""
+
+
+class TableError(ValueError):
+    """A habitat's table lacks something that every run has."""
+
+
+def to_polars(tables: Mapping[str, Any]) -> dict[str, pl.DataFrame]:
+    """Tables from anything that Arrow's PyCapsule interface can read.
+
+    Raises:
+        TableError: a table or a column is missing.
+    """
+    import polars as pl
+
+    frames: dict[str, pl.DataFrame] = {}
+    for name, columns in COLUMNS.items():
+        if name not in tables:
+            raise TableError(f"the habitat gave no table '{name}'")
+        given = tables[name]
+        frame = given if isinstance(given, pl.DataFrame) else pl.DataFrame(given)
+        missing = [column for column in columns if column not in frame.columns]
+        if missing:
+            raise TableError(f"the habitat's table '{name}' has no column {', '.join(missing)}")
+        frames[name] = frame
+    return frames
+
+
+def digest(frames: Mapping[str, pl.DataFrame]) -> str:
+    """SHA-256 of the contents of the tables, in hexadecimal: equal exactly when all values are."""
+    import polars as pl
+    import polars.selectors as cs
+
+    total = hashlib.sha256()
+    for name in sorted(frames):
+        # How a column of names is encoded is not part of the result.
+        plain = frames[name].with_columns(cs.by_dtype(pl.Categorical).cast(pl.String)).rechunk()
+        buffer = io.BytesIO()
+        plain.write_ipc(buffer, compression="uncompressed")
+        total.update(f"{name}:{len(buffer.getbuffer())}:".encode())
+        total.update(buffer.getbuffer())
+    return total.hexdigest()
+
+
+def write(frames: Mapping[str, pl.DataFrame], folder: Path) -> None:
+    """One Parquet file a table."""
+    for name, frame in frames.items():
+        frame.write_parquet(folder / f"{name}.parquet", compression="zstd", statistics=True)
+
+
+def read(folder: Path, name: str) -> pl.DataFrame:
+    """A table from its Parquet file."""
+    import polars as pl
+
+    return pl.read_parquet(folder / f"{name}.parquet")
