@@ -1,0 +1,50 @@
+//! What can be named in a scenario, as JSON.
+
+use elephan_cc::Setting;
+use serde_json::{Map, Value, json};
+
+fn setting(value: Setting) -> Value {
+    match value {
+        Setting::Num(x) if x.is_finite() => json!(x),
+        Setting::Num(_) => Value::Null,
+        Setting::Bool(x) => json!(x),
+        Setting::Text(x) => json!(x),
+    }
+}
+
+/// Every algorithm with its presets and parameters.
+pub fn algorithms() -> Value {
+    let parameter = |p: &elephan_cc::ParamSpec| {
+        let domain = &p.domain;
+        let limit = |x: f64| {
+            let number = matches!(domain.default, Setting::Num(_));
+            if number && x.is_finite() { json!(x) } else { Value::Null }
+        };
+        json!({
+            "name": p.name, "default": setting(domain.default), "min": limit(domain.min), "max": limit(domain.max),
+            "unit": domain.unit, "choices": domain.choices, "source": p.source, "doc": p.doc,
+        })
+    };
+    let preset = |p: &elephan_cc::Preset| {
+        let overrides: Map<String, Value> = p.overrides.iter().map(|(k, v)| ((*k).to_owned(), setting(*v))).collect();
+        json!({"name": p.name, "title": p.title, "overrides": overrides})
+    };
+    let entry = |e: &elephan_cc::Entry| {
+        json!({
+            "name": e.name, "title": e.title, "kind": e.kind.as_str(), "signals": e.signals, "source": e.source,
+            "doc": e.doc, "presets": e.presets.iter().map(preset).collect::<Vec<_>>(),
+            "parameters": e.parameters().iter().map(parameter).collect::<Vec<_>>(),
+        })
+    };
+    Value::Array(elephan_cc::registry().iter().map(entry).collect())
+}
+
+/// Every queue discipline with its parameters.
+pub fn queues() -> Value {
+    let entry = |e: &elephan_sim::queue::Entry| {
+        let parameters: Vec<Value> =
+            e.parameters.iter().map(|(name, unit, doc)| json!({"name": name, "unit": unit, "doc": doc})).collect();
+        json!({"name": e.name, "kind": "queue", "title": e.title, "source": e.source, "parameters": parameters})
+    };
+    Value::Array(elephan_sim::queue::REGISTRY.iter().map(entry).collect())
+}

@@ -1,0 +1,210 @@
+//! An outcome as Arrow tables. Definitions of the columns stand in `docs/` and in `elephan.runs`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow_array::types::Int32Type;
+use arrow_array::{
+    Array, ArrayRef, DictionaryArray, Float64Array, Int32Array, RecordBatch, StringArray, UInt32Array, UInt64Array,
+};
+use arrow_schema::{Field, Schema};
+use elephan_sim::endpoint::{Receiver, Sender};
+use elephan_sim::record::LinkSample;
+use elephan_sim::spec::FlowSpec;
+use elephan_sim::{Outcome, Spec, Time};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3_arrow::PyTable;
+
+/// A table on its way to Python.
+pub struct Table(RecordBatch);
+
+impl Table {
+    fn new(columns: Vec<(&str, ArrayRef)>) -> PyResult<Self> {
+        let fields: Vec<Field> =
+            columns.iter().map(|(name, array)| Field::new(*name, array.data_type().clone(), true)).collect();
+        let arrays = columns.into_iter().map(|(_, array)| array).collect();
+        RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)
+            .map(Self)
+            .map_err(|e| PyRuntimeError::new_err(e.to_string()))
+    }
+
+    /// An object with the Arrow `PyCapsule` interface.
+    pub fn into_pyarrow_capsule(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+        let schema = self.0.schema();
+        let table = PyTable::try_new(vec![self.0], schema).map_err(|e| PyRuntimeError::new_err(e.to_string()))?;
+        Ok(Bound::new(py, table)?.into_any())
+    }
+}
+
+fn floats(values: impl Iterator<Item = f64>) -> ArrayRef {
+    Arc::new(values.map(|x| x.is_finite().then_some(x)).collect::<Float64Array>())
+}
+
+fn counts(values: impl Iterator<Item = u64>) -> ArrayRef {
+    Arc::new(values.collect::<UInt64Array>())
+}
+
+fn names<'a>(names: impl Iterator<Item = &'a str>, repeat: usize) -> PyResult<ArrayRef> {
+    let values: StringArray = names.map(Some).collect();
+    let keys: Int32Array = (0..values.len() as i32).flat_map(|k| std::iter::repeat_n(k, repeat)).collect();
+    let array = DictionaryArray::<Int32Type>::try_new(keys, Arc::new(values));
+    Ok(Arc::new(array.map_err(|e| PyRuntimeError::new_err(e.to_string()))?))
+}
+
+/// What a flow's row needs.
+struct Row<'a> {
+    spec: &'a FlowSpec,
+    sender: &'a Sender,
+    receiver: &'a Receiver,
+    window_s: f64,
+    from: usize,
+    to: usize,
+}
+
+impl Row<'_> {
+    fn goodput_mbps(&self) -> f64 {
+        let samples = &self.receiver.samples;
+        let segments = samples[self.to].delivered - samples[self.from].delivered;
+        segments as f64 * f64::from(self.spec.stack.payload_bytes) * 8e-6 / self.window_s
+    }
+
+    fn throughput_mbps(&self) -> f64 {
+        let samples = &self.receiver.samples;
+        (samples[self.to].wire_bytes - samples[self.from].wire_bytes) as f64 * 8e-6 / self.window_s
+    }
+
+    fn quantile_ms(&self, q: f64) -> f64 {
+        self.sender.measured.rtt.quantile(q).map_or(f64::NAN, |s| s * 1e3)
+    }
+}
+
+fn rows<'a>(spec: &'a Spec, outcome: &'a Outcome) -> Vec<Row<'a>> {
+    let at = |ps: u64| outcome.times.binary_search(&Time(ps)).unwrap_or(0);
+    let (from, to) = (at(spec.measure.from_ps), at(spec.measure.to_ps));
+    let window_s = (spec.measure.to_ps - spec.measure.from_ps) as f64 * 1e-12;
+    let ends = outcome.senders.iter().zip(&outcome.receivers);
+    spec.flows
+        .iter()
+        .zip(ends)
+        .map(|(spec, (sender, receiver))| Row { spec, sender, receiver, window_s, from, to })
+        .collect()
+}
+
+/// One row a flow.
+pub fn flows(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
+    let rows = rows(spec, outcome);
+    let float = |f: &dyn Fn(&Row) -> f64| floats(rows.iter().map(f));
+    let count = |f: &dyn Fn(&Row) -> u64| counts(rows.iter().map(f));
+    let strings = |f: &dyn Fn(&Row) -> String| Arc::new(rows.iter().map(|r| Some(f(r))).collect::<StringArray>());
+    Table::new(vec![
+        ("name", strings(&|r| r.spec.name.clone())),
+        ("algorithm", strings(&|r| r.spec.algorithm.clone())),
+        ("start_s", float(&|r| r.sender.start().seconds())),
+        ("goodput_mbps", float(&|r| r.goodput_mbps())),
+        ("throughput_mbps", float(&|r| r.throughput_mbps())),
+        ("segments_delivered", count(&|r| r.receiver.totals.delivered)),
+        ("segments_sent", count(&|r| r.sender.totals.sent)),
+        ("retransmits", count(&|r| r.sender.totals.retransmits)),
+        ("loss_events", count(&|r| r.sender.totals.loss_events)),
+        ("timeouts", count(&|r| r.sender.totals.timeouts)),
+        ("spurious_retransmits", count(&|r| r.receiver.duplicates)),
+        ("rtt_min_ms", float(&|r| r.sender.measured.rtt_min * 1e3)),
+        ("rtt_mean_ms", float(&|r| r.sender.measured.rtt_sum * 1e3 / r.sender.measured.rtt_count as f64)),
+        ("rtt_p50_ms", float(&|r| r.quantile_ms(0.5))),
+        ("rtt_p95_ms", float(&|r| r.quantile_ms(0.95))),
+        ("rtt_p99_ms", float(&|r| r.quantile_ms(0.99))),
+        ("cwnd_mean", float(&|r| r.sender.measured.cwnd_integral / r.window_s)),
+        ("cwnd_max", float(&|r| r.sender.measured.cwnd_max)),
+        (
+            "receive_window_limited_fraction",
+            float(&|r| r.sender.measured.receiver_limited as f64 / (r.sender.measured.sends as f64).max(1.0)),
+        ),
+        ("completion_s", float(&|r| r.sender.completed.map_or(f64::NAN, Time::seconds))),
+    ])
+}
+
+/// Flow × sample time.
+pub fn samples(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
+    let times = outcome.times.len();
+    let sender = |f: &dyn Fn(&elephan_sim::record::SenderSample) -> f64| {
+        floats(outcome.senders.iter().flat_map(|s| s.samples.iter()).map(f))
+    };
+    let sent = |f: &dyn Fn(&elephan_sim::record::SenderSample) -> u64| {
+        counts(outcome.senders.iter().flat_map(|s| s.samples.iter()).map(f))
+    };
+    let received = |f: &dyn Fn(&elephan_sim::record::ReceiverSample) -> u64| {
+        counts(outcome.receivers.iter().flat_map(|r| r.samples.iter()).map(f))
+    };
+    Table::new(vec![
+        ("time_s", repeated_times(outcome, spec.flows.len())),
+        ("flow", names(spec.flows.iter().map(|f| f.name.as_str()), times)?),
+        ("cwnd", sender(&|s| s.cwnd)),
+        ("ssthresh", sender(&|s| s.ssthresh)),
+        ("srtt_s", sender(&|s| s.srtt)),
+        ("rtt_s", sender(&|s| s.rtt)),
+        ("in_flight", {
+            Arc::new(outcome.senders.iter().flat_map(|s| s.samples.iter()).map(|s| s.in_flight).collect::<UInt32Array>())
+        }),
+        ("delivered_segments", received(&|r| r.delivered)),
+        ("wire_bytes", received(&|r| r.wire_bytes)),
+        ("retransmits", sent(&|s| s.retransmits)),
+        ("loss_events", sent(&|s| s.loss_events)),
+    ])
+}
+
+/// Recorded link × sample time.
+pub fn links(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
+    let times = outcome.times.len();
+    let float =
+        |f: &dyn Fn(&LinkSample) -> f64| floats(outcome.links.iter().flat_map(|(_, s)| s.rows.iter()).map(f));
+    let count =
+        |f: &dyn Fn(&LinkSample) -> u64| counts(outcome.links.iter().flat_map(|(_, s)| s.rows.iter()).map(f));
+    Table::new(vec![
+        ("time_s", repeated_times(outcome, outcome.links.len())),
+        ("link", names(outcome.links.iter().map(|(i, _)| spec.links[*i].name.as_str()), times)?),
+        ("queue_packets", count(&|l| l.queue)),
+        ("queue_mean", float(&|l| l.queue_mean)),
+        ("queue_min", count(&|l| l.queue_min)),
+        ("queue_max", count(&|l| l.queue_max)),
+        ("queue_integral_packet_s", float(&|l| l.integral_packet_seconds)),
+        ("arrived_packets", count(&|l| l.arrived)),
+        ("dropped_packets", count(&|l| l.dropped)),
+        ("delivered_packets", count(&|l| l.delivered)),
+        ("delivered_bytes", count(&|l| l.delivered_bytes)),
+    ])
+}
+
+fn repeated_times(outcome: &Outcome, repeat: usize) -> ArrayRef {
+    floats((0..repeat).flat_map(|_| outcome.times.iter().map(|t| t.0 as f64 / 1e12)))
+}
+
+/// Totals of the run, as JSON.
+pub fn summary(spec: &Spec, outcome: &Outcome, wall: Duration) -> String {
+    let delivered: u64 = outcome.receivers.iter().map(|r| r.totals.delivered).sum();
+    let books = &outcome.conservation;
+    let links: Vec<serde_json::Value> = spec
+        .links
+        .iter()
+        .zip(&outcome.link_totals)
+        .filter(|(link, _)| link.record)
+        .map(|(link, totals)| {
+            serde_json::json!({
+                "name": link.name, "accepted": totals.accepted, "accepted_bytes": totals.accepted_bytes,
+                "dropped": totals.dropped, "lost": totals.lost, "dropped_bytes": totals.dropped_bytes,
+            })
+        })
+        .collect();
+    serde_json::json!({
+        "segments_delivered": delivered,
+        "acks_delivered": outcome.senders.iter().map(|s| s.totals.acks).sum::<u64>(),
+        "undone": outcome.senders.iter().map(|s| s.totals.undone).sum::<u64>(),
+        "wall_seconds_inside": wall.as_secs_f64(),
+        "conservation": {
+            "sent": books.sent, "received": books.received, "dropped": books.dropped, "under_way": books.under_way,
+        },
+        "links": links,
+        "engine_version": env!("CARGO_PKG_VERSION"),
+    })
+    .to_string()
+}

@@ -1,0 +1,206 @@
+//! The receiver: reassembles, counts, and acknowledges (RFC 5681 section 4.2, RFC 2018 section 4).
+
+use std::sync::Arc;
+
+use super::sack_log::{SackEntry, SackLog};
+use crate::packet::{OWD_UNIT_PS, Packet, flag};
+use crate::record::{Clock, ReceiverSample};
+use crate::runs::RunSet;
+use crate::spec::FlowSpec;
+use crate::time::Time;
+
+/// The receiving end of a flow.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    flow: u32,
+    next: u32,
+    out_of_order: RunSet,
+    recent: [(u32, u32); 3],
+    recent_count: u8,
+    ack_bytes: u16,
+    sack_block_bytes: u16,
+    ack_every: u32,
+    delayed_ack: Time,
+    quick_acks: u32,
+    unacknowledged: u32,
+    /// The latest segment not yet acknowledged, for a delayed ACK's echo.
+    pending: Packet,
+    ack_due: Time,
+    timer: Time,
+    now: Time,
+    /// Distinct segments, and bytes on the wire.
+    pub totals: ReceiverSample,
+    /// Segments that had arrived before.
+    pub duplicates: u64,
+    /// ACKs sent.
+    pub acks_sent: u64,
+    /// One for each sample time.
+    pub samples: Vec<ReceiverSample>,
+    clock: Clock,
+}
+
+impl Receiver {
+    /// The receiver of a flow.
+    #[must_use]
+    pub fn new(flow: u32, spec: &FlowSpec, sample_times: &Arc<[Time]>) -> Self {
+        let stack = &spec.stack;
+        let clock = Clock::new(sample_times);
+        Self {
+            flow,
+            next: 0,
+            out_of_order: RunSet::default(),
+            recent: [(0, 0); 3],
+            recent_count: 0,
+            ack_bytes: stack.ack_bytes as u16,
+            sack_block_bytes: stack.sack_block_bytes as u16,
+            ack_every: stack.ack_every,
+            delayed_ack: Time(stack.delayed_ack_ps),
+            quick_acks: stack.quick_acks,
+            unacknowledged: 0,
+            pending: Packet::default(),
+            ack_due: Time::NEVER,
+            timer: clock.due(),
+            now: Time::ZERO,
+            totals: ReceiverSample::default(),
+            duplicates: 0,
+            acks_sent: 0,
+            samples: Vec::new(),
+            clock,
+        }
+    }
+
+    /// When it next has something to do by itself.
+    #[must_use]
+    pub fn timer(&self) -> Time {
+        self.timer
+    }
+
+    /// Ends the run: the samples due at its end.
+    pub fn finish(&mut self, end: Time) {
+        self.sample_until(end);
+    }
+
+    /// Whether it only ever reacts: it acknowledges each segment when it comes, and has no timer but the samples'.
+    #[must_use]
+    pub fn is_reactive(&self) -> bool {
+        self.ack_every == 1
+    }
+
+    /// Its timer is due: samples, or a delayed ACK.
+    pub fn on_timer(&mut self, log: &mut SackLog) -> Option<Packet> {
+        let now = self.timer;
+        self.sample_until(now);
+        let ack = (self.ack_due <= now).then(|| self.acknowledge(now, log));
+        self.timer = self.clock.due().min(self.ack_due);
+        ack
+    }
+
+    #[cold]
+    fn sample_until(&mut self, now: Time) {
+        while self.clock.due() <= now {
+            self.samples.push(self.totals);
+            self.clock.advance();
+        }
+    }
+
+    /// A segment arrives; the answer is the ACK to send, if one is due.
+    ///
+    /// # Panics
+    /// Where arrivals go back in time, which would be a defect of the engine.
+    #[inline]
+    pub fn on_segment(&mut self, packet: &Packet, log: &mut SackLog) -> Option<Packet> {
+        let now = packet.at;
+        assert!(now >= self.now, "a receiver's clock went back");
+        self.now = now;
+        if self.timer <= now && self.is_reactive() {
+            self.sample_until(now);
+            self.timer = self.clock.due();
+        }
+        self.totals.wire_bytes += packet.bytes();
+        self.pending = *packet;
+        let segment = packet.segment();
+        let mut in_order = false;
+        if segment == self.next {
+            self.totals.delivered += 1;
+            self.next += 1;
+            in_order = self.out_of_order.is_empty();
+            if !in_order {
+                self.close_gap();
+            }
+        } else if segment > self.next && !self.out_of_order.contains(segment) {
+            self.totals.delivered += 1;
+            self.keep(segment);
+        } else {
+            self.duplicates += 1;
+        }
+        if self.ack_every > 1 && in_order && !self.is_ack_due() {
+            if self.ack_due == Time::NEVER {
+                self.ack_due = now + self.delayed_ack;
+                self.timer = self.timer.min(self.ack_due);
+            }
+            return None;
+        }
+        Some(self.acknowledge(now, log))
+    }
+
+    /// Whether a segment in order is acknowledged at once.
+    fn is_ack_due(&mut self) -> bool {
+        self.unacknowledged += 1;
+        let quick = self.quick_acks > 0;
+        self.quick_acks = self.quick_acks.saturating_sub(1);
+        quick || self.unacknowledged >= self.ack_every
+    }
+
+    /// A segment above a hole.
+    fn keep(&mut self, segment: u32) {
+        self.out_of_order.reserve(self.next, segment - self.next + 1);
+        let run = self.out_of_order.insert(segment, self.next);
+        let older: [(u32, u32); 3] = self.recent;
+        let mut count = 1;
+        for block in older.into_iter().take(usize::from(self.recent_count)) {
+            let inside = block.0 >= run.0 && block.1 <= run.1;
+            if !inside && count < 3 {
+                self.recent[count] = block;
+                count += 1;
+            }
+        }
+        self.recent[0] = run;
+        self.recent_count = count as u8;
+    }
+
+    /// The lowest hole was filled: what follows it is in order too.
+    fn close_gap(&mut self) {
+        if self.out_of_order.contains(self.next) {
+            let past = self.out_of_order.run_end(self.next) + 1;
+            self.out_of_order.remove_range(self.next, past);
+            self.next = past;
+        }
+        let older = self.recent;
+        let mut count = 0;
+        for block in older.into_iter().take(usize::from(self.recent_count)) {
+            if block.1 > self.next {
+                self.recent[count] = block;
+                count += 1;
+            }
+        }
+        self.recent_count = count as u8;
+    }
+
+    #[inline]
+    fn acknowledge(&mut self, now: Time, log: &mut SackLog) -> Packet {
+        let segment = &self.pending;
+        let owd = ((now - segment.stamp).0 / OWD_UNIT_PS).min(u64::from(u32::MAX)) as u32;
+        let (mut bytes, mut flags, mut extra) = (self.ack_bytes, flag::ACK | (segment.flags() & flag::RETRANSMIT), owd);
+        if self.recent_count > 0 {
+            flags |= flag::SACK;
+            bytes += self.sack_block_bytes * u16::from(self.recent_count);
+            let entry = SackEntry { blocks: self.recent, count: self.recent_count, owd };
+            extra = log.put(entry);
+        }
+        let ack = Packet::new(now, segment.stamp, self.flow, self.next, bytes, flags, extra);
+        self.acks_sent += 1;
+        self.unacknowledged = 0;
+        self.ack_due = Time::NEVER;
+        ack
+    }
+}

@@ -1,0 +1,300 @@
+//! What the sender knows of each outstanding segment (RFC 6675 section 3): SACKed, lost, retransmitted.
+//!
+//! Bits in rings, counted by whole words, and runs of SACKed segments that know their ends: an ACK costs O(1) amortized at
+//! any window and any number of holes.
+
+use crate::ring::{BitRing, Fifo};
+use crate::runs::RunSet;
+use crate::time::Time;
+
+/// A retransmission, to find out whether it was lost too.
+#[derive(Clone, Copy, Debug, Default)]
+struct Retransmission {
+    segment: u32,
+    /// First segment never sent at that time: a SACK at or above it is for something sent later.
+    next_then: u32,
+    at: Time,
+}
+
+/// The scoreboard.
+#[derive(Clone, Debug, Default)]
+pub struct Scoreboard {
+    una: u32,
+    sacked: RunSet,
+    lost: BitRing,
+    resent: BitRing,
+    lost_count: u32,
+    resent_count: u32,
+    /// Everything below is SACKed or marked lost.
+    marked_below: u32,
+    /// No segment below is lost and not yet retransmitted.
+    repaired_below: u32,
+    retransmissions: Fifo<Retransmission>,
+}
+
+impl Scoreboard {
+    /// Lowest segment not cumulatively acknowledged.
+    #[inline]
+    pub fn una(&self) -> u32 {
+        self.una
+    }
+
+    /// SACKed segments.
+    #[inline]
+    pub fn sacked(&self) -> u32 {
+        self.sacked.len()
+    }
+
+    /// Segments marked lost and not SACKed since.
+    #[inline]
+    pub fn lost(&self) -> u32 {
+        self.lost_count
+    }
+
+    /// One past the highest SACKed segment (the forward acknowledgement), or `una`.
+    #[inline]
+    pub fn forward_ack(&self) -> u32 {
+        self.sacked.top().max(self.una)
+    }
+
+    /// Whether nothing but "outstanding" is known of any segment.
+    #[inline]
+    pub fn is_clean(&self) -> bool {
+        self.sacked.is_empty() && self.lost_count == 0 && self.resent_count == 0
+    }
+
+    /// The pipe: outstanding, less SACKed, less lost, plus retransmitted (RFC 6675 section 4).
+    #[inline]
+    pub fn in_flight(&self, next: u32) -> u32 {
+        (next - self.una) + self.resent_count - self.sacked.len() - self.lost_count
+    }
+
+    /// Makes room for segments up to `next`.
+    #[inline]
+    pub fn reserve(&mut self, next: u32) {
+        let span = next - self.una + 1;
+        if span > self.lost.capacity() {
+            self.lost.reserve(self.una, span);
+            self.resent.reserve(self.una, span);
+            self.sacked.reserve(self.una, span);
+        }
+    }
+
+    /// A cumulative ACK while the board is clean.
+    #[inline]
+    pub fn advance_clean(&mut self, cumulative: u32) {
+        self.una = cumulative;
+        self.marked_below = cumulative;
+        self.repaired_below = cumulative;
+    }
+
+    /// A cumulative ACK; answers how many segments it delivers that no SACK had.
+    pub fn advance(&mut self, cumulative: u32) -> u32 {
+        let from = self.una;
+        let already = self.sacked.remove_range(from, cumulative);
+        if self.lost_count > 0 {
+            self.lost_count -= self.lost.clear_range(from, cumulative);
+        }
+        if self.resent_count > 0 {
+            self.resent_count -= self.resent.clear_range(from, cumulative);
+        }
+        self.una = cumulative;
+        self.marked_below = self.marked_below.max(cumulative);
+        self.repaired_below = self.repaired_below.max(cumulative);
+        while self.retransmissions.front().is_some_and(|r| r.segment < cumulative) {
+            self.retransmissions.pop();
+        }
+        cumulative - from - already
+    }
+
+    /// A SACK block `[first, past)`; answers how many segments it newly delivers.
+    #[inline]
+    pub fn sack(&mut self, first: u32, past: u32, next: u32) -> u32 {
+        let mut segment = first.max(self.una);
+        let past = past.min(next);
+        let mut fresh = 0;
+        while segment < past {
+            if self.sacked.contains(segment) {
+                // Blocks are the receiver's maximal runs, so one begins where a known run does, unless ACKs were reordered.
+                let begins = segment == self.una || !self.sacked.contains(segment - 1);
+                segment = if begins { self.sacked.run_end(segment) } else { segment } + 1;
+                continue;
+            }
+            let (_, run_past) = self.sacked.insert(segment, self.una);
+            fresh += 1;
+            if self.lost_count > 0 && self.lost.get(segment) {
+                self.lost.clear(segment);
+                self.lost_count -= 1;
+                if self.resent_count > 0 && self.resent.get(segment) {
+                    self.resent.clear(segment);
+                    self.resent_count -= 1;
+                }
+            }
+            segment = run_past;
+        }
+        fresh
+    }
+
+    /// Marks every segment below `edge` lost that is neither SACKed nor marked; answers how many.
+    pub fn mark_lost_below(&mut self, edge: u32) -> u32 {
+        if edge <= self.marked_below {
+            return 0;
+        }
+        let added = self.lost.set_range_except(self.marked_below, edge, self.sacked.bits());
+        self.repaired_below = self.repaired_below.min(self.marked_below);
+        self.marked_below = edge;
+        self.lost_count += added;
+        added
+    }
+
+    /// A timeout: everything outstanding that is not SACKed is lost, retransmissions included.
+    pub fn mark_all_lost(&mut self, next: u32) {
+        self.resent_count -= self.resent.clear_range(self.una, next);
+        while self.retransmissions.pop().is_some() {}
+        self.marked_below = self.una;
+        self.mark_lost_below(next);
+        self.repaired_below = self.una;
+    }
+
+    /// The marks are withdrawn: the loss was none.
+    pub fn forget_losses(&mut self, next: u32) {
+        self.lost_count -= self.lost.clear_range(self.una, next);
+        self.resent_count -= self.resent.clear_range(self.una, next);
+        while self.retransmissions.pop().is_some() {}
+        self.marked_below = self.una;
+        self.repaired_below = self.una;
+    }
+
+    /// Everything below is SACKed or marked lost.
+    pub fn marked_below(&self) -> u32 {
+        self.marked_below
+    }
+
+    /// Whether a segment is SACKed.
+    pub fn is_sacked(&self, segment: u32) -> bool {
+        self.sacked.contains(segment)
+    }
+
+    /// The `n`-th highest SACKed segment.
+    pub fn nth_highest_sacked(&self, n: u32) -> Option<u32> {
+        self.sacked.bits().nth_highest(n, self.una, self.sacked.top().max(self.una))
+    }
+
+    /// The lowest segment that is lost and not retransmitted yet.
+    pub fn next_to_repair(&mut self) -> Option<u32> {
+        if self.lost_count == self.resent_count {
+            return None;
+        }
+        let found = self.lost.first_without(&self.resent, self.repaired_below, self.marked_below);
+        self.repaired_below = found.unwrap_or(self.marked_below);
+        found
+    }
+
+    /// A lost segment is retransmitted.
+    pub fn retransmitted(&mut self, segment: u32, next: u32, at: Time) {
+        self.resent.set(segment);
+        self.resent_count += 1;
+        self.repaired_below = segment + 1;
+        self.retransmissions.push(Retransmission { segment, next_then: next, at });
+    }
+
+    /// Retransmissions that something sent later has overtaken are lost again; answers how many. `overtaken(next_then,
+    /// sent at)` says whether that is so.
+    pub fn mark_lost_retransmissions(&mut self, mut overtaken: impl FnMut(u32, Time) -> bool) -> u32 {
+        let mut count = 0;
+        while let Some(&front) = self.retransmissions.front() {
+            let pending = front.segment >= self.una && self.resent.get(front.segment);
+            if pending && !overtaken(front.next_then, front.at) {
+                break;
+            }
+            self.retransmissions.pop();
+            if pending {
+                self.resent.clear(front.segment);
+                self.resent_count -= 1;
+                self.repaired_below = self.repaired_below.min(front.segment);
+                count += 1;
+            }
+        }
+        count
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    /// The same rules over sets, one segment at a time.
+    #[derive(Default)]
+    struct Model {
+        una: u32,
+        sacked: BTreeSet<u32>,
+        lost: BTreeSet<u32>,
+        resent: BTreeSet<u32>,
+    }
+
+    proptest! {
+        #[test]
+        fn the_board_counts_as_sets_do(operations in proptest::collection::vec((0_u8..6, any::<u16>(), 1_u32..40), 1..200)) {
+            let mut board = Scoreboard::default();
+            let mut model = Model::default();
+            let mut received: BTreeSet<u32> = BTreeSet::new();
+            let mut next = 0;
+            for (operation, pick, size) in operations {
+                match operation {
+                    0 => { next += size; board.reserve(next); }
+                    1 | 2 if next > model.una + 1 => {
+                        // The receiver gets a segment above una and answers with its maximal run.
+                        let segment = model.una + 1 + u32::from(pick) % (next - model.una - 1);
+                        received.insert(segment);
+                        let (mut first, mut past) = (segment, segment + 1);
+                        while received.contains(&(first - 1)) && first - 1 > model.una { first -= 1; }
+                        while received.contains(&past) { past += 1; }
+                        let fresh = (first..past).filter(|s| model.sacked.insert(*s)).count() as u32;
+                        model.lost.retain(|s| !model.sacked.contains(s));
+                        model.resent.retain(|s| !model.sacked.contains(s));
+                        prop_assert_eq!(board.sack(first, past, next), fresh);
+                    }
+                    3 if next > model.una => {
+                        let mut to = model.una + 1 + u32::from(pick) % (next - model.una);
+                        while received.contains(&to) { to += 1; }
+                        let fresh = (model.una..to).filter(|s| !model.sacked.contains(s)).count() as u32;
+                        prop_assert_eq!(board.advance(to), fresh);
+                        model.una = to;
+                        model.sacked.retain(|s| *s >= to);
+                        model.lost.retain(|s| *s >= to);
+                        model.resent.retain(|s| *s >= to);
+                    }
+                    4 if next > model.una => {
+                        let edge = (model.una + u32::from(pick) % (next - model.una)).max(board.marked_below());
+                        board.mark_lost_below(edge);
+                        model.lost.extend((model.una..edge).filter(|s| !model.sacked.contains(s)));
+                    }
+                    5 => {
+                        let expected = model.lost.iter().copied().find(|s| !model.resent.contains(s));
+                        let found = board.next_to_repair();
+                        prop_assert_eq!(found, expected);
+                        if let Some(segment) = found {
+                            board.retransmitted(segment, next, Time(u64::from(size)));
+                            model.resent.insert(segment);
+                        }
+                        if pick % 7 == 0 {
+                            let all = model.resent.len() as u32;
+                            prop_assert_eq!(board.mark_lost_retransmissions(|_, _| true), all);
+                            model.resent.clear();
+                        }
+                    }
+                    _ => {}
+                }
+                let outstanding = next - model.una;
+                prop_assert_eq!(board.sacked() as usize, model.sacked.len());
+                prop_assert_eq!(board.lost() as usize, model.lost.len());
+                prop_assert_eq!(board.in_flight(next), outstanding + model.resent.len() as u32 - model.sacked.len() as u32 - model.lost.len() as u32);
+                prop_assert_eq!(board.nth_highest_sacked(3), model.sacked.iter().rev().nth(2).copied());
+            }
+            board.mark_all_lost(next);
+            prop_assert_eq!(board.in_flight(next), 0);
+        }
+    }
+}

@@ -1,0 +1,758 @@
+//! The sender: transmission, loss detection, repair, timeouts.
+
+use std::sync::Arc;
+
+use elephan_cc::{Ack, Algorithm, Cause, Controller, Signal, Start};
+
+use super::recovery::Episode;
+use super::rto::Rto;
+use super::scoreboard::Scoreboard;
+use crate::network::{End, Network};
+use crate::packet::{OWD_UNIT_PS, Packet, flag};
+use crate::random::Stream;
+use crate::record::{Clock, RttHistogram, SenderSample};
+use crate::spec::{Detection, FlowSpec, Measure, Spec, StackSpec};
+use crate::time::Time;
+
+/// SACKed segments above a hole before it counts as lost (RFC 6675), and Linux's initial degree of reordering.
+const DUP_THRESHOLD: u32 = 3;
+
+/// Totals of a sender since the beginning.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SenderTotals {
+    /// Segments put on the wire, retransmissions included.
+    pub sent: u64,
+    /// Retransmissions.
+    pub retransmits: u64,
+    /// Recovery episodes.
+    pub loss_events: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Episodes and timeouts that turned out to be spurious and were undone.
+    pub undone: u64,
+    /// ACKs processed.
+    pub acks: u64,
+}
+
+/// Statistics inside the measurement window.
+#[derive(Clone, Debug, Default)]
+pub struct Measured {
+    /// Smallest RTT, s.
+    pub rtt_min: f64,
+    /// Σ RTT, s.
+    pub rtt_sum: f64,
+    /// Samples of RTT.
+    pub rtt_count: u64,
+    /// ∫ cwnd dt, segments × s.
+    pub cwnd_integral: f64,
+    /// Largest cwnd.
+    pub cwnd_max: f64,
+    /// Times that the send loop ended.
+    pub sends: u64,
+    /// Of those, because of the receive window.
+    pub receiver_limited: u64,
+    /// Distribution of RTT.
+    pub rtt: RttHistogram,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum State {
+    Open,
+    Recovery(Episode),
+    /// After a timeout, until everything outstanding then is acknowledged.
+    Loss,
+}
+
+/// What stopped the last send loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Limit {
+    Window,
+    Receiver,
+    Application,
+}
+
+/// The sending end of a flow.
+#[derive(Debug)]
+pub struct Sender {
+    flow: u32,
+    algorithm: Controller,
+    board: Scoreboard,
+    next: u32,
+    state: State,
+    limit: Limit,
+    rto: Rto,
+    timer: Time,
+    /// When the retransmission timer was last restarted; [`Time::NEVER`] while nothing is outstanding. When it fires is only
+    /// worked out when it might.
+    armed: Time,
+    /// Whether a tail loss probe may still be sent since then.
+    may_probe: bool,
+    now: Time,
+    min_rtt: f64,
+    latest_rtt: f64,
+    round_end: u32,
+    round_peak: u32,
+    cwnd: f64,
+    cwnd_since: Time,
+    measuring: bool,
+    bytes: u16,
+    receive_window: u32,
+    end: u32,
+    max_burst: u32,
+    shortest_timeout: Time,
+    /// Segments below were sent when the last episode or timeout began; no new episode begins before they are acknowledged.
+    recover: u32,
+    /// Send time of the latest delivered segment (RACK.xmit_ts).
+    rack_stamp: Time,
+    rack_rtt: Time,
+    reordering_seen: bool,
+    reorder_due: Time,
+    /// Send time of each outstanding segment, kept for RACK; a ring.
+    sent_at: Vec<Time>,
+    /// Window at which each outstanding segment was sent, kept for algorithms that ask; a ring.
+    sent_window: Vec<f32>,
+    first_repair: Time,
+    undo_possible: bool,
+    start: Time,
+    stop: Time,
+    started: bool,
+    last_departure: Time,
+    /// Whether [`Sender::remember`] has anything to do.
+    remembers: bool,
+    jitter: u64,
+    jitter_stream: Stream,
+    stack: StackSpec,
+    measure: Measure,
+    clock: Clock,
+    last_ack_at: Time,
+    /// Totals since the beginning.
+    pub totals: SenderTotals,
+    /// Statistics inside the measurement window.
+    pub measured: Measured,
+    /// One for each sample time.
+    pub samples: Vec<SenderSample>,
+    /// When the last segment of a sized transfer was acknowledged.
+    pub completed: Option<Time>,
+}
+
+impl Sender {
+    /// The sender of a flow.
+    #[must_use]
+    pub fn new(flow: u32, spec: &Spec, algorithm: Controller, sample_times: &Arc<[Time]>) -> Self {
+        let this: &FlowSpec = &spec.flows[flow as usize];
+        let stack = this.stack.clone();
+        let mut start_stream = Stream::new(spec.seed, &format!("flow {} start", this.name));
+        let start = Time(this.start_ps + start_stream.below(spec.start_jitter_ps + 1));
+        let clock = Clock::new(sample_times);
+        Self {
+            flow,
+            board: Scoreboard::default(),
+            next: 0,
+            state: State::Open,
+            limit: Limit::Window,
+            rto: Rto::new(
+                Time(stack.initial_rto_ps),
+                Time(stack.min_rto_ps),
+                Time(stack.max_rto_ps),
+                Time(stack.rto_granularity_ps),
+            ),
+            timer: start.min(clock.due()),
+            armed: Time::NEVER,
+            may_probe: false,
+            now: Time::ZERO,
+            min_rtt: f64::INFINITY,
+            latest_rtt: f64::NAN,
+            round_end: 0,
+            round_peak: 0,
+            cwnd: 0.0,
+            cwnd_since: Time::ZERO,
+            measuring: false,
+            bytes: (stack.payload_bytes + stack.header_bytes) as u16,
+            receive_window: stack.receive_window.unwrap_or(1 << 28),
+            end: this.size_segments.map_or(u32::MAX - (1 << 29), |s| s as u32),
+            max_burst: stack.max_burst.unwrap_or(u32::MAX),
+            shortest_timeout: Time(stack.min_rto_ps.min(stack.initial_rto_ps)),
+            recover: 0,
+            rack_stamp: Time::ZERO,
+            rack_rtt: Time::ZERO,
+            reordering_seen: false,
+            reorder_due: Time::NEVER,
+            sent_at: Vec::new(),
+            sent_window: Vec::new(),
+            first_repair: Time::NEVER,
+            undo_possible: false,
+            start,
+            stop: this.stop_ps.map_or(Time::NEVER, Time),
+            started: false,
+            last_departure: Time::ZERO,
+            remembers: stack.detection == Detection::Rack || algorithm.wants_window_at_send(),
+            jitter: spec.send_jitter_ps,
+            jitter_stream: Stream::new(spec.seed, &format!("flow {} departures", this.name)),
+            measure: spec.measure,
+            clock,
+            last_ack_at: Time::ZERO,
+            totals: SenderTotals::default(),
+            measured: Measured { rtt_min: f64::INFINITY, ..Measured::default() },
+            samples: Vec::new(),
+            completed: None,
+            algorithm,
+            stack,
+        }
+    }
+
+    /// A turn: everything before `horizon`. Answers whether there was anything.
+    pub fn run(&mut self, horizon: Time, network: &mut Network) -> bool {
+        let mut worked = false;
+        loop {
+            let arrival = network.next_for(self.flow, End::Sender);
+            if self.timer <= arrival {
+                if self.timer >= horizon {
+                    return worked;
+                }
+                self.on_timer(network);
+            } else {
+                if arrival >= horizon {
+                    return worked;
+                }
+                let Some(packet) = network.receive(self.flow, End::Sender) else { return worked };
+                self.on_packet(&packet, network);
+            }
+            worked = true;
+        }
+    }
+
+    /// When it next has something to do by itself.
+    #[must_use]
+    pub fn timer(&self) -> Time {
+        self.timer
+    }
+
+    /// When the flow really starts, jitter included.
+    #[must_use]
+    pub fn start(&self) -> Time {
+        self.start
+    }
+
+    /// Ends the run: the samples due at its end.
+    pub fn finish(&mut self, end: Time) {
+        self.sample_until(end);
+    }
+
+    // ---- timers ------------------------------------------------------------------------------------------------------
+
+    #[cold]
+    fn on_timer(&mut self, network: &mut Network) {
+        let now = self.timer;
+        self.sample_until(now);
+        if !self.started && self.start <= now {
+            self.begin(now, network);
+        }
+        if self.reorder_due <= now {
+            self.reorder_due = Time::NEVER;
+            if self.detect(now) {
+                self.transmit(now, network);
+            }
+        }
+        if self.probe_due().min(self.timeout_due()) <= now {
+            if self.timeout_due() <= now { self.on_timeout(now, network) } else { self.probe_tail(now, network) }
+        }
+        self.timer = self.clock.due().min(self.probe_due()).min(self.timeout_due()).min(self.reorder_due);
+        if !self.started {
+            self.timer = self.timer.min(self.start);
+        }
+    }
+
+    /// When the retransmission timer fires, if nothing happens before.
+    fn timeout_due(&self) -> Time {
+        if self.armed == Time::NEVER { Time::NEVER } else { self.armed + self.rto.timeout() }
+    }
+
+    /// When a tail loss probe is due, if nothing happens before (RFC 8985 section 7.2).
+    fn probe_due(&self) -> Time {
+        if !self.may_probe || self.armed == Time::NEVER || !self.board.is_clean() {
+            return Time::NEVER;
+        }
+        let delayed = if self.next - self.board.una() == 1 { self.stack.delayed_ack_ps } else { 0 };
+        self.armed + Time::from_seconds(2.0 * self.rto.srtt) + Time(delayed)
+    }
+
+    fn begin(&mut self, now: Time, network: &mut Network) {
+        self.started = true;
+        self.algorithm.on_start(&Start {
+            now: now.seconds(),
+            initial_window: f64::from(self.stack.initial_window),
+            initial_ssthresh: self.stack.initial_ssthresh.map_or(f64::INFINITY, f64::from),
+        });
+        self.note_window(now, self.algorithm.window());
+        self.transmit(now, network);
+    }
+
+    fn sample_until(&mut self, now: Time) {
+        while self.clock.due() <= now {
+            let at = self.clock.due();
+            self.clock.advance();
+            self.settle_window(at);
+            if at.0 == self.measure.from_ps {
+                self.measuring = true;
+                self.measured.cwnd_max = self.cwnd;
+            }
+            if at.0 == self.measure.to_ps {
+                self.measuring = false;
+            }
+            self.samples.push(SenderSample {
+                cwnd: self.cwnd,
+                ssthresh: if self.started { self.algorithm.ssthresh() } else { f64::INFINITY },
+                srtt: if self.rto.srtt > 0.0 { self.rto.srtt } else { f64::NAN },
+                rtt: self.latest_rtt,
+                in_flight: self.board.in_flight(self.next),
+                retransmits: self.totals.retransmits,
+                loss_events: self.totals.loss_events,
+            });
+        }
+    }
+
+    /// Brings ∫ cwnd dt up to `at`.
+    #[inline]
+    fn settle_window(&mut self, at: Time) {
+        if self.measuring {
+            self.measured.cwnd_integral += self.cwnd * (at - self.cwnd_since).seconds();
+        }
+        self.cwnd_since = at;
+    }
+
+    #[inline]
+    fn note_window(&mut self, now: Time, window: f64) {
+        if window != self.cwnd {
+            self.settle_window(now);
+            self.cwnd = window;
+            if self.measuring {
+                self.measured.cwnd_max = self.measured.cwnd_max.max(window);
+            }
+        }
+    }
+
+    fn signal(&self, now: Time, cause: Cause) -> Signal {
+        Signal {
+            now: now.seconds(),
+            in_flight: f64::from(self.board.in_flight(self.next)),
+            cause,
+            srtt: self.rto.srtt,
+            min_rtt: self.min_rtt,
+            repeated: self.rto.is_backed_off(),
+        }
+    }
+
+    /// RFC 6298 section 5: everything is lost, begin again with the lowest segment.
+    fn on_timeout(&mut self, now: Time, network: &mut Network) {
+        self.totals.timeouts += 1;
+        let signal = self.signal(now, Cause::Loss);
+        self.board.mark_all_lost(self.next);
+        self.algorithm.on_timeout(&signal);
+        self.rto.back_off();
+        self.state = State::Loss;
+        self.recover = self.next;
+        self.first_repair = now;
+        self.undo_possible = true;
+        self.reorder_due = Time::NEVER;
+        self.note_window(now, self.algorithm.window());
+        self.arm(now);
+        self.transmit(now, network);
+    }
+
+    /// Tail loss probe, RFC 8985 section 7.
+    fn probe_tail(&mut self, now: Time, network: &mut Network) {
+        self.arm(now);
+        self.may_probe = false;
+        if self.send_new(1, now, network) == 0 {
+            // Not marked lost: if it was, the SACK or the timeout that follows says so.
+            self.totals.retransmits += 1;
+            self.emit(self.next - 1, flag::RETRANSMIT, now, network);
+        }
+    }
+
+    /// Restarts the retransmission timer. `timer` may only be early, never late: the timeout is at least `min_rto`, and two
+    /// RTTs at least two minimum RTTs.
+    #[inline]
+    fn arm(&mut self, now: Time) {
+        self.armed = now;
+        self.may_probe = self.stack.detection == Detection::Rack && self.rto.srtt > 0.0;
+        let mut earliest = self.shortest_timeout;
+        if self.may_probe {
+            earliest = earliest.min(Time::from_seconds(2.0 * self.min_rtt));
+        }
+        self.timer = self.timer.min(now + earliest);
+    }
+
+    // ---- acknowledgements --------------------------------------------------------------------------------------------
+
+    #[inline]
+    fn on_packet(&mut self, packet: &Packet, network: &mut Network) {
+        let now = packet.at;
+        assert!(now >= self.now, "a sender's clock went back");
+        self.now = now;
+        self.totals.acks += 1;
+        let una = self.board.una();
+        let cumulative = packet.segment();
+        let has_sack = packet.flags() & flag::SACK != 0;
+        let mut owd = packet.extra();
+        let mut delivered = 0;
+        if self.board.is_clean() && !has_sack {
+            if cumulative <= una {
+                return;
+            }
+            delivered += cumulative - una;
+            self.board.advance_clean(cumulative);
+        } else {
+            if cumulative > una {
+                delivered += self.board.advance(cumulative);
+            }
+            if has_sack {
+                let Some(entry) = network.sacks[self.flow as usize].take(packet.extra()) else { return };
+                owd = entry.owd;
+                delivered += self.apply_sack(&entry.blocks[..usize::from(entry.count)]);
+            }
+        }
+        if delivered == 0 && cumulative <= una {
+            return;
+        }
+        self.digest(packet, owd, una, delivered, network);
+    }
+
+    fn apply_sack(&mut self, blocks: &[(u32, u32)]) -> u32 {
+        let top = self.board.forward_ack();
+        let mut fresh = 0;
+        for &(first, past) in blocks {
+            if past > self.board.una() {
+                fresh += self.board.sack(first, past, self.next);
+                // A segment below the highest delivered one that was never retransmitted has been overtaken.
+                if past <= top && fresh > 0 && self.board.lost() == 0 && matches!(self.state, State::Open) {
+                    self.reordering_seen = true;
+                }
+            }
+        }
+        fresh
+    }
+
+    #[inline]
+    fn digest(&mut self, packet: &Packet, owd: u32, una: u32, delivered: u32, network: &mut Network) {
+        let now = packet.at;
+        let cumulative = packet.segment();
+        let rtt = now - packet.stamp;
+        let sample = rtt.seconds();
+        self.latest_rtt = sample;
+        self.min_rtt = self.min_rtt.min(sample);
+        self.rto.sample(sample);
+        if self.measuring {
+            self.measured.rtt_sum += sample;
+            self.measured.rtt_count += 1;
+            self.measured.rtt_min = self.measured.rtt_min.min(sample);
+            self.measured.rtt.add(rtt);
+        }
+        if packet.stamp > self.rack_stamp {
+            self.rack_stamp = packet.stamp;
+            self.rack_rtt = rtt;
+        }
+        if self.undo_possible {
+            self.try_undo(now, packet, una);
+        }
+        let round_start = cumulative > self.round_end;
+        if round_start {
+            self.round_end = self.next;
+            self.round_peak = 0;
+        }
+        self.leave_if_repaired(now, cumulative);
+        let found = !self.board.is_clean() && self.detect_on_ack(now);
+        let in_flight = self.board.in_flight(self.next);
+        let recovering = matches!(self.state, State::Recovery(_));
+        let window_at_send = self.window_when_sent(cumulative);
+        self.algorithm.on_ack(&Ack {
+            now: now.seconds(),
+            acked: f64::from(delivered),
+            rtt: Some(sample),
+            owd: Some(owd as f64 * (OWD_UNIT_PS as f64 * 1e-12)),
+            min_rtt: self.min_rtt,
+            srtt: self.rto.srtt,
+            delivery_rate: None,
+            in_flight: f64::from(in_flight),
+            window_at_send,
+            round_start,
+            in_recovery: recovering,
+            window_limited: self.was_window_limited(),
+            ecn_echo: false,
+        });
+        if let State::Recovery(episode) = &mut self.state {
+            episode.on_ack(delivered, in_flight, found);
+            let allowance = episode.allowance();
+            self.note_window(now, f64::from(allowance));
+        } else {
+            self.note_window(now, self.algorithm.window());
+        }
+        if self.board.una() == self.next {
+            self.armed = Time::NEVER;
+            if self.board.una() >= self.end && self.completed.is_none() {
+                self.completed = Some(now);
+            }
+        } else if cumulative > una {
+            self.arm(now);
+        }
+        self.last_ack_at = now;
+        self.transmit(now, network);
+    }
+
+    #[inline]
+    fn was_window_limited(&self) -> bool {
+        // In slow start a window of up to twice what was used is still being probed (Linux, is_cwnd_limited).
+        self.limit == Limit::Window
+            || (self.cwnd < self.algorithm.ssthresh() && self.cwnd < 2.0 * f64::from(self.round_peak))
+    }
+
+    #[inline]
+    fn window_when_sent(&self, cumulative: u32) -> f64 {
+        if self.sent_window.is_empty() || cumulative == 0 {
+            return 0.0;
+        }
+        f64::from(self.sent_window[(cumulative - 1) as usize & (self.sent_window.len() - 1)])
+    }
+
+    // ---- losses ------------------------------------------------------------------------------------------------------
+
+    /// Eifel detection (RFC 3522): an ACK of the lowest segment that echoes a time before its retransmission acknowledges
+    /// the original, so nothing had been lost.
+    fn try_undo(&mut self, now: Time, packet: &Packet, una: u32) {
+        if packet.segment() <= una || matches!(self.state, State::Open) {
+            return;
+        }
+        self.undo_possible = false;
+        if packet.stamp < self.first_repair && self.board.sacked() == 0 {
+            self.board.forget_losses(self.next);
+            self.algorithm.on_undo(now.seconds());
+            self.totals.undone += 1;
+            self.state = State::Open;
+        }
+    }
+
+    #[inline]
+    fn leave_if_repaired(&mut self, now: Time, cumulative: u32) {
+        if matches!(self.state, State::Open) || cumulative < self.recover {
+            return;
+        }
+        if let State::Recovery(episode) = self.state {
+            self.algorithm.moderate(f64::from(episode.final_window()));
+            self.algorithm.on_recovery_exit(now.seconds());
+        }
+        self.state = State::Open;
+        self.undo_possible = false;
+    }
+
+    /// Looks for losses after an ACK; begins an episode where there is one. Answers whether it did.
+    fn detect_on_ack(&mut self, now: Time) -> bool {
+        let overtaken = self.lost_retransmissions(now);
+        let newly_lost = self.detect(now);
+        if matches!(self.state, State::Open) && (newly_lost || overtaken) && self.board.lost() > 0 {
+            self.begin_episode(now);
+            return true;
+        }
+        false
+    }
+
+    fn lost_retransmissions(&mut self, now: Time) -> bool {
+        let lost = match self.stack.detection {
+            Detection::Rack => {
+                let (stamp, due) = (self.rack_stamp, self.rack_rtt + self.reorder_window());
+                self.board.mark_lost_retransmissions(|_, at| at < stamp && now >= at + due)
+            }
+            Detection::Fack => {
+                let forward = self.board.forward_ack();
+                self.board.mark_lost_retransmissions(|next_then, _| forward > next_then + DUP_THRESHOLD)
+            }
+            // RFC 6675 leaves a lost retransmission to the timeout.
+            Detection::Dupthresh => 0,
+        };
+        lost > 0
+    }
+
+    /// Marks what is lost by now; answers whether anything was.
+    fn detect(&mut self, now: Time) -> bool {
+        let edge = match self.stack.detection {
+            Detection::Dupthresh => self.board.nth_highest_sacked(DUP_THRESHOLD).unwrap_or(0),
+            Detection::Fack => {
+                let forward = self.board.forward_ack();
+                if forward - self.board.una() > DUP_THRESHOLD { forward - DUP_THRESHOLD } else { 0 }
+            }
+            Detection::Rack => self.rack_edge(now),
+        };
+        self.board.mark_lost_below(edge) > 0
+    }
+
+    /// RFC 8985 section 6.2: how long a segment may be overtaken before it counts as lost.
+    fn reorder_window(&self) -> Time {
+        let certain = matches!(self.state, State::Recovery(_)) || self.board.sacked() >= DUP_THRESHOLD;
+        if !self.reordering_seen && certain {
+            return Time::ZERO;
+        }
+        Time::from_seconds((self.min_rtt * 0.25).min(self.rto.srtt))
+    }
+
+    /// Segments below were sent so long before something that was delivered that they are lost.
+    fn rack_edge(&mut self, now: Time) -> u32 {
+        let patience = self.rack_rtt + self.reorder_window();
+        let mut segment = self.board.marked_below().max(self.board.una());
+        let mask = self.sent_at.len() - 1;
+        let top = self.board.forward_ack();
+        self.reorder_due = Time::NEVER;
+        while segment < top {
+            if !self.board.is_sacked(segment) {
+                let sent = self.sent_at[segment as usize & mask];
+                if sent >= self.rack_stamp {
+                    break;
+                }
+                if now < sent + patience {
+                    self.reorder_due = sent + patience;
+                    self.timer = self.timer.min(self.reorder_due);
+                    break;
+                }
+            }
+            segment += 1;
+        }
+        segment
+    }
+
+    fn begin_episode(&mut self, now: Time) {
+        self.totals.loss_events += 1;
+        let window = self.algorithm.window() as u32;
+        let outstanding = self.next - self.board.una();
+        let signal = self.signal(now, Cause::Loss);
+        self.algorithm.on_congestion(&signal);
+        let target = (self.algorithm.window() as u32).max(1);
+        self.state = State::Recovery(Episode::begin(self.stack.recovery, window, outstanding, target));
+        self.recover = self.next;
+        self.first_repair = now;
+        self.undo_possible = true;
+    }
+
+    // ---- transmission ------------------------------------------------------------------------------------------------
+
+    #[inline]
+    fn allowance(&self) -> u32 {
+        match &self.state {
+            State::Recovery(episode) => episode.allowance(),
+            State::Open | State::Loss => (self.cwnd as u32).max(1),
+        }
+    }
+
+    /// Sends what the window allows: first what is lost, then new data.
+    #[inline]
+    fn transmit(&mut self, now: Time, network: &mut Network) {
+        let in_flight = self.board.in_flight(self.next);
+        let room = self.allowance().saturating_sub(in_flight).min(self.max_burst);
+        let held_back = !self.stack.limited_transmit && self.board.sacked() > 0 && matches!(self.state, State::Open);
+        let mut sent = 0;
+        if !held_back && room > 0 {
+            if self.board.lost() > 0 {
+                sent = self.repair(room, now, network);
+            }
+            if sent < room {
+                sent += self.send_new(room - sent, now, network);
+            }
+        }
+        self.limit = if sent == room {
+            Limit::Window
+        } else if self.next < self.end && now < self.stop && !held_back {
+            Limit::Receiver
+        } else {
+            Limit::Application
+        };
+        self.round_peak = self.round_peak.max(in_flight + sent);
+        if self.measuring {
+            self.measured.sends += 1;
+            self.measured.receiver_limited += u64::from(self.limit == Limit::Receiver);
+        }
+        if let State::Recovery(episode) = &mut self.state {
+            episode.on_sent(sent);
+        }
+    }
+
+    /// Retransmits up to `room` lost segments; answers how many there were.
+    fn repair(&mut self, room: u32, now: Time, network: &mut Network) -> u32 {
+        let mut sent = 0;
+        while sent < room
+            && let Some(segment) = self.board.next_to_repair()
+        {
+            self.board.retransmitted(segment, self.next, now);
+            self.totals.retransmits += 1;
+            self.emit(segment, flag::RETRANSMIT, now, network);
+            sent += 1;
+        }
+        sent
+    }
+
+    /// Sends up to `room` new segments, as the receiver and the application allow; answers how many.
+    #[inline]
+    fn send_new(&mut self, room: u32, now: Time, network: &mut Network) -> u32 {
+        let una = self.board.una();
+        if now >= self.stop {
+            return 0;
+        }
+        let past = (self.next + room).min(self.end).min(una + self.receive_window);
+        if past <= self.next {
+            return 0;
+        }
+        if una == self.next {
+            self.arm(now);
+        }
+        let first = self.next;
+        self.board.reserve(past);
+        while self.next < past {
+            let segment = self.next;
+            self.next += 1;
+            self.emit(segment, 0, now, network);
+        }
+        past - first
+    }
+
+    #[inline]
+    fn emit(&mut self, segment: u32, flags: u8, now: Time, network: &mut Network) {
+        if self.remembers {
+            self.remember(segment, now);
+        }
+        self.totals.sent += 1;
+        let mut at = now;
+        if self.jitter > 0 {
+            at = (now + Time(self.jitter_stream.below(self.jitter))).max(self.last_departure);
+            self.last_departure = at;
+        }
+        network.send(Packet::new(at, now, self.flow, segment, self.bytes, flags, 0));
+    }
+
+    /// Keeps what RACK and some algorithms need to know of a segment.
+    #[inline]
+    fn remember(&mut self, segment: u32, now: Time) {
+        let times = self.stack.detection == Detection::Rack;
+        let windows = self.algorithm.wants_window_at_send();
+        let span = (self.next - self.board.una() + 1) as usize;
+        if times {
+            widen(&mut self.sent_at, self.board.una(), span);
+            let mask = self.sent_at.len() - 1;
+            self.sent_at[segment as usize & mask] = now;
+        }
+        if windows {
+            widen(&mut self.sent_window, self.board.una(), span);
+            let mask = self.sent_window.len() - 1;
+            self.sent_window[segment as usize & mask] = self.cwnd as f32;
+        }
+    }
+}
+
+/// Grows a ring of per-segment values so that `span` segments from `base` on fit.
+#[inline]
+fn widen<T: Copy + Default>(ring: &mut Vec<T>, base: u32, span: usize) {
+    if span <= ring.len() {
+        return;
+    }
+    let mut wider = vec![T::default(); span.next_power_of_two().max(64)];
+    let mask = wider.len() - 1;
+    for segment in (base as usize..).take(ring.len()) {
+        wider[segment & mask] = ring[segment & (ring.len() - 1)];
+    }
+    *ring = wider;
+}

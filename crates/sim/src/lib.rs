@@ -1,0 +1,21 @@
+//! The packet-level engine: virtual time, links, queues, TCP endpoints, probes.
+//!
+//! [`Spec`] in, [`Outcome`] out: the same spec gives the same bits on every machine.
+
+pub mod endpoint;
+pub mod engine;
+pub mod link;
+pub mod network;
+pub mod packet;
+pub mod queue;
+pub mod quiet;
+pub mod random;
+pub mod record;
+pub mod ring;
+pub mod runs;
+pub mod spec;
+pub mod time;
+
+pub use engine::{Conservation, Engine, Outcome, RunError};
+pub use spec::{Spec, SpecError};
+pub use time::Time;

@@ -1,0 +1,287 @@
+//! A link: loss → queue → transmitter → delay line.
+//!
+//! A first-in first-out link at a fixed rate needs no departure events: when a packet arrives, the time at which its last
+//! bit leaves is known, `max(arrival, transmitter free) + size / rate`. What waits is kept as the list of times at which
+//! waiting ends, and is brought up to date whenever somebody looks.
+
+use crate::queue::{Backlog, Queue};
+use crate::random::Stream;
+use crate::record::{LinkSample, LinkSamples};
+use crate::ring::Fifo;
+use crate::spec::{LinkSpec, LossSpec};
+use crate::time::Time;
+
+/// Bits after the point of [`Link::ps_per_byte`]: exact to 10⁻⁴ ps a packet, and rates down to 8 bit/s fit.
+pub(crate) const FRACTION_BITS: u32 = 24;
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Waiting {
+    /// When it no longer counts as waiting.
+    until: Time,
+    bytes: u32,
+}
+
+#[derive(Clone, Debug)]
+enum Loss {
+    None,
+    Bernoulli { p: f64, stream: Stream },
+    List { packets: Vec<u64>, next: usize },
+}
+
+/// Totals of a link since the beginning.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkTotals {
+    /// Packets that the queue refused.
+    pub dropped: u64,
+    /// Packets lost for other reasons.
+    pub lost: u64,
+    /// Packets that were accepted; each leaves, in order.
+    pub accepted: u64,
+    /// Bytes of the accepted.
+    pub accepted_bytes: u64,
+    /// Bytes dropped or lost.
+    pub dropped_bytes: u64,
+}
+
+/// A directed link.
+#[derive(Clone, Debug)]
+pub struct Link {
+    ps_per_byte: u64,
+    free: Time,
+    last_arrival: Time,
+    /// Propagation delay.
+    pub delay: Time,
+    /// Nothing can be lost or refused here and nobody looks: only the transmitter's clock matters.
+    plain: bool,
+    hold_while_sent: bool,
+    /// Totals since the beginning.
+    pub totals: LinkTotals,
+    queue: Queue,
+    backlog: Backlog,
+    waiting: Fifo<Waiting>,
+    loss: Loss,
+    probe: Option<Box<Probe>>,
+}
+
+/// What a recorded link keeps besides.
+#[derive(Clone, Debug)]
+struct Probe {
+    samples: LinkSamples,
+    /// Σ over accepted packets of the time that each waits, ps. Less what the still waiting have yet to wait, this is
+    /// ∫ packets dt.
+    waits: u128,
+    integral_at_last_sample: u128,
+    min: u64,
+    max: u64,
+    /// Size of the packet in transmission.
+    in_service_bytes: u64,
+}
+
+impl Link {
+    /// The link that a spec describes, for the run `seed`, sampled at `sample_times` where it is recorded.
+    #[must_use]
+    pub fn new(spec: &LinkSpec, seed: u64, sample_times: &std::sync::Arc<[Time]>) -> Self {
+        let loss = match &spec.loss {
+            LossSpec::None => Loss::None,
+            LossSpec::Bernoulli { p } => {
+                Loss::Bernoulli { p: *p, stream: Stream::new(seed, &format!("link {} loss", spec.name)) }
+            }
+            LossSpec::List { packets } => {
+                let mut packets = packets.clone();
+                packets.sort_unstable();
+                packets.dedup();
+                Loss::List { packets, next: 0 }
+            }
+        };
+        let queue = Queue::new(&spec.queue);
+        let ps_per_byte = ((8_000_000_000_000_u128 << FRACTION_BITS) / u128::from(spec.rate_bps)) as u64;
+        Self {
+            delay: Time(spec.delay_ps),
+            ps_per_byte,
+            free: Time::ZERO,
+            plain: !spec.record && queue.is_unlimited() && matches!(loss, Loss::None),
+            hold_while_sent: queue.counts_in_service(),
+            queue,
+            loss,
+            waiting: Fifo::default(),
+            backlog: Backlog::default(),
+            totals: LinkTotals::default(),
+            last_arrival: Time::ZERO,
+            probe: spec.record.then(|| Box::new(Probe::new(sample_times))),
+        }
+    }
+
+    /// Time to send one byte, in units of 2⁻²⁴ ps.
+    #[must_use]
+    pub(crate) fn ps_per_byte(&self) -> u64 {
+        self.ps_per_byte
+    }
+
+    /// Time to send `bytes`.
+    #[must_use]
+    #[inline]
+    pub fn transmission(&self, bytes: u64) -> Time {
+        Time(((u128::from(bytes) * u128::from(self.ps_per_byte)) >> FRACTION_BITS) as u64)
+    }
+
+    /// A packet arrives; the answer is when its last bit reaches the far end, or `None` where it is lost or dropped.
+    ///
+    /// # Panics
+    /// Where arrivals go back in time, which would be a defect of the engine.
+    #[inline(always)]
+    pub fn carry(&mut self, now: Time, bytes: u64) -> Option<Time> {
+        assert!(now >= self.last_arrival, "a link's clock went back");
+        self.last_arrival = now;
+        if !self.plain && !self.admit(now, bytes) {
+            return None;
+        }
+        let start = self.free.max(now);
+        self.free = start + self.transmission(bytes);
+        self.totals.accepted += 1;
+        self.totals.accepted_bytes += bytes;
+        Some(self.free + self.delay)
+    }
+
+    /// Loss and queue: whether the packet will be sent.
+    fn admit(&mut self, now: Time, bytes: u64) -> bool {
+        if let Some(probe) = &self.probe
+            && probe.samples.due() <= now
+        {
+            self.sample_until(now);
+        }
+        self.drain(now);
+        if !matches!(self.loss, Loss::None) && self.loses() {
+            self.totals.lost += 1;
+            self.totals.dropped_bytes += bytes;
+            return false;
+        }
+        let busy = self.free > now;
+        if busy && !self.queue.admits(self.backlog, bytes) {
+            self.totals.dropped += 1;
+            self.totals.dropped_bytes += bytes;
+            return false;
+        }
+        if busy || self.hold_while_sent {
+            let until = if self.hold_while_sent { self.free.max(now) + self.transmission(bytes) } else { self.free };
+            self.waiting.push(Waiting { until, bytes: bytes as u32 });
+            self.backlog.packets += 1;
+            self.backlog.bytes += bytes;
+            if let Some(probe) = &mut self.probe {
+                probe.waits += u128::from((until - now).0);
+                probe.max = probe.max.max(self.backlog.packets);
+            }
+        } else if let Some(probe) = &mut self.probe {
+            probe.in_service_bytes = bytes;
+        }
+        true
+    }
+
+    #[cold]
+    fn loses(&mut self) -> bool {
+        let index = self.totals.arrived();
+        match &mut self.loss {
+            Loss::None => false,
+            Loss::Bernoulli { p, stream } => stream.uniform() < *p,
+            Loss::List { packets, next } => {
+                let hit = packets.get(*next) == Some(&index);
+                *next += usize::from(hit);
+                hit
+            }
+        }
+    }
+
+    /// Brings what waits up to `now`.
+    #[inline]
+    fn drain(&mut self, now: Time) {
+        let mut last = 0;
+        while let Some(&front) = self.waiting.front()
+            && front.until <= now
+        {
+            self.waiting.pop();
+            self.backlog.packets -= 1;
+            self.backlog.bytes -= u64::from(front.bytes);
+            last = front.bytes;
+        }
+        if let Some(probe) = &mut self.probe {
+            // Between arrivals a queue only shrinks, so it is smallest just before one.
+            probe.min = probe.min.min(self.backlog.packets);
+            if last > 0 {
+                probe.in_service_bytes = u64::from(last);
+            }
+        }
+    }
+
+    #[cold]
+    fn sample_until(&mut self, now: Time) {
+        while let Some(probe) = &self.probe
+            && probe.samples.due() <= now
+        {
+            let at = probe.samples.due();
+            self.drain(at);
+            self.sample(at);
+        }
+    }
+
+    fn sample(&mut self, at: Time) {
+        let Some(probe) = &mut self.probe else { return };
+        let yet_to_wait: u128 = self.waiting.iter().map(|w| u128::from((w.until - at).0)).sum();
+        let integral = probe.waits - yet_to_wait;
+        let elapsed = probe.samples.since_last(at);
+        let queue = self.backlog.packets;
+        let queue_mean = if elapsed == Time::ZERO {
+            queue as f64
+        } else {
+            (integral - probe.integral_at_last_sample) as f64 / elapsed.0 as f64
+        };
+        // Accepted and neither waiting nor in transmission: its last bit has left.
+        let in_service = u64::from(self.free > at && !self.hold_while_sent);
+        probe.samples.push(LinkSample {
+            queue,
+            queue_mean,
+            queue_min: probe.min,
+            queue_max: probe.max,
+            integral_packet_seconds: integral as f64 * 1e-12,
+            arrived: self.totals.arrived(),
+            dropped: self.totals.dropped + self.totals.lost,
+            delivered: self.totals.accepted - queue - in_service,
+            delivered_bytes: self.totals.accepted_bytes - self.backlog.bytes - in_service * probe.in_service_bytes,
+        });
+        probe.integral_at_last_sample = integral;
+        probe.min = queue;
+        probe.max = queue;
+    }
+
+    /// Ends the run: the remaining samples, and the samples themselves where the link was recorded.
+    pub fn finish(&mut self, end: Time) -> Option<LinkSamples> {
+        self.sample_until(end);
+        self.probe.take().map(|probe| probe.samples)
+    }
+
+    /// Whether it never drops, never loses and is not looked at: a transmitter and a delay.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.plain
+    }
+}
+
+impl Probe {
+    fn new(sample_times: &std::sync::Arc<[Time]>) -> Self {
+        Self {
+            samples: LinkSamples::new(sample_times),
+            waits: 0,
+            integral_at_last_sample: 0,
+            min: 0,
+            max: 0,
+            in_service_bytes: 0,
+        }
+    }
+}
+
+impl LinkTotals {
+    /// Packets that came.
+    #[must_use]
+    #[inline]
+    pub fn arrived(&self) -> u64 {
+        self.accepted + self.dropped + self.lost
+    }
+}

@@ -1,0 +1,572 @@
+//! The network between the endpoints: who feeds which link, and how a packet gets from hop to hop.
+//!
+//! Time advances in windows. Within one, every *node* (an endpoint, or a link that several feed) handles all of its own
+//! events before the next node has its turn. That is exact as long as nothing a node does in a window can reach a node that
+//! had its turn earlier in the same window; [`Plan`] finds the longest window and the order for which this holds. No
+//! event list exists, so a packet costs no insertion into one, and a node's state stays in cache for a whole window.
+//! A link with a single feeder needs no turn of its own: its packets come in order, so it is computed on the spot.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::sync::Arc;
+
+use crate::endpoint::{Receiver, SackLog};
+use crate::link::{FRACTION_BITS, Link};
+use crate::packet::Packet;
+use crate::quiet;
+use crate::spec::Spec;
+use crate::time::Time;
+
+/// A link with more feeders than this merges them in a heap and not by looking at each.
+const SCAN_FEEDERS: usize = 8;
+
+/// What links that can never queue add to a packet's time.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tail {
+    /// Propagation.
+    delay: Time,
+    /// Transmission, 2⁻²⁴ ps per byte.
+    ps_per_byte: u64,
+}
+
+impl Tail {
+    #[inline(always)]
+    fn of(self, bytes: u64) -> Time {
+        self.delay + Time(((u128::from(bytes) * u128::from(self.ps_per_byte)) >> FRACTION_BITS) as u64)
+    }
+
+    fn add(&mut self, link: &Link) {
+        self.delay += link.delay;
+        self.ps_per_byte += link.ps_per_byte();
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Hop {
+    /// The link, or [`END`].
+    link: u32,
+    /// Where the packet waits for its turn, or [`INLINE`].
+    port: u32,
+    /// The links behind it that can never queue.
+    tail: Tail,
+}
+
+/// The way of a flow's data, or of its ACKs.
+#[derive(Clone, Copy, Debug)]
+struct Path {
+    first_hop: u32,
+    /// Links before the first hop that can never queue.
+    lead: Tail,
+}
+
+const END: u32 = u32::MAX;
+const INLINE: u32 = u32::MAX;
+/// Set in the number of a port that is a heap.
+const HEAP: u32 = 1 << 31;
+
+/// Packets from one feeder that wait for a node's turn, in order. This is the simulator's bookkeeping, not a router's buffer.
+#[derive(Clone, Debug)]
+struct Mailbox {
+    slots: Vec<Packet>,
+    taken: usize,
+    put: usize,
+    /// Arrival of the oldest, or [`Time::NEVER`].
+    head: Time,
+}
+
+impl Default for Mailbox {
+    fn default() -> Self {
+        Self { slots: Vec::new(), taken: 0, put: 0, head: Time::NEVER }
+    }
+}
+
+impl Mailbox {
+    #[inline(always)]
+    fn push(&mut self, packet: Packet) {
+        if self.put - self.taken == self.slots.len() {
+            self.grow();
+        }
+        if self.put == self.taken {
+            self.head = packet.at;
+        }
+        let mask = self.slots.len() - 1;
+        self.slots[self.put & mask] = packet;
+        self.put += 1;
+    }
+
+    #[inline(always)]
+    fn pop(&mut self) -> Option<Packet> {
+        if self.put == self.taken {
+            return None;
+        }
+        let mask = self.slots.len() - 1;
+        let packet = self.slots[self.taken & mask];
+        self.taken += 1;
+        self.head = if self.put == self.taken { Time::NEVER } else { self.slots[self.taken & mask].at };
+        Some(packet)
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &Packet> {
+        let mask = self.slots.len().wrapping_sub(1);
+        (self.taken..self.put).map(move |i| &self.slots[i & mask])
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) {
+        let mut wider: Vec<Packet> = self.iter().copied().collect();
+        self.put = wider.len();
+        self.taken = 0;
+        wider.resize((wider.len() * 2).max(16), Packet::default());
+        self.slots = wider;
+    }
+}
+
+/// Packets from many feeders: ordered by time, then by the feeder's rank, then by order of arrival.
+#[derive(Clone, Debug, Default)]
+struct Crowd {
+    heap: BinaryHeap<Reverse<(Time, u32, u64, HeapPacket)>>,
+    pushed: u64,
+}
+
+impl Crowd {
+    fn push(&mut self, packet: Packet, rank: u32) {
+        self.heap.push(Reverse((packet.at, rank, self.pushed, HeapPacket(packet))));
+        self.pushed += 1;
+    }
+
+    fn head(&self) -> Time {
+        self.heap.peek().map_or(Time::NEVER, |Reverse(entry)| entry.0)
+    }
+
+    fn pop(&mut self) -> Option<Packet> {
+        self.heap.pop().map(|Reverse(entry)| entry.3.0)
+    }
+}
+
+/// Compares equal to every other, so that the heap never looks into it.
+#[derive(Clone, Copy, Debug)]
+struct HeapPacket(Packet);
+
+impl PartialEq for HeapPacket {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+impl Eq for HeapPacket {}
+impl PartialOrd for HeapPacket {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for HeapPacket {
+    fn cmp(&self, _: &Self) -> std::cmp::Ordering {
+        std::cmp::Ordering::Equal
+    }
+}
+
+/// Which of a flow's two endpoints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Sends data, receives ACKs.
+    Sender,
+    /// Receives data, sends ACKs.
+    Receiver,
+}
+
+/// Something that takes turns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Node {
+    /// A link that several feed, or that is recorded.
+    Link(u32),
+    /// The sender of a flow.
+    Sender(u32),
+    /// The receiver of a flow, where it has timers.
+    Receiver(u32),
+}
+
+/// Links, ports and routes.
+#[derive(Clone, Debug)]
+pub struct Network {
+    /// All links, by index.
+    pub links: Vec<Link>,
+    /// Receivers, by flow. Those that only react are computed on the spot, like a link with a single feeder.
+    pub receivers: Vec<Receiver>,
+    /// SACK blocks under way, by flow.
+    pub sacks: Vec<SackLog>,
+    /// Packets of flow `f` dropped or lost on the way: data at `2f`, ACKs at `2f + 1`.
+    pub dropped: Vec<u64>,
+    hops: Vec<Hop>,
+    /// The path of data (`2f`) or of ACKs (`2f + 1`).
+    paths: Vec<Path>,
+    /// Nothing happens from here on.
+    end: Time,
+    mailboxes: Vec<Mailbox>,
+    crowds: Vec<Crowd>,
+    /// Rank of a packet's feeder in a heap, by `2f` and `2f + 1`.
+    ranks: Vec<u32>,
+    /// Mailboxes of each link, in the order of their feeders' ranks, or its one crowd.
+    link_ports: Vec<Vec<u32>>,
+    /// The port of each endpoint: data at `2f`, ACKs at `2f + 1`.
+    inboxes: Vec<u32>,
+}
+
+/// The order of turns and the length of a window.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// Nodes in the order of their turns.
+    pub order: Vec<Node>,
+    /// The longest window for which that order is exact.
+    pub longest_window: Time,
+}
+
+impl Network {
+    /// Builds the network of a spec.
+    #[must_use]
+    pub fn new(spec: &Spec, sample_times: &Arc<[Time]>) -> (Self, Plan) {
+        Builder::new(spec, sample_times).build()
+    }
+
+    /// Puts a packet on its way; `packet.at` is when its endpoint lets it go.
+    #[inline(always)]
+    pub fn send(&mut self, mut packet: Packet) {
+        packet.at += self.paths[packet.passage()].lead.of(packet.bytes());
+        self.forward(packet);
+    }
+
+    #[inline(always)]
+    fn forward(&mut self, mut packet: Packet) {
+        loop {
+            let hop = self.hop(&packet);
+            if hop.port == INLINE {
+                let Some(next) = self.cross(hop, packet) else { return };
+                packet = next;
+            } else if hop.link != END || packet.is_ack() || packet.at >= self.end {
+                self.post(hop.port, packet);
+                return;
+            } else {
+                let flow = packet.flow() as usize;
+                let receiver = &mut self.receivers[flow];
+                if !receiver.is_reactive() {
+                    self.post(hop.port, packet);
+                    return;
+                }
+                let Some(mut ack) = receiver.on_segment(&packet, &mut self.sacks[flow]) else { return };
+                ack.at += self.paths[ack.passage()].lead.of(ack.bytes());
+                packet = ack;
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn hop(&self, packet: &Packet) -> Hop {
+        self.hops[self.paths[packet.passage()].first_hop as usize + packet.hop()]
+    }
+
+    #[inline(always)]
+    fn post(&mut self, port: u32, packet: Packet) {
+        if port & HEAP == 0 {
+            self.mailboxes[port as usize].push(packet);
+        } else {
+            let rank = self.ranks[packet.passage()];
+            self.crowds[(port & !HEAP) as usize].push(packet, rank);
+        }
+    }
+
+    /// A packet crosses a link and those behind it that never queue.
+    #[inline(always)]
+    fn cross(&mut self, hop: Hop, packet: Packet) -> Option<Packet> {
+        let bytes = packet.bytes();
+        if let Some(at) = self.links[hop.link as usize].carry(packet.at, bytes) {
+            return Some(packet.next_hop(at + hop.tail.of(bytes)));
+        }
+        self.dropped[packet.passage()] += 1;
+        None
+    }
+
+    /// A link's turn: it carries everything that arrives before `horizon`. Answers whether there was anything.
+    pub fn run_link(&mut self, link: u32, horizon: Time) -> bool {
+        let mut worked = false;
+        while let Some(packet) = self.next_arrival(link, horizon) {
+            worked = true;
+            let hop = self.hop(&packet);
+            if let Some(next) = self.cross(hop, packet) {
+                self.forward(next);
+            }
+        }
+        worked
+    }
+
+    /// The turn of a receiver that delays ACKs.
+    pub fn run_receiver(&mut self, flow: u32, horizon: Time) -> bool {
+        let mut worked = false;
+        loop {
+            let arrival = self.next_for(flow, End::Receiver);
+            let receiver = &mut self.receivers[flow as usize];
+            if receiver.timer().min(arrival) >= horizon {
+                return worked;
+            }
+            worked = true;
+            let ack = if receiver.timer() <= arrival {
+                receiver.on_timer(&mut self.sacks[flow as usize])
+            } else {
+                let Some(packet) = self.receive(flow, End::Receiver) else { return worked };
+                self.receivers[flow as usize].on_segment(&packet, &mut self.sacks[flow as usize])
+            };
+            if let Some(ack) = ack {
+                self.send(ack);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn next_arrival(&mut self, link: u32, horizon: Time) -> Option<Packet> {
+        let ports = &self.link_ports[link as usize];
+        let mut best = horizon;
+        let mut from = usize::MAX;
+        for &port in ports {
+            if port & HEAP != 0 {
+                let crowd = &mut self.crowds[(port & !HEAP) as usize];
+                return if crowd.head() < horizon { crowd.pop() } else { None };
+            }
+            let head = self.mailboxes[port as usize].head;
+            if head < best {
+                best = head;
+                from = port as usize;
+            }
+        }
+        self.mailboxes.get_mut(from)?.pop()
+    }
+
+    /// When the next packet for an endpoint arrives.
+    #[must_use]
+    #[inline(always)]
+    pub fn next_for(&self, flow: u32, end: End) -> Time {
+        self.mailboxes[self.inbox(flow, end)].head
+    }
+
+    /// Takes the next packet for an endpoint.
+    #[inline(always)]
+    pub fn receive(&mut self, flow: u32, end: End) -> Option<Packet> {
+        let inbox = self.inbox(flow, end);
+        self.mailboxes[inbox].pop()
+    }
+
+    #[inline(always)]
+    fn inbox(&self, flow: u32, end: End) -> usize {
+        self.inboxes[flow as usize * 2 + usize::from(end == End::Sender)] as usize
+    }
+
+    /// When a link has its next packet to carry.
+    #[must_use]
+    pub fn next_for_link(&self, link: u32) -> Time {
+        let head = |&port: &u32| {
+            if port & HEAP == 0 { self.mailboxes[port as usize].head } else { self.crowds[(port & !HEAP) as usize].head() }
+        };
+        self.link_ports[link as usize].iter().map(head).min().unwrap_or(Time::NEVER)
+    }
+
+    /// Packets still under way, by flow and direction as in [`Network::dropped`].
+    #[must_use]
+    pub fn under_way(&self) -> Vec<u64> {
+        let mut counts = vec![0; self.dropped.len()];
+        self.mailboxes.iter().flat_map(Mailbox::iter).for_each(|p| counts[p.passage()] += 1);
+        let crowded = self.crowds.iter().flat_map(|c| c.heap.iter());
+        crowded.for_each(|Reverse(entry)| counts[entry.3.0.passage()] += 1);
+        counts
+    }
+}
+
+/// What hands packets to a link or to an endpoint: a flow's end, or another link. The order breaks ties, so it goes by
+/// name and not by position in the scenario.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Feeder<'a> {
+    Flow(&'a str, bool),
+    Link(&'a str),
+}
+
+struct Builder<'a> {
+    spec: &'a Spec,
+    feeders: Vec<BTreeMap<Feeder<'a>, u32>>,
+    never_queues: Vec<bool>,
+    network: Network,
+    edges: Vec<(Node, Node, Time)>,
+}
+
+impl<'a> Builder<'a> {
+    fn new(spec: &'a Spec, sample_times: &Arc<[Time]>) -> Self {
+        let ends = spec.flows.len() * 2;
+        let links: Vec<Link> = spec.links.iter().map(|l| Link::new(l, spec.seed, sample_times)).collect();
+        let receiver = |(f, flow)| Receiver::new(f as u32, flow, sample_times);
+        let never_queues = quiet::links_that_never_queue(spec, &links);
+        let network = Network {
+            links,
+            receivers: spec.flows.iter().enumerate().map(receiver).collect(),
+            sacks: vec![SackLog::default(); spec.flows.len()],
+            dropped: vec![0; ends],
+            hops: Vec::new(),
+            paths: Vec::with_capacity(ends),
+            end: Time(spec.duration_ps),
+            mailboxes: Vec::new(),
+            crowds: Vec::new(),
+            ranks: vec![0; ends],
+            link_ports: vec![Vec::new(); spec.links.len()],
+            inboxes: Vec::with_capacity(ends),
+        };
+        Self { spec, feeders: vec![BTreeMap::new(); spec.links.len()], never_queues, network, edges: Vec::new() }
+    }
+
+    fn build(mut self) -> (Network, Plan) {
+        let spec = self.spec;
+        for flow in &spec.flows {
+            for (is_ack, path) in [(false, &flow.path), (true, &flow.reverse_path)] {
+                let mut feeder = Feeder::Flow(&flow.name, is_ack);
+                for &link in path.iter().filter(|&&l| !self.never_queues[l]) {
+                    self.feeders[link].insert(feeder, INLINE);
+                    feeder = Feeder::Link(&spec.links[link].name);
+                }
+            }
+        }
+        self.make_ports();
+        for f in 0..spec.flows.len() {
+            let (node, delay) = self.lay_path(f, false, Node::Sender(f as u32), Time::ZERO);
+            if self.network.receivers[f].is_reactive() {
+                self.lay_path(f, true, node, delay);
+            } else {
+                self.edges.push((node, Node::Receiver(f as u32), delay));
+                self.lay_path(f, true, Node::Receiver(f as u32), Time::ZERO);
+            }
+        }
+        let plan = plan(&self.edges);
+        (self.network, plan)
+    }
+
+    fn make_ports(&mut self) {
+        let Self { spec, feeders, network, .. } = self;
+        for (link, feeders) in feeders.iter_mut().enumerate() {
+            if feeders.is_empty() || (feeders.len() == 1 && !spec.links[link].record) {
+                continue;
+            }
+            let crowded = feeders.len() > SCAN_FEEDERS;
+            if crowded {
+                network.crowds.push(Crowd::default());
+                network.link_ports[link].push((network.crowds.len() as u32 - 1) | HEAP);
+            }
+            for port in feeders.values_mut() {
+                if !crowded {
+                    network.link_ports[link].push(network.mailboxes.len() as u32);
+                    network.mailboxes.push(Mailbox::default());
+                }
+                *port = network.link_ports[link].last().copied().unwrap_or(INLINE);
+            }
+        }
+        // In a heap only flows' ends compete in numbers; their rank is the order of their names.
+        let mut by_name: Vec<usize> = (0..spec.flows.len()).collect();
+        by_name.sort_by(|&a, &b| spec.flows[a].name.cmp(&spec.flows[b].name));
+        for (rank, flow) in by_name.into_iter().enumerate() {
+            network.ranks[flow * 2] = rank as u32 * 2;
+            network.ranks[flow * 2 + 1] = rank as u32 * 2 + 1;
+        }
+    }
+
+    /// Lays the hops of one direction of a flow. `source` is the last node that had a turn, `delay` the least time since;
+    /// answers the same for the far end.
+    fn lay_path(&mut self, f: usize, is_ack: bool, mut source: Node, mut delay: Time) -> (Node, Time) {
+        let flow = &self.spec.flows[f];
+        let path = if is_ack { &flow.reverse_path } else { &flow.path };
+        let smallest = u64::from(flow.stack.ack_bytes.min(flow.stack.payload_bytes));
+        let first_hop = self.network.hops.len();
+        let mut lead = Tail::default();
+        let mut feeder = Feeder::Flow(&flow.name, is_ack);
+        for &link in path {
+            let this = &self.network.links[link];
+            if self.never_queues[link] {
+                let before = self.network.hops[first_hop..].last_mut();
+                before.map_or(&mut lead, |hop| &mut hop.tail).add(this);
+            } else {
+                let port = self.feeders[link].get(&feeder).copied().unwrap_or(INLINE);
+                if port != INLINE {
+                    self.edges.push((source, Node::Link(link as u32), delay));
+                    source = Node::Link(link as u32);
+                    delay = Time::ZERO;
+                }
+                self.network.hops.push(Hop { link: link as u32, port, tail: Tail::default() });
+                feeder = Feeder::Link(&self.spec.links[link].name);
+            }
+            delay += this.delay + this.transmission(smallest);
+        }
+        let inbox = self.network.mailboxes.len() as u32;
+        self.network.mailboxes.push(Mailbox::default());
+        self.network.inboxes.push(inbox);
+        self.network.hops.push(Hop { link: END, port: inbox, tail: Tail::default() });
+        self.network.paths.push(Path { first_hop: first_hop as u32, lead });
+        if is_ack {
+            self.edges.push((source, Node::Sender(f as u32), delay));
+        }
+        (source, delay)
+    }
+}
+
+/// The longest window, and an order of turns that is exact for it: with only the edges shorter than the window, the
+/// graph must have no cycle, and the order must follow them.
+fn plan(edges: &[(Node, Node, Time)]) -> Plan {
+    let mut shortest = BTreeMap::new();
+    for &(from, to, delay) in edges {
+        let held = shortest.entry((from, to)).or_insert(delay);
+        *held = delay.min(*held);
+    }
+    let mut windows: Vec<Time> = shortest.values().copied().collect();
+    windows.sort_unstable();
+    windows.dedup();
+    // Every cycle crosses a link, whose transmission takes time, so the shortest edge above zero always works.
+    let workable = windows.partition_point(|&window| topological(&shortest, window).is_some());
+    let window = windows[..workable].last().copied().unwrap_or(Time(1)).max(Time(1));
+    Plan { order: topological(&shortest, window).unwrap_or_default(), longest_window: window }
+}
+
+fn topological(edges: &BTreeMap<(Node, Node), Time>, window: Time) -> Option<Vec<Node>> {
+    let mut waiting_for: BTreeMap<Node, u32> = BTreeMap::new();
+    let mut next: BTreeMap<Node, Vec<Node>> = BTreeMap::new();
+    for (&(from, to), &delay) in edges {
+        waiting_for.entry(from).or_default();
+        *waiting_for.entry(to).or_default() += u32::from(delay < window);
+        if delay < window {
+            next.entry(from).or_default().push(to);
+        }
+    }
+    let mut ready: std::collections::VecDeque<Node> =
+        waiting_for.iter().filter(|(_, n)| **n == 0).map(|(node, _)| *node).collect();
+    let mut order = Vec::with_capacity(waiting_for.len());
+    while let Some(node) = ready.pop_front() {
+        order.push(node);
+        for to in next.get(&node).into_iter().flatten() {
+            let left = waiting_for.get_mut(to)?;
+            *left -= 1;
+            if *left == 0 {
+                ready.push_back(*to);
+            }
+        }
+    }
+    (order.len() == waiting_for.len()).then_some(order)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_window_is_as_long_as_the_longest_delay_that_cuts_every_cycle() {
+        let (s, l, r) = (Node::Sender(0), Node::Link(0), Node::Receiver(0));
+        let plan = plan(&[(s, l, Time(10)), (l, r, Time(480)), (r, s, Time(490))]);
+        assert_eq!(plan.longest_window, Time(490));
+        assert_eq!(plan.order, [s, l, r]);
+    }
+
+    #[test]
+    fn a_cycle_without_propagation_delay_still_advances() {
+        let (s, l, r) = (Node::Sender(0), Node::Link(0), Node::Receiver(0));
+        let plan = plan(&[(s, l, Time(0)), (l, r, Time(3)), (r, s, Time(2))]);
+        assert_eq!(plan.longest_window, Time(3));
+        assert_eq!(plan.order.len(), 3);
+    }
+}

@@ -1,0 +1,130 @@
+//! A packet: four words, `Copy`, half a cache line.
+//!
+//! The small fields share words that are only ever read and written whole: a byte written into memory and read back as
+//! part of a word stalls the processor, once per hop.
+
+use crate::time::Time;
+
+/// Bits of [`Packet::flags`].
+pub mod flag {
+    /// An acknowledgement, on its way back to the sender.
+    pub const ACK: u8 = 1;
+    /// An acknowledgement whose SACK blocks are in the flow's [`crate::network::SackLog`] under [`super::Packet::extra`].
+    pub const SACK: u8 = 2;
+    /// A retransmitted segment.
+    pub const RETRANSMIT: u8 = 4;
+}
+
+/// Resolution of a one-way delay carried by an ACK, ps (16 ns: a `u32` then reaches 68 s).
+pub const OWD_UNIT_PS: u64 = 16_000;
+
+const HOP: u32 = 16;
+const FLAGS: u32 = 24;
+const EXTRA: u32 = 32;
+
+/// A data segment or an acknowledgement in flight.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Packet {
+    /// When it arrives at the hop that it stands before.
+    pub at: Time,
+    /// Data: when it was sent. ACK: the send time that the receiver echoes (RFC 7323 timestamps).
+    pub stamp: Time,
+    /// Flow in the high half, segment in the low one.
+    who: u64,
+    /// Bytes on the wire: 16 bits; hop: 8; flags: 8; extra: 32.
+    what: u64,
+}
+
+impl Packet {
+    /// A packet before the first hop of its path.
+    #[must_use]
+    #[inline]
+    pub fn new(at: Time, stamp: Time, flow: u32, segment: u32, bytes: u16, flags: u8, extra: u32) -> Self {
+        let what = u64::from(bytes) | u64::from(flags) << FLAGS | u64::from(extra) << EXTRA;
+        Self { at, stamp, who: u64::from(flow) << 32 | u64::from(segment), what }
+    }
+
+    /// Index of its flow.
+    #[must_use]
+    #[inline]
+    pub fn flow(&self) -> u32 {
+        (self.who >> 32) as u32
+    }
+
+    /// Data: segment number. ACK: next segment expected.
+    #[must_use]
+    #[inline]
+    pub fn segment(&self) -> u32 {
+        self.who as u32
+    }
+
+    /// Size on the wire, bytes.
+    #[must_use]
+    #[inline]
+    pub fn bytes(&self) -> u64 {
+        self.what & 0xffff
+    }
+
+    /// Position on its path.
+    #[must_use]
+    #[inline]
+    pub fn hop(&self) -> usize {
+        (self.what >> HOP) as usize & 0xff
+    }
+
+    /// See [`flag`].
+    #[must_use]
+    #[inline]
+    pub fn flags(&self) -> u8 {
+        (self.what >> FLAGS) as u8
+    }
+
+    /// ACK: forward one-way delay in units of [`OWD_UNIT_PS`], or the entry of the SACK log where [`flag::SACK`] is set.
+    #[must_use]
+    #[inline]
+    pub fn extra(&self) -> u32 {
+        (self.what >> EXTRA) as u32
+    }
+
+    /// Whether this is an acknowledgement.
+    #[must_use]
+    #[inline]
+    pub fn is_ack(&self) -> bool {
+        self.flags() & flag::ACK != 0
+    }
+
+    /// Index of its flow and direction: data at `2 × flow`, ACKs at `2 × flow + 1`.
+    #[must_use]
+    #[inline]
+    pub fn passage(&self) -> usize {
+        self.flow() as usize * 2 + (self.flags() & flag::ACK) as usize
+    }
+
+    /// The same packet as it arrives at the next hop.
+    #[must_use]
+    #[inline]
+    pub fn next_hop(self, at: Time) -> Self {
+        Self { at, what: self.what + (1 << HOP), ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_is_half_a_cache_line() {
+        assert_eq!(std::mem::size_of::<Packet>(), 32);
+    }
+
+    #[test]
+    fn every_field_comes_back() {
+        let flags = flag::ACK | flag::RETRANSMIT;
+        let packet = Packet::new(Time(1), Time(2), 3_000_000, u32::MAX - 4, 65_535, flags, u32::MAX - 5);
+        assert_eq!((packet.flow(), packet.segment(), packet.bytes()), (3_000_000, u32::MAX - 4, 65_535));
+        assert_eq!((packet.hop(), packet.flags(), packet.extra()), (0, flags, u32::MAX - 5));
+        assert_eq!((packet.passage(), packet.is_ack()), (6_000_001, true));
+        let moved = packet.next_hop(Time(9)).next_hop(Time(10));
+        assert_eq!((moved.hop(), moved.at, moved.bytes(), moved.extra()), (2, Time(10), 65_535, u32::MAX - 5));
+    }
+}

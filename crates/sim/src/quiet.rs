@@ -1,0 +1,102 @@
+//! Links that can never queue, because what feeds them keeps its distance.
+//!
+//! A link that always finds its transmitter free adds a time that depends on a packet's size alone, so it needs no turn and
+//! no state. That can be proved from the scenario where all packets that cross it left one *origin*, the last link that can
+//! queue, as long before: the origin keeps them at least one transmission apart, and everything since then has moved them
+//! by the same time, give or take the differences of their sizes. A receiver that acknowledges every segment at once hands
+//! the distance on to its ACKs.
+
+use crate::link::Link;
+use crate::spec::{FlowSpec, LossSpec, Spec};
+use crate::time::Time;
+
+/// What is known of a flow's packets at a point of their way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Reach {
+    origin: usize,
+    /// Least time since they left it.
+    delay: Time,
+    /// How much longer it may have taken, for larger packets.
+    spread: Time,
+}
+
+/// Whether each link is one that can never queue.
+#[must_use]
+pub fn links_that_never_queue(spec: &Spec, links: &[Link]) -> Vec<bool> {
+    let sizes = packet_sizes(spec);
+    let mut quiet = vec![false; links.len()];
+    loop {
+        let found = next_quiet(spec, links, &sizes, &quiet);
+        if found.is_empty() {
+            return quiet;
+        }
+        found.into_iter().for_each(|link| quiet[link] = true);
+    }
+}
+
+/// Links that can be added to `quiet`.
+fn next_quiet(spec: &Spec, links: &[Link], sizes: &[(u64, u64)], quiet: &[bool]) -> Vec<usize> {
+    // For each link, what all flows that cross it agree on, and the widest spread; `None` once two disagree.
+    let mut agreed: Vec<Option<Option<Reach>>> = vec![None; links.len()];
+    for flow in &spec.flows {
+        walk(flow, links, quiet, |link, reach| {
+            agreed[link] = Some(match (agreed[link], reach) {
+                (None, reach) => reach,
+                (Some(Some(a)), Some(b)) if (a.origin, a.delay) == (b.origin, b.delay) => {
+                    Some(Reach { spread: a.spread.max(b.spread), ..a })
+                }
+                _ => None,
+            });
+        });
+    }
+    let provable = |&link: &usize| {
+        let Some(Some(reach)) = agreed[link] else { return false };
+        let lossless = matches!(spec.links[link].loss, LossSpec::None);
+        let distance = links[reach.origin].transmission(sizes[reach.origin].0).since(reach.spread);
+        !quiet[link] && !spec.links[link].record && lossless && distance >= links[link].transmission(sizes[link].1)
+    };
+    (0..links.len()).filter(provable).collect()
+}
+
+/// Follows a flow's data, and its ACKs where every segment has one; tells `visit` what is known before each link.
+fn walk(flow: &FlowSpec, links: &[Link], quiet: &[bool], mut visit: impl FnMut(usize, Option<Reach>)) {
+    let stack = &flow.stack;
+    let data = u64::from(stack.payload_bytes + stack.header_bytes);
+    let ack = u64::from(stack.ack_bytes);
+    let widest_ack = ack + 3 * u64::from(stack.sack_block_bytes);
+    let mut reach = None;
+    for (path, low, high) in [(&flow.path, data, data), (&flow.reverse_path, ack, widest_ack)] {
+        for &link in path {
+            visit(link, reach);
+            reach = match reach {
+                Some(before) if quiet[link] => {
+                    let (quickest, slowest) = (links[link].transmission(low), links[link].transmission(high));
+                    let spread = before.spread + (slowest - quickest);
+                    Some(Reach { delay: before.delay + links[link].delay + quickest, spread, ..before })
+                }
+                _ => Some(Reach { origin: link, delay: Time::ZERO, spread: Time::ZERO }),
+            };
+        }
+        if stack.ack_every > 1 {
+            reach = None;
+        }
+    }
+}
+
+/// Sizes of the smallest and the largest packet that cross each link, bytes.
+fn packet_sizes(spec: &Spec) -> Vec<(u64, u64)> {
+    let mut sizes = vec![(u64::MAX, 0); spec.links.len()];
+    for flow in &spec.flows {
+        let stack = &flow.stack;
+        let data = u64::from(stack.payload_bytes + stack.header_bytes);
+        let ack = u64::from(stack.ack_bytes);
+        let widest_ack = ack + 3 * u64::from(stack.sack_block_bytes);
+        for (path, low, high) in [(&flow.path, data, data), (&flow.reverse_path, ack, widest_ack)] {
+            for &link in path {
+                let held = &mut sizes[link];
+                *held = (held.0.min(low), held.1.max(high));
+            }
+        }
+    }
+    sizes
+}

@@ -1,0 +1,212 @@
+//! Recording: plain columns, one row for each sample time; they become tables in the binding.
+
+use std::sync::Arc;
+
+use crate::time::Time;
+
+/// The times at which everything is sampled: multiples of the period, and both ends of the measurement window.
+#[must_use]
+pub fn sample_times(period: Time, from: Time, to: Time, end: Time) -> Arc<[Time]> {
+    let mut times = vec![from, to];
+    if period > Time::ZERO {
+        times.extend((0..=end.0 / period.0).map(|k| Time(k * period.0)));
+    }
+    times.sort_unstable();
+    times.dedup();
+    times.into()
+}
+
+/// Walks through the sample times.
+#[derive(Clone, Debug)]
+pub struct Clock {
+    times: Arc<[Time]>,
+    next: usize,
+}
+
+impl Clock {
+    /// Before the first.
+    #[must_use]
+    pub fn new(times: &Arc<[Time]>) -> Self {
+        Self { times: times.clone(), next: 0 }
+    }
+
+    /// The next sample time.
+    #[must_use]
+    #[inline]
+    pub fn due(&self) -> Time {
+        self.times.get(self.next).copied().unwrap_or(Time::NEVER)
+    }
+
+    /// The sample is taken.
+    #[inline]
+    pub fn advance(&mut self) {
+        self.next += 1;
+    }
+
+    /// Samples taken.
+    #[must_use]
+    pub fn taken(&self) -> usize {
+        self.next
+    }
+}
+
+/// A link at a sample time; counts are since the beginning, queue statistics since the sample before.
+#[derive(Clone, Copy, Debug)]
+pub struct LinkSample {
+    /// Packets waiting now.
+    pub queue: u64,
+    /// Their time average.
+    pub queue_mean: f64,
+    /// Smallest.
+    pub queue_min: u64,
+    /// Largest.
+    pub queue_max: u64,
+    /// ∫ packets dt since the beginning.
+    pub integral_packet_seconds: f64,
+    /// Packets that came.
+    pub arrived: u64,
+    /// Packets dropped or lost.
+    pub dropped: u64,
+    /// Packets whose last bit has left.
+    pub delivered: u64,
+    /// Their bytes.
+    pub delivered_bytes: u64,
+}
+
+/// The samples of a link, in the order of the sample times.
+#[derive(Clone, Debug)]
+pub struct LinkSamples {
+    clock: Clock,
+    last: Time,
+    /// One for each sample time.
+    pub rows: Vec<LinkSample>,
+}
+
+impl LinkSamples {
+    /// None taken.
+    #[must_use]
+    pub fn new(times: &Arc<[Time]>) -> Self {
+        Self { clock: Clock::new(times), last: Time::ZERO, rows: Vec::with_capacity(times.len()) }
+    }
+
+    /// The next sample time.
+    #[must_use]
+    #[inline]
+    pub fn due(&self) -> Time {
+        self.clock.due()
+    }
+
+    pub(crate) fn since_last(&self, at: Time) -> Time {
+        at - self.last
+    }
+
+    pub(crate) fn push(&mut self, sample: LinkSample) {
+        self.last = self.due();
+        self.rows.push(sample);
+        self.clock.advance();
+    }
+}
+
+/// A sender at a sample time; counts are since the beginning.
+#[derive(Clone, Copy, Debug)]
+pub struct SenderSample {
+    /// Congestion window, segments.
+    pub cwnd: f64,
+    /// Slow start threshold, segments; infinite before the first loss.
+    pub ssthresh: f64,
+    /// Smoothed RTT, s; NaN before the first.
+    pub srtt: f64,
+    /// Latest RTT sample, s; NaN before the first.
+    pub rtt: f64,
+    /// Segments outstanding.
+    pub in_flight: u32,
+    /// Retransmissions.
+    pub retransmits: u64,
+    /// Recovery episodes.
+    pub loss_events: u64,
+}
+
+/// A receiver at a sample time; counts are since the beginning.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ReceiverSample {
+    /// Distinct segments that arrived.
+    pub delivered: u64,
+    /// Bytes on the wire that arrived, headers and duplicates included.
+    pub wire_bytes: u64,
+}
+
+/// Quantiles of RTT in buckets of 0.2 % width, allocated at the first sample.
+#[derive(Clone, Debug, Default)]
+pub struct RttHistogram {
+    counts: Vec<u32>,
+    total: u64,
+}
+
+/// Bits of mantissa that a bucket keeps: 2⁻⁹ = 0.2 %.
+const MANTISSA_BITS: u32 = 9;
+/// 2²⁰ ps ≈ 1 µs: the lowest bucket.
+const LOWEST_EXPONENT: u32 = 20;
+/// 2⁴⁸ ps ≈ 281 s: beyond it samples share the last bucket.
+const HIGHEST_EXPONENT: u32 = 48;
+const BUCKETS: usize = ((HIGHEST_EXPONENT - LOWEST_EXPONENT) as usize) << MANTISSA_BITS;
+
+impl RttHistogram {
+    /// Counts a sample.
+    #[inline]
+    pub fn add(&mut self, rtt: Time) {
+        if self.counts.is_empty() {
+            self.counts = vec![0; BUCKETS];
+        }
+        self.counts[Self::bucket(rtt)] += 1;
+        self.total += 1;
+    }
+
+    #[inline]
+    fn bucket(rtt: Time) -> usize {
+        let clamped = rtt.0.clamp(1 << LOWEST_EXPONENT, (1 << HIGHEST_EXPONENT) - 1);
+        let exponent = 63 - clamped.leading_zeros();
+        let mantissa = (clamped >> (exponent - MANTISSA_BITS)) & ((1 << MANTISSA_BITS) - 1);
+        (((exponent - LOWEST_EXPONENT) as usize) << MANTISSA_BITS) + mantissa as usize
+    }
+
+    /// The `q`-quantile, s: the middle of the bucket that holds it; `None` without samples.
+    #[must_use]
+    pub fn quantile(&self, q: f64) -> Option<f64> {
+        let rank = ((q * self.total as f64).ceil() as u64).clamp(1, self.total.max(1));
+        let mut seen = 0;
+        for (bucket, count) in self.counts.iter().enumerate() {
+            seen += u64::from(*count);
+            if seen >= rank {
+                let exponent = LOWEST_EXPONENT + (bucket >> MANTISSA_BITS) as u32;
+                let mantissa = (bucket & ((1 << MANTISSA_BITS) - 1)) as u64 | (1 << MANTISSA_BITS);
+                return Some((mantissa as f64 + 0.5) * (1_u64 << (exponent - MANTISSA_BITS)) as f64 * 1e-12);
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sample_times_are_the_grid_and_the_window() {
+        let times = sample_times(Time(10), Time(15), Time(30), Time(35));
+        assert_eq!(&*times, [Time(0), Time(10), Time(15), Time(20), Time(30)]);
+        assert_eq!(&*sample_times(Time::ZERO, Time(1), Time(2), Time(9)), [Time(1), Time(2)]);
+    }
+
+    #[test]
+    fn quantiles_are_within_a_bucket() {
+        let mut histogram = RttHistogram::default();
+        assert_eq!(histogram.quantile(0.5), None);
+        for i in 1..=1000_u64 {
+            histogram.add(Time(i * Time::MILLISECOND.0));
+        }
+        for (q, expected) in [(0.5, 0.5), (0.95, 0.95), (0.99, 0.99)] {
+            let measured = histogram.quantile(q).expect("samples were added");
+            assert!((measured / expected - 1.0).abs() < 0.002, "{q}: {measured}");
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! Rings: a FIFO that grows by doubling, and bits over a sliding range of segment numbers.
+
+/// A FIFO of small `Copy` values in a power-of-two ring.
+#[derive(Clone, Debug)]
+pub struct Fifo<T> {
+    slots: Vec<T>,
+    head: usize,
+    len: usize,
+}
+
+impl<T: Copy + Default> Default for Fifo<T> {
+    fn default() -> Self {
+        Self { slots: Vec::new(), head: 0, len: 0 }
+    }
+}
+
+impl<T: Copy + Default> Fifo<T> {
+    /// Elements held.
+    #[must_use]
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether nothing is held.
+    #[must_use]
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The oldest element.
+    #[must_use]
+    #[inline]
+    pub fn front(&self) -> Option<&T> {
+        if self.len == 0 {
+            return None;
+        }
+        self.slots.get(self.head)
+    }
+
+    /// Appends.
+    #[inline]
+    pub fn push(&mut self, value: T) {
+        if self.len == self.slots.len() {
+            self.grow();
+        }
+        let mask = self.slots.len() - 1;
+        let at = (self.head + self.len) & mask;
+        self.slots[at] = value;
+        self.len += 1;
+    }
+
+    /// Removes the oldest.
+    #[inline]
+    pub fn pop(&mut self) -> Option<T> {
+        if self.len == 0 {
+            return None;
+        }
+        let value = self.slots[self.head];
+        self.head = (self.head + 1) & (self.slots.len() - 1);
+        self.len -= 1;
+        Some(value)
+    }
+
+    /// All elements, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        let mask = self.slots.len().wrapping_sub(1);
+        (0..self.len).map(move |i| &self.slots[(self.head + i) & mask])
+    }
+
+    /// Gives the memory back (a flow that has finished).
+    pub fn release(&mut self) {
+        debug_assert!(self.is_empty());
+        *self = Self::default();
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) {
+        let mut wider = Vec::with_capacity((self.slots.len() * 2).max(16));
+        wider.extend(self.iter().copied());
+        let capacity = wider.capacity().next_power_of_two();
+        wider.resize(capacity, T::default());
+        self.slots = wider;
+        self.head = 0;
+    }
+}
+
+/// One bit for each segment number of a sliding range. The owner guarantees that all set bits lie within one capacity of
+/// each other and calls [`BitRing::reserve`] first.
+#[derive(Clone, Debug, Default)]
+pub struct BitRing {
+    words: Vec<u64>,
+}
+
+impl BitRing {
+    /// Bits held.
+    #[must_use]
+    #[inline]
+    pub fn capacity(&self) -> u32 {
+        (self.words.len() * 64) as u32
+    }
+
+    /// Makes room for `span` consecutive segment numbers that begin at or after `base`, keeping what is set in
+    /// `[base, base + old capacity)`.
+    pub fn reserve(&mut self, base: u32, span: u32) {
+        if span <= self.capacity() {
+            return;
+        }
+        let wider = (span.next_power_of_two().max(256) / 64) as usize;
+        let mut words = vec![0_u64; wider];
+        for segment in (base..).take(self.capacity() as usize) {
+            if self.get(segment) {
+                let (word, bit) = Self::place(wider, segment);
+                words[word] |= bit;
+            }
+        }
+        self.words = words;
+    }
+
+    #[inline]
+    fn place(words: usize, segment: u32) -> (usize, u64) {
+        ((segment as usize >> 6) & (words - 1), 1 << (segment & 63))
+    }
+
+    /// Whether the bit is set.
+    #[must_use]
+    #[inline]
+    pub fn get(&self, segment: u32) -> bool {
+        if self.words.is_empty() {
+            return false;
+        }
+        let (word, bit) = Self::place(self.words.len(), segment);
+        self.words[word] & bit != 0
+    }
+
+    /// Sets a bit.
+    #[inline]
+    pub fn set(&mut self, segment: u32) {
+        let (word, bit) = Self::place(self.words.len(), segment);
+        self.words[word] |= bit;
+    }
+
+    /// Clears a bit.
+    #[inline]
+    pub fn clear(&mut self, segment: u32) {
+        if !self.words.is_empty() {
+            let (word, bit) = Self::place(self.words.len(), segment);
+            self.words[word] &= !bit;
+        }
+    }
+
+    /// Clears `[from, to)` and answers how many bits were set.
+    pub fn clear_range(&mut self, from: u32, to: u32) -> u32 {
+        if self.words.is_empty() {
+            return 0;
+        }
+        let mut cleared = 0;
+        let count = self.words.len();
+        for_each_word(from, to, |segment, mask| {
+            let word = &mut self.words[(segment as usize >> 6) & (count - 1)];
+            cleared += (*word & mask).count_ones();
+            *word &= !mask;
+        });
+        cleared
+    }
+
+    /// Sets every bit of `[from, to)` that is clear in `except`, and answers how many were newly set.
+    pub fn set_range_except(&mut self, from: u32, to: u32, except: &Self) -> u32 {
+        let mut added = 0;
+        let count = self.words.len();
+        for_each_word(from, to, |segment, mask| {
+            let at = segment as usize >> 6;
+            let blocked = if except.words.is_empty() { 0 } else { except.words[at & (except.words.len() - 1)] };
+            let word = &mut self.words[at & (count - 1)];
+            let new = mask & !blocked & !*word;
+            added += new.count_ones();
+            *word |= new;
+        });
+        added
+    }
+
+    /// The lowest segment of `[from, to)` that is set here and clear in `without`.
+    #[must_use]
+    pub fn first_without(&self, without: &Self, from: u32, to: u32) -> Option<u32> {
+        if self.words.is_empty() || from >= to {
+            return None;
+        }
+        let mut segment = from;
+        let mut mask = u64::MAX << (from & 63);
+        while segment < to {
+            let at = segment as usize >> 6;
+            let blocked = if without.words.is_empty() { 0 } else { without.words[at & (without.words.len() - 1)] };
+            let word = self.words[at & (self.words.len() - 1)] & !blocked & mask;
+            if word != 0 {
+                let found = (segment & !63) + word.trailing_zeros();
+                return (found < to).then_some(found);
+            }
+            mask = u64::MAX;
+            segment = (segment & !63) + 64;
+        }
+        None
+    }
+
+    /// The `n`-th highest (1 is the highest) segment set in `[from, to)`.
+    #[must_use]
+    pub fn nth_highest(&self, n: u32, from: u32, to: u32) -> Option<u32> {
+        if self.words.is_empty() || from >= to {
+            return None;
+        }
+        let mut left = n;
+        let mut top = to - 1;
+        loop {
+            let base = top & !63;
+            let mut word = self.words[(top as usize >> 6) & (self.words.len() - 1)];
+            word &= u64::MAX >> (63 - (top & 63));
+            if base < from {
+                word &= u64::MAX << (from & 63);
+            }
+            let ones = word.count_ones();
+            if ones >= left {
+                for _ in 1..left {
+                    word &= !(1 << (63 - word.leading_zeros()));
+                }
+                return Some(base + 63 - word.leading_zeros());
+            }
+            left -= ones;
+            if base <= from {
+                return None;
+            }
+            top = base - 1;
+        }
+    }
+}
+
+/// Calls `f(first segment of the word's part, mask)` for each 64-bit word that `[from, to)` touches.
+#[inline]
+fn for_each_word(from: u32, to: u32, mut f: impl FnMut(u32, u64)) {
+    let mut segment = from;
+    while segment < to {
+        let low = segment & 63;
+        let in_word = (64 - low).min(to - segment);
+        let mask = if in_word == 64 { u64::MAX } else { ((1_u64 << in_word) - 1) << low };
+        f(segment, mask);
+        segment += in_word;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::{BTreeSet, VecDeque};
+
+    proptest! {
+        #[test]
+        fn a_fifo_is_a_vec_deque(operations in proptest::collection::vec(proptest::option::weighted(0.6, any::<u32>()), 0..400)) {
+            let mut fifo = Fifo::<u32>::default();
+            let mut model = VecDeque::new();
+            for operation in operations {
+                if let Some(value) = operation {
+                    fifo.push(value);
+                    model.push_back(value);
+                } else {
+                    prop_assert_eq!(fifo.pop(), model.pop_front());
+                }
+                prop_assert_eq!(fifo.front(), model.front());
+                prop_assert!(fifo.iter().eq(model.iter()));
+            }
+        }
+
+        #[test]
+        fn bits_behave_as_a_set(base in 0_u32..5000, set in proptest::collection::btree_set(0_u32..700, 0..200),
+                                holes in proptest::collection::btree_set(0_u32..700, 0..200), a in 0_u32..700, b in 0_u32..700, n in 1_u32..5) {
+            let (from, to) = (base + a.min(b), base + a.max(b));
+            let mut ring = BitRing::default();
+            ring.reserve(base, 100);
+            let mut without = BitRing::default();
+            without.reserve(base, 700);
+            holes.iter().for_each(|s| without.set(base + s));
+            for (index, s) in set.iter().enumerate() {
+                if index == set.len() / 2 { ring.reserve(base, 700); }
+                if index >= set.len() / 2 || *s < 100 { ring.set(base + s); }
+            }
+            ring.reserve(base, 700);
+            let kept: BTreeSet<u32> = set.iter().enumerate().filter(|(i, s)| *i >= set.len() / 2 || **s < 100).map(|(_, s)| base + s).collect();
+            let inside: Vec<u32> = kept.iter().copied().filter(|s| (from..to).contains(s)).collect();
+            prop_assert_eq!(ring.nth_highest(n, from, to), inside.iter().rev().nth(n as usize - 1).copied());
+            prop_assert_eq!(ring.first_without(&without, from, to), inside.iter().copied().find(|s| !holes.contains(&(s - base))));
+            let mut filled = ring.clone();
+            let fresh = (from..to).filter(|s| !kept.contains(s) && !holes.contains(&(s - base))).count();
+            prop_assert_eq!(filled.set_range_except(from, to, &without) as usize, fresh);
+            prop_assert_eq!(ring.clear_range(from, to) as usize, inside.len());
+            prop_assert_eq!(ring.nth_highest(1, from, to), None);
+        }
+    }
+}

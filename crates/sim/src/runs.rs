@@ -1,0 +1,146 @@
+//! Sets of segment numbers kept as bits with run summaries: each maximal run knows its two ends, so that inserting,
+//! merging and skipping a run cost O(1) whatever the window.
+
+use crate::ring::BitRing;
+
+/// A set of segment numbers above a sliding base.
+#[derive(Clone, Debug, Default)]
+pub struct RunSet {
+    bits: BitRing,
+    /// At the first segment of a run its last, at the last its first; elsewhere anything.
+    other_end: Vec<u32>,
+    len: u32,
+    /// One past the highest member ever inserted.
+    top: u32,
+}
+
+impl RunSet {
+    /// Members.
+    #[must_use]
+    #[inline]
+    pub fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// One past the highest member that was ever inserted.
+    #[must_use]
+    #[inline]
+    pub fn top(&self) -> u32 {
+        self.top
+    }
+
+    /// The bits, for operations on whole words.
+    #[must_use]
+    pub fn bits(&self) -> &BitRing {
+        &self.bits
+    }
+
+    /// Makes room for `span` segments from `base` on.
+    #[inline]
+    pub fn reserve(&mut self, base: u32, span: u32) {
+        if span > self.bits.capacity() {
+            self.widen(base, span);
+        }
+    }
+
+    #[cold]
+    fn widen(&mut self, base: u32, span: u32) {
+        let old = std::mem::take(&mut self.other_end);
+        let held = self.bits.capacity();
+        self.bits.reserve(base, span);
+        self.other_end = vec![0; self.bits.capacity() as usize];
+        for segment in (base..).take(held as usize) {
+            let at = self.slot(segment);
+            self.other_end[at] = old[segment as usize & (old.len() - 1)];
+        }
+    }
+
+    #[inline]
+    fn slot(&self, segment: u32) -> usize {
+        segment as usize & (self.other_end.len() - 1)
+    }
+
+    /// Whether `segment` is a member.
+    #[must_use]
+    #[inline]
+    pub fn contains(&self, segment: u32) -> bool {
+        self.bits.get(segment)
+    }
+
+    /// The last member of the run that begins at `first`, which must begin one.
+    #[must_use]
+    #[inline]
+    pub fn run_end(&self, first: u32) -> u32 {
+        self.other_end[self.slot(first)]
+    }
+
+    /// Adds a segment that is not a member, at or above `base`; answers the run `[first, past)` that it is now part of.
+    #[inline]
+    pub fn insert(&mut self, segment: u32, base: u32) -> (u32, u32) {
+        self.bits.set(segment);
+        self.len += 1;
+        self.top = self.top.max(segment + 1);
+        let first = if segment > base && self.contains(segment - 1) {
+            self.other_end[self.slot(segment - 1)]
+        } else {
+            segment
+        };
+        let last = if segment + 1 < self.top && self.contains(segment + 1) {
+            self.other_end[self.slot(segment + 1)]
+        } else {
+            segment
+        };
+        let (at_first, at_last) = (self.slot(first), self.slot(last));
+        self.other_end[at_first] = last;
+        self.other_end[at_last] = first;
+        (first, last + 1)
+    }
+
+    /// Removes `[from, to)`, which may not cut a run in two, and answers how many members that were.
+    #[inline]
+    pub fn remove_range(&mut self, from: u32, to: u32) -> u32 {
+        if self.len == 0 {
+            return 0;
+        }
+        let removed = self.bits.clear_range(from, to.min(self.top));
+        self.len -= removed;
+        removed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        #[test]
+        fn runs_are_the_maximal_runs_of_a_set(base in 0_u32..2000, order in Just((0_u32..300).collect::<Vec<_>>()).prop_shuffle(), keep in 1_usize..300, cut in 0_u32..300) {
+            let mut runs = RunSet::default();
+            let mut model = BTreeSet::new();
+            for offset in order.into_iter().take(keep) {
+                let segment = base + offset;
+                runs.reserve(base, offset + 1);
+                let (first, past) = runs.insert(segment, base);
+                model.insert(segment);
+                prop_assert!((first..past).all(|s| model.contains(&s)));
+                prop_assert!(!model.contains(&past) && (first == base || !model.contains(&(first - 1))));
+                prop_assert_eq!(runs.run_end(first), past - 1);
+            }
+            // Cut at the end of a run, as a cumulative ACK does.
+            let mut to = base + cut;
+            while model.contains(&to) { to += 1; }
+            let below = model.range(..to).count() as u32;
+            prop_assert_eq!(runs.remove_range(base, to), below);
+            prop_assert_eq!(runs.len() as usize, model.len() - below as usize);
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! What to simulate: the canonical form of a scenario, every quantity an integer in its smallest unit.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+/// A whole run.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Spec {
+    /// Moves start times and phases, and seeds every random stream.
+    #[serde(default)]
+    pub seed: u64,
+    /// Length, ps.
+    pub duration_ps: u64,
+    /// Distance of samples, ps; 0 records only the ends of the measurement window.
+    pub sample_period_ps: u64,
+    /// Each flow starts up to this much later than said, uniformly, ps.
+    #[serde(default)]
+    pub start_jitter_ps: u64,
+    /// Each packet leaves its sender up to this much later, uniformly and in order, ps.
+    #[serde(default)]
+    pub send_jitter_ps: u64,
+    /// Where rates, RTT and queue statistics are taken.
+    pub measure: Measure,
+    /// Directed links.
+    pub links: Vec<LinkSpec>,
+    /// Flows.
+    pub flows: Vec<FlowSpec>,
+}
+
+/// The measurement window.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub struct Measure {
+    /// Begin, ps.
+    pub from_ps: u64,
+    /// End, ps.
+    pub to_ps: u64,
+}
+
+/// A directed link: queue → transmitter → delay line.
+#[derive(Clone, Debug, Deserialize)]
+pub struct LinkSpec {
+    /// Unique name; it also names the link's random streams and breaks ties.
+    pub name: String,
+    /// Bit/s.
+    pub rate_bps: u64,
+    /// Propagation delay, ps.
+    pub delay_ps: u64,
+    /// What is lost before the queue.
+    #[serde(default)]
+    pub loss: LossSpec,
+    /// What waits, and what is dropped.
+    pub queue: QueueSpec,
+    /// Whether it is sampled into the `links` table.
+    #[serde(default)]
+    pub record: bool,
+}
+
+/// Losses that the queue has no part in; they hit data packets and ACKs alike, whichever the link carries.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum LossSpec {
+    /// Nothing is lost.
+    #[default]
+    None,
+    /// Each packet independently.
+    Bernoulli {
+        /// Probability.
+        p: f64,
+    },
+    /// Exactly these packets.
+    List {
+        /// Positions in the order of arrival at the link, the first packet being 0.
+        packets: Vec<u64>,
+    },
+}
+
+/// A queue.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum QueueSpec {
+    /// First in, first out; a packet that does not fit is dropped.
+    #[serde(rename = "droptail")]
+    DropTail {
+        /// Packets that may wait.
+        limit_packets: Option<u64>,
+        /// Bytes that may wait.
+        limit_bytes: Option<u64>,
+        /// Whether the packet in transmission counts as waiting.
+        #[serde(default)]
+        count_in_service: bool,
+    },
+}
+
+/// A flow.
+#[derive(Clone, Debug, Deserialize)]
+pub struct FlowSpec {
+    /// Unique name; it also names the flow's random streams and breaks ties.
+    pub name: String,
+    /// `name` or `name:preset`.
+    pub algorithm: String,
+    /// The algorithm's parameters where they differ from the preset.
+    #[serde(default)]
+    pub parameters: BTreeMap<String, serde_json::Value>,
+    /// First segment, ps.
+    pub start_ps: u64,
+    /// No new data after this, ps.
+    #[serde(default)]
+    pub stop_ps: Option<u64>,
+    /// Length of the transfer; unlimited where absent.
+    #[serde(default)]
+    pub size_segments: Option<u64>,
+    /// Links that data crosses.
+    pub path: Vec<usize>,
+    /// Links that ACKs cross.
+    pub reverse_path: Vec<usize>,
+    /// The endpoints.
+    pub stack: StackSpec,
+}
+
+/// How a lost segment is recognized.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum Detection {
+    /// RACK-TLP, RFC 8985.
+    Rack,
+    /// Three segments SACKed above it, RFC 6675.
+    Dupthresh,
+    /// More than three segments below the highest SACKed one (forward acknowledgement, Mathis and Mahdavi 1996; Linux until 4.x).
+    Fack,
+}
+
+/// How much is sent while a loss is repaired.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum RecoveryRule {
+    /// Proportional rate reduction, RFC 6937, slow-start reduction bound.
+    Prr,
+    /// One segment less for every two ACKs (Linux until 3.x, ns-2's TCP/Linux).
+    RateHalving,
+    /// The window is the new one at once and the pipe drains to it, RFC 6675.
+    Pipe,
+}
+
+/// Everything about the endpoints that is not the algorithm's.
+#[derive(Clone, Debug, Deserialize)]
+pub struct StackSpec {
+    /// Payload of a segment, bytes.
+    pub payload_bytes: u32,
+    /// Headers of a segment, bytes.
+    pub header_bytes: u32,
+    /// An ACK without SACK blocks, bytes.
+    pub ack_bytes: u32,
+    /// Each SACK block, bytes.
+    pub sack_block_bytes: u32,
+    /// Segments.
+    pub initial_window: u32,
+    /// Segments; unlimited where absent.
+    pub initial_ssthresh: Option<u32>,
+    /// Segments; unlimited where absent.
+    pub receive_window: Option<u32>,
+    /// Segments per ACK: 1 acknowledges each.
+    pub ack_every: u32,
+    /// A delayed ACK waits at most this long, ps.
+    pub delayed_ack_ps: u64,
+    /// So many segments at the start are acknowledged at once.
+    pub quick_acks: u32,
+    /// Lower bound of the retransmission timeout, ps.
+    pub min_rto_ps: u64,
+    /// Upper bound, ps.
+    pub max_rto_ps: u64,
+    /// Before the first RTT sample, ps.
+    pub initial_rto_ps: u64,
+    /// Clock granularity G of RFC 6298, ps.
+    pub rto_granularity_ps: u64,
+    /// How a loss is found.
+    pub detection: Detection,
+    /// How it is repaired.
+    pub recovery: RecoveryRule,
+    /// Whether the first two duplicate ACKs may release new segments (RFC 3042).
+    pub limited_transmit: bool,
+    /// At most so many segments per ACK; unlimited where absent.
+    #[serde(default)]
+    pub max_burst: Option<u32>,
+}
+
+/// A spec that cannot be run.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error("{path}: {message}")]
+pub struct SpecError {
+    /// Where in the spec.
+    pub path: String,
+    /// What is wrong with it, what is allowed.
+    pub message: String,
+}
+
+impl SpecError {
+    pub(crate) fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { path: path.into(), message: message.into() }
+    }
+}
+
+impl Spec {
+    /// Reads the canonical JSON.
+    ///
+    /// # Errors
+    /// JSON that is not a spec, or a spec that [`Spec::validate`] refuses.
+    pub fn from_json(text: &str) -> Result<Self, SpecError> {
+        let spec: Self = serde_json::from_str(text).map_err(|e| SpecError::new("spec", e.to_string()))?;
+        spec.validate()?;
+        Ok(spec)
+    }
+
+    /// Refuses what has no physical sense.
+    ///
+    /// # Errors
+    /// The first field that is wrong.
+    pub fn validate(&self) -> Result<(), SpecError> {
+        let check = |ok: bool, path: String, message: &str| if ok { Ok(()) } else { Err(SpecError::new(path, message)) };
+        check(self.duration_ps > 0, "duration_ps".into(), "must be above 0")?;
+        check(self.duration_ps < 1 << 62, "duration_ps".into(), "must be below 53 days")?;
+        check(
+            self.measure.from_ps < self.measure.to_ps && self.measure.to_ps <= self.duration_ps,
+            "measure".into(),
+            "must be a window inside the run",
+        )?;
+        check(!self.flows.is_empty(), "flows".into(), "needs at least one flow")?;
+        for (i, link) in self.links.iter().enumerate() {
+            check(link.rate_bps >= 8, format!("links[{i}].rate_bps"), "must be at least 8 bit/s")?;
+            let QueueSpec::DropTail { limit_packets, limit_bytes, .. } = &link.queue;
+            check(*limit_packets != Some(0), format!("links[{i}].queue.limit_packets"), "must hold at least one packet")?;
+            check(*limit_bytes != Some(0), format!("links[{i}].queue.limit_bytes"), "must hold at least one packet")?;
+            if let LossSpec::Bernoulli { p } = link.loss {
+                check((0.0..1.0).contains(&p), format!("links[{i}].loss.p"), "must be in [0, 1)")?;
+            }
+        }
+        for (i, flow) in self.flows.iter().enumerate() {
+            self.validate_flow(i, flow)?;
+        }
+        Ok(())
+    }
+
+    fn validate_flow(&self, i: usize, flow: &FlowSpec) -> Result<(), SpecError> {
+        let check = |ok: bool, field: &str, message: &str| {
+            if ok { Ok(()) } else { Err(SpecError::new(format!("flows[{i}].{field}"), message)) }
+        };
+        for (field, path) in [("path", &flow.path), ("reverse_path", &flow.reverse_path)] {
+            check(!path.is_empty() && path.len() < 250, field, "must name 1 to 249 links")?;
+            check(path.iter().all(|&l| l < self.links.len()), field, "names a link that does not exist")?;
+            let mut sorted = path.clone();
+            sorted.sort_unstable();
+            sorted.dedup();
+            check(sorted.len() == path.len(), field, "crosses a link twice")?;
+        }
+        let stack = &flow.stack;
+        check(stack.payload_bytes > 0, "stack.payload_bytes", "must be above 0")?;
+        check(stack.payload_bytes + stack.header_bytes <= 65_535, "stack.payload_bytes", "a segment is at most 65535 bytes")?;
+        check(stack.ack_bytes > 0, "stack.ack_bytes", "must be above 0")?;
+        check(stack.ack_bytes + 3 * stack.sack_block_bytes <= 65_535, "stack.ack_bytes", "an ACK is at most 65535 bytes")?;
+        check(stack.initial_window > 0, "stack.initial_window", "must be at least 1 segment")?;
+        check(stack.receive_window != Some(0), "stack.receive_window", "must be at least 1 segment")?;
+        check(stack.receive_window.unwrap_or(1) <= 1 << 28, "stack.receive_window", "is at most 2^28 segments")?;
+        check(stack.ack_every > 0, "stack.ack_every", "must be at least 1 segment")?;
+        check(stack.ack_every == 1 || stack.delayed_ack_ps > 0, "stack.delayed_ack_ps", "must be above 0 where ACKs are delayed")?;
+        check(stack.min_rto_ps > 0 && stack.min_rto_ps <= stack.max_rto_ps, "stack.min_rto_ps", "must be above 0 and at most max_rto_ps")?;
+        check(flow.size_segments != Some(0), "size_segments", "must be at least 1 segment")?;
+        check(flow.size_segments.unwrap_or(1) < 1 << 31, "size_segments", "must be below 2^31 segments")?;
+        check(flow.stop_ps.is_none_or(|stop| stop > flow.start_ps), "stop_ps", "must be after the start")
+    }
+}
