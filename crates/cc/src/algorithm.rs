@@ -107,6 +107,11 @@ pub trait Algorithm {
     fn window(&self) -> f64;
     /// Slow start threshold, segments; infinite before the first loss.
     fn ssthresh(&self) -> f64;
+    /// Smallest window during a recovery that halves the rate step by step, segments. Most of Linux 2.6's modules let it
+    /// sink to half of the target (`min_cwnd`), so as to end at the target when half of the flight was lost.
+    fn recovery_floor(&self) -> f64 {
+        self.ssthresh()
+    }
     /// Segments per second where the algorithm paces.
     fn pacing_rate(&self) -> Option<f64> {
         None

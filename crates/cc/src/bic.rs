@@ -68,8 +68,8 @@ const LINUX_UNKNOWN_CNT: f64 = 20.0;
 struct Search {
     max_win: f64,
     target_win: f64,
-    /// Additive increase of this round, where the target moves once a round.
-    inc: f64,
+    /// Growth for each segment acknowledged in this round, where the target moves once a round; 0 before the first.
+    per_ack: f64,
     is_probing: bool,
     ss_cwnd: f64,
     ss_target: f64,
@@ -91,7 +91,7 @@ const NO_DIVISOR: Linux =
 const UNKNOWN: Search = Search {
     max_win: f64::INFINITY,
     target_win: f64::INFINITY,
-    inc: 0.0,
+    per_ack: 0.0,
     is_probing: false,
     ss_cwnd: 1.0,
     ss_target: 0.0,
@@ -157,6 +157,9 @@ impl Bic {
         if p.form == Form::Linux && win.arithmetic == Arithmetic::Fluid {
             return settings.conflict("form 'linux' needs arithmetic 'linux' or 'linux-2.6'");
         }
+        if p.search_update == SearchUpdate::Round && win.arithmetic != Arithmetic::Fluid {
+            return settings.conflict("search_update 'round' needs arithmetic 'fluid'");
+        }
         Ok(Self { win, p, last_max: 0.0, search: UNKNOWN, linux: NO_DIVISOR, saved: (0.0, UNKNOWN) })
     }
 
@@ -177,11 +180,11 @@ impl Bic {
         if p.search_update == SearchUpdate::Ack {
             self.win.grow_per_round(n, (s.target_win - self.win.w).clamp(p.s_min, p.s_max));
         } else {
-            if round_start || s.inc == 0.0 {
+            if round_start || s.per_ack == 0.0 {
                 s.target_win = (s.max_win + self.win.w) / 2.0;
-                s.inc = (s.target_win - self.win.w).clamp(p.s_min, p.s_max);
+                s.per_ack = (s.target_win - self.win.w).clamp(p.s_min, p.s_max) / self.win.w;
             }
-            self.win.grow_per_round(n, s.inc);
+            self.win.w += n * s.per_ack;
         }
         let w = self.win.w;
         if w >= s.max_win {
@@ -281,8 +284,8 @@ impl Algorithm for Bic {
     }
 
     fn on_timeout(&mut self, signal: &Signal) {
-        let target = if self.win.repeats_timeout() { self.win.ssthresh } else { self.reduced(signal) };
-        self.win.time_out(target);
+        let target = if signal.repeated { self.win.ssthresh } else { self.reduced(signal) };
+        self.win.time_out(target, signal.repeated);
         if self.p.form == Form::Linux {
             self.linux = NO_DIVISOR;
             self.last_max = 0.0;
@@ -311,5 +314,167 @@ impl Algorithm for Bic {
     #[inline]
     fn ssthresh(&self) -> f64 {
         self.win.ssthresh
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Driver, close, settings};
+
+    fn bic(preset: &str) -> Bic {
+        Bic::new(&settings(&Bic::ENTRY, preset, &[]).unwrap()).unwrap()
+    }
+
+    fn after_a_loss_at(b: &mut Bic, w: f64) -> Driver {
+        let d = Driver::new();
+        d.start_at(b, w);
+        d.lose(b);
+        d
+    }
+
+    #[test]
+    fn the_search_by_rounds_has_the_published_trajectory() {
+        let mut b = bic("rounds");
+        let mut d = after_a_loss_at(&mut b, 1000.0);
+        assert_eq!(b.window(), 875.0);
+        for w in [907.0, 939.0, 969.5, 984.75, 992.375, 996.188, 998.094, 999.047] {
+            d.round(&mut b, 0.1);
+            close(b.window(), w, 1e-3);
+        }
+        // The last steps are so small that a segment's rounding decides between 15 and 17.
+        let mut rounds = 8;
+        while b.window() < 999.99 {
+            d.round(&mut b, 0.1);
+            rounds += 1;
+        }
+        assert!((15..=17).contains(&rounds), "{rounds}");
+    }
+
+    #[test]
+    fn growth_is_additive_until_the_distance_is_twice_s_max() {
+        let mut b = bic("rounds");
+        let mut d = after_a_loss_at(&mut b, 1000.0);
+        for (w, inc) in [(930.0, 32.0), (936.0, 32.0), (940.0, 30.0), (999.999, 0.01)] {
+            b.win.w = w;
+            b.search.per_ack = 0.0;
+            d.ack(&mut b, 1.0, 0.1, 0.0);
+            close(b.search.per_ack * w, inc, 1e-9);
+        }
+    }
+
+    #[test]
+    fn a_loss_at_10000_is_regained_in_51_round_trips() {
+        let mut b = bic("rounds");
+        let mut d = after_a_loss_at(&mut b, 10_000.0);
+        d.round(&mut b, 0.1);
+        close(b.window(), 8782.0, 1e-4);
+        let mut rounds = 1;
+        while b.window() < 9999.99 {
+            d.round(&mut b, 0.1);
+            rounds += 1;
+        }
+        assert!((50..=52).contains(&rounds), "{rounds}");
+    }
+
+    #[test]
+    fn by_acks_the_distance_shrinks_by_the_square_root_of_e_each_round_trip() {
+        let mut b = bic("");
+        let mut d = after_a_loss_at(&mut b, 10_000.0);
+        b.win.w = 9960.0;
+        d.ack(&mut b, 1.0, 0.1, 0.0);
+        let before = 10_000.0 - b.window();
+        d.round(&mut b, 0.1);
+        close(10_000.0 - b.window(), before * libm::exp(-0.5), 5e-3);
+    }
+
+    #[test]
+    fn fast_convergence_aims_lower_when_the_maximum_fell() {
+        let mut b = bic("");
+        let d = after_a_loss_at(&mut b, 1200.0);
+        b.win.w = 1000.0;
+        d.lose(&mut b);
+        assert_eq!((b.last_max, b.window()), (937.5, 875.0));
+
+        let mut linux = bic("linux");
+        let d = after_a_loss_at(&mut linux, 1200.0);
+        linux.win.w = 1000.0;
+        d.lose(&mut linux);
+        assert_eq!((linux.last_max, linux.window()), (899.0, 799.0));
+    }
+
+    #[test]
+    fn a_flow_that_grew_past_its_maximum_does_not_converge() {
+        let mut b = bic("");
+        let d = after_a_loss_at(&mut b, 1000.0);
+        b.win.w = 1100.0;
+        d.lose(&mut b);
+        assert_eq!(b.last_max, 1100.0);
+    }
+
+    #[test]
+    fn beyond_the_maximum_it_probes_by_doubling_steps_and_then_additively() {
+        let mut b = bic("");
+        let mut d = after_a_loss_at(&mut b, 10_000.0);
+        b.win.w = 10_000.0;
+        let mut steps = Vec::new();
+        for _ in 0..9 {
+            let before = b.window();
+            d.round(&mut b, 0.1);
+            steps.push(b.window() - before);
+        }
+        for (step, expected) in steps.iter().zip([1.0, 2.0, 4.0, 8.0, 16.0]) {
+            close(*step, expected, 0.1);
+        }
+        close(steps[8], 32.0, 0.01);
+        assert!(!b.search.is_probing && b.search.max_win.is_infinite());
+    }
+
+    #[test]
+    fn below_the_low_window_it_is_standard_tcp() {
+        let mut b = bic("");
+        let mut d = after_a_loss_at(&mut b, 12.0);
+        assert_eq!(b.window(), 6.0);
+        d.round(&mut b, 0.1);
+        close(b.window(), 7.0, 0.02);
+    }
+
+    #[test]
+    fn linux_s_divisor_has_the_published_values() {
+        let mut b = bic("linux");
+        b.last_max = 1000.0;
+        b.linux.lost = true;
+        for (w, one_to_one, delayed) in [
+            (875.0, 54.0, 27.0),
+            (990.0, 495.0, 247.0),
+            (997.0, 4985.0, 2492.0),
+            (1020.0, 153.0, 76.0),
+            (1048.0, 65.0, 32.0),
+        ] {
+            b.win.w = w;
+            b.linux.ratio = AckRatio::START;
+            assert_eq!(b.linux_cnt(), delayed, "{w}");
+            // The estimate never settles at one segment an ACK: see `AckRatio`.
+            for _ in 0..1000 {
+                b.linux.ratio.update(1.0);
+            }
+            assert_eq!(b.linux_cnt(), (one_to_one * 16.0 / 31.0_f64).floor(), "{w}");
+        }
+    }
+
+    #[test]
+    fn linux_forgets_its_maximum_after_a_timeout() {
+        let mut b = bic("linux-2.6");
+        let d = after_a_loss_at(&mut b, 1000.0);
+        d.time_out(&mut b);
+        assert_eq!((b.window(), b.last_max, b.linux.lost), (1.0, 0.0, false));
+        b.win.w = 500.0;
+        assert_eq!(b.linux_cnt(), 10.0);
+    }
+
+    #[test]
+    fn linux_s_form_needs_linux_s_counter() {
+        let s = settings(&Bic::ENTRY, "", &[("form", Setting::Text("linux"))]).unwrap();
+        assert!(matches!(Bic::new(&s), Err(BuildError::Conflict { .. })));
     }
 }

@@ -174,8 +174,6 @@ impl Fast {
 
     /// The papers' update, at the start of a round.
     fn update(&mut self) {
-        // What the ACKs of the last round did not release is due now.
-        self.release(f64::INFINITY);
         self.update_round = self.p.update_every == 1.0 || !self.update_round;
         if !self.update_round {
             return;
@@ -199,6 +197,11 @@ impl Fast {
             return;
         }
         if ack.round_start {
+            // What the ACKs of the last round did not release is due now, or lost where the window was not used.
+            if ack.window_limited {
+                self.release(f64::INFINITY);
+            }
+            self.pending = 0.0;
             self.update();
         }
         if ack.window_limited {
@@ -278,7 +281,9 @@ impl Fast {
 
     fn reduce(&mut self, signal: &Signal, w: f64) {
         self.saved = Some((self.w, self.ssthresh));
-        self.ssthresh = ((1.0 - self.p.decrease) * self.w).max(FLOOR);
+        if !signal.repeated {
+            self.ssthresh = ((1.0 - self.p.decrease) * self.w).max(FLOOR);
+        }
         self.w = w.max(FLOOR);
         self.forget_round(signal.now);
     }
@@ -353,5 +358,167 @@ impl Algorithm for Fast {
     #[inline]
     fn wants_window_at_send(&self) -> bool {
         self.p.timing == Timing::Ns2
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Driver, close, run_over_link, settings};
+
+    fn fast(preset: &str, values: &[(&str, Setting)]) -> Fast {
+        Fast::new(&settings(&Fast::ENTRY, preset, values).unwrap()).unwrap()
+    }
+
+    fn at(w: f64, base: f64, avg: f64, alpha: f64) -> Fast {
+        let mut f = fast("", &[("alpha", Setting::Num(alpha)), ("update_every", Setting::Num(1.0))]);
+        (f.w, f.base, f.avg) = (w, base, avg);
+        f
+    }
+
+    #[test]
+    fn one_update_has_the_published_values() {
+        for (w, avg, target) in [(100.0, 0.1, 200.0), (1000.0, 0.11, 1054.545), (3000.0, 0.12, 2850.0)] {
+            let f = at(w, 0.1, avg, 200.0);
+            close(f.target(w), target, 1e-6);
+        }
+        let f = at(1000.0, 0.1, 0.11, 100.0);
+        close(f.target(900.0), 959.09, 1e-4);
+    }
+
+    #[test]
+    fn an_update_never_more_than_doubles() {
+        let mut f = at(50.0, 0.1, 0.102, 200.0);
+        f.update();
+        close(f.w + f.pending, 100.0, 1e-9);
+    }
+
+    #[test]
+    fn on_a_fluid_link_the_error_halves_with_each_update() {
+        let mut f = at(3500.0, 0.1, 0.0, 400.0);
+        let mut course = Vec::new();
+        for _ in 0..20 {
+            f.avg = f.w / 25_000.0;
+            f.update();
+            f.release(f64::INFINITY);
+            course.push(f.w);
+        }
+        for (w, expected) in course.iter().zip([3200.0, 3050.0, 2975.0, 2937.5, 2918.75]) {
+            close(*w, expected, 1e-6);
+        }
+        close(course[19], 2900.0, 1e-3);
+    }
+
+    #[test]
+    fn a_reverse_queue_bounds_the_rate_at_alpha_over_its_delay() {
+        let mut f = at(3000.0, 0.1, 0.0, 400.0);
+        for _ in 0..200 {
+            f.avg = (f.w / 25_000.0).max(0.12);
+            f.update();
+            f.release(f64::INFINITY);
+        }
+        close(f.w / f.avg, 20_000.0, 1e-3);
+    }
+
+    #[test]
+    fn it_doubles_each_round_trip_while_the_queue_is_empty_and_again_after_a_loss() {
+        for preset in ["", "ns2"] {
+            let (mut d, mut f) = (Driver::new(), fast(preset, &[]));
+            d.start(&mut f, 10.0);
+            for _ in 0..3 {
+                d.round(&mut f, 0.1);
+            }
+            assert_eq!(f.window(), 80.0, "{preset}");
+            d.lose(&mut f);
+            assert_eq!((f.window(), f.ssthresh()), (40.0, 40.0));
+            d.round(&mut f, 0.1);
+            assert_eq!(f.window(), 80.0);
+        }
+    }
+
+    #[test]
+    fn it_updates_every_other_round_trip_and_spreads_the_increase() {
+        let (mut d, mut f) = (Driver::new(), fast("", &[]));
+        d.start(&mut f, 1000.0);
+        (f.base, f.avg) = (0.1, 0.11);
+        let mut course = Vec::new();
+        for _ in 0..4 {
+            d.round(&mut f, 0.11);
+            course.push(f.window());
+        }
+        // 0.5 (200 - 1000 / 11) in the first round trip and nothing in the second.
+        close(course[0], 1054.545, 1e-4);
+        close(course[1], course[0], 1e-4);
+        assert!(course[2] > course[1] + 40.0);
+        close(course[3], course[2], 1e-4);
+    }
+
+    #[test]
+    fn the_window_settles_with_alpha_segments_in_the_queue() {
+        for preset in ["", "ns2", "ns2-1.1"] {
+            let (mut d, mut f) = (Driver::new(), fast(preset, &[("alpha", Setting::Num(100.0))]));
+            d.start(&mut f, 10.0);
+            let queue = run_over_link(&mut d, &mut f, 10_000.0, 0.1, 60.0);
+            close(f.window(), 1100.0, 0.01);
+            close(queue, 100.0, 0.05);
+        }
+    }
+
+    #[test]
+    fn the_filter_gives_a_sample_three_over_the_window_but_at_most_a_quarter() {
+        let mut f = at(4.0, 0.1, 0.1, 200.0);
+        let mut d = Driver::new();
+        let ack = d.make_ack(&f, 1.0, 0.2, false);
+        f.measure(&ack, 0.2);
+        close(f.avg, 0.125, 1e-12);
+        (f.w, f.avg) = (300.0, 0.1);
+        f.measure(&ack, 0.2);
+        close(f.avg, 0.101, 1e-12);
+        let mut ns2 = fast("ns2", &[]);
+        (ns2.base, ns2.avg) = (0.1, 0.1);
+        ns2.measure(&Ack { in_flight: 300.0, ..ack }, 0.2);
+        close(ns2.avg, 0.1 + 0.1 / 256.0, 1e-12);
+    }
+
+    #[test]
+    fn ns_2_moves_most_of_the_way_within_one_round_trip() {
+        // About ten updates of 10 ms on a path of 100 ms, each half of the way to what the old window asks for.
+        let (mut d, mut f) = (Driver::new(), fast("ns2", &[("alpha", Setting::Num(100.0))]));
+        d.start(&mut f, 2000.0);
+        (f.base, f.avg) = (0.1, 0.12);
+        let goal = 2000.0 * 0.1 / 0.12 + 100.0;
+        for _ in 0..1000 {
+            d.now += 1e-4;
+            let ack = d.make_ack(&f, 1.0, 0.12, false);
+            f.on_ack(&Ack { window_at_send: 2000.0, in_flight: 2000.0, ..ack });
+        }
+        close(f.window(), goal, 2e-3);
+    }
+
+    #[test]
+    fn in_the_dead_band_ns_2_leaves_the_window_alone() {
+        let (mut d, mut f) =
+            (Driver::new(), fast("ns2", &[("alpha", Setting::Num(100.0)), ("dead_band", Setting::Num(50.0))]));
+        d.start(&mut f, 1000.0);
+        (f.base, f.avg) = (0.1, 0.1125);
+        for _ in 0..50 {
+            d.now += 1e-3;
+            let ack = d.make_ack(&f, 1.0, 0.1125, false);
+            f.on_ack(&Ack { window_at_send: 1000.0, ..ack });
+        }
+        assert_eq!(f.window(), 1000.0);
+    }
+
+    #[test]
+    fn a_timeout_leaves_two_segments() {
+        let (d, mut f) = (Driver::new(), fast("", &[]));
+        d.start(&mut f, 100.0);
+        d.time_out(&mut f);
+        assert_eq!((f.window(), f.ssthresh()), (2.0, 50.0));
+    }
+
+    #[test]
+    fn only_ns_2_s_timing_needs_the_window_at_send() {
+        assert!(fast("ns2", &[]).wants_window_at_send() && !fast("", &[]).wants_window_at_send());
     }
 }

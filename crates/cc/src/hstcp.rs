@@ -221,7 +221,7 @@ impl Algorithm for Hstcp {
     }
 
     fn on_timeout(&mut self, signal: &Signal) {
-        self.win.time_out(self.reduced(signal));
+        self.win.time_out(self.reduced(signal), signal.repeated);
     }
 
     fn on_idle(&mut self, _now: f64, _idle: f64) {
@@ -244,5 +244,143 @@ impl Algorithm for Hstcp {
     #[inline]
     fn ssthresh(&self) -> f64 {
         self.win.ssthresh
+    }
+
+    fn recovery_floor(&self) -> f64 {
+        self.win.ssthresh * 0.5
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Driver, close, settings};
+
+    fn hstcp(preset: &str) -> Hstcp {
+        Hstcp::new(&settings(&Hstcp::ENTRY, preset, &[]).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn the_closed_form_has_the_published_values() {
+        let (rfc, ns2) = (hstcp(""), hstcp("ns2"));
+        for (w, a, a_ns2, b) in [
+            (100.0, 1.820, 1.882, 0.4497),
+            (1000.0, 7.860, 8.034, 0.3299),
+            (10_000.0, 29.617, 29.928, 0.2101),
+            (83_000.0, 72.516, 72.516, 0.1000),
+        ] {
+            close(rfc.a(w), a, 1e-3);
+            close(ns2.a(w), a_ns2, 1e-3);
+            close(rfc.b(w), b, 1e-3);
+        }
+    }
+
+    #[test]
+    fn it_is_standard_tcp_up_to_the_low_window() {
+        let h = hstcp("");
+        assert_eq!((h.a(38.0), h.b(38.0)), (1.0, 0.5));
+        // The closed form itself starts below 1.
+        assert_eq!(h.a(38.01), 1.0);
+        close(h.b(38.01), 0.5, 1e-3);
+        close(hstcp("ns2").a(38.0 + 1e-9), 1.0, 1e-6);
+    }
+
+    #[test]
+    fn the_decrease_never_falls_below_its_floor() {
+        assert_eq!(hstcp("").b(600_000.0), 0.1);
+    }
+
+    #[test]
+    fn the_response_function_is_the_rfc_s() {
+        let s = libm::log(83_000.0 / 38.0) / libm::log(1e-7 / 1e-3);
+        close(s, -0.83482, 1e-4);
+        // In terms of the closed form: p(w) from a(w), b(w) inverts W(p) = 38 (p/1e-3)^S.
+        let h = hstcp("");
+        for (p, w) in [(1e-5, 1776.0), (1e-6, 12141.0)] {
+            close(38.0 * libm::pow(p / 1e-3, s), w, 1e-3);
+            let b = h.b(w);
+            close(h.a(w) * (2.0 - b) / (2.0 * b * w * w), p, 2e-3);
+        }
+    }
+
+    #[test]
+    fn growth_by_the_rfc_s_script_is_the_published_one() {
+        // The RFC's script has p(w) = 1/(12.8 w^1.2) where its text has the exact form; b(w) is the same.
+        let h = hstcp("");
+        let script = |w: f64| {
+            let b = h.b(w);
+            (w * w * 2.0 * b / ((2.0 - b) * 12.8 * libm::pow(w, 1.2))).max(1.0)
+        };
+        let mut w = 1.0;
+        for rtt in 1..=1000 {
+            match rtt {
+                100 => close(w, 131.9, 1e-3),
+                500 => close(w, 3601.0, 1e-3),
+                1000 => close(w, 17410.0, 1e-3),
+                _ => close(h.a(w), script(w), 0.045),
+            }
+            w += script(w);
+        }
+    }
+
+    #[test]
+    fn a_loss_at_10000_leaves_what_the_closed_form_and_linux_say() {
+        let (d, mut h) = (Driver::new(), hstcp(""));
+        d.start_at(&mut h, 10_000.0);
+        d.lose(&mut h);
+        close(h.window(), 7899.0, 1e-4);
+
+        let (mut d, mut linux) = (Driver::new(), hstcp("linux"));
+        d.start_at(&mut linux, 10_000.0);
+        d.ack(&mut linux, 1.0, 0.1, 0.0);
+        assert_eq!(linux.row + 1, 30);
+        d.lose(&mut linux);
+        assert_eq!(linux.window(), 7969.0);
+    }
+
+    #[test]
+    fn linux_takes_the_upper_end_of_each_bin() {
+        let mut d = Driver::new();
+        for (w, a, md) in [(38.0, 1, 128.0), (39.0, 2, 112.0), (118.0, 2, 112.0), (119.0, 3, 104.0), (1e6, 72, 24.0)] {
+            let mut h = hstcp("linux");
+            d.start_at(&mut h, w);
+            d.ack(&mut h, 1.0, 0.1, 0.0);
+            assert_eq!((h.row + 1, TABLE[h.row].1), (a, md), "{w}");
+        }
+    }
+
+    #[test]
+    fn the_cached_increase_follows_the_window() {
+        let (mut d, mut h) = (Driver::new(), hstcp(""));
+        d.start_at(&mut h, 1000.0);
+        for _ in 0..200 {
+            d.round(&mut h, 0.1);
+            close(h.a, h.a(h.window()), 2e-3);
+        }
+        let mut per_round = 1000.0;
+        for _ in 0..200 {
+            per_round += h.a(per_round);
+        }
+        close(h.window(), per_round, 0.01);
+        d.lose(&mut h);
+        d.ack(&mut h, 1.0, 0.1, 0.0);
+        close(h.a, h.a(h.window()), 1e-3);
+    }
+
+    #[test]
+    fn ns_2_halves_on_the_first_loss_and_linux_in_the_first_slow_start() {
+        for preset in ["ns2", "linux"] {
+            let (d, mut h) = (Driver::new(), hstcp(preset));
+            d.start(&mut h, 8000.0);
+            d.lose(&mut h);
+            assert_eq!(h.window(), 4000.0, "{preset}");
+        }
+    }
+
+    #[test]
+    fn ends_of_the_response_function_in_the_wrong_order_are_refused() {
+        let s = settings(&Hstcp::ENTRY, "", &[("high_window", Setting::Num(20.0))]).unwrap();
+        let error = Hstcp::new(&s).unwrap_err().to_string();
+        assert_eq!(error, "hstcp: high_window 20 must be above low_window 38");
     }
 }

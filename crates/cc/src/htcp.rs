@@ -322,9 +322,9 @@ impl Algorithm for Htcp {
     }
 
     fn on_timeout(&mut self, signal: &Signal) {
-        let target = if self.win.repeats_timeout() { self.win.ssthresh } else { self.reduced(signal) };
+        let target = if signal.repeated { self.win.ssthresh } else { self.reduced(signal) };
         self.t_last = signal.now;
-        self.win.time_out(target);
+        self.win.time_out(target, signal.repeated);
     }
 
     fn on_idle(&mut self, now: f64, idle: f64) {
@@ -359,5 +359,164 @@ impl Algorithm for Htcp {
     #[inline]
     fn ssthresh(&self) -> f64 {
         self.win.ssthresh
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Driver, close, settings};
+
+    fn htcp(preset: &str, values: &[(&str, Setting)]) -> Htcp {
+        Htcp::new(&settings(&Htcp::ENTRY, preset, values).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn alpha_follows_the_time_since_the_loss() {
+        let mut h = htcp("", &[]);
+        for (delta, alpha) in [(0.5, 1.0), (1.5, 6.0625), (2.0, 11.25), (5.0, 45.0), (10.0, 111.25), (20.0, 281.25)] {
+            close(alpha_of(delta - 1.0), alpha, 1e-12);
+            h.update_alpha(delta);
+            close(h.alpha, alpha, 1e-12);
+        }
+        h.beta = 0.8;
+        h.update_alpha(5.0);
+        close(h.alpha, 18.0, 1e-12);
+        h.update_alpha(0.5);
+        close(h.alpha, 0.4, 1e-12);
+        let mut freebsd = htcp("freebsd", &[]);
+        freebsd.beta = 0.8;
+        freebsd.update_alpha(0.5);
+        assert_eq!(freebsd.alpha, 1.0);
+    }
+
+    #[test]
+    fn beta_is_the_ratio_of_the_rtts_within_its_limits() {
+        for (rtt_max, beta) in [(0.15, 2.0 / 3.0), (0.3, 0.5), (0.11, 0.8)] {
+            let mut h = htcp("", &[]);
+            (h.rtt_min, h.rtt_max, h.adaptive_ok, h.b_old, h.b_max) = (0.1, rtt_max, true, 1000.0, 1100.0);
+            h.update_beta();
+            close(h.beta, beta, 1e-12);
+        }
+    }
+
+    #[test]
+    fn a_change_of_throughput_by_a_fifth_halves() {
+        let mut h = htcp("", &[]);
+        (h.rtt_min, h.rtt_max, h.adaptive_ok, h.b_old, h.b_max) = (0.1, 0.15, true, 1000.0, 1250.0);
+        h.update_beta();
+        assert_eq!((h.beta, h.adaptive_ok), (0.5, false));
+        // The next event, without a change, still halves and allows the one after it to adapt.
+        h.update_beta();
+        assert_eq!((h.beta, h.adaptive_ok), (0.5, true));
+        h.update_beta();
+        close(h.beta, 2.0 / 3.0, 1e-12);
+    }
+
+    #[test]
+    fn the_window_gained_after_a_loss_is_the_integral_of_alpha() {
+        let (mut d, mut h) = (Driver::new(), htcp("", &[("adaptive_backoff", Setting::Bool(false))]));
+        d.start_at(&mut h, 100_000.0);
+        let from = h.window();
+        for round in 1..=100 {
+            d.round(&mut h, 0.1);
+            let gained = match round {
+                20 => 70.83,
+                50 => 903.33,
+                100 => 4757.5,
+                _ => continue,
+            };
+            // A round's ACKs are those of the window at its start: growth is late by up to a round, less at a large window.
+            close(h.window() - from, gained, 0.01);
+        }
+    }
+
+    #[test]
+    fn the_rtt_scale_is_clamped() {
+        for (rtt, scale) in [(0.2, 2.0), (0.05, 0.5), (1.0, 2.0), (0.005, 0.1)] {
+            for arithmetic in ["fluid", "linux"] {
+                let mut h = htcp("linux", &[("arithmetic", Setting::Text(arithmetic))]);
+                h.rtt_min = rtt;
+                close(h.scale(), scale, 1e-12);
+            }
+        }
+        let mut off = htcp("", &[]);
+        off.rtt_min = 0.2;
+        assert_eq!(off.scale(), 1.0);
+    }
+
+    #[test]
+    fn the_largest_rtt_ages_and_rejects_jumps() {
+        let (mut d, mut h) = (Driver::new(), htcp("", &[]));
+        d.start_at(&mut h, 100.0);
+        for rtt in [0.1, 0.115, 0.13, 0.16] {
+            d.ack(&mut h, 1.0, rtt, 0.01);
+        }
+        close(h.rtt_max, 0.13, 1e-12);
+        d.lose(&mut h);
+        close(h.rtt_max, 0.1 + 0.95 * 0.03, 1e-12);
+    }
+
+    #[test]
+    fn the_clock_counts_from_the_end_of_recovery() {
+        let (mut d, mut h) = (Driver::new(), htcp("", &[]));
+        d.start_at(&mut h, 100.0);
+        d.now = 10.0;
+        h.on_congestion(&d.signal(&h, crate::Cause::Loss));
+        h.on_recovery_exit(10.5);
+        d.now = 12.5;
+        d.ack(&mut h, 1.0, 0.1, 0.0);
+        close(h.alpha, 2.0 * (1.0 - h.beta) * 11.25, 1e-12);
+    }
+
+    #[test]
+    fn the_clock_stands_still_while_idle_or_limited_by_the_application() {
+        let (mut d, mut h) = (Driver::new(), htcp("", &[]));
+        d.start_at(&mut h, 100.0);
+        d.ack(&mut h, 1.0, 0.1, 0.5);
+        d.window_limited = false;
+        for _ in 0..100 {
+            d.ack(&mut h, 1.0, 0.1, 0.1);
+        }
+        d.window_limited = true;
+        d.now += 30.0;
+        h.on_idle(d.now, 30.0);
+        d.ack(&mut h, 1.0, 0.1, 0.1);
+        close(d.now - h.t_last, 0.6, 1e-9);
+        assert_eq!(h.alpha, 1.0);
+    }
+
+    #[test]
+    fn an_undo_restores_the_clock_and_the_measurements() {
+        let (mut d, mut h) = (Driver::new(), htcp("", &[]));
+        d.start_at(&mut h, 100.0);
+        d.now = 7.0;
+        d.ack(&mut h, 1.0, 0.1, 0.0);
+        (h.rtt_max, h.b_max) = (0.12, 900.0);
+        let w = h.window();
+        d.lose(&mut h);
+        assert_eq!(h.b_old, 900.0);
+        h.on_undo(7.1);
+        assert_eq!((h.window(), h.t_last, h.rtt_max, h.b_old), (w, 0.0, 0.12, 0.0));
+    }
+
+    #[test]
+    fn growth_is_never_faster_than_slow_start() {
+        let (mut d, mut h) = (Driver::new(), htcp("", &[]));
+        d.start_at(&mut h, 10.0);
+        d.now = 100.0;
+        d.ack(&mut h, 1.0, 0.1, 0.0);
+        assert!(h.alpha > 1000.0);
+        close(h.window(), 11.0, 1e-12);
+    }
+
+    #[test]
+    fn throughput_is_sampled_once_a_window() {
+        let (mut d, mut h) = (Driver::new(), htcp("", &[]));
+        d.start_at(&mut h, 1000.0);
+        for _ in 0..8 {
+            d.round(&mut h, 0.1);
+        }
+        close(h.b_max, 10_000.0, 0.02);
     }
 }

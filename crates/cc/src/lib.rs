@@ -17,11 +17,13 @@
 //! | [`cubic`] | CUBIC, RFC 9438 |
 //! | [`fast`] | FAST TCP |
 //! | [`vegas`] | TCP Vegas |
+//! | [`fixed`] | no congestion control: the yardstick |
 
 mod algorithm;
 pub mod bic;
 pub mod cubic;
 pub mod fast;
+pub mod fixed;
 pub mod hstcp;
 pub mod htcp;
 pub mod loss_window;

@@ -68,7 +68,6 @@ pub struct LossWindow {
     reduce_from: ReduceFrom,
     halve_in_slow_start: bool,
     decreased: bool,
-    timed_out: bool,
 }
 
 impl LossWindow {
@@ -87,7 +86,6 @@ impl LossWindow {
             reduce_from: p.reduce_from,
             halve_in_slow_start: p.halve_in_slow_start,
             decreased: false,
-            timed_out: false,
         })
     }
 
@@ -126,7 +124,6 @@ impl LossWindow {
         if ack.in_recovery || ack.acked <= 0.0 {
             return 0.0;
         }
-        self.timed_out = false;
         if self.in_slow_start() {
             return self.slow_start_step(ack);
         }
@@ -235,24 +232,16 @@ impl LossWindow {
         self.slow_start.on_congestion();
     }
 
-    /// A timeout: the window becomes one segment, the threshold `target`, unless nothing was acknowledged since the last
-    /// timeout.
-    pub fn time_out(&mut self, target: f64) {
+    /// A timeout: the window becomes one segment, the threshold `target`, unless the timeout repeats one without progress.
+    pub fn time_out(&mut self, target: f64, repeated: bool) {
         self.saved = Some((self.w, self.ssthresh));
-        if !self.timed_out {
+        if !repeated {
             self.ssthresh = self.whole(target).max(FLOOR);
         }
         self.w = 1.0;
         self.counter = 0.0;
         self.decreased = true;
-        self.timed_out = true;
         self.slow_start.on_timeout();
-    }
-
-    /// Whether the timeout being handled repeats one that nothing answered.
-    #[must_use]
-    pub fn repeats_timeout(&self) -> bool {
-        self.timed_out
     }
 
     /// Sending resumes after an idle time.

@@ -408,7 +408,7 @@ macro_rules! params {
                 name: stringify!($field),
                 domain: $domain,
                 source: $source,
-                doc: concat!($($doc),+),
+                doc: concat!($($doc),+).trim_ascii(),
             }),+];
 
             /// Reads the values that an algorithm is built with.

@@ -51,6 +51,7 @@ algorithms! {
     Cubic = crate::cubic::Cubic,
     Fast = crate::fast::Fast,
     Vegas = crate::vegas::Vegas,
+    Fixed = crate::fixed::Fixed,
 }
 
 impl Algorithm for Controller {
@@ -86,6 +87,9 @@ impl Algorithm for Controller {
     #[inline]
     fn ssthresh(&self) -> f64 {
         each!(self, a => a.ssthresh())
+    }
+    fn recovery_floor(&self) -> f64 {
+        each!(self, a => a.recovery_floor())
     }
     #[inline]
     fn pacing_rate(&self) -> Option<f64> {

@@ -91,7 +91,7 @@ impl Algorithm for Reno {
     }
 
     fn on_timeout(&mut self, signal: &Signal) {
-        self.win.time_out(self.reduced(signal));
+        self.win.time_out(self.reduced(signal), signal.repeated);
     }
 
     fn on_idle(&mut self, _now: f64, _idle: f64) {
@@ -114,5 +114,131 @@ impl Algorithm for Reno {
     #[inline]
     fn ssthresh(&self) -> f64 {
         self.win.ssthresh
+    }
+
+    fn recovery_floor(&self) -> f64 {
+        self.win.ssthresh * 0.5
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Driver, close, settings};
+
+    fn reno(preset: &str) -> Reno {
+        Reno::new(&settings(&Reno::ENTRY, preset, &[]).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn five_round_trips_of_slow_start_make_320_of_10() {
+        for preset in ["", "linux", "linux-2.6"] {
+            let (mut d, mut r) = (Driver::new(), reno(preset));
+            d.start(&mut r, 10.0);
+            for _ in 0..5 {
+                d.round(&mut r, 0.1);
+            }
+            assert_eq!(r.window(), 320.0, "{preset}");
+        }
+    }
+
+    #[test]
+    fn a_sawtooth_of_100_has_50_round_trips_and_3750_segments() {
+        let (mut d, mut r) = (Driver::new(), reno(""));
+        d.start_at(&mut r, 100.0);
+        d.lose(&mut r);
+        let (mut rounds, mut segments) = (0, 0.0);
+        while r.window() < 99.5 {
+            segments += r.window();
+            rounds += 1;
+            d.round(&mut r, 0.1);
+        }
+        close(f64::from(rounds), 50.0, 0.03);
+        close(segments, 3750.0, 0.02);
+    }
+
+    #[test]
+    fn a_loss_at_20_leaves_10() {
+        let (d, mut r) = (Driver::new(), reno(""));
+        d.start_at(&mut r, 20.0);
+        d.lose(&mut r);
+        assert_eq!((r.window(), r.ssthresh()), (10.0, 10.0));
+    }
+
+    #[test]
+    fn rfc_5681_halves_what_is_in_flight() {
+        let (d, mut r) = (Driver::new(), reno("rfc5681"));
+        d.start_at(&mut r, 100.0);
+        r.on_congestion(&Signal { in_flight: 30.0, ..d.signal(&r, Cause::Loss) });
+        assert_eq!(r.window(), 15.0);
+    }
+
+    #[test]
+    fn an_ecn_echo_gives_up_a_fifth_under_rfc_8511() {
+        let (d, mut r) = (Driver::new(), reno("abe"));
+        d.start_at(&mut r, 100.0);
+        r.on_congestion(&d.signal(&r, Cause::Ecn));
+        assert_eq!(r.window(), 80.0);
+        r.on_congestion(&d.signal(&r, Cause::Loss));
+        assert_eq!(r.window(), 40.0);
+    }
+
+    #[test]
+    fn a_repeated_timeout_keeps_the_threshold() {
+        let (d, mut r) = (Driver::new(), reno(""));
+        d.start_at(&mut r, 64.0);
+        d.time_out(&mut r);
+        assert_eq!((r.window(), r.ssthresh()), (1.0, 32.0));
+        r.on_timeout(&Signal { repeated: true, ..d.signal(&r, Cause::Loss) });
+        assert_eq!((r.window(), r.ssthresh()), (1.0, 32.0));
+        d.time_out(&mut r);
+        assert_eq!(r.ssthresh(), 2.0);
+    }
+
+    #[test]
+    fn slow_start_goes_on_in_congestion_avoidance_with_what_is_left_of_the_ack() {
+        let (mut d, mut r) = (Driver::new(), reno(""));
+        r.on_start(&Start { now: 0.0, initial_window: 9.0, initial_ssthresh: 10.0 });
+        d.ack(&mut r, 6.0, 0.1, 0.1);
+        close(r.window(), 10.5, 1e-12);
+    }
+
+    #[test]
+    fn linux_counts_segments_and_2_6_counts_acks_and_one_more() {
+        let (mut d, mut now, mut old) = (Driver::new(), reno("linux"), reno("linux-2.6"));
+        d.start_at(&mut now, 10.0);
+        // Linux 2.6 is still in slow start at the threshold itself.
+        old.on_start(&Start { now: 0.0, initial_window: 10.0, initial_ssthresh: 9.0 });
+        for _ in 0..5 {
+            d.ack(&mut now, 2.0, 0.1, 0.01);
+        }
+        assert_eq!(now.window(), 11.0);
+        for acks in 1..=11 {
+            d.ack(&mut old, 2.0, 0.1, 0.01);
+            assert_eq!(old.window(), if acks < 11 { 10.0 } else { 11.0 });
+        }
+    }
+
+    #[test]
+    fn a_spurious_loss_is_undone_once() {
+        let (d, mut r) = (Driver::new(), reno(""));
+        d.start(&mut r, 50.0);
+        d.lose(&mut r);
+        r.on_undo(0.0);
+        assert_eq!((r.window(), r.ssthresh()), (50.0, f64::INFINITY));
+        d.lose(&mut r);
+        d.lose(&mut r);
+        r.on_undo(0.0);
+        r.on_undo(0.0);
+        assert_eq!(r.window(), 25.0);
+    }
+
+    #[test]
+    fn an_idle_connection_starts_again_from_the_initial_window() {
+        let (mut d, mut r) = (Driver::new(), reno(""));
+        d.start(&mut r, 10.0);
+        d.round(&mut r, 0.1);
+        r.on_idle(5.0, 4.0);
+        assert_eq!(r.window(), 10.0);
     }
 }

@@ -172,3 +172,134 @@ impl SlowStart {
         Step::Grow(if r.css_baseline.is_finite() { 1.0 / CSS_GROWTH_DIVISOR } else { 1.0 })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algorithm::Algorithm;
+    use crate::param::Setting;
+    use crate::reno::Reno;
+    use crate::testing::{Driver, close, settings};
+
+    fn reno(slow_start: &'static str) -> Reno {
+        Reno::new(&settings(&Reno::ENTRY, "", &[("slow_start", Setting::Text(slow_start))]).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn the_delay_threshold_is_an_eighth_between_4_and_16_ms() {
+        for (rtt, threshold) in [(0.01, 0.004), (0.05, 0.00625), (0.1, 0.0125), (0.2, 0.016)] {
+            close(delay_threshold(rtt), threshold, 1e-12);
+        }
+    }
+
+    #[test]
+    fn limited_slow_start_has_the_published_steps() {
+        for (w, per_round) in [(100.0, 100.0), (149.0, 74.5), (150.0, 50.0), (1000.0, 50.0)] {
+            close(w * limited_increment(w, 100.0), per_round, 1e-12);
+        }
+        close(1.0 / limited_increment(1000.0, 100.0), 20.0, 1e-12);
+    }
+
+    #[test]
+    fn limited_slow_start_takes_1663_round_trips_to_83000() {
+        let (mut w, mut rounds) = (1.0, 0);
+        while w < 83_000.0 {
+            w += w * limited_increment(w, 100.0);
+            rounds += 1;
+        }
+        // The RFC's own formula gives 1664.6; its text says 836.
+        assert_eq!(rounds, 1663);
+    }
+
+    #[test]
+    fn limited_slow_start_slows_down_beyond_its_threshold() {
+        let (mut d, mut r) = (Driver::new(), reno("limited"));
+        d.start(&mut r, 100.0);
+        d.round(&mut r, 0.1);
+        assert!(r.window() < 180.0);
+        let before = r.window();
+        d.round(&mut r, 0.1);
+        assert!((45.0..75.0).contains(&(r.window() - before)));
+    }
+
+    #[test]
+    fn hystart_leaves_when_the_delay_of_a_round_rises() {
+        let (mut d, mut r) = (Driver::new(), reno("hystart"));
+        d.start(&mut r, 20.0);
+        d.burst(&mut r, 0.1, 0.01);
+        assert!(r.ssthresh().is_infinite());
+        // 12 ms more is below the threshold for 100 ms, 13 ms is above: the ninth sample decides.
+        d.burst(&mut r, 0.112, 0.01);
+        assert!(r.ssthresh().is_infinite());
+        let w = r.window();
+        d.burst(&mut r, 0.113, 0.01);
+        assert_eq!(r.ssthresh(), w + 8.0);
+    }
+
+    #[test]
+    fn hystart_leaves_when_an_ack_train_fills_half_the_round_trip() {
+        let (mut d, mut r) = (Driver::new(), reno("hystart"));
+        d.start(&mut r, 64.0);
+        d.burst(&mut r, 0.1, 0.049);
+        assert!(r.ssthresh().is_infinite());
+        d.burst(&mut r, 0.1, 0.06);
+        assert!(r.ssthresh().is_finite());
+        // ACKs that are more than 2 ms apart are no train.
+        let (mut d, mut r) = (Driver::new(), reno("hystart"));
+        d.start(&mut r, 20.0);
+        d.burst(&mut r, 0.1, 0.09);
+        assert!(r.ssthresh().is_infinite());
+    }
+
+    #[test]
+    fn hystart_leaves_small_windows_alone_and_works_again_after_a_timeout() {
+        let (mut d, mut r) = (Driver::new(), reno("hystart"));
+        d.start(&mut r, 4.0);
+        d.burst(&mut r, 0.1, 0.01);
+        d.burst(&mut r, 0.2, 0.01);
+        assert!(r.ssthresh().is_infinite());
+        while r.ssthresh().is_infinite() {
+            d.burst(&mut r, 0.2, 0.01);
+        }
+        assert!(r.window() >= LOW_WINDOW);
+        // A threshold far away, so that only HyStart can end the second slow start.
+        r.on_start(&crate::Start { now: d.now, initial_window: 2000.0, initial_ssthresh: f64::INFINITY });
+        d.time_out(&mut r);
+        while r.window() < r.ssthresh() {
+            d.burst(&mut r, 0.4, 0.01);
+        }
+        assert!(r.ssthresh() < 100.0);
+    }
+
+    #[test]
+    fn hystart_plus_plus_grows_by_a_quarter_in_its_cautious_phase_and_leaves_after_five_rounds() {
+        let (mut d, mut r) = (Driver::new(), reno("hystart++"));
+        d.start(&mut r, 64.0);
+        d.burst(&mut r, 0.1, 0.05);
+        assert_eq!(r.window(), 128.0);
+        d.burst(&mut r, 0.12, 0.05);
+        // The first seven samples still count one for one.
+        let mut before = r.window();
+        close(before, 128.0 + 7.0 + 121.0 / 4.0, 1e-12);
+        for round in 1..=4 {
+            d.burst(&mut r, 0.12, 0.05);
+            close(r.window(), before + before.floor() / 4.0, 1e-12);
+            before = r.window();
+            assert!(r.ssthresh().is_infinite(), "{round}");
+        }
+        d.burst(&mut r, 0.12, 0.05);
+        assert_eq!(r.ssthresh(), before);
+    }
+
+    #[test]
+    fn hystart_plus_plus_resumes_when_the_delay_falls_back() {
+        let (mut d, mut r) = (Driver::new(), reno("hystart++"));
+        d.start(&mut r, 64.0);
+        d.burst(&mut r, 0.1, 0.05);
+        d.burst(&mut r, 0.12, 0.05);
+        d.burst(&mut r, 0.105, 0.05);
+        let before = r.window();
+        d.burst(&mut r, 0.105, 0.05);
+        close(r.window(), before + before.floor(), 1e-12);
+    }
+}

@@ -105,7 +105,7 @@ impl Algorithm for Stcp {
     }
 
     fn on_timeout(&mut self, signal: &Signal) {
-        self.win.time_out(self.reduced(signal));
+        self.win.time_out(self.reduced(signal), signal.repeated);
     }
 
     fn on_idle(&mut self, _now: f64, _idle: f64) {
@@ -128,5 +128,104 @@ impl Algorithm for Stcp {
     #[inline]
     fn ssthresh(&self) -> f64 {
         self.win.ssthresh
+    }
+
+    fn recovery_floor(&self) -> f64 {
+        self.win.ssthresh * 0.5
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Driver, close, settings};
+
+    fn stcp(preset: &str) -> Stcp {
+        Stcp::new(&settings(&Stcp::ENTRY, preset, &[]).unwrap()).unwrap()
+    }
+
+    /// Round trips, with the fraction of the last one, until the window is `target`.
+    fn rounds_to(s: &mut Stcp, target: f64) -> f64 {
+        let mut d = Driver::new();
+        let mut rounds = 0.0;
+        loop {
+            let before = s.window();
+            d.round(s, 0.1);
+            if s.window() >= target {
+                return rounds + libm::log(target / before) / libm::log(s.window() / before);
+            }
+            rounds += 1.0;
+        }
+    }
+
+    #[test]
+    fn a_loss_is_regained_in_13_4_round_trips_at_any_window() {
+        for w in [1000.0, 100_000.0] {
+            let (d, mut s) = (Driver::new(), stcp(""));
+            d.start_at(&mut s, w);
+            d.lose(&mut s);
+            close(s.window(), 0.875 * w, 1e-12);
+            close(rounds_to(&mut s, w), libm::log(8.0 / 7.0) / libm::log(1.01), 2e-3);
+        }
+        close(libm::log(8.0 / 7.0) / libm::log(1.01), 13.42, 1e-3);
+    }
+
+    #[test]
+    fn the_window_doubles_in_69_7_round_trips() {
+        let (d, mut s) = (Driver::new(), stcp(""));
+        d.start_at(&mut s, 100_000.0);
+        close(rounds_to(&mut s, 200_000.0), 69.66, 2e-3);
+    }
+
+    #[test]
+    fn a_round_trip_at_1000_adds_10_and_a_loss_takes_an_eighth() {
+        let (mut d, mut s) = (Driver::new(), stcp(""));
+        d.start_at(&mut s, 1000.0);
+        d.round(&mut s, 0.1);
+        close(s.window(), 1010.0, 1e-9);
+        let mut s = stcp("");
+        d.start_at(&mut s, 1000.0);
+        d.lose(&mut s);
+        assert_eq!(s.window(), 875.0);
+    }
+
+    #[test]
+    fn below_the_legacy_window_it_is_standard_tcp_where_linux_keeps_all() {
+        let (d, mut s, mut linux) = (Driver::new(), stcp(""), stcp("linux"));
+        d.start_at(&mut s, 4.0);
+        d.start_at(&mut linux, 4.0);
+        d.lose(&mut s);
+        d.lose(&mut linux);
+        assert_eq!((s.window(), linux.window()), (2.0, 4.0));
+        let mut d = Driver::new();
+        let mut s = stcp("");
+        d.start_at(&mut s, 10.0);
+        d.round(&mut s, 0.1);
+        close(s.window(), 11.0, 5e-3);
+    }
+
+    #[test]
+    fn the_peak_law_meets_standard_tcp_near_the_legacy_window() {
+        let p = StcpParams::read(&settings(&Stcp::ENTRY, "", &[]).unwrap()).unwrap();
+        let peak = p.increase / p.decrease;
+        close(peak, 0.08, 1e-12);
+        let rate = peak * peak / 1.5;
+        close(rate, 4.267e-3, 1e-3);
+        close(peak / rate, 18.75, 1e-12);
+        close((1.5 / rate).sqrt(), 18.75, 1e-12);
+        close(p.increase / libm::log(1.0 / (1.0 - p.decrease)), 0.07489, 1e-3);
+    }
+
+    #[test]
+    fn linux_2_6_takes_51_acks_for_a_segment_and_linux_now_100() {
+        let (mut d, mut old, mut now) = (Driver::new(), stcp("linux-2.6"), stcp("linux"));
+        old.on_start(&Start { now: 0.0, initial_window: 1000.0, initial_ssthresh: 500.0 });
+        d.start_at(&mut now, 1000.0);
+        for acks in 1..=100 {
+            d.ack(&mut old, 1.0, 0.1, 1e-4);
+            d.ack(&mut now, 1.0, 0.1, 1e-4);
+            assert_eq!(old.window(), if acks < 51 { 1000.0 } else { 1001.0 });
+            assert_eq!(now.window(), if acks < 100 { 1000.0 } else { 1001.0 });
+        }
     }
 }

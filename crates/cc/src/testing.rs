@@ -1,1 +1,132 @@
-//! Helpers for the tests.
+//! Helpers for the tests: a clock, ACKs and losses without an endpoint.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::algorithm::{Ack, Algorithm, Cause, Signal, Start};
+use crate::param::{BuildError, Entry, Setting, Settings};
+
+/// The settings of a preset with some more values.
+pub fn settings(entry: &Entry, preset: &str, values: &[(&str, Setting)]) -> Result<Settings, BuildError> {
+    let params: BTreeMap<_, _> = values.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
+    Settings::resolve(entry, preset, &params)
+}
+
+/// A connection in which nothing is lost unless asked for.
+pub struct Driver {
+    pub now: f64,
+    pub min_rtt: f64,
+    pub srtt: f64,
+    pub window_limited: bool,
+}
+
+impl Driver {
+    pub fn new() -> Self {
+        Self { now: 0.0, min_rtt: f64::INFINITY, srtt: 0.0, window_limited: true }
+    }
+
+    /// Starts with a window of `initial` segments and no threshold.
+    pub fn start(&self, algorithm: &mut impl Algorithm, initial: f64) {
+        algorithm.on_start(&Start { now: self.now, initial_window: initial, initial_ssthresh: f64::INFINITY });
+    }
+
+    /// Starts in congestion avoidance.
+    pub fn start_at(&self, algorithm: &mut impl Algorithm, window: f64) {
+        algorithm.on_start(&Start { now: self.now, initial_window: window, initial_ssthresh: window });
+    }
+
+    pub fn make_ack(&mut self, algorithm: &impl Algorithm, acked: f64, rtt: f64, round_start: bool) -> Ack {
+        self.min_rtt = self.min_rtt.min(rtt);
+        self.srtt = if self.srtt == 0.0 { rtt } else { 0.875 * self.srtt + 0.125 * rtt };
+        Ack {
+            now: self.now,
+            acked,
+            rtt: Some(rtt),
+            owd: Some(rtt / 2.0),
+            min_rtt: self.min_rtt,
+            srtt: self.srtt,
+            delivery_rate: None,
+            in_flight: algorithm.window().floor(),
+            window_at_send: algorithm.window(),
+            round_start,
+            in_recovery: false,
+            window_limited: self.window_limited,
+            ecn_echo: false,
+        }
+    }
+
+    /// One ACK for `acked` segments, `after` s later.
+    pub fn ack(&mut self, algorithm: &mut impl Algorithm, acked: f64, rtt: f64, after: f64) {
+        self.now += after;
+        let ack = self.make_ack(algorithm, acked, rtt, false);
+        algorithm.on_ack(&ack);
+    }
+
+    /// One round trip: a window of segments, each acknowledged by itself, evenly spaced.
+    pub fn round(&mut self, algorithm: &mut impl Algorithm, rtt: f64) {
+        self.burst(algorithm, rtt, rtt);
+    }
+
+    /// One round trip whose ACKs come within `span` s at its end.
+    pub fn burst(&mut self, algorithm: &mut impl Algorithm, rtt: f64, span: f64) {
+        let n = algorithm.window().floor().max(1.0);
+        self.now += rtt - span;
+        for i in 0..n as u64 {
+            self.now += span / n;
+            let ack = self.make_ack(algorithm, 1.0, rtt, i == 0);
+            algorithm.on_ack(&ack);
+        }
+    }
+
+    pub fn signal(&self, algorithm: &impl Algorithm, cause: Cause) -> Signal {
+        Signal {
+            now: self.now,
+            in_flight: algorithm.window().floor(),
+            cause,
+            srtt: self.srtt,
+            min_rtt: self.min_rtt,
+            repeated: false,
+        }
+    }
+
+    /// A loss and at once the end of its recovery.
+    pub fn lose(&self, algorithm: &mut impl Algorithm) {
+        algorithm.on_congestion(&self.signal(algorithm, Cause::Loss));
+        algorithm.on_recovery_exit(self.now);
+    }
+
+    pub fn time_out(&self, algorithm: &mut impl Algorithm) {
+        algorithm.on_timeout(&self.signal(algorithm, Cause::Loss));
+    }
+}
+
+/// Asserts that two numbers differ by at most `tolerance` of the second.
+#[track_caller]
+pub fn close(got: f64, expected: f64, tolerance: f64) {
+    assert!((got - expected).abs() <= tolerance * expected.abs(), "{got} is not {expected} within {tolerance}");
+}
+
+/// Runs a bulk flow for `seconds` over a link of `rate` segments/s with an endless queue and a round trip of `base` s without
+/// it; each segment is acknowledged by itself. Returns the mean number of segments in the queue over the last half.
+pub fn run_over_link(driver: &mut Driver, algorithm: &mut impl Algorithm, rate: f64, base: f64, seconds: f64) -> f64 {
+    let mut flying: VecDeque<(f64, f64, f64)> = VecDeque::new();
+    let (mut link_free, mut round_end, mut queued, mut acks) = (0.0_f64, 0.0, 0.0, 0.0);
+    while driver.now < seconds {
+        while (flying.len() as f64) < algorithm.window().floor() {
+            link_free = link_free.max(driver.now) + 1.0 / rate;
+            flying.push_back((driver.now, algorithm.window(), link_free + base - 1.0 / rate));
+        }
+        let Some((sent, window_at_send, arrives)) = flying.pop_front() else { break };
+        driver.now = arrives;
+        let round_start = sent >= round_end;
+        if round_start {
+            round_end = arrives;
+        }
+        let ack = driver.make_ack(algorithm, 1.0, arrives - sent, round_start);
+        algorithm.on_ack(&Ack { window_at_send, in_flight: flying.len() as f64, ..ack });
+        if driver.now > seconds / 2.0 {
+            queued += (link_free - driver.now).max(0.0) * rate;
+            acks += 1.0;
+        }
+    }
+    queued / acks
+}

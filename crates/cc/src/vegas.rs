@@ -82,7 +82,6 @@ pub struct Vegas {
     rtt_sum: f64,
     rtt_min: f64,
     samples: u32,
-    round_began: f64,
     /// Growth for each segment acknowledged, while an increase is spread.
     per_ack: f64,
     saved: Option<(f64, f64, bool)>,
@@ -140,13 +139,12 @@ impl Vegas {
             ssthresh: f64::INFINITY,
             initial_window: 1.0,
             slow_starting: true,
-            growing: !p.double_every_other,
+            growing: true,
             enabled: true,
             base: f64::INFINITY,
             rtt_sum: 0.0,
             rtt_min: f64::INFINITY,
             samples: 0,
-            round_began: 0.0,
             per_ack: 0.0,
             saved: None,
         })
@@ -157,8 +155,14 @@ impl Vegas {
         match self.p.diff {
             Diff::Paper => self.w * (1.0 - self.base / rtt),
             Diff::Ns2 => (self.w * (1.0 - self.base / rtt) + 0.5).floor(),
-            Diff::Linux => (self.w * (rtt - self.base) / self.base).floor(),
+            // Linux computes in whole microseconds.
+            Diff::Linux => (self.w * ((rtt - self.base) * 1e6).round() / (self.base * 1e6).round()).floor(),
         }
+    }
+
+    /// The floor does not raise a window that a timeout or moderation left below it.
+    fn lower_to(&mut self, w: f64) {
+        self.w = w.max(FLOOR.min(self.w));
     }
 
     fn leave_slow_start(&mut self) {
@@ -171,12 +175,12 @@ impl Vegas {
         let measured = !self.p.double_every_other || !self.growing;
         if measured && self.diff(rtt) > self.p.gamma {
             self.leave_slow_start();
-            self.w = if self.p.diff == Diff::Linux {
+            let lowered = if self.p.diff == Diff::Linux {
                 self.w.min((self.w * self.base / rtt).floor() + 1.0)
             } else {
                 self.w * 7.0 / 8.0
-            }
-            .max(FLOOR);
+            };
+            self.lower_to(lowered);
             self.ssthresh = self.ssthresh.min(self.w);
         } else if self.p.double_every_other {
             self.growing = !self.growing;
@@ -187,7 +191,7 @@ impl Vegas {
         let diff = self.diff(rtt);
         self.per_ack = 0.0;
         if diff > self.p.beta {
-            self.w = (self.w - 1.0).max(FLOOR);
+            self.lower_to(self.w - 1.0);
             self.ssthresh = self.ssthresh.min(self.w);
         } else if diff < self.p.alpha {
             if self.p.spread_increase {
@@ -218,19 +222,19 @@ impl Vegas {
         } else if !self.slow_starting && ack.may_grow() {
             self.w += ack.acked / self.w;
         }
-        self.forget_round(ack.now);
+        self.forget_round();
     }
 
-    fn forget_round(&mut self, now: f64) {
-        (self.samples, self.rtt_sum, self.rtt_min, self.round_began) = (0, 0.0, f64::INFINITY, now);
+    fn forget_round(&mut self) {
+        (self.samples, self.rtt_sum, self.rtt_min) = (0, 0.0, f64::INFINITY);
     }
 
-    fn reduce(&mut self, signal: &Signal) {
+    fn reduce(&mut self) {
         self.saved = Some((self.w, self.ssthresh, self.slow_starting));
         let given_up = (self.p.decrease * self.w).floor();
         self.ssthresh = (self.w - given_up).max(FLOOR);
         self.leave_slow_start();
-        self.forget_round(signal.now);
+        self.forget_round();
     }
 }
 
@@ -240,7 +244,6 @@ impl Algorithm for Vegas {
         self.initial_window = self.w;
         self.ssthresh = start.initial_ssthresh.max(FLOOR);
         self.slow_starting = self.w < self.ssthresh;
-        self.round_began = start.now;
     }
 
     #[inline]
@@ -251,13 +254,14 @@ impl Algorithm for Vegas {
         if ack.in_recovery {
             return;
         }
-        if ack.round_start && self.enabled {
-            self.end_round(ack);
-        }
         if let Some(rtt) = ack.rtt {
             self.samples += 1;
             self.rtt_sum += rtt;
             self.rtt_min = self.rtt_min.min(rtt);
+        }
+        // The ACK that starts a round is of a segment of the round that ends.
+        if ack.round_start && self.enabled {
+            self.end_round(ack);
         }
         if !ack.window_limited {
             return;
@@ -274,32 +278,33 @@ impl Algorithm for Vegas {
         }
     }
 
-    fn on_congestion(&mut self, signal: &Signal) {
-        self.reduce(signal);
+    fn on_congestion(&mut self, _signal: &Signal) {
+        self.reduce();
         self.w = self.ssthresh;
     }
 
     fn on_timeout(&mut self, signal: &Signal) {
-        self.reduce(signal);
-        self.ssthresh = self.saved.map_or(FLOOR, |(w, _, _)| w / 2.0).max(FLOOR);
+        let (w, ssthresh) = (self.w, self.ssthresh);
+        self.reduce();
+        self.ssthresh = if signal.repeated { ssthresh } else { (w / 2.0).max(FLOOR) };
         self.w = self.p.timeout_window;
         self.slow_starting = self.w < self.ssthresh;
-        self.growing = !self.p.double_every_other;
+        self.growing = true;
         self.enabled = self.p.diff != Diff::Linux;
     }
 
-    fn on_idle(&mut self, now: f64, _idle: f64) {
+    fn on_idle(&mut self, _now: f64, _idle: f64) {
         self.w = self.w.min(self.initial_window);
         self.per_ack = 0.0;
-        self.forget_round(now);
+        self.forget_round();
         if self.p.forget_base {
             self.base = f64::INFINITY;
         }
     }
 
-    fn on_recovery_exit(&mut self, now: f64) {
+    fn on_recovery_exit(&mut self, _now: f64) {
         self.enabled = true;
-        self.forget_round(now);
+        self.forget_round();
     }
 
     fn on_undo(&mut self, _now: f64) {
@@ -322,5 +327,151 @@ impl Algorithm for Vegas {
     #[inline]
     fn ssthresh(&self) -> f64 {
         self.ssthresh
+    }
+
+    fn recovery_floor(&self) -> f64 {
+        self.ssthresh * 0.5
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Driver, close, run_over_link, settings};
+
+    fn vegas(preset: &str) -> Vegas {
+        Vegas::new(&settings(&Vegas::ENTRY, preset, &[]).unwrap()).unwrap()
+    }
+
+    /// Window after one round of congestion avoidance at `rtt`, from `w` and a base RTT of 0.1 s.
+    fn after_a_round(preset: &str, w: f64, rtt: f64) -> f64 {
+        let (mut d, mut v) = (Driver::new(), vegas(preset));
+        d.start_at(&mut v, w);
+        v.base = 0.1;
+        for _ in 0..w as u64 {
+            d.ack(&mut v, 1.0, rtt, rtt / w);
+        }
+        let ack = d.make_ack(&v, 1.0, rtt, true);
+        v.on_ack(&ack);
+        v.window()
+    }
+
+    #[test]
+    fn the_segments_in_queues_have_the_published_values() {
+        for (w, rtt, paper, linux) in
+            [(40.0, 0.105, 1.905, 2.0), (40.0, 0.111, 3.964, 4.0), (40.0, 0.113, 4.602, 5.0), (20.0, 0.2, 10.0, 20.0)]
+        {
+            let (mut p, mut l) = (vegas(""), vegas("linux"));
+            (p.w, p.base, l.w, l.base) = (w, 0.1, w, 0.1);
+            close(p.diff(rtt), paper, 1e-3);
+            assert_eq!(l.diff(rtt), linux);
+        }
+    }
+
+    #[test]
+    fn the_window_moves_by_one_outside_the_band() {
+        for (rtt, paper, linux) in [(0.105, 41.0, 40.0), (0.111, 40.0, 40.0), (0.113, 39.0, 39.0)] {
+            assert_eq!(after_a_round("", 40.0, rtt), paper, "{rtt}");
+            assert_eq!(after_a_round("linux", 40.0, rtt), linux, "{rtt}");
+        }
+    }
+
+    #[test]
+    fn ns_2_spreads_its_increase_over_the_next_round() {
+        let (mut d, mut v) = (Driver::new(), vegas("ns2"));
+        d.start_at(&mut v, 40.0);
+        v.base = 0.1;
+        d.round(&mut v, 0.1);
+        close(v.window(), 41.0, 1e-9);
+        // The decision is the first ACK's, the growth every ACK's.
+        let ack = d.make_ack(&v, 1.0, 0.1, true);
+        v.on_ack(&ack);
+        close(v.window(), 41.0 + 1.0 / 41.0, 1e-9);
+    }
+
+    #[test]
+    fn slow_start_doubles_every_other_round_trip_and_in_linux_each() {
+        for (preset, growth) in [("", [1.0, 2.0, 1.0, 2.0]), ("ns2", [1.0, 2.0, 1.0, 2.0]), ("linux", [2.0; 4])] {
+            let (mut d, mut v) = (Driver::new(), vegas(preset));
+            d.start(&mut v, 16.0);
+            for factor in growth {
+                let before = v.window();
+                d.round(&mut v, 0.1);
+                close(v.window(), factor * before, 1e-9);
+            }
+        }
+    }
+
+    #[test]
+    fn slow_start_ends_when_gamma_is_exceeded() {
+        let (mut d, mut v) = (Driver::new(), vegas(""));
+        d.start(&mut v, 64.0);
+        v.base = 0.1;
+        d.round(&mut v, 0.11);
+        let ack = d.make_ack(&v, 1.0, 0.11, true);
+        v.on_ack(&ack);
+        // The first round only measures: 64 (1 - 1/1.1) = 5.8 segments.
+        assert_eq!(v.window(), 56.0);
+        assert!(!v.slow_starting && v.ssthresh() == 56.0);
+
+        let (mut d, mut l) = (Driver::new(), vegas("linux"));
+        d.start(&mut l, 64.0);
+        l.base = 0.1;
+        d.round(&mut l, 0.11);
+        let ack = d.make_ack(&l, 1.0, 0.11, true);
+        l.on_ack(&ack);
+        assert_eq!(l.window(), (128.0_f64 * 0.1 / 0.11).floor() + 1.0);
+    }
+
+    #[test]
+    fn a_loss_takes_a_quarter_and_in_linux_a_half() {
+        for (preset, w) in [("", 75.0), ("ns2", 75.0), ("linux", 50.0)] {
+            let (d, mut v) = (Driver::new(), vegas(preset));
+            d.start_at(&mut v, 100.0);
+            d.lose(&mut v);
+            assert_eq!((v.window(), v.ssthresh()), (w, w), "{preset}");
+        }
+    }
+
+    #[test]
+    fn a_timeout_restarts_with_one_segment_and_in_ns_2_with_two() {
+        for (preset, w) in [("", 1.0), ("ns2", 2.0), ("linux", 1.0)] {
+            let (d, mut v) = (Driver::new(), vegas(preset));
+            d.start_at(&mut v, 100.0);
+            d.time_out(&mut v);
+            assert_eq!((v.window(), v.ssthresh(), v.slow_starting), (w, 50.0, true), "{preset}");
+        }
+    }
+
+    #[test]
+    fn linux_with_too_few_samples_is_standard_tcp() {
+        let (mut d, mut v) = (Driver::new(), vegas("linux"));
+        d.start_at(&mut v, 2.0);
+        d.ack(&mut v, 1.0, 0.1, 0.1);
+        let ack = d.make_ack(&v, 1.0, 0.1, true);
+        v.on_ack(&ack);
+        assert_eq!(v.window(), 2.5);
+        assert_eq!(v.samples, 0);
+    }
+
+    #[test]
+    fn only_linux_forgets_the_base_rtt_when_idle() {
+        for preset in ["", "ns2", "linux"] {
+            let (mut d, mut v) = (Driver::new(), vegas(preset));
+            d.start_at(&mut v, 10.0);
+            d.round(&mut v, 0.1);
+            v.on_idle(5.0, 4.0);
+            assert_eq!(v.base.is_infinite(), preset == "linux");
+        }
+    }
+
+    #[test]
+    fn a_queue_between_alpha_and_beta_is_the_fixed_point() {
+        for (preset, range) in [("", 1.9..=4.1), ("ns2", 0.5..=3.5), ("linux", 1.9..=5.0)] {
+            let (mut d, mut v) = (Driver::new(), vegas(preset));
+            d.start(&mut v, 10.0);
+            let queue = run_over_link(&mut d, &mut v, 1000.0, 0.1, 200.0);
+            assert!(range.contains(&queue), "{preset}: {queue}");
+        }
     }
 }

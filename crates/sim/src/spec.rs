@@ -136,8 +136,11 @@ pub enum Detection {
 pub enum RecoveryRule {
     /// Proportional rate reduction, RFC 6937, slow-start reduction bound.
     Prr,
-    /// One segment less for every two ACKs (Linux until 3.x, ns-2's TCP/Linux).
+    /// One segment less for every two ACKs (Linux until 3.x).
     RateHalving,
+    /// The same idea as ns-2's TCP/Linux has it: down to the floor at once where the flight already is below.
+    #[serde(rename = "rate_halving_ns2")]
+    RateHalvingNs2,
     /// The window is the new one at once and the pipe drains to it, RFC 6675.
     Pipe,
 }
@@ -179,6 +182,12 @@ pub struct StackSpec {
     pub recovery: RecoveryRule,
     /// Whether the first two duplicate ACKs may release new segments (RFC 3042).
     pub limited_transmit: bool,
+    /// Segments SACKed above a hole before it counts as lost.
+    pub dup_threshold: u32,
+    /// Whether any ACK restarts the retransmission timer, and not only one that acknowledges something in order.
+    pub any_ack_restarts_timer: bool,
+    /// Whether a spurious episode or timeout is found out and undone (RFC 3522).
+    pub undo: bool,
     /// At most so many segments per ACK; unlimited where absent.
     #[serde(default)]
     pub max_burst: Option<u32>,
@@ -260,6 +269,7 @@ impl Spec {
         check(stack.initial_window > 0, "stack.initial_window", "must be at least 1 segment")?;
         check(stack.receive_window != Some(0), "stack.receive_window", "must be at least 1 segment")?;
         check(stack.receive_window.unwrap_or(1) <= 1 << 28, "stack.receive_window", "is at most 2^28 segments")?;
+        check(stack.dup_threshold > 0, "stack.dup_threshold", "must be at least 1 segment")?;
         check(stack.ack_every > 0, "stack.ack_every", "must be at least 1 segment")?;
         check(stack.ack_every == 1 || stack.delayed_ack_ps > 0, "stack.delayed_ack_ps", "must be above 0 where ACKs are delayed")?;
         check(stack.min_rto_ps > 0 && stack.min_rto_ps <= stack.max_rto_ps, "stack.min_rto_ps", "must be above 0 and at most max_rto_ps")?;

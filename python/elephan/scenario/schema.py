@@ -142,12 +142,19 @@ class StackSpec(Table):
         None, description="how a loss is found: rack, dupthresh or fack", examples=["rack"]
     )
     recovery: Annotated[str, BeforeValidator(_reported(_one_of(RECOVERIES, "a way to recover")))] | None = Field(
-        None, description="how much is sent in recovery: prr, rate_halving or pipe", examples=["prr"]
+        None, description="how much is sent in recovery: prr, rate_halving, rate_halving_ns2 or pipe", examples=["prr"]
     )
     limited_transmit: Switch | None = Field(None, description="RFC 3042: new data on the first two duplicate ACKs")
     max_burst: Annotated[int | str, BeforeValidator(_reported(_burst))] | None = Field(
         None, description='segments sent in answer to one ACK at most, or "unlimited"', examples=[3]
     )
+    dup_threshold: Annotated[int, BeforeValidator(_reported(_whole(1, 10**6, "a number of segments")))] | None = Field(
+        None, description="segments SACKed above a hole before it counts as lost", examples=[3]
+    )
+    any_ack_restarts_timer: Switch | None = Field(
+        None, description="any ACK restarts the retransmission timer, not only one that acknowledges in order"
+    )
+    undo: Switch | None = Field(None, description="a spurious recovery or timeout is found out and undone (RFC 3522)")
 
     def resolve(self, inherited: Stack) -> Stack:
         """The complete stack: the named one, or ``inherited``, with this table's own fields over it.
@@ -186,7 +193,7 @@ _STACK_FIELDS = {
     name: name
     for name in (
         "initial_window", "initial_ssthresh", "receive_window", "ack_every", "quick_acks", "detection", "recovery",
-        "limited_transmit", "max_burst",
+        "limited_transmit", "max_burst", "dup_threshold", "any_ack_restarts_timer", "undo",
     )
 }  # fmt: skip
 
@@ -212,6 +219,11 @@ def _check_stack(stack: Stack) -> None:
         )
     if stack.ack_bytes < 1:
         raise ScenarioError("'0 B' is too small; an ACK takes at least 1 byte on the wire", path="ack_size")
+    if stack.ack_every > 1 and stack.delayed_ack_ps == 0:
+        raise ScenarioError(
+            f"{stack.ack_every} needs a delayed_ack above zero, the longest that an ACK waits for the next segment",
+            path="ack_every",
+        )
     if stack.min_rto_ps > stack.max_rto_ps:
         shown = units.format_time
         raise ScenarioError(
@@ -324,7 +336,9 @@ class Link(Table):
     )
     queue: Name = Field("droptail", description="queue discipline", examples=["droptail"])
     loss: LossModel = Field(
-        default_factory=Loss, description="loss: a probability, or positions in order of arrival, from 1", examples=["0.01%"]
+        default_factory=Loss,
+        description="loss: a probability, or positions in order of arrival, from 1",
+        examples=["0.01%"],
     )
     duplex: Switch = Field(True, description="a second link of the same kind back; losses are on the first only")
     record: Switch | None = Field(

@@ -12,7 +12,7 @@ _MS_PS = 10**9
 _S_PS = 10**12
 
 DETECTIONS = ("rack", "dupthresh", "fack")
-RECOVERIES = ("prr", "rate_halving", "pipe")
+RECOVERIES = ("prr", "rate_halving", "rate_halving_ns2", "pipe")
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,9 @@ class Stack:
         recovery: how much is sent in recovery: ``prr`` (RFC 6937), ``rate_halving``, ``pipe`` (RFC 6675).
         limited_transmit: RFC 3042.
         max_burst: segments sent in answer to one ACK at most; ``None`` is unlimited.
+        dup_threshold: segments SACKed above a hole before it counts as lost (RFC 6675: 3; ns-2's TCP/Linux: 4).
+        any_ack_restarts_timer: whether an ACK that acknowledges nothing in order restarts the retransmission timer.
+        undo: whether a spurious recovery or timeout is found out and undone (RFC 3522).
     """
 
     payload_bytes: int
@@ -58,6 +61,9 @@ class Stack:
     recovery: str
     limited_transmit: bool
     max_burst: int | None
+    dup_threshold: int = 3
+    any_ack_restarts_timer: bool = False
+    undo: bool = True
 
     @property
     def wire_bytes(self) -> int:
@@ -112,7 +118,7 @@ LINUX_2_6 = Stack(
 )
 
 # ns-2.35's Agent/TCP/Linux with TCPSink/Sack1: 1000-byte packets in 1040 on the wire, an ACK for every packet, 8 bytes
-# a SACK block, two segments at the start, a 1 ms tick, no limited transmit. Its initial threshold is the window_ that a
+# a SACK block, two segments at the start, a 1 ms tick; a hole counts as lost with four segments SACKed above it. Its initial threshold is the window_ that a
 # script sets, so a reproduction sets receive_window and initial_ssthresh to the same number.
 NS2 = Stack(
     payload_bytes=1000,
@@ -130,9 +136,12 @@ NS2 = Stack(
     initial_rto_ps=3 * _S_PS,
     rto_granularity_ps=_MS_PS,
     detection="fack",
-    recovery="rate_halving",
-    limited_transmit=False,
+    recovery="rate_halving_ns2",
+    limited_transmit=True,
     max_burst=None,
+    dup_threshold=4,
+    any_ack_restarts_timer=True,
+    undo=False,
 )
 
 # The standards and nothing else: RFC 6675 recovery, RFC 6298 with its 1 s floor, RFC 5681 delayed ACKs.
@@ -155,6 +164,7 @@ RFC6675 = Stack(
     recovery="pipe",
     limited_transmit=True,
     max_burst=None,
+    undo=False,
 )
 
 STACKS: dict[str, Stack] = {"linux": LINUX, "linux-2.6": LINUX_2_6, "ns2": NS2, "rfc6675": RFC6675}

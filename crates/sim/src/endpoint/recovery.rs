@@ -8,8 +8,12 @@ pub struct Episode {
     rule: RecoveryRule,
     /// The window that the episode ends with, segments.
     target: u32,
+    /// The window never sinks below this while it is halved step by step.
+    floor: u32,
     /// What may be in flight now, segments.
     allowance: u32,
+    /// ns-2's `next_pkts_in_flight`.
+    next: u32,
     /// RFC 6937's `RecoverFS`: outstanding at the beginning.
     outstanding_at_start: u32,
     delivered: u64,
@@ -20,9 +24,11 @@ pub struct Episode {
 impl Episode {
     /// Begins at a window of `window` segments with `outstanding` of them unacknowledged; `target` is the algorithm's new
     /// window.
-    pub fn begin(rule: RecoveryRule, window: u32, outstanding: u32, target: u32) -> Self {
+    pub fn begin(rule: RecoveryRule, window: u32, outstanding: u32, target: u32, floor: u32) -> Self {
         let allowance = if rule == RecoveryRule::Pipe { target } else { window };
-        Self { rule, target, allowance, outstanding_at_start: outstanding.max(1), delivered: 0, sent: 0, acks: 0 }
+        let outstanding_at_start = outstanding.max(1);
+        let floor = floor.max(1);
+        Self { rule, target, floor, allowance, next: window, outstanding_at_start, delivered: 0, sent: 0, acks: 0 }
     }
 
     /// What may be in flight now.
@@ -38,6 +44,7 @@ impl Episode {
             RecoveryRule::Pipe => {}
             RecoveryRule::Prr => self.proportional(delivered, in_flight, first),
             RecoveryRule::RateHalving => self.halve_rate(in_flight),
+            RecoveryRule::RateHalvingNs2 => self.halve_rate_as_ns2(in_flight),
         }
     }
 
@@ -54,16 +61,27 @@ impl Episode {
         self.allowance = in_flight + (quota as u32).max(u32::from(first));
     }
 
-    /// One segment less for every second ACK, down to half of the target, and never a burst.
+    /// One segment less for every second ACK, down to the floor, and never a burst.
     fn halve_rate(&mut self, in_flight: u32) {
         self.acks += 1;
         if self.acks == 2 {
             self.acks = 0;
-            if self.allowance > (self.target / 2).max(1) {
+            if self.allowance > self.floor {
                 self.allowance -= 1;
             }
         }
         self.allowance = self.allowance.min(in_flight + 1);
+    }
+
+    /// Two ACKs take two segments out of flight and let one in, until the floor; below it the whole deficit goes out.
+    fn halve_rate_as_ns2(&mut self, in_flight: u32) {
+        let mut flight = in_flight;
+        self.next = self.next.min(flight + 1);
+        while flight < self.floor.max(self.next) {
+            flight += 1;
+            self.next = self.next.min((flight - 1).max(1));
+        }
+        self.allowance = flight;
     }
 
     /// Something was sent during the episode.
@@ -72,12 +90,19 @@ impl Episode {
         self.sent += u64::from(segments);
     }
 
-    /// The window after the episode.
-    pub fn final_window(&self) -> u32 {
+    /// The window after the episode, with `outstanding` segments unacknowledged.
+    pub fn final_window(&self, outstanding: u32) -> u32 {
         match self.rule {
             RecoveryRule::RateHalving => self.allowance.min(self.target),
-            RecoveryRule::Prr | RecoveryRule::Pipe => self.target,
+            // Linux's burst limit of three segments, applied where the window has to come back up to the target.
+            RecoveryRule::RateHalvingNs2 if self.floor < self.target => self.target.min(outstanding + 3),
+            RecoveryRule::RateHalvingNs2 | RecoveryRule::Prr | RecoveryRule::Pipe => self.target,
         }
+    }
+
+    /// The window as the endpoint would report it.
+    pub fn window(&self) -> u32 {
+        if self.rule == RecoveryRule::RateHalvingNs2 { self.floor } else { self.allowance }
     }
 }
 
@@ -88,7 +113,7 @@ mod tests {
     #[test]
     fn prr_ends_a_single_loss_at_ssthresh() {
         // Window and flight of 20, the first of them lost, target 10 (RFC 6937 section 5).
-        let mut episode = Episode::begin(RecoveryRule::Prr, 20, 20, 10);
+        let mut episode = Episode::begin(RecoveryRule::Prr, 20, 20, 10, 10);
         let mut in_flight = 19_u32;
         for ack in 0..19 {
             in_flight -= 1;
@@ -98,16 +123,32 @@ mod tests {
             in_flight += sent;
         }
         assert_eq!(in_flight, 10);
-        assert_eq!(episode.final_window(), 10);
+        assert_eq!(episode.final_window(10), 10);
     }
 
     #[test]
     fn rate_halving_takes_one_segment_for_every_two_acks() {
-        let mut episode = Episode::begin(RecoveryRule::RateHalving, 100, 100, 50);
+        let mut episode = Episode::begin(RecoveryRule::RateHalving, 100, 100, 50, 25);
         for _ in 0..40 {
             let held = episode.allowance();
             episode.on_ack(1, held - 1, false);
         }
         assert_eq!(episode.allowance(), 80);
+    }
+
+    #[test]
+    fn as_ns2_the_flight_sinks_by_one_for_two_acks_and_a_deficit_is_a_burst() {
+        let mut episode = Episode::begin(RecoveryRule::RateHalvingNs2, 100, 100, 50, 25);
+        let mut in_flight = 100_u32;
+        for _ in 0..40 {
+            in_flight -= 1;
+            episode.on_ack(1, in_flight, false);
+            in_flight = in_flight.max(episode.allowance());
+        }
+        assert_eq!(in_flight, 80);
+        episode.on_ack(1, 10, false);
+        assert_eq!(episode.allowance(), 25);
+        assert_eq!(episode.final_window(30), 33);
+        assert_eq!(Episode::begin(RecoveryRule::RateHalvingNs2, 100, 100, 80, 80).final_window(30), 80);
     }
 }

@@ -14,9 +14,6 @@ use crate::record::{Clock, RttHistogram, SenderSample};
 use crate::spec::{Detection, FlowSpec, Measure, Spec, StackSpec};
 use crate::time::Time;
 
-/// SACKed segments above a hole before it counts as lost (RFC 6675), and Linux's initial degree of reordering.
-const DUP_THRESHOLD: u32 = 3;
-
 /// Totals of a sender since the beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SenderTotals {
@@ -352,7 +349,7 @@ impl Sender {
         self.state = State::Loss;
         self.recover = self.next;
         self.first_repair = now;
-        self.undo_possible = true;
+        self.undo_possible = self.stack.undo;
         self.reorder_due = Time::NEVER;
         self.note_window(now, self.algorithm.window());
         self.arm(now);
@@ -482,8 +479,8 @@ impl Sender {
         });
         if let State::Recovery(episode) = &mut self.state {
             episode.on_ack(delivered, in_flight, found);
-            let allowance = episode.allowance();
-            self.note_window(now, f64::from(allowance));
+            let window = episode.window();
+            self.note_window(now, f64::from(window));
         } else {
             self.note_window(now, self.algorithm.window());
         }
@@ -492,7 +489,7 @@ impl Sender {
             if self.board.una() >= self.end && self.completed.is_none() {
                 self.completed = Some(now);
             }
-        } else if cumulative > una {
+        } else if cumulative > una || self.stack.any_ack_restarts_timer {
             self.arm(now);
         }
         self.last_ack_at = now;
@@ -537,7 +534,7 @@ impl Sender {
             return;
         }
         if let State::Recovery(episode) = self.state {
-            self.algorithm.moderate(f64::from(episode.final_window()));
+            self.algorithm.moderate(f64::from(episode.final_window(self.next - cumulative)));
             self.algorithm.on_recovery_exit(now.seconds());
         }
         self.state = State::Open;
@@ -562,8 +559,9 @@ impl Sender {
                 self.board.mark_lost_retransmissions(|_, at| at < stamp && now >= at + due)
             }
             Detection::Fack => {
+                // Something first sent after the retransmission has been SACKed.
                 let forward = self.board.forward_ack();
-                self.board.mark_lost_retransmissions(|next_then, _| forward > next_then + DUP_THRESHOLD)
+                self.board.mark_lost_retransmissions(|next_then, _| forward > next_then)
             }
             // RFC 6675 leaves a lost retransmission to the timeout.
             Detection::Dupthresh => 0,
@@ -574,10 +572,10 @@ impl Sender {
     /// Marks what is lost by now; answers whether anything was.
     fn detect(&mut self, now: Time) -> bool {
         let edge = match self.stack.detection {
-            Detection::Dupthresh => self.board.nth_highest_sacked(DUP_THRESHOLD).unwrap_or(0),
+            Detection::Dupthresh => self.board.nth_highest_sacked(self.stack.dup_threshold).unwrap_or(0),
             Detection::Fack => {
                 let forward = self.board.forward_ack();
-                if forward - self.board.una() > DUP_THRESHOLD { forward - DUP_THRESHOLD } else { 0 }
+                forward.saturating_sub(self.stack.dup_threshold)
             }
             Detection::Rack => self.rack_edge(now),
         };
@@ -586,7 +584,7 @@ impl Sender {
 
     /// RFC 8985 section 6.2: how long a segment may be overtaken before it counts as lost.
     fn reorder_window(&self) -> Time {
-        let certain = matches!(self.state, State::Recovery(_)) || self.board.sacked() >= DUP_THRESHOLD;
+        let certain = matches!(self.state, State::Recovery(_)) || self.board.sacked() >= self.stack.dup_threshold;
         if !self.reordering_seen && certain {
             return Time::ZERO;
         }
@@ -624,10 +622,11 @@ impl Sender {
         let signal = self.signal(now, Cause::Loss);
         self.algorithm.on_congestion(&signal);
         let target = (self.algorithm.window() as u32).max(1);
-        self.state = State::Recovery(Episode::begin(self.stack.recovery, window, outstanding, target));
+        let floor = self.algorithm.recovery_floor() as u32;
+        self.state = State::Recovery(Episode::begin(self.stack.recovery, window, outstanding, target, floor));
         self.recover = self.next;
         self.first_repair = now;
-        self.undo_possible = true;
+        self.undo_possible = self.stack.undo;
     }
 
     // ---- transmission ------------------------------------------------------------------------------------------------

@@ -1,0 +1,84 @@
+//! A constant window: no congestion control at all.
+//!
+//! Variant: none; it is the yardstick. A flow with it shows what a path, an endpoint or the simulator itself can carry
+//! when no algorithm has a say, and the benchmark uses it as its bound.
+
+use crate::algorithm::{Ack, Algorithm, Signal, Start};
+use crate::param::{BuildError, Entry, Kind, Preset, Settings, num, params};
+
+params! {
+    /// Parameters of the constant window.
+    pub struct FixedParams {
+        /// The window, at all times.
+        window: f64 = num(100.0, 1.0, 1e9, "segments"), "the user's";
+    }
+}
+
+/// A constant window.
+#[derive(Clone, Debug)]
+pub struct Fixed {
+    p: FixedParams,
+}
+
+impl Fixed {
+    /// What the registry says about it.
+    pub const ENTRY: Entry = Entry {
+        name: "fixed",
+        title: "Constant window",
+        kind: Kind::Loss,
+        signals: &[],
+        source: "no congestion control; RFC 9293 §3.8.6 (the window alone)",
+        doc: "A constant window that nothing changes, neither ACKs nor losses: the bound that an algorithm is held against.",
+        presets: &[Preset { name: "", title: "a constant window", overrides: &[] }],
+        tables: &[FixedParams::TABLE],
+    };
+
+    /// # Errors
+    /// As [`Settings::read`].
+    pub fn new(settings: &Settings) -> Result<Self, BuildError> {
+        Ok(Self { p: FixedParams::read(settings)? })
+    }
+}
+
+impl Algorithm for Fixed {
+    fn on_start(&mut self, _start: &Start) {}
+
+    #[inline]
+    fn on_ack(&mut self, _ack: &Ack) {}
+
+    fn on_congestion(&mut self, _signal: &Signal) {}
+
+    fn on_timeout(&mut self, _signal: &Signal) {}
+
+    fn moderate(&mut self, _window: f64) {}
+
+    #[inline]
+    fn window(&self) -> f64 {
+        self.p.window
+    }
+
+    #[inline]
+    fn ssthresh(&self) -> f64 {
+        self.p.window
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::algorithm::Cause;
+    use crate::param::Value;
+
+    #[test]
+    fn nothing_changes_the_window() {
+        let parameters = BTreeMap::from([("window".to_owned(), Value::Num(7.0))]);
+        let mut fixed = crate::build("fixed", &parameters).expect("7 segments are allowed");
+        let signal = Signal { now: 1.0, in_flight: 7.0, cause: Cause::Loss, srtt: 0.1, min_rtt: 0.1, repeated: false };
+        fixed.on_congestion(&signal);
+        fixed.on_timeout(&signal);
+        fixed.moderate(1.0);
+        assert_eq!(fixed.window().to_bits(), 7.0_f64.to_bits());
+    }
+}
