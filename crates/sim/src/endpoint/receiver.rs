@@ -127,9 +127,8 @@ impl Receiver {
             if !in_order {
                 self.close_gap();
             }
-        } else if segment > self.next && !self.out_of_order.contains(segment) {
-            self.totals.delivered += 1;
-            self.keep(segment);
+        } else if segment > self.next {
+            self.hold(segment);
         } else {
             self.duplicates += 1;
         }
@@ -152,8 +151,13 @@ impl Receiver {
     }
 
     /// A segment above a hole.
-    fn keep(&mut self, segment: u32) {
+    fn hold(&mut self, segment: u32) {
         self.out_of_order.reserve(self.next, segment - self.next + 1);
+        if self.out_of_order.contains(segment) {
+            self.duplicates += 1;
+            return;
+        }
+        self.totals.delivered += 1;
         let run = self.out_of_order.insert(segment, self.next);
         let older: [(u32, u32); 3] = self.recent;
         let mut count = 1;
