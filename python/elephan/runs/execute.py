@@ -43,7 +43,7 @@ def run(
         Cancelled: ``progress`` returned ``False``; nothing is kept.
     """
     habitat = habitats.get(on)
-    store = store or Store()
+    store = Store() if store is None else store
     seed = scenario.seed if seed is None else seed
     if not force:
         there = store.find(run_id(scenario.hash, on, seed), engine=engine_version(habitat))

@@ -113,6 +113,12 @@ class Run:
         manifest.setdefault("warnings", scenario.warnings())
         return cls(manifest, tables=frames, scenario=seeded)
 
+    def saved_in(self, folder: Path) -> Run:
+        """The same run without its tables, which are read from the folder when they are looked at."""
+        saved = Run(self.manifest, folder=folder, scenario=self._scenario)
+        saved.__dict__["_summary"] = self._summary
+        return saved
+
     # ---- what it is ----
 
     @property

@@ -65,7 +65,7 @@ class Store:
                 if not replace and _same(target, run):
                     break
                 self._put_aside(target)
-        return Run.load(target, cached=False)
+        return run.saved_in(target)
 
     def remove(self, run_id: str) -> bool:
         """Remove a result; whether there was one."""
@@ -114,16 +114,14 @@ class Store:
         raise RunError(f"'{name}' is not a saved result in {self.root}; {hint(name, ids)}")
 
     def __iter__(self) -> Iterator[Run]:
-        return (Run.load(self.path(run_id)) for run_id in self.ids())
-
-    def __len__(self) -> int:
-        return len(self.ids())
+        found = (self.find(run_id) for run_id in self.ids())
+        return (run for run in found if run is not None)
 
     def __contains__(self, run_id: object) -> bool:
         return isinstance(run_id, str) and self.find(run_id) is not None
 
     def __repr__(self) -> str:
-        return f"<Store {self.root}: {len(self)} runs>"
+        return f"<Store {self.root}: {len(self.ids())} runs>"
 
 
 def _write(run: Run, folder: Path, target: Path) -> None:

@@ -93,13 +93,12 @@ class Task:
         form = self.scenario.canonical()
         links = form["links"]
         narrowest = {min(flow["path"], key=lambda i: links[i]["rate_bps"]): flow for flow in form["flows"]}
-        return (
-            sum(
-                links[i]["rate_bps"] / (8 * (flow["stack"]["payload_bytes"] + flow["stack"]["header_bytes"]))
-                for i, flow in narrowest.items()
+        packets_per_s = 0.0
+        for i, flow in narrowest.items():
+            packets_per_s += links[i]["rate_bps"] / (
+                8 * (flow["stack"]["payload_bytes"] + flow["stack"]["header_bytes"])
             )
-            * self.duration_s
-        )
+        return packets_per_s * self.duration_s
 
     @property
     def finished(self) -> bool:
@@ -167,7 +166,7 @@ def sweep(
         Cancelled: ``progress`` returned ``False``; what was finished is saved.
     """
     habitat = habitats.get(on)
-    plan = Plan(habitat, store or Store(), execute.engine_version(habitat))
+    plan = Plan(habitat, Store() if store is None else store, execute.engine_version(habitat))
     for item in scenarios:
         scenario, seed = item if isinstance(item, tuple) else (item, item.seed)
         task = Task(run_id(scenario.hash, on, seed), scenario, seed)

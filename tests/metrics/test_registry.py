@@ -1,0 +1,116 @@
+"""The register of metrics, and intervals over replicates."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.runs import synthetic
+
+from elephan import metrics
+from elephan.metrics import MetricError
+from elephan.metrics.summary import RUN_METRICS
+
+
+def test_every_metric_says_what_it_is() -> None:
+    for name, metric in metrics.registry().items():
+        assert metric.name == name
+        assert metric.title.endswith("."), name
+        assert metric.unit, name
+        assert metric.source, name
+        assert metric.scope in ("run", "flow", "link")
+
+
+def test_the_names_that_claims_use_are_there() -> None:
+    for name in (
+        "throughput_mbps", "sum_throughput_mbps", "utilization", "jain_fi", "asymmetry", "abs_asymmetry",
+        "throughput_share", "convergence_time_s", "convergence_abs_time_s", "cov_total_throughput", "loss_rate",
+        "mean_queue_pkts", "min_queue_pkts", "queue_cov", "mean_cwnd_pkts", "max_cwnd_pkts", "cwnd_cov",
+        "cwnd_fraction_of_bdp", "epoch_duration_s", "response_pkts_per_rtt", "loss_events",
+    ):  # fmt: skip
+        assert metrics.get(name).name == name
+
+
+def test_an_alias_is_the_same_definition() -> None:
+    assert metrics.get("jain") is metrics.get("jain_fi")
+    assert metrics.get("stability") is metrics.get("cov_total_throughput")
+
+
+def test_a_mistyped_metric_gets_the_nearest() -> None:
+    with pytest.raises(MetricError, match="'asymetry' is not a metric; did you mean 'asymmetry'"):
+        metrics.get("asymetry")
+
+
+def test_a_name_is_defined_once() -> None:
+    with pytest.raises(ValueError, match="'jain' is defined twice"):
+
+        @metrics.metric("jain", "1", "nowhere")
+        def _again() -> float:
+            """Another Jain."""
+            return 0.0
+
+    with pytest.raises(ValueError, match="no definition"):
+
+        @metrics.metric("undocumented", "1", "nowhere")
+        def _undocumented() -> float:
+            return 0.0
+
+
+def test_metrics_of_the_summary_are_numbers_of_the_whole_run() -> None:
+    run = synthetic.run(
+        synthetic.scenario(starts=["0 s", "20 s"]),
+        {"cubic-1": synthetic.constant(40.0), "bic-2": synthetic.constant(30.0)},
+        queue=synthetic.constant(3.0),
+    )
+    for name in RUN_METRICS:
+        metric = metrics.get(name)
+        assert metric.scope in ("run", "link")
+        if name != "rtt_fairness_ratio":
+            assert isinstance(metric(run), float), name
+
+
+def test_an_interval_holds_its_value() -> None:
+    value, low, high = metrics.interval([1.0, 2.0, 3.0, 4.0, 10.0])
+    assert value == pytest.approx(4.0)
+    assert 1 <= low < value < high <= 10
+    assert metrics.interval([1.0, 2.0, 3.0, 4.0, 10.0], statistic="median").value == 3.0
+
+
+def test_an_interval_is_the_same_whenever_it_is_asked_for() -> None:
+    assert metrics.interval([1.0, 5.0, 2.0]) == metrics.interval([1.0, 5.0, 2.0])
+
+
+def test_one_replicate_has_no_interval() -> None:
+    value, low, high = metrics.interval([3.0])
+    assert value == 3.0
+    assert math.isnan(low)
+    assert math.isnan(high)
+
+
+def test_equal_replicates_have_an_interval_of_no_width() -> None:
+    assert metrics.interval([2.0, 2.0, 2.0]) == (2.0, 2.0, 2.0)
+    assert metrics.interval([math.inf, math.inf]) == (math.inf, math.inf, math.inf)
+
+
+def test_a_time_that_never_came_stays_in_the_interval() -> None:
+    value, low, high = metrics.interval([100.0, 120.0, math.inf, 110.0, 130.0], statistic="median")
+    assert value == 120.0
+    assert 100 <= low <= 120
+    assert high == math.inf
+
+
+def test_nothing_and_not_a_number_have_no_interval() -> None:
+    with pytest.raises(ValueError, match="no values"):
+        metrics.interval([])
+    with pytest.raises(ValueError, match="not a number"):
+        metrics.interval([1.0, math.nan])
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=8))
+def test_an_interval_lies_within_the_values(values: list[float]) -> None:
+    value, low, high = metrics.interval(values)
+    slack = 1e-9 * max(1.0, *map(abs, values))
+    assert min(values) - slack <= low <= value + slack
+    assert value - slack <= high <= max(values) + slack

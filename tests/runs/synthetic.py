@@ -1,0 +1,165 @@
+"""Runs whose tables are written down rather than simulated, so that each metric has a value known in closed form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from elephan.habitats import Cancelled, Progress, RawResult
+from elephan.runs import Run
+from elephan.scenario import Scenario
+
+Array = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+Curve = Callable[[Array], Array]
+STACK = {"base": "linux", "payload": "1000 B", "header": "40 B"}
+
+
+def scenario(
+    flows: Sequence[str | Mapping[str, Any]] = ("cubic", "bic"),
+    *,
+    starts: Sequence[str] | None = None,
+    duration: str = "100 s",
+    **more: Any,
+) -> Scenario:
+    """A dumbbell of 100 Mbit/s and 100 ms with packets of 1040 B on the wire."""
+    fields: dict[str, Any] = {"rate": "100 Mbit/s", "rtt": "100 ms", "buffer": "200 packets", "stack": STACK}
+    return Scenario.dumbbell(flows, starts=starts, duration=duration, **(fields | more))
+
+
+def constant(value: float) -> Curve:
+    """The same at every time."""
+    return lambda t: np.full_like(t, value)
+
+
+def step(at_s: float, before: float, after: float) -> Curve:
+    """One value up to a time, another from there on."""
+    return lambda t: np.where(t < at_s, before, after).astype(np.float64)
+
+
+def sample_times(stated: Scenario) -> Array:
+    """As the engine has them: multiples of the period, and the ends of the measured part."""
+    form = stated.canonical()
+    period_ps, end_ps = form["sample_period_ps"], form["duration_ps"]
+    ticks = {k * period_ps for k in range(end_ps // period_ps + 1)} | set(form["measure"].values())
+    return np.array(sorted(ticks), dtype=np.float64) / 1e12
+
+
+def accumulated(t: Array, rate: Curve) -> Array:
+    """Integral from 0 s to each time of a rate that is constant between samples."""
+    return np.concatenate([[0.0], np.cumsum(rate(t[:-1]) * np.diff(t))])
+
+
+def tables(
+    stated: Scenario,
+    rates_mbps: Mapping[str, Curve],
+    *,
+    cwnd: Mapping[str, Curve] | None = None,
+    loss_times: Mapping[str, Sequence[float]] | None = None,
+    queue: Curve | None = None,
+    drop_rate: float = 0.0,
+    starts: Mapping[str, float] | None = None,
+    link: str = "bottleneck",
+    flow_columns: Mapping[str, Any] | None = None,
+) -> dict[str, pl.DataFrame]:
+    """Tables of a run in which the flows have these throughputs on the wire."""
+    t = sample_times(stated)
+    form = stated.canonical()
+    samples, flows = [], []
+    total = np.zeros_like(t)
+    for spec in form["flows"]:
+        name, stack = spec["name"], spec["stack"]
+        wire = accumulated(t, rates_mbps[name]) * 1e6 / 8
+        total += wire
+        segments = np.floor(wire / (stack["payload_bytes"] + stack["header_bytes"]) + 1e-9).astype(np.int64)
+        events = np.searchsorted(np.array(sorted((loss_times or {}).get(name, ())), dtype=np.float64), t, side="right")
+        samples.append(_samples(name, t, (cwnd or {}).get(name, constant(100.0))(t), wire, segments, events))
+        start_s = (starts or {}).get(name, spec["start_ps"] / 1e12)
+        flows.append(_flow(name, spec["algorithm"], start_s, int(segments[-1]), int(events[-1]), flow_columns or {}))
+    waiting = (queue or constant(0.0))(t)
+    return {
+        "flows": pl.DataFrame(flows),
+        "samples": pl.concat(samples).with_columns(pl.col("flow").cast(pl.Categorical)),
+        "links": _links(link, t, waiting, total, drop_rate, form["flows"][0]["stack"]),
+    }
+
+
+def _samples(name: str, t: Array, cwnd: Array, wire: Array, segments: Any, events: Any) -> pl.DataFrame:
+    none = np.zeros(len(t), dtype=np.int64)
+    return pl.DataFrame(
+        {
+            "time_s": t, "flow": [name] * len(t), "cwnd": cwnd, "ssthresh": [None] * len(t),
+            "srtt_s": np.full_like(t, 0.1), "rtt_s": np.full_like(t, 0.1), "in_flight": none, "wire_bytes": wire,
+            "delivered_segments": segments, "retransmits": none, "loss_events": events,
+        },
+        schema_overrides={"ssthresh": pl.Float64},
+    )  # fmt: skip
+
+
+def _flow(
+    name: str, algorithm: str, start_s: float, segments: int, events: int, more: Mapping[str, Any]
+) -> dict[str, Any]:
+    return {
+        "name": name, "algorithm": algorithm, "start_s": start_s, "goodput_mbps": 1.0, "throughput_mbps": 1.04,
+        "segments_delivered": segments, "segments_sent": segments, "retransmits": 0, "loss_events": events,
+        "timeouts": 0, "spurious_retransmits": 0, "rtt_min_ms": 100.0, "rtt_mean_ms": 105.0, "rtt_p50_ms": 104.0, "rtt_p95_ms": 109.0,
+        "rtt_p99_ms": 110.0, "cwnd_mean": 100.0, "cwnd_max": 120.0, "receive_window_limited_fraction": 0.0,
+        "completion_s": None,
+    } | dict(more)  # fmt: skip
+
+
+def _links(
+    name: str, t: Array, waiting: Array, octets: Array, drop_rate: float, stack: Mapping[str, int]
+) -> pl.DataFrame:
+    delivered = octets / (stack["payload_bytes"] + stack["header_bytes"])
+    arrived = delivered / (1 - drop_rate)
+    before = np.concatenate([waiting[:1], waiting[:-1]])  # the queue holds its value until the next sample
+    integral = np.concatenate([[0.0], np.cumsum(waiting[:-1] * np.diff(t))])
+    frame = pl.DataFrame(
+        {
+            "time_s": t, "link": [name] * len(t), "queue_packets": waiting, "queue_mean": before, "queue_min": before,
+            "queue_max": before, "queue_integral_packet_s": integral,
+            "arrived_packets": arrived, "dropped_packets": arrived - delivered, "delivered_packets": delivered,
+            "delivered_bytes": octets,
+        }
+    )  # fmt: skip
+    return frame.with_columns(pl.col("link").cast(pl.Categorical))
+
+
+def run(stated: Scenario, rates_mbps: Mapping[str, Curve], **more: Any) -> Run:
+    """A run in memory with these throughputs on the wire."""
+    return Run.from_tables(stated, tables(stated, rates_mbps, **more))
+
+
+class WrittenHabitat:
+    """A habitat that answers at once with written-down tables, which depend on the seed; for the store and sweeps.
+
+    Attributes:
+        computed: ``(hash, seed)`` of what was asked of it.
+    """
+
+    name = "sim"
+
+    def __init__(self, *, release: str = "1", seeds_matter: bool = True, broken: Sequence[str] = ()) -> None:
+        self.release = release
+        self.computed: list[tuple[str, int]] = []
+        self._seeds_matter = seeds_matter
+        self._broken = set(broken)
+
+    def version(self) -> str:
+        """Whatever the test says."""
+        return self.release
+
+    def run(self, scenario: Scenario, seed: int | None = None, progress: Progress | None = None) -> RawResult:
+        """Tables of flows at 10 Mbit/s and a little more for each seed."""
+        if progress is not None and not progress(0.5):
+            raise Cancelled
+        seed = scenario.seed if seed is None else seed
+        self.computed.append((scenario.hash, seed))
+        if scenario.title in self._broken:
+            raise ValueError(f"{scenario.title} cannot be run")
+        rate_mbps = 10 + (0.01 * seed if self._seeds_matter else 0)
+        made = tables(scenario, {name: constant(rate_mbps) for name in scenario.flows})
+        return RawResult(dict(made), {"conservation": {"sent": 1}})
