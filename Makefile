@@ -29,7 +29,8 @@ $(VENV)/.dependencies: pyproject.toml uv.lock | $(VENV)/bin/python
 
 $(VENV)/.engine: $(VENV)/.dependencies Cargo.toml Cargo.lock $(RUST_SOURCES)
 	@command -v cargo >/dev/null || { echo "elephan needs Rust 1.85 or later (cargo): see https://rustup.rs"; exit 1; }
-	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --locked --quiet
+	@echo "building the engine"
+	@PATH="$(CURDIR)/$(BIN):$$PATH" VIRTUAL_ENV="$(CURDIR)/$(VENV)" maturin develop --uv --release --locked --quiet
 	@$(BIN)/python -m compileall -q python
 	@touch $@
 

@@ -113,7 +113,10 @@ def command_page() -> str:
     from elephan.cli.main import VERBS, cli
 
     parts = ["# Command line\n", "What `elephan --help` and `elephan VERB --help` print.\n"]
-    context = click.Context(cli, info_name="elephan", max_content_width=100, terminal_width=100)
+    names = ["-h", "--help"]
+    context = click.Context(
+        cli, info_name="elephan", max_content_width=100, terminal_width=100, help_option_names=names
+    )
     parts.append(f"```text\n{cli.get_help(context)}\n```\n")
     for verb in VERBS:
         command = cli.get_command(context, verb)

@@ -33,7 +33,6 @@ def test_an_example_file_loads_and_survives_a_round_trip(path: Path) -> None:
     assert Scenario.from_toml(scenario.to_toml()).hash == scenario.hash
 
 
-@pytest.mark.engine
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
 def test_an_example_file_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -47,7 +46,6 @@ def test_scenarios_in_a_page_load(page: Path) -> None:
         assert Scenario.from_toml(text, source=page.name).flows
 
 
-@pytest.mark.engine
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_commands_in_a_page_work(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -66,7 +64,6 @@ def test_commands_in_a_page_work(
         assert run_command(words[1:]) == 0, (line, capsys.readouterr().err)
 
 
-@pytest.mark.engine
 @pytest.mark.parametrize("page", [page for page in PAGES if page.name != "extending.md"], ids=lambda page: page.name)
 def test_python_in_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

@@ -20,7 +20,6 @@ def generator() -> ModuleType:
     return module
 
 
-@pytest.mark.engine
 @pytest.mark.parametrize("name", ["scenario.md", "command-line.md", "metrics.md", "algorithms.md"])
 def test_a_reference_page_is_what_would_be_written_now(name: str) -> None:
     written = (ROOT / "docs" / "reference" / name).read_text(encoding="utf-8")

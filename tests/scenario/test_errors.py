@@ -93,7 +93,7 @@ DOCUMENTS = {"dumbbell": BASE, "row": ROW, "graph": GRAPH}
 WRONG: list[tuple[str, str, Any]] = [
     ("dumbbell", "flow[1].algorithm", "cubik"),
     ("dumbbell", "flow[1].algorithm", "cubic:2004"),
-    ("dumbbell", "flow[1].algorithm", "reno:fast"),
+    ("dumbbell", "flow[1].algorithm", "reno:rfc5861"),
     ("dumbbell", "flow[1].algorithm", "tcp"),
     ("dumbbell", "flow[1].algorithm", 7),
     ("dumbbell", "flow[1].algoritm", "bic"),
@@ -153,6 +153,7 @@ WRONG: list[tuple[str, str, Any]] = [
     ("dumbbell", "stack.limited_transmit", "yes"),
     ("dumbbell", "stack.min_rto", "300 s"),
     ("dumbbell", "stack.ack_every", 0),
+    ("dumbbell", "stack.ack_every", 2),
     ("row", "flow[0].hops", 3),
     ("row", "flow[0].hops", [2, 1]),
     ("row", "parking_lot.hops", 0),

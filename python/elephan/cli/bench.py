@@ -33,7 +33,7 @@ RECOVERY_RUNS = 20
 @click.command("bench")
 @click.option(
     "--repeat",
-    type=click.IntRange(1, 99),
+    type=common.Count(1, 99),
     metavar="N",
     default=3,
     show_default=True,

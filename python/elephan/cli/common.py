@@ -30,10 +30,26 @@ set_option = click.option(
     "--set", "assignments", multiple=True, metavar="KEY=VALUE",
     help="Change a field of the scenario: flow[0].algorithm=bic, dumbbell.buffer='40 packets', flow[*].start='0 s'.",
 )  # fmt: skip
-seeds_option = click.option("--seeds", type=click.IntRange(1, 10_000), metavar="N", help="Run this many seeds.")
-jobs_option = click.option(
-    "--jobs", type=click.IntRange(1, 1024), metavar="N", help="Runs at a time. [default: one a core]"
-)
+
+
+class Count(click.ParamType):
+    """A whole number between two bounds, both allowed."""
+
+    name = "N"
+
+    def __init__(self, low: int, high: int) -> None:
+        self.low, self.high = low, high
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The number that was written."""
+        text = str(value).strip()
+        if not text.isascii() or not text.removeprefix("-").isdigit() or not self.low <= int(text) <= self.high:
+            self.fail(f"'{value}' is not a whole number from {self.low} to {self.high}", param, ctx)
+        return int(text)
+
+
+seeds_option = click.option("--seeds", type=Count(1, 10_000), metavar="N", help="Run this many seeds.")
+jobs_option = click.option("--jobs", type=Count(1, 1024), metavar="N", help="Runs at a time. [default: one a core]")
 
 
 def overrides_of(assignments: Sequence[str]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from elephan.cli.progress import meter
 @click.option("--buffer", "buffer_size", required=True, metavar="BUFFER", help="'4 MB', '1000 packets' or '20% BDP'.")
 @click.option("--loss", metavar="P", help="Random loss on the path, for example 0.001%.")
 @click.option(
-    "--flows", type=click.IntRange(1, 1000), metavar="N", default=1, show_default=True, help="Flows of each algorithm."
+    "--flows", type=common.Count(1, 1000), metavar="N", default=1, show_default=True, help="Flows of each algorithm."
 )
 @click.option("--background", metavar="LOAD", help="Load of background traffic.")
 @click.option("--duration", metavar="TIME", help="Simulated time of each run.")

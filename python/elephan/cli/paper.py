@@ -16,7 +16,7 @@ from elephan.cli.progress import meter
 )
 @click.option(
     "--seeds",
-    type=click.IntRange(1, 1000),
+    type=common.Count(1, 1000),
     metavar="N",
     help="Seeds of each experiment. [default: the paper's own choice]",
 )

@@ -118,8 +118,9 @@ LINUX_2_6 = Stack(
 )
 
 # ns-2.35's Agent/TCP/Linux with TCPSink/Sack1: 1000-byte packets in 1040 on the wire, an ACK for every packet, 8 bytes
-# a SACK block, two segments at the start, a 1 ms tick; a hole counts as lost with four segments SACKed above it. Its initial threshold is the window_ that a
-# script sets, so a reproduction sets receive_window and initial_ssthresh to the same number.
+# a SACK block, two segments at the start, a 1 ms tick; a hole counts as lost with four segments SACKed above it. Its
+# initial threshold is the window_ that a script sets, so a reproduction sets receive_window and initial_ssthresh to the
+# same number.
 NS2 = Stack(
     payload_bytes=1000,
     header_bytes=40,
