@@ -1,4 +1,4 @@
-# A dumbbell in ns-2: N senders - R0 - bottleneck - R1 - N receivers, one JSON document on stdout.
+# A dumbbell in ns-2: N senders - R0 - bottleneck - R1 - N receivers, one JSON document.
 #
 #   ns dumbbell.tcl key value [key value ...]
 #
@@ -24,6 +24,7 @@ array set arg {
     marks        {}
     follow       {}
     follow_file  /dev/null
+    out          {}
     start_jitter_s 0
     send_jitter_s  0
     seed         1
@@ -43,7 +44,7 @@ set flows [llength $arg(algorithms)]
 if {[llength $arg(starts)] != $flows} { fail "starts has [llength $arg(starts)] entries, algorithms has $flows" }
 if {$arg(seed) < 1} { fail "seed must be at least 1: ns-2 reads 0 as the time of day" }
 
-# ns-2's own announcements share stdout, through another buffer; ours is the one line that starts with a brace.
+# ns-2 and its modules print to stdout as they please, so the document goes to the file `out` when one is named.
 ns-random $arg(seed)
 set jitter [new RNG]
 $jitter seed $arg(seed)
@@ -166,8 +167,9 @@ proc finish {} {
     foreach name $columns { lappend names [quoted $name] }
     set document [list "\"options\":{[join $said ,]}" "\"starts_s\":\[[join $started ,]\]" "\"wall_seconds\":$wall" \
         "\"columns\":\[[join $names ,]\]" "\"marks\":\[[join $marked ,]\]" "\"rows\":\[[join $rows ,]\]"]
-    puts "{[join $document ,]}"
-    flush stdout
+    set channel [expr {$arg(out) eq "" ? "stdout" : [open $arg(out) w]}]
+    puts $channel "{[join $document ,]}"
+    flush $channel
     exit 0
 }
 

@@ -1,6 +1,7 @@
 """Run ns-2 (`apt-get install ns2`) and keep what the engine is compared with.
 
     python benches/ns2/reference.py single --out tests/reference/ns2            # one flow of each algorithm
+    python benches/ns2/reference.py sensitivity --out tests/reference/ns2       # the same with microseconds moved
     python benches/ns2/reference.py sawtooth --out tests/reference/ns2          # one Reno flow, three buffers
     python benches/ns2/reference.py pairs --out tests/reference/ns2 --pair htcp,bic
 
@@ -37,12 +38,15 @@ def simulate(options: Options) -> dict[str, Any]:
 
     Raises RuntimeError when ns-2 fails or prints no document.
     """
-    command = ["ns", str(SCRIPT), *(word for item in options.items() for word in item)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    documents = [line for line in done.stdout.splitlines() if line.startswith("{")]
-    if done.returncode != 0 or len(documents) != 1:
+    with tempfile.NamedTemporaryFile(mode="r", suffix=".json") as out:
+        words = (word for item in {**options, "out": out.name}.items() for word in item)
+        done = subprocess.run(
+            ["ns", str(SCRIPT), *words], capture_output=True, text=True, errors="replace", check=False
+        )
+        text = out.read()
+    if done.returncode != 0 or not text:
         raise RuntimeError(f"ns-2 failed (exit {done.returncode}): {done.stderr.strip() or done.stdout[-500:]}")
-    document: dict[str, Any] = json.loads(documents[0])
+    document: dict[str, Any] = json.loads(text)
     return document
 
 
@@ -51,7 +55,7 @@ def provenance(options: Options) -> dict[str, str]:
     version = subprocess.run(
         ["dpkg-query", "-W", "-f", "${Version}", "ns2"], capture_output=True, text=True, check=False
     )
-    words = [item for key, value in options.items() if key != "follow_file" for item in (key, f"'{value}'")]
+    words = [item for key, value in options.items() for item in (key, f"'{value}'")]
     return {
         "simulator": f"ns-2, Debian package ns2 {version.stdout.strip() or 'of unknown version'}",
         "command": " ".join(["ns benches/ns2/dumbbell.tcl", *words]),
@@ -71,15 +75,16 @@ def follow(options: Options, variables: str) -> tuple[dict[str, Any], list[tuple
 
 
 def window_cuts(changes: list[tuple[float, str, float]]) -> list[dict[str, float]]:
-    """Every change of ssthresh after the start: when, from which window, to what."""
-    cuts, cwnd, ssthresh = [], 0.0, None
+    """Every reduction (loss or timeout) that the agent counted: when, from which window, to which ssthresh."""
+    cuts: list[dict[str, float]] = []
+    latest: dict[str, float] = {}
     for time_s, variable, value in changes:
-        if variable == "cwnd_":
-            cwnd = value
-        elif variable == "ssthresh_":
-            if ssthresh is not None and value != ssthresh:
-                cuts.append({"time_s": time_s, "cwnd_before": cwnd, "ssthresh": value})
-            ssthresh = value
+        if variable == "ncwndcuts_" and value > 0:
+            cuts.append({"time_s": time_s, "cwnd_before": latest["cwnd_"], "ssthresh": latest["ssthresh_"]})
+        elif variable == "ssthresh_" and cuts and time_s == cuts[-1]["time_s"]:
+            # The agent counts the cut first and publishes its ssthresh at the end of the same ACK.
+            cuts[-1]["ssthresh"] = value
+        latest[variable] = value
     return cuts
 
 
@@ -167,17 +172,37 @@ def single(out: Path, algorithms: list[str], timestamps: bool) -> None:
             "buffer": "1555", "payload": "1000", "window": "67000", "timestamps": "1" if timestamps else "0",
             "duration_s": "30", "marks": "1.2 3 10 20 29.5",
         }  # fmt: skip
-        document, changes = follow(options, "cwnd_ ssthresh_")
+        document, changes = follow(options, "cwnd_ ssthresh_ ncwndcuts_")
         cuts = window_cuts(changes)
         content = {
             "provenance": provenance(options),
-            "wall_seconds": document["wall_seconds"],
             "first_recovery": first_recovery(options, cuts[0]["time_s"]) if cuts else None,
             "window_cuts": cuts,
             "marks": [at_mark(document, i) for i in range(len(document["marks"]))],
             **condense(document, 1.0),
         }
         save(out / f"single-{algorithm}{'-timestamps' if timestamps else ''}.json", content)
+
+
+def sensitivity(out: Path) -> None:
+    """The `single` runs of the loss-based algorithms again, with the bottleneck's delay moved by microseconds.
+
+    What changes by much here is a property of ns-2's loss recovery at that instant, not of the algorithm: no other
+    simulator can be asked to agree with one such figure.
+    """
+    rows = []
+    options: Options = {}
+    for algorithm in ("reno", "highspeed", "scalable", "htcp", "bic", "cubic"):
+        for moved_us in (-10, -1, 0, 1, 10):
+            options = {
+                "algorithms": algorithm, "rate_bps": "622e6", "delay_s": f"{0.048 + moved_us / 1e6:.6f}",
+                "access_bps": "1e9", "access_s": "0.001", "buffer": "1555", "payload": "1000", "window": "67000",
+                "duration_s": "30", "period_s": "1", "marks": "29.5",
+            }  # fmt: skip
+            row = at_mark(simulate(options), 0)
+            kept = {name: int(row[f"{name}[0]"]) for name in FLOW_COLUMNS if name != "cwnd"}
+            rows.append({"algorithm": algorithm, "delay_moved_us": moved_us, **kept, "dropped": int(row["dropped"])})
+    save(out / "sensitivity.json", {"provenance": provenance(options), "at_s": 29.5, "rows": rows})
 
 
 def sawtooth(out: Path) -> None:
@@ -187,11 +212,10 @@ def sawtooth(out: Path) -> None:
             "algorithms": "reno", "rate_bps": "100e6", "delay_s": "0.018", "access_bps": "1e9", "access_s": "0.001",
             "buffer": str(buffer), "payload": "1000", "window": "67000", "duration_s": "200", "marks": "20 60 199.5",
         }  # fmt: skip
-        document, changes = follow(options, "cwnd_ ssthresh_")
+        document, changes = follow(options, "cwnd_ ssthresh_ ncwndcuts_")
         cuts = window_cuts(changes)
         content = {
             "provenance": provenance(options),
-            "wall_seconds": document["wall_seconds"],
             "first_recovery": first_recovery(options, cuts[0]["time_s"]),
             "window_cuts": cuts,
             "marks": [at_mark(document, i) for i in range(len(document["marks"]))],
@@ -215,7 +239,6 @@ def pair(out: Path, first: str, second: str) -> None:
     rates = [(late[f"in_order[{i}]"] - early[f"in_order[{i}]"]) * 1040 * 8 / span_s / 1e6 for i in (0, 1)]
     content = {
         "provenance": provenance(options),
-        "wall_seconds": document["wall_seconds"],
         "throughput_mbps": [round(rate, 3) for rate in rates],
         "asymmetry": round((rates[0] - rates[1]) / (rates[0] + rates[1]), 4),
         "utilization": round((late["sent"] - early["sent"]) * 1040 * 8 / span_s / 622e6, 5),
@@ -232,7 +255,7 @@ def pair(out: Path, first: str, second: str) -> None:
 def main() -> int:
     """Command line; exit 1 when ns-2 fails."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("what", choices=("single", "sawtooth", "pairs"))
+    parser.add_argument("what", choices=("single", "sensitivity", "sawtooth", "pairs"))
     parser.add_argument("--out", type=Path, required=True, help="folder for the JSON files")
     parser.add_argument(
         "--algorithm", action="append", choices=ALGORITHMS, help="for single; may be repeated; default all"
@@ -246,6 +269,8 @@ def main() -> int:
     try:
         if arguments.what == "single":
             single(arguments.out, arguments.algorithm or ALGORITHMS, arguments.timestamps)
+        elif arguments.what == "sensitivity":
+            sensitivity(arguments.out)
         elif arguments.what == "sawtooth":
             sawtooth(arguments.out)
         else:
