@@ -60,9 +60,9 @@ class Measurement:
             found.update(dict.fromkeys(child.run_ids))
         return tuple(found)
 
-    def map(self, function: Callable[[float], float]) -> Measurement:
-        """This measurement with ``function`` applied after the median over seeds."""
-        return Measurement(children=(self,), combine=lambda values: function(values[0]), detail=self.detail)
+    def times(self, factor: float) -> Measurement:
+        """This measurement multiplied by a number."""
+        return Measurement(children=(self,), combine=lambda values: factor * values[0], detail=self.detail)
 
 
 def constant(value: float, detail: str = "") -> Measurement:

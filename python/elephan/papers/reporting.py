@@ -1,0 +1,117 @@
+"""From a reproduced paper to its report."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from elephan.papers.claims import Judgment
+from elephan.papers.measurement import NotJudgedError
+from elephan.papers.wording import number
+from elephan.report.paper import PaperPage, RunView, ScenarioGroup, ScenarioRow, paper_report
+from elephan.report.provenance import facts
+from elephan.report.series import flow_curve, link_curve
+
+if TYPE_CHECKING:
+    from elephan.papers.reproduction import PaperResult
+
+VIEW_BINS = 400
+VERDICTS = {"reproduced": "reproduced", "differs": "differs", "not_judged": "not judged"}
+
+
+def write(result: PaperResult, out: Path) -> Path:
+    """Write the report of a reproduced paper; its path."""
+    paper = result.paper
+    page = PaperPage(
+        id=paper.id,
+        title=paper.title,
+        reference=paper.reference,
+        selection=result.selection,
+        claims=[_row(judgment) for judgment in result.claims],
+        totals=result.totals,
+        firm=result.firm,
+        figures=paper.figures(result.runs),
+        views=list(_views(result)),
+        sensitivity=[_sensitivity(row.to_json(), paper.id) for row in result.sensitivity],
+        assumptions=paper.assumptions,
+        scenarios=list(_scenarios(result)),
+        provenance=_provenance(result),
+        phases=result.phases,
+        warnings=list(dict.fromkeys(_warnings(result))),
+        run_count=len(result.runs),
+        segments=f"{result.segments_delivered / 1e9:.2f} billion",
+    )
+    return paper_report(page, out)
+
+
+def _row(judgment: Judgment) -> dict[str, Any]:
+    claim = judgment.claim
+    between = ""
+    if judgment.low is not None and judgment.high is not None:
+        between = f"{number(judgment.low)} to {number(judgment.high)}"
+    conditions = ", ".join(f"{key} {value}" for key, value in (claim.where or {}).items())
+    return judgment.to_json() | {
+        "short": claim.id.removeprefix(f"{claim.paper}."),
+        "experiment": claim.experiment.removeprefix(f"{claim.paper}."),
+        "conditions": conditions,
+        "interval": between,
+        "verdict_text": VERDICTS[judgment.verdict],
+    }
+
+
+def _sensitivity(row: dict[str, Any], paper_id: str) -> dict[str, Any]:
+    for key in ("gained", "lost"):
+        row[key] = ", ".join(name.removeprefix(f"{paper_id}.") for name in row[key])
+    return row
+
+
+def _views(result: PaperResult) -> Iterator[RunView]:
+    """Each run of the first seed once, under the first experiment that has it."""
+    from elephan.metrics.reading import bottleneck, flow_names
+
+    seen: set[str] = set()
+    for experiment in result.paper.experiments.values():
+        for label, scenario in experiment.scenarios.items():
+            run = result.runs.first(scenario)
+            if run is None or scenario.hash in seen:
+                continue
+            seen.add(scenario.hash)
+            windows = tuple(
+                flow_curve(run, name, "cwnd", name, color, VIEW_BINS) for color, name in enumerate(flow_names(run))
+            )
+            queue = (link_curve(run, bottleneck(run), "queue_mean", "queue", 6, VIEW_BINS),)
+            yield RunView(experiment.title, label, scenario.title or label, windows, queue)
+
+
+def _scenarios(result: PaperResult) -> Iterator[ScenarioGroup]:
+    seen: set[str] = set()
+    for experiment in result.paper.experiments.values():
+        rows = []
+        for label, scenario in experiment.scenarios.items():
+            if scenario.hash in seen:
+                continue
+            try:
+                runs = result.runs.of(scenario)
+            except NotJudgedError:
+                continue
+            seen.add(scenario.hash)
+            wall_s = sum(float(run.manifest.get("wall_seconds", 0.0)) for run in runs)
+            seeds = ", ".join(str(run.seed) for run in runs)
+            rows.append(ScenarioRow(scenario.hash, label, scenario.hash, seeds, f"{wall_s:.2f} s", scenario.to_toml()))
+        if rows:
+            yield ScenarioGroup(experiment.title, tuple(rows))
+
+
+def _warnings(result: PaperResult) -> Iterator[str]:
+    for run in result.runs:
+        for line in run.warnings:
+            yield f"{run.manifest.get('title') or run.id}: {line}"
+
+
+def _provenance(result: PaperResult) -> list[tuple[str, str]]:
+    command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]) if sys.argv else ""
+    rows = [(name, value) for name, value in facts(result.runs) if name != "command"]
+    return [("command", command), *rows]

@@ -1,0 +1,107 @@
+"""M. C. Weigle, P. Sharma, J. R. Freeman: Performance of Competing High-Speed TCP Flows (Networking 2006).
+
+Which of two high-speed flows wins when one arrives 50 s after the other: 36 ordered pairs of six protocols over 622
+Mbit/s and 100 ms, with three buffers, and 21 pairs that start together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from elephan.papers.claims import load_claims, load_findings
+from elephan.papers.paper import Experiment, Paper, RunSet, Variant
+from elephan.papers.weigle2006.figures import figures
+from elephan.papers.weigle2006.measure import WeigleMeasurer, certain_regions
+from elephan.papers.weigle2006.setup import (
+    ASSUMPTIONS,
+    BUFFER,
+    FIGURE_PAIRS,
+    LATE_S,
+    PAIRS,
+    PROTOCOLS,
+    TOGETHER,
+    Pair,
+    Setup,
+    label,
+)
+from elephan.scenario import Scenario
+
+HERE = Path(__file__).parent
+SEEDS = {"weigle2006.F2": 3}
+# Presets of the implementations of about that time; FAST's is ns-2's module.
+PERIOD = {
+    "hstcp": "hstcp:linux-2.6",
+    "stcp": "stcp:linux-2.6",
+    "fast": "fast:ns2",
+    "htcp": "htcp:linux-2.6",
+    "bic": "bic:linux-2.6",
+    "cubic": "cubic:ns2",
+}
+
+
+def paper() -> Paper:
+    """The paper, with its claims read and its scenarios built."""
+    claims = load_claims(HERE / "claims.toml")
+    setup = Setup()
+    placed = certain_regions(claims)
+    return Paper(
+        id="weigle2006",
+        title="Performance of Competing High-Speed TCP Flows",
+        reference="M. C. Weigle, P. Sharma, J. R. Freeman, Networking 2006",
+        claims=claims,
+        experiments={experiment.id: experiment for experiment in _experiments(setup)},
+        measurer=partial(WeigleMeasurer, setup=setup, placed=placed),
+        figures=partial(figures, setup=setup, claims=claims),
+        quick={name: tuple(map(label, pairs)) for name, pairs in FIGURE_PAIRS.items()},
+        assumptions=ASSUMPTIONS,
+        variants=tuple(_variants(setup, placed)),
+        findings=load_findings(HERE / "findings.toml", claims),
+    )
+
+
+def _scenarios(setup: Setup, pairs: Iterable[Pair], buffer: int = BUFFER, late_s: int = LATE_S) -> dict[str, Scenario]:
+    return {label(pair): setup.scenario(pair, buffer, late_s) for pair in pairs}
+
+
+def _experiments(setup: Setup) -> Iterable[Experiment]:
+    """All of them; the figures' are runs of the first, and Figure 8 has one that starts together as well."""
+    rows = [
+        ("F2", "all ordered pairs, buffer 1555 packets (20 % of the BDP)", "Fig 2", _scenarios(setup, PAIRS)),
+        ("B40", "the same with a buffer of 40 packets", "§4", _scenarios(setup, PAIRS, buffer=40)),
+        ("B100", "the same with a buffer of 7775 packets (the BDP)", "§4", _scenarios(setup, PAIRS, buffer=7775)),
+        ("S46", "pairs that start together, 1555 packets", "§4.6", _scenarios(setup, TOGETHER, late_s=0)),
+    ]
+    for name, title, figure, scenarios in rows:
+        full = f"weigle2006.{name}"
+        yield Experiment(full, title, figure, scenarios, SEEDS.get(full, 1))
+    for full, pairs in FIGURE_PAIRS.items():
+        number = full[-1]
+        scenarios = _scenarios(setup, pairs)
+        if full == "weigle2006.F8":
+            scenarios |= {f"{name} together": s for name, s in _scenarios(setup, pairs, late_s=0).items()}
+        yield Experiment(full, f"windows of Figure {number}", f"Fig {number}", scenarios)
+
+
+def _variants(setup: Setup, placed: Mapping[Pair, int]) -> Iterable[Variant]:
+    """Other readings of what the paper leaves open."""
+    others = [
+        ("fast-alpha-100", "FAST with alpha 100", replace(setup, fast_alpha=100)),
+        ("fast-alpha-400", "FAST with alpha 400", replace(setup, fast_alpha=400)),
+        ("wire-1000", "1000 bytes on the wire, headers included", replace(setup, header_bytes=0)),
+        ("no-jitter", "starts and departures exactly in time", replace(setup, jitter=False)),
+        ("period-code", "Linux 2.6.22's and ns-2's code instead of the papers' rules", _period(setup)),
+        ("regions-by-rank", "regions with the paper's numbers of members", replace(setup, regions="ranks")),
+    ]
+    for name, title, other in others:
+        scenarios = tuple(other.scenario(pair) for pair in PAIRS)
+        yield Variant(name, title, scenarios, partial(WeigleMeasurer, setup=other, placed=placed))
+
+
+def _period(setup: Setup) -> Setup:
+    return replace(setup, algorithms=tuple((name, PERIOD[name]) for name in PROTOCOLS))
+
+
+__all__ = ["RunSet", "paper"]

@@ -1,0 +1,106 @@
+"""The figures of weigle2006 in its own layout: asymmetry by region (Fig 2), and windows over time (Figs 3 to 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from elephan.papers.claims import ClaimSet
+from elephan.papers.measurement import NotJudgedError
+from elephan.papers.paper import RunSet
+from elephan.papers.weigle2006.measure import REGIONS, certain_regions, region_of
+from elephan.papers.weigle2006.setup import FIGURE_PAIRS, LATE_S, MEASURE_S, PAIRS, TITLES, Pair, Setup
+from elephan.report.figures import BarGroup, Figure, PairBar, PairBars, Panel, Traces
+from elephan.report.series import flow_curve
+
+if TYPE_CHECKING:
+    from elephan.runs import Run
+
+CAPTIONS = {
+    "weigle2006.F3": "Region 1 in the paper: the H-TCP flows meet near 150 s, the CUBIC flows near 450 s.",
+    "weigle2006.F4": "Region 2 in the paper: HS-TCP gets more than H-TCP in both orders.",
+    "weigle2006.F5": "Region 3 in the paper: FAST keeps its share against S-TCP, and of BIC-TCP and HS-TCP the first "
+    "stays ahead.",
+    "weigle2006.F6": "Region 4 in the paper: CUBIC gets less than BIC-TCP in both orders.",
+    "weigle2006.F7": "Region 5 in the paper: S-TCP pushes BIC-TCP aside, and H-TCP, coming late, is not to be seen.",
+    "weigle2006.F8": "In the paper the late S-TCP flow is not to be seen (top), and the two are equal when they start "
+    "together (bottom).",
+}
+
+
+def figures(runs: RunSet, setup: Setup, claims: ClaimSet) -> Sequence[Figure]:
+    """Every figure whose runs are there."""
+    found: list[Figure] = []
+    asymmetry = _asymmetry(runs, setup, claims)
+    if asymmetry is not None:
+        found.append(asymmetry)
+    for name, pairs in FIGURE_PAIRS.items():
+        cases = [(pair, LATE_S) for pair in pairs]
+        if name == "weigle2006.F8":
+            cases += [(pair, 0) for pair in pairs]
+        panels = list(_panels(runs, setup, cases))
+        if panels:
+            number = name[-1]
+            title = f"Figure {number}: congestion windows"
+            shaded = (float(MEASURE_S[0]), float(MEASURE_S[1]), "measured")
+            found.append(Traces(f"figure{number}", title, CAPTIONS[name], tuple(panels), shaded=shaded))
+    return found
+
+
+def _panels(runs: RunSet, setup: Setup, cases: Sequence[tuple[Pair, int]]) -> Iterator[Panel]:
+    for pair, late_s in cases:
+        run = runs.first(setup.scenario(pair, late_s=late_s))
+        if run is None:
+            continue
+        start = f"{TITLES[pair[1]]} from {late_s} s" if late_s else "both from the start"
+        curves = tuple(
+            flow_curve(run, f"{protocol}-{number}", "cwnd", f"{TITLES[protocol]} (flow {number})", number - 1)
+            for number, protocol in enumerate(pair, start=1)
+        )
+        yield Panel(f"{TITLES[pair[0]]} and {TITLES[pair[1]]}, {start}", "cwnd (segments)", curves)
+
+
+def _asymmetry(runs: RunSet, setup: Setup, claims: ClaimSet) -> PairBars | None:
+    placed = certain_regions(claims)
+    groups: dict[int, list[PairBar]] = {number: [] for number in range(1, REGIONS + 2)}
+    for pair in PAIRS:
+        try:
+            replicates = runs.of(setup.scenario(pair))
+        except NotJudgedError:
+            continue
+        groups[placed.get(pair, REGIONS + 1)].append(_bar(runs, pair, replicates, placed.get(pair)))
+    if not any(groups.values()):
+        return None
+    fifth = 1 / REGIONS
+    return PairBars(
+        id="figure2",
+        title="Figure 2: asymmetry of the ordered pairs, by the paper's regions",
+        caption="Each experiment is two rectangles, flow 1 on the left and flow 2 on the right; the taller one has the "
+        "larger share and is as high as |A|. Experiments stand in the region where the paper has them; the gray band "
+        "is where that region would be if the five were equal fifths. The paper does not place the last ones.",
+        y_label="|A|, median over seeds",
+        series=tuple(TITLES.values()),
+        groups=tuple(
+            BarGroup(
+                f"Region {number}" if number <= REGIONS else "not placed",
+                ((number - 1) * fifth, number * fifth) if number <= REGIONS else None,
+                tuple(sorted(bars, key=lambda bar: abs(bar.value))),
+            )
+            for number, bars in groups.items()
+            if bars
+        ),
+        lines=tuple(number * fifth for number in range(1, REGIONS)),
+    )
+
+
+def _bar(runs: RunSet, pair: Pair, replicates: Sequence[Run], published: int | None) -> PairBar:
+    values = sorted(float(runs.metric(run, "asymmetry")) for run in replicates)
+    middle = (values[(len(values) - 1) // 2] + values[len(values) // 2]) / 2
+    ours = region_of(abs(middle))
+    paper = f"Region {published}" if published else "not placed"
+    spread = f" ({values[0]:+.3f} to {values[-1]:+.3f} over {len(values)} seeds)" if len(values) > 1 else ""
+    note = (
+        f"{TITLES[pair[0]]}, then {TITLES[pair[1]]}<br>A = {middle:+.3f}{spread}<br>ours Region {ours}, paper {paper}"
+    )
+    low, high = (values[0], values[-1]) if len(values) > 1 else (None, None)
+    return PairBar(TITLES[pair[0]], TITLES[pair[1]], middle, low, high, note)

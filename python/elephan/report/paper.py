@@ -1,0 +1,131 @@
+"""The report of a reproduced paper: what it shows, and how it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from elephan.report import figures as drawing
+from elephan.report import pages
+from elephan.report.figures import Curve, Figure
+
+REPORT = "report.html"
+
+
+@dataclass(frozen=True)
+class RunView:
+    """One run that the reader can look at.
+
+    Attributes:
+        experiment: its group.
+        label: in the list.
+        title: over the plot.
+        windows: congestion windows.
+        queue: of the bottleneck.
+    """
+
+    experiment: str
+    label: str
+    title: str
+    windows: tuple[Curve, ...]
+    queue: tuple[Curve, ...]
+
+
+@dataclass(frozen=True)
+class ScenarioRow:
+    """One scenario, ready to copy."""
+
+    key: str
+    label: str
+    hash: str
+    seeds: str
+    wall: str
+    toml: str
+
+
+@dataclass(frozen=True)
+class ScenarioGroup:
+    """The scenarios of one experiment."""
+
+    title: str
+    rows: tuple[ScenarioRow, ...]
+
+
+@dataclass(frozen=True)
+class PaperPage:
+    """What the report of a paper says.
+
+    Attributes:
+        id: of the paper.
+        title: of the paper.
+        reference: authors, venue, year.
+        selection: what part was run; empty for all of it.
+        claims: rows of the table.
+        totals: claims by verdict.
+        firm: the same of certain and robust claims.
+        figures: in the paper's order.
+        views: runs to look at.
+        sensitivity: rows: other readings.
+        assumptions: rows with ``name``, ``value``, ``reason``.
+        scenarios: by experiment.
+        provenance: names and values.
+        phases: rows: what the work took.
+        warnings: of the runs.
+        run_count: runs behind the claims.
+        segments: segments delivered in them, in words.
+    """
+
+    id: str
+    title: str
+    reference: str
+    selection: str
+    claims: Sequence[Mapping[str, Any]]
+    totals: Mapping[str, int]
+    firm: Mapping[str, int]
+    figures: Sequence[Figure]
+    views: Sequence[RunView]
+    sensitivity: Sequence[Mapping[str, Any]]
+    assumptions: Sequence[Any]
+    scenarios: Sequence[ScenarioGroup]
+    provenance: Sequence[tuple[str, str]]
+    phases: Sequence[Any]
+    warnings: Sequence[str] = field(default_factory=tuple)
+    run_count: int = 0
+    segments: str = ""
+
+    @property
+    def judged(self) -> int:
+        """Claims with a verdict."""
+        return self.totals["reproduced"] + self.totals["differs"]
+
+    @property
+    def firm_share(self) -> int | None:
+        """Percent of the judged firm claims that are reproduced; ``None`` when none was judged."""
+        judged = self.firm["reproduced"] + self.firm["differs"]
+        return round(100 * self.firm["reproduced"] / judged) if judged else None
+
+    @property
+    def experiments(self) -> list[str]:
+        """Experiments that claims are about, in order."""
+        return list(dict.fromkeys(str(claim["experiment"]) for claim in self.claims))
+
+
+def paper_report(page: PaperPage, out: str | Path) -> Path:
+    """Write ``report.html``, and every figure as PDF and SVG beside it; the path of the page."""
+    folder = Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    shown = []
+    for figure in page.figures:
+        saved = drawing.save(figure, folder)
+        names = [path.name for path in saved]
+        shown.append({"id": figure.id, "title": figure.title, "caption": figure.caption, "files": names})
+    payloads = {
+        "figures-data": {figure.id: figure.plotly() for figure in page.figures},
+        "explorer-data": {"colors": drawing.COLORS, "runs": [asdict(view) for view in page.views]},
+    }
+    values = {name: getattr(page, name) for name in page.__dataclass_fields__}
+    values |= {"figures": shown, "judged": page.judged, "firm_share": page.firm_share, "experiments": page.experiments}
+    text = pages.render("paper.html.j2", payloads, plotly=True, page=values)
+    return pages.write(folder / REPORT, text)

@@ -1,0 +1,41 @@
+"""Where the numbers of a report come from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+import elephan
+
+if TYPE_CHECKING:
+    from elephan.runs import Run
+
+Manifest = dict[str, Any]
+
+
+def facts(runs: Iterable[Run]) -> list[tuple[str, str]]:
+    """Versions, host, habitat, seeds and times of some runs, as names and values; what differs is all listed."""
+    manifests = [run.manifest for run in runs]
+    if not manifests:
+        return [("elephan", elephan.__version__)]
+    walls = [float(manifest["wall_seconds"]) for manifest in manifests if "wall_seconds" in manifest]
+    created = sorted(str(manifest["created"]) for manifest in manifests if "created" in manifest)
+    rows = [
+        ("elephan", _each(manifests, lambda m: m.get("versions", {}).get("elephan", elephan.__version__))),
+        ("engine", _each(manifests, lambda m: m.get("versions", {}).get("engine"))),
+        ("habitat", _each(manifests, lambda m: m.get("habitat"))),
+        ("runs", str(len(manifests))),
+        ("seeds", _each(manifests, lambda m: m.get("seed"))),
+        ("computed", f"{created[0]} to {created[-1]}" if created else ""),
+        ("wall time of the runs", f"{sum(walls):.1f} s in all, {max(walls):.2f} s the longest" if walls else ""),
+        ("processor", _each(manifests, lambda m: m.get("host", {}).get("cpu"))),
+        ("command", _each(manifests, lambda m: m.get("command"))),
+    ]
+    if len(manifests) == 1:
+        rows.append(("scenario", str(manifests[0].get("scenario_hash"))))
+    return [(name, value) for name, value in rows if value]
+
+
+def _each(manifests: list[Manifest], read: Callable[[Manifest], Any]) -> str:
+    values = dict.fromkeys(str(value) for manifest in manifests if (value := read(manifest)) not in (None, ""))
+    return ", ".join(values)

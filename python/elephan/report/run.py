@@ -1,0 +1,98 @@
+"""The report of one run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from elephan.report import pages
+from elephan.report.figures import Panel, Traces
+from elephan.report.provenance import facts
+from elephan.report.series import flow_curve, link_curve, throughput_curve
+
+if TYPE_CHECKING:
+    from elephan.runs import Run
+
+FLOW_COLUMNS = {
+    "flow": "name", "algorithm": "algorithm", "start (s)": "start_s", "goodput (Mbit/s)": "goodput_mbps",
+    "on the wire (Mbit/s)": "throughput_mbps", "retransmits": "retransmits", "loss events": "loss_events",
+    "timeouts": "timeouts", "min RTT (ms)": "rtt_min_ms", "mean RTT (ms)": "rtt_mean_ms", "p99 RTT (ms)": "rtt_p99_ms",
+    "mean cwnd (segments)": "cwnd_mean", "max cwnd (segments)": "cwnd_max",
+}  # fmt: skip
+LINK_COLUMNS = {
+    "link": "name", "utilization": "utilization", "throughput (Mbit/s)": "throughput_mbps", "loss rate": "loss_rate",
+    "drops (packets)": "drops", "mean queue (packets)": "queue_mean_packets",
+    "max queue (packets)": "queue_max_packets",
+}  # fmt: skip
+BINS = 2000
+
+
+def run_report(run: Run, out: str | Path) -> Path:
+    """Write ``report.html`` about one run into a folder; its path."""
+    summary = run.summary()
+    figure = _over_time(run)
+    tables = [
+        _table("Flows", FLOW_COLUMNS, summary["flows"]),
+        _table("Links", LINK_COLUMNS, summary["links"]),
+        _table("Metrics", {"metric": "name", "value": "value"}, _metric_rows(summary["metrics"])),
+    ]
+    page = {
+        "id": run.id,
+        "title": str(run.manifest.get("title") or ", ".join(str(flow["name"]) for flow in summary["flows"])),
+        "measure": f"{summary['measure']['from_s']:g} s to {summary['measure']['to_s']:g} s",
+        "warnings": run.warnings,
+        "tables": tables,
+        "figures": [{"id": figure.id, "title": figure.title, "caption": figure.caption, "files": []}],
+        "toml": run.scenario.to_toml(),
+        "provenance": facts([run]),
+    }
+    payloads = {"figures-data": {figure.id: figure.plotly()}}
+    return pages.write(Path(out) / "report.html", pages.render("run.html.j2", payloads, plotly=True, page=page))
+
+
+def _over_time(run: Run) -> Traces:
+    from elephan.metrics.reading import flow_names, measure_window, recorded_links
+
+    names = flow_names(run)
+    windows = tuple(flow_curve(run, name, "cwnd", name, i % 8, BINS) for i, name in enumerate(names))
+    rates = tuple(throughput_curve(run, name, name, i % 8) for i, name in enumerate(names))
+    queues = tuple(
+        link_curve(run, name, "queue_mean", name, (len(names) + i) % 8, BINS)
+        for i, name in enumerate(recorded_links(run))
+    )
+    panels = [
+        Panel("Congestion window", "cwnd (segments)", windows),
+        Panel("Throughput on the wire, in bins of 1 s", "Mbit/s", rates),
+    ]
+    if queues:
+        panels.append(Panel("Queue, mean of each interval", "packets", queues))
+    return Traces(
+        "time",
+        "Windows, rates and queues",
+        "The gray part is measured. Drag to zoom, double-click to go back.",
+        tuple(panels),
+        shaded=(*measure_window(run), "measured"),
+    )
+
+
+def _table(title: str, columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {
+        "title": title,
+        "header": list(columns),
+        "rows": [[_cell(row.get(key)) for key in columns.values()] for row in rows],
+    }
+
+
+def _metric_rows(metrics: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [{"name": name, "value": "never" if value is None else value} for name, value in metrics.items()]
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return str(value)

@@ -1,0 +1,61 @@
+"""Curves from the tables of a run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from elephan.report.figures import Curve, thinned
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from elephan.runs import Run
+
+FULL_BINS = 4000
+"""Bins of a curve in a figure: a run of 500 s sampled each 100 ms is shown sample by sample."""
+
+
+def flow_curve(run: Run, flow: str, column: str, name: str, color: int, bins: int = FULL_BINS) -> Curve:
+    """A column of ``samples`` over the whole run, at the sample period."""
+    from elephan.metrics.reading import duration_s, flow_series
+
+    return _curve(run, *flow_series(run, flow, column, (0.0, duration_s(run))), name, color, bins)
+
+
+def link_curve(run: Run, link: str, column: str, name: str, color: int, bins: int = FULL_BINS) -> Curve:
+    """A column of ``links`` over the whole run, at the sample period."""
+    from elephan.metrics.reading import duration_s, link_series
+
+    return _curve(run, *link_series(run, link, column, (0.0, duration_s(run))), name, color, bins)
+
+
+def throughput_curve(run: Run, flow: str, name: str, color: int) -> Curve:
+    """Throughput on the wire of a flow in bins of 1 s, Mbit/s, at the middle of each."""
+    import numpy as np
+
+    from elephan.metrics.reading import duration_s, grid
+
+    edges, octets = grid(run, flow, "wire_bytes", (0.0, duration_s(run)), 1.0)
+    return Curve(name, float(edges[0]) + 0.5, 1.0, _rounded(8 * np.diff(octets) / 1e6), color)
+
+
+def _curve(
+    run: Run, times: npt.NDArray[np.float64], values: npt.NDArray[np.float64], name: str, color: int, bins: int
+) -> Curve:
+    import numpy as np
+
+    period_s = run.canonical["sample_period_ps"] / 1e12
+    # The ends of the measured part are samples of their own; a curve has equal steps.
+    steps = times / period_s
+    regular = np.abs(steps - np.round(steps)) < 1e-6
+    kept, stretch = thinned(_rounded(values[regular]), bins)
+    return Curve(name, float(times[regular][0]), round(period_s * stretch, 9), kept, color)
+
+
+def _rounded(values: npt.NDArray[np.float64]) -> list[float | None]:
+    """Four significant digits are more than a screen shows, and keep the file small."""
+    import numpy as np
+
+    digits = [None if np.isnan(value) else float(f"{value:.4g}") for value in values]
+    return [int(value) if value is not None and value == int(value) else value for value in digits]
