@@ -323,7 +323,7 @@ mod tests {
     use crate::testing::{Driver, close, settings};
 
     fn bic(preset: &str) -> Bic {
-        Bic::new(&settings(&Bic::ENTRY, preset, &[]).unwrap()).unwrap()
+        Bic::new(&settings(&Bic::ENTRY, preset, &[]).expect("it is right")).expect("it is right")
     }
 
     fn after_a_loss_at(b: &mut Bic, w: f64) -> Driver {
@@ -474,7 +474,7 @@ mod tests {
 
     #[test]
     fn linux_s_form_needs_linux_s_counter() {
-        let s = settings(&Bic::ENTRY, "", &[("form", Setting::Text("linux"))]).unwrap();
+        let s = settings(&Bic::ENTRY, "", &[("form", Setting::Text("linux"))]).expect("it is right");
         assert!(matches!(Bic::new(&s), Err(BuildError::Conflict { .. })));
     }
 }

@@ -342,7 +342,11 @@ impl Algorithm for Fast {
     }
 
     fn moderate(&mut self, window: f64) {
-        self.w = self.w.min(window.max(1.0));
+        if window < self.w {
+            self.w = window.max(1.0);
+            // What was decided at a larger window is not due at this one.
+            (self.pending, self.ns2.pending) = (0.0, 0.0);
+        }
     }
 
     #[inline]
@@ -367,7 +371,7 @@ mod tests {
     use crate::testing::{Driver, close, run_over_link, settings};
 
     fn fast(preset: &str, values: &[(&str, Setting)]) -> Fast {
-        Fast::new(&settings(&Fast::ENTRY, preset, values).unwrap()).unwrap()
+        Fast::new(&settings(&Fast::ENTRY, preset, values).expect("it is right")).expect("it is right")
     }
 
     fn at(w: f64, base: f64, avg: f64, alpha: f64) -> Fast {

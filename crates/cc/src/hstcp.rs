@@ -257,7 +257,7 @@ mod tests {
     use crate::testing::{Driver, close, settings};
 
     fn hstcp(preset: &str) -> Hstcp {
-        Hstcp::new(&settings(&Hstcp::ENTRY, preset, &[]).unwrap()).unwrap()
+        Hstcp::new(&settings(&Hstcp::ENTRY, preset, &[]).expect("it is right")).expect("it is right")
     }
 
     #[test]
@@ -379,8 +379,8 @@ mod tests {
 
     #[test]
     fn ends_of_the_response_function_in_the_wrong_order_are_refused() {
-        let s = settings(&Hstcp::ENTRY, "", &[("high_window", Setting::Num(20.0))]).unwrap();
-        let error = Hstcp::new(&s).unwrap_err().to_string();
+        let s = settings(&Hstcp::ENTRY, "", &[("high_window", Setting::Num(20.0))]).expect("it is right");
+        let error = Hstcp::new(&s).expect_err("it is wrong").to_string();
         assert_eq!(error, "hstcp: high_window 20 must be above low_window 38");
     }
 }

@@ -288,6 +288,7 @@ impl Htcp {
     /// Moves the clock Δ forward by a time that does not count.
     fn freeze(&mut self, seconds: f64, now: f64) {
         self.t_last = (self.t_last + seconds).min(now);
+        self.saved.0 = (self.saved.0 + seconds).min(now);
         self.alpha_until = f64::NEG_INFINITY;
     }
 }
@@ -368,7 +369,7 @@ mod tests {
     use crate::testing::{Driver, close, settings};
 
     fn htcp(preset: &str, values: &[(&str, Setting)]) -> Htcp {
-        Htcp::new(&settings(&Htcp::ENTRY, preset, values).unwrap()).unwrap()
+        Htcp::new(&settings(&Htcp::ENTRY, preset, values).expect("it is right")).expect("it is right")
     }
 
     #[test]

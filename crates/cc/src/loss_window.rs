@@ -255,12 +255,16 @@ impl LossWindow {
         let (w, ssthresh) = self.saved.take()?;
         self.w = self.w.max(w);
         self.ssthresh = self.ssthresh.max(ssthresh);
+        self.counter = 0.0;
         Some(w)
     }
 
     /// The endpoint's recovery ended below the window: go on from there.
     pub fn moderate(&mut self, window: f64) {
-        self.w = self.w.min(self.whole(window).max(1.0));
+        if window < self.w {
+            self.w = self.whole(window).max(1.0);
+            self.counter = 0.0;
+        }
     }
 }
 

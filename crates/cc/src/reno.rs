@@ -127,7 +127,7 @@ mod tests {
     use crate::testing::{Driver, close, settings};
 
     fn reno(preset: &str) -> Reno {
-        Reno::new(&settings(&Reno::ENTRY, preset, &[]).unwrap()).unwrap()
+        Reno::new(&settings(&Reno::ENTRY, preset, &[]).expect("it is right")).expect("it is right")
     }
 
     #[test]
@@ -217,6 +217,14 @@ mod tests {
             d.ack(&mut old, 2.0, 0.1, 0.01);
             assert_eq!(old.window(), if acks < 11 { 10.0 } else { 11.0 });
         }
+    }
+
+    #[test]
+    fn where_recovery_halves_the_rate_the_window_may_sink_to_half_of_the_target() {
+        let (d, mut r) = (Driver::new(), reno(""));
+        d.start_at(&mut r, 50.0);
+        d.lose(&mut r);
+        assert_eq!((r.ssthresh(), r.recovery_floor()), (25.0, 12.5));
     }
 
     #[test]

@@ -182,7 +182,8 @@ mod tests {
     use crate::testing::{Driver, close, settings};
 
     fn reno(slow_start: &'static str) -> Reno {
-        Reno::new(&settings(&Reno::ENTRY, "", &[("slow_start", Setting::Text(slow_start))]).unwrap()).unwrap()
+        Reno::new(&settings(&Reno::ENTRY, "", &[("slow_start", Setting::Text(slow_start))]).expect("it is right"))
+            .expect("it is right")
     }
 
     #[test]

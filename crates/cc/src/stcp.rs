@@ -141,7 +141,7 @@ mod tests {
     use crate::testing::{Driver, close, settings};
 
     fn stcp(preset: &str) -> Stcp {
-        Stcp::new(&settings(&Stcp::ENTRY, preset, &[]).unwrap()).unwrap()
+        Stcp::new(&settings(&Stcp::ENTRY, preset, &[]).expect("it is right")).expect("it is right")
     }
 
     /// Round trips, with the fraction of the last one, until the window is `target`.
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn the_peak_law_meets_standard_tcp_near_the_legacy_window() {
-        let p = StcpParams::read(&settings(&Stcp::ENTRY, "", &[]).unwrap()).unwrap();
+        let p = StcpParams::read(&settings(&Stcp::ENTRY, "", &[]).expect("it is right")).expect("it is right");
         let peak = p.increase / p.decrease;
         close(peak, 0.08, 1e-12);
         let rate = peak * peak / 1.5;

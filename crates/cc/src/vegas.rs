@@ -340,7 +340,7 @@ mod tests {
     use crate::testing::{Driver, close, run_over_link, settings};
 
     fn vegas(preset: &str) -> Vegas {
-        Vegas::new(&settings(&Vegas::ENTRY, preset, &[]).unwrap()).unwrap()
+        Vegas::new(&settings(&Vegas::ENTRY, preset, &[]).expect("it is right")).expect("it is right")
     }
 
     /// Window after one round of congestion avoidance at `rtt`, from `w` and a base RTT of 0.1 s.

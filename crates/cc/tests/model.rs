@@ -1,0 +1,250 @@
+//! Any list of operations on any algorithm with any preset: what must hold after each of them.
+
+use std::collections::BTreeMap;
+
+use elephan_cc::{Ack, Algorithm, Cause, Controller, Signal, Start, build, registry};
+use proptest::prelude::*;
+
+/// What an endpoint may do to an algorithm.
+#[derive(Clone, Copy, Debug)]
+enum Op {
+    /// So many ACKs of so many segments each, this far apart.
+    Acks { count: u8, acked: u8, gap_s: f64, limited: bool },
+    /// A loss (or an ECN echo), some ACKs in recovery, then its end.
+    Loss { ecn: bool, acks: u8 },
+    /// A timeout, perhaps one that repeats another.
+    Timeout { repeated: bool },
+    /// Nothing to send for this long.
+    Idle { seconds: f64 },
+    /// The path changes.
+    Rtt { seconds: f64 },
+    /// The last signal was spurious.
+    Undo,
+    /// Recovery ended below the window.
+    Moderate { part: f64 },
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        6 => (1..=60u8, 1..=8u8, 0.0..0.02, any::<bool>())
+            .prop_map(|(count, acked, gap_s, limited)| Op::Acks { count, acked, gap_s, limited }),
+        2 => (any::<bool>(), 0..20u8).prop_map(|(ecn, acks)| Op::Loss { ecn, acks }),
+        1 => any::<bool>().prop_map(|repeated| Op::Timeout { repeated }),
+        1 => (0.2..100.0).prop_map(|seconds| Op::Idle { seconds }),
+        1 => (1e-4..2.0).prop_map(|seconds| Op::Rtt { seconds }),
+        1 => Just(Op::Undo),
+        1 => (0.0..2.0).prop_map(|part| Op::Moderate { part }),
+    ]
+}
+
+/// A connection: an algorithm and just enough of an endpoint.
+struct Connection {
+    algorithm: Controller,
+    now: f64,
+    rtt: f64,
+    min_rtt: f64,
+    srtt: f64,
+    round_end: f64,
+    in_recovery: bool,
+    /// Segments that the algorithm may add at once: γα for ns-2's FAST, whose updates are not spread below 4 ms.
+    at_once: f64,
+    trace: Vec<u64>,
+}
+
+impl Connection {
+    fn new(spec: &str, initial_ssthresh: f64) -> Self {
+        let mut algorithm = build(spec, &BTreeMap::new()).expect("it is in the registry");
+        algorithm.on_start(&Start { now: 0.0, initial_window: 10.0, initial_ssthresh });
+        let (now, rtt, min_rtt, srtt) = (0.0, 0.1, f64::INFINITY, 0.0);
+        let at_once = if spec.starts_with("fast:ns2") { 100.0 } else { 0.0 };
+        Self { algorithm, now, rtt, min_rtt, srtt, round_end: 0.0, in_recovery: false, at_once, trace: Vec::new() }
+    }
+
+    fn check(&mut self, what: &str) {
+        let (w, ssthresh) = (self.algorithm.window(), self.algorithm.ssthresh());
+        assert!(w.is_finite() && w >= 1.0, "window {w} after {what}");
+        assert!(ssthresh > 0.0, "threshold {ssthresh} after {what}");
+        self.trace.push(w.to_bits());
+        self.trace.push(ssthresh.to_bits());
+    }
+
+    fn ack(&mut self, acked: f64, gap_s: f64, window_limited: bool) {
+        self.now += gap_s;
+        self.min_rtt = self.min_rtt.min(self.rtt);
+        self.srtt = if self.srtt == 0.0 { self.rtt } else { 0.875 * self.srtt + 0.125 * self.rtt };
+        let round_start = self.now >= self.round_end;
+        if round_start {
+            self.round_end = self.now + self.rtt;
+        }
+        let before = self.algorithm.window();
+        let ack = Ack {
+            now: self.now,
+            acked,
+            rtt: Some(self.rtt),
+            owd: None,
+            min_rtt: self.min_rtt,
+            srtt: self.srtt,
+            delivery_rate: None,
+            in_flight: before.floor(),
+            window_at_send: before,
+            round_start,
+            in_recovery: self.in_recovery,
+            window_limited,
+            ecn_echo: false,
+        };
+        self.algorithm.on_ack(&ack);
+        let after = self.algorithm.window();
+        if !ack.may_grow() {
+            assert!(after <= before, "grew from {before} to {after} where it may not");
+        }
+        // One segment more for each acknowledged is the fastest rule there is, but for BIC's S_max at windows below it.
+        // Decisions made once a round add what they decided at once (Vegas), or the rest of what they spread over the
+        // round (FAST: up to doubling) before this ACK's share.
+        let most = before + acked * (32.0 / before).max(1.0) + 1.0 + self.at_once;
+        assert!(after <= most.max(2.0 * before + acked), "jumped from {before} to {after}");
+        self.check("an ACK");
+    }
+
+    fn signal(&self, cause: Cause, repeated: bool) -> Signal {
+        let in_flight = self.algorithm.window().floor();
+        Signal { now: self.now, in_flight, cause, srtt: self.srtt, min_rtt: self.min_rtt, repeated }
+    }
+
+    fn lose(&mut self, ecn: bool, acks: u8) {
+        let before = self.algorithm.window();
+        let cause = if ecn { Cause::Ecn } else { Cause::Loss };
+        self.algorithm.on_congestion(&self.signal(cause, false));
+        self.check("a loss");
+        let after = self.algorithm.window();
+        assert!(after <= before.max(2.0), "a loss raised the window from {before} to {after}");
+        self.in_recovery = true;
+        for _ in 0..acks {
+            self.ack(1.0, 0.001, true);
+        }
+        self.in_recovery = false;
+        self.algorithm.on_recovery_exit(self.now);
+        self.check("the end of recovery");
+    }
+
+    fn time_out(&mut self, repeated: bool) {
+        let (before, threshold) = (self.algorithm.window(), self.algorithm.ssthresh());
+        self.algorithm.on_timeout(&self.signal(Cause::Loss, false));
+        self.check("a timeout");
+        assert!(self.algorithm.window() <= 2.0);
+        assert!(self.algorithm.ssthresh() <= threshold.max(before).max(2.0));
+        if repeated {
+            let threshold = self.algorithm.ssthresh();
+            self.algorithm.on_timeout(&self.signal(Cause::Loss, true));
+            self.check("a repeated timeout");
+            assert_eq!(self.algorithm.ssthresh(), threshold, "a repeated timeout moved the threshold");
+        }
+        self.algorithm.on_recovery_exit(self.now);
+    }
+
+    fn apply(&mut self, op: Op) {
+        match op {
+            Op::Acks { count, acked, gap_s, limited } => {
+                for _ in 0..count {
+                    self.ack(f64::from(acked), gap_s, limited);
+                }
+            }
+            Op::Loss { ecn, acks } => self.lose(ecn, acks),
+            Op::Timeout { repeated } => self.time_out(repeated),
+            Op::Idle { seconds } => {
+                let before = self.algorithm.window();
+                self.now += seconds;
+                self.algorithm.on_idle(self.now, seconds);
+                self.check("an idle time");
+                assert!(self.algorithm.window() <= before.min(10.0));
+            }
+            Op::Rtt { seconds } => self.rtt = seconds,
+            Op::Undo => {
+                let before = self.algorithm.window();
+                self.algorithm.on_undo(self.now);
+                self.check("an undo");
+                assert!(self.algorithm.window() >= before, "an undo lowered the window");
+            }
+            Op::Moderate { part } => {
+                let limit = part * self.algorithm.window();
+                self.algorithm.moderate(limit);
+                self.check("moderation");
+                assert!(self.algorithm.window() <= limit.max(1.0));
+            }
+        }
+    }
+}
+
+/// Every algorithm with every preset; not the constant window, which promises to change at nothing.
+fn specs() -> Vec<String> {
+    let full = |name: &str, preset: &str| if preset.is_empty() { name.to_owned() } else { format!("{name}:{preset}") };
+    registry()
+        .iter()
+        .filter(|e| e.name != "fixed")
+        .flat_map(|e| e.presets.iter().map(move |p| full(e.name, p.name)))
+        .collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_algorithm_keeps_its_promises_and_is_deterministic(
+        ops in prop::collection::vec(op(), 1..60),
+        initial_ssthresh in prop_oneof![Just(f64::INFINITY), 2.0..200.0],
+    ) {
+        for spec in specs() {
+            let run = || {
+                let mut connection = Connection::new(&spec, initial_ssthresh);
+                for op in &ops {
+                    connection.apply(*op);
+                }
+                connection.trace
+            };
+            let trace = std::panic::catch_unwind(run)
+                .map_err(|_| TestCaseError::fail(format!("{spec} broke a promise")))?;
+            prop_assert_eq!(trace, run(), "{} is not deterministic", spec);
+        }
+    }
+
+    #[test]
+    fn a_clock_that_should_stand_still_does(seconds in 1.0..1000.0_f64, idle in any::<bool>()) {
+        for spec in specs() {
+            // The same connection with and without a pause: the round that follows must be the same.
+            let after = |pause: f64| {
+                let mut c = Connection::new(&spec, 100.0);
+                for _ in 0..300 {
+                    c.ack(1.0, 0.001, true);
+                }
+                c.lose(false, 10);
+                for _ in 0..300 {
+                    c.ack(1.0, 0.001, true);
+                }
+                let begun = c.algorithm.window();
+                if pause > 0.0 && idle {
+                    c.now += pause;
+                    c.algorithm.on_idle(c.now, pause);
+                } else if pause > 0.0 {
+                    for _ in 0..1000 {
+                        c.ack(1.0, pause / 1000.0, false);
+                    }
+                }
+                let resumed = c.algorithm.window();
+                c.round_end = c.now + c.rtt;
+                let mut growth = 0.0;
+                for _ in 0..50 {
+                    c.ack(1.0, 0.001, true);
+                    growth = c.algorithm.window() - resumed;
+                }
+                (begun, growth)
+            };
+            let ((_, without), (w, with)) = (after(0.0), after(seconds));
+            if idle {
+                // From a smaller window a round trip's growth comes from fewer ACKs; slow start gives one each.
+                prop_assert!(with <= 50.0 + 1e-9, "{spec}: grew by {with} after an idle time");
+            } else {
+                // A delay-based algorithm may decide on what it measured meanwhile: by one step at most.
+                prop_assert!(with <= without + 0.02 * w + 2.0, "{spec}: grew by {with} instead of {without}");
+            }
+        }
+    }
+}

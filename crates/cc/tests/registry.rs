@@ -1,0 +1,161 @@
+//! The registry: what can be named can be built, what cannot is refused with what is allowed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use elephan_cc::{Algorithm, BuildError, Setting, Start, Value, build, registry};
+
+fn none() -> BTreeMap<String, Value> {
+    BTreeMap::new()
+}
+
+fn one(name: &str, value: Value) -> BTreeMap<String, Value> {
+    BTreeMap::from([(name.to_owned(), value)])
+}
+
+fn error(spec: &str, params: &BTreeMap<String, Value>) -> String {
+    build(spec, params).expect_err("it is wrong").to_string()
+}
+
+#[test]
+fn every_algorithm_and_preset_can_be_built_and_started() {
+    for entry in registry() {
+        assert_eq!(entry.presets[0].name, "", "the first preset of {} is its default", entry.name);
+        for preset in entry.presets {
+            let spec =
+                if preset.name.is_empty() { entry.name.to_owned() } else { format!("{}:{}", entry.name, preset.name) };
+            let mut controller = build(&spec, &none()).expect("it is in the registry");
+            controller.on_start(&Start { now: 0.0, initial_window: 3.0, initial_ssthresh: f64::INFINITY });
+            if entry.name == "fixed" {
+                continue;
+            }
+            assert_eq!(controller.window(), 3.0, "{spec}");
+            assert!(controller.ssthresh().is_infinite());
+        }
+    }
+}
+
+#[test]
+fn names_are_unique_and_everything_is_documented() {
+    let mut names = BTreeSet::new();
+    for entry in registry() {
+        assert!(names.insert(entry.name));
+        for text in [entry.title, entry.source, entry.doc] {
+            assert!(!text.is_empty());
+        }
+        let mut seen = BTreeSet::new();
+        for spec in entry.parameters() {
+            assert!(seen.insert(spec.name), "{}.{}", entry.name, spec.name);
+            assert!(!spec.doc.is_empty() && !spec.doc.starts_with(' ') && !spec.source.is_empty());
+        }
+        let mut presets = BTreeSet::new();
+        for preset in entry.presets {
+            assert!(presets.insert(preset.name) && !preset.title.is_empty());
+            for (name, _) in preset.overrides {
+                assert!(seen.contains(name), "{}:{} sets '{name}', which is no parameter", entry.name, preset.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_number_accepts_its_limits_and_nothing_beyond() {
+    for entry in registry() {
+        for spec in entry.parameters() {
+            let Setting::Num(default) = spec.domain.default else { continue };
+            let (min, max) = (spec.domain.min, spec.domain.max);
+            assert!((min..=max).contains(&default), "{}.{}", entry.name, spec.name);
+            for wrong in [min - 1.0, max + max.abs().max(1.0), f64::NAN, f64::INFINITY] {
+                let got = build(entry.name, &one(spec.name, Value::Num(wrong)));
+                assert!(matches!(got, Err(BuildError::OutOfRange { .. })), "{}.{} = {wrong}", entry.name, spec.name);
+            }
+            for limit in [min, max] {
+                let got = build(entry.name, &one(spec.name, Value::Num(limit)));
+                assert!(
+                    matches!(got, Ok(_) | Err(BuildError::Conflict { .. })),
+                    "{}.{} = {limit}",
+                    entry.name,
+                    spec.name
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn every_choice_accepts_its_words() {
+    for entry in registry() {
+        for spec in entry.parameters() {
+            for word in spec.domain.choices {
+                let got = build(entry.name, &one(spec.name, Value::Text((*word).to_owned())));
+                assert!(
+                    matches!(got, Ok(_) | Err(BuildError::Conflict { .. })),
+                    "{}.{} = {word}",
+                    entry.name,
+                    spec.name
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn errors_say_what_is_allowed() {
+    assert_eq!(
+        error("cubik", &none()),
+        "'cubik' is not an algorithm; allowed: reno, hstcp, stcp, htcp, bic, cubic, fast, vegas, fixed"
+    );
+    assert_eq!(
+        error("cubic:2006", &none()),
+        "'2006' is not a preset of cubic; allowed: rfc8312, 2005, linux, linux-2.6, ns2"
+    );
+    assert_eq!(
+        error("vegas", &one("alfa", Value::Num(1.0))),
+        "'alfa' is not a parameter of vegas; allowed: alpha, beta, gamma, diff, round_rtt, samples_min, \
+         double_every_other, spread_increase, decrease, timeout_window, forget_base"
+    );
+    assert_eq!(error("stcp", &one("decrease", Value::Num(1.5))), "decrease of stcp: 1.5 is outside 0 to 1");
+    assert_eq!(error("bic", &one("s_max", Value::Num(0.0))), "s_max of bic: 0 is outside 0.01 to 1000000 segments");
+    assert_eq!(
+        error("reno", &one("slow_start", Value::Text("fast".to_owned()))),
+        "slow_start of reno: 'fast' is not one of standard, limited, hystart, hystart++"
+    );
+    assert_eq!(
+        error("reno", &one("slow_start", Value::Bool(true))),
+        "slow_start of reno: true is not one of standard, limited, hystart, hystart++"
+    );
+    assert_eq!(error("htcp", &one("rtt_scaling", Value::Num(1.0))), "rtt_scaling of htcp: 1 is not true or false");
+    assert_eq!(error("fast", &one("alpha", Value::Text("many".to_owned()))), "alpha of fast: 'many' is not a number");
+    assert_eq!(error("vegas", &one("alpha", Value::Num(9.0))), "vegas: alpha 9 must not be above beta 4");
+}
+
+#[test]
+fn a_user_s_value_goes_before_the_preset_and_the_preset_before_the_default() {
+    let ssthresh_after_a_loss = |spec: &str, params: &BTreeMap<String, Value>| {
+        let mut c = build(spec, params).expect("it is right");
+        c.on_start(&Start { now: 0.0, initial_window: 1000.0, initial_ssthresh: 1000.0 });
+        c.on_congestion(&elephan_cc::Signal {
+            now: 1.0,
+            in_flight: 1000.0,
+            cause: elephan_cc::Cause::Loss,
+            srtt: 0.1,
+            min_rtt: 0.1,
+            repeated: false,
+        });
+        c.ssthresh()
+    };
+    assert_eq!(ssthresh_after_a_loss("cubic", &none()), 700.0);
+    assert_eq!(ssthresh_after_a_loss("cubic:2005", &none()), 800.0);
+    assert_eq!(ssthresh_after_a_loss("cubic:2005", &one("beta", Value::Num(0.6))), 600.0);
+}
+
+#[test]
+fn the_described_default_is_that_of_the_algorithm_without_a_suffix() {
+    let cubic = registry().iter().find(|e| e.name == "cubic").expect("it exists");
+    let slow_start = cubic.parameters().into_iter().find(|p| p.name == "slow_start").expect("it exists");
+    assert_eq!(slow_start.domain.default, Setting::Text("hystart"));
+}
+
+#[test]
+fn a_controller_is_small() {
+    assert!(size_of::<elephan_cc::Controller>() <= 512, "{}", size_of::<elephan_cc::Controller>());
+}
