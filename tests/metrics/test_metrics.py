@@ -151,10 +151,19 @@ def test_congestion_windows() -> None:
 
 
 def test_congestion_windows_before_the_start_are_left_out() -> None:
-    run = two(cwnd={"cubic-1": constant(10.0), "bic-2": lambda t: np.where(t < 20, np.nan, 50.0)})
+    run = two(cwnd={"cubic-1": constant(10.0), "bic-2": step(20, 0.0, 50.0)})
     assert metrics.mean_cwnd_pkts(run, window=(0, 40))["bic-2"] == pytest.approx(50)
+    assert metrics.cwnd_cov(run, window=(0, 40))["bic-2"] == pytest.approx(0)
     with pytest.raises(MetricError):
         metrics.mean_cwnd_pkts(run, window=(0, 10), flows=["bic-2"])
+
+
+def test_congestion_windows_after_the_end_are_left_out() -> None:
+    windows = {"cubic-1": step(60.05, 30.0, 999.0), "bic-2": constant(1.0)}
+    stopped = synthetic.run(synthetic.scenario([{"algorithm": "cubic", "stop": "60 s"}, "bic"]), RATES, cwnd=windows)
+    assert metrics.max_cwnd_pkts(stopped)["cubic-1"] == 30
+    finished = two(cwnd=windows, flow_columns={"completion_s": 60.0})
+    assert metrics.mean_cwnd_pkts(finished)["cubic-1"] == pytest.approx(30)
 
 
 def test_epochs_leave_out_the_start_and_the_one_after_it() -> None:

@@ -104,9 +104,9 @@ def _flow(
     return {
         "name": name, "algorithm": algorithm, "start_s": start_s, "goodput_mbps": 1.0, "throughput_mbps": 1.04,
         "segments_delivered": segments, "segments_sent": segments, "retransmits": 0, "loss_events": events,
-        "timeouts": 0, "spurious_retransmits": 0, "rtt_min_ms": 100.0, "rtt_mean_ms": 105.0, "rtt_p50_ms": 104.0, "rtt_p95_ms": 109.0,
-        "rtt_p99_ms": 110.0, "cwnd_mean": 100.0, "cwnd_max": 120.0, "receive_window_limited_fraction": 0.0,
-        "completion_s": None,
+        "timeouts": 0, "spurious_retransmits": 0, "rtt_min_ms": 100.0, "rtt_mean_ms": 105.0, "rtt_p50_ms": 104.0,
+        "rtt_p95_ms": 109.0, "rtt_p99_ms": 110.0, "cwnd_mean": 100.0, "cwnd_max": 120.0,
+        "receive_window_limited_fraction": 0.0, "completion_s": None,
     } | dict(more)  # fmt: skip
 
 

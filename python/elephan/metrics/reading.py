@@ -98,6 +98,19 @@ def start_s(run: Run, flow: str) -> float:
     return float(run.flows.filter(pl.col("name") == flow)["start_s"].item())
 
 
+def lifetime_s(run: Run, flow: str) -> Window:
+    """From a flow's real start until it stops, completes, or the run ends; seconds."""
+    begun_s = start_s(run, flow)
+    ends = [duration_s(run)]
+    completion_s = run.flows.filter(pl.col("name") == flow)["completion_s"].item()
+    if completion_s is not None:
+        ends.append(begun_s + float(completion_s))
+    stop_ps = specs(run, [flow])[0]["stop_ps"]
+    if stop_ps is not None:
+        ends.append(stop_ps / PS_PER_S)
+    return begun_s, min(ends)
+
+
 def counters(run: Run, column: str, window: Window, flows: Sequence[str] | None = None) -> dict[str, float]:
     """Increase of a cumulative column of ``samples`` over a window, by flow in order of start.
 

@@ -18,6 +18,7 @@ from elephan.metrics.reading import (
     duration_s,
     flow_names,
     flow_series,
+    lifetime_s,
     link_spec,
     measure_window,
     resolve_window,
@@ -35,27 +36,35 @@ def _of_each(
     run: Run, flows: Flows, column: str, window: Window | None, f: Callable[[Array, Array], float]
 ) -> dict[str, float]:
     window = resolve_window(run, window)
-    return {name: f(*flow_series(run, name, column, window)) for name in flow_names(run, flows)}
+    return {name: f(*_while_alive(run, name, column, window)) for name in flow_names(run, flows)}
+
+
+def _while_alive(run: Run, flow: str, column: str, window: Window) -> tuple[Array, Array]:
+    """A column of ``samples`` with NaN where the flow had not started yet or was finished."""
+    times, values = flow_series(run, flow, column, window)
+    begun_s, ended_s = lifetime_s(run, flow)
+    alive = (times >= begun_s) & (times <= ended_s)
+    return times, np.where(alive, values, np.nan)
 
 
 @metric("mean_cwnd_pkts", "segments", "catalogue of the experiments", scope="flow")
 def mean_cwnd_pkts(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """Time average of the congestion window over the window's samples (trapezoidal rule).
 
-    The part before the flow's start, where it has no congestion window, is left out.
+    The part before the flow's start and after its end, where it has no congestion window, is left out.
     """
     return _of_each(run, flows, "cwnd", window, time_mean)
 
 
 @metric("max_cwnd_pkts", "segments", "catalogue of the experiments", scope="flow", aliases=("cwnd_max",))
 def max_cwnd_pkts(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
-    """Largest sampled congestion window."""
+    """Largest sampled congestion window between the flow's start and its end."""
     return _of_each(run, flows, "cwnd", window, lambda _, cwnd: float(_known(cwnd).max()))
 
 
 @metric("cwnd_cov", "1", "catalogue of the experiments: hcc2011", scope="flow")
 def cwnd_cov(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
-    """Standard deviation over mean of the sampled congestion window."""
+    """Standard deviation over mean of the congestion window, over the samples between the flow's start and its end."""
     return _of_each(run, flows, "cwnd", window, lambda _, cwnd: float(_known(cwnd).std() / _known(cwnd).mean()))
 
 
@@ -75,7 +84,9 @@ def cwnd_fraction_of_bdp(run: Run, window: Window | None = None, flows: Flows = 
 def _known(values: Array) -> Array:
     known = values[~np.isnan(values)]
     if not len(known):
-        raise MetricError("the flow has no congestion window in the window; it had not started")
+        raise MetricError(
+            "the flow has no congestion window in this part of the run, before its start or after its end"
+        )
     return known
 
 

@@ -1,0 +1,190 @@
+"""The operator's question: on this path, which algorithm, and who gets hurt?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from elephan.runs import Run, Store, SweepProgress, sweep
+from elephan.scenario import Scenario, ScenarioError, catalog
+from elephan.scenario.units import format_time, parse_positive_time
+
+if TYPE_CHECKING:
+    import polars as pl
+
+RIVALS = ("cubic", "reno")
+DURATION = "120 s"
+ALONE = "alone"
+LATE = "its own kind, arriving late"
+RIVAL = "rival"
+_LATE_COMER = "late"
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """One run of a comparison.
+
+    Attributes:
+        algorithm: whose row it is.
+        against: ``alone``, the late comers of its own kind, or the name of a rival.
+        scenario: what is run.
+    """
+
+    algorithm: str
+    against: str
+    scenario: Scenario
+
+
+def compare(
+    algorithms: Sequence[str],
+    rate: str,
+    rtt: str,
+    buffer: str,
+    *,
+    loss: str | None = None,
+    flows: int = 1,
+    background: str | None = None,
+    duration: str = DURATION,
+    stack: str | dict[str, Any] = "linux",
+    rivals: Sequence[str] = RIVALS,
+    seed: int = 1,
+    jobs: int | None = None,
+    store: Store | None = None,
+    progress: SweepProgress | None = None,
+) -> pl.DataFrame:
+    """Each algorithm on one path: alone, with late comers of its own kind, and against rivals.
+
+    Rates are goodput (payload bits of distinct segments) over the second half of the run; late comers arrive after a
+    quarter of it. One row for each algorithm and situation, with
+
+    - ``goodput_mbps``, ``other_goodput_mbps``: of the algorithm's flows together, and of the others together;
+    - ``share``: of the goodput, the algorithm's; ``jain``: over all flows;
+    - ``utilization``, ``loss_rate``, ``queue_delay_ms``: of the bottleneck; ``rtt_p99_ms``: the worst flow's;
+    - ``harm_to_other``: the part of the goodput that the others have when they are alone and lose here (Ware et al.
+      2019), and ``harm_among_others``: what they lose in the same way to as many more of themselves. More harm than
+      that is what their users would notice;
+    - ``late_comer_converges_s``: until the first late comer has 80 % of the first flow's rate; infinite is never.
+
+    Args:
+        algorithms: names, with presets where wanted (``cubic:2005``).
+        rate, rtt, buffer: of the bottleneck, with units.
+        loss: random loss on the path, as in a scenario.
+        flows: of the algorithm, and as many of the others.
+        background: not in this version.
+        duration: simulated time of each run.
+        stack: of all endpoints.
+        rivals: the algorithms that are out there.
+        seed: what the random streams start from.
+        jobs, store, progress: as in :func:`elephan.sweep`.
+
+    Raises:
+        ScenarioError: a wrong name or quantity, or background traffic.
+        SweepError: a run failed.
+    """
+    if background is not None:
+        raise ScenarioError(
+            f"'{background}': background traffic is not part of this version; leave it out", source="background"
+        )
+    if not algorithms:
+        raise ScenarioError("no algorithm to compare", source="compare")
+    for name in (*algorithms, *rivals):
+        catalog.check_name(name, catalog.algorithms(), "an algorithm")
+    path = {"rate": rate, "rtt": rtt, "buffer": buffer, "stack": stack, "seed": seed} | ({"loss": loss} if loss else {})
+    meetings = plan(list(dict.fromkeys(algorithms)), list(dict.fromkeys(rivals)), flows, duration, path)
+    runs = sweep([meeting.scenario for meeting in meetings], jobs=jobs, store=store, progress=progress)
+    return tabulate(meetings, runs, flows)
+
+
+def plan(
+    algorithms: Sequence[str], rivals: Sequence[str], flows: int, duration: str, path: dict[str, Any]
+) -> list[Meeting]:
+    """The runs of a comparison: three situations of each algorithm, and what the rivals do without it.
+
+    Raises:
+        ScenarioError: a wrong quantity, or a number of flows below one.
+    """
+    if flows < 1:
+        raise ScenarioError(f"{flows} is not a number of flows; it is at least 1", source="flows")
+    late_s = format_time(parse_positive_time(duration) // 4)
+    everyone = list(dict.fromkeys([*algorithms, *rivals]))
+    meetings = [Meeting(a, ALONE, _scenario([(a, a, "0 s")], flows, duration, path)) for a in everyone]
+    meetings += [
+        Meeting(a, LATE, _scenario([(a, a, "0 s"), (_LATE_COMER, a, late_s)], flows, duration, path))
+        for a in algorithms
+    ]
+    pairs = dict.fromkeys([(a, rival) for a in algorithms for rival in rivals] + [(rival, rival) for rival in rivals])
+    meetings += [
+        Meeting(a, rival, _scenario([(a, a, "0 s"), (RIVAL, rival, "0 s")], flows, duration, path))
+        for a, rival in pairs
+    ]
+    return meetings
+
+
+def _scenario(groups: Sequence[tuple[str, str, str]], flows: int, duration: str, path: dict[str, Any]) -> Scenario:
+    rows = [
+        {"name": f"{label}-{i + 1}", "algorithm": algorithm, "start": start}
+        for label, algorithm, start in groups
+        for i in range(flows)
+    ]
+    return Scenario.dumbbell(rows, duration=duration, **path)
+
+
+def tabulate(meetings: Sequence[Meeting], runs: Sequence[Run], flows: int) -> pl.DataFrame:
+    """The table of :func:`compare` from its runs."""
+    import polars as pl
+
+    alone: dict[str, float] = {}
+    among: dict[str, float] = {}
+    measured = []
+    for meeting, run in zip(meetings, runs, strict=True):
+        row = _measure(meeting, run, flows)
+        measured.append(row)
+        if meeting.against == ALONE:
+            alone[meeting.algorithm] = row["goodput_mbps"]
+        elif meeting.against == meeting.algorithm:
+            among[meeting.algorithm] = row["other_goodput_mbps"]
+    wanted = [meeting.algorithm for meeting in meetings if meeting.against == LATE]
+    for row in measured:
+        rival = row["against"]
+        row["harm_to_other"] = _harm(alone.get(rival), row["other_goodput_mbps"])
+        row["harm_among_others"] = _harm(alone.get(rival), among.get(rival))
+    rows = sorted(
+        (row for row in measured if row["algorithm"] in wanted), key=lambda row: wanted.index(row["algorithm"])
+    )
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def _harm(alone_mbps: float | None, together_mbps: float | None) -> float | None:
+    """What is lost of a rate, as a part of it (Ware et al. 2019: for a metric of which more is better)."""
+    if alone_mbps is None or together_mbps is None or alone_mbps == 0:
+        return None
+    return (alone_mbps - together_mbps) / alone_mbps
+
+
+def _measure(meeting: Meeting, run: Run, flows: int) -> dict[str, Any]:
+    from elephan import metrics
+
+    own = [f"{meeting.algorithm}-{i + 1}" for i in range(flows)]
+    other = [name for name in metrics.flow_names(run) if name not in own]
+    goodput = metrics.goodput_mbps(run)
+    mine = sum(goodput[name] for name in own)
+    theirs = sum(goodput[name] for name in other) if other else None
+    total = mine + (theirs or 0.0)
+    rtts_ms = run.flows.filter(run.flows["name"].is_in(own))["rtt_p99_ms"].drop_nulls()
+    late = meeting.against == LATE
+    return {
+        "algorithm": meeting.algorithm,
+        "against": meeting.against,
+        "goodput_mbps": mine,
+        "other_goodput_mbps": theirs,
+        "share": mine / total if total > 0 else None,
+        "jain": metrics.jain_index(list(goodput.values())) if total > 0 else None,
+        "utilization": metrics.utilization(run),
+        "loss_rate": metrics.loss_rate(run),
+        "queue_delay_ms": metrics.mean_queue_delay_ms(run),
+        "rtt_p99_ms": rtts_ms.max() if len(rtts_ms) else None,
+        "late_comer_converges_s": metrics.convergence_time_s(run, flows=[own[0], other[0]]) if late else None,
+        "harm_to_other": None,
+        "harm_among_others": None,
+    }
