@@ -54,8 +54,9 @@ def test_a_run_that_fails_on_a_worker_is_named(cluster: Any, tmp_path: Path, mon
         runs.sweep([short()], store=Store(tmp_path), cluster=cluster.scheduler_address)
 
 
-def test_no_scheduler_at_the_address_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(ScenarioError, match="--cluster: no Dask scheduler answers at 'tcp://127.0.0.1:1'"):
+def test_no_scheduler_at_the_address_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("elephan.runs.cluster.CONNECT_S", 0.5)
+    with pytest.raises(ScenarioError, match="--cluster: no Dask scheduler answers at 'tcp://127"):
         runs.sweep([short()], store=Store(tmp_path), cluster="tcp://127.0.0.1:1")
 
 

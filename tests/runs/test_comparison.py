@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.runs import synthetic
+from tests.runs.synthetic import constant
 
 import elephan
 from elephan import comparison, habitats
 from elephan.habitats import Progress, RawResult
 from elephan.runs import Store
 from elephan.scenario import Scenario, ScenarioError
-from tests.runs import synthetic
-from tests.runs.synthetic import constant
 
 PATH: dict[str, Any] = {"rate": "100 Mbit/s", "rtt": "100 ms", "buffer": "200 packets", "stack": synthetic.STACK}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
+from queue import Empty, Queue
 from typing import TYPE_CHECKING, Any
 
 from elephan import habitats
@@ -40,22 +42,15 @@ def run_on_cluster(
     from elephan.runs.sweeps import Interrupted
 
     client = _connect(address)
+    ended: Queue[Any] = Queue()
     try:
-        futures = {
-            client.submit(
-                compute_remotely,
-                task.scenario.to_toml(),
-                task.seed,
-                plan.habitat.name,
-                key=f"elephan-{task.id}",
-                pure=False,
-            ): task
-            for task in waiting
-        }
+        futures = {_submit(client, plan, task): task for task in waiting}
+        for future in futures:
+            future.add_done_callback(ended.put)
         try:
             while futures:
                 plan.report(progress)
-                _collect(plan, futures, force=force)
+                _collect(plan, futures, ended, force=force)
         except KeyboardInterrupt:
             client.cancel(list(futures))
             raise Interrupted([run for run in plan.results() if run is not None]) from None
@@ -64,6 +59,12 @@ def run_on_cluster(
             raise
     finally:
         client.close()
+
+
+def _submit(client: Any, plan: Plan, task: Task) -> Any:
+    # A key of its own for each request: what a scheduler remembers of an earlier one may be of another engine.
+    key = f"elephan-{task.id}-{secrets.token_hex(4)}"
+    return client.submit(compute_remotely, task.scenario.to_toml(), task.seed, plan.habitat.name, key=key, pure=False)
 
 
 def _connect(address: str) -> Any:
@@ -82,25 +83,20 @@ def _connect(address: str) -> Any:
         ) from None
 
 
-def _collect(plan: Plan, futures: dict[Any, Task], *, force: bool) -> None:
-    """Save what has come since the last look; waits a little when nothing has."""
-    import distributed
-
-    wait: Any = distributed.wait
+def _collect(plan: Plan, futures: dict[Any, Task], ended: Queue[Any], *, force: bool) -> None:
+    """Save the next result that comes; back after a moment when none does."""
     try:
-        done = wait(list(futures), timeout=_LOOK_AGAIN_S, return_when="FIRST_COMPLETED").done
-    except distributed.TimeoutError:
+        future = ended.get(timeout=_LOOK_AGAIN_S)
+    except Empty:
         return
-    for future in done:
-        task = futures.pop(future)
-        try:
-            frames, summary, origin = future.result()
-            _check_version(plan, origin)
-            raw = RawResult(frames, summary)
-            task.run = plan.store.save(_assembled(plan, task, raw, origin), replace=force)
-        except Exception as error:  # noqa: BLE001  (it is kept and reported with its scenario; the others go on)
-            task.error = error
-        future.release()
+    task = futures.pop(future)
+    try:
+        frames, summary, origin = future.result()
+        _check_version(plan, origin)
+        task.run = plan.store.save(_assembled(plan, task, RawResult(frames, summary), origin), replace=force)
+    except Exception as error:  # noqa: BLE001  (it is kept and reported with its scenario; the others go on)
+        task.error = error
+    future.release()
 
 
 def _assembled(plan: Plan, task: Task, raw: RawResult, origin: dict[str, Any]) -> Run:
