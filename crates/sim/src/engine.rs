@@ -117,7 +117,7 @@ impl Engine {
         let (network, plan) = Network::new(&spec, &times);
         let mut senders = Vec::with_capacity(spec.flows.len());
         for (index, flow) in spec.flows.iter().enumerate() {
-            senders.push(Sender::new(index as u32, &spec, controller(index, flow)?, &times));
+            senders.push(Sender::new(index as u32, &spec, controller(index, flow)?, &network, &times));
         }
         let window = plan.longest_window.min(preferred).max(Time(1));
         Ok(Self { spec, network, plan, window, senders, times })

@@ -2,7 +2,9 @@
 //!
 //! A first-in first-out link at a fixed rate needs no departure events: when a packet arrives, the time at which its last
 //! bit leaves is known, `max(arrival, transmitter free) + size / rate`. What waits is kept as the list of times at which
-//! waiting ends, and is brought up to date whenever somebody looks.
+//! waiting ends, and is brought up to date whenever somebody looks. Where all packets of a link have one size not even that
+//! list is needed: the packets that wait at `now` are those whose transmission has yet to begin, and these begin at
+//! `free − k × transmission`, so the backlog *is* the time until the transmitter is free.
 
 use crate::queue::{Backlog, Queue};
 use crate::random::Stream;
@@ -19,6 +21,28 @@ struct Waiting {
     /// When it no longer counts as waiting.
     until: Time,
     bytes: u32,
+}
+
+/// One size for all packets.
+#[derive(Clone, Copy, Debug)]
+struct Uniform {
+    bytes: u64,
+    transmission: Time,
+    /// A packet is admitted while the transmitter will be free within this time: limit × transmission.
+    room: Time,
+}
+
+impl Uniform {
+    /// Packets that wait at `now`, when the transmitter becomes free at `free`.
+    fn waiting(&self, free: Time, now: Time) -> u64 {
+        free.since(now).0.saturating_sub(1) / self.transmission.0
+    }
+
+    /// What those packets have yet to wait, altogether.
+    fn yet_to_wait(&self, free: Time, now: Time) -> u128 {
+        let n = u128::from(self.waiting(free, now));
+        n * u128::from(free.since(now).0) - u128::from(self.transmission.0) * n * (n + 1) / 2
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -53,6 +77,8 @@ pub struct Link {
     pub delay: Time,
     /// Nothing can be lost or refused here and nobody looks: only the transmitter's clock matters.
     plain: bool,
+    /// Set where all packets have one size.
+    uniform: Option<Uniform>,
     hold_while_sent: bool,
     /// Totals since the beginning.
     pub totals: LinkTotals,
@@ -73,14 +99,19 @@ struct Probe {
     integral_at_last_sample: u128,
     min: u64,
     max: u64,
+    /// Where sizes are uniform: the least and the largest backlog since the last sample, as the time until the transmitter is
+    /// free.
+    least_busy: Time,
+    most_busy: Time,
     /// Size of the packet in transmission.
     in_service_bytes: u64,
 }
 
 impl Link {
-    /// The link that a spec describes, for the run `seed`, sampled at `sample_times` where it is recorded.
+    /// The link that a spec describes, for the run `seed`, sampled at `sample_times` where it is recorded. Packets of
+    /// `sizes.0` to `sizes.1` bytes will cross it.
     #[must_use]
-    pub fn new(spec: &LinkSpec, seed: u64, sample_times: &std::sync::Arc<[Time]>) -> Self {
+    pub fn new(spec: &LinkSpec, sizes: (u64, u64), seed: u64, sample_times: &std::sync::Arc<[Time]>) -> Self {
         let loss = match &spec.loss {
             LossSpec::None => Loss::None,
             LossSpec::Bernoulli { p } => {
@@ -95,7 +126,15 @@ impl Link {
         };
         let queue = Queue::new(&spec.queue);
         let ps_per_byte = ((8_000_000_000_000_u128 << FRACTION_BITS) / u128::from(spec.rate_bps)) as u64;
+        let transmission = Time(((u128::from(sizes.0) * u128::from(ps_per_byte)) >> FRACTION_BITS) as u64);
+        let same = sizes.0 == sizes.1 && transmission > Time::ZERO;
+        let uniform = queue.uniform_limit(sizes.0).filter(|_| same).map(|limit| Uniform {
+            bytes: sizes.0,
+            transmission,
+            room: Time(limit.saturating_mul(transmission.0)),
+        });
         Self {
+            uniform,
             delay: Time(spec.delay_ps),
             ps_per_byte,
             free: Time::ZERO,
@@ -149,12 +188,30 @@ impl Link {
         {
             self.sample_until(now);
         }
-        self.drain(now);
         if !matches!(self.loss, Loss::None) && self.loses() {
             self.totals.lost += 1;
             self.totals.dropped_bytes += bytes;
             return false;
         }
+        let Some(uniform) = self.uniform else { return self.admit_mixed(now, bytes) };
+        let busy = self.free.since(now);
+        if busy > uniform.room {
+            self.totals.dropped += 1;
+            self.totals.dropped_bytes += bytes;
+            return false;
+        }
+        if let Some(probe) = &mut self.probe {
+            probe.waits += u128::from(busy.0);
+            probe.least_busy = probe.least_busy.min(busy);
+            // With this packet, whose transmission comes after all that wait.
+            probe.most_busy = probe.most_busy.max(busy + uniform.transmission);
+        }
+        true
+    }
+
+    /// [`Link::admit`] where packets have different sizes.
+    fn admit_mixed(&mut self, now: Time, bytes: u64) -> bool {
+        self.drain(now);
         let busy = self.free > now;
         if busy && !self.queue.admits(self.backlog, bytes) {
             self.totals.dropped += 1;
@@ -217,17 +274,28 @@ impl Link {
             && probe.samples.due() <= now
         {
             let at = probe.samples.due();
-            self.drain(at);
+            if self.uniform.is_none() {
+                self.drain(at);
+            }
             self.sample(at);
         }
     }
 
     fn sample(&mut self, at: Time) {
         let Some(probe) = &mut self.probe else { return };
-        let yet_to_wait: u128 = self.waiting.iter().map(|w| u128::from((w.until - at).0)).sum();
+        let (queue, queue_bytes, yet_to_wait, in_service_bytes) = if let Some(uniform) = &self.uniform {
+            let queue = uniform.waiting(self.free, at);
+            let busy = self.free.since(at);
+            probe.min = uniform.waiting(probe.least_busy.min(busy), Time::ZERO);
+            probe.max = uniform.waiting(probe.most_busy, Time::ZERO);
+            (probe.least_busy, probe.most_busy) = (busy, busy);
+            (queue, queue * uniform.bytes, uniform.yet_to_wait(self.free, at), uniform.bytes)
+        } else {
+            let yet_to_wait = self.waiting.iter().map(|w| u128::from((w.until - at).0)).sum();
+            (self.backlog.packets, self.backlog.bytes, yet_to_wait, probe.in_service_bytes)
+        };
         let integral = probe.waits - yet_to_wait;
         let elapsed = probe.samples.since_last(at);
-        let queue = self.backlog.packets;
         let queue_mean = if elapsed == Time::ZERO {
             queue as f64
         } else {
@@ -244,7 +312,7 @@ impl Link {
             arrived: self.totals.arrived(),
             dropped: self.totals.dropped + self.totals.lost,
             delivered: self.totals.accepted - queue - in_service,
-            delivered_bytes: self.totals.accepted_bytes - self.backlog.bytes - in_service * probe.in_service_bytes,
+            delivered_bytes: self.totals.accepted_bytes - queue_bytes - in_service * in_service_bytes,
         });
         probe.integral_at_last_sample = integral;
         probe.min = queue;
@@ -272,6 +340,8 @@ impl Probe {
             integral_at_last_sample: 0,
             min: 0,
             max: 0,
+            least_busy: Time::ZERO,
+            most_busy: Time::ZERO,
             in_service_bytes: 0,
         }
     }
@@ -283,5 +353,70 @@ impl LinkTotals {
     #[inline]
     pub fn arrived(&self) -> u64 {
         self.accepted + self.dropped + self.lost
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::sample_times;
+    use crate::spec::QueueSpec;
+    use proptest::prelude::*;
+
+    fn spec(limit: Option<u64>, record: bool) -> LinkSpec {
+        LinkSpec {
+            name: "l".into(),
+            rate_bps: 1_000_000_000,
+            delay_ps: 5_000,
+            loss: LossSpec::None,
+            queue: QueueSpec::DropTail { limit_packets: limit, limit_bytes: None, count_in_service: false },
+            record,
+        }
+    }
+
+    #[test]
+    fn a_packet_leaves_when_its_last_bit_has_been_sent_and_arrives_a_delay_later() {
+        let mut link = Link::new(&spec(None, false), (125, 125), 0, &sample_times(Time(1), Time(0), Time(1), Time(1)));
+        // 125 bytes at 1 Gbit/s are 1 µs.
+        assert_eq!(link.carry(Time(0), 125), Some(Time(1_005_000)));
+        assert_eq!(link.carry(Time(400_000), 125), Some(Time(2_005_000)));
+        assert_eq!(link.carry(Time(9_000_000), 125), Some(Time(10_005_000)));
+    }
+
+    #[test]
+    fn a_queue_of_two_holds_two_besides_the_one_in_transmission() {
+        for sizes in [(125, 125), (100, 125)] {
+            let times = sample_times(Time(10_000_000), Time(0), Time(1_500_000), Time(10_000_000));
+            let mut link = Link::new(&spec(Some(2), true), sizes, 0, &times);
+            let carried: Vec<bool> = (0..5).map(|_| link.carry(Time(0), 125).is_some()).collect();
+            assert_eq!(carried, [true, true, true, false, false]);
+            // At 1.5 µs one has left, one is being sent, one waits.
+            let rows = link.finish(Time(10_000_000)).expect("the link is recorded").rows;
+            assert_eq!((rows[1].queue, rows[1].delivered, rows[1].dropped, rows[1].queue_max), (1, 1, 2, 2));
+            assert_eq!((rows[2].queue, rows[2].delivered, rows[2].queue_min), (0, 3, 0));
+            assert!((rows[2].integral_packet_seconds - 3e-6).abs() < 1e-15);
+        }
+    }
+
+    proptest! {
+        /// The backlog as a time against the backlog as a list.
+        #[test]
+        fn packets_of_one_size_are_treated_as_packets_of_any_size(
+            gaps in proptest::collection::vec(0_u64..2_500_000, 1..400), limit in 1_u64..12,
+        ) {
+            let end = Time(gaps.iter().sum::<u64>() + 50_000_000);
+            let times = sample_times(Time(700_000), Time(1), Time(2), end);
+            let mut one = Link::new(&spec(Some(limit), true), (125, 125), 0, &times);
+            let mut any = Link::new(&spec(Some(limit), true), (124, 125), 0, &times);
+            prop_assert!(one.uniform.is_some() && any.uniform.is_none());
+            let mut now = Time(0);
+            for gap in gaps {
+                now += Time(gap);
+                prop_assert_eq!(one.carry(now, 125), any.carry(now, 125));
+            }
+            prop_assert_eq!(one.totals, any.totals);
+            let (one, any) = (one.finish(end).expect("recorded").rows, any.finish(end).expect("recorded").rows);
+            prop_assert_eq!(format!("{one:?}"), format!("{any:?}"));
+        }
     }
 }

@@ -49,6 +49,39 @@ struct Hop {
     port: u32,
     /// The links behind it that can never queue.
     tail: Tail,
+    /// What comes then.
+    next: Next,
+}
+
+/// What a packet meets behind a hop, worked out beforehand for the common cases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    /// A mailbox: of a link, or of an endpoint that takes turns.
+    Mailbox(u32),
+    /// A receiver that only reacts, and whose ACKs meet nothing but links that can never queue: the sender's mailbox.
+    Echo(u32),
+    /// Anything else: see [`Network::forward`].
+    Other,
+}
+
+/// How a sender's packets leave where their first link is the sender's own and never refuses any: a transmitter that the
+/// sender itself keeps, and the port behind it.
+#[derive(Clone, Copy, Debug)]
+pub struct Egress {
+    free: Time,
+    transmission: Time,
+    /// From the transmitter's last bit to the next hop.
+    delay: Time,
+    port: u32,
+}
+
+impl Egress {
+    /// Sends a packet that leaves at `now`.
+    #[inline(always)]
+    pub fn send(&mut self, now: Time, packet: Packet, network: &mut Network) {
+        self.free = self.free.max(now) + self.transmission;
+        network.mailboxes[self.port as usize].push(packet.next_hop(self.free + self.delay));
+    }
 }
 
 /// The way of a flow's data, or of its ACKs.
@@ -284,14 +317,37 @@ impl Network {
         None
     }
 
+    /// The first link of a flow, if the flow's sender may keep it itself.
+    #[must_use]
+    pub fn egress(&self, flow: u32, bytes: u16) -> Option<Egress> {
+        let first = self.paths[flow as usize * 2].first_hop as usize;
+        let (hop, next) = (self.hops.get(first)?, self.hops.get(first + 1)?);
+        let link = self.links.get(hop.link as usize)?;
+        let to_mailbox = next.port != INLINE && next.port & HEAP == 0 && next.link != END;
+        (hop.port == INLINE && link.is_plain() && to_mailbox).then(|| Egress {
+            free: Time::ZERO,
+            transmission: link.transmission(u64::from(bytes)),
+            delay: link.delay + hop.tail.of(u64::from(bytes)),
+            port: next.port,
+        })
+    }
+
     /// A link's turn: it carries everything that arrives before `horizon`. Answers whether there was anything.
     pub fn run_link(&mut self, link: u32, horizon: Time) -> bool {
         let mut worked = false;
         while let Some(packet) = self.next_arrival(link, horizon) {
             worked = true;
             let hop = self.hop(&packet);
-            if let Some(next) = self.cross(hop, packet) {
-                self.forward(next);
+            let Some(packet) = self.cross(hop, packet) else { continue };
+            match hop.next {
+                Next::Mailbox(port) => self.mailboxes[port as usize].push(packet),
+                Next::Echo(port) if packet.at < self.end => {
+                    let flow = packet.flow() as usize;
+                    let Some(mut ack) = self.receivers[flow].on_segment(&packet, &mut self.sacks[flow]) else { continue };
+                    ack.at += self.paths[flow * 2 + 1].lead.of(ack.bytes());
+                    self.mailboxes[port as usize].push(ack);
+                }
+                Next::Echo(_) | Next::Other => self.forward(packet),
             }
         }
         worked
@@ -396,7 +452,9 @@ struct Builder<'a> {
 impl<'a> Builder<'a> {
     fn new(spec: &'a Spec, sample_times: &Arc<[Time]>) -> Self {
         let ends = spec.flows.len() * 2;
-        let links: Vec<Link> = spec.links.iter().map(|l| Link::new(l, spec.seed, sample_times)).collect();
+        let sizes = quiet::packet_sizes(spec);
+        let new_link = |(link, sizes)| Link::new(link, sizes, spec.seed, sample_times);
+        let links: Vec<Link> = spec.links.iter().zip(sizes).map(new_link).collect();
         let receiver = |(f, flow)| Receiver::new(f as u32, flow, sample_times);
         let never_queues = quiet::links_that_never_queue(spec, &links);
         let network = Network {
@@ -437,8 +495,30 @@ impl<'a> Builder<'a> {
                 self.lay_path(f, true, Node::Receiver(f as u32), Time::ZERO);
             }
         }
+        self.look_ahead();
         let plan = plan(&self.edges);
         (self.network, plan)
+    }
+
+    /// Fills in what each hop's packets meet next.
+    fn look_ahead(&mut self) {
+        let network = &mut self.network;
+        for passage in 0..network.paths.len() {
+            let is_data = passage % 2 == 0;
+            let last = network.paths.get(passage + 1).map_or(network.hops.len(), |p| p.first_hop as usize) - 1;
+            let receiver = &network.receivers[passage / 2];
+            let echo = network.paths.get(passage + 1).map(|back| network.hops[back.first_hop as usize]);
+            for hop in network.paths[passage].first_hop as usize..last {
+                let behind = network.hops[hop + 1];
+                network.hops[hop].next = match echo {
+                    Some(echo) if behind.link == END && is_data && receiver.is_reactive() => {
+                        if echo.link == END { Next::Echo(echo.port) } else { Next::Other }
+                    }
+                    _ if behind.port != INLINE && behind.port & HEAP == 0 => Next::Mailbox(behind.port),
+                    _ => Next::Other,
+                };
+            }
+        }
     }
 
     fn make_ports(&mut self) {
@@ -490,7 +570,7 @@ impl<'a> Builder<'a> {
                     source = Node::Link(link as u32);
                     delay = Time::ZERO;
                 }
-                self.network.hops.push(Hop { link: link as u32, port, tail: Tail::default() });
+                self.network.hops.push(Hop { link: link as u32, port, tail: Tail::default(), next: Next::Other });
                 feeder = Feeder::Link(&self.spec.links[link].name);
             }
             delay += this.delay + this.transmission(smallest);
@@ -498,7 +578,7 @@ impl<'a> Builder<'a> {
         let inbox = self.network.mailboxes.len() as u32;
         self.network.mailboxes.push(Mailbox::default());
         self.network.inboxes.push(inbox);
-        self.network.hops.push(Hop { link: END, port: inbox, tail: Tail::default() });
+        self.network.hops.push(Hop { link: END, port: inbox, tail: Tail::default(), next: Next::Other });
         self.network.paths.push(Path { first_hop: first_hop as u32, lead });
         if is_ack {
             self.edges.push((source, Node::Sender(f as u32), delay));

@@ -84,7 +84,8 @@ fn walk(flow: &FlowSpec, links: &[Link], quiet: &[bool], mut visit: impl FnMut(u
 }
 
 /// Sizes of the smallest and the largest packet that cross each link, bytes.
-fn packet_sizes(spec: &Spec) -> Vec<(u64, u64)> {
+#[must_use]
+pub fn packet_sizes(spec: &Spec) -> Vec<(u64, u64)> {
     let mut sizes = vec![(u64::MAX, 0); spec.links.len()];
     for flow in &spec.flows {
         let stack = &flow.stack;

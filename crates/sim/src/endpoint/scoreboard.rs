@@ -25,6 +25,8 @@ pub struct Scoreboard {
     resent: BitRing,
     lost_count: u32,
     resent_count: u32,
+    /// Whether any segment is SACKed, lost or retransmitted.
+    marked: bool,
     /// Everything below is SACKed or marked lost.
     marked_below: u32,
     /// No segment below is lost and not yet retransmitted.
@@ -60,7 +62,12 @@ impl Scoreboard {
     /// Whether nothing but "outstanding" is known of any segment.
     #[inline]
     pub fn is_clean(&self) -> bool {
-        self.sacked.is_empty() && self.lost_count == 0 && self.resent_count == 0
+        !self.marked
+    }
+
+    /// To be called after a batch of changes.
+    fn settle(&mut self) {
+        self.marked = !self.sacked.is_empty() || self.lost_count > 0 || self.resent_count > 0;
     }
 
     /// The pipe: outstanding, less SACKed, less lost, plus retransmitted (RFC 6675 section 4).
@@ -104,6 +111,7 @@ impl Scoreboard {
         while self.retransmissions.front().is_some_and(|r| r.segment < cumulative) {
             self.retransmissions.pop();
         }
+        self.settle();
         cumulative - from - already
     }
 
@@ -132,6 +140,7 @@ impl Scoreboard {
             }
             segment = run_past;
         }
+        self.marked |= fresh > 0;
         fresh
     }
 
@@ -144,6 +153,7 @@ impl Scoreboard {
         self.repaired_below = self.repaired_below.min(self.marked_below);
         self.marked_below = edge;
         self.lost_count += added;
+        self.marked |= added > 0;
         added
     }
 
@@ -163,6 +173,7 @@ impl Scoreboard {
         while self.retransmissions.pop().is_some() {}
         self.marked_below = self.una;
         self.repaired_below = self.una;
+        self.settle();
     }
 
     /// Everything below is SACKed or marked lost.

@@ -7,7 +7,7 @@ use elephan_cc::{Ack, Algorithm, Cause, Controller, Signal, Start};
 use super::recovery::Episode;
 use super::rto::Rto;
 use super::scoreboard::Scoreboard;
-use crate::network::{End, Network};
+use crate::network::{Egress, End, Network};
 use crate::packet::{OWD_UNIT_PS, Packet, flag};
 use crate::random::Stream;
 use crate::record::{Clock, RttHistogram, SenderSample};
@@ -44,7 +44,7 @@ pub struct Measured {
     pub cwnd_integral: f64,
     /// Largest cwnd.
     pub cwnd_max: f64,
-    /// Times that the send loop ended.
+    /// Times that the send loop ended, from the beginning of the window to the end of the run.
     pub sends: u64,
     /// Of those, because of the receive window.
     pub receiver_limited: u64,
@@ -93,6 +93,7 @@ pub struct Sender {
     cwnd_since: Time,
     measuring: bool,
     bytes: u16,
+    egress: Option<Egress>,
     receive_window: u32,
     end: u32,
     max_burst: u32,
@@ -135,9 +136,16 @@ pub struct Sender {
 impl Sender {
     /// The sender of a flow.
     #[must_use]
-    pub fn new(flow: u32, spec: &Spec, algorithm: Controller, sample_times: &Arc<[Time]>) -> Self {
+    pub fn new(
+        flow: u32,
+        spec: &Spec,
+        algorithm: Controller,
+        network: &Network,
+        sample_times: &Arc<[Time]>,
+    ) -> Self {
         let this: &FlowSpec = &spec.flows[flow as usize];
         let stack = this.stack.clone();
+        let bytes = (stack.payload_bytes + stack.header_bytes) as u16;
         let mut start_stream = Stream::new(spec.seed, &format!("flow {} start", this.name));
         let start = Time(this.start_ps + start_stream.below(spec.start_jitter_ps + 1));
         let clock = Clock::new(sample_times);
@@ -164,7 +172,8 @@ impl Sender {
             cwnd: 0.0,
             cwnd_since: Time::ZERO,
             measuring: false,
-            bytes: (stack.payload_bytes + stack.header_bytes) as u16,
+            bytes,
+            egress: network.egress(flow, bytes),
             receive_window: stack.receive_window.unwrap_or(1 << 28),
             end: this.size_segments.map_or(u32::MAX - (1 << 29), |s| s as u32),
             max_burst: stack.max_burst.unwrap_or(u32::MAX),
@@ -291,6 +300,7 @@ impl Sender {
             self.settle_window(at);
             if at.0 == self.measure.from_ps {
                 self.measuring = true;
+                (self.measured.sends, self.measured.receiver_limited) = (0, 0);
                 self.measured.cwnd_max = self.cwnd;
             }
             if at.0 == self.measure.to_ps {
@@ -642,6 +652,31 @@ impl Sender {
     /// Sends what the window allows: first what is lost, then new data.
     #[inline]
     fn transmit(&mut self, now: Time, network: &mut Network) {
+        if matches!(self.state, State::Open) && self.board.is_clean() {
+            // The common case: nothing to repair and nothing to count.
+            let in_flight = self.next - self.board.una();
+            let room = (self.cwnd as u32).max(1).saturating_sub(in_flight).min(self.max_burst);
+            let sent = if room > 0 { self.send_new(room, now, network) } else { 0 };
+            self.set_limit(if sent == room { Limit::Window } else { self.other_limit(now) });
+            self.round_peak = self.round_peak.max(in_flight + sent);
+            return;
+        }
+        self.transmit_with_care(now, network);
+    }
+
+    /// What stops a sender that its window does not.
+    fn other_limit(&self, now: Time) -> Limit {
+        if self.next < self.end && now < self.stop { Limit::Receiver } else { Limit::Application }
+    }
+
+    #[inline]
+    fn set_limit(&mut self, limit: Limit) {
+        self.limit = limit;
+        self.measured.sends += 1;
+        self.measured.receiver_limited += u64::from(limit == Limit::Receiver);
+    }
+
+    fn transmit_with_care(&mut self, now: Time, network: &mut Network) {
         let in_flight = self.board.in_flight(self.next);
         let room = self.allowance().saturating_sub(in_flight).min(self.max_burst);
         let held_back = !self.stack.limited_transmit && self.board.sacked() > 0 && matches!(self.state, State::Open);
@@ -654,18 +689,8 @@ impl Sender {
                 sent += self.send_new(room - sent, now, network);
             }
         }
-        self.limit = if sent == room {
-            Limit::Window
-        } else if self.next < self.end && now < self.stop && !held_back {
-            Limit::Receiver
-        } else {
-            Limit::Application
-        };
+        self.set_limit(if sent == room || held_back { Limit::Window } else { self.other_limit(now) });
         self.round_peak = self.round_peak.max(in_flight + sent);
-        if self.measuring {
-            self.measured.sends += 1;
-            self.measured.receiver_limited += u64::from(self.limit == Limit::Receiver);
-        }
         if let State::Recovery(episode) = &mut self.state {
             episode.on_sent(sent);
         }
@@ -720,7 +745,12 @@ impl Sender {
             at = (now + Time(self.jitter_stream.below(self.jitter))).max(self.last_departure);
             self.last_departure = at;
         }
-        network.send(Packet::new(at, now, self.flow, segment, self.bytes, flags, 0));
+        let packet = Packet::new(at, now, self.flow, segment, self.bytes, flags, 0);
+        if let Some(egress) = &mut self.egress {
+            egress.send(at, packet, network);
+        } else {
+            network.send(packet);
+        }
     }
 
     /// Keeps what RACK and some algorithms need to know of a segment.

@@ -37,6 +37,10 @@ impl DropTail {
         backlog.packets < self.limit_packets && backlog.bytes.saturating_add(bytes) <= self.limit_bytes
     }
 
+    pub(super) fn uniform_limit(&self, bytes: u64) -> Option<u64> {
+        (!self.count_in_service).then(|| self.limit_packets.min(self.limit_bytes / bytes.max(1)))
+    }
+
     pub(super) fn is_unlimited(&self) -> bool {
         self.limit_packets == u64::MAX && self.limit_bytes == u64::MAX
     }

@@ -57,6 +57,14 @@ impl Queue {
         }
     }
 
+    /// How many packets of `bytes` each may wait, where that is all that this discipline decides by.
+    #[must_use]
+    pub fn uniform_limit(&self, bytes: u64) -> Option<u64> {
+        match self {
+            Self::DropTail(queue) => queue.uniform_limit(bytes),
+        }
+    }
+
     /// Whether it never refuses a packet, so that nobody need count what waits.
     #[must_use]
     pub fn is_unlimited(&self) -> bool {
