@@ -27,7 +27,7 @@ WORKLOAD = f"two CUBIC flows, {RATE}, {RTT}, buffer {BUFFER}, 1040 B packets, an
 STEADY_S = 200
 BOUND_SPARE_PACKETS = 300
 NS2_TIMEOUT_S = 300
-RECOVERY_RUNS = 20
+RECOVERY_RUNS = 40
 
 
 @click.command("bench")

@@ -32,7 +32,7 @@ set_option = click.option(
 )  # fmt: skip
 
 
-class Count(click.ParamType):
+class Count(click.ParamType[int]):
     """A whole number between two bounds, both allowed."""
 
     name = "N"

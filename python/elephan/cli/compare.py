@@ -10,6 +10,22 @@ import click
 from elephan.cli import common
 from elephan.cli.progress import meter
 
+_COLUMNS = {
+    "algorithm": "algorithm",
+    "against": "against",
+    "goodput_mbps": "goodput Mbit/s",
+    "other_goodput_mbps": "others Mbit/s",
+    "share": "share",
+    "jain": "jain",
+    "utilization": "used",
+    "loss_rate": "loss rate",
+    "queue_delay_ms": "queue ms",
+    "rtt_p99_ms": "RTT p99 ms",
+    "late_comer_converges_s": "converges s",
+    "harm_to_other": "harm",
+    "harm_among_others": "harm by own",
+}
+
 
 @click.command("compare")
 @click.argument("algorithms", nargs=-1, required=True, metavar="ALG…")
@@ -65,4 +81,8 @@ def command(
     if as_json:
         common.print_json({"path": {"rate": rate, "rtt": rtt, "buffer": buffer_size, "loss": loss}, "rows": rows})
         return
-    common.print_table(f"{rate}, {rtt}, buffer {buffer_size}", table.columns, [list(row.values()) for row in rows])
+    header = [_COLUMNS.get(name, name) for name in table.columns]
+    common.print_table(f"{rate}, {rtt}, buffer {buffer_size}", header, [list(row.values()) for row in rows])
+    common.say(
+        "harm: the part of their goodput that the others lose; harm by own: what as many more of themselves cost them"
+    )

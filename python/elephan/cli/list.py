@@ -39,7 +39,7 @@ def entries_of(kind: str) -> list[dict[str, Any]]:
     if kind == "papers":
         from elephan import papers
 
-        return [_entry(kind, p.id, "paper", p.title, p.reference) for p in map(papers.get, papers.ids())]
+        return [entry | {"list": kind} for entry in papers.listing()]
     if kind == "metrics":
         from elephan import metrics
 

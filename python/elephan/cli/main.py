@@ -91,12 +91,13 @@ def run_command(args: list[str]) -> int:
         return _complain(str(error), FAILED)
     except BrokenPipeError:
         # Whoever read our output has seen enough (``elephan list | head``); keep Python from complaining at exit.
-        sys.stdout = None  # type: ignore[assignment]
+        sys.stdout = None
         return DONE
     except OSError as error:
         return _complain(f"{error.filename}: {(error.strerror or str(error)).lower()}", FAILED)
     except Exception as error:
-        if not getattr(error, "for_people", False):
+        # Our own errors (a failed sweep, a damaged run) are sentences; anything else is a defect and shows itself.
+        if not type(error).__module__.startswith("elephan."):
             raise
         return _complain(str(error), FAILED)
     return status if isinstance(status, int) else DONE

@@ -20,6 +20,11 @@ from elephan.cli.progress import meter
     metavar="N",
     help="Seeds of each experiment. [default: the paper's own choice]",
 )
+@click.option(
+    "--sensitivity/--no-sensitivity",
+    default=None,
+    help="Also run other readings of what the paper leaves open. [default: only for the whole paper]",
+)
 @click.option("--out", metavar="DIR", help="Folder of the report. [default: reports/ID]")
 @common.jobs_option
 @common.store_option
@@ -29,6 +34,7 @@ def command(
     figure: str | None,
     quick: bool,
     seeds: int | None,
+    sensitivity: bool | None,
     out: str | None,
     jobs: int | None,
     store: str | None,
@@ -49,6 +55,7 @@ def command(
             store=runs.Store(store),
             out=out,
             seeds=seeds,
+            sensitivity=sensitivity,
             progress=progress,
         )
     if as_json:

@@ -11,6 +11,7 @@ import click
 
 from elephan.cli import common
 from elephan.cli.progress import meter
+from elephan.cli.sweep import print_sweep
 from elephan.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -78,9 +79,10 @@ def command(
     if as_json:
         common.print_json(document(done) if seeds else done[0].summary())
         return
-    for run in done:
-        print_run(run)
-    if len(done) > 1:
+    if len(done) == 1:
+        print_run(done[0])
+    else:
+        print_sweep([], [{}] * len(done), done)
         print_intervals(document(done)["metrics"])
     if out is not None:
         common.say(f"copied to {out}")

@@ -104,12 +104,8 @@ def show_descriptor(name: str, as_json: bool) -> None:
         return
     common.say(f"{entry['name']}: {entry['title']}\n{entry.get('source', '')}\n\n{entry.get('doc', '')}\n")
     presets: list[Any] = [
-        [
-            f"{entry['name']}:{p['name']}",
-            p["title"],
-            ", ".join(f"{k} = {v}" for k, v in dict(p.get("overrides") or {}).items()),
-        ]
-        for p in entry.get("presets", [])
+        [f"{entry['name']}:{preset['name']}".rstrip(":"), preset["title"], settings(preset.get("overrides") or {})]
+        for preset in entry.get("presets", [])
     ]
     if presets:
         common.print_table("presets", ["name", "what it is", "changes"], presets)
@@ -125,3 +121,10 @@ def show_descriptor(name: str, as_json: bool) -> None:
     rows = [[parameter.get(key) for key in header.values()] for parameter in entry.get("parameters", [])]
     if rows:
         common.print_table("parameters", list(header), rows)
+
+
+def settings(overrides: dict[str, Any]) -> str:
+    """What a preset changes, as a scenario file would write it."""
+    from elephan.scenario.toml import write_value
+
+    return ", ".join(f"{name} = {write_value(value)}" for name, value in overrides.items() if value is not None)

@@ -116,7 +116,7 @@ def print_sweep(keys: Sequence[str], points: Sequence[dict[str, Any]], done: Seq
     rows = []
     for point, run in zip(points, done, strict=True):
         summary = run.summary()
-        link = max(summary["links"], key=lambda row: row["utilization"], default={})
+        link: dict[str, Any] = max(summary["links"], key=lambda row: row["utilization"], default={})
         goodputs = " ".join(common.show_cell(flow["goodput_mbps"]) for flow in summary["flows"])
         rows.append(
             [
@@ -130,5 +130,7 @@ def print_sweep(keys: Sequence[str], points: Sequence[dict[str, Any]], done: Seq
             ]
         )
     common.print_table("", header, rows)
+    for warning in dict.fromkeys(warning for run in done for warning in run.summary()["warnings"]):
+        common.warn(warning)
     cached = sum(bool(run.summary()["cached"]) for run in done)
     common.say(f"{len(done)} runs in {done[0].dir.parent}, {cached} of them saved before")

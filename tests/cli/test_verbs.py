@@ -1,0 +1,204 @@
+"""Each verb on real input: what it prints, what it saves, what ``--json`` promises."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from elephan.cli.main import run_command
+
+SCENARIO = """
+title = "two on ten megabits"
+duration = "20 s"
+
+[dumbbell]
+rate = "10 Mbit/s"
+rtt = "20 ms"
+buffer = "1 BDP"
+
+[[flow]]
+algorithm = "reno"
+
+[[flow]]
+algorithm = "cubic"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("ELEPHAN_STORE", raising=False)
+    (tmp_path / "two.toml").write_text(SCENARIO)
+    return tmp_path
+
+
+def answer(args: list[str], capsys: pytest.CaptureFixture[str]) -> Any:
+    """What a verb prints with ``--json``: one document, and nothing else on stdout."""
+    status = run_command([*args, "--json"])
+    out, err = capsys.readouterr()
+    assert status == 0, err
+    return json.loads(out)
+
+
+RUN_FIELDS = set(
+    "id dir habitat scenario_hash cached wall_seconds segments_delivered warnings measure flows links metrics".split()
+)
+FLOW_FIELDS = set(
+    "name algorithm start_s goodput_mbps throughput_mbps segments_delivered retransmits loss_events timeouts rtt_min_ms "
+    "rtt_mean_ms rtt_p99_ms cwnd_mean cwnd_max".split()
+)
+LINK_FIELDS = set("name utilization throughput_mbps loss_rate drops marks queue_mean_packets queue_max_packets".split())
+
+
+def test_run_prints_the_promised_fields_and_finds_the_saved_result(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = answer(["run", "two.toml"], capsys)
+    assert set(first) >= RUN_FIELDS
+    assert all(set(flow) >= FLOW_FIELDS for flow in first["flows"])
+    assert all(set(link) >= LINK_FIELDS for link in first["links"])
+    assert {"jain", "asymmetry"} <= set(first["metrics"])
+    assert first["measure"] == {"from_s": 10.0, "to_s": 20.0}
+    assert not first["cached"]
+    assert (Path(first["dir"]) / "manifest.json").is_file()
+    again = answer(["run", "two.toml"], capsys)
+    assert again["cached"]
+    assert {k: v for k, v in again.items() if k != "cached"} == {k: v for k, v in first.items() if k != "cached"}
+
+
+def test_the_numbers_of_a_run_are_physically_possible(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    summary = answer(["run", "two.toml"], capsys)
+    payload_share = 1448 / 1500
+    total_mbps = sum(flow["goodput_mbps"] for flow in summary["flows"])
+    assert 9.0 * payload_share < total_mbps <= 10.0 * payload_share * 1.001
+    assert 0.9 < summary["links"][0]["utilization"] <= 1.0
+    assert all(flow["rtt_min_ms"] >= 20.0 for flow in summary["flows"])
+    assert all(flow["rtt_p99_ms"] <= 20.0 * 2 + 5 for flow in summary["flows"])
+
+
+def test_several_seeds_are_runs_and_metrics_with_intervals(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    document = answer(["run", "two.toml", "--seeds", "3"], capsys)
+    assert [row["id"].rpartition("-")[2] for row in document["runs"]] == ["s1", "s2", "s3"]
+    assert len({row["scenario_hash"] for row in document["runs"]}) == 1
+    for name, value in document["metrics"].items():
+        assert value["low"] <= value["mean"] + 1e-12, name
+        assert value["mean"] <= value["high"] + 1e-12, name
+    goodputs = {row["flows"][0]["goodput_mbps"] for row in document["runs"]}
+    assert len(goodputs) > 1, "replicates that are all equal are one run"
+
+
+def test_out_puts_a_copy_elsewhere(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    summary = answer(["run", "two.toml", "--out", "copies"], capsys)
+    assert (folder / "copies" / summary["id"] / "samples.parquet").is_file()
+
+
+def test_a_sweep_crosses_its_axes_and_does_not_repeat_itself(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    grid = ["--grid", "flow[1].algorithm=cubic,bic", "--grid", "dumbbell.buffer=10 packets,1 BDP"]
+    document = answer(["sweep", "two.toml", *grid], capsys)
+    assert [row["grid"] for row in document["runs"]] == [
+        {"flow[1].algorithm": algorithm, "dumbbell.buffer": buffer}
+        for algorithm in ("cubic", "bic")
+        for buffer in ("10 packets", "1 BDP")
+    ]
+    assert len({row["id"] for row in document["runs"]}) == 4
+    assert all(row["cached"] for row in answer(["sweep", "two.toml", *grid], capsys)["runs"])
+
+
+def test_list_names_everything(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    entries = answer(["list"], capsys)
+    names = {entry["name"] for entry in entries}
+    assert {"reno", "cubic:2005", "droptail", "droptail:ns2", "weigle2006", "asymmetry", "ns2", "sim"} <= names
+    assert all(set(entry) >= {"name", "kind", "title", "source", "parameters"} for entry in entries)
+    assert {entry["list"] for entry in answer(["list", "queues"], capsys)} == {"queues"}
+
+
+def test_every_listed_algorithm_can_be_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for entry in answer(["list", "algorithms"], capsys):
+        name = entry["name"]
+        summary = answer(["run", "two.toml", "--set", f"flow[0].algorithm={name}", "--set", "duration=2 s"], capsys)
+        assert summary["flows"][0]["algorithm"] == name
+        assert summary["flows"][0]["segments_delivered"] > 0, name
+
+
+def test_show_tells_what_a_name_stands_for(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert answer(["show", "cubic:2005"], capsys)["name"] == "cubic"
+    assert answer(["show", "utilization"], capsys)["unit"]
+    made = answer(["run", "two.toml"], capsys)
+    assert answer(["show", made["id"]], capsys)["id"] == made["id"]
+    assert answer(["show", made["id"][:8]], capsys)["id"] == made["id"]
+    assert run_command(["show", "nothing-of-the-kind"]) == 2
+    assert "is not a run" in capsys.readouterr().err
+
+
+def test_show_writes_the_report_of_a_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = answer(["run", "two.toml"], capsys)
+    assert run_command(["show", made["id"], "--out", "report"]) == 0
+    last = capsys.readouterr().out.strip().splitlines()[-1]
+    path = Path(last.removeprefix("report: "))
+    assert path.is_file()
+    assert path.read_text(encoding="utf-8").lstrip().lower().startswith("<!doctype html")
+
+
+def test_compare_answers_the_operator(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = ["--rate", "10 Mbit/s", "--rtt", "20 ms", "--buffer", "1 BDP", "--duration", "20 s"]
+    rows = answer(["compare", "htcp", *path], capsys)["rows"]
+    assert {row["algorithm"] for row in rows} == {"htcp"}
+    assert {"alone", "reno", "cubic"} <= {row["against"] for row in rows}
+    assert run_command(["compare", "hctp", *path]) == 2
+    assert "did you mean 'htcp'?" in capsys.readouterr().err
+
+
+def test_a_table_for_people_has_the_folder_and_the_warnings(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command(["run", "two.toml", "--set", "stack.receive_window=4 segments"]) == 0
+    out, err = capsys.readouterr()
+    assert "goodput Mbit/s" in out
+    assert "(made in " in out
+    assert "warning: reno-1: " in err
+    assert "receive window" in err
+
+
+LONG = ["--set", "duration=100000 s", "--set", "dumbbell.rate=1 Gbit/s", "--set", "sample_period=10 s"]
+
+
+def test_ctrl_c_ends_a_run_soon_and_leaves_nothing_half_done(folder: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "elephan", "run", "two.toml", *LONG],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    time.sleep(3)
+    assert process.poll() is None, process.communicate()
+    process.send_signal(signal.SIGINT)
+    asked_s = time.monotonic()
+    out, err = process.communicate(timeout=30)
+    # The promise is one second; the rest is for a loaded machine.
+    assert time.monotonic() - asked_s < 5
+    assert process.returncode == 1
+    assert out == ""
+    assert err.strip() == "elephan: interrupted; finished runs are kept, and the same command goes on from there"
+    assert list((folder / ".elephan" / "runs").glob("*/manifest.json")) == []
+
+
+def test_a_killed_sweep_does_not_repeat_what_it_finished(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # The first point is short; the second would take for ever.
+    sweep = ["sweep", "two.toml", "--jobs", "1", "--grid"]
+    short = answer([*sweep, "flow[1].algorithm=cubic"], capsys)["runs"][0]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "elephan", "run", "two.toml", *LONG], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    time.sleep(2)
+    process.kill()
+    process.communicate()
+    again = answer([*sweep, "flow[1].algorithm=cubic,bic"], capsys)["runs"]
+    assert [row["cached"] for row in again] == [True, False]
+    assert again[0]["id"] == short["id"]
