@@ -48,14 +48,18 @@ def answer(args: list[str], capsys: pytest.CaptureFixture[str]) -> Any:
     return json.loads(out)
 
 
-RUN_FIELDS = set(
-    "id dir habitat scenario_hash cached wall_seconds segments_delivered warnings measure flows links metrics".split()
-)
-FLOW_FIELDS = set(
-    "name algorithm start_s goodput_mbps throughput_mbps segments_delivered retransmits loss_events timeouts rtt_min_ms "
-    "rtt_mean_ms rtt_p99_ms cwnd_mean cwnd_max".split()
-)
-LINK_FIELDS = set("name utilization throughput_mbps loss_rate drops marks queue_mean_packets queue_max_packets".split())
+RUN_FIELDS = {
+    "id", "dir", "habitat", "scenario_hash", "cached", "wall_seconds", "segments_delivered", "warnings",
+    "measure", "flows", "links", "metrics",
+}  # fmt: skip
+FLOW_FIELDS = {
+    "name", "algorithm", "start_s", "goodput_mbps", "throughput_mbps", "segments_delivered", "retransmits",
+    "loss_events", "timeouts", "rtt_min_ms", "rtt_mean_ms", "rtt_p99_ms", "cwnd_mean", "cwnd_max",
+}  # fmt: skip
+LINK_FIELDS = {
+    "name", "utilization", "throughput_mbps", "loss_rate", "drops", "marks", "queue_mean_packets",
+    "queue_max_packets",
+}  # fmt: skip
 
 
 def test_run_prints_the_promised_fields_and_finds_the_saved_result(
