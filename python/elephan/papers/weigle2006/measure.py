@@ -219,7 +219,14 @@ class WeigleMeasurer:
             "n_mixed_pairs_in_region_ge3": lambda subject, at: _count(
                 self._regions(mixed), mixed, lambda region: region >= 3, show=False
             ),
-            "n_region2_mixed_without_htcp": lambda subject, at: self._region2_without_htcp(mixed),
+            "n_region2_mixed_without_htcp": self._members_among([p for p in mixed if "htcp" not in p], 2),
+            "n_region4_without_cubic": self._members_among([p for p in PAIRS if "cubic" not in p], 4),
+            "n_region3_with_fast": self._members_among([p for p in PAIRS if "fast" in p], 3),
+            "n_region1_intra": self._members_among([p for p in PAIRS if p[0] == p[1]], 1),
+            "n_in_region1": self._members_among(PAIRS, 1),
+            "n_in_region3": self._members_among(PAIRS, 3),
+            "n_in_region5": self._members_among(PAIRS, 5),
+            "n_in_region2_plus_4": self._members_among(PAIRS, 2, 4),
             "n_pairs_below_half": lambda subject, at: _count(
                 [self._values("utilization", pair, at) for pair in PAIRS], PAIRS, lambda value: value < 0.5
             ),
@@ -231,9 +238,14 @@ class WeigleMeasurer:
         leads = [self._asymmetry(pair).times(1 if pair[0] == protocol else -1) for pair in pairs]
         return _count(leads, pairs, lambda value: value > SIGN_FLOOR)
 
-    def _region2_without_htcp(self, mixed: Sequence[Pair]) -> Measurement:
-        pairs = [pair for pair in mixed if "htcp" not in pair]
-        return _count(self._regions(pairs), pairs, lambda region: region == 2)
+    def _members_among(self, pairs: Sequence[Pair], *regions: int) -> Callable[[str, Context], Measurement]:
+        """How many of some pairs are in some regions; of the subject's own pairs when it lists any."""
+
+        def measure(subject: str, at: Context) -> Measurement:
+            named = [parse_pair(name.strip()) for name in subject.split(",")] if ">" in subject else pairs
+            return _count(self._regions(named), named, lambda region: region in regions)
+
+        return measure
 
     # ---- the queue ----
 
