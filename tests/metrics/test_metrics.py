@@ -91,6 +91,17 @@ def test_the_ends_of_the_measured_part_are_sample_times_wherever_they_lie() -> N
     assert metrics.mean_cwnd_pkts(run)["bic-2"] == pytest.approx(100)
 
 
+def test_a_run_may_end_between_two_samples() -> None:
+    stated = synthetic.scenario(duration="30.05 s", measure={"from": "10 s", "to": "20 s"}, starts=["0 s", "5 s"])
+    losses = {"cubic-1": [float(second) for second in range(2, 30)], "bic-2": [3.0, 12.0, 21.0, 29.0]}
+    run = synthetic.run(stated, RATES, loss_times=losses)
+    assert metrics.epoch_duration_s(run, flows=["cubic-1"])["cubic-1"] == pytest.approx(1)
+    assert metrics.convergence_abs_time_s(run) == math.inf
+    assert np.asarray(run.plot_cwnd().axes[0].get_lines()[0].get_xdata())[-1] == pytest.approx(30)
+    with pytest.raises(MetricError, match=r"30\.05 s is not a sample time"):
+        metrics.utilization(run, window=(10, 30.05))
+
+
 def test_utilization_and_loss_are_those_of_the_bottleneck() -> None:
     run = two(drop_rate=0.02)
     assert metrics.utilization(run) == pytest.approx(0.8)

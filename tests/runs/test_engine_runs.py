@@ -169,3 +169,30 @@ def test_the_command_for_a_saved_result_imports_nothing_heavy(tmp_path: Path) ->
     assert '"cached": true' in again.stdout
     imported = {line.rpartition("|")[2].strip() for line in again.stderr.splitlines() if line.startswith("import time")}
     assert not imported & {"polars", "numpy", "scipy", "matplotlib", "pyarrow", "distributed"}
+
+
+_RUN = """
+import sys
+from elephan import runs
+from elephan.scenario import Scenario
+print("begun", flush=True)
+try:
+    runs.run(Scenario.load(sys.argv[1]), store=runs.Store(sys.argv[2]))
+except KeyboardInterrupt:
+    raise SystemExit(130)
+"""
+
+
+def test_ctrl_c_stops_a_single_run_within_a_second(tmp_path: Path) -> None:
+    long = tmp_path / "long.toml"
+    long.write_text(long_run(1).to_toml())
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", _RUN, str(long), str(tmp_path / "store")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun\n"
+        time.sleep(0.5)  # so that the engine, not the start of it, is interrupted
+        pressed_s = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 130
+        assert time.monotonic() - pressed_s < 1

@@ -201,6 +201,15 @@ def test_a_manifest_says_where_a_result_comes_from(tmp_path: Path, written: synt
     assert manifest["scenario"]["links"]
 
 
+def test_a_store_that_cannot_be_is_found_out_before_anything_runs(
+    tmp_path: Path, written: synthetic.WrittenHabitat
+) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(OSError, match="File exists"):
+        runs.sweep(some(2), store=Store(tmp_path / "file"))
+    assert written.computed == []
+
+
 def test_no_such_habitat() -> None:
     with pytest.raises(ScenarioError, match="'simm' is not a habitat; did you mean 'sim'"):
         runs.sweep([synthetic.scenario()], on="simm")

@@ -158,9 +158,13 @@ def _series(run: Run, rows: pl.DataFrame, column: str, window: Window) -> tuple[
     inside = rows.filter(pl.col("time_s").is_between(window[0] - GRID_TOLERANCE_S, window[1] + GRID_TOLERANCE_S))
     inside = inside.sort("time_s")
     times = inside["time_s"].to_numpy().astype(np.float64)
-    for wanted, found in zip(window, times[[0, -1]] if len(times) else (np.nan, np.nan), strict=True):
-        if not abs(found - wanted) <= GRID_TOLERANCE_S:
-            raise _off_grid(run, wanted)
+    first, last = times[[0, -1]] if len(times) else (np.nan, np.nan)
+    if not abs(first - window[0]) <= GRID_TOLERANCE_S:
+        raise _off_grid(run, window[0])
+    # A run may end between two samples; a series to its end has then all there is.
+    to_the_end = window[1] > duration_s(run) - GRID_TOLERANCE_S
+    if not abs(last - window[1]) <= GRID_TOLERANCE_S and not to_the_end:
+        raise _off_grid(run, window[1])
     values = inside[column].cast(pl.Float64).fill_null(float("nan")).to_numpy().astype(np.float64)
     return times, values
 

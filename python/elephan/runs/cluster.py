@@ -37,7 +37,8 @@ def run_on_cluster(
 
     Raises:
         ScenarioError: Dask is not installed, or no scheduler answers at the address.
-        Interrupted, Cancelled: as a sweep on threads; what was finished is saved.
+        Interrupted, Cancelled: as a sweep on threads; what was finished is saved. A worker ends the run it is at, since
+            Dask does not interrupt it, and its result is dropped.
     """
     from elephan.runs.sweeps import Interrupted
 

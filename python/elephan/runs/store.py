@@ -57,7 +57,7 @@ class Store:
         Raises:
             OSError: the disk is full, or the folder cannot be written.
         """
-        self._prepare()
+        self.prepare()
         with files.temporary_folder(self.root) as folder:
             _write(run, folder, self.path(run.id))
             target = self.path(run.id)
@@ -82,7 +82,12 @@ class Store:
             except FileNotFoundError:
                 return  # another process was faster
 
-    def _prepare(self) -> None:
+    def prepare(self) -> None:
+        """Make the folder, and remove what killed processes left half written.
+
+        Raises:
+            OSError: it cannot be made, or not be written.
+        """
         self.root.mkdir(parents=True, exist_ok=True)
         if not self._swept:
             self._swept = True
@@ -90,7 +95,7 @@ class Store:
 
     def claim(self, run_id: str) -> files.Lock | None:
         """The right to compute a result, until released; ``None`` while another thread or process has it."""
-        self._prepare()
+        self.prepare()
         claims = self.root / _CLAIMS
         claims.mkdir(exist_ok=True)
         return files.Lock.take(claims / run_id)

@@ -164,6 +164,7 @@ def sweep(
         ReplicateError: two seeds gave equal results although something is random.
         Interrupted: Ctrl-C; what was finished is saved.
         Cancelled: ``progress`` returned ``False``; what was finished is saved.
+        OSError: the store cannot be written.
     """
     habitat = habitats.get(on)
     plan = Plan(habitat, Store() if store is None else store, execute.engine_version(habitat))
@@ -175,6 +176,8 @@ def sweep(
             plan.tasks[task.id] = task
             task.run = None if force else plan.saved(task)
     waiting = [task for task in plan.tasks.values() if not task.finished]
+    if waiting:
+        plan.store.prepare()
     waiting.sort(key=lambda task: -task.segments_expected)
     if waiting and cluster is not None:
         from elephan.runs.cluster import run_on_cluster
