@@ -333,6 +333,7 @@ mod tests {
         d
     }
 
+    // S_max, S_min, β and the low window were not verified in the paper; the trajectories below follow from them.
     #[test]
     fn the_search_by_rounds_has_the_published_trajectory() {
         let mut b = bic("rounds");

@@ -533,6 +533,7 @@ mod tests {
         close(growth[90], 1.0, 0.03);
     }
 
+    // That S_max is 160 segments/s was not verified in the paper.
     #[test]
     fn growth_in_2005_is_at_most_s_max() {
         let (mut d, mut c) = (Driver::new(), cubic("2005", &[]));

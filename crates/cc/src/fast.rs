@@ -28,7 +28,7 @@ params! {
     /// Parameters of FAST.
     pub struct FastParams {
         /// Segments that the flow keeps in queues.
-        alpha: f64 = num(200.0, 1.0, 1e9, "segments"), "2 per Mbit/s at 100 Mbit/s; ns-2 has 100; no paper fixes it";
+        alpha: f64 = num(200.0, 1.0, 1e9, "segments"), "no paper fixes it and Weigle et al. 2006 do not state theirs; between ns-2's 100 and the 400 of later papers";
         /// Width of the band above `alpha` in which the window stays (β - α); ns-2 timing only.
         dead_band: f64 = num(0.0, 0.0, 1e9, "segments"), "ns-2 tcp-fast.cc: alpha_ = beta_ = 100";
         /// Part of the way to the target that one update goes (γ).
