@@ -166,7 +166,9 @@ impl Engine {
         let next = |node: &Node| match *node {
             Node::Link(link) => self.network.next_for_link(link),
             Node::Sender(f) => self.senders[f as usize].timer().min(self.network.next_for(f, End::Sender)),
-            Node::Receiver(f) => self.network.receivers[f as usize].timer().min(self.network.next_for(f, End::Receiver)),
+            Node::Receiver(f) => {
+                self.network.receivers[f as usize].timer().min(self.network.next_for(f, End::Receiver))
+            }
         };
         self.plan.order.iter().map(next).min().unwrap_or(Time::NEVER)
     }

@@ -343,7 +343,9 @@ impl Network {
                 Next::Mailbox(port) => self.mailboxes[port as usize].push(packet),
                 Next::Echo(port) if packet.at < self.end => {
                     let flow = packet.flow() as usize;
-                    let Some(mut ack) = self.receivers[flow].on_segment(&packet, &mut self.sacks[flow]) else { continue };
+                    let Some(mut ack) = self.receivers[flow].on_segment(&packet, &mut self.sacks[flow]) else {
+                        continue;
+                    };
                     ack.at += self.paths[flow * 2 + 1].lead.of(ack.bytes());
                     self.mailboxes[port as usize].push(ack);
                 }
@@ -417,7 +419,11 @@ impl Network {
     #[must_use]
     pub fn next_for_link(&self, link: u32) -> Time {
         let head = |&port: &u32| {
-            if port & HEAP == 0 { self.mailboxes[port as usize].head } else { self.crowds[(port & !HEAP) as usize].head() }
+            if port & HEAP == 0 {
+                self.mailboxes[port as usize].head
+            } else {
+                self.crowds[(port & !HEAP) as usize].head()
+            }
         };
         self.link_ports[link as usize].iter().map(head).min().unwrap_or(Time::NEVER)
     }
@@ -512,7 +518,11 @@ impl<'a> Builder<'a> {
                 let behind = network.hops[hop + 1];
                 network.hops[hop].next = match echo {
                     Some(echo) if behind.link == END && is_data && receiver.is_reactive() => {
-                        if echo.link == END { Next::Echo(echo.port) } else { Next::Other }
+                        if echo.link == END {
+                            Next::Echo(echo.port)
+                        } else {
+                            Next::Other
+                        }
                     }
                     _ if behind.port != INLINE && behind.port & HEAP == 0 => Next::Mailbox(behind.port),
                     _ => Next::Other,

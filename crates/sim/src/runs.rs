@@ -87,11 +87,8 @@ impl RunSet {
         self.bits.set(segment);
         self.len += 1;
         self.top = self.top.max(segment + 1);
-        let first = if segment > base && self.contains(segment - 1) {
-            self.other_end[self.slot(segment - 1)]
-        } else {
-            segment
-        };
+        let first =
+            if segment > base && self.contains(segment - 1) { self.other_end[self.slot(segment - 1)] } else { segment };
         let last = if segment + 1 < self.top && self.contains(segment + 1) {
             self.other_end[self.slot(segment + 1)]
         } else {

@@ -225,7 +225,8 @@ impl Spec {
     /// # Errors
     /// The first field that is wrong.
     pub fn validate(&self) -> Result<(), SpecError> {
-        let check = |ok: bool, path: String, message: &str| if ok { Ok(()) } else { Err(SpecError::new(path, message)) };
+        let check =
+            |ok: bool, path: String, message: &str| if ok { Ok(()) } else { Err(SpecError::new(path, message)) };
         check(self.duration_ps > 0, "duration_ps".into(), "must be above 0")?;
         check(self.duration_ps < 1 << 62, "duration_ps".into(), "must be below 53 days")?;
         check(
@@ -237,7 +238,11 @@ impl Spec {
         for (i, link) in self.links.iter().enumerate() {
             check(link.rate_bps >= 8, format!("links[{i}].rate_bps"), "must be at least 8 bit/s")?;
             let QueueSpec::DropTail { limit_packets, limit_bytes, .. } = &link.queue;
-            check(*limit_packets != Some(0), format!("links[{i}].queue.limit_packets"), "must hold at least one packet")?;
+            check(
+                *limit_packets != Some(0),
+                format!("links[{i}].queue.limit_packets"),
+                "must hold at least one packet",
+            )?;
             check(*limit_bytes != Some(0), format!("links[{i}].queue.limit_bytes"), "must hold at least one packet")?;
             if let LossSpec::Bernoulli { p } = link.loss {
                 check((0.0..1.0).contains(&p), format!("links[{i}].loss.p"), "must be in [0, 1)")?;
@@ -263,16 +268,32 @@ impl Spec {
         }
         let stack = &flow.stack;
         check(stack.payload_bytes > 0, "stack.payload_bytes", "must be above 0")?;
-        check(stack.payload_bytes + stack.header_bytes <= 65_535, "stack.payload_bytes", "a segment is at most 65535 bytes")?;
+        check(
+            stack.payload_bytes + stack.header_bytes <= 65_535,
+            "stack.payload_bytes",
+            "a segment is at most 65535 bytes",
+        )?;
         check(stack.ack_bytes > 0, "stack.ack_bytes", "must be above 0")?;
-        check(stack.ack_bytes + 3 * stack.sack_block_bytes <= 65_535, "stack.ack_bytes", "an ACK is at most 65535 bytes")?;
+        check(
+            stack.ack_bytes + 3 * stack.sack_block_bytes <= 65_535,
+            "stack.ack_bytes",
+            "an ACK is at most 65535 bytes",
+        )?;
         check(stack.initial_window > 0, "stack.initial_window", "must be at least 1 segment")?;
         check(stack.receive_window != Some(0), "stack.receive_window", "must be at least 1 segment")?;
         check(stack.receive_window.unwrap_or(1) <= 1 << 28, "stack.receive_window", "is at most 2^28 segments")?;
         check(stack.dup_threshold > 0, "stack.dup_threshold", "must be at least 1 segment")?;
         check(stack.ack_every > 0, "stack.ack_every", "must be at least 1 segment")?;
-        check(stack.ack_every == 1 || stack.delayed_ack_ps > 0, "stack.delayed_ack_ps", "must be above 0 where ACKs are delayed")?;
-        check(stack.min_rto_ps > 0 && stack.min_rto_ps <= stack.max_rto_ps, "stack.min_rto_ps", "must be above 0 and at most max_rto_ps")?;
+        check(
+            stack.ack_every == 1 || stack.delayed_ack_ps > 0,
+            "stack.delayed_ack_ps",
+            "must be above 0 where ACKs are delayed",
+        )?;
+        check(
+            stack.min_rto_ps > 0 && stack.min_rto_ps <= stack.max_rto_ps,
+            "stack.min_rto_ps",
+            "must be above 0 and at most max_rto_ps",
+        )?;
         check(flow.size_segments != Some(0), "size_segments", "must be at least 1 segment")?;
         check(flow.size_segments.unwrap_or(1) < 1 << 31, "size_segments", "must be below 2^31 segments")?;
         check(flow.stop_ps.is_none_or(|stop| stop > flow.start_ps), "stop_ps", "must be after the start")

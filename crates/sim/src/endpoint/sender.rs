@@ -136,13 +136,7 @@ pub struct Sender {
 impl Sender {
     /// The sender of a flow.
     #[must_use]
-    pub fn new(
-        flow: u32,
-        spec: &Spec,
-        algorithm: Controller,
-        network: &Network,
-        sample_times: &Arc<[Time]>,
-    ) -> Self {
+    pub fn new(flow: u32, spec: &Spec, algorithm: Controller, network: &Network, sample_times: &Arc<[Time]>) -> Self {
         let this: &FlowSpec = &spec.flows[flow as usize];
         let stack = this.stack.clone();
         let bytes = (stack.payload_bytes + stack.header_bytes) as u16;

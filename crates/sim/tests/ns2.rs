@@ -1,0 +1,70 @@
+//! The stack `ns2` against ns-2 itself: one flow, 622 Mbit/s, 100 ms, a queue limit of 1,555 packets. The figures come from
+//! `tests/reference/ns2`, each file with the command that made it.
+
+mod common;
+
+use common::{at, dumbbell, ns2_stack, run, spec};
+use serde_json::Value;
+
+struct Reference {
+    drops: f64,
+    delivered: f64,
+    first_drops: f64,
+    first_ends_s: f64,
+}
+
+fn reference(name: &str) -> Reference {
+    let path = format!("{}/../../tests/reference/ns2/single-{name}.json", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(&path).expect("the reference file is in the repository");
+    let data: Value = serde_json::from_str(&text).expect("it is JSON");
+    let number = |value: &Value| value.as_f64().expect("it is a number");
+    let marks = data["marks"].as_array().expect("marks are a list");
+    let end = marks.iter().find(|m| number(&m["time_s"]) == 29.5).expect("29.5 s is a mark");
+    Reference {
+        drops: number(&end["dropped"]),
+        delivered: number(&end["in_order[0]"]),
+        first_drops: number(&data["first_recovery"]["drops_by_end"]),
+        first_ends_s: number(&data["first_recovery"]["ended_s"]),
+    }
+}
+
+/// Drops of the overshoot (by the last sample before ns-2's first recovery ends), drops and distinct segments delivered by
+/// 29.5 s.
+fn ours(algorithm: &str, expected: &Reference) -> (f64, f64, f64) {
+    // ns-2 drops an arrival where waiting + 1 reaches the limit: 1,554 wait.
+    let (links, flows) = dumbbell(622_000_000, 0.048, 1554, &[(algorithm, 0.0)], &ns2_stack());
+    let outcome = run(&spec(&links, &flows, 29.5, 20.0));
+    let early = at(&outcome, (expected.first_ends_s * 10.0).floor() / 10.0);
+    let end = outcome.times.len() - 1;
+    let link = &outcome.links[0].1.rows;
+    let delivered = outcome.receivers[0].samples[end].delivered;
+    (link[early].dropped as f64, link[end].dropped as f64, delivered as f64)
+}
+
+fn close(what: &str, measured: f64, expected: f64) {
+    let error = measured / expected - 1.0;
+    println!("{what}: {measured} against ns-2's {expected}, {:+.3} %", error * 100.0);
+    assert!(error.abs() < 0.01, "{what}: {measured}, ns-2 has {expected}");
+}
+
+#[test]
+fn reno_drops_and_delivers_as_in_ns2() {
+    for algorithm in ["reno", "reno:linux-2.6"] {
+        let expected = reference("reno");
+        let (first, drops, delivered) = ours(algorithm, &expected);
+        close("drops of the overshoot", first, expected.first_drops);
+        close("drops by 29.5 s", drops, expected.drops);
+        close("segments delivered by 29.5 s", delivered, expected.delivered);
+    }
+}
+
+#[test]
+fn highspeed_and_scalable_drop_and_deliver_as_in_ns2() {
+    for (algorithm, name) in [("hstcp:linux-2.6", "highspeed"), ("stcp:linux-2.6", "scalable")] {
+        let expected = reference(name);
+        let (first, drops, delivered) = ours(algorithm, &expected);
+        close(&format!("{algorithm}: drops of the overshoot"), first, expected.first_drops);
+        close(&format!("{algorithm}: drops by 29.5 s"), drops, expected.drops);
+        close(&format!("{algorithm}: segments delivered by 29.5 s"), delivered, expected.delivered);
+    }
+}

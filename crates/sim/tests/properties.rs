@@ -1,0 +1,152 @@
+//! Properties of any run: packets are conserved (the engine asserts it), the same scenario gives the same bits, and neither
+//! the length of a window nor the order of the flows matters.
+
+mod common;
+
+use common::{digest, dumbbell, flow, link, linux_stack, ns2_stack, ps, rfc6675_stack, run, spec};
+use elephan_sim::{Engine, Spec, Time};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+const ALGORITHMS: [&str; 8] = ["reno", "hstcp", "stcp", "htcp", "bic", "cubic", "fast", "vegas"];
+
+fn stack(pick: u8) -> Value {
+    match pick % 3 {
+        0 => ns2_stack(),
+        1 => linux_stack(),
+        _ => rfc6675_stack(),
+    }
+}
+
+/// A parking lot: `hops` links in a row, a flow over all of them, one over each, and one the other way.
+fn parking_lot(hops: usize, rate: u64, delay_s: f64, limit: u64, loss: f64, picks: &[(u8, u8)]) -> (Value, Value) {
+    let mut links = Vec::new();
+    for i in 0..hops {
+        let mut forward = link(&format!("east {i}"), rate, delay_s, Some(limit));
+        forward["record"] = json!(true);
+        forward["loss"] = json!({"kind": "bernoulli", "p": loss});
+        links.push(forward);
+    }
+    links.extend((0..hops).map(|i| link(&format!("west {i}"), rate, delay_s, Some(limit))));
+    let east: Vec<usize> = (0..hops).collect();
+    let west: Vec<usize> = (hops..2 * hops).rev().collect();
+    let pick = |k: usize| {
+        let (algorithm, which) = picks[k % picks.len()];
+        (ALGORITHMS[algorithm as usize % 8], stack(which))
+    };
+    let (algorithm, endpoints) = pick(0);
+    let mut flows = vec![flow("through", algorithm, 0.0, &east, &west, &endpoints)];
+    for i in 0..hops {
+        let (algorithm, endpoints) = pick(i + 1);
+        flows.push(flow(&format!("cross {i}"), algorithm, 0.1 * i as f64, &[i], &[hops + i], &endpoints));
+    }
+    let (algorithm, endpoints) = pick(hops + 1);
+    flows.push(flow("reverse", algorithm, 0.05, &west, &east, &endpoints));
+    (Value::Array(links), Value::Array(flows))
+}
+
+fn with_window(spec: &Spec, window: Time) -> String {
+    digest(&Engine::with_window(spec.clone(), window).expect("it is right").run(|_| true).expect("nobody cancels"))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn neither_windows_nor_the_order_of_flows_change_a_run(
+        hops in 1_usize..4, rate in 2_000_000_u64..60_000_000, delay_ms in 0_u32..30, limit in 2_u64..120,
+        loss in prop_oneof![Just(0.0), 1e-4_f64..0.02], picks in proptest::collection::vec((any::<u8>(), any::<u8>()), 1..6),
+        window_us in 1_u64..3000, jitter in prop_oneof![Just(0_u64), Just(20_000_000)],
+    ) {
+        let (links, mut flows) = parking_lot(hops, rate, f64::from(delay_ms) * 1e-3, limit, loss, &picks);
+        let mut first = spec(&links, &flows, 3.0, 1.0);
+        first.start_jitter_ps = jitter;
+        first.send_jitter_ps = jitter / 10;
+        let expected = digest(&run(&first));
+        prop_assert_eq!(&digest(&run(&first)), &expected, "the same again");
+        prop_assert_eq!(&with_window(&first, Time(window_us * 1_000_000)), &expected, "another window");
+        // The flows backwards: the same runs, in another order.
+        let forward = run(&first);
+        flows.as_array_mut().expect("a list").reverse();
+        let mut second = spec(&links, &flows, 3.0, 1.0);
+        second.start_jitter_ps = jitter;
+        second.send_jitter_ps = jitter / 10;
+        let backward = run(&second);
+        let names = |s: &Spec| s.flows.iter().map(|f| f.name.clone()).collect::<Vec<_>>();
+        for (i, name) in names(&first).iter().enumerate() {
+            let j = names(&second).iter().position(|n| n == name).expect("the same names");
+            prop_assert_eq!(forward.senders[i].totals, backward.senders[j].totals);
+            prop_assert_eq!(format!("{:?}", forward.senders[i].samples), format!("{:?}", backward.senders[j].samples));
+        }
+        prop_assert_eq!(forward.conservation, backward.conservation);
+    }
+
+    #[test]
+    fn every_segment_of_a_sized_transfer_arrives_once_whatever_is_lost(
+        size in 1_u64..3000, loss in 0.0_f64..0.15, back in 0.0_f64..0.15, pick in any::<u8>(), algorithm in 0_usize..8, limit in 1_u64..60,
+    ) {
+        let (mut links, mut flows) = dumbbell(10_000_000, 0.01, limit, &[(ALGORITHMS[algorithm], 0.0)], &stack(pick));
+        links[0]["loss"] = json!({"kind": "bernoulli", "p": loss});
+        links[1]["loss"] = json!({"kind": "bernoulli", "p": back});
+        flows[0]["size_segments"] = json!(size);
+        let outcome = run(&spec(&links, &flows, 4000.0, 1.0));
+        prop_assert_eq!(outcome.receivers[0].totals.delivered, size);
+        prop_assert!(outcome.senders[0].completed.is_some());
+    }
+}
+
+#[test]
+fn a_listed_loss_loses_exactly_that_packet() {
+    let (mut links, mut flows) = dumbbell(10_000_000, 0.01, 1000, &[("reno", 0.0)], &ns2_stack());
+    links[0]["loss"] = json!({"kind": "list", "packets": [10, 40, 41]});
+    flows[0]["size_segments"] = json!(300);
+    let outcome = run(&spec(&links, &flows, 30.0, 1.0));
+    assert_eq!(outcome.link_totals[0].lost, 3);
+    assert_eq!((outcome.senders[0].totals.retransmits, outcome.receivers[0].duplicates), (3, 0));
+}
+
+#[test]
+fn a_receive_window_limits_the_rate_to_a_window_each_round_trip() {
+    let mut stack = ns2_stack();
+    stack["receive_window"] = json!(50);
+    let (links, flows) = dumbbell(622_000_000, 0.048, 1000, &[("cubic", 0.0)], &stack);
+    let outcome = run(&spec(&links, &flows, 20.0, 10.0));
+    let samples = &outcome.receivers[0].samples;
+    let measured = (samples[200].delivered - samples[100].delivered) as f64 / 10.0;
+    assert!((measured / (50.0 / 0.1) - 1.0).abs() < 0.005, "{measured} segments/s");
+    let sender = &outcome.senders[0];
+    assert!(sender.measured.receiver_limited as f64 > 0.99 * sender.measured.sends as f64);
+    assert!(sender.samples[200].cwnd < 200.0, "a window that nobody uses does not grow");
+}
+
+#[test]
+fn a_cancelled_run_says_how_far_it_came() {
+    let (links, flows) = dumbbell(622_000_000, 0.048, 1555, &[("cubic", 0.0)], &ns2_stack());
+    let engine = Engine::new(spec(&links, &flows, 100.0, 10.0)).expect("it is right");
+    let mut calls = 0;
+    let error = engine
+        .run(|_| {
+            calls += 1;
+            calls < 3
+        })
+        .expect_err("it was cancelled");
+    assert!(error.to_string().starts_with("cancelled at 0.0"), "{error}");
+}
+
+#[test]
+fn a_spec_without_physical_sense_is_refused() {
+    let (links, flows) = dumbbell(10_000_000, 0.01, 10, &[("reno", 0.0)], &ns2_stack());
+    let refuse = |change: &dyn Fn(&mut Spec)| {
+        let mut wrong = spec(&links, &flows, 10.0, 1.0);
+        change(&mut wrong);
+        wrong.validate().expect_err("it has no sense").path
+    };
+    assert_eq!(refuse(&|s| s.links[0].rate_bps = 0), "links[0].rate_bps");
+    assert_eq!(refuse(&|s| s.measure.to_ps = ps(11.0)), "measure");
+    assert_eq!(refuse(&|s| s.flows[0].path = vec![99]), "flows[0].path");
+    assert_eq!(refuse(&|s| s.flows[0].stack.initial_window = 0), "flows[0].stack.initial_window");
+    assert_eq!(refuse(&|s| s.flows[0].stop_ps = Some(0)), "flows[0].stop_ps");
+    let mut unknown = spec(&links, &flows, 10.0, 1.0);
+    unknown.flows[0].algorithm = "cubik".into();
+    assert_eq!(Engine::new(unknown).expect_err("no such algorithm").path, "flows[0].algorithm");
+}
