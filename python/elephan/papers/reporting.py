@@ -52,7 +52,9 @@ def _row(judgment: Judgment) -> dict[str, Any]:
     between = ""
     if judgment.low is not None and judgment.high is not None:
         between = f"{number(judgment.low)} to {number(judgment.high)}"
-    conditions = ", ".join(f"{key} {value}" for key, value in (claim.where or {}).items())
+    # A pair's subject says already which flows it is about.
+    where = {key: value for key, value in (claim.where or {}).items() if ">" not in claim.subject or key[:4] != "flow"}
+    conditions = ", ".join(f"{key} {value}" for key, value in where.items())
     return judgment.to_json() | {
         "short": claim.id.removeprefix(f"{claim.paper}."),
         "experiment": claim.experiment.removeprefix(f"{claim.paper}."),

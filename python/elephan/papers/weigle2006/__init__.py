@@ -90,6 +90,8 @@ def _variants(setup: Setup, placed: Mapping[Pair, int]) -> Iterable[Variant]:
     others = [
         ("fast-alpha-100", "FAST with alpha 100", replace(setup, fast_alpha=100)),
         ("fast-alpha-400", "FAST with alpha 400", replace(setup, fast_alpha=400)),
+        ("fast-doubling", "FAST doubling whenever its queueing delay is small", replace(setup, fast_doubling=True)),
+        ("linux-recovery", "recovery of ns-2's TCP/Linux", replace(setup, linux_recovery=True)),
         ("wire-1000", "1000 bytes on the wire, headers included", replace(setup, header_bytes=0)),
         ("no-jitter", "starts and departures exactly in time", replace(setup, jitter=False)),
         ("period-code", "Linux 2.6.22's and ns-2's code instead of the papers' rules", _period(setup)),
@@ -101,7 +103,8 @@ def _variants(setup: Setup, placed: Mapping[Pair, int]) -> Iterable[Variant]:
 
 
 def _period(setup: Setup) -> Setup:
-    return replace(setup, algorithms=tuple((name, PERIOD[name]) for name in PROTOCOLS))
+    algorithms = tuple((name, PERIOD[name]) for name in PROTOCOLS)
+    return replace(setup, algorithms=algorithms, fast_doubling=True, linux_recovery=True)
 
 
 __all__ = ["RunSet", "paper"]
