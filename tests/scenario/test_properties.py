@@ -53,7 +53,7 @@ STACKS = st.one_of(
     ),
 )
 
-FLOWS = st.fixed_dictionaries(
+FLOWS: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
     {"algorithm": ALGORITHMS},
     optional={
         "start": milliseconds(0, 1500),
@@ -99,7 +99,7 @@ def graphs(draw: st.DrawFn) -> dict[str, Any]:
     """Links between few nodes; a flow's path is a random walk over them, so that it often connects."""
     ends = st.sampled_from(["ab", "ba", "bc", "cb", "cd", "ac", "bd"])
     pairs = ["ab", *draw(st.lists(ends, max_size=3))]
-    links = [
+    links: list[dict[str, Any]] = [
         {
             "name": f"l{i}",
             "from": pair[0],
@@ -127,7 +127,7 @@ def graphs(draw: st.DrawFn) -> dict[str, Any]:
 
 @st.composite
 def scenarios(draw: st.DrawFn) -> dict[str, Any]:
-    tables = draw(st.one_of(dumbbells(), parking_lots(), graphs()))
+    tables: dict[str, Any] = draw(st.one_of(dumbbells(), parking_lots(), graphs()))
     return tables | {
         "duration": draw(milliseconds(1000, 2500)),
         "sample_period": draw(milliseconds(10, 500)),
