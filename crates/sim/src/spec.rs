@@ -126,6 +126,9 @@ pub enum Detection {
     Rack,
     /// Three segments SACKed above it, RFC 6675.
     Dupthresh,
+    /// The third duplicate ACK; from then on every hole below the highest SACKed segment counts as lost, and a timeout
+    /// forgets what was SACKed (ns-2's `TCP/Sack1`).
+    Dupack,
     /// More than three segments below the highest SACKed one (forward acknowledgement, Mathis and Mahdavi 1996; Linux until 4.x).
     Fack,
 }
@@ -141,6 +144,9 @@ pub enum RecoveryRule {
     /// The same idea as ns-2's TCP/Linux has it: down to the floor at once where the flight already is below.
     #[serde(rename = "rate_halving_ns2")]
     RateHalvingNs2,
+    /// As ns-2's `TCP/Sack1`: the window is the new one at once, and an estimate of the pipe counts one out for an ACK, two
+    /// for one that acknowledges in order; what is lost stays in it.
+    PipeSack1,
     /// The window is the new one at once and the pipe drains to it, RFC 6675.
     Pipe,
 }

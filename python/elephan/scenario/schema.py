@@ -114,7 +114,7 @@ class StackSpec(Table):
     """``[stack]``: a named stack (``base``) and the fields that differ; ``stack = "ns2"`` is short for a base alone."""
 
     base: Annotated[str, BeforeValidator(_reported(_one_of(tuple(STACKS), "a stack")))] | None = Field(
-        None, description="the named stack to start from: linux, linux-2.6, ns2 or rfc6675", examples=["ns2"]
+        None, description="the named stack to start from: linux, linux-2.6, ns2, ns2-sack1 or rfc6675", examples=["ns2"]
     )
     payload: Size | None = Field(None, description="user data in a full segment", examples=["1448 B"])
     header: Size | None = Field(None, description="headers of a data packet", examples=["52 B"])
@@ -139,10 +139,10 @@ class StackSpec(Table):
     initial_rto: PositiveTime | None = Field(None, description="timeout before the first RTT sample", examples=["1 s"])
     rto_granularity: Time | None = Field(None, description="clock granularity G of RFC 6298", examples=["10 ms"])
     detection: Annotated[str, BeforeValidator(_reported(_one_of(DETECTIONS, "a way to detect losses")))] | None = Field(
-        None, description="how a loss is found: rack, dupthresh or fack", examples=["rack"]
+        None, description="how a loss is found: rack, dupthresh, dupack or fack", examples=["rack"]
     )
     recovery: Annotated[str, BeforeValidator(_reported(_one_of(RECOVERIES, "a way to recover")))] | None = Field(
-        None, description="how much is sent in recovery: prr, rate_halving, rate_halving_ns2 or pipe", examples=["prr"]
+        None, description="how much is sent in recovery: prr, rate_halving, rate_halving_ns2, pipe or pipe_sack1", examples=["prr"]
     )
     limited_transmit: Switch | None = Field(None, description="RFC 3042: new data on the first two duplicate ACKs")
     max_burst: Annotated[int | str, BeforeValidator(_reported(_burst))] | None = Field(

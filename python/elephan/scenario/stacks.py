@@ -6,13 +6,13 @@ endpoint does recovery with these settings; the algorithm only does windows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 _MS_PS = 10**9
 _S_PS = 10**12
 
-DETECTIONS = ("rack", "dupthresh", "fack")
-RECOVERIES = ("prr", "rate_halving", "rate_halving_ns2", "pipe")
+DETECTIONS = ("rack", "dupthresh", "dupack", "fack")
+RECOVERIES = ("prr", "rate_halving", "rate_halving_ns2", "pipe", "pipe_sack1")
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,10 @@ class Stack:
         max_rto_ps: largest retransmission timeout.
         initial_rto_ps: timeout before the first RTT sample.
         rto_granularity_ps: clock granularity G of RFC 6298.
-        detection: how a loss is found: ``rack`` (RFC 8985), ``dupthresh`` (RFC 6675), ``fack`` (forward ACK).
-        recovery: how much is sent in recovery: ``prr`` (RFC 6937), ``rate_halving``, ``pipe`` (RFC 6675).
+        detection: how a loss is found: ``rack`` (RFC 8985), ``dupthresh`` (RFC 6675), ``dupack`` (the third duplicate
+            ACK, as ns-2's TCP/Sack1), ``fack`` (forward ACK).
+        recovery: how much is sent in recovery: ``prr`` (RFC 6937), ``rate_halving`` (Linux 2.6), ``rate_halving_ns2``
+            (ns-2's TCP/Linux), ``pipe`` (RFC 6675), ``pipe_sack1`` (ns-2's TCP/Sack1).
         limited_transmit: RFC 3042.
         max_burst: segments sent in answer to one ACK at most; ``None`` is unlimited.
         dup_threshold: segments SACKed above a hole before it counts as lost (RFC 6675: 3; ns-2's TCP/Linux: 4).
@@ -145,6 +147,20 @@ NS2 = Stack(
     undo=False,
 )
 
+# ns-2's Agent/TCP/Sack1, on which the high-speed patches of 2003 to 2006 were built, before TCP/Linux existed: the third
+# duplicate ACK begins recovery, the window falls at once, lost segments stay in the estimate of the pipe, a lost
+# retransmission waits for the timeout.
+NS2_SACK1 = replace(
+    NS2,
+    initial_window=1,
+    max_rto_ps=60 * _S_PS,
+    rto_granularity_ps=10 * _MS_PS,
+    detection="dupack",
+    recovery="pipe_sack1",
+    dup_threshold=3,
+    any_ack_restarts_timer=False,
+)
+
 # The standards and nothing else: RFC 6675 recovery, RFC 6298 with its 1 s floor, RFC 5681 delayed ACKs.
 RFC6675 = Stack(
     payload_bytes=1448,
@@ -168,10 +184,11 @@ RFC6675 = Stack(
     undo=False,
 )
 
-STACKS: dict[str, Stack] = {"linux": LINUX, "linux-2.6": LINUX_2_6, "ns2": NS2, "rfc6675": RFC6675}
+STACKS: dict[str, Stack] = {"linux": LINUX, "linux-2.6": LINUX_2_6, "ns2": NS2, "ns2-sack1": NS2_SACK1, "rfc6675": RFC6675}
 TITLES = {
     "linux": "today's Linux: RACK-TLP, PRR, delayed ACKs, initial window 10",
     "linux-2.6": "Linux 2.6 of the high-speed TCP studies: FACK, rate halving, initial window 3",
     "ns2": "ns-2.35's TCP/Linux: 1040 bytes on the wire, an ACK for every packet",
+    "ns2-sack1": "ns-2's TCP/Sack1, under the high-speed patches that came before TCP/Linux",
     "rfc6675": "the standards alone: RFC 6675 recovery, RFC 6298 timeouts",
 }

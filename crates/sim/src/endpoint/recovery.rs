@@ -14,6 +14,8 @@ pub struct Episode {
     allowance: u32,
     /// ns-2's `next_pkts_in_flight`.
     next: u32,
+    /// The estimate of `TCP/Sack1`.
+    pipe: u32,
     /// RFC 6937's `RecoverFS`: outstanding at the beginning.
     outstanding_at_start: u32,
     delivered: u64,
@@ -25,10 +27,12 @@ impl Episode {
     /// Begins at a window of `window` segments with `outstanding` of them unacknowledged; `target` is the algorithm's new
     /// window.
     pub fn begin(rule: RecoveryRule, window: u32, outstanding: u32, target: u32, floor: u32) -> Self {
-        let allowance = if rule == RecoveryRule::Pipe { target } else { window };
+        let at_once = matches!(rule, RecoveryRule::Pipe | RecoveryRule::PipeSack1);
+        let allowance = if at_once { target } else { window };
         let outstanding_at_start = outstanding.max(1);
         let floor = floor.max(1);
-        Self { rule, target, floor, allowance, next: window, outstanding_at_start, delivered: 0, sent: 0, acks: 0 }
+        let (next, pipe) = (window, outstanding);
+        Self { rule, target, floor, allowance, next, pipe, outstanding_at_start, delivered: 0, sent: 0, acks: 0 }
     }
 
     /// What may be in flight now.
@@ -37,11 +41,12 @@ impl Episode {
         self.allowance
     }
 
-    /// An ACK that delivers `delivered` segments while `in_flight` are outstanding; `first` on the ACK that found the loss,
+    /// An ACK that delivers `delivered` segments, `in_order` or not, while `in_flight` are outstanding; `first` on the ACK that found the loss,
     /// whose retransmission goes out whatever the rule.
-    pub fn on_ack(&mut self, delivered: u32, in_flight: u32, first: bool) {
+    pub fn on_ack(&mut self, delivered: u32, in_flight: u32, in_order: bool, first: bool) {
         match self.rule {
             RecoveryRule::Pipe => {}
+            RecoveryRule::PipeSack1 => self.estimate_pipe(in_flight, in_order, first),
             RecoveryRule::Prr => self.proportional(delivered, in_flight, first),
             RecoveryRule::RateHalving => self.halve_rate(in_flight),
             RecoveryRule::RateHalvingNs2 => self.halve_rate_as_ns2(in_flight),
@@ -84,10 +89,18 @@ impl Episode {
         self.allowance = flight;
     }
 
+    /// Three duplicate ACKs at the beginning take three out; the lost segment goes out again whatever the estimate.
+    fn estimate_pipe(&mut self, in_flight: u32, in_order: bool, first: bool) {
+        self.pipe = self.pipe.saturating_sub(if first { 3 } else { 1 + u32::from(in_order) });
+        let room = self.target.saturating_sub(self.pipe).max(u32::from(first));
+        self.allowance = in_flight + room;
+    }
+
     /// Something was sent during the episode.
     #[inline]
     pub fn on_sent(&mut self, segments: u32) {
         self.sent += u64::from(segments);
+        self.pipe += segments;
     }
 
     /// The window after the episode, with `outstanding` segments unacknowledged.
@@ -96,13 +109,17 @@ impl Episode {
             RecoveryRule::RateHalving => self.allowance.min(self.target),
             // Linux's burst limit of three segments, applied where the window has to come back up to the target.
             RecoveryRule::RateHalvingNs2 if self.floor < self.target => self.target.min(outstanding + 3),
-            RecoveryRule::RateHalvingNs2 | RecoveryRule::Prr | RecoveryRule::Pipe => self.target,
+            _ => self.target,
         }
     }
 
     /// The window as the endpoint would report it.
     pub fn window(&self) -> u32 {
-        if self.rule == RecoveryRule::RateHalvingNs2 { self.floor } else { self.allowance }
+        match self.rule {
+            RecoveryRule::RateHalvingNs2 => self.floor,
+            RecoveryRule::PipeSack1 => self.target,
+            RecoveryRule::Pipe | RecoveryRule::Prr | RecoveryRule::RateHalving => self.allowance,
+        }
     }
 }
 
@@ -117,7 +134,7 @@ mod tests {
         let mut in_flight = 19_u32;
         for ack in 0..19 {
             in_flight -= 1;
-            episode.on_ack(1, in_flight, ack == 0);
+            episode.on_ack(1, in_flight, false, ack == 0);
             let sent = episode.allowance() - in_flight;
             episode.on_sent(sent);
             in_flight += sent;
@@ -131,7 +148,7 @@ mod tests {
         let mut episode = Episode::begin(RecoveryRule::RateHalving, 100, 100, 50, 25);
         for _ in 0..40 {
             let held = episode.allowance();
-            episode.on_ack(1, held - 1, false);
+            episode.on_ack(1, held - 1, false, false);
         }
         assert_eq!(episode.allowance(), 80);
     }
@@ -142,13 +159,30 @@ mod tests {
         let mut in_flight = 100_u32;
         for _ in 0..40 {
             in_flight -= 1;
-            episode.on_ack(1, in_flight, false);
+            episode.on_ack(1, in_flight, false, false);
             in_flight = in_flight.max(episode.allowance());
         }
         assert_eq!(in_flight, 80);
-        episode.on_ack(1, 10, false);
+        episode.on_ack(1, 10, false, false);
         assert_eq!(episode.allowance(), 25);
         assert_eq!(episode.final_window(30), 33);
         assert_eq!(Episode::begin(RecoveryRule::RateHalvingNs2, 100, 100, 80, 80).final_window(30), 80);
+    }
+
+    #[test]
+    fn as_sack1_what_is_lost_stays_in_the_pipe() {
+        // Window and flight of 20 with 4 lost: 16 duplicate ACKs come. The pipe falls to the target of 10 after ten of them
+        // (three at once), and only the rest release anything.
+        let mut episode = Episode::begin(RecoveryRule::PipeSack1, 20, 20, 10, 5);
+        let mut sent = 0;
+        for ack in 0..14 {
+            episode.on_ack(1, 0, false, ack == 0);
+            let now = episode.allowance();
+            episode.on_sent(now);
+            sent += now;
+        }
+        assert_eq!(sent, 1 + 5, "the first hole at once, then one for each ACK below the target");
+        episode.on_ack(1, 0, true, false);
+        assert_eq!(episode.allowance(), 2, "an ACK in order takes two out");
     }
 }

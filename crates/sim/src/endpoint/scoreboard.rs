@@ -166,6 +166,12 @@ impl Scoreboard {
         self.repaired_below = self.una;
     }
 
+    /// Forgets what was SACKed: the receiver may yet renege, and RFC 2018 section 8 says so.
+    pub fn forget_sacks(&mut self, next: u32) {
+        self.sacked.remove_range(self.una, next);
+        self.settle();
+    }
+
     /// The marks are withdrawn: the loss was none.
     pub fn forget_losses(&mut self, next: u32) {
         self.lost_count -= self.lost.clear_range(self.una, next);

@@ -347,6 +347,9 @@ impl Sender {
     fn on_timeout(&mut self, now: Time, network: &mut Network) {
         self.totals.timeouts += 1;
         let signal = self.signal(now, Cause::Loss);
+        if self.stack.detection == Detection::Dupack {
+            self.board.forget_sacks(self.next);
+        }
         self.board.mark_all_lost(self.next);
         self.algorithm.on_timeout(&signal);
         self.rto.back_off();
@@ -482,7 +485,7 @@ impl Sender {
             ecn_echo: false,
         });
         if let State::Recovery(episode) = &mut self.state {
-            episode.on_ack(delivered, in_flight, found);
+            episode.on_ack(delivered, in_flight, cumulative > una, found);
             let window = episode.window();
             self.note_window(now, f64::from(window));
         } else {
@@ -568,7 +571,7 @@ impl Sender {
                 self.board.mark_lost_retransmissions(|next_then, _| forward > next_then)
             }
             // RFC 6675 leaves a lost retransmission to the timeout.
-            Detection::Dupthresh => 0,
+            Detection::Dupthresh | Detection::Dupack => 0,
         };
         lost > 0
     }
@@ -580,6 +583,10 @@ impl Sender {
             Detection::Fack => {
                 let forward = self.board.forward_ack();
                 forward.saturating_sub(self.stack.dup_threshold)
+            }
+            Detection::Dupack => {
+                let entered = matches!(self.state, State::Recovery(_)) || self.board.sacked() >= self.stack.dup_threshold;
+                if entered { self.board.forward_ack() } else { 0 }
             }
             Detection::Rack => self.rack_edge(now),
         };
