@@ -134,25 +134,25 @@ def _approx(terms: Terms, measured: Measured) -> Outcome:
 @relation(">=", "m >= expected - slack")
 def _at_least(terms: Terms, measured: Measured) -> Outcome:
     _defined(measured.subject)
-    return _bound(measured.subject, measured.subject - terms.expected + terms.slack(terms.expected))
+    return _bound(measured.subject, measured.subject - (terms.expected - terms.slack(terms.expected)))
 
 
 @relation("<=", "m <= expected + slack")
 def _at_most(terms: Terms, measured: Measured) -> Outcome:
     _defined(measured.subject)
-    return _bound(measured.subject, terms.expected + terms.slack(terms.expected) - measured.subject)
+    return _bound(measured.subject, (terms.expected + terms.slack(terms.expected)) - measured.subject)
 
 
 @relation(">", "m > expected - slack")
 def _more(terms: Terms, measured: Measured) -> Outcome:
     _defined(measured.subject)
-    return _bound(measured.subject, measured.subject - terms.expected + terms.slack(terms.expected), strict=True)
+    return _bound(measured.subject, measured.subject - (terms.expected - terms.slack(terms.expected)), strict=True)
 
 
 @relation("<", "m < expected + slack")
 def _less(terms: Terms, measured: Measured) -> Outcome:
     _defined(measured.subject)
-    return _bound(measured.subject, terms.expected + terms.slack(terms.expected) - measured.subject, strict=True)
+    return _bound(measured.subject, (terms.expected + terms.slack(terms.expected)) - measured.subject, strict=True)
 
 
 @relation("in_range", "values[0] - slack <= m <= values[1] + slack")
@@ -161,7 +161,7 @@ def _in_range(terms: Terms, measured: Measured) -> Outcome:
     _defined(measured.subject)
     low, high = terms.numbers()
     slack = terms.slack(terms.expected)
-    return _bound(measured.subject, min(measured.subject - low, high - measured.subject) + slack)
+    return _bound(measured.subject, min(measured.subject - (low - slack), (high + slack) - measured.subject))
 
 
 @relation("sign", "m has the sign of values[0], and |m| > 0.02")
@@ -188,7 +188,7 @@ def _greater_than_other(terms: Terms, measured: Measured) -> Outcome:
     for _, other in measured.others:
         margin = measured.subject - other
         _defined(margin)
-        found.append(_bound(margin, margin - terms.expected + terms.slack(other), strict=True))
+        found.append(_bound(margin, margin - (terms.expected - terms.slack(other)), strict=True))
     return _worst(found)
 
 
@@ -198,7 +198,7 @@ def _less_than_other(terms: Terms, measured: Measured) -> Outcome:
     for _, other in measured.others:
         margin = other - measured.subject
         _defined(margin)
-        found.append(_bound(margin, margin - terms.expected + terms.slack(other), strict=True))
+        found.append(_bound(margin, margin - (terms.expected - terms.slack(other)), strict=True))
     return _worst(found)
 
 
@@ -235,7 +235,7 @@ def _extreme(terms: Terms, measured: Measured, direction: float) -> Outcome:
     if math.isinf(own) and max(rivals) == own:
         return Outcome(float(len(levels)), -math.inf, passed=False)
     best = max(rivals)
-    return _bound(rank, own - best + terms.slack(best))
+    return _bound(rank, own - (best - terms.slack(best)))
 
 
 @relation("ordering_desc", "Kendall's tau of m against the listed order >= expected - tol_abs", "subjects")
@@ -245,7 +245,7 @@ def _ordering_desc(terms: Terms, measured: Measured) -> Outcome:
     pairs = list(combinations(levels, 2))
     agreeing = sum((a > b) - (a < b) for a, b in pairs)
     tau = agreeing / len(pairs)
-    return _bound(tau, tau - terms.expected + (terms.tol_abs or 0.0))
+    return _bound(tau, tau - (terms.expected - (terms.tol_abs or 0.0)))
 
 
 @relation("increasing_in", "m does not fall along the parameter, up to the slack", "parameter")

@@ -1,0 +1,196 @@
+"""Reading claims, and judging them by measurements that are given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from elephan.papers.claims import Claim, ClaimError, judge, judge_all, load_findings, parse_claims, totals
+from elephan.papers.conditions import Value, Where, aggregation, listed_points, points_of, span
+from elephan.papers.measurement import Measurement, NotJudgedError, combined, constant, interval
+
+BASE = {
+    "id": "p.one", "paper": "p", "figure": "Fig 1", "experiment": "p.E", "metric": "speed", "subject": "a",
+    "relation": ">=", "tolerance_kind": "bound", "expected": 1.0, "basis": "text", "certainty": "certain",
+    "check": "simulation", "robustness": "high", "quote": "fast",
+}  # fmt: skip
+
+
+def claims(*tables: Mapping[str, Any], experiment: Mapping[str, Any] | None = None) -> Any:
+    return parse_claims(
+        {"schema_version": 1, "experiment": {"p.E": dict(experiment or {})}, "claim": [BASE | dict(t) for t in tables]}
+    )
+
+
+class Given:
+    """Values by subject, or by subject and one condition."""
+
+    def __init__(self, values: Mapping[Any, Sequence[float] | float], points: Mapping[str, Any] | None = None) -> None:
+        self._values = values
+        self._points = dict(points or {})
+
+    def points(self, parameter: str, claim: Claim) -> Sequence[Value]:
+        return listed_points(self._points, parameter)
+
+    def measure(self, metric: str, subject: str, where: Where, claim: Claim) -> Measurement:
+        key = (subject, *where.values()) if (subject, *where.values()) in self._values else subject
+        if key not in self._values:
+            raise NotJudgedError(f"nobody ran {subject}")
+        value = self._values[key]
+        sample = tuple(value) if isinstance(value, Sequence) else (float(value),)
+        return Measurement(sample=sample, runs=(f"run-{subject}",))
+
+
+def one(table: Mapping[str, Any], measurer: Given, finding: str | None = None) -> Any:
+    return judge(claims(table).claims[0], measurer, finding)
+
+
+def test_a_claim_gets_its_verdict_its_number_and_its_sentence() -> None:
+    good = one({}, Given({"a": 1.5}))
+    assert (good.verdict, good.measured, good.low, good.high) == ("reproduced", 1.5, None, None)
+    bad = one({}, Given({"a": 0.5}))
+    assert (bad.verdict, bad.measured) == ("differs", 0.5)
+    assert bad.why == "measured 0.5, allowed ≥ 1, off by 0.5"
+    none = one({}, Given({}))
+    assert (none.verdict, none.measured, none.why) == ("not_judged", None, "cannot be judged: nobody ran a")
+
+
+def test_a_finding_explains_a_difference_and_never_makes_a_verdict() -> None:
+    assert one({}, Given({"a": 0.5}), "The road was wet.").why.startswith("The road was wet. [measured 0.5")
+    assert one({}, Given({"a": 1.5}), "The road was wet.").why == "measured 1.5, allowed ≥ 1"
+
+
+def test_replicates_are_judged_by_their_median_and_give_an_interval() -> None:
+    judgment = one({}, Given({"a": [0.1, 1.2, 5.0]}))
+    assert (judgment.verdict, judgment.measured) == ("reproduced", 1.2)
+    assert judgment.low is not None
+    assert judgment.high is not None
+    assert 0.1 <= judgment.low <= 1.2 <= judgment.high <= 5.0
+    assert one({}, Given({"a": [2.0, 2.0]})).low == 2.0
+
+
+def test_a_comparison_names_what_it_compared() -> None:
+    table = {"relation": "less_than_other", "expected": 0.0, "other": ["b", "c"]}
+    judgment = one(table, Given({"a": 1.0, "b": 2.0, "c": 3.0}))
+    assert (judgment.verdict, judgment.measured) == ("reproduced", 1.0)
+    assert judgment.detail == "a 1, b 2, c 3"
+    assert judgment.runs == ("run-a", "run-b", "run-c")
+
+
+def test_the_other_side_is_measured_under_its_own_conditions() -> None:
+    table = {
+        "relation": "greater_than_other", "expected": 0.0, "other": ["a"], "where": {"late": 0},
+        "other_where": {"late": 50},
+    }  # fmt: skip
+    assert one(table, Given({("a", 0): 3.0, ("a", 50): 2.0})).measured == 1.0
+
+
+def test_each_point_must_hold_and_the_worst_is_shown() -> None:
+    table = {"where": {"rtt_ms": "each of 10, 20"}}
+    assert one(table, Given({("a", 10): 2.0, ("a", 20): 1.5})).measured == 1.5
+    worst = one(table, Given({("a", 10): 2.0, ("a", 20): 0.5}))
+    assert (worst.verdict, worst.measured) == ("differs", 0.5)
+
+
+def test_means_and_maxima_over_the_points_of_the_experiment() -> None:
+    values = {("a", 10): 0.5, ("a", 20): 1.0, ("a", 40): 1.5}
+    points = {"rtt_ms": [10, 20, 40]}
+    assert one({"where": {"rtt_ms": "mean over RTTs"}}, Given(values, points)).measured == 1.0
+    assert one({"where": {"rtt_ms": "max over RTTs"}}, Given(values, points)).measured == 1.5
+    assert one({"where": {"rtt_ms": "mean over 10,20"}}, Given(values)).measured == 0.75
+    assert one({"where": {"rtt_ms": "mean over RTTs"}}, Given(values)).verdict == "not_judged"
+
+
+def test_along_a_parameter_the_points_come_from_the_claim_or_the_experiment() -> None:
+    table = {"relation": "increasing_in", "values": ["rtt_ms"]}
+    rising = Given({("a", 10): 1.0, ("a", 20): 2.0, ("a", 40): 3.0}, {"rtt_ms": [10, 20, 40]})
+    assert one(table, rising).verdict == "reproduced"
+    assert one(table | {"where": {"rtt_ms": "10 to 20"}}, rising).detail == "10 1, 20 2"
+
+
+def test_what_no_simulation_has_is_not_judged() -> None:
+    assert one({"check": "not_simulable"}, Given({"a": 1.5})).verdict == "not_judged"
+
+
+def test_infinity_is_shown_in_words_and_is_null_in_json() -> None:
+    judgment = one({"metric": "convergence_abs_time_s", "relation": ">", "expected": 500.0}, Given({"a": float("inf")}))
+    assert judgment.verdict == "reproduced"
+    assert judgment.to_json()["measured"] is None
+    assert judgment.measured_text == "never in the run"
+
+
+def test_json_has_the_documented_fields() -> None:
+    document = one({}, Given({"a": 1.5})).to_json()
+    wanted = ["id", "experiment", "metric", "subject", "expected", "measured", "low", "high", "verdict", "why"]
+    assert list(document)[: len(wanted)] == wanted
+
+
+def test_totals_count_every_claim_once() -> None:
+    found = judge_all(
+        claims({}, {"id": "p.two", "subject": "b"}, {"id": "p.three", "subject": "c"}), Given({"a": 2, "b": 0})
+    )
+    assert totals(found) == {"reproduced": 1, "differs": 1, "not_judged": 1}
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"relation": "=="}, "relation: '==' is not one of"),
+        ({"certainty": "sure"}, "certainty: 'sure' is not one of certain"),
+        ({"colour": "red"}, "colour"),
+        ({"expected": "much"}, "expected"),
+        ({"relation": "less_than_other"}, "other: missing"),
+        ({"relation": "argmax", "values": ["b", "c"]}, "subject: 'a' is not among values"),
+        ({"relation": "in_range"}, "values: missing"),
+        ({"relation": "count", "values": [1]}, "a range has two ends"),
+        ({"experiment": "p.F"}, "'p.F' is not an experiment"),
+    ],
+)
+def test_a_wrong_claim_is_refused_with_its_id(table: dict[str, Any], message: str) -> None:
+    with pytest.raises(ClaimError, match=r"p\.one") as refused:
+        claims(table)
+    assert message in str(refused.value)
+
+
+def test_an_id_is_there_once() -> None:
+    with pytest.raises(ClaimError, match="twice"):
+        claims({}, {})
+
+
+def test_findings_are_about_claims_that_exist(tmp_path: Path) -> None:
+    path = tmp_path / "findings.toml"
+    path.write_text('[[finding]]\nclaims = ["p.one"]\nwhy = """the road\n  was wet"""\n')
+    assert load_findings(path, claims({})) == {"p.one": "the road was wet"}
+    path.write_text('[[finding]]\nclaims = ["p.two"]\nwhy = "x"\n')
+    with pytest.raises(ClaimError, match=r"'p\.two' is not a claim"):
+        load_findings(path, claims({}))
+    assert load_findings(tmp_path / "none.toml", claims({})) == {}
+
+
+def test_spans_and_points() -> None:
+    assert span("20..50") == (20.0, 50.0)
+    assert span("600 to 4000") == (600.0, 4000.0)
+    assert span("each of 3") is None
+    assert points_of("x", lambda name: [1, 2, 3, 4], "2..3") == [2, 3]
+    assert aggregation({"x": 3, "y": "on"}, lambda name: []) is None
+
+
+def test_an_interval_needs_replicates_and_is_the_same_every_time() -> None:
+    assert interval(lambda pick: 1.0, 1) is None
+    values = Measurement(sample=(1.0, 2.0, 4.0))
+    first = interval(values.value, 3)
+    assert first == interval(values.value, 3)
+    assert first == (1.0, 4.0)
+
+
+def test_measurements_combine_after_the_median_over_seeds() -> None:
+    parts = [Measurement(sample=(1.0, 5.0, 2.0), runs=("x",)), constant(10.0)]
+    total = combined(parts, sum)
+    assert total.value() == 12.0
+    assert total.replicates == 3
+    assert total.run_ids == ("x",)
+    with pytest.raises(NotJudgedError):
+        combined([], sum)
