@@ -38,7 +38,8 @@ pub struct Ack {
     pub window_at_send: f64,
     /// First ACK of a new round: the segments outstanding when the last round began are all acknowledged.
     pub round_start: bool,
-    /// The endpoint is in fast recovery: the window is frozen, only estimators may move.
+    /// The endpoint is in fast recovery, or this is a duplicate ACK that may begin one: the window is frozen, only
+    /// estimators may move.
     pub in_recovery: bool,
     /// The window, and not the application or the receiver, limited the sender.
     pub window_limited: bool,

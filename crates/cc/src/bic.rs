@@ -464,6 +464,29 @@ mod tests {
     }
 
     #[test]
+    fn an_epoch_of_linux_2_6_is_the_one_that_ns_2_shows() {
+        // ns-2.35 TCP/Linux, one flow, 622 Mbit/s and 100 ms, after its third loss, at 7870 segments; 3 s to 9 s of its run.
+        let mut b = bic("linux-2.6");
+        let mut d = after_a_loss_at(&mut b, 8700.0);
+        b.win.w = 7870.0;
+        d.lose(&mut b);
+        assert_eq!((b.window(), b.last_max), (6294.0, 7082.0));
+        // The ratio of segments to ACKs had settled during slow start.
+        for _ in 0..1000 {
+            b.linux.ratio.update(1.0);
+        }
+        b.win.w = 6584.0;
+        let mut course = vec![6584.0];
+        for _ in 0..60 {
+            d.round(&mut b, 0.1);
+            course.push(b.window());
+        }
+        for (t, w) in [(4, 6892.0), (5, 7075.0), (6, 7079.0), (7, 7083.0), (8, 7102.0), (9, 7397.0)] {
+            close(course[10 * (t - 3)], w, 2e-3);
+        }
+    }
+
+    #[test]
     fn linux_forgets_its_maximum_after_a_timeout() {
         let mut b = bic("linux-2.6");
         let d = after_a_loss_at(&mut b, 1000.0);

@@ -46,6 +46,8 @@ params! {
 
 /// What part of the difference between the largest and the smallest RTT stays after a loss (Linux, FreeBSD).
 const RTT_MAX_AGEING: f64 = 0.95;
+/// Linux's unit of time, s.
+const TICK_S: f64 = 0.001;
 /// Time over which α is not computed again, s.
 const ALPHA_PERIOD_S: f64 = 0.001;
 
@@ -158,7 +160,9 @@ impl Htcp {
         if !self.p.rtt_scaling || self.rtt_min.is_infinite() {
             1.0
         } else if self.win.integer() {
-            8.0 / (8.0 * self.p.rtt_ref / self.rtt_min).floor().clamp(4.0, 80.0)
+            // The ticks are rounded again: floating point must not turn 8 eighths into 7.
+            let eighths = 8.0 * (self.p.rtt_ref / TICK_S).round() / (self.rtt_min / TICK_S).round();
+            8.0 / eighths.floor().clamp(4.0, 80.0)
         } else {
             (self.rtt_min / self.p.rtt_ref).clamp(0.1, 2.0)
         }
@@ -194,6 +198,16 @@ impl Htcp {
         }
     }
 
+    /// An RTT as Linux keeps it: whole ticks of 1 ms, rounded up (`usecs_to_jiffies`), in 2.6 truncated. It decides on
+    /// which eighth the RTT scale falls.
+    fn in_ticks(&self, rtt: f64) -> f64 {
+        match self.win.arithmetic {
+            Arithmetic::Fluid => rtt,
+            Arithmetic::Linux => (rtt / TICK_S).ceil().max(1.0) * TICK_S,
+            Arithmetic::Linux26 => (rtt / TICK_S).floor().max(1.0) * TICK_S,
+        }
+    }
+
     /// Round trips since the last loss ended, as Linux counts them: truncated.
     fn rounds_since_loss(&self, now: f64) -> f64 {
         ((now - self.t_last) / self.rtt_min).floor()
@@ -211,6 +225,7 @@ impl Htcp {
             Some(rtt) => rtt,
             None => return,
         };
+        let rtt = self.in_ticks(rtt);
         self.rtt_min = self.rtt_min.min(rtt);
         if ack.in_recovery || (self.p.smoothed_rtt && !(self.lost && self.rounds_since_loss(ack.now) > 3.0)) {
             return;
@@ -444,6 +459,16 @@ mod tests {
         let mut off = htcp("", &[]);
         off.rtt_min = 0.2;
         assert_eq!(off.scale(), 1.0);
+    }
+
+    #[test]
+    fn linux_scales_with_whole_milliseconds() {
+        // 100.03 ms are 101 ticks in Linux today, which makes 7 eighths, and 100 in Linux 2.6.
+        for (preset, scale) in [("linux", 8.0 / 7.0), ("linux-2.6", 1.0)] {
+            let mut h = htcp(preset, &[]);
+            h.rtt_min = h.in_ticks(0.10003);
+            close(h.scale(), scale, 1e-12);
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! Variant: byte counting (every segment acknowledged counts), so delayed ACKs do not slow it down; what happens inside
 //! recovery is the endpoint's. Differences: RFC 5681 halves what is in flight, the default here halves the window as
 //! Linux and ns-2 do (`reduce_from`, preset `rfc5681`). Linux keeps whole segments and a counter (preset `linux`); Linux
-//! 2.6, and with it ns-2's TCP/Linux, counts ACKs and takes w + 1 of them for a step (preset `linux-2.6`).
+//! 2.6 without byte counting counts ACKs and takes w + 1 of them for a step (preset `linux-2.6`).
 
 use crate::algorithm::{Ack, Algorithm, Cause, Signal, Start};
 use crate::loss_window::{LossParams, LossWindow};
@@ -54,7 +54,7 @@ impl Reno {
             Preset { name: "linux", title: "Linux", overrides: &[("arithmetic", Setting::Text("linux"))] },
             Preset {
                 name: "linux-2.6",
-                title: "Linux 2.6.22, ns-2 TCP/Linux",
+                title: "Linux 2.6.22",
                 overrides: &[("arithmetic", Setting::Text("linux-2.6"))],
             },
         ],

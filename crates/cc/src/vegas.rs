@@ -316,7 +316,11 @@ impl Algorithm for Vegas {
     }
 
     fn moderate(&mut self, window: f64) {
-        self.w = self.w.min(window.max(1.0));
+        if window < self.w {
+            self.w = window.max(1.0);
+            self.slow_starting = self.w < self.ssthresh;
+            self.growing = true;
+        }
     }
 
     #[inline]
@@ -452,6 +456,18 @@ mod tests {
         v.on_ack(&ack);
         assert_eq!(v.window(), 2.5);
         assert_eq!(v.samples, 0);
+    }
+
+    #[test]
+    fn a_window_below_the_threshold_after_recovery_is_in_slow_start() {
+        let (mut d, mut v) = (Driver::new(), vegas("linux"));
+        d.start_at(&mut v, 100.0);
+        v.base = 0.1;
+        d.lose(&mut v);
+        v.moderate(20.0);
+        d.round(&mut v, 0.1);
+        d.round(&mut v, 0.1);
+        assert_eq!((v.window(), v.slow_starting), (50.0, false));
     }
 
     #[test]
