@@ -1,0 +1,102 @@
+"""Figures: what they show, on the screen and in print."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from elephan.report import pages
+from elephan.report.figures import BarGroup, Curve, PairBar, PairBars, Panel, Traces, save, thinned
+
+WINDOWS = Traces(
+    "windows",
+    "Windows",
+    "Two flows.",
+    (
+        Panel(
+            "early",
+            "cwnd (segments)",
+            (Curve("a", 0.0, 0.1, [1.0, 2.0, 3.0]), Curve("b", 0.0, 0.1, [None, 1.0, 2.0], 1)),
+        ),
+        Panel("late", "cwnd (segments)", (Curve("a", 0.0, 0.1, [3.0, 2.0, 1.0]),)),
+    ),
+    shaded=(0.1, 0.2, "measured"),
+)
+BARS = PairBars(
+    "bars",
+    "Pairs",
+    "Who wins.",
+    "|A|",
+    ("X", "Y"),
+    (
+        BarGroup("Region 1", (0.0, 0.2), (PairBar("X", "Y", 0.1, 0.05, 0.3, "X leads"), PairBar("Y", "Y", -0.2))),
+        BarGroup("not placed", None, (PairBar("Y", "X", -0.5),)),
+    ),
+)
+
+
+def test_the_winner_is_taller_by_the_ratio_of_shares() -> None:
+    assert PairBar("X", "Y", 0.5).heights() == pytest.approx((0.5, 0.5 / 3))
+    assert PairBar("X", "Y", -0.5).heights() == pytest.approx((0.5 / 3, 0.5))
+    assert PairBar("X", "Y", 0.0).heights() == (0.0, 0.0)
+
+
+def test_each_pair_is_two_rectangles_with_the_pattern_of_its_series() -> None:
+    drawn = BARS.plotly()
+    by_name = {trace["name"]: trace for trace in drawn["data"]}
+    assert len(by_name["X"]["x"]) == 2
+    assert len(by_name["Y"]["x"]) == 4
+    assert by_name["X"]["marker"]["pattern"]["shape"] != by_name["Y"]["marker"]["pattern"]["shape"]
+    assert by_name["X"]["y"][0] == pytest.approx(0.1)
+    assert by_name["X"]["error_y"]["array"][0] == pytest.approx(0.2)
+    assert len(drawn["layout"]["shapes"]) == 1
+    assert drawn["layout"]["xaxis"]["ticktext"] == ["X › Y", "Y › Y", "Y › X"]
+
+
+def test_panels_have_axes_of_their_own_and_zoom_together() -> None:
+    drawn = WINDOWS.plotly()
+    assert [trace["yaxis"] for trace in drawn["data"]] == ["y", "y", "y2"]
+    assert drawn["layout"]["xaxis2"]["matches"] == "x"
+    assert "segments" in drawn["layout"]["yaxis"]["title"]["text"]
+    assert drawn["layout"]["xaxis2"]["title"]["text"] == "time (s)"
+    assert drawn["data"][1]["y"][0] is None
+
+
+@pytest.mark.parametrize("figure", [WINDOWS, BARS], ids=["traces", "bars"])
+def test_figures_are_valid_json_for_the_page(figure: Traces | PairBars) -> None:
+    text = pages.embedded(figure.plotly())
+    assert json.loads(text)["data"]
+
+
+@pytest.mark.parametrize("figure", [WINDOWS, BARS], ids=["traces", "bars"])
+def test_print_figures_have_units_and_the_same_bytes_every_time(figure: Traces | PairBars, tmp_path: Path) -> None:
+    (tmp_path / "again").mkdir()
+    first = save(figure, tmp_path)
+    second = save(figure, tmp_path / "again")
+    assert [path.suffix for path in first] == [".pdf", ".svg"]
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
+    assert first[0].read_bytes().startswith(b"%PDF")
+    svg = first[1].read_text()
+    assert ("cwnd (segments)" in svg and "time (s)" in svg) or "|A|" in svg
+
+
+def test_json_cannot_end_the_script_that_it_stands_in() -> None:
+    text = pages.embedded({"title": "</script><script>alert(1)</script><!-- x"})
+    assert "</" not in text
+    assert "<!--" not in text
+    assert json.loads(text)["title"] == "</script><script>alert(1)</script><!-- x"
+
+
+@given(st.lists(st.one_of(st.none(), st.floats(0, 1e6)), min_size=1, max_size=300), st.integers(1, 40))
+def test_thinning_keeps_the_extremes(values: list[float | None], bins: int) -> None:
+    kept, stretch = thinned(values, bins)
+    known = [value for value in values if value is not None]
+    left = [value for value in kept if value is not None]
+    assert len(kept) <= max(2 * bins, 1)
+    if known:
+        assert (min(left), max(left)) == (min(known), max(known))
+    assert abs(len(kept) * stretch - len(values)) <= max(2 * stretch, 1)

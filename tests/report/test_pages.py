@@ -1,0 +1,180 @@
+"""Pages: whole, readable without a network, and drawn by a real browser."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from markupsafe import escape
+from tests.runs import synthetic
+from tests.runs.synthetic import WrittenHabitat, constant
+
+from elephan import habitats, papers, report
+from elephan.papers.reproduction import PaperResult, select
+from elephan.runs import Store
+from elephan.scenario import ScenarioError
+
+LIMIT_BYTES = 10_000_000
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+@pytest.fixture(scope="module")
+def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaperResult]:
+    """The quick part of weigle2006 in a habitat that answers at once."""
+    folder = tmp_path_factory.mktemp("paper")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(habitats, "get", lambda name: WrittenHabitat())
+        yield papers.reproduce("weigle2006", quick=True, store=Store(folder / "runs"), out=folder / "out", jobs=2)
+
+
+def page(result: PaperResult) -> str:
+    assert result.report_path is not None
+    return result.report_path.read_text(encoding="utf-8")
+
+
+class Outline(HTMLParser):
+    """Ids, links and loaded addresses of a page, and whether its elements are closed."""
+
+    VOID = frozenset({"meta", "link", "br", "input", "img", "hr"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ids: list[str] = []
+        self.inner: list[str] = []
+        self.loaded: list[str] = []
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        known = dict(attrs)
+        if tag not in self.VOID:
+            self.open.append(tag)
+        if known.get("id"):
+            self.ids.append(str(known["id"]))
+        if tag == "a" and str(known.get("href", "")).startswith("#"):
+            self.inner.append(str(known["href"])[1:])
+        if known.get("src") or (tag == "link" and known.get("href")):
+            self.loaded.append(str(known.get("src") or known.get("href")))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open, f"</{tag}> closes nothing"
+        assert self.open.pop() == tag
+
+
+def outline(text: str) -> Outline:
+    found = Outline()
+    found.feed(text)
+    return found
+
+
+def test_the_report_is_one_small_file_that_loads_nothing(reproduced: PaperResult) -> None:
+    text = page(reproduced)
+    found = outline(text)
+    assert len(text.encode()) < LIMIT_BYTES
+    assert found.open == []
+    assert [address for address in found.loaded if not address.startswith("data:")] == []
+    assert "@import" not in text.partition("</style>")[0]
+    assert "url(" not in text.partition("</style>")[0]
+
+
+def test_ids_are_unique_and_links_within_the_page_lead_somewhere(reproduced: PaperResult) -> None:
+    found = outline(page(reproduced))
+    assert len(found.ids) == len(set(found.ids))
+    assert set(found.inner) <= set(found.ids)
+
+
+def test_the_report_has_all_that_was_asked_of_it(reproduced: PaperResult) -> None:
+    text = page(reproduced)
+    for judgment in reproduced.claims:
+        assert judgment.claim.id.removeprefix("weigle2006.") in text
+    for assumption in reproduced.paper.assumptions:
+        assert str(escape(assumption.name)) in text
+    assert text.count("data-copy=") >= 12
+    for number in range(2, 9):
+        assert f'data-figure="figure{number}"' in text
+    assert "[dumbbell]" in text
+    assert "receive_window" in text
+    assert "Only a part of the paper was run" in text
+
+
+def test_figures_for_print_lie_beside_the_report(reproduced: PaperResult) -> None:
+    assert reproduced.report_path is not None
+    names = {path.name for path in reproduced.report_path.parent.iterdir()}
+    assert {f"figure{number}.{kind}" for number in range(2, 9) for kind in ("pdf", "svg")} <= names
+
+
+def test_the_document_has_the_documented_fields(reproduced: PaperResult) -> None:
+    document = reproduced.to_json()
+    assert {"paper", "claims", "totals", "runs", "segments_delivered", "wall_seconds", "report"} <= set(document)
+    assert sum(document["totals"].values()) == len(document["claims"]) == len(reproduced.claims)
+    assert document["runs"] == 12
+    assert Path(document["report"]).is_file()
+
+
+def test_what_is_saved_is_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    habitat = WrittenHabitat()
+    monkeypatch.setattr(habitats, "get", lambda name: habitat)
+    store = Store(tmp_path / "runs")
+    finished = []
+    for _ in range(2):
+        papers.reproduce(
+            "weigle2006", figure="8", quick=True, store=store, out=tmp_path / "out",
+            progress=lambda done_s, total_s, runs, of: finished.append((runs, of)),
+        )  # fmt: skip
+    assert len(habitat.computed) == 2
+    assert finished[-1] == (2, 2)
+
+
+def test_a_figure_may_be_named_in_several_ways() -> None:
+    paper = papers.get("weigle2006")
+    for name in ("3", "Fig 3", "f3", "weigle2006.F3"):
+        assert list(select(paper, name, quick=False)[0]) == ["weigle2006.F3"]
+    with pytest.raises(ScenarioError, match="'F99' is not a figure of weigle2006"):
+        select(paper, "F99", quick=False)
+
+
+def test_a_paper_that_is_not_there_gets_the_nearest() -> None:
+    with pytest.raises(ScenarioError, match="did you mean 'weigle2006'"):
+        papers.reproduce("weigle2005")
+
+
+def test_the_page_over_all_papers_links_their_reports(reproduced: PaperResult, tmp_path: Path) -> None:
+    assert reproduced.report_path is not None
+    folder = reproduced.report_path.parent.parent
+    path = report.scoreboard([reproduced.to_json() | {"title": "Competing <flows>"}], folder)
+    text = path.read_text()
+    assert 'href="out/report.html"' in text
+    assert "Competing &lt;flows&gt;" in text
+
+
+def test_the_report_of_a_run_shows_its_numbers_and_its_scenario(tmp_path: Path) -> None:
+    scenario = synthetic.scenario(starts=["0 s", "20 s"])
+    run = synthetic.run(scenario, {"cubic-1": constant(60.0), "bic-2": constant(20.0)})
+    text = report.run_report(run, tmp_path).read_text()
+    found = outline(text)
+    assert found.open == []
+    assert len(found.ids) == len(set(found.ids))
+    assert scenario.hash in text
+    assert "Congestion window" in text
+    assert re.search(r"asymmetry</td><td class=\"num\">0\.5", text)
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")
+def test_a_browser_draws_the_report_without_an_error(reproduced: PaperResult) -> None:
+    assert reproduced.report_path is not None
+    assert BROWSER is not None
+    done = subprocess.run(
+        [
+            BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=20000",
+            "--enable-logging=stderr", "--window-size=1200,6000", "--dump-dom", f"file://{reproduced.report_path}",
+        ],
+        capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    assert "CONSOLE" not in done.stderr, done.stderr
+    # Plotly puts its class on what it has drawn: seven figures and the chosen run.
+    assert len(re.findall(r'class="plot js-plotly-plot"', done.stdout)) == 8
+    assert re.search(r'id="shown"[^>]*>\d+ of \d+ claims', done.stdout)
