@@ -6,7 +6,7 @@ Extra fields are refused, so that a typing mistake is never a silent default.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
@@ -32,6 +32,11 @@ def _reported(parse: Callable[[Any], T]) -> Callable[[Any], T]:
             raise PydanticCustomError("elephan", "{line}", {"line": where + error.message}) from error
 
     return validate
+
+
+def _listed(words: Iterable[str]) -> str:
+    *first, last = words
+    return f"{', '.join(first)} or {last}"
 
 
 def _one_of(words: tuple[str, ...], noun: str) -> Callable[[Any], str]:
@@ -139,10 +144,10 @@ class StackSpec(Table):
     initial_rto: PositiveTime | None = Field(None, description="timeout before the first RTT sample", examples=["1 s"])
     rto_granularity: Time | None = Field(None, description="clock granularity G of RFC 6298", examples=["10 ms"])
     detection: Annotated[str, BeforeValidator(_reported(_one_of(DETECTIONS, "a way to detect losses")))] | None = Field(
-        None, description="how a loss is found: rack, dupthresh, dupack or fack", examples=["rack"]
+        None, description=f"how a loss is found: {_listed(DETECTIONS)}", examples=["rack"]
     )
     recovery: Annotated[str, BeforeValidator(_reported(_one_of(RECOVERIES, "a way to recover")))] | None = Field(
-        None, description="how much is sent in recovery: prr, rate_halving, rate_halving_ns2, pipe or pipe_sack1", examples=["prr"]
+        None, description=f"how much is sent in recovery: {_listed(RECOVERIES)}", examples=["prr"]
     )
     limited_transmit: Switch | None = Field(None, description="RFC 3042: new data on the first two duplicate ACKs")
     max_burst: Annotated[int | str, BeforeValidator(_reported(_burst))] | None = Field(
@@ -153,6 +158,9 @@ class StackSpec(Table):
     )
     any_ack_restarts_timer: Switch | None = Field(
         None, description="any ACK restarts the retransmission timer, not only one that acknowledges in order"
+    )
+    time_one_segment: Switch | None = Field(
+        None, description="the timeout is estimated from one segment each round trip, not from every ACK"
     )
     undo: Switch | None = Field(None, description="a spurious recovery or timeout is found out and undone (RFC 3522)")
 
@@ -193,7 +201,8 @@ _STACK_FIELDS = {
     name: name
     for name in (
         "initial_window", "initial_ssthresh", "receive_window", "ack_every", "quick_acks", "detection", "recovery",
-        "limited_transmit", "max_burst", "dup_threshold", "any_ack_restarts_timer", "undo",
+        "limited_transmit", "max_burst", "dup_threshold", "any_ack_restarts_timer", "time_one_segment",
+        "undo",
     )
 }  # fmt: skip
 

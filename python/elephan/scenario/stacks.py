@@ -42,6 +42,7 @@ class Stack:
         max_burst: segments sent in answer to one ACK at most; ``None`` is unlimited.
         dup_threshold: segments SACKed above a hole before it counts as lost (RFC 6675: 3; ns-2's TCP/Linux: 4).
         any_ack_restarts_timer: whether an ACK that acknowledges nothing in order restarts the retransmission timer.
+        time_one_segment: whether the timeout is estimated from one segment each round trip, and not from every ACK.
         undo: whether a spurious recovery or timeout is found out and undone (RFC 3522).
     """
 
@@ -65,6 +66,7 @@ class Stack:
     max_burst: int | None
     dup_threshold: int = 3
     any_ack_restarts_timer: bool = False
+    time_one_segment: bool = False
     undo: bool = True
 
     @property
@@ -144,12 +146,13 @@ NS2 = Stack(
     max_burst=None,
     dup_threshold=4,
     any_ack_restarts_timer=True,
+    time_one_segment=True,
     undo=False,
 )
 
-# ns-2's Agent/TCP/Sack1, on which the high-speed patches of 2003 to 2006 were built, before TCP/Linux existed: the third
-# duplicate ACK begins recovery, the window falls at once, lost segments stay in the estimate of the pipe, a lost
-# retransmission waits for the timeout.
+# ns-2's Agent/TCP/Sack1, on which the high-speed patches of 2003 to 2006 were built, before TCP/Linux existed: the
+# third duplicate ACK begins recovery, the window falls at once, lost segments stay in the estimate of the pipe, a
+# lost retransmission waits for the timeout.
 NS2_SACK1 = replace(
     NS2,
     initial_window=1,
@@ -184,7 +187,13 @@ RFC6675 = Stack(
     undo=False,
 )
 
-STACKS: dict[str, Stack] = {"linux": LINUX, "linux-2.6": LINUX_2_6, "ns2": NS2, "ns2-sack1": NS2_SACK1, "rfc6675": RFC6675}
+STACKS: dict[str, Stack] = {
+    "linux": LINUX,
+    "linux-2.6": LINUX_2_6,
+    "ns2": NS2,
+    "ns2-sack1": NS2_SACK1,
+    "rfc6675": RFC6675,
+}
 TITLES = {
     "linux": "today's Linux: RACK-TLP, PRR, delayed ACKs, initial window 10",
     "linux-2.6": "Linux 2.6 of the high-speed TCP studies: FACK, rate halving, initial window 3",
