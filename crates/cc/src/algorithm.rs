@@ -97,7 +97,7 @@ pub trait Algorithm {
     fn on_timeout(&mut self, signal: &Signal);
     /// Sending resumes after nothing was outstanding for `idle` seconds (longer than one RTO).
     fn on_idle(&mut self, _now: f64, _idle: f64) {}
-    /// Everything outstanding at the congestion signal is acknowledged.
+    /// Everything outstanding at the congestion signal or the timeout is acknowledged.
     fn on_recovery_exit(&mut self, _now: f64) {}
     /// The endpoint's recovery rule ended below the window that the algorithm asked for: go on from `window`, segments, where
     /// that is less. `ssthresh` stays.

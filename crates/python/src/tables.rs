@@ -144,7 +144,9 @@ pub fn samples(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
         ("srtt_s", sender(&|s| s.srtt)),
         ("rtt_s", sender(&|s| s.rtt)),
         ("in_flight", {
-            Arc::new(outcome.senders.iter().flat_map(|s| s.samples.iter()).map(|s| s.in_flight).collect::<UInt32Array>())
+            Arc::new(
+                outcome.senders.iter().flat_map(|s| s.samples.iter()).map(|s| s.in_flight).collect::<UInt32Array>(),
+            )
         }),
         ("delivered_segments", received(&|r| r.delivered)),
         ("wire_bytes", received(&|r| r.wire_bytes)),
@@ -156,10 +158,8 @@ pub fn samples(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
 /// Recorded link × sample time.
 pub fn links(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
     let times = outcome.times.len();
-    let float =
-        |f: &dyn Fn(&LinkSample) -> f64| floats(outcome.links.iter().flat_map(|(_, s)| s.rows.iter()).map(f));
-    let count =
-        |f: &dyn Fn(&LinkSample) -> u64| counts(outcome.links.iter().flat_map(|(_, s)| s.rows.iter()).map(f));
+    let float = |f: &dyn Fn(&LinkSample) -> f64| floats(outcome.links.iter().flat_map(|(_, s)| s.rows.iter()).map(f));
+    let count = |f: &dyn Fn(&LinkSample) -> u64| counts(outcome.links.iter().flat_map(|(_, s)| s.rows.iter()).map(f));
     Table::new(vec![
         ("time_s", repeated_times(outcome, outcome.links.len())),
         ("link", names(outcome.links.iter().map(|(i, _)| spec.links[*i].name.as_str()), times)?),

@@ -192,6 +192,9 @@ pub struct StackSpec {
     pub dup_threshold: u32,
     /// Whether any ACK restarts the retransmission timer, and not only one that acknowledges something in order.
     pub any_ack_restarts_timer: bool,
+    /// Whether the timeout is estimated from one segment each round trip (RFC 6298 section 3 without timestamps), and not from
+    /// every ACK.
+    pub time_one_segment: bool,
     /// Whether a spurious episode or timeout is found out and undone (RFC 3522).
     pub undo: bool,
     /// At most so many segments per ACK; unlimited where absent.

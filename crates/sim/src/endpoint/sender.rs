@@ -107,6 +107,8 @@ pub struct Sender {
     reorder_due: Time,
     /// Send time of each outstanding segment, kept for RACK; a ring.
     sent_at: Vec<Time>,
+    /// The segment being timed, and when it was sent, where one is timed at a time.
+    timed: Option<(u32, Time)>,
     /// Window at which each outstanding segment was sent, kept for algorithms that ask; a ring.
     sent_window: Vec<f32>,
     first_repair: Time,
@@ -178,6 +180,7 @@ impl Sender {
             reordering_seen: false,
             reorder_due: Time::NEVER,
             sent_at: Vec::new(),
+            timed: None,
             sent_window: Vec::new(),
             first_repair: Time::NEVER,
             undo_possible: false,
@@ -353,6 +356,7 @@ impl Sender {
         self.board.mark_all_lost(self.next);
         self.algorithm.on_timeout(&signal);
         self.rto.back_off();
+        self.timed = None;
         self.state = State::Loss;
         self.recover = self.next;
         self.first_repair = now;
@@ -445,7 +449,14 @@ impl Sender {
         let sample = rtt.seconds();
         self.latest_rtt = sample;
         self.min_rtt = self.min_rtt.min(sample);
-        self.rto.sample(sample);
+        if !self.stack.time_one_segment {
+            self.rto.sample(sample);
+        } else if let Some((segment, at)) = self.timed
+            && cumulative > segment
+        {
+            self.rto.sample((now - at).seconds());
+            self.timed = None;
+        }
         if self.measuring {
             self.measured.rtt_sum += sample;
             self.measured.rtt_count += 1;
@@ -480,7 +491,8 @@ impl Sender {
             in_flight: f64::from(in_flight),
             window_at_send,
             round_start,
-            in_recovery: recovering,
+            // A duplicate ACK may be the beginning of a recovery, and is no reason to grow (RFC 5681 section 3.2).
+            in_recovery: recovering || cumulative <= una,
             window_limited: self.was_window_limited(),
             ecn_echo: false,
         });
@@ -542,25 +554,26 @@ impl Sender {
         }
         if let State::Recovery(episode) = self.state {
             self.algorithm.moderate(f64::from(episode.final_window(self.next - cumulative)));
-            self.algorithm.on_recovery_exit(now.seconds());
         }
+        self.algorithm.on_recovery_exit(now.seconds());
         self.state = State::Open;
         self.undo_possible = false;
     }
 
-    /// Looks for losses after an ACK; begins an episode where there is one. Answers whether it did.
+    /// Looks for losses after an ACK; begins an episode where there is one. What was sent during an episode and lost is the
+    /// next episode's, even if it was found, and sent again, in the last. Answers whether an episode began.
     fn detect_on_ack(&mut self, now: Time) -> bool {
-        let overtaken = self.lost_retransmissions(now);
-        let newly_lost = self.detect(now);
-        if matches!(self.state, State::Open) && (newly_lost || overtaken) && self.board.lost() > 0 {
+        self.lost_retransmissions(now);
+        self.detect(now);
+        let begins = matches!(self.state, State::Open) && self.board.lost() > 0;
+        if begins {
             self.begin_episode(now);
-            return true;
         }
-        false
+        begins
     }
 
-    fn lost_retransmissions(&mut self, now: Time) -> bool {
-        let lost = match self.stack.detection {
+    fn lost_retransmissions(&mut self, now: Time) {
+        match self.stack.detection {
             Detection::Rack => {
                 let (stamp, due) = (self.rack_stamp, self.rack_rtt + self.reorder_window());
                 self.board.mark_lost_retransmissions(|_, at| at < stamp && now >= at + due)
@@ -573,7 +586,6 @@ impl Sender {
             // RFC 6675 leaves a lost retransmission to the timeout.
             Detection::Dupthresh | Detection::Dupack => 0,
         };
-        lost > 0
     }
 
     /// Marks what is lost by now; answers whether anything was.
@@ -726,6 +738,9 @@ impl Sender {
             self.arm(now);
         }
         let first = self.next;
+        if self.stack.time_one_segment && self.timed.is_none() {
+            self.timed = Some((first, now));
+        }
         self.board.reserve(past);
         while self.next < past {
             let segment = self.next;

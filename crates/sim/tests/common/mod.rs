@@ -16,7 +16,7 @@ pub fn ns2_stack() -> Value {
         "initial_ssthresh": null, "receive_window": 67000, "ack_every": 1, "delayed_ack_ps": 0, "quick_acks": 0,
         "min_rto_ps": ps(0.2), "max_rto_ps": ps(120.0), "initial_rto_ps": ps(3.0), "rto_granularity_ps": ps(0.001),
         "detection": "fack", "recovery": "rate_halving_ns2", "limited_transmit": true, "max_burst": null,
-        "dup_threshold": 4, "any_ack_restarts_timer": true, "undo": false,
+        "dup_threshold": 4, "any_ack_restarts_timer": true, "undo": false, "time_one_segment": true,
     })
 }
 
@@ -27,7 +27,7 @@ pub fn linux_stack() -> Value {
         "initial_ssthresh": null, "receive_window": null, "ack_every": 2, "delayed_ack_ps": ps(0.04), "quick_acks": 16,
         "min_rto_ps": ps(0.2), "max_rto_ps": ps(120.0), "initial_rto_ps": ps(1.0), "rto_granularity_ps": ps(0.001),
         "detection": "rack", "recovery": "prr", "limited_transmit": true, "max_burst": null,
-        "dup_threshold": 3, "any_ack_restarts_timer": false, "undo": true,
+        "dup_threshold": 3, "any_ack_restarts_timer": false, "undo": true, "time_one_segment": false,
     })
 }
 
