@@ -100,26 +100,7 @@ LINUX = Stack(
 
 # Linux 2.6.13 to 2.6.23, the kernels of the high-speed TCP studies: RFC 3390's window, forward acknowledgement, rate
 # halving.
-LINUX_2_6 = Stack(
-    payload_bytes=1448,
-    header_bytes=52,
-    ack_bytes=52,
-    sack_block_bytes=8,
-    initial_window=3,
-    initial_ssthresh=None,
-    receive_window=None,
-    ack_every=2,
-    delayed_ack_ps=40 * _MS_PS,
-    quick_acks=16,
-    min_rto_ps=200 * _MS_PS,
-    max_rto_ps=120 * _S_PS,
-    initial_rto_ps=3 * _S_PS,
-    rto_granularity_ps=_MS_PS,
-    detection="fack",
-    recovery="rate_halving",
-    limited_transmit=True,
-    max_burst=None,
-)
+LINUX_2_6 = replace(LINUX, initial_window=3, initial_rto_ps=3 * _S_PS, detection="fack", recovery="rate_halving")
 
 # ns-2.35's Agent/TCP/Linux with TCPSink/Sack1: 1000-byte packets in 1040 on the wire, an ACK for every packet, 8 bytes
 # a SACK block, two segments at the start, a 1 ms tick; a hole counts as lost with four segments SACKed above it. Its
@@ -165,25 +146,14 @@ NS2_SACK1 = replace(
 )
 
 # The standards and nothing else: RFC 6675 recovery, RFC 6298 with its 1 s floor, RFC 5681 delayed ACKs.
-RFC6675 = Stack(
-    payload_bytes=1448,
-    header_bytes=52,
-    ack_bytes=52,
-    sack_block_bytes=8,
-    initial_window=10,
-    initial_ssthresh=None,
-    receive_window=None,
-    ack_every=2,
+RFC6675 = replace(
+    LINUX,
     delayed_ack_ps=200 * _MS_PS,
     quick_acks=0,
     min_rto_ps=_S_PS,
     max_rto_ps=60 * _S_PS,
-    initial_rto_ps=_S_PS,
-    rto_granularity_ps=_MS_PS,
     detection="dupthresh",
     recovery="pipe",
-    limited_transmit=True,
-    max_burst=None,
     undo=False,
 )
 
