@@ -244,7 +244,10 @@ class PairBars:
         }
         ticks: list[float] = []
         labels: list[str] = []
-        layout: dict[str, Any] = {"height": 520, "barmode": "overlay", "bargap": 0, "annotations": [], "shapes": []}
+        layout: dict[str, Any] = {
+            "height": 560, "barmode": "overlay", "bargap": 0, "annotations": [], "shapes": [],
+            "margin": {"l": 64, "r": 16, "t": 96, "b": 150}, "legend": {"y": 1.1, "yanchor": "bottom"},
+        }  # fmt: skip
         for group, left, right, centers in self._placed():
             layout["annotations"].append(_group_title(group.title, (left + right) / 2))
             if group.band:

@@ -17,10 +17,14 @@ FULL_BINS = 4000
 
 
 def flow_curve(run: Run, flow: str, column: str, name: str, color: int, bins: int = FULL_BINS) -> Curve:
-    """A column of ``samples`` over the whole run, at the sample period."""
-    from elephan.metrics.reading import duration_s, flow_series
+    """A column of ``samples`` at the sample period, from the flow's start to the end of the run."""
+    import numpy as np
 
-    return _curve(run, *flow_series(run, flow, column, (0.0, duration_s(run))), name, color, bins)
+    from elephan.metrics.reading import duration_s, flow_series, start_s
+
+    times, values = flow_series(run, flow, column, (0.0, duration_s(run)))
+    there = times >= start_s(run, flow)
+    return _curve(run, times, np.where(there, values, np.nan), name, color, bins)
 
 
 def link_curve(run: Run, link: str, column: str, name: str, color: int, bins: int = FULL_BINS) -> Curve:

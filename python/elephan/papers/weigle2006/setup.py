@@ -59,13 +59,12 @@ class Setup:
 
     def stack(self) -> dict[str, Any]:
         """The table of the TCP stack of both flows."""
-        table = {
-            "base": "ns2",
+        return {
+            "base": "ns2" if self.linux_recovery else "ns2-sack1",
             "header": f"{self.header_bytes} B",
             "receive_window": f"{RECEIVE_WINDOW} segments",
             "initial_ssthresh": f"{RECEIVE_WINDOW} segments",
         }
-        return table if self.linux_recovery else table | {"detection": "dupthresh", "recovery": "pipe"}
 
     def flow(self, protocol: str, position: int, start_s: int) -> dict[str, Any]:
         """The table of one flow."""
@@ -99,7 +98,8 @@ def _scenario(setup: Setup, pair: Pair, buffer: int, late_s: int) -> Scenario:
         duration=f"{DURATION_S} s",
         measure={"from": f"{MEASURE_S[0]} s", "to": f"{MEASURE_S[1]} s"},
         stack=setup.stack(),
-        start_jitter="100 ms" if setup.jitter else "0 s",
+        # Starting together means within one packet time; a tenth of a second would be a head start of a round trip.
+        start_jitter=("100 ms" if late_s else f"{packet_ns} ns") if setup.jitter else "0 s",
         send_jitter=f"{packet_ns} ns" if setup.jitter else "0 s",
     )
 
@@ -127,8 +127,7 @@ ASSUMPTIONS = (
     ),
     Assumption(
         "base TCP",
-        "SACK: three duplicate ACKs, then a pipe estimate (RFC 6675); an ACK of 40 bytes for every packet, initial "
-        "window 2",
+        "ns-2's Sack1: three duplicate ACKs, then a count of what is in the pipe; an ACK of 40 bytes for every packet",
         "ns-2's high-speed code of 2005 was built on its SACK agent, whose sink acknowledges every packet by default; "
         "TCP/Linux came later and is a variant",
     ),
@@ -202,7 +201,8 @@ ASSUMPTIONS = (
     ),
     Assumption(
         "randomness",
-        "starts up to 0.1 s later and each packet up to one packet time (8.32 µs) later, by seed",
+        "starts up to 0.1 s later (of pairs that start together: up to one packet time, 8.32 µs), and each packet up "
+        "to one packet time later, by seed",
         "two flows in perfect phase are an artefact of a simulator without noise; the variant without jitter shows "
         "what hangs on it",
     ),

@@ -10,6 +10,7 @@ function themed(layout) {
     font: { color: style("--ink"), family: "system-ui, sans-serif", size: 12 },
     margin: { l: 64, r: 16, t: 48, b: 56 }, hovermode: "closest",
     legend: { orientation: "h", y: -0.14, yanchor: "top", ...(layout.legend || {}) },
+    modebar: { bgcolor: "rgba(0,0,0,0)", color: style("--quiet"), activecolor: style("--ink") },
     ...(layout.margin ? { margin: layout.margin } : {}),
   });
   for (const key of Object.keys(out)) {
