@@ -1,4 +1,7 @@
-//! The sender: transmission, loss detection, repair, timeouts.
+//! The sender: what it keeps, its timers, and what it does with an ACK.
+
+mod loss;
+mod transmit;
 
 use std::sync::Arc;
 
@@ -252,9 +255,7 @@ impl Sender {
         }
         if self.reorder_due <= now {
             self.reorder_due = Time::NEVER;
-            if self.detect(now) {
-                self.transmit(now, network);
-            }
+            self.give_up_waiting(now, network);
         }
         if self.probe_due().min(self.timeout_due()) <= now {
             if self.timeout_due() <= now { self.on_timeout(now, network) } else { self.probe_tail(now, network) }
@@ -428,17 +429,18 @@ impl Sender {
 
     fn apply_sack(&mut self, blocks: &[(u32, u32)]) -> u32 {
         let top = self.board.forward_ack();
-        let mut fresh = 0;
+        let mut delivered = 0;
         for &(first, past) in blocks {
             if past > self.board.una() {
-                fresh += self.board.sack(first, past, self.next);
-                // A segment below the highest delivered one that was never retransmitted has been overtaken.
-                if past <= top && fresh > 0 && self.board.lost() == 0 && matches!(self.state, State::Open) {
+                let fresh = self.board.sack(first, past, self.next);
+                delivered += fresh;
+                // Never retransmitted, and delivered after something that was sent later: overtaken.
+                if fresh > 0 && past <= top && self.board.lost() == 0 && matches!(self.state, State::Open) {
                     self.reordering_seen = true;
                 }
             }
         }
-        fresh
+        delivered
     }
 
     #[inline]
@@ -529,275 +531,4 @@ impl Sender {
         }
         f64::from(self.sent_window[(cumulative - 1) as usize & (self.sent_window.len() - 1)])
     }
-
-    // ---- losses ------------------------------------------------------------------------------------------------------
-
-    /// Eifel detection (RFC 3522): an ACK of the lowest segment that echoes a time before its retransmission acknowledges
-    /// the original, so nothing had been lost.
-    fn try_undo(&mut self, now: Time, packet: &Packet, una: u32) {
-        if packet.segment() <= una || matches!(self.state, State::Open) {
-            return;
-        }
-        self.undo_possible = false;
-        if packet.stamp < self.first_repair && self.board.sacked() == 0 {
-            self.board.forget_losses(self.next);
-            self.algorithm.on_undo(now.seconds());
-            self.totals.undone += 1;
-            self.state = State::Open;
-        }
-    }
-
-    #[inline]
-    fn leave_if_repaired(&mut self, now: Time, cumulative: u32) {
-        if matches!(self.state, State::Open) || cumulative < self.recover {
-            return;
-        }
-        if let State::Recovery(episode) = self.state {
-            self.algorithm.moderate(f64::from(episode.final_window(self.next - cumulative)));
-        }
-        self.algorithm.on_recovery_exit(now.seconds());
-        self.state = State::Open;
-        self.undo_possible = false;
-    }
-
-    /// Looks for losses after an ACK; begins an episode where there is one. What was sent during an episode and lost is the
-    /// next episode's, even if it was found, and sent again, in the last. Answers whether an episode began.
-    fn detect_on_ack(&mut self, now: Time) -> bool {
-        self.lost_retransmissions(now);
-        self.detect(now);
-        let begins = matches!(self.state, State::Open) && self.board.lost() > 0;
-        if begins {
-            self.begin_episode(now);
-        }
-        begins
-    }
-
-    fn lost_retransmissions(&mut self, now: Time) {
-        match self.stack.detection {
-            Detection::Rack => {
-                let (stamp, due) = (self.rack_stamp, self.rack_rtt + self.reorder_window());
-                self.board.mark_lost_retransmissions(|_, at| at < stamp && now >= at + due)
-            }
-            Detection::Fack => {
-                // Something first sent after the retransmission has been SACKed.
-                let forward = self.board.forward_ack();
-                self.board.mark_lost_retransmissions(|next_then, _| forward > next_then)
-            }
-            // RFC 6675 leaves a lost retransmission to the timeout.
-            Detection::Dupthresh | Detection::Dupack => 0,
-        };
-    }
-
-    /// Marks what is lost by now; answers whether anything was.
-    fn detect(&mut self, now: Time) -> bool {
-        let edge = match self.stack.detection {
-            Detection::Dupthresh => self.board.nth_highest_sacked(self.stack.dup_threshold).unwrap_or(0),
-            Detection::Fack => {
-                let forward = self.board.forward_ack();
-                forward.saturating_sub(self.stack.dup_threshold)
-            }
-            Detection::Dupack => {
-                let entered = matches!(self.state, State::Recovery(_)) || self.board.sacked() >= self.stack.dup_threshold;
-                if entered { self.board.forward_ack() } else { 0 }
-            }
-            Detection::Rack => self.rack_edge(now),
-        };
-        self.board.mark_lost_below(edge) > 0
-    }
-
-    /// RFC 8985 section 6.2: how long a segment may be overtaken before it counts as lost.
-    fn reorder_window(&self) -> Time {
-        let certain = matches!(self.state, State::Recovery(_)) || self.board.sacked() >= self.stack.dup_threshold;
-        if !self.reordering_seen && certain {
-            return Time::ZERO;
-        }
-        Time::from_seconds((self.min_rtt * 0.25).min(self.rto.srtt))
-    }
-
-    /// Segments below were sent so long before something that was delivered that they are lost.
-    fn rack_edge(&mut self, now: Time) -> u32 {
-        let patience = self.rack_rtt + self.reorder_window();
-        let mut segment = self.board.marked_below().max(self.board.una());
-        let mask = self.sent_at.len() - 1;
-        let top = self.board.forward_ack();
-        self.reorder_due = Time::NEVER;
-        while segment < top {
-            if !self.board.is_sacked(segment) {
-                let sent = self.sent_at[segment as usize & mask];
-                if sent >= self.rack_stamp {
-                    break;
-                }
-                if now < sent + patience {
-                    self.reorder_due = sent + patience;
-                    self.timer = self.timer.min(self.reorder_due);
-                    break;
-                }
-            }
-            segment += 1;
-        }
-        segment
-    }
-
-    fn begin_episode(&mut self, now: Time) {
-        self.totals.loss_events += 1;
-        let window = self.algorithm.window() as u32;
-        let outstanding = self.next - self.board.una();
-        let signal = self.signal(now, Cause::Loss);
-        self.algorithm.on_congestion(&signal);
-        let target = (self.algorithm.window() as u32).max(1);
-        let floor = self.algorithm.recovery_floor() as u32;
-        self.state = State::Recovery(Episode::begin(self.stack.recovery, window, outstanding, target, floor));
-        self.recover = self.next;
-        self.first_repair = now;
-        self.undo_possible = self.stack.undo;
-    }
-
-    // ---- transmission ------------------------------------------------------------------------------------------------
-
-    #[inline]
-    fn allowance(&self) -> u32 {
-        match &self.state {
-            State::Recovery(episode) => episode.allowance(),
-            State::Open | State::Loss => (self.cwnd as u32).max(1),
-        }
-    }
-
-    /// Sends what the window allows: first what is lost, then new data.
-    #[inline]
-    fn transmit(&mut self, now: Time, network: &mut Network) {
-        if matches!(self.state, State::Open) && self.board.is_clean() {
-            // The common case: nothing to repair and nothing to count.
-            let in_flight = self.next - self.board.una();
-            let room = (self.cwnd as u32).max(1).saturating_sub(in_flight).min(self.max_burst);
-            let sent = if room > 0 { self.send_new(room, now, network) } else { 0 };
-            self.set_limit(if sent == room { Limit::Window } else { self.other_limit(now) });
-            self.round_peak = self.round_peak.max(in_flight + sent);
-            return;
-        }
-        self.transmit_with_care(now, network);
-    }
-
-    /// What stops a sender that its window does not.
-    fn other_limit(&self, now: Time) -> Limit {
-        if self.next < self.end && now < self.stop { Limit::Receiver } else { Limit::Application }
-    }
-
-    #[inline]
-    fn set_limit(&mut self, limit: Limit) {
-        self.limit = limit;
-        self.measured.sends += 1;
-        self.measured.receiver_limited += u64::from(limit == Limit::Receiver);
-    }
-
-    fn transmit_with_care(&mut self, now: Time, network: &mut Network) {
-        let in_flight = self.board.in_flight(self.next);
-        let room = self.allowance().saturating_sub(in_flight).min(self.max_burst);
-        let held_back = !self.stack.limited_transmit && self.board.sacked() > 0 && matches!(self.state, State::Open);
-        let mut sent = 0;
-        if !held_back && room > 0 {
-            if self.board.lost() > 0 {
-                sent = self.repair(room, now, network);
-            }
-            if sent < room {
-                sent += self.send_new(room - sent, now, network);
-            }
-        }
-        self.set_limit(if sent == room || held_back { Limit::Window } else { self.other_limit(now) });
-        self.round_peak = self.round_peak.max(in_flight + sent);
-        if let State::Recovery(episode) = &mut self.state {
-            episode.on_sent(sent);
-        }
-    }
-
-    /// Retransmits up to `room` lost segments; answers how many there were.
-    fn repair(&mut self, room: u32, now: Time, network: &mut Network) -> u32 {
-        let mut sent = 0;
-        while sent < room
-            && let Some(segment) = self.board.next_to_repair()
-        {
-            self.board.retransmitted(segment, self.next, now);
-            self.totals.retransmits += 1;
-            self.emit(segment, flag::RETRANSMIT, now, network);
-            sent += 1;
-        }
-        sent
-    }
-
-    /// Sends up to `room` new segments, as the receiver and the application allow; answers how many.
-    #[inline]
-    fn send_new(&mut self, room: u32, now: Time, network: &mut Network) -> u32 {
-        let una = self.board.una();
-        if now >= self.stop {
-            return 0;
-        }
-        let past = (self.next + room).min(self.end).min(una + self.receive_window);
-        if past <= self.next {
-            return 0;
-        }
-        if una == self.next {
-            self.arm(now);
-        }
-        let first = self.next;
-        if self.stack.time_one_segment && self.timed.is_none() {
-            self.timed = Some((first, now));
-        }
-        self.board.reserve(past);
-        while self.next < past {
-            let segment = self.next;
-            self.next += 1;
-            self.emit(segment, 0, now, network);
-        }
-        past - first
-    }
-
-    #[inline]
-    fn emit(&mut self, segment: u32, flags: u8, now: Time, network: &mut Network) {
-        if self.remembers {
-            self.remember(segment, now);
-        }
-        self.totals.sent += 1;
-        let mut at = now;
-        if self.jitter > 0 {
-            at = (now + Time(self.jitter_stream.below(self.jitter))).max(self.last_departure);
-            self.last_departure = at;
-        }
-        let packet = Packet::new(at, now, self.flow, segment, self.bytes, flags, 0);
-        if let Some(egress) = &mut self.egress {
-            egress.send(at, packet, network);
-        } else {
-            network.send(packet);
-        }
-    }
-
-    /// Keeps what RACK and some algorithms need to know of a segment.
-    #[inline]
-    fn remember(&mut self, segment: u32, now: Time) {
-        let times = self.stack.detection == Detection::Rack;
-        let windows = self.algorithm.wants_window_at_send();
-        let span = (self.next - self.board.una() + 1) as usize;
-        if times {
-            widen(&mut self.sent_at, self.board.una(), span);
-            let mask = self.sent_at.len() - 1;
-            self.sent_at[segment as usize & mask] = now;
-        }
-        if windows {
-            widen(&mut self.sent_window, self.board.una(), span);
-            let mask = self.sent_window.len() - 1;
-            self.sent_window[segment as usize & mask] = self.cwnd as f32;
-        }
-    }
-}
-
-/// Grows a ring of per-segment values so that `span` segments from `base` on fit.
-#[inline]
-fn widen<T: Copy + Default>(ring: &mut Vec<T>, base: u32, span: usize) {
-    if span <= ring.len() {
-        return;
-    }
-    let mut wider = vec![T::default(); span.next_power_of_two().max(64)];
-    let mask = wider.len() - 1;
-    for segment in (base as usize..).take(ring.len()) {
-        wider[segment & mask] = ring[segment & (ring.len() - 1)];
-    }
-    *ring = wider;
 }

@@ -1,0 +1,149 @@
+//! How a sender finds out what was lost, and what was not.
+
+use elephan_cc::{Algorithm, Cause};
+
+use super::{Sender, State};
+use crate::endpoint::recovery::Episode;
+use crate::network::Network;
+use crate::packet::Packet;
+use crate::spec::Detection;
+use crate::time::Time;
+
+impl Sender {
+    /// Eifel detection (RFC 3522): an ACK of the lowest segment that echoes a time before its retransmission acknowledges
+    /// the original, so nothing had been lost.
+    pub(super) fn try_undo(&mut self, now: Time, packet: &Packet, una: u32) {
+        if packet.segment() <= una || matches!(self.state, State::Open) {
+            return;
+        }
+        self.undo_possible = false;
+        if packet.stamp < self.first_repair && self.board.sacked() == 0 {
+            self.board.forget_losses(self.next);
+            self.algorithm.on_undo(now.seconds());
+            self.totals.undone += 1;
+            self.state = State::Open;
+        }
+    }
+
+    #[inline]
+    pub(super) fn leave_if_repaired(&mut self, now: Time, cumulative: u32) {
+        if matches!(self.state, State::Open) || cumulative < self.recover {
+            return;
+        }
+        if let State::Recovery(episode) = self.state {
+            self.algorithm.moderate(f64::from(episode.final_window(self.next - cumulative)));
+        }
+        self.algorithm.on_recovery_exit(now.seconds());
+        self.state = State::Open;
+        self.undo_possible = false;
+    }
+
+    /// Looks for losses after an ACK; begins an episode where there is one. What was sent during an episode and lost is the
+    /// next episode's, even if it was found, and sent again, in the last. Answers whether an episode began.
+    pub(super) fn detect_on_ack(&mut self, now: Time) -> bool {
+        self.lost_retransmissions(now);
+        self.detect(now);
+        let begins = matches!(self.state, State::Open) && self.board.lost() > 0;
+        if begins {
+            self.begin_episode(now);
+        }
+        begins
+    }
+
+    /// The timer of RACK's reordering window: what should have been overtaken by now is lost.
+    pub(super) fn give_up_waiting(&mut self, now: Time, network: &mut Network) {
+        if !self.detect(now) {
+            return;
+        }
+        let begins = matches!(self.state, State::Open);
+        if begins {
+            self.begin_episode(now);
+        }
+        let in_flight = self.board.in_flight(self.next);
+        if let State::Recovery(episode) = &mut self.state {
+            episode.on_ack(0, in_flight, false, begins);
+        }
+        self.transmit(now, network);
+    }
+
+    fn lost_retransmissions(&mut self, now: Time) {
+        match self.stack.detection {
+            Detection::Rack => {
+                let (stamp, due) = (self.rack_stamp, self.rack_rtt + self.reorder_window());
+                self.board.mark_lost_retransmissions(|_, at| at < stamp && now >= at + due)
+            }
+            Detection::Fack => {
+                // Something first sent after the retransmission has been SACKed.
+                let forward = self.board.forward_ack();
+                self.board.mark_lost_retransmissions(|next_then, _| forward > next_then)
+            }
+            // RFC 6675 leaves a lost retransmission to the timeout.
+            Detection::Dupthresh | Detection::Dupack => 0,
+        };
+    }
+
+    /// Marks what is lost by now; answers whether anything was.
+    pub(super) fn detect(&mut self, now: Time) -> bool {
+        let edge = match self.stack.detection {
+            Detection::Dupthresh => self.board.nth_highest_sacked(self.stack.dup_threshold).unwrap_or(0),
+            Detection::Fack => {
+                let forward = self.board.forward_ack();
+                forward.saturating_sub(self.stack.dup_threshold)
+            }
+            Detection::Dupack => {
+                let entered =
+                    matches!(self.state, State::Recovery(_)) || self.board.sacked() >= self.stack.dup_threshold;
+                if entered { self.board.forward_ack() } else { 0 }
+            }
+            Detection::Rack => self.rack_edge(now),
+        };
+        self.board.mark_lost_below(edge) > 0
+    }
+
+    /// RFC 8985 section 6.2: how long a segment may be overtaken before it counts as lost.
+    pub(super) fn reorder_window(&self) -> Time {
+        let certain = matches!(self.state, State::Recovery(_)) || self.board.sacked() >= self.stack.dup_threshold;
+        if !self.reordering_seen && certain {
+            return Time::ZERO;
+        }
+        Time::from_seconds((self.min_rtt * 0.25).min(self.rto.srtt))
+    }
+
+    /// Segments below were sent so long before something that was delivered that they are lost.
+    pub(super) fn rack_edge(&mut self, now: Time) -> u32 {
+        let patience = self.rack_rtt + self.reorder_window();
+        let mut segment = self.board.marked_below().max(self.board.una());
+        let mask = self.sent_at.len() - 1;
+        let top = self.board.forward_ack();
+        self.reorder_due = Time::NEVER;
+        while segment < top {
+            if !self.board.is_sacked(segment) {
+                let sent = self.sent_at[segment as usize & mask];
+                if sent >= self.rack_stamp {
+                    break;
+                }
+                if now < sent + patience {
+                    self.reorder_due = sent + patience;
+                    self.timer = self.timer.min(self.reorder_due);
+                    break;
+                }
+            }
+            segment += 1;
+        }
+        segment
+    }
+
+    pub(super) fn begin_episode(&mut self, now: Time) {
+        self.totals.loss_events += 1;
+        let window = self.algorithm.window() as u32;
+        let outstanding = self.next - self.board.una();
+        let signal = self.signal(now, Cause::Loss);
+        self.algorithm.on_congestion(&signal);
+        let target = (self.algorithm.window() as u32).max(1);
+        let floor = self.algorithm.recovery_floor() as u32;
+        self.state = State::Recovery(Episode::begin(self.stack.recovery, window, outstanding, target, floor));
+        self.recover = self.next;
+        self.first_repair = now;
+        self.undo_possible = self.stack.undo;
+    }
+}

@@ -1,0 +1,158 @@
+//! How a sender puts segments on the wire.
+
+use elephan_cc::Algorithm;
+
+use super::{Limit, Sender, State};
+use crate::network::Network;
+use crate::packet::{Packet, flag};
+use crate::spec::Detection;
+use crate::time::Time;
+
+impl Sender {
+    #[inline]
+    pub(super) fn allowance(&self) -> u32 {
+        match &self.state {
+            State::Recovery(episode) => episode.allowance(),
+            State::Open | State::Loss => (self.cwnd as u32).max(1),
+        }
+    }
+
+    /// Sends what the window allows: first what is lost, then new data.
+    #[inline]
+    pub(super) fn transmit(&mut self, now: Time, network: &mut Network) {
+        if matches!(self.state, State::Open) && self.board.is_clean() {
+            // The common case: nothing to repair and nothing to count.
+            let in_flight = self.next - self.board.una();
+            let room = (self.cwnd as u32).max(1).saturating_sub(in_flight).min(self.max_burst);
+            let sent = if room > 0 { self.send_new(room, now, network) } else { 0 };
+            self.set_limit(if sent == room { Limit::Window } else { self.other_limit(now) });
+            self.round_peak = self.round_peak.max(in_flight + sent);
+            return;
+        }
+        self.transmit_with_care(now, network);
+    }
+
+    /// What stops a sender that its window does not.
+    pub(super) fn other_limit(&self, now: Time) -> Limit {
+        if self.next < self.end && now < self.stop { Limit::Receiver } else { Limit::Application }
+    }
+
+    #[inline]
+    pub(super) fn set_limit(&mut self, limit: Limit) {
+        self.limit = limit;
+        self.measured.sends += 1;
+        self.measured.receiver_limited += u64::from(limit == Limit::Receiver);
+    }
+
+    pub(super) fn transmit_with_care(&mut self, now: Time, network: &mut Network) {
+        let in_flight = self.board.in_flight(self.next);
+        let room = self.allowance().saturating_sub(in_flight).min(self.max_burst);
+        let held_back = !self.stack.limited_transmit && self.board.sacked() > 0 && matches!(self.state, State::Open);
+        let mut sent = 0;
+        if !held_back && room > 0 {
+            if self.board.lost() > 0 {
+                sent = self.repair(room, now, network);
+            }
+            if sent < room {
+                sent += self.send_new(room - sent, now, network);
+            }
+        }
+        self.set_limit(if sent == room || held_back { Limit::Window } else { self.other_limit(now) });
+        self.round_peak = self.round_peak.max(in_flight + sent);
+        if let State::Recovery(episode) = &mut self.state {
+            episode.on_sent(sent);
+        }
+    }
+
+    /// Retransmits up to `room` lost segments; answers how many there were.
+    pub(super) fn repair(&mut self, room: u32, now: Time, network: &mut Network) -> u32 {
+        let mut sent = 0;
+        while sent < room
+            && let Some(segment) = self.board.next_to_repair()
+        {
+            self.board.retransmitted(segment, self.next, now);
+            self.totals.retransmits += 1;
+            self.emit(segment, flag::RETRANSMIT, now, network);
+            sent += 1;
+        }
+        sent
+    }
+
+    /// Sends up to `room` new segments, as the receiver and the application allow; answers how many.
+    #[inline]
+    pub(super) fn send_new(&mut self, room: u32, now: Time, network: &mut Network) -> u32 {
+        let una = self.board.una();
+        if now >= self.stop {
+            return 0;
+        }
+        let past = (self.next + room).min(self.end).min(una + self.receive_window);
+        if past <= self.next {
+            return 0;
+        }
+        if una == self.next {
+            self.arm(now);
+        }
+        let first = self.next;
+        if self.stack.time_one_segment && self.timed.is_none() {
+            self.timed = Some((first, now));
+        }
+        self.board.reserve(past);
+        while self.next < past {
+            let segment = self.next;
+            self.next += 1;
+            self.emit(segment, 0, now, network);
+        }
+        past - first
+    }
+
+    #[inline]
+    pub(super) fn emit(&mut self, segment: u32, flags: u8, now: Time, network: &mut Network) {
+        if self.remembers {
+            self.remember(segment, now);
+        }
+        self.totals.sent += 1;
+        let mut at = now;
+        if self.jitter > 0 {
+            at = (now + Time(self.jitter_stream.below(self.jitter))).max(self.last_departure);
+            self.last_departure = at;
+        }
+        let packet = Packet::new(at, now, self.flow, segment, self.bytes, flags, 0);
+        if let Some(egress) = &mut self.egress {
+            egress.send(at, packet, network);
+        } else {
+            network.send(packet);
+        }
+    }
+
+    /// Keeps what RACK and some algorithms need to know of a segment.
+    #[inline]
+    pub(super) fn remember(&mut self, segment: u32, now: Time) {
+        let times = self.stack.detection == Detection::Rack;
+        let windows = self.algorithm.wants_window_at_send();
+        let span = (self.next - self.board.una() + 1) as usize;
+        if times {
+            widen(&mut self.sent_at, self.board.una(), span);
+            let mask = self.sent_at.len() - 1;
+            self.sent_at[segment as usize & mask] = now;
+        }
+        if windows {
+            widen(&mut self.sent_window, self.board.una(), span);
+            let mask = self.sent_window.len() - 1;
+            self.sent_window[segment as usize & mask] = self.cwnd as f32;
+        }
+    }
+}
+
+/// Grows a ring of per-segment values so that `span` segments from `base` on fit.
+#[inline]
+fn widen<T: Copy + Default>(ring: &mut Vec<T>, base: u32, span: usize) {
+    if span <= ring.len() {
+        return;
+    }
+    let mut wider = vec![T::default(); span.next_power_of_two().max(64)];
+    let mask = wider.len() - 1;
+    for segment in (base as usize..).take(ring.len()) {
+        wider[segment & mask] = ring[segment & (ring.len() - 1)];
+    }
+    *ring = wider;
+}
