@@ -92,6 +92,7 @@ def _variants(setup: Setup, placed: Mapping[Pair, int]) -> Iterable[Variant]:
         ("fast-alpha-400", "FAST with alpha 400", replace(setup, fast_alpha=400)),
         ("fast-doubling", "FAST doubling whenever its queueing delay is small", replace(setup, fast_doubling=True)),
         ("linux-recovery", "recovery of ns-2's TCP/Linux", replace(setup, linux_recovery=True)),
+        ("bic-linux", "BIC-TCP as Linux has it: keeps 0.8, S_max 16", _with(setup, "bic", "bic:linux")),
         ("wire-1000", "1000 bytes on the wire, headers included", replace(setup, header_bytes=0)),
         ("no-jitter", "starts and departures exactly in time", replace(setup, jitter=False)),
         ("period-code", "Linux 2.6.22's and ns-2's code instead of the papers' rules", _period(setup)),
@@ -100,6 +101,10 @@ def _variants(setup: Setup, placed: Mapping[Pair, int]) -> Iterable[Variant]:
     for name, title, other in others:
         scenarios = tuple(other.scenario(pair) for pair in PAIRS)
         yield Variant(name, title, scenarios, partial(WeigleMeasurer, setup=other, placed=placed))
+
+
+def _with(setup: Setup, protocol: str, algorithm: str) -> Setup:
+    return replace(setup, algorithms=tuple((dict(setup.algorithms) | {protocol: algorithm}).items()))
 
 
 def _period(setup: Setup) -> Setup:
