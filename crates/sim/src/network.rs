@@ -358,8 +358,9 @@ impl Network {
     /// The turn of a receiver that delays ACKs.
     pub fn run_receiver(&mut self, flow: u32, horizon: Time) -> bool {
         let mut worked = false;
+        let inbox = self.inbox(flow, End::Receiver);
         loop {
-            let arrival = self.next_for(flow, End::Receiver);
+            let arrival = self.head(inbox);
             let receiver = &mut self.receivers[flow as usize];
             if receiver.timer().min(arrival) >= horizon {
                 return worked;
@@ -368,7 +369,7 @@ impl Network {
             let ack = if receiver.timer() <= arrival {
                 receiver.on_timer(&mut self.sacks[flow as usize])
             } else {
-                let Some(packet) = self.receive(flow, End::Receiver) else { return worked };
+                let Some(packet) = self.take(inbox) else { return worked };
                 self.receivers[flow as usize].on_segment(&packet, &mut self.sacks[flow as usize])
             };
             if let Some(ack) = ack {
@@ -396,22 +397,23 @@ impl Network {
         self.mailboxes.get_mut(from)?.pop()
     }
 
-    /// When the next packet for an endpoint arrives.
+    /// When the next packet in a mailbox arrives.
     #[must_use]
     #[inline(always)]
-    pub fn next_for(&self, flow: u32, end: End) -> Time {
-        self.mailboxes[self.inbox(flow, end)].head
+    pub fn head(&self, inbox: usize) -> Time {
+        self.mailboxes[inbox].head
     }
 
-    /// Takes the next packet for an endpoint.
+    /// Takes the next packet out of a mailbox.
     #[inline(always)]
-    pub fn receive(&mut self, flow: u32, end: End) -> Option<Packet> {
-        let inbox = self.inbox(flow, end);
+    pub fn take(&mut self, inbox: usize) -> Option<Packet> {
         self.mailboxes[inbox].pop()
     }
 
+    /// The mailbox of an endpoint, for [`Network::head`] and [`Network::take`].
+    #[must_use]
     #[inline(always)]
-    fn inbox(&self, flow: u32, end: End) -> usize {
+    pub fn inbox(&self, flow: u32, end: End) -> usize {
         self.inboxes[flow as usize * 2 + usize::from(end == End::Sender)] as usize
     }
 

@@ -209,8 +209,9 @@ impl Sender {
     /// A turn: everything before `horizon`. Answers whether there was anything.
     pub fn run(&mut self, horizon: Time, network: &mut Network) -> bool {
         let mut worked = false;
+        let inbox = network.inbox(self.flow, End::Sender);
         loop {
-            let arrival = network.next_for(self.flow, End::Sender);
+            let arrival = network.head(inbox);
             if self.timer <= arrival {
                 if self.timer >= horizon {
                     return worked;
@@ -220,7 +221,7 @@ impl Sender {
                 if arrival >= horizon {
                     return worked;
                 }
-                let Some(packet) = network.receive(self.flow, End::Sender) else { return worked };
+                let Some(packet) = network.take(inbox) else { return worked };
                 self.on_packet(&packet, network);
             }
             worked = true;
@@ -394,7 +395,7 @@ impl Sender {
 
     // ---- acknowledgements --------------------------------------------------------------------------------------------
 
-    #[inline]
+    #[inline(always)]
     fn on_packet(&mut self, packet: &Packet, network: &mut Network) {
         let now = packet.at;
         assert!(now >= self.now, "a sender's clock went back");
@@ -443,7 +444,7 @@ impl Sender {
         delivered
     }
 
-    #[inline]
+    #[inline(always)]
     fn digest(&mut self, packet: &Packet, owd: u32, una: u32, delivered: u32, network: &mut Network) {
         let now = packet.at;
         let cumulative = packet.segment();

@@ -18,7 +18,7 @@ impl Sender {
     }
 
     /// Sends what the window allows: first what is lost, then new data.
-    #[inline]
+    #[inline(always)]
     pub(super) fn transmit(&mut self, now: Time, network: &mut Network) {
         if matches!(self.state, State::Open) && self.board.is_clean() {
             // The common case: nothing to repair and nothing to count.
@@ -44,6 +44,7 @@ impl Sender {
         self.measured.receiver_limited += u64::from(limit == Limit::Receiver);
     }
 
+    #[inline(never)]
     pub(super) fn transmit_with_care(&mut self, now: Time, network: &mut Network) {
         let in_flight = self.board.in_flight(self.next);
         let room = self.allowance().saturating_sub(in_flight).min(self.max_burst);
@@ -65,6 +66,7 @@ impl Sender {
     }
 
     /// Retransmits up to `room` lost segments; answers how many there were.
+    #[inline(never)]
     pub(super) fn repair(&mut self, room: u32, now: Time, network: &mut Network) -> u32 {
         let mut sent = 0;
         while sent < room
@@ -79,7 +81,7 @@ impl Sender {
     }
 
     /// Sends up to `room` new segments, as the receiver and the application allow; answers how many.
-    #[inline]
+    #[inline(always)]
     pub(super) fn send_new(&mut self, room: u32, now: Time, network: &mut Network) -> u32 {
         let una = self.board.una();
         if now >= self.stop {
@@ -105,7 +107,7 @@ impl Sender {
         past - first
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn emit(&mut self, segment: u32, flags: u8, now: Time, network: &mut Network) {
         if self.remembers {
             self.remember(segment, now);
