@@ -172,7 +172,7 @@ def test_other_readings_change_what_they_say_and_nothing_else() -> None:
     }
     with_fast = {pair for pair in own if "fast" in pair}
     assert changed["fast-alpha-100"] == changed["fast-alpha-400"] == changed["fast-doubling"] == with_fast
-    assert changed["wire-1000"] == changed["no-jitter"] == changed["linux-recovery"] == set(own)
+    assert changed["wire-1000"] == changed["no-jitter"] == changed["tcp-linux"] == set(own)
     assert changed["regions-by-rank"] == set()
 
 

@@ -91,7 +91,7 @@ def _variants(setup: Setup, placed: Mapping[Pair, int]) -> Iterable[Variant]:
         ("fast-alpha-100", "FAST with alpha 100", replace(setup, fast_alpha=100)),
         ("fast-alpha-400", "FAST with alpha 400", replace(setup, fast_alpha=400)),
         ("fast-doubling", "FAST doubling whenever its queueing delay is small", replace(setup, fast_doubling=True)),
-        ("linux-recovery", "recovery of ns-2's TCP/Linux", replace(setup, linux_recovery=True)),
+        ("tcp-linux", "TCP/Linux as the base", replace(setup, tcp_linux=True)),
         ("bic-linux", "BIC-TCP as Linux has it: keeps 0.8, S_max 16", _with(setup, "bic", "bic:linux")),
         ("wire-1000", "1000 bytes on the wire, headers included", replace(setup, header_bytes=0)),
         ("no-jitter", "starts and departures exactly in time", replace(setup, jitter=False)),
@@ -109,7 +109,7 @@ def _with(setup: Setup, protocol: str, algorithm: str) -> Setup:
 
 def _period(setup: Setup) -> Setup:
     algorithms = tuple((name, PERIOD[name]) for name in PROTOCOLS)
-    return replace(setup, algorithms=algorithms, fast_doubling=True, linux_recovery=True)
+    return replace(setup, algorithms=algorithms, fast_doubling=True, tcp_linux=True)
 
 
 __all__ = ["RunSet", "paper"]

@@ -36,7 +36,8 @@ class Setup:
     Attributes:
         fast_alpha: segments that FAST keeps in queues.
         fast_doubling: FAST doubles its window whenever its queueing delay is small, as ns-2's module does.
-        linux_recovery: losses are found and repaired as by ns-2's TCP/Linux, not as by its SACK agent.
+        tcp_linux: the base is ns-2's TCP/Linux and not its SACK agent, which repairs losses in its own way and halves
+            the window on the first loss and on any loss in slow start, whatever the algorithm.
         header_bytes: added to the paper's 1000-byte segments on the wire.
         jitter: starts and departures move a little with the seed.
         algorithms: preset of each protocol.
@@ -45,7 +46,7 @@ class Setup:
 
     fast_alpha: int = FAST_ALPHA
     fast_doubling: bool = False
-    linux_recovery: bool = False
+    tcp_linux: bool = False
     header_bytes: int = 40
     jitter: bool = True
     algorithms: tuple[tuple[str, str], ...] = field(
@@ -60,7 +61,7 @@ class Setup:
     def stack(self) -> dict[str, Any]:
         """The table of the TCP stack of both flows."""
         return {
-            "base": "ns2" if self.linux_recovery else "ns2-sack1",
+            "base": "ns2" if self.tcp_linux else "ns2-sack1",
             "header": f"{self.header_bytes} B",
             "receive_window": f"{RECEIVE_WINDOW} segments",
             "initial_ssthresh": f"{RECEIVE_WINDOW} segments",
@@ -77,6 +78,8 @@ class Setup:
             table["parameters"] = {"alpha": self.fast_alpha}
             if not self.fast_doubling:
                 table["parameters"]["mi_threshold"] = 0.0
+        elif not self.tcp_linux:
+            table["parameters"] = {"halve_in_slow_start": True}
         return table
 
 
@@ -135,6 +138,11 @@ ASSUMPTIONS = (
         "slow start",
         "standard, to the first loss: the initial threshold is the maximum window, 67000 segments",
         "ns-2 sets the threshold to the window; limited slow start is off by default there",
+    ),
+    Assumption(
+        "first loss",
+        "the first loss, and any loss in slow start, halves the window of every loss-based protocol",
+        "ns-2's TcpAgent does so for all of its window rules, on which the authors' patches were built",
     ),
     Assumption(
         "queue bound",
