@@ -165,7 +165,9 @@ impl Engine {
     fn next_event(&self) -> Time {
         let next = |node: &Node| match *node {
             Node::Link(link) => self.network.next_for_link(link),
-            Node::Sender(f) => self.senders[f as usize].timer().min(self.network.head(self.network.inbox(f, End::Sender))),
+            Node::Sender(f) => {
+                self.senders[f as usize].timer().min(self.network.head(self.network.inbox(f, End::Sender)))
+            }
             Node::Receiver(f) => {
                 self.network.receivers[f as usize].timer().min(self.network.head(self.network.inbox(f, End::Receiver)))
             }

@@ -334,8 +334,9 @@ impl Network {
 
     /// A link's turn: it carries everything that arrives before `horizon`. Answers whether there was anything.
     pub fn run_link(&mut self, link: u32, horizon: Time) -> bool {
+        let ports = std::mem::take(&mut self.link_ports[link as usize]);
         let mut worked = false;
-        while let Some(packet) = self.next_arrival(link, horizon) {
+        while let Some(packet) = self.next_arrival(&ports, horizon) {
             worked = true;
             let hop = self.hop(&packet);
             let Some(packet) = self.cross(hop, packet) else { continue };
@@ -352,6 +353,7 @@ impl Network {
                 Next::Echo(_) | Next::Other => self.forward(packet),
             }
         }
+        self.link_ports[link as usize] = ports;
         worked
     }
 
@@ -379,22 +381,40 @@ impl Network {
     }
 
     #[inline(always)]
-    fn next_arrival(&mut self, link: u32, horizon: Time) -> Option<Packet> {
-        let ports = &self.link_ports[link as usize];
-        let mut best = horizon;
-        let mut from = usize::MAX;
-        for &port in ports {
-            if port & HEAP != 0 {
-                let crowd = &mut self.crowds[(port & !HEAP) as usize];
-                return if crowd.head() < horizon { crowd.pop() } else { None };
+    fn next_arrival(&mut self, ports: &[u32], horizon: Time) -> Option<Packet> {
+        let from = if let [first, second] = *ports {
+            // Whose turn it is cannot be predicted, so it is computed and not branched on.
+            let (one, other) = (self.mailboxes[first as usize].head, self.mailboxes[second as usize].head);
+            if one.min(other) >= horizon {
+                return None;
             }
-            let head = self.mailboxes[port as usize].head;
+            [first, second][usize::from(other < one)]
+        } else {
+            self.earliest(ports, horizon)?
+        };
+        if from & HEAP != 0 {
+            return self.crowds[(from & !HEAP) as usize].pop();
+        }
+        self.mailboxes[from as usize].pop()
+    }
+
+    /// The port with the earliest packet before `horizon`; the first of them in a tie.
+    fn earliest(&self, ports: &[u32], horizon: Time) -> Option<u32> {
+        let mut best = horizon;
+        let mut from = None;
+        for &port in ports {
+            let head = self.port_head(port);
             if head < best {
                 best = head;
-                from = port as usize;
+                from = Some(port);
             }
         }
-        self.mailboxes.get_mut(from)?.pop()
+        from
+    }
+
+    #[inline]
+    fn port_head(&self, port: u32) -> Time {
+        if port & HEAP == 0 { self.mailboxes[port as usize].head } else { self.crowds[(port & !HEAP) as usize].head() }
     }
 
     /// When the next packet in a mailbox arrives.
@@ -420,14 +440,7 @@ impl Network {
     /// When a link has its next packet to carry.
     #[must_use]
     pub fn next_for_link(&self, link: u32) -> Time {
-        let head = |&port: &u32| {
-            if port & HEAP == 0 {
-                self.mailboxes[port as usize].head
-            } else {
-                self.crowds[(port & !HEAP) as usize].head()
-            }
-        };
-        self.link_ports[link as usize].iter().map(head).min().unwrap_or(Time::NEVER)
+        self.link_ports[link as usize].iter().map(|&p| self.port_head(p)).min().unwrap_or(Time::NEVER)
     }
 
     /// Packets still under way, by flow and direction as in [`Network::dropped`].
