@@ -116,6 +116,10 @@ class Traces:
             if number > 1:
                 layout[f"xaxis{suffix}"]["matches"] = "x"
             layout["annotations"].append(_heading(panel.title, top))
+            layout[f"legend{suffix}"] = {
+                "orientation": "h", "x": 1, "xanchor": "right", "y": top, "yanchor": "bottom",
+                "bgcolor": "rgba(0,0,0,0)",
+            }  # fmt: skip
             if self.shaded:
                 layout["shapes"].append(_shade(self.shaded, suffix))
             data += [_line(curve, suffix) for curve in panel.curves]
@@ -158,7 +162,7 @@ def _line(curve: Curve, suffix: str) -> dict[str, Any]:
     return {
         "type": "scatter", "mode": "lines", "name": curve.name, "x0": curve.start, "dx": curve.step,
         "y": list(curve.values), "line": {"width": 1.2, "color": COLORS[curve.color]}, "xaxis": f"x{suffix}",
-        "yaxis": f"y{suffix}", "hovertemplate": "%{x:.1f} s: %{y:,.0f}",
+        "yaxis": f"y{suffix}", "legend": f"legend{suffix}", "hovertemplate": "%{x:.1f} s: %{y:,.0f}",
     }  # fmt: skip
 
 

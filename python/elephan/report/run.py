@@ -35,14 +35,18 @@ def run_report(run: Run, out: str | Path) -> Path:
     tables = [
         _table("Flows", FLOW_COLUMNS, summary["flows"]),
         _table("Links", LINK_COLUMNS, summary["links"]),
-        _table("Metrics", {"metric": "name", "value": "value"}, _metric_rows(summary["metrics"])),
     ]
+    numbers = _table(
+        "Metrics", {"metric": "name", "value": "value", "unit": "unit", "what it is": "title"},
+        _metric_rows(summary["metrics"]),
+    )  # fmt: skip
     page = {
         "id": run.id,
         "title": str(run.manifest.get("title") or ", ".join(str(flow["name"]) for flow in summary["flows"])),
         "measure": f"{summary['measure']['from_s']:g} s to {summary['measure']['to_s']:g} s",
         "warnings": run.warnings,
         "tables": tables,
+        "metrics": numbers,
         "figures": [{"id": figure.id, "title": figure.title, "caption": figure.caption, "files": []}],
         "toml": run.scenario.to_toml(),
         "provenance": facts([run]),
@@ -77,15 +81,26 @@ def _over_time(run: Run) -> Traces:
 
 
 def _table(title: str, columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    values = [[row.get(key) for row in rows] for key in columns.values()]
     return {
         "title": title,
         "header": list(columns),
+        "numeric": [i for i, column in enumerate(values) if any(isinstance(value, int | float) for value in column)],
         "rows": [[_cell(row.get(key)) for key in columns.values()] for row in rows],
     }
 
 
 def _metric_rows(metrics: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [{"name": name, "value": "never" if value is None else value} for name, value in metrics.items()]
+    from elephan.metrics import get
+
+    rows = []
+    for name, value in metrics.items():
+        known = get(name)
+        shown = "never" if value is None else value
+        rows.append(
+            {"name": name, "value": shown, "unit": "" if known.unit == "1" else known.unit, "title": known.title}
+        )
+    return rows
 
 
 def _cell(value: Any) -> str:
