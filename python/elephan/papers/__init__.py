@@ -17,19 +17,25 @@ if TYPE_CHECKING:
     from elephan.papers.reproduction import PaperResult, Progress
     from elephan.runs import Run, Store
 
-TITLES = {"weigle2006": "Performance of Competing High-Speed TCP Flows"}
+INDEX = {
+    "weigle2006": (
+        "Performance of Competing High-Speed TCP Flows",
+        "M. C. Weigle, P. Sharma, J. R. Freeman, Networking 2006",
+    ),
+}
+"""Title and reference of each paper; its folder here has the same name."""
 
 
 def ids() -> list[str]:
     """Ids of the papers of this version."""
-    return list(TITLES)
+    return list(INDEX)
 
 
 def listing() -> list[dict[str, Any]]:
     """The papers as ``elephan list papers --json`` gives them; nothing is built for it."""
     return [
-        {"name": name, "kind": "paper", "title": title, "source": "", "parameters": []}
-        for name, title in TITLES.items()
+        {"name": name, "kind": "paper", "title": title, "source": reference, "parameters": []}
+        for name, (title, reference) in INDEX.items()
     ]
 
 
@@ -40,7 +46,7 @@ def get(paper_id: str) -> Paper:
     Raises:
         ScenarioError: there is none; the message has the nearest.
     """
-    if paper_id not in TITLES:
+    if paper_id not in INDEX:
         raise ScenarioError(f"'{paper_id}' is not a paper; {hint(paper_id, ids())}")
     found: Paper = import_module(f"elephan.papers.{paper_id}").paper()
     return found

@@ -11,8 +11,9 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from elephan.papers import INDEX
 from elephan.papers.claims import load_claims, load_findings
-from elephan.papers.paper import Experiment, Paper, RunSet, Variant
+from elephan.papers.paper import Experiment, Paper, Variant
 from elephan.papers.weigle2006.figures import figures
 from elephan.papers.weigle2006.measure import WeigleMeasurer, certain_regions
 from elephan.papers.weigle2006.setup import (
@@ -44,13 +45,14 @@ PERIOD = {
 
 def paper() -> Paper:
     """The paper, with its claims read and its scenarios built."""
+    title, reference = INDEX["weigle2006"]
     claims = load_claims(HERE / "claims.toml")
     setup = Setup()
     placed = certain_regions(claims)
     return Paper(
         id="weigle2006",
-        title="Performance of Competing High-Speed TCP Flows",
-        reference="M. C. Weigle, P. Sharma, J. R. Freeman, Networking 2006",
+        title=title,
+        reference=reference,
         claims=claims,
         experiments={experiment.id: experiment for experiment in _experiments(setup)},
         measurer=partial(WeigleMeasurer, setup=setup, placed=placed),
@@ -110,6 +112,3 @@ def _with(setup: Setup, protocol: str, algorithm: str) -> Setup:
 def _period(setup: Setup) -> Setup:
     algorithms = tuple((name, PERIOD[name]) for name in PROTOCOLS)
     return replace(setup, algorithms=algorithms, fast_doubling=True, tcp_linux=True)
-
-
-__all__ = ["RunSet", "paper"]
