@@ -135,6 +135,7 @@ def test_a_figure_may_be_named_in_several_ways() -> None:
         assert list(select(paper, name, quick=False)[0]) == ["weigle2006.F3"]
     with pytest.raises(ScenarioError, match="'F99' is not a figure of weigle2006"):
         select(paper, "F99", quick=False)
+    assert {e.seeds for e in select(paper, "2", quick=True)[0].values()} == {1}
 
 
 def test_a_paper_that_is_not_there_gets_the_nearest() -> None:

@@ -79,7 +79,7 @@ class Paper:
         reference: authors, venue, year.
         claims: what it says.
         experiments: what it ran, by id; the first is its main one.
-        quick: labels of the runs that ``--quick`` keeps, by experiment.
+        quick: ids of the experiments that ``--quick`` keeps, with one seed each.
         assumptions: what it leaves open.
         variants: other readings of that.
         measurer: how its subjects are measured.
@@ -94,7 +94,7 @@ class Paper:
     experiments: Mapping[str, Experiment]
     measurer: Callable[[RunSet], Measurer]
     figures: Callable[[RunSet], Sequence[Figure]]
-    quick: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    quick: tuple[str, ...] = ()
     assumptions: tuple[Assumption, ...] = ()
     variants: tuple[Variant, ...] = ()
     findings: Mapping[str, str] = field(default_factory=dict)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -152,7 +152,7 @@ def reproduce(
     Args:
         paper: which.
         figure: only the experiments of one figure (``"2"``, ``"Fig 2"`` or ``"F2"``).
-        quick: only the runs that the paper's figures show, with one seed.
+        quick: one seed, and without a figure only the paper's quick part (of weigle2006, Figures 3 to 8).
         jobs: runs at a time; one a core by default.
         store: where results are kept.
         out: folder of the report; ``reports/<id>`` by default.
@@ -171,9 +171,8 @@ def reproduce(
     chosen, selection = select(paper, figure, quick)
     if seeds is not None and seeds < 1:
         raise ScenarioError(f"{seeds} is not a number of seeds; it is at least 1", path="seeds")
-    replicates = 1 if quick and seeds is None else seeds
     variants = paper.variants if (sensitivity if sensitivity is not None else not selection) else ()
-    plan = _plan(chosen, variants, replicates)
+    plan = _plan(chosen, variants, seeds)
     counter = _Counter(plan, progress)
     found: dict[str, list[Run]] = {}
     phases = []
@@ -217,15 +216,10 @@ def select(paper: Paper, figure: str | None, quick: bool) -> tuple[dict[str, Exp
             raise ScenarioError(f"'{figure}' is not a figure of {paper.id}; {hint(figure, known)}", path="figure")
         words.append(", ".join(experiment.figure for experiment in chosen.values()))
     if quick:
-        chosen = {name: _quick(experiment, paper.quick) for name, experiment in chosen.items()}
-        chosen = {name: experiment for name, experiment in chosen.items() if experiment.scenarios}
-        words.append("quick")
+        kept = [name for name in chosen if figure is not None or name in paper.quick]
+        chosen = {name: replace(chosen[name], seeds=1) for name in kept}
+        words.append("quick, one seed")
     return chosen, ", ".join(words)
-
-
-def _quick(experiment: Experiment, kept: Mapping[str, tuple[str, ...]]) -> Experiment:
-    scenarios = experiment.scenarios if experiment.id in kept else {}
-    return Experiment(experiment.id, experiment.title, experiment.figure, scenarios, 1)
 
 
 def _figure_names(experiment: Experiment) -> list[str]:

@@ -57,7 +57,7 @@ def paper() -> Paper:
         experiments={experiment.id: experiment for experiment in _experiments(setup)},
         measurer=partial(WeigleMeasurer, setup=setup, placed=placed),
         figures=partial(figures, setup=setup, claims=claims),
-        quick={name: tuple(map(label, pairs)) for name, pairs in FIGURE_PAIRS.items()},
+        quick=tuple(FIGURE_PAIRS),
         assumptions=ASSUMPTIONS,
         variants=tuple(_variants(setup, placed)),
         findings=load_findings(HERE / "findings.toml", claims),
