@@ -36,6 +36,7 @@ def write(result: PaperResult, out: Path) -> Path:
         figures=paper.figures(result.runs),
         views=list(_views(result)),
         sensitivity=[_sensitivity(row.to_json(), paper.id) for row in result.sensitivity],
+        readings=[variant.title for variant in paper.variants],
         assumptions=paper.assumptions,
         scenarios=list(_scenarios(result)),
         provenance=_provenance(result),

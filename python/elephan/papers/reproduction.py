@@ -157,7 +157,8 @@ def reproduce(
         store: where results are kept.
         out: folder of the report; ``reports/<id>`` by default.
         seeds: replicates of every experiment instead of the paper's own numbers.
-        sensitivity: run the other readings as well; by default for a full reproduction only.
+        sensitivity: run the other readings of the paper as well, one seed each; not by default, since it doubles the
+            work.
         progress: told how far it is.
 
     Raises:
@@ -171,7 +172,7 @@ def reproduce(
     chosen, selection = select(paper, figure, quick)
     if seeds is not None and seeds < 1:
         raise ScenarioError(f"{seeds} is not a number of seeds; it is at least 1", path="seeds")
-    variants = paper.variants if (sensitivity if sensitivity is not None else not selection) else ()
+    variants = paper.variants if sensitivity else ()
     plan = _plan(chosen, variants, seeds)
     counter = _Counter(plan, progress)
     found: dict[str, list[Run]] = {}

@@ -67,7 +67,8 @@ class PaperPage:
         firm: the same of certain and robust claims.
         figures: in the paper's order.
         views: runs to look at.
-        sensitivity: rows: other readings.
+        sensitivity: rows: what other readings of the paper do to its verdicts; empty when they were not run.
+        readings: the other readings that there are.
         assumptions: rows with ``name``, ``value``, ``reason``.
         scenarios: by experiment.
         provenance: names and values.
@@ -87,6 +88,7 @@ class PaperPage:
     figures: Sequence[Figure]
     views: Sequence[RunView]
     sensitivity: Sequence[Mapping[str, Any]]
+    readings: Sequence[str]
     assumptions: Sequence[Any]
     scenarios: Sequence[ScenarioGroup]
     provenance: Sequence[tuple[str, str]]
