@@ -19,6 +19,8 @@ array set arg {
     timestamps   0
     sink         Sack1
     agent        Linux
+    prelude      {}
+    fast_alpha   200
     duration_s   30
     period_s     0.1
     marks        {}
@@ -49,27 +51,48 @@ ns-random $arg(seed)
 set jitter [new RNG]
 $jitter seed $arg(seed)
 
+if {$arg(prelude) ne ""} { source $arg(prelude) }
 set ns [new Simulator]
 Agent/TCP set timestamps_ [expr {$arg(timestamps) ? "true" : "false"}]
 Agent/TCP set packetSize_ $arg(payload)
 Agent/TCP set window_ $arg(window)
 Agent/TCP set overhead_ $arg(send_jitter_s)
 
-# One SACK sender: TCP/Linux running a Linux 2.6.22 module, or ns-2's own Sack1 (windowOption_ 8 is its HighSpeed TCP).
+# ns-2's classic SACK sender; windowOption_ 8 is its HighSpeed TCP.
+proc make_sack1 {window_option} {
+    set tcp [new Agent/TCP/Sack1]
+    $tcp set windowOption_ $window_option
+    return $tcp
+}
+
+# ns-2's own FAST. Debian's ns-2 leaves that file out: a prelude can load it as a shared library.
+proc make_fast {} {
+    global arg
+    if {[catch {new Agent/TCP/Fast} tcp]} { fail "this ns-2 has no Agent/TCP/Fast; name a prelude that loads it" }
+    $tcp set alpha_ $arg(fast_alpha)
+    $tcp set beta_ $arg(fast_alpha)
+    return $tcp
+}
+
+# One SACK sender. `fast`, `reno-sack1` and `hstcp-sack1` name agents; other names are modules of Linux 2.6.22 for the
+# agent Linux, or reno and highspeed for the agent Sack1.
 proc make_agent {algorithm} {
     global ns arg
+    switch -- $algorithm {
+        fast        { return [make_fast] }
+        reno-sack1  { return [make_sack1 1] }
+        hstcp-sack1 { return [make_sack1 8] }
+    }
     if {$arg(agent) eq "Linux"} {
         set tcp [new Agent/TCP/Linux]
         $ns at 0 "$tcp select_ca $algorithm"
         return $tcp
     }
-    set tcp [new Agent/TCP/Sack1]
     switch -- $algorithm {
-        reno      { $tcp set windowOption_ 1 }
-        highspeed { $tcp set windowOption_ 8 }
-        default   { fail "agent Sack1 knows reno and highspeed, not $algorithm" }
+        reno      { return [make_sack1 1] }
+        highspeed { return [make_sack1 8] }
     }
-    return $tcp
+    fail "agent Sack1 knows reno and highspeed, not $algorithm"
 }
 
 set left [$ns node]
