@@ -1,17 +1,18 @@
-//! FAST TCP (C. Jin, D. Wei, S. Low, "FAST TCP: motivation, architecture, algorithms, performance", INFOCOM 2004; Wei et
-//! al., ToN 14(6), 2006): the window follows the queueing delay so that `alpha` segments of the flow's own wait in queues.
+//! FAST TCP (C. Jin, D. Wei, S. Low, "FAST TCP: motivation, architecture, algorithms, performance", INFOCOM 2004; Wei
+//! et al., ToN 14(6), 2006): the window follows the queueing delay so that `alpha` segments of the flow's own wait in
+//! queues.
 //!
-//! Variant: the papers' update every other round trip, with increases spread over the round that follows, and the
-//! RTT filter min(3/w, 1/4). While the averaged queueing delay is below `mi_threshold` each acknowledged segment adds one
+//! Variant: the papers' update every other round trip, with increases spread over the round that follows, and the RTT
+//! filter min(3/w, 1/4). While the averaged queueing delay is below `mi_threshold` each acknowledged segment adds one
 //! (multiplicative increase); the test is made on every ACK, also after a loss, as in ns-2, since the papers leave it
-//! open. Differences: ns-2's module (preset `ns2`, version 1.1.3) moves the window several times within an update round,
-//! every 10 ms, from the window in force when the segment now acknowledged was sent, has no 2w bound, filters with
-//! min(3/flight, 1/256), releases increases one by one and learns nothing from ACKs in recovery; 1.1 (preset `ns2-1.1`)
-//! updates every round. Its retransmission of holes older than two RTTs is the endpoint's business and not modelled.
-//! Two things differ from the module: for that earlier window it takes the flight noted at the last ACK outside recovery,
-//! which for segments sent in a recovery is the flight before the loss, so it comes back harder and loses more often while
-//! it overshoots; and its first RTT is that of a 40-byte SYN, a little under what data can reach.
-//! The base RTT is the smallest that this flow has seen, so that a flow which starts into a standing queue takes
+//! open. Differences: ns-2's module (preset `ns2`, version 1.1.3) moves the window several times within an update
+//! round, every 10 ms, from the window in force when the segment now acknowledged was sent, has no 2w bound, filters
+//! with min(3/flight, 1/256), releases increases one by one and learns nothing from ACKs in recovery; 1.1 (preset
+//! `ns2-1.1`) updates every round. Its retransmission of holes older than two RTTs is the endpoint's business and not
+//! modelled. Two things differ from the module: for that earlier window it takes the flight noted at the last ACK
+//! outside recovery, which for segments sent in a recovery is the flight before the loss, so it comes back harder and
+//! loses more often while it overshoots; and its first RTT is that of a 40-byte SYN, a little under what data can
+//! reach. The base RTT is the smallest that this flow has seen, so that a flow which starts into a standing queue takes
 //! that queue for part of the path.
 
 use crate::algorithm::{Ack, Algorithm, Signal, Start};
