@@ -34,6 +34,16 @@ choices! {
     }
 }
 
+choices! {
+    /// Which maximum tells fast convergence that the share is shrinking.
+    pub enum Against {
+        /// The maximum recorded at the last loss.
+        Recorded = "recorded",
+        /// `max_win` as it stands, as in the pseudo-code: after probing it is "large", and every loss converges.
+        MaxWin = "max_win",
+    }
+}
+
 params! {
     /// Parameters of BIC.
     pub struct BicParams {
@@ -49,6 +59,8 @@ params! {
         low_window: f64 = num(14.0, 0.0, 1e9, "segments"), "Xu et al. 2004; Linux";
         /// Aim below the last maximum when that is lower than the one before.
         fast_convergence: bool = flag(true), "Xu et al. 2004 §III.D";
+        /// What a loss is compared with for fast convergence; the paper's form.
+        converge_against: Against = choice("recorded", Against::WORDS), "Xu et al. 2004 §III.D; max_win is the pseudo-code";
         /// When the target moves; the paper's form.
         search_update: SearchUpdate = choice("ack", SearchUpdate::WORDS), "Xu et al. 2004 §III";
         /// The search goes this part of the distance to the maximum each round trip: one in this many; Linux's form.
@@ -122,6 +134,11 @@ impl Bic {
               pseudo-code and constants.",
         presets: &[
             Preset { name: "", title: "INFOCOM 2004, pseudo-code", overrides: &[] },
+            Preset {
+                name: "2004",
+                title: "the pseudo-code to the letter: every loss after probing converges",
+                overrides: &[("converge_against", Setting::Text("max_win"))],
+            },
             Preset {
                 name: "rounds",
                 title: "INFOCOM 2004, one target a round trip",
@@ -240,7 +257,8 @@ impl Bic {
         let from = self.win.reduced_from(signal);
         let low = if p.form == Form::Linux { w <= p.low_window } else { w < p.low_window };
         if p.form == Form::Linux || !low {
-            let converge = p.fast_convergence && w < self.last_max;
+            let before = if p.converge_against == Against::MaxWin { self.search.max_win } else { self.last_max };
+            let converge = p.fast_convergence && w < before;
             self.last_max = if converge { self.win.whole(w * (2.0 - p.beta) / 2.0) } else { w };
         }
         self.linux.lost = true;
@@ -500,5 +518,18 @@ mod tests {
     fn linux_s_form_needs_linux_s_counter() {
         let s = settings(&Bic::ENTRY, "", &[("form", Setting::Text("linux"))]).expect("it is right");
         assert!(matches!(Bic::new(&s), Err(BuildError::Conflict { .. })));
+    }
+
+    #[test]
+    fn to_the_letter_every_loss_after_probing_converges() {
+        // Grown past the maximum it is probing, and `max_win` is "large".
+        for (preset, expected) in [("2004", 1100.0 * 0.9375), ("", 1100.0)] {
+            let mut b = bic(preset);
+            let d = after_a_loss_at(&mut b, 1000.0);
+            b.search = Search { is_probing: true, ..UNKNOWN };
+            b.win.w = 1100.0;
+            d.lose(&mut b);
+            assert_eq!((b.last_max, b.window()), (expected, 1100.0 * 0.875));
+        }
     }
 }
