@@ -98,7 +98,8 @@ def _variants(setup: Setup, placed: Mapping[Pair, int]) -> Iterable[Variant]:
         ("wire-1000", "1000 bytes on the wire, headers included", replace(setup, header_bytes=0)),
         ("no-jitter", "starts and departures exactly in time", replace(setup, jitter=False)),
         ("period-code", "Linux 2.6.22's and ns-2's code instead of the papers' rules", _period(setup)),
-        ("regions-by-rank", "regions with the paper's numbers of members", replace(setup, regions="ranks")),
+        ("regions-by-fifths", "regions as equal fifths of |A|", replace(setup, regions="fifths")),
+        ("bic-letter", "BIC-TCP's pseudo-code to the letter", _with(setup, "bic", "bic:2004")),
     ]
     for name, title, other in others:
         scenarios = tuple(other.scenario(pair) for pair in PAIRS)

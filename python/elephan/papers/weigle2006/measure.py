@@ -223,10 +223,10 @@ class WeigleMeasurer:
             "n_region4_without_cubic": self._members_among([p for p in PAIRS if "cubic" not in p], 4),
             "n_region3_with_fast": self._members_among([p for p in PAIRS if "fast" in p], 3),
             "n_region1_intra": self._members_among([p for p in PAIRS if p[0] == p[1]], 1),
-            "n_in_region1": self._members_among(PAIRS, 1),
-            "n_in_region3": self._members_among(PAIRS, 3),
-            "n_in_region5": self._members_among(PAIRS, 5),
-            "n_in_region2_plus_4": self._members_among(PAIRS, 2, 4),
+            "n_in_region1": self._size(1),
+            "n_in_region3": self._size(3),
+            "n_in_region5": self._size(5),
+            "n_in_region2_plus_4": self._size(2, 4),
             "n_pairs_below_half": lambda subject, at: _count(
                 [self._values("utilization", pair, at) for pair in PAIRS], PAIRS, lambda value: value < 0.5
             ),
@@ -237,6 +237,19 @@ class WeigleMeasurer:
         pairs = [pair for pair in PAIRS if protocol in pair and pair[0] != pair[1]]
         leads = [self._asymmetry(pair).times(1 if pair[0] == protocol else -1) for pair in pairs]
         return _count(leads, pairs, lambda value: value > SIGN_FLOOR)
+
+    def _size(self, *regions: int) -> Callable[[str, Context], Measurement]:
+        """How many of all pairs are in some regions, or of the subject's own pairs when it lists any."""
+        among = self._members_among(PAIRS, *regions)
+
+        def measure(subject: str, at: Context) -> Measurement:
+            if self._setup.regions == "ranks" and ">" not in subject:
+                raise NotJudgedError(
+                    "regions by rank have the paper's numbers of members, so this holds by construction"
+                )
+            return among(subject, at)
+
+        return measure
 
     def _members_among(self, pairs: Sequence[Pair], *regions: int) -> Callable[[str, Context], Measurement]:
         """How many of some pairs are in some regions; of the subject's own pairs when it lists any."""
