@@ -83,7 +83,9 @@ def test_the_numbers_of_a_run_are_physically_possible(folder: Path, capsys: pyte
     payload_share = 1448 / 1500
     total_mbps = sum(flow["goodput_mbps"] for flow in summary["flows"])
     assert 9.0 * payload_share < total_mbps <= 10.0 * payload_share * 1.001
-    assert 0.9 < summary["links"][0]["utilization"] <= 1.0
+    # A packet counts when its last bit leaves, so a window may hold up to one more than it has room for.
+    one_packet = 1500 * 8 / (10e6 * 10)
+    assert 0.9 < summary["links"][0]["utilization"] <= 1.0 + one_packet
     assert all(flow["rtt_min_ms"] >= 20.0 for flow in summary["flows"])
     assert all(flow["rtt_p99_ms"] <= 20.0 * 2 + 5 for flow in summary["flows"])
 
@@ -95,8 +97,9 @@ def test_several_seeds_are_runs_and_metrics_with_intervals(folder: Path, capsys:
     for name, value in document["metrics"].items():
         assert value["low"] <= value["mean"] + 1e-12, name
         assert value["mean"] <= value["high"] + 1e-12, name
-    goodputs = {row["flows"][0]["goodput_mbps"] for row in document["runs"]}
-    assert len(goodputs) > 1, "replicates that are all equal are one run"
+    # A steady pair may settle into the same cycle, but not from the same first packets.
+    flows = {json.dumps(row["flows"]) for row in document["runs"]}
+    assert len(flows) == 3, "replicates that are equal are one run"
 
 
 def test_out_puts_a_copy_elsewhere(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
