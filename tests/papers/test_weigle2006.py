@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect
 from functools import cache
 
 import pytest
@@ -13,7 +14,7 @@ from elephan import papers
 from elephan.papers.claims import Judgment, judge_all
 from elephan.papers.paper import Paper, RunSet
 from elephan.papers.relations import RELATIONS
-from elephan.papers.weigle2006.measure import REGION_COUNTS, certain_regions, region_of, regions_by_rank
+from elephan.papers.weigle2006.measure import REGION_COUNTS, boundaries, certain_regions, region_of, regions_by_rank
 from elephan.papers.weigle2006.setup import PAIRS, TOGETHER, Pair, Setup, label
 from elephan.runs import Run
 
@@ -190,3 +191,11 @@ def test_ranking_judges_the_same_runs_differently() -> None:
 
 def test_every_finding_is_about_a_claim() -> None:
     assert set(paper().findings) <= {claim.id for claim in paper().claims.claims}
+
+
+def test_boundaries_by_rank_lie_between_neighbors() -> None:
+    values = [i / 100 for i in range(36)]
+    found = boundaries(values, "ranks")
+    assert [bisect(found, value) + 1 for value in values] == regions_by_rank(values)
+    assert boundaries(values[:5], "ranks") == []
+    assert boundaries([], "fifths") == [0.2, 0.4, 0.6, 0.8]

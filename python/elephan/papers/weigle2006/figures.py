@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from statistics import median
 
 from elephan.papers.claims import ClaimSet
 from elephan.papers.measurement import NotJudgedError
 from elephan.papers.paper import RunSet
-from elephan.papers.weigle2006.measure import REGIONS, certain_regions, region_of
+from elephan.papers.weigle2006.measure import REGIONS, boundaries, certain_regions
 from elephan.papers.weigle2006.setup import FIGURE_PAIRS, LATE_S, MEASURE_S, PAIRS, TITLES, Pair, Setup
 from elephan.report.figures import BarGroup, Figure, PairBar, PairBars, Panel, Traces
 from elephan.report.series import flow_curve
-
-if TYPE_CHECKING:
-    from elephan.runs import Run
 
 CAPTIONS = {
     "weigle2006.F3": "Region 1 in the paper: the H-TCP flows meet near 150 s, the CUBIC flows near 450 s.",
@@ -62,45 +60,47 @@ def _panels(runs: RunSet, setup: Setup, cases: Sequence[tuple[Pair, int]]) -> It
 
 def _asymmetry(runs: RunSet, setup: Setup, claims: ClaimSet) -> PairBars | None:
     placed = certain_regions(claims)
-    groups: dict[int, list[PairBar]] = {number: [] for number in range(1, REGIONS + 2)}
+    values: dict[Pair, list[float]] = {}
     for pair in PAIRS:
         try:
-            replicates = runs.of(setup.scenario(pair))
+            values[pair] = sorted(float(runs.metric(run, "asymmetry")) for run in runs.of(setup.scenario(pair)))
         except NotJudgedError:
             continue
-        groups[placed.get(pair, REGIONS + 1)].append(_bar(runs, pair, replicates, placed.get(pair)))
-    if not any(groups.values()):
+    if not values:
         return None
-    fifth = 1 / REGIONS
+    between = boundaries([median(map(abs, found)) for found in values.values()], setup.regions)
+    groups: dict[int, list[PairBar]] = {number: [] for number in range(1, REGIONS + 2)}
+    for pair, found in values.items():
+        groups[placed.get(pair, REGIONS + 1)].append(_bar(pair, found, placed.get(pair), between))
+    edges = [0.0, *between, 1.0]
     return PairBars(
         id="figure2",
         title="Figure 2: asymmetry of the ordered pairs, by the paper's regions",
         caption="Each experiment is two rectangles, flow 1 on the left and flow 2 on the right; the taller one has the "
         "larger share and is as high as |A|. Experiments stand in the region where the paper has them; the gray band "
-        "is where that region would be if the five were equal fifths. The paper does not place the last ones.",
+        "is where our experiments of that region are, so that a taller rectangle that ends in its band is where the "
+        "paper has it. The paper does not place the last ones.",
         y_label="|A|, median over seeds",
         series=tuple(TITLES.values()),
         groups=tuple(
             BarGroup(
                 f"Region {number}" if number <= REGIONS else "not placed",
-                ((number - 1) * fifth, number * fifth) if number <= REGIONS else None,
+                (edges[number - 1], edges[number]) if between and number <= REGIONS else None,
                 tuple(sorted(bars, key=lambda bar: abs(bar.value))),
             )
             for number, bars in groups.items()
             if bars
         ),
-        lines=tuple(number * fifth for number in range(1, REGIONS)),
+        lines=tuple(between),
     )
 
 
-def _bar(runs: RunSet, pair: Pair, replicates: Sequence[Run], published: int | None) -> PairBar:
-    values = sorted(float(runs.metric(run, "asymmetry")) for run in replicates)
-    middle = (values[(len(values) - 1) // 2] + values[len(values) // 2]) / 2
-    ours = region_of(abs(middle))
+def _bar(pair: Pair, values: Sequence[float], published: int | None, between: Sequence[float]) -> PairBar:
+    """``values`` are the asymmetries of the replicates, in order."""
+    middle = median(values)
+    ours = f"Region {bisect(between, median(map(abs, values))) + 1}" if between else "Region unknown"
     paper = f"Region {published}" if published else "not placed"
     spread = f" ({values[0]:+.3f} to {values[-1]:+.3f} over {len(values)} seeds)" if len(values) > 1 else ""
-    note = (
-        f"{TITLES[pair[0]]}, then {TITLES[pair[1]]}<br>A = {middle:+.3f}{spread}<br>ours Region {ours}, paper {paper}"
-    )
+    note = f"{TITLES[pair[0]]}, then {TITLES[pair[1]]}<br>A = {middle:+.3f}{spread}<br>ours {ours}, paper {paper}"
     low, high = (values[0], values[-1]) if len(values) > 1 else (None, None)
     return PairBar(TITLES[pair[0]], TITLES[pair[1]], middle, low, high, note)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import accumulate
 from statistics import fmean, median
 
 from elephan.papers.claims import Claim, ClaimError, ClaimSet
@@ -41,6 +42,20 @@ def regions_by_rank(values: Sequence[float]) -> list[int]:
     for rank, position in enumerate(order):
         found[position] = regions[rank]
     return found
+
+
+def boundaries(values: Sequence[float], reading: str) -> list[float]:
+    """The |A| between each region and the next: fifths, or halfway between the neighbors in rank.
+
+    By rank all 36 values are needed; with fewer there are no boundaries.
+    """
+    if reading == "fifths":
+        return [number / REGIONS for number in range(1, REGIONS)]
+    if len(values) != len(PAIRS):
+        return []
+    ordered = sorted(values)
+    ends = list(accumulate(REGION_COUNTS))[:-1]
+    return [(ordered[end - 1] + ordered[end]) / 2 for end in ends]
 
 
 def certain_regions(claims: ClaimSet) -> dict[Pair, int]:

@@ -41,7 +41,8 @@ class Setup:
         header_bytes: added to the paper's 1000-byte segments on the wire.
         jitter: starts and departures move a little with the seed.
         algorithms: preset of each protocol.
-        regions: how |A| is divided into the five regions: by ``ranks``, with the paper's counts, or in ``fifths`` of its range.
+        regions: how |A| is divided into the five regions: by ``ranks``, with the paper's counts, or in ``fifths`` of
+            its range.
     """
 
     fast_alpha: int = FAST_ALPHA
@@ -189,11 +190,11 @@ ASSUMPTIONS = (
     Assumption(
         "region boundaries",
         "by rank: the four smallest |A| are Region 1, then 5, 13, 5 and 9",
-        "the paper prints no boundary, but it says how many experiments a region holds (four, thirteen, and nine by its "
-        "rule about S-TCP; of the ten left, five are certainly in Region 2). So a pair's region is its place among the 36, "
-        "and needs no number of ours. The claims that only state these counts then hold by construction and are not "
-        "judged. This was settled after both readings had been seen; the variant with equal fifths of |A| (0.2, 0.4, 0.6, "
-        "0.8) gives its own totals",
+        "the paper prints no boundary, but it says how many experiments a region holds (four, thirteen, and nine by "
+        "its rule about S-TCP; of the ten left, five are certainly in Region 2). So a pair's region is its place among "
+        "the 36, and needs no number of ours. The claims that only state these counts then hold by construction and "
+        "are not judged. This was settled after both readings had been seen; the variant with equal fifths of |A| "
+        "(0.2, 0.4, 0.6, 0.8) gives its own totals",
     ),
     Assumption(
         "order of the regions",
