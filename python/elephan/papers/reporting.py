@@ -51,7 +51,7 @@ def write(result: PaperResult, out: Path) -> Path:
 def _row(judgment: Judgment) -> dict[str, Any]:
     claim = judgment.claim
     between = ""
-    if judgment.low is not None and judgment.high is not None:
+    if judgment.low is not None and judgment.high is not None and judgment.low != judgment.high:
         between = f"{number(judgment.low)} to {number(judgment.high)}"
     # A pair's subject says already which flows it is about.
     where = {key: value for key, value in (claim.where or {}).items() if ">" not in claim.subject or key[:4] != "flow"}
