@@ -205,6 +205,15 @@ def test_convergence_is_when_the_running_mean_reaches_four_fifths() -> None:
     assert metrics.convergence_abs_time_s(run) == pytest.approx(40)
 
 
+def test_convergence_is_undefined_where_no_running_mean_fits() -> None:
+    rates = {"cubic-1": constant(40.0), "bic-2": constant(40.0)}
+    run = synthetic.run(synthetic.scenario(starts=["0 s", "20 s"]), rates)
+    for metric in (metrics.convergence_time_s, metrics.delta_fair_convergence_time_s):
+        assert metric(run, window=(0, 31)) > 0
+        with pytest.raises(metrics.MetricError, match="there together for 8 s; a running mean takes 10"):
+            metric(run, window=(0, 28))
+
+
 def test_convergence_counts_from_the_real_start() -> None:
     rates = {"cubic-1": step(40, 80.0, 40.0), "bic-2": step(40, 0.0, 40.0)}
     run = synthetic.run(synthetic.scenario(starts=["0 s", "20 s"]), rates, starts={"bic-2": 20.004, "cubic-1": 0.0})

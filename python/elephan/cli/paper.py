@@ -23,7 +23,7 @@ from elephan.cli.progress import meter
 @click.option(
     "--sensitivity/--no-sensitivity",
     default=None,
-    help="Also run other readings of what the paper leaves open. [default: only for the whole paper]",
+    help="Also run other readings of what the paper leaves open. [default: off]",
 )
 @click.option("--out", metavar="DIR", help="Folder of the report. [default: reports/ID]")
 @common.jobs_option

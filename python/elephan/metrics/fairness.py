@@ -90,10 +90,10 @@ def convergence_time_s(
     start. Infinite when it never happens. The window is the whole run unless given.
 
     Raises:
-        MetricError: not two flows, or they are meant to start together.
+        MetricError: not two flows, or they are meant to start together, or they are both there for less than one mean.
     """
     started_s, times, first, second = _rates(run, window, flows)
-    means = [np.convolve(rates, np.ones(mean_s) / mean_s, mode="valid") for rates in (first, second)]
+    means = [_running_mean(rates, mean_s) for rates in (first, second)]
     ends = times[mean_s:]
     met = (means[1] >= reached * means[0]) & (means[1] > 0)
     return _first(ends, met) - started_s
@@ -108,10 +108,10 @@ def delta_fair_convergence_time_s(
     The means are as in ``convergence_time_s``; infinite when it never happens.
 
     Raises:
-        MetricError: not two flows, or they are meant to start together.
+        MetricError: not two flows, or they are meant to start together, or they are both there for less than one mean.
     """
     started_s, times, first, second = _rates(run, window, flows)
-    means = [np.convolve(rates, np.ones(mean_s) / mean_s, mode="valid") for rates in (first, second)]
+    means = [_running_mean(rates, mean_s) for rates in (first, second)]
     met = (means[1] >= (1 - delta) / 2 * (means[0] + means[1])) & (means[1] > 0)
     return _first(times[mean_s:], met) - started_s
 
@@ -163,6 +163,13 @@ def _rates(
         edges, values = on_grid(run, times, values, bins, 1.0)
         octets.append(np.diff(values))
     return started_s, edges, octets[0], octets[1]
+
+
+def _running_mean(rates: Array, mean_s: int) -> Array:
+    """Means over ``mean_s`` bins, one for each bin from the first full one on."""
+    if len(rates) < mean_s:
+        raise MetricError(f"the two flows are there together for {len(rates)} s; a running mean takes {mean_s}")
+    return np.convolve(rates, np.ones(mean_s) / mean_s, mode="valid")
 
 
 def _first(times: Array, met: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> float:

@@ -104,7 +104,10 @@ def rtt_fairness_ratio(run: Run, window: Window | None = None, flows: Flows = No
 
 @metric("utilization", "1", "RFC 5166 §2.1", scope="link")
 def utilization(run: Run, window: Window | None = None, link: str | None = None) -> float:
-    """Bits that left the bottleneck (or another recorded link) over its rate times the length of the window."""
+    """Bits that left the bottleneck (or another recorded link) over its rate times the length of the window.
+
+    A packet counts when its last bit has left, so a full link may show up to one packet more than there was room for.
+    """
     name = link or bottleneck(run)
     return link_throughput_mbps(run, window, name) * 1e6 / float(link_spec(run, name)["rate_bps"])
 
