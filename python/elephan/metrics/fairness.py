@@ -116,7 +116,7 @@ def delta_fair_convergence_time_s(
     return _first(times[mean_s:], met) - started_s
 
 
-@metric("convergence_abs_time_s", "s", "catalogue of the experiments: weigle2006, hcc2011")
+@metric("convergence_abs_time_s", "s", "our reading of weigle2006 and hcc2011")
 def convergence_abs_time_s(
     run: Run, window: Window | None = None, flows: Flows = None, *, hold_s: int = HOLD_S, within: float = CLOSE
 ) -> float:

@@ -17,20 +17,20 @@ from elephan.metrics.registry import metric
 from elephan.runs.result import Run
 
 
-@metric("mean_queue_pkts", "packets", "catalogue of the experiments", scope="link")
+@metric("mean_queue_pkts", "packets", "Elephan's own definition", scope="link")
 def mean_queue_pkts(run: Run, window: Window | None = None, link: str | None = None) -> float:
     """Time average of the number of packets waiting at the bottleneck: exact, from its integral."""
     start_s, end_s = window = resolve_window(run, window)
     return link_counter(run, link or bottleneck(run), "queue_integral_packet_s", window) / (end_s - start_s)
 
 
-@metric("min_queue_pkts", "packets", "catalogue of the experiments", scope="link")
+@metric("min_queue_pkts", "packets", "Elephan's own definition", scope="link")
 def min_queue_pkts(run: Run, window: Window | None = None, link: str | None = None) -> float:
     """The fewest packets that waited at the bottleneck at any moment of the window, between samples too."""
     return float(_between(run, window, link, "queue_min").min())
 
 
-@metric("max_queue_pkts", "packets", "catalogue of the experiments", scope="link")
+@metric("max_queue_pkts", "packets", "Elephan's own definition", scope="link")
 def max_queue_pkts(run: Run, window: Window | None = None, link: str | None = None) -> float:
     """The most packets that waited at the bottleneck at any moment of the window, between samples too."""
     return float(_between(run, window, link, "queue_max").max())
@@ -42,7 +42,7 @@ def _between(run: Run, window: Window | None, link: str | None, column: str) -> 
     return values[1:]
 
 
-@metric("queue_cov", "1", "catalogue of the experiments: weigle2006 §4.3", scope="link")
+@metric("queue_cov", "1", "weigle2006 §4.3, our reading", scope="link")
 def queue_cov(run: Run, window: Window | None = None, link: str | None = None) -> float:
     """Standard deviation over mean of the number of packets waiting, over the samples of the window.
 

@@ -27,7 +27,7 @@ Flows = Sequence[str] | None
 STABILITY_BIN_S = 10.0
 
 
-@metric("throughput_mbps", "Mbit/s", "catalogue of the experiments; RFC 5166 §2.1", scope="flow")
+@metric("throughput_mbps", "Mbit/s", "RFC 5166 §2.1", scope="flow")
 def throughput_mbps(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """Bits on the wire that arrived at the flow's receiver, over the length of the window.
 
@@ -49,7 +49,7 @@ def goodput_mbps(run: Run, window: Window | None = None, flows: Flows = None) ->
     return {name: 8 * payload_bytes[name] * count / (end_s - start_s) / 1e6 for name, count in segments.items()}
 
 
-@metric("sum_throughput_mbps", "Mbit/s", "catalogue of the experiments")
+@metric("sum_throughput_mbps", "Mbit/s", "Elephan's own definition")
 def sum_throughput_mbps(run: Run, window: Window | None = None, flows: Flows = None) -> float:
     """Sum of the flows' throughputs (wire bits at the receivers)."""
     return sum(throughput_mbps(run, window, flows).values())
@@ -61,7 +61,7 @@ def sum_goodput_mbps(run: Run, window: Window | None = None, flows: Flows = None
     return sum(goodput_mbps(run, window, flows).values())
 
 
-@metric("throughput_share", "1", "catalogue of the experiments", scope="flow")
+@metric("throughput_share", "1", "Elephan's own definition", scope="flow")
 def throughput_share(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """A flow's throughput as a part of the sum over the flows."""
     rates = throughput_mbps(run, window, flows)
@@ -125,7 +125,7 @@ def drops(run: Run, window: Window | None = None, link: str | None = None) -> fl
     return link_counter(run, link or bottleneck(run), "dropped_packets", resolve_window(run, window))
 
 
-@metric("loss_rate", "1", "catalogue of the experiments; RFC 5166 §2.2", scope="link")
+@metric("loss_rate", "1", "RFC 5166 §2.2", scope="link")
 def loss_rate(run: Run, window: Window | None = None, link: str | None = None) -> float:
     """Packets dropped at the bottleneck over packets that arrived there, all flows together.
 

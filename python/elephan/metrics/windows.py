@@ -47,7 +47,7 @@ def _while_alive(run: Run, flow: str, column: str, window: Window) -> tuple[Arra
     return times, np.where(alive, values, np.nan)
 
 
-@metric("mean_cwnd_pkts", "segments", "catalogue of the experiments", scope="flow")
+@metric("mean_cwnd_pkts", "segments", "Elephan's own definition", scope="flow")
 def mean_cwnd_pkts(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """Time average of the congestion window over the window's samples (trapezoidal rule).
 
@@ -56,19 +56,19 @@ def mean_cwnd_pkts(run: Run, window: Window | None = None, flows: Flows = None) 
     return _of_each(run, flows, "cwnd", window, time_mean)
 
 
-@metric("max_cwnd_pkts", "segments", "catalogue of the experiments", scope="flow", aliases=("cwnd_max",))
+@metric("max_cwnd_pkts", "segments", "Elephan's own definition", scope="flow", aliases=("cwnd_max",))
 def max_cwnd_pkts(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """Largest sampled congestion window between the flow's start and its end."""
     return _of_each(run, flows, "cwnd", window, lambda _, cwnd: float(_known(cwnd).max()))
 
 
-@metric("cwnd_cov", "1", "catalogue of the experiments: hcc2011", scope="flow")
+@metric("cwnd_cov", "1", "our reading of hcc2011", scope="flow")
 def cwnd_cov(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """Standard deviation over mean of the congestion window, over the samples between the flow's start and its end."""
     return _of_each(run, flows, "cwnd", window, lambda _, cwnd: float(_known(cwnd).std() / _known(cwnd).mean()))
 
 
-@metric("cwnd_fraction_of_bdp", "1", "catalogue of the experiments: weigle2006", scope="flow")
+@metric("cwnd_fraction_of_bdp", "1", "our reading of weigle2006", scope="flow")
 def cwnd_fraction_of_bdp(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """Mean congestion window over the bandwidth-delay product of the bottleneck and the flow's path.
 
@@ -96,7 +96,7 @@ def loss_events(run: Run, window: Window | None = None, flows: Flows = None) -> 
     return counters(run, "loss_events", resolve_window(run, window), flows)
 
 
-@metric("epoch_duration_s", "s", "catalogue of the experiments", scope="flow")
+@metric("epoch_duration_s", "s", "Elephan's own definition", scope="flow")
 def epoch_duration_s(
     run: Run, window: Window | None = None, flows: Flows = None, *, skip: int = SKIPPED_EPOCHS
 ) -> dict[str, float]:
