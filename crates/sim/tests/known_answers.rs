@@ -58,9 +58,7 @@ fn a_reno_sawtooth_has_its_period_mean_window_and_utilization() {
     }
 }
 
-/// Reno under independent losses: w = sqrt(1.5 / p) for small p (Mathis et al. 1997, with one ACK a segment). The band is 10 %
-/// and the constant for random losses (rather than periodic ones) is sqrt(2): Padhye et al. 1998 without timeouts give
-/// E[w] = 3/2 × E[W/2 …]; measured over time it lies between the two.
+/// Reno under independent losses follows w = sqrt(1.5 / p) (Mathis et al. 1997, one ACK a segment) within 10 %.
 #[test]
 fn reno_follows_its_response_function_under_random_loss() {
     for p in [1e-5_f64, 1e-4, 1e-3, 1e-2] {
@@ -87,9 +85,7 @@ fn reno_follows_its_response_function_under_random_loss() {
 }
 
 #[test]
-fn an_md1_queue_has_its_mean_wait() {
-    // Poisson arrivals do not exist yet as traffic; many small phase-random flows come close. Kept to what is exact: a
-    // constant-window flow holds window − pipe packets in the queue.
+fn a_constant_window_leaves_in_the_queue_what_the_pipe_does_not_hold() {
     let (links, mut flows) = dumbbell(83_200_000, 0.048, 2000, &[("fixed", 0.0)], &ns2_stack());
     flows[0]["parameters"] = json!({"window": 1500});
     let outcome = run(&spec(&links, &flows, 20.0, 10.0));
