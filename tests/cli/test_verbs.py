@@ -172,7 +172,7 @@ def test_a_table_for_people_has_the_folder_and_the_warnings(folder: Path, capsys
     assert "receive window" in err
 
 
-LONG = ["--set", "duration=100000 s", "--set", "dumbbell.rate=1 Gbit/s", "--set", "sample_period=10 s"]
+LONG = ["--set", "duration=40000 s", "--set", "dumbbell.rate=1 Gbit/s", "--set", "sample_period=10 s"]
 
 
 def test_ctrl_c_ends_a_run_soon_and_leaves_nothing_half_done(folder: Path) -> None:

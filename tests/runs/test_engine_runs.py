@@ -97,7 +97,7 @@ def test_a_run_may_be_cancelled(tmp_path: Path) -> None:
 def long_run(seed: int) -> Scenario:
     """Minutes of work for the engine."""
     return Scenario.dumbbell(
-        ["cubic"], rate="10 Gbit/s", rtt="20 ms", buffer="50% BDP", duration="5000 s", sample_period="10 s", seed=seed
+        ["cubic"], rate="10 Gbit/s", rtt="20 ms", buffer="50% BDP", duration="4000 s", sample_period="10 s", seed=seed
     )
 
 

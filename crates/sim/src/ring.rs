@@ -69,12 +69,6 @@ impl<T: Copy + Default> Fifo<T> {
         (0..self.len).map(move |i| &self.slots[(self.head + i) & mask])
     }
 
-    /// Gives the memory back (a flow that has finished).
-    pub fn release(&mut self) {
-        debug_assert!(self.is_empty());
-        *self = Self::default();
-    }
-
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {

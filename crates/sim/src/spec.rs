@@ -202,6 +202,9 @@ pub struct StackSpec {
     pub max_burst: Option<u32>,
 }
 
+/// Segments that one flow may send: their numbers are 32 bits wide, with room for a window above.
+pub const MOST_SEGMENTS: u32 = u32::MAX - (1 << 29);
+
 /// A spec that cannot be run.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("{path}: {message}")]
@@ -305,6 +308,14 @@ impl Spec {
         )?;
         check(flow.size_segments != Some(0), "size_segments", "must be at least 1 segment")?;
         check(flow.size_segments.unwrap_or(1) < 1 << 31, "size_segments", "must be below 2^31 segments")?;
+        let slowest_bps = flow.path.iter().map(|&l| self.links[l].rate_bps).min().unwrap_or(0);
+        let wire_bits = 8.0 * f64::from(stack.payload_bytes + stack.header_bytes);
+        let most = slowest_bps as f64 * (self.duration_ps as f64 * 1e-12) / wire_bits;
+        check(
+            flow.size_segments.is_some() || most < f64::from(MOST_SEGMENTS),
+            "path",
+            "could carry more than 3.7 billion segments in this run; shorten it or enlarge the segments",
+        )?;
         check(flow.stop_ps.is_none_or(|stop| stop > flow.start_ps), "stop_ps", "must be after the start")
     }
 }

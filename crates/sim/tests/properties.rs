@@ -146,6 +146,11 @@ fn a_spec_without_physical_sense_is_refused() {
     assert_eq!(refuse(&|s| s.flows[0].path = vec![99]), "flows[0].path");
     assert_eq!(refuse(&|s| s.flows[0].stack.initial_window = 0), "flows[0].stack.initial_window");
     assert_eq!(refuse(&|s| s.flows[0].stop_ps = Some(0)), "flows[0].stop_ps");
+    let endless = |s: &mut Spec| {
+        s.links.iter_mut().for_each(|l| l.rate_bps = 1_000_000_000_000);
+        s.duration_ps = ps(1000.0);
+    };
+    assert_eq!(refuse(&endless), "flows[0].path", "segment numbers would run out");
     let mut unknown = spec(&links, &flows, 10.0, 1.0);
     unknown.flows[0].algorithm = "cubik".into();
     assert_eq!(Engine::new(unknown).expect_err("no such algorithm").path, "flows[0].algorithm");

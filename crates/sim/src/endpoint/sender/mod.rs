@@ -14,7 +14,7 @@ use crate::network::{Egress, End, Network};
 use crate::packet::{OWD_UNIT_PS, Packet, flag};
 use crate::random::Stream;
 use crate::record::{Clock, RttHistogram, SenderSample};
-use crate::spec::{Detection, FlowSpec, Measure, Spec, StackSpec};
+use crate::spec::{Detection, FlowSpec, MOST_SEGMENTS, Measure, Spec, StackSpec};
 use crate::time::Time;
 
 /// Totals of a sender since the beginning.
@@ -127,7 +127,6 @@ pub struct Sender {
     stack: StackSpec,
     measure: Measure,
     clock: Clock,
-    last_ack_at: Time,
     /// Totals since the beginning.
     pub totals: SenderTotals,
     /// Statistics inside the measurement window.
@@ -174,7 +173,7 @@ impl Sender {
             bytes,
             egress: network.egress(flow, bytes),
             receive_window: stack.receive_window.unwrap_or(1 << 28),
-            end: this.size_segments.map_or(u32::MAX - (1 << 29), |s| s as u32),
+            end: this.size_segments.map_or(MOST_SEGMENTS, |s| s as u32),
             max_burst: stack.max_burst.unwrap_or(u32::MAX),
             shortest_timeout: Time(stack.min_rto_ps.min(stack.initial_rto_ps)),
             recover: 0,
@@ -196,7 +195,6 @@ impl Sender {
             jitter_stream: Stream::new(spec.seed, &format!("flow {} departures", this.name)),
             measure: spec.measure,
             clock,
-            last_ack_at: Time::ZERO,
             totals: SenderTotals::default(),
             measured: Measured { rtt_min: f64::INFINITY, ..Measured::default() },
             samples: Vec::new(),
@@ -514,7 +512,6 @@ impl Sender {
         } else if cumulative > una || self.stack.any_ack_restarts_timer {
             self.arm(now);
         }
-        self.last_ack_at = now;
         self.transmit(now, network);
     }
 
