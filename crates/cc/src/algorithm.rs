@@ -12,10 +12,101 @@ pub struct Start {
     pub initial_window: f64,
     /// Segments; infinite where slow start runs to the first loss.
     pub initial_ssthresh: f64,
+    /// Payload of a segment, bytes, for algorithms that count in bits.
+    pub segment_bytes: f64,
+    /// Seeds the algorithm's own [`Draws`](crate::draws::Draws), where it needs any.
+    pub seed: u64,
+}
+
+impl Default for Start {
+    fn default() -> Self {
+        Self { now: 0.0, initial_window: 10.0, initial_ssthresh: f64::INFINITY, segment_bytes: 1448.0, seed: 0 }
+    }
+}
+
+/// Whether the algorithm uses explicit congestion notification by itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ecn {
+    /// As the endpoint is set: not at all, or as RFC 3168 has it, one [`Cause::Ecn`] a round trip.
+    #[default]
+    Endpoint,
+    /// ECT(0) and a count of marks with every ACK ([`Ack::marked`]); no [`Cause::Ecn`] (RFC 8257).
+    Accurate,
+    /// ECT(1) and a count of marks with every ACK (RFC 9331).
+    L4s,
+}
+
+/// What an algorithm needs besides ACKs, losses and timeouts. What is not asked for is not computed, and costs nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// [`Ack::window_at_send`].
+    pub window_at_send: bool,
+    /// [`Ack::owd`].
+    pub one_way_delay: bool,
+    /// [`Ack::delivery`].
+    pub delivery: bool,
+    /// [`Algorithm::on_lost`].
+    pub losses: bool,
+    /// [`Algorithm::on_sent`].
+    pub sends: bool,
+    /// The algorithm's window holds in recovery too, and not the endpoint's recovery rule (Linux `cong_control`).
+    pub own_recovery: bool,
+    /// ECN.
+    pub ecn: Ecn,
+}
+
+/// A delivery-rate sample (draft-ietf-ccwg-bbr section 4.1; draft-cheng-iccrg-delivery-rate-estimation), of the newest
+/// segment that an ACK reports.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Delivery {
+    /// Segments/s; none where the interval is shorter than the smallest RTT, which makes it unreliable.
+    pub rate: Option<f64>,
+    /// The longer of the times in which the sample's segments were sent and acknowledged, s.
+    pub interval: f64,
+    /// Segments delivered on this connection so far, this ACK included.
+    pub delivered: f64,
+    /// The same when the segment was sent.
+    pub prior_delivered: f64,
+    /// The application, not the window, limited the sender when the segment was sent.
+    pub app_limited: bool,
+    /// Segments outstanding when the segment was sent, itself included.
+    pub tx_in_flight: f64,
+    /// Segments found lost since the segment was sent.
+    pub lost: f64,
+}
+
+/// A segment found lost, one by one.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Lost {
+    /// Seconds.
+    pub now: f64,
+    /// When it was last sent, s.
+    pub sent_at: f64,
+    /// Segments delivered on this connection so far. 0 without [`Needs::delivery`], as all that follows.
+    pub delivered: f64,
+    /// The same when the segment was sent.
+    pub prior_delivered: f64,
+    /// The application, not the window, limited the sender when the segment was sent.
+    pub app_limited: bool,
+    /// Segments outstanding when the segment was sent, itself included.
+    pub tx_in_flight: f64,
+    /// Segments found lost since the segment was sent, itself included.
+    pub lost: f64,
+}
+
+/// A segment put on the wire.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sent {
+    /// Seconds.
+    pub now: f64,
+    /// Segments outstanding, itself included.
+    pub in_flight: f64,
+    /// It was sent before.
+    pub retransmission: bool,
 }
 
 /// One acknowledgement that advances the window or selectively acknowledges something.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Ack {
     /// Arrival time at the sender, s.
     pub now: f64,
@@ -23,18 +114,19 @@ pub struct Ack {
     pub acked: f64,
     /// Round-trip time of the newest segment that this ACK reports (by timestamp, so retransmissions are not ambiguous), s.
     pub rtt: Option<f64>,
-    /// One-way delay of the same segment plus an unknown constant clock offset, s.
+    /// One-way delay of the same segment as the two hosts' clocks show it: plus their unknown offset, s. Only with
+    /// [`Needs::one_way_delay`].
     pub owd: Option<f64>,
     /// Smallest RTT since the connection began, this sample included, s. Infinite before the first sample.
     pub min_rtt: f64,
     /// RFC 6298 smoothed RTT, this sample included, s. 0 before the first sample.
     pub srtt: f64,
-    /// Delivery rate sample, segments/s.
-    pub delivery_rate: Option<f64>,
+    /// Delivery-rate sample; only with [`Needs::delivery`].
+    pub delivery: Option<Delivery>,
     /// Segments outstanding after this ACK: sent, and neither acknowledged nor SACKed nor marked lost.
     pub in_flight: f64,
-    /// Congestion window in force when the newest acknowledged segment was sent; only kept for algorithms that ask for it
-    /// with [`Algorithm::wants_window_at_send`], otherwise 0.
+    /// Congestion window in force when the newest acknowledged segment was sent; only with [`Needs::window_at_send`],
+    /// otherwise 0.
     pub window_at_send: f64,
     /// First ACK of a new round: the segments outstanding when the last round began are all acknowledged.
     pub round_start: bool,
@@ -43,8 +135,8 @@ pub struct Ack {
     pub in_recovery: bool,
     /// The window, and not the application or the receiver, limited the sender.
     pub window_limited: bool,
-    /// This ACK carries an ECN echo.
-    pub ecn_echo: bool,
+    /// Of the segments newly delivered, those that a queue had marked; only with [`Ecn::Accurate`] and [`Ecn::L4s`].
+    pub marked: f64,
 }
 
 impl Ack {
@@ -53,6 +145,13 @@ impl Ack {
     #[inline]
     pub fn may_grow(&self) -> bool {
         !self.in_recovery && self.window_limited
+    }
+
+    /// When the newest segment that this ACK reports was sent, s.
+    #[must_use]
+    #[inline]
+    pub fn sent_at(&self) -> f64 {
+        self.now - self.rtt.unwrap_or(0.0)
     }
 }
 
@@ -97,6 +196,11 @@ pub trait Algorithm {
     fn on_timeout(&mut self, signal: &Signal);
     /// Sending resumes after nothing was outstanding for `idle` seconds (longer than one RTO).
     fn on_idle(&mut self, _now: f64, _idle: f64) {}
+    /// A segment went out; only with [`Needs::sends`].
+    fn on_sent(&mut self, _sent: &Sent) {}
+    /// A segment was found lost, retransmitted ones each time anew; before [`Algorithm::on_congestion`] and the ACK's own
+    /// [`Algorithm::on_ack`]. Only with [`Needs::losses`].
+    fn on_lost(&mut self, _lost: &Lost) {}
     /// Everything outstanding at the congestion signal or the timeout is acknowledged.
     fn on_recovery_exit(&mut self, _now: f64) {}
     /// The endpoint's recovery rule ended below the window that the algorithm asked for: go on from `window`, segments, where
@@ -113,12 +217,13 @@ pub trait Algorithm {
     fn recovery_floor(&self) -> f64 {
         self.ssthresh()
     }
-    /// Segments per second where the algorithm paces.
+    /// Segments per second where the algorithm paces: segments then leave at this distance, one by one, as far as the window
+    /// allows. Asked after every callback.
     fn pacing_rate(&self) -> Option<f64> {
         None
     }
-    /// Whether the endpoint must remember the window at which each segment was sent.
-    fn wants_window_at_send(&self) -> bool {
-        false
+    /// What it needs; asked once, before the connection begins.
+    fn needs(&self) -> Needs {
+        Needs::default()
     }
 }

@@ -15,7 +15,7 @@
 //! reach. The base RTT is the smallest that this flow has seen, so that a flow which starts into a standing queue takes
 //! that queue for part of the path.
 
-use crate::algorithm::{Ack, Algorithm, Signal, Start};
+use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, num, params};
 
 choices! {
@@ -363,9 +363,8 @@ impl Algorithm for Fast {
         self.ssthresh
     }
 
-    #[inline]
-    fn wants_window_at_send(&self) -> bool {
-        self.p.timing == Timing::Ns2
+    fn needs(&self) -> Needs {
+        Needs { window_at_send: self.p.timing == Timing::Ns2, ..Needs::default() }
     }
 }
 
@@ -527,6 +526,6 @@ mod tests {
 
     #[test]
     fn only_ns_2_s_timing_needs_the_window_at_send() {
-        assert!(fast("ns2", &[]).wants_window_at_send() && !fast("", &[]).wants_window_at_send());
+        assert!(fast("ns2", &[]).needs().window_at_send && !fast("", &[]).needs().window_at_send);
     }
 }

@@ -1,7 +1,7 @@
 //! Congestion control algorithms for long fat networks, one file each.
 //!
 //! An algorithm hears of ACKs, losses and timeouts and answers with a window, in the units of the papers: segments,
-//! seconds, segments per second. It reads no clock, draws no random number and knows no simulator. All transcendentals
+//! seconds, segments per second. It reads no clock, has no randomness that its caller did not seed and knows no simulator. All transcendentals
 //! come from `libm`, so that results are the same on every machine.
 //!
 //! To use one: [`build`] a [`Controller`] by name and drive it through [`Algorithm`]. To add one: write a file like those
@@ -22,6 +22,7 @@
 mod algorithm;
 pub mod bic;
 pub mod cubic;
+pub mod draws;
 pub mod fast;
 pub mod fixed;
 pub mod hstcp;
@@ -36,6 +37,6 @@ pub mod stcp;
 mod testing;
 pub mod vegas;
 
-pub use algorithm::{Ack, Algorithm, Cause, Signal, Start};
+pub use algorithm::{Ack, Algorithm, Cause, Delivery, Ecn, Lost, Needs, Sent, Signal, Start};
 pub use param::{BuildError, Entry, Kind, ParamSpec, Preset, Setting, Value};
 pub use registry::{Controller, build, registry};

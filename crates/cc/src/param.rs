@@ -114,6 +114,8 @@ pub enum Kind {
     Delay,
     /// Both.
     Hybrid,
+    /// A model of the path: its bandwidth and delay, or what a rate is worth there.
+    Model,
 }
 
 impl Kind {
@@ -124,6 +126,7 @@ impl Kind {
             Kind::Loss => "loss",
             Kind::Delay => "delay",
             Kind::Hybrid => "hybrid",
+            Kind::Model => "model",
         }
     }
 }

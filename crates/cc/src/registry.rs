@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::algorithm::{Ack, Algorithm, Signal, Start};
+use crate::algorithm::{Ack, Algorithm, Lost, Needs, Sent, Signal, Start};
 use crate::param::{BuildError, Entry, Settings, Value};
 
 macro_rules! algorithms {
@@ -43,14 +43,18 @@ macro_rules! algorithms {
 }
 
 algorithms! {
+    // Losses.
     Reno = crate::reno::Reno,
     Hstcp = crate::hstcp::Hstcp,
     Stcp = crate::stcp::Stcp,
     Htcp = crate::htcp::Htcp,
     Bic = crate::bic::Bic,
     Cubic = crate::cubic::Cubic,
+    // Delay.
     Fast = crate::fast::Fast,
     Vegas = crate::vegas::Vegas,
+    // Both.
+    // A model of the path, marks, other.
     Fixed = crate::fixed::Fixed,
 }
 
@@ -70,6 +74,12 @@ impl Algorithm for Controller {
     }
     fn on_idle(&mut self, now: f64, idle: f64) {
         each!(self, a => a.on_idle(now, idle));
+    }
+    fn on_sent(&mut self, sent: &Sent) {
+        each!(self, a => a.on_sent(sent));
+    }
+    fn on_lost(&mut self, lost: &Lost) {
+        each!(self, a => a.on_lost(lost));
     }
     fn on_recovery_exit(&mut self, now: f64) {
         each!(self, a => a.on_recovery_exit(now));
@@ -95,9 +105,8 @@ impl Algorithm for Controller {
     fn pacing_rate(&self) -> Option<f64> {
         each!(self, a => a.pacing_rate())
     }
-    #[inline]
-    fn wants_window_at_send(&self) -> bool {
-        each!(self, a => a.wants_window_at_send())
+    fn needs(&self) -> Needs {
+        each!(self, a => a.needs())
     }
 }
 

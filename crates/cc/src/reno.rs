@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn slow_start_goes_on_in_congestion_avoidance_with_what_is_left_of_the_ack() {
         let (mut d, mut r) = (Driver::new(), reno(""));
-        r.on_start(&Start { now: 0.0, initial_window: 9.0, initial_ssthresh: 10.0 });
+        r.on_start(&Start { now: 0.0, initial_window: 9.0, initial_ssthresh: 10.0, ..Start::default() });
         d.ack(&mut r, 6.0, 0.1, 0.1);
         close(r.window(), 10.5, 1e-12);
     }
@@ -208,7 +208,7 @@ mod tests {
         let (mut d, mut now, mut old) = (Driver::new(), reno("linux"), reno("linux-2.6"));
         d.start_at(&mut now, 10.0);
         // Linux 2.6 is still in slow start at the threshold itself.
-        old.on_start(&Start { now: 0.0, initial_window: 10.0, initial_ssthresh: 9.0 });
+        old.on_start(&Start { now: 0.0, initial_window: 10.0, initial_ssthresh: 9.0, ..Start::default() });
         for _ in 0..5 {
             d.ack(&mut now, 2.0, 0.1, 0.01);
         }

@@ -264,7 +264,12 @@ mod tests {
         }
         assert!(r.window() >= LOW_WINDOW);
         // A threshold far away, so that only HyStart can end the second slow start.
-        r.on_start(&crate::Start { now: d.now, initial_window: 2000.0, initial_ssthresh: f64::INFINITY });
+        r.on_start(&crate::Start {
+            now: d.now,
+            initial_window: 2000.0,
+            initial_ssthresh: f64::INFINITY,
+            ..crate::Start::default()
+        });
         d.time_out(&mut r);
         while r.window() < r.ssthresh() {
             d.burst(&mut r, 0.4, 0.01);

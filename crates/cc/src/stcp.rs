@@ -220,7 +220,7 @@ mod tests {
     #[test]
     fn linux_2_6_takes_51_acks_for_a_segment_and_linux_now_100() {
         let (mut d, mut old, mut now) = (Driver::new(), stcp("linux-2.6"), stcp("linux"));
-        old.on_start(&Start { now: 0.0, initial_window: 1000.0, initial_ssthresh: 500.0 });
+        old.on_start(&Start { now: 0.0, initial_window: 1000.0, initial_ssthresh: 500.0, ..Start::default() });
         d.start_at(&mut now, 1000.0);
         for acks in 1..=100 {
             d.ack(&mut old, 1.0, 0.1, 1e-4);

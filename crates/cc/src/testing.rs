@@ -26,12 +26,22 @@ impl Driver {
 
     /// Starts with a window of `initial` segments and no threshold.
     pub fn start(&self, algorithm: &mut impl Algorithm, initial: f64) {
-        algorithm.on_start(&Start { now: self.now, initial_window: initial, initial_ssthresh: f64::INFINITY });
+        algorithm.on_start(&Start {
+            now: self.now,
+            initial_window: initial,
+            initial_ssthresh: f64::INFINITY,
+            ..Start::default()
+        });
     }
 
     /// Starts in congestion avoidance.
     pub fn start_at(&self, algorithm: &mut impl Algorithm, window: f64) {
-        algorithm.on_start(&Start { now: self.now, initial_window: window, initial_ssthresh: window });
+        algorithm.on_start(&Start {
+            now: self.now,
+            initial_window: window,
+            initial_ssthresh: window,
+            ..Start::default()
+        });
     }
 
     pub fn make_ack(&mut self, algorithm: &impl Algorithm, acked: f64, rtt: f64, round_start: bool) -> Ack {
@@ -44,13 +54,13 @@ impl Driver {
             owd: Some(rtt / 2.0),
             min_rtt: self.min_rtt,
             srtt: self.srtt,
-            delivery_rate: None,
+            delivery: None,
             in_flight: algorithm.window().floor(),
             window_at_send: algorithm.window(),
             round_start,
             in_recovery: false,
             window_limited: self.window_limited,
-            ecn_echo: false,
+            marked: 0.0,
         }
     }
 

@@ -54,7 +54,7 @@ struct Connection {
 impl Connection {
     fn new(spec: &str, initial_ssthresh: f64) -> Self {
         let mut algorithm = build(spec, &BTreeMap::new()).expect("it is in the registry");
-        algorithm.on_start(&Start { now: 0.0, initial_window: 10.0, initial_ssthresh });
+        algorithm.on_start(&Start { now: 0.0, initial_window: 10.0, initial_ssthresh, ..Start::default() });
         let (now, rtt, min_rtt, srtt) = (0.0, 0.1, f64::INFINITY, 0.0);
         let at_once = if spec.starts_with("fast:ns2") { 100.0 } else { 0.0 };
         Self { algorithm, now, rtt, min_rtt, srtt, round_end: 0.0, in_recovery: false, at_once, trace: Vec::new() }
@@ -84,13 +84,13 @@ impl Connection {
             owd: None,
             min_rtt: self.min_rtt,
             srtt: self.srtt,
-            delivery_rate: None,
+            delivery: None,
             in_flight: before.floor(),
             window_at_send: before,
             round_start,
             in_recovery: self.in_recovery,
             window_limited,
-            ecn_echo: false,
+            marked: 0.0,
         };
         self.algorithm.on_ack(&ack);
         let after = self.algorithm.window();

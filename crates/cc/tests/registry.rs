@@ -24,7 +24,12 @@ fn every_algorithm_and_preset_can_be_built_and_started() {
             let spec =
                 if preset.name.is_empty() { entry.name.to_owned() } else { format!("{}:{}", entry.name, preset.name) };
             let mut controller = build(&spec, &none()).expect("it is in the registry");
-            controller.on_start(&Start { now: 0.0, initial_window: 3.0, initial_ssthresh: f64::INFINITY });
+            controller.on_start(&Start {
+                now: 0.0,
+                initial_window: 3.0,
+                initial_ssthresh: f64::INFINITY,
+                ..Start::default()
+            });
             if entry.name == "fixed" {
                 continue;
             }
@@ -132,7 +137,7 @@ fn errors_say_what_is_allowed() {
 fn a_user_s_value_goes_before_the_preset_and_the_preset_before_the_default() {
     let ssthresh_after_a_loss = |spec: &str, params: &BTreeMap<String, Value>| {
         let mut c = build(spec, params).expect("it is right");
-        c.on_start(&Start { now: 0.0, initial_window: 1000.0, initial_ssthresh: 1000.0 });
+        c.on_start(&Start { now: 0.0, initial_window: 1000.0, initial_ssthresh: 1000.0, ..Start::default() });
         c.on_congestion(&elephan_cc::Signal {
             now: 1.0,
             in_flight: 1000.0,

@@ -1,76 +1,9 @@
 //! Response functions: the mean window under one loss in every 1/p segments, against closed forms.
 
-use std::collections::BTreeMap;
+mod common;
 
-use elephan_cc::{Ack, Algorithm, Cause, Controller, Signal, Start, Value, build};
-
-const RTT: f64 = 0.1;
-
-fn parameters(values: &[(&str, Value)]) -> BTreeMap<String, Value> {
-    values.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
-}
-
-/// Mean window over round trips, segments, with every 1/p-th segment lost and no queue. The first loss is at once, at `peak`:
-/// BIC and CUBIC need hundreds of epochs to find the equilibrium from elsewhere, since they are flat around the maximum.
-fn mean_window(controller: &mut Controller, p: f64, rtt: f64, peak: f64, epochs: u32) -> f64 {
-    controller.on_start(&Start { now: 0.0, initial_window: peak, initial_ssthresh: peak });
-    let (mut now, mut since_loss, mut epoch) = (0.0, 1.0 / p, 0);
-    let (mut sum, mut rounds) = (0.0, 0.0);
-    while epoch < epochs {
-        let n = controller.window().floor().max(1.0);
-        if epoch >= epochs / 2 {
-            sum += n;
-            rounds += 1.0;
-        }
-        for i in 0..n as u64 {
-            now += rtt / n;
-            since_loss += 1.0;
-            if since_loss >= 1.0 / p {
-                since_loss = 0.0;
-                epoch += 1;
-                let (cause, in_flight) = (Cause::Loss, controller.window());
-                controller.on_congestion(&Signal { now, in_flight, cause, srtt: rtt, min_rtt: rtt, repeated: false });
-                controller.on_recovery_exit(now);
-                break;
-            }
-            controller.on_ack(&Ack {
-                now,
-                acked: 1.0,
-                rtt: Some(rtt),
-                owd: None,
-                min_rtt: rtt,
-                srtt: rtt,
-                delivery_rate: None,
-                in_flight: n,
-                window_at_send: 0.0,
-                round_start: i == 0,
-                in_recovery: false,
-                window_limited: true,
-                ecn_echo: false,
-            });
-        }
-    }
-    sum / rounds
-}
-
-#[track_caller]
-fn assert_response(spec: &str, values: &[(&str, Value)], p: f64, rtt: f64, expected: f64, tolerance: f64) {
-    assert_from_peak(spec, values, (p, rtt), expected, expected, tolerance);
-}
-
-#[track_caller]
-fn assert_from_peak(
-    spec: &str,
-    values: &[(&str, Value)],
-    (p, rtt): (f64, f64),
-    peak: f64,
-    expected: f64,
-    tolerance: f64,
-) {
-    let mut controller = build(spec, &parameters(values)).expect("it is right");
-    let got = mean_window(&mut controller, p, rtt, peak, 60);
-    assert!((got / expected - 1.0).abs() <= tolerance, "{spec} at p = {p}: {got}, closed form {expected}");
-}
+use common::{RTT, assert_from_peak, assert_response};
+use elephan_cc::Value;
 
 #[test]
 fn reno_follows_the_square_root_law() {

@@ -107,6 +107,18 @@ impl Engine {
     /// # Errors
     /// A spec that cannot be run.
     pub fn with_window(spec: Spec, preferred: Time) -> Result<Self, SpecError> {
+        Self::with_controllers(spec, preferred, controller)
+    }
+
+    /// As [`Engine::with_window`], with the controllers that `make` gives each flow: [`controller`], or a user's own.
+    ///
+    /// # Errors
+    /// A spec that cannot be run, or what `make` refuses.
+    pub fn with_controllers(
+        spec: Spec,
+        preferred: Time,
+        mut make: impl FnMut(usize, &FlowSpec) -> Result<Controller, SpecError>,
+    ) -> Result<Self, SpecError> {
         spec.validate()?;
         let times = sample_times(
             Time(spec.sample_period_ps),
@@ -117,7 +129,7 @@ impl Engine {
         let (network, plan) = Network::new(&spec, &times);
         let mut senders = Vec::with_capacity(spec.flows.len());
         for (index, flow) in spec.flows.iter().enumerate() {
-            senders.push(Sender::new(index as u32, &spec, controller(index, flow)?, &network, &times));
+            senders.push(Sender::new(index as u32, &spec, make(index, flow)?, &network, &times));
         }
         let window = plan.longest_window.min(preferred).max(Time(1));
         Ok(Self { spec, network, plan, window, senders, times })

@@ -5,7 +5,7 @@ mod transmit;
 
 use std::sync::Arc;
 
-use elephan_cc::{Ack, Algorithm, Cause, Controller, Signal, Start};
+use elephan_cc::{Ack, Algorithm, Cause, Controller, Needs, Signal, Start};
 
 use super::recovery::Episode;
 use super::rto::Rto;
@@ -76,6 +76,8 @@ enum Limit {
 pub struct Sender {
     flow: u32,
     algorithm: Controller,
+    needs: Needs,
+    algorithm_seed: u64,
     board: Scoreboard,
     next: u32,
     state: State,
@@ -147,6 +149,7 @@ impl Sender {
         let mut start_stream = Stream::new(spec.seed, &format!("flow {} start", this.name));
         let start = Time(this.start_ps + start_stream.below(spec.start_jitter_ps + 1));
         let clock = Clock::new(sample_times);
+        let needs = algorithm.needs();
         Self {
             flow,
             board: Scoreboard::default(),
@@ -190,7 +193,9 @@ impl Sender {
             stop: this.stop_ps.map_or(Time::NEVER, Time),
             started: false,
             last_departure: Time::ZERO,
-            remembers: stack.detection == Detection::Rack || algorithm.wants_window_at_send(),
+            remembers: stack.detection == Detection::Rack || needs.window_at_send,
+            needs,
+            algorithm_seed: Stream::new(spec.seed, &format!("flow {} algorithm", this.name)).bits(),
             jitter: spec.send_jitter_ps,
             jitter_stream: Stream::new(spec.seed, &format!("flow {} departures", this.name)),
             measure: spec.measure,
@@ -285,6 +290,8 @@ impl Sender {
             now: now.seconds(),
             initial_window: f64::from(self.stack.initial_window),
             initial_ssthresh: self.stack.initial_ssthresh.map_or(f64::INFINITY, f64::from),
+            segment_bytes: f64::from(self.stack.payload_bytes),
+            seed: self.algorithm_seed,
         });
         self.note_window(now, self.algorithm.window());
         self.transmit(now, network);
@@ -485,17 +492,17 @@ impl Sender {
             now: now.seconds(),
             acked: f64::from(delivered),
             rtt: Some(sample),
-            owd: Some(owd as f64 * (OWD_UNIT_PS as f64 * 1e-12)),
+            owd: self.needs.one_way_delay.then(|| f64::from(owd) * (OWD_UNIT_PS as f64 * 1e-12)),
             min_rtt: self.min_rtt,
             srtt: self.rto.srtt,
-            delivery_rate: None,
+            delivery: None,
             in_flight: f64::from(in_flight),
             window_at_send,
             round_start,
             // A duplicate ACK may be the beginning of a recovery, and is no reason to grow (RFC 5681 section 3.2).
             in_recovery: recovering || cumulative <= una,
             window_limited: self.was_window_limited(),
-            ecn_echo: false,
+            marked: 0.0,
         });
         if let State::Recovery(episode) = &mut self.state {
             episode.on_ack(delivered, in_flight, cumulative > una, found);

@@ -1,7 +1,5 @@
 //! How a sender puts segments on the wire.
 
-use elephan_cc::Algorithm;
-
 use super::{Limit, Sender, State};
 use crate::network::Network;
 use crate::packet::{Packet, flag};
@@ -130,7 +128,7 @@ impl Sender {
     #[inline]
     pub(super) fn remember(&mut self, segment: u32, now: Time) {
         let times = self.stack.detection == Detection::Rack;
-        let windows = self.algorithm.wants_window_at_send();
+        let windows = self.needs.window_at_send;
         let span = (self.next - self.board.una() + 1) as usize;
         if times {
             widen(&mut self.sent_at, self.board.una(), span);
