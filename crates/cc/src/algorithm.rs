@@ -49,6 +49,8 @@ pub struct Needs {
     pub losses: bool,
     /// [`Algorithm::on_sent`].
     pub sends: bool,
+    /// [`Algorithm::pacing_rate`].
+    pub pacing: bool,
     /// The algorithm's window holds in recovery too, and not the endpoint's recovery rule (Linux `cong_control`).
     pub own_recovery: bool,
     /// ECN.
@@ -217,8 +219,8 @@ pub trait Algorithm {
     fn recovery_floor(&self) -> f64 {
         self.ssthresh()
     }
-    /// Segments per second where the algorithm paces: segments then leave at this distance, one by one, as far as the window
-    /// allows. Asked after every callback.
+    /// Segments per second where the algorithm paces: segments then leave at this rate, one by one, as far as the window
+    /// allows. Asked after every callback; only with [`Needs::pacing`].
     fn pacing_rate(&self) -> Option<f64> {
         None
     }

@@ -64,6 +64,10 @@ impl Connection {
         let (w, ssthresh) = (self.algorithm.window(), self.algorithm.ssthresh());
         assert!(w.is_finite() && w >= 1.0, "window {w} after {what}");
         assert!(ssthresh > 0.0, "threshold {ssthresh} after {what}");
+        if let Some(rate) = self.algorithm.pacing_rate() {
+            assert!(self.algorithm.needs().pacing, "an algorithm that paces says so in its needs");
+            assert!(rate > 0.0, "pacing rate {rate} after {what}");
+        }
         self.trace.push(w.to_bits());
         self.trace.push(ssthresh.to_bits());
     }
