@@ -17,6 +17,7 @@
 //! | [`cubic`] | CUBIC, RFC 9438 |
 //! | [`fast`] | FAST TCP |
 //! | [`vegas`] | TCP Vegas |
+//! | [`illinois`] | TCP-Illinois |
 //! | [`fixed`] | no congestion control: the yardstick |
 
 mod algorithm;
@@ -27,10 +28,12 @@ pub mod fast;
 pub mod fixed;
 pub mod hstcp;
 pub mod htcp;
+pub mod illinois;
 pub mod loss_window;
 pub mod param;
 mod registry;
 pub mod reno;
+pub mod round_trip;
 pub mod slow_start;
 pub mod stcp;
 #[cfg(test)]

@@ -54,6 +54,7 @@ algorithms! {
     Fast = crate::fast::Fast,
     Vegas = crate::vegas::Vegas,
     // Both.
+    Illinois = crate::illinois::Illinois,
     // A model of the path, marks, other.
     Fixed = crate::fixed::Fixed,
 }

@@ -105,10 +105,8 @@ fn every_choice_accepts_its_words() {
 
 #[test]
 fn errors_say_what_is_allowed() {
-    assert_eq!(
-        error("cubik", &none()),
-        "'cubik' is not an algorithm; allowed: reno, hstcp, stcp, htcp, bic, cubic, fast, vegas, fixed"
-    );
+    let names: Vec<_> = registry().iter().map(|entry| entry.name).collect();
+    assert_eq!(error("cubik", &none()), format!("'cubik' is not an algorithm; allowed: {}", names.join(", ")));
     assert_eq!(
         error("cubic:2006", &none()),
         "'2006' is not a preset of cubic; allowed: rfc8312, 2005, linux, linux-2.6, ns2"

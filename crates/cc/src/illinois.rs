@@ -1,0 +1,567 @@
+//! TCP-Illinois (S. Liu, T. Başar, R. Srikant, "TCP-Illinois: a loss and delay-based congestion control algorithm for
+//! high-speed networks", VALUETOOLS 2006; Performance Evaluation 65, 2008): losses decide in which direction the window
+//! moves, the mean queueing delay of the last round trip how fast. The increase α falls from 10 to 0.3 segments a round trip
+//! as the delay goes from none to the largest ever seen, the decrease β rises from 1/8 to 1/2.
+//!
+//! Variant: the paper's curves in real numbers with Linux's constants (the paper's own α_min and window threshold were not
+//! available; another simulator's documentation gives 0.1 and 10), five good round trips before α is at its largest again,
+//! consecutive or not as in Linux. A timeout halves.
+//! Differences: Linux has α in 1/128 and β in 1/64 and takes the timeout's threshold with the β of the moment (preset
+//! `linux`). Up to 2.6.23 it kept β of the window where it should give up β (preset `linux-2.6`, which ns-2's TCP/Linux
+//! still is). With that corrected, the largest RTT remains: every sample counts, so that one sample that a busy host
+//! delayed makes all queues look small for ever (preset `linux-2.6.23`). Leith et al. 2008 tested it with RTT samples
+//! ignored for two round trips after a loss (preset `leith2008`).
+
+use crate::algorithm::{Ack, Algorithm, Signal, Start};
+use crate::loss_window::{LossParams, LossWindow};
+use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
+use crate::round_trip::RoundTrip;
+
+choices! {
+    /// Of what the largest RTT is the largest.
+    pub enum MaxSource {
+        /// Of all samples.
+        Sample = "sample",
+        /// Of the mean RTTs of all round trips, which one outlier does not spoil.
+        RoundMean = "round-mean",
+    }
+}
+
+params! {
+    /// Parameters of TCP-Illinois.
+    pub struct IllinoisParams {
+        /// Largest additive increase for each round trip.
+        alpha_max: f64 = num(10.0, 1e-3, 1e6, "segments"), "Liu, Başar & Srikant 2006; Linux tcp_illinois.c";
+        /// Smallest additive increase for each round trip.
+        alpha_min: f64 = num(0.3, 1e-3, 1e6, "segments"), "Linux tcp_illinois.c; in the paper unverified (0.1?)";
+        /// Smallest part of the window given up on a loss.
+        beta_min: f64 = num(0.125, 0.0, 1.0, ""), "Liu, Başar & Srikant 2006; Linux tcp_illinois.c";
+        /// Largest part of the window given up on a loss.
+        beta_max: f64 = num(0.5, 0.0, 1.0, ""), "Liu, Başar & Srikant 2006; Linux tcp_illinois.c";
+        /// Part of the largest queueing delay up to which α is `alpha_max` (d_1).
+        d1: f64 = num(0.01, 0.0, 1.0, ""), "Linux tcp_illinois.c";
+        /// Part of the largest queueing delay up to which β is `beta_min` (d_2).
+        d2: f64 = num(0.1, 0.0, 1.0, ""), "Linux tcp_illinois.c";
+        /// Part of the largest queueing delay from which β is `beta_max` (d_3).
+        d3: f64 = num(0.8, 0.0, 1.0, ""), "Linux tcp_illinois.c";
+        /// Round trips with hardly any delay before α is `alpha_max` again (θ).
+        theta: f64 = num(5.0, 1.0, 1e6, "round trips"), "Linux tcp_illinois.c";
+        /// A round trip with delay makes the count of those start again.
+        theta_consecutive: bool = flag(false), "the paper's intent, unverified; Linux: off";
+        /// Window below which it is standard TCP (W_thresh).
+        window_threshold: f64 = num(15.0, 0.0, 1e6, "segments"), "Linux tcp_illinois.c; in the paper unverified (10?)";
+        /// A loss keeps β of the window, instead of giving it up.
+        keeps_beta: bool = flag(false), "Linux 2.6.22, corrected in November 2007; ns-2.35's TCP/Linux";
+        /// Time after a loss during which RTT samples are ignored.
+        ignored_rounds: f64 = num(0.0, 0.0, 100.0, "round trips"), "Leith et al. 2008 §VIII: 2";
+        /// Of what the largest RTT is the largest.
+        max_source: MaxSource = choice("sample", MaxSource::WORDS), "Linux tcp_illinois.c";
+        /// A timeout halves, whatever β.
+        halve_on_timeout: bool = flag(true), "RFC 5681 §3.1; Linux: off";
+    }
+}
+
+/// α and β below the window threshold and after a timeout: standard TCP's.
+const STANDARD: (f64, f64) = (1.0, 0.5);
+/// Linux's fixed point for α and for β.
+const ALPHA_SCALE: f64 = 128.0;
+const BETA_SCALE: f64 = 64.0;
+/// Largest RTT sample that Linux believes, µs.
+const LINUX_RTT_MAX_US: f64 = 3_355_443.0;
+
+/// TCP-Illinois.
+#[derive(Clone, Debug)]
+pub struct Illinois {
+    win: LossWindow,
+    p: IllinoisParams,
+    alpha: f64,
+    beta: f64,
+    base: f64,
+    max: f64,
+    round: RoundTrip,
+    /// A round trip ended, and its decision is due as soon as recovery is over.
+    due: bool,
+    /// The delay has been above d_1 since α was last at its largest.
+    above: bool,
+    low: f64,
+    ignore_until: f64,
+}
+
+impl Illinois {
+    /// What the registry says about it.
+    pub const ENTRY: Entry = Entry {
+        name: "illinois",
+        title: "TCP-Illinois",
+        kind: Kind::Hybrid,
+        signals: &["loss", "RTT"],
+        source: "Liu, Başar & Srikant, VALUETOOLS 2006; Performance Evaluation 65, 2008",
+        doc: "AIMD whose increase falls and whose decrease rises with the queueing delay, measured against the largest \
+              delay seen: up to ten segments a round trip while queues are empty, one eighth given up on a loss then. The \
+              default has the paper's curves in real numbers with Linux's constants.",
+        presets: &[
+            Preset { name: "", title: "VALUETOOLS 2006, Linux's constants", overrides: &[] },
+            Preset {
+                name: "linux",
+                title: "Linux since 2.6.24",
+                overrides: &[("arithmetic", Setting::Text("linux")), ("halve_on_timeout", Setting::Bool(false))],
+            },
+            Preset {
+                name: "linux-2.6",
+                title: "Linux 2.6.22, ns-2 TCP/Linux: keeps β where it should give up β",
+                overrides: &[
+                    ("arithmetic", Setting::Text("linux-2.6")),
+                    ("halve_on_timeout", Setting::Bool(false)),
+                    ("keeps_beta", Setting::Bool(true)),
+                ],
+            },
+            Preset {
+                name: "linux-2.6.23",
+                title: "Linux 2.6.23, backoff corrected: a single late sample spoils the largest RTT",
+                overrides: &[("arithmetic", Setting::Text("linux-2.6")), ("halve_on_timeout", Setting::Bool(false))],
+            },
+            Preset {
+                name: "leith2008",
+                title: "Linux 2.6.23, backoff corrected, samples ignored for two round trips after a loss",
+                overrides: &[
+                    ("arithmetic", Setting::Text("linux-2.6")),
+                    ("halve_on_timeout", Setting::Bool(false)),
+                    ("ignored_rounds", Setting::Num(2.0)),
+                ],
+            },
+        ],
+        tables: &[IllinoisParams::TABLE, LossParams::TABLE],
+    };
+
+    /// # Errors
+    /// As [`Settings::read`], and [`BuildError::Conflict`] where the ends of a range are in the wrong order.
+    pub fn new(settings: &Settings) -> Result<Self, BuildError> {
+        let p = IllinoisParams::read(settings)?;
+        for (low, high, names) in [
+            (p.alpha_min, p.alpha_max, ("alpha_min", "alpha_max")),
+            (p.beta_min, p.beta_max, ("beta_min", "beta_max")),
+            (p.d2, p.d3, ("d2", "d3")),
+        ] {
+            if low > high {
+                return settings.conflict(format!("{} {low} must not be above {} {high}", names.0, names.1));
+            }
+        }
+        Ok(Self {
+            win: LossWindow::new(settings)?,
+            p,
+            alpha: p.alpha_max,
+            beta: p.beta_max,
+            base: f64::INFINITY,
+            max: 0.0,
+            round: RoundTrip::NEW,
+            due: false,
+            above: false,
+            low: 0.0,
+            ignore_until: f64::NEG_INFINITY,
+        })
+    }
+
+    /// α of the curve, segments a round trip, for a delay `da` beyond d_1 of `dm`, s.
+    fn alpha_curve(&self, da: f64, dm: f64) -> f64 {
+        let (span, beyond) = (dm * (1.0 - self.p.d1), da - dm * self.p.d1);
+        span * self.p.alpha_max / (span + beyond * (self.p.alpha_max - self.p.alpha_min) / self.p.alpha_min)
+    }
+
+    /// β of the curve for a delay `da` of at most `dm`, s.
+    fn beta_curve(&self, da: f64, dm: f64) -> f64 {
+        let (d2, d3) = (self.p.d2 * dm, self.p.d3 * dm);
+        if da <= d2 {
+            self.p.beta_min
+        } else if da >= d3 {
+            self.p.beta_max
+        } else {
+            self.p.beta_min + (self.p.beta_max - self.p.beta_min) * (da - d2) / (d3 - d2)
+        }
+    }
+
+    /// α as Linux computes it: whole microseconds, 1/128.
+    fn alpha_linux(&self, da: f64, dm: f64, d1: f64) -> f64 {
+        let (most, least) =
+            ((self.p.alpha_max * ALPHA_SCALE).floor(), (self.p.alpha_min * ALPHA_SCALE).floor().max(1.0));
+        let (span, beyond) = (dm - d1, da - d1);
+        (span * most / (span + (beyond * (most - least) / least).floor())).floor() / ALPHA_SCALE
+    }
+
+    /// β as Linux computes it: whole microseconds, 1/64.
+    fn beta_linux(&self, da: f64, dm: f64) -> f64 {
+        let (least, most) = ((self.p.beta_min * BETA_SCALE).floor(), (self.p.beta_max * BETA_SCALE).floor());
+        let (d2, d3) = ((dm * self.p.d2).floor(), (dm * self.p.d3).floor());
+        let beta = if da <= d2 {
+            least
+        } else if da >= d3 || d3 <= d2 {
+            most
+        } else {
+            ((least * d3 - most * d2 + (most - least) * da) / (d3 - d2)).floor()
+        };
+        beta / BETA_SCALE
+    }
+
+    /// α by the rule of θ good round trips; `on_curve` is its value for a delay above d_1.
+    fn alpha_by_theta(&mut self, good: bool, on_curve: f64) -> f64 {
+        if !good {
+            self.above = true;
+            if self.p.theta_consecutive {
+                self.low = 0.0;
+            }
+            return on_curve;
+        }
+        if self.above {
+            self.low += 1.0;
+            if self.low < self.p.theta {
+                return self.alpha;
+            }
+            (self.low, self.above) = (0.0, false);
+        }
+        self.p.alpha_max
+    }
+
+    /// α and β for the round trip that begins.
+    fn end_round(&mut self) {
+        let round = std::mem::replace(&mut self.round, RoundTrip::NEW);
+        self.due = false;
+        if self.win.w < self.p.window_threshold {
+            (self.alpha, self.beta) = STANDARD;
+            return;
+        }
+        let Some(mean) = round.mean() else { return };
+        if self.p.max_source == MaxSource::RoundMean {
+            self.max = self.max.max(mean);
+        }
+        let (da, dm) = ((mean - self.base).max(0.0), (self.max - self.base).max(0.0));
+        if self.win.integer() {
+            // The mean in whole microseconds, truncated; the samples are whole already.
+            let (da, dm) = (((round.sum * 1e6).round() / f64::from(round.samples)).floor(), (dm * 1e6).round());
+            let da = (da - (self.base * 1e6).round()).max(0.0);
+            let d1 = (dm * self.p.d1).floor();
+            let good = da <= d1;
+            let on_curve = if good { 0.0 } else { self.alpha_linux(da, dm, d1) };
+            self.alpha = self.alpha_by_theta(good, on_curve);
+            self.beta = self.beta_linux(da, dm);
+        } else {
+            let good = da <= dm * self.p.d1;
+            let on_curve = if good { 0.0 } else { self.alpha_curve(da, dm) };
+            self.alpha = self.alpha_by_theta(good, on_curve);
+            self.beta = self.beta_curve(da, dm);
+        }
+    }
+
+    #[inline]
+    fn measure(&mut self, ack: &Ack) {
+        let Some(rtt) = ack.rtt else { return };
+        if ack.now < self.ignore_until {
+            return;
+        }
+        let rtt = if self.win.integer() { (rtt * 1e6).round().min(LINUX_RTT_MAX_US) * 1e-6 } else { rtt };
+        self.base = self.base.min(rtt);
+        if self.p.max_source == MaxSource::Sample {
+            self.max = self.max.max(rtt);
+        }
+        self.round.add(&Ack { rtt: Some(rtt), ..*ack });
+    }
+
+    #[inline]
+    fn grow(&mut self, ack: &Ack, n: f64) {
+        if !self.win.integer() {
+            self.win.grow_per_round(n, self.alpha);
+            return;
+        }
+        self.win.counter += ack.acked;
+        let segments = (self.win.counter * self.alpha).floor();
+        if segments >= self.win.w {
+            self.win.w += (segments / self.win.w).floor();
+            self.win.counter = 0.0;
+        }
+    }
+
+    /// The window that a loss leaves with `beta`.
+    fn reduced(&self, signal: &Signal, beta: f64) -> f64 {
+        let from = self.win.reduced_from(signal);
+        if self.win.must_halve() {
+            return from / 2.0;
+        }
+        let part = self.win.whole(beta * from);
+        if self.p.keeps_beta { part } else { from - part }
+    }
+}
+
+impl Algorithm for Illinois {
+    fn on_start(&mut self, start: &Start) {
+        self.win.start(start);
+    }
+
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack) {
+        self.measure(ack);
+        self.due |= ack.round_start;
+        if self.due && !ack.in_recovery {
+            self.end_round();
+        }
+        let slow_start = self.win.in_slow_start();
+        let n = self.win.slow_start(ack);
+        // Linux gives what slow start leaves of an ACK to nobody.
+        if n > 0.0 && !(slow_start && self.win.integer()) {
+            self.grow(ack, n);
+        }
+    }
+
+    fn on_congestion(&mut self, signal: &Signal) {
+        self.win.reduce_to(self.reduced(signal, self.beta));
+        if self.p.ignored_rounds > 0.0 {
+            self.ignore_until = signal.now + self.p.ignored_rounds * signal.srtt;
+        }
+    }
+
+    fn on_timeout(&mut self, signal: &Signal) {
+        let target = if self.p.halve_on_timeout {
+            STANDARD.1 * self.win.reduced_from(signal)
+        } else {
+            self.reduced(signal, self.beta)
+        };
+        self.win.time_out(target, signal.repeated);
+        (self.alpha, self.beta) = STANDARD;
+        (self.low, self.above) = (0.0, false);
+        self.round = RoundTrip::NEW;
+    }
+
+    fn on_idle(&mut self, _now: f64, _idle: f64) {
+        self.win.idle();
+        self.round = RoundTrip::NEW;
+    }
+
+    fn on_undo(&mut self, _now: f64) {
+        self.win.undo();
+    }
+
+    fn moderate(&mut self, window: f64) {
+        self.win.moderate(window);
+    }
+
+    #[inline]
+    fn window(&self) -> f64 {
+        self.win.w
+    }
+
+    #[inline]
+    fn ssthresh(&self) -> f64 {
+        self.win.ssthresh
+    }
+
+    fn recovery_floor(&self) -> f64 {
+        self.win.ssthresh * 0.5
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algorithm::Cause;
+    use crate::testing::{Driver, close, settings};
+
+    fn illinois(preset: &str, values: &[(&str, Setting)]) -> Illinois {
+        Illinois::new(&settings(&Illinois::ENTRY, preset, values).expect("it is right")).expect("it is right")
+    }
+
+    /// In congestion avoidance at `w`, with RTTs from 0.1 to 0.2 s seen.
+    fn at(preset: &str, values: &[(&str, Setting)], w: f64) -> (Driver, Illinois) {
+        let (d, mut i) = (Driver::new(), illinois(preset, values));
+        let ssthresh = w.min(w - 1.0).max(2.0);
+        i.on_start(&Start { initial_window: w, initial_ssthresh: ssthresh, ..Start::default() });
+        (i.base, i.max) = (0.1, 0.2);
+        (d, i)
+    }
+
+    /// A window of ACKs at `rtt`, of which the last one ends the round.
+    fn round(d: &mut Driver, i: &mut Illinois, rtt: f64) {
+        let n = i.window().floor();
+        for k in 1..=n as u64 {
+            d.now += rtt / n;
+            let ack = d.make_ack(i, 1.0, rtt, k == n as u64);
+            i.on_ack(&ack);
+        }
+    }
+
+    #[test]
+    fn alpha_and_beta_follow_the_published_curves() {
+        let i = illinois("", &[]);
+        for (part, alpha) in [
+            (0.01, 10.0),
+            (0.02, 7.5381),
+            (0.05, 4.3358),
+            (0.1, 2.5385),
+            (0.2, 1.38785),
+            (0.3, 0.95498),
+            (0.5, 0.58812),
+            (0.8, 0.37312),
+            (1.0, 0.3),
+        ] {
+            close(i.alpha_curve(part * 0.1, 0.1), alpha, 1e-4);
+        }
+        for (part, beta) in [(0.1, 0.125), (0.2, 0.178571), (0.3, 0.232143), (0.5, 0.339286), (0.8, 0.5), (1.0, 0.5)] {
+            close(i.beta_curve(part * 0.1, 0.1), beta, 1e-5);
+        }
+    }
+
+    #[test]
+    fn linux_has_the_published_fixed_point_values() {
+        let i = illinois("linux", &[]);
+        for (da, alpha, beta) in [(20_000.0, 176.0, 11.0), (50_000.0, 74.0, 21.0), (100_000.0, 38.0, 32.0)] {
+            assert_eq!(i.alpha_linux(da, 100_000.0, 1000.0), alpha / 128.0);
+            assert_eq!(i.beta_linux(da, 100_000.0), beta / 64.0);
+        }
+    }
+
+    #[test]
+    fn a_round_sets_both_from_its_mean_delay() {
+        let (mut d, mut i) = at("", &[], 1000.0);
+        round(&mut d, &mut i, 0.12);
+        close(i.alpha, 1.38785, 1e-3);
+        close(i.beta, 0.178571, 1e-3);
+        let (mut d, mut i) = at("linux", &[], 1000.0);
+        round(&mut d, &mut i, 0.12);
+        assert_eq!((i.alpha, i.beta), (176.0 / 128.0, 11.0 / 64.0));
+    }
+
+    #[test]
+    fn the_window_grows_by_alpha_in_a_round() {
+        for preset in ["", "linux", "linux-2.6"] {
+            let (mut d, mut i) = at(preset, &[], 1000.0);
+            round(&mut d, &mut i, 0.1);
+            let before = i.window();
+            assert_eq!(i.alpha, 10.0);
+            d.round(&mut i, 0.1);
+            // Linux loses the rest of each step.
+            close(i.window() - before, 10.0, 0.1);
+        }
+        let (mut d, mut i) = at("linux", &[], 1000.0);
+        round(&mut d, &mut i, 0.15);
+        let before = i.window();
+        for _ in 0..4 {
+            d.round(&mut i, 0.15);
+        }
+        // 74/128 a round trip: the second step comes after 3.46 of them.
+        assert_eq!(i.window() - before, 2.0);
+    }
+
+    #[test]
+    fn a_loss_gives_up_beta_and_in_2_6_22_keeps_it() {
+        for (preset, rtt, left) in [
+            ("linux", 0.15, 672.0),
+            ("linux-2.6", 0.15, 328.0),
+            ("linux", 0.1, 875.0),
+            ("linux-2.6", 0.1, 125.0),
+            ("linux-2.6.23", 0.1, 875.0),
+            ("linux", 0.2, 500.0),
+            ("linux-2.6", 0.2, 500.0),
+        ] {
+            let (mut d, mut i) = at(preset, &[], 1000.0);
+            round(&mut d, &mut i, rtt);
+            i.win.w = 1000.0;
+            d.lose(&mut i);
+            assert_eq!(i.window(), left, "{preset} at {rtt}");
+        }
+    }
+
+    #[test]
+    fn below_the_threshold_it_is_standard_tcp() {
+        let (mut d, mut i) = at("", &[], 6.0);
+        round(&mut d, &mut i, 0.1);
+        assert_eq!((i.alpha, i.beta), (1.0, 0.5));
+    }
+
+    #[test]
+    fn five_good_rounds_bring_the_largest_increase_back() {
+        for (consecutive, good_before) in [(false, 4), (true, 5)] {
+            let (mut d, mut i) = at("", &[("theta_consecutive", Setting::Bool(consecutive))], 200.0);
+            round(&mut d, &mut i, 0.15);
+            round(&mut d, &mut i, 0.1);
+            round(&mut d, &mut i, 0.15);
+            for _ in 1..good_before {
+                round(&mut d, &mut i, 0.1);
+                close(i.alpha, 0.588, 0.01);
+            }
+            round(&mut d, &mut i, 0.1);
+            assert_eq!(i.alpha, 10.0, "{consecutive}");
+            round(&mut d, &mut i, 0.1);
+            assert_eq!(i.alpha, 10.0);
+        }
+    }
+
+    #[test]
+    fn without_any_delay_known_it_grows_fastest() {
+        let (mut d, mut i) = (Driver::new(), illinois("", &[]));
+        d.start_at(&mut i, 100.0);
+        d.round(&mut i, 0.1);
+        d.round(&mut i, 0.1);
+        assert_eq!((i.alpha, i.beta), (10.0, 0.125));
+    }
+
+    #[test]
+    fn one_late_sample_spoils_the_largest_rtt_unless_it_follows_a_loss_and_those_are_ignored() {
+        // Queues of up to 100 ms, and after a loss one sample that the host held for a second.
+        let beta_after = |preset: &str, values: &[(&str, Setting)]| {
+            let (mut d, mut i) = at(preset, values, 1000.0);
+            round(&mut d, &mut i, 0.2);
+            assert_eq!(i.beta, 0.5);
+            d.lose(&mut i);
+            d.ack(&mut i, 1.0, 1.2, 0.01);
+            d.now += 0.6;
+            i.round = RoundTrip::NEW;
+            round(&mut d, &mut i, 0.2);
+            (i.alpha, i.beta)
+        };
+        let (alpha, beta) = beta_after("linux-2.6.23", &[]);
+        assert!(alpha > 2.0 && beta == 0.125, "{alpha} {beta}");
+        assert_eq!(beta_after("leith2008", &[]), (38.0 / 128.0, 0.5));
+        // The mean of a round of 500 samples hardly moves.
+        let (_, beta) = beta_after("", &[("max_source", Setting::Text("round-mean"))]);
+        close(beta, 0.5, 1e-9);
+    }
+
+    #[test]
+    fn a_timeout_halves_and_starts_afresh_but_linux_takes_the_beta_of_the_moment() {
+        for (preset, ssthresh) in [("", 500.0), ("linux", 875.0)] {
+            let (mut d, mut i) = at(preset, &[], 1000.0);
+            round(&mut d, &mut i, 0.1);
+            i.win.w = 1000.0;
+            d.time_out(&mut i);
+            assert_eq!((i.window(), i.ssthresh()), (1.0, ssthresh));
+            assert_eq!((i.alpha, i.beta), STANDARD);
+        }
+    }
+
+    #[test]
+    fn a_round_that_ends_in_recovery_is_decided_when_recovery_is_over() {
+        let (mut d, mut i) = at("", &[], 1000.0);
+        i.on_congestion(&d.signal(&i, Cause::Loss));
+        let ack = d.make_ack(&i, 1.0, 0.15, true);
+        i.on_ack(&Ack { in_recovery: true, ..ack });
+        assert_eq!(i.alpha, 10.0);
+        i.on_ack(&Ack { round_start: false, ..ack });
+        close(i.alpha, 0.588, 1e-2);
+    }
+
+    #[test]
+    fn a_buffer_takes_1_7_times_as_many_rounds_to_fill_as_with_reno() {
+        // One flow over a path of 0.1 s and 1000 segments, with room for 1000 in the queue.
+        let (mut d, mut i) = at("", &[], 1001.0);
+        let mut rounds = 0.0;
+        while i.window() < 2000.0 {
+            let rtt = 0.1 * (i.window() / 1000.0).max(1.0);
+            round(&mut d, &mut i, rtt);
+            rounds += 1.0;
+        }
+        close(rounds, 1700.5, 0.01);
+    }
+
+    #[test]
+    fn ranges_in_the_wrong_order_are_refused() {
+        for wrong in [("alpha_min", 11.0), ("beta_min", 0.6), ("d2", 0.9)] {
+            let settings = settings(&Illinois::ENTRY, "", &[(wrong.0, Setting::Num(wrong.1))]).expect("it is allowed");
+            assert!(matches!(Illinois::new(&settings), Err(BuildError::Conflict { .. })));
+        }
+    }
+}

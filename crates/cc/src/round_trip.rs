@@ -1,0 +1,144 @@
+//! What the algorithms that look at delay measure in a round trip: its RTTs, and the rate at which segments are
+//! acknowledged.
+
+use crate::algorithm::Ack;
+
+/// Samples that a round needs before its smallest RTT counts: with fewer they may all be of delayed ACKs (Linux
+/// tcp_vegas.c).
+pub const MIN_SAMPLES: u32 = 3;
+
+/// A round trip is too short below this part of the smallest RTT: rounding must not make a fair one so.
+const SHORT: f64 = 0.999;
+
+/// RTTs and acknowledged segments of one round trip.
+#[derive(Clone, Copy, Debug)]
+pub struct RoundTrip {
+    /// Smallest sample, s; infinite without one.
+    pub min: f64,
+    /// Sum of the samples, s.
+    pub sum: f64,
+    /// Number of samples.
+    pub samples: u32,
+    /// Segments acknowledged: those that were sent in the round before.
+    pub acked: f64,
+}
+
+impl RoundTrip {
+    /// A round of which nothing is known yet.
+    pub const NEW: Self = Self { min: f64::INFINITY, sum: 0.0, samples: 0, acked: 0.0 };
+
+    /// Counts an ACK.
+    #[inline]
+    pub fn add(&mut self, ack: &Ack) {
+        self.acked += ack.acked;
+        if let Some(rtt) = ack.rtt {
+            self.min = self.min.min(rtt);
+            self.sum += rtt;
+            self.samples += 1;
+        }
+    }
+
+    /// Mean RTT, s.
+    #[must_use]
+    pub fn mean(&self) -> Option<f64> {
+        (self.samples > 0).then(|| self.sum / f64::from(self.samples))
+    }
+}
+
+/// The rate at which segments are acknowledged, by round trips, low-pass filtered: the bandwidth estimate of TCP Westwood+
+/// with a bilinear (Tustin) filter.
+#[derive(Clone, Copy, Debug)]
+pub struct AckedRate {
+    /// Estimate, segments/s; 0 before the first round trip is over.
+    pub rate: f64,
+    pole: f64,
+    sample: f64,
+    acked: f64,
+    since: f64,
+}
+
+impl AckedRate {
+    /// `pole` is the weight of the past; 0 for the last two samples only.
+    #[must_use]
+    pub fn new(pole: f64) -> Self {
+        Self { rate: 0.0, pole, sample: 0.0, acked: 0.0, since: 0.0 }
+    }
+
+    /// What was counted is of no use: the connection begins, or sends again after an idle time.
+    pub fn restart(&mut self, now: f64) {
+        self.acked = 0.0;
+        self.since = now;
+    }
+
+    /// Counts an ACK, and takes a sample at the end of a round trip. A round shorter than the smallest RTT, which
+    /// compressed ACKs make, goes on.
+    #[inline]
+    pub fn add(&mut self, ack: &Ack) {
+        self.acked += ack.acked;
+        if ack.round_start {
+            self.end_round(ack);
+        }
+    }
+
+    fn end_round(&mut self, ack: &Ack) {
+        let elapsed = ack.now - self.since;
+        if elapsed <= 0.0 || elapsed < SHORT * ack.min_rtt {
+            return;
+        }
+        let sample = self.acked / elapsed;
+        self.rate = if self.rate > 0.0 {
+            self.pole * self.rate + (1.0 - self.pole) * (sample + self.sample) / 2.0
+        } else {
+            sample
+        };
+        self.sample = sample;
+        self.restart(ack.now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::close;
+
+    fn ack(now: f64, acked: f64, rtt: Option<f64>, round_start: bool) -> Ack {
+        Ack { now, acked, rtt, min_rtt: 0.1, round_start, ..Ack::default() }
+    }
+
+    #[test]
+    fn a_round_has_its_smallest_and_its_mean_rtt() {
+        let mut round = RoundTrip::NEW;
+        assert_eq!(round.mean(), None);
+        for rtt in [Some(0.12), None, Some(0.1), Some(0.11)] {
+            round.add(&ack(0.0, 2.0, rtt, false));
+        }
+        assert_eq!((round.min, round.samples, round.acked), (0.1, 3, 8.0));
+        close(round.mean().expect("it has samples"), 0.11, 1e-12);
+    }
+
+    #[test]
+    fn the_rate_follows_in_tenths_of_the_mean_of_two_samples() {
+        let mut rate = AckedRate::new(0.9);
+        rate.restart(0.0);
+        rate.add(&ack(0.1, 100.0, None, true));
+        assert_eq!(rate.rate, 1000.0);
+        rate.add(&ack(0.2, 200.0, None, true));
+        close(rate.rate, 0.9 * 1000.0 + 0.1 * 1500.0, 1e-12);
+        rate.add(&ack(0.3, 200.0, None, true));
+        close(rate.rate, 0.9 * 1050.0 + 0.1 * 2000.0, 1e-12);
+    }
+
+    #[test]
+    fn compressed_acks_and_an_idle_time_make_no_sample() {
+        let mut rate = AckedRate::new(0.9);
+        rate.restart(0.0);
+        rate.add(&ack(0.01, 100.0, None, true));
+        assert_eq!(rate.rate, 0.0);
+        rate.add(&ack(0.1, 100.0, None, true));
+        assert_eq!(rate.rate, 2000.0);
+        rate.add(&ack(0.15, 50.0, None, false));
+        rate.restart(10.0);
+        rate.add(&ack(10.1, 200.0, None, true));
+        close(rate.rate, 2000.0, 1e-12);
+    }
+}
