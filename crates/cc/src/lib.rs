@@ -18,9 +18,11 @@
 //! | [`fast`] | FAST TCP |
 //! | [`vegas`] | TCP Vegas |
 //! | [`illinois`] | TCP-Illinois |
+//! | [`bbr`] | BBR, version 1 |
 //! | [`fixed`] | no congestion control: the yardstick |
 
 mod algorithm;
+pub mod bbr;
 pub mod bic;
 pub mod cubic;
 pub mod draws;
@@ -31,6 +33,8 @@ pub mod htcp;
 pub mod illinois;
 pub mod loss_window;
 pub mod param;
+#[cfg(test)]
+mod path;
 mod registry;
 pub mod reno;
 pub mod round_trip;
@@ -39,6 +43,7 @@ pub mod stcp;
 #[cfg(test)]
 mod testing;
 pub mod vegas;
+pub mod windowed;
 
 pub use algorithm::{Ack, Algorithm, Cause, Delivery, Ecn, Lost, Needs, Sent, Signal, Start};
 pub use param::{BuildError, Entry, Kind, ParamSpec, Preset, Setting, Value};

@@ -56,6 +56,7 @@ algorithms! {
     // Both.
     Illinois = crate::illinois::Illinois,
     // A model of the path, marks, other.
+    Bbr = crate::bbr::Bbr,
     Fixed = crate::fixed::Fixed,
 }
 

@@ -1,0 +1,840 @@
+//! BBR, version 1 (N. Cardwell, Y. Cheng, C. S. Gunn, S. Hassas Yeganeh, V. Jacobson, "BBR: congestion-based congestion
+//! control", ACM Queue 14(5), 2016): it paces at the largest delivery rate of the last ten round trips and keeps about two
+//! bandwidth-delay products in flight, whatever is lost.
+//!
+//! Variant: as Linux runs it (`tcp_bbr.c` as of 5.x), with its additions to the article: a pacing rate 1 % below the
+//! estimate, room in the window for aggregated ACKs and for offloaded bursts, packet conservation in the first round of
+//! recovery, and the long-term rate of a policer. The windows are whole segments; the gains are the exact numbers, which
+//! the preset `linux` rounds to 256ths as the kernel does. Preset `2016` is the article without Linux's additions.
+//! Differences from Linux: a delayed ACK may refresh an expired minimum RTT (the kernel waits for one that is not delayed);
+//! there are no segments between the algorithm and the wire, so what is in flight is what is in the network; clocks are
+//! exact and not jiffies.
+
+use crate::algorithm::{Ack, Algorithm, Cause, Delivery, Lost, Needs, Signal, Start};
+use crate::draws::Draws;
+use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, flag, num, params};
+use crate::windowed::WindowedMax;
+
+params! {
+    /// Parameters of BBR.
+    pub struct BbrParams {
+        /// Pacing and window gain while the bandwidth is searched.
+        startup_gain: f64 = num(2.0 / std::f64::consts::LN_2, 1.0, 10.0, ""), "ACM Queue 2016; 2/ln 2";
+        /// Pacing gain while the queue of the search drains.
+        drain_gain: f64 = num(std::f64::consts::LN_2 / 2.0, 0.01, 1.0, ""), "ACM Queue 2016; ln 2/2";
+        /// Pacing gain of the phase that probes for more.
+        probe_gain: f64 = num(1.25, 1.0, 10.0, ""), "ACM Queue 2016";
+        /// Pacing gain of the phase after it.
+        yield_gain: f64 = num(0.75, 0.01, 1.0, ""), "ACM Queue 2016";
+        /// Window gain outside the search.
+        cwnd_gain: f64 = num(2.0, 1.0, 10.0, ""), "ACM Queue 2016; Linux tcp_bbr.c";
+        /// Rounds that the largest delivery rate is remembered.
+        bandwidth_rounds: f64 = num(10.0, 1.0, 1e3, "rounds"), "Linux tcp_bbr.c (a gain cycle and 2)";
+        /// Time that the smallest RTT is believed.
+        min_rtt_window: f64 = num(10.0, 0.1, 1e4, "s"), "ACM Queue 2016; Linux tcp_bbr.c";
+        /// Time spent with `min_window` in flight when it is believed no more.
+        probe_rtt_time: f64 = num(0.2, 0.0, 10.0, "s"), "ACM Queue 2016; Linux tcp_bbr.c";
+        /// Smallest window.
+        min_window: f64 = num(4.0, 1.0, 100.0, "segments"), "ACM Queue 2016; Linux tcp_bbr.c";
+        /// Growth of the bandwidth in a round below which the pipe may be full.
+        full_growth: f64 = num(1.25, 1.0, 10.0, ""), "Linux tcp_bbr.c";
+        /// Rounds without that growth after which it is.
+        full_rounds: f64 = num(3.0, 1.0, 100.0, "rounds"), "Linux tcp_bbr.c";
+        /// Part of the bandwidth that the pacing rate stays below it.
+        pacing_margin: f64 = num(0.01, 0.0, 0.5, ""), "Linux tcp_bbr.c";
+        /// Room in the window for three bursts of a millisecond each, as offload makes them.
+        offload_budget: bool = flag(true), "Linux tcp_bbr.c";
+        /// Room in the window for what arrives acknowledged at once beyond the bandwidth.
+        ack_aggregation: bool = flag(true), "Linux tcp_bbr.c";
+        /// Look for a policer's rate in rounds with much loss.
+        policer: bool = flag(true), "Linux tcp_bbr.c";
+    }
+}
+
+/// Phases of the gain cycle.
+const PHASES: u8 = 8;
+/// Rounds that each of the two slots of the ACK aggregation lasts.
+const AGGREGATION_ROUNDS: u32 = 5;
+/// Most that aggregation adds to the window, s of bandwidth.
+const AGGREGATION_MOST_S: f64 = 0.1;
+/// Segments after which an aggregation epoch starts afresh.
+const AGGREGATION_RESET: f64 = (1_u32 << 20) as f64;
+/// RTT that the first pacing rate assumes, s.
+const FIRST_RTT_S: f64 = 0.001;
+/// A policer's interval lasts this many rounds to four times as many.
+const POLICED_ROUNDS: u32 = 4;
+/// Lost for each delivered segment from which an interval may be policed.
+const POLICED_LOSS: f64 = 50.0 / 256.0;
+/// Intervals whose rates differ by no more than this part are alike.
+const POLICED_ALIKE: f64 = 1.0 / 8.0;
+/// The same as a rate, bytes/s (4 kbit/s).
+const POLICED_ALIKE_BYTES_PER_S: f64 = 500.0;
+/// Rounds that a policer's rate is used.
+const POLICED_USE_ROUNDS: u32 = 48;
+/// Below this rate a burst is one segment, bytes/s (1.2 Mbit/s).
+const BURST_OF_ONE_BYTES_PER_S: f64 = 150_000.0;
+/// Largest burst, bytes (GSO).
+const BURST_MOST_BYTES: f64 = 65_535.0;
+/// Shortest interval that gives a policer's rate, s.
+const POLICED_INTERVAL_MIN_S: f64 = 0.001;
+
+/// What it is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Startup,
+    Drain,
+    ProbeBw,
+    ProbeRtt,
+}
+
+/// Long-term sampling for a policer.
+#[derive(Clone, Copy, Debug, Default)]
+struct Policer {
+    sampling: bool,
+    in_use: bool,
+    rate: f64,
+    rounds: u32,
+    started: f64,
+    delivered: f64,
+    lost: f64,
+}
+
+/// Data acknowledged beyond the bandwidth.
+#[derive(Clone, Copy, Debug, Default)]
+struct Aggregation {
+    epoch: f64,
+    acked: f64,
+    most: [f64; 2],
+    slot: usize,
+    rounds: u32,
+}
+
+#[derive(Clone, Debug)]
+struct State {
+    mode: Mode,
+    w: f64,
+    ssthresh: f64,
+    initial_window: f64,
+    segment_bytes: f64,
+    pacing_rate: f64,
+    rtt_seen: bool,
+    pacing_gain: f64,
+    cwnd_gain: f64,
+    bandwidth: WindowedMax,
+    rounds: f64,
+    round_start: bool,
+    next_round: f64,
+    min_rtt: f64,
+    min_rtt_at: f64,
+    probe_rtt_until: Option<f64>,
+    probe_rtt_round_done: bool,
+    /// Samples of segments sent while ProbeRTT held the window down count as application-limited.
+    limited_from: f64,
+    limited_to: f64,
+    phase: u8,
+    phase_at: f64,
+    full_bandwidth: f64,
+    full_count: f64,
+    full_reached: bool,
+    prior_window: f64,
+    recovering: bool,
+    recovery_begins: bool,
+    recovery_ends: bool,
+    conserve: bool,
+    idle_restart: bool,
+    delivered: f64,
+    lost: f64,
+    lost_now: f64,
+    aggregation: Aggregation,
+    policer: Policer,
+    draws: Draws,
+}
+
+/// BBR version 1.
+#[derive(Clone, Debug)]
+pub struct Bbr {
+    p: Box<BbrParams>,
+    s: Box<State>,
+}
+
+impl Bbr {
+    /// What the registry says about it.
+    pub const ENTRY: Entry = Entry {
+        name: "bbr",
+        title: "BBR, version 1",
+        kind: Kind::Model,
+        signals: &["delivery rate", "RTT"],
+        source: "Cardwell, Cheng, Gunn, Hassas Yeganeh & Jacobson, ACM Queue 14(5), 2016; Linux tcp_bbr.c",
+        doc: "It measures the bottleneck's rate and the path's smallest RTT and sends at the one, with twice their product \
+              allowed in flight; it probes for more every eight round trips and for the RTT every ten seconds. Losses change \
+              nothing but the first round of a recovery. The default is Linux's arithmetic with exact gains.",
+        presets: &[
+            Preset { name: "", title: "Linux's rules, exact gains", overrides: &[] },
+            Preset {
+                name: "linux",
+                title: "Linux, gains in 256ths",
+                overrides: &[("startup_gain", Setting::Num(739.0 / 256.0)), ("drain_gain", Setting::Num(88.0 / 256.0))],
+            },
+            Preset {
+                name: "2016",
+                title: "ACM Queue 2016, without Linux's additions",
+                overrides: &[
+                    ("pacing_margin", Setting::Num(0.0)),
+                    ("offload_budget", Setting::Bool(false)),
+                    ("ack_aggregation", Setting::Bool(false)),
+                    ("policer", Setting::Bool(false)),
+                ],
+            },
+        ],
+        tables: &[BbrParams::TABLE],
+    };
+
+    /// # Errors
+    /// As [`Settings::read`].
+    pub fn new(settings: &Settings) -> Result<Self, BuildError> {
+        let p = BbrParams::read(settings)?;
+        let s = State {
+            mode: Mode::Startup,
+            w: 1.0,
+            ssthresh: f64::INFINITY,
+            initial_window: 1.0,
+            segment_bytes: 1448.0,
+            pacing_rate: 1.0,
+            rtt_seen: false,
+            pacing_gain: p.startup_gain,
+            cwnd_gain: p.startup_gain,
+            bandwidth: WindowedMax::new(0.0, 0.0),
+            rounds: 0.0,
+            round_start: false,
+            next_round: 0.0,
+            min_rtt: f64::INFINITY,
+            min_rtt_at: 0.0,
+            probe_rtt_until: None,
+            probe_rtt_round_done: false,
+            limited_from: f64::INFINITY,
+            limited_to: f64::NEG_INFINITY,
+            phase: 0,
+            phase_at: 0.0,
+            full_bandwidth: 0.0,
+            full_count: 0.0,
+            full_reached: false,
+            prior_window: 0.0,
+            recovering: false,
+            recovery_begins: false,
+            recovery_ends: false,
+            conserve: false,
+            idle_restart: false,
+            delivered: 0.0,
+            lost: 0.0,
+            lost_now: 0.0,
+            aggregation: Aggregation::default(),
+            policer: Policer::default(),
+            draws: Draws::default(),
+        };
+        Ok(Self { p: Box::new(p), s: Box::new(s) })
+    }
+
+    /// Segments/s.
+    fn bandwidth(&self) -> f64 {
+        if self.s.policer.in_use { self.s.policer.rate } else { self.s.bandwidth.get() }
+    }
+
+    /// Segments that `gain` bandwidth-delay products are, rounded up.
+    fn bdp(&self, bandwidth: f64, gain: f64) -> f64 {
+        if self.s.min_rtt.is_finite() { (gain * bandwidth * self.s.min_rtt).ceil() } else { self.s.initial_window }
+    }
+
+    /// Segments that one burst holds: about a millisecond of the pacing rate.
+    fn burst(&self) -> f64 {
+        let bytes_per_s = self.s.pacing_rate * self.s.segment_bytes;
+        let least = if bytes_per_s < BURST_OF_ONE_BYTES_PER_S { 1.0 } else { 2.0 };
+        ((bytes_per_s / 1024.0).min(BURST_MOST_BYTES) / self.s.segment_bytes).floor().clamp(least, 127.0)
+    }
+
+    /// Room for bursts, for the pairs that delayed ACKs come in, and for the probing phase to have an effect.
+    fn quantized(&self, window: f64) -> f64 {
+        if !self.p.offload_budget {
+            return window;
+        }
+        let window = 2.0 * ((window + 3.0 * self.burst()) / 2.0).ceil();
+        if self.s.mode == Mode::ProbeBw && self.s.phase == 0 { window + 2.0 } else { window }
+    }
+
+    fn in_flight_target(&self, gain: f64) -> f64 {
+        self.quantized(self.bdp(self.s.bandwidth.get(), gain))
+    }
+
+    /// Takes a delivery-rate sample; whether it may only raise the estimate.
+    fn update_bandwidth(&mut self, ack: &Ack) -> bool {
+        self.s.round_start = false;
+        let Some(Delivery { rate: Some(rate), prior_delivered, app_limited, .. }) = ack.delivery else { return true };
+        let s = &mut *self.s;
+        if prior_delivered >= s.next_round {
+            s.next_round = s.delivered;
+            s.rounds += 1.0;
+            s.round_start = true;
+            s.conserve = false;
+        }
+        let limited = app_limited || (s.limited_from..=s.limited_to).contains(&prior_delivered);
+        if self.p.policer {
+            self.look_for_policer(ack.now, limited);
+        }
+        let s = &mut *self.s;
+        if !limited || rate >= s.bandwidth.get() {
+            s.bandwidth.update(rate, s.rounds, self.p.bandwidth_rounds);
+        }
+        limited
+    }
+
+    fn new_policer_interval(&mut self, now: f64) {
+        let (delivered, lost) = (self.s.delivered, self.s.lost);
+        let policer = &mut self.s.policer;
+        (policer.started, policer.delivered, policer.lost, policer.rounds) = (now, delivered, lost, 0);
+    }
+
+    fn forget_policer(&mut self, now: f64) {
+        self.s.policer = Policer::default();
+        self.new_policer_interval(now);
+    }
+
+    /// Two lossy intervals in a row with the same throughput look like a token bucket: take their mean for the bandwidth.
+    fn look_for_policer(&mut self, now: f64, limited: bool) {
+        let lossy = self.s.lost_now > 0.0;
+        if self.s.policer.in_use {
+            if self.s.mode == Mode::ProbeBw && self.s.round_start {
+                self.s.policer.rounds += 1;
+                if self.s.policer.rounds >= POLICED_USE_ROUNDS {
+                    self.forget_policer(now);
+                    self.enter_probe_bw(now);
+                }
+            }
+            return;
+        }
+        if !self.s.policer.sampling {
+            if !lossy {
+                return;
+            }
+            self.new_policer_interval(now);
+            self.s.policer.sampling = true;
+        }
+        if limited {
+            self.forget_policer(now);
+            return;
+        }
+        self.s.policer.rounds += u32::from(self.s.round_start);
+        if self.s.policer.rounds < POLICED_ROUNDS {
+            return;
+        }
+        if self.s.policer.rounds > 4 * POLICED_ROUNDS {
+            self.forget_policer(now);
+            return;
+        }
+        if lossy {
+            self.end_policer_interval(now);
+        }
+    }
+
+    fn end_policer_interval(&mut self, now: f64) {
+        let policer = &self.s.policer;
+        let (lost, delivered) = (self.s.lost - policer.lost, self.s.delivered - policer.delivered);
+        let seconds = now - policer.started;
+        if delivered <= 0.0 || lost < POLICED_LOSS * delivered || seconds < POLICED_INTERVAL_MIN_S {
+            return;
+        }
+        let (rate, last) = (delivered / seconds, policer.rate);
+        let apart = (rate - last).abs();
+        let alike = apart <= POLICED_ALIKE * last || apart * self.s.segment_bytes <= POLICED_ALIKE_BYTES_PER_S;
+        if last > 0.0 && alike {
+            let policer = &mut self.s.policer;
+            (policer.rate, policer.in_use, policer.rounds) = ((rate + last) / 2.0, true, 0);
+        } else {
+            self.s.policer.rate = rate;
+            self.new_policer_interval(now);
+        }
+    }
+
+    /// The most that arrived acknowledged beyond the bandwidth since acknowledgements last fell behind it.
+    fn update_aggregation(&mut self, ack: &Ack) {
+        let bandwidth = self.bandwidth();
+        let (round_start, w) = (self.s.round_start, self.s.w);
+        let a = &mut self.s.aggregation;
+        if round_start {
+            a.rounds += 1;
+            if a.rounds >= AGGREGATION_ROUNDS {
+                a.rounds = 0;
+                a.slot = 1 - a.slot;
+                a.most[a.slot] = 0.0;
+            }
+        }
+        let mut expected = bandwidth * (ack.now - a.epoch);
+        if a.acked <= expected || a.acked + ack.acked >= AGGREGATION_RESET {
+            (a.acked, a.epoch, expected) = (0.0, ack.now, 0.0);
+        }
+        a.acked += ack.acked;
+        let extra = (a.acked - expected.floor()).min(w);
+        a.most[a.slot] = a.most[a.slot].max(extra);
+    }
+
+    fn aggregation_room(&self) -> f64 {
+        if !self.p.ack_aggregation || !self.s.full_reached {
+            return 0.0;
+        }
+        let [a, b] = self.s.aggregation.most;
+        a.max(b).min((self.bandwidth() * AGGREGATION_MOST_S).floor())
+    }
+
+    fn update_phase(&mut self, ack: &Ack) {
+        let s = &*self.s;
+        if s.mode != Mode::ProbeBw {
+            return;
+        }
+        let lasted = ack.now - s.phase_at > s.min_rtt;
+        let before = ack.in_flight + ack.acked + s.lost_now;
+        let next = if s.pacing_gain > 1.0 {
+            lasted && (s.lost_now > 0.0 || before >= self.in_flight_target(s.pacing_gain))
+        } else if s.pacing_gain < 1.0 {
+            lasted || before <= self.in_flight_target(1.0)
+        } else {
+            lasted
+        };
+        if next {
+            self.next_phase(ack.now);
+        }
+    }
+
+    fn next_phase(&mut self, now: f64) {
+        self.s.phase = (self.s.phase + 1) % PHASES;
+        self.s.phase_at = now;
+    }
+
+    /// Any phase but the one that yields, so that flows do not probe in step.
+    fn enter_probe_bw(&mut self, now: f64) {
+        self.s.mode = Mode::ProbeBw;
+        self.s.phase = PHASES - 1 - (self.s.draws.bits() % 7) as u8;
+        self.next_phase(now);
+    }
+
+    fn look_for_full_pipe(&mut self, limited: bool) {
+        let s = &mut *self.s;
+        if s.full_reached || !s.round_start || limited {
+            return;
+        }
+        let bandwidth = s.bandwidth.get();
+        if bandwidth >= self.p.full_growth * s.full_bandwidth {
+            (s.full_bandwidth, s.full_count) = (bandwidth, 0.0);
+            return;
+        }
+        s.full_count += 1.0;
+        s.full_reached = s.full_count >= self.p.full_rounds;
+    }
+
+    fn drain(&mut self, ack: &Ack) {
+        if self.s.mode == Mode::Startup && self.s.full_reached {
+            self.s.mode = Mode::Drain;
+            self.s.ssthresh = self.in_flight_target(1.0).max(self.p.min_window);
+        }
+        if self.s.mode == Mode::Drain && ack.in_flight <= self.in_flight_target(1.0) {
+            self.enter_probe_bw(ack.now);
+        }
+    }
+
+    fn update_min_rtt(&mut self, ack: &Ack) {
+        let expired = ack.now > self.s.min_rtt_at + self.p.min_rtt_window;
+        if let Some(rtt) = ack.rtt {
+            if rtt <= self.s.min_rtt || expired {
+                (self.s.min_rtt, self.s.min_rtt_at) = (rtt, ack.now);
+            }
+        }
+        if expired && !self.s.idle_restart && self.s.mode != Mode::ProbeRtt {
+            self.save_window();
+            self.s.mode = Mode::ProbeRtt;
+            self.s.probe_rtt_until = None;
+            self.s.limited_from = self.s.delivered;
+        }
+        if self.s.mode == Mode::ProbeRtt {
+            self.probe_rtt(ack);
+        }
+        self.s.idle_restart = false;
+    }
+
+    fn probe_rtt(&mut self, ack: &Ack) {
+        let s = &mut *self.s;
+        s.limited_to = s.delivered + ack.in_flight;
+        if s.probe_rtt_until.is_none() {
+            if ack.in_flight <= self.p.min_window {
+                s.probe_rtt_until = Some(ack.now + self.p.probe_rtt_time);
+                s.probe_rtt_round_done = false;
+                s.next_round = s.delivered;
+            }
+            return;
+        }
+        s.probe_rtt_round_done |= s.round_start;
+        if s.probe_rtt_round_done {
+            self.leave_probe_rtt(ack.now);
+        }
+    }
+
+    fn leave_probe_rtt(&mut self, now: f64) {
+        if self.s.probe_rtt_until.is_none_or(|until| now <= until) {
+            return;
+        }
+        self.s.min_rtt_at = now;
+        self.s.w = self.s.w.max(self.s.prior_window);
+        if self.s.full_reached {
+            self.enter_probe_bw(now);
+        } else {
+            self.s.mode = Mode::Startup;
+        }
+    }
+
+    fn update_gains(&mut self) {
+        let s = &mut *self.s;
+        (s.pacing_gain, s.cwnd_gain) = match s.mode {
+            Mode::Startup => (self.p.startup_gain, self.p.startup_gain),
+            Mode::Drain => (self.p.drain_gain, self.p.startup_gain),
+            Mode::ProbeBw if s.policer.in_use => (1.0, self.p.cwnd_gain),
+            Mode::ProbeBw => match s.phase {
+                0 => (self.p.probe_gain, self.p.cwnd_gain),
+                1 => (self.p.yield_gain, self.p.cwnd_gain),
+                _ => (1.0, self.p.cwnd_gain),
+            },
+            Mode::ProbeRtt => (1.0, 1.0),
+        };
+    }
+
+    fn pace(&mut self, gain: f64) {
+        let rate = gain * self.bandwidth() * (1.0 - self.p.pacing_margin);
+        if rate > self.s.pacing_rate || (self.s.full_reached && rate > 0.0) {
+            self.s.pacing_rate = rate;
+        }
+    }
+
+    /// The rate before any sample: the initial window in the RTT, as the search would send it.
+    fn first_pace(&mut self, rtt: f64) {
+        let margin = 1.0 - self.p.pacing_margin;
+        self.s.pacing_rate = self.p.startup_gain * self.s.initial_window / rtt * margin;
+    }
+
+    fn save_window(&mut self) {
+        let s = &mut *self.s;
+        let good = !s.recovering && !s.recovery_ends && s.mode != Mode::ProbeRtt;
+        s.prior_window = if good { s.w } else { s.prior_window.max(s.w) };
+    }
+
+    fn set_window(&mut self, ack: &Ack) {
+        let target = self.quantized(self.bdp(self.bandwidth(), self.s.cwnd_gain) + self.aggregation_room());
+        let s = &mut *self.s;
+        if s.lost_now > 0.0 {
+            s.w = (s.w - s.lost_now).max(1.0);
+        }
+        if s.recovery_begins {
+            s.conserve = true;
+            s.next_round = s.delivered;
+            s.w = (ack.in_flight + ack.acked).max(1.0);
+        } else if s.recovery_ends {
+            s.conserve = false;
+            s.w = s.w.max(s.prior_window);
+        }
+        (s.recovery_begins, s.recovery_ends) = (false, false);
+        if s.conserve {
+            s.w = s.w.max(ack.in_flight + ack.acked);
+        } else {
+            if s.full_reached {
+                s.w = (s.w + ack.acked).min(target);
+            } else if s.w < target || s.delivered < s.initial_window {
+                s.w += ack.acked;
+            }
+            s.w = s.w.max(self.p.min_window);
+        }
+        if s.mode == Mode::ProbeRtt {
+            s.w = s.w.min(self.p.min_window);
+        }
+    }
+}
+
+impl Algorithm for Bbr {
+    fn on_start(&mut self, start: &Start) {
+        let s = &mut *self.s;
+        s.w = start.initial_window.max(1.0);
+        s.initial_window = s.w;
+        s.segment_bytes = start.segment_bytes;
+        s.min_rtt_at = start.now;
+        s.aggregation.epoch = start.now;
+        s.draws = Draws::new(start.seed);
+        self.first_pace(FIRST_RTT_S);
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { delivery: true, losses: true, pacing: true, own_recovery: true, ..Needs::default() }
+    }
+
+    fn on_lost(&mut self, _lost: &Lost) {
+        self.s.lost += 1.0;
+        self.s.lost_now += 1.0;
+    }
+
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack) {
+        self.s.delivered = ack.delivery.map_or(self.s.delivered + ack.acked, |d| d.delivered);
+        let limited = self.update_bandwidth(ack);
+        if self.p.ack_aggregation {
+            self.update_aggregation(ack);
+        }
+        self.update_phase(ack);
+        self.look_for_full_pipe(limited);
+        self.drain(ack);
+        self.update_min_rtt(ack);
+        self.update_gains();
+        if !self.s.rtt_seen && ack.srtt > 0.0 {
+            self.s.rtt_seen = true;
+            self.first_pace(ack.srtt);
+        }
+        self.pace(self.s.pacing_gain);
+        self.set_window(ack);
+        self.s.lost_now = 0.0;
+    }
+
+    fn on_congestion(&mut self, signal: &Signal) {
+        if signal.cause == Cause::Ecn {
+            return;
+        }
+        self.save_window();
+        // A recovery that begins with the ACK that ends another goes on with it.
+        self.s.recovery_begins = !self.s.recovery_ends;
+        (self.s.recovering, self.s.recovery_ends) = (true, false);
+    }
+
+    fn on_timeout(&mut self, signal: &Signal) {
+        self.save_window();
+        (self.s.recovering, self.s.recovery_begins, self.s.recovery_ends) = (true, false, false);
+        self.s.w = 1.0;
+        self.s.full_bandwidth = 0.0;
+        // The end of a round with a loss.
+        self.s.round_start = true;
+        self.s.lost_now = self.s.lost_now.max(1.0);
+        if self.p.policer {
+            self.look_for_policer(signal.now, false);
+        }
+        self.s.lost_now = 0.0;
+    }
+
+    fn on_idle(&mut self, now: f64, _idle: f64) {
+        self.s.idle_restart = true;
+        (self.s.aggregation.epoch, self.s.aggregation.acked) = (now, 0.0);
+        match self.s.mode {
+            Mode::ProbeBw => self.pace(1.0),
+            Mode::ProbeRtt => self.leave_probe_rtt(now),
+            Mode::Startup | Mode::Drain => {}
+        }
+    }
+
+    fn on_recovery_exit(&mut self, _now: f64) {
+        if self.s.recovering {
+            self.s.recovering = false;
+            self.s.recovery_ends = true;
+        }
+    }
+
+    fn on_undo(&mut self, now: f64) {
+        (self.s.full_bandwidth, self.s.full_count) = (0.0, 0.0);
+        self.forget_policer(now);
+        self.on_recovery_exit(now);
+    }
+
+    fn moderate(&mut self, window: f64) {
+        self.s.w = self.s.w.min(window).max(1.0);
+    }
+
+    #[inline]
+    fn window(&self) -> f64 {
+        self.s.w
+    }
+
+    #[inline]
+    fn ssthresh(&self) -> f64 {
+        self.s.ssthresh
+    }
+
+    #[inline]
+    fn pacing_rate(&self) -> Option<f64> {
+        Some(self.s.pacing_rate)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::path::{Flow, Path, alone};
+    use crate::testing::{Driver, close, settings};
+
+    fn bbr(preset: &str) -> Bbr {
+        Bbr::new(&settings(&Bbr::ENTRY, preset, &[]).expect("it is right")).expect("it is right")
+    }
+
+    fn started(preset: &str) -> Bbr {
+        let mut b = bbr(preset);
+        b.on_start(&Start::default());
+        b
+    }
+
+    /// An ACK with a delivery-rate sample that ends a round.
+    fn sample(b: &mut Bbr, d: &mut Driver, rate: f64, rtt: f64) {
+        d.now += rtt;
+        let prior_delivered = b.s.delivered;
+        let ack = d.make_ack(b, 1.0, rtt, true);
+        let delivered = prior_delivered + 1.0;
+        let delivery = Some(Delivery { rate: Some(rate), delivered, prior_delivered, ..Delivery::default() });
+        b.on_ack(&Ack { delivery, ..ack });
+    }
+
+    #[test]
+    fn the_gains_have_the_published_values() {
+        let (exact, linux) = (bbr(""), bbr("linux"));
+        close(exact.p.startup_gain, 2.88539, 1e-6);
+        close(linux.p.startup_gain, 2.88672, 1e-6);
+        assert_eq!(linux.p.drain_gain, 0.34375);
+        close(exact.p.drain_gain * exact.p.startup_gain, 1.0, 1e-12);
+        close(exact.p.probe_gain + exact.p.yield_gain + f64::from(PHASES - 2), f64::from(PHASES), 1e-12);
+    }
+
+    #[test]
+    fn windows_are_multiples_of_the_bandwidth_delay_product() {
+        // 100 Mbit/s, 40 ms, 1500 bytes: 333.33 segments.
+        let mut b = started("2016");
+        (b.s.min_rtt, b.s.mode) = (0.04, Mode::ProbeBw);
+        let bandwidth = 100e6 / 8.0 / 1500.0;
+        close(bandwidth * 0.04, 333.33, 1e-4);
+        assert_eq!(b.bdp(bandwidth, 2.0), 667.0);
+        close(1.25 * bandwidth * 0.04, 416.7, 1e-3);
+        assert_eq!(b.bdp(bandwidth, 1.25), 417.0);
+        close(b.p.probe_rtt_time / b.p.min_rtt_window, 0.02, 1e-12);
+        // Linux: three bursts of 8 segments (1 ms, 97.7 %), an even number, two more where it probes.
+        let mut l = started("");
+        (l.s.mode, l.s.phase, l.s.segment_bytes, l.s.pacing_rate) = (Mode::ProbeBw, 2, 1500.0, bandwidth);
+        assert_eq!(l.burst(), 8.0);
+        assert_eq!(l.quantized(667.0), 692.0);
+        l.s.phase = 0;
+        assert_eq!(l.quantized(667.0), 694.0);
+    }
+
+    #[test]
+    fn the_pipe_is_full_after_three_rounds_without_growth_by_a_quarter() {
+        let (mut d, mut b) = (Driver::new(), started(""));
+        for (round, rate) in [10.0, 20.0, 40.0, 80.0, 85.0, 86.0, 87.0].into_iter().enumerate() {
+            assert!(!b.s.full_reached, "{round}");
+            sample(&mut b, &mut d, rate, 0.1);
+        }
+        assert!(b.s.full_reached);
+        assert_eq!(b.s.full_bandwidth, 80.0);
+        assert!(b.ssthresh().is_finite());
+    }
+
+    #[test]
+    fn two_lossy_intervals_with_the_same_throughput_are_a_policer() {
+        // 1500-byte segments at these Mbit/s, a quarter of them lost.
+        let estimate = |rates: [f64; 2]| {
+            let mut b = started("");
+            b.s.segment_bytes = 1500.0;
+            b.s.policer.sampling = true;
+            let mut now = 0.0;
+            for mbps in rates {
+                now += 1.0;
+                let delivered = mbps * 1e6 / 8.0 / 1500.0;
+                b.s.delivered += delivered;
+                b.s.lost += 0.25 * delivered;
+                b.end_policer_interval(now);
+            }
+            b.s.policer.in_use.then(|| b.bandwidth() * 1500.0 * 8.0 / 1e6)
+        };
+        close(estimate([10.0, 10.9]).expect("alike"), 10.45, 1e-9);
+        assert_eq!(estimate([10.0, 12.0]), None);
+    }
+
+    #[test]
+    fn a_policers_rate_is_forgotten_after_48_rounds() {
+        let (mut d, mut b) = (Driver::new(), started(""));
+        (b.s.mode, b.s.full_reached) = (Mode::ProbeBw, true);
+        b.s.policer = Policer { in_use: true, rate: 50.0, ..Policer::default() };
+        for _ in 0..47 {
+            sample(&mut b, &mut d, 100.0, 0.1);
+            assert!(b.s.policer.in_use && b.s.pacing_gain == 1.0);
+        }
+        sample(&mut b, &mut d, 100.0, 0.1);
+        assert!(!b.s.policer.in_use);
+    }
+
+    #[test]
+    fn the_gain_cycle_never_begins_with_the_phase_that_yields() {
+        let mut b = started("");
+        let mut seen = [false; PHASES as usize];
+        for _ in 0..200 {
+            b.enter_probe_bw(0.0);
+            seen[usize::from(b.s.phase)] = true;
+        }
+        assert_eq!(seen, [true, false, true, true, true, true, true, true]);
+    }
+
+    #[test]
+    fn limited_samples_only_raise_the_bandwidth() {
+        let (mut d, mut b) = (Driver::new(), started(""));
+        sample(&mut b, &mut d, 100.0, 0.1);
+        for (rate, expected) in [(50.0, 100.0), (120.0, 120.0)] {
+            let ack = d.make_ack(&b, 1.0, 0.1, false);
+            let (delivered, app_limited) = (b.s.delivered + 1.0, true);
+            let delivery = Some(Delivery { rate: Some(rate), delivered, app_limited, ..Delivery::default() });
+            b.on_ack(&Ack { delivery, ..ack });
+            assert_eq!(b.s.bandwidth.get(), expected);
+        }
+    }
+
+    #[test]
+    fn the_first_round_of_recovery_conserves_packets_and_its_end_restores_the_window() {
+        let (mut d, mut b) = (Driver::new(), started(""));
+        (b.s.w, b.s.full_reached, b.s.mode, b.s.phase) = (100.0, true, Mode::ProbeBw, 2);
+        b.s.bandwidth = WindowedMax::new(500.0, 0.0);
+        (b.s.min_rtt, b.s.next_round) = (0.1, 1e9);
+        d.min_rtt = 0.1;
+        b.on_lost(&Lost::default());
+        b.on_congestion(&d.signal(&b, Cause::Loss));
+        let ack = Ack { in_flight: 60.0, acked: 2.0, in_recovery: true, ..d.make_ack(&b, 2.0, 0.1, false) };
+        b.on_ack(&ack);
+        assert_eq!(b.window(), 62.0);
+        b.on_recovery_exit(d.now);
+        b.on_ack(&Ack { in_recovery: false, ..ack });
+        // Up to the target: 2 x 50, bursts of two segments three times.
+        assert!((100.0..=108.0).contains(&b.window()), "{}", b.window());
+    }
+
+    #[test]
+    fn it_fills_the_pipe_with_a_short_queue() {
+        let (mut b, mut path) = (bbr(""), Path::new(8333.0, 0.04, 1000.0, 0.0));
+        let got = alone(&mut b, &mut path, 20.0);
+        assert!(got.utilization > 0.95, "{}", got.utilization);
+        assert!(got.queue < 0.2 * 333.0, "{}", got.queue);
+        assert_eq!(got.loss, 0.0);
+    }
+
+    #[test]
+    fn random_loss_of_a_tenth_costs_little_more_than_itself() {
+        let (mut b, mut path) = (bbr(""), Path::new(8333.0, 0.04, 1000.0, 0.1));
+        let got = alone(&mut b, &mut path, 20.0);
+        assert!(got.utilization > 0.85, "{}", got.utilization);
+    }
+
+    #[test]
+    fn it_drains_the_path_every_ten_seconds() {
+        let (mut b, mut path) = (bbr(""), Path::new(8333.0, 0.04, 1000.0, 0.0));
+        let mut flows = [Flow::new(&mut b, 0.0)];
+        let mut dips = Vec::new();
+        path.run(&mut flows, 45.0, |path, flows| {
+            let down = flows[0].algorithm.window() <= 4.0 && path.now > 1.0;
+            if down && dips.last().is_none_or(|last| path.now - last > 1.0) {
+                dips.push(path.now);
+            }
+        });
+        assert_eq!(dips.len(), 4, "{dips:?}");
+        for pair in dips.windows(2) {
+            assert!((10.0..10.6).contains(&(pair[1] - pair[0])), "{dips:?}");
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! A path for the tests of the algorithms that pace or measure delivery: a bottleneck with a finite buffer and random
+//! loss, delivery-rate samples, lost segments one by one, several flows.
+
+use std::collections::VecDeque;
+
+use crate::algorithm::{Ack, Algorithm, Cause, Delivery, Lost, Sent, Signal, Start};
+use crate::draws::Draws;
+
+#[derive(Clone, Copy)]
+struct Packet {
+    number: u64,
+    sent: f64,
+    /// Infinite: it will not arrive.
+    acknowledged: f64,
+    queueing: f64,
+    window: f64,
+    prior_delivered: f64,
+    delivered_at: f64,
+    first_sent: f64,
+    tx_in_flight: f64,
+    lost_before: f64,
+    passed: u8,
+}
+
+/// One flow and what its endpoint knows.
+pub struct Flow<'a> {
+    pub algorithm: &'a mut dyn Algorithm,
+    pub delivered: f64,
+    pub lost: f64,
+    flying: VecDeque<Packet>,
+    starts_at: f64,
+    started: bool,
+    next_send: f64,
+    last_progress: f64,
+    sent: u64,
+    delivered_at: f64,
+    first_sent: f64,
+    min_rtt: f64,
+    srtt: f64,
+    round_end: u64,
+    recovery: Option<Recovery>,
+}
+
+/// A recovery: what was sent before it, and when that is repaired.
+#[derive(Clone, Copy)]
+struct Recovery {
+    /// Segments sent before it began.
+    end: u64,
+    /// It ends with the ACK of this one, which left when the last of them was sent again.
+    repaired: u64,
+    /// Something sent since is lost as well: the next recovery's.
+    more: bool,
+}
+
+impl<'a> Flow<'a> {
+    pub fn new(algorithm: &'a mut dyn Algorithm, starts_at: f64) -> Self {
+        Self {
+            algorithm,
+            delivered: 0.0,
+            lost: 0.0,
+            flying: VecDeque::new(),
+            starts_at,
+            started: false,
+            next_send: starts_at,
+            last_progress: starts_at,
+            sent: 0,
+            delivered_at: 0.0,
+            first_sent: 0.0,
+            min_rtt: f64::INFINITY,
+            srtt: 0.0,
+            round_end: 0,
+            recovery: None,
+        }
+    }
+
+    fn in_flight(&self) -> f64 {
+        self.flying.len() as f64
+    }
+
+    fn may_send_at(&self) -> f64 {
+        let allowed = !self.started || self.in_flight() < self.algorithm.window().floor().max(1.0);
+        if allowed { self.next_send } else { f64::INFINITY }
+    }
+
+    fn next_ack_at(&self) -> f64 {
+        self.flying.iter().map(|p| p.acknowledged).find(|t| t.is_finite()).unwrap_or(f64::INFINITY)
+    }
+
+    /// Nothing arrives any more: a retransmission timeout.
+    fn times_out_at(&self) -> f64 {
+        if self.flying.is_empty() { f64::INFINITY } else { self.last_progress + (2.0 * self.srtt).max(1.0) }
+    }
+}
+
+/// The bottleneck.
+pub struct Path {
+    /// Segments/s.
+    pub rate: f64,
+    /// Round-trip time without a queue, s.
+    pub base: f64,
+    /// Segments that fit into the queue.
+    pub buffer: f64,
+    /// Probability that a segment is lost on the way.
+    pub loss: f64,
+    pub now: f64,
+    draws: Draws,
+    free_at: f64,
+}
+
+impl Path {
+    pub fn new(rate: f64, base: f64, buffer: f64, loss: f64) -> Self {
+        Self { rate, base, buffer, loss, now: 0.0, draws: Draws::new(11), free_at: 0.0 }
+    }
+
+    /// Segments in the queue.
+    pub fn queue(&self) -> f64 {
+        ((self.free_at - self.now) * self.rate).max(0.0)
+    }
+
+    /// Runs to `until` s; `watch` sees the path and the flows at every ACK.
+    pub fn run(&mut self, flows: &mut [Flow<'_>], until: f64, mut watch: impl FnMut(&Path, &[Flow<'_>])) {
+        loop {
+            let (mut at, mut what, mut which) = (f64::INFINITY, 0, 0);
+            for (i, flow) in flows.iter().enumerate() {
+                let times = [flow.next_ack_at(), flow.may_send_at().max(self.now), flow.times_out_at()];
+                for (kind, time) in times.into_iter().enumerate() {
+                    if time < at {
+                        (at, what, which) = (time, kind, i);
+                    }
+                }
+            }
+            if at > until {
+                self.now = until;
+                return;
+            }
+            self.now = at;
+            match what {
+                0 => {
+                    self.acknowledge(&mut flows[which]);
+                    watch(self, flows);
+                }
+                1 => self.send(&mut flows[which]),
+                _ => self.time_out(&mut flows[which]),
+            }
+        }
+    }
+
+    fn send(&mut self, flow: &mut Flow<'_>) {
+        if !flow.started {
+            flow.started = true;
+            flow.algorithm.on_start(&Start {
+                now: self.now,
+                seed: flow.starts_at.to_bits() ^ 5,
+                segment_bytes: 1500.0,
+                ..Start::default()
+            });
+        }
+        if flow.flying.is_empty() {
+            (flow.delivered_at, flow.first_sent, flow.last_progress) = (self.now, self.now, self.now);
+        }
+        let drawn = self.draws.uniform() < self.loss;
+        let dropped = drawn || self.queue() >= self.buffer;
+        let begins = self.free_at.max(self.now);
+        if !dropped {
+            self.free_at = begins + 1.0 / self.rate;
+        }
+        let arrives = begins + self.base;
+        flow.flying.push_back(Packet {
+            number: flow.sent,
+            sent: self.now,
+            acknowledged: if dropped { f64::INFINITY } else { arrives },
+            queueing: begins - self.now,
+            window: flow.algorithm.window(),
+            prior_delivered: flow.delivered,
+            delivered_at: flow.delivered_at,
+            first_sent: flow.first_sent,
+            tx_in_flight: flow.flying.len() as f64 + 1.0,
+            lost_before: flow.lost,
+            passed: 0,
+        });
+        flow.sent += 1;
+        let in_flight = flow.in_flight();
+        flow.algorithm.on_sent(&Sent { now: self.now, in_flight, retransmission: false });
+        flow.next_send = match flow.algorithm.pacing_rate() {
+            Some(rate) => flow.next_send.max(self.now - 1.0 / rate) + 1.0 / rate,
+            None => self.now,
+        };
+    }
+
+    fn acknowledge(&mut self, flow: &mut Flow<'_>) {
+        let at = flow.flying.iter().position(|p| p.acknowledged.is_finite()).unwrap_or(0);
+        let Some(packet) = flow.flying.remove(at) else { return };
+        let rtt = self.now - packet.sent;
+        flow.min_rtt = flow.min_rtt.min(rtt);
+        flow.srtt = if flow.srtt == 0.0 { rtt } else { 0.875 * flow.srtt + 0.125 * rtt };
+        flow.delivered += 1.0;
+        flow.delivered_at = self.now;
+        flow.last_progress = self.now;
+        let before = flow.in_flight() + 1.0;
+        let ended = flow.recovery.filter(|r| packet.number >= r.repaired);
+        if let Some(recovery) = ended {
+            flow.recovery = None;
+            flow.algorithm.on_recovery_exit(self.now);
+            if recovery.more {
+                self.begin_recovery(flow, before);
+            }
+        }
+        self.find_losses(flow, at, before);
+        let interval = (packet.sent - packet.first_sent).max(self.now - packet.delivered_at);
+        let rate = (interval >= flow.min_rtt).then(|| (flow.delivered - packet.prior_delivered) / interval);
+        flow.first_sent = packet.sent;
+        let delivery = Delivery {
+            rate,
+            interval,
+            delivered: flow.delivered,
+            prior_delivered: packet.prior_delivered,
+            app_limited: false,
+            tx_in_flight: packet.tx_in_flight,
+            lost: flow.lost - packet.lost_before,
+        };
+        let round_start = packet.number >= flow.round_end;
+        if round_start {
+            flow.round_end = flow.sent;
+        }
+        let ack = Ack {
+            now: self.now,
+            acked: 1.0,
+            rtt: Some(rtt),
+            owd: Some(self.base / 2.0 + packet.queueing + 1234.5),
+            min_rtt: flow.min_rtt,
+            srtt: flow.srtt,
+            delivery: Some(delivery),
+            in_flight: flow.in_flight(),
+            window_at_send: packet.window,
+            round_start,
+            in_recovery: flow.recovery.is_some(),
+            window_limited: before >= flow.algorithm.window().floor(),
+            marked: 0.0,
+        };
+        flow.algorithm.on_ack(&ack);
+    }
+
+    /// What three later segments have passed is lost.
+    fn find_losses(&mut self, flow: &mut Flow<'_>, before: usize, in_flight: f64) {
+        for packet in flow.flying.iter_mut().take(before) {
+            packet.passed += 1;
+        }
+        while let Some(packet) = flow.flying.front().copied().filter(|p| p.passed >= 3) {
+            flow.flying.pop_front();
+            flow.lost += 1.0;
+            flow.algorithm.on_lost(&Lost {
+                now: self.now,
+                sent_at: packet.sent,
+                delivered: flow.delivered,
+                prior_delivered: packet.prior_delivered,
+                app_limited: false,
+                tx_in_flight: packet.tx_in_flight,
+                lost: flow.lost - packet.lost_before,
+            });
+            match &mut flow.recovery {
+                Some(recovery) if packet.number < recovery.end => recovery.repaired = flow.sent,
+                Some(recovery) => recovery.more = true,
+                None => self.begin_recovery(flow, in_flight),
+            }
+        }
+    }
+
+    fn begin_recovery(&mut self, flow: &mut Flow<'_>, in_flight: f64) {
+        flow.recovery = Some(Recovery { end: flow.sent, repaired: flow.sent, more: false });
+        let signal = self.signal(flow, in_flight);
+        flow.algorithm.on_congestion(&signal);
+    }
+
+    fn signal(&self, flow: &Flow<'_>, in_flight: f64) -> Signal {
+        let (cause, srtt, min_rtt) = (Cause::Loss, flow.srtt, flow.min_rtt);
+        Signal { now: self.now, in_flight, cause, srtt, min_rtt, repeated: false }
+    }
+
+    fn time_out(&mut self, flow: &mut Flow<'_>) {
+        flow.lost += flow.in_flight();
+        let signal = self.signal(flow, flow.in_flight());
+        flow.flying.clear();
+        flow.algorithm.on_timeout(&signal);
+        flow.recovery = Some(Recovery { end: flow.sent, repaired: flow.sent, more: false });
+        flow.last_progress = self.now;
+    }
+}
+
+/// What a single bulk flow gets of a path in its second half.
+pub struct Outcome {
+    /// Part of the capacity that was delivered.
+    pub utilization: f64,
+    /// Mean queue that an ACK sees, segments.
+    pub queue: f64,
+    /// Lost of what was sent.
+    pub loss: f64,
+}
+
+/// Runs `algorithm` alone for `seconds`.
+pub fn alone(algorithm: &mut dyn Algorithm, path: &mut Path, seconds: f64) -> Outcome {
+    let mut flows = [Flow::new(algorithm, 0.0)];
+    path.run(&mut flows, seconds / 2.0, |_, _| {});
+    let (delivered, lost) = (flows[0].delivered, flows[0].lost);
+    let (mut queue, mut acks) = (0.0, 0.0);
+    path.run(&mut flows, seconds, |path, _| {
+        queue += path.queue();
+        acks += 1.0;
+    });
+    let (delivered, lost) = (flows[0].delivered - delivered, flows[0].lost - lost);
+    Outcome {
+        utilization: delivered / (path.rate * seconds / 2.0),
+        queue: queue / acks,
+        loss: lost / (lost + delivered),
+    }
+}
