@@ -15,6 +15,10 @@
 //! | [`htcp`] | H-TCP |
 //! | [`bic`] | BIC-TCP |
 //! | [`cubic`] | CUBIC, RFC 9438 |
+//! | [`westwood`] | TCP Westwood+ |
+//! | [`hybla`] | TCP Hybla |
+//! | [`ltcp`] | LTCP, layered TCP |
+//! | [`veno`] | TCP Veno |
 //! | [`fast`] | FAST TCP |
 //! | [`vegas`] | TCP Vegas |
 //! | [`illinois`] | TCP-Illinois |
@@ -30,8 +34,10 @@ pub mod fast;
 pub mod fixed;
 pub mod hstcp;
 pub mod htcp;
+pub mod hybla;
 pub mod illinois;
 pub mod loss_window;
+pub mod ltcp;
 pub mod param;
 #[cfg(test)]
 mod path;
@@ -43,6 +49,8 @@ pub mod stcp;
 #[cfg(test)]
 mod testing;
 pub mod vegas;
+pub mod veno;
+pub mod westwood;
 pub mod windowed;
 
 pub use algorithm::{Ack, Algorithm, Cause, Delivery, Ecn, Lost, Needs, Sent, Signal, Start};

@@ -96,6 +96,12 @@ impl LossWindow {
         self.ssthresh = start.initial_ssthresh.max(FLOOR);
     }
 
+    /// The window that the connection began with, segments.
+    #[must_use]
+    pub fn initial(&self) -> f64 {
+        self.initial_window
+    }
+
     /// Whether the window is a whole number of segments.
     #[inline]
     #[must_use]

@@ -50,11 +50,15 @@ algorithms! {
     Htcp = crate::htcp::Htcp,
     Bic = crate::bic::Bic,
     Cubic = crate::cubic::Cubic,
+    Westwood = crate::westwood::Westwood,
+    Hybla = crate::hybla::Hybla,
+    Ltcp = crate::ltcp::Ltcp,
     // Delay.
     Fast = crate::fast::Fast,
     Vegas = crate::vegas::Vegas,
     // Both.
     Illinois = crate::illinois::Illinois,
+    Veno = crate::veno::Veno,
     // A model of the path, marks, other.
     Bbr = crate::bbr::Bbr,
     Fixed = crate::fixed::Fixed,

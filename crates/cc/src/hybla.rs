@@ -1,0 +1,331 @@
+//! TCP Hybla (C. Caini, R. Firrincieli, "TCP Hybla: a TCP enhancement for heterogeneous networks", 2004): a long path
+//! grows its window as fast, in segments a second, as standard TCP on a path of the reference RTT.
+//!
+//! Variant: ρ is the smallest RTT over 25 ms (Linux's reference; ns-3 has 50 ms), at least 1 and at most 16, real-valued.
+//! The paper's text was not available; it is said to scale the initial window by ρ too (`scale_start`, off). Linux
+//! (presets `linux`, `linux-2.6`) takes ρ from the smallest *smoothed* RTT in eighths, 2^ρ from a table of eighths, counts
+//! in 1/128 of a segment, starts from a window of ρ and grows as standard TCP from a timeout to its repair. Since its
+//! increment is truncated, 2.6.22's window stands still above 128ρ² segments; later versions add a segment there for each
+//! window acknowledged. ns-2's TCP/Linux is `linux-2.6`.
+
+use crate::algorithm::{Ack, Algorithm, Signal, Start};
+use crate::loss_window::{Arithmetic, LossParams, LossWindow};
+use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, flag, num, params};
+
+params! {
+    /// Parameters of Hybla.
+    pub struct HyblaParams {
+        /// RTT of the reference connection (RTT_0).
+        rtt0: f64 = num(0.025, 1e-3, 10.0, "s"), "Linux tcp_hybla.c; ns-3 has 50 ms; Caini & Firrincieli 2004 (unverified)";
+        /// Largest ρ: in slow start each segment acknowledged adds 2^ρ - 1.
+        rho_max: f64 = num(16.0, 1.0, 20.0, ""), "Linux tcp_hybla.c (a shift of at most 16)";
+        /// Largest window; 0 for none.
+        window_max: f64 = num(0.0, 0.0, 1e9, "segments"), "Linux tcp_hybla.c has 65,535";
+        /// Multiply the initial window by ρ at the first RTT sample.
+        scale_start: bool = flag(false), "Caini & Firrincieli 2004 (unverified)";
+    }
+}
+
+/// 2^(i/8) in 1/128, as Linux has them (the true values are 128, 139.6, 152.2, 166.0, 181.0, 197.4, 215.3, 234.8).
+const FRACTIONS: [f64; 8] = [128.0, 139.0, 152.0, 165.0, 181.0, 197.0, 215.0, 234.0];
+
+/// TCP Hybla.
+#[derive(Clone, Debug)]
+pub struct Hybla {
+    win: LossWindow,
+    p: HyblaParams,
+    rho: f64,
+    /// Segments for each acknowledged in slow start: 2^ρ - 1, in Linux's form in 1/128.
+    leap: f64,
+    /// The RTT that ρ comes from, s; infinite before the first sample.
+    rtt_min: f64,
+    /// Linux's count of 1/128 segments.
+    cents: f64,
+    /// Linux grows as standard TCP until the repair ends.
+    reno: bool,
+}
+
+impl Hybla {
+    const fn linux(arithmetic: &'static str) -> [(&'static str, Setting); 2] {
+        [("arithmetic", Setting::Text(arithmetic)), ("window_max", Setting::Num(65535.0))]
+    }
+
+    /// What the registry says about it.
+    pub const ENTRY: Entry = Entry {
+        name: "hybla",
+        title: "TCP Hybla",
+        kind: Kind::Loss,
+        signals: &["loss", "ECN", "RTT"],
+        source: "Caini & Firrincieli, Int. J. Satellite Communications and Networking 22(5), 2004",
+        doc: "Standard TCP with the disadvantage of long round trips taken out: the increase for each segment acknowledged \
+              is multiplied so that the window grows, in segments a second, as on a path of 25 ms. The default has ρ from \
+              the smallest RTT and real-valued arithmetic.",
+        presets: &[
+            Preset { name: "", title: "Hybla with RTT_0 = 25 ms", overrides: &[] },
+            Preset { name: "ns3", title: "ns-3: RTT_0 = 50 ms", overrides: &[("rtt0", Setting::Num(0.05))] },
+            Preset {
+                name: "linux",
+                title: "Linux: eighths and 1/128, from a window of ρ",
+                overrides: &Self::linux("linux"),
+            },
+            Preset {
+                name: "linux-2.6",
+                title: "Linux 2.6.22, ns-2 TCP/Linux: stands still above 128ρ²",
+                overrides: &Self::linux("linux-2.6"),
+            },
+        ],
+        tables: &[HyblaParams::TABLE, LossParams::TABLE],
+    };
+
+    /// # Errors
+    /// As [`Settings::read`].
+    pub fn new(settings: &Settings) -> Result<Self, BuildError> {
+        Ok(Self {
+            win: LossWindow::new(settings)?,
+            p: HyblaParams::read(settings)?,
+            rho: 1.0,
+            leap: 1.0,
+            rtt_min: f64::INFINITY,
+            cents: 0.0,
+            reno: false,
+        })
+    }
+
+    /// ρ of an RTT.
+    fn rho_of(&self, rtt: f64) -> f64 {
+        let rho = (rtt / self.p.rtt0).clamp(1.0, self.p.rho_max);
+        if self.win.integer() { (8.0 * rho + 1e-9).floor() / 8.0 } else { rho }
+    }
+
+    #[cold]
+    fn learn(&mut self, rtt: f64, may_grow: bool) {
+        let first = self.rtt_min.is_infinite();
+        self.rtt_min = rtt;
+        self.rho = self.rho_of(rtt);
+        let whole = self.rho.floor();
+        self.leap = if self.win.integer() {
+            libm::exp2(whole) * FRACTIONS[(8.0 * (self.rho - whole)) as usize & 7] - 128.0
+        } else {
+            libm::exp2(self.rho) - 1.0
+        };
+        if first && may_grow && !self.reno && self.win.in_slow_start() {
+            if self.win.integer() {
+                self.win.w = self.win.whole(self.rho);
+            } else if self.p.scale_start {
+                self.win.w = (self.win.w + (self.rho - 1.0) * self.win.initial()).min(self.win.ssthresh);
+            }
+        }
+    }
+
+    /// What the slow start of one ACK leaves for congestion avoidance, segments.
+    #[inline]
+    fn slow_start(&mut self, ack: &Ack) -> f64 {
+        // The shared slow start only knows one for one: it decides whether and until when, the leap is added here.
+        let (before, threshold) = (self.win.w, self.win.ssthresh);
+        let left = self.win.slow_start(ack);
+        let plain = self.win.w - before;
+        if plain > 0.0 {
+            self.win.w = (before + plain * self.leap).min(threshold);
+        }
+        left
+    }
+
+    /// Linux's rules for one ACK of `n` segments (of one, in 2.6).
+    #[inline]
+    fn grow_linux(&mut self, ack: &Ack) {
+        if !ack.may_grow() || ack.acked <= 0.0 {
+            return;
+        }
+        if self.reno {
+            let n = self.win.slow_start(ack);
+            if n > 0.0 {
+                self.win.grow_per_round(n, 1.0);
+            }
+            return;
+        }
+        let slow_start = self.win.w < self.win.ssthresh;
+        let increment = if slow_start {
+            self.leap
+        } else {
+            // Twice the square of eighths: ρ² in 1/128.
+            (128.0 * self.rho * self.rho / self.win.w).floor()
+        };
+        if increment < 128.0 {
+            self.win.counter += 1.0;
+        }
+        self.win.w += (increment / 128.0).floor();
+        self.cents += increment % 128.0;
+        if self.cents >= 128.0 {
+            self.win.w += 1.0;
+            self.cents -= 128.0;
+            self.win.counter = 0.0;
+        }
+        if self.win.arithmetic == Arithmetic::Linux && increment == 0.0 && self.win.counter >= self.win.w {
+            self.win.w += 1.0;
+            self.win.counter = 0.0;
+        }
+        if slow_start {
+            self.win.w = self.win.w.min(self.win.ssthresh);
+        }
+    }
+}
+
+impl Algorithm for Hybla {
+    fn on_start(&mut self, start: &Start) {
+        self.win.start(start);
+    }
+
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack) {
+        let sample = if self.win.integer() { (ack.srtt > 0.0).then_some(ack.srtt) } else { ack.rtt };
+        if let Some(rtt) = sample
+            && rtt < self.rtt_min
+        {
+            self.learn(rtt, ack.may_grow());
+        }
+        if self.win.integer() {
+            self.grow_linux(ack);
+        } else {
+            let n = self.slow_start(ack);
+            if n > 0.0 {
+                self.win.grow_per_round(n, self.rho * self.rho);
+            }
+        }
+        if self.p.window_max > 0.0 {
+            self.win.w = self.win.w.min(self.p.window_max.max(1.0));
+        }
+    }
+
+    fn on_congestion(&mut self, signal: &Signal) {
+        self.win.reduce_to(0.5 * self.win.reduced_from(signal));
+    }
+
+    fn on_timeout(&mut self, signal: &Signal) {
+        self.win.time_out(0.5 * self.win.reduced_from(signal), signal.repeated);
+        self.reno = true;
+    }
+
+    fn on_idle(&mut self, _now: f64, _idle: f64) {
+        self.win.idle();
+    }
+
+    fn on_recovery_exit(&mut self, _now: f64) {
+        self.reno = false;
+    }
+
+    fn on_undo(&mut self, _now: f64) {
+        self.reno = false;
+        self.win.undo();
+    }
+
+    fn moderate(&mut self, window: f64) {
+        self.win.moderate(window);
+    }
+
+    #[inline]
+    fn window(&self) -> f64 {
+        self.win.w
+    }
+
+    #[inline]
+    fn ssthresh(&self) -> f64 {
+        self.win.ssthresh
+    }
+
+    fn recovery_floor(&self) -> f64 {
+        self.win.ssthresh * 0.5
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Driver, close, settings};
+
+    fn hybla(preset: &str) -> Hybla {
+        Hybla::new(&settings(&Hybla::ENTRY, preset, &[]).expect("it is right")).expect("it is right")
+    }
+
+    #[test]
+    fn rho_squared_segments_a_round_trip_and_two_to_the_rho_in_slow_start() {
+        for (rtt, rho, leap, growth) in [(0.25, 10.0, 1023.0, 100.0), (0.0625, 2.5, 4.657, 6.25), (0.02, 1.0, 1.0, 1.0)]
+        {
+            let (mut d, mut h) = (Driver::new(), hybla(""));
+            d.start(&mut h, 10.0);
+            d.ack(&mut h, 1.0, rtt, rtt);
+            close(h.rho, rho, 1e-12);
+            close(h.window() - 10.0, leap, 1e-4);
+            d.start_at(&mut h, 1000.0);
+            for _ in 0..1000 {
+                let before = h.window();
+                d.ack(&mut h, 1.0, rtt, rtt / 1000.0);
+                close(h.window() - before, growth / before, 1e-9);
+            }
+        }
+    }
+
+    #[test]
+    fn slow_start_stops_at_the_threshold() {
+        let (mut d, mut h) = (Driver::new(), hybla(""));
+        h.on_start(&Start { initial_window: 10.0, initial_ssthresh: 500.0, ..Start::default() });
+        d.ack(&mut h, 1.0, 0.25, 0.25);
+        assert_eq!(h.window(), 500.0);
+    }
+
+    #[test]
+    fn rho_comes_from_the_smallest_rtt() {
+        let (mut d, mut h) = (Driver::new(), hybla(""));
+        d.start_at(&mut h, 100.0);
+        d.ack(&mut h, 1.0, 0.1, 0.1);
+        d.ack(&mut h, 1.0, 0.4, 0.1);
+        assert_eq!(h.rho, 4.0);
+        d.ack(&mut h, 1.0, 0.05, 0.1);
+        assert_eq!(h.rho, 2.0);
+    }
+
+    #[test]
+    fn linux_has_two_to_an_eighth_from_a_table_of_128ths() {
+        let (mut d, mut h) = (Driver::new(), hybla("linux"));
+        d.start(&mut h, 10.0);
+        // 28.2 ms are nine eighths of 25 ms.
+        d.ack(&mut h, 1.0, 0.0282, 0.1);
+        assert_eq!((h.rho, h.leap), (1.125, 2.0 * 139.0 - 128.0));
+        // It starts from ρ segments, and 150/128 of a segment more.
+        assert_eq!((h.window(), h.cents), (2.0, 22.0));
+    }
+
+    #[test]
+    fn linux_2_6_stands_still_above_128_rho_squared_and_later_versions_do_not() {
+        for (preset, after) in [("linux-2.6", 2049.0), ("linux", 2059.0)] {
+            let (mut d, mut h) = (Driver::new(), hybla(preset));
+            d.start_at(&mut h, 2049.0);
+            for _ in 0..2056 * 10 {
+                d.ack(&mut h, 1.0, 0.1, 1e-5);
+            }
+            assert_eq!(h.window(), after, "{preset}");
+        }
+    }
+
+    #[test]
+    fn linux_is_standard_tcp_until_a_timeout_is_repaired() {
+        let (mut d, mut h) = (Driver::new(), hybla("linux"));
+        d.start_at(&mut h, 1000.0);
+        d.ack(&mut h, 1.0, 0.1, 0.1);
+        d.time_out(&mut h);
+        d.ack(&mut h, 1.0, 0.1, 0.1);
+        assert_eq!(h.window(), 2.0);
+        h.on_recovery_exit(d.now);
+        d.ack(&mut h, 1.0, 0.1, 0.1);
+        assert_eq!(h.window(), 17.0);
+    }
+
+    #[test]
+    fn a_loss_halves() {
+        for preset in ["", "linux", "linux-2.6"] {
+            let (d, mut h) = (Driver::new(), hybla(preset));
+            d.start_at(&mut h, 1000.0);
+            d.lose(&mut h);
+            assert_eq!((h.window(), h.ssthresh(), h.recovery_floor()), (500.0, 500.0, 250.0));
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! LTCP (S. Bhandarkar, S. Jain, A. L. N. Reddy, "LTCP: improving the performance of TCP in highspeed networks", CCR 36(1),
+//! 2006; draft-bhandarkar-ltcp-01): one flow behaves as K virtual ones, the more the larger its window is.
+//!
+//! Variant: layer K begins at W_K = K(K+1)(K-1)/6 · W_T segments; in it a round trip adds K segments and a loss takes
+//! `decrease` of the window, which costs at most one layer up to K = 19. Below W_T it is standard TCP. Only the abstracts
+//! of the paper and the draft were available: every formula and constant here is unverified, though they are consistent
+//! with each other and with the properties that the abstracts claim. The layer always follows from the window; RTT
+//! compensation, K_R = (RTT/`rtt_ref`)^(1/3), is off, and its normalization is a parameter.
+
+use crate::algorithm::{Ack, Algorithm, Signal, Start};
+use crate::loss_window::{LossParams, LossWindow};
+use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, flag, num, params};
+
+params! {
+    /// Parameters of LTCP.
+    pub struct LtcpParams {
+        /// Window at which the second layer begins (W_T).
+        w_t: f64 = num(50.0, 2.0, 1e6, "segments"), "Bhandarkar, Jain & Reddy 2006 (unverified)";
+        /// Part of the window given up on a loss from `w_t` on (β).
+        decrease: f64 = num(0.15, 0.01, 0.9, ""), "Bhandarkar, Jain & Reddy 2006 (unverified)";
+        /// Multiply the increase by the cube root of the RTT over `rtt_ref`.
+        rtt_compensation: bool = flag(false), "Bhandarkar, Jain & Reddy 2006 (unverified)";
+        /// RTT at which the compensation is 1.
+        rtt_ref: f64 = num(0.1, 1e-3, 10.0, "s"), "chosen here";
+    }
+}
+
+/// LTCP.
+#[derive(Clone, Debug)]
+pub struct Ltcp {
+    win: LossWindow,
+    p: LtcpParams,
+    /// The layer, and the windows between which it is.
+    k: f64,
+    layer: (f64, f64),
+    /// K_R, and the RTT that it was computed for.
+    k_r: f64,
+    rtt: f64,
+}
+
+impl Ltcp {
+    /// What the registry says about it.
+    pub const ENTRY: Entry = Entry {
+        name: "ltcp",
+        title: "LTCP (layered TCP)",
+        kind: Kind::Loss,
+        signals: &["loss", "ECN"],
+        source: "Bhandarkar, Jain & Reddy, CCR 36(1), 2006; draft-bhandarkar-ltcp-01",
+        doc: "Behaves as several standard flows in one: a new layer each time the window has grown enough for one loss to \
+              cost at most one layer; a round trip adds as many segments as there are layers. Its formulas and constants \
+              could not be checked against the paper.",
+        presets: &[
+            Preset { name: "", title: "LTCP without RTT compensation (unverified)", overrides: &[] },
+            Preset {
+                name: "rtt",
+                title: "with RTT compensation (unverified)",
+                overrides: &[("rtt_compensation", Setting::Bool(true))],
+            },
+        ],
+        tables: &[LtcpParams::TABLE, LossParams::TABLE],
+    };
+
+    /// # Errors
+    /// As [`Settings::read`].
+    pub fn new(settings: &Settings) -> Result<Self, BuildError> {
+        let p = LtcpParams::read(settings)?;
+        let layer = (0.0, p.w_t);
+        Ok(Self { win: LossWindow::new(settings)?, p, k: 1.0, layer, k_r: 1.0, rtt: f64::INFINITY })
+    }
+
+    /// W_K: the window at which layer `k` begins, segments.
+    fn threshold(&self, k: f64) -> f64 {
+        k * (k + 1.0) * (k - 1.0) / 6.0 * self.p.w_t
+    }
+
+    /// Finds the layer of the window.
+    #[cold]
+    fn find_layer(&mut self) {
+        // From the cube root that is about right, one step or two.
+        self.k = libm::cbrt(6.0 * self.win.w / self.p.w_t).floor().max(1.0);
+        while self.threshold(self.k + 1.0) <= self.win.w {
+            self.k += 1.0;
+        }
+        while self.k > 1.0 && self.threshold(self.k) > self.win.w {
+            self.k -= 1.0;
+        }
+        self.layer = (self.threshold(self.k), self.threshold(self.k + 1.0));
+    }
+
+    #[cold]
+    fn compensate(&mut self, rtt: f64) {
+        self.rtt = rtt;
+        self.k_r = libm::cbrt(rtt / self.p.rtt_ref);
+    }
+
+    fn reduced(&self, signal: &Signal) -> f64 {
+        let from = self.win.reduced_from(signal);
+        let b = if from < self.p.w_t || self.win.must_halve() { 0.5 } else { self.p.decrease };
+        (1.0 - b) * from
+    }
+}
+
+impl Algorithm for Ltcp {
+    fn on_start(&mut self, start: &Start) {
+        self.win.start(start);
+    }
+
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack) {
+        let n = self.win.slow_start(ack);
+        if n <= 0.0 {
+            return;
+        }
+        if self.win.w < self.layer.0 || self.win.w >= self.layer.1 {
+            self.find_layer();
+        }
+        if self.p.rtt_compensation && ack.min_rtt < self.rtt {
+            self.compensate(ack.min_rtt);
+        }
+        let a = if self.k < 2.0 { 1.0 } else { self.k * self.k_r };
+        self.win.grow_per_round(n, a.min(self.win.w));
+    }
+
+    fn on_congestion(&mut self, signal: &Signal) {
+        self.win.reduce_to(self.reduced(signal));
+    }
+
+    fn on_timeout(&mut self, signal: &Signal) {
+        self.win.time_out(0.5 * self.win.reduced_from(signal), signal.repeated);
+    }
+
+    fn on_idle(&mut self, _now: f64, _idle: f64) {
+        self.win.idle();
+    }
+
+    fn on_undo(&mut self, _now: f64) {
+        self.win.undo();
+    }
+
+    fn moderate(&mut self, window: f64) {
+        self.win.moderate(window);
+    }
+
+    #[inline]
+    fn window(&self) -> f64 {
+        self.win.w
+    }
+
+    #[inline]
+    fn ssthresh(&self) -> f64 {
+        self.win.ssthresh
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    // All of these are unverified: the formulas are those of the header.
+    use super::*;
+    use crate::testing::{Driver, close, settings};
+
+    fn ltcp(preset: &str) -> Ltcp {
+        Ltcp::new(&settings(&Ltcp::ENTRY, preset, &[]).expect("it is right")).expect("it is right")
+    }
+
+    fn layer_at(w: f64) -> f64 {
+        let mut l = ltcp("");
+        l.win.w = w;
+        l.find_layer();
+        l.k
+    }
+
+    #[test]
+    fn the_layers_begin_at_the_unverified_thresholds() {
+        let l = ltcp("");
+        let expected =
+            [(2, 50), (3, 200), (4, 500), (5, 1000), (6, 1750), (7, 2800), (8, 4200), (11, 11_000), (12, 14_300)];
+        for (k, w) in expected {
+            assert_eq!(l.threshold(f64::from(k)), f64::from(w));
+        }
+        let layers = [(49.0, 1.0), (50.0, 2.0), (199.0, 2.0), (200.0, 3.0), (12_500.0, 11.0), (83_000.0, 21.0)];
+        for (w, k) in layers {
+            assert_eq!(layer_at(w), k, "{w}");
+        }
+    }
+
+    #[test]
+    fn a_round_trip_adds_a_segment_for_each_layer() {
+        for (w, a) in [(40.0, 1.0), (150.0, 2.0), (12_500.0, 11.0)] {
+            let (mut d, mut l) = (Driver::new(), ltcp(""));
+            d.start_at(&mut l, w);
+            d.round(&mut l, 0.1);
+            close(l.window() - w, a, 0.03);
+        }
+    }
+
+    #[test]
+    fn a_loss_costs_one_layer_at_most_up_to_the_nineteenth() {
+        let (d, mut l) = (Driver::new(), ltcp(""));
+        d.start_at(&mut l, 12_500.0);
+        d.lose(&mut l);
+        assert_eq!((l.window(), layer_at(l.window())), (10_625.0, 10.0));
+        for k in 3..=19 {
+            let w = l.threshold(f64::from(k));
+            assert!(layer_at(0.85 * w) >= f64::from(k) - 1.0, "{k}");
+        }
+    }
+
+    #[test]
+    fn below_the_first_threshold_it_is_standard_tcp() {
+        let (mut d, mut l) = (Driver::new(), ltcp(""));
+        d.start_at(&mut l, 40.0);
+        d.lose(&mut l);
+        assert_eq!(l.window(), 20.0);
+        d.time_out(&mut l);
+        assert_eq!((l.window(), l.ssthresh()), (1.0, 10.0));
+        d.round(&mut l, 0.1);
+        assert_eq!(l.window(), 2.0);
+    }
+
+    #[test]
+    fn compensation_multiplies_by_the_cube_root_of_the_rtt() {
+        for (rtt, k_r) in [(0.1, 1.0), (0.8, 2.0), (0.0125, 0.5)] {
+            let (mut d, mut l) = (Driver::new(), ltcp("rtt"));
+            d.start_at(&mut l, 12_000.0);
+            d.round(&mut l, rtt);
+            close(l.window() - 12_000.0, 11.0 * k_r, 0.01);
+        }
+    }
+}

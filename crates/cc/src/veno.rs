@@ -1,0 +1,325 @@
+//! TCP Veno (C. P. Fu, S. C. Liew, "TCP Veno: TCP enhancement for transmission over wireless access networks", JSAC 21(2),
+//! 2003): standard TCP that asks Vegas' backlog, N = w (RTT - base)/RTT, whether a loss was congestion or chance.
+//!
+//! Variant: N is computed once a round trip from the smallest RTT of that round; a loss in slow start counts as congestion
+//! whatever N was. Growth at a backlog of β or more is half a segment a round trip (the paper: one every other one).
+//! Differences: Linux (presets `linux`, `linux-2.6`) computes N on every ACK from the samples since the last one, in
+//! halves of a segment, counts RTT samples once for the whole connection, adds a segment every second window and trusts
+//! N in slow start too. ns-2's TCP/Linux is `linux-2.6`. An ECN mark is never chance: it halves.
+
+use crate::algorithm::{Ack, Algorithm, Cause, Signal, Start};
+use crate::loss_window::{Arithmetic, LossParams, LossWindow};
+use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, num, params};
+
+params! {
+    /// Parameters of Veno.
+    pub struct VenoParams {
+        /// Backlog from which the path counts as congested.
+        beta: f64 = num(3.0, 0.0, 1e6, "segments"), "Fu & Liew 2003; Linux tcp_veno.c; ns-3";
+        /// Part of the window kept on a loss without congestion.
+        keep_random: f64 = num(0.8, 0.1, 1.0, ""), "Fu & Liew 2003; Linux tcp_veno.c; ns-3";
+        /// Part of the window kept on a loss in congestion.
+        keep_congested: f64 = num(0.5, 0.1, 1.0, ""), "Fu & Liew 2003; Linux tcp_veno.c; ns-3";
+        /// RTT samples that a backlog needs; with fewer it is standard TCP.
+        samples_min: f64 = num(3.0, 1.0, 1e3, "samples"), "Linux tcp_veno.c; ns-3";
+    }
+}
+
+/// TCP Veno.
+#[derive(Clone, Debug)]
+pub struct Veno {
+    win: LossWindow,
+    p: VenoParams,
+    /// Smallest RTT of the connection and of the round (of the ACK, for Linux), s; whole microseconds for Linux.
+    base: f64,
+    rtt: f64,
+    samples: f64,
+    /// Backlog, segments.
+    n: f64,
+    /// With Linux: the next full window adds a segment.
+    inc: bool,
+    /// Linux is standard TCP from a timeout to its repair.
+    reno: bool,
+}
+
+impl Veno {
+    /// What the registry says about it.
+    pub const ENTRY: Entry = Entry {
+        name: "veno",
+        title: "TCP Veno",
+        kind: Kind::Hybrid,
+        signals: &["loss", "ECN", "RTT"],
+        source: "Fu & Liew, IEEE JSAC 21(2), 2003",
+        doc: "Standard TCP that keeps four fifths of its window on a loss while Vegas' estimate of its backlog is below \
+              three segments, since such a loss is likely chance, and grows at half the pace while it is not below. The \
+              default estimates once a round trip.",
+        presets: &[
+            Preset { name: "", title: "Fu & Liew 2003", overrides: &[] },
+            Preset {
+                name: "linux",
+                title: "Linux: the backlog of each ACK, whole segments",
+                overrides: &[("arithmetic", Setting::Text("linux"))],
+            },
+            Preset {
+                name: "linux-2.6",
+                title: "Linux 2.6.22, ns-2 TCP/Linux",
+                overrides: &[("arithmetic", Setting::Text("linux-2.6"))],
+            },
+        ],
+        tables: &[VenoParams::TABLE, LossParams::TABLE],
+    };
+
+    /// # Errors
+    /// As [`Settings::read`].
+    pub fn new(settings: &Settings) -> Result<Self, BuildError> {
+        Ok(Self {
+            win: LossWindow::new(settings)?,
+            p: VenoParams::read(settings)?,
+            base: f64::INFINITY,
+            rtt: f64::INFINITY,
+            samples: 0.0,
+            n: 0.0,
+            inc: true,
+            reno: false,
+        })
+    }
+
+    fn congested(&self) -> bool {
+        self.n >= self.p.beta
+    }
+
+    #[inline]
+    fn sample(&mut self, rtt: f64) {
+        let rtt = if self.win.integer() { (rtt * 1e6).floor() + 1.0 } else { rtt };
+        self.base = self.base.min(rtt);
+        self.rtt = self.rtt.min(rtt);
+        self.samples += 1.0;
+    }
+
+    /// The backlog of the round that ended, where it had samples enough.
+    #[cold]
+    fn end_round(&mut self) {
+        if self.samples >= self.p.samples_min {
+            self.n = self.win.w * (self.rtt - self.base) / self.rtt;
+        }
+        (self.samples, self.rtt) = (0.0, f64::INFINITY);
+    }
+
+    /// Linux's rules for one ACK.
+    #[inline]
+    fn on_ack_linux(&mut self, ack: &Ack) {
+        if !ack.may_grow() {
+            return;
+        }
+        let counts = !self.reno && self.samples >= self.p.samples_min;
+        if counts {
+            // Twice the backlog, in whole halves of a segment.
+            let halves = 2.0 * self.win.w;
+            self.n = (halves - (halves * self.base / self.rtt).floor()) / 2.0;
+        }
+        let n = self.win.slow_start(ack);
+        if n > 0.0 {
+            if counts && self.congested() {
+                self.grow_every_other(n);
+            } else {
+                self.win.grow_per_round(n, 1.0);
+            }
+        }
+        if !self.reno {
+            self.rtt = f64::INFINITY;
+        }
+    }
+
+    fn grow_every_other(&mut self, n: f64) {
+        if self.win.counter < self.win.w {
+            self.win.counter += if self.win.arithmetic == Arithmetic::Linux26 { 1.0 } else { n };
+            return;
+        }
+        self.win.counter = 0.0;
+        if self.inc {
+            self.win.w += 1.0;
+        }
+        self.inc = !self.inc;
+    }
+
+    fn reduced(&self, signal: &Signal) -> f64 {
+        let overshoot = !self.win.integer() && self.win.in_slow_start();
+        let congested = self.congested() || overshoot || self.win.must_halve() || signal.cause == Cause::Ecn;
+        let keep = if congested { self.p.keep_congested } else { self.p.keep_random };
+        keep * self.win.reduced_from(signal)
+    }
+
+    /// A fresh round, after something that makes the samples so far worthless.
+    fn restart(&mut self) {
+        self.rtt = f64::INFINITY;
+        if !self.win.integer() {
+            self.samples = 0.0;
+        }
+    }
+}
+
+impl Algorithm for Veno {
+    fn on_start(&mut self, start: &Start) {
+        self.win.start(start);
+    }
+
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack) {
+        if self.win.integer() {
+            if let Some(rtt) = ack.rtt {
+                self.sample(rtt);
+            }
+            self.on_ack_linux(ack);
+            return;
+        }
+        if ack.round_start {
+            self.end_round();
+        }
+        if let Some(rtt) = ack.rtt {
+            self.sample(rtt);
+        }
+        let n = self.win.slow_start(ack);
+        if n > 0.0 {
+            self.win.grow_per_round(n, if self.congested() { 0.5 } else { 1.0 });
+        }
+    }
+
+    fn on_congestion(&mut self, signal: &Signal) {
+        self.win.reduce_to(self.reduced(signal));
+    }
+
+    fn on_timeout(&mut self, signal: &Signal) {
+        self.win.time_out(self.reduced(signal), signal.repeated);
+        self.reno = self.win.integer();
+        self.restart();
+    }
+
+    fn on_idle(&mut self, _now: f64, _idle: f64) {
+        self.win.idle();
+        self.base = f64::INFINITY;
+        self.inc = true;
+        self.restart();
+    }
+
+    fn on_recovery_exit(&mut self, _now: f64) {
+        self.reno = false;
+        self.restart();
+    }
+
+    fn on_undo(&mut self, _now: f64) {
+        self.reno = false;
+        self.win.undo();
+    }
+
+    fn moderate(&mut self, window: f64) {
+        self.win.moderate(window);
+    }
+
+    #[inline]
+    fn window(&self) -> f64 {
+        self.win.w
+    }
+
+    #[inline]
+    fn ssthresh(&self) -> f64 {
+        self.win.ssthresh
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Driver, close, settings};
+
+    fn veno(preset: &str) -> Veno {
+        Veno::new(&settings(&Veno::ENTRY, preset, &[]).expect("it is right")).expect("it is right")
+    }
+
+    /// A connection with a base of 100 ms whose window of `w` then sees `rtt` s.
+    fn at(preset: &str, w: f64, rtt: f64) -> (Driver, Veno) {
+        let (mut d, mut v) = (Driver::new(), veno(preset));
+        d.start_at(&mut v, w);
+        d.round(&mut v, 0.1);
+        d.round(&mut v, rtt);
+        // One more ACK ends the round, from the window that it is asked for.
+        v.win.w = w;
+        d.now += rtt;
+        let ack = d.make_ack(&v, 1.0, rtt, true);
+        v.on_ack(&ack);
+        v.win.w = w;
+        (d, v)
+    }
+
+    #[test]
+    fn the_backlog_tells_chance_from_congestion() {
+        for (rtt, n, after) in [(0.104, 1.923, 40.0), (0.11, 4.545, 25.0)] {
+            let (d, mut v) = at("", 50.0, rtt);
+            close(v.n, n, 1e-3);
+            d.lose(&mut v);
+            assert_eq!((v.window(), v.ssthresh()), (after, after));
+            for preset in ["linux", "linux-2.6"] {
+                let (d, mut v) = at(preset, 50.0, rtt);
+                // Halves of a segment, rounded up.
+                assert_eq!(v.n, if rtt < 0.105 { 2.0 } else { 5.0 });
+                d.lose(&mut v);
+                assert_eq!(v.window(), after, "{preset}");
+            }
+        }
+    }
+
+    #[test]
+    fn ten_round_trips_from_50_end_at_60_or_at_55() {
+        for preset in ["", "linux", "linux-2.6"] {
+            for (rtt, end) in [(0.1, 60.0), (0.12, 55.0)] {
+                let (mut d, mut v) = at(preset, 50.0, rtt);
+                for _ in 0..10 {
+                    d.round(&mut v, rtt);
+                }
+                assert!((v.window() - end).abs() <= 1.0, "{preset} at {rtt}: {}", v.window());
+            }
+        }
+    }
+
+    #[test]
+    fn a_loss_in_slow_start_halves() {
+        let (mut d, mut v) = (Driver::new(), veno(""));
+        d.start(&mut v, 50.0);
+        d.round(&mut v, 0.1);
+        assert!(v.n < 3.0);
+        d.lose(&mut v);
+        assert_eq!(v.window(), 50.0);
+    }
+
+    #[test]
+    fn a_mark_is_never_chance() {
+        let (d, mut v) = at("", 50.0, 0.1);
+        let signal = d.signal(&v, Cause::Ecn);
+        v.on_congestion(&signal);
+        assert_eq!(v.window(), 25.0);
+    }
+
+    #[test]
+    fn two_samples_leave_the_backlog_alone() {
+        let (mut d, mut v) = at("", 50.0, 0.11);
+        v.restart();
+        for round_start in [false, false, true] {
+            let ack = d.make_ack(&v, 1.0, 0.1, round_start);
+            v.on_ack(&ack);
+        }
+        close(v.n, 4.545, 1e-3);
+    }
+
+    #[test]
+    fn an_idle_time_forgets_the_base_and_linux_is_standard_tcp_until_a_repair() {
+        let (mut d, mut v) = at("linux", 50.0, 0.11);
+        v.on_idle(d.now, 10.0);
+        assert!(v.base.is_infinite());
+        d.time_out(&mut v);
+        let before = v.n;
+        d.round(&mut v, 0.2);
+        assert_eq!(v.n, before);
+        v.on_recovery_exit(d.now);
+        d.round(&mut v, 0.3);
+        assert!(v.n != before);
+    }
+}

@@ -1,0 +1,381 @@
+//! TCP Westwood+ (L. A. Grieco, S. Mascolo, "Performance evaluation and comparison of Westwood+, New Reno, and Vegas TCP
+//! congestion control", CCR 2004): standard TCP's growth; on a loss the threshold becomes the estimated bandwidth times
+//! the smallest RTT.
+//!
+//! Variant: one bandwidth sample a round trip (that is the "+"), a single pole of 0.9, and a window that a loss never
+//! raises. Bandwidth is counted from the ACKs themselves. The paper's text was not available: filter and floor are those
+//! that ns-3 and Linux have; ns-3 averages each sample with the one before (Tustin), which is not copied. Linux (presets
+//! `linux`, `linux-2.6`) filters twice with 7/8 in whole bytes a millisecond, halves for the duration of recovery and
+//! takes the estimate at its end, where that may be *above* the window of before. ns-2's TCP/Linux (preset `ns2`) runs the
+//! module of 2.6.22 without the event at the end of recovery: the estimate is only the smallest window during it, the
+//! threshold is half the window, and what remains is standard TCP.
+
+use crate::algorithm::{Ack, Algorithm, Cause, Signal, Start};
+use crate::loss_window::{Arithmetic, FLOOR, LossParams, LossWindow};
+use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
+
+choices! {
+    /// How samples of bandwidth are smoothed.
+    pub enum Filter {
+        /// Once, with `pole`.
+        Single = "single",
+        /// Twice, with 7/8 each (Linux).
+        Twice = "twice",
+    }
+}
+
+choices! {
+    /// What a loss does with the estimate.
+    pub enum Response {
+        /// The window becomes the estimate at once, unless it is smaller.
+        AtOnce = "at-once",
+        /// Half of the window, and the estimate when recovery ends (Linux).
+        AtExit = "at-exit",
+        /// Half of the window; the estimate is the smallest window in recovery (ns-2's TCP/Linux).
+        Floor = "floor",
+    }
+}
+
+params! {
+    /// Parameters of Westwood+.
+    pub struct WestwoodParams {
+        /// Once or twice smoothed.
+        filter: Filter = choice("single", Filter::WORDS), "Grieco & Mascolo 2004 (unverified); ns-3; Linux has twice";
+        /// Weight of the old value where smoothed once.
+        pole: f64 = num(0.9, 0.0, 0.999, ""), "Grieco & Mascolo 2004 (unverified); ns-3";
+        /// Shortest time over which bandwidth is sampled; otherwise one RTT.
+        sample_min: f64 = num(0.05, 0.0, 10.0, "s"), "Linux tcp_westwood.c";
+        /// What a loss does with the estimate.
+        response: Response = choice("at-once", Response::WORDS), "Grieco & Mascolo 2004; Linux has at-exit";
+        /// A timeout sets the threshold by the estimate; off: half of the window.
+        estimate_on_timeout: bool = flag(true), "Grieco & Mascolo 2004; Linux since 2.6.24";
+        /// A timeout makes the smallest RTT be learned anew.
+        relearn_rtt: bool = flag(false), "Linux has it on since 2.6.24";
+    }
+}
+
+/// Linux's unit of time, s.
+const TICK_S: f64 = 0.001;
+
+/// TCP Westwood+.
+#[derive(Clone, Debug)]
+pub struct Westwood {
+    win: LossWindow,
+    p: WestwoodParams,
+    segment_bytes: f64,
+    /// Smoothed once and, for Linux, twice: segments/s, in integer arithmetic bytes a tick.
+    y1: f64,
+    bwe: f64,
+    sampled: bool,
+    /// The running sample: segments delivered, and since when.
+    bk: f64,
+    t0: f64,
+    /// s; infinite before the first sample.
+    rtt_min: f64,
+    relearn: bool,
+    /// The estimate when the recovery that is under way began, where its end matters.
+    repairing: Option<f64>,
+}
+
+impl Westwood {
+    const LINUX: [(&'static str, Setting); 5] = [
+        ("arithmetic", Setting::Text("linux")),
+        ("filter", Setting::Text("twice")),
+        ("response", Setting::Text("at-exit")),
+        ("estimate_on_timeout", Setting::Bool(true)),
+        ("relearn_rtt", Setting::Bool(true)),
+    ];
+
+    const fn linux26(response: &'static str) -> [(&'static str, Setting); 4] {
+        [
+            ("arithmetic", Setting::Text("linux-2.6")),
+            ("filter", Setting::Text("twice")),
+            ("response", Setting::Text(response)),
+            ("estimate_on_timeout", Setting::Bool(false)),
+        ]
+    }
+
+    /// What the registry says about it.
+    pub const ENTRY: Entry = Entry {
+        name: "westwood",
+        title: "TCP Westwood+",
+        kind: Kind::Loss,
+        signals: &["loss", "ECN", "RTT", "bandwidth from ACKs"],
+        source: "Grieco & Mascolo, CCR 34(2), 2004",
+        doc: "Grows as standard TCP does; on a loss it keeps what the path carried: the estimated bandwidth times the \
+              smallest RTT, so that a random loss costs little and a full queue is just emptied. The default samples once \
+              a round trip, filters with 0.9 and never raises the window on a loss.",
+        presets: &[
+            Preset { name: "", title: "Westwood+ with a single pole of 0.9", overrides: &[] },
+            Preset {
+                name: "linux",
+                title: "Linux: filtered twice in whole bytes, the estimate at the end of recovery",
+                overrides: &Self::LINUX,
+            },
+            Preset { name: "linux-2.6", title: "Linux 2.6.22", overrides: &Self::linux26("at-exit") },
+            Preset {
+                name: "ns2",
+                title: "ns-2.35 TCP/Linux: Linux 2.6.22 without the end of recovery",
+                overrides: &Self::linux26("floor"),
+            },
+        ],
+        tables: &[WestwoodParams::TABLE, LossParams::TABLE],
+    };
+
+    /// # Errors
+    /// As [`Settings::read`].
+    pub fn new(settings: &Settings) -> Result<Self, BuildError> {
+        Ok(Self {
+            win: LossWindow::new(settings)?,
+            p: WestwoodParams::read(settings)?,
+            segment_bytes: Start::default().segment_bytes,
+            y1: 0.0,
+            bwe: 0.0,
+            sampled: false,
+            bk: 0.0,
+            t0: 0.0,
+            rtt_min: f64::INFINITY,
+            relearn: false,
+            repairing: None,
+        })
+    }
+
+    /// A time as this arithmetic keeps it.
+    #[inline]
+    fn in_ticks(&self, seconds: f64) -> f64 {
+        if self.win.integer() { (seconds / TICK_S).floor() } else { seconds }
+    }
+
+    /// Takes one sample of bandwidth into the filter.
+    fn filter(&mut self, sample: f64) {
+        let whole = |x: f64| if self.win.integer() { x.floor() } else { x };
+        if !self.sampled || (self.y1 == 0.0 && self.bwe == 0.0) {
+            self.sampled = true;
+            (self.y1, self.bwe) = (sample, sample);
+        } else if self.p.filter == Filter::Twice {
+            self.y1 = whole((7.0 * self.y1 + sample) / 8.0);
+            self.bwe = whole((7.0 * self.bwe + self.y1) / 8.0);
+        } else {
+            self.bwe = self.p.pole * self.bwe + (1.0 - self.p.pole) * sample;
+        }
+    }
+
+    #[inline]
+    fn measure(&mut self, ack: &Ack) {
+        let Some(latest) = ack.rtt else { return };
+        let rtt = if self.win.arithmetic == Arithmetic::Linux26 { ack.srtt } else { latest };
+        let rtt = self.in_ticks(rtt);
+        // The tick in which the sample began counts whole, as the one in which it ends.
+        let elapsed = self.in_ticks(ack.now) - self.in_ticks(self.t0);
+        if rtt > 0.0 && elapsed > rtt.max(self.in_ticks(self.p.sample_min)) {
+            let sample =
+                if self.win.integer() { (self.bk * self.segment_bytes / elapsed).floor() } else { self.bk / elapsed };
+            self.filter(sample);
+            (self.bk, self.t0) = (0.0, ack.now);
+        }
+        self.bk += ack.acked;
+        self.rtt_min = if self.relearn { rtt } else { self.rtt_min.min(rtt) };
+        self.relearn = false;
+    }
+
+    /// Estimated bandwidth times the smallest RTT, segments; what the window is where nothing was measured yet.
+    fn estimate(&self) -> f64 {
+        if self.rtt_min.is_infinite() || !self.sampled {
+            return if self.win.integer() { FLOOR } else { 0.5 * self.win.w };
+        }
+        let segments = self.bwe * self.rtt_min / if self.win.integer() { self.segment_bytes } else { 1.0 };
+        self.win.whole(segments).max(FLOOR)
+    }
+
+    fn half(&self, signal: &Signal) -> f64 {
+        0.5 * self.win.reduced_from(signal)
+    }
+}
+
+impl Algorithm for Westwood {
+    fn on_start(&mut self, start: &Start) {
+        self.win.start(start);
+        self.segment_bytes = start.segment_bytes;
+        self.t0 = start.now;
+    }
+
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack) {
+        self.measure(ack);
+        let n = self.win.slow_start(ack);
+        if n > 0.0 {
+            self.win.grow_per_round(n, 1.0);
+        }
+    }
+
+    fn on_congestion(&mut self, signal: &Signal) {
+        // An ECN echo has no recovery whose end could be waited for.
+        let at_once =
+            self.p.response == Response::AtOnce || (self.p.response == Response::AtExit && signal.cause == Cause::Ecn);
+        let target = if at_once { self.estimate().min(self.win.w) } else { self.half(signal) };
+        self.win.reduce_to(target);
+        self.repairing = (!at_once && signal.cause == Cause::Loss).then(|| self.estimate());
+    }
+
+    fn on_timeout(&mut self, signal: &Signal) {
+        let target = if self.p.estimate_on_timeout { self.estimate().min(self.win.w) } else { self.half(signal) };
+        self.win.time_out(target, signal.repeated);
+        self.relearn = self.p.relearn_rtt;
+        self.repairing = None;
+    }
+
+    fn on_idle(&mut self, now: f64, _idle: f64) {
+        self.win.idle();
+        // The sample that spans the pause says nothing.
+        (self.bk, self.t0) = (0.0, now);
+    }
+
+    fn on_recovery_exit(&mut self, _now: f64) {
+        match std::mem::take(&mut self.repairing) {
+            None => {}
+            Some(_) if self.p.response == Response::AtExit => {
+                self.win.ssthresh = self.estimate();
+                self.win.w = self.win.ssthresh;
+            }
+            // A floor above half of the window is where ns-2's window stays.
+            Some(floor) => self.win.w = self.win.w.max(floor),
+        }
+    }
+
+    fn on_undo(&mut self, _now: f64) {
+        self.repairing = None;
+        self.win.undo();
+    }
+
+    fn moderate(&mut self, window: f64) {
+        self.win.moderate(window);
+    }
+
+    #[inline]
+    fn window(&self) -> f64 {
+        self.win.w
+    }
+
+    #[inline]
+    fn ssthresh(&self) -> f64 {
+        self.win.ssthresh
+    }
+
+    fn recovery_floor(&self) -> f64 {
+        if self.p.response == Response::AtOnce { self.win.ssthresh } else { self.estimate() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Driver, close, settings};
+
+    fn westwood(preset: &str) -> Westwood {
+        Westwood::new(&settings(&Westwood::ENTRY, preset, &[]).expect("it is right")).expect("it is right")
+    }
+
+    #[test]
+    fn ten_megabit_and_a_tenth_of_a_second_are_83_segments() {
+        let mut w = westwood("");
+        (w.bwe, w.rtt_min, w.sampled, w.win.w) = (10e6 / 8.0 / 1500.0, 0.1, true, 200.0);
+        Driver::new().lose(&mut w);
+        close(w.window(), 83.333, 1e-4);
+        assert_eq!(w.window(), w.ssthresh());
+        // In whole bytes a millisecond: 1,250 of them.
+        let mut linux = westwood("linux");
+        (linux.bwe, linux.rtt_min, linux.sampled, linux.segment_bytes) = (1250.0, 100.0, true, 1500.0);
+        assert_eq!(linux.estimate(), 83.0);
+    }
+
+    // The pole is ns-3's; the paper's was not verified.
+    #[test]
+    fn the_filters_have_their_published_steps() {
+        let mut w = westwood("");
+        (w.bwe, w.sampled) = (8.0, true);
+        w.filter(10.0);
+        close(w.bwe, 8.2, 1e-12);
+        let mut linux = westwood("linux");
+        (linux.y1, linux.bwe, linux.sampled) = (8000.0, 8000.0, true);
+        linux.filter(16000.0);
+        assert_eq!((linux.y1, linux.bwe), (9000.0, 8125.0));
+    }
+
+    #[test]
+    fn at_ten_milliseconds_a_sample_takes_more_than_fifty() {
+        for preset in ["", "linux", "linux-2.6"] {
+            let (mut d, mut w) = (Driver::new(), westwood(preset));
+            d.start_at(&mut w, 10.0);
+            let mut acks = 0;
+            while !w.sampled {
+                d.ack(&mut w, 1.0, 0.01, 0.003);
+                acks += 1;
+            }
+            assert_eq!(acks, 17, "{preset}: 51 ms");
+        }
+    }
+
+    #[test]
+    fn the_estimate_is_the_rate_of_the_acks() {
+        for preset in ["", "linux", "linux-2.6"] {
+            let (mut d, mut w) = (Driver::new(), westwood(preset));
+            d.start_at(&mut w, 500.0);
+            for _ in 0..6000 {
+                d.ack(&mut w, 2.0, 0.1, 0.0005);
+            }
+            close(w.estimate(), 4000.0 * 0.1, 0.02);
+        }
+    }
+
+    #[test]
+    fn a_loss_never_raises_the_window_but_linux_s_recovery_may() {
+        for (preset, after) in [("", 200.0), ("linux", 400.0), ("linux-2.6", 400.0), ("ns2", 400.0)] {
+            let (mut d, mut w) = (Driver::new(), westwood(preset));
+            d.start_at(&mut w, 500.0);
+            for _ in 0..6000 {
+                d.ack(&mut w, 2.0, 0.1, 0.0005);
+            }
+            w.win.w = 200.0;
+            let signal = d.signal(&w, Cause::Loss);
+            w.on_congestion(&signal);
+            assert_eq!(w.window(), if preset.is_empty() { 200.0 } else { 100.0 });
+            w.on_recovery_exit(d.now);
+            close(w.window(), after, 0.02);
+            assert_eq!(w.ssthresh(), if preset == "ns2" { 100.0 } else { w.window() });
+        }
+    }
+
+    #[test]
+    fn a_timeout_sets_the_threshold_and_linux_learns_the_rtt_anew() {
+        let (mut d, mut w) = (Driver::new(), westwood("linux"));
+        d.start_at(&mut w, 500.0);
+        for _ in 0..6000 {
+            d.ack(&mut w, 2.0, 0.1, 0.0005);
+        }
+        d.time_out(&mut w);
+        close(w.ssthresh(), 400.0, 0.02);
+        assert_eq!(w.window(), 1.0);
+        d.ack(&mut w, 1.0, 0.15, 0.15);
+        assert_eq!(w.rtt_min, 150.0);
+        let mut old = westwood("linux-2.6");
+        d.start_at(&mut old, 500.0);
+        d.time_out(&mut old);
+        assert_eq!(old.ssthresh(), 250.0);
+    }
+
+    #[test]
+    fn a_pause_is_in_no_sample() {
+        let (mut d, mut w) = (Driver::new(), westwood(""));
+        d.start_at(&mut w, 500.0);
+        for _ in 0..4000 {
+            d.ack(&mut w, 2.0, 0.1, 0.0005);
+        }
+        let before = w.bwe;
+        d.now += 10.0;
+        w.on_idle(d.now, 10.0);
+        for _ in 0..400 {
+            d.ack(&mut w, 2.0, 0.1, 0.0005);
+        }
+        close(w.bwe, before, 0.02);
+    }
+}
