@@ -126,10 +126,15 @@ impl Engine {
             Time(spec.measure.to_ps),
             Time(spec.duration_ps),
         );
-        let (network, plan) = Network::new(&spec, &times);
+        let (mut network, plan) = Network::new(&spec, &times);
         let mut senders = Vec::with_capacity(spec.flows.len());
         for (index, flow) in spec.flows.iter().enumerate() {
             senders.push(Sender::new(index as u32, &spec, make(index, flow)?, &network, &times));
+        }
+        for (sender, receiver) in senders.iter().zip(&mut network.receivers) {
+            if sender.wants_repeated_echoes() {
+                receiver.latch_marks();
+            }
         }
         let window = plan.longest_window.min(preferred).max(Time(1));
         Ok(Self { spec, network, plan, window, senders, times })

@@ -59,6 +59,8 @@ pub struct LinkTotals {
     pub dropped: u64,
     /// Packets lost for other reasons.
     pub lost: u64,
+    /// Packets marked (ECN) and accepted.
+    pub marked: u64,
     /// Packets that were accepted; each leaves, in order.
     pub accepted: u64,
     /// Bytes of the accepted.
@@ -138,7 +140,7 @@ impl Link {
             delay: Time(spec.delay_ps),
             ps_per_byte,
             free: Time::ZERO,
-            plain: !spec.record && queue.is_unlimited() && matches!(loss, Loss::None),
+            plain: !spec.record && queue.is_unlimited() && !queue.can_mark() && matches!(loss, Loss::None),
             hold_while_sent: queue.counts_in_service(),
             queue,
             loss,
@@ -181,13 +183,46 @@ impl Link {
         Some(self.free + self.delay)
     }
 
-    /// Loss and queue: whether the packet will be sent.
-    fn admit(&mut self, now: Time, bytes: u64) -> bool {
+    /// Whether the queue ever marks a packet.
+    #[must_use]
+    #[inline(always)]
+    pub fn can_mark(&self) -> bool {
+        self.queue.can_mark()
+    }
+
+    /// As [`Link::carry`], where the queue may mark the packet if it is `capable` of ECN; answers whether it did.
+    pub fn carry_marking(&mut self, now: Time, bytes: u64, capable: bool) -> Option<(Time, bool)> {
+        let marks = capable && self.marks(now);
+        let at = self.carry(now, bytes)?;
+        self.totals.marked += u64::from(marks);
+        Some((at, marks))
+    }
+
+    fn marks(&mut self, now: Time) -> bool {
+        let backlog = if let Some(uniform) = &self.uniform {
+            let packets = uniform.waiting(self.free, now);
+            Backlog { packets, bytes: packets * uniform.bytes }
+        } else {
+            self.sample_before(now);
+            self.drain(now);
+            self.backlog
+        };
+        self.queue.marks(backlog)
+    }
+
+    /// Samples that are due before an arrival at `now` see the queue before it.
+    #[inline]
+    fn sample_before(&mut self, now: Time) {
         if let Some(probe) = &self.probe
             && probe.samples.due() <= now
         {
             self.sample_until(now);
         }
+    }
+
+    /// Loss and queue: whether the packet will be sent.
+    fn admit(&mut self, now: Time, bytes: u64) -> bool {
+        self.sample_before(now);
         if !matches!(self.loss, Loss::None) && self.loses() {
             self.totals.lost += 1;
             self.totals.dropped_bytes += bytes;
@@ -311,6 +346,7 @@ impl Link {
             integral_packet_seconds: integral as f64 * 1e-12,
             arrived: self.totals.arrived(),
             dropped: self.totals.dropped + self.totals.lost,
+            marked: self.totals.marked,
             delivered: self.totals.accepted - queue - in_service,
             delivered_bytes: self.totals.accepted_bytes - queue_bytes - in_service * in_service_bytes,
         });

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use crate::endpoint::{Receiver, SackLog};
 use crate::link::{FRACTION_BITS, Link};
-use crate::packet::Packet;
+use crate::packet::{Packet, flag};
 use crate::quiet;
 use crate::spec::Spec;
 use crate::time::Time;
@@ -272,7 +272,9 @@ impl Network {
         loop {
             let hop = self.hop(&packet);
             if hop.port == INLINE {
-                let Some(next) = self.cross(hop, packet) else { return };
+                let marking = self.links[hop.link as usize].can_mark();
+                let next = if marking { self.cross::<true>(hop, packet) } else { self.cross::<false>(hop, packet) };
+                let Some(next) = next else { return };
                 packet = next;
             } else if hop.link != END || packet.is_ack() || packet.at >= self.end {
                 self.post(hop.port, packet);
@@ -306,11 +308,21 @@ impl Network {
         }
     }
 
-    /// A packet crosses a link and those behind it that never queue.
+    /// A packet crosses a link and those behind it that never queue. `MARKING` says whether the link's queue may mark it.
     #[inline(always)]
-    fn cross(&mut self, hop: Hop, packet: Packet) -> Option<Packet> {
+    fn cross<const MARKING: bool>(&mut self, hop: Hop, mut packet: Packet) -> Option<Packet> {
         let bytes = packet.bytes();
-        if let Some(at) = self.links[hop.link as usize].carry(packet.at, bytes) {
+        let link = &mut self.links[hop.link as usize];
+        let carried = if MARKING {
+            let capable = packet.flags() & flag::ECT != 0;
+            link.carry_marking(packet.at, bytes, capable).map(|(at, marked)| {
+                packet = if marked { packet.marked() } else { packet };
+                at
+            })
+        } else {
+            link.carry(packet.at, bytes)
+        };
+        if let Some(at) = carried {
             return Some(packet.next_hop(at + hop.tail.of(bytes)));
         }
         self.dropped[packet.passage()] += 1;
@@ -334,12 +346,20 @@ impl Network {
 
     /// A link's turn: it carries everything that arrives before `horizon`. Answers whether there was anything.
     pub fn run_link(&mut self, link: u32, horizon: Time) -> bool {
+        if self.links[link as usize].can_mark() {
+            self.serve_link::<true>(link, horizon)
+        } else {
+            self.serve_link::<false>(link, horizon)
+        }
+    }
+
+    fn serve_link<const MARKING: bool>(&mut self, link: u32, horizon: Time) -> bool {
         let ports = std::mem::take(&mut self.link_ports[link as usize]);
         let mut worked = false;
         while let Some(packet) = self.next_arrival(&ports, horizon) {
             worked = true;
             let hop = self.hop(&packet);
-            let Some(packet) = self.cross(hop, packet) else { continue };
+            let Some(packet) = self.cross::<MARKING>(hop, packet) else { continue };
             match hop.next {
                 Next::Mailbox(port) => self.mailboxes[port as usize].push(packet),
                 Next::Echo(port) if packet.at < self.end => {

@@ -9,10 +9,23 @@ use crate::time::Time;
 pub mod flag {
     /// An acknowledgement, on its way back to the sender.
     pub const ACK: u8 = 1;
-    /// An acknowledgement whose SACK blocks are in the flow's [`crate::network::SackLog`] under [`super::Packet::extra`].
+    /// An acknowledgement of which more is in the flow's [`crate::endpoint::SackLog`] under [`super::Packet::extra`]: SACK
+    /// blocks, and what segment it answers where that is not the one below the next expected.
     pub const SACK: u8 = 2;
     /// A retransmitted segment.
     pub const RETRANSMIT: u8 = 4;
+    /// ECN-capable (RFC 3168): a queue may mark it instead of dropping it.
+    pub const ECT0: u8 = 8;
+    /// ECN-capable, and its sender answers marks in proportion (RFC 9331).
+    pub const ECT1: u8 = 16;
+    /// Congestion experienced: marked by a queue.
+    pub const CE: u8 = 32;
+    /// An acknowledgement that echoes a mark. One place above [`CE`].
+    pub const ECE: u8 = 64;
+    /// The sender has answered an echo (RFC 3168 section 6.1.2).
+    pub const CWR: u8 = 128;
+    /// Either of the two kinds of ECN-capable packets.
+    pub const ECT: u8 = ECT0 | ECT1;
 }
 
 /// Resolution of a one-way delay carried by an ACK, ps (16 ns: a `u32` then reaches 68 s).
@@ -98,6 +111,13 @@ impl Packet {
     #[inline]
     pub fn passage(&self) -> usize {
         self.flow() as usize * 2 + (self.flags() & flag::ACK) as usize
+    }
+
+    /// The same packet, marked.
+    #[must_use]
+    #[inline]
+    pub fn marked(self) -> Self {
+        Self { what: self.what | u64::from(flag::CE) << FLAGS, ..self }
     }
 
     /// The same packet as it arrives at the next hop.

@@ -67,6 +67,8 @@ pub struct LinkSample {
     pub arrived: u64,
     /// Packets dropped or lost.
     pub dropped: u64,
+    /// Packets marked.
+    pub marked: u64,
     /// Packets whose last bit has left.
     pub delivered: u64,
     /// Their bytes.

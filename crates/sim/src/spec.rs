@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use crate::time::Time;
+
 /// A whole run.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Spec {
@@ -90,6 +92,22 @@ pub enum QueueSpec {
         #[serde(default)]
         count_in_service: bool,
     },
+    /// Drop-tail that marks ECN-capable packets which find a threshold reached.
+    Threshold {
+        /// Packets that may wait.
+        limit_packets: Option<u64>,
+        /// Bytes that may wait.
+        limit_bytes: Option<u64>,
+        /// Whether the packet in transmission counts as waiting.
+        #[serde(default)]
+        count_in_service: bool,
+        /// Packets from which arrivals are marked.
+        #[serde(default)]
+        mark_packets: Option<u64>,
+        /// Bytes from which arrivals are marked.
+        #[serde(default)]
+        mark_bytes: Option<u64>,
+    },
 }
 
 /// A flow.
@@ -116,6 +134,37 @@ pub struct FlowSpec {
     pub reverse_path: Vec<usize>,
     /// The endpoints.
     pub stack: StackSpec,
+    /// The sender's clock, which its time stamps show.
+    #[serde(default)]
+    pub sender_clock: ClockSpec,
+    /// The receiver's clock.
+    #[serde(default)]
+    pub receiver_clock: ClockSpec,
+}
+
+/// A host's clock: what it shows at `t` is `t × (1 + drift) + offset`, rounded down to its resolution.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+pub struct ClockSpec {
+    /// Ahead of true time by this at the beginning, ps.
+    #[serde(default)]
+    pub offset_ps: i64,
+    /// Faster than true time by this, 10⁻⁹.
+    #[serde(default)]
+    pub drift_ppb: i64,
+    /// Length of its tick, ps; 0 shows every ps.
+    #[serde(default)]
+    pub resolution_ps: u64,
+}
+
+impl ClockSpec {
+    /// What it shows at `t`, ps.
+    #[must_use]
+    pub fn reading(&self, t: Time) -> i128 {
+        let t = i128::from(t.0);
+        let shown = t + t * i128::from(self.drift_ppb) / 1_000_000_000 + i128::from(self.offset_ps);
+        let tick = i128::from(self.resolution_ps.max(1));
+        shown.div_euclid(tick) * tick
+    }
 }
 
 /// How a lost segment is recognized.
@@ -200,6 +249,24 @@ pub struct StackSpec {
     /// At most so many segments per ACK; unlimited where absent.
     #[serde(default)]
     pub max_burst: Option<u32>,
+    /// Explicit congestion notification as in RFC 3168, for algorithms that do not bring their own.
+    #[serde(default)]
+    pub ecn: bool,
+    /// Segments are spread over the round trip, as Linux does it with `fq`, where the algorithm has no pacing of its own.
+    #[serde(default)]
+    pub pacing: bool,
+    /// What the sending host takes for an ACK before it looks at the clock, ps.
+    #[serde(default)]
+    pub host_ack_ps: u64,
+    /// What it takes besides, for each outstanding segment, where an ACK carries SACK blocks, ps (Leith et al. 2008 section
+    /// VIII.A: Linux 2.6 walks the list of all of them).
+    #[serde(default)]
+    pub host_scan_ps: u64,
+}
+
+/// Whole seconds in ps.
+const fn ps_of(seconds: u64) -> u64 {
+    seconds * Time::SECOND.0
 }
 
 /// Segments that one flow may send: their numbers are 32 bits wide, with room for a window above.
@@ -249,13 +316,17 @@ impl Spec {
         check(!self.flows.is_empty(), "flows".into(), "needs at least one flow")?;
         for (i, link) in self.links.iter().enumerate() {
             check(link.rate_bps >= 8, format!("links[{i}].rate_bps"), "must be at least 8 bit/s")?;
-            let QueueSpec::DropTail { limit_packets, limit_bytes, .. } = &link.queue;
+            let (QueueSpec::DropTail { limit_packets, limit_bytes, .. }
+            | QueueSpec::Threshold { limit_packets, limit_bytes, .. }) = &link.queue;
             check(
                 *limit_packets != Some(0),
                 format!("links[{i}].queue.limit_packets"),
                 "must hold at least one packet",
             )?;
             check(*limit_bytes != Some(0), format!("links[{i}].queue.limit_bytes"), "must hold at least one packet")?;
+            if let QueueSpec::Threshold { mark_packets: None, mark_bytes: None, .. } = link.queue {
+                check(false, format!("links[{i}].queue.mark_packets"), "needs a threshold in packets or bytes")?;
+            }
             if let LossSpec::Bernoulli { p } = link.loss {
                 check((0.0..1.0).contains(&p), format!("links[{i}].loss.p"), "must be in [0, 1)")?;
             }
@@ -306,6 +377,12 @@ impl Spec {
             "stack.min_rto_ps",
             "must be above 0 and at most max_rto_ps",
         )?;
+        for (field, clock) in [("sender_clock", flow.sender_clock), ("receiver_clock", flow.receiver_clock)] {
+            check(clock.offset_ps.unsigned_abs() <= ps_of(86_400), field, "is at most a day off")?;
+            check(clock.drift_ppb.unsigned_abs() <= 10_000_000, field, "drifts by at most 1 %")?;
+            check(clock.resolution_ps <= ps_of(1), field, "ticks at least once a second")?;
+        }
+        check(stack.host_ack_ps.max(stack.host_scan_ps) <= ps_of(1), "stack.host_ack_ps", "is at most a second")?;
         check(flow.size_segments != Some(0), "size_segments", "must be at least 1 segment")?;
         check(flow.size_segments.unwrap_or(1) < 1 << 31, "size_segments", "must be below 2^31 segments")?;
         let slowest_bps = flow.path.iter().map(|&l| self.links[l].rate_bps).min().unwrap_or(0);

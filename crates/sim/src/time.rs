@@ -13,6 +13,8 @@ impl Time {
     pub const NEVER: Self = Self(u64::MAX);
     /// One millisecond.
     pub const MILLISECOND: Self = Self(1_000_000_000);
+    /// One second.
+    pub const SECOND: Self = Self(1_000_000_000_000);
 
     /// Seconds, for the algorithms and the tables; never used to schedule.
     #[must_use]

@@ -20,6 +20,12 @@ pub struct Receiver {
     ack_bytes: u16,
     sack_block_bytes: u16,
     ack_every: u32,
+    /// Every segment in order is acknowledged at once, and nothing about marks is remembered.
+    simple: bool,
+    /// Marks are echoed until the sender says that it has answered (RFC 3168), and not one by one.
+    latches: bool,
+    /// The latch, or whether the segment before was marked.
+    marked: bool,
     delayed_ack: Time,
     quick_acks: u32,
     unacknowledged: u32,
@@ -54,6 +60,9 @@ impl Receiver {
             ack_bytes: stack.ack_bytes as u16,
             sack_block_bytes: stack.sack_block_bytes as u16,
             ack_every: stack.ack_every,
+            simple: stack.ack_every == 1,
+            latches: false,
+            marked: false,
             delayed_ack: Time(stack.delayed_ack_ps),
             quick_acks: stack.quick_acks,
             unacknowledged: 0,
@@ -67,6 +76,12 @@ impl Receiver {
             samples: Vec::new(),
             clock,
         }
+    }
+
+    /// Marks are to be echoed as RFC 3168 has it.
+    pub fn latch_marks(&mut self) {
+        self.latches = true;
+        self.simple = false;
     }
 
     /// When it next has something to do by itself.
@@ -113,7 +128,7 @@ impl Receiver {
         assert!(now >= self.now, "a receiver's clock went back");
         self.now = now;
         let in_order = packet.segment() == self.next && self.out_of_order.is_empty();
-        if !in_order || self.ack_every > 1 || self.timer <= now {
+        if !in_order || !self.simple || self.timer <= now {
             return self.on_segment_with_care(packet, log);
         }
         // The common case: the next segment, nothing missing, acknowledged at once.
@@ -122,7 +137,7 @@ impl Receiver {
         self.next += 1;
         self.acks_sent += 1;
         let owd = ((now - packet.stamp).0 / OWD_UNIT_PS).min(u64::from(u32::MAX)) as u32;
-        let flags = flag::ACK | (packet.flags() & flag::RETRANSMIT);
+        let flags = flag::ACK | (packet.flags() & flag::RETRANSMIT) | (packet.flags() & flag::CE) << 1;
         Some(Packet::new(now, packet.stamp, self.flow, self.next, self.ack_bytes, flags, owd))
     }
 
@@ -134,6 +149,7 @@ impl Receiver {
             self.timer = self.clock.due();
         }
         self.totals.wire_bytes += packet.bytes();
+        let earlier = self.note_mark(packet, log);
         self.pending = *packet;
         let segment = packet.segment();
         let mut in_order = false;
@@ -154,9 +170,24 @@ impl Receiver {
                 self.ack_due = now + self.delayed_ack;
                 self.timer = self.timer.min(self.ack_due);
             }
-            return None;
+            return earlier;
         }
         Some(self.acknowledge(now, log))
+    }
+
+    /// Remembers whether a segment was marked. Where that changes while an ACK is being delayed, the answer is the ACK for
+    /// the segments before, so that no ACK is for both kinds (RFC 8257 section 3.2).
+    fn note_mark(&mut self, packet: &Packet, log: &mut SackLog) -> Option<Packet> {
+        let marked = packet.flags() & flag::CE != 0;
+        if self.latches {
+            self.marked = marked || (self.marked && packet.flags() & flag::CWR == 0);
+            return None;
+        }
+        let in_order = packet.segment() == self.next && self.out_of_order.is_empty();
+        let changes = marked != self.marked && self.unacknowledged > 0 && self.quick_acks == 0 && in_order;
+        let earlier = changes.then(|| self.acknowledge(packet.at, log));
+        self.marked = marked;
+        earlier
     }
 
     /// Whether a segment in order is acknowledged at once.
@@ -212,10 +243,14 @@ impl Receiver {
         let segment = &self.pending;
         let owd = ((now - segment.stamp).0 / OWD_UNIT_PS).min(u64::from(u32::MAX)) as u32;
         let (mut bytes, mut flags, mut extra) = (self.ack_bytes, flag::ACK | (segment.flags() & flag::RETRANSMIT), owd);
-        if self.recent_count > 0 {
+        if self.marked {
+            flags |= flag::ECE;
+        }
+        let trigger = segment.segment();
+        if self.recent_count > 0 || trigger + 1 != self.next {
             flags |= flag::SACK;
             bytes += self.sack_block_bytes * u16::from(self.recent_count);
-            let entry = SackEntry { blocks: self.recent, count: self.recent_count, owd };
+            let entry = SackEntry { blocks: self.recent, count: self.recent_count, owd, trigger };
             extra = log.put(entry);
         }
         let ack = Packet::new(now, segment.stamp, self.flow, self.next, bytes, flags, extra);

@@ -9,8 +9,10 @@ pub struct SackEntry {
     pub blocks: [(u32, u32); 3],
     /// How many of them there are.
     pub count: u8,
-    /// See [`Packet::extra`].
+    /// See [`crate::packet::Packet::extra`].
     pub owd: u32,
+    /// The segment whose arrival made the receiver send this ACK. A sender knows it too, by the time stamp that comes back.
+    pub trigger: u32,
 }
 
 /// SACK blocks of the ACKs under way, in the order in which they were sent.

@@ -215,9 +215,18 @@ impl Scoreboard {
         self.retransmissions.push(Retransmission { segment, next_then: next, at });
     }
 
-    /// Retransmissions that something sent later has overtaken are lost again; answers how many. `overtaken(next_then,
-    /// sent at)` says whether that is so.
-    pub fn mark_lost_retransmissions(&mut self, mut overtaken: impl FnMut(u32, Time) -> bool) -> u32 {
+    /// Whether a segment is thought to be under way: sent, and neither SACKed nor lost, or sent again.
+    pub fn is_in_flight(&self, segment: u32) -> bool {
+        !self.sacked.contains(segment) && (!self.lost.get(segment) || self.resent.get(segment))
+    }
+
+    /// Retransmissions that something sent later has overtaken are lost again; answers how many, and adds them to `found`.
+    /// `overtaken(next_then, sent at)` says whether that is so.
+    pub fn mark_lost_retransmissions(
+        &mut self,
+        mut overtaken: impl FnMut(u32, Time) -> bool,
+        found: &mut Vec<u32>,
+    ) -> u32 {
         let mut count = 0;
         while let Some(&front) = self.retransmissions.front() {
             let pending = front.segment >= self.una && self.resent.get(front.segment);
@@ -229,6 +238,7 @@ impl Scoreboard {
                 self.resent.clear(front.segment);
                 self.resent_count -= 1;
                 self.repaired_below = self.repaired_below.min(front.segment);
+                found.push(front.segment);
                 count += 1;
             }
         }
@@ -298,7 +308,7 @@ mod tests {
                         }
                         if pick % 7 == 0 {
                             let all = model.resent.len() as u32;
-                            prop_assert_eq!(board.mark_lost_retransmissions(|_, _| true), all);
+                            prop_assert_eq!(board.mark_lost_retransmissions(|_, _| true, &mut Vec::new()), all);
                             model.resent.clear();
                         }
                     }

@@ -30,7 +30,9 @@ impl Sender {
         if matches!(self.state, State::Open) || cumulative < self.recover {
             return;
         }
-        if let State::Recovery(episode) = self.state {
+        if let State::Recovery(episode) = self.state
+            && !self.needs.own_recovery
+        {
             self.algorithm.moderate(f64::from(episode.final_window(self.next - cumulative)));
         }
         self.algorithm.on_recovery_exit(now.seconds());
@@ -45,7 +47,7 @@ impl Sender {
         self.detect(now);
         let begins = matches!(self.state, State::Open) && self.board.lost() > 0;
         if begins {
-            self.begin_episode(now);
+            self.begin_loss_episode(now);
         }
         begins
     }
@@ -57,7 +59,7 @@ impl Sender {
         }
         let begins = matches!(self.state, State::Open);
         if begins {
-            self.begin_episode(now);
+            self.begin_loss_episode(now);
         }
         let in_flight = self.board.in_flight(self.next);
         if let State::Recovery(episode) = &mut self.state {
@@ -67,19 +69,54 @@ impl Sender {
     }
 
     fn lost_retransmissions(&mut self, now: Time) {
-        match self.stack.detection {
+        let again = match self.stack.detection {
             Detection::Rack => {
                 let (stamp, due) = (self.rack_stamp, self.rack_rtt + self.reorder_window());
-                self.board.mark_lost_retransmissions(|_, at| at < stamp && now >= at + due)
+                let board = &mut self.board;
+                board.mark_lost_retransmissions(|_, at| at < stamp && now >= at + due, &mut self.lost_again)
             }
             Detection::Fack => {
                 // Something first sent after the retransmission has been SACKed.
                 let forward = self.board.forward_ack();
-                self.board.mark_lost_retransmissions(|next_then, _| forward > next_then)
+                self.board.mark_lost_retransmissions(|next_then, _| forward > next_then, &mut self.lost_again)
             }
             // RFC 6675 leaves a lost retransmission to the timeout.
             Detection::Dupthresh | Detection::Dupack => 0,
         };
+        if again > 0 {
+            for i in 0..self.lost_again.len() {
+                self.report_lost(self.lost_again[i], now);
+            }
+            self.lost_again.clear();
+        }
+    }
+
+    /// Tells the algorithm of a lost segment, where it wants to know.
+    fn report_lost(&mut self, segment: u32, now: Time) {
+        if let Some(sampler) = &mut self.sampler {
+            let lost = sampler.on_lost(segment, now);
+            if self.needs.losses {
+                self.algorithm.on_lost(&lost);
+            }
+        }
+    }
+
+    /// Everything below `edge` that is neither SACKed nor known to be lost is about to be marked.
+    fn report_lost_below(&mut self, edge: u32, now: Time) {
+        for segment in self.board.marked_below().max(self.board.una())..edge {
+            if !self.board.is_sacked(segment) {
+                self.report_lost(segment, now);
+            }
+        }
+    }
+
+    /// A timeout: what was in flight is lost.
+    pub(super) fn report_all_lost(&mut self, now: Time) {
+        for segment in self.board.una()..self.next {
+            if self.board.is_in_flight(segment) {
+                self.report_lost(segment, now);
+            }
+        }
     }
 
     /// Marks what is lost by now; answers whether anything was.
@@ -97,6 +134,9 @@ impl Sender {
             }
             Detection::Rack => self.rack_edge(now),
         };
+        if self.sampler.is_some() {
+            self.report_lost_below(edge, now);
+        }
         self.board.mark_lost_below(edge) > 0
     }
 
@@ -133,17 +173,23 @@ impl Sender {
         segment
     }
 
-    pub(super) fn begin_episode(&mut self, now: Time) {
+    fn begin_loss_episode(&mut self, now: Time) {
         self.totals.loss_events += 1;
+        self.begin_episode(now, Cause::Loss);
+        self.settle_marks();
+    }
+
+    /// A loss or an ECN echo begins an episode: the algorithm says with what window it ends.
+    pub(super) fn begin_episode(&mut self, now: Time, cause: Cause) {
         let window = self.algorithm.window() as u32;
         let outstanding = self.next - self.board.una();
-        let signal = self.signal(now, Cause::Loss);
+        let signal = self.signal(now, cause);
         self.algorithm.on_congestion(&signal);
         let target = (self.algorithm.window() as u32).max(1);
         let floor = self.algorithm.recovery_floor() as u32;
         self.state = State::Recovery(Episode::begin(self.stack.recovery, window, outstanding, target, floor));
         self.recover = self.next;
         self.first_repair = now;
-        self.undo_possible = self.stack.undo;
+        self.undo_possible = self.stack.undo && cause == Cause::Loss;
     }
 }

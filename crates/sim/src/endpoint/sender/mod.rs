@@ -1,12 +1,19 @@
 //! The sender: what it keeps, its timers, and what it does with an ACK.
 
 mod loss;
+mod marks;
+mod pacing;
+mod sampler;
 mod transmit;
 
 use std::sync::Arc;
 
 use elephan_cc::{Ack, Algorithm, Cause, Controller, Needs, Signal, Start};
 
+use self::marks::Marks;
+use self::pacing::Pace;
+use self::sampler::Sampler;
+use self::transmit::widen;
 use super::recovery::Episode;
 use super::rto::Rto;
 use super::scoreboard::Scoreboard;
@@ -14,7 +21,7 @@ use crate::network::{Egress, End, Network};
 use crate::packet::{OWD_UNIT_PS, Packet, flag};
 use crate::random::Stream;
 use crate::record::{Clock, RttHistogram, SenderSample};
-use crate::spec::{Detection, FlowSpec, MOST_SEGMENTS, Measure, Spec, StackSpec};
+use crate::spec::{ClockSpec, Detection, FlowSpec, MOST_SEGMENTS, Measure, Spec, StackSpec};
 use crate::time::Time;
 
 /// Totals of a sender since the beginning.
@@ -24,8 +31,12 @@ pub struct SenderTotals {
     pub sent: u64,
     /// Retransmissions.
     pub retransmits: u64,
-    /// Recovery episodes.
+    /// Recovery episodes that began with a loss.
     pub loss_events: u64,
+    /// Answers to ECN echoes that were as one to a loss (RFC 3168).
+    pub ecn_events: u64,
+    /// Segments acknowledged with an ECN echo.
+    pub marked: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
     /// Episodes and timeouts that turned out to be spurious and were undone.
@@ -69,6 +80,15 @@ enum Limit {
     Window,
     Receiver,
     Application,
+}
+
+/// What an ACK says of the newest segment that it reports.
+#[derive(Clone, Copy, Debug)]
+struct Report {
+    /// Its one-way delay in units of [`OWD_UNIT_PS`].
+    owd: u32,
+    /// Its number.
+    newest: u32,
 }
 
 /// The sending end of a flow.
@@ -124,6 +144,16 @@ pub struct Sender {
     last_departure: Time,
     /// Whether [`Sender::remember`] has anything to do.
     remembers: bool,
+    sampler: Option<Box<Sampler>>,
+    /// Retransmissions found lost by this ACK.
+    lost_again: Vec<u32>,
+    marks: Marks,
+    pace: Pace,
+    /// The sender's clock and the receiver's, where they differ from true time and somebody looks.
+    clocks: Option<Box<(ClockSpec, ClockSpec)>>,
+    /// Whether the host takes time over an ACK, and until when it is busy.
+    slow_host: bool,
+    host_busy: Time,
     jitter: u64,
     jitter_stream: Stream,
     stack: StackSpec,
@@ -193,7 +223,19 @@ impl Sender {
             stop: this.stop_ps.map_or(Time::NEVER, Time),
             started: false,
             last_departure: Time::ZERO,
-            remembers: stack.detection == Detection::Rack || needs.window_at_send,
+            remembers: stack.detection == Detection::Rack
+                || needs.window_at_send
+                || needs.delivery
+                || needs.losses
+                || needs.sends,
+            lost_again: Vec::new(),
+            sampler: (needs.delivery || needs.losses).then(Box::default),
+            marks: Marks::new(needs.ecn, stack.ecn),
+            pace: Pace::new(needs.pacing || stack.pacing),
+            clocks: (this.sender_clock != this.receiver_clock || this.sender_clock != ClockSpec::default())
+                .then(|| Box::new((this.sender_clock, this.receiver_clock))),
+            slow_host: stack.host_ack_ps > 0 || stack.host_scan_ps > 0,
+            host_busy: Time::ZERO,
             needs,
             algorithm_seed: Stream::new(spec.seed, &format!("flow {} algorithm", this.name)).bits(),
             jitter: spec.send_jitter_ps,
@@ -264,7 +306,11 @@ impl Sender {
         if self.probe_due().min(self.timeout_due()) <= now {
             if self.timeout_due() <= now { self.on_timeout(now, network) } else { self.probe_tail(now, network) }
         }
-        self.timer = self.clock.due().min(self.probe_due()).min(self.timeout_due()).min(self.reorder_due);
+        if self.pace.is_due(now) {
+            self.transmit(now, network);
+        }
+        let retransmission = self.probe_due().min(self.timeout_due()).min(self.reorder_due);
+        self.timer = self.clock.due().min(retransmission).min(self.pace.wake());
         if !self.started {
             self.timer = self.timer.min(self.start);
         }
@@ -360,6 +406,9 @@ impl Sender {
         if self.stack.detection == Detection::Dupack {
             self.board.forget_sacks(self.next);
         }
+        if self.needs.losses {
+            self.report_all_lost(now);
+        }
         self.board.mark_all_lost(self.next);
         self.algorithm.on_timeout(&signal);
         self.rto.back_off();
@@ -381,7 +430,7 @@ impl Sender {
         if self.send_new(1, now, network) == 0 {
             // Not marked lost: if it was, the SACK or the timeout that follows says so.
             self.totals.retransmits += 1;
-            self.emit(self.next - 1, flag::RETRANSMIT, now, network);
+            self.emit(self.next - 1, self.marks.on_retransmission(), now, network);
         }
     }
 
@@ -409,7 +458,7 @@ impl Sender {
         let una = self.board.una();
         let cumulative = packet.segment();
         let has_sack = packet.flags() & flag::SACK != 0;
-        let mut owd = packet.extra();
+        let mut report = Report { owd: packet.extra(), newest: cumulative.wrapping_sub(1) };
         let mut delivered = 0;
         if self.board.is_clean() && !has_sack {
             if cumulative <= una {
@@ -423,14 +472,14 @@ impl Sender {
             }
             if has_sack {
                 let Some(entry) = network.sacks[self.flow as usize].take(packet.extra()) else { return };
-                owd = entry.owd;
+                report = Report { owd: entry.owd, newest: entry.trigger };
                 delivered += self.apply_sack(&entry.blocks[..usize::from(entry.count)]);
             }
         }
         if delivered == 0 && cumulative <= una {
             return;
         }
-        self.digest(packet, owd, una, delivered, network);
+        self.digest(packet, report, una, delivered, network);
     }
 
     fn apply_sack(&mut self, blocks: &[(u32, u32)]) -> u32 {
@@ -450,10 +499,10 @@ impl Sender {
     }
 
     #[inline(always)]
-    fn digest(&mut self, packet: &Packet, owd: u32, una: u32, delivered: u32, network: &mut Network) {
+    fn digest(&mut self, packet: &Packet, report: Report, una: u32, delivered: u32, network: &mut Network) {
         let now = packet.at;
         let cumulative = packet.segment();
-        let rtt = now - packet.stamp;
+        let rtt = if self.slow_host { self.when_host_looks(packet) } else { now } - packet.stamp;
         let sample = rtt.seconds();
         self.latest_rtt = sample;
         self.min_rtt = self.min_rtt.min(sample);
@@ -484,15 +533,19 @@ impl Sender {
             self.round_peak = 0;
         }
         self.leave_if_repaired(now, cumulative);
+        let marked = if packet.flags() & flag::ECE == 0 { 0.0 } else { self.on_echo(now, cumulative, delivered) };
+        if let Some(sampler) = &mut self.sampler {
+            sampler.on_delivered(report.newest, delivered, now, self.min_rtt);
+        }
         let found = !self.board.is_clean() && self.detect_on_ack(now);
         let in_flight = self.board.in_flight(self.next);
         let recovering = matches!(self.state, State::Recovery(_));
         let window_at_send = self.window_when_sent(cumulative);
-        self.algorithm.on_ack(&Ack {
+        let mut ack = Ack {
             now: now.seconds(),
             acked: f64::from(delivered),
             rtt: Some(sample),
-            owd: self.needs.one_way_delay.then(|| f64::from(owd) * (OWD_UNIT_PS as f64 * 1e-12)),
+            owd: self.needs.one_way_delay.then(|| self.one_way_delay(packet, report.owd)),
             min_rtt: self.min_rtt,
             srtt: self.rto.srtt,
             delivery: None,
@@ -502,9 +555,15 @@ impl Sender {
             // A duplicate ACK may be the beginning of a recovery, and is no reason to grow (RFC 5681 section 3.2).
             in_recovery: recovering || cumulative <= una,
             window_limited: self.was_window_limited(),
-            marked: 0.0,
-        });
-        if let State::Recovery(episode) = &mut self.state {
+            marked,
+        };
+        if let Some(sampler) = &self.sampler {
+            ack.delivery = sampler.sample();
+        }
+        self.algorithm.on_ack(&ack);
+        if let State::Recovery(episode) = &mut self.state
+            && !self.needs.own_recovery
+        {
             episode.on_ack(delivered, in_flight, cumulative > una, found);
             let window = episode.window();
             self.note_window(now, f64::from(window));
@@ -520,6 +579,24 @@ impl Sender {
             self.arm(now);
         }
         self.transmit(now, network);
+    }
+
+    /// The forward delay of a segment as the two hosts' clocks show it, s; `units` of [`OWD_UNIT_PS`] in truth.
+    #[inline]
+    fn one_way_delay(&self, packet: &Packet, units: u32) -> f64 {
+        let Some(clocks) = &self.clocks else { return f64::from(units) * (OWD_UNIT_PS as f64 * 1e-12) };
+        let arrived = packet.stamp + Time(u64::from(units) * OWD_UNIT_PS);
+        (clocks.1.reading(arrived) - clocks.0.reading(packet.stamp)) as f64 * 1e-12
+    }
+
+    /// When a slow host gets round to an ACK: after all that came before it, and after a walk over everything outstanding
+    /// where the ACK carries SACK blocks. Only the samples of RTT see this, not what is sent when.
+    #[cold]
+    fn when_host_looks(&mut self, packet: &Packet) -> Time {
+        let scanned = if packet.flags() & flag::SACK == 0 { 0 } else { u64::from(self.next - self.board.una()) };
+        let work = self.stack.host_ack_ps + self.stack.host_scan_ps * scanned;
+        self.host_busy = self.host_busy.max(packet.at) + Time(work);
+        self.host_busy
     }
 
     #[inline]

@@ -1,5 +1,7 @@
 //! How a sender puts segments on the wire.
 
+use elephan_cc::{Algorithm, Sent};
+
 use super::{Limit, Sender, State};
 use crate::network::Network;
 use crate::packet::{Packet, flag};
@@ -10,7 +12,8 @@ impl Sender {
     #[inline]
     pub(super) fn allowance(&self) -> u32 {
         match &self.state {
-            State::Recovery(episode) => episode.allowance(),
+            State::Recovery(episode) if !self.needs.own_recovery => episode.allowance(),
+            State::Recovery(_) => (self.algorithm.window() as u32).max(1),
             State::Open | State::Loss => (self.cwnd as u32).max(1),
         }
     }
@@ -18,20 +21,28 @@ impl Sender {
     /// Sends what the window allows: first what is lost, then new data.
     #[inline(always)]
     pub(super) fn transmit(&mut self, now: Time, network: &mut Network) {
-        if matches!(self.state, State::Open) && self.board.is_clean() {
+        if self.pace.is_active() {
+            self.transmit_paced(now, network);
+            return;
+        }
+        if self.is_plain_sailing() {
             // The common case: nothing to repair and nothing to count.
             let in_flight = self.next - self.board.una();
             let room = (self.cwnd as u32).max(1).saturating_sub(in_flight).min(self.max_burst);
             let sent = if room > 0 { self.send_new(room, now, network) } else { 0 };
-            self.set_limit(if sent == room { Limit::Window } else { self.other_limit(now) });
+            let limit = if sent == room { Limit::Window } else { self.other_limit(now) };
+            self.set_limit(limit);
             self.round_peak = self.round_peak.max(in_flight + sent);
             return;
         }
-        self.transmit_with_care(now, network);
+        self.transmit_with_care(now, u32::MAX, network);
     }
 
     /// What stops a sender that its window does not.
-    pub(super) fn other_limit(&self, now: Time) -> Limit {
+    pub(super) fn other_limit(&mut self, now: Time) -> Limit {
+        if let Some(sampler) = &mut self.sampler {
+            sampler.on_application_limited(self.board.in_flight(self.next));
+        }
         if self.next < self.end && now < self.stop { Limit::Receiver } else { Limit::Application }
     }
 
@@ -42,10 +53,11 @@ impl Sender {
         self.measured.receiver_limited += u64::from(limit == Limit::Receiver);
     }
 
+    /// Sends at most `most` segments; answers how many there were.
     #[inline(never)]
-    pub(super) fn transmit_with_care(&mut self, now: Time, network: &mut Network) {
+    pub(super) fn transmit_with_care(&mut self, now: Time, most: u32, network: &mut Network) -> u32 {
         let in_flight = self.board.in_flight(self.next);
-        let room = self.allowance().saturating_sub(in_flight).min(self.max_burst);
+        let room = self.allowance().saturating_sub(in_flight).min(self.max_burst).min(most);
         let held_back = !self.stack.limited_transmit && self.board.sacked() > 0 && matches!(self.state, State::Open);
         let mut sent = 0;
         if !held_back && room > 0 {
@@ -56,11 +68,13 @@ impl Sender {
                 sent += self.send_new(room - sent, now, network);
             }
         }
-        self.set_limit(if sent == room || held_back { Limit::Window } else { self.other_limit(now) });
+        let limit = if sent == room || held_back { Limit::Window } else { self.other_limit(now) };
+        self.set_limit(limit);
         self.round_peak = self.round_peak.max(in_flight + sent);
         if let State::Recovery(episode) = &mut self.state {
             episode.on_sent(sent);
         }
+        sent
     }
 
     /// Retransmits up to `room` lost segments; answers how many there were.
@@ -72,7 +86,7 @@ impl Sender {
         {
             self.board.retransmitted(segment, self.next, now);
             self.totals.retransmits += 1;
-            self.emit(segment, flag::RETRANSMIT, now, network);
+            self.emit(segment, self.marks.on_retransmission(), now, network);
             sent += 1;
         }
         sent
@@ -97,10 +111,12 @@ impl Sender {
             self.timed = Some((first, now));
         }
         self.board.reserve(past);
+        let mut flags = self.marks.on_first();
         while self.next < past {
             let segment = self.next;
             self.next += 1;
-            self.emit(segment, 0, now, network);
+            self.emit(segment, flags, now, network);
+            flags = self.marks.on_data();
         }
         past - first
     }
@@ -108,7 +124,7 @@ impl Sender {
     #[inline(always)]
     pub(super) fn emit(&mut self, segment: u32, flags: u8, now: Time, network: &mut Network) {
         if self.remembers {
-            self.remember(segment, now);
+            self.remember(segment, flags, now);
         }
         self.totals.sent += 1;
         let mut at = now;
@@ -126,7 +142,7 @@ impl Sender {
 
     /// Keeps what RACK and some algorithms need to know of a segment.
     #[inline]
-    pub(super) fn remember(&mut self, segment: u32, now: Time) {
+    pub(super) fn remember(&mut self, segment: u32, flags: u8, now: Time) {
         let times = self.stack.detection == Detection::Rack;
         let windows = self.needs.window_at_send;
         let span = (self.next - self.board.una() + 1) as usize;
@@ -140,12 +156,23 @@ impl Sender {
             let mask = self.sent_window.len() - 1;
             self.sent_window[segment as usize & mask] = self.cwnd as f32;
         }
+        if self.needs.sends || self.sampler.is_some() {
+            let in_flight = self.board.in_flight(self.next);
+            if let Some(sampler) = &mut self.sampler {
+                sampler.on_sent(segment, self.board.una(), in_flight, now);
+            }
+            if self.needs.sends {
+                let retransmission = flags & flag::RETRANSMIT != 0;
+                let in_flight = f64::from(in_flight);
+                self.algorithm.on_sent(&Sent { now: now.seconds(), in_flight, retransmission });
+            }
+        }
     }
 }
 
 /// Grows a ring of per-segment values so that `span` segments from `base` on fit.
 #[inline]
-fn widen<T: Copy + Default>(ring: &mut Vec<T>, base: u32, span: usize) {
+pub(super) fn widen<T: Copy + Default>(ring: &mut Vec<T>, base: u32, span: usize) {
     if span <= ring.len() {
         return;
     }

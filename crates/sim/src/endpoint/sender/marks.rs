@@ -1,0 +1,97 @@
+//! What a sender does about ECN: which packets are capable of it, and how an echo is answered.
+
+use elephan_cc::{Cause, Ecn};
+
+use super::{Sender, State};
+use crate::packet::flag;
+use crate::time::Time;
+
+/// How a flow uses ECN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Off,
+    /// RFC 3168: an echo is answered like a loss, once a window, and the receiver repeats it until it is.
+    Classic,
+    /// The algorithm hears of every mark and does what it wants.
+    Accurate,
+}
+
+/// The state of a flow's ECN.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Marks {
+    mode: Mode,
+    /// Of every new segment.
+    data: u8,
+    /// The next new segment tells the receiver that its echo has been answered.
+    answered: bool,
+    /// Echoes in ACKs of segments below are of the window that has been answered for.
+    until: u32,
+}
+
+impl Marks {
+    /// What the algorithm wants, or else what the endpoint is set to.
+    pub(super) fn new(algorithm: Ecn, endpoint: bool) -> Self {
+        let (mode, data) = match algorithm {
+            Ecn::Accurate => (Mode::Accurate, flag::ECT0),
+            Ecn::L4s => (Mode::Accurate, flag::ECT1),
+            Ecn::Endpoint if endpoint => (Mode::Classic, flag::ECT0),
+            Ecn::Endpoint => (Mode::Off, 0),
+        };
+        Self { mode, data, answered: false, until: 0 }
+    }
+
+    /// Flags of the first of some new segments.
+    #[inline(always)]
+    pub(super) fn on_first(&mut self) -> u8 {
+        if self.answered {
+            self.answered = false;
+            return self.data | flag::CWR;
+        }
+        self.data
+    }
+
+    /// Flags of the other new segments.
+    #[inline(always)]
+    pub(super) fn on_data(&self) -> u8 {
+        self.data
+    }
+
+    /// Flags of a retransmission: not capable of classic ECN (RFC 3168 section 6.1.5).
+    pub(super) fn on_retransmission(&self) -> u8 {
+        flag::RETRANSMIT | if self.mode == Mode::Accurate { self.data } else { 0 }
+    }
+}
+
+impl Sender {
+    /// Whether the receiver has to repeat an echo until it is answered.
+    #[must_use]
+    pub fn wants_repeated_echoes(&self) -> bool {
+        self.marks.mode == Mode::Classic
+    }
+
+    /// An ACK of `delivered` segments up to `cumulative` echoes a mark. Answers how many marked segments the algorithm is to
+    /// hear of.
+    #[inline(never)]
+    pub(super) fn on_echo(&mut self, now: Time, cumulative: u32, delivered: u32) -> f64 {
+        self.totals.marked += u64::from(delivered);
+        match self.marks.mode {
+            Mode::Accurate => return f64::from(delivered),
+            Mode::Classic if cumulative > self.marks.until && matches!(self.state, State::Open) => {
+                self.totals.ecn_events += 1;
+                self.begin_episode(now, Cause::Ecn);
+                self.marks.answered = true;
+                self.marks.until = self.next;
+            }
+            Mode::Classic | Mode::Off => {}
+        }
+        0.0
+    }
+
+    /// A loss was answered: echoes of marks in the same window are answered with it.
+    pub(super) fn settle_marks(&mut self) {
+        if self.marks.mode == Mode::Classic {
+            self.marks.answered = true;
+            self.marks.until = self.next;
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Pacing: segments leave one by one, at the rate that the algorithm or the endpoint says.
+
+use elephan_cc::Algorithm;
+
+use super::{Limit, Sender, State};
+use crate::network::Network;
+use crate::time::Time;
+
+/// Linux paces at twice the window's rate while it grows fast, and a fifth above it afterwards (`tcp_pacing_ss_ratio`,
+/// `tcp_pacing_ca_ratio`).
+const SLOW_START_FACTOR: f64 = 2.0;
+const AVOIDANCE_FACTOR: f64 = 1.2;
+
+/// When the next segment may leave.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pace {
+    active: bool,
+    next: Time,
+    /// When the sender wants to be woken; [`Time::NEVER`] while pacing is not what holds it back.
+    wake: Time,
+}
+
+impl Pace {
+    pub(super) fn new(active: bool) -> Self {
+        Self { active, next: Time::ZERO, wake: Time::NEVER }
+    }
+
+    /// Whether segments are paced at all.
+    #[inline(always)]
+    pub(super) fn is_active(&self) -> bool {
+        self.active
+    }
+
+    #[inline]
+    pub(super) fn wake(&self) -> Time {
+        self.wake
+    }
+
+    /// Whether the sender wanted to be woken by `now`.
+    #[inline]
+    pub(super) fn is_due(&self, now: Time) -> bool {
+        self.wake <= now
+    }
+}
+
+impl Sender {
+    /// Segments/s, where there is a rate yet.
+    fn pace_rate(&self) -> Option<f64> {
+        if self.needs.pacing {
+            return self.algorithm.pacing_rate();
+        }
+        let factor = if self.cwnd < self.algorithm.ssthresh() / 2.0 { SLOW_START_FACTOR } else { AVOIDANCE_FACTOR };
+        (self.rto.srtt > 0.0).then(|| factor * self.cwnd.max(1.0) / self.rto.srtt)
+    }
+
+    /// Sends what the window and the pace allow.
+    #[inline(never)]
+    pub(super) fn transmit_paced(&mut self, now: Time, network: &mut Network) {
+        self.pace.wake = Time::NEVER;
+        let Some(rate) = self.pace_rate() else {
+            self.transmit_with_care(now, u32::MAX, network);
+            return;
+        };
+        loop {
+            let room = self.allowance().saturating_sub(self.board.in_flight(self.next));
+            if room > 0 && now < self.pace.next {
+                // The window would allow more: held back by the pace, not by the application.
+                self.pace.wake = self.pace.next;
+                self.timer = self.timer.min(self.pace.wake);
+                self.set_limit(Limit::Window);
+                return;
+            }
+            if self.transmit_with_care(now, 1, network) == 0 {
+                return;
+            }
+            self.pace.next = self.pace.next.max(now) + Time::from_seconds(1.0 / rate);
+        }
+    }
+
+    /// Whether nothing has to be counted or repaired.
+    #[inline(always)]
+    pub(super) fn is_plain_sailing(&self) -> bool {
+        matches!(self.state, State::Open) && self.board.is_clean()
+    }
+}

@@ -1,0 +1,279 @@
+//! What the endpoint tells an algorithm that asks for more, and what it does on its own: pacing, ECN, clocks.
+
+mod common;
+
+use std::sync::{Arc, Mutex};
+
+use common::{dumbbell, linux_stack, ns2_stack, ps, rfc6675_stack, run, spec};
+use elephan_cc::{Ack, Algorithm, Controller, Ecn, Lost, Needs, Sent, Signal, Start};
+use elephan_sim::{Engine, Outcome, Spec, Time};
+use serde_json::{Value, json};
+
+/// What a [`Spy`] has seen.
+#[derive(Default)]
+struct Seen {
+    acks: Vec<Ack>,
+    lost: Vec<Lost>,
+    sent: Vec<Sent>,
+    signals: u32,
+}
+
+/// A constant window that asks for everything and writes it down.
+struct Spy {
+    window: f64,
+    rate: Option<f64>,
+    needs: Needs,
+    seen: Arc<Mutex<Seen>>,
+}
+
+impl Spy {
+    fn note(&self, what: impl FnOnce(&mut Seen)) {
+        what(&mut self.seen.lock().expect("nobody panics with it"));
+    }
+}
+
+impl Algorithm for Spy {
+    fn on_start(&mut self, _: &Start) {}
+    fn on_ack(&mut self, ack: &Ack) {
+        self.note(|seen| seen.acks.push(*ack));
+    }
+    fn on_congestion(&mut self, _: &Signal) {
+        self.note(|seen| seen.signals += 1);
+    }
+    fn on_timeout(&mut self, _: &Signal) {}
+    fn on_sent(&mut self, sent: &Sent) {
+        self.note(|seen| seen.sent.push(*sent));
+    }
+    fn on_lost(&mut self, lost: &Lost) {
+        self.note(|seen| seen.lost.push(*lost));
+    }
+    fn moderate(&mut self, _: f64) {}
+    fn window(&self) -> f64 {
+        self.window
+    }
+    fn ssthresh(&self) -> f64 {
+        self.window
+    }
+    fn pacing_rate(&self) -> Option<f64> {
+        self.rate
+    }
+    fn needs(&self) -> Needs {
+        self.needs
+    }
+}
+
+const EVERYTHING: Needs = Needs {
+    window_at_send: true,
+    one_way_delay: true,
+    delivery: true,
+    losses: true,
+    sends: true,
+    pacing: false,
+    own_recovery: true,
+    ecn: Ecn::Accurate,
+};
+
+fn spy(spec: Spec, window: f64, rate: Option<f64>, needs: Needs) -> (Outcome, Seen) {
+    let seen = Arc::new(Mutex::new(Seen::default()));
+    let make = |_: usize, _: &_| Ok(Controller::Custom(Box::new(Spy { window, rate, needs, seen: Arc::clone(&seen) })));
+    let engine = Engine::with_controllers(spec, Time(4_000_000_000), make).expect("the spec is right");
+    let outcome = engine.run(|_| true).expect("nobody cancels");
+    let seen = std::mem::take(&mut *seen.lock().expect("nobody panicked with it"));
+    (outcome, seen)
+}
+
+/// 10,000 packets of 1,040 bytes a second, a pipe of about 1,000.
+fn path(limit: u64, stack: &Value) -> (Value, Value) {
+    dumbbell(83_200_000, 0.048, limit, &[("fixed", 0.0)], stack)
+}
+
+#[test]
+fn the_delivery_rate_of_a_full_pipe_is_the_bottlenecks() {
+    let (links, flows) = path(2000, &ns2_stack());
+    let (_, seen) = spy(spec(&links, &flows, 5.0, 1.0), 1500.0, None, EVERYTHING);
+    let late: Vec<_> = seen.acks.iter().filter(|a| a.now > 2.0).filter_map(|a| a.delivery).collect();
+    assert!(late.len() > 29_000, "{} samples", late.len());
+    for sample in late {
+        let rate = sample.rate.expect("an interval is an RTT");
+        assert!((rate / 10_000.0 - 1.0).abs() < 1e-3, "{rate} segments/s");
+        assert_eq!((sample.tx_in_flight, sample.lost, sample.app_limited), (1500.0, 0.0, false));
+        assert!((sample.delivered - sample.prior_delivered - 1500.0).abs() <= 1.0);
+    }
+}
+
+#[test]
+fn every_segment_sent_and_every_segment_lost_is_reported_once() {
+    for stack in [ns2_stack(), linux_stack()] {
+        let (mut links, flows) = path(2000, &stack);
+        links[0]["loss"] = json!({"kind": "bernoulli", "p": 0.01});
+        let (outcome, seen) = spy(spec(&links, &flows, 5.0, 1.0), 600.0, None, EVERYTHING);
+        let totals = outcome.senders[0].totals;
+        assert_eq!(seen.sent.len() as u64, totals.sent);
+        assert_eq!(seen.sent.iter().filter(|s| s.retransmission).count() as u64, totals.retransmits);
+        // Each loss that was reported has been repaired, but for those of the last moment.
+        let reported = seen.lost.len() as u64;
+        assert!(reported >= totals.retransmits && reported - totals.retransmits < 10, "{reported}, {totals:?}");
+        let dropped = outcome.link_totals[0].lost;
+        assert!(dropped >= reported && dropped - reported < 30, "{dropped} lost, {reported} reported");
+        assert!(seen.lost.iter().all(|l| l.lost >= 1.0 && l.sent_at < l.now - 0.1 && l.tx_in_flight <= 600.0));
+        // A segment that is sent again gets a new record, so a sample's losses are those of about a round trip.
+        let worst = seen.acks.iter().filter_map(|a| a.delivery).map(|d| d.lost).fold(0.0, f64::max);
+        assert!((1.0..40.0).contains(&worst), "{worst} losses in one sample");
+    }
+}
+
+#[test]
+fn the_window_of_an_algorithm_that_keeps_its_own_holds_in_recovery() {
+    let (mut links, flows) = path(2000, &linux_stack());
+    links[0]["loss"] = json!({"kind": "bernoulli", "p": 0.01});
+    let (_, seen) = spy(spec(&links, &flows, 5.0, 1.0), 600.0, None, EVERYTHING);
+    assert!(seen.signals > 10);
+    // After the first round trip the flight is always refilled to the window, repairs included.
+    let late = seen.sent.iter().filter(|s| s.now > 1.0);
+    assert!(late.clone().all(|s| s.in_flight <= 600.0));
+    assert!(late.filter(|s| s.in_flight == 600.0).count() > 20_000);
+}
+
+#[test]
+fn paced_segments_leave_at_the_rate_and_not_in_bursts() {
+    let (links, flows) = path(2000, &ns2_stack());
+    let needs = Needs { pacing: true, ..EVERYTHING };
+    let (outcome, seen) = spy(spec(&links, &flows, 5.0, 1.0), 5000.0, Some(8000.0), needs);
+    let gaps: Vec<f64> = seen.sent.windows(2).map(|pair| pair[1].now - pair[0].now).collect();
+    assert!(gaps.len() > 39_000, "{} segments", gaps.len());
+    assert!(gaps.iter().all(|gap| (gap - 1.0 / 8000.0).abs() < 1e-9));
+    assert_eq!(outcome.links[0].1.rows.last().map(|row| row.queue_max), Some(0));
+    // The window holds as well: with 400 segments and 104 ms, fewer leave than the rate would allow.
+    let (_, seen) = spy(spec(&links, &flows, 5.0, 1.0), 400.0, Some(8000.0), needs);
+    let rtt = seen.acks.last().and_then(|ack| ack.rtt).expect("every ACK has a sample");
+    let late = seen.sent.iter().filter(|s| s.now > 1.0).count() as f64;
+    assert!((late / (4.0 * 400.0 / rtt) - 1.0).abs() < 0.01, "{late} in 4 s with an RTT of {rtt}");
+}
+
+#[test]
+fn a_paced_slow_start_leaves_the_queue_empty() {
+    let largest = |pacing: bool| {
+        let mut stack = ns2_stack();
+        stack["initial_ssthresh"] = json!(480);
+        stack["pacing"] = json!(pacing);
+        let (links, mut flows) = path(2000, &stack);
+        flows[0]["algorithm"] = json!("reno");
+        let outcome = run(&spec(&links, &flows, 2.0, 1.0));
+        outcome.links[0].1.rows.iter().map(|row| row.queue_max).max()
+    };
+    assert!(largest(false) > Some(200), "{:?}", largest(false));
+    assert!(largest(true) < Some(4), "{:?}", largest(true));
+}
+
+fn marking(links: &mut Value, limit: u64, threshold: u64) {
+    links[0]["queue"] = json!({"kind": "threshold", "limit_packets": limit, "mark_packets": threshold});
+}
+
+#[test]
+fn classic_ecn_halves_the_window_once_a_round_trip_and_loses_nothing() {
+    // The window falls at once, as RFC 3168 has it. Where it is lowered ACK by ACK, the segment that tells of the answer still
+    // finds the queue at the threshold, is marked, and the window is halved again.
+    let mut each_acknowledged = ns2_stack();
+    each_acknowledged["recovery"] = json!("pipe");
+    for mut stack in [each_acknowledged, rfc6675_stack()] {
+        stack["ecn"] = json!(true);
+        stack["initial_ssthresh"] = json!(600);
+        let (mut links, mut flows) = path(1000, &stack);
+        marking(&mut links, 1000, 200);
+        flows[0]["algorithm"] = json!("reno");
+        let outcome = run(&spec(&links, &flows, 400.0, 100.0));
+        let totals = outcome.senders[0].totals;
+        assert_eq!(
+            (totals.retransmits, totals.loss_events, totals.timeouts, outcome.link_totals[0].dropped),
+            (0, 0, 0, 0)
+        );
+        assert!(totals.ecn_events >= 3, "{totals:?}");
+        let largest = outcome.links[0].1.rows.iter().skip(1000).map(|row| row.queue_max).max().expect("sampled");
+        // The echo takes a round trip, in which a window that grows by one segment (half as fast with delayed ACKs) goes on.
+        assert!((200..=204).contains(&largest), "{largest} packets");
+        // From W/2 to W = pipe + threshold, as with losses.
+        let cwnd: Vec<f64> = outcome.senders[0].samples.iter().skip(1000).map(|s| s.cwnd).collect();
+        let (low, high) = (cwnd.iter().copied().fold(f64::MAX, f64::min), cwnd.iter().copied().fold(0.0, f64::max));
+        assert!((high / low - 2.0).abs() < 0.02, "from {low} to {high}");
+    }
+}
+
+#[test]
+fn an_accurate_echo_reports_every_mark() {
+    for stack in [ns2_stack(), linux_stack()] {
+        let (mut links, flows) = path(2000, &stack);
+        // A window that the queue holds above the threshold marks everything; one below it nothing.
+        marking(&mut links, 2000, 200);
+        for (window, share) in [(1500.0, 1.0), (600.0, 0.0)] {
+            let (outcome, seen) = spy(spec(&links, &flows, 6.0, 3.0), window, None, EVERYTHING);
+            let late = || seen.acks.iter().filter(|ack| ack.now > 3.0);
+            let (acked, marked) = (late().map(|a| a.acked).sum::<f64>(), late().map(|a| a.marked).sum::<f64>());
+            assert!((marked / acked - share).abs() < 1e-9, "window {window}: {marked} of {acked}");
+            assert_eq!(seen.signals, 0, "marks are no congestion signal here");
+            let at_link = outcome.link_totals[0].marked;
+            let heard = outcome.senders[0].totals.marked;
+            assert!(at_link >= heard && at_link - heard <= window as u64 + 2, "{at_link} marked, {heard} heard of");
+        }
+    }
+}
+
+#[test]
+fn one_mark_is_echoed_for_the_segments_it_was_on_although_acks_are_delayed() {
+    let (mut links, flows) = path(2000, &linux_stack());
+    marking(&mut links, 2000, 480);
+    // The window stands just above the threshold: whether a segment is marked changes often.
+    let (outcome, seen) = spy(spec(&links, &flows, 6.0, 3.0), 1200.0, None, EVERYTHING);
+    let heard: f64 = seen.acks.iter().map(|a| a.marked).sum();
+    let at_link = outcome.link_totals[0].marked as f64;
+    assert!(at_link > 100.0 && at_link - heard <= 1202.0 && heard <= at_link, "{at_link} marked, {heard} heard of");
+}
+
+#[test]
+fn a_one_way_delay_is_what_the_two_clocks_show() {
+    let forward_s = 0.05 + 1040.0 * 8.0 * (2.0 / 1e9 + 1.0 / 83.2e6);
+    let delays = |sender: Value, receiver: Value| {
+        let (links, mut flows) = path(2000, &ns2_stack());
+        flows[0]["sender_clock"] = sender;
+        flows[0]["receiver_clock"] = receiver;
+        let (_, seen) = spy(spec(&links, &flows, 20.0, 1.0), 1.0, None, EVERYTHING);
+        seen.acks.iter().map(|ack| (ack.now, ack.owd.expect("it was asked for"))).collect::<Vec<_>>()
+    };
+    for (_, owd) in delays(json!({}), json!({})) {
+        assert!((owd - forward_s).abs() < 20e-9, "{owd}");
+    }
+    for (_, owd) in delays(json!({"offset_ps": ps(3.0)}), json!({"offset_ps": -(ps(2.0) as i64)})) {
+        assert!((owd - (forward_s - 5.0)).abs() < 20e-9, "{owd}");
+    }
+    // 100 ppm: 100 µs more for each second.
+    for (now, owd) in delays(json!({}), json!({"drift_ppb": 100_000})) {
+        let arrived = now - 0.05;
+        assert!((owd - forward_s - 1e-4 * arrived).abs() < 1e-7, "{owd} at {now}");
+    }
+    // Ticks of 10 ms: whole ticks, and on average the delay.
+    let coarse = delays(json!({"resolution_ps": ps(0.01)}), json!({"resolution_ps": ps(0.01)}));
+    let ticks = |owd: f64| (owd / 0.01 - (owd / 0.01).round()).abs() < 1e-6;
+    assert!(coarse.iter().all(|(_, owd)| ticks(*owd) && (*owd - forward_s).abs() <= 0.01 + 1e-9), "{coarse:?}");
+}
+
+#[test]
+fn a_slow_host_sees_longer_round_trips_while_sacks_come() {
+    let worst = |scan_ns: u64| {
+        let mut stack = ns2_stack();
+        stack["host_scan_ps"] = json!(scan_ns * 1000);
+        let (mut links, flows) = path(2000, &stack);
+        links[0]["loss"] = json!({"kind": "list", "packets": [5000]});
+        let (outcome, seen) = spy(spec(&links, &flows, 3.0, 1.0), 900.0, None, EVERYTHING);
+        let sacked = outcome.senders[0].totals.acks;
+        let repairing = seen.acks.iter().filter(|ack| ack.in_recovery);
+        (repairing.filter_map(|a| a.rtt).fold(0.0, f64::max), sacked)
+    };
+    let (plain, acks) = worst(0);
+    // During the repair up to twice the window is outstanding. 1,800 segments × 50 ns are 90 µs, less than the 100 µs between
+    // ACKs: each ACK is late by its own walk only.
+    let (quick, same) = worst(50);
+    assert_eq!(acks, same, "what is sent does not depend on the samples");
+    assert!((quick - plain - 90e-6).abs() < 1e-6, "{quick} {plain}");
+    // With 200 ns they are 180 µs and more: ACKs pile up in the host for the round trip that the repair takes.
+    let (slow, _) = worst(200);
+    assert!(slow - plain > 0.05, "{slow} {plain}");
+}
