@@ -23,6 +23,7 @@
 //! | [`vegas`] | TCP Vegas |
 //! | [`illinois`] | TCP-Illinois |
 //! | [`bbr`] | BBR, version 1 |
+//! | [`yeah`] | YeAH-TCP |
 //! | [`fixed`] | no congestion control: the yardstick |
 
 mod algorithm;
@@ -52,6 +53,7 @@ pub mod vegas;
 pub mod veno;
 pub mod westwood;
 pub mod windowed;
+pub mod yeah;
 
 pub use algorithm::{Ack, Algorithm, Cause, Delivery, Ecn, Lost, Needs, Sent, Signal, Start};
 pub use param::{BuildError, Entry, Kind, ParamSpec, Preset, Setting, Value};

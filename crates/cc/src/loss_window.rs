@@ -152,7 +152,12 @@ impl LossWindow {
             Step::Grow(_) => return 0.0,
         };
         if self.arithmetic == Arithmetic::Linux26 {
-            self.counted(grow);
+            if grow >= 1.0 {
+                // What congestion avoidance counted, before the threshold was raised to the window, stays.
+                self.w += 1.0;
+            } else {
+                self.counted(grow);
+            }
             return 0.0;
         }
         let wanted = self.w + ack.acked * grow;
@@ -165,9 +170,10 @@ impl LossWindow {
         left
     }
 
-    /// Adds `segments` to the counter and its whole part to the window.
+    /// Adds `segments` to the counter and its whole part to the window. What congestion avoidance may have counted is worth
+    /// one segment at most.
     fn counted(&mut self, segments: f64) {
-        self.counter += segments;
+        self.counter = self.counter.min(1.0) + segments;
         let step = self.counter.floor();
         self.w += step;
         self.counter -= step;

@@ -59,6 +59,7 @@ algorithms! {
     // Both.
     Illinois = crate::illinois::Illinois,
     Veno = crate::veno::Veno,
+    Yeah = crate::yeah::Yeah,
     // A model of the path, marks, other.
     Bbr = crate::bbr::Bbr,
     Fixed = crate::fixed::Fixed,

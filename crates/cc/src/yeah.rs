@@ -1,0 +1,397 @@
+//! YeAH-TCP (A. Baiocchi, A. Castellani, F. Vacirca, "YeAH-TCP: yet another highspeed TCP", PFLDnet 2007): Scalable TCP while
+//! the flow has few segments of its own in queues, standard TCP above that, and the queue emptied as long as no Reno flow
+//! seems to compete.
+//!
+//! Variant: the rules of the authors' Linux module in real numbers (the paper's text was not available; its limit φ on the
+//! delay may differ). Differences: Linux works in whole segments and microseconds (preset `linux`); 2.6.22 counts ACKs, takes
+//! 101 of them for a step in fast mode and forgets the base RTT when sending resumes (preset `linux-2.6`, ns-2's TCP/Linux).
+//! Another simulator has the delay limit 1/φ as a quotient of integers, 0, and the decrease from the bytes in flight.
+
+use crate::algorithm::{Ack, Algorithm, Signal, Start};
+use crate::loss_window::{Arithmetic, FLOOR, LossParams, LossWindow};
+use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, flag, num, params};
+use crate::round_trip::{MIN_SAMPLES, RoundTrip};
+
+params! {
+    /// Parameters of YeAH-TCP.
+    pub struct YeahParams {
+        /// Segments in queues that are allowed (`Q_max`).
+        q_max: f64 = num(80.0, 0.0, 1e9, "segments"), "Linux tcp_yeah.c; in the paper unverified";
+        /// The queue is divided by this when it is given up early (γ).
+        gamma: f64 = num(1.0, 0.1, 1e6, ""), "Linux tcp_yeah.c; in the paper unverified";
+        /// Smallest part of the window given up on a loss (2^-δ).
+        loss_min: f64 = num(0.125, 0.0, 1.0, ""), "Linux tcp_yeah.c: δ = 3; in the paper unverified";
+        /// Largest part of the window given up early (2^-ε).
+        early_max: f64 = num(0.5, 0.0, 1.0, ""), "Linux tcp_yeah.c: ε = 1; in the paper unverified";
+        /// Queueing delay that is allowed, as a part of the base RTT (1/φ).
+        delay_max: f64 = num(0.125, 0.0, 1e3, ""), "Linux tcp_yeah.c: φ = 8; in the paper unverified";
+        /// Round trips of slow mode in a row that prove competition with Reno (ρ).
+        rho: f64 = num(16.0, 1.0, 1e6, "round trips"), "Linux tcp_yeah.c; in the paper unverified";
+        /// Round trips of fast mode that make it forget a Reno flow (ζ).
+        zeta: f64 = num(50.0, 0.0, 1e6, "round trips"), "Linux tcp_yeah.c; in the paper unverified";
+        /// Segments acknowledged for each segment of window in fast mode, at windows above it.
+        stcp_count: f64 = num(100.0, 1.0, 1e6, "segments"), "Linux tcp_yeah.c; Scalable TCP's 0.01";
+        /// Forget the base RTT when sending resumes after an idle time.
+        forget_base: bool = flag(false), "Linux tcp_vegas.c: on";
+    }
+}
+
+/// YeAH-TCP.
+#[derive(Clone, Debug)]
+pub struct Yeah {
+    win: LossWindow,
+    p: YeahParams,
+    base: f64,
+    round: RoundTrip,
+    due: bool,
+    /// Segments in queues, in the last complete round.
+    q: f64,
+    /// Round trips of slow mode in a row; 0 is fast mode.
+    slow: f64,
+    fast_count: f64,
+    /// The window of a Reno flow that may be competing, segments.
+    reno_count: f64,
+}
+
+impl Yeah {
+    /// What the registry says about it.
+    pub const ENTRY: Entry = Entry {
+        name: "yeah",
+        title: "YeAH-TCP",
+        kind: Kind::Hybrid,
+        signals: &["loss", "RTT"],
+        source: "Baiocchi, Castellani & Vacirca, PFLDnet 2007; Linux tcp_yeah.c",
+        doc: "Scalable TCP while fewer than 80 of its segments wait in queues and the RTT is within an eighth of its base, \
+              standard TCP above. What it has queued it gives up at once, unless sixteen such round trips in a row show that \
+              a Reno flow competes. The default has the authors' Linux rules in real numbers.",
+        presets: &[
+            Preset { name: "", title: "PFLDnet 2007 as in the authors' module, real numbers", overrides: &[] },
+            Preset {
+                name: "linux",
+                title: "Linux",
+                overrides: &[("arithmetic", Setting::Text("linux")), ("forget_base", Setting::Bool(true))],
+            },
+            Preset {
+                name: "linux-2.6",
+                title: "Linux 2.6.22, ns-2 TCP/Linux",
+                overrides: &[("arithmetic", Setting::Text("linux-2.6")), ("forget_base", Setting::Bool(true))],
+            },
+        ],
+        tables: &[YeahParams::TABLE, LossParams::TABLE],
+    };
+
+    /// # Errors
+    /// As [`Settings::read`].
+    pub fn new(settings: &Settings) -> Result<Self, BuildError> {
+        Ok(Self {
+            win: LossWindow::new(settings)?,
+            p: YeahParams::read(settings)?,
+            base: f64::INFINITY,
+            round: RoundTrip::NEW,
+            due: false,
+            q: 0.0,
+            slow: 0.0,
+            fast_count: 0.0,
+            reno_count: FLOOR,
+        })
+    }
+
+    /// Linux adds a microsecond to each sample, so that none is 0.
+    fn in_ticks(&self, rtt: f64) -> f64 {
+        if self.win.integer() { (rtt * 1e6).round() + 1.0 } else { rtt }
+    }
+
+    /// Segments of this flow in queues, and whether they or their delay are too much.
+    fn queue(&self, rtt: f64) -> (f64, bool) {
+        let (rtt, base) = (self.in_ticks(rtt), self.in_ticks(self.base));
+        let q = self.win.whole(self.win.w * (rtt - base) / rtt);
+        (q, q > self.p.q_max || rtt - base > self.win.whole(self.p.delay_max * base))
+    }
+
+    #[inline]
+    fn grow(&mut self, ack: &Ack, n: f64) {
+        let fast = self.slow == 0.0;
+        if self.win.arithmetic != Arithmetic::Linux26 {
+            let divisor = if fast { self.win.w.min(self.p.stcp_count) } else { self.win.w };
+            self.win.grow_one_in(n, divisor);
+        } else if fast {
+            self.win.counter += ack.acked;
+            if self.win.counter > self.win.w.min(self.p.stcp_count) {
+                self.win.w += 1.0;
+                self.win.counter = 0.0;
+            }
+        } else {
+            self.win.counter += 1.0;
+            if self.win.counter >= self.win.w {
+                self.win.w += 1.0;
+                self.win.counter = 0.0;
+            }
+        }
+    }
+
+    /// The decision of a round that ends with this ACK.
+    fn end_round(&mut self) {
+        let round = std::mem::replace(&mut self.round, RoundTrip::NEW);
+        self.due = false;
+        if round.samples < MIN_SAMPLES {
+            return;
+        }
+        let (q, too_much) = self.queue(round.min);
+        if too_much {
+            if q > self.p.q_max && self.win.w > self.reno_count {
+                self.decongest(q);
+            }
+            self.reno_count = if self.reno_count <= FLOOR {
+                self.win.whole(self.win.w / 2.0).max(FLOOR)
+            } else {
+                self.reno_count + 1.0
+            };
+            self.slow += 1.0;
+        } else {
+            self.fast_count += 1.0;
+            if self.fast_count > self.p.zeta {
+                (self.reno_count, self.fast_count) = (FLOOR, 0.0);
+            }
+            self.slow = 0.0;
+        }
+        self.q = q;
+    }
+
+    /// Gives up the queue before it overflows.
+    fn decongest(&mut self, q: f64) {
+        let w = self.win.w;
+        let cut = self.win.whole(q / self.p.gamma).min(self.win.whole(w * self.p.early_max));
+        // Not below the floor, but a window that is there already is not raised.
+        self.win.w = (w - cut).max(self.reno_count).max(FLOOR).min(w);
+        self.win.ssthresh = self.win.w.max(FLOOR);
+    }
+
+    /// The window that a loss leaves.
+    fn reduced(&mut self, signal: &Signal) -> f64 {
+        let w = self.win.reduced_from(signal);
+        let half = self.win.whole(w / 2.0).max(FLOOR);
+        let cut = if self.win.must_halve() {
+            w / 2.0
+        } else if self.slow < self.p.rho {
+            self.q.min(half).max(self.win.whole(w * self.p.loss_min))
+        } else {
+            half
+        };
+        self.fast_count = 0.0;
+        self.reno_count = self.win.whole(self.reno_count / 2.0).max(FLOOR);
+        w - cut
+    }
+}
+
+impl Algorithm for Yeah {
+    fn on_start(&mut self, start: &Start) {
+        self.win.start(start);
+    }
+
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack) {
+        if let Some(rtt) = ack.rtt {
+            self.base = self.base.min(rtt);
+        }
+        self.round.add(ack);
+        self.due |= ack.round_start;
+        let n = self.win.slow_start(ack);
+        if n > 0.0 {
+            self.grow(ack, n);
+        }
+        if self.due && ack.may_grow() {
+            self.end_round();
+        }
+    }
+
+    fn on_congestion(&mut self, signal: &Signal) {
+        let target = self.reduced(signal);
+        self.win.reduce_to(target);
+    }
+
+    fn on_timeout(&mut self, signal: &Signal) {
+        let target = if signal.repeated { self.win.ssthresh } else { self.reduced(signal) };
+        self.win.time_out(target, signal.repeated);
+        self.round = RoundTrip::NEW;
+    }
+
+    fn on_idle(&mut self, _now: f64, _idle: f64) {
+        self.win.idle();
+        self.round = RoundTrip::NEW;
+        if self.p.forget_base {
+            self.base = f64::INFINITY;
+        }
+    }
+
+    fn on_recovery_exit(&mut self, _now: f64) {
+        self.round = RoundTrip::NEW;
+        self.due = false;
+    }
+
+    fn on_undo(&mut self, _now: f64) {
+        self.win.undo();
+    }
+
+    fn moderate(&mut self, window: f64) {
+        self.win.moderate(window);
+    }
+
+    #[inline]
+    fn window(&self) -> f64 {
+        self.win.w
+    }
+
+    #[inline]
+    fn ssthresh(&self) -> f64 {
+        self.win.ssthresh
+    }
+
+    fn recovery_floor(&self) -> f64 {
+        self.win.ssthresh * 0.5
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Driver, close, run_over_link, settings};
+
+    fn yeah(preset: &str) -> Yeah {
+        Yeah::new(&settings(&Yeah::ENTRY, preset, &[]).expect("it is right")).expect("it is right")
+    }
+
+    /// In congestion avoidance at `w` after a round whose smallest RTT was `rtt`, over a base of 0.1 s.
+    fn after_a_round(preset: &str, w: f64, rtt: f64) -> (Driver, Yeah) {
+        let (d, mut y) = (Driver::new(), yeah(preset));
+        y.on_start(&Start { initial_window: w, initial_ssthresh: 2.0, ..Start::default() });
+        y.base = 0.1;
+        y.round = RoundTrip { min: rtt, sum: 3.0 * rtt, samples: 3, acked: w };
+        y.end_round();
+        (d, y)
+    }
+
+    // The paper's text was not available: these follow from the authors' Linux module.
+    #[test]
+    fn a_queue_of_more_than_80_is_given_up() {
+        let (_, y) = after_a_round("linux", 1000.0, 0.11);
+        assert_eq!((y.q, y.window(), y.ssthresh(), y.reno_count, y.slow), (90.0, 910.0, 910.0, 455.0, 1.0));
+        let (_, y) = after_a_round("", 1000.0, 0.11);
+        close(y.q, 90.909, 1e-5);
+        close(y.window(), 909.09, 1e-5);
+    }
+
+    #[test]
+    fn less_than_80_and_little_delay_is_fast_mode() {
+        let (_, y) = after_a_round("", 1000.0, 0.108);
+        close(y.q, 74.074, 1e-5);
+        assert_eq!((y.window(), y.slow, y.fast_count), (1000.0, 0.0, 1.0));
+    }
+
+    #[test]
+    fn much_delay_with_few_segments_is_slow_mode_without_giving_up_any() {
+        for preset in ["", "linux"] {
+            let (_, y) = after_a_round(preset, 500.0, 0.1126);
+            close(y.q, 55.95, 0.02);
+            assert_eq!((y.window(), y.slow), (500.0, 1.0));
+        }
+    }
+
+    #[test]
+    fn a_loss_gives_up_the_queue_between_an_eighth_and_a_half() {
+        for (q, slow, left) in
+            [(90.0, 1.0, 875.0), (300.0, 1.0, 700.0), (700.0, 1.0, 500.0), (0.0, 16.0, 500.0), (700.0, 16.0, 500.0)]
+        {
+            for preset in ["", "linux", "linux-2.6"] {
+                let (d, mut y) = after_a_round(preset, 1000.0, 0.1);
+                (y.q, y.slow) = (q, slow);
+                d.lose(&mut y);
+                assert_eq!(y.window(), left, "{preset} {q} {slow}");
+            }
+        }
+    }
+
+    #[test]
+    fn fast_mode_grows_by_a_percent_and_slow_mode_by_one() {
+        for (preset, per_round) in [("", 10.0), ("linux", 10.0), ("linux-2.6", 9.0)] {
+            let (mut d, mut y) = after_a_round(preset, 1000.0, 0.1);
+            d.round(&mut y, 0.1);
+            close(y.window() - 1000.0, per_round, 1e-3);
+            let (mut d, mut y) = after_a_round(preset, 500.0, 0.1126);
+            d.burst(&mut y, 0.1, 0.1);
+            // Linux 2.6 takes as many ACKs as the window has segments.
+            close(y.window() - 500.0, 1.0, 0.01);
+        }
+    }
+
+    #[test]
+    fn below_100_segments_fast_mode_is_reno() {
+        let (mut d, mut y) = after_a_round("", 50.0, 0.1);
+        d.round(&mut y, 0.1);
+        close(y.window(), 51.0, 1e-3);
+    }
+
+    #[test]
+    fn sixteen_slow_rounds_in_a_row_prove_competition() {
+        let (d, mut y) = after_a_round("", 500.0, 0.1126);
+        for _ in 0..15 {
+            y.round = RoundTrip { min: 0.1126, sum: 0.0, samples: 3, acked: 500.0 };
+            y.end_round();
+        }
+        assert_eq!((y.slow, y.reno_count), (16.0, 265.0));
+        d.lose(&mut y);
+        assert_eq!((y.window(), y.reno_count), (250.0, 132.5));
+        // Fifty-one fast rounds later it is forgotten.
+        for _ in 0..51 {
+            assert_eq!(y.reno_count, 132.5);
+            y.round = RoundTrip { min: 0.1, sum: 0.0, samples: 3, acked: 500.0 };
+            y.end_round();
+        }
+        assert_eq!((y.slow, y.reno_count), (0.0, 2.0));
+    }
+
+    #[test]
+    fn the_reno_estimate_bounds_what_is_given_up() {
+        let (_, mut y) = after_a_round("", 1000.0, 0.1);
+        y.reno_count = 800.0;
+        y.round = RoundTrip { min: 0.2, sum: 0.0, samples: 3, acked: 1000.0 };
+        y.end_round();
+        assert_eq!((y.window(), y.reno_count), (800.0, 801.0));
+    }
+
+    #[test]
+    fn a_queue_ends_slow_start() {
+        let (mut d, mut y) = (Driver::new(), yeah(""));
+        d.start(&mut y, 500.0);
+        d.round(&mut y, 0.1);
+        d.round(&mut y, 0.15);
+        let w = y.window();
+        let ack = d.make_ack(&y, 1.0, 0.15, true);
+        y.on_ack(&ack);
+        assert!(y.window() < w && y.ssthresh() == y.window());
+    }
+
+    #[test]
+    fn too_few_samples_decide_nothing() {
+        let (_, mut y) = after_a_round("", 1000.0, 0.1);
+        y.round = RoundTrip { min: 0.2, sum: 0.4, samples: 2, acked: 2.0 };
+        y.end_round();
+        assert_eq!((y.window(), y.slow), (1000.0, 0.0));
+    }
+
+    #[test]
+    fn linux_forgets_the_base_rtt_when_idle() {
+        for (preset, base) in [("", 0.1), ("linux", f64::INFINITY)] {
+            let (_, mut y) = after_a_round(preset, 1000.0, 0.1);
+            y.on_idle(10.0, 5.0);
+            assert_eq!(y.base, base);
+        }
+    }
+
+    #[test]
+    fn alone_it_keeps_the_link_busy_with_a_queue_of_less_than_200() {
+        let (mut d, mut y) = (Driver::new(), yeah(""));
+        d.start_at(&mut y, 900.0);
+        let queue = run_over_link(&mut d, &mut y, 10_000.0, 0.1, 60.0);
+        assert!((20.0..200.0).contains(&queue), "{queue}");
+    }
+}
