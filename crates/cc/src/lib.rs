@@ -24,10 +24,12 @@
 //! | [`illinois`] | TCP-Illinois |
 //! | [`bbr`] | BBR, version 1 |
 //! | [`yeah`] | YeAH-TCP |
+//! | [`bbr3`] | BBR, version 3 |
 //! | [`fixed`] | no congestion control: the yardstick |
 
 mod algorithm;
 pub mod bbr;
+pub mod bbr3;
 pub mod bic;
 pub mod cubic;
 pub mod draws;

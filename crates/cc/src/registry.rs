@@ -62,6 +62,7 @@ algorithms! {
     Yeah = crate::yeah::Yeah,
     // A model of the path, marks, other.
     Bbr = crate::bbr::Bbr,
+    Bbr3 = crate::bbr3::Bbr3,
     Fixed = crate::fixed::Fixed,
 }
 

@@ -1,0 +1,176 @@
+//! BBR version 1 against its check points and over a path.
+
+use super::*;
+use crate::path::{Flow, Path, alone};
+use crate::testing::{Driver, close, settings};
+
+fn bbr(preset: &str) -> Bbr {
+    Bbr::new(&settings(&Bbr::ENTRY, preset, &[]).expect("it is right")).expect("it is right")
+}
+
+fn started(preset: &str) -> Bbr {
+    let mut b = bbr(preset);
+    b.on_start(&Start::default());
+    b
+}
+
+/// An ACK with a delivery-rate sample that ends a round.
+fn sample(b: &mut Bbr, d: &mut Driver, rate: f64, rtt: f64) {
+    d.now += rtt;
+    let prior_delivered = b.s.delivered;
+    let ack = d.make_ack(b, 1.0, rtt, true);
+    let delivered = prior_delivered + 1.0;
+    let delivery = Some(Delivery { rate: Some(rate), delivered, prior_delivered, ..Delivery::default() });
+    b.on_ack(&Ack { delivery, ..ack });
+}
+
+#[test]
+fn the_gains_have_the_published_values() {
+    let (exact, linux) = (bbr(""), bbr("linux"));
+    close(exact.p.startup_gain, 2.88539, 1e-6);
+    close(linux.p.startup_gain, 2.88672, 1e-6);
+    assert_eq!(linux.p.drain_gain, 0.34375);
+    close(exact.p.drain_gain * exact.p.startup_gain, 1.0, 1e-12);
+    close(exact.p.probe_gain + exact.p.yield_gain + f64::from(PHASES - 2), f64::from(PHASES), 1e-12);
+}
+
+#[test]
+fn windows_are_multiples_of_the_bandwidth_delay_product() {
+    // 100 Mbit/s, 40 ms, 1500 bytes: 333.33 segments.
+    let mut b = started("2016");
+    (b.s.min_rtt, b.s.mode) = (0.04, Mode::ProbeBw);
+    let bandwidth = 100e6 / 8.0 / 1500.0;
+    close(bandwidth * 0.04, 333.33, 1e-4);
+    assert_eq!(b.bdp(bandwidth, 2.0), 667.0);
+    close(1.25 * bandwidth * 0.04, 416.7, 1e-3);
+    assert_eq!(b.bdp(bandwidth, 1.25), 417.0);
+    close(b.p.probe_rtt_time / b.p.min_rtt_window, 0.02, 1e-12);
+    // Linux: three bursts of 8 segments (1 ms, 97.7 %), an even number, two more where it probes.
+    let mut l = started("");
+    (l.s.mode, l.s.phase, l.s.segment_bytes, l.s.pacing_rate) = (Mode::ProbeBw, 2, 1500.0, bandwidth);
+    assert_eq!(l.burst(), 8.0);
+    assert_eq!(l.quantized(667.0), 692.0);
+    l.s.phase = 0;
+    assert_eq!(l.quantized(667.0), 694.0);
+}
+
+#[test]
+fn the_pipe_is_full_after_three_rounds_without_growth_by_a_quarter() {
+    let (mut d, mut b) = (Driver::new(), started(""));
+    for (round, rate) in [10.0, 20.0, 40.0, 80.0, 85.0, 86.0, 87.0].into_iter().enumerate() {
+        assert!(!b.s.full_reached, "{round}");
+        sample(&mut b, &mut d, rate, 0.1);
+    }
+    assert!(b.s.full_reached);
+    assert_eq!(b.s.full_bandwidth, 80.0);
+    assert!(b.ssthresh().is_finite());
+}
+
+#[test]
+fn two_lossy_intervals_with_the_same_throughput_are_a_policer() {
+    // 1500-byte segments at these Mbit/s, a quarter of them lost.
+    let estimate = |rates: [f64; 2]| {
+        let mut b = started("");
+        b.s.segment_bytes = 1500.0;
+        b.s.policer.sampling = true;
+        let mut now = 0.0;
+        for mbps in rates {
+            now += 1.0;
+            let delivered = mbps * 1e6 / 8.0 / 1500.0;
+            b.s.delivered += delivered;
+            b.s.lost += 0.25 * delivered;
+            b.end_policer_interval(now);
+        }
+        b.s.policer.in_use.then(|| b.bandwidth() * 1500.0 * 8.0 / 1e6)
+    };
+    close(estimate([10.0, 10.9]).expect("alike"), 10.45, 1e-9);
+    assert_eq!(estimate([10.0, 12.0]), None);
+}
+
+#[test]
+fn a_policers_rate_is_forgotten_after_48_rounds() {
+    let (mut d, mut b) = (Driver::new(), started(""));
+    (b.s.mode, b.s.full_reached) = (Mode::ProbeBw, true);
+    b.s.policer = Policer { in_use: true, rate: 50.0, ..Policer::default() };
+    for _ in 0..47 {
+        sample(&mut b, &mut d, 100.0, 0.1);
+        assert!(b.s.policer.in_use && b.s.pacing_gain == 1.0);
+    }
+    sample(&mut b, &mut d, 100.0, 0.1);
+    assert!(!b.s.policer.in_use);
+}
+
+#[test]
+fn the_gain_cycle_never_begins_with_the_phase_that_yields() {
+    let mut b = started("");
+    let mut seen = [false; PHASES as usize];
+    for _ in 0..200 {
+        b.enter_probe_bw(0.0);
+        seen[usize::from(b.s.phase)] = true;
+    }
+    assert_eq!(seen, [true, false, true, true, true, true, true, true]);
+}
+
+#[test]
+fn limited_samples_only_raise_the_bandwidth() {
+    let (mut d, mut b) = (Driver::new(), started(""));
+    sample(&mut b, &mut d, 100.0, 0.1);
+    for (rate, expected) in [(50.0, 100.0), (120.0, 120.0)] {
+        let ack = d.make_ack(&b, 1.0, 0.1, false);
+        let (delivered, app_limited) = (b.s.delivered + 1.0, true);
+        let delivery = Some(Delivery { rate: Some(rate), delivered, app_limited, ..Delivery::default() });
+        b.on_ack(&Ack { delivery, ..ack });
+        assert_eq!(b.s.bandwidth.get(), expected);
+    }
+}
+
+#[test]
+fn the_first_round_of_recovery_conserves_packets_and_its_end_restores_the_window() {
+    let (mut d, mut b) = (Driver::new(), started(""));
+    (b.s.w, b.s.full_reached, b.s.mode, b.s.phase) = (100.0, true, Mode::ProbeBw, 2);
+    b.s.bandwidth = WindowedMax::new(500.0, 0.0);
+    (b.s.min_rtt, b.s.next_round) = (0.1, 1e9);
+    d.min_rtt = 0.1;
+    b.on_lost(&Lost::default());
+    b.on_congestion(&d.signal(&b, Cause::Loss));
+    let ack = Ack { in_flight: 60.0, acked: 2.0, in_recovery: true, ..d.make_ack(&b, 2.0, 0.1, false) };
+    b.on_ack(&ack);
+    assert_eq!(b.window(), 62.0);
+    b.on_recovery_exit(d.now);
+    b.on_ack(&Ack { in_recovery: false, ..ack });
+    // Up to the target: 2 x 50, bursts of two segments three times.
+    assert!((100.0..=108.0).contains(&b.window()), "{}", b.window());
+}
+
+#[test]
+fn it_fills_the_pipe_with_a_short_queue() {
+    let (mut b, mut path) = (bbr(""), Path::new(8333.0, 0.04, 1000.0, 0.0));
+    let got = alone(&mut b, &mut path, 20.0);
+    assert!(got.utilization > 0.95, "{}", got.utilization);
+    assert!(got.queue < 0.2 * 333.0, "{}", got.queue);
+    assert_eq!(got.loss, 0.0);
+}
+
+#[test]
+fn random_loss_of_a_tenth_costs_little_more_than_itself() {
+    let (mut b, mut path) = (bbr(""), Path::new(8333.0, 0.04, 1000.0, 0.1));
+    let got = alone(&mut b, &mut path, 20.0);
+    assert!(got.utilization > 0.85, "{}", got.utilization);
+}
+
+#[test]
+fn it_drains_the_path_every_ten_seconds() {
+    let (mut b, mut path) = (bbr(""), Path::new(8333.0, 0.04, 1000.0, 0.0));
+    let mut flows = [Flow::new(&mut b, 0.0)];
+    let mut dips = Vec::new();
+    path.run(&mut flows, 45.0, |path, flows| {
+        let down = flows[0].algorithm.window() <= 4.0 && path.now > 1.0;
+        if down && dips.last().is_none_or(|last| path.now - last > 1.0) {
+            dips.push(path.now);
+        }
+    });
+    assert_eq!(dips.len(), 4, "{dips:?}");
+    for pair in dips.windows(2) {
+        assert!((10.0..10.6).contains(&(pair[1] - pair[0])), "{dips:?}");
+    }
+}

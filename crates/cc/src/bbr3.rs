@@ -1,0 +1,540 @@
+//! BBR, version 3 (draft-ietf-ccwg-bbr, "BBR congestion control", working copies of 2025 and 2026): version 1's model of the
+//! path with bounds that losses set. Beyond 2 % of loss a probe has gone too far, and the most that was safe in flight is
+//! remembered; between probes a loss lowers the rate and the window for a while.
+//!
+//! Variant: the draft's procedures under their own names, with `ProbeRTT` every 5 s over a minimum of 10 s, as its published
+//! revisions have it (later working copies make both 10 s and size the window from the minimum that expires). Where the text
+//! leaves something open: the gains follow the state table at each transition; the bound of the Reno coexistence is
+//! compared in segments; the volume caps are those of the bounding procedure, so none applies in Drain; losses count as
+//! separate ranges when separate ACKs report them, as Linux counts them; ECN is ignored, as the draft has no rule for it.
+//! What a segment lost early in a burst says about the burst needs no care here: segments leave one by one.
+
+use crate::algorithm::{Ack, Algorithm, Cause, Delivery, Lost, Needs, Signal, Start};
+use crate::draws::Draws;
+use crate::param::{BuildError, Entry, Kind, Preset, Settings, num, params};
+
+mod state;
+#[cfg(test)]
+mod tests;
+
+use state::{AckPhase, Mode, Sample, State};
+
+params! {
+    /// Parameters of BBR version 3.
+    pub struct Bbr3Params {
+        /// Pacing gain in Startup.
+        startup_gain: f64 = num(4.0 * std::f64::consts::LN_2, 1.0, 10.0, ""), "draft-ietf-ccwg-bbr §2.4; 4 ln 2";
+        /// Pacing gain in Drain.
+        drain_gain: f64 = num(0.5, 0.01, 1.0, ""), "draft-ietf-ccwg-bbr §5.6.1";
+        /// Pacing gain in ProbeBW_DOWN.
+        down_gain: f64 = num(0.9, 0.01, 1.0, ""), "draft-ietf-ccwg-bbr §5.6.1";
+        /// Pacing gain in ProbeBW_UP.
+        up_gain: f64 = num(1.25, 1.0, 10.0, ""), "draft-ietf-ccwg-bbr §5.6.1";
+        /// Window gain outside ProbeBW_UP and ProbeRTT.
+        cwnd_gain: f64 = num(2.0, 1.0, 10.0, ""), "draft-ietf-ccwg-bbr §5.6.1";
+        /// Window gain in ProbeBW_UP.
+        up_cwnd_gain: f64 = num(2.25, 1.0, 10.0, ""), "draft-ietf-ccwg-bbr §5.6.1";
+        /// Window gain in ProbeRTT.
+        probe_rtt_cwnd_gain: f64 = num(0.5, 0.0, 1.0, ""), "draft-ietf-ccwg-bbr §2.8";
+        /// Loss in a round beyond which a probe went too far.
+        loss_threshold: f64 = num(0.02, 0.0, 0.9, ""), "draft-ietf-ccwg-bbr §2.7";
+        /// Part of a bound that one round with losses leaves at least.
+        beta: f64 = num(0.7, 0.01, 1.0, ""), "draft-ietf-ccwg-bbr §2.7";
+        /// Part of the long-term bound left free in ProbeBW_CRUISE.
+        headroom: f64 = num(0.15, 0.0, 0.9, ""), "draft-ietf-ccwg-bbr §2.7";
+        /// Smallest window.
+        min_window: f64 = num(4.0, 1.0, 100.0, "segments"), "draft-ietf-ccwg-bbr §2.7";
+        /// Time that the smallest RTT is believed.
+        min_rtt_window: f64 = num(10.0, 0.1, 1e4, "s"), "draft-ietf-ccwg-bbr §2.8";
+        /// Time between two ProbeRTT.
+        probe_rtt_interval: f64 = num(5.0, 0.1, 1e4, "s"), "draft-ietf-ccwg-bbr-05 §2.8";
+        /// Time that ProbeRTT lasts at least.
+        probe_rtt_time: f64 = num(0.2, 0.0, 10.0, "s"), "draft-ietf-ccwg-bbr §2.8";
+        /// Shortest time between two probes for bandwidth; up to a second more is drawn.
+        probe_wait: f64 = num(2.0, 0.0, 1e3, "s"), "draft-ietf-ccwg-bbr §5.3.3.5";
+        /// Rounds between two probes that are enough where Reno would need no longer.
+        probe_rounds: f64 = num(63.0, 1.0, 1e6, "rounds"), "draft-ietf-ccwg-bbr §5.3.3.5";
+        /// Part of the bandwidth that the pacing rate stays below it.
+        pacing_margin: f64 = num(0.01, 0.0, 0.5, ""), "draft-ietf-ccwg-bbr §2.5";
+    }
+}
+
+/// Separate losses in a round that end Startup (§5.3.1.3).
+const STARTUP_LOSSES: u32 = 6;
+/// Rounds after which Drain gives up (§5.3.2).
+const DRAIN_ROUNDS: f64 = 3.0;
+/// Time that one burst holds, s, and its limits, segments and bytes (§5.6.3).
+const QUANTUM_S: f64 = 0.001;
+const QUANTUM_LEAST: f64 = 2.0;
+const QUANTUM_MOST_BYTES: f64 = 65_536.0;
+/// Bursts that the window has room for (§5.5.8).
+const OFFLOAD_QUANTA: f64 = 3.0;
+/// RTT that the first pacing rate assumes, s.
+const FIRST_RTT_S: f64 = 0.001;
+
+/// BBR version 3.
+#[derive(Clone, Debug)]
+pub struct Bbr3 {
+    p: Box<Bbr3Params>,
+    s: Box<State>,
+}
+
+impl Bbr3 {
+    /// What the registry says about it.
+    pub const ENTRY: Entry = Entry {
+        name: "bbr3",
+        title: "BBR, version 3",
+        kind: Kind::Model,
+        signals: &["delivery rate", "RTT", "loss"],
+        source: "draft-ietf-ccwg-bbr",
+        doc: "BBR's model of the path with bounds: more than 2 % of loss in a probe marks how much is too much in flight, a \
+              loss between probes lowers rate and window until the next one. It probes every two to three seconds, or as \
+              often as Reno would, and leaves 15 % of the bound to others in between.",
+        presets: &[Preset { name: "", title: "draft-ietf-ccwg-bbr", overrides: &[] }],
+        tables: &[Bbr3Params::TABLE],
+    };
+
+    /// # Errors
+    /// As [`Settings::read`].
+    pub fn new(settings: &Settings) -> Result<Self, BuildError> {
+        let p = Bbr3Params::read(settings)?;
+        Ok(Self { p: Box::new(p), s: Box::new(State::new()) })
+    }
+
+    fn pacing_gain(&self) -> f64 {
+        match self.s.mode {
+            Mode::Startup => self.p.startup_gain,
+            Mode::Drain => self.p.drain_gain,
+            Mode::Down => self.p.down_gain,
+            Mode::Up => self.p.up_gain,
+            Mode::Cruise | Mode::Refill | Mode::ProbeRtt => 1.0,
+        }
+    }
+
+    fn cwnd_gain(&self) -> f64 {
+        match self.s.mode {
+            Mode::Up => self.p.up_cwnd_gain,
+            Mode::ProbeRtt => self.p.probe_rtt_cwnd_gain,
+            _ => self.p.cwnd_gain,
+        }
+    }
+
+    /// Segments; the initial window before there is an RTT.
+    fn bdp(&self, bw: f64, gain: f64) -> f64 {
+        if self.s.min_rtt.is_finite() { gain * bw * self.s.min_rtt } else { self.s.initial_window }
+    }
+
+    fn quantized(&self, inflight: f64) -> f64 {
+        let most = (QUANTUM_MOST_BYTES / self.s.segment_bytes).max(QUANTUM_LEAST);
+        let quantum = (self.s.pacing_rate * QUANTUM_S).clamp(QUANTUM_LEAST, most);
+        let inflight = inflight.max(OFFLOAD_QUANTA * quantum).max(self.p.min_window);
+        if self.s.mode == Mode::Up { inflight + 2.0 } else { inflight }
+    }
+
+    fn inflight(&self, bw: f64, gain: f64) -> f64 {
+        self.quantized(self.bdp(bw, gain))
+    }
+
+    fn target_inflight(&self) -> f64 {
+        self.bdp(self.s.bw, 1.0).min(self.s.w)
+    }
+
+    fn inflight_with_headroom(&self) -> f64 {
+        if self.s.inflight_longterm.is_infinite() {
+            return f64::INFINITY;
+        }
+        let headroom = (self.p.headroom * self.s.inflight_longterm).max(1.0);
+        (self.s.inflight_longterm - headroom).max(self.p.min_window)
+    }
+
+    fn too_high(&self, lost: f64, tx_in_flight: f64) -> bool {
+        lost > self.p.loss_threshold * tx_in_flight
+    }
+
+    /// The volume in flight at which losses crossed the threshold, the lost segment being the last of `tx_in_flight`.
+    fn inflight_at_loss(&self, tx_in_flight: f64, lost: f64) -> f64 {
+        let (before, lost_before) = (tx_in_flight - 1.0, lost - 1.0);
+        before + (self.p.loss_threshold * before - lost_before) / (1.0 - self.p.loss_threshold)
+    }
+
+    /// The draft's `RS`; none where the ACK has no sample.
+    fn sample(&self, ack: &Ack) -> Option<Sample> {
+        let Delivery { rate, delivered, prior_delivered, app_limited, tx_in_flight, lost, .. } = ack.delivery?;
+        let s = &*self.s;
+        Some(Sample {
+            rate: rate.unwrap_or(0.0),
+            delivered: delivered - prior_delivered,
+            prior_delivered,
+            tx_in_flight,
+            lost,
+            app_limited: app_limited || (s.limited_from..=s.limited_to).contains(&prior_delivered),
+        })
+    }
+
+    fn update_model(&mut self, ack: &Ack, sample: &Sample) {
+        self.s.update_latest(sample);
+        self.s.update_round(sample);
+        self.s.update_max_bw(sample);
+        if self.s.loss_round_start {
+            if self.s.loss_in_round && !self.s.mode.probes_bandwidth() {
+                self.s.lower_bounds(self.p.beta);
+            }
+            self.s.loss_in_round = false;
+        }
+        self.s.update_aggregation(ack);
+        self.s.look_for_full_pipe(sample);
+        self.leave_startup(sample);
+        self.leave_drain(ack);
+        self.update_cycle(ack, sample);
+        self.update_min_rtt(ack);
+        self.probe_rtt(ack);
+        if self.s.loss_round_start {
+            (self.s.bw_latest, self.s.inflight_latest) = (sample.rate, sample.delivered);
+        }
+        self.s.bw = self.s.max_bw().min(self.s.bw_shortterm);
+    }
+
+    /// Much loss in a whole round of recovery is a full pipe as well.
+    fn leave_startup(&mut self, sample: &Sample) {
+        let s = &mut *self.s;
+        s.losses_in_round += u32::from(s.lost_now);
+        if s.mode == Mode::Startup
+            && s.loss_round_start
+            && s.recovering
+            && s.losses_in_round >= STARTUP_LOSSES
+            && self.too_high(sample.lost, sample.tx_in_flight)
+        {
+            let bdp = self.bdp(self.s.bw, 1.0);
+            let s = &mut *self.s;
+            s.undo.mode = Some(Mode::Startup);
+            s.full_reached = true;
+            s.inflight_longterm = bdp.max(s.inflight_latest);
+        }
+        let s = &mut *self.s;
+        if s.loss_round_start {
+            s.losses_in_round = 0;
+        }
+        if s.mode == Mode::Startup && s.full_reached {
+            s.mode = Mode::Drain;
+            s.drain_round = s.rounds;
+        }
+    }
+
+    fn leave_drain(&mut self, ack: &Ack) {
+        let s = &*self.s;
+        if s.mode == Mode::Drain
+            && (ack.in_flight <= self.inflight(s.bw, 1.0) || s.rounds > s.drain_round + DRAIN_ROUNDS)
+        {
+            self.start_down(ack.now);
+        }
+    }
+
+    fn start_down(&mut self, now: f64) {
+        let s = &mut *self.s;
+        (s.loss_in_round, s.bw_latest, s.inflight_latest) = (false, 0.0, 0.0);
+        s.probe_up_per_step = f64::INFINITY;
+        s.rounds_since_probe_up = (s.draws.bits() & 1) as f64;
+        s.probe_wait = self.p.probe_wait + s.draws.uniform();
+        s.cycle_at = now;
+        s.ack_phase = AckPhase::ProbeStopping;
+        s.next_round = s.delivered;
+        s.mode = Mode::Down;
+    }
+
+    fn start_up(&mut self, sample: &Sample) {
+        let s = &mut *self.s;
+        s.probe_sample = true;
+        s.ack_phase = AckPhase::ProbeStarting;
+        s.next_round = s.delivered;
+        s.reset_full_pipe();
+        s.full_bw = sample.rate;
+        s.mode = Mode::Up;
+        s.raise_slope();
+    }
+
+    fn update_cycle(&mut self, ack: &Ack, sample: &Sample) {
+        if !self.s.full_reached || self.adapt_long_term(ack, sample) {
+            return;
+        }
+        let mode = self.s.mode;
+        match mode {
+            Mode::Down | Mode::Cruise if self.time_to_probe(ack.now) => self.s.start_refill(),
+            Mode::Down if self.time_to_cruise(ack.in_flight) => self.s.mode = Mode::Cruise,
+            Mode::Refill if self.s.round_start => self.start_up(sample),
+            Mode::Up if self.time_to_go_down(ack, sample) => {
+                self.s.probe_too_high = false;
+                self.start_down(ack.now);
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether it decided a transition.
+    fn adapt_long_term(&mut self, ack: &Ack, sample: &Sample) -> bool {
+        let s = &mut *self.s;
+        if s.ack_phase == AckPhase::ProbeStarting && s.round_start {
+            s.ack_phase = AckPhase::ProbeFeedback;
+        }
+        if s.ack_phase == AckPhase::ProbeStopping && s.round_start {
+            s.probe_sample = false;
+            s.ack_phase = AckPhase::Init;
+            if s.mode.in_probe_bw() && !sample.app_limited {
+                s.advance_max_bw();
+            }
+            if s.mode.in_probe_bw() && s.probe_precautionary && !s.probe_too_high {
+                s.start_refill();
+                return true;
+            }
+        }
+        if self.too_high(sample.lost, sample.tx_in_flight) || self.s.inflight_longterm.is_infinite() {
+            return false;
+        }
+        let s = &mut *self.s;
+        s.inflight_longterm = s.inflight_longterm.max(sample.tx_in_flight);
+        if s.mode == Mode::Up {
+            s.probe_longterm_upward(ack);
+        }
+        false
+    }
+
+    fn time_to_probe(&self, now: f64) -> bool {
+        let s = &*self.s;
+        now > s.cycle_at + s.probe_wait || s.rounds_since_probe_up >= self.target_inflight().min(self.p.probe_rounds)
+    }
+
+    fn time_to_cruise(&self, in_flight: f64) -> bool {
+        in_flight <= self.inflight_with_headroom() && in_flight <= self.inflight(self.s.max_bw(), 1.0)
+    }
+
+    fn time_to_go_down(&mut self, ack: &Ack, sample: &Sample) -> bool {
+        let s = &mut *self.s;
+        if s.probe_too_high && ack.in_flight >= s.inflight_longterm {
+            s.probe_precautionary = true;
+            return true;
+        }
+        if ack.window_limited && s.w >= s.inflight_longterm {
+            s.reset_full_pipe();
+            s.full_bw = sample.rate;
+            return false;
+        }
+        s.full_now
+    }
+
+    fn handle_too_high(&mut self, now: f64, in_flight: f64, app_limited: bool) {
+        let bound = in_flight.max(self.target_inflight() * self.p.beta);
+        let s = &mut *self.s;
+        s.probe_too_high = true;
+        s.probe_sample = false;
+        if !app_limited {
+            s.inflight_longterm = bound;
+        }
+        if s.mode == Mode::Up {
+            s.undo.mode = Some(Mode::Up);
+            self.start_down(now);
+        }
+    }
+
+    fn update_min_rtt(&mut self, ack: &Ack) {
+        let s = &mut *self.s;
+        s.probe_rtt_expired = ack.now > s.probe_rtt_delay_at + self.p.probe_rtt_interval;
+        if let Some(rtt) = ack.rtt {
+            if rtt < s.probe_rtt_delay || s.probe_rtt_expired {
+                (s.probe_rtt_delay, s.probe_rtt_delay_at) = (rtt, ack.now);
+            }
+        }
+        let expired = ack.now > s.min_rtt_at + self.p.min_rtt_window;
+        if s.probe_rtt_delay < s.min_rtt || expired {
+            (s.min_rtt, s.min_rtt_at) = (s.probe_rtt_delay, s.probe_rtt_delay_at);
+        }
+    }
+
+    fn probe_rtt_window(&self) -> f64 {
+        self.bdp(self.s.bw, self.p.probe_rtt_cwnd_gain).max(self.p.min_window)
+    }
+
+    fn probe_rtt(&mut self, ack: &Ack) {
+        if self.s.mode != Mode::ProbeRtt && self.s.probe_rtt_expired && !self.s.idle_restart {
+            self.s.save_window();
+            let s = &mut *self.s;
+            s.mode = Mode::ProbeRtt;
+            s.probe_rtt_until = None;
+            s.ack_phase = AckPhase::ProbeStopping;
+            s.next_round = s.delivered;
+            s.limited_from = s.delivered;
+        }
+        if self.s.mode == Mode::ProbeRtt {
+            let enough = self.probe_rtt_window();
+            let s = &mut *self.s;
+            s.limited_to = s.delivered + ack.in_flight;
+            if s.probe_rtt_until.is_some() {
+                s.probe_rtt_round_done |= s.round_start;
+                if s.probe_rtt_round_done {
+                    self.leave_probe_rtt(ack.now);
+                }
+            } else if ack.in_flight <= enough {
+                s.probe_rtt_until = Some(ack.now + self.p.probe_rtt_time);
+                s.probe_rtt_round_done = false;
+                s.next_round = s.delivered;
+            }
+        }
+        self.s.idle_restart = false;
+    }
+
+    fn leave_probe_rtt(&mut self, now: f64) {
+        if self.s.probe_rtt_until.is_none_or(|until| now <= until) {
+            return;
+        }
+        self.s.probe_rtt_delay_at = now;
+        self.s.restore_window();
+        self.s.reset_short_term();
+        if self.s.full_reached {
+            self.start_down(now);
+            self.s.mode = Mode::Cruise;
+        } else {
+            self.s.mode = Mode::Startup;
+        }
+    }
+
+    fn pace(&mut self, gain: f64) {
+        let rate = gain * self.s.bw * (1.0 - self.p.pacing_margin);
+        if rate > self.s.pacing_rate || (self.s.full_reached && rate > 0.0) {
+            self.s.pacing_rate = rate;
+        }
+    }
+
+    fn first_pace(&mut self, rtt: f64) {
+        self.s.pacing_rate = self.p.startup_gain * self.s.initial_window / rtt;
+    }
+
+    fn set_window(&mut self, acked: f64) {
+        let most = self.quantized(self.bdp(self.s.bw, self.cwnd_gain()) + self.s.extra_acked.get());
+        let s = &mut *self.s;
+        if s.full_reached {
+            s.w = (s.w + acked).min(most);
+        } else if s.w < most || s.delivered < s.initial_window {
+            s.w += acked;
+        }
+        s.w = s.w.max(self.p.min_window);
+        let cap = match s.mode {
+            Mode::Startup | Mode::Drain => f64::INFINITY,
+            Mode::Cruise => self.inflight_with_headroom(),
+            Mode::ProbeRtt => self.inflight_with_headroom().min(self.probe_rtt_window()),
+            Mode::Down | Mode::Refill | Mode::Up => s.inflight_longterm,
+        };
+        let s = &mut *self.s;
+        s.w = s.w.min(cap.min(s.inflight_shortterm).max(self.p.min_window));
+    }
+}
+
+impl Algorithm for Bbr3 {
+    fn on_start(&mut self, start: &Start) {
+        let s = &mut *self.s;
+        s.w = start.initial_window.max(1.0);
+        s.initial_window = s.w;
+        s.segment_bytes = start.segment_bytes;
+        (s.min_rtt_at, s.probe_rtt_delay_at, s.extra_since) = (start.now, start.now, start.now);
+        s.draws = Draws::new(start.seed);
+        self.first_pace(FIRST_RTT_S);
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { delivery: true, losses: true, pacing: true, own_recovery: true, ..Needs::default() }
+    }
+
+    fn on_lost(&mut self, lost: &Lost) {
+        let s = &mut *self.s;
+        s.lost_now = true;
+        if !s.loss_in_round {
+            s.loss_round_delivered = lost.delivered;
+            s.save_upon_loss();
+        }
+        s.loss_in_round = true;
+        if s.probe_sample && self.too_high(lost.lost, lost.tx_in_flight) {
+            let in_flight = self.inflight_at_loss(lost.tx_in_flight, lost.lost);
+            self.handle_too_high(lost.now, in_flight, lost.app_limited);
+        }
+    }
+
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack) {
+        self.s.delivered = ack.delivery.map_or(self.s.delivered + ack.acked, |d| d.delivered);
+        if let Some(sample) = self.sample(ack) {
+            self.update_model(ack, &sample);
+        }
+        if !self.s.rtt_seen && ack.srtt > 0.0 {
+            self.s.rtt_seen = true;
+            self.first_pace(ack.srtt);
+        }
+        self.pace(self.pacing_gain());
+        self.set_window(ack.acked);
+        self.s.lost_now = false;
+    }
+
+    fn on_congestion(&mut self, signal: &Signal) {
+        if signal.cause == Cause::Loss {
+            self.s.recovering = true;
+        }
+    }
+
+    fn on_timeout(&mut self, _signal: &Signal) {
+        self.s.save_upon_loss();
+        self.s.recovering = true;
+        self.s.w = 1.0;
+    }
+
+    fn on_idle(&mut self, now: f64, _idle: f64) {
+        self.s.idle_restart = true;
+        (self.s.extra_since, self.s.extra_delivered) = (now, 0.0);
+        if self.s.mode.in_probe_bw() {
+            self.pace(1.0);
+        } else if self.s.mode == Mode::ProbeRtt {
+            self.leave_probe_rtt(now);
+        }
+    }
+
+    fn on_recovery_exit(&mut self, _now: f64) {
+        if self.s.recovering {
+            self.s.recovering = false;
+            self.s.restore_window();
+        }
+    }
+
+    fn on_undo(&mut self, now: f64) {
+        self.on_recovery_exit(now);
+        let s = &mut *self.s;
+        s.loss_in_round = false;
+        s.reset_full_pipe();
+        s.bw_shortterm = s.bw_shortterm.max(s.undo.bw_shortterm);
+        s.inflight_shortterm = s.inflight_shortterm.max(s.undo.inflight_shortterm);
+        s.inflight_longterm = s.inflight_longterm.max(s.undo.inflight_longterm);
+        match s.undo.mode.take() {
+            Some(Mode::Startup) if s.mode != Mode::Startup => {
+                s.full_reached = false;
+                if s.mode != Mode::ProbeRtt {
+                    s.mode = Mode::Startup;
+                }
+            }
+            Some(Mode::Up) if !matches!(s.mode, Mode::Up | Mode::ProbeRtt) => s.start_refill(),
+            _ => {}
+        }
+    }
+
+    fn moderate(&mut self, window: f64) {
+        self.s.w = self.s.w.min(window).max(1.0);
+    }
+
+    #[inline]
+    fn window(&self) -> f64 {
+        self.s.w
+    }
+
+    #[inline]
+    fn ssthresh(&self) -> f64 {
+        f64::INFINITY
+    }
+
+    #[inline]
+    fn pacing_rate(&self) -> Option<f64> {
+        Some(self.s.pacing_rate)
+    }
+}
