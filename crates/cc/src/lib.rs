@@ -20,11 +20,13 @@
 //! | [`ltcp`] | LTCP, layered TCP |
 //! | [`veno`] | TCP Veno |
 //! | [`fast`] | FAST TCP |
+//! | [`eefast`] | Enhanced FAST: FAST by the forward delay |
 //! | [`vegas`] | TCP Vegas |
 //! | [`illinois`] | TCP-Illinois |
 //! | [`bbr`] | BBR, version 1 |
 //! | [`yeah`] | YeAH-TCP |
 //! | [`bbr3`] | BBR, version 3 |
+//! | [`hcc`] | HCC TCP |
 //! | [`fixed`] | no congestion control: the yardstick |
 
 mod algorithm;
@@ -33,8 +35,11 @@ pub mod bbr3;
 pub mod bic;
 pub mod cubic;
 pub mod draws;
+pub mod eefast;
 pub mod fast;
 pub mod fixed;
+pub mod forward_delay;
+pub mod hcc;
 pub mod hstcp;
 pub mod htcp;
 pub mod hybla;

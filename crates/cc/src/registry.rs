@@ -54,12 +54,14 @@ algorithms! {
     Hybla = crate::hybla::Hybla,
     Ltcp = crate::ltcp::Ltcp,
     // Delay.
+    Eefast = crate::eefast::Eefast,
     Fast = crate::fast::Fast,
     Vegas = crate::vegas::Vegas,
     // Both.
     Illinois = crate::illinois::Illinois,
     Veno = crate::veno::Veno,
     Yeah = crate::yeah::Yeah,
+    Hcc = crate::hcc::Hcc,
     // A model of the path, marks, other.
     Bbr = crate::bbr::Bbr,
     Bbr3 = crate::bbr3::Bbr3,

@@ -50,7 +50,8 @@ struct Connection {
     delivered: f64,
     lost: f64,
     /// Segments that the algorithm may add at once: γα for ns-2's FAST, whose updates are not spread below 4 ms; 2^16 for
-    /// each of up to 8 segments acknowledged in Hybla's slow start.
+    /// each of up to 8 segments acknowledged in Hybla's slow start; γα for the steps of EEFAST and HCC, which do not depend
+    /// on the window, so that a round of two ACKs spreads them over two.
     at_once: f64,
     trace: Vec<u64>,
 }
@@ -63,6 +64,7 @@ impl Connection {
         let at_once = match spec {
             _ if spec.starts_with("fast:ns2") => 100.0,
             _ if spec.starts_with("hybla") => 8.0 * 65536.0,
+            _ if spec.starts_with("hcc") || spec.starts_with("eefast") => 200.0,
             _ => 0.0,
         };
         let needs = algorithm.needs();

@@ -1,0 +1,227 @@
+//! What an algorithm knows of the forward path from one-way delays: the smallest delay so far, and averages of the forward
+//! queueing delay and of the round-trip time.
+//!
+//! The two hosts' clocks may differ by any constant, which is in the smallest delay too and so cancels. A drift of one clock
+//! against the other does not: when the receiver's gains, the queue seems to grow for ever; when it loses, each segment is
+//! the fastest so far and the queue seems empty.
+
+use crate::algorithm::Ack;
+use crate::param::{choice, choices, num, params};
+
+choices! {
+    /// How delays are averaged.
+    pub enum Filter {
+        /// Each ACK weighs 3/w, at most a quarter.
+        Fast = "fast",
+        /// Each ACK weighs 3/flight, at most 1/256.
+        Ns2 = "ns2",
+        /// The mean of the last round trip.
+        MeanRound = "mean_round",
+        /// The smallest of the last round trip.
+        MinRound = "min_round",
+        /// The last sample.
+        Last = "last",
+    }
+}
+
+params! {
+    /// Parameters of the measurement.
+    pub struct ForwardDelayParams {
+        /// How queueing delay and round-trip time are averaged.
+        filter: Filter = choice("fast", Filter::WORDS), "unstated in Xu et al. 2011; FAST's filter is the nearest relative";
+        /// One-way delay of an empty forward path as the two clocks show it; 0: learned from the smallest seen.
+        known_owd: f64 = num(0.0, 0.0, 10.0, "s"), "Xu et al. 2011 section 4 lets each flow know its propagation delay";
+    }
+}
+
+/// A sample's weight is so many segments over the window.
+const FILTER_SEGMENTS: f64 = 3.0;
+
+/// Sums, or smallest values, over a round trip.
+#[derive(Clone, Copy, Debug, Default)]
+struct Round {
+    samples: f64,
+    queueing: f64,
+    rtt: f64,
+}
+
+/// Delays of one connection.
+#[derive(Clone, Debug)]
+pub struct ForwardDelay {
+    filter: Filter,
+    base: f64,
+    queueing: f64,
+    rtt: f64,
+    begun: bool,
+    round: Round,
+}
+
+impl ForwardDelay {
+    /// Nothing is known but what the user says.
+    #[must_use]
+    pub fn new(p: ForwardDelayParams) -> Self {
+        let base = if p.known_owd > 0.0 { p.known_owd } else { f64::INFINITY };
+        Self { filter: p.filter, base, queueing: 0.0, rtt: 0.0, begun: false, round: Round::default() }
+    }
+
+    /// Averaged forward queueing delay, s; 0 before the first sample.
+    #[inline]
+    #[must_use]
+    pub fn queueing(&self) -> f64 {
+        self.queueing
+    }
+
+    /// Averaged round-trip time, s; 0 before the first sample.
+    #[inline]
+    #[must_use]
+    pub fn rtt(&self) -> f64 {
+        self.rtt
+    }
+
+    /// Takes the delays of an ACK that arrives with the window at `w` segments.
+    #[inline]
+    pub fn sample(&mut self, ack: &Ack, w: f64) {
+        let (Some(owd), Some(rtt)) = (ack.owd, ack.rtt) else { return };
+        if owd < self.base {
+            self.lower_base(owd);
+        }
+        let queueing = owd - self.base;
+        match self.filter {
+            _ if !self.begun => (self.queueing, self.rtt) = (queueing, rtt),
+            Filter::Fast => self.weigh(queueing, rtt, (FILTER_SEGMENTS / w).min(1.0 / 4.0)),
+            Filter::Ns2 => self.weigh(queueing, rtt, (FILTER_SEGMENTS / ack.in_flight.max(1.0)).min(1.0 / 256.0)),
+            Filter::Last => (self.queueing, self.rtt) = (queueing, rtt),
+            Filter::MeanRound | Filter::MinRound => self.gather(queueing, rtt, ack.round_start),
+        }
+        self.begun = true;
+    }
+
+    fn weigh(&mut self, queueing: f64, rtt: f64, weight: f64) {
+        self.queueing += weight * (queueing - self.queueing);
+        self.rtt += weight * (rtt - self.rtt);
+    }
+
+    fn gather(&mut self, queueing: f64, rtt: f64, round_start: bool) {
+        let r = &mut self.round;
+        r.samples += 1.0;
+        if self.filter == Filter::MeanRound {
+            r.queueing += queueing;
+            r.rtt += rtt;
+        } else if r.samples == 1.0 {
+            (r.queueing, r.rtt) = (queueing, rtt);
+        } else {
+            (r.queueing, r.rtt) = (r.queueing.min(queueing), r.rtt.min(rtt));
+        }
+        if round_start {
+            let n = if self.filter == Filter::MeanRound { r.samples } else { 1.0 };
+            (self.queueing, self.rtt) = (r.queueing / n, r.rtt / n);
+            self.round = Round::default();
+        }
+    }
+
+    /// What was averaged above the old base is that much more above the new one.
+    fn lower_base(&mut self, base: f64) {
+        if self.begun && self.base.is_finite() {
+            let more = self.base - base;
+            self.queueing += more;
+            self.round.queueing += more * if self.filter == Filter::MeanRound { self.round.samples } else { 1.0 };
+        }
+        self.base = base;
+    }
+
+    /// The round is not representative (recovery).
+    pub fn forget_round(&mut self) {
+        self.round = Round::default();
+    }
+
+    /// The path was unused: the averages begin anew, the base stays.
+    pub fn forget(&mut self) {
+        (self.queueing, self.rtt, self.begun, self.round) = (0.0, 0.0, false, Round::default());
+    }
+}
+
+#[cfg(test)]
+impl ForwardDelay {
+    /// As if these were measured.
+    pub fn set(&mut self, queueing: f64, rtt: f64) {
+        (self.queueing, self.rtt, self.begun) = (queueing, rtt, true);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::close;
+
+    fn delays(filter: Filter, known_owd: f64) -> ForwardDelay {
+        ForwardDelay::new(ForwardDelayParams { filter, known_owd })
+    }
+
+    fn ack(owd: f64, rtt: f64, round_start: bool) -> Ack {
+        Ack { owd: Some(owd), rtt: Some(rtt), in_flight: 100.0, round_start, ..Ack::default() }
+    }
+
+    #[test]
+    fn any_constant_offset_of_the_clocks_cancels() {
+        for offset in [0.0, -0.3, 1e6] {
+            let mut d = delays(Filter::Last, 0.0);
+            d.sample(&ack(0.02 + offset, 0.04, false), 100.0);
+            assert_eq!(d.queueing(), 0.0);
+            d.sample(&ack(0.036 + offset, 0.056, false), 100.0);
+            close(d.queueing(), 0.016, 1e-7);
+            close(d.rtt(), 0.056, 1e-12);
+        }
+    }
+
+    #[test]
+    fn a_known_delay_is_the_base_from_the_first_sample_on() {
+        let mut d = delays(Filter::Last, 0.02);
+        d.sample(&ack(0.036, 0.056, false), 100.0);
+        close(d.queueing(), 0.016, 1e-12);
+        // What is seen below it is taken all the same.
+        d.sample(&ack(0.019, 0.04, false), 100.0);
+        d.sample(&ack(0.02, 0.04, false), 100.0);
+        close(d.queueing(), 0.001, 1e-12);
+    }
+
+    #[test]
+    fn each_filter_weighs_as_it_says() {
+        for (filter, w, weight) in [
+            (Filter::Fast, 6.0, 0.25),
+            (Filter::Fast, 300.0, 0.01),
+            (Filter::Ns2, 6.0, 1.0 / 256.0),
+            (Filter::Last, 300.0, 1.0),
+        ] {
+            let mut d = delays(filter, 0.0);
+            d.sample(&ack(0.02, 0.04, false), w);
+            d.sample(&ack(0.03, 0.05, false), w);
+            close(d.queueing(), weight * 0.01, 1e-9);
+            close(d.rtt(), 0.04 + weight * 0.01, 1e-9);
+        }
+    }
+
+    #[test]
+    fn a_round_s_mean_and_smallest_count_from_its_end_on() {
+        for (filter, queueing, rtt) in [(Filter::MeanRound, 0.006, 0.046), (Filter::MinRound, 0.002, 0.042)] {
+            let mut d = delays(filter, 0.0);
+            d.sample(&ack(0.02, 0.04, false), 10.0);
+            d.sample(&ack(0.022, 0.042, false), 10.0);
+            assert_eq!(d.queueing(), 0.0);
+            d.sample(&ack(0.03, 0.05, true), 10.0);
+            close(d.queueing(), queueing, 1e-9);
+            close(d.rtt(), rtt, 1e-9);
+        }
+    }
+
+    #[test]
+    fn a_lower_base_raises_what_was_averaged_above_the_old_one() {
+        for filter in [Filter::Fast, Filter::MeanRound, Filter::MinRound] {
+            let mut d = delays(filter, 0.0);
+            d.sample(&ack(0.03, 0.05, false), 100.0);
+            d.sample(&ack(0.03, 0.05, true), 100.0);
+            assert_eq!(d.queueing(), 0.0);
+            d.lower_base(0.02);
+            close(d.queueing(), 0.01, 1e-9);
+        }
+    }
+}

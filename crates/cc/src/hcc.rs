@@ -1,0 +1,503 @@
+//! HCC TCP (W. Xu, Z. Zhou, D.T. Pham, C. Ji, M. Yang, Q. Liu, "Hybrid congestion control for high-speed networks", Journal
+//! of Network and Computer Applications 34, 2011, sections 3.1 to 3.4, equations 1 to 4 and Table 1): the forward queueing
+//! delay leads the window to where `alpha` segments wait on the forward path; a loss halves it and a binary search for the
+//! window of the loss (the loss reference) takes over until that window is passed.
+//!
+//! Variant: the paper as far as it says. What it leaves open is a parameter each: the smallest step of the search, the
+//! threshold that ends the start, the average, the order of clipping and halving, when the search's lower end moves, losses
+//! in the start, timeouts. Of two readings of "passes the loss reference" Table 1 and the prose agree in effect: the next
+//! update after the step that goes beyond it is the delay's (`pass_rounds` 1); since increases are spread over the round that
+//! follows, a segment sent with that window is only acknowledged one update later (`pass_rounds` 2). The paper's "default
+//! maximum value" of the loss reference is never compared with anything and has no parameter. There is no update in recovery
+//! and in the round trip after it.
+//!
+//! The delay's update is not a stable one on every path. With b = C R / (N alpha), R the round trip without queue, the anticipated window
+//! falls by b segments for each that the window rises above the equilibrium, so that an error e becomes e (1/2 - b/2): stable
+//! below b = 3, and with the round trip that measuring takes, z² - z/2 + b/2 = 0, below b = 2. Above that the clip bounds it:
+//! the window swings by some hundred segments around the equilibrium (at 200 Mbit/s, 40 ms and alpha 400, where b = 2.5, the
+//! queue between 300 and 520), so that a buffer not much above alpha loses packets. With `reference` "fast" the error is
+//! 1 - gamma of the last one and nothing swings.
+//!
+//! No code of the authors is public. The one-way delay needs the receiver's clock; its constant offset cancels, its drift
+//! does not (see the tests of the simulator for figures).
+
+use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
+use crate::forward_delay::{ForwardDelay, ForwardDelayParams};
+use crate::loss_window::{FLOOR, ReduceFrom};
+use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
+
+choices! {
+    /// What is done first with the distance to the reference.
+    pub enum ClipOrder {
+        /// Clip it to ±γα, then take its part.
+        ClipThenPart = "clip_then_part",
+        /// Take its part, then clip that.
+        PartThenClip = "part_then_clip",
+    }
+}
+
+choices! {
+    /// When the window is updated.
+    pub enum UpdateClock {
+        /// Once in each round of sequence numbers.
+        Round = "round",
+        /// When an averaged round-trip time has passed.
+        Timer = "timer",
+    }
+}
+
+choices! {
+    /// How the start doubles.
+    pub enum StartGrowth {
+        /// By one for each segment acknowledged.
+        PerAck = "per_ack",
+        /// By the window, once a round.
+        PerRound = "per_round",
+    }
+}
+
+choices! {
+    /// What a loss does in the start.
+    pub enum StartLoss {
+        /// The same as later.
+        Halve = "halve",
+        /// Nothing.
+        Ignore = "ignore",
+    }
+}
+
+choices! {
+    /// When the lower end of the search moves.
+    pub enum SearchFrom {
+        /// It is the window of now, at each update.
+        EveryRound = "every_round",
+        /// It stays until its whole step is made, by halves.
+        OnTarget = "on_target",
+    }
+}
+
+choices! {
+    /// How the connection goes on after a timeout.
+    pub enum AfterTimeout {
+        /// Slow start to half the window of the loss, then the search.
+        Search = "search",
+        /// From the beginning, with no loss reference.
+        Start = "start",
+    }
+}
+
+choices! {
+    /// Where the delay leads the window.
+    pub enum Reference {
+        /// alpha D/Q (the paper).
+        Ratio = "ratio",
+        /// Twice FAST's step γ (alpha - w Q/D), of which half is made: no swing, for research.
+        Fast = "fast",
+    }
+}
+
+params! {
+    /// Parameters of HCC.
+    pub struct HccParams {
+        /// Segments that the flow keeps in the queues of the forward path.
+        alpha: f64 = num(400.0, 1.0, 1e9, "segments"), "Xu et al. 2011 section 4: 400 at 200 Mbit/s, 2000 at 1 Gbit/s";
+        /// The largest change is this part of alpha, before it is halved (γ).
+        gamma: f64 = num(0.5, 1e-3, 1.0, ""), "Xu et al. 2011 section 4; Imax = γα, section 3.2.2";
+        /// Smallest step of the search, before it is halved (Imin).
+        i_min: f64 = num(1.0, 0.0, 1e6, "segments"), "unstated in Xu et al. 2011; BIC has 0.01";
+        /// Averaged forward queueing delay that ends the start.
+        mi_threshold: f64 = num(0.00075, 0.0, 10.0, "s"), "unstated in Xu et al. 2011; ns-2 tcp-fast.cc mi_threshold_";
+        /// Part of the clipped change that one update makes.
+        part: f64 = num(0.5, 1e-3, 1.0, ""), "Xu et al. 2011 section 3.2.2 and Table 1: a half";
+        /// Clip the change before its part is taken, or after.
+        clip_order: ClipOrder = choice("clip_then_part", ClipOrder::WORDS), "Xu et al. 2011 Table 1";
+        /// What \"per RTT\" is counted by.
+        update_clock: UpdateClock = choice("round", UpdateClock::WORDS), "unstated in Xu et al. 2011";
+        /// Spread an increase over the round that follows.
+        spread_increase: bool = flag(true), "unstated in Xu et al. 2011; otherwise a burst of γα/2";
+        /// How the start doubles.
+        start_growth: StartGrowth = choice("per_ack", StartGrowth::WORDS), "Xu et al. 2011 Table 1: W = 2 Wold per RTT";
+        /// Double again whenever the averaged queueing delay is below the threshold, as FAST does.
+        mi_reentry: bool = flag(false), "Xu et al. 2011 Table 1 doubles in Startup() only";
+        /// What a loss does in the start.
+        start_loss: StartLoss = choice("halve", StartLoss::WORDS), "Xu et al. 2011 section 3.4; Table 1 has no such branch";
+        /// What the loss reference remembers: the window, or what was outstanding.
+        reference_from: ReduceFrom = choice("window", ReduceFrom::WORDS), "Xu et al. 2011 section 3.3: the window size";
+        /// A loss below the last loss reference puts the new one a quarter lower, as BIC does.
+        fast_convergence: bool = flag(false), "not in Xu et al. 2011";
+        /// When the lower end of the search moves.
+        search_from: SearchFrom = choice("every_round", SearchFrom::WORDS), "Xu et al. 2011 Table 1; its section 3.3 reads as on_target";
+        /// Updates beyond the loss reference without a loss before the delay takes over.
+        pass_rounds: f64 = num(1.0, 1.0, 100.0, "updates"), "Xu et al. 2011 Table 1: passed, and no loss detected";
+        /// How the connection goes on after a timeout.
+        after_timeout: AfterTimeout = choice("search", AfterTimeout::WORDS), "unstated in Xu et al. 2011";
+        /// Averaged queueing delay below which the anticipated window counts as infinite.
+        q_floor: f64 = num(1e-6, 1e-12, 1.0, "s"), "ours: keeps equation 3 finite";
+        /// Window below which it grows as standard TCP; 0: none.
+        low_window: f64 = num(0.0, 0.0, 1e6, "segments"), "not in Xu et al. 2011; BIC has 14";
+        /// Where the delay leads the window.
+        reference: Reference = choice("ratio", Reference::WORDS), "Xu et al. 2011 equation 3";
+    }
+}
+
+/// Part of the window that a loss leaves (Table 1).
+const BACKOFF: f64 = 0.5;
+
+/// Which of the rules is on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    /// Doubling.
+    Start,
+    /// The forward queueing delay leads.
+    Delay,
+    /// The search for the loss reference.
+    Loss,
+    /// Slow start after a timeout or an idle time, then the search.
+    Restart,
+}
+
+/// HCC TCP.
+#[derive(Clone, Debug)]
+pub struct Hcc {
+    p: HccParams,
+    delay: ForwardDelay,
+    mode: Mode,
+    w: f64,
+    ssthresh: f64,
+    initial_window: f64,
+    /// Window of the last loss, segments; none in the start and while the delay leads.
+    loss_ref: Option<f64>,
+    /// Updates that went beyond it.
+    passed: f64,
+    /// Where the search's step ends, and each half of it (on_target only).
+    search_end: f64,
+    search_step: f64,
+    /// Increase still to be released, and how much of it each acknowledged segment releases.
+    pending: f64,
+    per_ack: f64,
+    /// Time of the last update, s.
+    updated: f64,
+    /// The next round is the first after a recovery.
+    settling: bool,
+    in_recovery: bool,
+    saved: Option<(f64, f64, Mode, Option<f64>)>,
+}
+
+impl Hcc {
+    /// What the registry says about it.
+    pub const ENTRY: Entry = Entry {
+        name: "hcc",
+        title: "HCC TCP",
+        kind: Kind::Hybrid,
+        signals: &["one-way delay", "RTT", "loss"],
+        source: "Xu, Zhou, Pham, Ji, Yang, Liu, JNCA 34, 2011",
+        doc: "The forward queueing delay leads the window to where alpha segments wait on the forward path, by at most half of \
+              gamma alpha a round trip; queues on the way back do not matter. After a loss it halves and searches for the \
+              window of that loss by halves, until it gets past it. Swings by some hundred segments where the pipe holds more \
+              than twice alpha.",
+        presets: &[
+            Preset { name: "", title: "JNCA 2011, Table 1", overrides: &[] },
+            Preset {
+                name: "prose",
+                title: "JNCA 2011, section 3.3: the lower end of the search moves when its step is made",
+                overrides: &[("search_from", Setting::Text("on_target"))],
+            },
+            Preset {
+                name: "steady",
+                title: "with FAST's step in place of the anticipated window: does not swing",
+                overrides: &[("reference", Setting::Text("fast"))],
+            },
+        ],
+        tables: &[HccParams::TABLE, ForwardDelayParams::TABLE],
+    };
+
+    /// # Errors
+    /// As [`Settings::read`], and [`BuildError::Conflict`] where the smallest step is above the largest.
+    pub fn new(settings: &Settings) -> Result<Self, BuildError> {
+        let p = HccParams::read(settings)?;
+        if p.i_min > p.gamma * p.alpha {
+            return settings.conflict(format!("i_min {} must not be above gamma alpha {}", p.i_min, p.gamma * p.alpha));
+        }
+        Ok(Self {
+            p,
+            delay: ForwardDelay::new(ForwardDelayParams::read(settings)?),
+            mode: Mode::Start,
+            w: 1.0,
+            ssthresh: f64::INFINITY,
+            initial_window: 1.0,
+            loss_ref: None,
+            passed: 0.0,
+            search_end: 0.0,
+            search_step: 0.0,
+            pending: 0.0,
+            per_ack: 0.0,
+            updated: 0.0,
+            settling: false,
+            in_recovery: false,
+            saved: None,
+        })
+    }
+
+    /// The step of one update towards a window `distance` away (Table 1), at least `smallest`.
+    fn step(&self, distance: f64, smallest: f64) -> f64 {
+        let largest = self.p.gamma * self.p.alpha;
+        match self.p.clip_order {
+            ClipOrder::ClipThenPart => self.p.part * distance.clamp(smallest, largest),
+            ClipOrder::PartThenClip => (self.p.part * distance).clamp(smallest, largest),
+        }
+    }
+
+    /// Distance to where the delay leads (equation 3).
+    fn distance(&self) -> f64 {
+        let (p, q, d) = (&self.p, self.delay.queueing(), self.delay.rtt());
+        match p.reference {
+            Reference::Ratio if q < p.q_floor => f64::INFINITY,
+            Reference::Ratio => p.alpha * d / q - self.w,
+            Reference::Fast => 2.0 * p.gamma * (p.alpha - self.w * q / d.max(p.q_floor)),
+        }
+    }
+
+    fn delay_update(&mut self) {
+        let step = self.step(self.distance(), -self.p.gamma * self.p.alpha);
+        self.move_by(step);
+    }
+
+    fn loss_update(&mut self, loss_ref: f64) {
+        // A window that was not used, or that was lowered since, has not passed anything.
+        if self.w <= loss_ref {
+            self.passed = 0.0;
+        }
+        if self.passed >= self.p.pass_rounds {
+            (self.mode, self.loss_ref) = (Mode::Delay, None);
+            self.delay_update();
+            return;
+        }
+        let step = match self.p.search_from {
+            SearchFrom::EveryRound => self.step((loss_ref - self.w) / 2.0, self.p.i_min),
+            SearchFrom::OnTarget => {
+                // Half a step of slack, since the halves of a spread increase are sums of many.
+                if self.w + self.search_step / 2.0 > self.search_end || self.search_step == 0.0 {
+                    self.search_step = self.step((loss_ref - self.w) / 2.0, self.p.i_min);
+                    self.search_end = self.w + self.search_step / self.p.part;
+                }
+                self.search_step
+            }
+        };
+        if self.w + step > loss_ref {
+            self.passed += 1.0;
+        }
+        self.move_by(step);
+    }
+
+    /// Decreases at once, increases over the round that follows.
+    fn move_by(&mut self, step: f64) {
+        if step <= 0.0 {
+            self.w = (self.w + step).max(FLOOR.min(self.w));
+        } else {
+            self.pending = step;
+            self.per_ack = if self.p.spread_increase { step / self.w } else { f64::INFINITY };
+        }
+    }
+
+    #[inline]
+    fn release(&mut self, segments: f64) {
+        let step = segments.min(self.pending);
+        self.w += step;
+        self.pending -= step;
+    }
+
+    #[inline]
+    fn in_start(&mut self, ack: &Ack) {
+        if self.delay.queueing() >= self.p.mi_threshold {
+            self.mode = Mode::Delay;
+            self.ssthresh = self.ssthresh.min(self.w.max(FLOOR));
+            self.pending = 0.0;
+            self.updated = ack.now;
+            return;
+        }
+        if !ack.window_limited {
+            return;
+        }
+        match self.p.start_growth {
+            StartGrowth::PerAck => self.w += ack.acked,
+            StartGrowth::PerRound => {
+                if ack.round_start {
+                    self.release(f64::INFINITY);
+                    self.move_by(self.w);
+                }
+                self.release(self.per_ack * ack.acked);
+            }
+        }
+    }
+
+    fn in_restart(&mut self, ack: &Ack) {
+        if ack.window_limited && self.w < self.ssthresh {
+            self.w = (self.w + ack.acked).min(self.ssthresh);
+        }
+        if self.w >= self.ssthresh {
+            self.mode = Mode::Loss;
+            self.settling = true;
+        }
+    }
+
+    /// Whether this ACK is the one of its round trip that updates the window.
+    #[inline]
+    fn due(&mut self, ack: &Ack) -> bool {
+        let due = match self.p.update_clock {
+            UpdateClock::Round => ack.round_start,
+            UpdateClock::Timer => ack.now >= self.updated + self.delay.rtt(),
+        };
+        if due {
+            self.updated = ack.now;
+        }
+        due && !std::mem::take(&mut self.settling)
+    }
+
+    #[inline]
+    fn by_rounds(&mut self, ack: &Ack) {
+        if self.w < self.p.low_window {
+            self.pending = 0.0;
+            if ack.window_limited {
+                self.w += ack.acked / self.w;
+            }
+            return;
+        }
+        if self.p.mi_reentry && self.mode == Mode::Delay && self.delay.queueing() < self.p.mi_threshold {
+            self.pending = 0.0;
+            if ack.window_limited {
+                self.w += ack.acked;
+            }
+            return;
+        }
+        if self.due(ack) {
+            // What the ACKs of the last round did not release is due now, or lost where the window was not used.
+            if ack.window_limited {
+                self.release(f64::INFINITY);
+            }
+            self.pending = 0.0;
+            match self.loss_ref {
+                Some(loss_ref) if self.mode == Mode::Loss => self.loss_update(loss_ref),
+                _ => self.delay_update(),
+            }
+        }
+        if self.pending > 0.0 && ack.window_limited {
+            self.release(self.per_ack * ack.acked);
+        }
+    }
+
+    fn forget_round(&mut self) {
+        (self.pending, self.passed, self.search_step) = (0.0, 0.0, 0.0);
+        self.delay.forget_round();
+    }
+}
+
+impl Algorithm for Hcc {
+    fn on_start(&mut self, start: &Start) {
+        self.w = start.initial_window.max(1.0);
+        self.initial_window = self.w;
+        self.ssthresh = start.initial_ssthresh.max(FLOOR);
+        self.updated = start.now;
+    }
+
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack) {
+        self.delay.sample(ack, self.w);
+        if ack.in_recovery {
+            return;
+        }
+        match self.mode {
+            Mode::Start => self.in_start(ack),
+            Mode::Restart => self.in_restart(ack),
+            Mode::Delay | Mode::Loss => self.by_rounds(ack),
+        }
+    }
+
+    fn on_congestion(&mut self, signal: &Signal) {
+        self.saved = Some((self.w, self.ssthresh, self.mode, self.loss_ref));
+        self.in_recovery = true;
+        self.forget_round();
+        if self.mode == Mode::Start && self.p.start_loss == StartLoss::Ignore {
+            self.ssthresh = self.w.max(FLOOR);
+            return;
+        }
+        let lost_at = if self.p.reference_from == ReduceFrom::Window { self.w } else { signal.in_flight };
+        let again = self.p.fast_convergence && self.loss_ref.is_some_and(|last| lost_at < last);
+        self.loss_ref = Some(if again { lost_at * (1.0 + BACKOFF) / 2.0 } else { lost_at });
+        self.mode = Mode::Loss;
+        self.w = (BACKOFF * self.w).max(FLOOR);
+        self.ssthresh = self.w;
+    }
+
+    fn on_timeout(&mut self, signal: &Signal) {
+        if !signal.repeated {
+            self.saved = Some((self.w, self.ssthresh, self.mode, self.loss_ref));
+            self.ssthresh = (self.w / 2.0).max(FLOOR);
+            if self.p.after_timeout == AfterTimeout::Start {
+                self.loss_ref = None;
+            } else if !self.in_recovery || self.loss_ref.is_none() {
+                // A timeout within a recovery belongs to the loss that began it.
+                self.loss_ref = Some(self.w);
+            }
+        }
+        self.w = 1.0;
+        self.mode = if self.p.after_timeout == AfterTimeout::Start { Mode::Start } else { Mode::Restart };
+        self.in_recovery = true;
+        self.forget_round();
+        self.delay.forget();
+    }
+
+    fn on_idle(&mut self, now: f64, _idle: f64) {
+        self.w = self.w.min(self.initial_window);
+        self.updated = now;
+        self.forget_round();
+        self.delay.forget();
+        match self.loss_ref {
+            Some(loss_ref) => {
+                self.mode = Mode::Restart;
+                self.ssthresh = (loss_ref / 2.0).max(FLOOR);
+            }
+            None => self.mode = Mode::Start,
+        }
+    }
+
+    fn on_recovery_exit(&mut self, now: f64) {
+        self.in_recovery = false;
+        self.settling = true;
+        self.updated = now;
+        self.forget_round();
+    }
+
+    fn on_undo(&mut self, _now: f64) {
+        if let Some((w, ssthresh, mode, loss_ref)) = self.saved.take() {
+            self.w = self.w.max(w);
+            self.ssthresh = self.ssthresh.max(ssthresh);
+            (self.mode, self.loss_ref) = (mode, loss_ref);
+            self.forget_round();
+        }
+    }
+
+    fn moderate(&mut self, window: f64) {
+        if window < self.w {
+            self.w = window.max(1.0);
+            // What was decided at a larger window is not due at this one.
+            self.pending = 0.0;
+        }
+    }
+
+    #[inline]
+    fn window(&self) -> f64 {
+        self.w
+    }
+
+    #[inline]
+    fn ssthresh(&self) -> f64 {
+        self.ssthresh
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { one_way_delay: true, ..Needs::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests;
