@@ -19,6 +19,7 @@
 //! | [`hybla`] | TCP Hybla |
 //! | [`ltcp`] | LTCP, layered TCP |
 //! | [`veno`] | TCP Veno |
+//! | [`lp`] | TCP-LP, HSTCP-LP |
 //! | [`fast`] | FAST TCP |
 //! | [`eefast`] | Enhanced FAST: FAST by the forward delay |
 //! | [`vegas`] | TCP Vegas |
@@ -45,6 +46,7 @@ pub mod htcp;
 pub mod hybla;
 pub mod illinois;
 pub mod loss_window;
+pub mod lp;
 pub mod ltcp;
 pub mod param;
 #[cfg(test)]

@@ -62,6 +62,8 @@ algorithms! {
     Veno = crate::veno::Veno,
     Yeah = crate::yeah::Yeah,
     Hcc = crate::hcc::Hcc,
+    Lp = crate::lp::Lp,
+    HstcpLp = crate::lp::HstcpLp,
     // A model of the path, marks, other.
     Bbr = crate::bbr::Bbr,
     Bbr3 = crate::bbr3::Bbr3,
