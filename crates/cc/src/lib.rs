@@ -23,6 +23,7 @@
 //! | [`fast`] | FAST TCP |
 //! | [`eefast`] | Enhanced FAST: FAST by the forward delay |
 //! | [`vegas`] | TCP Vegas |
+//! | [`compound`] | Compound TCP |
 //! | [`illinois`] | TCP-Illinois |
 //! | [`bbr`] | BBR, version 1 |
 //! | [`yeah`] | YeAH-TCP |
@@ -34,6 +35,7 @@ mod algorithm;
 pub mod bbr;
 pub mod bbr3;
 pub mod bic;
+pub mod compound;
 pub mod cubic;
 pub mod draws;
 pub mod eefast;

@@ -58,6 +58,7 @@ algorithms! {
     Fast = crate::fast::Fast,
     Vegas = crate::vegas::Vegas,
     // Both.
+    Compound = crate::compound::Compound,
     Illinois = crate::illinois::Illinois,
     Veno = crate::veno::Veno,
     Yeah = crate::yeah::Yeah,
