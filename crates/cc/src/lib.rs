@@ -20,6 +20,8 @@
 //! | [`ltcp`] | LTCP, layered TCP |
 //! | [`veno`] | TCP Veno |
 //! | [`lp`] | TCP-LP, HSTCP-LP |
+//! | [`dctcp`] | DCTCP, RFC 8257 |
+//! | [`prague`] | TCP Prague |
 //! | [`fast`] | FAST TCP |
 //! | [`eefast`] | Enhanced FAST: FAST by the forward delay |
 //! | [`vegas`] | TCP Vegas |
@@ -37,6 +39,7 @@ pub mod bbr3;
 pub mod bic;
 pub mod compound;
 pub mod cubic;
+pub mod dctcp;
 pub mod draws;
 pub mod eefast;
 pub mod fast;
@@ -53,6 +56,7 @@ pub mod ltcp;
 pub mod param;
 #[cfg(test)]
 mod path;
+pub mod prague;
 mod registry;
 pub mod reno;
 pub mod round_trip;

@@ -1,0 +1,370 @@
+//! DCTCP (RFC 8257; M. Alizadeh et al., "Data Center TCP (DCTCP)", SIGCOMM 2010): the window falls by half of the smoothed
+//! part of the segments that queues had marked.
+//!
+//! Variant: α from the marks of each round trip (RFC 8257 §3.3, steps 1 to 8); the window falls at the first mark of a
+//! window of data, as RFC 3168, the paper and all kernels have it, and not at its end, where the RFC's step 9 stands
+//! (`reaction = window-end` gives that letter). Losses halve (RFC 8257 §3.5); with a mark in the same window of data they
+//! halve what was there before the mark, so that there is one reduction. Preset `linux`: whole segments, α in 1/1024 by
+//! shifts, which falls to 0 below 16/1024, and no growth in the window of data after a reduction. Marks in fast recovery
+//! count towards α but cut nothing.
+
+use crate::algorithm::{Ack, Algorithm, Ecn, Needs, Signal, Start};
+use crate::loss_window::{LossParams, LossWindow};
+use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
+
+choices! {
+    /// When marks reduce the window.
+    pub enum Reaction {
+        /// At the first mark after the window of data that the last reduction belongs to.
+        FirstMark = "first-mark",
+        /// Where a round trip with marks ends, α having been brought up to date.
+        WindowEnd = "window-end",
+    }
+}
+
+params! {
+    /// Parameters of DCTCP.
+    pub struct DctcpParams {
+        /// Weight of a new sample in α (g).
+        g: f64 = num(0.0625, 1e-4, 1.0, ""), "RFC 8257 §4.2";
+        /// α before the first sample.
+        initial_alpha: f64 = num(1.0, 0.0, 1.0, ""), "RFC 8257 §3.3; Linux dctcp_alpha_on_init";
+        /// When marks reduce the window.
+        reaction: Reaction = choice("first-mark", Reaction::WORDS), "SIGCOMM 2010; Linux; RFC 8257 §3.3 by its letter has window-end";
+        /// Go on growing in the window of data after a reduction.
+        grow_after_mark: bool = flag(true), "RFC 8257 §3.3 is silent; Linux does not (CWR state)";
+    }
+}
+
+/// Linux's unit of α.
+const ALPHA_ONE: f64 = 1024.0;
+
+/// The share of marked segments, smoothed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MarkShare {
+    pub alpha: f64,
+    /// Segments of this observation: delivered, and marked.
+    pub acked: f64,
+    pub marked: f64,
+}
+
+impl MarkShare {
+    pub(crate) fn new(alpha: f64) -> Self {
+        Self { alpha, acked: 0.0, marked: 0.0 }
+    }
+
+    #[inline]
+    pub(crate) fn count(&mut self, ack: &Ack) {
+        self.acked += ack.acked;
+        self.marked += ack.marked;
+    }
+
+    /// Ends the observation: α moves by `g` of the way.
+    pub(crate) fn close(&mut self, g: f64) {
+        if self.acked > 0.0 {
+            let share = (self.marked / self.acked).min(1.0);
+            self.alpha = ((1.0 - g) * self.alpha + g * share).clamp(0.0, 1.0);
+        }
+        (self.acked, self.marked) = (0.0, 0.0);
+    }
+
+    /// The same in Linux's integers, with `g` as a shift: without marks at all, α below 1/g units is forgotten.
+    fn close_linux(&mut self, g: f64) {
+        let mut units = self.alpha * ALPHA_ONE;
+        let fall = (units * g).floor();
+        units -= if fall > 0.0 { fall } else { units };
+        if self.marked > 0.0 {
+            units += (self.marked * (ALPHA_ONE * g) / self.acked.max(1.0)).floor();
+        }
+        self.alpha = units.min(ALPHA_ONE) / ALPHA_ONE;
+        (self.acked, self.marked) = (0.0, 0.0);
+    }
+}
+
+/// DCTCP.
+#[derive(Clone, Debug)]
+pub struct Dctcp {
+    win: LossWindow,
+    p: DctcpParams,
+    share: MarkShare,
+    /// Segments sent before this were sent before the last reduction, s.
+    reduced_at: f64,
+    /// The window before that reduction, where marks made it.
+    window_before: Option<f64>,
+    /// A mark came on an ACK on which nothing may be decided.
+    pending: bool,
+}
+
+/// A segment sent this much earlier than a reduction by its timestamps was sent right after it, s.
+const CLOCK_ERROR_S: f64 = 1e-9;
+
+impl Dctcp {
+    /// What the registry says about it.
+    pub const ENTRY: Entry = Entry {
+        name: "dctcp",
+        title: "DCTCP",
+        kind: Kind::Loss,
+        signals: &["ECN marks counted", "loss"],
+        source: "RFC 8257; Alizadeh et al., SIGCOMM 2010",
+        doc: "For data centers whose switches mark above a threshold: the more of its segments come back marked, the more of \
+              its window it gives up, up to one half. That keeps the queue short and its swing small. The default reduces at \
+              the first mark of a window of data.",
+        presets: &[
+            Preset { name: "", title: "RFC 8257", overrides: &[] },
+            Preset {
+                name: "rfc-letter",
+                title: "RFC 8257 §3.3, step by step: reduces where a window of data ends",
+                overrides: &[("reaction", Setting::Text("window-end"))],
+            },
+            Preset {
+                name: "linux",
+                title: "Linux: whole segments, α in 1/1024, no growth after a mark for a round trip",
+                overrides: &[("arithmetic", Setting::Text("linux")), ("grow_after_mark", Setting::Bool(false))],
+            },
+        ],
+        tables: &[DctcpParams::TABLE, LossParams::TABLE],
+    };
+
+    /// # Errors
+    /// As [`Settings::read`].
+    pub fn new(settings: &Settings) -> Result<Self, BuildError> {
+        let p = DctcpParams::read(settings)?;
+        Ok(Self {
+            win: LossWindow::new(settings)?,
+            p,
+            share: MarkShare::new(p.initial_alpha),
+            reduced_at: f64::NEG_INFINITY,
+            window_before: None,
+            pending: false,
+        })
+    }
+
+    #[inline]
+    fn end_round(&mut self) {
+        if self.win.integer() { self.share.close_linux(self.p.g) } else { self.share.close(self.p.g) }
+    }
+
+    fn react(&mut self, now: f64) {
+        let w = self.win.w;
+        self.window_before = Some(w);
+        let alpha = self.share.alpha;
+        self.win.reduce_to(w - self.win.whole(w * alpha / 2.0));
+        self.reduced_at = now;
+        self.pending = false;
+    }
+}
+
+impl Algorithm for Dctcp {
+    fn needs(&self) -> Needs {
+        Needs { ecn: Ecn::Accurate, ..Needs::default() }
+    }
+
+    fn on_start(&mut self, start: &Start) {
+        self.win.start(start);
+    }
+
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack) {
+        self.share.count(ack);
+        let at_end = self.p.reaction == Reaction::WindowEnd;
+        let marked = if at_end { ack.round_start && self.share.marked > 0.0 } else { ack.marked > 0.0 };
+        if ack.round_start {
+            self.end_round();
+        }
+        let settled = ack.sent_at() >= self.reduced_at - CLOCK_ERROR_S;
+        self.pending |= marked && settled;
+        if self.pending && !ack.in_recovery {
+            self.react(ack.now);
+            return;
+        }
+        if settled || self.p.grow_after_mark {
+            let n = self.win.slow_start(ack);
+            if n > 0.0 {
+                self.win.grow_per_round(n, 1.0);
+            }
+        }
+    }
+
+    fn on_congestion(&mut self, signal: &Signal) {
+        let w = self.win.w;
+        // One reduction for the marks and the loss of one window of data.
+        let same = signal.now - self.reduced_at < signal.srtt;
+        let from = self.window_before.take().filter(|_| same).unwrap_or_else(|| self.win.reduced_from(signal));
+        self.win.reduce_to((0.5 * from).min(w));
+        self.reduced_at = signal.now;
+        self.pending = false;
+    }
+
+    fn on_timeout(&mut self, signal: &Signal) {
+        self.win.time_out(0.5 * self.win.reduced_from(signal), signal.repeated);
+        (self.window_before, self.pending) = (None, false);
+        self.reduced_at = signal.now;
+    }
+
+    fn on_idle(&mut self, _now: f64, _idle: f64) {
+        self.win.idle();
+    }
+
+    fn on_undo(&mut self, _now: f64) {
+        self.win.undo();
+    }
+
+    fn moderate(&mut self, window: f64) {
+        self.win.moderate(window);
+    }
+
+    #[inline]
+    fn window(&self) -> f64 {
+        self.win.w
+    }
+
+    #[inline]
+    fn ssthresh(&self) -> f64 {
+        self.win.ssthresh
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Driver, close, settings};
+
+    fn dctcp(preset: &str) -> Dctcp {
+        Dctcp::new(&settings(&Dctcp::ENTRY, preset, &[]).expect("it is right")).expect("it is right")
+    }
+
+    /// One ACK for one segment, marked or not.
+    fn ack(d: &mut Driver, a: &mut Dctcp, marked: bool, round_start: bool, after: f64) {
+        d.now += after;
+        let ack = d.make_ack(a, 1.0, 0.1, round_start);
+        a.on_ack(&Ack { marked: f64::from(u8::from(marked)), ..ack });
+    }
+
+    /// An observation of ten segments, `marks` of them marked.
+    fn observe(share: &mut MarkShare, marks: f64) {
+        share.count(&Ack { acked: 10.0, marked: marks, ..Ack::default() });
+        share.close(0.0625);
+    }
+
+    #[test]
+    fn alpha_moves_by_a_sixteenth() {
+        let mut share = MarkShare::new(0.5);
+        observe(&mut share, 0.0);
+        assert_eq!(share.alpha, 0.46875);
+        share.alpha = 0.5;
+        observe(&mut share, 4.0);
+        assert_eq!(share.alpha, 0.49375);
+    }
+
+    #[test]
+    fn a_mark_takes_half_of_alpha() {
+        for (preset, alpha, after) in [("", 0.1, 95.0), ("linux", 102.0 / 1024.0, 96.0), ("", 1.0, 50.0)] {
+            let (mut d, mut a) = (Driver::new(), dctcp(preset));
+            d.start_at(&mut a, 100.0);
+            a.share.alpha = alpha;
+            ack(&mut d, &mut a, true, false, 0.1);
+            assert_eq!((a.window(), a.ssthresh()), (after, after), "{preset}");
+        }
+    }
+
+    #[test]
+    fn linux_s_alpha_in_1024ths_falls_to_nothing() {
+        let mut share = MarkShare::new(102.0 / ALPHA_ONE);
+        share.count(&Ack { acked: 10.0, marked: 4.0, ..Ack::default() });
+        share.close_linux(0.0625);
+        assert_eq!(share.alpha * ALPHA_ONE, 102.0 - 6.0 + 25.0);
+        share.alpha = 15.0 / ALPHA_ONE;
+        share.close_linux(0.0625);
+        assert_eq!(share.alpha, 0.0);
+    }
+
+    #[test]
+    fn one_reduction_for_a_window_of_data() {
+        let (mut d, mut a) = (Driver::new(), dctcp(""));
+        d.start_at(&mut a, 100.0);
+        a.share.alpha = 0.1;
+        ack(&mut d, &mut a, true, false, 1.0);
+        let mut last = a.window();
+        // Acknowledged within a round trip: sent before.
+        for _ in 0..9 {
+            ack(&mut d, &mut a, true, false, 0.01);
+            assert!(a.window() > last);
+            last = a.window();
+        }
+        ack(&mut d, &mut a, true, false, 0.011);
+        close(a.window(), last * 0.95, 1e-9);
+    }
+
+    #[test]
+    fn linux_does_not_grow_in_the_round_trip_after_a_mark() {
+        let (mut d, mut a) = (Driver::new(), dctcp("linux"));
+        d.start_at(&mut a, 4.0);
+        a.share.alpha = 0.0;
+        ack(&mut d, &mut a, true, false, 1.0);
+        for _ in 0..9 {
+            ack(&mut d, &mut a, false, false, 0.01);
+            assert_eq!((a.window(), a.win.counter), (4.0, 0.0));
+        }
+        for _ in 0..4 {
+            ack(&mut d, &mut a, false, false, 0.05);
+        }
+        assert_eq!(a.window(), 5.0);
+    }
+
+    #[test]
+    fn by_its_letter_the_rfc_reduces_where_a_round_trip_ends() {
+        let (mut d, mut a) = (Driver::new(), dctcp("rfc-letter"));
+        d.start_at(&mut a, 100.0);
+        a.share.alpha = 0.0;
+        ack(&mut d, &mut a, true, false, 1.0);
+        assert!(a.window() > 100.0);
+        ack(&mut d, &mut a, false, true, 0.01);
+        // Half of the segments of that round trip: α = 1/32.
+        close(a.window(), 100.01 * (1.0 - 1.0 / 64.0), 1e-4);
+    }
+
+    #[test]
+    fn a_loss_halves_and_makes_one_reduction_with_a_mark() {
+        let (mut d, mut a) = (Driver::new(), dctcp(""));
+        d.start_at(&mut a, 100.0);
+        d.lose(&mut a);
+        assert_eq!(a.window(), 50.0);
+        d.start_at(&mut a, 100.0);
+        a.share.alpha = 0.1;
+        ack(&mut d, &mut a, true, false, 1.0);
+        assert_eq!(a.window(), 95.0);
+        d.lose(&mut a);
+        assert_eq!(a.window(), 50.0);
+        // A round trip later it is another window of data.
+        d.now += 0.2;
+        d.lose(&mut a);
+        assert_eq!(a.window(), 25.0);
+    }
+
+    #[test]
+    fn the_first_mark_ends_slow_start_with_a_half_and_the_floor_is_two() {
+        let (mut d, mut a) = (Driver::new(), dctcp(""));
+        d.start(&mut a, 10.0);
+        d.round(&mut a, 0.1);
+        // No marks in the first round: α is 15/16.
+        ack(&mut d, &mut a, true, false, 0.1);
+        close(a.window(), 20.0 * (1.0 - 0.5 * 0.9375), 0.05);
+        for _ in 0..100 {
+            a.share.alpha = 1.0;
+            ack(&mut d, &mut a, true, false, 0.2);
+        }
+        assert!((2.0..3.0).contains(&a.window()));
+    }
+
+    #[test]
+    fn a_mark_on_a_duplicate_ack_waits() {
+        let (mut d, mut a) = (Driver::new(), dctcp(""));
+        d.start_at(&mut a, 100.0);
+        d.now = 1.0;
+        let duplicate = d.make_ack(&a, 1.0, 0.1, false);
+        a.on_ack(&Ack { marked: 1.0, in_recovery: true, ..duplicate });
+        assert_eq!(a.window(), 100.0);
+        ack(&mut d, &mut a, false, false, 0.001);
+        assert_eq!(a.window(), 50.0);
+    }
+}

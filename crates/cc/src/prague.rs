@@ -1,0 +1,340 @@
+//! TCP Prague (RFC 9331's requirements; draft-briscoe-iccrg-prague-congestion-control; L4STeam Linux `tcp_prague` 0.6):
+//! DCTCP for the Internet, on paths that mark ECT(1) packets early (L4S).
+//!
+//! Variant: that of the Linux code, real-valued. α is kept from the first mark on; a mark takes α/2 of the window, at most
+//! once a round trip; segments without a mark add 1/w each, marked ones nothing, so that two marks a round trip balance
+//! the growth. From 500 round trips after slow start on it is independent of RTTs below 25 ms: growth is scaled by
+//! (RTT/25 ms)², and α and reductions come at most every 25 ms. Paced at w/RTT, twice that while the window is below half of
+//! the threshold. A loss halves. The draft was not available; the code was read. Differences from it: the window falls at
+//! once and not by one segment an ACK; segments leave one by one, so its limit on bursts has nothing to limit; the
+//! detection of a queue with classic ECN is left out, which the code too has off; scalings other than `rate` are too.
+
+use crate::algorithm::{Ack, Algorithm, Ecn, Needs, Signal, Start};
+use crate::dctcp::MarkShare;
+use crate::loss_window::{LossParams, LossWindow};
+use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, flag, num, params};
+
+params! {
+    /// Parameters of Prague.
+    pub struct PragueParams {
+        /// Weight of a new sample in α (g).
+        g: f64 = num(0.0625, 1e-4, 1.0, ""), "tcp_prague PRAGUE_SHIFT_G; RFC 8257 §4.2";
+        /// α before the first sample.
+        initial_alpha: f64 = num(1.0, 0.0, 1.0, ""), "tcp_prague; picoquic has 0";
+        /// Behave as at `rtt_virtual` where the RTT is shorter.
+        rtt_independence: bool = flag(true), "tcp_prague prague_rtt_scaling; RFC 9331 §4.3";
+        /// RTT below which the behavior does not depend on the RTT.
+        rtt_virtual: f64 = num(0.025, 1e-6, 10.0, "s"), "tcp_prague prague_rtt_target";
+        /// Round trips after slow start before that begins.
+        transition: f64 = num(500.0, 0.0, 1e9, "round trips"), "tcp_prague prague_rtt_transition";
+    }
+}
+
+/// Prague.
+#[derive(Clone, Debug)]
+pub struct Prague {
+    win: LossWindow,
+    p: PragueParams,
+    share: MarkShare,
+    saw_mark: bool,
+    /// Round trips since slow start ended.
+    rounds: f64,
+    /// Segments added for a window of unmarked ones.
+    scale: f64,
+    srtt: f64,
+    share_closed_at: f64,
+    /// Segments sent before this belong to the last window of data that had a mark, s.
+    marked_at: f64,
+    reduced_at: f64,
+    in_loss: bool,
+    pending: bool,
+}
+
+/// A segment sent this much earlier than a mark's arrival by its timestamps was sent right after it, s.
+const CLOCK_ERROR_S: f64 = 1e-9;
+
+impl Prague {
+    /// What the registry says about it.
+    pub const ENTRY: Entry = Entry {
+        name: "prague",
+        title: "TCP Prague",
+        kind: Kind::Loss,
+        signals: &["ECN marks counted", "RTT", "loss", "pacing"],
+        source: "RFC 9331; draft-briscoe-iccrg-prague-congestion-control; L4STeam tcp_prague 0.6",
+        doc: "DCTCP made fit for the Internet's low-latency service: paced, responding to every mark by its share, growing \
+              only on what came back unmarked, and, once it has run for a while, as aggressive at short round-trip times as \
+              at 25 ms.",
+        presets: &[
+            Preset { name: "", title: "L4STeam Linux 0.6", overrides: &[] },
+            Preset {
+                name: "rtt-dependent",
+                title: "without independence of the RTT",
+                overrides: &[("rtt_independence", Setting::Bool(false))],
+            },
+        ],
+        tables: &[PragueParams::TABLE, LossParams::TABLE],
+    };
+
+    /// # Errors
+    /// As [`Settings::read`].
+    pub fn new(settings: &Settings) -> Result<Self, BuildError> {
+        let p = PragueParams::read(settings)?;
+        Ok(Self {
+            win: LossWindow::new(settings)?,
+            p,
+            share: MarkShare::new(p.initial_alpha),
+            saw_mark: false,
+            rounds: 0.0,
+            scale: 1.0,
+            srtt: 0.0,
+            share_closed_at: 0.0,
+            marked_at: f64::NEG_INFINITY,
+            reduced_at: f64::NEG_INFINITY,
+            in_loss: false,
+            pending: false,
+        })
+    }
+
+    fn independent(&self) -> bool {
+        self.p.rtt_independence && !self.win.in_slow_start() && self.rounds >= self.p.transition
+    }
+
+    /// Part of the growth at the virtual RTT that one round trip of `rtt` s has.
+    fn scale_of(&self, rtt: f64) -> f64 {
+        let part = (rtt / self.p.rtt_virtual).min(1.0);
+        part * part
+    }
+
+    #[cold]
+    fn end_round(&mut self, now: f64) {
+        let early = self.saw_mark && self.independent() && now - self.share_closed_at < self.p.rtt_virtual;
+        if early {
+            return;
+        }
+        if self.saw_mark {
+            self.share.close(self.p.g);
+            self.share_closed_at = now;
+        } else {
+            self.share = MarkShare::new(self.share.alpha);
+        }
+        if !self.win.in_slow_start() {
+            self.rounds += 1.0;
+        }
+        self.scale = if self.independent() { self.scale_of(self.srtt) } else { 1.0 };
+    }
+
+    /// The first mark of a window of data.
+    fn react(&mut self, now: f64) {
+        self.pending = false;
+        self.marked_at = now;
+        if self.independent() && now - self.reduced_at < self.p.rtt_virtual {
+            return;
+        }
+        self.reduced_at = now;
+        self.win.reduce_to(self.win.w * (1.0 - self.share.alpha / 2.0));
+    }
+}
+
+impl Algorithm for Prague {
+    fn needs(&self) -> Needs {
+        Needs { ecn: Ecn::L4s, pacing: true, ..Needs::default() }
+    }
+
+    fn on_start(&mut self, start: &Start) {
+        self.win.start(start);
+        self.share_closed_at = start.now;
+    }
+
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack) {
+        self.srtt = ack.srtt;
+        self.share.count(ack);
+        self.saw_mark |= ack.marked > 0.0;
+        let unmarked = (ack.acked - ack.marked).max(0.0);
+        if unmarked > 0.0 && !self.in_loss {
+            let n = self.win.slow_start(&Ack { acked: unmarked, ..*ack });
+            if n > 0.0 {
+                self.win.grow_per_round(n, self.scale);
+            }
+        }
+        if ack.round_start {
+            self.end_round(ack.now);
+        }
+        self.pending |= ack.marked > 0.0 && ack.sent_at() >= self.marked_at - CLOCK_ERROR_S;
+        if self.pending && !ack.in_recovery {
+            self.react(ack.now);
+        }
+    }
+
+    fn on_congestion(&mut self, signal: &Signal) {
+        self.win.reduce_to(0.5 * self.win.reduced_from(signal));
+        (self.in_loss, self.pending, self.marked_at) = (true, false, signal.now);
+    }
+
+    fn on_timeout(&mut self, signal: &Signal) {
+        self.win.time_out(0.5 * self.win.reduced_from(signal), signal.repeated);
+        (self.in_loss, self.pending, self.marked_at) = (false, false, signal.now);
+    }
+
+    fn on_idle(&mut self, _now: f64, _idle: f64) {
+        self.win.idle();
+    }
+
+    fn on_recovery_exit(&mut self, _now: f64) {
+        self.in_loss = false;
+    }
+
+    fn on_undo(&mut self, _now: f64) {
+        self.in_loss = false;
+        self.win.undo();
+    }
+
+    fn moderate(&mut self, window: f64) {
+        self.win.moderate(window);
+    }
+
+    #[inline]
+    fn window(&self) -> f64 {
+        self.win.w
+    }
+
+    #[inline]
+    fn ssthresh(&self) -> f64 {
+        self.win.ssthresh
+    }
+
+    #[inline]
+    fn pacing_rate(&self) -> Option<f64> {
+        let gain = if self.win.w < 0.5 * self.win.ssthresh { 2.0 } else { 1.0 };
+        (self.srtt > 0.0).then(|| gain * self.win.w / self.srtt)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Driver, close, settings};
+
+    fn prague(preset: &str, values: &[(&str, Setting)]) -> Prague {
+        Prague::new(&settings(&Prague::ENTRY, preset, values).expect("it is right")).expect("it is right")
+    }
+
+    fn ack(d: &mut Driver, a: &mut Prague, marked: bool, round_start: bool, rtt: f64, after: f64) {
+        d.now += after;
+        let ack = d.make_ack(a, 1.0, rtt, round_start);
+        a.on_ack(&Ack { marked: f64::from(u8::from(marked)), ..ack });
+    }
+
+    #[test]
+    fn growth_below_the_virtual_rtt_is_scaled_by_the_square() {
+        for (rtt, scale) in [(0.005, 0.04), (0.001, 0.0016), (0.025, 1.0), (0.1, 1.0)] {
+            let (mut d, mut a) = (Driver::new(), prague("", &[("transition", Setting::Num(0.0))]));
+            close(a.scale_of(rtt), scale, 1e-9);
+            d.start_at(&mut a, 100.0);
+            d.round(&mut a, rtt);
+            let before = a.window();
+            d.round(&mut a, rtt);
+            close(a.window() - before, scale, 0.02);
+        }
+    }
+
+    #[test]
+    fn independence_begins_500_round_trips_after_slow_start() {
+        let (mut d, mut a) = (Driver::new(), prague("", &[]));
+        d.start_at(&mut a, 100.0);
+        for round in 1..=502 {
+            let before = a.window();
+            d.round(&mut a, 0.005);
+            // The first ACK of a round still has the old scale.
+            let growth = a.window() - before;
+            if round < 500 {
+                close(growth, 1.0, 0.02);
+            } else if round > 500 {
+                close(growth, 0.04, 0.3);
+            }
+        }
+    }
+
+    #[test]
+    fn a_mark_takes_half_of_alpha_once_a_round_trip() {
+        let (mut d, mut a) = (Driver::new(), prague("", &[]));
+        d.start_at(&mut a, 100.0);
+        (a.share.alpha, a.saw_mark) = (0.2, true);
+        ack(&mut d, &mut a, true, false, 0.1, 0.1);
+        assert_eq!(a.window(), 90.0);
+        // The marked ones add nothing.
+        ack(&mut d, &mut a, true, false, 0.1, 0.05);
+        assert_eq!(a.window(), 90.0);
+        ack(&mut d, &mut a, true, false, 0.1, 0.051);
+        assert_eq!(a.window(), 81.0);
+    }
+
+    #[test]
+    fn independent_of_the_rtt_it_reacts_every_25_ms_at_most() {
+        let (mut d, mut a) = (Driver::new(), prague("", &[("transition", Setting::Num(0.0))]));
+        d.start_at(&mut a, 100.0);
+        (a.share.alpha, a.saw_mark) = (0.2, true);
+        let mut cuts = 0;
+        for _ in 0..100 {
+            let before = a.window();
+            ack(&mut d, &mut a, true, false, 0.002, 0.0025);
+            cuts += u32::from(a.window() < before);
+        }
+        assert_eq!(cuts, 10);
+    }
+
+    #[test]
+    fn two_marks_a_round_trip_hold_the_window() {
+        let (mut d, mut a) = (Driver::new(), prague("", &[]));
+        d.start_at(&mut a, 100.0);
+        a.share.alpha = 0.02;
+        let mut sum = 0.0;
+        for round in 0..2000 {
+            let n = a.window().floor();
+            for i in 0..n as u32 {
+                let marked = i % (n as u32 / 2) == 1;
+                ack(&mut d, &mut a, marked, i == 0, 0.1, 0.1 / n);
+            }
+            if round >= 1000 {
+                sum += a.window() * a.share.alpha;
+            }
+        }
+        close(sum / 1000.0, 2.0, 0.05);
+    }
+
+    #[test]
+    fn alpha_stays_until_the_first_mark_and_that_halves() {
+        let (mut d, mut a) = (Driver::new(), prague("", &[]));
+        d.start(&mut a, 10.0);
+        for _ in 0..3 {
+            d.round(&mut a, 0.1);
+        }
+        assert_eq!((a.window(), a.share.alpha), (80.0, 1.0));
+        ack(&mut d, &mut a, true, false, 0.1, 0.1);
+        assert_eq!((a.window(), a.ssthresh()), (40.0, 40.0));
+    }
+
+    #[test]
+    fn it_paces_at_a_window_a_round_trip_and_twice_that_far_below_the_threshold() {
+        let (mut d, mut a) = (Driver::new(), prague("", &[]));
+        assert_eq!(a.pacing_rate(), None);
+        d.start(&mut a, 10.0);
+        ack(&mut d, &mut a, false, false, 0.1, 0.1);
+        close(a.pacing_rate().unwrap_or(0.0), 220.0, 1e-9);
+        d.start_at(&mut a, 100.0);
+        close(a.pacing_rate().unwrap_or(0.0), 1000.0, 1e-9);
+    }
+
+    #[test]
+    fn a_loss_halves_and_nothing_grows_until_it_is_repaired() {
+        let (mut d, mut a) = (Driver::new(), prague("", &[]));
+        d.start_at(&mut a, 100.0);
+        let signal = d.signal(&a, crate::Cause::Loss);
+        a.on_congestion(&signal);
+        ack(&mut d, &mut a, false, false, 0.1, 0.01);
+        assert_eq!(a.window(), 50.0);
+        a.on_recovery_exit(d.now);
+        ack(&mut d, &mut a, false, false, 0.1, 0.01);
+        close(a.window(), 50.02, 1e-6);
+    }
+}
