@@ -27,6 +27,8 @@
 //! | [`vegas`] | TCP Vegas |
 //! | [`compound`] | Compound TCP |
 //! | [`illinois`] | TCP-Illinois |
+//! | [`ledbat`] | LEDBAT, RFC 6817 |
+//! | [`ledbat_plus_plus`] | LEDBAT++ |
 //! | [`bbr`] | BBR, version 1 |
 //! | [`yeah`] | YeAH-TCP |
 //! | [`bbr3`] | BBR, version 3 |
@@ -40,6 +42,7 @@ pub mod bic;
 pub mod compound;
 pub mod cubic;
 pub mod dctcp;
+pub mod delay_history;
 pub mod draws;
 pub mod eefast;
 pub mod fast;
@@ -50,6 +53,8 @@ pub mod hstcp;
 pub mod htcp;
 pub mod hybla;
 pub mod illinois;
+pub mod ledbat;
+pub mod ledbat_plus_plus;
 pub mod loss_window;
 pub mod lp;
 pub mod ltcp;

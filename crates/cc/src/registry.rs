@@ -57,6 +57,8 @@ algorithms! {
     Eefast = crate::eefast::Eefast,
     Fast = crate::fast::Fast,
     Vegas = crate::vegas::Vegas,
+    Ledbat = crate::ledbat::Ledbat,
+    LedbatPlusPlus = crate::ledbat_plus_plus::LedbatPlusPlus,
     // Both.
     Compound = crate::compound::Compound,
     Illinois = crate::illinois::Illinois,

@@ -1,0 +1,335 @@
+//! LEDBAT (RFC 6817, "Low extra delay background transport"): the window moves in proportion to how far the one-way queueing
+//! delay is from a target, so that the flow fills what others leave and adds no more than the target.
+//!
+//! Variant: the RFC's pseudocode with its largest target and gain. It has no slow start: the RFC allows one, and the
+//! pseudocode shows none. Preset `libutp` is BitTorrent's: 3,000 bytes a round trip at most, thirteen minutes of base
+//! delays, three samples, a slow start of one segment a round trip that ends at 0.9 of the target, the delay never above the
+//! RTT. Not modelled of it: the penalty for clocks that drift by more than 40 ms a second, and the second that a window may
+//! go unfilled before growth stops (here it stops at once). ECN counts as a loss. Without one-way delays it takes the RTT.
+
+use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
+use crate::delay_history::DelayHistory;
+use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
+
+choices! {
+    /// How a connection starts.
+    pub enum Beginning {
+        /// In proportion to the distance from the target, as ever after.
+        None = "none",
+        /// Doubling every round trip to the threshold or the first loss.
+        Reno = "reno",
+        /// A segment a round trip, or what the target allows if that is more, to `slow_start_exit`.
+        Libutp = "libutp",
+    }
+}
+
+params! {
+    /// Parameters of LEDBAT.
+    pub struct LedbatParams {
+        /// Queueing delay that it aims at.
+        target: f64 = num(0.1, 1e-4, 10.0, "s"), "RFC 6817 §2.4.2 (at most 100 ms); libutp";
+        /// Segments by which the window grows in a round trip with no queue.
+        gain: f64 = num(1.0, 1e-3, 100.0, "segments"), "RFC 6817 §2.4.2 (at most 1)";
+        /// The same in bytes, where it is not 0.
+        gain_bytes: f64 = num(0.0, 0.0, 1e6, "bytes"), "libutp has 3000";
+        /// Segments that the window may be above what is in flight.
+        allowed_increase: f64 = num(1.0, 0.0, 1e9, "segments"), "RFC 6817 §2.4.2; libutp has no such bound";
+        /// Smallest window.
+        min_window: f64 = num(2.0, 1.0, 100.0, "segments"), "RFC 6817 §2.4.2";
+        /// Minutes over which the base delay is the minimum.
+        base_history: f64 = num(10.0, 1.0, 1e3, "min"), "RFC 6817 §2.4.2; libutp has 13";
+        /// Samples of which the smallest is the current delay.
+        current_filter: f64 = num(4.0, 1.0, 1e3, ""), "RFC 6817 §2.4.2 (at least 4); libutp has 3";
+        /// How a connection starts.
+        slow_start: Beginning = choice("none", Beginning::WORDS), "RFC 6817 §2.4.2 (none shown, one allowed); libutp";
+        /// Part of the target at which libutp's slow start ends.
+        slow_start_exit: f64 = num(0.9, 0.01, 10.0, ""), "libutp";
+        /// Take no delay for longer than the RTT.
+        bound_by_rtt: bool = flag(false), "libutp";
+    }
+}
+
+/// LEDBAT.
+#[derive(Clone, Debug)]
+pub struct Ledbat {
+    p: Box<LedbatParams>,
+    w: f64,
+    ssthresh: f64,
+    initial_window: f64,
+    gain: f64,
+    slow_starting: bool,
+    delays: Box<DelayHistory>,
+    saved: Option<(f64, f64)>,
+}
+
+impl Ledbat {
+    /// What the registry says about it.
+    pub const ENTRY: Entry = Entry {
+        name: "ledbat",
+        title: "LEDBAT",
+        kind: Kind::Delay,
+        signals: &["one-way delay", "loss"],
+        source: "RFC 6817",
+        doc: "It steers the queueing delay on the way to the receiver to a target of 100 ms: below it the window grows by up to \
+              one segment a round trip, above it it shrinks in proportion. Whoever fills the queue further drives it out. The \
+              default is the RFC's pseudocode, without a slow start.",
+        presets: &[
+            Preset { name: "", title: "RFC 6817, target 100 ms, gain 1", overrides: &[] },
+            Preset {
+                name: "libutp",
+                title: "BitTorrent's libutp",
+                overrides: &[
+                    ("gain_bytes", Setting::Num(3000.0)),
+                    ("allowed_increase", Setting::Num(1e9)),
+                    ("base_history", Setting::Num(13.0)),
+                    ("current_filter", Setting::Num(3.0)),
+                    ("slow_start", Setting::Text("libutp")),
+                    ("min_window", Setting::Num(1.0)),
+                    ("bound_by_rtt", Setting::Bool(true)),
+                ],
+            },
+        ],
+        tables: &[LedbatParams::TABLE],
+    };
+
+    /// # Errors
+    /// As [`Settings::read`].
+    pub fn new(settings: &Settings) -> Result<Self, BuildError> {
+        let p = LedbatParams::read(settings)?;
+        Ok(Self {
+            delays: Box::new(DelayHistory::new(p.base_history as usize, p.current_filter as usize)),
+            p: Box::new(p),
+            w: 1.0,
+            ssthresh: f64::INFINITY,
+            initial_window: 1.0,
+            gain: p.gain,
+            slow_starting: false,
+            saved: None,
+        })
+    }
+
+    fn queueing(&self, ack: &Ack) -> f64 {
+        let queueing = self.delays.queueing();
+        match ack.rtt {
+            Some(rtt) if self.p.bound_by_rtt => queueing.min(rtt),
+            _ => queueing,
+        }
+    }
+
+    /// Distance from the target in units of it: at most 1, whatever a clock shows.
+    fn off_target(&self, queueing: f64) -> f64 {
+        ((self.p.target - queueing) / self.p.target).min(1.0)
+    }
+
+    fn slow_start(&mut self, ack: &Ack, queueing: f64, allowed: f64) -> f64 {
+        let step = match self.p.slow_start {
+            Beginning::Reno => ack.acked,
+            Beginning::Libutp => (ack.acked / self.w).min(1.0),
+            Beginning::None => 0.0,
+        };
+        let full = self.p.slow_start == Beginning::Libutp && queueing > self.p.slow_start_exit * self.p.target;
+        if full || self.w + step > self.ssthresh {
+            self.slow_starting = false;
+            if full {
+                self.ssthresh = self.w;
+            }
+            return 0.0;
+        }
+        step.max(allowed)
+    }
+
+    fn reduce(&mut self) {
+        self.saved = Some((self.w, self.ssthresh));
+        self.ssthresh = (self.w / 2.0).max(self.p.min_window).min(self.w);
+        self.slow_starting = false;
+    }
+}
+
+impl Algorithm for Ledbat {
+    fn on_start(&mut self, start: &Start) {
+        self.w = start.initial_window.max(1.0);
+        self.initial_window = self.w;
+        self.ssthresh = start.initial_ssthresh.max(self.p.min_window);
+        self.slow_starting = self.p.slow_start != Beginning::None && self.w < self.ssthresh;
+        if self.p.gain_bytes > 0.0 {
+            self.gain = self.p.gain_bytes / start.segment_bytes;
+        }
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { one_way_delay: true, ..Needs::default() }
+    }
+
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack) {
+        if let Some(delay) = ack.owd.or(ack.rtt) {
+            self.delays.add(ack.now, delay);
+        }
+        if ack.in_recovery {
+            return;
+        }
+        let queueing = self.queueing(ack);
+        // libutp counts no more than a window; an ACK for more is of what was sent before it shrank.
+        let mut step = self.gain * self.off_target(queueing) * (ack.acked / self.w).min(1.0);
+        if self.slow_starting {
+            step = self.slow_start(ack, queueing, step);
+        }
+        let mut floor = self.p.min_window;
+        if !ack.window_limited {
+            step = step.min(0.0);
+            floor = floor.min(self.w);
+        }
+        let most = ack.in_flight + ack.acked + self.p.allowed_increase;
+        self.w = (self.w + step).min(most).max(floor);
+    }
+
+    fn on_congestion(&mut self, _signal: &Signal) {
+        self.reduce();
+        self.w = self.ssthresh;
+    }
+
+    fn on_timeout(&mut self, signal: &Signal) {
+        let ssthresh = self.ssthresh;
+        self.reduce();
+        if signal.repeated {
+            self.ssthresh = ssthresh;
+        }
+        self.w = 1.0;
+        self.slow_starting = self.p.slow_start != Beginning::None;
+    }
+
+    fn on_idle(&mut self, _now: f64, _idle: f64) {
+        self.w = self.w.min(self.initial_window);
+    }
+
+    fn on_undo(&mut self, _now: f64) {
+        if let Some((w, ssthresh)) = self.saved.take() {
+            self.w = self.w.max(w);
+            self.ssthresh = self.ssthresh.max(ssthresh);
+        }
+    }
+
+    fn moderate(&mut self, window: f64) {
+        self.w = self.w.min(window).max(1.0);
+    }
+
+    #[inline]
+    fn window(&self) -> f64 {
+        self.w
+    }
+
+    #[inline]
+    fn ssthresh(&self) -> f64 {
+        self.ssthresh
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::path::{Flow, Path};
+    use crate::reno::Reno;
+    use crate::testing::{Driver, close, settings};
+
+    fn ledbat(preset: &str, values: &[(&str, Setting)]) -> Ledbat {
+        Ledbat::new(&settings(&Ledbat::ENTRY, preset, values).expect("it is right")).expect("it is right")
+    }
+
+    /// What one ACK does to a window of ten with this queueing delay, s.
+    fn step(l: &mut Ledbat, queueing: f64) -> f64 {
+        let mut d = Driver::new();
+        d.start_at(l, 10.0);
+        for _ in 0..4 {
+            l.delays.add(0.0, 0.2);
+        }
+        for _ in 0..4 {
+            l.delays.add(1.0, 0.2 + queueing);
+        }
+        let ack = d.make_ack(l, 1.0, 0.3, false);
+        l.on_ack(&Ack { owd: Some(0.2 + queueing), ..ack });
+        l.window() - 10.0
+    }
+
+    #[test]
+    fn the_steps_have_the_published_values() {
+        for (queueing, expected) in [(0.05, 0.05), (0.15, -0.05), (0.0, 0.1)] {
+            let got = step(&mut ledbat("", &[]), queueing);
+            assert!((got - expected).abs() < 1e-9, "{queueing}: {got}");
+        }
+    }
+
+    #[test]
+    fn the_window_stays_within_one_segment_of_what_is_in_flight() {
+        let (mut d, mut l) = (Driver::new(), ledbat("", &[]));
+        d.start_at(&mut l, 100.0);
+        let ack = d.make_ack(&l, 1.0, 0.1, false);
+        l.on_ack(&Ack { in_flight: 49.0, ..ack });
+        assert_eq!(l.window(), 51.0);
+    }
+
+    #[test]
+    fn a_loss_halves_and_two_segments_remain() {
+        let (d, mut l) = (Driver::new(), ledbat("", &[]));
+        d.start_at(&mut l, 10.0);
+        for expected in [5.0, 2.5, 2.0, 2.0] {
+            d.lose(&mut l);
+            assert_eq!(l.window(), expected);
+        }
+        d.time_out(&mut l);
+        assert_eq!(l.window(), 1.0);
+    }
+
+    #[test]
+    fn libutp_grows_by_3000_bytes_a_round_trip_and_leaves_slow_start_at_nine_tenths() {
+        let mut l = ledbat("libutp", &[("slow_start", Setting::Text("none"))]);
+        let mut d = Driver::new();
+        d.start(&mut l, 10.0);
+        d.round(&mut l, 0.1);
+        close(l.window(), 12.0, 0.02);
+        let mut l = ledbat("libutp", &[]);
+        d.start(&mut l, 10.0);
+        for queueing in [0.0, 0.0, 0.0, 0.089] {
+            d.ack(&mut l, 1.0, 0.2 + 2.0 * queueing, 0.01);
+            assert!(l.slow_starting);
+        }
+        for _ in 0..3 {
+            d.ack(&mut l, 1.0, 0.2 + 2.0 * 0.091, 0.01);
+        }
+        assert!(!l.slow_starting && l.ssthresh().is_finite());
+    }
+
+    #[test]
+    fn reno_slow_start_is_there_for_who_wants_it() {
+        let (mut d, mut l) = (Driver::new(), ledbat("", &[("slow_start", Setting::Text("reno"))]));
+        d.start(&mut l, 10.0);
+        d.round(&mut l, 0.1);
+        assert_eq!(l.window(), 20.0);
+    }
+
+    #[test]
+    fn it_holds_its_target() {
+        let mut path = Path::new(1000.0, 0.04, 1000.0, 0.0);
+        let mut l = ledbat("", &[]);
+        let mut flows = [Flow::new(&mut l, 0.0)];
+        path.run(&mut flows, 60.0, |_, _| {});
+        let (mut sum, mut n) = (0.0, 0.0);
+        path.run(&mut flows, 80.0, |path, _| {
+            sum += path.queue() / path.rate;
+            n += 1.0;
+        });
+        close(sum / n, 0.1, 0.05);
+    }
+
+    #[test]
+    fn it_yields_to_reno() {
+        let mut path = Path::new(1000.0, 0.04, 250.0, 0.0);
+        let mut l = ledbat("", &[]);
+        let mut r = Reno::new(&settings(&Reno::ENTRY, "", &[]).expect("it is right")).expect("it is right");
+        let mut flows = [Flow::new(&mut l, 0.0), Flow::new(&mut r, 20.0)];
+        path.run(&mut flows, 40.0, |_, _| {});
+        let before = [flows[0].delivered, flows[1].delivered];
+        path.run(&mut flows, 100.0, |_, _| {});
+        let [ledbat, reno] = [flows[0].delivered - before[0], flows[1].delivered - before[1]];
+        assert!(ledbat < 0.1 * reno, "{ledbat} {reno}");
+    }
+}
