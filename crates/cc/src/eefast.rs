@@ -1,13 +1,13 @@
-//! EEFAST, Enhanced FAST (W. Xu et al., Journal of Systems and Software 83(12), 2010): FAST with the queueing delay of the
-//! forward path alone, so that queues on the way back do not slow the flow down.
+//! EEFAST, Enhanced FAST (W. Xu et al., Journal of Systems and Software 83(12), 2010): FAST with the queueing delay of
+//! the forward path alone, so that queues on the way back do not slow the flow down.
 //!
-//! The paper itself was not available; what is known comes from the authors' HCC paper (Xu et al., JNCA 34, 2011, section
-//! 3.2): the forward queueing delay from one-way delays, alpha segments queued forward, the anticipated window alpha D/Q,
-//! FAST's largest increment gamma alpha. Variant: those put into FAST's update, every other round trip and spread over the
-//! round that follows (unverified). Preset `anticipated` goes straight to the anticipated window, by at most gamma alpha
-//! (unverified): HCC presents halving that step as its own. Its gain is twice HCC's: with b the pipe over all alphas, an error e
-//! becomes -b e, stable below b = 1, so that it swings by gamma alpha on any path worth the name. Doubling, losses and timeouts
-//! are FAST's, as is the need for a buffer above the sum of all alphas.
+//! The paper itself was not available; what is known comes from the authors' HCC paper (Xu et al., JNCA 34, 2011,
+//! section 3.2): the forward queueing delay from one-way delays, alpha segments queued forward, the anticipated window
+//! alpha D/Q, FAST's largest increment gamma alpha. Variant: those put into FAST's update, every other round trip and
+//! spread over the round that follows (unverified). Preset `anticipated` goes straight to the anticipated window, by at
+//! most gamma alpha (unverified): HCC presents halving that step as its own. Its gain is twice HCC's: with b the pipe
+//! over all alphas, an error e becomes -b e, stable below b = 1, so that it swings by gamma alpha on any path worth the
+//! name. Doubling, losses and timeouts are FAST's, as is the need for a buffer above the sum of all alphas.
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::forward_delay::{ForwardDelay, ForwardDelayParams};
@@ -261,7 +261,8 @@ mod tests {
 
     #[test]
     fn a_reverse_queue_does_not_slow_it_down() {
-        // A forward queue of 16 ms, a reverse one of 20 ms, 40 ms of propagation: 1900 / 76 ms is the link's 25,000 a second.
+        // A forward queue of 16 ms, a reverse one of 20 ms, 40 ms of propagation: 1900 / 76 ms is the link's 25,000 a
+        // second.
         let mut e = eefast("", 400.0);
         e.w = 1000.0;
         for _ in 0..60 {
@@ -271,6 +272,27 @@ mod tests {
         }
         close(e.w, 1900.0, 1e-6);
         close(e.w / e.delay.rtt(), 25_000.0, 1e-6);
+    }
+
+    #[test]
+    fn straight_to_the_anticipated_window_is_stable_only_where_the_pipe_holds_less_than_alpha() {
+        // Unverified: the gain of the reconstruction.
+        let last_two = |bdp: f64| {
+            let mut e = eefast("anticipated", 400.0);
+            e.w = bdp + 390.0;
+            for _ in 0..201 {
+                e.delay.set((e.w - bdp) / 25_000.0, e.w / 25_000.0);
+                e.w = e.target();
+            }
+            let before = e.w;
+            e.delay.set((e.w - bdp) / 25_000.0, e.w / 25_000.0);
+            (before, e.target())
+        };
+        let (before, after) = last_two(300.0);
+        close(before, 700.0, 1e-6);
+        close(after, 700.0, 1e-6);
+        let (before, after) = last_two(1000.0);
+        close((after - before).abs(), 200.0, 1e-6);
     }
 
     #[test]

@@ -1,9 +1,13 @@
-//! What an algorithm knows of the forward path from one-way delays: the smallest delay so far, and averages of the forward
-//! queueing delay and of the round-trip time.
+//! What an algorithm knows of the forward path from one-way delays: the smallest delay so far, and averages of the
+//! forward queueing delay and of the round-trip time.
 //!
-//! The two hosts' clocks may differ by any constant, which is in the smallest delay too and so cancels. A drift of one clock
-//! against the other does not: when the receiver's gains, the queue seems to grow for ever; when it loses, each segment is
-//! the fastest so far and the queue seems empty.
+//! The two hosts' clocks may differ by any constant, which is in the smallest delay too and so cancels. Two other
+//! errors do not, and move what an algorithm that wants alpha segments queued on a link of C segments/s gets. A
+//! receiver's clock that gains d seconds a second shows a delay that grows for ever: after t seconds alpha - C d t are
+//! queued, and once that is 0 the rate falls as alpha/(d t); with one that loses, alpha + C d t. At 200 Mbit/s and
+//! 1,000 bytes, 50 ppm are 1.25 segments a second: alpha 400 is gone after 320 s. Clocks that tick every r seconds show
+//! a path of delay D as whole ticks to its luckiest segment, but rightly on average: C (D mod r) segments fewer are
+//! queued, at most 25 with ticks of 1 ms and 250 with 10 ms on that link.
 
 use crate::algorithm::Ack;
 use crate::param::{choice, choices, num, params};
