@@ -198,3 +198,13 @@ def test_ctrl_c_stops_a_single_run_within_a_second(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 130
         assert time.monotonic() - pressed_s < 1
+
+
+def test_classic_ecn_is_counted_where_it_is_marked_heard_and_answered(tmp_path: Path) -> None:
+    scenario = late_comer(stack={"base": "rfc6675", "ecn": True}, queue="threshold", mark="40 packets")
+    run = runs.run(scenario, store=Store(tmp_path))
+    assert run.flows["ecn_events"].min() >= 3, "each flow answers marks"
+    assert (run.flows["marked_segments"] >= run.flows["ecn_events"]).all()
+    link = run.summary()["links"][0]
+    assert link["marks"] > 0
+    assert link["drops"] == 0, "between 10 s and the end the threshold is enough"

@@ -120,6 +120,8 @@ pub fn flows(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
             "receive_window_limited_fraction",
             float(&|r| r.sender.measured.receiver_limited as f64 / (r.sender.measured.sends as f64).max(1.0)),
         ),
+        ("ecn_events", count(&|r| r.sender.totals.ecn_events)),
+        ("marked_segments", count(&|r| r.sender.totals.marked)),
         ("completion_s", float(&|r| r.sender.completed.map_or(f64::NAN, Time::seconds))),
     ])
 }
@@ -170,6 +172,7 @@ pub fn links(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
         ("queue_integral_packet_s", float(&|l| l.integral_packet_seconds)),
         ("arrived_packets", count(&|l| l.arrived)),
         ("dropped_packets", count(&|l| l.dropped)),
+        ("marked_packets", count(&|l| l.marked)),
         ("delivered_packets", count(&|l| l.delivered)),
         ("delivered_bytes", count(&|l| l.delivered_bytes)),
     ])
@@ -191,7 +194,7 @@ pub fn summary(spec: &Spec, outcome: &Outcome, wall: Duration) -> String {
         .map(|(link, totals)| {
             serde_json::json!({
                 "name": link.name, "accepted": totals.accepted, "accepted_bytes": totals.accepted_bytes,
-                "dropped": totals.dropped, "lost": totals.lost, "dropped_bytes": totals.dropped_bytes,
+                "dropped": totals.dropped, "lost": totals.lost, "marked": totals.marked, "dropped_bytes": totals.dropped_bytes,
             })
         })
         .collect();

@@ -14,7 +14,7 @@ from typing import Any
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.graph import DirectedLink, Graph, build_graph
 from elephan.scenario.schema import Flow, ScenarioTable
-from elephan.scenario.stacks import Stack
+from elephan.scenario.stacks import OPTIONAL, Stack
 from elephan.scenario.units import PS_PER_S, Buffer, Loss
 
 FORMAT = 1
@@ -101,7 +101,21 @@ def _queue(graph: Graph, position: int) -> dict[str, Any]:
         octets = None if octets is None else octets - 1
     if packets == 0 or (octets is not None and octets < _largest_packet(graph, position)):
         raise ScenarioError(_too_small(link, preset), path=f"{link.field}.buffer")
-    return {"kind": kind, "limit_packets": packets, "limit_bytes": octets, "count_in_service": False}
+    form = {"kind": kind, "limit_packets": packets, "limit_bytes": octets, "count_in_service": False}
+    return form | _thresholds(graph, position, kind)
+
+
+def _thresholds(graph: Graph, position: int, kind: str) -> dict[str, Any]:
+    """What a queue that marks marks from."""
+    link = graph.links[position]
+    if kind != "threshold":
+        if link.mark is not None:
+            raise ScenarioError(f"'{link.mark}' means nothing to the queue '{kind}'", path=f"{link.field}.mark")
+        return {}
+    if link.mark is None or link.mark.unlimited:
+        raise ScenarioError('the queue threshold needs a mark such as "20 packets"', path=f"{link.field}.mark")
+    packets, octets = _limits(graph, position, link.mark)
+    return {"mark_packets": packets, "mark_bytes": octets}
 
 
 def _too_small(link: DirectedLink, preset: str) -> str:
@@ -143,7 +157,18 @@ def _flow(graph: Graph, position: int, flow: Flow) -> dict[str, Any]:
         "path": list(graph.routes[position].forward),
         "reverse_path": list(graph.routes[position].backward),
         "stack": _stack(stack),
+    } | _clocks(flow)
+
+
+def _clocks(flow: Flow) -> dict[str, Any]:
+    """The clocks that differ from true time."""
+    clocks = {"sender_clock": flow.sender_clock, "receiver_clock": flow.receiver_clock}
+    forms = {
+        name: {"offset_ps": clock.offset, "drift_ppb": clock.drift, "resolution_ps": clock.resolution}
+        for name, clock in clocks.items()
+        if clock is not None
     }
+    return {name: form for name, form in forms.items() if any(form.values())}
 
 
 def _parameter(value: float | bool | str) -> float | bool | str:
@@ -152,4 +177,5 @@ def _parameter(value: float | bool | str) -> float | bool | str:
 
 
 def _stack(stack: Stack) -> dict[str, Any]:
-    return {name: getattr(stack, name) for name in Stack.__dataclass_fields__}
+    form = {name: getattr(stack, name) for name in Stack.__dataclass_fields__}
+    return {name: value for name, value in form.items() if value or name not in OPTIONAL}

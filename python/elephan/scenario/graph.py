@@ -32,6 +32,7 @@ class DirectedLink:
     delay_ps: int
     buffer: Buffer
     queue: str
+    mark: Buffer | None
     loss: Loss
     record: bool | None
     field: str
@@ -159,6 +160,7 @@ def _row_graph(scenario: ScenarioTable, path: Path, field: str, hops: int, stack
             delay_ps=middle_ps // hops,
             buffer=path.buffer,
             queue=path.queue,
+            mark=path.mark,
             loss=path.loss,
             record=None,
             field=field,
@@ -206,8 +208,9 @@ def _access_delays(flow: Flow, path: Path, crossed_ps: int, where: str) -> tuple
 
 
 def _access_link(name: str, source: str, target: str, rate_bps: int, delay_ps: int, field: str) -> DirectedLink:
+    buffer = Buffer(unlimited=True)
     return DirectedLink(
-        name, source, target, rate_bps, delay_ps, Buffer(unlimited=True), "droptail", Loss(), record=False, field=field
+        name, source, target, rate_bps, delay_ps, buffer, "droptail", None, Loss(), record=False, field=field
     )
 
 
@@ -229,6 +232,7 @@ def _link_graph(scenario: ScenarioTable, stacks: tuple[Stack, ...]) -> Graph:
             link.delay,
             link.buffer,
             link.queue,
+            link.mark,
             link.loss,
             link.record,
             f"link[{i}]",

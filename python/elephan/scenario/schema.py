@@ -96,6 +96,8 @@ def _dump_loss(loss: Loss) -> float | dict[str, list[int]]:
 Rate = Annotated[int, BeforeValidator(_reported(units.parse_rate)), PlainSerializer(units.format_rate)]
 Time = Annotated[int, BeforeValidator(_reported(units.parse_time)), PlainSerializer(units.format_time)]
 PositiveTime = Annotated[int, BeforeValidator(_reported(units.parse_positive_time)), PlainSerializer(units.format_time)]
+Offset = Annotated[int, BeforeValidator(_reported(units.parse_offset)), PlainSerializer(units.format_offset)]
+Drift = Annotated[int, BeforeValidator(_reported(units.parse_drift)), PlainSerializer(units.format_drift)]
 Size = Annotated[int, BeforeValidator(_reported(units.parse_size)), PlainSerializer(units.format_size)]
 BufferSize = Annotated[Buffer, BeforeValidator(_reported(units.parse_buffer)), PlainSerializer(str)]
 Data = Annotated[Amount, BeforeValidator(_reported(units.parse_amount)), PlainSerializer(str)]
@@ -163,6 +165,20 @@ class StackSpec(Table):
         None, description="the timeout is estimated from one segment each round trip, not from every ACK"
     )
     undo: Switch | None = Field(None, description="a spurious recovery or timeout is found out and undone (RFC 3522)")
+    ecn: Switch | None = Field(
+        None, description="explicit congestion notification (RFC 3168), for algorithms that do not bring their own"
+    )
+    pacing: Switch | None = Field(
+        None, description="spread segments over the round trip, as Linux with fq, where the algorithm does not pace"
+    )
+    host_ack: Time | None = Field(
+        None, description="what the sending host takes for an ACK; only RTT samples see it", examples=["5 us"]
+    )
+    host_scan: Time | None = Field(
+        None,
+        description="what it takes besides for each outstanding segment where an ACK carries SACK blocks",
+        examples=["50 ns"],
+    )
 
     def resolve(self, inherited: Stack) -> Stack:
         """The complete stack: the named one, or ``inherited``, with this table's own fields over it.
@@ -197,12 +213,14 @@ _STACK_FIELDS = {
     "max_rto": "max_rto_ps",
     "initial_rto": "initial_rto_ps",
     "rto_granularity": "rto_granularity_ps",
+    "host_ack": "host_ack_ps",
+    "host_scan": "host_scan_ps",
 } | {
     name: name
     for name in (
         "initial_window", "initial_ssthresh", "receive_window", "ack_every", "quick_acks", "detection", "recovery",
         "limited_transmit", "max_burst", "dup_threshold", "any_ack_restarts_timer", "time_one_segment",
-        "undo",
+        "undo", "ecn", "pacing",
     )
 }  # fmt: skip
 
@@ -305,6 +323,11 @@ class Path(Table):
         examples=["20% BDP", "1555 packets", "2 MB"],
     )
     queue: Name = Field("droptail", description="queue discipline of the bottleneck", examples=["droptail:ns2"])
+    mark: BufferSize | None = Field(
+        None,
+        description="queue threshold: ECN-capable packets are marked that find so much waiting, or more",
+        examples=["20 packets"],
+    )
     loss: LossModel = Field(
         default_factory=Loss,
         description="loss on the bottleneck towards the right: a probability, or positions in order of arrival, from 1",
@@ -344,6 +367,11 @@ class Link(Table):
         examples=["20% BDP"],
     )
     queue: Name = Field("droptail", description="queue discipline", examples=["droptail"])
+    mark: BufferSize | None = Field(
+        None,
+        description="queue threshold: ECN-capable packets are marked that find so much waiting, or more",
+        examples=["30 kB"],
+    )
     loss: LossModel = Field(
         default_factory=Loss,
         description="loss: a probability, or positions in order of arrival, from 1",
@@ -353,6 +381,14 @@ class Link(Table):
     record: Switch | None = Field(
         None, description="record the queue over time; by default where the buffer is limited and data flows"
     )
+
+
+class HostClock(Table):
+    """A host's clock, as its time stamps show it."""
+
+    offset: Offset = Field(0, description="ahead of true time at the beginning", examples=["-3 ms"])
+    drift: Drift = Field(0, description="faster than true time by", examples=["50 ppm"])
+    resolution: Time = Field(0, description="length of a tick; 0 s has none", examples=["1 ms"])
 
 
 class Flow(Table):
@@ -375,6 +411,13 @@ class Flow(Table):
         None, description="dumbbell: its own two-way propagation delay; the difference is put on its access links",
         examples=["200 ms"],
     )  # fmt: skip
+    sender_clock: HostClock | None = Field(
+        None, description="clock of its sender, for one-way delays: offset, drift, resolution",
+        examples=[{"offset": "3 ms", "resolution": "1 ms"}],
+    )  # fmt: skip
+    receiver_clock: HostClock | None = Field(
+        None, description="clock of its receiver", examples=[{"drift": "50 ppm"}]
+    )
     direction: Annotated[str, BeforeValidator(_reported(_one_of(("right", "left"), "a direction")))] = Field(
         "right", description="dumbbell, parking_lot: which way its data flows; left is against the others"
     )

@@ -12,6 +12,8 @@ _MS_PS = 10**9
 _S_PS = 10**12
 
 DETECTIONS = ("rack", "dupthresh", "dupack", "fack")
+# Left out of the canonical form while they are off, so that a scenario that does not use them keeps its hash.
+OPTIONAL = ("ecn", "pacing", "host_ack_ps", "host_scan_ps")
 RECOVERIES = ("prr", "rate_halving", "rate_halving_ns2", "pipe", "pipe_sack1")
 
 
@@ -44,6 +46,11 @@ class Stack:
         any_ack_restarts_timer: whether an ACK that acknowledges nothing in order restarts the retransmission timer.
         time_one_segment: whether the timeout is estimated from one segment each round trip, and not from every ACK.
         undo: whether a spurious recovery or timeout is found out and undone (RFC 3522).
+        ecn: explicit congestion notification as in RFC 3168, for algorithms that do not bring their own.
+        pacing: segments are spread over the round trip as Linux does it with ``fq``, where the algorithm does not pace.
+        host_ack_ps: what the sending host takes for an ACK before it looks at the clock; only RTT samples see it.
+        host_scan_ps: what it takes besides for each outstanding segment where an ACK carries SACK blocks (Leith et al.
+            2008, section VIII.A: Linux 2.6 walks the list of all of them).
     """
 
     payload_bytes: int
@@ -68,6 +75,10 @@ class Stack:
     any_ack_restarts_timer: bool = False
     time_one_segment: bool = False
     undo: bool = True
+    ecn: bool = False
+    pacing: bool = False
+    host_ack_ps: int = 0
+    host_scan_ps: int = 0
 
     @property
     def wire_bytes(self) -> int:

@@ -23,6 +23,9 @@ RATE_UNITS = {"bit/s": 1, "kbit/s": 10**3, "Mbit/s": 10**6, "Gbit/s": 10**9, "Tb
 RATE_ALIASES = {"bps": 1, "kbps": 10**3, "Mbps": 10**6, "Gbps": 10**9, "Tbps": 10**12}
 TIME_UNITS = {"ps": 1, "ns": 10**3, "us": 10**6, "ms": 10**9, "s": PS_PER_S, "min": 60 * PS_PER_S, "h": 3600 * PS_PER_S}
 TIME_ALIASES = {"µs": 10**6, "μs": 10**6}
+DRIFT_UNITS = {"ppb": 1, "ppm": 10**3}
+MAX_DRIFT_PPB = 10**7
+MAX_OFFSET_PS = 86_400 * PS_PER_S
 SIZE_UNITS = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 SIZE_ALIASES = {"KB": 10**3, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "byte": 1, "bytes": 1}
 PACKET_UNITS = {"packets": 1}
@@ -171,6 +174,28 @@ def parse_positive_time(value: object) -> int:
     return time_ps
 
 
+def parse_offset(value: object) -> int:
+    """How much a clock is ahead, in ps; negative where it is behind; at most a day.
+
+    Raises:
+        ScenarioError: no unit, a unit of something else, too much, or finer than a picosecond.
+    """
+    scaled, _ = _scaled(value, "a time", "-3 ms", TIME_UNITS, TIME_ALIASES)
+    whole = _whole(scaled, value, "picoseconds")
+    return _bounded(whole, value, -MAX_OFFSET_PS, MAX_OFFSET_PS, "at most a day behind", "a day")
+
+
+def parse_drift(value: object) -> int:
+    """How much faster than true time a clock runs, in 1e-9; negative where it is slower; at most 1 %.
+
+    Raises:
+        ScenarioError: no unit, a unit of something else, too much, or finer than 1 ppb.
+    """
+    scaled, _ = _scaled(value, "a drift", "50 ppm", DRIFT_UNITS, {})
+    whole = _whole(scaled, value, "ppb")
+    return _bounded(whole, value, -MAX_DRIFT_PPB, MAX_DRIFT_PPB, "at least -10000 ppm", "10000 ppm")
+
+
 def parse_size(value: object) -> int:
     """A size of zero or more, in bytes.
 
@@ -298,6 +323,16 @@ def format_rate(rate_bps: int) -> str:
 def format_time(time_ps: int) -> str:
     """``48000000000`` is ``48 ms``; parses back to the same integer."""
     return "0 s" if time_ps == 0 else _spelled(time_ps, _DECIMAL_TIMES)
+
+
+def format_offset(offset_ps: int) -> str:
+    """``-3000000000`` is ``-3 ms``; parses back to the same integer."""
+    return "-" * (offset_ps < 0) + format_time(abs(offset_ps))
+
+
+def format_drift(drift_ppb: int) -> str:
+    """``50000`` is ``50 ppm``; parses back to the same integer."""
+    return "-" * (drift_ppb < 0) + _spelled(abs(drift_ppb), DRIFT_UNITS)
 
 
 def format_size(octets: int) -> str:
