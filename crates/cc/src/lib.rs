@@ -27,6 +27,7 @@
 //! | [`vegas`] | TCP Vegas |
 //! | [`compound`] | Compound TCP |
 //! | [`illinois`] | TCP-Illinois |
+//! | [`copa`] | Copa |
 //! | [`ledbat`] | LEDBAT, RFC 6817 |
 //! | [`ledbat_plus_plus`] | LEDBAT++ |
 //! | [`bbr`] | BBR, version 1 |
@@ -40,6 +41,7 @@ pub mod bbr;
 pub mod bbr3;
 pub mod bic;
 pub mod compound;
+pub mod copa;
 pub mod cubic;
 pub mod dctcp;
 pub mod delay_history;

@@ -57,6 +57,7 @@ algorithms! {
     Eefast = crate::eefast::Eefast,
     Fast = crate::fast::Fast,
     Vegas = crate::vegas::Vegas,
+    Copa = crate::copa::Copa,
     Ledbat = crate::ledbat::Ledbat,
     LedbatPlusPlus = crate::ledbat_plus_plus::LedbatPlusPlus,
     // Both.
