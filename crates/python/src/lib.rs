@@ -1,53 +1,60 @@
 //! The binding: `run(json) -> Arrow tables`. Nothing else lives here.
 
+mod callbacks;
 mod describe;
+mod own;
 mod tables;
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use elephan_sim::{Engine, RunError, Spec};
+use elephan_cc::Controller;
+use elephan_sim::engine::{PREFERRED_WINDOW, controller};
+use elephan_sim::{Engine, Outcome, RunError, Spec};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use own::{Failure, Own};
+
 create_exception!(elephan._engine, Cancelled, PyException, "The progress callback asked the run to stop.");
+create_exception!(
+    elephan._engine,
+    CallbackError,
+    PyException,
+    "A user's algorithm raised; args are the flow's index, the callback and the simulated time in s, the cause is what it raised."
+);
 
 /// How often the progress callback is called, wall time.
 const REPORT_EVERY: Duration = Duration::from_millis(200);
 
-/// Simulates a canonical scenario; releases the GIL.
+/// The Python algorithms of a run, by the index of their flow.
+type Objects = BTreeMap<usize, Py<PyAny>>;
+
+/// Simulates a canonical scenario; releases the GIL, unless `algorithms` has any.
 ///
 /// `progress`, where given, is called about five times a second with the fraction done; a false answer raises `Cancelled`.
-/// Raises `ValueError` (`path: message`) for a spec that cannot be run.
+/// `algorithms` are the objects of the flows whose algorithm is written in Python, by the flows' index.
+/// Raises `ValueError` (`path: message`) for a spec that cannot be run, and `CallbackError` for what an algorithm raised.
 #[pyfunction]
-#[pyo3(signature = (spec_json, progress=None))]
-fn run<'py>(py: Python<'py>, spec_json: &str, progress: Option<Py<PyAny>>) -> PyResult<Bound<'py, PyDict>> {
+#[pyo3(signature = (spec_json, progress=None, algorithms=None))]
+fn run<'py>(
+    py: Python<'py>,
+    spec_json: &str,
+    progress: Option<Py<PyAny>>,
+    algorithms: Option<Objects>,
+) -> PyResult<Bound<'py, PyDict>> {
     let spec = Spec::from_json(spec_json).map_err(|e| PyValueError::new_err(e.to_string()))?;
-    let mut raised = None;
-    let (outcome, wall) = py
-        .detach(|| {
-            let began = Instant::now();
-            let mut reported = began;
-            let outcome = Engine::new(spec.clone())?.run(|fraction| {
-                if reported.elapsed() < REPORT_EVERY {
-                    return true;
-                }
-                reported = Instant::now();
-                match ask(progress.as_ref(), fraction) {
-                    Ok(go_on) => go_on,
-                    Err(error) => {
-                        raised = Some(error);
-                        false
-                    }
-                }
-            })?;
-            Ok((outcome, began.elapsed()))
-        })
-        .map_err(|error: RunError| match error {
-            RunError::Cancelled(_) => raised.take().unwrap_or_else(|| Cancelled::new_err("cancelled")),
-            RunError::Spec(error) => PyValueError::new_err(error.to_string()),
-        })?;
+    let began = Instant::now();
+    let outcome = match algorithms {
+        Some(objects) if !objects.is_empty() => simulate_own(py, &spec, progress.as_ref(), &objects)?,
+        _ => py.detach(|| {
+            let engine = Engine::new(spec.clone()).map_err(|e| PyValueError::new_err(e.to_string()))?;
+            simulate(engine, progress.as_ref(), || false)
+        })?,
+    };
+    let wall = began.elapsed();
     let result = PyDict::new(py);
     let summary = tables::summary(&spec, &outcome, wall);
     result.set_item("flows", tables::flows(&spec, &outcome)?.into_pyarrow_capsule(py)?)?;
@@ -55,6 +62,56 @@ fn run<'py>(py: Python<'py>, spec_json: &str, progress: Option<Py<PyAny>>) -> Py
     result.set_item("links", tables::links(&spec, &outcome)?.into_pyarrow_capsule(py)?)?;
     result.set_item("summary", summary)?;
     Ok(result)
+}
+
+/// Runs to the end, or until `stop` says so, `progress` answers no, or either raises.
+fn simulate(engine: Engine, progress: Option<&Py<PyAny>>, stop: impl Fn() -> bool) -> PyResult<Outcome> {
+    let mut raised = None;
+    let mut reported = Instant::now();
+    let outcome = engine.run(|fraction| {
+        if stop() {
+            return false;
+        }
+        if reported.elapsed() < REPORT_EVERY {
+            return true;
+        }
+        reported = Instant::now();
+        ask(progress, fraction).unwrap_or_else(|error| {
+            raised = Some(error);
+            false
+        })
+    });
+    outcome.map_err(|error| match error {
+        RunError::Cancelled(_) => raised.take().unwrap_or_else(|| Cancelled::new_err("cancelled")),
+        RunError::Spec(error) => PyValueError::new_err(error.to_string()),
+    })
+}
+
+/// As [`simulate`], with algorithms written in Python. The thread stays attached to the interpreter all the time: attaching
+/// for each callback costs more than the engine's own work, and several times more where another thread wants it too. Others get their turn
+/// inside the callbacks, where the interpreter hands itself over every few milliseconds.
+fn simulate_own(py: Python<'_>, spec: &Spec, progress: Option<&Py<PyAny>>, objects: &Objects) -> PyResult<Outcome> {
+    let failure = Failure::default();
+    let mut own = BTreeMap::new();
+    for (&flow, object) in objects {
+        own.insert(flow, Own::new(object.bind(py), flow, failure.clone())?);
+    }
+    let make = |index: usize, flow: &elephan_sim::spec::FlowSpec| match own.remove(&index) {
+        Some(own) => Ok(Controller::Custom(Box::new(own))),
+        None => controller(index, flow),
+    };
+    let engine = Engine::with_controllers(spec.clone(), PREFERRED_WINDOW, make)
+        .map_err(|e| PyValueError::new_err(e.to_string()))?
+        .reporting_every(1);
+    let outcome = simulate(engine, progress, || failure.get().is_some());
+    let Some(raised) = failure.get() else { return outcome };
+    let error = raised.error.clone_ref(py);
+    if !error.is_instance_of::<PyException>(py) {
+        return Err(error); // Ctrl-C, which may come inside a callback
+    }
+    let wrapped = CallbackError::new_err((raised.flow, raised.callback, raised.now));
+    wrapped.set_cause(py, Some(error));
+    Err(wrapped)
 }
 
 /// Asks the callback whether to go on; also lets Python handle a pending Ctrl-C.
@@ -65,12 +122,12 @@ fn ask(progress: Option<&Py<PyAny>>, fraction: f64) -> PyResult<bool> {
     })
 }
 
-/// Raises `ValueError` (`path: message`) for a spec that cannot be run.
+/// Raises `ValueError` (`path: message`) for a spec that cannot be run. Algorithms written in Python are not looked at.
 #[pyfunction]
 fn check(spec_json: &str) -> PyResult<()> {
     let spec = Spec::from_json(spec_json).map_err(|e| PyValueError::new_err(e.to_string()))?;
-    for (index, flow) in spec.flows.iter().enumerate() {
-        elephan_sim::engine::controller(index, flow).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    for (index, flow) in spec.flows.iter().enumerate().filter(|(_, flow)| flow.source_sha256.is_none()) {
+        controller(index, flow).map_err(|e| PyValueError::new_err(e.to_string()))?;
     }
     Ok(())
 }
@@ -101,5 +158,12 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(algorithms, module)?)?;
     module.add_function(wrap_pyfunction!(queues, module)?)?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
+    module.add_class::<callbacks::PyAck>()?;
+    module.add_class::<callbacks::PyDelivery>()?;
+    module.add_class::<callbacks::PyLost>()?;
+    module.add_class::<callbacks::PySent>()?;
+    module.add_class::<callbacks::PySignal>()?;
+    module.add_class::<callbacks::PyStart>()?;
+    module.add("CallbackError", module.py().get_type::<CallbackError>())?;
     module.add("Cancelled", module.py().get_type::<Cancelled>())
 }

@@ -117,6 +117,9 @@ pub struct FlowSpec {
     pub name: String,
     /// `name` or `name:preset`.
     pub algorithm: String,
+    /// Digest of the source of an algorithm that is none of ours; whoever runs the spec has to bring it.
+    #[serde(default)]
+    pub source_sha256: Option<String>,
     /// The algorithm's parameters where they differ from the preset.
     #[serde(default)]
     pub parameters: BTreeMap<String, serde_json::Value>,

@@ -1,0 +1,298 @@
+//! What an algorithm written in Python is told: [`elephan_cc`]'s own structures, whose fields are read when they are looked
+//! at. They can be made by keyword too, so that an algorithm can be tried without a simulation.
+
+use elephan_cc::{Ack, Cause, Delivery, Lost, Sent, Signal, Start};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+/// A frozen class around a structure: a keyword and a getter for each field, and a `repr` that names them.
+macro_rules! told {
+    ($(#[$meta:meta])* $class:ident($inner:ident) as $name:literal {
+        $($(#[doc = $doc:literal])+ $field:ident: $ty:ty = $default:expr),+ $(,)?
+    } $($more:tt)*) => {
+        $(#[$meta])*
+        #[pyclass(frozen, module = "elephan", name = $name)]
+        #[derive(Clone, Copy, Debug)]
+        pub struct $class(pub $inner);
+
+        #[pymethods]
+        impl $class {
+            #[new]
+            #[pyo3(signature = (*, $($field = $default),+))]
+            #[allow(clippy::too_many_arguments, reason = "a keyword for each field")]
+            fn new($($field: $ty),+) -> Self {
+                Self($inner { $($field),+ })
+            }
+            $($(#[doc = $doc])+ #[getter] fn $field(&self) -> $ty { self.0.$field })+
+
+            fn __repr__(&self) -> String {
+                format!(concat!($name, "(", $(stringify!($field), "={:?}, "),+, ")"), $(self.0.$field),+)
+                    .replace(", )", ")")
+            }
+            $($more)*
+        }
+    };
+}
+
+told! {
+    /// The connection begins.
+    PyStart(Start) as "Start" {
+        /// Seconds.
+        now: f64 = 0.0,
+        /// Segments.
+        initial_window: f64 = 10.0,
+        /// Segments; infinite where slow start runs to the first loss.
+        initial_ssthresh: f64 = f64::INFINITY,
+        /// Payload of a segment, bytes.
+        segment_bytes: f64 = 1448.0,
+        /// Seeds the algorithm's own random numbers, where it needs any.
+        seed: u64 = 0,
+    }
+}
+
+told! {
+    /// A segment put on the wire.
+    PySent(Sent) as "Sent" {
+        /// Seconds.
+        now: f64 = 0.0,
+        /// Segments outstanding, itself included.
+        in_flight: f64 = 1.0,
+        /// It was sent before.
+        retransmission: bool = false,
+    }
+}
+
+told! {
+    /// A segment found lost.
+    PyLost(Lost) as "Lost" {
+        /// Seconds.
+        now: f64 = 0.0,
+        /// When it was last sent, s.
+        sent_at: f64 = 0.0,
+        /// Segments delivered on this connection so far; 0 without the need "delivery", as all that follows.
+        delivered: f64 = 0.0,
+        /// The same when the segment was sent.
+        prior_delivered: f64 = 0.0,
+        /// The application, not the window, limited the sender when the segment was sent.
+        app_limited: bool = false,
+        /// Segments outstanding when the segment was sent, itself included.
+        tx_in_flight: f64 = 0.0,
+        /// Segments found lost since the segment was sent, itself included.
+        lost: f64 = 0.0,
+    }
+}
+
+told! {
+    /// A delivery-rate sample, of the newest segment that an ACK reports.
+    PyDelivery(Delivery) as "Delivery" {
+        /// Segments/s; `None` where the interval is too short to be reliable.
+        rate: Option<f64> = None,
+        /// The longer of the times in which the sample's segments were sent and acknowledged, s.
+        interval: f64 = 0.0,
+        /// Segments delivered on this connection so far, this ACK included.
+        delivered: f64 = 0.0,
+        /// The same when the segment was sent.
+        prior_delivered: f64 = 0.0,
+        /// The application, not the window, limited the sender when the segment was sent.
+        app_limited: bool = false,
+        /// Segments outstanding when the segment was sent, itself included.
+        tx_in_flight: f64 = 0.0,
+        /// Segments found lost since the segment was sent.
+        lost: f64 = 0.0,
+    }
+}
+
+/// An acknowledgement that advances the window or selectively acknowledges something.
+#[pyclass(frozen, module = "elephan", name = "Ack")]
+#[derive(Clone, Copy, Debug)]
+pub struct PyAck(pub Ack);
+
+#[pymethods]
+impl PyAck {
+    #[new]
+    #[pyo3(signature = (
+        *, now = 0.0, acked = 1.0, rtt = None, owd = None, min_rtt = f64::INFINITY, srtt = 0.0, delivery = None,
+        in_flight = 0.0, window_at_send = 0.0, round_start = false, in_recovery = false, window_limited = true, marked = 0.0
+    ))]
+    #[allow(clippy::too_many_arguments, reason = "a keyword for each field")]
+    fn new(
+        now: f64,
+        acked: f64,
+        rtt: Option<f64>,
+        owd: Option<f64>,
+        min_rtt: f64,
+        srtt: f64,
+        delivery: Option<Bound<'_, PyDelivery>>,
+        in_flight: f64,
+        window_at_send: f64,
+        round_start: bool,
+        in_recovery: bool,
+        window_limited: bool,
+        marked: f64,
+    ) -> Self {
+        let delivery = delivery.map(|sample| sample.get().0);
+        Self(Ack {
+            now,
+            acked,
+            rtt,
+            owd,
+            min_rtt,
+            srtt,
+            delivery,
+            in_flight,
+            window_at_send,
+            round_start,
+            in_recovery,
+            window_limited,
+            marked,
+        })
+    }
+
+    /// Arrival time at the sender, s.
+    #[getter]
+    fn now(&self) -> f64 {
+        self.0.now
+    }
+    /// Segments newly delivered by this ACK, each counted once.
+    #[getter]
+    fn acked(&self) -> f64 {
+        self.0.acked
+    }
+    /// Round-trip time of the newest segment that this ACK reports, s.
+    #[getter]
+    fn rtt(&self) -> Option<f64> {
+        self.0.rtt
+    }
+    /// One-way delay of the same segment as the two hosts' clocks show it, s; only with the need "one_way_delay".
+    #[getter]
+    fn owd(&self) -> Option<f64> {
+        self.0.owd
+    }
+    /// Smallest RTT since the connection began, s; infinite before the first sample.
+    #[getter]
+    fn min_rtt(&self) -> f64 {
+        self.0.min_rtt
+    }
+    /// RFC 6298 smoothed RTT, s; 0 before the first sample.
+    #[getter]
+    fn srtt(&self) -> f64 {
+        self.0.srtt
+    }
+    /// Delivery-rate sample; only with the need "delivery".
+    #[getter]
+    fn delivery(&self) -> Option<PyDelivery> {
+        self.0.delivery.map(PyDelivery)
+    }
+    /// Segments outstanding after this ACK.
+    #[getter]
+    fn in_flight(&self) -> f64 {
+        self.0.in_flight
+    }
+    /// Window in force when the newest acknowledged segment was sent; 0 without the need "window_at_send".
+    #[getter]
+    fn window_at_send(&self) -> f64 {
+        self.0.window_at_send
+    }
+    /// First ACK of a new round trip.
+    #[getter]
+    fn round_start(&self) -> bool {
+        self.0.round_start
+    }
+    /// The endpoint is in fast recovery, or this duplicate ACK may begin one: the window is frozen.
+    #[getter]
+    fn in_recovery(&self) -> bool {
+        self.0.in_recovery
+    }
+    /// The window, and not the application or the receiver, limited the sender.
+    #[getter]
+    fn window_limited(&self) -> bool {
+        self.0.window_limited
+    }
+    /// Of the segments newly delivered, those that a queue had marked; only with the needs "accurate_ecn" and "l4s".
+    #[getter]
+    fn marked(&self) -> f64 {
+        self.0.marked
+    }
+    /// Not in recovery, and the window is what limits the flow.
+    #[getter]
+    fn may_grow(&self) -> bool {
+        self.0.may_grow()
+    }
+    /// When the newest segment that this ACK reports was sent, s.
+    #[getter]
+    fn sent_at(&self) -> f64 {
+        self.0.sent_at()
+    }
+
+    fn __repr__(&self) -> String {
+        let a = &self.0;
+        format!(
+            "Ack(now={:?}, acked={:?}, rtt={:?}, srtt={:?}, in_flight={:?}, in_recovery={:?})",
+            a.now, a.acked, a.rtt, a.srtt, a.in_flight, a.in_recovery
+        )
+    }
+}
+
+/// A congestion signal or a timeout.
+#[pyclass(frozen, module = "elephan", name = "Signal")]
+#[derive(Clone, Copy, Debug)]
+pub struct PySignal(pub Signal);
+
+#[pymethods]
+impl PySignal {
+    #[new]
+    #[pyo3(signature = (*, now = 0.0, in_flight = 0.0, cause = "loss", srtt = 0.0, min_rtt = f64::INFINITY, repeated = false))]
+    fn new(now: f64, in_flight: f64, cause: &str, srtt: f64, min_rtt: f64, repeated: bool) -> PyResult<Self> {
+        let cause = match cause {
+            "loss" => Cause::Loss,
+            "ecn" => Cause::Ecn,
+            other => return Err(PyValueError::new_err(format!("cause: '{other}' is neither 'loss' nor 'ecn'"))),
+        };
+        Ok(Self(Signal { now, in_flight, cause, srtt, min_rtt, repeated }))
+    }
+
+    /// Seconds.
+    #[getter]
+    fn now(&self) -> f64 {
+        self.0.now
+    }
+    /// Segments outstanding just before the loss was found.
+    #[getter]
+    fn in_flight(&self) -> f64 {
+        self.0.in_flight
+    }
+    /// "loss" or "ecn".
+    #[getter]
+    fn cause(&self) -> &'static str {
+        match self.0.cause {
+            Cause::Loss => "loss",
+            Cause::Ecn => "ecn",
+        }
+    }
+    /// Smoothed RTT, s.
+    #[getter]
+    fn srtt(&self) -> f64 {
+        self.0.srtt
+    }
+    /// Smallest RTT so far, s.
+    #[getter]
+    fn min_rtt(&self) -> f64 {
+        self.0.min_rtt
+    }
+    /// A timeout that follows another without progress between them.
+    #[getter]
+    fn repeated(&self) -> bool {
+        self.0.repeated
+    }
+
+    fn __repr__(&self) -> String {
+        let s = &self.0;
+        format!(
+            "Signal(now={:?}, in_flight={:?}, cause='{}', repeated={:?})",
+            s.now,
+            s.in_flight,
+            self.cause(),
+            s.repeated
+        )
+    }
+}

@@ -1,0 +1,189 @@
+//! An algorithm of the user's own: [`Algorithm`] over a Python object.
+
+use std::sync::{Arc, OnceLock};
+
+use elephan_cc::{Ack, Algorithm, Ecn, Lost, Needs, Sent, Signal, Start};
+use pyo3::exceptions::PyValueError;
+use pyo3::intern;
+use pyo3::prelude::*;
+
+use crate::callbacks::{PyAck, PyLost, PySent, PySignal, PyStart};
+
+/// The first exception of a run; what comes after it is not asked for any more.
+#[derive(Debug)]
+pub struct Raised {
+    /// Whose algorithm.
+    pub flow: usize,
+    /// In which callback.
+    pub callback: &'static str,
+    /// Simulated time, s.
+    pub now: f64,
+    /// What.
+    pub error: PyErr,
+}
+
+/// Where the algorithms of one run leave their first exception.
+pub type Failure = Arc<OnceLock<Raised>>;
+
+/// The Python object of one flow, and its answers as they were after its last callback.
+pub struct Own {
+    object: Py<PyAny>,
+    flow: usize,
+    needs: Needs,
+    now: f64,
+    window: f64,
+    ssthresh: f64,
+    pacing_rate: Option<f64>,
+    failure: Failure,
+}
+
+impl Own {
+    /// # Errors
+    /// What reading its needs raises.
+    pub fn new(object: &Bound<'_, PyAny>, flow: usize, failure: Failure) -> PyResult<Self> {
+        let words: Vec<String> = object.call_method0(intern!(object.py(), "_needs"))?.extract()?;
+        Ok(Self {
+            object: object.clone().unbind(),
+            flow,
+            needs: needs(&words)?,
+            now: 0.0,
+            window: 1.0,
+            ssthresh: f64::INFINITY,
+            pacing_rate: None,
+            failure,
+        })
+    }
+
+    /// Calls back, and looks at what the object says then.
+    #[inline]
+    fn call<A>(&mut self, callback: &'static str, now: f64, call: A)
+    where
+        A: FnOnce(&Bound<'_, PyAny>) -> PyResult<()>,
+    {
+        if self.failure.get().is_some() {
+            return;
+        }
+        self.now = now;
+        let done = Python::attach(|py| {
+            let object = self.object.bind(py).clone();
+            call(&object)?;
+            self.look(&object)
+        });
+        if let Err(error) = done {
+            self.raise(callback, error);
+        }
+    }
+
+    fn raise(&self, callback: &'static str, error: PyErr) {
+        // Only the first counts, and nobody else is asked after it.
+        let _ = self.failure.set(Raised { flow: self.flow, callback, now: self.now, error });
+    }
+
+    #[inline]
+    fn look(&mut self, object: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = object.py();
+        let window: f64 = object.getattr(intern!(py, "window"))?.extract()?;
+        let ssthresh: f64 = object.getattr(intern!(py, "ssthresh"))?.extract()?;
+        if !(1.0..f64::INFINITY).contains(&window) {
+            return refuse(format!("window is {window}; it must be a number of segments, at least 1"));
+        }
+        if ssthresh.is_nan() || ssthresh <= 0.0 {
+            return refuse(format!("ssthresh is {ssthresh}; it must be a number of segments above 0, or infinite"));
+        }
+        (self.window, self.ssthresh) = (window, ssthresh);
+        if self.needs.pacing {
+            self.pacing_rate = object.getattr(intern!(py, "pacing_rate"))?.extract()?;
+            if let Some(rate) = self.pacing_rate
+                && !(rate > 0.0 && rate < f64::INFINITY)
+            {
+                return refuse(format!("pacing_rate is {rate}; it must be segments per second above 0, or None"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn refuse(message: String) -> PyResult<()> {
+    Err(PyValueError::new_err(message))
+}
+
+/// # Errors
+/// A word that is no need.
+fn needs(words: &[String]) -> PyResult<Needs> {
+    let mut needs = Needs::default();
+    for word in words {
+        match word.as_str() {
+            "window_at_send" => needs.window_at_send = true,
+            "one_way_delay" => needs.one_way_delay = true,
+            "delivery" => needs.delivery = true,
+            "losses" => needs.losses = true,
+            "sends" => needs.sends = true,
+            "pacing" => needs.pacing = true,
+            "own_recovery" => needs.own_recovery = true,
+            "accurate_ecn" => needs.ecn = Ecn::Accurate,
+            "l4s" => needs.ecn = Ecn::L4s,
+            other => return Err(PyValueError::new_err(format!("'{other}' is not a need"))),
+        }
+    }
+    Ok(needs)
+}
+
+impl Algorithm for Own {
+    fn on_start(&mut self, start: &Start) {
+        let told = PyStart(*start);
+        self.call("on_start", start.now, |o| o.call_method1(intern!(o.py(), "on_start"), (told,)).map(drop));
+    }
+    fn on_ack(&mut self, ack: &Ack) {
+        let told = PyAck(*ack);
+        self.call("on_ack", ack.now, |o| o.call_method1(intern!(o.py(), "on_ack"), (told,)).map(drop));
+    }
+    fn on_congestion(&mut self, signal: &Signal) {
+        let told = PySignal(*signal);
+        self.call("on_congestion", signal.now, |o| o.call_method1(intern!(o.py(), "on_congestion"), (told,)).map(drop));
+    }
+    fn on_timeout(&mut self, signal: &Signal) {
+        let told = PySignal(*signal);
+        self.call("on_timeout", signal.now, |o| o.call_method1(intern!(o.py(), "on_timeout"), (told,)).map(drop));
+    }
+    fn on_idle(&mut self, now: f64, idle: f64) {
+        self.call("on_idle", now, |o| o.call_method1(intern!(o.py(), "on_idle"), (now, idle)).map(drop));
+    }
+    fn on_sent(&mut self, sent: &Sent) {
+        let told = PySent(*sent);
+        self.call("on_sent", sent.now, |o| o.call_method1(intern!(o.py(), "on_sent"), (told,)).map(drop));
+    }
+    fn on_lost(&mut self, lost: &Lost) {
+        let told = PyLost(*lost);
+        self.call("on_lost", lost.now, |o| o.call_method1(intern!(o.py(), "on_lost"), (told,)).map(drop));
+    }
+    fn on_recovery_exit(&mut self, now: f64) {
+        self.call("on_recovery_exit", now, |o| o.call_method1(intern!(o.py(), "on_recovery_exit"), (now,)).map(drop));
+    }
+    fn on_undo(&mut self, now: f64) {
+        self.call("on_undo", now, |o| o.call_method1(intern!(o.py(), "on_undo"), (now,)).map(drop));
+    }
+    fn moderate(&mut self, window: f64) {
+        self.call("moderate", self.now, |o| o.call_method1(intern!(o.py(), "moderate"), (window,)).map(drop));
+    }
+    fn window(&self) -> f64 {
+        self.window
+    }
+    fn ssthresh(&self) -> f64 {
+        self.ssthresh
+    }
+    fn recovery_floor(&self) -> f64 {
+        let floor = Python::attach(|py| -> PyResult<f64> {
+            self.object.bind(py).getattr(intern!(py, "recovery_floor"))?.extract()
+        });
+        floor.unwrap_or_else(|error| {
+            self.raise("recovery_floor", error);
+            self.ssthresh
+        })
+    }
+    fn pacing_rate(&self) -> Option<f64> {
+        self.pacing_rate
+    }
+    fn needs(&self) -> Needs {
+        self.needs
+    }
+}
