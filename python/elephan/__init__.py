@@ -17,6 +17,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from elephan._engine import Ack as Ack
+    from elephan._engine import Delivery as Delivery
+    from elephan._engine import Lost as Lost
+    from elephan._engine import Sent as Sent
+    from elephan._engine import Signal as Signal
+    from elephan._engine import Start as Start
+    from elephan.algorithm import Algorithm as Algorithm
+    from elephan.algorithm import AlgorithmError as AlgorithmError
     from elephan.comparison import compare as compare
     from elephan.runs import Run as Run
     from elephan.runs import Store as Store
@@ -29,9 +37,17 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Ack": "elephan._engine",
+    "Algorithm": "elephan.algorithm",
+    "AlgorithmError": "elephan.algorithm",
+    "Delivery": "elephan._engine",
+    "Lost": "elephan._engine",
     "Run": "elephan.runs",
     "Scenario": "elephan.scenario",
     "ScenarioError": "elephan.scenario",
+    "Sent": "elephan._engine",
+    "Signal": "elephan._engine",
+    "Start": "elephan._engine",
     "Store": "elephan.runs",
     "algorithms": "elephan.scenario.catalog",
     "compare": "elephan.comparison",
@@ -39,7 +55,7 @@ _HOMES = {
     "sweep": "elephan.runs",
 }
 
-__all__ = ["Run", "Scenario", "ScenarioError", "Store", "__version__", "algorithms", "compare", "run", "sweep"]
+__all__ = [*_HOMES, "__version__"]
 
 
 def __getattr__(name: str) -> Any:

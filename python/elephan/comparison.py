@@ -89,7 +89,8 @@ def compare(
     if not algorithms:
         raise ScenarioError("no algorithm to compare", source="compare")
     for name in (*algorithms, *rivals):
-        catalog.check_name(name, catalog.algorithms(), "an algorithm")
+        if not own.pinned(name):
+            catalog.check_name(name, catalog.algorithms(), "an algorithm")
     path = {"rate": rate, "rtt": rtt, "buffer": buffer, "stack": stack, "seed": seed} | ({"loss": loss} if loss else {})
     meetings = plan(list(dict.fromkeys(algorithms)), list(dict.fromkeys(rivals)), flows, duration, path)
     runs = sweep([meeting.scenario for meeting in meetings], jobs=jobs, store=store, progress=progress)

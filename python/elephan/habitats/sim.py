@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import traceback
 from functools import lru_cache
 from pathlib import Path
 
+from elephan.algorithm import Algorithm, AlgorithmError
 from elephan.habitats.base import Cancelled, Progress, RawResult
-from elephan.scenario import Scenario, ScenarioError
+from elephan.scenario import Scenario, ScenarioError, own
 from elephan.scenario.catalog import engine
 
 TABLES = ("flows", "samples", "links")
@@ -29,8 +31,11 @@ class SimHabitat:
 
         Ctrl-C is noticed at each progress report, about every 0.2 s.
 
+        A flow with an algorithm of the user's own gets a new object of it, and keeps the interpreter for the whole run.
+
         Raises:
-            ScenarioError: the engine refuses the scenario.
+            ScenarioError: the engine refuses the scenario, or an own algorithm is gone or has changed.
+            AlgorithmError: an own algorithm raised.
             Cancelled: ``progress`` returned ``False``.
             KeyboardInterrupt: Ctrl-C, in the main thread.
         """
@@ -40,7 +45,12 @@ class SimHabitat:
         report = _Report(progress)
         made = engine()
         try:
-            result = made.run(json.dumps(form), report)
+            result = made.run(json.dumps(form), report, _own(scenario))
+        except made.CallbackError as error:
+            flow, callback, time_s = error.args
+            cause = error.__cause__
+            what = traceback.format_exception_only(cause)[-1].strip()
+            raise AlgorithmError(form["flows"][flow]["name"], callback, time_s, what) from cause
         except made.Cancelled:
             if report.raised is not None:
                 raise report.raised from None
@@ -50,6 +60,18 @@ class SimHabitat:
         tables = {name: result[name] for name in TABLES}
         summary = result["summary"]
         return RawResult(tables, json.loads(summary) if isinstance(summary, str) else dict(summary))
+
+
+def _own(scenario: Scenario) -> dict[int, Algorithm]:
+    """New objects of the algorithms that are the user's own, by the flow's position."""
+    wanted = {i: flow for i, flow in enumerate(scenario.flow) if own.pinned(flow.algorithm)}
+    made = {}
+    for i, flow in wanted.items():
+        try:
+            made[i] = own.make(flow.algorithm, flow.parameters)
+        except ScenarioError as error:
+            raise error.located(path=f"flow[{i}].algorithm") from error
+    return made
 
 
 @lru_cache(maxsize=1)

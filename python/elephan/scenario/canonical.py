@@ -11,6 +11,7 @@ import json
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
+from elephan.scenario import own
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.graph import DirectedLink, Graph, build_graph
 from elephan.scenario.schema import Flow, ScenarioTable
@@ -65,7 +66,7 @@ def measure_window(scenario: ScenarioTable) -> tuple[int, int]:
 
 def flow_name(flow: Flow, position: int) -> str:
     """The name of a flow: its own, or its algorithm and its position, from 1."""
-    return flow.name or f"{flow.algorithm}-{position + 1}"
+    return flow.name or f"{own.short_label(flow.algorithm)}-{position + 1}"
 
 
 def _link(graph: Graph, position: int) -> dict[str, Any]:
@@ -147,10 +148,14 @@ def _flow(graph: Graph, position: int, flow: Flow) -> dict[str, Any]:
     if flow.size is not None:
         exact = flow.size.segments
         size_segments = exact if exact is not None else -(-(flow.size.octets or 0) // stack.payload_bytes)
-    return {
+    mine = own.pinned(flow.algorithm)
+    source = {"source_sha256": own.digest(flow.algorithm)} if mine else {}
+    given = sorted(flow.parameters.items())
+    return source | {
         "name": flow_name(flow, position),
-        "algorithm": flow.algorithm,
-        "parameters": {name: _parameter(flow.parameters[name]) for name in sorted(flow.parameters)},
+        "algorithm": own.label(flow.algorithm),
+        # A class in Python may tell 1 from 1.0.
+        "parameters": {name: value if mine else _parameter(value) for name, value in given},
         "start_ps": flow.start,
         "stop_ps": flow.stop,
         "size_segments": size_segments,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from elephan.scenario import catalog
+from elephan.scenario import catalog, own
 from elephan.scenario.canonical import flow_name, measure_window
 from elephan.scenario.errors import ScenarioError, join_path
 from elephan.scenario.graph import Graph
@@ -107,6 +107,12 @@ def _check_flow_times(scenario: ScenarioTable, flow: Flow, where: str) -> None:
 
 
 def _check_algorithm(flow: Flow, where: str) -> None:
+    if own.pinned(flow.algorithm):
+        try:
+            own.check_parameters(flow.algorithm, flow.parameters)
+        except ScenarioError as error:
+            raise error.located(path=join_path(where, "parameters" if error.path else "algorithm")) from error
+        return
     try:
         entry: dict[str, Any] = catalog.check_name(flow.algorithm, catalog.algorithms(), "an algorithm")
     except ScenarioError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path as FilePath
 from typing import Any
@@ -12,6 +12,8 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from elephan.algorithm import Algorithm
+from elephan.scenario import own
 from elephan.scenario.canonical import canonical_form, canonical_json, form_hash
 from elephan.scenario.cautions import cautions, randomness
 from elephan.scenario.check import check_scenario, check_with_engine
@@ -48,11 +50,21 @@ class Scenario(ScenarioTable):
         Raises:
             ScenarioError: no such file, no TOML, or a wrong scenario; the line begins with the file's name.
         """
-        return cls.from_toml(_read(FilePath(path)), source=str(path), overrides=overrides)
+        path = FilePath(path)
+        return cls.from_toml(_read(path), source=str(path), overrides=overrides, folder=path.parent)
 
     @classmethod
-    def from_toml(cls, text: str, source: str = "<string>", overrides: Mapping[str, Any] | None = None) -> Scenario:
+    def from_toml(
+        cls,
+        text: str,
+        source: str = "<string>",
+        overrides: Mapping[str, Any] | None = None,
+        folder: FilePath | None = None,
+    ) -> Scenario:
         """Read a scenario from TOML text; ``source`` is what an error names.
+
+        Files that the text names are relative to ``folder``, by default the working directory; those in ``overrides``
+        are relative to the working directory always.
 
         Raises:
             ScenarioError: as :meth:`load`.
@@ -61,6 +73,8 @@ class Scenario(ScenarioTable):
             raw = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise ScenarioError(_toml_problem(text, str(error)), source=source) from None
+        if folder is not None:
+            _anchor(raw, folder)
         try:
             return cls(**apply_overrides(raw, overrides or {}))
         except ScenarioError as error:
@@ -78,7 +92,7 @@ class Scenario(ScenarioTable):
     @classmethod
     def dumbbell(
         cls,
-        flows: Sequence[str | Mapping[str, Any]] = ("cubic",),
+        flows: Sequence[str | Mapping[str, Any] | Callable[..., Algorithm]] = ("cubic",),
         *,
         rate: str,
         rtt: str,
@@ -90,7 +104,7 @@ class Scenario(ScenarioTable):
         """Flows over one shared bottleneck.
 
         Args:
-            flows: names of algorithms, or tables with a flow's fields.
+            flows: names of algorithms, your own classes, or tables with a flow's fields.
             rate: of the bottleneck, each way.
             rtt: two-way propagation delay from end to end.
             buffer: of the bottleneck: packets, bytes, part of the BDP, or ``unlimited``.
@@ -203,6 +217,14 @@ class Scenario(ScenarioTable):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (Scenario.from_dict, (self.to_dict(),))
+
+
+def _anchor(raw: dict[str, Any], folder: FilePath) -> None:
+    """Make the files that flows name relative to a folder."""
+    flows = raw.get("flow")
+    for flow in flows if isinstance(flows, list) else []:
+        if isinstance(flow, dict) and "algorithm" in flow:
+            flow["algorithm"] = own.anchored(flow["algorithm"], folder)
 
 
 def _read(path: FilePath) -> str:

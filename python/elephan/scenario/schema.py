@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 from pydantic_core import PydanticCustomError
 
-from elephan.scenario import units
+from elephan.scenario import catalog, units
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.stacks import DETECTIONS, RECOVERIES, STACKS, Stack
 from elephan.scenario.units import Amount, Buffer, Loss
@@ -293,6 +293,20 @@ def _parse_parameters(value: Any) -> dict[str, float | bool | str]:
     return dict(value)
 
 
+def _parse_algorithm(value: Any) -> str:
+    """A name as it is; an algorithm of the user's own, pinned to what it is now."""
+    if not isinstance(value, str):
+        from elephan.scenario import own
+
+        value = own.pin(value, {})
+    name = _text("a name")(value)
+    if "." in name or "/" in name or name.partition(":")[0] not in catalog.algorithms():
+        from elephan.scenario import own
+
+        name = own.pin(name, catalog.algorithms())
+    return name
+
+
 def _parse_hops(value: Any) -> tuple[int, int]:
     pair = [value, value] if isinstance(value, int) else value
     whole = isinstance(pair, list | tuple) and all(isinstance(hop, int) and not isinstance(hop, bool) for hop in pair)
@@ -395,12 +409,13 @@ class Flow(Table):
     """``[[flow]]``: one TCP connection that sends as much as it may."""
 
     name: Name | None = Field(None, description="unique; algorithm-position by default", examples=["first"])
-    algorithm: Name = Field(
-        description="congestion control, with a preset after a colon", examples=["cubic", "cubic:2005"]
+    algorithm: Annotated[str, BeforeValidator(_reported(_parse_algorithm))] = Field(
+        description="congestion control, with a preset after a colon; or your own: a file and a class in it",
+        examples=["cubic", "cubic:2005", "./mine.py:Mine"],
     )
     parameters: Annotated[dict[str, Any], BeforeValidator(_reported(_parse_parameters))] = Field(
         default_factory=dict,
-        description="parameters of the algorithm that differ from its preset",
+        description="parameters of the algorithm that differ from its preset; your own gets them as keywords",
         examples=[{"beta": 0.7}],
     )
     start: Time = Field(0, description="when it begins (start_jitter is added)", examples=["50 s"])

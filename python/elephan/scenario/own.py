@@ -1,0 +1,430 @@
+"""Algorithms of the user's own: how a scenario names them, where they come from, and what they are.
+
+A user writes ``./mine.py:Mine``, the name of an entry point of the group ``elephan.algorithms``, or gives the class itself.
+A scenario keeps it *pinned*: ``/home/me/mine.py:Mine@`` and the SHA-256 of the source. What is pinned never changes: the
+class that was loaded is used as long as this process lives, and another one is refused when the file has changed since.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import re
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache, partial
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from elephan import algorithm as contract
+from elephan.algorithm import NEEDS, Algorithm
+from elephan.scenario.errors import ScenarioError
+from elephan.scenario.fingerprint import UnknownValueError, Walk, installed
+from elephan.scenario.words import hint
+
+GROUP = "elephan.algorithms"
+_PINNED = re.compile(r"(?P<name>.+)@(?P<digest>[0-9a-f]{64})", re.DOTALL)
+_FILE = re.compile(r"(?P<path>.+\.py):(?P<name>[^\W\d]\w*)", re.DOTALL)
+_INDIRECT = re.compile(r"(?P<module>[\w.]+):(?P<name>[\w.<>]+)")
+
+Maker = Callable[..., Algorithm]
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A class (or a function that makes objects) with the digest of its source.
+
+    ``current`` tells the digest of what it is now; that of a class in a notebook changes with what it refers to.
+    """
+
+    maker: Maker
+    digest: str
+    current: Callable[[], str] | None = None
+
+
+_live: dict[str, Loaded] = {}
+_lock = threading.RLock()
+
+
+def pinned(spec: str) -> bool:
+    """Whether a flow's algorithm is one of the user's own."""
+    return _PINNED.fullmatch(spec) is not None
+
+
+def digest(spec: str) -> str:
+    """The digest of a pinned name."""
+    return _split(spec)[1]
+
+
+def label(spec: str) -> str:
+    """What tables and messages call it: ``mine.py:Mine``, ``Mine``, or the entry point's name; others as they are."""
+    if not pinned(spec):
+        return spec
+    name = _split(spec)[0]
+    file = _FILE.fullmatch(name)
+    if file is not None:
+        return f"{Path(file['path']).name}:{file['name']}"
+    return name.rpartition(":")[2].rpartition(".")[2]
+
+
+def short_label(spec: str) -> str:
+    """The class alone, for the names of flows."""
+    return label(spec).rpartition(":")[2] if pinned(spec) else spec
+
+
+def names_file(spec: str) -> bool:
+    """Whether it is written like a file and a class in it."""
+    return not pinned(spec) and (_FILE.fullmatch(spec) is not None or "/" in spec or spec.endswith(".py"))
+
+
+def anchored(spec: Any, folder: Path) -> Any:
+    """A file and a class, relative to a folder; anything else as it is."""
+    if not isinstance(spec, str) or not names_file(spec):
+        return spec
+    match = _FILE.fullmatch(spec)
+    return f"{folder / match['path']}:{match['name']}" if match else spec
+
+
+def pin(value: Any, known: Mapping[str, Any]) -> Any:
+    """A class, a function, a file or an entry point as a pinned name; what is ``known`` or nothing of these, as it is.
+
+    Raises:
+        ScenarioError: the file or the class is not there, cannot be loaded, or is no algorithm.
+    """
+    if isinstance(value, str):
+        if pinned(value):
+            return value
+        if names_file(value):
+            return _pin_file(value)
+        if value.partition(":")[0] not in known and value in points():
+            return _remember(value, _from_entry_point(value))
+        return value
+    if isinstance(value, Algorithm):
+        raise ScenarioError(
+            f"{type(value).__name__} is given as one object; give the class, or a function that makes a new one, "
+            "since each flow of each run needs its own"
+        )
+    if isinstance(value, type) or callable(value):
+        return _pin_object(value)
+    return value
+
+
+def make(spec: str, parameters: Mapping[str, Any]) -> Algorithm:
+    """A new object of a pinned algorithm.
+
+    Raises:
+        ScenarioError: it cannot be had any more, or has changed, or refuses the parameters.
+    """
+    found = _find(spec)
+    if found.current is not None and found.current() != found.digest:
+        raise ScenarioError(
+            f"{label(spec)}, or something that it uses, has changed since the scenario was built; build the scenario again"
+        )
+    return _new(found.maker, label(spec), parameters)
+
+
+def check_parameters(spec: str, parameters: Mapping[str, Any]) -> None:
+    """Refuse parameters that the class does not take; of what is pinned and not loaded, nothing is known.
+
+    Raises:
+        ScenarioError: with the parameter's name as its path, where it is one.
+    """
+    if spec not in _live:
+        return
+    maker, name = _live[spec].maker, label(spec)
+    taken = _signature(maker)
+    if taken is not None:
+        words = [p.name for p in taken.values() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+        if not any(p.kind is p.VAR_KEYWORD for p in taken.values()):
+            for parameter in parameters:
+                if parameter not in words:
+                    raise ScenarioError(f"not a parameter of {name}; {_hint(parameter, words)}", path=parameter)
+        for parameter in words:
+            if taken[parameter].default is inspect.Parameter.empty and parameter not in parameters:
+                raise ScenarioError(f"missing; {name} needs it", path=parameter)
+    _new(maker, name, parameters)
+
+
+def _hint(word: str, known: list[str]) -> str:
+    return hint(word, known) if known else "it has none"
+
+
+def _signature(maker: Maker) -> Mapping[str, inspect.Parameter] | None:
+    try:
+        return inspect.signature(maker).parameters
+    except (TypeError, ValueError):
+        return None
+
+
+def _new(maker: Maker, name: str, parameters: Mapping[str, Any]) -> Algorithm:
+    try:
+        made = maker(**parameters)
+    except Exception as error:  # noqa: BLE001  (user code may raise anything; it becomes one line)
+        raise ScenarioError(f"{name} cannot be made: {_told(error)}") from error
+    if not isinstance(made, Algorithm):
+        raise ScenarioError(f"{name} makes a {type(made).__name__}, not an elephan.Algorithm")
+    wrong = [word for word in made.needs if word not in NEEDS]
+    if isinstance(made.needs, str) or wrong:
+        given = made.needs if isinstance(made.needs, str) else wrong[0]
+        raise ScenarioError(f"{name}.needs: '{given}' is not a need in a list of them; {hint(given, NEEDS)}")
+    return made
+
+
+def _split(spec: str) -> tuple[str, str]:
+    match = _PINNED.fullmatch(spec)
+    if match is None:
+        raise ScenarioError(f"'{spec}' is not pinned")
+    return match["name"], match["digest"]
+
+
+def _remember(name: str, loaded: Loaded) -> str:
+    spec = f"{name}@{loaded.digest}"
+    with _lock:
+        _live.setdefault(spec, loaded)
+    return spec
+
+
+def _find(spec: str) -> Loaded:
+    """What a pinned name stands for, in this process or in the file it came from.
+
+    Raises:
+        ScenarioError: it is gone, or another by now.
+    """
+    if spec in _live:
+        return _live[spec]
+    name, wanted = _split(spec)
+    shown = label(spec)
+    if _FILE.fullmatch(name):
+        now = _pin_file(name)
+    elif name in points():
+        now = _remember(name, _from_entry_point(name))
+    else:
+        now = _pin_imported(name, shown)
+    if digest(now) != wanted:
+        raise ScenarioError(f"{shown} has changed since it was pinned: '{name}' is another algorithm now")
+    return _live[now]
+
+
+# ---- files ----------------------------------------------------------------------------------------------------------
+
+
+def _pin_file(spec: str) -> str:
+    match = _FILE.fullmatch(spec)
+    if match is None:
+        path = spec if spec.endswith(".py") else spec.partition(":")[0]
+        if not path.endswith(".py"):
+            raise ScenarioError(f"'{path}' is not a Python file; write for example ./mine.py:Mine")
+        found = [f"{path}:{name}" for name in _algorithms_in(_load_file(Path(path))[0])] or [f"{path}:Mine"]
+        raise ScenarioError(f"'{spec}' names no class; write {' or '.join(found)}")
+    path, name = Path(match["path"]), match["name"]
+    module, text_digest = _load_file(path)
+    maker = getattr(module, name, None)
+    if maker is None:
+        inside = _algorithms_in(module)
+        raise ScenarioError(f"{path}: there is no '{name}' in it; {hint(name, inside) if inside else 'it has no algorithm'}")
+    _check_maker(maker, f"{path}:{name}")
+    return _remember(f"{path.absolute()}:{name}", Loaded(maker, text_digest))
+
+
+def _algorithms_in(module: ModuleType) -> list[str]:
+    own = [v for v in vars(module).values() if isinstance(v, type) and issubclass(v, Algorithm) and v is not Algorithm]
+    return sorted({cls.__name__ for cls in own if cls.__module__ == module.__name__})
+
+
+@cache
+def _contract_text() -> bytes:
+    """The text of the base class: an algorithm inherits from it, so it is a part of the source."""
+    return Path(contract.__file__).read_bytes()
+
+
+def _load_file(path: Path) -> tuple[ModuleType, str]:
+    """Run a file as a module of its own, once for each text that it has had; the module and the digest.
+
+    Raises:
+        ScenarioError: no such file, or it cannot be run.
+    """
+    try:
+        text = path.read_bytes()
+    except FileNotFoundError:
+        near = [str(entry) for entry in path.parent.glob("*.py")] if path.parent.is_dir() else []
+        raise ScenarioError(f"{path}: no such file" + (f"; {hint(str(path), near)}" if near else "")) from None
+    except OSError as error:
+        raise ScenarioError(f"{path}: {(error.strerror or 'cannot be read').lower()}") from None
+    key = hashlib.sha256(str(path.absolute()).encode() + b"\0" + text).hexdigest()
+    name = f"elephan_own_{key[:16]}"
+    with _lock:
+        if name not in sys.modules:
+            sys.modules[name] = module = ModuleType(name)
+            module.__file__ = str(path.absolute())
+            try:
+                exec(compile(text, str(path), "exec", dont_inherit=True), vars(module))
+                module.__dict__["__elephan_digest__"] = _digest_of_file(text, module)
+            except BaseException as error:
+                del sys.modules[name]
+                if isinstance(error, Exception):
+                    raise ScenarioError(f"{path}: {_told(error, path)}") from error
+                raise
+        module = sys.modules[name]
+    return module, str(module.__dict__["__elephan_digest__"])
+
+
+def _digest_of_file(text: bytes, module: ModuleType) -> str:
+    """The file's text, and what it got from elsewhere: values, and code that is not installed."""
+    walk = Walk([module.__name__], lenient=True)
+    walk.text(_contract_text(), text)
+    walk.add({name: value for name, value in vars(module).items() if not name.startswith("__")})
+    return walk.hexdigest()
+
+
+def _told(error: BaseException, path: Path | None = None) -> str:
+    """An exception in a few words, with the line of the file that it came from."""
+    if isinstance(error, SyntaxError):
+        return f"line {error.lineno}: {error.msg}"
+    lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if path is not None and f.filename == str(path)]
+    where = f"line {lines[-1]}: " if lines else ""
+    help_ = "; a file is run by itself: put what it needs in it, or install it" if _is_missing_module(error) else ""
+    return f"{where}{type(error).__name__}: {error}{help_}"
+
+
+def _is_missing_module(error: BaseException) -> bool:
+    return isinstance(error, ModuleNotFoundError)
+
+
+# ---- classes and functions ------------------------------------------------------------------------------------------
+
+
+def _check_maker(maker: Any, name: str) -> None:
+    if isinstance(maker, type):
+        if not issubclass(maker, Algorithm):
+            raise ScenarioError(f"{name} is not an algorithm; write class {maker.__name__}(elephan.Algorithm)")
+        left = sorted(getattr(maker, "__abstractmethods__", ()))
+        if left:
+            raise ScenarioError(f"{name} is not finished: it has no {' and no '.join(left)}")
+    elif not callable(maker):
+        raise ScenarioError(f"{name} is a {type(maker).__name__}, not an algorithm")
+
+
+def _pin_object(maker: Any) -> str:
+    name = getattr(maker, "__qualname__", type(maker).__name__)
+    if isinstance(maker, partial):
+        name = getattr(maker.func, "__qualname__", "partial")
+    _check_maker(maker, name)
+
+    def current() -> str:
+        return _digest_of_object(maker, name)
+
+    home = getattr(maker, "__module__", None) or "__main__"
+    return _remember(f"{home}:{name}", Loaded(maker, current(), current))
+
+
+def _digest_of_object(maker: Any, name: str) -> str:
+    """Code and values, followed from the class; of an installed package, the text of the class's own module."""
+    walk = Walk()
+    walk.text(_contract_text())
+    home = str(getattr(maker, "__module__", "") or "")
+    if installed(home):
+        file = getattr(sys.modules.get(home), "__file__", None)
+        walk.text(Path(file).read_bytes() if file else b"")
+    try:
+        walk.add(maker)
+    except UnknownValueError as error:
+        raise ScenarioError(
+            f"{name} cannot be told from another: it uses {error}; make it in on_start, or put the class into a file"
+        ) from None
+    return walk.hexdigest()
+
+
+def _pin_imported(name: str, shown: str) -> str:
+    """A class that another process pinned, from the module that it was in.
+
+    Raises:
+        ScenarioError: it was made in a notebook or a program, or is gone.
+    """
+    match = _INDIRECT.fullmatch(name)
+    home = match["module"] if match else ""
+    gone = ScenarioError(
+        f"{shown} was a class of a program or a notebook that has ended; give the class again, or put it into a file"
+    )
+    if match is None or home == "__main__" or home.startswith("elephan_own_") or "<" in match["name"]:
+        raise gone
+    try:
+        found: Any = import_module(home)
+        for part in match["name"].split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError):
+        raise gone from None
+    return _pin_object(found)
+
+
+# ---- entry points ---------------------------------------------------------------------------------------------------
+
+
+@cache
+def points() -> dict[str, EntryPoint]:
+    """The algorithms that installed packages offer, by name."""
+    return {point.name: point for point in entry_points(group=GROUP)}
+
+
+def _from_entry_point(name: str) -> Loaded:
+    try:
+        maker = points()[name].load()
+    except Exception as error:  # noqa: BLE001  (a package may fail in any way; it becomes one line)
+        raise ScenarioError(f"'{name}' of {package(name)} cannot be loaded: {_told(error)}") from error
+    _check_maker(maker, f"'{name}' of {package(name)}")
+
+    def current() -> str:
+        walk = Walk()
+        walk.text(package(name), _digest_of_object(maker, name))
+        return walk.hexdigest()
+
+    return Loaded(maker, current(), current)
+
+
+def package(name: str) -> str:
+    """The package that offers an entry point, with its version."""
+    found = points()[name].dist
+    return f"{found.name} {found.version}" if found is not None else points()[name].value
+
+
+def describe(spec: str) -> dict[str, Any]:
+    """An own algorithm as the built-in ones are described: title, text and parameters from the class.
+
+    Raises:
+        ScenarioError: as :func:`pin`.
+    """
+    name = pin(spec, {})
+    maker = _find(name).maker
+    text = inspect.getdoc(maker) or ""
+    source = package(spec) if spec in points() else str(_split(name)[0].rpartition(":")[0])
+    parameters = [
+        {"name": p.name, "doc": "", "source": ""} | ({} if p.default is p.empty else {"default": p.default})
+        for p in (_signature(maker) or {}).values()
+        if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
+    ]
+    return {
+        "name": spec,
+        "title": text.partition("\n")[0].rstrip(".") or label(name),
+        "kind": "python",
+        "source": source,
+        "doc": text,
+        "presets": [],
+        "parameters": parameters,
+    }
+
+
+def listing() -> list[dict[str, Any]]:
+    """Every entry point, described; one that cannot be loaded says why in its title."""
+    rows = []
+    for name in sorted(points()):
+        try:
+            rows.append(describe(name))
+        except ScenarioError as error:
+            row = {"name": name, "title": error.message, "kind": "python", "source": package(name), "doc": ""}
+            rows.append(row | {"presets": [], "parameters": []})
+    return rows
