@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from elephan.algorithm import Algorithm
 from elephan.runs import Run, Store, SweepProgress, sweep
-from elephan.scenario import Scenario, ScenarioError, catalog
+from elephan.scenario import Scenario, ScenarioError, catalog, own
 from elephan.scenario.units import format_time, parse_positive_time
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class Meeting:
 
 
 def compare(
-    algorithms: Sequence[str],
+    algorithms: Sequence[str | Callable[..., Algorithm]],
     rate: str,
     rtt: str,
     buffer: str,
@@ -67,7 +68,7 @@ def compare(
     - ``late_comer_converges_s``: until the first late comer has 80 % of the first flow's rate; infinite is never.
 
     Args:
-        algorithms: names, with presets where wanted (``cubic:2005``).
+        algorithms: names, with presets where wanted (``cubic:2005``), or your own: ``./mine.py:Mine``, or the class.
         rate, rtt, buffer: of the bottleneck, with units.
         loss: random loss on the path, as in a scenario.
         flows: of the algorithm, and as many of the others.
@@ -88,19 +89,43 @@ def compare(
         )
     if not algorithms:
         raise ScenarioError("no algorithm to compare", source="compare")
-    for name in (*algorithms, *rivals):
-        if not own.pinned(name):
-            catalog.check_name(name, catalog.algorithms(), "an algorithm")
+    specs = _named([*algorithms, *rivals])
+    labels = {spec: label for label, spec in specs.items()}
+    wanted, others = ([labels[own.pin(name, catalog.algorithms())] for name in names] for names in (algorithms, rivals))
     path = {"rate": rate, "rtt": rtt, "buffer": buffer, "stack": stack, "seed": seed} | ({"loss": loss} if loss else {})
-    meetings = plan(list(dict.fromkeys(algorithms)), list(dict.fromkeys(rivals)), flows, duration, path)
+    meetings = plan(list(dict.fromkeys(wanted)), list(dict.fromkeys(others)), flows, duration, path, specs)
     runs = sweep([meeting.scenario for meeting in meetings], jobs=jobs, store=store, progress=progress)
     return tabulate(meetings, runs, flows)
 
 
+def _named(algorithms: Sequence[str | Callable[..., Algorithm]]) -> dict[str, str]:
+    """What a scenario calls each algorithm, by what the table calls it.
+
+    Raises:
+        ScenarioError: no such algorithm.
+    """
+    specs: dict[str, str] = {}
+    for name in algorithms:
+        spec = own.pin(name, catalog.algorithms())
+        if not own.pinned(spec):
+            catalog.check_name(spec, catalog.algorithms(), "an algorithm")
+        label = own.label(spec)
+        # Two files of one name in two folders: only the path tells them apart.
+        specs[label if specs.get(label, spec) == spec else spec.rpartition("@")[0]] = spec
+    return specs
+
+
 def plan(
-    algorithms: Sequence[str], rivals: Sequence[str], flows: int, duration: str, path: dict[str, Any]
+    algorithms: Sequence[str],
+    rivals: Sequence[str],
+    flows: int,
+    duration: str,
+    path: dict[str, Any],
+    specs: Mapping[str, str] | None = None,
 ) -> list[Meeting]:
     """The runs of a comparison: three situations of each algorithm, and what the rivals do without it.
+
+    ``specs`` has what a scenario calls an algorithm, where it is not the name in the table.
 
     Raises:
         ScenarioError: a wrong quantity, or a number of flows below one.
@@ -109,16 +134,14 @@ def plan(
         raise ScenarioError(f"{flows} is not a number of flows; it is at least 1", source="flows")
     late_s = format_time(parse_positive_time(duration) // 4)
     everyone = list(dict.fromkeys([*algorithms, *rivals]))
-    meetings = [Meeting(a, ALONE, _scenario([(a, a, "0 s")], flows, duration, path)) for a in everyone]
-    meetings += [
-        Meeting(a, LATE, _scenario([(a, a, "0 s"), (_LATE_COMER, a, late_s)], flows, duration, path))
-        for a in algorithms
-    ]
+
+    def scenario(*groups: tuple[str, str, str]) -> Scenario:
+        return _scenario([(label, (specs or {}).get(a, a), start) for label, a, start in groups], flows, duration, path)
+
+    meetings = [Meeting(a, ALONE, scenario((a, a, "0 s"))) for a in everyone]
+    meetings += [Meeting(a, LATE, scenario((a, a, "0 s"), (_LATE_COMER, a, late_s))) for a in algorithms]
     pairs = dict.fromkeys([(a, rival) for a in algorithms for rival in rivals] + [(rival, rival) for rival in rivals])
-    meetings += [
-        Meeting(a, rival, _scenario([(a, a, "0 s"), (RIVAL, rival, "0 s")], flows, duration, path))
-        for a, rival in pairs
-    ]
+    meetings += [Meeting(a, rival, scenario((a, a, "0 s"), (RIVAL, rival, "0 s"))) for a, rival in pairs]
     return meetings
 
 

@@ -6,12 +6,14 @@ Exit status: 0 done, 1 the run failed or a check did not hold, 2 the input was w
 from __future__ import annotations
 
 import sys
+import traceback
 from collections.abc import Sequence
 from importlib import import_module
 
 import click
 
 from elephan import __version__
+from elephan.algorithm import AlgorithmError
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.words import hint
 
@@ -99,8 +101,21 @@ def run_command(args: list[str]) -> int:
         # Our own errors (a failed sweep, a damaged run) are sentences; anything else is a defect and shows itself.
         if not type(error).__module__.startswith("elephan."):
             raise
+        _show_tracebacks(error)
         return _complain(str(error), FAILED)
     return status if isinstance(status, int) else DONE
+
+
+def _show_tracebacks(error: BaseException) -> None:
+    """Where a user's own algorithm raised, in each of the runs that failed by it; the same place is shown once."""
+    shown: set[str] = set()
+    for failed in [error, *(failure.error for failure in getattr(error, "failures", ()))]:
+        if not isinstance(failed, AlgorithmError) or failed.__cause__ is None:
+            continue
+        text = "".join(traceback.format_exception(failed.__cause__))
+        if text not in shown:
+            click.echo(text, err=True, nl=False)
+        shown.add(text)
 
 
 def _complain(line: str, status: int) -> int:

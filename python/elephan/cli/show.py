@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from elephan.cli import common
-from elephan.scenario import ScenarioError, catalog
+from elephan.scenario import ScenarioError, catalog, own
 from elephan.scenario.words import hint
 
 
@@ -22,6 +22,9 @@ def command(name: str, out: str | None, store: str | None, as_json: bool) -> Non
     """The report of a run (its id or folder) or of a paper, or what an algorithm, a queue or a metric is."""
     if name.partition(":")[0] in catalog.algorithms() or name.partition(":")[0] in catalog.queues():
         show_descriptor(name, as_json)
+        return
+    if own.names_file(name) and ".py" in name:
+        show_entry(own.describe(name), as_json)
         return
     folder = find_run(name, store)
     if folder is not None:
@@ -79,13 +82,16 @@ def show_other(name: str, out: str | None, store: str | None, as_json: bool) -> 
             return
         common.say(f"{metric.name}, {metric.unit}\n\n{metric.doc}\n\nsource: {metric.source}")
         return
+    if name in own.points():
+        show_entry(own.describe(name), as_json)
+        return
     if name in papers.ids():
         from elephan.cli.paper import command as paper
 
         arguments = [name, *(["--out", out] if out else []), *(["--store", store] if store else [])]
         paper.main([*arguments, *(["--json"] if as_json else [])], standalone_mode=False)
         return
-    known = [*catalog.spellings(catalog.algorithms()), *catalog.queues(), *metrics.registry(), *papers.ids()]
+    known = [*catalog.spellings(catalog.algorithms()), *own.points(), *catalog.queues(), *metrics.registry(), *papers.ids()]
     raise ScenarioError(
         f"'{name}' is not a run, a paper, an algorithm, a queue or a metric; {hint(name, known)}", source="show"
     )
@@ -98,7 +104,11 @@ def show_descriptor(name: str, as_json: bool) -> None:
         ScenarioError: no such preset.
     """
     entries = catalog.algorithms() if name.partition(":")[0] in catalog.algorithms() else catalog.queues()
-    entry = catalog.check_name(name, entries, "an algorithm")
+    show_entry(catalog.check_name(name, entries, "an algorithm"), as_json)
+
+
+def show_entry(entry: catalog.Descriptor, as_json: bool) -> None:
+    """What a descriptor says, for people or as JSON."""
     if as_json:
         common.print_json(entry)
         return
