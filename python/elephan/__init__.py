@@ -55,7 +55,25 @@ _HOMES = {
     "sweep": "elephan.runs",
 }
 
-__all__ = [*_HOMES, "__version__"]
+__all__ = [
+    "Ack",
+    "Algorithm",
+    "AlgorithmError",
+    "Delivery",
+    "Lost",
+    "Run",
+    "Scenario",
+    "ScenarioError",
+    "Sent",
+    "Signal",
+    "Start",
+    "Store",
+    "__version__",
+    "algorithms",
+    "compare",
+    "run",
+    "sweep",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, final
 
-class Cancelled(Exception): ...
+class Cancelled(Exception): ...  # noqa: N818
 
 class CallbackError(Exception):
     """An own algorithm raised; ``args`` are the flow's index, the callback and the simulated time in s."""
@@ -18,6 +18,7 @@ def check(spec_json: str) -> None: ...
 def algorithms() -> str: ...
 def queues() -> str: ...
 def version() -> str: ...
+
 @final
 class Start:
     """The connection begins."""

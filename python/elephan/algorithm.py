@@ -1,8 +1,10 @@
 """`Algorithm`: a congestion control of your own, as a class.
 
-The endpoint tells an object of it what happened, and looks at its attributes after each callback. Units are those of the
-papers: windows in segments, time in seconds, rates in segments per second.
+The endpoint tells an object of it what happened, and looks at its attributes after each callback. Units are those of
+the papers: windows in segments, time in seconds, rates in segments per second.
 """
+
+# ruff: noqa: B027  (callbacks that need not be written do nothing)
 
 from __future__ import annotations
 
@@ -102,18 +104,19 @@ class Algorithm(ABC):
 
 
 class AlgorithmError(Exception):
-    """An algorithm of the user's own raised; ``__cause__`` is what it raised, with its traceback.
+    """An algorithm of the user's own raised; ``__cause__`` is what it raised, where that was in this process.
 
     Attributes:
         flow: the flow's name.
         callback: the method, or the attribute, that raised.
         time_s: simulated time.
+        trace: the traceback, as text.
     """
 
-    def __init__(self, flow: str, callback: str, time_s: float, what: str) -> None:
-        self.flow, self.callback, self.time_s = flow, callback, time_s
+    def __init__(self, flow: str, callback: str, time_s: float, what: str, trace: str) -> None:
+        self.flow, self.callback, self.time_s, self.trace = flow, callback, time_s, trace
         self._what = what
         super().__init__(f"{flow}: {callback} raised {what} at {time_s:.6f} s")
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (AlgorithmError, (self.flow, self.callback, self.time_s, self._what))
+        return (AlgorithmError, (self.flow, self.callback, self.time_s, self._what, self.trace))

@@ -91,7 +91,7 @@ def compare(
         raise ScenarioError("no algorithm to compare", source="compare")
     specs = _named([*algorithms, *rivals])
     labels = {spec: label for label, spec in specs.items()}
-    wanted, others = ([labels[own.pin(name, catalog.algorithms())] for name in names] for names in (algorithms, rivals))
+    wanted, others = ([labels[own.pin(name)] for name in names] for names in (algorithms, rivals))
     path = {"rate": rate, "rtt": rtt, "buffer": buffer, "stack": stack, "seed": seed} | ({"loss": loss} if loss else {})
     meetings = plan(list(dict.fromkeys(wanted)), list(dict.fromkeys(others)), flows, duration, path, specs)
     runs = sweep([meeting.scenario for meeting in meetings], jobs=jobs, store=store, progress=progress)
@@ -106,7 +106,7 @@ def _named(algorithms: Sequence[str | Callable[..., Algorithm]]) -> dict[str, st
     """
     specs: dict[str, str] = {}
     for name in algorithms:
-        spec = own.pin(name, catalog.algorithms())
+        spec = own.pin(name)
         if not own.pinned(spec):
             catalog.check_name(spec, catalog.algorithms(), "an algorithm")
         label = own.label(spec)

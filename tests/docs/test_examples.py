@@ -14,11 +14,20 @@ from elephan.scenario import Scenario
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
+_FILE_NAME = re.compile(r"# (\w+\.py)\n")
 _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def blocks(page: Path, language: str) -> list[str]:
     return [text for found, text in _FENCE.findall(page.read_text(encoding="utf-8")) if found == language]
+
+
+def save_files(page: Path, folder: Path) -> None:
+    """A Python block that begins with the name of a file is that file."""
+    for text in blocks(page, "python"):
+        name = _FILE_NAME.match(text)
+        if name is not None:
+            (folder / name[1]).write_text(text)
 
 
 def test_there_are_examples() -> None:
@@ -54,6 +63,7 @@ def test_commands_in_a_page_work(
     monkeypatch.chdir(tmp_path)
     scenarios = blocks(page, "toml")
     (tmp_path / "examples").symlink_to(ROOT / "examples")
+    save_files(page, tmp_path)
     for line in "".join(blocks(page, "sh")).splitlines():
         words = shlex.split(line, comments=True)
         if not words or words[0] != "elephan":
@@ -68,5 +78,6 @@ def test_commands_in_a_page_work(
 def test_python_in_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
+    save_files(page, tmp_path)
     text = "\n".join(blocks(page, "python"))
     exec(compile(text, page.name, "exec"), {"__name__": page.stem})

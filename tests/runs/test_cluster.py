@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import elephan
 from elephan import runs
 from elephan.runs import Store, SweepError
 from elephan.scenario import Scenario, ScenarioError
@@ -52,6 +53,49 @@ def test_a_run_that_fails_on_a_worker_is_named(cluster: Any, tmp_path: Path, mon
     monkeypatch.setattr(execute, "engine_version", lambda habitat: "another")
     with pytest.raises(SweepError, match=r"1 of 1 runs failed: cubic-1 \(seed 1\).*the worker's engine is"):
         runs.sweep([short()], store=Store(tmp_path), cluster=cluster.scheduler_address)
+
+
+OWN = """
+import elephan
+
+class Mine(elephan.Algorithm):
+    def on_ack(self, ack):
+        self.window += ack.acked
+
+    def on_congestion(self, signal):
+        if signal.now > 3.0:
+            raise LookupError("no such window")
+        self.ssthresh = self.window = 20.0
+"""
+
+
+def test_an_own_algorithm_runs_where_the_workers_see_its_file(cluster: Any, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(OWN.replace("signal.now > 3.0", "False"))
+    wanted = [short().with_overrides({"flow[0].algorithm": f"{tmp_path}/mine.py:Mine"})]
+    remote = runs.sweep(wanted, store=Store(tmp_path / "cluster"), cluster=cluster.scheduler_address)
+    local = runs.sweep(wanted, store=Store(tmp_path / "threads"))
+    assert [run.manifest["tables_sha256"] for run in remote] == [run.manifest["tables_sha256"] for run in local]
+
+
+def test_an_own_algorithm_that_raises_on_a_worker_comes_back_with_its_traceback(cluster: Any, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(OWN)
+    wanted = [short().with_overrides({"flow[0].algorithm": f"{tmp_path}/mine.py:Mine"})]
+    with pytest.raises(SweepError, match="on_congestion raised LookupError: no such window at 3") as raised:
+        runs.sweep(wanted, store=Store(tmp_path / "store"), cluster=cluster.scheduler_address)
+    assert 'raise LookupError("no such window")' in raised.value.failures[0].error.trace  # type: ignore[attr-defined]
+
+
+def test_a_class_of_this_program_is_not_on_a_worker(cluster: Any, tmp_path: Path) -> None:
+    def ignore(self: elephan.Algorithm, told: object) -> None:
+        """Does nothing."""
+
+    mine = type("Mine", (elephan.Algorithm,), {"on_ack": ignore, "on_congestion": ignore, "__module__": "__main__"})
+    with pytest.raises(SweepError, match="Mine was a class of a program or a notebook"):
+        runs.sweep(
+            [short().with_overrides({"flow[0].algorithm": mine})],
+            store=Store(tmp_path),
+            cluster=cluster.scheduler_address,
+        )
 
 
 def test_no_scheduler_at_the_address_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 //! at. They can be made by keyword too, so that an algorithm can be tried without a simulation.
 
 use elephan_cc::{Ack, Cause, Delivery, Lost, Sent, Signal, Start};
+use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -25,13 +26,19 @@ macro_rules! told {
             }
             $($(#[doc = $doc])+ #[getter] fn $field(&self) -> $ty { self.0.$field })+
 
-            fn __repr__(&self) -> String {
-                format!(concat!($name, "(", $(stringify!($field), "={:?}, "),+, ")"), $(self.0.$field),+)
-                    .replace(", )", ")")
+            fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+                let fields: Vec<String> = vec![$(written(py, stringify!($field), self.0.$field)?),+];
+                Ok(format!(concat!($name, "({})"), fields.join(", ")))
             }
             $($more)*
         }
     };
+}
+
+/// A field as Python writes it.
+fn written<'py, T: IntoPyObject<'py>>(py: Python<'py>, name: &str, value: T) -> PyResult<String> {
+    let value = value.into_bound_py_any(py)?;
+    Ok(format!("{name}={}", value.repr()?))
 }
 
 told! {
@@ -224,12 +231,17 @@ impl PyAck {
         self.0.sent_at()
     }
 
-    fn __repr__(&self) -> String {
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let a = &self.0;
-        format!(
-            "Ack(now={:?}, acked={:?}, rtt={:?}, srtt={:?}, in_flight={:?}, in_recovery={:?})",
-            a.now, a.acked, a.rtt, a.srtt, a.in_flight, a.in_recovery
-        )
+        let fields = [
+            written(py, "now", a.now)?,
+            written(py, "acked", a.acked)?,
+            written(py, "rtt", a.rtt)?,
+            written(py, "srtt", a.srtt)?,
+            written(py, "in_flight", a.in_flight)?,
+            written(py, "in_recovery", a.in_recovery)?,
+        ];
+        Ok(format!("Ack({})", fields.join(", ")))
     }
 }
 
@@ -285,14 +297,14 @@ impl PySignal {
         self.0.repeated
     }
 
-    fn __repr__(&self) -> String {
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let s = &self.0;
-        format!(
-            "Signal(now={:?}, in_flight={:?}, cause='{}', repeated={:?})",
-            s.now,
-            s.in_flight,
-            self.cause(),
-            s.repeated
-        )
+        let fields = [
+            written(py, "now", s.now)?,
+            written(py, "in_flight", s.in_flight)?,
+            written(py, "cause", self.cause())?,
+            written(py, "repeated", s.repeated)?,
+        ];
+        Ok(format!("Signal({})", fields.join(", ")))
     }
 }

@@ -12,7 +12,7 @@ use elephan_cc::Controller;
 use elephan_sim::engine::{PREFERRED_WINDOW, controller};
 use elephan_sim::{Engine, Outcome, RunError, Spec};
 use pyo3::create_exception;
-use pyo3::exceptions::{PyException, PyValueError};
+use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -106,8 +106,8 @@ fn simulate_own(py: Python<'_>, spec: &Spec, progress: Option<&Py<PyAny>>, objec
     let outcome = simulate(engine, progress, || failure.get().is_some());
     let Some(raised) = failure.get() else { return outcome };
     let error = raised.error.clone_ref(py);
-    if !error.is_instance_of::<PyException>(py) {
-        return Err(error); // Ctrl-C, which may come inside a callback
+    if error.is_instance_of::<PyKeyboardInterrupt>(py) {
+        return Err(error); // it may come inside a callback, and is not the algorithm's
     }
     let wrapped = CallbackError::new_err((raised.flow, raised.callback, raised.now));
     wrapped.set_cause(py, Some(error));

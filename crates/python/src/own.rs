@@ -3,9 +3,10 @@
 use std::sync::{Arc, OnceLock};
 
 use elephan_cc::{Ack, Algorithm, Ecn, Lost, Needs, Sent, Signal, Start};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 
 use crate::callbacks::{PyAck, PyLost, PySent, PySignal, PyStart};
 
@@ -82,8 +83,8 @@ impl Own {
     #[inline]
     fn look(&mut self, object: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = object.py();
-        let window: f64 = object.getattr(intern!(py, "window"))?.extract()?;
-        let ssthresh: f64 = object.getattr(intern!(py, "ssthresh"))?.extract()?;
+        let window = number(object, intern!(py, "window"))?;
+        let ssthresh = number(object, intern!(py, "ssthresh"))?;
         if !(1.0..f64::INFINITY).contains(&window) {
             return refuse(format!("window is {window}; it must be a number of segments, at least 1"));
         }
@@ -92,7 +93,9 @@ impl Own {
         }
         (self.window, self.ssthresh) = (window, ssthresh);
         if self.needs.pacing {
-            self.pacing_rate = object.getattr(intern!(py, "pacing_rate"))?.extract()?;
+            let name = intern!(py, "pacing_rate");
+            let none = object.getattr(name)?.is_none();
+            self.pacing_rate = if none { None } else { Some(number(object, name)?) };
             if let Some(rate) = self.pacing_rate
                 && !(rate > 0.0 && rate < f64::INFINITY)
             {
@@ -101,6 +104,21 @@ impl Own {
         }
         Ok(())
     }
+}
+
+/// A pacing rate that nobody would obey: once a round trip, so that it is found out and costs nothing.
+fn check_unasked(object: &Bound<'_, PyAny>) -> PyResult<()> {
+    if object.getattr(intern!(object.py(), "pacing_rate"))?.is_none() {
+        return Ok(());
+    }
+    refuse("pacing_rate is set, but 'pacing' is not among its needs".to_owned())
+}
+
+/// An attribute that has to be a number.
+#[inline]
+fn number(object: &Bound<'_, PyAny>, name: &Bound<'_, PyString>) -> PyResult<f64> {
+    let value = object.getattr(name)?;
+    value.extract().map_err(|_| PyTypeError::new_err(format!("{name} is {value:?}, which is not a number")))
 }
 
 fn refuse(message: String) -> PyResult<()> {
@@ -135,7 +153,11 @@ impl Algorithm for Own {
     }
     fn on_ack(&mut self, ack: &Ack) {
         let told = PyAck(*ack);
-        self.call("on_ack", ack.now, |o| o.call_method1(intern!(o.py(), "on_ack"), (told,)).map(drop));
+        let look_closer = ack.round_start && !self.needs.pacing;
+        self.call("on_ack", ack.now, |o| {
+            o.call_method1(intern!(o.py(), "on_ack"), (told,))?;
+            if look_closer { check_unasked(o) } else { Ok(()) }
+        });
     }
     fn on_congestion(&mut self, signal: &Signal) {
         let told = PySignal(*signal);
@@ -172,8 +194,12 @@ impl Algorithm for Own {
         self.ssthresh
     }
     fn recovery_floor(&self) -> f64 {
-        let floor = Python::attach(|py| -> PyResult<f64> {
-            self.object.bind(py).getattr(intern!(py, "recovery_floor"))?.extract()
+        if self.failure.get().is_some() {
+            return self.ssthresh;
+        }
+        let floor = Python::attach(|py| {
+            let floor = number(self.object.bind(py), intern!(py, "recovery_floor"))?;
+            if floor.is_nan() { refuse(format!("recovery_floor is {floor}")).map(|()| floor) } else { Ok(floor) }
         });
         floor.unwrap_or_else(|error| {
             self.raise("recovery_floor", error);

@@ -18,6 +18,7 @@ import click
 
 import elephan
 from elephan.cli import common
+from elephan.habitats.sim import own_objects
 from elephan.scenario import Scenario, ScenarioError, catalog
 
 # 1555 packets are 20 % of the BDP of 7775 packets of 1000 bytes.
@@ -25,6 +26,8 @@ RATE, RTT, BUFFER = "622 Mbit/s", "100 ms", "1555 packets"
 ACCESS_RATE, ACCESS_DELAY = "1 Gbit/s", "1 ms"
 WORKLOAD = f"two CUBIC flows, {RATE}, {RTT}, buffer {BUFFER}, 1040 B packets, an ACK for each, sampled each 100 ms"
 STEADY_S = 200
+SHORT_S, PYTHON_S = 20, 10
+MY_RENO = Path(elephan.__file__).resolve().parents[2] / "examples" / "my_reno.py"
 BOUND_SPARE_PACKETS = 300
 NS2_TIMEOUT_S = 300
 RECOVERY_RUNS = 40
@@ -45,18 +48,20 @@ def command(repeat: int, no_ns2: bool, as_json: bool) -> None:
     """The engine's speed on this machine: delivered segments a second on one core.
 
     recovery: the same path while it recovers from the overshoot of slow start. bound: the same path with a fixed
-    window, no algorithm and no probes. ns2: the same workload in ns-2, where it is installed.
+    window, no algorithm and no probes. ns2: the same workload in ns-2, where it is installed. slowest: the built-in
+    algorithm that costs most. python: an algorithm written in Python.
     """
     document = measure(repeat, with_ns2=not no_ns2)
     if as_json:
         common.print_json(document)
         return
     rows = []
-    for name in ("engine", "recovery", "bound", "ns2"):
+    for name in ("engine", "recovery", "bound", "ns2", "slowest", "python"):
         row = document[name]
         if row is not None:
             rows.append([name, row["segments_per_second"] / 1e6, row["ns_per_segment"], row["segments_delivered"]])
     common.print_table(document["workload"], ["", "million segments/s", "ns a segment", "segments"], rows)
+    say_algorithms(document)
     common.say(f"recovery is {document['recovery_slowdown']:.2f} times slower than the engine's steady state")
     common.say(f"the engine is {document['bound_slowdown']:.2f} times slower than its bound")
     if document["ratio_to_ns2"] is not None:
@@ -67,6 +72,8 @@ def measure(repeat: int, *, with_ns2: bool) -> dict[str, Any]:
     """All the timings, as ``--json`` prints them."""
     steady, recovery, bound = time_steady(repeat), time_recovery(repeat), time_bound(repeat)
     ns2 = time_ns2(repeat) if with_ns2 else None
+    algorithms = time_algorithms(repeat)
+    slowest = max(algorithms, key=lambda name: algorithms[name]["ns_per_segment"])
     ratio = steady["segments_per_second"] / ns2["segments_per_second"] if ns2 else None
     return {
         "workload": WORKLOAD,
@@ -75,6 +82,9 @@ def measure(repeat: int, *, with_ns2: bool) -> dict[str, Any]:
         "bound": bound,
         "ns2": ns2,
         "ratio_to_ns2": ratio,
+        "slowest": {"algorithm": slowest} | algorithms[slowest],
+        "algorithms": {name: row["ns_per_segment"] for name, row in algorithms.items()},
+        "python": time_python(repeat),
         "recovery_slowdown": recovery["ns_per_segment"] / steady["ns_per_segment"],
         "bound_slowdown": steady["ns_per_segment"] / bound["ns_per_segment"],
         "repeat": repeat,
@@ -102,7 +112,7 @@ def timed(scenario: Scenario) -> tuple[float, dict[str, Any]]:
     spec = scenario.canonical_json()
     engine = catalog.engine()
     started_s = time.perf_counter()
-    result = engine.run(spec, None)
+    result = engine.run(spec, None, own_objects(scenario))
     elapsed_s = time.perf_counter() - started_s
     return elapsed_s, json.loads(result["summary"])
 
@@ -165,6 +175,46 @@ def recovery_span(scenario: Scenario) -> tuple[float, float]:
     quiet = sent.with_columns(pl.col("retransmits").shift(-20).alias("later"))
     ended = quiet.filter((pl.col("retransmits") > 0) & (pl.col("retransmits") == pl.col("later")))
     return first_s, float(ended["time_s"].item(0))
+
+
+def time_algorithms(repeat: int) -> dict[str, dict[str, float]]:
+    """Every built-in algorithm that answers to the path, on it for a short time."""
+    return {name: median_run(path(SHORT_S, name, {}), repeat) for name in catalog.algorithms() if name != "fixed"}
+
+
+def time_python(repeat: int) -> dict[str, Any] | None:
+    """Reno written in Python, and what it costs beyond the built-in one for each ACK; ``None``, with a note on stderr,
+    where the examples are not there."""
+    if not MY_RENO.is_file():
+        common.warn(f"{MY_RENO} is not there, so no algorithm in Python was timed")
+        return None
+    built_in = path(PYTHON_S, "reno", {})
+    rows: dict[str, list[float]] = {"own": [], "built-in": []}
+    summary: dict[str, Any] = {}
+    for _ in range(repeat):
+        for name, scenario in (("own", path(PYTHON_S, f"{MY_RENO}:MyReno", {})), ("built-in", built_in)):
+            wall_s, summary = timed(scenario)
+            rows[name].append(wall_s)
+    own_s, built_in_s = (statistics.median(walls) for walls in rows.values())
+    acks = summary["acks_delivered"]
+    return speed(summary["segments_delivered"], own_s) | {
+        "algorithm": f"{MY_RENO.name}:MyReno",
+        "ns_per_ack": own_s / acks * 1e9,
+        "built_in_ns_per_ack": built_in_s / acks * 1e9,
+        "extra_ns_per_ack": (own_s - built_in_s) / acks * 1e9,
+        "slowdown": own_s / built_in_s,
+    }
+
+
+def say_algorithms(document: dict[str, Any]) -> None:
+    """What the rows about single algorithms mean."""
+    slowest, python = document["slowest"], document["python"]
+    common.say(f"the slowest built-in algorithm is {slowest['algorithm']}")
+    if python is not None:
+        common.say(
+            f"Reno in Python is {python['slowdown']:.1f} times slower than the built-in one: "
+            f"{python['extra_ns_per_ack']:.0f} ns more for each ACK"
+        )
 
 
 def time_ns2(repeat: int) -> dict[str, float] | None:

@@ -6,7 +6,6 @@ Exit status: 0 done, 1 the run failed or a check did not hold, 2 the input was w
 from __future__ import annotations
 
 import sys
-import traceback
 from collections.abc import Sequence
 from importlib import import_module
 
@@ -110,12 +109,9 @@ def _show_tracebacks(error: BaseException) -> None:
     """Where a user's own algorithm raised, in each of the runs that failed by it; the same place is shown once."""
     shown: set[str] = set()
     for failed in [error, *(failure.error for failure in getattr(error, "failures", ()))]:
-        if not isinstance(failed, AlgorithmError) or failed.__cause__ is None:
-            continue
-        text = "".join(traceback.format_exception(failed.__cause__))
-        if text not in shown:
-            click.echo(text, err=True, nl=False)
-        shown.add(text)
+        if isinstance(failed, AlgorithmError) and failed.trace not in shown:
+            click.echo(failed.trace, err=True, nl=False)
+            shown.add(failed.trace)
 
 
 def _complain(line: str, status: int) -> int:

@@ -91,7 +91,13 @@ def show_other(name: str, out: str | None, store: str | None, as_json: bool) -> 
         arguments = [name, *(["--out", out] if out else []), *(["--store", store] if store else [])]
         paper.main([*arguments, *(["--json"] if as_json else [])], standalone_mode=False)
         return
-    known = [*catalog.spellings(catalog.algorithms()), *own.points(), *catalog.queues(), *metrics.registry(), *papers.ids()]
+    known = [
+        *catalog.spellings(catalog.algorithms()),
+        *own.points(),
+        *catalog.queues(),
+        *metrics.registry(),
+        *papers.ids(),
+    ]
     raise ScenarioError(
         f"'{name}' is not a run, a paper, an algorithm, a queue or a metric; {hint(name, known)}", source="show"
     )

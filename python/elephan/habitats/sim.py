@@ -45,12 +45,13 @@ class SimHabitat:
         report = _Report(progress)
         made = engine()
         try:
-            result = made.run(json.dumps(form), report, _own(scenario))
+            result = made.run(json.dumps(form), report, own_objects(scenario))
         except made.CallbackError as error:
             flow, callback, time_s = error.args
             cause = error.__cause__
             what = traceback.format_exception_only(cause)[-1].strip()
-            raise AlgorithmError(form["flows"][flow]["name"], callback, time_s, what) from cause
+            trace = "".join(traceback.format_exception(cause))
+            raise AlgorithmError(form["flows"][flow]["name"], callback, time_s, what, trace) from cause
         except made.Cancelled:
             if report.raised is not None:
                 raise report.raised from None
@@ -62,7 +63,7 @@ class SimHabitat:
         return RawResult(tables, json.loads(summary) if isinstance(summary, str) else dict(summary))
 
 
-def _own(scenario: Scenario) -> dict[int, Algorithm]:
+def own_objects(scenario: Scenario) -> dict[int, Algorithm]:
     """New objects of the algorithms that are the user's own, by the flow's position."""
     wanted = {i: flow for i, flow in enumerate(scenario.flow) if own.pinned(flow.algorithm)}
     made = {}

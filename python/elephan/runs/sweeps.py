@@ -272,7 +272,7 @@ class _Pool:
                     self._stop.wait(_LOOK_AGAIN_S)
             except Cancelled:
                 return
-            except Exception as error:  # noqa: BLE001  (it is kept and reported with its scenario; the others go on)
+            except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  (it is kept and reported with its scenario; the others go on)
                 task.error = error
 
     def _obtain(self, task: Task) -> bool:

@@ -7,7 +7,6 @@ modules. Line numbers, comments and docstrings do not count; the interpreter's b
 
 from __future__ import annotations
 
-import builtins
 import hashlib
 import sys
 import sysconfig
@@ -19,9 +18,12 @@ from typing import Any
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented))
 _NOT_BEHAVIOR = frozenset(
-    "__module__ __qualname__ __doc__ __dict__ __weakref__ __annotations__ __firstlineno__ __static_attributes__ "
-    "__abstractmethods__ _abc_impl __parameters__ __annotate__ __annotate_func__ __annotations_cache__".split()
-)
+    f"__{name}__"
+    for name in (
+        "module", "qualname", "doc", "dict", "weakref", "annotations", "annotate", "annotate_func", "annotations_cache",
+        "firstlineno", "static_attributes", "abstractmethods", "parameters",
+    )
+) | {"_abc_impl"}  # fmt: skip
 
 
 class UnknownValueError(Exception):
@@ -76,10 +78,13 @@ class Walk:
 
     def _by_name(self, value: Any) -> bool:
         """Whether a function or class goes by its name, and then its name is added."""
-        home = getattr(value, "__module__", None) or "builtins"
-        if home not in self._written and not installed(home):
+        home, name = str(value.__module__ or ""), value.__qualname__
+        if home in self._written:
+            self.text("written", name)
+            return True
+        if not installed(home) or _found(home, name) is not value:
             return False
-        self.text("named", home, getattr(value, "__qualname__", repr(type(value))))
+        self.text("named", home, name)
         return True
 
     def _function(self, function: FunctionType) -> None:
@@ -187,6 +192,14 @@ class Walk:
             self.add(list(part) if hasattr(part, "__next__") else part)
 
 
+def _found(module: str, name: str) -> Any:
+    """What a module holds under a name; a class made by a call, or a wrapper, only says that it is there."""
+    found: Any = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found
+
+
 def _used_docstring(code: CodeType) -> str:
     """The first constant of a function, when its code reads it; a docstring is only stored."""
     import dis
@@ -196,7 +209,7 @@ def _used_docstring(code: CodeType) -> str:
 
 
 def _names(code: CodeType) -> set[str]:
-    """Global names that a function and the functions in it may look up; attributes are among them, which does no harm."""
+    """Global names that a function and the functions in it may look up; attributes among them do no harm."""
     found = set(code.co_names)
     for const in code.co_consts:
         if isinstance(const, CodeType):
@@ -247,20 +260,18 @@ _KINDS: list[tuple[Any, Callable[[Walk, Any], None]]] = [
 @cache
 def _library_folders() -> tuple[Path, ...]:
     names = ("stdlib", "platstdlib", "purelib", "platlib")
-    folders = {Path(sysconfig.get_paths()[name]).resolve() for name in names}
-    folders.add(Path(builtins.__import__("os").__file__).resolve().parent)
-    return tuple(folders)
+    return tuple({Path(sysconfig.get_paths()[name]).resolve() for name in names})
 
 
 def installed(module: str) -> bool:
     """Whether a module belongs to the interpreter, to an installed package, or to this program."""
     top = module.partition(".")[0]
-    if top in sys.builtin_module_names or top in sys.stdlib_module_names or top == "elephan":
+    if top == "elephan":
         return True
     loaded = sys.modules.get(module)
     file = getattr(loaded, "__file__", None)
     if file is None:
-        # __main__ in a notebook has no file, and neither have namespace packages, which hold nothing by themselves.
-        return loaded is not None and hasattr(loaded, "__path__")
+        # A notebook's __main__ has no file either; namespace packages hold nothing by themselves.
+        return top in sys.builtin_module_names or top in sys.stdlib_module_names or hasattr(loaded, "__path__")
     path = Path(file).resolve()
     return any(path.is_relative_to(folder) for folder in _library_folders())

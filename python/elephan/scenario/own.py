@@ -1,8 +1,9 @@
 """Algorithms of the user's own: how a scenario names them, where they come from, and what they are.
 
-A user writes ``./mine.py:Mine``, the name of an entry point of the group ``elephan.algorithms``, or gives the class itself.
-A scenario keeps it *pinned*: ``/home/me/mine.py:Mine@`` and the SHA-256 of the source. What is pinned never changes: the
-class that was loaded is used as long as this process lives, and another one is refused when the file has changed since.
+A user writes ``./mine.py:Mine``, the name of an entry point of the group ``elephan.algorithms``, or gives the class
+itself. A scenario keeps it *pinned*: ``/home/me/mine.py:Mine@`` and the SHA-256 of the source. What is pinned never
+changes: the class that was loaded is used as long as this process lives, and when the file has changed since, it is
+refused.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from elephan import algorithm as contract
 from elephan.algorithm import NEEDS, Algorithm
+from elephan.scenario import catalog
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.fingerprint import UnknownValueError, Walk, installed
 from elephan.scenario.words import hint
@@ -72,7 +74,7 @@ def label(spec: str) -> str:
     file = _FILE.fullmatch(name)
     if file is not None:
         return f"{Path(file['path']).name}:{file['name']}"
-    return name.rpartition(":")[2].rpartition(".")[2]
+    return name.rpartition(":")[2].rpartition(".")[2] if ":" in name else name
 
 
 def short_label(spec: str) -> str:
@@ -93,8 +95,8 @@ def anchored(spec: Any, folder: Path) -> Any:
     return f"{folder / match['path']}:{match['name']}" if match else spec
 
 
-def pin(value: Any, known: Mapping[str, Any]) -> Any:
-    """A class, a function, a file or an entry point as a pinned name; what is ``known`` or nothing of these, as it is.
+def pin(value: Any) -> Any:
+    """A class, a function, a file or an entry point as a pinned name; what is nothing of these, as it is.
 
     Raises:
         ScenarioError: the file or the class is not there, cannot be loaded, or is no algorithm.
@@ -104,7 +106,7 @@ def pin(value: Any, known: Mapping[str, Any]) -> Any:
             return value
         if names_file(value):
             return _pin_file(value)
-        if value.partition(":")[0] not in known and value in points():
+        if value.partition(":")[0] not in catalog.algorithms() and value in points():
             return _remember(value, _from_entry_point(value))
         return value
     if isinstance(value, Algorithm):
@@ -126,7 +128,8 @@ def make(spec: str, parameters: Mapping[str, Any]) -> Algorithm:
     found = _find(spec)
     if found.current is not None and found.current() != found.digest:
         raise ScenarioError(
-            f"{label(spec)}, or something that it uses, has changed since the scenario was built; build the scenario again"
+            f"{label(spec)}, or something that it uses, has changed since the scenario was built; "
+            "build the scenario again"
         )
     return _new(found.maker, label(spec), parameters)
 
@@ -167,14 +170,17 @@ def _signature(maker: Maker) -> Mapping[str, inspect.Parameter] | None:
 def _new(maker: Maker, name: str, parameters: Mapping[str, Any]) -> Algorithm:
     try:
         made = maker(**parameters)
-    except Exception as error:  # noqa: BLE001  (user code may raise anything; it becomes one line)
+    except Exception as error:
         raise ScenarioError(f"{name} cannot be made: {_told(error)}") from error
     if not isinstance(made, Algorithm):
-        raise ScenarioError(f"{name} makes a {type(made).__name__}, not an elephan.Algorithm")
-    wrong = [word for word in made.needs if word not in NEEDS]
-    if isinstance(made.needs, str) or wrong:
-        given = made.needs if isinstance(made.needs, str) else wrong[0]
-        raise ScenarioError(f"{name}.needs: '{given}' is not a need in a list of them; {hint(given, NEEDS)}")
+        raise ScenarioError(
+            f"{name} is not an algorithm: it makes a {type(made).__name__}; derive from elephan.Algorithm"
+        )
+    if isinstance(made.needs, str):
+        raise ScenarioError(f"{name}.needs: '{made.needs}' is a word alone; write needs = (\"{made.needs}\",)")
+    wrong = [str(word) for word in made.needs if word not in NEEDS]
+    if wrong:
+        raise ScenarioError(f"{name}.needs: '{wrong[0]}' is not a need; {hint(wrong[0], NEEDS)}")
     return made
 
 
@@ -219,17 +225,19 @@ def _find(spec: str) -> Loaded:
 def _pin_file(spec: str) -> str:
     match = _FILE.fullmatch(spec)
     if match is None:
-        path = spec if spec.endswith(".py") else spec.partition(":")[0]
-        if not path.endswith(".py"):
-            raise ScenarioError(f"'{path}' is not a Python file; write for example ./mine.py:Mine")
-        found = [f"{path}:{name}" for name in _algorithms_in(_load_file(Path(path))[0])] or [f"{path}:Mine"]
+        file = spec if spec.endswith(".py") else spec.partition(":")[0]
+        if not file.endswith(".py"):
+            raise ScenarioError(f"'{file}' is not a Python file; write for example ./mine.py:Mine")
+        found = [f"{file}:{name}" for name in _algorithms_in(_load_file(Path(file))[0])] or [f"{file}:Mine"]
         raise ScenarioError(f"'{spec}' names no class; write {' or '.join(found)}")
     path, name = Path(match["path"]), match["name"]
     module, text_digest = _load_file(path)
     maker = getattr(module, name, None)
     if maker is None:
         inside = _algorithms_in(module)
-        raise ScenarioError(f"{path}: there is no '{name}' in it; {hint(name, inside) if inside else 'it has no algorithm'}")
+        raise ScenarioError(
+            f"{path}: there is no '{name}' in it; {hint(name, inside) if inside else 'it has no algorithm'}"
+        )
     _check_maker(maker, f"{path}:{name}")
     return _remember(f"{path.absolute()}:{name}", Loaded(maker, text_digest))
 
@@ -288,7 +296,9 @@ def _told(error: BaseException, path: Path | None = None) -> str:
     """An exception in a few words, with the line of the file that it came from."""
     if isinstance(error, SyntaxError):
         return f"line {error.lineno}: {error.msg}"
-    lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if path is not None and f.filename == str(path)]
+    lines = [
+        f.lineno for f in traceback.extract_tb(error.__traceback__) if path is not None and f.filename == str(path)
+    ]
     where = f"line {lines[-1]}: " if lines else ""
     help_ = "; a file is run by itself: put what it needs in it, or install it" if _is_missing_module(error) else ""
     return f"{where}{type(error).__name__}: {error}{help_}"
@@ -309,7 +319,7 @@ def _check_maker(maker: Any, name: str) -> None:
         if left:
             raise ScenarioError(f"{name} is not finished: it has no {' and no '.join(left)}")
     elif not callable(maker):
-        raise ScenarioError(f"{name} is a {type(maker).__name__}, not an algorithm")
+        raise ScenarioError(f"{name} is not an algorithm but of type {type(maker).__name__}")
 
 
 def _pin_object(maker: Any) -> str:
@@ -369,16 +379,17 @@ def _pin_imported(name: str, shown: str) -> str:
 
 @cache
 def points() -> dict[str, EntryPoint]:
-    """The algorithms that installed packages offer, by name."""
+    """The algorithms that installed packages offer, by name; none hides a built-in one."""
     from importlib.metadata import entry_points  # a tenth of the time that a saved answer takes
 
-    return {point.name: point for point in entry_points(group=GROUP)}
+    built_in = catalog.algorithms()
+    return {point.name: point for point in entry_points(group=GROUP) if point.name not in built_in}
 
 
 def _from_entry_point(name: str) -> Loaded:
     try:
         maker = points()[name].load()
-    except Exception as error:  # noqa: BLE001  (a package may fail in any way; it becomes one line)
+    except Exception as error:
         raise ScenarioError(f"'{name}' of {package(name)} cannot be loaded: {_told(error)}") from error
     _check_maker(maker, f"'{name}' of {package(name)}")
 
@@ -402,7 +413,7 @@ def describe(spec: str) -> dict[str, Any]:
     Raises:
         ScenarioError: as :func:`pin`.
     """
-    name = pin(spec, {})
+    name = pin(spec)
     maker = _find(name).maker
     text = inspect.getdoc(maker) or ""
     source = package(spec) if spec in points() else str(_split(name)[0].rpartition(":")[0])

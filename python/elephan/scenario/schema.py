@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 from pydantic_core import PydanticCustomError
 
-from elephan.scenario import catalog, units
+from elephan.scenario import own, units
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.stacks import DETECTIONS, RECOVERIES, STACKS, Stack
 from elephan.scenario.units import Amount, Buffer, Loss
@@ -295,16 +295,7 @@ def _parse_parameters(value: Any) -> dict[str, float | bool | str]:
 
 def _parse_algorithm(value: Any) -> str:
     """A name as it is; an algorithm of the user's own, pinned to what it is now."""
-    if not isinstance(value, str):
-        from elephan.scenario import own
-
-        value = own.pin(value, {})
-    name = _text("a name")(value)
-    if "." in name or "/" in name or name.partition(":")[0] not in catalog.algorithms():
-        from elephan.scenario import own
-
-        name = own.pin(name, catalog.algorithms())
-    return name
+    return _text("a name")(own.pin(value))
 
 
 def _parse_hops(value: Any) -> tuple[int, int]:

@@ -1,0 +1,287 @@
+"""What an algorithm is told, what it may answer, and what happens when it raises."""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import elephan
+from elephan import habitats, runs
+from elephan.runs import Store, SweepError
+from elephan.scenario import Scenario, ScenarioError
+
+PATH: dict[str, Any] = {"rate": "10 Mbit/s", "rtt": "40 ms", "buffer": "30 packets", "duration": "6 s"}
+
+
+class Quiet(elephan.Algorithm):
+    def on_ack(self, ack: elephan.Ack) -> None:
+        pass
+
+    def on_congestion(self, signal: elephan.Signal) -> None:
+        pass
+
+
+def result(maker: Callable[..., elephan.Algorithm], **more: Any) -> runs.Run:
+    flow: dict[str, Any] = {key: more.pop(key) for key in ("size", "stop", "stack") if key in more}
+    scenario = Scenario.dumbbell([{"algorithm": maker, **flow}], **(PATH | more))
+    return runs.Run.from_tables(scenario, habitats.get("sim").run(scenario).tables)
+
+
+def told(**more: Any) -> dict[str, list[tuple[Any, ...]]]:
+    """The arguments of every callback of one run, by its name."""
+    heard: dict[str, list[tuple[Any, ...]]] = {}
+
+    class Listener(elephan.Algorithm):
+        def on_ack(self, ack: elephan.Ack) -> None:
+            heard.setdefault("on_ack", []).append((ack,))
+            if ack.may_grow:
+                self.window += ack.acked / (1.0 if self.window < self.ssthresh else self.window)
+
+        def on_start(self, start: elephan.Start) -> None:
+            super().on_start(start)
+            heard.setdefault("on_start", []).append((start,))
+
+        def on_congestion(self, signal: elephan.Signal) -> None:
+            heard.setdefault("on_congestion", []).append((signal,))
+            self.ssthresh = self.window = max(self.window / 2, 2.0)
+
+        def on_timeout(self, signal: elephan.Signal) -> None:
+            heard.setdefault("on_timeout", []).append((signal,))
+            super().on_timeout(signal)
+
+        def on_recovery_exit(self, now: float) -> None:
+            heard.setdefault("on_recovery_exit", []).append((now,))
+
+        def moderate(self, window: float) -> None:
+            heard.setdefault("moderate", []).append((window,))
+            super().moderate(window)
+
+        def on_undo(self, now: float) -> None:
+            heard.setdefault("on_undo", []).append((now,))
+
+    made = result(Listener, **more)
+    heard["losses"] = [(int(made.flows["loss_events"][0]),)]
+    heard["timeouts"] = [(int(made.flows["timeouts"][0]),)]
+    return heard
+
+
+def test_each_event_is_told_once() -> None:
+    heard = told(loss="3%", buffer="5 packets", stack="rfc6675", duration="20 s")
+    assert len(heard["on_start"]) == 1
+    assert len(heard["on_congestion"]) == heard["losses"][0][0] > 5
+    assert len(heard["on_timeout"]) == heard["timeouts"][0][0] > 0
+    assert len(heard["on_recovery_exit"]) > 5
+
+
+def test_an_ack_has_the_field_units() -> None:
+    heard = told()
+    (start,), acks = heard["on_start"][0], [ack for (ack,) in heard["on_ack"]]
+    assert start.initial_window == 10
+    assert start.segment_bytes == 1448
+    assert 0.0414 > acks[0].rtt > 0.04  # 40 ms and the transmission of a packet
+    assert all(ack.min_rtt == min(a.rtt for a in acks[: i + 1]) for i, ack in enumerate(acks[:50]))
+    assert [ack.now for ack in acks] == sorted(ack.now for ack in acks)
+    assert sum(ack.round_start for ack in acks) < len(acks) / 5
+    signal = heard["on_congestion"][0][0]
+    assert (signal.cause, signal.repeated) == ("loss", False)
+    assert signal.in_flight > 30
+
+
+def test_only_what_is_needed_is_told() -> None:
+    assert {ack.window_at_send for (ack,) in told()["on_ack"]} == {0.0}
+    seen: list[float] = []
+
+    class Needy(Quiet):
+        needs = ("window_at_send",)
+
+        def on_ack(self, ack: elephan.Ack) -> None:
+            seen.append(ack.window_at_send)
+
+    result(Needy)
+    assert set(seen) == {10.0}
+
+
+def test_an_algorithm_can_be_tried_without_a_simulation() -> None:
+    made = Quiet()
+    made.on_start(elephan.Start(initial_window=4, initial_ssthresh=64))
+    assert (made.window, made.ssthresh, made.recovery_floor) == (4.0, 64.0, 64.0)
+    made.window = 20.0
+    made.on_timeout(elephan.Signal(repeated=True))
+    assert (made.window, made.ssthresh) == (1.0, 64.0)
+    made.window = 20.0
+    made.on_timeout(elephan.Signal())
+    assert (made.window, made.ssthresh) == (1.0, 10.0)
+    made.window = 9.0
+    made.moderate(30.0)
+    made.moderate(5.0)
+    assert made.window == 5.0
+    ack = elephan.Ack(now=2.0, rtt=0.5, delivery=elephan.Delivery(rate=10.0))
+    assert (ack.sent_at, ack.may_grow, ack.delivery.rate if ack.delivery else None) == (1.5, True, 10.0)
+    assert not elephan.Ack(in_recovery=True).may_grow
+    assert repr(elephan.Sent(now=1.5, retransmission=True)) == "Sent(now=1.5, in_flight=1.0, retransmission=True)"
+    with pytest.raises(AttributeError):
+        ack.now = 3.0  # type: ignore[misc]
+    with pytest.raises(ValueError, match="cause: 'hail' is neither 'loss' nor 'ecn'"):
+        elephan.Signal(cause="hail")
+
+
+def answering(**attributes: Any) -> type[elephan.Algorithm]:
+    class Wrong(Quiet):
+        def on_ack(self, ack: elephan.Ack) -> None:
+            for name, value in attributes.items():
+                setattr(self, name, value)
+
+    return Wrong
+
+
+@pytest.mark.parametrize(
+    ("attributes", "line"),
+    [
+        ({"window": 0.5}, "window is 0.5; it must be a number of segments, at least 1"),
+        ({"window": float("nan")}, "window is NaN; it must be"),
+        ({"window": float("inf")}, "window is inf; it must be"),
+        ({"window": "ten"}, "window is 'ten', which is not a number"),
+        ({"ssthresh": -1.0}, "ssthresh is -1; it must be a number of segments above 0"),
+        ({"ssthresh": None}, "ssthresh is None, which is not a number"),
+        ({"pacing_rate": 100.0}, "pacing_rate is set, but 'pacing' is not among its needs"),
+        ({"needs": ("pacing",), "pacing_rate": 100.0}, "pacing_rate is set, but 'pacing' is not among its needs"),
+    ],
+)
+def test_an_answer_without_sense_ends_the_run(attributes: dict[str, Any], line: str) -> None:
+    with pytest.raises(elephan.AlgorithmError, match=r"^Wrong-1: on_ack raised (Value|Type)Error: " + line) as raised:
+        result(answering(**attributes))
+    assert raised.value.time_s < 0.1
+
+
+def test_a_pacing_rate_of_zero_is_no_rate() -> None:
+    paced = type("Paced", (answering(pacing_rate=0.0),), {"needs": ("pacing",)})
+    with pytest.raises(elephan.AlgorithmError, match="pacing_rate is 0; it must be segments per second above 0"):
+        result(paced)
+
+
+class Failing(Quiet):
+    """Raises at the first callback after a time."""
+
+    def __init__(self, at: float = 3.0) -> None:
+        self.at = at
+
+    def on_ack(self, ack: elephan.Ack) -> None:
+        if ack.now > self.at:
+            raise LookupError("no such window")
+
+
+def test_an_exception_carries_its_cause_and_the_simulated_time() -> None:
+    with pytest.raises(elephan.AlgorithmError) as raised:
+        result(Failing)
+    error = raised.value
+    assert (error.flow, error.callback) == ("Failing-1", "on_ack")
+    assert 3.0 < error.time_s < 3.1
+    assert str(error) == f"Failing-1: on_ack raised LookupError: no such window at {error.time_s:.6f} s"
+    assert isinstance(error.__cause__, LookupError)
+    trace = error.__cause__.__traceback__
+    assert trace is not None
+    assert trace.tb_frame.f_code.co_name == "on_ack"
+    sent = pickle.loads(pickle.dumps(error))
+    assert str(sent) == str(error)
+    assert 'raise LookupError("no such window")' in sent.trace
+
+
+def test_nothing_is_called_after_the_first_exception_and_the_run_ends_at_once() -> None:
+    calls: list[str] = []
+
+    class Once(Quiet):
+        def on_ack(self, ack: elephan.Ack) -> None:
+            calls.append("on_ack")
+            raise LookupError
+
+        def on_congestion(self, signal: elephan.Signal) -> None:
+            calls.append("on_congestion")
+
+        def on_timeout(self, signal: elephan.Signal) -> None:
+            calls.append("on_timeout")
+
+    begun_s = time.perf_counter()
+    with pytest.raises(elephan.AlgorithmError):
+        result(Once, rate="1 Gbit/s", duration="100000 s", sample_period="10000 s")
+    assert calls == ["on_ack"]
+    assert time.perf_counter() - begun_s < 30  # it would take hours to the end
+
+
+def test_any_callback_may_raise() -> None:
+    for name in ("on_start", "on_congestion", "on_recovery_exit", "recovery_floor"):
+
+        def fail(self: elephan.Algorithm, *told: object) -> None:
+            raise LookupError
+
+        broken: Any = property(fail) if name == "recovery_floor" else fail
+        grow = {"on_ack": lambda self, ack: setattr(self, "window", self.window + ack.acked)}
+        with pytest.raises(elephan.AlgorithmError, match=name):
+            result(type("Broken", (Quiet,), grow | {name: broken}))
+
+
+def test_the_other_runs_of_a_sweep_go_on(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    flows: list[Any] = ["reno", Failing, {"algorithm": Failing, "parameters": {"at": 99.0}}, Quiet]
+    wanted = [Scenario.dumbbell([flow], **PATH) for flow in flows]
+    with pytest.raises(SweepError) as raised:
+        runs.sweep(wanted, store=store, jobs=2)
+    assert [run is not None for run in raised.value.runs] == [True, False, True, True]
+    (failure,) = raised.value.failures
+    assert isinstance(failure.error, elephan.AlgorithmError)
+    assert len(store.ids()) == 3
+    # What is saved is not run again; the failed one is.
+    with pytest.raises(SweepError, match="1 of 4 runs failed"):
+        runs.sweep(wanted, store=store)
+
+
+def test_even_leaving_the_interpreter_only_ends_the_run(tmp_path: Path) -> None:
+    class Leaving(Quiet):
+        def on_ack(self, ack: elephan.Ack) -> None:
+            raise SystemExit(3)
+
+    with pytest.raises(SweepError, match="on_ack raised SystemExit: 3"):
+        runs.sweep([Scenario.dumbbell([Leaving], **PATH)], store=Store(tmp_path))
+
+
+def test_threads_and_one_thread_give_the_same_results(tmp_path: Path) -> None:
+    class Aimd(Quiet):
+        def on_ack(self, ack: elephan.Ack) -> None:
+            if ack.may_grow:
+                self.window += ack.acked / self.window
+
+        def on_congestion(self, signal: elephan.Signal) -> None:
+            self.ssthresh = self.window = max(self.window * 0.7, 2.0)
+
+    wanted = Scenario.dumbbell([Aimd, "cubic"], **PATH).replicates(6)
+    results = [
+        [run.manifest["tables_sha256"] for run in runs.sweep(wanted, store=Store(tmp_path / f"{jobs}"), jobs=jobs)]
+        for jobs in (1, 4)
+    ]
+    assert results[0] == results[1]
+    assert len(set(results[0])) == 6
+
+
+def test_each_flow_of_each_run_has_an_object_of_its_own() -> None:
+    made: dict[int, list[float]] = {}
+
+    class Noted(Quiet):
+        def on_start(self, start: elephan.Start) -> None:
+            super().on_start(start)
+            made.setdefault(id(self), []).append(start.now)
+            kept.append(self)
+
+    kept: list[elephan.Algorithm] = []
+    flows = [{"algorithm": Noted, "name": f"f{i}"} for i in range(2)]
+    for _ in range(2):
+        habitats.get("sim").run(Scenario.dumbbell(flows, **PATH))
+    assert [len(starts) for starts in made.values()] == [1, 1, 1, 1]
+
+
+def test_one_object_is_not_an_algorithm_of_several_flows() -> None:
+    with pytest.raises(ScenarioError, match="Quiet is given as one object; give the class"):
+        Scenario.dumbbell([Quiet()], **PATH)  # type: ignore[list-item]

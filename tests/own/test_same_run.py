@@ -1,0 +1,49 @@
+"""A Python algorithm that reimplements Reno gives the very same run as the built-in one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from elephan import habitats
+from elephan.scenario import Scenario
+
+MY_RENO = f"{Path(__file__).resolve().parents[2] / 'examples' / 'my_reno.py'}:MyReno"
+
+
+def tables(algorithm: str, parameters: dict[str, float], **path: Any) -> dict[str, pl.DataFrame]:
+    flows: list[dict[str, Any]] = [
+        {"algorithm": algorithm, "parameters": parameters, "name": "a"},
+        {"algorithm": "cubic", "name": "b", "start": "2 s"},
+        {"algorithm": algorithm, "name": "short", "size": "200 kB", "start": "4 s"},
+    ]
+    scenario = Scenario.dumbbell(flows, rate="20 Mbit/s", rtt="40 ms", duration="15 s", **path)
+    result = habitats.get("sim").run(scenario, seed=3)
+    frames = {name: pl.DataFrame(table) for name, table in result.tables.items()}
+    frames["flows"] = frames["flows"].drop("algorithm")  # it is what differs
+    return frames
+
+
+def as_bytes(frame: pl.DataFrame) -> bytes:
+    return frame.write_ipc(None).getvalue()
+
+
+@pytest.mark.parametrize("stack", ["linux", "linux-2.6", "ns2", "ns2-sack1", "rfc6675"])
+@pytest.mark.parametrize("parameters", [{}, {"increase": 2.0, "decrease": 0.3}], ids=["reno", "another"])
+def test_the_tables_are_the_same_bytes(stack: str, parameters: dict[str, float]) -> None:
+    for path in ({"buffer": "20% BDP"}, {"buffer": "5 packets", "loss": "3%"}):
+        built_in, own = (tables(name, parameters, stack=stack, **path) for name in ("reno", MY_RENO))
+        assert built_in["flows"]["loss_events"][0] > 10
+        for name, frame in built_in.items():
+            assert as_bytes(frame) == as_bytes(own[name]), (path, name)
+
+
+def test_there_are_timeouts_and_undone_episodes_among_them() -> None:
+    """What the test above compares is not only the easy part."""
+    path = {"buffer": "5 packets", "loss": "3%"}
+    assert tables("reno", {}, stack="rfc6675", **path)["flows"]["timeouts"].sum() > 0
+    scenario = Scenario.dumbbell(["reno"], rate="20 Mbit/s", rtt="40 ms", duration="15 s", stack="linux", **path)
+    assert habitats.get("sim").run(scenario, seed=3).summary["undone"] > 0
