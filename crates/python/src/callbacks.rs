@@ -5,12 +5,13 @@ use elephan_cc::{Ack, Cause, Delivery, Lost, Sent, Signal, Start};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 /// A frozen class around a structure: a keyword and a getter for each field, and a `repr` that names them.
 macro_rules! told {
     ($(#[$meta:meta])* $class:ident($inner:ident) as $name:literal {
         $($(#[doc = $doc:literal])+ $field:ident: $ty:ty = $default:expr),+ $(,)?
-    } $($more:tt)*) => {
+    }) => {
         $(#[$meta])*
         #[pyclass(frozen, module = "elephan", name = $name)]
         #[derive(Clone, Copy, Debug)]
@@ -30,7 +31,13 @@ macro_rules! told {
                 let fields: Vec<String> = vec![$(written(py, stringify!($field), self.0.$field)?),+];
                 Ok(format!(concat!($name, "({})"), fields.join(", ")))
             }
-            $($more)*
+
+            /// For pickle and copy.
+            fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> PyResult<((), Bound<'py, PyDict>)> {
+                let fields = PyDict::new(py);
+                $(fields.set_item(stringify!($field), self.0.$field)?;)+
+                Ok(((), fields))
+            }
         }
     };
 }
@@ -231,6 +238,32 @@ impl PyAck {
         self.0.sent_at()
     }
 
+    /// For pickle and copy.
+    fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> PyResult<((), Bound<'py, PyDict>)> {
+        let (a, fields) = (&self.0, PyDict::new(py));
+        for (name, value) in [
+            ("now", a.now),
+            ("acked", a.acked),
+            ("min_rtt", a.min_rtt),
+            ("srtt", a.srtt),
+            ("in_flight", a.in_flight),
+            ("window_at_send", a.window_at_send),
+            ("marked", a.marked),
+        ] {
+            fields.set_item(name, value)?;
+        }
+        for (name, value) in [("rtt", a.rtt), ("owd", a.owd)] {
+            fields.set_item(name, value)?;
+        }
+        for (name, value) in
+            [("round_start", a.round_start), ("in_recovery", a.in_recovery), ("window_limited", a.window_limited)]
+        {
+            fields.set_item(name, value)?;
+        }
+        fields.set_item("delivery", self.delivery())?;
+        Ok(((), fields))
+    }
+
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let a = &self.0;
         let fields = [
@@ -295,6 +328,17 @@ impl PySignal {
     #[getter]
     fn repeated(&self) -> bool {
         self.0.repeated
+    }
+
+    /// For pickle and copy.
+    fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> PyResult<((), Bound<'py, PyDict>)> {
+        let (s, fields) = (&self.0, PyDict::new(py));
+        for (name, value) in [("now", s.now), ("in_flight", s.in_flight), ("srtt", s.srtt), ("min_rtt", s.min_rtt)] {
+            fields.set_item(name, value)?;
+        }
+        fields.set_item("cause", self.cause())?;
+        fields.set_item("repeated", s.repeated)?;
+        Ok(((), fields))
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {

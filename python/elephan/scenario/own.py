@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 GROUP = "elephan.algorithms"
-_PINNED = re.compile(r"(?P<name>.+)@(?P<digest>[0-9a-f]{64})", re.DOTALL)
+_PINNED = re.compile(r"(?P<name>.+)@(?P<digest>[0-9a-f]{64})(?:#\d+)?", re.DOTALL)
 _FILE = re.compile(r"(?P<path>.+\.py):(?P<name>[^\W\d]\w*)", re.DOTALL)
 _INDIRECT = re.compile(r"(?P<module>[\w.]+):(?P<name>[\w.<>]+)")
 
@@ -191,9 +191,15 @@ def _split(spec: str) -> tuple[str, str]:
     return match["name"], match["digest"]
 
 
-def _remember(name: str, loaded: Loaded) -> str:
+def _remember(name: str, loaded: Loaded, *, numbered: bool = False) -> str:
+    """Keep what was loaded, and pin its name. Objects are numbered: two functions that are alike by now may still write
+    into two lists."""
     spec = f"{name}@{loaded.digest}"
     with _lock:
+        if numbered:
+            same = [known for known in _live if known.startswith(f"{spec}#")]
+            found = next((known for known in same if _live[known].maker is loaded.maker), None)
+            spec = found or f"{spec}#{len(same) + 1}"
         _live.setdefault(spec, loaded)
     return spec
 
@@ -332,7 +338,7 @@ def _pin_object(maker: Any) -> str:
         return _digest_of_object(maker, name)
 
     home = getattr(maker, "__module__", None) or "__main__"
-    return _remember(f"{home}:{name}", Loaded(maker, current(), current))
+    return _remember(f"{home}:{name}", Loaded(maker, current(), current), numbered=True)
 
 
 def _digest_of_object(maker: Any, name: str) -> str:
