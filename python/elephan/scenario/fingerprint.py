@@ -21,7 +21,7 @@ _NOT_BEHAVIOR = frozenset(
     f"__{name}__"
     for name in (
         "module", "qualname", "doc", "dict", "weakref", "annotations", "annotate", "annotate_func", "annotations_cache",
-        "firstlineno", "static_attributes", "abstractmethods", "parameters",
+        "firstlineno", "slotnames", "static_attributes", "abstractmethods", "parameters",
     )
 ) | {"_abc_impl"}  # fmt: skip
 
