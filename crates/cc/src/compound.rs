@@ -245,6 +245,13 @@ impl Compound {
         self.dwnd = 0.0;
     }
 
+    /// What dwnd gives up is not to be won back by Reno's slow start, as it is in the modules.
+    fn keep_out_of_slow_start(&mut self) {
+        if self.p.rules == Rules::Draft {
+            self.win.ssthresh = self.win.ssthresh.min(self.win.w.max(FLOOR));
+        }
+    }
+
     fn begin_round(&mut self) -> RoundTrip {
         std::mem::replace(&mut self.round, RoundTrip::NEW)
     }
@@ -259,6 +266,7 @@ impl Compound {
         let slow_starting = self.win.w < self.win.ssthresh;
         if self.win.w < self.p.low_window || (slow_starting && self.p.rules == Rules::Release13) {
             self.drop_dwnd();
+            self.keep_out_of_slow_start();
             return;
         }
         if round.samples < MIN_SAMPLES || (slow_starting && !early) {
@@ -280,6 +288,7 @@ impl Compound {
             // The first module truncates what is left, the later one what is given up.
             let left = if early { self.win.whole(self.dwnd - cut) } else { self.dwnd - self.win.whole(cut) };
             self.add(left.max(0.0) - self.dwnd);
+            self.keep_out_of_slow_start();
         }
     }
 

@@ -231,7 +231,9 @@ impl Illinois {
         if self.p.max_source == MaxSource::RoundMean {
             self.max = self.max.max(mean);
         }
-        let (da, dm) = ((mean - self.base).max(0.0), (self.max - self.base).max(0.0));
+        let dm = (self.max - self.base).max(0.0);
+        // Rounding may put the mean of equal samples outside their range.
+        let da = (mean - self.base).clamp(0.0, dm);
         if self.win.integer() {
             // The mean in whole microseconds, truncated; the samples are whole already.
             let (da, dm) = (((round.sum * 1e6).round() / f64::from(round.samples)).floor(), (dm * 1e6).round());

@@ -25,18 +25,24 @@
 //! | [`fast`] | FAST TCP |
 //! | [`eefast`] | Enhanced FAST: FAST by the forward delay |
 //! | [`vegas`] | TCP Vegas |
+//! | [`africa`] | TCP-Africa |
+//! | [`areno`] | TCP Adaptive Reno |
 //! | [`compound`] | Compound TCP |
+//! | [`fusion`] | TCP-Fusion |
 //! | [`illinois`] | TCP-Illinois |
 //! | [`copa`] | Copa |
 //! | [`ledbat`] | LEDBAT, RFC 6817 |
 //! | [`ledbat_plus_plus`] | LEDBAT++ |
+//! | [`libra`] | TCP Libra |
 //! | [`bbr`] | BBR, version 1 |
 //! | [`yeah`] | YeAH-TCP |
 //! | [`bbr3`] | BBR, version 3 |
 //! | [`hcc`] | HCC TCP |
 //! | [`fixed`] | no congestion control: the yardstick |
 
+pub mod africa;
 mod algorithm;
+pub mod areno;
 pub mod bbr;
 pub mod bbr3;
 pub mod bic;
@@ -50,6 +56,7 @@ pub mod eefast;
 pub mod fast;
 pub mod fixed;
 pub mod forward_delay;
+pub mod fusion;
 pub mod hcc;
 pub mod hstcp;
 pub mod htcp;
@@ -57,6 +64,7 @@ pub mod hybla;
 pub mod illinois;
 pub mod ledbat;
 pub mod ledbat_plus_plus;
+pub mod libra;
 pub mod loss_window;
 pub mod lp;
 pub mod ltcp;

@@ -89,6 +89,18 @@ impl LossWindow {
         })
     }
 
+    /// As [`LossWindow::new`], for algorithms that are known in real numbers only.
+    ///
+    /// # Errors
+    /// As [`Settings::read`], and [`BuildError::Conflict`] where the arithmetic is one of whole segments.
+    pub fn real_valued(settings: &Settings) -> Result<Self, BuildError> {
+        let window = Self::new(settings)?;
+        if window.integer() {
+            return settings.conflict("arithmetic must be 'fluid': it is not known in whole segments");
+        }
+        Ok(window)
+    }
+
     /// The connection begins.
     pub fn start(&mut self, start: &Start) {
         self.w = self.whole(start.initial_window).max(1.0);

@@ -61,8 +61,12 @@ algorithms! {
     Ledbat = crate::ledbat::Ledbat,
     LedbatPlusPlus = crate::ledbat_plus_plus::LedbatPlusPlus,
     // Both.
+    Africa = crate::africa::Africa,
+    Areno = crate::areno::Areno,
     Compound = crate::compound::Compound,
+    Fusion = crate::fusion::Fusion,
     Illinois = crate::illinois::Illinois,
+    Libra = crate::libra::Libra,
     Veno = crate::veno::Veno,
     Yeah = crate::yeah::Yeah,
     Hcc = crate::hcc::Hcc,

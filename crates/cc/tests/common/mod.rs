@@ -16,8 +16,16 @@ pub fn parameters(values: &[(&str, Value)]) -> BTreeMap<String, Value> {
 /// Mean window over round trips, segments, with every 1/p-th segment lost and no queue. The first loss is at once, at `peak`:
 /// BIC and CUBIC need hundreds of epochs to find the equilibrium from elsewhere, since they are flat around the maximum.
 pub fn mean_window(controller: &mut Controller, p: f64, rtt: f64, peak: f64, epochs: u32) -> f64 {
+    mean_window_over(controller, p, (rtt, rtt), peak, epochs)
+}
+
+/// As [`mean_window`], with a queue of constant length: the first segment alone finds it empty and has an RTT of `base` s.
+pub fn mean_window_over(controller: &mut Controller, p: f64, (base, rtt): (f64, f64), peak: f64, epochs: u32) -> f64 {
     controller.on_start(&Start { now: 0.0, initial_window: peak, initial_ssthresh: peak, ..Start::default() });
     let (mut now, mut since_loss, mut epoch) = (0.0, 1.0 / p, 0);
+    if base < rtt {
+        controller.on_ack(&Ack { acked: 1.0, rtt: Some(base), min_rtt: base, srtt: base, ..Ack::default() });
+    }
     let (mut sum, mut rounds) = (0.0, 0.0);
     while epoch < epochs {
         let n = controller.window().floor().max(1.0);
@@ -32,7 +40,7 @@ pub fn mean_window(controller: &mut Controller, p: f64, rtt: f64, peak: f64, epo
                 since_loss = 0.0;
                 epoch += 1;
                 let (cause, in_flight) = (Cause::Loss, controller.window());
-                controller.on_congestion(&Signal { now, in_flight, cause, srtt: rtt, min_rtt: rtt, repeated: false });
+                controller.on_congestion(&Signal { now, in_flight, cause, srtt: rtt, min_rtt: base, repeated: false });
                 controller.on_recovery_exit(now);
                 break;
             }
@@ -41,7 +49,7 @@ pub fn mean_window(controller: &mut Controller, p: f64, rtt: f64, peak: f64, epo
                 acked: 1.0,
                 rtt: Some(rtt),
                 owd: None,
-                min_rtt: rtt,
+                min_rtt: base,
                 srtt: rtt,
                 delivery: None,
                 in_flight: n,
@@ -74,5 +82,20 @@ pub fn assert_from_peak(
 ) {
     let mut controller = build(spec, &parameters(values)).expect("it is right");
     let got = mean_window(&mut controller, p, rtt, peak, 60);
+    assert!((got / expected - 1.0).abs() <= tolerance, "{spec} at p = {p}: {got}, closed form {expected}");
+}
+
+/// As [`assert_response`], with a queue: an RTT of `base` s once, of `rtt` s from then on.
+#[track_caller]
+pub fn assert_over(
+    spec: &str,
+    values: &[(&str, Value)],
+    p: f64,
+    (base, rtt): (f64, f64),
+    expected: f64,
+    tolerance: f64,
+) {
+    let mut controller = build(spec, &parameters(values)).expect("it is right");
+    let got = mean_window_over(&mut controller, p, (base, rtt), expected, 60);
     assert!((got / expected - 1.0).abs() <= tolerance, "{spec} at p = {p}: {got}, closed form {expected}");
 }

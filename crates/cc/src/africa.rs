@@ -1,0 +1,226 @@
+//! TCP-Africa (R. King, R. Baraniuk, R. Riedi, "TCP-Africa: an adaptive and fair rapid increase rule for scalable TCP",
+//! INFOCOM 2005): HighSpeed TCP while fewer than a segment or two of the flow wait in queues, standard TCP otherwise.
+//!
+//! Variant: RFC 3649's closed form for both increase and decrease, HighSpeed TCP's decrease in either mode, and an RTT that
+//! is smoothed over eight samples. The paper's text was not available: the threshold 1.641 and the decrease in slow mode
+//! are unverified, the smoothing is that of a Linux derivative which has the fast mode only. Some descriptions halve in slow
+//! mode (preset `halving`).
+
+use crate::algorithm::{Ack, Algorithm, Signal, Start};
+use crate::hstcp::{Form, Hstcp, HstcpParams};
+use crate::loss_window::{LossParams, LossWindow};
+use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, flag, num, params};
+
+params! {
+    /// Parameters of TCP-Africa.
+    pub struct AfricaParams {
+        /// Segments in queues below which it is fast (α).
+        alpha: f64 = num(1.641, 0.0, 1e6, "segments"), "King et al. 2005 (unverified)";
+        /// Weight of a new sample in the smoothed RTT.
+        rtt_gain: f64 = num(0.125, 1e-3, 1.0, ""), "a Linux derivative of it";
+        /// A loss in slow mode halves.
+        slow_halves: bool = flag(false), "some descriptions (unverified)";
+    }
+}
+
+/// TCP-Africa.
+#[derive(Clone, Debug)]
+pub struct Africa {
+    win: LossWindow,
+    p: AfricaParams,
+    /// HighSpeed TCP's a(w) and b(w).
+    law: Box<Hstcp>,
+    /// a(w) as last computed, valid while the window is within `fresh`.
+    a: f64,
+    fresh: (f64, f64),
+    base: f64,
+    /// Smoothed RTT, s; 0 before the first sample.
+    rtt: f64,
+}
+
+impl Africa {
+    /// What the registry says about it.
+    pub const ENTRY: Entry = Entry {
+        name: "africa",
+        title: "TCP-Africa",
+        kind: Kind::Hybrid,
+        signals: &["loss", "RTT"],
+        source: "King, Baraniuk & Riedi, INFOCOM 2005",
+        doc: "HighSpeed TCP as long as the RTT shows hardly a segment of its own in queues, one segment a round trip from then \
+              on; a loss gives up what HighSpeed TCP would. The threshold is unverified.",
+        presets: &[
+            Preset { name: "", title: "INFOCOM 2005, HighSpeed TCP's decrease always", overrides: &[] },
+            Preset {
+                name: "halving",
+                title: "halves on a loss in slow mode",
+                overrides: &[("slow_halves", Setting::Bool(true))],
+            },
+        ],
+        tables: &[AfricaParams::TABLE, HstcpParams::TABLE, LossParams::TABLE],
+    };
+
+    /// # Errors
+    /// As [`Hstcp::new`], and [`BuildError::Conflict`] for the table of Linux, which is not used here.
+    pub fn new(settings: &Settings) -> Result<Self, BuildError> {
+        if HstcpParams::read(settings)?.form == Form::Table {
+            return settings.conflict("form must be 'closed'");
+        }
+        Ok(Self {
+            win: LossWindow::new(settings)?,
+            p: AfricaParams::read(settings)?,
+            law: Box::new(Hstcp::new(settings)?),
+            a: 1.0,
+            fresh: (f64::INFINITY, 0.0),
+            base: f64::INFINITY,
+            rtt: 0.0,
+        })
+    }
+
+    /// Hardly anything of this flow is in queues.
+    #[inline]
+    fn fast(&self) -> bool {
+        self.win.w * (self.rtt - self.base) < self.p.alpha * self.rtt
+    }
+
+    #[cold]
+    fn refresh(&mut self) {
+        let w = self.win.w;
+        self.a = self.law.a(w);
+        self.fresh = (w, w * 1.001);
+    }
+
+    fn reduced(&self, signal: &Signal) -> f64 {
+        let from = self.win.reduced_from(signal);
+        let halve = self.win.must_halve() || (self.p.slow_halves && !self.fast());
+        if halve { from / 2.0 } else { (1.0 - self.law.b(from)) * from }
+    }
+}
+
+impl Algorithm for Africa {
+    fn on_start(&mut self, start: &Start) {
+        self.win.start(start);
+    }
+
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack) {
+        if let Some(rtt) = ack.rtt {
+            self.base = self.base.min(rtt);
+            self.rtt = if self.rtt == 0.0 { rtt } else { self.rtt + self.p.rtt_gain * (rtt - self.rtt) };
+        }
+        let n = self.win.slow_start(ack);
+        if n <= 0.0 {
+            return;
+        }
+        let a = if self.fast() {
+            if self.win.w < self.fresh.0 || self.win.w > self.fresh.1 {
+                self.refresh();
+            }
+            self.a
+        } else {
+            1.0
+        };
+        self.win.grow_per_round(n, a);
+    }
+
+    fn on_congestion(&mut self, signal: &Signal) {
+        self.win.reduce_to(self.reduced(signal));
+    }
+
+    fn on_timeout(&mut self, signal: &Signal) {
+        self.win.time_out(self.reduced(signal), signal.repeated);
+    }
+
+    fn on_idle(&mut self, _now: f64, _idle: f64) {
+        self.win.idle();
+    }
+
+    fn on_undo(&mut self, _now: f64) {
+        self.win.undo();
+    }
+
+    fn moderate(&mut self, window: f64) {
+        self.win.moderate(window);
+    }
+
+    #[inline]
+    fn window(&self) -> f64 {
+        self.win.w
+    }
+
+    #[inline]
+    fn ssthresh(&self) -> f64 {
+        self.win.ssthresh
+    }
+
+    fn recovery_floor(&self) -> f64 {
+        self.win.ssthresh * 0.5
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Driver, close, settings};
+
+    fn at(preset: &str, w: f64, rtt: f64) -> (Driver, Africa) {
+        let settings = settings(&Africa::ENTRY, preset, &[]).expect("it is right");
+        let (d, mut a) = (Driver::new(), Africa::new(&settings).expect("it is right"));
+        d.start_at(&mut a, w);
+        (a.base, a.rtt) = (0.1, rtt);
+        (d, a)
+    }
+
+    // The paper's text was not available: the threshold is from memory of it.
+    #[test]
+    fn the_unverified_threshold_lies_at_a_delay_of_164_us_for_1000_segments() {
+        for (rtt, fast) in [(0.1, true), (0.100_164, true), (0.100_165, false), (0.1016, false)] {
+            assert_eq!(at("", 1000.0, rtt).1.fast(), fast, "{rtt}");
+        }
+    }
+
+    #[test]
+    fn fast_mode_grows_as_highspeed_tcp_and_slow_mode_by_one() {
+        let (mut d, mut a) = at("", 1058.0, 0.1);
+        d.round(&mut a, 0.1);
+        // RFC 3649's rounded p(w) = 0.078/w^1.2 gives 8.01, its line from end to end 8.14.
+        close(a.window() - 1058.0, 8.01, 0.02);
+        let (mut d, mut a) = at("", 1058.0, 0.11);
+        d.round(&mut a, 0.11);
+        close(a.window() - 1058.0, 1.0, 0.01);
+    }
+
+    #[test]
+    fn a_loss_gives_up_what_highspeed_tcp_would() {
+        for (preset, rtt, left) in
+            [("", 0.1, 0.673), ("", 0.11, 0.673), ("halving", 0.1, 0.673), ("halving", 0.11, 0.5)]
+        {
+            let (d, mut a) = at(preset, 1058.0, rtt);
+            d.lose(&mut a);
+            close(a.window(), left * 1058.0, 1e-3);
+        }
+    }
+
+    #[test]
+    fn up_to_38_segments_it_is_reno() {
+        let (mut d, mut a) = at("", 30.0, 0.1);
+        d.round(&mut a, 0.1);
+        close(a.window(), 31.0, 1e-3);
+        a.win.w = 36.0;
+        d.lose(&mut a);
+        assert_eq!(a.window(), 18.0);
+    }
+
+    #[test]
+    fn the_rtt_is_smoothed_over_eight_samples() {
+        let (mut d, mut a) = at("", 1000.0, 0.1);
+        d.ack(&mut a, 1.0, 0.108, 0.1);
+        close(a.rtt, 0.101, 1e-12);
+        assert!(!a.fast());
+    }
+
+    #[test]
+    fn the_table_of_linux_is_refused() {
+        let table = settings(&Africa::ENTRY, "", &[("form", Setting::Text("table"))]).expect("it is a choice");
+        assert!(matches!(Africa::new(&table), Err(BuildError::Conflict { .. })));
+    }
+}

@@ -1,0 +1,374 @@
+//! TCP Adaptive Reno (H. Shimonishi, T. Hama, T. Murase, "TCP-Adaptive Reno for improving efficiency-friendliness tradeoffs
+//! of TCP congestion control algorithm", PFLDnet 2006): the window is Reno's plus a probe part that grows by up to one segment
+//! for each 10 Mbit/s of bandwidth while queues are empty, and is given back as the RTT approaches the one at which losses
+//! happened. The less congested the path looks at a loss, the less is given up.
+//!
+//! Variant: in segments and real numbers. The paper's text was not available; the rules are those on which more than ten
+//! independent implementations agree. Differences: theirs count bytes and scale the increase differently. The constant 1 of
+//! the published increase is one byte there, so that at full congestion the sum grows as Reno does; here it is
+//! `increase_constant`, and 0. Growth is never above one segment for each segment acknowledged.
+
+use crate::algorithm::{Ack, Algorithm, Signal, Start};
+use crate::loss_window::{FLOOR, LossParams, LossWindow};
+use crate::param::{BuildError, Entry, Kind, Preset, Settings, choice, choices, flag, num, params};
+use crate::round_trip::{AckedRate, RoundTrip};
+
+choices! {
+    /// Which RTT shows congestion.
+    pub enum RttSource {
+        /// The mean of the last round trip.
+        Mean = "mean",
+        /// The last sample.
+        Last = "last",
+    }
+}
+
+choices! {
+    /// What a loss does first.
+    pub enum LossOrder {
+        /// Update the RTT at which losses happen, then take the level of congestion.
+        UpdateFirst = "update-first",
+        /// Take the level with the RTT of the losses before.
+        LevelFirst = "level-first",
+    }
+}
+
+params! {
+    /// Parameters of TCP Adaptive Reno.
+    pub struct ArenoParams {
+        /// Bandwidth for which the probe part grows by one segment a round trip (M).
+        bandwidth_unit: f64 = num(10e6, 1.0, 1e12, "bit/s"), "Shimonishi et al. 2006 as later papers give it (unverified)";
+        /// How fast the increase falls with the level of congestion (α).
+        steepness: f64 = num(10.0, 0.1, 100.0, ""), "implementations of Shimonishi et al. 2006 (unverified)";
+        /// Weight of the past in the RTT at which losses happen.
+        history: f64 = num(0.85, 0.0, 1.0, ""), "implementations of Shimonishi et al. 2006 (unverified)";
+        /// Increase of the probe part at full congestion, besides Reno's own.
+        increase_constant: f64 = num(0.0, 0.0, 10.0, "segments"), "the paper's formula has 1 of an unclear unit (unverified)";
+        /// Which RTT shows congestion.
+        rtt_source: RttSource = choice("mean", RttSource::WORDS), "implementations: mostly the last (unverified)";
+        /// What a loss does first.
+        loss_order: LossOrder = choice("update-first", LossOrder::WORDS), "most implementations (unverified)";
+        /// Probe before the first loss, when no RTT of losses is known.
+        probe_at_first: bool = flag(true), "most implementations (unverified)";
+        /// Weight of the past in the bandwidth estimate.
+        filter_pole: f64 = num(0.9, 0.0, 0.999, ""), "implementations: Westwood+ (unverified)";
+    }
+}
+
+/// TCP Adaptive Reno.
+#[derive(Clone, Debug)]
+pub struct Areno {
+    /// The sum of both parts.
+    win: LossWindow,
+    p: ArenoParams,
+    probe: f64,
+    base: f64,
+    /// RTT at which losses happen, s; 0 before the first.
+    congested: f64,
+    /// RTT that shows congestion, and the last sample outside recovery, s; 0 while unknown.
+    rtt: f64,
+    last_rtt: f64,
+    round: RoundTrip,
+    rate: AckedRate,
+    segment_bits: f64,
+    /// Increase of the probe part, segments a round trip.
+    increase: f64,
+    saved_probe: f64,
+}
+
+/// Increase of the probe part at the level `c` of congestion, segments a round trip (W_inc), for an increase of `most`
+/// without the rest of the curve. Its value at 1 and its integral from 0 to 1 are `constant`.
+#[must_use]
+pub fn probe_increase(c: f64, most: f64, steepness: f64, constant: f64) -> f64 {
+    let a = steepness;
+    let beta = 2.0 * most * (1.0 / a - (1.0 / a + 1.0) * libm::exp(-a));
+    let gamma = constant - 2.0 * most * (1.0 / a - (1.0 / a + 0.5) * libm::exp(-a));
+    most * libm::exp(-a * c) + beta * c + gamma
+}
+
+impl Areno {
+    /// What the registry says about it.
+    pub const ENTRY: Entry = Entry {
+        name: "areno",
+        title: "TCP Adaptive Reno",
+        kind: Kind::Hybrid,
+        signals: &["loss", "RTT", "bandwidth"],
+        source: "Shimonishi, Hama & Murase, PFLDnet 2006",
+        doc: "Reno plus a probe window that grows fast while queues are empty and is given back before the RTT reaches the one \
+              at which losses happened; a loss gives up between nothing and one half, by the same measure. The default \
+              follows what the implementations agree on, in segments.",
+        presets: &[Preset { name: "", title: "PFLDnet 2006 as implemented, in segments", overrides: &[] }],
+        tables: &[ArenoParams::TABLE, LossParams::TABLE],
+    };
+
+    /// # Errors
+    /// As [`LossWindow::real_valued`].
+    pub fn new(settings: &Settings) -> Result<Self, BuildError> {
+        let p = ArenoParams::read(settings)?;
+        Ok(Self {
+            win: LossWindow::real_valued(settings)?,
+            p,
+            probe: 0.0,
+            base: f64::INFINITY,
+            congested: 0.0,
+            rtt: 0.0,
+            last_rtt: 0.0,
+            round: RoundTrip::NEW,
+            rate: AckedRate::new(p.filter_pole),
+            segment_bits: 0.0,
+            increase: 0.0,
+            saved_probe: 0.0,
+        })
+    }
+
+    /// Level of congestion, 0 to 1, that an RTT shows.
+    fn level(&self, rtt: f64) -> f64 {
+        if self.congested == 0.0 {
+            if self.p.probe_at_first { 0.0 } else { 1.0 }
+        } else if self.congested <= self.base {
+            if rtt > self.base { 1.0 } else { 0.0 }
+        } else {
+            ((rtt - self.base) / (self.congested - self.base)).clamp(0.0, 1.0)
+        }
+    }
+
+    fn update_increase(&mut self, rtt: f64) {
+        self.rtt = rtt;
+        let most = self.rate.rate * self.segment_bits / self.p.bandwidth_unit;
+        self.increase = probe_increase(self.level(rtt), most, self.p.steepness, self.p.increase_constant);
+    }
+
+    #[inline]
+    fn measure(&mut self, ack: &Ack) {
+        self.rate.add(ack);
+        self.round.add(ack);
+        if let Some(rtt) = ack.rtt {
+            self.base = self.base.min(rtt);
+            if !ack.in_recovery {
+                self.last_rtt = rtt;
+            }
+        }
+        if ack.round_start {
+            let round = std::mem::replace(&mut self.round, RoundTrip::NEW);
+            if let Some(mean) = round.mean() {
+                self.update_increase(if self.p.rtt_source == RttSource::Mean { mean } else { self.last_rtt });
+            }
+        } else if let (RttSource::Last, Some(rtt)) = (self.p.rtt_source, ack.rtt) {
+            self.update_increase(rtt);
+        }
+    }
+
+    /// The level of congestion at a loss, and what the loss teaches.
+    fn level_at_loss(&mut self) -> f64 {
+        let rtt = self.last_rtt;
+        let before = self.level(rtt);
+        if rtt > 0.0 {
+            let history = self.p.history;
+            self.congested = if self.congested == 0.0 { rtt } else { history * self.congested + (1.0 - history) * rtt };
+        }
+        if self.p.loss_order == LossOrder::LevelFirst { before } else { self.level(rtt) }
+    }
+}
+
+impl Algorithm for Areno {
+    fn on_start(&mut self, start: &Start) {
+        self.win.start(start);
+        self.segment_bits = 8.0 * start.segment_bytes;
+        self.rate.restart(start.now);
+    }
+
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack) {
+        self.measure(ack);
+        let n = self.win.slow_start(ack);
+        if n <= 0.0 {
+            return;
+        }
+        let w = self.win.w;
+        let probe = (self.probe + n * self.increase.min(w - 1.0) / w).max(0.0);
+        // The probe part gives back nothing that Reno's part has.
+        self.win.w += n / w + (probe - self.probe);
+        self.probe = probe;
+    }
+
+    fn on_congestion(&mut self, signal: &Signal) {
+        let from = self.win.reduced_from(signal);
+        let target = if self.win.must_halve() { from / 2.0 } else { from / (1.0 + self.level_at_loss()) };
+        self.win.reduce_to(target.min(self.win.w));
+        self.saved_probe = std::mem::take(&mut self.probe);
+    }
+
+    fn on_timeout(&mut self, signal: &Signal) {
+        self.win.time_out(self.win.reduced_from(signal) / 2.0, signal.repeated);
+        self.saved_probe = std::mem::take(&mut self.probe);
+    }
+
+    fn on_idle(&mut self, now: f64, _idle: f64) {
+        self.win.idle();
+        self.probe = 0.0;
+        self.round = RoundTrip::NEW;
+        self.rate.restart(now);
+    }
+
+    fn on_recovery_exit(&mut self, _now: f64) {
+        self.round = RoundTrip::NEW;
+    }
+
+    fn on_undo(&mut self, _now: f64) {
+        if self.win.undo().is_some() {
+            self.probe = self.saved_probe;
+        }
+    }
+
+    fn moderate(&mut self, window: f64) {
+        self.win.moderate(window);
+        self.probe = self.probe.min((self.win.w - FLOOR).max(0.0));
+    }
+
+    #[inline]
+    fn window(&self) -> f64 {
+        self.win.w
+    }
+
+    #[inline]
+    fn ssthresh(&self) -> f64 {
+        self.win.ssthresh
+    }
+
+    fn recovery_floor(&self) -> f64 {
+        self.win.ssthresh * 0.5
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::param::Setting;
+    use crate::testing::{Driver, close, run_over_link, settings};
+
+    fn areno(values: &[(&str, Setting)]) -> Areno {
+        Areno::new(&settings(&Areno::ENTRY, "", values).expect("it is right")).expect("it is right")
+    }
+
+    /// In congestion avoidance at `w`, with an RTT of 0.1 s at least and losses at 0.2 s.
+    fn at(values: &[(&str, Setting)], w: f64) -> (Driver, Areno) {
+        let (d, mut a) = (Driver::new(), areno(values));
+        d.start_at(&mut a, w);
+        (a.base, a.congested) = (0.1, 0.2);
+        (d, a)
+    }
+
+    const LEVELS: [f64; 8] = [0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0];
+
+    // The paper's text was not available: formula and constants as many implementations have them.
+    #[test]
+    fn the_probe_increase_has_the_published_values() {
+        let with_one = [9.0005, 5.1658, 2.8792, 0.7537, 0.0981, 0.0674, 0.4090, 1.0];
+        for (c, expected) in LEVELS.into_iter().zip(with_one) {
+            assert!((probe_increase(c, 10.0, 10.0, 1.0) - expected).abs() < 6e-5);
+            assert!((probe_increase(c, 10.0, 10.0, 0.0) - (expected - 1.0)).abs() < 6e-5);
+        }
+        let at_1_gbit_s = [80.0054, 41.6580, 18.7924, -2.4630, -9.0188, -9.3258, -5.9104, 0.0];
+        for (c, expected) in LEVELS.into_iter().zip(at_1_gbit_s) {
+            assert!((probe_increase(c, 100.0, 10.0, 0.0) - expected).abs() < 6e-5);
+        }
+    }
+
+    #[test]
+    fn the_probe_increase_is_0_at_full_congestion_and_on_average() {
+        for most in [1.0, 10.0, 1000.0] {
+            assert!(probe_increase(1.0, most, 10.0, 0.0).abs() < 1e-9 * most);
+            let mean =
+                (0..100_000).map(|i| probe_increase((f64::from(i) + 0.5) / 1e5, most, 10.0, 0.0)).sum::<f64>() / 1e5;
+            assert!(mean.abs() < 1e-6 * most);
+            assert!(probe_increase(0.1808, most, 10.0, 0.0) > 0.0 && probe_increase(0.1810, most, 10.0, 0.0) < 0.0);
+            close(probe_increase(0.391, most, 10.0, 0.0), -0.101744 * most, 1e-4);
+        }
+    }
+
+    #[test]
+    fn a_loss_gives_up_by_the_level_of_congestion() {
+        for (c, left) in [(0.0, 1000.0), (0.25, 800.0), (0.5, 666.667), (1.0, 500.0)] {
+            let (d, mut a) = at(&[("history", Setting::Num(1.0))], 1000.0);
+            a.last_rtt = 0.1 + 0.1 * c;
+            d.lose(&mut a);
+            close(a.window(), left, 1e-6);
+        }
+    }
+
+    #[test]
+    fn the_rtt_of_losses_moves_by_15_percent() {
+        let (d, mut a) = at(&[], 1000.0);
+        (a.congested, a.last_rtt) = (0.120, 0.200);
+        d.lose(&mut a);
+        close(a.congested, 0.132, 1e-12);
+    }
+
+    #[test]
+    fn the_first_loss_halves_if_there_is_any_queue_unless_the_level_comes_first() {
+        for (order, rtt, left) in
+            [("update-first", 0.101, 500.0), ("update-first", 0.1, 1000.0), ("level-first", 0.101, 1000.0)]
+        {
+            let (d, mut a) = at(&[("loss_order", Setting::Text(order))], 1000.0);
+            (a.congested, a.last_rtt) = (0.0, rtt);
+            d.lose(&mut a);
+            assert_eq!(a.window(), left, "{order} {rtt}");
+        }
+    }
+
+    #[test]
+    fn the_probe_part_is_given_back_before_congestion() {
+        let (mut d, mut a) = at(&[("filter_pole", Setting::Num(0.0))], 1000.0);
+        for _ in 0..20 {
+            d.round(&mut a, 0.1);
+        }
+        // 10,000 segments of 11,584 bits a second: 11.6 - 2.3 segments a round trip, and Reno's one.
+        let grown = a.window() - 1000.0;
+        close(grown, 20.0 * 11.0, 0.1);
+        close(a.probe, grown - 20.0, 0.01);
+        // At 0.4 of the way to congestion a tenth of that goes back in each round trip.
+        for _ in 0..250 {
+            d.round(&mut a, 0.14);
+        }
+        assert_eq!(a.probe, 0.0);
+        close(a.window(), 1270.0, 0.005);
+    }
+
+    #[test]
+    fn at_full_congestion_it_is_reno() {
+        let (mut d, mut a) = at(&[], 100.0);
+        d.round(&mut a, 0.2);
+        d.round(&mut a, 0.2);
+        let before = a.window();
+        d.round(&mut a, 0.2);
+        close(a.window() - before, 1.0, 0.02);
+    }
+
+    #[test]
+    fn a_timeout_and_an_idle_time_end_the_probe() {
+        let (d, mut a) = at(&[], 1000.0);
+        (a.probe, a.increase) = (300.0, 5.0);
+        d.time_out(&mut a);
+        assert_eq!((a.window(), a.ssthresh(), a.probe), (1.0, 500.0, 0.0));
+        a.on_undo(0.0);
+        assert_eq!((a.window(), a.probe), (1000.0, 300.0));
+        a.on_idle(9.0, 5.0);
+        assert_eq!(a.probe, 0.0);
+    }
+
+    #[test]
+    fn it_may_be_told_not_to_probe_before_the_first_loss() {
+        for (probing, level) in [(true, 0.0), (false, 1.0)] {
+            let mut a = areno(&[("probe_at_first", Setting::Bool(probing))]);
+            a.base = 0.1;
+            assert_eq!(a.level(0.15), level);
+        }
+    }
+
+    #[test]
+    fn alone_it_fills_the_link() {
+        let (mut d, mut a) = at(&[], 500.0);
+        let queue = run_over_link(&mut d, &mut a, 10_000.0, 0.1, 20.0);
+        assert!(queue > 10.0, "{queue}");
+    }
+}

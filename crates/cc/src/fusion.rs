@@ -1,0 +1,338 @@
+//! TCP-Fusion (K. Kaneko, T. Fujikawa, Z. Su, J. Katto, "TCP-Fusion: a hybrid congestion control algorithm for high-speed
+//! networks", PFLDnet 2007): Vegas' three ways with thresholds on the queueing delay, Westwood's decrease, and never less than
+//! a virtual Reno flow would have.
+//!
+//! Variant: segments and real numbers, one decision a round trip, carried out over the round trip that follows. Only the
+//! paper's abstract was available; the rules are those of two independent implementations and of later papers by its
+//! authors. Differences: one of the implementations takes a step per ACK once a round trip, which makes it w times too slow
+//! and is not copied. What the virtual Reno window is after a loss is not documented; half of the window before it is the
+//! only choice that fits the published model (`reno_reset` has the other one). Growth is never above one segment for each
+//! segment acknowledged.
+
+use crate::algorithm::{Ack, Algorithm, Signal, Start};
+use crate::loss_window::{FLOOR, LossParams, LossWindow};
+use crate::param::{BuildError, Entry, Kind, Preset, Settings, choice, choices, num, params};
+use crate::round_trip::{AckedRate, MIN_SAMPLES, RoundTrip};
+
+choices! {
+    /// The virtual Reno window after a loss.
+    pub enum RenoReset {
+        /// Half of the window before the loss.
+        Half = "half",
+        /// The window after the loss.
+        Reduced = "reduced",
+    }
+}
+
+choices! {
+    /// Which RTT stands for a round trip.
+    pub enum RttStatistic {
+        /// The smallest of its samples.
+        Min = "min",
+        /// Their mean.
+        Mean = "mean",
+    }
+}
+
+params! {
+    /// Parameters of TCP-Fusion.
+    pub struct FusionParams {
+        /// Queueing delay below which the window grows (and three times which it shrinks above).
+        queue_delay: f64 = num(0.004, 1e-6, 1.0, "s"), "implementations: 4 ms, a timer tick (unverified)";
+        /// The window grows by the bandwidth times this in a round trip.
+        growth_delay: f64 = num(0.001, 0.0, 1.0, "s"), "implementations: B/(12 Mbit/s) segments (unverified)";
+        /// Flows that share the growth (N).
+        flows: f64 = num(1.0, 1.0, 1e6, ""), "named in a paper of the authors, in no implementation (unverified)";
+        /// Smallest threshold, in segments of its own in queues.
+        queue_min: f64 = num(1.0, 0.0, 1e6, "segments"), "one implementation (unverified)";
+        /// The virtual Reno window after a loss.
+        reno_reset: RenoReset = choice("half", RenoReset::WORDS), "published model of the authors (unverified)";
+        /// Which RTT stands for a round trip.
+        rtt_statistic: RttStatistic = choice("min", RttStatistic::WORDS), "as Vegas in Linux (unverified)";
+        /// Smallest part of the window kept on a loss.
+        keep_min: f64 = num(0.5, 0.1, 1.0, ""), "implementations of Kaneko et al. 2007 (unverified)";
+        /// Weight of the past in the bandwidth estimate.
+        filter_pole: f64 = num(0.9, 0.0, 0.999, ""), "implementations: Westwood+ (unverified)";
+    }
+}
+
+/// The thresholds on the queue are this apart.
+const HOLD_RATIO: f64 = 3.0;
+
+/// TCP-Fusion.
+#[derive(Clone, Debug)]
+pub struct Fusion {
+    win: LossWindow,
+    p: FusionParams,
+    /// The virtual Reno window, segments.
+    reno: f64,
+    base: f64,
+    /// RTT of the last complete round trip, s; 0 while unknown.
+    rtt: f64,
+    round: RoundTrip,
+    rate: AckedRate,
+    /// Change of the window for each segment acknowledged.
+    per_segment: f64,
+    saved_reno: f64,
+}
+
+impl Fusion {
+    /// What the registry says about it.
+    pub const ENTRY: Entry = Entry {
+        name: "fusion",
+        title: "TCP-Fusion",
+        kind: Kind::Hybrid,
+        signals: &["loss", "RTT", "bandwidth"],
+        source: "Kaneko, Fujikawa, Su & Katto, PFLDnet 2007",
+        doc: "Grows by the bandwidth times a millisecond in each round trip with less than 4 ms of queueing delay, rests up to \
+              12 ms and shrinks above; a loss gives up just what is in the queue, at most one half; and the window is never \
+              below that of a virtual Reno flow. The default follows the implementations, in segments.",
+        presets: &[Preset { name: "", title: "PFLDnet 2007 as implemented, in segments", overrides: &[] }],
+        tables: &[FusionParams::TABLE, LossParams::TABLE],
+    };
+
+    /// # Errors
+    /// As [`LossWindow::real_valued`].
+    pub fn new(settings: &Settings) -> Result<Self, BuildError> {
+        let p = FusionParams::read(settings)?;
+        Ok(Self {
+            win: LossWindow::real_valued(settings)?,
+            p,
+            reno: 1.0,
+            base: f64::INFINITY,
+            rtt: 0.0,
+            round: RoundTrip::NEW,
+            rate: AckedRate::new(p.filter_pole),
+            per_segment: 0.0,
+            saved_reno: 1.0,
+        })
+    }
+
+    /// Change of the window, segments a round trip, at an RTT of `rtt`.
+    fn change(&self, rtt: f64) -> f64 {
+        let w = self.win.w;
+        let queued = w * (rtt - self.base) / rtt;
+        let threshold = (w * self.p.queue_delay / rtt).max(self.p.queue_min);
+        if queued < threshold {
+            self.rate.rate * self.p.growth_delay / self.p.flows
+        } else if queued <= HOLD_RATIO * threshold {
+            0.0
+        } else {
+            threshold - queued
+        }
+    }
+
+    fn end_round(&mut self) {
+        let round = std::mem::replace(&mut self.round, RoundTrip::NEW);
+        let change = if round.samples < MIN_SAMPLES {
+            1.0
+        } else {
+            self.rtt = match self.p.rtt_statistic {
+                RttStatistic::Min => round.min,
+                RttStatistic::Mean => round.sum / f64::from(round.samples),
+            };
+            self.change(self.rtt)
+        };
+        self.per_segment = (change / self.win.w).min(1.0);
+    }
+
+    fn forget_round(&mut self) {
+        self.round = RoundTrip::NEW;
+        self.per_segment = 0.0;
+    }
+
+    /// What a loss keeps: the window without the queue.
+    fn keep(&self) -> f64 {
+        if self.rtt > 0.0 { (self.base / self.rtt).clamp(self.p.keep_min, 1.0) } else { self.p.keep_min }
+    }
+}
+
+impl Algorithm for Fusion {
+    fn on_start(&mut self, start: &Start) {
+        self.win.start(start);
+        self.reno = self.win.w;
+        self.rate.restart(start.now);
+    }
+
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack) {
+        self.rate.add(ack);
+        if let Some(rtt) = ack.rtt {
+            self.base = self.base.min(rtt);
+        }
+        self.round.add(ack);
+        if ack.round_start && !ack.in_recovery {
+            self.end_round();
+        }
+        if self.win.in_slow_start() {
+            // What is left of this ACK beyond the threshold begins congestion avoidance with the next one.
+            self.win.slow_start(ack);
+            self.reno = self.win.w;
+            return;
+        }
+        let n = self.win.slow_start(ack);
+        if n > 0.0 {
+            self.reno += n / self.reno;
+            self.win.w = (self.win.w + n * self.per_segment).max(self.reno).max(FLOOR);
+            // What is given up is not to be won back by slow start.
+            self.win.ssthresh = self.win.ssthresh.min(self.win.w);
+        }
+    }
+
+    fn on_congestion(&mut self, signal: &Signal) {
+        let before = self.win.w;
+        let keep = if self.win.must_halve() { 0.5 } else { self.keep() };
+        self.win.reduce_to((keep * self.win.reduced_from(signal)).min(before));
+        self.saved_reno = self.reno;
+        self.reno = match self.p.reno_reset {
+            RenoReset::Half => (before / 2.0).max(FLOOR).min(self.win.w),
+            RenoReset::Reduced => self.win.w,
+        };
+        self.forget_round();
+    }
+
+    fn on_timeout(&mut self, signal: &Signal) {
+        self.win.time_out(self.win.reduced_from(signal) / 2.0, signal.repeated);
+        self.saved_reno = self.reno;
+        self.reno = 1.0;
+        self.forget_round();
+    }
+
+    fn on_idle(&mut self, now: f64, _idle: f64) {
+        self.win.idle();
+        self.reno = self.win.w;
+        self.forget_round();
+        self.rate.restart(now);
+    }
+
+    fn on_recovery_exit(&mut self, _now: f64) {
+        self.forget_round();
+    }
+
+    fn on_undo(&mut self, _now: f64) {
+        if self.win.undo().is_some() {
+            self.reno = self.saved_reno.max(self.reno);
+        }
+    }
+
+    fn moderate(&mut self, window: f64) {
+        self.win.moderate(window);
+        self.reno = self.reno.min(self.win.w);
+    }
+
+    #[inline]
+    fn window(&self) -> f64 {
+        self.win.w
+    }
+
+    #[inline]
+    fn ssthresh(&self) -> f64 {
+        self.win.ssthresh
+    }
+
+    fn recovery_floor(&self) -> f64 {
+        self.win.ssthresh * 0.5
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::param::Setting;
+    use crate::testing::{Driver, close, run_over_link, settings};
+
+    fn fusion(values: &[(&str, Setting)]) -> Fusion {
+        Fusion::new(&settings(&Fusion::ENTRY, "", values).expect("it is right")).expect("it is right")
+    }
+
+    /// 333 segments over a base of 40 ms, and 100 Mbit/s of 12,000-bit segments.
+    fn at(values: &[(&str, Setting)]) -> (Driver, Fusion) {
+        let (d, mut f) = (Driver::new(), fusion(values));
+        d.start_at(&mut f, 333.0);
+        (f.base, f.rate.rate, f.reno) = (0.04, 100e6 / 12_000.0, 100.0);
+        (d, f)
+    }
+
+    // Only the paper's abstract was available: rules and constants as two implementations have them.
+    #[test]
+    fn it_grows_rests_and_shrinks_by_the_published_amounts() {
+        let (_, f) = at(&[]);
+        close(f.change(0.042), 8.3333, 1e-4);
+        assert_eq!(f.change(0.046), 0.0);
+        close(f.change(0.056), -71.357, 1e-4);
+    }
+
+    #[test]
+    fn a_round_carries_the_change_out() {
+        for (rtt, after) in [(0.042, 341.333), (0.046, 333.0), (0.056, 261.643)] {
+            let (mut d, mut f) = at(&[("filter_pole", Setting::Num(0.999))]);
+            f.round = RoundTrip { min: rtt, sum: rtt * 333.0, samples: 333, acked: 333.0 };
+            f.end_round();
+            for _ in 0..333 {
+                d.ack(&mut f, 1.0, rtt, rtt / 333.0);
+            }
+            close(f.window(), after, 1e-5);
+        }
+    }
+
+    #[test]
+    fn a_loss_gives_up_the_queue_and_at_most_one_half() {
+        for (rtt, kept) in [(0.04, 1.0), (0.05, 0.8), (0.06, 0.6667), (0.08, 0.5), (0.1, 0.5)] {
+            let (d, mut f) = at(&[]);
+            f.rtt = rtt;
+            d.lose(&mut f);
+            close(f.window(), kept * 333.0, 1e-4);
+            assert_eq!(f.reno, 166.5);
+        }
+        let (d, mut f) = at(&[("reno_reset", Setting::Text("reduced"))]);
+        f.rtt = 0.05;
+        d.lose(&mut f);
+        assert_eq!(f.reno, f.window());
+    }
+
+    #[test]
+    fn a_loss_before_any_round_trip_halves() {
+        let (d, mut f) = at(&[]);
+        d.lose(&mut f);
+        assert_eq!(f.window(), 166.5);
+    }
+
+    #[test]
+    fn it_never_falls_below_a_reno_flow() {
+        let (mut d, mut f) = at(&[]);
+        f.rtt = 0.1;
+        d.lose(&mut f);
+        for _ in 0..100 {
+            d.round(&mut f, 0.1);
+        }
+        close(f.window(), 266.5, 0.01);
+        assert_eq!(f.window(), f.reno);
+    }
+
+    #[test]
+    fn small_windows_have_a_threshold_of_one_segment() {
+        let (_, mut f) = at(&[]);
+        f.win.w = 4.0;
+        // Half a segment in the queue at 46 ms, where 333 segments would rest.
+        assert!(f.change(0.046) > 0.0);
+    }
+
+    #[test]
+    fn slow_start_takes_the_reno_window_along_and_a_timeout_starts_it_afresh() {
+        let (mut d, mut f) = (Driver::new(), fusion(&[]));
+        d.start(&mut f, 10.0);
+        d.round(&mut f, 0.1);
+        assert_eq!((f.window(), f.reno), (20.0, 20.0));
+        d.time_out(&mut f);
+        assert_eq!((f.window(), f.ssthresh(), f.reno), (1.0, 10.0, 1.0));
+    }
+
+    #[test]
+    fn alone_it_keeps_a_queue_of_4_to_12_ms() {
+        let (mut d, mut f) = (Driver::new(), fusion(&[]));
+        // The Reno flow would need 500 round trips to get there.
+        d.start_at(&mut f, 500.0);
+        let queue = run_over_link(&mut d, &mut f, 10_000.0, 0.1, 40.0);
+        assert!((35.0..125.0).contains(&queue), "{queue}");
+    }
+}

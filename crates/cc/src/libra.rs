@@ -1,0 +1,222 @@
+//! TCP Libra (G. Marfia et al., "TCP Libra: exploring RTT-fairness for TCP", 2005): AIMD whose increase and decrease depend on
+//! the RTT so that flows of different RTTs get the same rate, with an increase that grows with the path's capacity and falls
+//! as the queue fills.
+//!
+//! Variant: all of it is from memory of the paper and unverified, the constants above all; in particular the unit in which
+//! the capacity enters, taken as Mbit/s here. The capacity is the largest rate of a round trip, or given. Do not compare
+//! others with it without the paper. Growth is never above one segment for each segment acknowledged.
+
+use crate::algorithm::{Ack, Algorithm, Signal, Start};
+use crate::loss_window::{LossParams, LossWindow};
+use crate::param::{BuildError, Entry, Kind, Preset, Settings, num, params};
+use crate::round_trip::{AckedRate, RoundTrip};
+
+params! {
+    /// Parameters of TCP Libra.
+    pub struct LibraParams {
+        /// Increase for each Mbit/s of capacity (k_1).
+        k1: f64 = num(2.0, 0.0, 1e6, ""), "Marfia et al. 2005 (unverified)";
+        /// How fast the increase falls with the queue (k_2).
+        k2: f64 = num(2.0, 0.0, 1e3, ""), "Marfia et al. 2005 (unverified)";
+        /// RTT well below which rates do not depend on it (T_0).
+        t0: f64 = num(1.0, 1e-3, 1e3, "s"), "Marfia et al. 2005 (unverified)";
+        /// Decrease: a loss gives up T_1/(2 (T_0 + RTT)).
+        t1: f64 = num(1.0, 0.0, 1e3, "s"), "Marfia et al. 2005 (unverified)";
+        /// Capacity of the path; 0: the largest rate measured in a round trip.
+        capacity: f64 = num(0.0, 0.0, 1e9, "Mbit/s"), "Marfia et al. 2005: from packet pairs (unverified)";
+    }
+}
+
+/// TCP Libra.
+#[derive(Clone, Debug)]
+pub struct Libra {
+    win: LossWindow,
+    p: LibraParams,
+    base: f64,
+    max: f64,
+    rtt: f64,
+    round: RoundTrip,
+    rate: AckedRate,
+    /// Largest rate of a round trip, segments/s.
+    rate_max: f64,
+    segment_bits: f64,
+    /// Increase, segments a round trip.
+    increase: f64,
+}
+
+impl Libra {
+    /// What the registry says about it.
+    pub const ENTRY: Entry = Entry {
+        name: "libra",
+        title: "TCP Libra",
+        kind: Kind::Hybrid,
+        signals: &["loss", "RTT", "bandwidth"],
+        source: "Marfia et al., TCP Libra, 2005 (from memory)",
+        doc: "AIMD made fair between flows of different RTTs: the increase goes with the square of the RTT, the capacity and \
+              how empty the queue is. Rules and constants are from memory and unverified; not for comparisons.",
+        presets: &[Preset { name: "", title: "2005, from memory (unverified)", overrides: &[] }],
+        tables: &[LibraParams::TABLE, LossParams::TABLE],
+    };
+
+    /// # Errors
+    /// As [`LossWindow::real_valued`], and [`BuildError::Conflict`] where a loss could take more than the window.
+    pub fn new(settings: &Settings) -> Result<Self, BuildError> {
+        let p = LibraParams::read(settings)?;
+        if p.t1 > 2.0 * p.t0 {
+            return settings.conflict(format!("t1 {} must not be above twice t0 {}", p.t1, p.t0));
+        }
+        Ok(Self {
+            win: LossWindow::real_valued(settings)?,
+            p,
+            base: f64::INFINITY,
+            max: 0.0,
+            rtt: 0.0,
+            round: RoundTrip::NEW,
+            rate: AckedRate::new(0.0),
+            rate_max: 0.0,
+            segment_bits: 0.0,
+            increase: 1.0,
+        })
+    }
+
+    /// Increase at an RTT of `rtt`, segments a round trip.
+    fn increase_at(&self, rtt: f64) -> f64 {
+        let measured = self.rate_max * self.segment_bits * 1e-6;
+        let capacity = if self.p.capacity > 0.0 { self.p.capacity } else { measured };
+        let span = self.max - self.base;
+        let penalty = if span > 0.0 { libm::exp(-self.p.k2 * (rtt - self.base) / span) } else { 1.0 };
+        self.p.k1 * capacity * penalty * rtt * rtt / (rtt + self.p.t0)
+    }
+
+    #[inline]
+    fn measure(&mut self, ack: &Ack) {
+        self.rate.add(ack);
+        self.round.add(ack);
+        if let Some(rtt) = ack.rtt {
+            self.base = self.base.min(rtt);
+            self.max = self.max.max(rtt);
+        }
+        if ack.round_start {
+            self.rate_max = self.rate_max.max(self.rate.rate);
+            if let Some(mean) = std::mem::replace(&mut self.round, RoundTrip::NEW).mean() {
+                self.rtt = mean;
+                self.increase = self.increase_at(mean);
+            }
+        }
+    }
+}
+
+impl Algorithm for Libra {
+    fn on_start(&mut self, start: &Start) {
+        self.win.start(start);
+        self.segment_bits = 8.0 * start.segment_bytes;
+        self.rate.restart(start.now);
+    }
+
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack) {
+        self.measure(ack);
+        let n = self.win.slow_start(ack);
+        if n > 0.0 {
+            self.win.grow_per_round(n, self.increase.min(self.win.w));
+        }
+    }
+
+    fn on_congestion(&mut self, signal: &Signal) {
+        let given_up = if self.win.must_halve() { 0.5 } else { self.p.t1 / (2.0 * (self.p.t0 + self.rtt)) };
+        self.win.reduce_to((1.0 - given_up) * self.win.reduced_from(signal));
+    }
+
+    fn on_timeout(&mut self, signal: &Signal) {
+        self.win.time_out(self.win.reduced_from(signal) / 2.0, signal.repeated);
+    }
+
+    fn on_idle(&mut self, now: f64, _idle: f64) {
+        self.win.idle();
+        self.round = RoundTrip::NEW;
+        self.rate.restart(now);
+    }
+
+    fn on_undo(&mut self, _now: f64) {
+        self.win.undo();
+    }
+
+    fn moderate(&mut self, window: f64) {
+        self.win.moderate(window);
+    }
+
+    #[inline]
+    fn window(&self) -> f64 {
+        self.win.w
+    }
+
+    #[inline]
+    fn ssthresh(&self) -> f64 {
+        self.win.ssthresh
+    }
+
+    fn recovery_floor(&self) -> f64 {
+        self.win.ssthresh * 0.5
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::param::Setting;
+    use crate::testing::{Driver, close, settings};
+
+    fn libra(values: &[(&str, Setting)]) -> Libra {
+        Libra::new(&settings(&Libra::ENTRY, "", values).expect("it is right")).expect("it is right")
+    }
+
+    // All of these follow from rules and constants that are unverified.
+    #[test]
+    fn the_unverified_increase_goes_with_capacity_rtt_and_queue() {
+        let mut l = libra(&[("capacity", Setting::Num(100.0))]);
+        (l.base, l.max) = (0.1, 0.2);
+        close(l.increase_at(0.1), 200.0 * 0.01 / 1.1, 1e-12);
+        close(l.increase_at(0.2), 200.0 * 0.04 / 1.2 * libm::exp(-2.0), 1e-12);
+    }
+
+    #[test]
+    fn the_unverified_decrease_is_a_half_at_small_rtts_and_less_at_large_ones() {
+        for (rtt, left) in [(0.0, 500.0), (0.1, 545.4545), (1.0, 750.0)] {
+            let (d, mut l) = (Driver::new(), libra(&[]));
+            d.start_at(&mut l, 1000.0);
+            l.rtt = rtt;
+            d.lose(&mut l);
+            close(l.window(), left, 1e-6);
+        }
+    }
+
+    #[test]
+    fn the_capacity_is_the_largest_rate_of_a_round_trip() {
+        let (mut d, mut l) = (Driver::new(), libra(&[]));
+        d.start_at(&mut l, 1000.0);
+        for _ in 0..4 {
+            d.round(&mut l, 0.1);
+        }
+        close(l.rate_max, 10_000.0, 0.1);
+        // 10,000 segments of 11,584 bits a second are 116 Mbit/s.
+        close(l.increase, 2.0 * 116.0 * 0.01 / 1.1, 0.1);
+    }
+
+    #[test]
+    fn flows_of_different_rtts_get_the_same_rate() {
+        // AIMD(a, b) at small p has w = sqrt(a (2 - b)/(2 b p)): w/RTT depends on the RTT by the term 2 - b alone.
+        let rate = |rtt: f64| {
+            let mut l = libra(&[("capacity", Setting::Num(100.0))]);
+            (l.base, l.max) = (rtt, rtt);
+            let (a, b) = (l.increase_at(rtt), 1.0 / (2.0 * (1.0 + rtt)));
+            libm::sqrt(a * (2.0 - b) / (2.0 * b)) / rtt
+        };
+        close(rate(0.02), rate(0.2), 0.03);
+    }
+
+    #[test]
+    fn a_loss_cannot_take_more_than_the_window() {
+        let wrong = settings(&Libra::ENTRY, "", &[("t1", Setting::Num(3.0))]).expect("each is allowed");
+        assert!(matches!(Libra::new(&wrong), Err(BuildError::Conflict { .. })));
+    }
+}
