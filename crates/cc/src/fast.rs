@@ -13,7 +13,7 @@
 //! outside recovery, which for segments sent in a recovery is the flight before the loss, so it comes back harder and
 //! loses more often while it overshoots; and its first RTT is that of a 40-byte SYN, a little under what data can
 //! reach. The base RTT is the smallest that this flow has seen, so that a flow which starts into a standing queue takes
-//! that queue for part of the path.
+//! that queue for part of the path, unless it is told better (`known_rtt`).
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, num, params};
@@ -47,6 +47,8 @@ params! {
         update_period: f64 = num(0.01, 0.0, 10.0, "s"), "ns-2 fast_update_cwnd_interval_";
         /// Largest weight of a new RTT sample in the average.
         filter_max: f64 = num(0.25, 1e-6, 1.0, ""), "Jin et al. 2004 (not verified in its text); ns-2 has 1/256";
+        /// Round trip of the empty path, where it is known; 0: the smallest RTT that this flow has seen.
+        known_rtt: f64 = num(0.0, 0.0, 100.0, "s"), "Xu et al. 2011 section 4 lets each flow know its propagation delay";
         /// Part of the window given up on a loss.
         decrease: f64 = num(0.5, 0.0, 1.0, ""), "ns-2 tcp-fast.cc; Jin et al. 2004";
     }
@@ -142,7 +144,7 @@ impl Fast {
             w: 1.0,
             ssthresh: f64::INFINITY,
             initial_window: 1.0,
-            base: f64::INFINITY,
+            base: if p.known_rtt > 0.0 { p.known_rtt } else { f64::INFINITY },
             avg: 0.0,
             pending: 0.0,
             per_ack: 0.0,
@@ -458,6 +460,18 @@ mod tests {
         close(course[1], course[0], 1e-4);
         assert!(course[2] > course[1] + 40.0);
         close(course[3], course[2], 1e-4);
+    }
+
+    #[test]
+    fn a_known_round_trip_is_the_base_from_the_first_ack_on() {
+        let mut f = fast("", &[("known_rtt", Setting::Num(0.1))]);
+        let mut d = Driver::new();
+        d.start(&mut f, 100.0);
+        let ack = d.make_ack(&f, 1.0, 0.12, false);
+        f.measure(&ack, 0.12);
+        assert_eq!((f.base, f.avg), (0.1, 0.12));
+        f.measure(&ack, 0.09);
+        assert_eq!(f.base, 0.09);
     }
 
     #[test]

@@ -1,14 +1,18 @@
-//! TCP Vegas (L. Brakmo, L. Peterson, "TCP Vegas: end to end congestion avoidance on a global internet", JSAC 13(8), 1995):
-//! once a round trip the window moves by one segment, so that between `alpha` and `beta` of the flow's own segments wait
-//! in queues.
+//! TCP Vegas (L. Brakmo, L. Peterson, "TCP Vegas: end to end congestion avoidance on a global internet", JSAC 13(8),
+//! 1995): once a round trip the window moves by one segment, so that between `alpha` and `beta` of the flow's own
+//! segments wait in queues.
 //!
 //! Variant: the paper's rules as the sources report them (its parameter text was not available): the mean RTT of the
 //! round, doubling every other round trip, standard recovery with a quarter given up on a loss. Its fine-grained
 //! retransmission timer is the endpoint's business and not modelled, nor is the halving for a segment lost twice.
-//! Differences: ns-2 (preset `ns2`) rounds the difference and spreads the increase over a round; it lets a round with one
-//! segment in flight raise the base RTT, which is not copied. Linux (preset `linux`) divides by the base RTT and not by
-//! the RTT, so that its difference is larger, in whole segments, takes the smallest RTT of the round, doubles every round
-//! trip and halves on a loss.
+//! Differences: ns-2 (preset `ns2`) rounds the difference and spreads the increase over a round; it lets a round with
+//! one segment in flight raise the base RTT, which is not copied. Linux (preset `linux`) divides by the base RTT and
+//! not by the RTT, so that its difference is larger, in whole segments, takes the smallest RTT of the round, doubles
+//! every round trip and halves on a loss. Linux 2.6 (preset `linux-2.6`, which ns-2's TCP/Linux runs) divides by the
+//! RTT in halves of a segment, takes for the window the segments sent in the round before, counts rounds anew after
+//! each recovery but from where the last one before it began, leaves slow start with a threshold of 2 and never touches
+//! the threshold otherwise. ns-3 and INET were looked at and have no preset: ns-3's differs from Linux by rounding,
+//! INET's by what looks like mistakes.
 
 use crate::algorithm::{Ack, Algorithm, Signal, Start};
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
@@ -22,6 +26,8 @@ choices! {
         Ns2 = "ns2",
         /// w (rtt - base)/base, truncated.
         Linux = "linux",
+        /// The paper's in halves of a segment, of the segments sent in the round before.
+        Linux26 = "linux-2.6",
     }
 }
 
@@ -66,6 +72,21 @@ params! {
 /// Smallest window, segments.
 const FLOOR: f64 = 2.0;
 
+/// What Linux 2.6 remembers of a round; segments are counted from the beginning of the connection.
+#[derive(Clone, Copy, Debug, Default)]
+struct Linux26 {
+    /// Delivered so far.
+    una: f64,
+    /// First and next to be sent when the round began, and the window then.
+    begin_una: f64,
+    begin_next: f64,
+    begin_w: f64,
+    /// A round begins with the next ACK, whatever it acknowledges.
+    enable: bool,
+    /// Acknowledged since the last step of standard TCP.
+    counted: f64,
+}
+
 /// TCP Vegas.
 #[derive(Clone, Debug)]
 pub struct Vegas {
@@ -84,6 +105,7 @@ pub struct Vegas {
     samples: u32,
     /// Growth for each segment acknowledged, while an increase is spread.
     per_ack: f64,
+    linux26: Linux26,
     saved: Option<(f64, f64, bool)>,
 }
 
@@ -122,6 +144,18 @@ impl Vegas {
                     ("forget_base", Setting::Bool(true)),
                 ],
             },
+            Preset {
+                name: "linux-2.6",
+                title: "Linux 2.6.22, as in ns-2's TCP/Linux",
+                overrides: &[
+                    ("diff", Setting::Text("linux-2.6")),
+                    ("round_rtt", Setting::Text("min")),
+                    ("samples_min", Setting::Num(3.0)),
+                    ("double_every_other", Setting::Bool(false)),
+                    ("decrease", Setting::Num(0.5)),
+                    ("forget_base", Setting::Bool(true)),
+                ],
+            },
         ],
         tables: &[VegasParams::TABLE],
     };
@@ -146,6 +180,7 @@ impl Vegas {
             rtt_min: f64::INFINITY,
             samples: 0,
             per_ack: 0.0,
+            linux26: Linux26::default(),
             saved: None,
         })
     }
@@ -155,6 +190,7 @@ impl Vegas {
         match self.p.diff {
             Diff::Paper => self.w * (1.0 - self.base / rtt),
             Diff::Ns2 => (self.w * (1.0 - self.base / rtt) + 0.5).floor(),
+            Diff::Linux26 => (2.0 * self.w - self.target_linux26(self.w, rtt)) / 2.0,
             // Linux computes in whole microseconds.
             Diff::Linux => (self.w * ((rtt - self.base) * 1e6).round() / (self.base * 1e6).round()).floor(),
         }
@@ -225,14 +261,97 @@ impl Vegas {
         self.forget_round();
     }
 
+    /// Standard TCP's growth in Linux 2.6: slow start up to and including the threshold, then one segment a window.
+    fn grow_linux26(&mut self, window_limited: bool) {
+        if self.w <= self.ssthresh {
+            if window_limited {
+                self.w += 1.0;
+            }
+            self.linux26.counted = 0.0;
+        } else if self.linux26.counted >= self.w && window_limited {
+            self.linux26.counted -= self.w;
+            self.w += 1.0;
+        }
+    }
+
+    /// Half-segments of `window` that would be on the way without queues, in whole microseconds, of which Linux counts
+    /// one more.
+    fn target_linux26(&self, window: f64, rtt: f64) -> f64 {
+        let us = |seconds: f64| (seconds * 1e6).floor() + 1.0;
+        (2.0 * window * us(self.base) / us(rtt)).floor()
+    }
+
+    fn ack_linux26(&mut self, ack: &Ack) {
+        self.linux26.una += ack.acked;
+        self.linux26.counted += ack.acked;
+        if let Some(rtt) = ack.rtt {
+            self.base = self.base.min(rtt);
+            self.rtt_min = self.rtt_min.min(rtt);
+            self.samples += 1;
+        }
+        if ack.in_recovery {
+            return;
+        }
+        let round = self.linux26;
+        let next = round.una + ack.in_flight;
+        if round.enable {
+            (self.linux26.enable, self.linux26.begin_next) = (false, next);
+            self.forget_round();
+        } else if self.enabled && round.una > round.begin_next {
+            self.linux26 = Linux26 { begin_una: round.begin_next, begin_next: next, begin_w: self.w, ..round };
+            if f64::from(self.samples) < self.p.samples_min {
+                self.grow_linux26(ack.window_limited);
+            } else {
+                self.round_linux26(round.begin_next - round.begin_una, round.begin_w, ack.window_limited);
+            }
+            self.forget_round();
+        } else if !self.enabled || self.w <= self.ssthresh {
+            self.grow_linux26(ack.window_limited);
+        }
+        self.slow_starting = self.w <= self.ssthresh;
+    }
+
+    /// The decision of a round in which `window` segments were sent, with the window at `old_w` when it began.
+    fn round_linux26(&mut self, window: f64, old_w: f64, window_limited: bool) {
+        let target = self.target_linux26(window, self.rtt_min);
+        let diff = 2.0 * window - target;
+        if self.w <= self.ssthresh {
+            if diff > 2.0 * self.p.gamma {
+                self.ssthresh = FLOOR;
+                self.lower_to(self.w.min((target / 2.0).floor() + 1.0));
+            }
+            // Slow start's step comes after it, threshold or not.
+            if window_limited {
+                self.w += 1.0;
+            }
+            self.linux26.counted = 0.0;
+            return;
+        }
+        let wanted = if diff > 2.0 * self.p.beta {
+            old_w - 1.0
+        } else if diff < 2.0 * self.p.alpha {
+            old_w + 1.0
+        } else {
+            old_w
+        };
+        if wanted > self.w && window_limited {
+            self.w += 1.0;
+        } else if wanted < self.w {
+            self.lower_to(self.w - 1.0);
+        }
+    }
+
     fn forget_round(&mut self) {
         (self.samples, self.rtt_sum, self.rtt_min) = (0, 0.0, f64::INFINITY);
     }
 
     fn reduce(&mut self) {
         self.saved = Some((self.w, self.ssthresh, self.slow_starting));
-        let given_up = (self.p.decrease * self.w).floor();
+        let given_up = self.p.decrease * self.w;
+        // Linux 2.6 rounds what it keeps, the others what they give up.
+        let given_up = if self.p.diff == Diff::Linux26 { given_up.ceil() } else { given_up.floor() };
         self.ssthresh = (self.w - given_up).max(FLOOR);
+        self.linux26.counted = 0.0;
         self.leave_slow_start();
         self.forget_round();
     }
@@ -241,6 +360,9 @@ impl Vegas {
 impl Algorithm for Vegas {
     fn on_start(&mut self, start: &Start) {
         self.w = start.initial_window.max(1.0);
+        if self.p.diff == Diff::Linux26 {
+            self.w = self.w.floor();
+        }
         self.initial_window = self.w;
         self.ssthresh = start.initial_ssthresh.max(FLOOR);
         self.slow_starting = self.w < self.ssthresh;
@@ -248,6 +370,10 @@ impl Algorithm for Vegas {
 
     #[inline]
     fn on_ack(&mut self, ack: &Ack) {
+        if self.p.diff == Diff::Linux26 {
+            self.ack_linux26(ack);
+            return;
+        }
         if let Some(rtt) = ack.rtt {
             self.base = self.base.min(rtt);
         }
@@ -281,21 +407,24 @@ impl Algorithm for Vegas {
     fn on_congestion(&mut self, _signal: &Signal) {
         self.reduce();
         self.w = self.ssthresh;
+        self.enabled = self.p.diff != Diff::Linux26;
     }
 
     fn on_timeout(&mut self, signal: &Signal) {
         let (w, ssthresh) = (self.w, self.ssthresh);
         self.reduce();
-        self.ssthresh = if signal.repeated { ssthresh } else { (w / 2.0).max(FLOOR) };
+        let half = if self.p.diff == Diff::Linux26 { (w / 2.0).floor() } else { w / 2.0 };
+        self.ssthresh = if signal.repeated { ssthresh } else { half.max(FLOOR) };
         self.w = self.p.timeout_window;
         self.slow_starting = self.w < self.ssthresh;
         self.growing = true;
-        self.enabled = self.p.diff != Diff::Linux;
+        self.enabled = !matches!(self.p.diff, Diff::Linux | Diff::Linux26);
     }
 
     fn on_idle(&mut self, _now: f64, _idle: f64) {
         self.w = self.w.min(self.initial_window);
         self.per_ack = 0.0;
+        self.linux26.enable = true;
         self.forget_round();
         if self.p.forget_base {
             self.base = f64::INFINITY;
@@ -304,6 +433,7 @@ impl Algorithm for Vegas {
 
     fn on_recovery_exit(&mut self, _now: f64) {
         self.enabled = true;
+        self.linux26.enable = true;
         self.forget_round();
     }
 
@@ -317,7 +447,8 @@ impl Algorithm for Vegas {
 
     fn moderate(&mut self, window: f64) {
         if window < self.w {
-            self.w = window.max(1.0);
+            let linux26 = self.p.diff == Diff::Linux26;
+            self.w = if linux26 { window.floor() } else { window }.max(1.0);
             self.slow_starting = self.w < self.ssthresh;
             self.growing = true;
         }
@@ -395,7 +526,9 @@ mod tests {
 
     #[test]
     fn slow_start_doubles_every_other_round_trip_and_in_linux_each() {
-        for (preset, growth) in [("", [1.0, 2.0, 1.0, 2.0]), ("ns2", [1.0, 2.0, 1.0, 2.0]), ("linux", [2.0; 4])] {
+        for (preset, growth) in
+            [("", [1.0, 2.0, 1.0, 2.0]), ("ns2", [1.0, 2.0, 1.0, 2.0]), ("linux", [2.0; 4]), ("linux-2.6", [2.0; 4])]
+        {
             let (mut d, mut v) = (Driver::new(), vegas(preset));
             d.start(&mut v, 16.0);
             for factor in growth {
@@ -439,12 +572,48 @@ mod tests {
 
     #[test]
     fn a_timeout_restarts_with_one_segment_and_in_ns_2_with_two() {
-        for (preset, w) in [("", 1.0), ("ns2", 2.0), ("linux", 1.0)] {
+        for (preset, w) in [("", 1.0), ("ns2", 2.0), ("linux", 1.0), ("linux-2.6", 1.0)] {
             let (d, mut v) = (Driver::new(), vegas(preset));
             d.start_at(&mut v, 100.0);
             d.time_out(&mut v);
             assert_eq!((v.window(), v.ssthresh(), v.slow_starting), (w, 50.0, true), "{preset}");
         }
+    }
+
+    #[test]
+    fn linux_2_6_compares_halves_of_segments_with_the_window_it_had() {
+        // 40 segments sent: 1.17, 1.54, 1.98, 3.96 and 4.6 in queues; in halves, rounded up, 3, 4, 4, 8 and 10.
+        for (rtt, w) in [(0.103, 41.0), (0.104, 40.0), (0.1052, 40.0), (0.111, 40.0), (0.113, 39.0)] {
+            let mut v = vegas("linux-2.6");
+            (v.w, v.ssthresh, v.base, v.rtt_min) = (40.0, 2.0, 0.1, rtt);
+            v.round_linux26(40.0, 40.0, true);
+            assert_eq!(v.window(), w, "{rtt}");
+            // It is one step from the window that the round began with, so that a change made meanwhile is taken back.
+            (v.w, v.rtt_min) = (41.0, 0.111);
+            v.round_linux26(40.0, 40.0, true);
+            assert_eq!(v.window(), 40.0);
+        }
+    }
+
+    #[test]
+    fn linux_2_6_leaves_slow_start_with_a_threshold_of_two() {
+        let (mut d, mut v) = (Driver::new(), vegas("linux-2.6"));
+        d.start(&mut v, 64.0);
+        v.base = 0.1;
+        (v.linux26.begin_next, v.linux26.begin_una) = (64.0, 0.0);
+        for _ in 0..65 {
+            d.ack(&mut v, 1.0, 0.11, 0.001);
+        }
+        // 64 sent, 64 × 100/110 = 58.2 without queue: 58 and one, and slow start's step on that ACK.
+        assert_eq!((v.window(), v.ssthresh()), (60.0, 2.0));
+    }
+
+    #[test]
+    fn linux_2_6_keeps_half_rounded_down_and_starts_its_rounds_anew() {
+        let (d, mut v) = (Driver::new(), vegas("linux-2.6"));
+        d.start_at(&mut v, 101.0);
+        d.lose(&mut v);
+        assert_eq!((v.window(), v.ssthresh(), v.linux26.enable), (50.0, 50.0, true));
     }
 
     #[test]
@@ -483,7 +652,7 @@ mod tests {
 
     #[test]
     fn a_queue_between_alpha_and_beta_is_the_fixed_point() {
-        for (preset, range) in [("", 1.9..=4.1), ("ns2", 0.5..=3.5), ("linux", 1.9..=5.0)] {
+        for (preset, range) in [("", 1.9..=4.1), ("ns2", 0.5..=3.5), ("linux", 1.9..=5.0), ("linux-2.6", 1.4..=4.1)] {
             let (mut d, mut v) = (Driver::new(), vegas(preset));
             d.start(&mut v, 10.0);
             let queue = run_over_link(&mut d, &mut v, 1000.0, 0.1, 200.0);

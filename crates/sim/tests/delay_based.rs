@@ -143,6 +143,23 @@ fn a_late_flow_takes_the_share_that_its_error_of_the_base_delay_gives() {
     }
 }
 
+#[test]
+fn flows_that_know_their_base_delay_share_alike_whenever_they_start() {
+    for algorithm in ["fast", "eefast", "hcc"] {
+        let (links, mut flows) = path_at(RATE_BPS / 4, 0.04, 10_000, &[(algorithm, 0.0), (algorithm, 20.0)], 100.0);
+        // What the links' transmissions add: 176 µs to segments, 7 µs to their ACKs of 40 bytes.
+        let (name, base_s) = if algorithm == "fast" { ("known_rtt", 0.040183) } else { ("known_owd", 0.020176) };
+        for flow in flows.as_array_mut().expect("flows are a list") {
+            flow["parameters"][name] = json!(base_s);
+        }
+        let outcome = run(&spec(&links, &flows, 80.0, 40.0));
+        near(&format!("{algorithm}: queue"), queue(&outcome, 0, 40.0, 80.0), 200.0, 0.05);
+        for flow in 0..2 {
+            near("share", rate(&outcome, flow, 40.0, 80.0), PACKETS_PER_S / 8.0, 0.05);
+        }
+    }
+}
+
 /// One flow of `algorithm` from 0 s and one of constant window the other way from 10 s, whose segments wait in one
 /// queue with the first flow's ACKs. The second flow's own ACKs return beside the first bottleneck, or through it.
 fn against_traffic(algorithm: &str, beside: bool) -> Outcome {

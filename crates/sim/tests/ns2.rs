@@ -70,10 +70,13 @@ fn bic_and_cubic_drop_as_in_ns2_until_it_forgets_what_was_sacked() {
 }
 
 #[test]
-fn highspeed_scalable_and_htcp_drop_and_deliver_as_in_ns2() {
-    for (algorithm, name) in
-        [("hstcp:linux-2.6", "highspeed"), ("stcp:linux-2.6", "scalable"), ("htcp:linux-2.6", "htcp")]
-    {
+fn highspeed_scalable_htcp_and_vegas_drop_and_deliver_as_in_ns2() {
+    for (algorithm, name) in [
+        ("hstcp:linux-2.6", "highspeed"),
+        ("stcp:linux-2.6", "scalable"),
+        ("htcp:linux-2.6", "htcp"),
+        ("vegas:linux-2.6", "vegas"),
+    ] {
         let expected = reference(name);
         let (first, drops, delivered) = ours(algorithm, &expected);
         close(&format!("{algorithm}: drops of the overshoot"), first, expected.first_drops);
