@@ -3,10 +3,10 @@
 //!
 //! Variant: α from the marks of each round trip (RFC 8257 §3.3, steps 1 to 8); the window falls at the first mark of a
 //! window of data, as RFC 3168, the paper and all kernels have it, and not at its end, where the RFC's step 9 stands
-//! (`reaction = window-end` gives that letter). Losses halve (RFC 8257 §3.5); with a mark in the same window of data they
-//! halve what was there before the mark, so that there is one reduction. Preset `linux`: whole segments, α in 1/1024 by
-//! shifts, which falls to 0 below 16/1024, and no growth in the window of data after a reduction. Marks in fast recovery
-//! count towards α but cut nothing.
+//! (`reaction = window-end` gives that letter). Losses halve (RFC 8257 §3.5); with a mark in the same window of data
+//! they halve what was there before the mark, so that there is one reduction. Preset `linux`: whole segments, α in
+//! 1/1024 by shifts, which falls to 0 below 16/1024 and does not see fewer marks than one in 64, and no growth in the
+//! window of data after a reduction. Marks in fast recovery count towards α but cut nothing.
 
 use crate::algorithm::{Ack, Algorithm, Ecn, Needs, Signal, Start};
 use crate::loss_window::{LossParams, LossWindow};
@@ -276,6 +276,16 @@ mod tests {
         share.alpha = 15.0 / ALPHA_ONE;
         share.close_linux(0.0625);
         assert_eq!(share.alpha, 0.0);
+    }
+
+    #[test]
+    fn linux_does_not_see_fewer_marks_than_one_in_64() {
+        for (marks, units) in [(1.0, 96.0), (2.0, 97.0)] {
+            let mut share = MarkShare::new(102.0 / ALPHA_ONE);
+            share.count(&Ack { acked: 100.0, marked: marks, ..Ack::default() });
+            share.close_linux(0.0625);
+            assert_eq!(share.alpha * ALPHA_ONE, units);
+        }
     }
 
     #[test]
