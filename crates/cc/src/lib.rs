@@ -37,6 +37,7 @@
 //! | [`bbr`] | BBR, version 1 |
 //! | [`yeah`] | YeAH-TCP |
 //! | [`bbr3`] | BBR, version 3 |
+//! | [`vivace`] | PCC Vivace |
 //! | [`hcc`] | HCC TCP |
 //! | [`fixed`] | no congestion control: the yardstick |
 
@@ -81,6 +82,7 @@ pub mod stcp;
 mod testing;
 pub mod vegas;
 pub mod veno;
+pub mod vivace;
 pub mod westwood;
 pub mod windowed;
 pub mod yeah;

@@ -75,6 +75,7 @@ algorithms! {
     // A model of the path, marks, other.
     Bbr = crate::bbr::Bbr,
     Bbr3 = crate::bbr3::Bbr3,
+    Vivace = crate::vivace::Vivace,
     Dctcp = crate::dctcp::Dctcp,
     Prague = crate::prague::Prague,
     Fixed = crate::fixed::Fixed,

@@ -1,0 +1,484 @@
+//! PCC Vivace (M. Dong, T. Meng, D. Zarchy, E. Arslan, Y. Gilad, P. B. Godfrey, M. Schapira, "PCC Vivace: online-learning
+//! congestion control", NSDI 2018): it tries a little more and a little less, sees what each is worth, and moves its rate
+//! along the gradient. What a rate is worth counts throughput, a rising RTT and losses.
+//!
+//! Variant: the authors' later code (PCC-Uspace, the Vivace rate controller): three pairs of intervals, the steps' amplifier a
+//! power of 1.2, their bound growing by 5 % of the rate. Preset `paper` has the constants that are reported of the paper
+//! itself, whose text was not available: they are unverified. Mbit/s are 10⁶ bit/s throughout, where that code also has 2²⁰.
+//! An interval lasts the smallest RTT and at least five segments. Not modelled: that code's longer intervals while RTT samples
+//! come in clumps, and its trend of the RTT over six intervals. The regression's error is that of the fitted line.
+
+use std::collections::VecDeque;
+
+use crate::algorithm::{Ack, Algorithm, Lost, Needs, Sent, Signal, Start};
+use crate::draws::Draws;
+use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, num, params};
+
+mod interval;
+#[cfg(test)]
+mod tests;
+
+use interval::Interval;
+
+choices! {
+    /// How steps grow while they go on in one direction.
+    pub enum Amplifier {
+        /// floor((n + 1)/2)^1.2 in the n-th round.
+        Power = "power",
+        /// n in the first three rounds, then 2n - 3.
+        Paper = "paper",
+    }
+}
+
+choices! {
+    /// Which slopes of the RTT are noise.
+    pub enum Noise {
+        /// Those below their regression's own error.
+        Error = "error",
+        /// Those below `gradient_threshold`.
+        Threshold = "threshold",
+    }
+}
+
+params! {
+    /// Parameters of Vivace.
+    pub struct VivaceParams {
+        /// Exponent of the throughput's worth.
+        exponent: f64 = num(0.9, 0.01, 1.0, ""), "Dong et al. 2018; PCC-Uspace";
+        /// Price of a rising RTT.
+        latency_price: f64 = num(900.0, 0.0, 1e6, ""), "Dong et al. 2018; PCC-Uspace";
+        /// Price of a loss.
+        loss_price: f64 = num(11.35, 0.0, 1e6, ""), "Dong et al. 2018; PCC-Uspace";
+        /// Part of the rate by which a probe is above or below it.
+        probe_step: f64 = num(0.05, 1e-3, 0.5, ""), "Dong et al. 2018; PCC-Uspace";
+        /// Mbit/s for each unit of the utility's gradient.
+        conversion: f64 = num(1.0, 1e-3, 1e3, ""), "Dong et al. 2018; PCC-Uspace (theta)";
+        /// How steps grow while they go on in one direction.
+        amplifier: Amplifier = choice("power", Amplifier::WORDS), "PCC-Uspace; Dong et al. 2018 (unverified)";
+        /// Largest first step as a part of the rate.
+        bound: f64 = num(0.05, 1e-3, 1.0, ""), "PCC-Uspace; Dong et al. 2018 (unverified)";
+        /// By how much that grows each time it binds.
+        bound_step: f64 = num(0.05, 0.0, 1.0, ""), "PCC-Uspace; Dong et al. 2018: 0.1 (unverified)";
+        /// Smallest step.
+        min_step: f64 = num(0.5, 0.0, 1e3, "Mbit/s"), "PCC-Uspace";
+        /// Smallest rate.
+        min_rate: f64 = num(0.5, 1e-3, 1e3, "Mbit/s"), "PCC-Uspace";
+        /// Largest rate.
+        max_rate: f64 = num(1e6, 1.0, 1e9, "Mbit/s"), "none in the sources";
+        /// Which slopes of the RTT are noise.
+        noise: Noise = choice("error", Noise::WORDS), "PCC-Uspace; Dong et al. 2018 (unverified)";
+        /// Slopes below this are noise, with `threshold`.
+        gradient_threshold: f64 = num(0.01, 0.0, 1.0, ""), "Dong et al. 2018 (unverified)";
+        /// Segments that an interval has at least.
+        interval_segments: f64 = num(5.0, 2.0, 1e3, "segments"), "PCC-Uspace";
+        /// What may be outstanding, in units of the rate times the smallest RTT.
+        outstanding: f64 = num(2.5, 1.0, 100.0, ""), "PCC-Uspace";
+    }
+}
+
+/// Pairs of intervals that a decision needs (PCC-Uspace).
+const PAIRS: usize = 3;
+/// The amplifier's power (PCC-Uspace).
+const AMPLIFIER_POWER: f64 = 1.2;
+/// RTT that the first rate assumes, and the longest that raises it, s (PCC-Uspace).
+const FIRST_RTT_S: f64 = 0.1;
+/// A rise of the RTT within one interval that the first phase forgives, s (PCC-Uspace).
+const FORGIVEN_AT_START_S: f64 = 0.001;
+/// Round trips, and s beside them, after which what an interval still waits for will not come.
+const PATIENCE_RTTS: f64 = 4.0;
+const PATIENCE_S: f64 = 0.2;
+/// Smallest window, segments.
+const FLOOR: f64 = 4.0;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Starting,
+    Probing,
+    Moving,
+}
+
+/// What a rate was worth.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Worth {
+    rate: f64,
+    utility: f64,
+}
+
+#[derive(Clone, Debug)]
+struct State {
+    mode: Mode,
+    /// Mbit/s around which it probes.
+    rate: f64,
+    upward: bool,
+    rounds: u32,
+    bound_raised: f64,
+    last: Worth,
+    intervals: VecDeque<Interval>,
+    /// The next probe of a pair is the higher one.
+    next_high: bool,
+    limited: bool,
+    min_rtt: f64,
+    srtt: f64,
+    segment_mbit: f64,
+    draws: Draws,
+}
+
+/// PCC Vivace.
+#[derive(Clone, Debug)]
+pub struct Vivace {
+    p: Box<VivaceParams>,
+    s: Box<State>,
+    w: f64,
+    pacing_rate: f64,
+}
+
+impl Vivace {
+    /// What the registry says about it.
+    pub const ENTRY: Entry = Entry {
+        name: "vivace",
+        title: "PCC Vivace",
+        kind: Kind::Model,
+        signals: &["rate", "loss", "RTT"],
+        source: "Dong et al., NSDI 2018; PCC-Uspace",
+        doc: "It sends at slightly higher and lower rates in turn, computes what each was worth from throughput, the slope of the \
+              RTT and losses, and follows the gradient. No event has a rule of its own: losses up to about 5 % only lower a \
+              rate's worth. The default has the constants of the authors' code.",
+        presets: &[
+            Preset { name: "", title: "PCC-Uspace", overrides: &[] },
+            Preset {
+                name: "paper",
+                title: "NSDI 2018 as reported (unverified)",
+                overrides: &[
+                    ("amplifier", Setting::Text("paper")),
+                    ("bound_step", Setting::Num(0.1)),
+                    ("noise", Setting::Text("threshold")),
+                ],
+            },
+        ],
+        tables: &[VivaceParams::TABLE],
+    };
+
+    /// # Errors
+    /// As [`Settings::read`], and [`BuildError::Conflict`] where the smallest rate is above the largest.
+    pub fn new(settings: &Settings) -> Result<Self, BuildError> {
+        let p = VivaceParams::read(settings)?;
+        if p.min_rate > p.max_rate {
+            return settings.conflict(format!("min_rate {} must not be above max_rate {}", p.min_rate, p.max_rate));
+        }
+        let s = State {
+            mode: Mode::Starting,
+            rate: p.min_rate,
+            upward: true,
+            rounds: 1,
+            bound_raised: 0.0,
+            last: Worth::default(),
+            intervals: VecDeque::with_capacity(4 * PAIRS),
+            next_high: true,
+            limited: false,
+            min_rtt: f64::INFINITY,
+            srtt: 0.0,
+            segment_mbit: 0.0,
+            draws: Draws::default(),
+        };
+        Ok(Self { p: Box::new(p), s: Box::new(s), w: 1.0, pacing_rate: 1.0 })
+    }
+
+    /// What sending at `rate` Mbit/s is worth.
+    fn utility(&self, rate: f64, gradient: f64, loss: f64) -> f64 {
+        libm::pow(rate, self.p.exponent)
+            - self.p.latency_price * rate * gradient.max(0.0)
+            - self.p.loss_price * rate * loss
+    }
+
+    fn worth(&self, interval: &Interval) -> Worth {
+        let mut gradient = 0.0;
+        if let Some(slope) = interval.line.slope() {
+            let noise = match self.p.noise {
+                Noise::Error => slope.gradient.abs() <= slope.error,
+                Noise::Threshold => slope.gradient.abs() < self.p.gradient_threshold,
+            };
+            let rise = slope.gradient * interval.duration(self.s.segment_mbit);
+            let forgiven = self.s.mode == Mode::Starting && self.p.noise == Noise::Error && rise < FORGIVEN_AT_START_S;
+            if !noise && !forgiven {
+                gradient = slope.gradient;
+            }
+        }
+        let rate = interval.actual_rate(self.s.segment_mbit);
+        Worth { rate: interval.rate, utility: self.utility(rate, gradient, interval.lost / interval.sent) }
+    }
+
+    fn amplification(&self) -> f64 {
+        let n = self.s.rounds;
+        match self.p.amplifier {
+            Amplifier::Power => libm::pow(f64::from(n.div_ceil(2).max(1)), AMPLIFIER_POWER),
+            Amplifier::Paper if n <= 3 => f64::from(n),
+            Amplifier::Paper => 2.0 * f64::from(n) - 3.0,
+        }
+    }
+
+    /// Mbit/s for a gradient in utility for each Mbit/s, within the bound of now.
+    fn step(&mut self, gradient: f64, amplification: f64) -> f64 {
+        let step = self.p.conversion * gradient.abs() * amplification;
+        let most = self.s.rate * (self.p.bound + self.p.bound_step * self.s.bound_raised);
+        let step = if step > most {
+            self.s.bound_raised += 1.0;
+            most
+        } else {
+            self.s.bound_raised = (self.s.bound_raised - 1.0).max(0.0);
+            step
+        };
+        step.max(self.p.min_step)
+    }
+
+    fn set_rate(&mut self, rate: f64) {
+        self.s.rate = rate.clamp(self.p.min_rate, self.p.max_rate);
+    }
+
+    fn enter_probing(&mut self) {
+        self.s.rounds = if self.s.mode == Mode::Probing { self.s.rounds + 1 } else { 1 };
+        self.s.mode = Mode::Probing;
+    }
+
+    fn move_by(&mut self, step: f64) {
+        let rate = if self.s.upward { self.s.rate + step } else { self.s.rate - step };
+        self.s.mode = Mode::Moving;
+        if rate < self.p.min_rate {
+            (self.s.mode, self.s.rounds, self.s.bound_raised) = (Mode::Probing, 1, 0.0);
+        }
+        self.set_rate(rate);
+    }
+
+    fn starting(&mut self, worth: Worth) {
+        if worth.utility > self.s.last.utility {
+            self.s.last = worth;
+            self.set_rate(2.0 * self.s.rate);
+        } else {
+            self.set_rate(0.5 * self.s.rate);
+            self.enter_probing();
+        }
+    }
+
+    /// Two of three pairs for more are enough; for less it takes all.
+    fn probing(&mut self, worths: &[Worth]) {
+        let higher = |pair: &[Worth]| (pair[0].utility > pair[1].utility) == (pair[0].rate > pair[1].rate);
+        let up = worths.chunks_exact(2).filter(|pair| higher(pair)).count();
+        let decided = up > PAIRS / 2 || up == 0;
+        let apart = (worths[0].rate - worths[1].rate).abs();
+        if !decided || apart <= 0.0 {
+            self.enter_probing();
+            return;
+        }
+        self.s.upward = up > 0;
+        let agreeing = worths.chunks_exact(2).filter(|pair| higher(pair) == self.s.upward);
+        let mut gain = 0.0;
+        for pair in agreeing {
+            gain += (pair[0].utility - pair[1].utility).abs();
+            self.s.last = if pair[0].utility > pair[1].utility { pair[0] } else { pair[1] };
+        }
+        let again = self.s.rounds > 1;
+        let shift = if self.s.upward { 1.0 + self.p.probe_step } else { 1.0 - self.p.probe_step };
+        self.set_rate(self.s.rate * shift);
+        (self.s.rounds, self.s.bound_raised) = (1, 0.0);
+        let step = self.step(gain / PAIRS as f64 / apart, 1.0);
+        self.move_by(step);
+        if (again || self.s.mode == Mode::Moving) && self.s.rate <= self.p.min_rate {
+            (self.s.mode, self.s.rounds, self.s.bound_raised) = (Mode::Starting, 1, 0.0);
+            self.s.last = Worth { rate: 0.0, utility: 0.0 };
+        }
+    }
+
+    fn moving(&mut self, worth: Worth) {
+        let apart = worth.rate - self.s.last.rate;
+        let gain = worth.utility - self.s.last.utility;
+        if apart == 0.0 {
+            self.enter_probing();
+            return;
+        }
+        let onward = (gain * apart > 0.0) == self.s.upward && gain != 0.0;
+        self.s.rounds = if onward { self.s.rounds + 1 } else { 1 };
+        let amplification = self.amplification();
+        let step = self.step(gain / apart, amplification);
+        if onward {
+            self.move_by(step);
+            self.s.last = worth;
+            return;
+        }
+        let back = if self.s.upward { self.s.rate - step } else { self.s.rate + step };
+        self.enter_probing();
+        if back < self.p.min_rate {
+            self.s.bound_raised = 0.0;
+        }
+        self.set_rate(back);
+    }
+
+    fn useful(&self) -> usize {
+        self.s.intervals.iter().filter(|i| i.useful).count()
+    }
+
+    fn wanted(&self) -> usize {
+        if self.s.mode == Mode::Probing { 2 * PAIRS } else { 1 }
+    }
+
+    /// Whether the segment that leaves now begins an interval.
+    fn is_time_for_next(&self, now: f64) -> bool {
+        let Some(current) = self.s.intervals.back() else { return true };
+        if self.s.min_rtt.is_infinite() {
+            return false;
+        }
+        if !current.useful {
+            return self.useful() == 0;
+        }
+        let segments = self.p.interval_segments;
+        let lasting = self.s.min_rtt.max((segments - 1.0) * self.s.segment_mbit / current.rate);
+        current.sent >= segments && now - current.began >= lasting
+    }
+
+    fn begin_interval(&mut self, now: f64) {
+        if let Some(current) = self.s.intervals.back_mut() {
+            current.closed = true;
+        }
+        let useful = self.useful();
+        let counts = self.s.min_rtt.is_finite() && useful < self.wanted();
+        let mut rate = self.s.rate;
+        if counts && self.s.mode == Mode::Probing {
+            let high = if useful % 2 == 0 { self.s.draws.bits() & 1 == 1 } else { self.s.next_high };
+            self.s.next_high = !high;
+            rate *= if high { 1.0 + self.p.probe_step } else { 1.0 - self.p.probe_step };
+        }
+        self.s.intervals.push_back(Interval::new(now, rate, counts));
+        self.pacing_rate = rate / self.s.segment_mbit;
+    }
+
+    /// The interval that a segment sent at `sent_at` belongs to; a nanosecond for the rounding of differences.
+    fn index_of(&self, sent_at: f64) -> Option<usize> {
+        self.s.intervals.iter().rposition(|i| i.began <= sent_at + 1e-9)
+    }
+
+    fn is_over(&self, interval: &Interval, now: f64) -> bool {
+        let given_up = now > interval.last_sent + PATIENCE_RTTS * self.s.srtt + PATIENCE_S;
+        interval.closed && (interval.outstanding() <= 0.0 || given_up)
+    }
+
+    /// Decides once all intervals that the mode waits for are over.
+    fn decide(&mut self, now: f64) {
+        let wanted = self.wanted();
+        let intervals = &self.s.intervals;
+        let over = intervals.iter().filter(|i| i.useful).take_while(|i| self.is_over(i, now)).count();
+        if over < wanted {
+            // One that does not count and is over makes room.
+            while self.s.intervals.len() > 1 && self.s.intervals.front().is_some_and(|i| !i.useful && i.closed) {
+                self.s.intervals.pop_front();
+            }
+            return;
+        }
+        let mut worths = [Worth::default(); 2 * PAIRS];
+        let (mut count, mut limited) = (0, false);
+        while count < wanted {
+            let Some(interval) = self.s.intervals.pop_front() else { break };
+            if interval.useful {
+                worths[count] = self.worth(&interval);
+                limited |= interval.limited;
+                count += 1;
+            }
+        }
+        if limited {
+            // Says nothing about the path.
+            return;
+        }
+        match self.s.mode {
+            Mode::Starting => self.starting(worths[0]),
+            Mode::Probing => self.probing(&worths),
+            Mode::Moving => self.moving(worths[0]),
+        }
+    }
+}
+
+impl Algorithm for Vivace {
+    fn on_start(&mut self, start: &Start) {
+        self.w = start.initial_window.max(1.0);
+        self.s.segment_mbit = start.segment_bytes * 8.0 / 1e6;
+        self.s.draws = Draws::new(start.seed);
+        self.set_rate(self.w * self.s.segment_mbit / FIRST_RTT_S);
+        self.pacing_rate = self.s.rate / self.s.segment_mbit;
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { delivery: true, losses: true, sends: true, pacing: true, own_recovery: true, ..Needs::default() }
+    }
+
+    #[inline]
+    fn on_sent(&mut self, sent: &Sent) {
+        if self.is_time_for_next(sent.now) {
+            self.begin_interval(sent.now);
+        }
+        let limited = self.s.limited;
+        if let Some(current) = self.s.intervals.back_mut() {
+            current.sent += 1.0;
+            current.last_sent = sent.now;
+            current.limited |= limited;
+        }
+    }
+
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack) {
+        let Some(rtt) = ack.rtt else { return };
+        if self.s.min_rtt.is_infinite() && rtt < FIRST_RTT_S {
+            self.set_rate(self.s.rate * FIRST_RTT_S / rtt);
+        }
+        (self.s.min_rtt, self.s.srtt) = (ack.min_rtt.min(rtt), ack.srtt);
+        self.s.limited = ack.delivery.is_some_and(|d| d.app_limited);
+        if let Some(newest) = self.index_of(ack.sent_at()) {
+            let interval = &mut self.s.intervals[newest];
+            interval.line.add(ack.sent_at() - interval.began, rtt);
+            interval.limited |= self.s.limited;
+            // An ACK for several may reach back into earlier intervals.
+            let mut left = ack.acked;
+            for interval in self.s.intervals.iter_mut().take(newest + 1).rev() {
+                let taken = left.min(interval.outstanding().max(0.0));
+                interval.acked += taken;
+                left -= taken;
+            }
+        }
+        self.decide(ack.now);
+        let rate = self.s.rate.max(self.s.intervals.back().map_or(0.0, |i| i.rate));
+        self.w = (self.p.outstanding * rate / self.s.segment_mbit * self.s.min_rtt).max(FLOOR);
+    }
+
+    fn on_lost(&mut self, lost: &Lost) {
+        if let Some(at) = self.index_of(lost.sent_at) {
+            let interval = &mut self.s.intervals[at];
+            interval.lost += interval.outstanding().clamp(0.0, 1.0);
+        }
+        self.decide(lost.now);
+    }
+
+    fn on_congestion(&mut self, _signal: &Signal) {}
+
+    fn on_timeout(&mut self, _signal: &Signal) {}
+
+    fn on_idle(&mut self, _now: f64, _idle: f64) {
+        self.s.intervals.clear();
+        if self.s.mode != Mode::Starting {
+            (self.s.mode, self.s.rounds) = (Mode::Probing, 1);
+        }
+    }
+
+    fn moderate(&mut self, window: f64) {
+        self.w = self.w.min(window).max(1.0);
+    }
+
+    #[inline]
+    fn window(&self) -> f64 {
+        self.w
+    }
+
+    #[inline]
+    fn ssthresh(&self) -> f64 {
+        f64::INFINITY
+    }
+
+    #[inline]
+    fn pacing_rate(&self) -> Option<f64> {
+        Some(self.pacing_rate)
+    }
+}
