@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +23,7 @@ class Quiet(elephan.Algorithm):
     def on_ack(self, ack: elephan.Ack) -> None:
         pass
 
-    def on_congestion(self, signal: elephan.Signal) -> None:
+    def on_congestion(self, told: elephan.Signal) -> None:
         pass
 
 
@@ -46,13 +47,13 @@ def told(**more: Any) -> dict[str, list[tuple[Any, ...]]]:
             super().on_start(start)
             heard.setdefault("on_start", []).append((start,))
 
-        def on_congestion(self, signal: elephan.Signal) -> None:
-            heard.setdefault("on_congestion", []).append((signal,))
+        def on_congestion(self, told: elephan.Signal) -> None:
+            heard.setdefault("on_congestion", []).append((told,))
             self.ssthresh = self.window = max(self.window / 2, 2.0)
 
-        def on_timeout(self, signal: elephan.Signal) -> None:
-            heard.setdefault("on_timeout", []).append((signal,))
-            super().on_timeout(signal)
+        def on_timeout(self, told: elephan.Signal) -> None:
+            heard.setdefault("on_timeout", []).append((told,))
+            super().on_timeout(told)
 
         def on_recovery_exit(self, now: float) -> None:
             heard.setdefault("on_recovery_exit", []).append((now,))
@@ -87,9 +88,9 @@ def test_an_ack_has_the_field_units() -> None:
     assert all(ack.min_rtt == min(a.rtt for a in acks[: i + 1]) for i, ack in enumerate(acks[:50]))
     assert [ack.now for ack in acks] == sorted(ack.now for ack in acks)
     assert sum(ack.round_start for ack in acks) < len(acks) / 5
-    signal = heard["on_congestion"][0][0]
-    assert (signal.cause, signal.repeated) == ("loss", False)
-    assert signal.in_flight > 30
+    first = heard["on_congestion"][0][0]
+    assert (first.cause, first.repeated) == ("loss", False)
+    assert first.in_flight > 30
 
 
 def test_only_what_is_needed_is_told() -> None:
@@ -199,10 +200,10 @@ def test_nothing_is_called_after_the_first_exception_and_the_run_ends_at_once() 
             calls.append("on_ack")
             raise LookupError
 
-        def on_congestion(self, signal: elephan.Signal) -> None:
+        def on_congestion(self, told: elephan.Signal) -> None:
             calls.append("on_congestion")
 
-        def on_timeout(self, signal: elephan.Signal) -> None:
+        def on_timeout(self, told: elephan.Signal) -> None:
             calls.append("on_timeout")
 
     begun_s = time.perf_counter()
@@ -248,13 +249,22 @@ def test_even_leaving_the_interpreter_only_ends_the_run(tmp_path: Path) -> None:
         runs.sweep([Scenario.dumbbell([Leaving], **PATH)], store=Store(tmp_path))
 
 
+def test_ctrl_c_inside_a_callback_is_not_the_algorithms() -> None:
+    class Interrupted(Quiet):
+        def on_ack(self, ack: elephan.Ack) -> None:
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        result(Interrupted)
+
+
 def test_threads_and_one_thread_give_the_same_results(tmp_path: Path) -> None:
     class Aimd(Quiet):
         def on_ack(self, ack: elephan.Ack) -> None:
             if ack.may_grow:
                 self.window += ack.acked / self.window
 
-        def on_congestion(self, signal: elephan.Signal) -> None:
+        def on_congestion(self, told: elephan.Signal) -> None:
             self.ssthresh = self.window = max(self.window * 0.7, 2.0)
 
     wanted = Scenario.dumbbell([Aimd, "cubic"], **PATH).replicates(6)

@@ -102,6 +102,7 @@ def test_what_a_class_takes_is_shown(write: Callable[..., Path], capsys: pytest.
 MISTAKES: dict[str, tuple[dict[str, str], str]] = {
     "no such file": ({}, "./mien.py:Mine"),
     "no such class": ({}, "./mine.py:Mien"),
+    "a module and not a file": ({}, "mine:Mine"),
     "no class named": ({}, "./mine.py"),
     "no Python file": ({}, "./mine:Mine"),
     "not an algorithm": ({"elephan.Algorithm": "object"}, "mine.py:Mine"),

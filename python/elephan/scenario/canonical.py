@@ -151,18 +151,22 @@ def _flow(graph: Graph, position: int, flow: Flow) -> dict[str, Any]:
     mine = own.pinned(flow.algorithm)
     source = {"source_sha256": own.digest(flow.algorithm)} if mine else {}
     given = sorted(flow.parameters.items())
-    return source | {
-        "name": flow_name(flow, position),
-        "algorithm": own.label(flow.algorithm),
-        # A class in Python may tell 1 from 1.0.
-        "parameters": {name: value if mine else _parameter(value) for name, value in given},
-        "start_ps": flow.start,
-        "stop_ps": flow.stop,
-        "size_segments": size_segments,
-        "path": list(graph.routes[position].forward),
-        "reverse_path": list(graph.routes[position].backward),
-        "stack": _stack(stack),
-    } | _clocks(flow)
+    return (
+        source
+        | {
+            "name": flow_name(flow, position),
+            "algorithm": own.label(flow.algorithm),
+            # A class in Python may tell 1 from 1.0.
+            "parameters": {name: value if mine else _parameter(value) for name, value in given},
+            "start_ps": flow.start,
+            "stop_ps": flow.stop,
+            "size_segments": size_segments,
+            "path": list(graph.routes[position].forward),
+            "reverse_path": list(graph.routes[position].backward),
+            "stack": _stack(stack),
+        }
+        | _clocks(flow)
+    )
 
 
 def _clocks(flow: Flow) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 from elephan.scenario import catalog, own
@@ -116,6 +117,10 @@ def _check_algorithm(flow: Flow, where: str) -> None:
     try:
         entry: dict[str, Any] = catalog.check_name(flow.algorithm, catalog.algorithms(), "an algorithm")
     except ScenarioError as error:
+        module, colon, name = flow.algorithm.partition(":")
+        if colon and Path(f"{module}.py").is_file():
+            meant = f"'{flow.algorithm}' is not an algorithm; did you mean './{module}.py:{name}'?"
+            raise ScenarioError(meant, path=join_path(where, "algorithm")) from None
         raise error.located(path=join_path(where, "algorithm")) from None
     for name, value in flow.parameters.items():
         try:

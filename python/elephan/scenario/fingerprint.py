@@ -10,10 +10,10 @@ from __future__ import annotations
 import hashlib
 import sys
 import sysconfig
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
 from pathlib import Path
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, CodeType, FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented))
@@ -165,9 +165,9 @@ class Walk:
         for value in values:
             self.add(value)
 
-    def _dict(self, values: dict[Any, Any]) -> None:
+    def _dict(self, values: Mapping[Any, Any]) -> None:
         self.text(type(values).__name__, len(values))
-        if type(values) is not dict:
+        if type(values) not in (dict, MappingProxyType):
             self.add(type(values))
         for key, value in values.items():
             self.add(key)
@@ -253,7 +253,7 @@ _KINDS: list[tuple[Any, Callable[[Walk, Any], None]]] = [
     (BuiltinFunctionType, _add_builtin),
     ((tuple, list), Walk._sequence),
     ((set, frozenset), Walk._unordered),
-    (dict, Walk._dict),
+    ((dict, MappingProxyType), Walk._dict),
 ]
 
 
@@ -266,12 +266,12 @@ def _library_folders() -> tuple[Path, ...]:
 def installed(module: str) -> bool:
     """Whether a module belongs to the interpreter, to an installed package, or to this program."""
     top = module.partition(".")[0]
-    if top == "elephan":
-        return True
+    if top in ("elephan", "__main__"):
+        return top == "elephan"  # the other is a user's program, whatever started it
     loaded = sys.modules.get(module)
     file = getattr(loaded, "__file__", None)
     if file is None:
-        # A notebook's __main__ has no file either; namespace packages hold nothing by themselves.
+        # Namespace packages hold nothing by themselves.
         return top in sys.builtin_module_names or top in sys.stdlib_module_names or hasattr(loaded, "__path__")
     path = Path(file).resolve()
     return any(path.is_relative_to(folder) for folder in _library_folders())

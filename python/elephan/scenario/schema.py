@@ -421,9 +421,7 @@ class Flow(Table):
         None, description="clock of its sender, for one-way delays: offset, drift, resolution",
         examples=[{"offset": "3 ms", "resolution": "1 ms"}],
     )  # fmt: skip
-    receiver_clock: HostClock | None = Field(
-        None, description="clock of its receiver", examples=[{"drift": "50 ppm"}]
-    )
+    receiver_clock: HostClock | None = Field(None, description="clock of its receiver", examples=[{"drift": "50 ppm"}])
     direction: Annotated[str, BeforeValidator(_reported(_one_of(("right", "left"), "a direction")))] = Field(
         "right", description="dumbbell, parking_lot: which way its data flows; left is against the others"
     )

@@ -1,0 +1,34 @@
+"""The benchmark's rows about single algorithms, on a path short enough for a test."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from elephan.cli import bench
+from elephan.scenario import catalog
+
+
+def test_every_algorithm_that_answers_to_the_path_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench, "SHORT_S", 0.5)
+    rows = bench.time_algorithms(1)
+    assert set(rows) == set(catalog.algorithms()) - {"fixed"}
+    assert all(row["segments_delivered"] > 0 and row["ns_per_segment"] > 0 for row in rows.values())
+
+
+def test_reno_in_python_is_timed_beside_the_built_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench, "PYTHON_S", 1.0)
+    row = bench.time_python(1)
+    assert row is not None
+    assert row["algorithm"] == "my_reno.py:MyReno"
+    assert row["slowdown"] > 1
+    assert row["extra_ns_per_ack"] == pytest.approx(row["ns_per_ack"] - row["built_in_ns_per_ack"])
+
+
+def test_without_the_examples_there_is_no_such_row(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(bench, "MY_RENO", Path("nowhere.py"))
+    assert bench.time_python(1) is None
+    assert "nowhere.py is not there" in capsys.readouterr().err
