@@ -184,7 +184,10 @@ impl Algorithm for Hybla {
             self.learn(rtt, ack.may_grow());
         }
         if self.win.integer() {
-            self.grow_linux(ack);
+            // A window of ρ that is larger than what was sent before it was known is not full yet.
+            if self.win.w <= ack.in_flight + ack.acked {
+                self.grow_linux(ack);
+            }
         } else {
             let n = self.slow_start(ack);
             if n > 0.0 {
