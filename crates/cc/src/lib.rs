@@ -25,6 +25,8 @@
 //! | [`fast`] | FAST TCP |
 //! | [`eefast`] | Enhanced FAST: FAST by the forward delay |
 //! | [`vegas`] | TCP Vegas |
+//! | [`cdg`] | CDG, CAIA delay gradient |
+//! | [`nv`] | TCP NV |
 //! | [`africa`] | TCP-Africa |
 //! | [`areno`] | TCP Adaptive Reno |
 //! | [`compound`] | Compound TCP |
@@ -47,6 +49,7 @@ pub mod areno;
 pub mod bbr;
 pub mod bbr3;
 pub mod bic;
+pub mod cdg;
 pub mod compound;
 pub mod copa;
 pub mod cubic;
@@ -69,6 +72,7 @@ pub mod libra;
 pub mod loss_window;
 pub mod lp;
 pub mod ltcp;
+pub mod nv;
 pub mod param;
 #[cfg(test)]
 mod path;

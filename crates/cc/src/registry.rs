@@ -57,6 +57,8 @@ algorithms! {
     Eefast = crate::eefast::Eefast,
     Fast = crate::fast::Fast,
     Vegas = crate::vegas::Vegas,
+    Cdg = crate::cdg::Cdg,
+    Nv = crate::nv::Nv,
     Copa = crate::copa::Copa,
     Ledbat = crate::ledbat::Ledbat,
     LedbatPlusPlus = crate::ledbat_plus_plus::LedbatPlusPlus,

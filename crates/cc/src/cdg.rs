@@ -1,0 +1,513 @@
+//! CDG, CAIA delay gradient (D. Hayes, G. Armitage, "Revisiting TCP congestion control using delay gradients", IFIP
+//! Networking 2011): backs off with a probability that grows with how fast the smallest, or the largest, RTT of a round
+//! trip rises, and not with the RTT itself, so that no threshold need be known.
+//!
+//! Variant: Linux (tcp_cdg.c) in real numbers, with its own hybrid slow start, its filter for delayed ACKs, and sums of
+//! gradients in place of means: the default factor 42 a second is the paper's G of 3 ms by a window of 8, rounded up. A
+//! back-off is taken at once and lasts a round trip without growth; Linux walks there by proportional rate reduction.
+//! Differences: the paper has standard slow start and a shadow window without bounds, FreeBSD's module differs too
+//! (neither was read).
+
+use crate::algorithm::{Ack, Algorithm, Signal, Start};
+use crate::draws::Draws;
+use crate::loss_window::{FLOOR, LossParams, LossWindow};
+use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, flag, num, params};
+
+params! {
+    /// Parameters of CDG.
+    pub struct CdgParams {
+        /// Round trips whose gradients are summed; a power of two.
+        window: f64 = num(8.0, 1.0, 256.0, "round trips"), "Linux tcp_cdg.c window";
+        /// Part of the window kept at a back-off.
+        backoff_beta: f64 = num(724.0 / 1024.0, 0.1, 1.0, ""), "Linux tcp_cdg.c backoff_beta: the root of a half";
+        /// Back off with probability 1 - exp(-this × the summed gradient).
+        backoff_factor: f64 = num(42.0, 0.0, 1e6, "1/s"), "Linux tcp_cdg.c backoff_factor; the paper's G of 3 ms";
+        /// Back-offs without effect after which the gradient is ignored; 0: never.
+        use_ineff: f64 = num(5.0, 0.0, 1e3, ""), "Linux tcp_cdg.c use_ineff; Hayes & Armitage 2011";
+        /// Remember the window that standard TCP would have, and fall back to half of that on a loss.
+        use_shadow: bool = flag(true), "Linux tcp_cdg.c use_shadow; Hayes & Armitage 2011";
+        /// Take no notice of a loss while the queue seems not to be full.
+        use_tolerance: bool = flag(false), "Linux tcp_cdg.c use_tolerance";
+        /// Leave slow start when ACK trains or delays show that the pipe is full.
+        hystart: bool = flag(true), "Linux tcp_cdg.c hystart_detect";
+    }
+}
+
+/// A gradient sum at or below minus this says that a back-off had an effect, s; smaller ones are noise to the
+/// tolerance.
+const NOISE_S: f64 = 32e-6;
+/// Smallest thresholds of the slow start, s.
+const HYSTART_MIN_S: f64 = 125e-6;
+/// ACKs closer together than this belong to one train, s.
+const TRAIN_GAP_S: f64 = 0.003;
+/// RTT samples that a round needs before its smallest counts in slow start.
+const HYSTART_SAMPLES: u32 = 8;
+/// Delayed ACKs that the filter remembers.
+const DELAYED_MAX: u32 = 5;
+
+/// What the gradients say of the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Queue {
+    Unknown,
+    NotFull,
+    Full,
+}
+
+/// Smallest and largest of something, s.
+#[derive(Clone, Copy, Debug, Default)]
+struct Extremes {
+    min: f64,
+    max: f64,
+}
+
+/// Slow start's view of the round.
+#[derive(Clone, Copy, Debug)]
+struct Train {
+    start: f64,
+    last: Option<f64>,
+    samples: u32,
+}
+
+const NO_TRAIN: Train = Train { start: 0.0, last: None, samples: 0 };
+
+/// CDG.
+#[derive(Clone, Debug)]
+pub struct Cdg {
+    p: CdgParams,
+    win: LossWindow,
+    draws: Draws,
+    rtt: Option<Extremes>,
+    previous: Option<Extremes>,
+    /// The last gradients, their sums, and where the next one goes.
+    gradients: Box<[Extremes]>,
+    sum: Extremes,
+    tail: usize,
+    filled: bool,
+    queue: Queue,
+    delayed: u32,
+    shadow: f64,
+    ineffectual: f64,
+    /// In the round trip after a back-off.
+    backing_off: bool,
+    /// The next ACK does not end a round.
+    settling: bool,
+    base: f64,
+    train: Train,
+}
+
+impl Cdg {
+    /// What the registry says about it.
+    pub const ENTRY: Entry = Entry {
+        name: "cdg",
+        title: "CAIA delay gradient",
+        kind: Kind::Delay,
+        signals: &["RTT", "loss"],
+        source: "Hayes & Armitage, IFIP Networking 2011; Linux tcp_cdg.c",
+        doc: "Standard TCP that also backs off, by chance, when the RTT rises: the faster, the likelier. Gives up looking at the RTT \
+              when backing off has no effect, because others fill the queue, and keeps a shadow window so as not to lose to \
+              them. The default is Linux's.",
+        presets: &[
+            Preset { name: "", title: "Linux", overrides: &[] },
+            Preset {
+                name: "scavenger",
+                title: "Linux without the two rules for living with loss-based flows",
+                overrides: &[("use_shadow", Setting::Bool(false)), ("use_ineff", Setting::Num(0.0))],
+            },
+        ],
+        tables: &[CdgParams::TABLE, LossParams::TABLE],
+    };
+
+    /// # Errors
+    /// As [`Settings::read`], and [`BuildError::Conflict`] where `window` is not a power of two.
+    pub fn new(settings: &Settings) -> Result<Self, BuildError> {
+        let p = CdgParams::read(settings)?;
+        let rounds = p.window as usize;
+        if p.window.fract() != 0.0 || !rounds.is_power_of_two() {
+            return settings.conflict(format!("window {} must be a power of two", p.window));
+        }
+        Ok(Self {
+            p,
+            win: LossWindow::new(settings)?,
+            draws: Draws::default(),
+            rtt: None,
+            previous: None,
+            gradients: vec![Extremes::default(); rounds].into_boxed_slice(),
+            sum: Extremes::default(),
+            tail: 0,
+            filled: false,
+            queue: Queue::Unknown,
+            delayed: 0,
+            shadow: 1.0,
+            ineffectual: 0.0,
+            backing_off: false,
+            settling: false,
+            base: f64::INFINITY,
+            train: NO_TRAIN,
+        })
+    }
+
+    /// Takes an RTT; a lone segment's after ACKs of several was probably delayed, and counts only where it is the
+    /// smallest.
+    #[inline]
+    fn sample(&mut self, ack: &Ack, rtt: f64) {
+        if !ack.in_recovery {
+            if ack.acked == 1.0 && self.delayed > 0 {
+                self.delayed -= 1;
+                if let Some(seen) = &mut self.rtt {
+                    seen.min = seen.min.min(rtt);
+                }
+                return;
+            }
+            if ack.acked > 1.0 && self.delayed < DELAYED_MAX {
+                self.delayed += 1;
+            }
+        }
+        self.rtt = Some(self.rtt.map_or(Extremes { min: rtt, max: rtt }, |seen| Extremes {
+            min: seen.min.min(rtt),
+            max: seen.max.max(rtt),
+        }));
+    }
+
+    /// The summed gradient after a round with `now`, s.
+    fn gradient(&mut self, now: Extremes, before: Extremes) -> f64 {
+        let new = Extremes { min: now.min - before.min, max: now.max - before.max };
+        let old = std::mem::replace(&mut self.gradients[self.tail], new);
+        self.sum.min += new.min - old.min;
+        self.sum.max += new.max - old.max;
+        self.tail = (self.tail + 1) & (self.gradients.len() - 1);
+        let mut gradient = if self.sum.min > 0.0 { self.sum.min } else { self.sum.max };
+        self.filled |= self.tail == 0;
+        if !self.filled {
+            gradient *= self.p.window / self.tail as f64;
+        }
+        if self.sum.min <= -NOISE_S || self.sum.max <= -NOISE_S {
+            self.ineffectual = 0.0;
+        }
+        if self.p.use_tolerance {
+            if self.sum.min >= NOISE_S && self.sum.max < NOISE_S {
+                self.queue = Queue::Full;
+            } else if self.sum.min >= NOISE_S || self.sum.max <= -NOISE_S {
+                self.queue = Queue::NotFull;
+            }
+        }
+        gradient
+    }
+
+    /// Probability of a back-off at a summed gradient, s.
+    fn probability(&self, gradient: f64) -> f64 {
+        1.0 - libm::exp(-self.p.backoff_factor * gradient)
+    }
+
+    fn backs_off(&mut self, gradient: f64) -> bool {
+        if self.draws.uniform() >= self.probability(gradient) {
+            return false;
+        }
+        if self.p.use_ineff > 0.0 {
+            self.ineffectual += 1.0;
+            if self.ineffectual > self.p.use_ineff {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The end of a round. Whether it backs off.
+    fn end_round(&mut self) -> bool {
+        let Some(now) = self.rtt else { return false };
+        let gradient = self.previous.map_or(0.0, |before| self.gradient(now, before));
+        self.begin_round();
+        if gradient <= 0.0 || !self.backs_off(gradient) {
+            return false;
+        }
+        self.shadow = self.shadow.max(self.win.w);
+        self.win.reduce_to(self.p.backoff_beta * self.win.w);
+        self.backing_off = true;
+        true
+    }
+
+    fn begin_round(&mut self) {
+        (self.previous, self.rtt, self.train) = (self.rtt, None, NO_TRAIN);
+    }
+
+    /// Slow start ends when the ACKs of a round take as long as half the path, or the smallest RTT rises by an eighth.
+    fn look_for_the_exit(&mut self, ack: &Ack) {
+        if let Some(seen) = self.rtt {
+            self.base = self.base.min(seen.min);
+        }
+        if self.base.is_infinite() {
+            return;
+        }
+        let t = &mut self.train;
+        match t.last {
+            Some(last) if ack.window_limited => {
+                if ack.now < last + TRAIN_GAP_S {
+                    t.last = Some(ack.now);
+                    if ack.now > t.start + (self.base / 2.0).max(HYSTART_MIN_S) {
+                        self.win.ssthresh = self.win.w.max(FLOOR);
+                        return;
+                    }
+                }
+            }
+            _ => (t.start, t.last) = (ack.now, Some(ack.now)),
+        }
+        if t.samples < HYSTART_SAMPLES {
+            t.samples += 1;
+        } else if self.rtt.is_some_and(|seen| seen.min > (1.125 * self.base).max(HYSTART_MIN_S)) {
+            self.win.ssthresh = self.win.w.max(FLOOR);
+        }
+    }
+
+    /// What a loss leaves; the shadow window follows.
+    fn reduced(&mut self, signal: &Signal) -> f64 {
+        if self.backing_off {
+            return self.win.w;
+        }
+        if self.queue == Queue::NotFull && self.p.use_tolerance {
+            return self.win.w;
+        }
+        self.shadow = (self.shadow / 2.0).min(self.win.w);
+        let half = self.win.reduced_from(signal) / 2.0;
+        if self.p.use_shadow { self.shadow.max(half) } else { half }
+    }
+
+    /// A reduction is over: its round's RTTs are what the next ones are compared with.
+    fn settle(&mut self) {
+        self.backing_off = false;
+        self.queue = Queue::Unknown;
+        self.begin_round();
+    }
+}
+
+impl Algorithm for Cdg {
+    fn on_start(&mut self, start: &Start) {
+        self.win.start(start);
+        self.draws = Draws::new(start.seed);
+        self.shadow = self.win.w;
+    }
+
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack) {
+        if let Some(rtt) = ack.rtt {
+            self.sample(ack, rtt);
+        }
+        if ack.in_recovery {
+            return;
+        }
+        if self.p.hystart && self.win.in_slow_start() {
+            self.look_for_the_exit(ack);
+        }
+        let round_start = ack.round_start && !std::mem::take(&mut self.settling);
+        if self.backing_off {
+            if !round_start {
+                return;
+            }
+            self.settle();
+        } else if round_start && self.end_round() {
+            return;
+        }
+        if !ack.window_limited {
+            self.shadow = self.shadow.min(self.win.w);
+            return;
+        }
+        let before = self.win.w;
+        let n = self.win.slow_start(ack);
+        if n > 0.0 {
+            self.win.grow_per_round(n, 1.0);
+        }
+        self.shadow += self.win.w - before;
+    }
+
+    fn on_congestion(&mut self, signal: &Signal) {
+        let target = self.reduced(signal);
+        self.win.reduce_to(target);
+    }
+
+    fn on_timeout(&mut self, signal: &Signal) {
+        let target = self.reduced(signal);
+        self.win.time_out(target, signal.repeated);
+        self.settle();
+    }
+
+    fn on_idle(&mut self, _now: f64, _idle: f64) {
+        self.win.idle();
+        self.gradients.fill(Extremes::default());
+        (self.sum, self.tail, self.filled) = (Extremes::default(), 0, false);
+        (self.ineffectual, self.delayed, self.base) = (0.0, 0, f64::INFINITY);
+        (self.rtt, self.shadow) = (None, self.win.w);
+        self.settle();
+    }
+
+    fn on_recovery_exit(&mut self, _now: f64) {
+        self.settle();
+        self.settling = true;
+    }
+
+    fn on_undo(&mut self, _now: f64) {
+        self.win.undo();
+    }
+
+    fn moderate(&mut self, window: f64) {
+        self.win.moderate(window);
+    }
+
+    #[inline]
+    fn window(&self) -> f64 {
+        self.win.w
+    }
+
+    #[inline]
+    fn ssthresh(&self) -> f64 {
+        self.win.ssthresh
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Driver, close, settings};
+
+    fn cdg(values: &[(&str, Setting)]) -> Cdg {
+        Cdg::new(&settings(&Cdg::ENTRY, "", values).expect("it is right")).expect("it is right")
+    }
+
+    /// The gradient after `rounds` more round trips, each with an RTT higher by `step`.
+    fn climb(c: &mut Cdg, from: f64, step: f64, rounds: u32) -> f64 {
+        let at = |k: u32| {
+            let rtt = from + step * f64::from(k);
+            Extremes { min: rtt, max: rtt }
+        };
+        (1..=rounds).map(|k| c.gradient(at(k), at(k - 1))).last().unwrap_or(0.0)
+    }
+
+    #[test]
+    fn the_probability_of_a_back_off_has_the_computed_values() {
+        for (mean_ms, p) in [(0.5, 0.1546), (1.0, 0.2854), (2.0, 0.4893), (5.0, 0.8136)] {
+            let mut c = cdg(&[]);
+            let gradient = climb(&mut c, 0.1, mean_ms * 1e-3, 20);
+            close(gradient, 8.0 * mean_ms * 1e-3, 1e-9);
+            close(c.probability(gradient), p, 5e-4);
+        }
+    }
+
+    #[test]
+    fn missing_gradients_are_extrapolated() {
+        for rounds in 1..=20 {
+            close(climb(&mut cdg(&[]), 0.1, 1e-3, rounds), 8e-3, 1e-9);
+        }
+    }
+
+    #[test]
+    fn it_backs_off_as_often_as_the_probability_says() {
+        let mut c = cdg(&[("use_ineff", Setting::Num(0.0))]);
+        c.draws = Draws::new(3);
+        let n = (0..20_000).filter(|_| c.backs_off(8e-3)).count();
+        close(n as f64 / 20_000.0, 0.2854, 0.03);
+    }
+
+    #[test]
+    fn after_five_back_offs_without_effect_the_gradient_is_ignored() {
+        let mut c = cdg(&[]);
+        assert_eq!((0..10).filter(|_| c.backs_off(10.0)).count(), 5);
+        climb(&mut c, 0.2, -1e-4, 1);
+        assert!(c.backs_off(10.0));
+    }
+
+    #[test]
+    fn a_back_off_keeps_the_root_of_a_half_and_a_round_trip_without_growth() {
+        let (mut d, mut c) = (Driver::new(), cdg(&[("backoff_factor", Setting::Num(1e6))]));
+        d.start_at(&mut c, 1000.0);
+        d.round(&mut c, 0.1);
+        d.round(&mut c, 0.1);
+        let w = c.window();
+        // The ACK that ends a round is one of its samples: the largest RTT rises by 10 ms.
+        let ack = d.make_ack(&c, 1.0, 0.11, true);
+        c.on_ack(&ack);
+        close(c.window(), 724.0 / 1024.0 * w, 1e-12);
+        let reduced = c.window();
+        d.ack(&mut c, 1.0, 0.11, 0.001);
+        assert_eq!(c.window(), reduced);
+        assert!(c.shadow >= w);
+        let ack = d.make_ack(&c, 1.0, 0.11, true);
+        c.on_ack(&ack);
+        assert!(c.window() > reduced && !c.backing_off);
+    }
+
+    #[test]
+    fn a_back_off_from_1000_leaves_707() {
+        let (d, mut c) = (Driver::new(), cdg(&[("backoff_factor", Setting::Num(1e6))]));
+        d.start_at(&mut c, 1000.0);
+        (c.previous, c.rtt) = (Some(Extremes { min: 0.1, max: 0.1 }), Some(Extremes { min: 0.1, max: 0.2 }));
+        assert!(c.end_round());
+        assert_eq!(c.window().floor(), 707.0);
+    }
+
+    #[test]
+    fn a_loss_falls_back_to_half_of_the_shadow_window() {
+        let d = Driver::new();
+        for (shadow, w) in [(1200.0, 600.0), (500.0, 400.0), (4000.0, 800.0)] {
+            let mut c = cdg(&[]);
+            d.start_at(&mut c, 800.0);
+            c.shadow = shadow;
+            d.lose(&mut c);
+            assert_eq!(c.window(), w, "shadow {shadow}");
+        }
+        let mut c = cdg(&[("use_shadow", Setting::Bool(false))]);
+        d.start_at(&mut c, 800.0);
+        c.shadow = 1200.0;
+        d.lose(&mut c);
+        assert_eq!(c.window(), 400.0);
+    }
+
+    #[test]
+    fn with_tolerance_a_loss_without_a_full_queue_changes_nothing() {
+        let d = Driver::new();
+        for (grow_max, w) in [(1e-3, 800.0), (0.0, 400.0)] {
+            let mut c = cdg(&[("use_tolerance", Setting::Bool(true))]);
+            d.start_at(&mut c, 800.0);
+            // The smallest RTT rises; where the largest stays, the queue is full.
+            c.gradient(Extremes { min: 0.101, max: 0.2 + grow_max }, Extremes { min: 0.1, max: 0.2 });
+            assert_eq!(c.queue, if grow_max > 0.0 { Queue::NotFull } else { Queue::Full });
+            d.lose(&mut c);
+            assert_eq!(c.window(), w);
+        }
+    }
+
+    #[test]
+    fn delayed_acks_of_one_segment_count_for_the_minimum_only() {
+        let (mut d, mut c) = (Driver::new(), cdg(&[]));
+        d.start_at(&mut c, 100.0);
+        d.ack(&mut c, 2.0, 0.1, 0.001);
+        d.ack(&mut c, 1.0, 0.14, 0.001);
+        d.ack(&mut c, 2.0, 0.1, 0.001);
+        d.ack(&mut c, 1.0, 0.09, 0.001);
+        let seen = c.rtt.expect("it has samples");
+        assert_eq!((seen.min, seen.max), (0.09, 0.1));
+        d.ack(&mut c, 1.0, 0.14, 0.001);
+        assert_eq!(c.rtt.expect("it has samples").max, 0.14);
+    }
+
+    #[test]
+    fn slow_start_ends_when_the_smallest_rtt_of_a_round_rises_by_an_eighth() {
+        for (rtt, ends) in [(0.112, false), (0.113, true)] {
+            let (mut d, mut c) = (Driver::new(), cdg(&[("backoff_factor", Setting::Num(0.0))]));
+            d.start(&mut c, 20.0);
+            d.burst(&mut c, 0.1, 0.01);
+            d.burst(&mut c, rtt, 0.01);
+            d.burst(&mut c, rtt, 0.01);
+            assert_eq!(c.ssthresh().is_finite(), ends, "{rtt}");
+        }
+        // Or when an ACK train lasts half the path.
+        let (mut d, mut c) = (Driver::new(), cdg(&[]));
+        d.start(&mut c, 100.0);
+        d.burst(&mut c, 0.1, 0.049);
+        assert!(c.ssthresh().is_infinite());
+        d.burst(&mut c, 0.1, 0.06);
+        assert!(c.ssthresh().is_finite());
+    }
+
+    #[test]
+    fn the_window_of_gradients_must_be_a_power_of_two() {
+        let error = settings(&Cdg::ENTRY, "", &[("window", Setting::Num(6.0))]).and_then(|s| Cdg::new(&s).map(|_| ()));
+        assert_eq!(error.expect_err("it is wrong").to_string(), "cdg: window 6 must be a power of two");
+    }
+}

@@ -1,0 +1,432 @@
+//! TCP NV, "New Vegas" (L. Brakmo, "TCP-NV: congestion avoidance for data centers", Linux Plumbers Conference 2010;
+//! Linux tcp_nv.c): compares the window with what the best rate of the last round trips needs at the smallest RTT, plus
+//! a few segments.
+//!
+//! Variant: Linux, whole segments; there is no paper to differ from. For data centers where all flows are NV. What it
+//! needs of a segment's flight when it was sent comes from the delivery-rate sample. After each recovery the smallest
+//! RTT is measured anew, as there. Its parameter for growth faster than one segment a round trip, off by default, is
+//! left out.
+
+use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
+use crate::draws::Draws;
+use crate::loss_window::{FLOOR, LossParams, LossWindow};
+use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, num, params};
+
+params! {
+    /// Parameters of NV.
+    pub struct NvParams {
+        /// Segments that may wait in queues.
+        pad: f64 = num(10.0, 0.0, 1e6, "segments"), "Linux tcp_nv.c nv_pad";
+        /// No growth this close to that.
+        pad_buffer: f64 = num(2.0, 0.0, 1e6, "segments"), "Linux tcp_nv.c nv_pad_buffer";
+        /// The smallest RTT is forgotten about this often.
+        reset_period: f64 = num(5.0, 0.1, 1e4, "s"), "Linux tcp_nv.c nv_reset_period";
+        /// Smallest window without losses.
+        min_cwnd: f64 = num(2.0, 2.0, 1e4, "segments"), "Linux tcp_nv.c nv_min_cwnd";
+        /// Part of the excess given up, in 128ths.
+        congestion_decrease: f64 = num(38.0, 0.0, 128.0, "1/128"), "Linux tcp_nv.c nv_cong_dec_mult: 30 %";
+        /// Part of the window kept on a loss, in 1024ths.
+        loss_keep: f64 = num(819.0, 128.0, 1024.0, "1/1024"), "Linux tcp_nv.c nv_loss_dec_factor: 80 %";
+        /// Weight of a new RTT in the average, in 256ths; 0: no average.
+        rtt_factor: f64 = num(128.0, 0.0, 256.0, "1/256"), "Linux tcp_nv.c nv_rtt_factor";
+        /// RTT of the path where it is known, which bounds the smallest RTT; 0: unknown.
+        base_rtt: f64 = num(0.0, 0.0, 10.0, "s"), "Linux tcp_nv.c: asked of a BPF program";
+        /// Decisions without congestion after which a growth rate lowered by timeouts doubles; 0: it is not lowered.
+        growth_rate_neg: f64 = num(8.0, 0.0, 1e3, "decisions"), "Linux tcp_nv.c nv_cwnd_growth_rate_neg";
+        /// RTT samples that a decision to shrink needs.
+        dec_eval_min: f64 = num(60.0, 0.0, 254.0, "samples"), "Linux tcp_nv.c nv_dec_eval_min_calls";
+        /// RTT samples that a decision to grow needs.
+        inc_eval_min: f64 = num(20.0, 0.0, 254.0, "samples"), "Linux tcp_nv.c nv_inc_eval_min_calls";
+        /// RTT samples that the end of the first slow start needs.
+        ssthresh_eval_min: f64 = num(30.0, 0.0, 254.0, "samples"), "Linux tcp_nv.c nv_ssthresh_eval_min_calls";
+        /// Round trips without enough samples after which growth stops.
+        stop_rtt_cnt: f64 = num(10.0, 0.0, 254.0, "round trips"), "Linux tcp_nv.c nv_stop_rtt_cnt";
+        /// Round trips that a decision to shrink needs.
+        rtt_min_cnt: f64 = num(2.0, 0.0, 254.0, "round trips"), "Linux tcp_nv.c nv_rtt_min_cnt";
+    }
+}
+
+/// The smallest RTT is forgotten for the first time after this, s.
+const FIRST_RESET_S: f64 = 2.0;
+/// Part of a known RTT below which none is believed.
+const LOWER_BOUND: f64 = 205.0 / 256.0;
+/// Counters stop here.
+const COUNT_MAX: f64 = 255.0;
+/// Lowest growth: one segment in 2⁸ windows.
+const GROWTH_MIN: i32 = -8;
+/// A round with a single sample is extended by this many segments, and by two more each time.
+const MIN_ROUND: f64 = 4.0;
+const MIN_ROUND_STEP: f64 = 2.0;
+const MIN_ROUND_MAX: f64 = 81.0;
+
+/// TCP NV.
+#[derive(Clone, Debug)]
+pub struct Nv {
+    p: NvParams,
+    win: LossWindow,
+    draws: Draws,
+    growth: i32,
+    may_grow: bool,
+    samples: f64,
+    rounds: f64,
+    uncongested: f64,
+    /// Averaged RTT, s; 0 before the first sample.
+    rtt: f64,
+    rtt_min: f64,
+    rtt_min_next: f64,
+    reset_at: f64,
+    /// Best rate since the last decision, segments/s.
+    rate: f64,
+    /// Delivered so far; the round ends beyond the second; delivered at the last sample.
+    una: f64,
+    round_end: f64,
+    una_at_sample: f64,
+    min_round: f64,
+    restart: bool,
+}
+
+impl Nv {
+    /// What the registry says about it.
+    pub const ENTRY: Entry = Entry {
+        name: "nv",
+        title: "TCP NV",
+        kind: Kind::Delay,
+        signals: &["RTT", "delivery rate", "loss"],
+        source: "Brakmo, Linux Plumbers Conference 2010; Linux tcp_nv.c",
+        doc: "Vegas for data centers: the window may exceed what the best rate seen needs at the smallest RTT by ten segments. Many \
+              samples make a decision, the smallest RTT is forgotten every few seconds, and the window shrinks by a part of \
+              the excess.",
+        presets: &[Preset { name: "", title: "Linux", overrides: &[("arithmetic", Setting::Text("linux"))] }],
+        tables: &[NvParams::TABLE, LossParams::TABLE],
+    };
+
+    /// # Errors
+    /// As [`Settings::read`].
+    pub fn new(settings: &Settings) -> Result<Self, BuildError> {
+        Ok(Self {
+            p: NvParams::read(settings)?,
+            win: LossWindow::new(settings)?,
+            draws: Draws::default(),
+            growth: 0,
+            may_grow: true,
+            samples: 0.0,
+            rounds: 0.0,
+            uncongested: 0.0,
+            rtt: 0.0,
+            rtt_min: f64::INFINITY,
+            rtt_min_next: f64::INFINITY,
+            reset_at: 0.0,
+            rate: 0.0,
+            una: 0.0,
+            round_end: 0.0,
+            una_at_sample: 0.0,
+            min_round: MIN_ROUND,
+            restart: false,
+        })
+    }
+
+    fn begin(&mut self) {
+        (self.samples, self.rounds, self.uncongested, self.rtt, self.rate) = (0.0, 0.0, 0.0, 0.0, 0.0);
+        (self.round_end, self.una_at_sample, self.restart) = (self.una, self.una, false);
+    }
+
+    /// Takes an RTT and the flight that its segment was sent in.
+    #[inline]
+    fn sample(&mut self, now: f64, rtt: f64, flight: f64) {
+        if self.p.rtt_factor == 0.0 {
+            self.rtt = rtt;
+        } else if self.rtt == 0.0 {
+            (self.rtt, self.rtt_min) = (rtt, f64::INFINITY);
+        } else {
+            self.rtt += self.p.rtt_factor / 256.0 * (rtt - self.rtt);
+        }
+        self.rate = self.rate.max(flight / self.rtt);
+        self.samples = (self.samples + 1.0).min(COUNT_MAX);
+        let base = self.p.base_rtt;
+        let bounded = if base > 0.0 { self.rtt.clamp(LOWER_BOUND * base, base) } else { self.rtt };
+        self.rtt_min = self.rtt_min.min(bounded);
+        self.rtt_min_next = self.rtt_min_next.min(bounded);
+        if now >= self.reset_at {
+            (self.rtt_min, self.rtt_min_next) = (self.rtt_min_next, f64::INFINITY);
+            self.reset_at = now + self.p.reset_period * (0.75 + 0.5 * self.draws.uniform());
+            self.min_round = (self.min_round / 2.0).floor().max(MIN_ROUND);
+        }
+    }
+
+    fn end_round(&mut self, next: f64, acked: f64) {
+        self.round_end = next;
+        self.rounds = (self.rounds + 1.0).min(COUNT_MAX);
+        if self.samples == 1.0 && acked >= self.min_round - 1.0 && self.min_round < MIN_ROUND_MAX {
+            self.min_round = (self.min_round + MIN_ROUND_STEP).min(MIN_ROUND_MAX);
+            self.round_end = next + self.min_round;
+            (self.samples, self.may_grow) = (0.0, true);
+            return;
+        }
+        let most = (self.rate * self.rtt_min).floor() + self.p.pad;
+        let decided = if self.win.w > most {
+            self.shrink(most)
+        } else if self.win.w <= most - self.p.pad_buffer {
+            self.release()
+        } else {
+            false
+        };
+        if decided {
+            (self.samples, self.rounds, self.rate) = (0.0, 0.0, 0.0);
+        }
+    }
+
+    /// The window is beyond `most`. Whether that is a decision.
+    fn shrink(&mut self, most: f64) -> bool {
+        if self.rounds < self.p.rtt_min_cnt {
+            return false;
+        }
+        if self.win.ssthresh.is_infinite() {
+            if self.samples < self.p.ssthresh_eval_min {
+                return false;
+            }
+        } else if self.samples < self.p.dec_eval_min {
+            self.may_grow &= self.rounds <= self.p.stop_rtt_cnt;
+            return false;
+        }
+        self.may_grow = false;
+        self.win.ssthresh = most.max(FLOOR);
+        let excess = self.win.w - most;
+        if excess > 2.0 {
+            self.win.w -= (excess * self.p.congestion_decrease / 128.0).floor().max(2.0);
+        } else if self.p.congestion_decrease > 0.0 {
+            self.win.w = most;
+        }
+        self.win.w = self.win.w.max(self.p.min_cwnd);
+        self.uncongested = 0.0;
+        true
+    }
+
+    /// The window is well below what the path takes. Whether that is a decision.
+    fn release(&mut self) -> bool {
+        if self.samples < self.p.inc_eval_min {
+            return false;
+        }
+        self.may_grow = true;
+        self.uncongested += 1.0;
+        if self.growth < 0 && self.p.growth_rate_neg > 0.0 && self.uncongested > self.p.growth_rate_neg {
+            self.growth += 1;
+            self.uncongested = 0.0;
+        }
+        true
+    }
+
+    fn reduced(&self, signal: &Signal) -> f64 {
+        self.win.reduced_from(signal) * self.p.loss_keep / 1024.0
+    }
+}
+
+impl Algorithm for Nv {
+    fn on_start(&mut self, start: &Start) {
+        self.win.start(start);
+        self.draws = Draws::new(start.seed);
+        self.reset_at = start.now + FIRST_RESET_S;
+    }
+
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack) {
+        self.una += ack.acked;
+        if ack.in_recovery {
+            return;
+        }
+        if self.restart {
+            self.begin();
+        }
+        let flight = ack.delivery.map_or(ack.in_flight + ack.acked, |d| d.tx_in_flight);
+        if let Some(rtt) = ack.rtt
+            && rtt > 0.0
+            && flight > 0.0
+        {
+            let acked = self.una - self.una_at_sample;
+            self.una_at_sample = self.una;
+            self.sample(ack.now, rtt, flight);
+            if self.una > self.round_end {
+                self.end_round(self.una + ack.in_flight, acked);
+            }
+        }
+        if !self.may_grow || !ack.window_limited {
+            return;
+        }
+        let n = self.win.slow_start(ack);
+        if n > 0.0 {
+            let divisor =
+                if self.growth < 0 { self.win.w * f64::from(1_u32 << -self.growth) } else { self.win.w.max(4.0) };
+            self.win.grow_one_in(n, divisor);
+        }
+    }
+
+    fn on_congestion(&mut self, signal: &Signal) {
+        self.win.reduce_to(self.reduced(signal));
+        self.may_grow = false;
+    }
+
+    fn on_timeout(&mut self, signal: &Signal) {
+        self.win.time_out(self.reduced(signal), signal.repeated);
+        self.may_grow = false;
+        if self.p.growth_rate_neg > 0.0 && self.growth > GROWTH_MIN {
+            self.growth -= 1;
+        }
+    }
+
+    fn on_idle(&mut self, _now: f64, _idle: f64) {
+        self.win.idle();
+    }
+
+    fn on_recovery_exit(&mut self, _now: f64) {
+        self.restart = true;
+    }
+
+    fn on_undo(&mut self, _now: f64) {
+        self.win.undo();
+    }
+
+    fn moderate(&mut self, window: f64) {
+        self.win.moderate(window);
+    }
+
+    #[inline]
+    fn window(&self) -> f64 {
+        self.win.w
+    }
+
+    #[inline]
+    fn ssthresh(&self) -> f64 {
+        self.win.ssthresh
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { delivery: true, ..Needs::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Driver, close, run_over_link, settings};
+
+    fn nv(values: &[(&str, Setting)]) -> Nv {
+        Nv::new(&settings(&Nv::ENTRY, "", values).expect("it is right")).expect("it is right")
+    }
+
+    /// At 25,000 segments a second and 4 ms: 100 segments without queue.
+    fn at(w: f64, samples: f64) -> Nv {
+        let mut v = nv(&[]);
+        (v.win.w, v.win.ssthresh) = (w, 50.0);
+        (v.rate, v.rtt_min, v.samples, v.rounds) = (25_000.0, 0.004, samples, 5.0);
+        v.may_grow = false;
+        v
+    }
+
+    #[test]
+    fn a_decision_has_the_computed_values() {
+        for (w, next, may_grow) in
+            [(150.0, 139.0, false), (111.0, 110.0, false), (105.0, 105.0, true), (109.0, 109.0, false)]
+        {
+            let mut v = at(w, 100.0);
+            v.end_round(0.0, 1.0);
+            assert_eq!((v.window(), v.may_grow), (next, may_grow), "{w}");
+        }
+        let mut v = at(150.0, 100.0);
+        v.end_round(0.0, 1.0);
+        assert_eq!(v.ssthresh(), 110.0);
+    }
+
+    #[test]
+    fn a_decision_needs_enough_samples_and_round_trips() {
+        for (samples, first, rounds, shrinks) in
+            [(59.0, false, 5.0, false), (60.0, false, 5.0, true), (30.0, true, 5.0, true), (29.0, true, 5.0, false)]
+        {
+            let mut v = at(150.0, samples);
+            v.rounds = rounds;
+            if first {
+                v.win.ssthresh = f64::INFINITY;
+            }
+            v.end_round(0.0, 1.0);
+            assert_eq!(v.window() < 150.0, shrinks, "{samples}");
+        }
+        let mut v = at(150.0, 100.0);
+        v.rounds = 0.0;
+        v.end_round(0.0, 1.0);
+        assert_eq!(v.window(), 150.0);
+        for (samples, grows) in [(19.0, false), (20.0, true)] {
+            let mut v = at(105.0, samples);
+            v.end_round(0.0, 1.0);
+            assert_eq!(v.may_grow, grows);
+        }
+    }
+
+    #[test]
+    fn a_loss_keeps_819_of_1024_parts() {
+        let (d, mut v) = (Driver::new(), nv(&[]));
+        d.start_at(&mut v, 1000.0);
+        d.lose(&mut v);
+        assert_eq!(v.window(), 799.0);
+    }
+
+    #[test]
+    fn timeouts_slow_growth_down_and_nine_decisions_without_congestion_speed_it_up() {
+        let (d, mut v) = (Driver::new(), nv(&[]));
+        d.start_at(&mut v, 1000.0);
+        for _ in 0..10 {
+            d.time_out(&mut v);
+        }
+        assert_eq!(v.growth, -8);
+        for _ in 0..9 {
+            v.samples = 20.0;
+            assert!(v.release());
+        }
+        assert_eq!(v.growth, -7);
+    }
+
+    #[test]
+    fn it_grows_by_one_a_round_trip_and_by_a_quarter_of_the_acks_at_small_windows() {
+        let (mut d, mut v) = (Driver::new(), nv(&[]));
+        d.start_at(&mut v, 100.0);
+        for _ in 0..10 {
+            d.round(&mut v, 0.1);
+        }
+        assert_eq!(v.window(), 110.0);
+        let (mut d, mut v) = (Driver::new(), nv(&[]));
+        d.start_at(&mut v, 2.0);
+        for _ in 0..4 {
+            d.ack(&mut v, 1.0, 0.1, 0.05);
+        }
+        assert_eq!(v.window(), 3.0);
+    }
+
+    #[test]
+    fn a_known_rtt_bounds_the_smallest() {
+        for (rtt, expected) in [(0.2, 0.1), (0.05, 0.1 * 205.0 / 256.0), (0.09, 0.09)] {
+            let mut v = nv(&[("base_rtt", Setting::Num(0.1))]);
+            v.reset_at = 1.0;
+            v.sample(0.0, rtt, 10.0);
+            close(v.rtt_min, expected, 1e-12);
+        }
+    }
+
+    #[test]
+    fn the_smallest_rtt_is_forgotten_every_few_seconds() {
+        let mut v = nv(&[]);
+        v.reset_at = 2.0;
+        v.sample(0.0, 0.1, 10.0);
+        for k in 1..800 {
+            v.sample(f64::from(k) * 0.01, 0.2, 10.0);
+        }
+        // The first reset keeps the old one, which is in both; the second does not.
+        close(v.rtt_min, 0.2, 1e-3);
+        assert!(v.reset_at > 8.0 && v.reset_at < 15.0);
+    }
+
+    #[test]
+    fn it_holds_about_ten_segments_in_the_queue() {
+        let (mut d, mut v) = (Driver::new(), nv(&[("reset_period", Setting::Num(1e4))]));
+        d.start(&mut v, 10.0);
+        v.reset_at = 1e9;
+        let queue = run_over_link(&mut d, &mut v, 10_000.0, 0.02, 20.0);
+        assert!((7.0..=11.0).contains(&queue), "{queue}");
+    }
+}
