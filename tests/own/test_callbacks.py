@@ -295,3 +295,75 @@ def test_each_flow_of_each_run_has_an_object_of_its_own() -> None:
 def test_one_object_is_not_an_algorithm_of_several_flows() -> None:
     with pytest.raises(ScenarioError, match="Quiet is given as one object; give the class"):
         Scenario.dumbbell([Quiet()], **PATH)  # type: ignore[list-item]
+
+
+class Paced(Quiet):
+    """A fixed window, paced at 80 % of the bottleneck's 10 Mbit/s."""
+
+    needs = ("pacing", "delivery", "one_way_delay")
+    pacing_rate = 0.8 * 10e6 / (8 * 1500)
+
+    def on_start(self, start: elephan.Start) -> None:
+        self.window = 200.0
+
+
+def test_a_pacing_rate_is_obeyed() -> None:
+    made = result(Paced)
+    assert float(made.flows["throughput_mbps"][0]) == pytest.approx(8.0, rel=0.01)
+    assert int(made.flows["loss_events"][0]) == 0
+
+
+def test_delivery_rates_and_one_way_delays_are_told_to_who_needs_them() -> None:
+    rates: list[float] = []
+    delays: list[float] = []
+
+    class Listening(Paced):
+        def on_ack(self, ack: elephan.Ack) -> None:
+            assert ack.delivery is not None
+            assert ack.owd is not None
+            delays.append(ack.owd)
+            if ack.delivery.rate is not None and ack.now > 1.0:
+                rates.append(ack.delivery.rate)
+                assert ack.delivery.delivered > ack.delivery.prior_delivered
+
+    result(Listening)
+    assert sum(rates) / len(rates) == pytest.approx(Paced.pacing_rate, rel=0.03)
+    assert min(delays) == pytest.approx(0.02, abs=0.003)
+    assert all(ack.delivery is None and ack.owd is None for (ack,) in told()["on_ack"])
+
+
+def test_every_segment_sent_and_lost_is_told_where_that_is_defined() -> None:
+    sent: list[elephan.Sent] = []
+    lost: list[elephan.Lost] = []
+
+    class Counting(Quiet):
+        def on_start(self, start: elephan.Start) -> None:
+            self.window = 100.0
+
+        def on_sent(self, told: elephan.Sent) -> None:
+            sent.append(told)
+
+        def on_lost(self, told: elephan.Lost) -> None:
+            lost.append(told)
+
+    made = result(Counting)
+    assert len(sent) == int(made.flows["segments_sent"][0])
+    assert sum(told.retransmission for told in sent) == int(made.flows["retransmits"][0]) > 0
+    assert len(lost) >= int(made.flows["retransmits"][0])
+    assert all(told.now > told.sent_at for told in lost)
+
+
+def test_marks_are_counted_for_who_needs_them() -> None:
+    marked: list[float] = []
+
+    class Marked(Quiet):
+        needs = ("accurate_ecn",)
+
+        def on_start(self, start: elephan.Start) -> None:
+            self.window = 60.0
+
+        def on_ack(self, ack: elephan.Ack) -> None:
+            marked.append(ack.marked)
+
+    result(Marked, queue="threshold", mark="10 packets")
+    assert sum(marked) > 100

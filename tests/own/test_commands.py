@@ -36,6 +36,18 @@ def test_a_run(write: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -
     assert json.loads(said(capsys, *words)[1])["cached"] is True
 
 
+def test_what_an_algorithm_prints_is_not_in_the_document(
+    write: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(**{"import elephan\n": "import elephan\nprint('loaded')\n", "if ack": "print('ack')\n        if ack"})
+    words = ["run", "path.toml", "--set", "flow[0].algorithm=mine.py:Mine"]
+    status, out, err = said(capsys, *words, "--json")
+    assert status == 0
+    assert json.loads(out)["flows"][0]["name"] == "Mine-1"
+    assert set(err.splitlines()) == {"loaded", "ack"}
+    assert "ack\n" in said(capsys, *words, "--force")[1]
+
+
 def test_a_saved_run_is_shown_when_its_file_is_gone(
     write: Callable[..., Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
 
@@ -68,9 +70,24 @@ def overrides_of(assignments: Sequence[str]) -> dict[str, Any]:
     return overrides
 
 
+_documents: TextIO | None = None
+
+
+@contextmanager
+def documents_only() -> Iterator[None]:
+    """For this time stdout is for documents alone; whatever else is printed, in any thread, goes to stderr."""
+    global _documents
+    before, _documents = _documents, sys.stdout
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        _documents = before
+
+
 def print_json(document: Any) -> None:
     """One JSON document on stdout; a number that is infinite or undefined is null, since JSON has neither."""
-    click.echo(json.dumps(_finite(document), ensure_ascii=False, indent=2))
+    click.echo(json.dumps(_finite(document), ensure_ascii=False, indent=2), file=_documents)
 
 
 def _finite(value: Any) -> Any:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 
 import click
@@ -79,7 +80,8 @@ def run_command(args: list[str]) -> int:
     from elephan.scenario.catalog import EngineMissingError
 
     try:
-        status = cli.main(args or ["--help"], prog_name="elephan", standalone_mode=False)
+        with _clean_stdout(args):
+            status = cli.main(args or ["--help"], prog_name="elephan", standalone_mode=False)
     except click.exceptions.Exit as leave:
         return leave.exit_code
     except click.ClickException as error:
@@ -103,6 +105,15 @@ def run_command(args: list[str]) -> int:
         _show_tracebacks(error)
         return _complain(str(error), FAILED)
     return status if isinstance(status, int) else DONE
+
+
+def _clean_stdout(args: list[str]) -> AbstractContextManager[object]:
+    """With --json, what an algorithm of the user's own prints goes to stderr."""
+    if "--json" not in args:
+        return nullcontext()
+    from elephan.cli import common
+
+    return common.documents_only()
 
 
 def _show_tracebacks(error: BaseException) -> None:
