@@ -88,9 +88,9 @@ fn simulate(engine: Engine, progress: Option<&Py<PyAny>>, stop: impl Fn() -> boo
 }
 
 /// As [`simulate`], with algorithms written in Python. The thread stays attached to the interpreter for the whole run: with
-/// Reno in Python an ACK takes 413 ns of CPU time so, and 479 ns where each callback attaches anew; two runs at a time gain
-/// nothing from that either, since nearly all of it is the interpreter's. Others get their turn inside the callbacks, where the
-/// interpreter hands itself over every few milliseconds.
+/// Reno in Python an ACK takes 380 ns of CPU time so, and 450 ns where each callback attaches anew. Several runs at a time
+/// gained nothing that could be measured from that, since nearly all of it is the interpreter's. Others get their turn inside
+/// the callbacks, where the interpreter hands itself over every few milliseconds.
 fn simulate_own(py: Python<'_>, spec: &Spec, progress: Option<&Py<PyAny>>, objects: &Objects) -> PyResult<Outcome> {
     let failure = Failure::default();
     let mut own = BTreeMap::new();
