@@ -52,7 +52,7 @@ params! {
         window_threshold: f64 = num(15.0, 0.0, 1e6, "segments"), "Linux tcp_illinois.c; in the paper unverified (10?)";
         /// A loss keeps β of the window, instead of giving it up.
         keeps_beta: bool = flag(false), "Linux 2.6.22, corrected in November 2007; ns-2.35's TCP/Linux";
-        /// Time after a loss during which RTT samples are ignored.
+        /// Round trips after a loss in which RTT samples are ignored; the first one ends with recovery.
         ignored_rounds: f64 = num(0.0, 0.0, 100.0, "round trips"), "Leith et al. 2008 §VIII: 2";
         /// Of what the largest RTT is the largest.
         max_source: MaxSource = choice("sample", MaxSource::WORDS), "Linux tcp_illinois.c";
@@ -84,7 +84,8 @@ pub struct Illinois {
     /// The delay has been above d_1 since α was last at its largest.
     above: bool,
     low: f64,
-    ignore_until: f64,
+    /// Round trips in which samples are still to be ignored.
+    ignored: f64,
 }
 
 impl Illinois {
@@ -156,7 +157,7 @@ impl Illinois {
             due: false,
             above: false,
             low: 0.0,
-            ignore_until: f64::NEG_INFINITY,
+            ignored: 0.0,
         })
     }
 
@@ -254,7 +255,7 @@ impl Illinois {
     #[inline]
     fn measure(&mut self, ack: &Ack) {
         let Some(rtt) = ack.rtt else { return };
-        if ack.now < self.ignore_until {
+        if self.ignored > 0.0 {
             return;
         }
         let rtt = if self.win.integer() { (rtt * 1e6).round().min(LINUX_RTT_MAX_US) * 1e-6 } else { rtt };
@@ -300,6 +301,7 @@ impl Algorithm for Illinois {
         self.measure(ack);
         self.due |= ack.round_start;
         if self.due && !ack.in_recovery {
+            self.ignored = (self.ignored - 1.0).max(0.0);
             self.end_round();
         }
         let slow_start = self.win.in_slow_start();
@@ -312,9 +314,7 @@ impl Algorithm for Illinois {
 
     fn on_congestion(&mut self, signal: &Signal) {
         self.win.reduce_to(self.reduced(signal, self.beta));
-        if self.p.ignored_rounds > 0.0 {
-            self.ignore_until = signal.now + self.p.ignored_rounds * signal.srtt;
-        }
+        self.ignored = self.p.ignored_rounds;
     }
 
     fn on_timeout(&mut self, signal: &Signal) {
@@ -510,8 +510,8 @@ mod tests {
             assert_eq!(i.beta, 0.5);
             d.lose(&mut i);
             d.ack(&mut i, 1.0, 1.2, 0.01);
-            d.now += 0.6;
-            i.round = RoundTrip::NEW;
+            round(&mut d, &mut i, 0.2);
+            round(&mut d, &mut i, 0.2);
             round(&mut d, &mut i, 0.2);
             (i.alpha, i.beta)
         };
