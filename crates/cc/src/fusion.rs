@@ -6,7 +6,8 @@
 //! paper's abstract was available; the rules are those of two independent implementations and of later papers by its
 //! authors. Differences: one of the implementations takes a step per ACK once a round trip, which makes it w times too slow
 //! and is not copied. What the virtual Reno window is after a loss is not documented; half of the window before it is the
-//! only choice that fits the published model (`reno_reset` has the other one). Growth is never above one segment for each
+//! only choice that fits the published model (`reno_reset` has the other one). A loss is judged by the newest RTT sample: in
+//! slow start the last round trip's is of a much shorter queue, and hardly anything would be given up. Growth is never above one segment for each
 //! segment acknowledged.
 
 use crate::algorithm::{Ack, Algorithm, Signal, Start};
@@ -67,7 +68,7 @@ pub struct Fusion {
     /// The virtual Reno window, segments.
     reno: f64,
     base: f64,
-    /// RTT of the last complete round trip, s; 0 while unknown.
+    /// RTT of the newest sample, s; 0 while unknown.
     rtt: f64,
     round: RoundTrip,
     rate: AckedRate,
@@ -127,11 +128,10 @@ impl Fusion {
         let change = if round.samples < MIN_SAMPLES {
             1.0
         } else {
-            self.rtt = match self.p.rtt_statistic {
+            self.change(match self.p.rtt_statistic {
                 RttStatistic::Min => round.min,
                 RttStatistic::Mean => round.sum / f64::from(round.samples),
-            };
-            self.change(self.rtt)
+            })
         };
         self.per_segment = (change / self.win.w).min(1.0);
     }
@@ -159,6 +159,7 @@ impl Algorithm for Fusion {
         self.rate.add(ack);
         if let Some(rtt) = ack.rtt {
             self.base = self.base.min(rtt);
+            self.rtt = rtt;
         }
         self.round.add(ack);
         if ack.round_start && !ack.in_recovery {
@@ -291,10 +292,23 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_before_any_round_trip_halves() {
+    fn a_loss_before_any_rtt_is_known_halves() {
         let (d, mut f) = at(&[]);
         d.lose(&mut f);
         assert_eq!(f.window(), 166.5);
+    }
+
+    #[test]
+    fn a_loss_in_slow_start_gives_up_the_queue_that_slow_start_made() {
+        let (mut d, mut f) = (Driver::new(), fusion(&[]));
+        d.start(&mut f, 500.0);
+        d.round(&mut f, 0.1);
+        for i in 0..500 {
+            d.ack(&mut f, 1.0, 0.1 + f64::from(i) * 2e-4, 1e-4);
+        }
+        let w = f.window();
+        d.lose(&mut f);
+        close(f.window(), 0.5 * w, 2e-3);
     }
 
     #[test]
