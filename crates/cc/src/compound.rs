@@ -264,12 +264,15 @@ impl Compound {
         self.add(rest);
         let early = self.p.rules == Rules::Early;
         let slow_starting = self.win.w < self.win.ssthresh;
+        if slow_starting && self.p.rules == Rules::Draft {
+            return;
+        }
         if self.win.w < self.p.low_window || (slow_starting && self.p.rules == Rules::Release13) {
             self.drop_dwnd();
             self.keep_out_of_slow_start();
             return;
         }
-        if round.samples < MIN_SAMPLES || (slow_starting && !early) {
+        if round.samples < MIN_SAMPLES {
             return;
         }
         let rtt = match self.p.rtt_filter {
@@ -679,6 +682,28 @@ mod tests {
             round(&mut c, 0.1);
             assert_eq!(c.dwnd, dwnd, "{preset}");
         }
+    }
+
+    #[test]
+    fn slow_start_goes_on_through_the_low_window() {
+        for preset in PRESETS {
+            let (mut d, mut c) = (Driver::new(), compound(preset, &[]));
+            d.start(&mut c, 10.0);
+            for _ in 0..4 {
+                d.round(&mut c, 0.1);
+            }
+            assert!(c.window() >= 160.0 && c.ssthresh().is_infinite(), "{preset}: {}", c.window());
+        }
+    }
+
+    #[test]
+    fn what_dwnd_gives_up_is_not_won_back_by_slow_start() {
+        let (mut d, mut c) = at("", &[], 500.0, 500.0);
+        d.lose(&mut c);
+        round(&mut c, 0.2);
+        assert_eq!((c.window(), c.dwnd), (250.0, 0.0));
+        d.round(&mut c, 0.2);
+        close(c.window(), 251.0, 1e-3);
     }
 
     #[test]
