@@ -138,6 +138,11 @@ impl Cubic {
         presets: &[
             Preset { name: "", title: "RFC 9438", overrides: &[("slow_start", Setting::Text("hystart"))] },
             Preset {
+                name: "abe",
+                title: "RFC 9438 with RFC 8511: keeps 0.85 on an ECN echo",
+                overrides: &[("slow_start", Setting::Text("hystart")), ("beta_ecn", Setting::Num(0.85))],
+            },
+            Preset {
                 name: "rfc8312",
                 title: "RFC 8312: closed form of the Reno window, no cap on the target",
                 overrides: &[
@@ -493,6 +498,39 @@ mod tests {
             Driver::new().lose(&mut c);
             assert_eq!(c.epoch.w_max, w_max, "{preset}");
         }
+    }
+
+    #[test]
+    fn an_ecn_echo_keeps_as_much_as_a_loss_or_by_rfc_8511_more() {
+        for (preset, w) in [("", 700.0), ("abe", 850.0)] {
+            let (d, mut c) = (Driver::new(), cubic(preset, &[]));
+            d.start_at(&mut c, 1000.0);
+            let signal = d.signal(&c, Cause::Ecn);
+            c.on_congestion(&signal);
+            assert_eq!((c.window(), c.epoch.w_max, c.epoch.cwnd_prior), (w, 1000.0, 1000.0));
+        }
+    }
+
+    #[test]
+    fn w_est_grows_by_alpha_up_to_the_window_of_the_last_loss_and_by_one_from_there() {
+        let mut c = epoch("", 1000.0);
+        assert_eq!(c.epoch.w_est, 700.0);
+        close(c.reno_window(0.0, 0.1, 100.0), 700.0 + 52.941, 1e-4);
+        c.epoch.w_est = 1000.0;
+        assert_eq!(c.reno_window(0.0, 0.1, 100.0), 1100.0);
+    }
+
+    #[test]
+    fn k_comes_from_the_window_that_the_epoch_begins_with() {
+        // Recovery that ends elsewhere than at beta times the maximum.
+        let mut c = epoch("", 1000.0);
+        c.moderate(600.0);
+        c.begin_epoch(0.0);
+        close(c.epoch.k, libm::cbrt(400.0 / 0.4), 1e-9);
+        close(c.w_cubic(0.0), 600.0, 1e-9);
+        c.win.w = 1100.0;
+        c.begin_epoch(0.0);
+        assert_eq!((c.epoch.k, c.epoch.origin), (0.0, 1100.0));
     }
 
     #[test]

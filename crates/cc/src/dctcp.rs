@@ -6,7 +6,8 @@
 //! (`reaction = window-end` gives that letter). Losses halve (RFC 8257 §3.5); with a mark in the same window of data
 //! they halve what was there before the mark, so that there is one reduction. Preset `linux`: whole segments, α in
 //! 1/1024 by shifts, which falls to 0 below 16/1024 and does not see fewer marks than one in 64, and no growth in the
-//! window of data after a reduction. Marks in fast recovery count towards α but cut nothing.
+//! window of data after a reduction. Marks in fast recovery and while
+//! a timeout is repaired count towards α but cut nothing.
 
 use crate::algorithm::{Ack, Algorithm, Ecn, Needs, Signal, Start};
 use crate::loss_window::{LossParams, LossWindow};
@@ -93,6 +94,8 @@ pub struct Dctcp {
     window_before: Option<f64>,
     /// A mark came on an ACK on which nothing may be decided.
     pending: bool,
+    /// A timeout is being repaired: the window is down already.
+    repairing: bool,
 }
 
 /// A segment sent this much earlier than a reduction by its timestamps was sent right after it, s.
@@ -136,6 +139,7 @@ impl Dctcp {
             reduced_at: f64::NEG_INFINITY,
             window_before: None,
             pending: false,
+            repairing: false,
         })
     }
 
@@ -149,6 +153,8 @@ impl Dctcp {
         self.window_before = Some(w);
         let alpha = self.share.alpha;
         self.win.reduce_to(w - self.win.whole(w * alpha / 2.0));
+        // The floor is no reason to grow.
+        self.win.w = self.win.w.min(w);
         self.reduced_at = now;
         self.pending = false;
     }
@@ -172,7 +178,7 @@ impl Algorithm for Dctcp {
             self.end_round();
         }
         let settled = ack.sent_at() >= self.reduced_at - CLOCK_ERROR_S;
-        self.pending |= marked && settled;
+        self.pending |= marked && settled && !self.repairing;
         if self.pending && !ack.in_recovery {
             self.react(ack.now);
             return;
@@ -197,7 +203,7 @@ impl Algorithm for Dctcp {
 
     fn on_timeout(&mut self, signal: &Signal) {
         self.win.time_out(0.5 * self.win.reduced_from(signal), signal.repeated);
-        (self.window_before, self.pending) = (None, false);
+        (self.window_before, self.pending, self.repairing) = (None, false, true);
         self.reduced_at = signal.now;
     }
 
@@ -205,7 +211,12 @@ impl Algorithm for Dctcp {
         self.win.idle();
     }
 
+    fn on_recovery_exit(&mut self, _now: f64) {
+        self.repairing = false;
+    }
+
     fn on_undo(&mut self, _now: f64) {
+        self.repairing = false;
         self.win.undo();
     }
 
@@ -364,6 +375,20 @@ mod tests {
             ack(&mut d, &mut a, true, false, 0.2);
         }
         assert!((2.0..3.0).contains(&a.window()));
+    }
+
+    #[test]
+    fn marks_cut_nothing_while_a_timeout_is_repaired() {
+        let (mut d, mut a) = (Driver::new(), dctcp(""));
+        d.start_at(&mut a, 100.0);
+        d.time_out(&mut a);
+        for _ in 0..3 {
+            ack(&mut d, &mut a, true, false, 0.2);
+        }
+        assert_eq!((a.window(), a.ssthresh()), (4.0, 50.0));
+        a.on_recovery_exit(d.now);
+        ack(&mut d, &mut a, true, false, 0.2);
+        assert_eq!(a.window(), 2.0);
     }
 
     #[test]

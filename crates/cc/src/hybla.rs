@@ -11,6 +11,7 @@
 use crate::algorithm::{Ack, Algorithm, Signal, Start};
 use crate::loss_window::{Arithmetic, LossParams, LossWindow};
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, flag, num, params};
+use crate::slow_start::SlowStartKind;
 
 params! {
     /// Parameters of Hybla.
@@ -78,10 +79,14 @@ impl Hybla {
     };
 
     /// # Errors
-    /// As [`Settings::read`].
+    /// As [`Settings::read`], and [`BuildError::Conflict`] for another slow start in Linux's form, which has its own.
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
+        let win = LossWindow::new(settings)?;
+        if win.integer() && LossParams::read(settings)?.slow_start != SlowStartKind::Standard {
+            return settings.conflict("slow_start must be 'standard' where arithmetic is not 'fluid'");
+        }
         Ok(Self {
-            win: LossWindow::new(settings)?,
+            win,
             p: HyblaParams::read(settings)?,
             rho: 1.0,
             leap: 1.0,
@@ -320,6 +325,15 @@ mod tests {
         h.on_recovery_exit(d.now);
         d.ack(&mut h, 1.0, 0.1, 0.1);
         assert_eq!(h.window(), 17.0);
+    }
+
+    #[test]
+    fn linux_s_form_has_a_slow_start_of_its_own() {
+        let other = [("slow_start", Setting::Text("hystart"))];
+        let built = |preset| Hybla::new(&settings(&Hybla::ENTRY, preset, &other).expect("it is right"));
+        assert!(built("").is_ok());
+        let error = built("linux").expect_err("it is wrong").to_string();
+        assert_eq!(error, "hybla: slow_start must be 'standard' where arithmetic is not 'fluid'");
     }
 
     #[test]

@@ -46,7 +46,9 @@ pub struct Prague {
     /// Segments sent before this belong to the last window of data that had a mark, s.
     marked_at: f64,
     reduced_at: f64,
+    /// In fast recovery nothing grows; from a timeout to its repair nothing is cut.
     in_loss: bool,
+    repairing: bool,
     pending: bool,
 }
 
@@ -91,6 +93,7 @@ impl Prague {
             marked_at: f64::NEG_INFINITY,
             reduced_at: f64::NEG_INFINITY,
             in_loss: false,
+            repairing: false,
             pending: false,
         })
     }
@@ -131,7 +134,10 @@ impl Prague {
             return;
         }
         self.reduced_at = now;
-        self.win.reduce_to(self.win.w * (1.0 - self.share.alpha / 2.0));
+        let w = self.win.w;
+        self.win.reduce_to(w * (1.0 - self.share.alpha / 2.0));
+        // The floor is no reason to grow.
+        self.win.w = self.win.w.min(w);
     }
 }
 
@@ -160,7 +166,7 @@ impl Algorithm for Prague {
         if ack.round_start {
             self.end_round(ack.now);
         }
-        self.pending |= ack.marked > 0.0 && ack.sent_at() >= self.marked_at - CLOCK_ERROR_S;
+        self.pending |= ack.marked > 0.0 && !self.repairing && ack.sent_at() >= self.marked_at - CLOCK_ERROR_S;
         if self.pending && !ack.in_recovery {
             self.react(ack.now);
         }
@@ -173,7 +179,7 @@ impl Algorithm for Prague {
 
     fn on_timeout(&mut self, signal: &Signal) {
         self.win.time_out(0.5 * self.win.reduced_from(signal), signal.repeated);
-        (self.in_loss, self.pending, self.marked_at) = (false, false, signal.now);
+        (self.in_loss, self.repairing, self.pending, self.marked_at) = (false, true, false, signal.now);
     }
 
     fn on_idle(&mut self, _now: f64, _idle: f64) {
@@ -181,11 +187,11 @@ impl Algorithm for Prague {
     }
 
     fn on_recovery_exit(&mut self, _now: f64) {
-        self.in_loss = false;
+        (self.in_loss, self.repairing) = (false, false);
     }
 
     fn on_undo(&mut self, _now: f64) {
-        self.in_loss = false;
+        (self.in_loss, self.repairing) = (false, false);
         self.win.undo();
     }
 

@@ -2,8 +2,8 @@
 //! HyStart++ (RFC 9406).
 //!
 //! Differences from Linux: HyStart's ACK-train test has no allowance for segmentation offload, since segments here are
-//! sent one by one, and takes the sender to be unpaced. Differences from RFC 9406: L is infinite (every segment
-//! acknowledged counts), which the RFC reserves for paced senders.
+//! sent one by one, and takes the sender to be unpaced. HyStart++ counts at most L = 8 segments of an ACK,
+//! as RFC 9406 has it for senders that do not pace, whether this one does or not.
 
 use crate::algorithm::Ack;
 use crate::param::choices;
@@ -30,6 +30,8 @@ const ACK_DELTA_S: f64 = 0.002;
 const MIN_SAMPLES: u32 = 8;
 /// Growth in the conservative phase is divided by this (RFC 9406 §4.3).
 const CSS_GROWTH_DIVISOR: f64 = 4.0;
+/// Segments of one ACK that count (RFC 9406 §4.3: L, without pacing).
+const MOST_OF_AN_ACK: f64 = 8.0;
 /// Rounds that the conservative phase lasts (RFC 9406 §4.3).
 const CSS_ROUNDS: u32 = 5;
 
@@ -169,7 +171,8 @@ impl SlowStart {
                 r.css_baseline = r.rtt_min;
             }
         }
-        Step::Grow(if r.css_baseline.is_finite() { 1.0 / CSS_GROWTH_DIVISOR } else { 1.0 })
+        let counted = if ack.acked > MOST_OF_AN_ACK { MOST_OF_AN_ACK / ack.acked } else { 1.0 };
+        Step::Grow(if r.css_baseline.is_finite() { counted / CSS_GROWTH_DIVISOR } else { counted })
     }
 }
 
@@ -295,6 +298,48 @@ mod tests {
         }
         d.burst(&mut r, 0.12, 0.05);
         assert_eq!(r.ssthresh(), before);
+    }
+
+    #[test]
+    fn hystart_plus_plus_counts_eight_segments_of_an_ack() {
+        for (acked, growth) in [(1.0, 1.0), (8.0, 8.0), (9.0, 8.0), (60.0, 8.0)] {
+            let (mut d, mut r) = (Driver::new(), reno("hystart++"));
+            d.start(&mut r, 64.0);
+            d.ack(&mut r, acked, 0.1, 0.1);
+            assert_eq!(r.window(), 64.0 + growth);
+        }
+    }
+
+    #[test]
+    fn hystart_plus_plus_needs_eight_samples_and_its_threshold() {
+        // 4 ms on 20 ms, which is more than an eighth; 16 ms on 200 ms, which is less.
+        for (rtt, threshold) in [(0.02, 0.004), (0.1, 0.0125), (0.2, 0.016)] {
+            for (rise, growth) in [(0.99, 1.0), (1.01, 0.25)] {
+                let (mut d, mut r) = (Driver::new(), reno("hystart++"));
+                d.start(&mut r, 64.0);
+                d.burst(&mut r, rtt, rtt / 2.0);
+                d.burst(&mut r, rtt + rise * threshold, rtt / 2.0);
+                let before = 128.0 + 7.0;
+                close(r.window(), before + 121.0 * growth, 1e-9);
+            }
+        }
+    }
+
+    #[test]
+    fn hystart_plus_plus_is_for_the_first_slow_start_only() {
+        let (mut d, mut r) = (Driver::new(), reno("hystart++"));
+        d.start(&mut r, 64.0);
+        d.burst(&mut r, 0.1, 0.05);
+        d.lose(&mut r);
+        d.time_out(&mut r);
+        for _ in 0..4 {
+            d.burst(&mut r, 0.1, 0.05);
+        }
+        for _ in 0..2 {
+            let before = r.window();
+            d.burst(&mut r, 0.2, 0.05);
+            assert!(r.window() >= (2.0 * before).min(r.ssthresh()));
+        }
     }
 
     #[test]

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use elephan_cc::{Ack, Algorithm, Cause, Controller, Delivery, Lost, Needs, Sent, Signal, Start, build, registry};
+use elephan_cc::{Ack, Algorithm, Cause, Controller, Delivery, Ecn, Lost, Needs, Sent, Signal, Start, build, registry};
 use proptest::prelude::*;
 
 /// What an endpoint may do to an algorithm.
 #[derive(Clone, Copy, Debug)]
 enum Op {
     /// So many ACKs of so many segments each, this far apart.
-    Acks { count: u8, acked: u8, gap_s: f64, limited: bool },
+    Acks { count: u8, acked: u8, gap_s: f64, limited: bool, marks: bool },
     /// A loss (or an ECN echo), some ACKs in recovery, then its end.
     Loss { ecn: bool, acks: u8 },
     /// A timeout, perhaps one that repeats another.
@@ -26,8 +26,8 @@ enum Op {
 
 fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
-        6 => (1..=60u8, 1..=8u8, 0.0..0.02, any::<bool>())
-            .prop_map(|(count, acked, gap_s, limited)| Op::Acks { count, acked, gap_s, limited }),
+        6 => (1..=60u8, 1..=8u8, 0.0..0.02, any::<bool>(), any::<bool>())
+            .prop_map(|(count, acked, gap_s, limited, marks)| Op::Acks { count, acked, gap_s, limited, marks }),
         2 => (any::<bool>(), 0..20u8).prop_map(|(ecn, acks)| Op::Loss { ecn, acks }),
         1 => any::<bool>().prop_map(|repeated| Op::Timeout { repeated }),
         1 => (0.2..100.0).prop_map(|seconds| Op::Idle { seconds }),
@@ -46,6 +46,8 @@ struct Connection {
     srtt: f64,
     round_end: f64,
     in_recovery: bool,
+    /// Queues mark what they carry.
+    marks: bool,
     needs: Needs,
     delivered: f64,
     lost: f64,
@@ -76,6 +78,7 @@ impl Connection {
             srtt,
             round_end: 0.0,
             in_recovery: false,
+            marks: false,
             needs,
             delivered: 0.0,
             lost: 0.0,
@@ -132,7 +135,7 @@ impl Connection {
             round_start,
             in_recovery: self.in_recovery,
             window_limited,
-            marked: 0.0,
+            marked: if self.marks && self.needs.ecn != Ecn::Endpoint { acked } else { 0.0 },
         };
         self.algorithm.on_ack(&ack);
         let after = self.algorithm.window();
@@ -207,7 +210,8 @@ impl Connection {
 
     fn apply(&mut self, op: Op) {
         match op {
-            Op::Acks { count, acked, gap_s, limited } => {
+            Op::Acks { count, acked, gap_s, limited, marks } => {
+                self.marks = marks;
                 for _ in 0..count {
                     self.ack(f64::from(acked), gap_s, limited);
                 }

@@ -109,7 +109,7 @@ fn errors_say_what_is_allowed() {
     assert_eq!(error("cubik", &none()), format!("'cubik' is not an algorithm; allowed: {}", names.join(", ")));
     assert_eq!(
         error("cubic:2006", &none()),
-        "'2006' is not a preset of cubic; allowed: rfc8312, 2005, linux, linux-2.6, ns2"
+        "'2006' is not a preset of cubic; allowed: abe, rfc8312, 2005, linux, linux-2.6, ns2"
     );
     assert_eq!(
         error("vegas", &one("alfa", Value::Num(1.0))),
