@@ -6,8 +6,8 @@
 //! (`reaction = window-end` gives that letter). Losses halve (RFC 8257 §3.5); with a mark in the same window of data
 //! they halve what was there before the mark, so that there is one reduction. Preset `linux`: whole segments, α in
 //! 1/1024 by shifts, which falls to 0 below 16/1024 and does not see fewer marks than one in 64, and no growth in the
-//! window of data after a reduction. Marks in fast recovery and while
-//! a timeout is repaired count towards α but cut nothing.
+//! window of data after a reduction. Marks in fast recovery and while a timeout is repaired count towards α but cut
+//! nothing.
 
 use crate::algorithm::{Ack, Algorithm, Ecn, Needs, Signal, Start};
 use crate::loss_window::{LossParams, LossWindow};
