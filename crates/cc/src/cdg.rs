@@ -216,7 +216,7 @@ impl Cdg {
         let Some(now) = self.rtt else { return false };
         let gradient = self.previous.map_or(0.0, |before| self.gradient(now, before));
         self.begin_round();
-        if gradient <= 0.0 || !self.backs_off(gradient) {
+        if gradient <= 0.0 || self.win.w <= FLOOR || !self.backs_off(gradient) {
             return false;
         }
         self.shadow = self.shadow.max(self.win.w);
