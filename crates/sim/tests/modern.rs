@@ -1,0 +1,234 @@
+//! The algorithms that pace or measure delivery, over the whole engine: BBR, BBR version 3, Copa, LEDBAT, LEDBAT++ and Vivace do
+//! what their papers and drafts say of a path with one bottleneck.
+
+mod common;
+
+use common::{at, dumbbell, linux_stack, ps, run, spec};
+use elephan_sim::Outcome;
+use serde_json::json;
+
+/// Round-trip time without a queue, s.
+const RTT_S: f64 = 0.04;
+/// Bytes of a full segment on the wire.
+const WIRE_BYTES: f64 = 1500.0;
+
+/// A path and what runs over it.
+struct Case<'a> {
+    mbps: f64,
+    buffer: u64,
+    loss: f64,
+    flows: &'a [(&'a str, f64)],
+    sample_s: f64,
+}
+
+impl Case<'_> {
+    fn segments_per_s(&self) -> f64 {
+        self.mbps * 1e6 / 8.0 / WIRE_BYTES
+    }
+
+    fn run(&self, duration_s: f64, from_s: f64) -> Outcome {
+        let stack = linux_stack();
+        let (mut links, flows) = dumbbell((self.mbps * 1e6) as u64, 0.018, self.buffer, self.flows, &stack);
+        if self.loss > 0.0 {
+            links[0]["loss"] = json!({"kind": "bernoulli", "p": self.loss});
+        }
+        let mut spec = spec(&links, &flows, duration_s, from_s);
+        spec.sample_period_ps = ps(self.sample_s);
+        run(&spec)
+    }
+}
+
+fn alone(algorithm: &'static str) -> Case<'static> {
+    let flows: &'static [(&'static str, f64)] = match algorithm {
+        "bbr" => &[("bbr", 0.0)],
+        "bbr3" => &[("bbr3", 0.0)],
+        "copa" => &[("copa", 0.0)],
+        "ledbat" => &[("ledbat", 0.0)],
+        "ledbat++" => &[("ledbat++", 0.0)],
+        _ => &[("vivace", 0.0)],
+    };
+    Case { mbps: 100.0, buffer: 400, loss: 0.0, flows, sample_s: 0.1 }
+}
+
+/// Segments/s that arrived between two times.
+fn goodput(outcome: &Outcome, flow: usize, from_s: f64, to_s: f64) -> f64 {
+    let samples = &outcome.receivers[flow].samples;
+    let (from, to) = (at(outcome, from_s), at(outcome, to_s));
+    (samples[to].delivered - samples[from].delivered) as f64 / (to_s - from_s)
+}
+
+/// Mean packets in the bottleneck's queue between two times.
+fn queue(outcome: &Outcome, from_s: f64, to_s: f64) -> f64 {
+    let rows = &outcome.links[0].1.rows;
+    let (from, to) = (at(outcome, from_s), at(outcome, to_s));
+    (rows[to].integral_packet_seconds - rows[from].integral_packet_seconds) / (to_s - from_s)
+}
+
+/// Times, s, at which the window fell to `limit` or below, and how far.
+fn dips(outcome: &Outcome, limit: f64, after_s: f64) -> Vec<(f64, f64)> {
+    let samples = &outcome.senders[0].samples;
+    (1..samples.len())
+        .filter(|&k| samples[k].cwnd <= limit && samples[k - 1].cwnd > limit)
+        .map(|k| (outcome.times[k].seconds(), samples[k].cwnd))
+        .filter(|dip| dip.0 > after_s)
+        .collect()
+}
+
+#[test]
+fn bbr_fills_the_pipe_with_a_short_queue_and_drains_it_every_ten_seconds() {
+    let case = alone("bbr");
+    let outcome = case.run(42.0, 5.0);
+    let used = goodput(&outcome, 0, 5.0, 40.0) / case.segments_per_s();
+    assert!(used > 0.96, "{used}");
+    let waiting = queue(&outcome, 5.0, 40.0);
+    assert!(waiting < 0.15 * 400.0, "{waiting}");
+    let seen = dips(&outcome, 4.0, 1.0);
+    assert!((3..=4).contains(&seen.len()), "{seen:?}");
+    for pair in seen.windows(2) {
+        assert!((10.0..10.6).contains(&(pair[1].0 - pair[0].0)), "{seen:?}");
+    }
+}
+
+#[test]
+fn bbr_bears_a_tenth_of_loss_and_not_a_quarter() {
+    let used = |loss: f64| {
+        let case = Case { loss, ..alone("bbr") };
+        goodput(&case.run(30.0, 10.0), 0, 10.0, 30.0) / case.segments_per_s()
+    };
+    for loss in [0.01, 0.05, 0.1] {
+        let got = used(loss);
+        assert!(got > 0.95 * (1.0 - loss), "{loss}: {got}");
+    }
+    let got = used(0.25);
+    assert!(got < 0.2, "{got}");
+}
+
+#[test]
+fn bbr_version_3_bears_a_hundredth_of_loss_and_not_a_twentieth() {
+    let used = |loss: f64| {
+        let case = Case { loss, ..alone("bbr3") };
+        goodput(&case.run(30.0, 10.0), 0, 10.0, 30.0) / case.segments_per_s()
+    };
+    let [none, one, five] = [0.0, 0.01, 0.05].map(used);
+    assert!(none > 0.95, "{none}");
+    assert!(one > 0.7, "{one}");
+    assert!(five < 0.2, "{five}");
+}
+
+#[test]
+fn bbr_version_3_goes_to_half_the_pipe_every_five_seconds() {
+    let outcome = alone("bbr3").run(41.0, 5.0);
+    let pipe = alone("bbr3").segments_per_s() * RTT_S;
+    let seen = dips(&outcome, 0.6 * pipe, 1.0);
+    assert!((6..=8).contains(&seen.len()), "{seen:?}");
+    for pair in seen.windows(2) {
+        assert!((4.9..5.7).contains(&(pair[1].0 - pair[0].0)), "{seen:?}");
+    }
+    let least = seen.iter().map(|dip| dip.1).fold(f64::INFINITY, f64::min);
+    assert!((0.4..0.6).contains(&(least / pipe)), "{least} of {pipe}");
+}
+
+#[test]
+fn two_bbr_flows_share() {
+    for algorithm in ["bbr", "bbr3"] {
+        let flows = [(algorithm, 0.0), (algorithm, 5.0)];
+        let case = Case { flows: &flows, ..alone("bbr") };
+        let outcome = case.run(100.0, 40.0);
+        let [a, b] = [0, 1].map(|flow| goodput(&outcome, flow, 40.0, 100.0));
+        assert!((a + b) / case.segments_per_s() > 0.93, "{algorithm}: {a} {b}");
+        assert!((0.5..2.0).contains(&(a / b)), "{algorithm}: {a} {b}");
+    }
+}
+
+#[test]
+fn copa_keeps_two_or_three_segments_and_swings_once_in_five_round_trips_or_a_little_more() {
+    let case = Case { sample_s: 0.01, ..alone("copa") };
+    let outcome = case.run(30.0, 10.0);
+    let used = goodput(&outcome, 0, 10.0, 30.0) / case.segments_per_s();
+    assert!(used > 0.99, "{used}");
+    let waiting = queue(&outcome, 10.0, 30.0);
+    assert!((2.0..3.5).contains(&waiting), "{waiting}");
+    let windows: Vec<f64> =
+        outcome.senders[0].samples[at(&outcome, 10.0)..=at(&outcome, 30.0)].iter().map(|s| s.cwnd).collect();
+    let mean = windows.iter().sum::<f64>() / windows.len() as f64;
+    let upward = windows.windows(2).filter(|w| w[0] < mean && w[1] >= mean).count();
+    let round_trips = 20.0 / RTT_S / upward as f64;
+    assert!((4.5..8.0).contains(&round_trips), "{round_trips}");
+}
+
+#[test]
+fn copa_flows_share_and_keep_a_short_queue_together() {
+    let flows = [("copa", 0.0), ("copa", 2.0), ("copa", 4.0), ("copa", 6.0)];
+    let case = Case { flows: &flows, ..alone("copa") };
+    let outcome = case.run(80.0, 20.0);
+    let got: Vec<f64> = (0..4).map(|flow| goodput(&outcome, flow, 20.0, 80.0)).collect();
+    let (sum, squares): (f64, f64) = (got.iter().sum(), got.iter().map(|x| x * x).sum());
+    assert!(sum / case.segments_per_s() > 0.97, "{got:?}");
+    assert!(sum * sum / (4.0 * squares) > 0.95, "{got:?}");
+    let waiting = queue(&outcome, 20.0, 80.0);
+    assert!(waiting < 30.0, "{waiting}");
+}
+
+#[test]
+fn ledbat_holds_its_target_of_100_ms() {
+    let case = Case { mbps: 20.0, buffer: 1000, ..alone("ledbat") };
+    let outcome = case.run(200.0, 150.0);
+    let delay = queue(&outcome, 150.0, 200.0) / case.segments_per_s();
+    assert!((delay / 0.1 - 1.0).abs() < 0.05, "{delay}");
+    assert!(goodput(&outcome, 0, 150.0, 200.0) / case.segments_per_s() > 0.99);
+}
+
+#[test]
+fn ledbat_yields_to_reno() {
+    for background in ["ledbat", "ledbat++"] {
+        let flows = [(background, 0.0), ("reno", 60.0)];
+        let case = Case { mbps: 20.0, buffer: 300, flows: &flows, ..alone("ledbat") };
+        let outcome = case.run(180.0, 60.0);
+        let before = goodput(&outcome, 0, 40.0, 60.0) / case.segments_per_s();
+        assert!(before > 0.85, "{background}: {before}");
+        let [ledbat, reno] = [0, 1].map(|flow| goodput(&outcome, flow, 80.0, 180.0));
+        assert!(ledbat < 0.15 * reno, "{background}: {ledbat} {reno}");
+        assert!((ledbat + reno) / case.segments_per_s() > 0.95, "{background}: {ledbat} {reno}");
+    }
+}
+
+#[test]
+fn ledbat_plus_plus_keeps_60_ms_and_slows_down_a_tenth_of_the_time() {
+    let case = Case { mbps: 20.0, buffer: 1000, sample_s: 0.01, ..alone("ledbat++") };
+    let outcome = case.run(160.0, 60.0);
+    let rows = &outcome.links[0].1.rows;
+    let most = rows[at(&outcome, 60.0)..].iter().map(|r| r.queue_max).max().unwrap_or(0);
+    let delay = most as f64 / case.segments_per_s();
+    assert!((0.057..0.068).contains(&delay), "{delay}");
+    let slowdowns = dips(&outcome, 2.0, 60.0);
+    assert!(slowdowns.len() >= 4, "{slowdowns:?}");
+    // Nine times the time that a slowdown takes passes between two; both grow with the window to come back to.
+    let used = goodput(&outcome, 0, 60.0, 160.0) / case.segments_per_s();
+    assert!((0.9..0.99).contains(&used), "{used}");
+}
+
+#[test]
+fn vivace_finds_the_rate_and_two_percent_of_loss_does_not_matter() {
+    for (loss, least) in [(0.0, 0.9), (0.02, 0.8)] {
+        let case = Case { loss, ..alone("vivace") };
+        let outcome = case.run(60.0, 20.0);
+        let used = goodput(&outcome, 0, 20.0, 60.0) / case.segments_per_s();
+        assert!(used > least, "{loss}: {used}");
+        assert!(queue(&outcome, 20.0, 60.0) < 0.2 * 400.0);
+    }
+}
+
+#[test]
+fn they_survive_a_buffer_of_a_few_packets_and_a_long_fat_path() {
+    for algorithm in ["bbr", "bbr3", "copa", "vivace", "ledbat", "ledbat++"] {
+        let shallow = Case { buffer: 8, ..alone(algorithm) };
+        let got = goodput(&shallow.run(30.0, 10.0), 0, 10.0, 30.0) / shallow.segments_per_s();
+        assert!(got > 0.05, "{algorithm} with a buffer of eight packets: {got}");
+    }
+    for (algorithm, least) in [("bbr", 0.9), ("bbr3", 0.85), ("copa", 0.95), ("vivace", 0.5)] {
+        let flows = [(algorithm, 0.0)];
+        let long = Case { mbps: 622.0, buffer: 415, flows: &flows, ..alone(algorithm) };
+        let got = goodput(&long.run(40.0, 20.0), 0, 20.0, 40.0) / long.segments_per_s();
+        assert!(got > least, "{algorithm} at 622 Mbit/s: {got}");
+    }
+}
