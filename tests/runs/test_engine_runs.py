@@ -201,7 +201,9 @@ def test_ctrl_c_stops_a_single_run_within_a_second(tmp_path: Path) -> None:
 
 
 def test_classic_ecn_is_counted_where_it_is_marked_heard_and_answered(tmp_path: Path) -> None:
-    scenario = late_comer(stack={"base": "rfc6675", "ecn": True}, queue="threshold", mark="40 packets")
+    scenario = late_comer(
+        stack={"base": "rfc6675", "ecn": True}, queue="threshold", queue_parameters={"mark": "40 packets"}
+    )
     run = runs.run(scenario, store=Store(tmp_path))
     assert min(run.flows["ecn_events"]) >= 3, "each flow answers marks"
     assert (run.flows["marked_segments"] >= run.flows["ecn_events"]).all()

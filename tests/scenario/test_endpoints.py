@@ -15,7 +15,11 @@ def scenario(flow: dict[str, Any] | None = None, path: dict[str, Any] | None = N
     return Scenario.from_dict(table)
 
 
-MARKING = {"queue": "threshold", "mark": "100 packets"}
+MARKING = {"queue": "threshold", "queue_parameters": {"mark": "100 packets"}}
+
+
+def marking(amount: str) -> dict[str, Any]:
+    return {"queue": "threshold", "queue_parameters": {"mark": amount}}
 
 
 def bottleneck(one: Scenario) -> dict[str, Any]:
@@ -24,18 +28,23 @@ def bottleneck(one: Scenario) -> dict[str, Any]:
 
 def test_a_threshold_is_an_amount_like_a_buffer() -> None:
     assert bottleneck(scenario(path=MARKING))["queue"]["mark_packets"] == 100
-    assert bottleneck(scenario(path=MARKING | {"mark": "30 kB"}))["queue"]["mark_bytes"] == 30_000
+    assert bottleneck(scenario(path=marking("30 kB")))["queue"]["mark_bytes"] == 30_000
     # 100 Mbit/s x 40 ms are 480.8 packets of 1040 bytes.
-    assert bottleneck(scenario(path=MARKING | {"mark": "50% BDP"}))["queue"]["mark_packets"] == 240
+    assert bottleneck(scenario(path=marking("50% BDP")))["queue"]["mark_packets"] == 240
 
 
 @pytest.mark.parametrize(
     ("path", "line"),
     [
-        ({"queue": "threshold"}, "dumbbell.mark: the queue threshold needs a mark"),
-        ({"mark": "10 packets"}, "dumbbell.mark: '10 packets' means nothing to the queue 'droptail'"),
-        ({"queue": "threshold", "mark": "unlimited"}, "dumbbell.mark: the queue threshold needs a mark"),
-        ({"queue": "treshold", "mark": "9 packets"}, "did you mean 'threshold'?"),
+        ({"queue": "threshold"}, "dumbbell.queue_parameters.mark: the queue threshold needs it"),
+        ({"queue_parameters": {"mark": "9 packets"}}, "queue_parameters.mark: not a parameter of droptail"),
+        (marking("unlimited"), "dumbbell.queue_parameters.mark: 'unlimited' is not an amount"),
+        (marking("9 ms"), "dumbbell.queue_parameters.mark: '9 ms'"),
+        ({"queue": "codel", "queue_parameters": {"taget": "5 ms"}}, "did you mean 'target'?"),
+        ({"queue": "codel", "queue_parameters": {"target": 5}}, "dumbbell.queue_parameters.target: 5 has no unit"),
+        ({"queue": "pie", "queue_parameters": {"alpha": -1}}, "dumbbell.queue_parameters.alpha: -1 is not allowed"),
+        ({"queue": "red", "queue_parameters": {"min": "90 packets", "max": "30 packets"}}, "must be more than min, 90"),
+        ({"queue": "treshold"}, "did you mean 'threshold'?"),
     ],
 )
 def test_a_threshold_that_makes_no_sense_is_refused(path: dict[str, Any], line: str) -> None:
@@ -68,3 +77,16 @@ def test_offsets_and_drifts_have_a_sign_and_a_unit() -> None:
     for parse, wrong in ((units.parse_drift, "2 %"), (units.parse_drift, "20000 ppm"), (units.parse_offset, "3 days")):
         with pytest.raises(ScenarioError):
             parse(wrong)
+
+
+def test_a_discipline_s_defaults_are_written_out_and_those_of_red_follow_from_the_link() -> None:
+    queue = bottleneck(scenario(path={"queue": "codel"}))["queue"]
+    assert (queue["target_ps"], queue["interval_ps"], queue["ecn"]) == (5 * 10**9, 100 * 10**9, True)
+    # 100 Mbit/s are 12,019 packets of 1,040 bytes a second: 2.5 ms of them, three times that, and 1 - exp(-1/12019).
+    queue = bottleneck(scenario(path={"queue": "red"}))["queue"]
+    assert queue["min_packets"] == pytest.approx(30.05, abs=0.01)
+    assert queue["max_packets"] == pytest.approx(90.14, abs=0.01)
+    assert queue["weight"] == pytest.approx(8.32e-5, rel=1e-3)
+    given = {"queue": "red", "queue_parameters": {"min": "20 packets", "weight": 0.002, "adaptive": True}}
+    queue = bottleneck(scenario(path=given))["queue"]
+    assert (queue["min_packets"], queue["max_packets"], queue["weight"], queue["adaptive"]) == (20, 60, 0.002, True)

@@ -42,9 +42,22 @@ pub fn algorithms() -> Value {
 /// Every queue discipline with its parameters.
 pub fn queues() -> Value {
     let entry = |e: &elephan_sim::queue::Entry| {
-        let parameters: Vec<Value> =
-            e.parameters.iter().map(|(name, unit, doc)| json!({"name": name, "unit": unit, "doc": doc})).collect();
+        let parameters: Vec<Value> = e.parameters.iter().map(queue_parameter).collect();
         json!({"name": e.name, "kind": "queue", "title": e.title, "source": e.source, "parameters": parameters})
     };
     Value::Array(elephan_sim::queue::REGISTRY.iter().map(entry).collect())
+}
+
+fn queue_parameter(p: &elephan_sim::queue::Parameter) -> Value {
+    use elephan_sim::queue::Default;
+    let (default, required) = match p.default {
+        Default::Required => (Value::Null, true),
+        Default::Derived => (Value::Null, false),
+        Default::Number(x) => (json!(x), false),
+        Default::Switch(x) => (json!(x), false),
+    };
+    json!({
+        "name": p.name, "unit": p.unit, "default": default, "required": required, "min": p.range.0, "max": p.range.1,
+        "doc": p.doc,
+    })
 }

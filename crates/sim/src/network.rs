@@ -272,8 +272,8 @@ impl Network {
         loop {
             let hop = self.hop(&packet);
             if hop.port == INLINE {
-                let marking = self.links[hop.link as usize].can_mark();
-                let next = if marking { self.cross::<true>(hop, packet) } else { self.cross::<false>(hop, packet) };
+                let active = self.links[hop.link as usize].is_active();
+                let next = if active { self.cross::<true>(hop, packet) } else { self.cross::<false>(hop, packet) };
                 let Some(next) = next else { return };
                 packet = next;
             } else if hop.link != END || packet.is_ack() || packet.at >= self.end {
@@ -308,14 +308,15 @@ impl Network {
         }
     }
 
-    /// A packet crosses a link and those behind it that never queue. `MARKING` says whether the link's queue may mark it.
+    /// A packet crosses a link and those behind it that never queue. `ACTIVE` says whether the link's queue decides by more
+    /// than a bound.
     #[inline(always)]
-    fn cross<const MARKING: bool>(&mut self, hop: Hop, mut packet: Packet) -> Option<Packet> {
+    fn cross<const ACTIVE: bool>(&mut self, hop: Hop, mut packet: Packet) -> Option<Packet> {
         let bytes = packet.bytes();
         let link = &mut self.links[hop.link as usize];
-        let carried = if MARKING {
+        let carried = if ACTIVE {
             let capable = packet.flags() & flag::ECT != 0;
-            link.carry_marking(packet.at, bytes, capable).map(|(at, marked)| {
+            link.carry_actively(packet.at, bytes, capable).map(|(at, marked)| {
                 packet = if marked { packet.marked() } else { packet };
                 at
             })
@@ -346,20 +347,51 @@ impl Network {
 
     /// A link's turn: it carries everything that arrives before `horizon`. Answers whether there was anything.
     pub fn run_link(&mut self, link: u32, horizon: Time) -> bool {
-        if self.links[link as usize].can_mark() {
+        if self.links[link as usize].is_served() {
+            self.serve_queue(link, horizon)
+        } else if self.links[link as usize].is_active() {
             self.serve_link::<true>(link, horizon)
         } else {
             self.serve_link::<false>(link, horizon)
         }
     }
 
-    fn serve_link<const MARKING: bool>(&mut self, link: u32, horizon: Time) -> bool {
+    /// A link's turn where its queue decides at departures.
+    fn serve_queue(&mut self, link: u32, horizon: Time) -> bool {
+        let ports = std::mem::take(&mut self.link_ports[link as usize]);
+        let mut gone = Vec::new();
+        let mut worked = false;
+        loop {
+            let service = self.links[link as usize].next_service();
+            let arrival = ports.iter().map(|&port| self.port_head(port)).min().unwrap_or(Time::NEVER);
+            if service.min(arrival) >= horizon {
+                break;
+            }
+            worked = true;
+            // At the same instant the one in transmission has left before the new one comes.
+            if service <= arrival {
+                if let Some((packet, at)) = self.links[link as usize].send_next(service, &mut gone) {
+                    let tail = self.hop(&packet).tail;
+                    self.forward(packet.next_hop(at + tail.of(packet.bytes())));
+                }
+            } else if let Some(packet) = self.next_arrival(&ports, horizon) {
+                self.links[link as usize].receive(packet, &mut gone);
+            }
+            for packet in gone.drain(..) {
+                self.dropped[packet.passage()] += 1;
+            }
+        }
+        self.link_ports[link as usize] = ports;
+        worked
+    }
+
+    fn serve_link<const ACTIVE: bool>(&mut self, link: u32, horizon: Time) -> bool {
         let ports = std::mem::take(&mut self.link_ports[link as usize]);
         let mut worked = false;
         while let Some(packet) = self.next_arrival(&ports, horizon) {
             worked = true;
             let hop = self.hop(&packet);
-            let Some(packet) = self.cross::<MARKING>(hop, packet) else { continue };
+            let Some(packet) = self.cross::<ACTIVE>(hop, packet) else { continue };
             match hop.next {
                 Next::Mailbox(port) => self.mailboxes[port as usize].push(packet),
                 Next::Echo(port) if packet.at < self.end => {
@@ -460,7 +492,8 @@ impl Network {
     /// When a link has its next packet to carry.
     #[must_use]
     pub fn next_for_link(&self, link: u32) -> Time {
-        self.link_ports[link as usize].iter().map(|&p| self.port_head(p)).min().unwrap_or(Time::NEVER)
+        let arrival = self.link_ports[link as usize].iter().map(|&p| self.port_head(p)).min();
+        arrival.unwrap_or(Time::NEVER).min(self.links[link as usize].next_service())
     }
 
     /// Packets still under way, by flow and direction as in [`Network::dropped`].
@@ -470,6 +503,7 @@ impl Network {
         self.mailboxes.iter().flat_map(Mailbox::iter).for_each(|p| counts[p.passage()] += 1);
         let crowded = self.crowds.iter().flat_map(|c| c.heap.iter());
         crowded.for_each(|Reverse(entry)| counts[entry.3.0.passage()] += 1);
+        self.links.iter().for_each(|link| link.for_each_waiting(|p| counts[p.passage()] += 1));
         counts
     }
 }
@@ -569,7 +603,8 @@ impl<'a> Builder<'a> {
     fn make_ports(&mut self) {
         let Self { spec, feeders, network, .. } = self;
         for (link, feeders) in feeders.iter_mut().enumerate() {
-            if feeders.is_empty() || (feeders.len() == 1 && !spec.links[link].record) {
+            let on_the_spot = feeders.len() == 1 && !spec.links[link].record && !network.links[link].is_served();
+            if feeders.is_empty() || on_the_spot {
                 continue;
             }
             let crowded = feeders.len() > SCAN_FEEDERS;

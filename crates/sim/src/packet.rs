@@ -113,6 +113,13 @@ impl Packet {
         self.flow() as usize * 2 + (self.flags() & flag::ACK) as usize
     }
 
+    /// Whether a queue has marked it.
+    #[must_use]
+    #[inline]
+    pub fn is_marked(&self) -> bool {
+        self.flags() & flag::CE != 0
+    }
+
     /// The same packet, marked.
     #[must_use]
     #[inline]

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 from elephan.scenario import own
+from elephan.scenario.disciplines import limits, queue_parameters
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.graph import DirectedLink, Graph, build_graph
 from elephan.scenario.schema import Flow, ScenarioTable
 from elephan.scenario.stacks import OPTIONAL, Stack
-from elephan.scenario.units import PS_PER_S, Buffer, Loss
+from elephan.scenario.units import Loss
 
 FORMAT = 1
 HASH_DIGITS = 16
@@ -95,47 +95,20 @@ def _loss(loss: Loss) -> dict[str, Any]:
 def _queue(graph: Graph, position: int) -> dict[str, Any]:
     link = graph.links[position]
     kind, _, preset = link.queue.partition(":")
-    packets, octets = _limits(graph, position, link.buffer)
+    packets, octets = limits(graph, position, link.buffer)
     if preset == "ns2":
         # ns-2 drops when the queue would reach its limit, so that a limit of N holds at most N-1.
         packets = None if packets is None else packets - 1
         octets = None if octets is None else octets - 1
     if packets == 0 or (octets is not None and octets < _largest_packet(graph, position)):
         raise ScenarioError(_too_small(link, preset), path=f"{link.field}.buffer")
-    form = {"kind": kind, "limit_packets": packets, "limit_bytes": octets, "count_in_service": False}
-    return form | _thresholds(graph, position, kind)
-
-
-def _thresholds(graph: Graph, position: int, kind: str) -> dict[str, Any]:
-    """What a queue that marks marks from."""
-    link = graph.links[position]
-    if kind != "threshold":
-        if link.mark is not None:
-            raise ScenarioError(f"'{link.mark}' means nothing to the queue '{kind}'", path=f"{link.field}.mark")
-        return {}
-    if link.mark is None or link.mark.unlimited:
-        raise ScenarioError('the queue threshold needs a mark such as "20 packets"', path=f"{link.field}.mark")
-    packets, octets = _limits(graph, position, link.mark)
-    return {"mark_packets": packets, "mark_bytes": octets}
+    form = {"kind": kind, "limit_packets": packets, "limit_bytes": octets}
+    return form | queue_parameters(graph, position, kind)
 
 
 def _too_small(link: DirectedLink, preset: str) -> str:
     why = " (droptail:ns2 holds one less than its limit)" if preset == "ns2" else ""
     return f"'{link.buffer}' is less than one packet{why}; a buffer holds at least 1 packet"
-
-
-def _limits(graph: Graph, position: int, buffer: Buffer) -> tuple[int | None, int | None]:
-    """The limit of a queue in packets and in bytes; a part of the BDP is the nearest number of full data packets."""
-    if buffer.bdp_share is None:
-        return buffer.packets, buffer.octets
-    users = graph.users(position)
-    if not users:
-        # No flow crosses it: there is no RTT to take the product with, and nothing that could wait either.
-        return None, None
-    longest_ps = max(graph.rtt_ps(flow) for flow in users)
-    wire_bits = 8 * max(graph.stacks[flow].wire_bytes for flow in users)
-    bdp = Decimal(graph.links[position].rate_bps) * longest_ps / (PS_PER_S * wire_bits)
-    return int((bdp * buffer.bdp_share).to_integral_value(ROUND_HALF_UP)), None
 
 
 def _largest_packet(graph: Graph, position: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 from elephan.scenario.errors import ScenarioError, join_path
 from elephan.scenario.schema import Flow, Link, ParkingLot, Path, ScenarioTable
@@ -32,7 +33,7 @@ class DirectedLink:
     delay_ps: int
     buffer: Buffer
     queue: str
-    mark: Buffer | None
+    queue_parameters: dict[str, Any]
     loss: Loss
     record: bool | None
     field: str
@@ -160,7 +161,7 @@ def _row_graph(scenario: ScenarioTable, path: Path, field: str, hops: int, stack
             delay_ps=middle_ps // hops,
             buffer=path.buffer,
             queue=path.queue,
-            mark=path.mark,
+            queue_parameters=path.queue_parameters,
             loss=path.loss,
             record=None,
             field=field,
@@ -210,7 +211,7 @@ def _access_delays(flow: Flow, path: Path, crossed_ps: int, where: str) -> tuple
 def _access_link(name: str, source: str, target: str, rate_bps: int, delay_ps: int, field: str) -> DirectedLink:
     buffer = Buffer(unlimited=True)
     return DirectedLink(
-        name, source, target, rate_bps, delay_ps, buffer, "droptail", None, Loss(), record=False, field=field
+        name, source, target, rate_bps, delay_ps, buffer, "droptail", {}, Loss(), record=False, field=field
     )
 
 
@@ -232,7 +233,7 @@ def _link_graph(scenario: ScenarioTable, stacks: tuple[Stack, ...]) -> Graph:
             link.delay,
             link.buffer,
             link.queue,
-            link.mark,
+            link.queue_parameters,
             link.loss,
             link.record,
             f"link[{i}]",

@@ -298,6 +298,9 @@ def _parse_algorithm(value: Any) -> str:
     return _text("a name")(own.pin(value))
 
 
+QueueParameters = Annotated[dict[str, Any], BeforeValidator(_reported(_parse_parameters))]
+
+
 def _parse_hops(value: Any) -> tuple[int, int]:
     pair = [value, value] if isinstance(value, int) else value
     whole = isinstance(pair, list | tuple) and all(isinstance(hop, int) and not isinstance(hop, bool) for hop in pair)
@@ -328,10 +331,10 @@ class Path(Table):
         examples=["20% BDP", "1555 packets", "2 MB"],
     )
     queue: Name = Field("droptail", description="queue discipline of the bottleneck", examples=["droptail:ns2"])
-    mark: BufferSize | None = Field(
-        None,
-        description="queue threshold: ECN-capable packets are marked that find so much waiting, or more",
-        examples=["20 packets"],
+    queue_parameters: QueueParameters = Field(
+        default_factory=dict,
+        description="parameters of the queue discipline that differ from their defaults",
+        examples=[{"target": "5 ms"}],
     )
     loss: LossModel = Field(
         default_factory=Loss,
@@ -372,10 +375,10 @@ class Link(Table):
         examples=["20% BDP"],
     )
     queue: Name = Field("droptail", description="queue discipline", examples=["droptail"])
-    mark: BufferSize | None = Field(
-        None,
-        description="queue threshold: ECN-capable packets are marked that find so much waiting, or more",
-        examples=["30 kB"],
+    queue_parameters: QueueParameters = Field(
+        default_factory=dict,
+        description="parameters of the queue discipline that differ from their defaults",
+        examples=[{"mark": "30 kB"}],
     )
     loss: LossModel = Field(
         default_factory=Loss,

@@ -1,16 +1,12 @@
 //! Drop-tail: first in, first out; a packet that does not fit is dropped.
 
-use super::{Backlog, Entry};
+use super::{Backlog, Entry, IN_SERVICE};
 
 pub(super) const ENTRY: Entry = Entry {
     name: "droptail",
     title: "Drop-tail in packets or bytes",
     source: "RFC 7567 section 2",
-    parameters: &[
-        ("limit_packets", "packets", "packets that may wait; a packet that would be one more is dropped"),
-        ("limit_bytes", "bytes", "bytes that may wait; a packet that would exceed them is dropped"),
-        ("count_in_service", "", "whether the packet in transmission counts as waiting (ns-2 and Linux: no)"),
-    ],
+    parameters: &[IN_SERVICE],
 };
 
 /// A first-in, first-out queue with a bound on what waits.

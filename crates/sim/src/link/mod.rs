@@ -6,7 +6,10 @@
 //! list is needed: the packets that wait at `now` are those whose transmission has yet to begin, and these begin at
 //! `free − k × transmission`, so the backlog *is* the time until the transmitter is free.
 
-use crate::queue::{Backlog, Queue};
+mod served;
+
+use self::served::Service;
+use crate::queue::{Arrival, Backlog, Queue, Verdict};
 use crate::random::Stream;
 use crate::record::{LinkSample, LinkSamples};
 use crate::ring::Fifo;
@@ -89,6 +92,8 @@ pub struct Link {
     waiting: Fifo<Waiting>,
     loss: Loss,
     probe: Option<Box<Probe>>,
+    /// Set where the queue decides at departures.
+    service: Option<Box<Service>>,
 }
 
 /// What a recorded link keeps besides.
@@ -126,7 +131,8 @@ impl Link {
                 Loss::List { packets, next: 0 }
             }
         };
-        let queue = Queue::new(&spec.queue);
+        let (queue, service) = spec.queue.build(seed, &spec.name);
+        let service = service.map(|queue| Box::new(Service::new(queue)));
         let ps_per_byte = ((8_000_000_000_000_u128 << FRACTION_BITS) / u128::from(spec.rate_bps)) as u64;
         let transmission = Time(((u128::from(sizes.0) * u128::from(ps_per_byte)) >> FRACTION_BITS) as u64);
         let same = sizes.0 == sizes.1 && transmission > Time::ZERO;
@@ -140,7 +146,8 @@ impl Link {
             delay: Time(spec.delay_ps),
             ps_per_byte,
             free: Time::ZERO,
-            plain: !spec.record && queue.is_unlimited() && !queue.can_mark() && matches!(loss, Loss::None),
+            plain: !spec.record && service.is_none() && queue.is_unlimited() && matches!(loss, Loss::None),
+            service,
             hold_while_sent: queue.counts_in_service(),
             queue,
             loss,
@@ -183,31 +190,42 @@ impl Link {
         Some(self.free + self.delay)
     }
 
-    /// Whether the queue ever marks a packet.
+    /// Whether more than a bound decides about arrivals, so that [`Link::carry_actively`] has to.
     #[must_use]
     #[inline(always)]
-    pub fn can_mark(&self) -> bool {
-        self.queue.can_mark()
+    pub fn is_active(&self) -> bool {
+        self.queue.is_active()
     }
 
-    /// As [`Link::carry`], where the queue may mark the packet if it is `capable` of ECN; answers whether it did.
-    pub fn carry_marking(&mut self, now: Time, bytes: u64, capable: bool) -> Option<(Time, bool)> {
-        let marks = capable && self.marks(now);
-        let at = self.carry(now, bytes)?;
-        self.totals.marked += u64::from(marks);
-        Some((at, marks))
-    }
-
-    fn marks(&mut self, now: Time) -> bool {
-        let backlog = if let Some(uniform) = &self.uniform {
-            let packets = uniform.waiting(self.free, now);
-            Backlog { packets, bytes: packets * uniform.bytes }
-        } else {
-            self.sample_before(now);
-            self.drain(now);
-            self.backlog
-        };
-        self.queue.marks(backlog)
+    /// As [`Link::carry`], where the queue decides by more than a bound and may mark the packet if it is `capable` of ECN;
+    /// answers whether it did.
+    ///
+    /// # Panics
+    /// As [`Link::carry`].
+    pub fn carry_actively(&mut self, now: Time, bytes: u64, capable: bool) -> Option<(Time, bool)> {
+        assert!(now >= self.last_arrival, "a link's clock went back");
+        self.last_arrival = now;
+        self.sample_before(now);
+        if !matches!(self.loss, Loss::None) && self.loses() {
+            self.totals.lost += 1;
+            self.totals.dropped_bytes += bytes;
+            return None;
+        }
+        self.drain(now);
+        let (transmission, backlog, free) = (self.transmission(bytes), self.backlog, self.free);
+        let verdict = self.queue.decide(&Arrival { now, bytes, transmission, backlog, free, capable });
+        if verdict == Verdict::Drop {
+            self.totals.dropped += 1;
+            self.totals.dropped_bytes += bytes;
+            return None;
+        }
+        self.join(now, bytes);
+        self.free = self.free.max(now) + transmission;
+        self.totals.accepted += 1;
+        self.totals.accepted_bytes += bytes;
+        let marked = verdict == Verdict::Mark;
+        self.totals.marked += u64::from(marked);
+        Some((self.free + self.delay, marked))
     }
 
     /// Samples that are due before an arrival at `now` see the queue before it.
@@ -253,6 +271,13 @@ impl Link {
             self.totals.dropped_bytes += bytes;
             return false;
         }
+        self.join(now, bytes);
+        true
+    }
+
+    /// An accepted packet waits, or is sent at once.
+    fn join(&mut self, now: Time, bytes: u64) {
+        let busy = self.free > now;
         if busy || self.hold_while_sent {
             let until = if self.hold_while_sent { self.free.max(now) + self.transmission(bytes) } else { self.free };
             self.waiting.push(Waiting { until, bytes: bytes as u32 });
@@ -265,12 +290,11 @@ impl Link {
         } else if let Some(probe) = &mut self.probe {
             probe.in_service_bytes = bytes;
         }
-        true
     }
 
     #[cold]
     fn loses(&mut self) -> bool {
-        let index = self.totals.arrived();
+        let index = self.arrived();
         match &mut self.loss {
             Loss::None => false,
             Loss::Bernoulli { p, stream } => stream.uniform() < *p,
@@ -317,19 +341,24 @@ impl Link {
     }
 
     fn sample(&mut self, at: Time) {
+        let arrived = self.arrived();
         let Some(probe) = &mut self.probe else { return };
-        let (queue, queue_bytes, yet_to_wait, in_service_bytes) = if let Some(uniform) = &self.uniform {
+        // What waits, ∫ packets dt by now, and of the accepted what has not begun to be sent.
+        let (queue, integral, unsent, unsent_bytes, in_service_bytes) = if let Some(service) = &self.service {
+            (service.backlog().packets, probe.waits + service.waited(at), 0, 0, probe.in_service_bytes)
+        } else if let Some(uniform) = &self.uniform {
             let queue = uniform.waiting(self.free, at);
             let busy = self.free.since(at);
             probe.min = uniform.waiting(probe.least_busy.min(busy), Time::ZERO);
             probe.max = uniform.waiting(probe.most_busy, Time::ZERO);
             (probe.least_busy, probe.most_busy) = (busy, busy);
-            (queue, queue * uniform.bytes, uniform.yet_to_wait(self.free, at), uniform.bytes)
+            let integral = probe.waits - uniform.yet_to_wait(self.free, at);
+            (queue, integral, queue, queue * uniform.bytes, uniform.bytes)
         } else {
-            let yet_to_wait = self.waiting.iter().map(|w| u128::from((w.until - at).0)).sum();
-            (self.backlog.packets, self.backlog.bytes, yet_to_wait, probe.in_service_bytes)
+            let yet_to_wait: u128 = self.waiting.iter().map(|w| u128::from((w.until - at).0)).sum();
+            let Backlog { packets, bytes } = self.backlog;
+            (packets, probe.waits - yet_to_wait, packets, bytes, probe.in_service_bytes)
         };
-        let integral = probe.waits - yet_to_wait;
         let elapsed = probe.samples.since_last(at);
         let queue_mean = if elapsed == Time::ZERO {
             queue as f64
@@ -344,11 +373,11 @@ impl Link {
             queue_min: probe.min,
             queue_max: probe.max,
             integral_packet_seconds: integral as f64 * 1e-12,
-            arrived: self.totals.arrived(),
+            arrived,
             dropped: self.totals.dropped + self.totals.lost,
             marked: self.totals.marked,
-            delivered: self.totals.accepted - queue - in_service,
-            delivered_bytes: self.totals.accepted_bytes - queue_bytes - in_service * in_service_bytes,
+            delivered: self.totals.accepted - unsent - in_service,
+            delivered_bytes: self.totals.accepted_bytes - unsent_bytes - in_service * in_service_bytes,
         });
         probe.integral_at_last_sample = integral;
         probe.min = queue;
@@ -359,6 +388,12 @@ impl Link {
     pub fn finish(&mut self, end: Time) -> Option<LinkSamples> {
         self.sample_until(end);
         self.probe.take().map(|probe| probe.samples)
+    }
+
+    /// Packets that came.
+    fn arrived(&self) -> u64 {
+        let waiting = self.service.as_ref().map_or(0, |service| service.backlog().packets);
+        self.totals.accepted + self.totals.dropped + self.totals.lost + waiting
     }
 
     /// Whether it never drops, never loses and is not looked at: a transmitter and a delay.
@@ -380,15 +415,6 @@ impl Probe {
             most_busy: Time::ZERO,
             in_service_bytes: 0,
         }
-    }
-}
-
-impl LinkTotals {
-    /// Packets that came.
-    #[must_use]
-    #[inline]
-    pub fn arrived(&self) -> u64 {
-        self.accepted + self.dropped + self.lost
     }
 }
 

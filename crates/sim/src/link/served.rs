@@ -1,0 +1,116 @@
+//! A link whose queue decides at departures: what waits is really kept, and the transmitter asks for the next packet when it
+//! becomes free.
+
+use super::{Link, Loss};
+use crate::packet::Packet;
+use crate::queue::{Backlog, Served};
+use crate::time::Time;
+
+/// The queue, and when the transmitter next asks it.
+#[derive(Clone, Debug)]
+pub(super) struct Service {
+    queue: Served,
+    /// The transmitter is free from then on, or something waits since then.
+    ready: Time,
+}
+
+impl Service {
+    pub(super) fn new(queue: Served) -> Self {
+        Self { queue, ready: Time::ZERO }
+    }
+
+    pub(super) fn backlog(&self) -> Backlog {
+        self.queue.backlog()
+    }
+
+    /// Packets × ps that those waiting at `at` have waited by then.
+    pub(super) fn waited(&self, at: Time) -> u128 {
+        let mut sum = 0;
+        self.queue.for_each(|packet| sum += u128::from((at - packet.at).0));
+        sum
+    }
+}
+
+impl Link {
+    /// Whether its queue decides at departures: [`Link::receive`] and [`Link::send_next`] instead of [`Link::carry`].
+    #[must_use]
+    #[inline(always)]
+    pub fn is_served(&self) -> bool {
+        self.service.is_some()
+    }
+
+    /// When the transmitter next takes something; [`Time::NEVER`] where nothing waits.
+    #[must_use]
+    pub fn next_service(&self) -> Time {
+        match &self.service {
+            Some(service) if service.backlog().packets > 0 => service.ready,
+            _ => Time::NEVER,
+        }
+    }
+
+    /// The packets that wait, where the queue keeps them.
+    pub fn for_each_waiting(&self, look: impl FnMut(&Packet)) {
+        if let Some(service) = &self.service {
+            service.queue.for_each(look);
+        }
+    }
+
+    /// A packet arrives; what is lost or dropped for it is put into `gone`.
+    ///
+    /// # Panics
+    /// Where arrivals go back in time, which would be a defect of the engine.
+    pub fn receive(&mut self, packet: Packet, gone: &mut Vec<Packet>) {
+        let now = packet.at;
+        assert!(now >= self.last_arrival, "a link's clock went back");
+        self.last_arrival = now;
+        self.sample_before(now);
+        if !matches!(self.loss, Loss::None) && self.loses() {
+            self.totals.lost += 1;
+            self.totals.dropped_bytes += packet.bytes();
+            gone.push(packet);
+            return;
+        }
+        let Some(service) = &mut self.service else { return };
+        if service.backlog().packets == 0 {
+            service.ready = self.free.max(now);
+        }
+        let before = gone.len();
+        service.queue.enqueue(packet, gone);
+        self.note_gone(now, &gone[before..]);
+    }
+
+    /// The transmitter takes the next packet at `now`, which is [`Link::next_service`]; what is dropped instead is put into
+    /// `gone`. The answer is the packet as it was when it arrived here, marked or not, and when it reaches the far end.
+    pub fn send_next(&mut self, now: Time, gone: &mut Vec<Packet>) -> Option<(Packet, Time)> {
+        self.sample_before(now);
+        let service = self.service.as_mut()?;
+        let before = gone.len();
+        let next = service.queue.dequeue(now, gone);
+        self.note_gone(now, &gone[before..]);
+        let packet = next?;
+        let bytes = packet.bytes();
+        self.free = now + self.transmission(bytes);
+        self.totals.accepted += 1;
+        self.totals.accepted_bytes += bytes;
+        self.totals.marked += u64::from(packet.is_marked());
+        if let Some(service) = &mut self.service {
+            service.ready = self.free;
+        }
+        if let Some(probe) = &mut self.probe {
+            probe.waits += u128::from((now - packet.at).0);
+            probe.in_service_bytes = bytes;
+        }
+        Some((packet, self.free + self.delay))
+    }
+
+    fn note_gone(&mut self, now: Time, gone: &[Packet]) {
+        self.totals.dropped += gone.len() as u64;
+        self.totals.dropped_bytes += gone.iter().map(Packet::bytes).sum::<u64>();
+        let waiting = self.service.as_ref().map_or(0, |service| service.backlog().packets);
+        if let Some(probe) = &mut self.probe {
+            probe.waits += gone.iter().map(|packet| u128::from((now - packet.at).0)).sum::<u128>();
+            probe.min = probe.min.min(waiting);
+            probe.max = probe.max.max(waiting);
+        }
+    }
+}

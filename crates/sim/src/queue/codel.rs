@@ -1,0 +1,243 @@
+//! CoDel: drops at the head of the queue while the least delay of an interval stays above a target (RFC 8289).
+
+use super::{Backlog, ECN, Entry, seconds};
+use crate::packet::{Packet, flag};
+use crate::ring::Fifo;
+use crate::time::Time;
+
+pub(super) const ENTRY: Entry = Entry {
+    name: "codel",
+    title: "Controlled delay",
+    source: "RFC 8289",
+    parameters: &[
+        seconds("target", 0.005, "queueing delay that may stand"),
+        seconds("interval", 0.1, "how long it may, about the largest RTT"),
+        ECN,
+    ],
+};
+
+/// What a scenario says of CoDel.
+#[derive(Clone, Copy, Debug)]
+pub struct CodelParameters {
+    /// Queueing delay that may stand.
+    pub target: Time,
+    /// How long it may.
+    pub interval: Time,
+    /// See [`ENTRY`].
+    pub ecn: bool,
+}
+
+/// The controller of one queue. Names follow RFC 8289 section 5.
+#[derive(Clone, Debug)]
+pub struct Controller {
+    p: CodelParameters,
+    /// A queue of one packet of this size is no queue.
+    largest: u64,
+    first_above: Time,
+    drop_next: Time,
+    count: u32,
+    last_count: u32,
+    dropping: bool,
+}
+
+/// A queue that CoDel's controller can take from.
+pub(super) trait Source {
+    /// The oldest packet, which `at` says when it came.
+    fn take(&mut self) -> Option<Packet>;
+    /// Bytes that wait.
+    fn bytes(&self) -> u64;
+}
+
+impl Controller {
+    pub(super) fn new(p: CodelParameters) -> Self {
+        let never = Time::ZERO;
+        Self { p, largest: 0, first_above: never, drop_next: never, count: 0, last_count: 0, dropping: false }
+    }
+
+    /// To be told of every packet that arrives.
+    pub(super) fn note_size(&mut self, bytes: u64) {
+        self.largest = self.largest.max(bytes);
+    }
+
+    fn control_law(&self, from: Time) -> Time {
+        from + Time::from_seconds(self.p.interval.seconds() / libm::sqrt(f64::from(self.count)))
+    }
+
+    /// The head of the queue, and whether it may be dropped.
+    fn look(&mut self, now: Time, source: &mut impl Source) -> Option<(Packet, bool)> {
+        let Some(packet) = source.take() else {
+            self.first_above = Time::ZERO;
+            return None;
+        };
+        if now.since(packet.at) < self.p.target || source.bytes() <= self.largest {
+            self.first_above = Time::ZERO;
+            return Some((packet, false));
+        }
+        if self.first_above == Time::ZERO {
+            self.first_above = now + self.p.interval;
+            return Some((packet, false));
+        }
+        Some((packet, now >= self.first_above))
+    }
+
+    fn marks(&self, packet: &Packet) -> bool {
+        self.p.ecn && packet.flags() & flag::ECT != 0
+    }
+
+    /// The next packet to send at `now`; those that go instead are put into `dropped`.
+    pub(super) fn dequeue(&mut self, now: Time, source: &mut impl Source, dropped: &mut Vec<Packet>) -> Option<Packet> {
+        let Some((mut packet, mut may_drop)) = self.look(now, source) else {
+            self.dropping = false;
+            return None;
+        };
+        if self.dropping {
+            if !may_drop {
+                self.dropping = false;
+            }
+            while self.dropping && now >= self.drop_next {
+                self.count += 1;
+                if self.marks(&packet) {
+                    self.drop_next = self.control_law(self.drop_next);
+                    return Some(packet.marked());
+                }
+                dropped.push(packet);
+                let Some(next) = self.look(now, source) else {
+                    self.dropping = false;
+                    return None;
+                };
+                (packet, may_drop) = next;
+                if may_drop {
+                    self.drop_next = self.control_law(self.drop_next);
+                } else {
+                    self.dropping = false;
+                }
+            }
+            return Some(packet);
+        }
+        if !may_drop {
+            return Some(packet);
+        }
+        self.dropping = true;
+        let marked = self.marks(&packet);
+        let next = if marked {
+            Some(packet.marked())
+        } else {
+            dropped.push(packet);
+            self.look(now, source).map(|(next, _)| next)
+        };
+        // Where the last cycle is not long ago, its rate is a good one to begin with.
+        let delta = self.count.saturating_sub(self.last_count);
+        let recent = now.since(self.drop_next) < Time(16 * self.p.interval.0);
+        self.count = if delta > 1 && recent { delta } else { 1 };
+        self.drop_next = self.control_law(now);
+        self.last_count = self.count;
+        if next.is_none() {
+            self.dropping = false;
+        }
+        next
+    }
+}
+
+/// A first-in, first-out queue with its bytes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Held {
+    packets: Fifo<Packet>,
+    bytes: u64,
+}
+
+impl Held {
+    pub(super) fn push(&mut self, packet: Packet) {
+        self.bytes += packet.bytes();
+        self.packets.push(packet);
+    }
+
+    pub(super) fn backlog(&self) -> Backlog {
+        Backlog { packets: self.packets.len() as u64, bytes: self.bytes }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Packet> {
+        self.packets.iter()
+    }
+
+    pub(super) fn head(&self) -> Option<&Packet> {
+        self.packets.front()
+    }
+}
+
+impl Source for Held {
+    fn take(&mut self) -> Option<Packet> {
+        let packet = self.packets.pop()?;
+        self.bytes -= packet.bytes();
+        Some(packet)
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Packets come twice as fast as they leave, and nobody listens: what each departure finds.
+    fn overload(ecn: bool, capable: bool, seconds: f64) -> (Vec<Time>, Vec<Time>) {
+        let p =
+            CodelParameters { target: Time(5 * Time::MILLISECOND.0), interval: Time(100 * Time::MILLISECOND.0), ecn };
+        let (mut controller, mut held) = (Controller::new(p), Held::default());
+        let (mut dropped_at, mut marked_at, mut gone) = (Vec::new(), Vec::new(), Vec::new());
+        let flags = if capable { flag::ECT0 } else { 0 };
+        let (step, mut now, mut number) = (Time(Time::MILLISECOND.0 / 10), Time::ZERO, 0);
+        while now < Time::from_seconds(seconds) {
+            for _ in 0..2 {
+                controller.note_size(1000);
+                held.push(Packet::new(now, now, 0, number, 1000, flags, 0));
+                number += 1;
+            }
+            let sent = controller.dequeue(now, &mut held, &mut gone);
+            if sent.is_some_and(|packet| packet.is_marked()) {
+                marked_at.push(now);
+            }
+            dropped_at.extend(gone.drain(..).map(|_| now));
+            now += step;
+        }
+        (dropped_at, marked_at)
+    }
+
+    #[test]
+    fn drops_come_an_interval_over_the_root_of_their_number_apart() {
+        // RFC 8289 section 3.3: the n-th after the first comes interval / sqrt(n) later.
+        let (dropped, marked) = overload(true, false, 2.0);
+        assert!(marked.is_empty());
+        // The delay passes 5 ms some 10 ms after the beginning, and stands for an interval before the first drop.
+        assert!((dropped[0].seconds() - 0.11).abs() < 0.002, "{:?}", dropped[0]);
+        let mut due = dropped[0].seconds();
+        for (n, at) in dropped.iter().enumerate().skip(1) {
+            due += 0.1 / libm::sqrt(n as f64);
+            assert!((at.seconds() - due).abs() < 2e-4, "drop {n} at {} and not {due}", at.seconds());
+        }
+        assert!(dropped.len() > 90, "{}", dropped.len());
+    }
+
+    #[test]
+    fn what_is_capable_of_ecn_is_marked_at_the_same_times() {
+        let (dropped, _) = overload(true, false, 1.0);
+        let (none, marked) = overload(true, true, 1.0);
+        assert!(none.is_empty());
+        assert_eq!(dropped.len(), marked.len());
+        assert_eq!(overload(false, true, 1.0).0.len(), dropped.len());
+    }
+
+    #[test]
+    fn a_queue_of_one_packet_is_left_alone() {
+        let p = CodelParameters { target: Time(1), interval: Time(2), ecn: true };
+        let (mut controller, mut held, mut gone) = (Controller::new(p), Held::default(), Vec::new());
+        for second in 0..50 {
+            let at = Time(second * Time::SECOND.0);
+            controller.note_size(1000);
+            held.push(Packet::new(at, at, 0, 0, 1000, 0, 0));
+            assert!(controller.dequeue(at + Time(1 << 30), &mut held, &mut gone).is_some());
+        }
+        assert!(gone.is_empty());
+    }
+}

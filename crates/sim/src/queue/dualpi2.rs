@@ -1,0 +1,235 @@
+//! DualPI2: a shallow queue for scalable flows beside one for the others, coupled so that they share the rate evenly (RFC
+//! 9332, Appendix A).
+//!
+//! Variant: the scheduler is weighted round robin (Appendix A.1 allows it; Linux has it), the native marking of the shallow queue is the
+//! step of Linux's `sch_dualpi2` and not the ramp of Appendix A, the base controller PI2 is that of Appendix A.1.
+
+use super::codel::{Held, Source};
+use super::{Backlog, Entry, number, seconds};
+use crate::packet::{Packet, flag};
+use crate::random::Stream;
+use crate::time::Time;
+
+pub(super) const ENTRY: Entry = Entry {
+    name: "dualpi2",
+    title: "Dual queue coupled AQM",
+    source: "RFC 9332 Appendix A",
+    parameters: &[
+        seconds("target", 0.015, "delay of the classic queue aimed at"),
+        seconds("update", 0.016, "distance of two updates of the probability (Tupdate)"),
+        number("alpha", 0.16, (0.0, 1e3), "weight of the distance from the target, 1/s"),
+        number("beta", 3.2, (0.0, 1e3), "weight of the trend, 1/s"),
+        number(
+            "coupling",
+            2.0,
+            (0.1, 100.0),
+            "marks of the scalable queue for a square root of the classic probability (k)",
+        ),
+        seconds("step", 0.001, "delay from which every packet of the scalable queue is marked"),
+        number("classic_share", 0.1, (0.0, 1.0), "least part of the rate for the classic queue while both are busy"),
+    ],
+};
+
+/// What a scenario says of DualPI2.
+#[derive(Clone, Copy, Debug)]
+pub struct DualPi2Parameters {
+    /// Delay of the classic queue aimed at.
+    pub target: Time,
+    /// Distance of two updates.
+    pub update: Time,
+    /// 1/s.
+    pub alpha: f64,
+    /// 1/s.
+    pub beta: f64,
+    /// See [`ENTRY`].
+    pub coupling: f64,
+    /// See [`ENTRY`].
+    pub step: Time,
+    /// See [`ENTRY`].
+    pub classic_share: f64,
+}
+
+/// Both queues of a link.
+#[derive(Clone, Debug)]
+pub struct DualPi2 {
+    p: DualPi2Parameters,
+    limit_packets: u64,
+    limit_bytes: u64,
+    scalable: Held,
+    classic: Held,
+    /// p' of Appendix A: the classic probability is its square, the coupled one k times it.
+    base: f64,
+    delay_before: Time,
+    updated: Time,
+    /// Bytes that the classic queue is owed, in units of its share.
+    credit: f64,
+    draws: Stream,
+}
+
+/// Bytes that the credit of either queue may reach: two full packets.
+const CREDIT_MOST: f64 = 3000.0;
+
+impl DualPi2 {
+    /// Empty queues.
+    #[must_use]
+    pub fn new(limit_packets: Option<u64>, limit_bytes: Option<u64>, p: DualPi2Parameters, draws: Stream) -> Self {
+        Self {
+            p,
+            limit_packets: limit_packets.unwrap_or(u64::MAX),
+            limit_bytes: limit_bytes.unwrap_or(u64::MAX),
+            scalable: Held::default(),
+            classic: Held::default(),
+            base: 0.0,
+            delay_before: Time::ZERO,
+            updated: Time::ZERO,
+            credit: 0.0,
+            draws,
+        }
+    }
+
+    pub(super) fn backlog(&self) -> Backlog {
+        let (l, c) = (self.scalable.backlog(), self.classic.backlog());
+        Backlog { packets: l.packets + c.packets, bytes: l.bytes + c.bytes }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Packet> {
+        self.scalable.iter().chain(self.classic.iter())
+    }
+
+    pub(super) fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>) {
+        self.catch_up(packet.at);
+        let backlog = self.backlog();
+        if backlog.packets >= self.limit_packets || backlog.bytes + packet.bytes() > self.limit_bytes {
+            dropped.push(packet);
+        } else if packet.flags() & flag::ECT1 != 0 {
+            // A marked packet may be of either kind; ECT(1) survives the mark here, so that nothing has to be guessed.
+            self.scalable.push(packet);
+        } else {
+            self.classic.push(packet);
+        }
+    }
+
+    /// The updates that were due by `now`.
+    fn catch_up(&mut self, now: Time) {
+        while self.updated + self.p.update <= now {
+            self.updated += self.p.update;
+            let at = self.updated;
+            let delay = self.classic.head().map_or(Time::ZERO, |head| at.since(head.at));
+            let (cur, before, target) = (delay.seconds(), self.delay_before.seconds(), self.p.target.seconds());
+            let step = self.p.alpha * (cur - target) + self.p.beta * (cur - before);
+            // Beyond 1/k the scalable queue marks everything already.
+            self.base = (self.base + step).clamp(0.0, 1.0 / self.p.coupling.max(1.0));
+            self.delay_before = delay;
+        }
+    }
+
+    /// Whether the classic queue is next.
+    fn classic_first(&mut self) -> bool {
+        match (self.scalable.head(), self.classic.head()) {
+            (Some(_), Some(_)) => self.credit <= 0.0,
+            (None, _) => true,
+            (Some(_), None) => false,
+        }
+    }
+
+    fn account(&mut self, packet: &Packet, classic: bool) {
+        let bytes = packet.bytes() as f64;
+        let share = self.p.classic_share;
+        let change = if classic { (1.0 - share) * bytes } else { -share * bytes };
+        self.credit = (self.credit + change).clamp(-CREDIT_MOST, CREDIT_MOST);
+        if self.backlog().packets == 0 {
+            self.credit = 0.0;
+        }
+    }
+
+    pub(super) fn dequeue(&mut self, now: Time, dropped: &mut Vec<Packet>) -> Option<Packet> {
+        self.catch_up(now);
+        loop {
+            let classic = self.classic_first();
+            let packet = if classic { self.classic.take()? } else { self.scalable.take()? };
+            self.account(&packet, classic);
+            if !classic {
+                let coupled = (self.p.coupling * self.base).min(1.0);
+                // A packet that nothing waits behind is no queue, however slow the link (Appendix A.1, Th_len).
+                let stands = self.scalable.head().is_some() && now.since(packet.at) > self.p.step;
+                let marks = stands || self.draws.uniform() < coupled;
+                return Some(if marks { packet.marked() } else { packet });
+            }
+            // The square, as two draws that both have to be below.
+            let hit = self.draws.uniform().max(self.draws.uniform()) < self.base;
+            if !hit {
+                return Some(packet);
+            }
+            if packet.flags() & flag::ECT != 0 {
+                return Some(packet.marked());
+            }
+            dropped.push(packet);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = Time::MILLISECOND.0;
+
+    fn dual() -> DualPi2 {
+        let (target, update, step) = (Time(15 * MS), Time(16 * MS), Time(MS));
+        let p = DualPi2Parameters { target, update, alpha: 0.16, beta: 3.2, coupling: 2.0, step, classic_share: 0.1 };
+        DualPi2::new(Some(100_000), None, p, Stream::new(1, "test"))
+    }
+
+    fn packet(at: Time, flags: u8) -> Packet {
+        Packet::new(at, at, 0, 0, 1000, flags, 0)
+    }
+
+    #[test]
+    fn the_classic_probability_is_the_square_of_the_scalable_one_over_k() {
+        // RFC 9332 section 2.1: p_C = (p_CL / k)².
+        let mut queue = dual();
+        queue.base = 0.2;
+        let (mut gone, mut marked) = (Vec::new(), 0);
+        for _ in 0..100_000 {
+            queue.enqueue(packet(Time(1), 0), &mut gone);
+            queue.dequeue(Time(1), &mut gone);
+            queue.enqueue(packet(Time(1), flag::ECT1), &mut gone);
+            marked += u32::from(queue.dequeue(Time(1), &mut gone).is_some_and(|p| p.is_marked()));
+        }
+        let (classic, scalable) = (gone.len() as f64 / 1e5, f64::from(marked) / 1e5);
+        assert!((classic - 0.04).abs() < 0.003 && (scalable - 0.4).abs() < 0.008, "{classic} {scalable}");
+    }
+
+    #[test]
+    fn the_scalable_queue_is_marked_beyond_its_step() {
+        let mut queue = dual();
+        let mut gone = Vec::new();
+        queue.enqueue(packet(Time::ZERO, flag::ECT1), &mut gone);
+        queue.enqueue(packet(Time(MS), flag::ECT1), &mut gone);
+        assert!(queue.dequeue(Time(MS + 1), &mut gone).is_some_and(|p| p.is_marked()));
+        assert!(queue.dequeue(Time(MS + 1), &mut gone).is_some_and(|p| !p.is_marked()));
+    }
+
+    #[test]
+    fn the_classic_queue_gets_its_share_while_both_are_busy() {
+        let mut queue = dual();
+        let mut gone = Vec::new();
+        for _ in 0..10_000 {
+            queue.enqueue(packet(Time(1), 0), &mut gone);
+            queue.enqueue(packet(Time(1), flag::ECT1), &mut gone);
+        }
+        let sent = (0..5000).filter_map(|_| queue.dequeue(Time(2), &mut gone));
+        let classic = sent.filter(|p| p.flags() & flag::ECT1 == 0).count();
+        assert!((495..=505).contains(&classic), "{classic}");
+    }
+
+    #[test]
+    fn the_controller_moves_by_its_two_weights() {
+        let mut queue = dual();
+        let mut gone = Vec::new();
+        queue.enqueue(packet(Time::ZERO, 0), &mut gone);
+        // At 16 ms the head has waited 16 ms: 0.16 × 1 ms + 3.2 × 16 ms.
+        queue.catch_up(Time(16 * MS));
+        assert!((queue.base - (0.16 * 0.001 + 3.2 * 0.016)).abs() < 1e-12, "{}", queue.base);
+    }
+}

@@ -1,0 +1,229 @@
+//! PIE: a drop probability that a proportional-integral controller moves so that the queueing delay meets a target (RFC 8033).
+//!
+//! Variant: the delay is that of an arriving packet, known exactly here, where the RFC also allows an estimate from the
+//! departure rate.
+
+use super::{Arrival, DropTail, Entry, IN_SERVICE, Verdict, number, seconds};
+use crate::random::Stream;
+use crate::time::Time;
+
+pub(super) const ENTRY: Entry = Entry {
+    name: "pie",
+    title: "Proportional integral controller enhanced",
+    source: "RFC 8033",
+    parameters: &[
+        IN_SERVICE,
+        seconds("target", 0.015, "queueing delay aimed at (QDELAY_REF)"),
+        seconds("update", 0.015, "distance of two updates of the probability (T_UPDATE)"),
+        number("alpha", 0.125, (0.0, 1e3), "weight of the distance from the target, 1/s"),
+        number("beta", 1.25, (0.0, 1e3), "weight of the trend, 1/s"),
+        seconds("burst", 0.15, "bursts up to this pass after an empty queue (MAX_BURST)"),
+        number(
+            "mark_threshold",
+            0.1,
+            (0.0, 1.0),
+            "probability up to which ECN-capable packets are marked and not dropped",
+        ),
+    ],
+};
+
+/// What a scenario says of PIE.
+#[derive(Clone, Copy, Debug)]
+pub struct PieParameters {
+    /// Queueing delay aimed at.
+    pub target: Time,
+    /// Distance of two updates.
+    pub update: Time,
+    /// 1/s.
+    pub alpha: f64,
+    /// 1/s.
+    pub beta: f64,
+    /// Allowance for bursts.
+    pub burst: Time,
+    /// See [`ENTRY`].
+    pub mark_threshold: f64,
+}
+
+/// Below these probabilities the controller's steps are divided by these (RFC 8033 section 4.2).
+const SCALES: [(f64, f64); 6] = [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (1e-1, 2.0)];
+/// Largest step once the probability is above [`LARGE`].
+const STEP_MOST: f64 = 0.02;
+const LARGE: f64 = 0.1;
+/// A delay beyond which the probability rises by [`STEP_MOST`] in each update.
+const DELAY_HIGH: Time = Time(250 * Time::MILLISECOND.0);
+/// Part that is left of the probability in each update without a queue.
+const DECAY: f64 = 0.98;
+/// Bounds of the accumulated probability (derandomization, section 5.4).
+const ACCUMULATED_LEAST: f64 = 0.85;
+const ACCUMULATED_MOST: f64 = 8.5;
+
+/// A queue with PIE.
+#[derive(Clone, Debug)]
+pub struct Pie {
+    pub(super) tail: DropTail,
+    p: PieParameters,
+    probability: f64,
+    accumulated: f64,
+    delay_before: Time,
+    allowance: Time,
+    updated: Time,
+    draws: Stream,
+}
+
+impl Pie {
+    /// An empty queue.
+    #[must_use]
+    pub fn new(tail: DropTail, p: PieParameters, draws: Stream) -> Self {
+        let allowance = p.burst;
+        Self {
+            tail,
+            p,
+            probability: 0.0,
+            accumulated: 0.0,
+            delay_before: Time::ZERO,
+            allowance,
+            updated: Time::ZERO,
+            draws,
+        }
+    }
+
+    /// One update, for a delay at that moment.
+    fn step(&mut self, delay: Time) {
+        let (now, before, target) = (delay.seconds(), self.delay_before.seconds(), self.p.target.seconds());
+        let mut step = self.p.alpha * (now - target) + self.p.beta * (now - before);
+        if let Some((_, scale)) = SCALES.iter().find(|(below, _)| self.probability < *below) {
+            step /= scale;
+        }
+        if self.probability >= LARGE {
+            step = step.min(STEP_MOST);
+        }
+        if delay > DELAY_HIGH {
+            step = STEP_MOST;
+        }
+        self.probability += step;
+        if delay == Time::ZERO && self.delay_before == Time::ZERO {
+            self.probability *= DECAY;
+        }
+        self.probability = self.probability.clamp(0.0, 1.0);
+        self.delay_before = delay;
+        self.allowance = self.allowance.since(self.p.update);
+        if self.probability == 0.0 && now < target / 2.0 && before < target / 2.0 {
+            self.allowance = self.p.burst;
+        }
+    }
+
+    /// The updates that were due before this arrival. Between arrivals the delay only falls, by the time that passes.
+    fn catch_up(&mut self, arrival: &Arrival) {
+        while self.updated + self.p.update <= arrival.now {
+            self.updated += self.p.update;
+            self.step(arrival.free.since(self.updated));
+        }
+    }
+
+    fn drops_early(&mut self, arrival: &Arrival) -> bool {
+        let target = self.p.target.seconds();
+        if self.allowance > Time::ZERO
+            || (self.delay_before.seconds() < target / 2.0 && self.probability < 0.2)
+            || arrival.backlog.bytes <= 2 * arrival.bytes
+        {
+            return false;
+        }
+        self.accumulated += self.probability;
+        if self.accumulated < ACCUMULATED_LEAST {
+            return false;
+        }
+        if self.accumulated >= ACCUMULATED_MOST || self.draws.uniform() < self.probability {
+            self.accumulated = 0.0;
+            return true;
+        }
+        false
+    }
+
+    pub(super) fn decide(&mut self, arrival: &Arrival) -> Verdict {
+        self.catch_up(arrival);
+        if !self.tail.admits(arrival.backlog, arrival.bytes) {
+            self.accumulated = 0.0;
+            return Verdict::Drop;
+        }
+        if self.probability == 0.0 {
+            self.accumulated = 0.0;
+        }
+        if !self.drops_early(arrival) {
+            return Verdict::Accept;
+        }
+        if arrival.capable && self.probability <= self.p.mark_threshold { Verdict::Mark } else { Verdict::Drop }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Backlog;
+    use super::*;
+
+    const MS: u64 = Time::MILLISECOND.0;
+
+    fn pie() -> Pie {
+        let (target, update, burst) = (Time(15 * MS), Time(15 * MS), Time(150 * MS));
+        let p = PieParameters { target, update, alpha: 0.125, beta: 1.25, burst, mark_threshold: 0.1 };
+        Pie::new(DropTail::new(Some(1000), None, false), p, Stream::new(1, "test"))
+    }
+
+    #[test]
+    fn a_step_is_the_two_weighted_distances_scaled_by_how_small_the_probability_is() {
+        // RFC 8033 section 4.2: 0.125 × (30 - 15 ms) + 1.25 × (30 - 0 ms), and 1/2048 of it while the probability is 0.
+        let mut queue = pie();
+        queue.step(Time(30 * MS));
+        let full: f64 = 0.125 * 0.015 + 1.25 * 0.030;
+        assert!((queue.probability - full / 2048.0).abs() < 1e-15, "{}", queue.probability);
+        for (probability, scale) in [(5e-6, 512.0), (5e-5, 128.0), (5e-4, 32.0), (5e-3, 8.0), (0.05, 2.0), (0.5, 1.0)] {
+            let mut queue = pie();
+            queue.probability = probability;
+            queue.step(Time(20 * MS));
+            let step: f64 = 0.125 * 0.005 + 1.25 * 0.020;
+            let expected = if scale == 1.0 { step.min(0.02) } else { step / scale };
+            assert!((queue.probability - probability - expected).abs() < 1e-12, "{probability}");
+        }
+    }
+
+    #[test]
+    fn at_the_target_the_probability_stands_and_without_a_queue_it_decays() {
+        let mut queue = pie();
+        (queue.probability, queue.delay_before) = (0.05, Time(15 * MS));
+        queue.step(Time(15 * MS));
+        assert!((queue.probability - 0.05).abs() < 1e-15);
+        (queue.probability, queue.delay_before) = (0.5, Time::ZERO);
+        queue.step(Time::ZERO);
+        assert!((queue.probability - (0.5 - 0.125 * 0.015) * 0.98).abs() < 1e-12, "{}", queue.probability);
+    }
+
+    fn arrival(now: Time, delay_ms: u64, capable: bool) -> Arrival {
+        let backlog = Backlog { packets: 100, bytes: 100_000 };
+        Arrival { now, bytes: 1000, transmission: Time(MS), backlog, free: now + Time(delay_ms * MS), capable }
+    }
+
+    #[test]
+    fn a_burst_of_150_ms_passes_and_then_the_share_of_drops_is_the_probability() {
+        let mut queue = pie();
+        for k in 0..150 {
+            assert_eq!(queue.decide(&arrival(Time(k * MS), 40, false)), Verdict::Accept, "{k} ms");
+        }
+        // The accumulated probability keeps drops apart, which lowers their share: within (0.85/p, 0.85/p + 1/p) packets.
+        (queue.probability, queue.allowance, queue.delay_before) = (0.2, Time::ZERO, Time(15 * MS));
+        let now = queue.updated + Time(1);
+        let drops = (0..100_000).filter(|_| queue.decide(&arrival(now, 15, false)) == Verdict::Drop).count();
+        // On average 0.85/p - 1 packets pass before a draw with probability p: a drop in about 4.25 + 5 - 1 packets.
+        let spacing = 1e5 / drops as f64;
+        assert!((spacing - 9.0).abs() < 0.3, "{spacing}");
+    }
+
+    #[test]
+    fn marks_replace_drops_up_to_a_probability_of_a_tenth() {
+        let verdicts = |probability: f64| -> Vec<Verdict> {
+            let mut queue = pie();
+            (queue.probability, queue.allowance, queue.delay_before) = (probability, Time::ZERO, Time(15 * MS));
+            (0..1000).map(|_| queue.decide(&arrival(Time(1), 15, true))).collect()
+        };
+        assert!(verdicts(0.09).contains(&Verdict::Mark) && !verdicts(0.09).contains(&Verdict::Drop));
+        assert!(verdicts(0.2).contains(&Verdict::Drop) && !verdicts(0.2).contains(&Verdict::Mark));
+    }
+}

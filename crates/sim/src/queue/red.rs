@@ -1,0 +1,234 @@
+//! Random early detection (S. Floyd, V. Jacobson, "Random early detection gateways for congestion avoidance", IEEE/ACM ToN
+//! 1(4), 1993), gentle (Floyd 2000) and adaptive (Floyd, Gummadi, Shenker 2001) where asked for.
+
+use super::{Arrival, Default, DropTail, ECN, Entry, IN_SERVICE, Parameter, Verdict, number, switch};
+use crate::random::Stream;
+use crate::time::Time;
+
+pub(super) const ENTRY: Entry = Entry {
+    name: "red",
+    title: "Random early detection, gentle and adaptive where asked for",
+    source: "Floyd & Jacobson, ToN 1(4), 1993; Floyd, Gummadi & Shenker, 2001",
+    parameters: &[
+        IN_SERVICE,
+        Parameter {
+            name: "min",
+            unit: "packets",
+            default: Default::Derived,
+            range: (0.0, 1e9),
+            doc: "average below which nothing is dropped; 2.5 ms of the link's rate by default, at least 5 packets",
+        },
+        Parameter {
+            name: "max",
+            unit: "packets",
+            default: Default::Derived,
+            range: (1.0, 1e9),
+            doc: "average from which everything is dropped (gentle: from twice of it); three times min by default",
+        },
+        number("max_p", 0.1, (1e-6, 1.0), "probability at max"),
+        Parameter {
+            name: "weight",
+            unit: "",
+            default: Default::Derived,
+            range: (1e-9, 1.0),
+            doc: "weight of an arrival in the average; 1 - exp(-1/C) by default, C the link's rate in packets/s",
+        },
+        switch("gentle", true, "the probability rises to 1 between max and twice of it"),
+        switch("adaptive", false, "max_p follows the average into the middle of the thresholds"),
+        ECN,
+    ],
+};
+
+/// What a scenario says of RED.
+#[derive(Clone, Copy, Debug)]
+pub struct RedParameters {
+    /// Packets.
+    pub min_packets: f64,
+    /// Packets.
+    pub max_packets: f64,
+    /// Probability at `max_packets`.
+    pub max_p: f64,
+    /// Weight of a sample.
+    pub weight: f64,
+    /// See [`ENTRY`].
+    pub gentle: bool,
+    /// See [`ENTRY`].
+    pub adaptive: bool,
+    /// See [`ENTRY`].
+    pub ecn: bool,
+}
+
+/// Distance of two looks at `max_p`, and what they change it by (Floyd, Gummadi, Shenker 2001, Figure 4).
+const ADAPT_EVERY: Time = Time(500 * Time::MILLISECOND.0);
+const ADAPT_DOWN: f64 = 0.9;
+const ADAPT_UP_MOST: f64 = 0.01;
+const MAX_P_RANGE: (f64, f64) = (0.01, 0.5);
+
+/// A queue with RED.
+#[derive(Clone, Debug)]
+pub struct Red {
+    pub(super) tail: DropTail,
+    p: RedParameters,
+    average: f64,
+    /// Packets since the last one that was dropped or marked; −1 below the lower threshold.
+    count: i64,
+    adapted: Time,
+    draws: Stream,
+}
+
+impl Red {
+    /// An empty queue.
+    #[must_use]
+    pub fn new(tail: DropTail, p: RedParameters, draws: Stream) -> Self {
+        Self { tail, p, average: 0.0, count: -1, adapted: Time::ZERO, draws }
+    }
+
+    fn update_average(&mut self, arrival: &Arrival) {
+        let idle = arrival.now.since(arrival.free);
+        if idle > Time::ZERO {
+            // As if so many small packets had come to an empty queue.
+            let missed = idle.seconds() / arrival.transmission.seconds();
+            self.average *= libm::pow(1.0 - self.p.weight, missed);
+        }
+        self.average += self.p.weight * (arrival.backlog.packets as f64 - self.average);
+    }
+
+    fn adapt(&mut self, now: Time) {
+        let middle = (self.p.max_packets - self.p.min_packets) * 0.1;
+        let (low, high) = (self.p.min_packets + 4.0 * middle, self.p.min_packets + 6.0 * middle);
+        while self.adapted + ADAPT_EVERY <= now {
+            self.adapted += ADAPT_EVERY;
+            if self.average > high && self.p.max_p < MAX_P_RANGE.1 {
+                self.p.max_p += ADAPT_UP_MOST.min(self.p.max_p / 4.0);
+            } else if self.average < low && self.p.max_p > MAX_P_RANGE.0 {
+                self.p.max_p *= ADAPT_DOWN;
+            }
+        }
+    }
+
+    /// Probability of a drop for an average, before it is spread.
+    fn probability(&self) -> f64 {
+        let RedParameters { min_packets: low, max_packets: high, max_p, gentle, .. } = self.p;
+        if self.average < low {
+            0.0
+        } else if self.average < high {
+            max_p * (self.average - low) / (high - low)
+        } else if gentle && self.average < 2.0 * high {
+            max_p + (1.0 - max_p) * (self.average - high) / high
+        } else {
+            1.0
+        }
+    }
+
+    pub(super) fn decide(&mut self, arrival: &Arrival) -> Verdict {
+        if self.p.adaptive {
+            self.adapt(arrival.now);
+        }
+        self.update_average(arrival);
+        if !self.tail.admits(arrival.backlog, arrival.bytes) {
+            self.count = 0;
+            return Verdict::Drop;
+        }
+        let p = self.probability();
+        if p <= 0.0 {
+            self.count = -1;
+            return Verdict::Accept;
+        }
+        self.count += 1;
+        // Spread evenly: uniform in 1/p and not geometric.
+        let spread = 1.0 - self.count as f64 * p;
+        let hit = p >= 1.0 || spread <= 0.0 || self.draws.uniform() < p / spread;
+        if !hit {
+            return Verdict::Accept;
+        }
+        self.count = 0;
+        if self.p.ecn && arrival.capable && p < 1.0 { Verdict::Mark } else { Verdict::Drop }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Backlog;
+    use super::*;
+
+    fn red(p: RedParameters) -> Red {
+        Red::new(DropTail::new(Some(1000), None, false), p, Stream::new(1, "test"))
+    }
+
+    fn parameters() -> RedParameters {
+        let (min_packets, max_packets, max_p, weight) = (20.0, 60.0, 0.1, 1.0);
+        RedParameters { min_packets, max_packets, max_p, weight, gentle: true, adaptive: false, ecn: true }
+    }
+
+    fn arrival(now: Time, packets: u64, capable: bool) -> Arrival {
+        let backlog = Backlog { packets, bytes: packets * 1000 };
+        Arrival {
+            now,
+            bytes: 1000,
+            transmission: Time(1_000_000),
+            backlog,
+            free: now + Time(packets * 1_000_000),
+            capable,
+        }
+    }
+
+    #[test]
+    fn drops_are_spread_evenly_and_not_geometrically() {
+        // Floyd and Jacobson 1993, section VII: with a constant average the gaps are uniform in 1 to 1/p, mean 1/(2p) + 1/2.
+        // The algorithm as their Figure 2 has it counts the first packet after a drop as one already: 1 to 1/p - 1.
+        let mut queue = red(parameters());
+        let (mut gaps, mut gap) = (Vec::new(), 0_u32);
+        for _ in 0..200_000 {
+            gap += 1;
+            // Half way between the thresholds: p = 0.05.
+            if queue.decide(&arrival(Time(1), 40, false)) == Verdict::Drop {
+                gaps.push(gap);
+                gap = 0;
+            }
+        }
+        let mean = f64::from(gaps.iter().sum::<u32>()) / gaps.len() as f64;
+        assert!((mean - 10.0).abs() < 0.15, "{mean}");
+        assert_eq!(gaps.iter().max(), Some(&19));
+    }
+
+    #[test]
+    fn the_probability_rises_in_two_straight_lines() {
+        for (average, p) in [(19.0, 0.0), (20.0, 0.0), (40.0, 0.05), (60.0, 0.1), (90.0, 0.55), (120.0, 1.0)] {
+            let mut queue = red(parameters());
+            queue.average = average;
+            assert!((queue.probability() - p).abs() < 1e-12, "{average}");
+        }
+        let mut abrupt = red(RedParameters { gentle: false, ..parameters() });
+        abrupt.average = 60.0;
+        assert!((abrupt.probability() - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn an_idle_time_counts_as_small_packets_that_found_nothing() {
+        let mut queue = red(RedParameters { weight: 0.1, ..parameters() });
+        queue.average = 50.0;
+        let idle = Arrival { free: Time::ZERO, ..arrival(Time(10_000_000), 0, false) };
+        queue.update_average(&idle);
+        // Ten transmission times: 50 × 0.9¹⁰, and the arrival itself another 0.9.
+        assert!((queue.average - 50.0 * libm::pow(0.9, 11.0)).abs() < 1e-9, "{}", queue.average);
+    }
+
+    #[test]
+    fn adaptive_red_moves_its_largest_probability_by_halves_of_a_second() {
+        let mut queue = red(RedParameters { adaptive: true, ..parameters() });
+        queue.average = 55.0;
+        queue.adapt(Time::SECOND);
+        assert!((queue.p.max_p - 0.12).abs() < 1e-12, "{}", queue.p.max_p);
+        queue.average = 22.0;
+        queue.adapt(Time(2 * Time::SECOND.0));
+        assert!((queue.p.max_p - 0.12 * 0.81).abs() < 1e-12, "{}", queue.p.max_p);
+    }
+
+    #[test]
+    fn marks_replace_drops_but_for_what_the_buffer_cannot_hold() {
+        let mut queue = red(RedParameters { max_p: 1.0, ..parameters() });
+        let verdicts: Vec<Verdict> = (0..50).map(|_| queue.decide(&arrival(Time(1), 50, true))).collect();
+        assert!(verdicts.contains(&Verdict::Mark) && !verdicts.contains(&Verdict::Drop));
+        assert_eq!(queue.decide(&arrival(Time(1), 1000, true)), Verdict::Drop);
+    }
+}
