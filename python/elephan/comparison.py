@@ -110,8 +110,9 @@ def _named(algorithms: Sequence[str | Callable[..., Algorithm]]) -> dict[str, st
         if not own.pinned(spec):
             catalog.check_name(spec, catalog.algorithms(), "an algorithm")
         label = own.label(spec)
-        # Two files of one name in two folders: only the path tells them apart.
-        specs[label if specs.get(label, spec) == spec else spec.rpartition("@")[0]] = spec
+        # Two files of one name in two folders, or one class with two sets of parameters.
+        names = [label, *(f"{label} ({count})" for count in range(2, len(algorithms) + 1))]
+        specs[next(name for name in names if specs.get(name, spec) == spec)] = spec
     return specs
 
 

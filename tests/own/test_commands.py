@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+import elephan
 from elephan.cli.main import run_command
 from elephan.scenario import Scenario, own
 
@@ -101,6 +102,15 @@ def test_compare(write: Callable[..., Path], capsys: pytest.CaptureFixture[str])
     rows = json.loads(out)["rows"]
     assert [row["algorithm"] for row in rows] == ["cubic"] * 4 + ["mine.py:Mine"] * 4
     assert all(row["goodput_mbps"] > 0.5 for row in rows)
+
+
+def test_compare_tells_apart_what_has_one_name(write: Callable[..., Path]) -> None:
+    first, second = write("a/mine.py"), write("b/mine.py", **{"0.5": "0.9"})
+    path: dict[str, Any] = {"rate": "5 Mbit/s", "rtt": "40 ms", "buffer": "30 packets", "duration": "30 s"}
+    table = elephan.compare([f"{first}:Mine", f"{second}:Mine", f"{first}:Mine"], rivals=["reno"], **path)
+    assert table["algorithm"].unique(maintain_order=True).to_list() == ["mine.py:Mine", "mine.py:Mine (2)"]
+    alone = table.filter(table["against"] == "alone")
+    assert alone["queue_delay_ms"][0] < alone["queue_delay_ms"][1]
 
 
 def test_what_a_class_takes_is_shown(write: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:

@@ -337,7 +337,7 @@ def _pin_object(maker: Any) -> str:
     def current() -> str:
         return _digest_of_object(maker, name)
 
-    home = getattr(maker, "__module__", None) or "__main__"
+    home = getattr(maker.func if isinstance(maker, partial) else maker, "__module__", None) or "__main__"
     return _remember(f"{home}:{name}", Loaded(maker, current(), current), numbered=True)
 
 
