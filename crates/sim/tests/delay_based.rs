@@ -247,6 +247,27 @@ fn with_a_buffer_below_alpha_hcc_searches_for_the_window_of_the_loss() {
     assert!(used > 0.93 * PACKETS_PER_S && used > used_by_fast);
 }
 
+/// Xu et al. 2011, table 2(b) and figure 12: with room for all alphas, flows that know their base delays share the link
+/// alike whatever their round trips; table 2(a): with a buffer below that the shorter round trip wins.
+#[test]
+fn hcc_flows_of_different_round_trips_share_alike_where_the_buffer_holds_their_alphas() {
+    for (buffer, shares) in [(2000, Some(0.5)), (600, None)] {
+        let (mut links, mut flows) = path(0.06, buffer, &[("hcc", 0.0), ("hcc", 20.0)], 400.0);
+        // The second flow's way out is 30 ms longer: 60 and 90 ms.
+        links[6]["delay_ps"] = json!(ps(0.031));
+        flows[0]["parameters"]["known_owd"] = json!(0.030056);
+        flows[1]["parameters"]["known_owd"] = json!(0.060056);
+        let outcome = run(&spec(&links, &flows, 120.0, 50.0));
+        let (short, long) = (rate(&outcome, 0, 50.0, 120.0), rate(&outcome, 1, 50.0, 120.0));
+        println!("buffer {buffer}: {short:.0} and {long:.0} a second");
+        assert!(short + long > 0.95 * PACKETS_PER_S);
+        match shares {
+            Some(share) => near("share of the short one", short / (short + long), share, 0.02),
+            None => assert!(short > 2.0 * long),
+        }
+    }
+}
+
 /// Section 3.4: once past the window of the loss without another one, the delay leads again.
 #[test]
 fn after_one_loss_hcc_searches_for_26_updates_and_returns_to_alpha() {
