@@ -5,8 +5,8 @@
 //! Variant: Linux (tcp_cdg.c) in real numbers, with its own hybrid slow start, its filter for delayed ACKs, and sums of
 //! gradients in place of means: the default factor 42 a second is the paper's G of 3 ms by a window of 8, rounded up. A
 //! back-off is taken at once and lasts a round trip without growth; Linux walks there by proportional rate reduction.
-//! Differences: the paper has standard slow start and a shadow window without bounds, FreeBSD's module differs too
-//! (neither was read).
+//! Differences (from the module's notes, the paper and FreeBSD's module were not read): both have standard slow start
+//! and do not bound the shadow window.
 
 use crate::algorithm::{Ack, Algorithm, Signal, Start};
 use crate::draws::Draws;

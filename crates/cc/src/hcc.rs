@@ -111,7 +111,7 @@ params! {
         part: f64 = num(0.5, 1e-3, 1.0, ""), "Xu et al. 2011 section 3.2.2 and Table 1: a half";
         /// Clip the change before its part is taken, or after.
         clip_order: ClipOrder = choice("clip_then_part", ClipOrder::WORDS), "Xu et al. 2011 Table 1";
-        /// What \"per RTT\" is counted by.
+        /// What "per RTT" is counted by.
         update_clock: UpdateClock = choice("round", UpdateClock::WORDS), "unstated in Xu et al. 2011";
         /// Spread an increase over the round that follows.
         spread_increase: bool = flag(true), "unstated in Xu et al. 2011; otherwise a burst of γα/2";
