@@ -126,10 +126,7 @@ impl FqCodel {
             }
             let before = dropped.len();
             let sent = bucket.controller.dequeue(now, &mut bucket.held, dropped);
-            for lost in before..dropped.len() {
-                let packet = dropped[lost];
-                self.forget(&packet);
-            }
+            dropped[before..].iter().for_each(|packet| self.forget(packet));
             if let Some(packet) = sent {
                 self.buckets[at as usize].deficit -= packet.bytes() as i64;
                 self.forget(&packet);
