@@ -312,7 +312,7 @@ impl Bbr3 {
             s.probe_precautionary = true;
             return true;
         }
-        if ack.window_limited && s.w >= s.inflight_longterm {
+        if s.is_window_limited() && s.w >= s.inflight_longterm {
             s.reset_full_pipe();
             s.full_bw = sample.rate;
             return false;
@@ -458,6 +458,7 @@ impl Algorithm for Bbr3 {
     #[inline]
     fn on_ack(&mut self, ack: &Ack) {
         self.s.delivered = ack.delivery.map_or(self.s.delivered + ack.acked, |d| d.delivered);
+        self.s.window_filled[1] |= ack.window_limited && ack.in_flight + ack.acked + 1.0 >= self.s.w.floor();
         if let Some(sample) = self.sample(ack) {
             self.update_model(ack, &sample);
         }

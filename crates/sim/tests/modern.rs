@@ -219,6 +219,21 @@ fn vivace_finds_the_rate_and_two_percent_of_loss_does_not_matter() {
 }
 
 #[test]
+fn a_receive_window_is_what_they_get_and_the_window_does_not_run_away() {
+    for algorithm in ["bbr", "bbr3", "copa", "vivace", "ledbat", "ledbat++"] {
+        let mut stack = linux_stack();
+        stack["receive_window"] = json!(50);
+        let (links, flows) = dumbbell(100_000_000, 0.018, 400, &[(algorithm, 0.0)], &stack);
+        let outcome = run(&spec(&links, &flows, 30.0, 10.0));
+        let got = goodput(&outcome, 0, 10.0, 30.0) * RTT_S;
+        assert!((35.0..50.5).contains(&got), "{algorithm}: {got} segments a round trip");
+        let most = outcome.senders[0].samples.iter().map(|s| s.cwnd).fold(0.0, f64::max);
+        // BBR allows twice what it gets, Vivace 2.5 times the last rate that it doubled to.
+        assert!(most < 5.0 * 50.0, "{algorithm}: a window of {most}");
+    }
+}
+
+#[test]
 fn they_survive_a_buffer_of_a_few_packets_and_a_long_fat_path() {
     for algorithm in ["bbr", "bbr3", "copa", "vivace", "ledbat", "ledbat++"] {
         let shallow = Case { buffer: 8, ..alone(algorithm) };

@@ -174,3 +174,37 @@ fn it_drains_the_path_every_ten_seconds() {
         assert!((10.0..10.6).contains(&(pair[1] - pair[0])), "{dips:?}");
     }
 }
+
+#[test]
+fn after_an_idle_time_it_paces_at_the_bandwidth_and_does_not_probe_the_rtt() {
+    let (mut d, mut b) = (Driver::new(), started(""));
+    for _ in 0..10 {
+        sample(&mut b, &mut d, 500.0, 0.1);
+    }
+    (b.s.mode, b.s.phase, b.s.full_reached) = (Mode::ProbeBw, 0, true);
+    let w = b.window();
+    d.now += 30.0;
+    b.on_idle(d.now, 30.0);
+    close(b.pacing_rate().expect("it paces"), 0.99 * 500.0, 1e-12);
+    assert_eq!(b.window(), w);
+    sample(&mut b, &mut d, 400.0, 0.2);
+    assert_eq!(b.s.mode, Mode::ProbeBw);
+    // Without the pause the same ACK would have been the end of the minimum RTT.
+    assert_eq!(b.s.min_rtt, 0.2);
+    sample(&mut b, &mut d, 400.0, 10.1);
+    assert_eq!(b.s.mode, Mode::ProbeRtt);
+}
+
+#[test]
+fn a_timeout_leaves_one_segment_and_keeps_the_model() {
+    let (mut d, mut b) = (Driver::new(), started(""));
+    for _ in 0..10 {
+        sample(&mut b, &mut d, 500.0, 0.1);
+    }
+    d.time_out(&mut b);
+    assert_eq!(b.window(), 1.0);
+    assert_eq!(b.s.bandwidth.get(), 500.0);
+    assert_eq!(b.s.full_bandwidth, 0.0);
+    sample(&mut b, &mut d, 500.0, 0.1);
+    assert_eq!(b.window(), 4.0);
+}

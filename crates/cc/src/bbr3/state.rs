@@ -81,6 +81,8 @@ pub(super) struct State {
     pub round_start: bool,
     pub rounds: f64,
     pub rounds_since_probe_up: f64,
+    /// The window, and not the pacing rate, held the flow back in the last round and in this one.
+    pub window_filled: [bool; 2],
     // The model.
     pub max_bw: [f64; 2],
     pub bw: f64,
@@ -145,6 +147,7 @@ impl State {
             round_start: false,
             rounds: 0.0,
             rounds_since_probe_up: 0.0,
+            window_filled: [false; 2],
             max_bw: [0.0; 2],
             bw: 0.0,
             bw_shortterm: f64::INFINITY,
@@ -218,6 +221,7 @@ impl State {
             self.next_round = self.delivered;
             self.rounds += 1.0;
             self.rounds_since_probe_up += 1.0;
+            self.window_filled = [self.window_filled[1], false];
         }
     }
 
@@ -287,9 +291,13 @@ impl State {
         self.probe_up_per_step = (self.w / growth).max(1.0);
     }
 
+    pub fn is_window_limited(&self) -> bool {
+        self.window_filled[0] || self.window_filled[1]
+    }
+
     /// Where the bound is what limits the flow, it grows by 1, 2, 4, ... segments a round.
     pub fn probe_longterm_upward(&mut self, ack: &Ack) {
-        if !ack.window_limited || self.w < self.inflight_longterm {
+        if !self.is_window_limited() || self.w < self.inflight_longterm {
             return;
         }
         self.probe_up_acked += ack.acked;

@@ -86,6 +86,7 @@ fn the_long_term_bound_grows_by_1_2_4_8_segments_a_round() {
     b.s.inflight_longterm = 1000.0;
     (b.s.mode, b.s.w) = (Mode::Refill, 1000.0);
     b.start_up(&Sample::default());
+    b.s.window_filled = [true; 2];
     let d = Driver::new();
     let mut grown = Vec::new();
     for _ in 0..4 {

@@ -140,3 +140,18 @@ fn two_flows_share() {
     let ratio = (flows[1].delivered - before[1]) / (flows[0].delivered - before[0]);
     assert!((0.4..2.5).contains(&ratio), "{ratio}");
 }
+
+#[test]
+fn intervals_that_the_application_held_back_decide_nothing() {
+    let mut v = vivace("");
+    v.set_rate(10.0);
+    let interval = Interval { sent: 10.0, acked: 10.0, closed: true, limited: true, ..Interval::new(0.0, 10.0, true) };
+    v.s.intervals.push_back(interval);
+    v.decide(1.0);
+    assert_eq!((v.s.rate, v.s.mode), (10.0, Mode::Starting));
+    assert!(v.s.intervals.is_empty());
+    // After an idle time it probes around the rate that it had.
+    v.s.mode = Mode::Moving;
+    v.on_idle(5.0, 3.0);
+    assert_eq!((v.s.rate, v.s.mode), (10.0, Mode::Probing));
+}
