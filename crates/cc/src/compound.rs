@@ -69,8 +69,6 @@ params! {
         gamma_high: f64 = num(30.0, 0.0, 1e6, "segments"), "Andrew's module; in the draft unverified";
         /// Part of the way that γ moves at each loss; 0: fixed.
         gamma_gain: f64 = num(0.25, 0.0, 1.0, ""), "Andrew's module 1.1 (January 2008: 0.5); in the draft unverified";
-        /// γ starts again after a timeout.
-        gamma_reset: bool = flag(true), "implementations of the draft; Andrew's module: off";
         /// Window below which dwnd is 0.
         low_window: f64 = num(38.0, 0.0, 1e6, "segments"), "Andrew's module; INFOCOM 41? (unverified)";
         /// What dwnd grows from.
@@ -109,12 +107,24 @@ pub struct Compound {
     saved: Option<f64>,
 }
 
-/// Andrew's module, release 1.3.
-const RELEASE_13: &[(&str, Setting)] = &[
+/// What the presets for the modules before March 2008 share.
+const EARLY: [(&str, Setting); 4] = [
     ("arithmetic", Setting::Text("linux-2.6")),
-    ("rules", Setting::Text("1.3")),
-    ("gamma_reset", Setting::Bool(false)),
+    ("rules", Setting::Text("2006")),
+    ("low_window", Setting::Num(0.0)),
+    ("spread", Setting::Bool(false)),
 ];
+
+/// `EARLY` and what one of them has besides.
+const fn early<const N: usize>(more: &[(&'static str, Setting)]) -> [(&'static str, Setting); N] {
+    let mut all = [EARLY[0]; N];
+    let mut i = 0;
+    while i < N {
+        all[i] = if i < EARLY.len() { EARLY[i] } else { more[i - EARLY.len()] };
+        i += 1;
+    }
+    all
+}
 
 impl Compound {
     /// What the registry says about it.
@@ -134,55 +144,38 @@ impl Compound {
                 title: "drafts -00 and -01: grows from dwnd",
                 overrides: &[("grow_from", Setting::Text("dwnd"))],
             },
-            Preset { name: "linux", title: "Andrew's Linux module, release 1.3 (April 2008)", overrides: RELEASE_13 },
+            Preset {
+                name: "linux",
+                title: "Andrew's Linux module, release 1.3 (April 2008)",
+                overrides: &[("arithmetic", Setting::Text("linux-2.6")), ("rules", Setting::Text("1.3"))],
+            },
             Preset {
                 name: "linux-1.1",
                 title: "Andrew's Linux module, release 1.1 (March 2008): not spread",
                 overrides: &[
                     ("arithmetic", Setting::Text("linux-2.6")),
                     ("rules", Setting::Text("1.3")),
-                    ("gamma_reset", Setting::Bool(false)),
                     ("spread", Setting::Bool(false)),
                 ],
             },
             Preset {
                 name: "linux-jan2008",
                 title: "Andrew's Linux module, January 2008: tuned by a half",
-                overrides: &[
-                    ("arithmetic", Setting::Text("linux-2.6")),
-                    ("rules", Setting::Text("2006")),
-                    ("gamma_reset", Setting::Bool(false)),
-                    ("gamma_gain", Setting::Num(0.5)),
-                    ("low_window", Setting::Num(0.0)),
-                    ("spread", Setting::Bool(false)),
-                ],
+                overrides: &early::<5>(&[("gamma_gain", Setting::Num(0.5))]),
             },
             Preset {
                 name: "linux-2.6",
                 title: "Linux module of 2006, ns-2 TCP/Linux with timestamps: not tuned",
-                overrides: &[
-                    ("arithmetic", Setting::Text("linux-2.6")),
-                    ("rules", Setting::Text("2006")),
-                    ("gamma_reset", Setting::Bool(false)),
-                    ("gamma_gain", Setting::Num(0.0)),
-                    ("low_window", Setting::Num(0.0)),
-                    ("spread", Setting::Bool(false)),
-                    ("forget_base", Setting::Bool(true)),
-                ],
+                overrides: &early::<6>(&[("gamma_gain", Setting::Num(0.0)), ("forget_base", Setting::Bool(true))]),
             },
             Preset {
                 name: "ns2",
                 title: "ns-2 TCP/Linux without timestamps: Reno",
-                overrides: &[
-                    ("arithmetic", Setting::Text("linux-2.6")),
-                    ("rules", Setting::Text("2006")),
-                    ("gamma_reset", Setting::Bool(false)),
+                overrides: &early::<7>(&[
                     ("gamma_gain", Setting::Num(0.0)),
-                    ("low_window", Setting::Num(0.0)),
-                    ("spread", Setting::Bool(false)),
                     ("forget_base", Setting::Bool(true)),
                     ("timestamps", Setting::Bool(false)),
-                ],
+                ]),
             },
         ],
         tables: &[CompoundParams::TABLE, LossParams::TABLE],
@@ -452,7 +445,8 @@ impl Algorithm for Compound {
         self.interrupt();
         self.win.time_out(0.5 * self.win.reduced_from(signal), signal.repeated);
         self.dwnd = 0.0;
-        if self.p.gamma_reset {
+        if self.p.rules == Rules::Draft {
+            // As implementations of the draft have it; in the modules γ stays.
             self.gamma = self.p.gamma;
         }
     }

@@ -6,8 +6,8 @@
 //! Variant: the paper's curves in real numbers with Linux's constants (the paper's own α_min and window threshold were not
 //! available; another simulator's documentation gives 0.1 and 10), five good round trips before α is at its largest again,
 //! consecutive or not as in Linux. A timeout halves.
-//! Differences: Linux has α in 1/128 and β in 1/64 and takes the timeout's threshold with the β of the moment (preset
-//! `linux`). Up to 2.6.23 it kept β of the window where it should give up β (preset `linux-2.6`, which ns-2's TCP/Linux
+//! Differences: Linux has α in 1/128 and β in 1/64, takes the timeout's threshold with the β of the moment, and spends what
+//! it counted at a small α at the next one, up to 33 segments at once (preset `linux`). Up to 2.6.23 it kept β of the window where it should give up β (preset `linux-2.6`, which ns-2's TCP/Linux
 //! still is). With that corrected, the largest RTT remains: every sample counts, so that one sample that a busy host
 //! delayed makes all queues look small for ever (preset `linux-2.6.23`). Leith et al. 2008 tested it with RTT samples
 //! ignored for two round trips after a loss (preset `leith2008`).
@@ -446,6 +446,17 @@ mod tests {
         }
         // 74/128 a round trip: the second step comes after 3.46 of them.
         assert_eq!(i.window() - before, 2.0);
+    }
+
+    #[test]
+    fn linux_spends_at_a_large_alpha_what_it_counted_at_a_small_one() {
+        let (mut d, mut i) = at("linux", &[], 1000.0);
+        (i.alpha, i.win.counter) = (38.0 / 128.0, 3000.0);
+        d.ack(&mut i, 1.0, 0.1, 0.001);
+        assert_eq!(i.window(), 1000.0);
+        i.alpha = 10.0;
+        d.ack(&mut i, 1.0, 0.1, 0.001);
+        assert_eq!(i.window(), 1030.0);
     }
 
     #[test]

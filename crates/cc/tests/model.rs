@@ -66,6 +66,8 @@ impl Connection {
         let at_once = match spec {
             _ if spec.starts_with("fast:ns2") => 100.0,
             _ if spec.starts_with("hybla") => 8.0 * 65536.0,
+            // Linux counts segments at a small α, up to w/α, and spends them at the α that comes next: 10/0.3.
+            _ if spec.starts_with("illinois:") => 34.0,
             _ if spec.starts_with("hcc") || spec.starts_with("eefast") => 200.0,
             _ => 0.0,
         };
