@@ -365,5 +365,5 @@ def test_marks_are_counted_for_who_needs_them() -> None:
         def on_ack(self, ack: elephan.Ack) -> None:
             marked.append(ack.marked)
 
-    result(Marked, queue="threshold", mark="10 packets")
+    result(Marked, queue="threshold", queue_parameters={"mark": "10 packets"})
     assert sum(marked) > 100
