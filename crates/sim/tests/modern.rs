@@ -207,6 +207,23 @@ fn ledbat_plus_plus_keeps_60_ms_and_slows_down_a_tenth_of_the_time() {
     assert!((0.9..0.99).contains(&used), "{used}");
 }
 
+/// A late flow takes the first one's queue for the path itself, the late comer's advantage that RFC 6817 warns of: it aims
+/// beyond the target, and the first yields. The slowdowns of LEDBAT++ show every flow the path as it is.
+#[test]
+fn a_late_ledbat_flow_takes_the_path_and_a_late_ledbat_plus_plus_flow_its_share() {
+    let shares = |algorithm: &'static str| {
+        let flows = [(algorithm, 0.0), (algorithm, 100.0)];
+        let case = Case { mbps: 20.0, buffer: 1000, flows: &flows, ..alone(algorithm) };
+        let outcome = case.run(500.0, 300.0);
+        let [first, late] = [0, 1].map(|flow| goodput(&outcome, flow, 300.0, 500.0));
+        late / first
+    };
+    let plain = shares("ledbat");
+    assert!(plain > 3.0, "{plain}");
+    let better = shares("ledbat++");
+    assert!((0.5..2.0).contains(&better), "{better}");
+}
+
 #[test]
 fn vivace_finds_the_rate_and_two_percent_of_loss_does_not_matter() {
     for (loss, least) in [(0.0, 0.9), (0.02, 0.8)] {

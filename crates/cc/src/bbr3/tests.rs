@@ -187,3 +187,72 @@ fn it_visits_probe_rtt_every_five_seconds_with_half_the_pipe() {
     }
     assert!((4..=6).contains(&dips.len()), "{dips:?}");
 }
+
+/// An ACK that ends a round, with this delivery rate and these losses since its segment was sent.
+fn round(b: &mut Bbr3, d: &mut Driver, rate: f64, lost: f64, app_limited: bool) {
+    d.now += 0.1;
+    let prior_delivered = b.s.delivered;
+    let ack = d.make_ack(b, 1.0, 0.1, true);
+    let delivered = prior_delivered + 1.0;
+    let (rate, tx_in_flight) = (Some(rate), 100.0);
+    let delivery =
+        Delivery { rate, delivered, prior_delivered, tx_in_flight, lost, app_limited, ..Delivery::default() };
+    b.on_ack(&Ack { delivery: Some(delivery), in_flight: 1e6, ..ack });
+}
+
+#[test]
+fn startup_ends_on_a_plateau_after_three_rounds_and_drain_after_three_more() {
+    let (mut d, mut b) = (Driver::new(), bbr3());
+    for rate in [10.0, 20.0, 40.0, 80.0, 85.0, 86.0] {
+        round(&mut b, &mut d, rate, 0.0, false);
+        assert_eq!(b.s.mode, Mode::Startup);
+    }
+    round(&mut b, &mut d, 87.0, 0.0, false);
+    assert_eq!((b.s.mode, b.s.full_reached), (Mode::Drain, true));
+    // What is in flight stays above the estimate, as where the rate has fallen meanwhile.
+    for _ in 0..3 {
+        round(&mut b, &mut d, 80.0, 0.0, false);
+        assert_eq!(b.s.mode, Mode::Drain);
+    }
+    round(&mut b, &mut d, 80.0, 0.0, false);
+    assert_eq!(b.s.mode, Mode::Down);
+}
+
+#[test]
+fn startup_ends_on_six_losses_in_a_round_of_recovery_even_where_the_application_limits() {
+    let run = |losses: usize, lost_of_100: f64| {
+        let (mut d, mut b) = (Driver::new(), bbr3());
+        round(&mut b, &mut d, 10.0, 0.0, true);
+        b.on_congestion(&d.signal(&b, Cause::Loss));
+        for _ in 0..losses {
+            b.on_lost(&Lost { delivered: b.s.delivered, ..lost(100.0, 1.0) });
+            // An ACK within the round reports each.
+            let ack = d.make_ack(&b, 1.0, 0.1, false);
+            let delivered = b.s.delivered + 1.0;
+            let delivery = Delivery { rate: Some(10.0), delivered, tx_in_flight: 100.0, ..Delivery::default() };
+            b.on_ack(&Ack { delivery: Some(delivery), in_flight: 1e6, ..ack });
+        }
+        round(&mut b, &mut d, 10.0, lost_of_100, true);
+        b.s.mode
+    };
+    assert_eq!(run(6, 3.0), Mode::Drain);
+    assert_eq!(run(5, 3.0), Mode::Startup);
+    assert_eq!(run(6, 2.0), Mode::Startup);
+}
+
+#[test]
+fn application_limited_rounds_without_loss_never_end_startup_or_a_probe() {
+    let (mut d, mut b) = (Driver::new(), bbr3());
+    for _ in 0..30 {
+        round(&mut b, &mut d, 10.0, 0.0, true);
+    }
+    assert_eq!(b.s.mode, Mode::Startup);
+    let mut b = steady(1000.0);
+    b.start_up(&Sample::default());
+    let mut d = Driver { min_rtt: 0.1, srtt: 0.1, ..Driver::new() };
+    (b.s.probe_rtt_delay, b.s.inflight_longterm) = (0.1, 1e9);
+    for _ in 0..30 {
+        round(&mut b, &mut d, 10.0, 0.0, true);
+    }
+    assert_eq!(b.s.mode, Mode::Up);
+}
