@@ -83,6 +83,18 @@ algorithms! {
     Fixed = crate::fixed::Fixed,
 }
 
+impl Controller {
+    /// [`Algorithm::on_ack`] and the window that follows from it, with one dispatch. Not inlined: thirty algorithms in the
+    /// middle of an endpoint's hot path cost it its registers.
+    #[inline(never)]
+    pub fn react(&mut self, ack: &Ack) -> f64 {
+        each!(self, a => {
+            a.on_ack(ack);
+            a.window()
+        })
+    }
+}
+
 impl Algorithm for Controller {
     fn on_start(&mut self, start: &Start) {
         each!(self, a => a.on_start(start));

@@ -560,7 +560,7 @@ impl Sender {
         if let Some(sampler) = &self.sampler {
             ack.delivery = sampler.sample();
         }
-        self.algorithm.on_ack(&ack);
+        let window = self.algorithm.react(&ack);
         if let State::Recovery(episode) = &mut self.state
             && !self.needs.own_recovery
         {
@@ -568,7 +568,7 @@ impl Sender {
             let window = episode.window();
             self.note_window(now, f64::from(window));
         } else {
-            self.note_window(now, self.algorithm.window());
+            self.note_window(now, window);
         }
         if self.board.una() == self.next {
             self.armed = Time::NEVER;
