@@ -72,7 +72,7 @@ const fn table() -> [(f64, f64); 72] {
 /// HighSpeed TCP.
 #[derive(Clone, Debug)]
 pub struct Hstcp {
-    win: LossWindow,
+    pub(crate) win: LossWindow,
     p: HstcpParams,
     /// a(w) as last computed, valid while the window is within `fresh`.
     a: f64,

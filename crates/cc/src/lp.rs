@@ -1,22 +1,24 @@
-//! TCP-LP (A. Kuzmanovic, E. W. Knightly, "TCP-LP: a distributed algorithm for low priority data transfer", INFOCOM 2003)
-//! and HSTCP-LP (the same, PFLDnet 2004): standard TCP, or HighSpeed TCP, that gives way as soon as the one-way delay rises
-//! above a small part of its range.
+//! TCP-LP (A. Kuzmanovic, E. W. Knightly, "TCP-LP: a distributed algorithm for low priority data transfer", INFOCOM
+//! 2003) and HSTCP-LP (the same, PFLDnet 2004): standard TCP, or HighSpeed TCP, that gives way as soon as the one-way
+//! delay rises above a small part of its range.
 //!
-//! Variant: an early indication of congestion is a smoothed one-way delay of more than the smallest plus 15 % of the range;
-//! it halves the window and starts an inference time of three round trips without growth; another one, on data sent after
-//! the first, brings the window down to one segment. Indications count from the first loss on, since only that shows
-//! the range. Neither paper was available: constants are Linux's, and what is said to be so in the papers is marked
-//! unverified. The extremes of the delay are those of the last `memory` seconds.
+//! Variant: an early indication of congestion is a smoothed one-way delay of more than the smallest plus 15 % of the
+//! range; it halves the window and starts an inference time of three round trips without growth; another one, on data
+//! sent after the first, brings the window down to one segment. Indications count from the first loss on, since only
+//! that shows the range, and growth after a reaction is additive. Neither paper was available: constants are Linux's,
+//! and what is said to be so in the papers is marked unverified. The extremes of the delay are those of the last
+//! `memory` seconds.
 //!
-//! Differences of Linux (presets `linux`, `linux-2.6`): delays are timestamps in milliseconds, converted with an integer
-//! quotient by an estimate of the receiver's clock rate, so that they jump by the whole uptime where it passes 1000 (as
-//! each queue that grows makes it) or falls below 501; their sign is dropped; the extremes are set to once and twice the smoothed delay after each
-//! indication, and the largest sample counts only when a second one comes; indications count from the beginning. Without
-//! TCP timestamps (preset `ns2`, as ns-2's TCP/Linux is unless told otherwise) it is standard TCP.
+//! Differences of Linux (presets `linux`, `linux-2.6`): delays are timestamps in milliseconds, converted with an
+//! integer quotient by an estimate of the receiver's clock rate, so that they jump by the whole uptime where it passes
+//! 1000 (as each queue that grows makes it) or falls below 501; their sign is dropped; the extremes are set to once and
+//! twice the smoothed delay after each indication, and the largest sample counts only when a second one comes;
+//! indications count from the beginning, and slow start follows them. Without TCP timestamps (preset `ns2`, as ns-2's
+//! TCP/Linux is unless told otherwise) it is standard TCP.
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::hstcp::{Hstcp, HstcpParams};
-use crate::loss_window::LossParams;
+use crate::loss_window::{FLOOR, LossParams};
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
 use crate::reno::{Reno, RenoParams};
 
@@ -43,6 +45,8 @@ params! {
         memory: f64 = num(180.0, 0.0, 1e6, "s"), "chosen here: minutes";
         /// React from the first loss on only.
         from_first_loss: bool = flag(true), "Kuzmanovic & Knightly 2003 (unverified); Linux has it off";
+        /// Slow start up to the old threshold follows a reaction; off: only additive growth does.
+        slow_start_after: bool = flag(false), "Kuzmanovic & Knightly 2003 (unverified); Linux has it on";
         /// How delays are measured.
         delays: Delays = choice("exact", Delays::WORDS), "Linux tcp_lp.c";
         /// Whether TCP timestamps are on; without them Linux has no delays.
@@ -60,6 +64,9 @@ params! {
 
 /// Linux's units of time a second, and those of its delays.
 const TICKS: f64 = 1000.0;
+/// Windows in which the wait of a delayed ACK is left out: one segment always waits, of a few some do.
+const ALONE: f64 = 2.0;
+const FEW: f64 = 16.0;
 /// Weight of a new sample in Linux's estimate of the receiver's clock rate: 1 in so many.
 const RATE_WEIGHT: f64 = 64.0;
 
@@ -81,6 +88,8 @@ struct Watch {
     now: (f64, f64),
     before: (f64, f64),
     period_end: f64,
+    /// Smallest delay of this round trip and of the one before; small windows only.
+    rounds: (f64, f64),
     /// Linux's largest sample, which counts only when exceeded.
     reserve: f64,
     /// Linux: rate of the receiver's clock, ticks/s, and the two clocks at the last sample, ticks.
@@ -101,6 +110,7 @@ impl Watch {
             now: NO_EXTREMES,
             before: NO_EXTREMES,
             period_end: f64::NEG_INFINITY,
+            rounds: (f64::INFINITY, f64::INFINITY),
             reserve: 0.0,
             remote_hz: 0.0,
             reference: None,
@@ -179,11 +189,31 @@ impl Watch {
         self.reacted_at.is_some_and(|at| now - at < self.inference_s)
     }
 
+    /// The delay without the receiver's wait for another segment to acknowledge with it: the smallest of a round trip where
+    /// the window is small, and none where it is one segment.
     #[inline]
-    fn measure(&mut self, ack: &Ack) {
+    fn without_waiting(&mut self, ack: &Ack, delay: f64, window: f64) -> Option<f64> {
+        if window >= FEW {
+            return Some(delay);
+        }
+        if ack.round_start {
+            self.rounds = (f64::INFINITY, self.rounds.0);
+        }
+        if window < ALONE {
+            self.smoothed = None;
+            return None;
+        }
+        self.rounds.0 = self.rounds.0.min(delay);
+        Some(self.rounds.0.min(self.rounds.1))
+    }
+
+    #[inline]
+    fn measure(&mut self, ack: &Ack, window: f64) {
         let (Some(delay), Some(rtt)) = (ack.owd, ack.rtt) else { return };
         if self.p.delays == Delays::Exact {
-            self.sample(ack.now, delay);
+            if let Some(delay) = self.without_waiting(ack, delay, window) {
+                self.sample(ack.now, delay);
+            }
         } else if self.p.timestamps {
             let sent = ack.sent_at();
             self.sample_linux(((sent + delay) * TICKS).floor(), (sent * TICKS).floor());
@@ -213,6 +243,24 @@ impl Watch {
     }
 }
 
+/// What low priority asks of the algorithm that it holds back.
+pub trait Yields: Algorithm {
+    /// The window of now becomes the slow start threshold.
+    fn leave_slow_start(&mut self);
+}
+
+impl Yields for Reno {
+    fn leave_slow_start(&mut self) {
+        self.win.ssthresh = self.win.w.max(FLOOR);
+    }
+}
+
+impl Yields for Hstcp {
+    fn leave_slow_start(&mut self) {
+        self.win.ssthresh = self.win.w.max(FLOOR);
+    }
+}
+
 /// An algorithm that gives way to everyone else.
 #[derive(Clone, Debug)]
 pub struct LowPriority<A> {
@@ -228,8 +276,9 @@ pub type Lp = LowPriority<Reno>;
 pub type HstcpLp = LowPriority<Hstcp>;
 
 impl Lp {
-    const fn linux(arithmetic: &'static str, timestamps: bool) -> [(&'static str, Setting); 4] {
+    const fn linux(arithmetic: &'static str, timestamps: bool) -> [(&'static str, Setting); 5] {
         [
+            ("slow_start_after", Setting::Bool(true)),
             ("arithmetic", Setting::Text(arithmetic)),
             ("delays", Setting::Text("linux")),
             ("from_first_loss", Setting::Bool(false)),
@@ -302,7 +351,7 @@ impl HstcpLp {
     }
 }
 
-impl<A: Algorithm> Algorithm for LowPriority<A> {
+impl<A: Yields> Algorithm for LowPriority<A> {
     fn needs(&self) -> Needs {
         Needs { one_way_delay: true, ..self.inner.needs() }
     }
@@ -313,7 +362,7 @@ impl<A: Algorithm> Algorithm for LowPriority<A> {
 
     #[inline]
     fn on_ack(&mut self, ack: &Ack) {
-        self.watch.measure(ack);
+        self.watch.measure(ack, self.inner.window());
         let early = if ack.in_recovery { Early::Nothing } else { self.watch.judge(ack) };
         if early == Early::Nothing && !self.watch.infers(ack.now) {
             self.inner.on_ack(ack);
@@ -326,6 +375,9 @@ impl<A: Algorithm> Algorithm for LowPriority<A> {
             Early::Nothing => {}
             Early::Halve => self.inner.moderate((self.keep)(&self.inner, w) * w),
             Early::One => self.inner.moderate(1.0),
+        }
+        if early != Early::Nothing && !self.watch.p.slow_start_after {
+            self.inner.leave_slow_start();
         }
     }
 
@@ -385,7 +437,7 @@ mod tests {
     }
 
     /// An ACK with a one-way delay of `owd` s, `after` s after the last.
-    fn delayed<A: Algorithm>(d: &mut Driver, a: &mut LowPriority<A>, owd: f64, after: f64) {
+    fn delayed<A: Yields>(d: &mut Driver, a: &mut LowPriority<A>, owd: f64, after: f64) {
         d.now += after;
         let ack = d.make_ack(a, 1.0, 0.1, false);
         a.on_ack(&Ack { owd: Some(owd), ..ack });
@@ -434,6 +486,36 @@ mod tests {
         d.lose(&mut a);
         delayed(&mut d, &mut a, 0.06, 0.1);
         close(a.window(), 16.0, 0.01);
+    }
+
+    #[test]
+    fn a_delayed_ack_is_no_queue() {
+        let (mut d, mut a) = (Driver::new(), lp("", &ALWAYS));
+        d.start_at(&mut a, 1.0);
+        (a.watch.now, a.watch.period_end) = ((0.02, 0.06), 1e9);
+        delayed(&mut d, &mut a, 0.06, 0.1);
+        assert_eq!((a.watch.smoothed, a.window()), (None, 2.0));
+        // Every second one waits, of three.
+        for turn in 0..100 {
+            delayed(&mut d, &mut a, if turn % 2 == 0 { 0.02 } else { 0.06 }, 0.05);
+            assert!(!a.watch.is_early());
+        }
+    }
+
+    // Unverified.
+    #[test]
+    fn growth_after_a_reaction_is_additive_but_for_linux() {
+        for (values, growth) in [(&ALWAYS[..], 1.0), (&[ALWAYS[0], ("slow_start_after", Setting::Bool(true))], 32.0)] {
+            let (mut d, mut a) = (Driver::new(), lp("", values));
+            d.start(&mut a, 64.0);
+            (a.watch.now, a.watch.smoothed, a.watch.period_end) = ((0.02, 0.06), Some(0.06), 1e9);
+            delayed(&mut d, &mut a, 0.06, 0.1);
+            (a.watch.smoothed, d.now) = (Some(0.02), d.now + 1.0);
+            for _ in 0..32 {
+                delayed(&mut d, &mut a, 0.02, 0.003);
+            }
+            close(a.window(), 32.0 + growth, 0.01);
+        }
     }
 
     #[test]

@@ -24,7 +24,7 @@ params! {
 /// Standard TCP.
 #[derive(Clone, Debug)]
 pub struct Reno {
-    win: LossWindow,
+    pub(crate) win: LossWindow,
     p: RenoParams,
 }
 

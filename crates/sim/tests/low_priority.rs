@@ -1,0 +1,78 @@
+//! TCP-LP's promises (Kuzmanovic & Knightly 2003): it uses what others leave, gives way to them, is fair among its own, and
+//! watches the forward direction only.
+
+mod common;
+
+use common::{dumbbell, linux_stack, run, spec};
+use elephan_sim::Outcome;
+use serde_json::json;
+
+const RATE: u64 = 100_000_000;
+/// Segments/s that the bottleneck carries.
+const CAPACITY: f64 = RATE as f64 / 8.0 / 1500.0;
+const SECONDS: f64 = 120.0;
+
+/// Flows a second apart over 100 Mbit/s and 40 ms with a buffer of 1.4 times what fills them; `backwards` the second one
+/// sends the other way.
+fn outcome(algorithms: &[&str], backwards: bool) -> Outcome {
+    let starts: Vec<_> = algorithms.iter().enumerate().map(|(i, a)| (*a, i as f64)).collect();
+    let (links, mut flows) = dumbbell(RATE, 0.018, 480, &starts, &linux_stack());
+    if backwards {
+        let (forth, back) = (flows[1]["path"].clone(), flows[1]["reverse_path"].clone());
+        (flows[1]["path"], flows[1]["reverse_path"]) = (back, forth);
+        flows[0]["stack"]["pacing"] = json!(true);
+    }
+    run(&spec(&links, &flows, SECONDS, SECONDS / 2.0))
+}
+
+/// Each flow's part of the bottleneck in the second half.
+fn shares(outcome: &Outcome) -> Vec<f64> {
+    let (from, last) = (outcome.times.len() / 2, outcome.times.len() - 1);
+    let seconds = outcome.times[last].seconds() - outcome.times[from].seconds();
+    let delivered = |r: &elephan_sim::Outcome, i: usize| {
+        (r.receivers[i].samples[last].delivered - r.receivers[i].samples[from].delivered) as f64
+    };
+    (0..outcome.receivers.len()).map(|i| delivered(outcome, i) / seconds / CAPACITY).collect()
+}
+
+#[test]
+fn alone_it_uses_most_of_the_path_with_an_almost_empty_queue() {
+    for algorithm in ["lp", "hstcp-lp"] {
+        let outcome = outcome(&[algorithm], false);
+        let share = shares(&outcome)[0];
+        println!("{algorithm}: {share}");
+        // AIMD whose window falls to half of what the path and 15 % of the queue hold.
+        assert!(share > 0.75, "{algorithm}: {share}");
+        let most = outcome.links[0].1.rows[600..].iter().map(|row| row.queue_max).max().expect("there are samples");
+        assert!(most < 480 / 4, "{algorithm}: {most}");
+    }
+}
+
+#[test]
+fn it_gives_way_to_standard_tcp() {
+    for algorithm in ["lp", "hstcp-lp"] {
+        let shares = shares(&outcome(&[algorithm, "reno"], false));
+        println!("{algorithm}: {shares:?}");
+        assert!(shares[0] < 0.02 && shares[1] > 0.97, "{algorithm}: {shares:?}");
+    }
+}
+
+#[test]
+fn two_of_its_own_share_what_is_there() {
+    let shares = shares(&outcome(&["lp", "lp"], false));
+    println!("{shares:?}");
+    assert!(shares[0] + shares[1] > 0.75 && (shares[0] / shares[1] - 1.0).abs() < 0.1, "{shares:?}");
+}
+
+#[test]
+fn a_queue_on_the_way_back_is_none_of_its_business() {
+    // Paced, since ACKs that come in one heap release a burst, which is a queue of its own making on the way forth.
+    let outcome = outcome(&["lp", "reno"], true);
+    let share = shares(&outcome)[0];
+    println!("{share}");
+    // The round trip is twice as long, and so is the way up from each halving; behind a queue of the same size on its own
+    // way it has less than 2 %.
+    assert!(share > 0.5, "{share}");
+    let measured = &outcome.senders[0].measured;
+    assert!(measured.rtt_sum / measured.rtt_count as f64 > 0.06);
+}
