@@ -11,6 +11,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+import polars.selectors as cs
 import pytest
 
 from elephan.cli.main import run_command
@@ -152,6 +154,29 @@ def test_show_writes_the_report_of_a_run(folder: Path, capsys: pytest.CaptureFix
     path = Path(last.removeprefix("report: "))
     assert path.is_file()
     assert path.read_text(encoding="utf-8").lstrip().lower().startswith("<!doctype html")
+
+
+def test_show_writes_the_tables_for_other_programs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = answer(["run", "two.toml"], capsys)
+    written = answer(["show", made["id"], "--csv", "plain", "--parquet", "columns"], capsys)["files"]
+    assert [Path(path) for path in written] == [
+        *(Path("plain") / name for name in ("flows.csv", "samples.csv", "links.csv", "manifest.json")),
+        *(Path("columns") / name for name in ("flows.parquet", "samples.parquet", "links.parquet", "manifest.json")),
+    ]
+    for name in ("flows", "samples", "links"):
+        saved = pl.read_parquet(Path(made["dir"]) / f"{name}.parquet").with_columns(cs.categorical().cast(pl.String))
+        assert pl.read_csv(folder / "plain" / f"{name}.csv", schema=saved.schema).equals(saved)
+        columns = pl.read_parquet(folder / "columns" / f"{name}.parquet").with_columns(cs.categorical().cast(pl.String))
+        assert columns.equals(saved)
+    assert json.loads((folder / "plain" / "manifest.json").read_text())["id"] == made["id"]
+
+
+def test_show_writes_no_tables_over_the_run_or_of_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = answer(["run", "two.toml"], capsys)
+    assert run_command(["show", made["id"], "--parquet", made["dir"]]) == 2
+    assert "a saved run is never changed" in capsys.readouterr().err
+    assert run_command(["show", "cubic", "--csv", "plain"]) == 2
+    assert "'cubic' is not a run" in capsys.readouterr().err
 
 
 def test_compare_answers_the_operator(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

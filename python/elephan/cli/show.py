@@ -16,10 +16,15 @@ from elephan.scenario.words import hint
 @click.command("show")
 @click.argument("name", metavar="RUN|ID")
 @click.option("--out", metavar="DIR", help="Folder of the report. [default: the run's own folder, or reports/ID]")
+@click.option("--csv", "csv", metavar="DIR", help="Instead, write the run's tables there as CSV files.")
+@click.option("--parquet", "parquet", metavar="DIR", help="Instead, write the run's tables there as Parquet files.")
 @common.store_option
 @common.json_option
-def command(name: str, out: str | None, store: str | None, as_json: bool) -> None:
+def command(name: str, out: str | None, csv: str | None, parquet: str | None, store: str | None, as_json: bool) -> None:
     """The report of a run (its id or folder) or of a paper, or what an algorithm, a queue or a metric is."""
+    if csv is not None or parquet is not None:
+        export_run(name, csv, parquet, store, as_json)
+        return
     if name.partition(":")[0] in catalog.algorithms() or name.partition(":")[0] in catalog.queues():
         show_descriptor(name, as_json)
         return
@@ -52,6 +57,31 @@ def find_run(name: str, store: str | None) -> Path | None:
     if len(found) > 1:
         raise ScenarioError(f"'{name}' begins {len(found)} runs: {', '.join(path.name for path in found[:6])}")
     return found[0] if found else None
+
+
+def export_run(name: str, csv: str | None, parquet: str | None, store: str | None, as_json: bool) -> None:
+    """Write a run's tables as files of a general format, and say which.
+
+    Raises:
+        ScenarioError: it is not a run, or the files would take the place of the run's own.
+    """
+    from elephan import runs
+
+    folder = find_run(name, store)
+    if folder is None:
+        raise ScenarioError(f"'{name}' is not a run; --csv and --parquet write the tables of a run", source="show")
+    run = runs.Run.load(folder)
+    written: list[Path] = []
+    try:
+        written += run.to_csv(csv) if csv is not None else []
+        written += run.to_parquet(parquet) if parquet is not None else []
+    except runs.RunError as error:
+        raise ScenarioError(str(error), source="show") from None
+    if as_json:
+        common.print_json({"id": run.id, "files": [str(path) for path in written]})
+        return
+    for path in written:
+        common.say(str(path))
 
 
 def show_run(folder: Path, out: str | None, as_json: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -191,6 +191,39 @@ class Run:
 
             self._tables[name] = files.read(self.dir, name)
         return self._tables[name]
+
+    def to_csv(self, folder: str | Path) -> list[Path]:
+        """Write the tables as CSV, one file each, with the manifest beside them; the files that were written.
+
+        Raises:
+            RunError: it is the folder that the run is saved in.
+        """
+        from elephan.runs import tables as files
+
+        return self._export(folder, "csv", files.write_csv)
+
+    def to_parquet(self, folder: str | Path) -> list[Path]:
+        """Write the tables as Parquet, one file each, with the manifest beside them; the files that were written.
+
+        Raises:
+            RunError: it is the folder that the run is saved in.
+        """
+        from elephan.runs import tables as files
+
+        return self._export(folder, "parquet", files.write)
+
+    def _export(
+        self, folder: str | Path, kind: str, write: Callable[[Mapping[str, pl.DataFrame], Path], None]
+    ) -> list[Path]:
+        from elephan.runs.files import write_json
+
+        place, frames = Path(folder), self.tables()
+        place.mkdir(parents=True, exist_ok=True)
+        if self._folder is not None and place.samefile(self._folder):
+            raise RunError(f"{folder}: the run itself is saved there, and a saved run is never changed")
+        write(frames, place)
+        write_json(place / MANIFEST, self.manifest)
+        return [*(place / f"{name}.{kind}" for name in frames), place / MANIFEST]
 
     # ---- numbers ----
 

@@ -76,6 +76,12 @@ def write(frames: Mapping[str, pl.DataFrame], folder: Path) -> None:
         frame.write_parquet(folder / f"{name}.parquet", compression="zstd", statistics=True)
 
 
+def write_csv(frames: Mapping[str, pl.DataFrame], folder: Path) -> None:
+    """One CSV file a table: a header, a row a line, nothing where there is no value; numbers in full precision."""
+    for name, frame in frames.items():
+        frame.write_csv(folder / f"{name}.csv")
+
+
 def read(folder: Path, name: str) -> pl.DataFrame:
     """A table from its Parquet file."""
     import polars as pl
