@@ -607,6 +607,7 @@ impl Algorithm for Bbr {
     fn on_timeout(&mut self, signal: &Signal) {
         self.save_window();
         (self.s.recovering, self.s.recovery_begins, self.s.recovery_ends) = (true, false, false);
+        // What is in flight, nothing, and one more, as Linux's stack sets it (unverified).
         self.s.w = 1.0;
         self.s.full_bandwidth = 0.0;
         // The end of a round with a loss.
