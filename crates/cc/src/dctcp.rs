@@ -31,7 +31,7 @@ params! {
         /// α before the first sample.
         initial_alpha: f64 = num(1.0, 0.0, 1.0, ""), "RFC 8257 §3.3; Linux dctcp_alpha_on_init";
         /// When marks reduce the window.
-        reaction: Reaction = choice("first-mark", Reaction::WORDS), "SIGCOMM 2010; Linux; RFC 8257 §3.3 by its letter has window-end";
+        reaction: Reaction = choice("first-mark", Reaction::WORDS), "SIGCOMM 2010; Linux; RFC 8257 §3.3: window-end";
         /// Go on growing in the window of data after a reduction.
         grow_after_mark: bool = flag(true), "RFC 8257 §3.3 is silent; Linux does not (CWR state)";
     }

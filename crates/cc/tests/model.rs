@@ -314,8 +314,8 @@ proptest! {
             };
             let ((_, without), (w, with)) = (after(0.0), after(seconds));
             if idle {
-                // From a smaller window a round trip's growth comes from fewer ACKs; slow start gives one each, Hybla's as many
-                // as lead back to where it was.
+                // From a smaller window a round trip's growth comes from fewer ACKs; slow start gives one each, Hybla's as
+                // many as lead back to where it was.
                 let most = if spec.starts_with("hybla") { w.max(50.0) } else { 50.0 };
                 prop_assert!(with <= most + 1e-9, "{spec}: grew by {with} after an idle time");
             } else {
