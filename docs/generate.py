@@ -38,6 +38,8 @@ def scenario_page() -> str:
     ]
     for name, model in {"": ScenarioTable, **TABLES}.items():
         title = f"`[[{name}]]`" if name in ("link", "flow") else f"`[{name}]`" if name else "The file itself"
+        if name in ("application", "datagrams"):
+            title = f"`{name}` of a flow"
         parts.append(f"## {title}\n")
         if name:
             text = (model.__doc__ or "").replace("``", "`").split(": ", 1)[1]

@@ -275,7 +275,10 @@ def test_a_typing_mistake_in_any_field_gets_the_nearest_field(data: st.DataObjec
     known = field_names(TABLES[table]) if table else field_names(ScenarioTable)
     wrong = data.draw(typo(name).filter(lambda word: word not in known and word.isidentifier()))
     document = GRAPH if table == "link" else ROW if table == "parking_lot" else BASE
-    where = {"": wrong, "flow": f"flow[0].{wrong}", "link": f"link[0].{wrong}"}.get(table, f"{table}.{wrong}")
+    places = {"": "", "flow": "flow[0].", "link": "link[0]."} | {
+        t: f"flow[0].{t}." for t in ("application", "datagrams")
+    }
+    where = places.get(table, f"{table}.") + wrong
     line = refusal(document, {where: "1 s"})
     assert line.startswith(f"scenario.toml: {where}: not a field of ")
     assert "did you mean '" in line or "allowed: " in line

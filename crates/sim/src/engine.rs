@@ -77,6 +77,10 @@ pub struct Engine {
 /// # Errors
 /// An unknown algorithm, preset or parameter, or a value out of range.
 pub fn controller(index: usize, flow: &FlowSpec) -> Result<Controller, SpecError> {
+    if flow.datagrams {
+        // Datagrams ask no algorithm; a sender holds one all the same.
+        return elephan_cc::build("reno", &BTreeMap::new()).map_err(|e| SpecError::new("flows", e.to_string()));
+    }
     let mut parameters = BTreeMap::new();
     for (name, value) in &flow.parameters {
         let value = match value {

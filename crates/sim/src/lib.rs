@@ -15,6 +15,7 @@ pub mod ring;
 pub mod runs;
 pub mod spec;
 pub mod time;
+pub mod traffic;
 
 pub use engine::{Conservation, Engine, Outcome, RunError};
 pub use spec::{Spec, SpecError};

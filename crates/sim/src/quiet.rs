@@ -65,7 +65,8 @@ fn walk(flow: &FlowSpec, links: &[Link], quiet: &[bool], mut visit: impl FnMut(u
     let ack = u64::from(stack.ack_bytes);
     let widest_ack = ack + 3 * u64::from(stack.sack_block_bytes);
     let mut reach = None;
-    for (path, low, high) in [(&flow.path, data, data), (&flow.reverse_path, ack, widest_ack)] {
+    let ways = [(&flow.path, data, data), (&flow.reverse_path, ack, widest_ack)];
+    for (path, low, high) in ways.into_iter().take(if flow.datagrams { 1 } else { 2 }) {
         for &link in path {
             visit(link, reach);
             reach = match reach {
@@ -92,7 +93,9 @@ pub fn packet_sizes(spec: &Spec) -> Vec<(u64, u64)> {
         let data = u64::from(stack.payload_bytes + stack.header_bytes);
         let ack = u64::from(stack.ack_bytes);
         let widest_ack = ack + 3 * u64::from(stack.sack_block_bytes);
-        for (path, low, high) in [(&flow.path, data, data), (&flow.reverse_path, ack, widest_ack)] {
+        let ways = [(&flow.path, data, data), (&flow.reverse_path, ack, widest_ack)];
+        // Nothing acknowledges a datagram.
+        for (path, low, high) in ways.into_iter().take(if flow.datagrams { 1 } else { 2 }) {
             for &link in path {
                 let held = &mut sizes[link];
                 *held = (held.0.min(low), held.1.max(high));

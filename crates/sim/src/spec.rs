@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use crate::time::Time;
+use crate::traffic::draw::DurationSpec;
 
 /// A whole run.
 #[derive(Clone, Debug, Deserialize)]
@@ -243,6 +244,13 @@ pub struct FlowSpec {
     /// Length of the transfer; unlimited where absent.
     #[serde(default)]
     pub size_segments: Option<u64>,
+    /// An application that hands its data over bit by bit; where absent, all is there at the start.
+    #[serde(default)]
+    pub application: Option<ApplicationSpec>,
+    /// The application's segments are datagrams: each leaves at once, nothing acknowledges or repeats it, and the algorithm is
+    /// not asked.
+    #[serde(default)]
+    pub datagrams: bool,
     /// Links that data crosses.
     pub path: Vec<usize>,
     /// Links that ACKs cross.
@@ -255,6 +263,19 @@ pub struct FlowSpec {
     /// The receiver's clock.
     #[serde(default)]
     pub receiver_clock: ClockSpec,
+}
+
+/// When an application has a segment to send.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
+pub struct ApplicationSpec {
+    /// Bit/s while it is on: of user data, or of what is on the wire where the segments are datagrams.
+    pub rate_bps: u64,
+    /// Segments come as a Poisson process, and not at equal distances.
+    #[serde(default)]
+    pub poisson: bool,
+    /// Distributions of its times on and off; always on where absent.
+    #[serde(default)]
+    pub bursts: Option<(DurationSpec, DurationSpec)>,
 }
 
 /// A host's clock: what it shows at `t` is `t × (1 + drift) + offset`, rounded down to its resolution.
@@ -499,6 +520,17 @@ impl Spec {
         check(stack.host_ack_ps.max(stack.host_scan_ps) <= ps_of(1), "stack.host_ack_ps", "is at most a second")?;
         check(flow.size_segments != Some(0), "size_segments", "must be at least 1 segment")?;
         check(flow.size_segments.unwrap_or(1) < 1 << 31, "size_segments", "must be below 2^31 segments")?;
+        check(!flow.datagrams || flow.application.is_some(), "application", "must say when the datagrams come")?;
+        if let Some(application) = &flow.application {
+            check(application.rate_bps > 0, "application.rate_bps", "must be above 0")?;
+            let bits = 8.0 * f64::from(stack.payload_bytes);
+            let most = application.rate_bps as f64 * (self.duration_ps as f64 * 1e-12) / bits;
+            let few = 2.0 * most < f64::from(MOST_SEGMENTS);
+            check(few, "application.rate_bps", "could give more than 1.8 billion segments in this run")?;
+            for times in application.bursts.iter().flat_map(|&(on, off)| [on, off]) {
+                check(times.problem().is_none(), "application.bursts", times.problem().unwrap_or_default())?;
+            }
+        }
         let slowest_bps = flow.path.iter().map(|&l| self.links[l].rate_bps).min().unwrap_or(0);
         let wire_bits = 8.0 * f64::from(stack.payload_bytes + stack.header_bytes);
         let most = slowest_bps as f64 * (self.duration_ps as f64 * 1e-12) / wire_bits;

@@ -139,7 +139,22 @@ def _flow(graph: Graph, position: int, flow: Flow) -> dict[str, Any]:
             "stack": _stack(stack),
         }
         | _clocks(flow)
+        | _application(flow)
     )
+
+
+def _application(flow: Flow) -> dict[str, Any]:
+    """What hands the flow's data over, where it is not all there at the start."""
+    given = flow.datagrams or flow.application
+    if given is None:
+        return {}
+    form: dict[str, Any] = {"rate_bps": given.rate}
+    if given.arrivals == "poisson":
+        form["poisson"] = True
+    if given.on is not None and given.off is not None:
+        shape = {"shape": given.shape} if given.times == "pareto" else {}
+        form["bursts"] = [{"kind": given.times, "mean_ps": mean, **shape} for mean in (given.on, given.off)]
+    return {"application": form} | ({"datagrams": True} if flow.datagrams else {})
 
 
 def _clocks(flow: Flow) -> dict[str, Any]:

@@ -22,7 +22,11 @@ def randomness(scenario: ScenarioTable) -> bool:
     lossy = any(link.loss.probability > 0 for link in scenario.link)
     for path in (scenario.dumbbell_, scenario.parking_lot):
         lossy = lossy or (path is not None and path.loss.probability > 0)
-    return lossy or scenario.start_jitter > 0 or scenario.send_jitter > 0
+    drawn = [flow.application or flow.datagrams for flow in scenario.flow]
+    random = [
+        given.arrivals == "poisson" or (given.on is not None and given.times != "constant") for given in drawn if given
+    ]
+    return lossy or any(random) or scenario.start_jitter > 0 or scenario.send_jitter > 0
 
 
 def epoch_s(algorithm: str, window: float, rtt_s: float) -> float | None:
@@ -52,7 +56,7 @@ def _short_run(scenario: ScenarioTable, graph: Graph) -> list[str]:
         limit_packets = queue["limit_packets"]
         if limit_packets is None and queue["limit_bytes"] is not None:
             limit_packets = queue["limit_bytes"] // graph.stacks[i].wire_bytes
-        if limit_packets is None or flow.size is not None:
+        if limit_packets is None or flow.size is not None or flow.application or flow.datagrams:
             continue
         sharing = len(graph.data_users(link))
         wire_bits = 8 * graph.stacks[i].wire_bytes
@@ -79,7 +83,7 @@ def _late_starts(scenario: ScenarioTable) -> list[str]:
         f"{flow_name(flow, i)}: starts at {format_time(flow.start)}, inside the measured part, "
         f"which begins at {format_time(from_ps)}"
         for i, flow in enumerate(scenario.flow)
-        if flow.start > from_ps and flow.size is None
+        if flow.start > from_ps and flow.size is None and flow.datagrams is None
     ]
 
 
@@ -89,7 +93,7 @@ def _small_receive_window(scenario: ScenarioTable, graph: Graph) -> list[str]:
         window = graph.stacks[i].receive_window
         link = graph.slowest(i)
         bdp = graph.links[link].rate_bps * graph.rtt_ps(i) / (8 * graph.stacks[i].wire_bytes * PS_PER_S)
-        if window is not None and window < bdp / len(graph.data_users(link)):
+        if flow.datagrams is None and window is not None and window < bdp / len(graph.data_users(link)):
             found.append(
                 f"{flow_name(flow, i)}: its receive window of {window} segments is less than its share of the path's "
                 f"{bdp:.0f}, so the receiver and not the algorithm sets its rate"

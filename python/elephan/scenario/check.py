@@ -10,7 +10,7 @@ from elephan.scenario import catalog, own
 from elephan.scenario.canonical import flow_name, measure_window
 from elephan.scenario.errors import ScenarioError, join_path
 from elephan.scenario.graph import Graph
-from elephan.scenario.schema import Flow, ScenarioTable
+from elephan.scenario.schema import DATAGRAMS, Flow, ScenarioTable
 from elephan.scenario.units import format_time
 
 MAX_SAMPLES = 100_000_000
@@ -42,7 +42,9 @@ def check_scenario(scenario: ScenarioTable, graph: Graph) -> None:
     _check_times(scenario)
     names: dict[str, int] = {}
     for i, flow in enumerate(scenario.flow):
-        _check_algorithm(flow, f"flow[{i}]")
+        _check_application(flow, f"flow[{i}]")
+        if flow.datagrams is None:
+            _check_algorithm(flow, f"flow[{i}]")
         _check_flow_times(scenario, flow, f"flow[{i}]")
         name = flow_name(flow, i)
         if name in names:
@@ -105,6 +107,30 @@ def _check_flow_times(scenario: ScenarioTable, flow: Flow, where: str) -> None:
             f"'{format_time(flow.stop)}' is not after the flow's start, {format_time(flow.start)}",
             path=join_path(where, "stop"),
         )
+
+
+def _check_application(flow: Flow, where: str) -> None:
+    """Refuse an application that is half stated, and a flow of datagrams with what only TCP has."""
+    if flow.datagrams is not None:
+        if flow.algorithm != DATAGRAMS:
+            raise ScenarioError(
+                f"'{flow.algorithm}' has no meaning for datagrams, which nothing controls; leave it out",
+                path=join_path(where, "algorithm"),
+            )
+        for field in ("application", "stack", "parameters", "sender_clock", "receiver_clock"):
+            if getattr(flow, field):
+                raise ScenarioError("has no meaning for datagrams; leave it out", path=join_path(where, field))
+    for field, given in (("application", flow.application), ("datagrams", flow.datagrams)):
+        if given is None:
+            continue
+        if (given.on is None) != (given.off is None):
+            missing = "off" if given.off is None else "on"
+            raise ScenarioError(
+                "missing; a flow that is on and off needs the mean time of both", path=join_path(where, field, missing)
+            )
+        for name in ("times", "shape") if given.on is None else ():
+            if name in given.model_fields_set:
+                raise ScenarioError("has no meaning without on and off", path=join_path(where, field, name))
 
 
 def _check_algorithm(flow: Flow, where: str) -> None:

@@ -7,7 +7,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from elephan.scenario.errors import ScenarioError, join_path
-from elephan.scenario.schema import Flow, Link, ParkingLot, Path, ScenarioTable
+from elephan.scenario.schema import (
+    DATAGRAM_HEADER_BYTES,
+    Datagrams,
+    Flow,
+    Link,
+    ParkingLot,
+    Path,
+    ScenarioTable,
+)
 from elephan.scenario.stacks import STACKS, Stack
 from elephan.scenario.units import PS_PER_S, Buffer, Loss, format_time
 from elephan.scenario.words import hint
@@ -116,9 +124,22 @@ def flow_stacks(scenario: ScenarioTable) -> Iterator[Stack]:
         raise error.located(path="stack") from None
     for i, flow in enumerate(scenario.flow):
         try:
-            yield flow.stack.resolve(shared) if flow.stack else shared
+            own = flow.stack.resolve(shared) if flow.stack else shared
         except ScenarioError as error:
             raise error.located(path=join_path("flow", i, "stack")) from None
+        yield _datagram_stack(shared, flow.datagrams, join_path("flow", i)) if flow.datagrams else own
+
+
+def _datagram_stack(shared: Stack, datagrams: Datagrams, where: str) -> Stack:
+    """The sizes of datagrams; nothing else of a stack matters to them."""
+    payload_bytes = datagrams.size - DATAGRAM_HEADER_BYTES
+    if not 0 < payload_bytes <= 65_535 - DATAGRAM_HEADER_BYTES:
+        raise ScenarioError(
+            f"'{datagrams.size} B' is not a datagram's size; it is from {DATAGRAM_HEADER_BYTES + 1} B, "
+            f"{DATAGRAM_HEADER_BYTES} B of them headers, to 65535 B",
+            path=join_path(where, "datagrams", "size"),
+        )
+    return replace(shared, payload_bytes=payload_bytes, header_bytes=DATAGRAM_HEADER_BYTES)
 
 
 _ONLY_IN = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
 from pydantic_core import PydanticCustomError
 
 from elephan.scenario import own, units
@@ -19,6 +19,11 @@ from elephan.scenario.units import Amount, Buffer, Loss
 from elephan.scenario.words import hint
 
 T = TypeVar("T")
+
+ARRIVALS = ("even", "poisson")
+TIMES = ("constant", "exponential", "pareto")
+DATAGRAMS = "datagrams"
+DATAGRAM_HEADER_BYTES = 28
 
 
 def _reported(parse: Callable[[Any], T]) -> Callable[[Any], T]:
@@ -72,6 +77,12 @@ def _burst(value: Any) -> int | str:
     if isinstance(value, str) and value.strip().casefold() == units.UNLIMITED:
         return units.UNLIMITED
     return _whole(1, 10**6, 'a number of segments (or "unlimited")')(value)
+
+
+def _shape(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 1 < value <= 100:
+        raise ScenarioError(f"{value!r} is not a shape; it is a number above 1, or there is no mean, and at most 100")
+    return float(value)
 
 
 def _switch(value: Any) -> bool:
@@ -399,8 +410,34 @@ class HostClock(Table):
     resolution: Time = Field(0, description="length of a tick; 0 s has none", examples=["1 ms"])
 
 
+class Application(Table):
+    """``application``: a flow's data come bit by bit; without it all are there at the start."""
+
+    rate: Rate = Field(
+        description="while it is on: user data of an application, everything on the wire of datagrams",
+        examples=["8 Mbit/s"],
+    )
+    arrivals: Annotated[str, BeforeValidator(_reported(_one_of(ARRIVALS, "a way to arrive")))] = Field(
+        "even", description="how its segments come: at equal distances (even) or as a Poisson process (poisson)"
+    )
+    on: PositiveTime | None = Field(None, description="mean time on; always on by default", examples=["500 ms"])
+    off: PositiveTime | None = Field(None, description="mean time off", examples=["500 ms"])
+    times: Annotated[str, BeforeValidator(_reported(_one_of(TIMES, "a distribution of times")))] = Field(
+        "exponential", description=f"distribution of the times on and off: {_listed(TIMES)}"
+    )
+    shape: Annotated[float, BeforeValidator(_reported(_shape))] = Field(
+        1.5, description="of pareto times: above 1; up to 2 the variance is infinite", examples=[1.5]
+    )
+
+
+class Datagrams(Application):
+    """``datagrams``: a flow of datagrams instead of TCP; nothing acknowledges, repeats or slows them."""
+
+    size: Size = Field(1000, description="of a datagram on the wire, 28 B of it headers", examples=["1000 B"])
+
+
 class Flow(Table):
-    """``[[flow]]``: one TCP connection that sends as much as it may."""
+    """``[[flow]]``: one TCP connection that sends as much as it may, or as its application has."""
 
     name: Name | None = Field(None, description="unique; algorithm-position by default", examples=["first"])
     algorithm: Annotated[str, BeforeValidator(_reported(_parse_algorithm))] = Field(
@@ -414,6 +451,14 @@ class Flow(Table):
     )
     start: Time = Field(0, description="when it begins (start_jitter is added)", examples=["50 s"])
     stop: PositiveTime | None = Field(None, description="when it ends; never by default", examples=["300 s"])
+    application: Application | None = Field(
+        None, description="sends at a rate of its own, or on and off, and not all it may",
+        examples=[{"rate": "8 Mbit/s"}],
+    )  # fmt: skip
+    datagrams: Datagrams | None = Field(
+        None, description="datagrams at a rate, on and off, or as a Poisson process, without congestion control",
+        examples=[{"rate": "5 Mbit/s", "arrivals": "poisson"}],
+    )  # fmt: skip
     size: Data | None = Field(None, description="how much it sends; without end by default", examples=["10 MB"])
     stack: StackChoice | None = Field(None, description="its own stack; fields left open come from the scenario's")
     rtt: PositiveTime | None = Field(
@@ -439,6 +484,14 @@ class Flow(Table):
     reverse_path: tuple[Name, ...] | None = Field(
         None, description="graph: the links that its ACKs cross; the path's other directions by default"
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_datagrams(cls, table: Any) -> Any:
+        """Datagrams have no algorithm, and stand under their own name where one would."""
+        if isinstance(table, dict) and table.get("datagrams") is not None:
+            return {"algorithm": DATAGRAMS} | table
+        return table
 
 
 class ScenarioTable(Table):
@@ -479,6 +532,8 @@ TABLES: dict[str, type[Table]] = {
     "parking_lot": ParkingLot,
     "link": Link,
     "flow": Flow,
+    "application": Application,
+    "datagrams": Datagrams,
 }
 
 

@@ -22,6 +22,8 @@ pub struct Receiver {
     ack_every: u32,
     /// Every segment in order is acknowledged at once, and nothing about marks is remembered.
     simple: bool,
+    /// Segments are datagrams: they are counted, and that is all.
+    silent: bool,
     /// Marks are echoed until the sender says that it has answered (RFC 3168), and not one by one.
     latches: bool,
     /// The latch, or whether the segment before was marked.
@@ -60,7 +62,8 @@ impl Receiver {
             ack_bytes: stack.ack_bytes as u16,
             sack_block_bytes: stack.sack_block_bytes as u16,
             ack_every: stack.ack_every,
-            simple: stack.ack_every == 1,
+            simple: stack.ack_every == 1 && !spec.datagrams,
+            silent: spec.datagrams,
             latches: false,
             marked: false,
             delayed_ack: Time(stack.delayed_ack_ps),
@@ -98,7 +101,7 @@ impl Receiver {
     /// Whether it only ever reacts: it acknowledges each segment when it comes, and has no timer but the samples'.
     #[must_use]
     pub fn is_reactive(&self) -> bool {
-        self.ack_every == 1
+        self.ack_every == 1 || self.silent
     }
 
     /// Its timer is due: samples, or a delayed ACK.
@@ -149,6 +152,10 @@ impl Receiver {
             self.timer = self.clock.due();
         }
         self.totals.wire_bytes += packet.bytes();
+        if self.silent {
+            self.totals.delivered += 1;
+            return None;
+        }
         let earlier = self.note_mark(packet, log);
         self.pending = *packet;
         let segment = packet.segment();

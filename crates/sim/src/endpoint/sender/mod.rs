@@ -1,5 +1,6 @@
 //! The sender: what it keeps, its timers, and what it does with an ACK.
 
+mod application;
 mod loss;
 mod marks;
 mod pacing;
@@ -23,6 +24,7 @@ use crate::random::Stream;
 use crate::record::{Clock, RttHistogram, SenderSample};
 use crate::spec::{ClockSpec, Detection, FlowSpec, MOST_SEGMENTS, Measure, Spec, StackSpec};
 use crate::time::Time;
+use crate::traffic::Application;
 
 /// Totals of a sender since the beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -149,6 +151,9 @@ pub struct Sender {
     lost_again: Vec<u32>,
     marks: Marks,
     pace: Pace,
+    /// What hands data over bit by bit, and whether it is sent as datagrams.
+    application: Option<Box<Application>>,
+    datagrams: bool,
     /// The sender's clock and the receiver's, where they differ from true time and somebody looks.
     clocks: Option<Box<(ClockSpec, ClockSpec)>>,
     /// Whether the host takes time over an ACK, and until when it is busy.
@@ -180,7 +185,9 @@ impl Sender {
         let start = Time(this.start_ps + start_stream.below(spec.start_jitter_ps + 1));
         let clock = Clock::new(sample_times);
         let needs = algorithm.needs();
+        let application = application::of_flow(spec, this, start);
         Self {
+            datagrams: this.datagrams,
             flow,
             board: Scoreboard::default(),
             next: 0,
@@ -200,13 +207,13 @@ impl Sender {
             latest_rtt: f64::NAN,
             round_end: 0,
             round_peak: 0,
-            cwnd: 0.0,
+            cwnd: if this.datagrams { f64::NAN } else { 0.0 },
             cwnd_since: Time::ZERO,
             measuring: false,
             bytes,
             egress: network.egress(flow, bytes),
             receive_window: stack.receive_window.unwrap_or(1 << 28),
-            end: this.size_segments.map_or(MOST_SEGMENTS, |s| s as u32),
+            end: if application.is_some() { 0 } else { this.size_segments.map_or(MOST_SEGMENTS, |s| s as u32) },
             max_burst: stack.max_burst.unwrap_or(u32::MAX),
             shortest_timeout: Time(stack.min_rto_ps.min(stack.initial_rto_ps)),
             recover: 0,
@@ -232,6 +239,7 @@ impl Sender {
             sampler: (needs.delivery || needs.losses).then(Box::default),
             marks: Marks::new(needs.ecn, stack.ecn),
             pace: Pace::new(needs.pacing || stack.pacing),
+            application,
             clocks: (this.sender_clock != this.receiver_clock || this.sender_clock != ClockSpec::default())
                 .then(|| Box::new((this.sender_clock, this.receiver_clock))),
             slow_host: stack.host_ack_ps > 0 || stack.host_scan_ps > 0,
@@ -309,8 +317,11 @@ impl Sender {
         if self.pace.is_due(now) {
             self.transmit(now, network);
         }
+        if self.application_due() <= now {
+            self.serve_application(now, network);
+        }
         let retransmission = self.probe_due().min(self.timeout_due()).min(self.reorder_due);
-        self.timer = self.clock.due().min(retransmission).min(self.pace.wake());
+        self.timer = self.clock.due().min(retransmission).min(self.pace.wake()).min(self.application_due());
         if !self.started {
             self.timer = self.timer.min(self.start);
         }
@@ -332,6 +343,9 @@ impl Sender {
 
     fn begin(&mut self, now: Time, network: &mut Network) {
         self.started = true;
+        if self.datagrams {
+            return;
+        }
         self.algorithm.on_start(&Start {
             now: now.seconds(),
             initial_window: f64::from(self.stack.initial_window),
@@ -358,7 +372,7 @@ impl Sender {
             }
             self.samples.push(SenderSample {
                 cwnd: self.cwnd,
-                ssthresh: if self.started { self.algorithm.ssthresh() } else { f64::INFINITY },
+                ssthresh: if self.started && !self.datagrams { self.algorithm.ssthresh() } else { f64::INFINITY },
                 srtt: if self.rto.srtt > 0.0 { self.rto.srtt } else { f64::NAN },
                 rtt: self.latest_rtt,
                 in_flight: self.board.in_flight(self.next),
@@ -572,9 +586,7 @@ impl Sender {
         }
         if self.board.una() == self.next {
             self.armed = Time::NEVER;
-            if self.board.una() >= self.end && self.completed.is_none() {
-                self.completed = Some(now);
-            }
+            self.all_acknowledged(now);
         } else if cumulative > una || self.stack.any_ack_restarts_timer {
             self.arm(now);
         }

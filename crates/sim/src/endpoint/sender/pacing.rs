@@ -63,8 +63,9 @@ impl Sender {
         };
         loop {
             let room = self.allowance().saturating_sub(self.board.in_flight(self.next));
-            if room > 0 && now < self.pace.next {
-                // The window would allow more: held back by the pace, not by the application.
+            let has_more = self.next < self.end || self.board.lost() > 0;
+            if room > 0 && has_more && now < self.pace.next {
+                // The window and the application would allow more: held back by the pace.
                 self.pace.wake = self.pace.next;
                 self.timer = self.timer.min(self.pace.wake);
                 self.set_limit(Limit::Window);

@@ -1,0 +1,199 @@
+//! An application that hands over a segment now and then.
+//!
+//! Its clock runs while it is on. By that clock, segments come at equal distances or as a Poisson process; what is left of a
+//! distance when it goes off is waited for when it is on again, so that the mean rate is the stated one times the share of
+//! time that it is on, however short the bursts.
+
+use super::draw::{DurationSpec, exponential};
+use crate::random::Stream;
+use crate::spec::ApplicationSpec;
+use crate::time::Time;
+
+/// Periods of being on and off.
+#[derive(Clone, Debug)]
+struct Bursts {
+    on: DurationSpec,
+    off: DurationSpec,
+    /// When the present or coming burst begins and ends.
+    from: Time,
+    to: Time,
+    /// Reading of the application's clock when it begins.
+    clock: Time,
+    draws: Stream,
+}
+
+/// What an application still has to hand over, and when.
+#[derive(Clone, Debug)]
+pub struct Application {
+    /// Bits of a segment × 10¹² and bit/s: their ratio is the distance of segments in ps.
+    bits_ps: u128,
+    rate_bps: u128,
+    /// Where they come as a Poisson process: the draws, and the clock's reading at the next.
+    arrivals: Option<(Stream, Time)>,
+    bursts: Option<Bursts>,
+    start: Time,
+    stop: Time,
+    /// Segments handed over, and how many there will be.
+    handed: u64,
+    total: u64,
+    due: Time,
+    /// Since when all that was handed over is acknowledged.
+    pub idle_since: Time,
+}
+
+impl Application {
+    /// The application of the flow `name` in the run `seed`: on from `start` to `stop`, `total` segments of `bits` each.
+    #[must_use]
+    pub fn new(
+        spec: &ApplicationSpec,
+        seed: u64,
+        name: &str,
+        bits: u64,
+        (start, stop): (Time, Time),
+        total: u64,
+    ) -> Self {
+        let stream = |what| Stream::new(seed, &format!("flow {name} {what}"));
+        let bursts = spec.bursts.map(|(on, off)| {
+            let mut draws = stream("bursts");
+            let to = start + on.draw(&mut draws);
+            Bursts { on, off, from: start, to, clock: Time::ZERO, draws }
+        });
+        let mut this = Self {
+            bits_ps: u128::from(bits) * u128::from(Time::SECOND.0),
+            rate_bps: u128::from(spec.rate_bps),
+            arrivals: spec.poisson.then(|| (stream("arrivals"), Time::ZERO)),
+            bursts,
+            start,
+            stop,
+            handed: 0,
+            total,
+            due: Time::NEVER,
+            idle_since: start,
+        };
+        if this.arrivals.is_some() {
+            this.draw_arrival();
+        }
+        this.schedule();
+        this
+    }
+
+    /// When it hands over the next segment; [`Time::NEVER`] once it is through.
+    #[must_use]
+    pub fn due(&self) -> Time {
+        self.due
+    }
+
+    /// Whether nothing more will come.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.due == Time::NEVER
+    }
+
+    /// Whether all of a stated total has been handed over.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.handed == self.total
+    }
+
+    /// The segments that are due by `now`.
+    pub fn take(&mut self, now: Time) -> u32 {
+        let before = self.handed;
+        while self.due <= now {
+            self.handed += 1;
+            if self.arrivals.is_some() {
+                self.draw_arrival();
+            }
+            self.schedule();
+        }
+        (self.handed - before) as u32
+    }
+
+    fn draw_arrival(&mut self) {
+        let Some((draws, at)) = &mut self.arrivals else { return };
+        let mean_ps = self.bits_ps as f64 / self.rate_bps as f64;
+        *at = Time(at.0.saturating_add((exponential(draws) * mean_ps) as u64));
+    }
+
+    /// Works out when the next segment is due.
+    fn schedule(&mut self) {
+        let clock = match &self.arrivals {
+            Some((_, at)) => *at,
+            None => {
+                Time((u128::from(self.handed) * self.bits_ps / self.rate_bps).min(u128::from(u64::MAX >> 1)) as u64)
+            }
+        };
+        let mut at = Time(self.start.0.saturating_add(clock.0));
+        if let Some(bursts) = &mut self.bursts {
+            while bursts.from < self.stop && clock - bursts.clock >= bursts.to - bursts.from {
+                bursts.clock += bursts.to - bursts.from;
+                bursts.from = bursts.to + bursts.off.draw(&mut bursts.draws);
+                bursts.to = bursts.from + bursts.on.draw(&mut bursts.draws);
+            }
+            at = bursts.from + (clock - bursts.clock);
+        }
+        self.due = if self.handed >= self.total || at >= self.stop { Time::NEVER } else { at };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = Time::SECOND.0;
+
+    fn times(spec: &ApplicationSpec, bits: u64, until_s: u64, total: u64) -> Vec<Time> {
+        let mut application = Application::new(spec, 1, "f", bits, (Time(SECOND), Time(until_s * SECOND)), total);
+        let mut times = Vec::new();
+        while !application.is_over() {
+            let due = application.due();
+            times.extend((0..application.take(due)).map(|_| due));
+        }
+        times
+    }
+
+    #[test]
+    fn a_constant_rate_is_exact_and_begins_at_the_start() {
+        let spec = ApplicationSpec { rate_bps: 3_000, poisson: false, bursts: None };
+        let times = times(&spec, 1_000, 3, u64::MAX);
+        assert_eq!(times.len(), 6);
+        assert_eq!(times[..4], [SECOND, SECOND + SECOND / 3, SECOND + 2 * SECOND / 3, 2 * SECOND].map(Time));
+    }
+
+    #[test]
+    fn an_application_stops_at_its_total() {
+        let spec = ApplicationSpec { rate_bps: 1_000, poisson: false, bursts: None };
+        assert_eq!(times(&spec, 1_000, 100, 5).len(), 5);
+    }
+
+    #[test]
+    fn short_bursts_keep_the_mean_rate() {
+        // Bursts of 3/4 of a segment's distance, then as long off: half of the rate, not one segment a burst.
+        let half = DurationSpec::Constant { mean_ps: 3 * SECOND / 4 };
+        let spec = ApplicationSpec { rate_bps: 1_000, poisson: false, bursts: Some((half, half)) };
+        let times = times(&spec, 1_000, 3001, u64::MAX);
+        assert_eq!(times.len(), 1500);
+        assert_eq!(times[..3], [SECOND, SECOND + 7 * SECOND / 4, SECOND + 7 * SECOND / 2].map(Time));
+    }
+
+    #[test]
+    fn exponential_bursts_give_their_share_of_the_rate() {
+        let mean = |ms: u64| DurationSpec::Exponential { mean_ps: ms * Time::MILLISECOND.0 };
+        let spec = ApplicationSpec { rate_bps: 1_000_000, poisson: false, bursts: Some((mean(300), mean(700))) };
+        let n = times(&spec, 1_000, 20_001, u64::MAX).len() as f64;
+        // 20,000 cycles: the on-time's standard deviation is √(20,000 × 2) × 0.3 × 0.7 s = 42 s.
+        assert!((n / 1e3 / 20_000.0 - 0.3).abs() < 5.0 * 42.0 / 20_000.0, "{n}");
+    }
+
+    #[test]
+    fn poisson_gaps_pass_kolmogorov_smirnov() {
+        let spec = ApplicationSpec { rate_bps: 1_000_000, poisson: true, bursts: None };
+        let times = times(&spec, 1_000, 101, u64::MAX);
+        let mut gaps: Vec<f64> = times.windows(2).map(|pair| (pair[1] - pair[0]).seconds()).collect();
+        gaps.sort_by(f64::total_cmp);
+        let n = gaps.len() as f64;
+        let cdf = |x: f64| 1.0 - libm::exp(-x * 1000.0);
+        let worst = gaps.iter().enumerate().map(|(i, x)| (cdf(*x) - i as f64 / n).abs()).fold(0.0, f64::max);
+        assert!(worst < 2.225 / n.sqrt(), "{worst}");
+        assert!((n - 100_000.0).abs() < 5.0 * 316.3, "{n}");
+    }
+}
