@@ -1,0 +1,115 @@
+"""Run ns-2 over the paths of the comparison table: every module that both have, one flow and two.
+
+    python benches/ns2/table.py --out tests/reference/ns2/table.json
+    python benches/ns2/table.py --out tests/reference/ns2/table.json --timestamps
+    python benches/ns2/table.py --out tests/reference/ns2/table.json --start gentle --flows 1
+
+Runs that are in the file already are kept, so it can be stopped and started again, and an algorithm may be added. The
+delay of the bottleneck is moved by a few microseconds as well: what then changes by much is chance in ns-2 itself, and
+no other simulator can be asked to agree with one such figure. With `--start gentle` the agents' `window_`, which is
+also their first ssthresh, is 1.04 of what the path and its queue hold: slow start then ends with a few losses, not
+with a window's worth.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from reference import ALGORITHMS, FLOW_COLUMNS, Options, at_mark, provenance, simulate
+
+# Without timestamps TCP/Linux times one segment a round trip; these modules read it, or the timestamps, or both.
+TIMESTAMPED = ["cubic", "htcp", "vegas", "illinois", "westwood", "veno", "yeah", "hybla", "lp", "compound"]
+SECOND_STARTS_S = 5.0
+MOVED_US = (-10, 0, 10)
+PATHS: dict[str, dict[str, float]] = {
+    "100M": {"rate_bps": 100e6, "delay_s": 0.018, "buffer": 480, "duration_s": 200, "from_s": 50, "gentle": 1000},
+    "622M": {"rate_bps": 622e6, "delay_s": 0.048, "buffer": 1555, "duration_s": 60, "from_s": 20, "gentle": 9400},
+}
+
+
+def options(row: dict[str, Any]) -> Options:
+    """The options of dumbbell.tcl for one row of the table."""
+    path = PATHS[row["path"]]
+    return {
+        "headers": "tcp", "algorithms": " ".join([row["algorithm"]] * row["flows"]),
+        "starts": " ".join(str(SECOND_STARTS_S * i) for i in range(row["flows"])),
+        "rate_bps": f"{path['rate_bps']:.0f}", "delay_s": f"{path['delay_s'] + row['moved_us'] / 1e6:.6f}",
+        "access_bps": "1e9", "access_s": "0.001", "buffer": f"{path['buffer']:.0f}", "payload": "1000",
+        "window": f"{path['gentle']:.0f}" if row["start"] == "gentle" else "67000",
+        "timestamps": str(int(row["timestamps"])), "duration_s": f"{path['duration_s']:.0f}", "period_s": "1",
+        "marks": f"{path['from_s']:.0f} {path['duration_s'] - 0.001:.3f}",
+    }  # fmt: skip
+
+
+def measure(row: dict[str, Any]) -> dict[str, Any]:
+    """One run: each flow's goodput between the two marks, and its counts over the whole run."""
+    document = simulate(options(row))
+    early, late = at_mark(document, 0), at_mark(document, 1)
+    span_s = late["time_s"] - early["time_s"]
+    flows = range(row["flows"])
+    goodput = [(late[f"in_order[{i}]"] - early[f"in_order[{i}]"]) * 8000 / span_s / 1e6 for i in flows]
+    counts = {name: [int(late[f"{name}[{i}]"]) for i in flows] for name in FLOW_COLUMNS if name != "cwnd"}
+    return {**row, "goodput_mbps": [round(rate, 4) for rate in goodput], **counts, "dropped": int(late["dropped"])}
+
+
+def save(path: Path, rows: list[dict[str, Any]]) -> None:
+    """The file: how it was made, then a row a line."""
+    head = {
+        "provenance": {**provenance(options(rows[0])), "first_row_only": "the others differ as their fields say"},
+        "made_by": [f"python benches/ns2/table.py --out tests/reference/ns2/table.json{more}" for more in CALLS],
+        "second_starts_s": SECOND_STARTS_S,
+        "paths": PATHS,
+    }
+    rows = sorted(
+        rows, key=lambda r: (ALGORITHMS.index(r["algorithm"]), *(str(r[k]) for k in KEYS[1:-1]), r["moved_us"])
+    )
+    lines = ",\n".join(json.dumps(row, separators=(",", ":")) for row in rows)
+    text = json.dumps(head, indent=1)[:-2]
+    temporary = path.with_suffix(".partial")
+    temporary.write_text(f'{text},\n "rows": [\n{lines}\n]\n}}\n', encoding="utf-8")
+    temporary.replace(path)
+
+
+# What made the file that is kept.
+CALLS = ("", " --timestamps", " --start gentle --flows 1")
+KEYS = ("algorithm", "path", "flows", "timestamps", "start", "moved_us")
+
+
+def main() -> int:
+    """Command line; exit 1 when ns-2 fails."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--out", type=Path, required=True, help="the JSON file")
+    parser.add_argument("--algorithm", action="append", choices=ALGORITHMS, help="may be repeated; default all")
+    parser.add_argument("--path", action="append", choices=tuple(PATHS), help="may be repeated; default both")
+    parser.add_argument("--flows", action="append", type=int, choices=(1, 2), help="may be repeated; default both")
+    parser.add_argument("--timestamps", action="store_true", help="TCP timestamps on, for the modules that read them")
+    parser.add_argument("--start", choices=("slow", "gentle"), default="slow", help="whether slow start overshoots")
+    arguments = parser.parse_args()
+    rows: list[dict[str, Any]] = json.loads(arguments.out.read_text())["rows"] if arguments.out.exists() else []
+    there = {tuple(row[key] for key in KEYS) for row in rows}
+    asked = arguments.algorithm or (TIMESTAMPED if arguments.timestamps else ALGORITHMS)
+    wanted = [
+        dict(zip(KEYS, (algorithm, path, flows, arguments.timestamps, arguments.start, moved_us), strict=True))
+        for path in arguments.path or PATHS
+        for flows in arguments.flows or (1, 2)
+        for algorithm in asked
+        for moved_us in MOVED_US
+    ]
+    for row in wanted:
+        if tuple(row[key] for key in KEYS) in there:
+            continue
+        try:
+            rows.append(measure(row))
+        except (RuntimeError, FileNotFoundError) as problem:
+            print(f"table.py: {problem}", file=sys.stderr)
+            return 1
+        save(arguments.out, rows)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
