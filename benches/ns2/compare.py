@@ -245,6 +245,8 @@ over 50 to 200 s, at 622 Mbit/s over 20 to 60 s; retransmissions are those of th
 Each run is made three times, with the bottleneck's delay moved by −10, 0 and 10 µs, in ns-2 and here: the median, and
 the range in brackets where it differs. What moves in ns-2 itself is chance, and no other simulator can be asked to
 agree with it. Timestamps add 10 bytes to a packet and bring an RTT sample with each ACK.
+
+## Line by line
 """
 DIFFERENCES = """## Where they differ
 
