@@ -104,6 +104,15 @@ def test_several_seeds_are_runs_and_metrics_with_intervals(folder: Path, capsys:
     assert len(flows) == 3, "replicates that are equal are one run"
 
 
+def test_a_time_that_does_not_always_come_has_no_mean(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # A vegas flow that comes late to a cubic one with a deep buffer does not get 80 % of what the other has.
+    late = ["--set", "flow[0].algorithm=cubic", "--set", "flow[1].algorithm=vegas", "--set", "flow[1].start='3 s'"]
+    document = answer(["run", "two.toml", "--seeds", "2", *late, "--set", "dumbbell.buffer='2 BDP'"], capsys)
+    assert document["never"]["convergence_time_s"] == 2
+    assert "convergence_time_s" not in document["metrics"]
+    assert document["metrics"]["utilization"]["mean"] > 0.9
+
+
 def test_out_puts_a_copy_elsewhere(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     summary = answer(["run", "two.toml", "--out", "copies"], capsys)
     assert (folder / "copies" / summary["id"] / "samples.parquet").is_file()

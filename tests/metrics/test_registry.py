@@ -11,7 +11,7 @@ from tests.runs import synthetic
 
 from elephan import metrics
 from elephan.metrics import MetricError
-from elephan.metrics.summary import RUN_METRICS
+from elephan.metrics.summary import RUN_METRICS, run_metrics
 
 
 def test_every_metric_says_what_it_is() -> None:
@@ -28,9 +28,14 @@ def test_the_names_that_claims_use_are_there() -> None:
         "throughput_mbps", "sum_throughput_mbps", "utilization", "jain_fi", "asymmetry", "abs_asymmetry",
         "throughput_share", "convergence_time_s", "convergence_abs_time_s", "cov_total_throughput", "loss_rate",
         "mean_queue_pkts", "min_queue_pkts", "queue_cov", "mean_cwnd_pkts", "max_cwnd_pkts", "cwnd_cov",
-        "cwnd_fraction_of_bdp", "epoch_duration_s", "response_pkts_per_rtt", "loss_events",
+        "cwnd_fraction_of_bdp", "epoch_duration_s", "response_pkts_per_rtt", "loss_events", "converged",
+        "convergence_epochs", "fairness_excursion", "fill_time_s", "jain_fi_when_all_active", "mean_alpha_pkts_per_rtt",
+        "mean_flow_duration_ms", "mean_flow_rate_mbps", "mean_size_over_mean_duration_mbps", "peak_window_over_bdp",
+        "recovery_time_s", "short_flow_total_mbps", "throughput_ratio", "throughput_ratio_long_over_short",
+        "throughput_ratio_short_over_long", "time_to_full_rate_s",
     ):  # fmt: skip
-        assert metrics.get(name).name == name
+        found = metrics.get(name)
+        assert name in (found.name, *found.aliases)
 
 
 def test_an_alias_is_the_same_definition() -> None:
@@ -59,16 +64,20 @@ def test_a_name_is_defined_once() -> None:
 
 
 def test_metrics_of_the_summary_are_numbers_of_the_whole_run() -> None:
-    run = synthetic.run(
-        synthetic.scenario(starts=["0 s", "20 s"]),
-        {"cubic-1": synthetic.constant(40.0), "bic-2": synthetic.constant(30.0)},
-        queue=synthetic.constant(3.0),
-    )
-    for name in RUN_METRICS:
-        metric = metrics.get(name)
-        assert metric.scope in ("run", "link")
-        if name != "rtt_fairness_ratio":
-            assert isinstance(metric(run), float), name
+    rates = {"cubic-1": synthetic.constant(40.0), "bic-2": synthetic.constant(35.0)}
+    pair = synthetic.run(
+        synthetic.scenario([{"algorithm": "cubic", "rtt": "200 ms"}, "bic"], starts=["0 s", "20 s"]), rates,
+        queue=synthetic.constant(3.0), loss_times={"cubic-1": [30.0, 60.0, 90.0]},
+    )  # fmt: skip
+    sized = synthetic.scenario([{"algorithm": "cubic", "size": "1 MB"}, "bic"], starts=["60 s", "0 s"])
+    transfer = synthetic.run(sized, rates, completions={"cubic-1": 2.0})
+    values = run_metrics(transfer) | run_metrics(pair)
+    assert set(values) == set(RUN_METRICS)
+    for name, value in values.items():
+        assert metrics.get(name).scope in ("run", "link")
+        assert value is None or isinstance(value, float), name
+    assert values["mean_flow_rate_mbps"] == pytest.approx(4)
+    assert {name for name, value in values.items() if value is None} == {"convergence_abs_time_s", "convergence_epochs"}
 
 
 def test_an_interval_holds_its_value() -> None:
@@ -114,3 +123,21 @@ def test_an_interval_lies_within_the_values(values: list[float]) -> None:
     slack = 1e-9 * max(1.0, *map(abs, values))
     assert min(values) - slack <= low <= value + slack
     assert value - slack <= high <= max(values) + slack
+
+
+def test_any_metric_has_an_interval_over_seeds() -> None:
+    stated = synthetic.scenario(starts=["0 s", "20 s"])
+    runs = [
+        synthetic.run(stated, {"cubic-1": synthetic.constant(rate), "bic-2": synthetic.constant(20.0)})
+        for rate in (50.0, 60.0, 70.0)
+    ]
+    assert metrics.over_seeds("sum_throughput_mbps", runs) == pytest.approx(metrics.interval([70.0, 80.0, 90.0]))
+    by_flow = metrics.over_seeds("throughput_mbps", runs, window=(10, 20), flows=["bic-2"])
+    assert list(by_flow) == ["bic-2"]
+    assert by_flow["bic-2"] == pytest.approx((20.0, 20.0, 20.0))
+    never = metrics.over_seeds("convergence_time_s", runs, statistic="median", reached=0.3)
+    assert never == (10.0, 10.0, math.inf)
+    with pytest.raises(MetricError, match="did you mean"):
+        metrics.over_seeds("sum_thruput_mbps", runs)
+    with pytest.raises(ValueError, match="no values"):
+        metrics.over_seeds("jain", [])

@@ -63,8 +63,14 @@ def tables(
     starts: Mapping[str, float] | None = None,
     link: str = "bottleneck",
     flow_columns: Mapping[str, Any] | None = None,
+    completions: Mapping[str, float] | None = None,
+    sampled: Mapping[str, Mapping[str, Curve]] | None = None,
+    linked: Mapping[str, Curve] | None = None,
 ) -> dict[str, pl.DataFrame]:
-    """Tables of a run in which the flows have these throughputs on the wire."""
+    """Tables of a run in which the flows have these throughputs on the wire.
+
+    ``sampled`` and ``linked`` are further columns of the samples, by column and flow, and of the link.
+    """
     t = sample_times(stated)
     form = stated.canonical()
     samples, flows = [], []
@@ -75,14 +81,21 @@ def tables(
         total += wire
         segments = np.floor(wire / (stack["payload_bytes"] + stack["header_bytes"]) + 1e-9).astype(np.int64)
         events = np.searchsorted(np.array(sorted((loss_times or {}).get(name, ())), dtype=np.float64), t, side="right")
-        samples.append(_samples(name, t, (cwnd or {}).get(name, constant(100.0))(t), wire, segments, events))
+        rows = _samples(name, t, (cwnd or {}).get(name, constant(100.0))(t), wire, segments, events)
+        written = {column: curves[name](t) for column, curves in (sampled or {}).items() if name in curves}
+        samples.append(rows.with_columns(**{column: pl.Series(values) for column, values in written.items()}))
         start_s = (starts or {}).get(name, spec["start_ps"] / 1e12)
-        flows.append(_flow(name, spec["algorithm"], start_s, int(segments[-1]), int(events[-1]), flow_columns or {}))
+        more = dict(flow_columns or {}) | (
+            {"completion_s": (completions or {})[name]} if name in (completions or {}) else {}
+        )
+        flows.append(_flow(name, spec["algorithm"], start_s, int(segments[-1]), int(events[-1]), more))
     waiting = (queue or constant(0.0))(t)
     return {
-        "flows": pl.DataFrame(flows),
+        "flows": pl.DataFrame(flows, schema_overrides={"completion_s": pl.Float64}),
         "samples": pl.concat(samples).with_columns(pl.col("flow").cast(pl.Categorical)),
-        "links": _links(link, t, waiting, total, drop_rate, form["flows"][0]["stack"]),
+        "links": _links(link, t, waiting, total, drop_rate, form["flows"][0]["stack"]).with_columns(
+            **{column: pl.Series(curve(t)) for column, curve in (linked or {}).items()}
+        ),
     }
 
 

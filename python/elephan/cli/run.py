@@ -83,24 +83,29 @@ def command(
         print_run(done[0])
     else:
         print_sweep([], [{}] * len(done), done)
-        print_intervals(document(done)["metrics"])
+        print_intervals(document(done))
     if out is not None:
         common.say(f"copied to {out}")
 
 
 def document(done: Sequence[Run]) -> dict[str, Any]:
-    """Several seeds of one scenario: the runs, and each metric's mean with its 95 % bootstrap interval."""
+    """Several seeds of one scenario: the runs, and each metric's mean with its 95 % bootstrap interval.
+
+    A time that did not come with every seed has no mean; ``never`` counts the seeds with which it did not.
+    """
     from elephan.metrics import interval
 
     summaries = [run.summary() for run in done]
     names = sorted(set.intersection(*(set(summary["metrics"]) for summary in summaries)))
-    metrics = {}
+    metrics, never = {}, {}
     for name in names:
         values = [summary["metrics"][name] for summary in summaries]
-        if all(isinstance(value, int | float) for value in values):
+        if None in values:
+            never[name] = values.count(None)
+        else:
             mean, low, high = interval(values)
             metrics[name] = {"mean": mean, "low": low, "high": high}
-    return {"runs": summaries, "metrics": metrics}
+    return {"runs": summaries, "metrics": metrics, "never": never}
 
 
 def print_run(run: Run) -> None:
@@ -120,7 +125,9 @@ def print_run(run: Run) -> None:
     common.say(f"{summary['dir']} ({state})")
 
 
-def print_intervals(metrics: dict[str, dict[str, float]]) -> None:
-    """Means over seeds with their intervals."""
-    rows = [[name, value["mean"], value["low"], value["high"]] for name, value in metrics.items()]
+def print_intervals(found: dict[str, Any]) -> None:
+    """Means over seeds with their intervals, and times that did not always come."""
+    rows = [[name, value["mean"], value["low"], value["high"]] for name, value in found["metrics"].items()]
     common.print_table("over the seeds, with 95 % intervals", ["metric", "mean", "low", "high"], rows)
+    for name, count in found["never"].items():
+        common.say(f"{name}: never with {count} of {len(found['runs'])} seeds")

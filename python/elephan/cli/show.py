@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -86,13 +85,15 @@ def export_run(name: str, csv: str | None, parquet: str | None, store: str | Non
 
 def show_run(folder: Path, out: str | None, as_json: bool) -> None:
     """Write a run's report and say where, or print its summary."""
-    if as_json:
-        common.print_json(json.loads((folder / "summary.json").read_text()))
-        return
-    from elephan import report, runs
-    from elephan.cli.run import print_run
+    from elephan import runs
 
     run = runs.Run.load(folder)
+    if as_json:
+        common.print_json(run.summary())
+        return
+    from elephan import report
+    from elephan.cli.run import print_run
+
     print_run(run)
     common.say(f"report: {report.run_report(run, Path(out) if out else folder)}")
 

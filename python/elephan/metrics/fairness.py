@@ -1,34 +1,28 @@
-"""How the flows share, and how long it takes a late comer to get there."""
+"""How the flows share: one number for how even it is, and ratios that say who has more."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from elephan.metrics.reading import (
-    Array,
     MetricError,
     Window,
-    duration_s,
-    flow_series,
-    on_grid,
+    base_rtts_s,
+    binned,
+    flow_names,
+    lifetime_s,
     pair,
     resolve_window,
-    specs,
-    start_s,
+    sample_times,
 )
 from elephan.metrics.registry import metric
 from elephan.metrics.throughput import throughput_mbps
 from elephan.runs.result import Run
 
 Flows = Sequence[str] | None
-RUNNING_MEAN_S = 10
-REACHED = 0.8
-CLOSE = 0.1
-HOLD_S = 20
-DELTA = 0.1
+FAIRNESS_BIN_S = 1.0
 
 
 @metric("jain_fi", "1", "Jain, Chiu, Hawe 1984; RFC 5166 §2.3.1", aliases=("jain",))
@@ -54,6 +48,76 @@ def jain_index(rates: Sequence[float]) -> float:
     return float(x.sum() ** 2 / (len(x) * (x**2).sum()))
 
 
+@metric("mean_jain_fi", "1", "ha2006 §4.7: fairness index over time scales")
+def mean_jain_fi(
+    run: Run, window: Window | None = None, flows: Flows = None, *, bin_s: float = FAIRNESS_BIN_S
+) -> float:
+    """Mean of Jain's index over bins of 1 s, or of ``bin_s``: how fair it is at that time scale.
+
+    Flows that take turns are fair over the whole window and unfair in each bin. Bins in which nothing arrived are left
+    out, and so is a part of a bin at the window's end.
+
+    Raises:
+        MetricError: nothing arrived in any bin.
+    """
+    _, octets = binned(run, flow_names(run, flows), "wire_bytes", resolve_window(run, window), bin_s)
+    busy = octets[:, octets.sum(axis=0) > 0]
+    if busy.shape[1] == 0:
+        raise MetricError("nothing arrived in the window, so that there is nothing to share")
+    return float(np.mean([jain_index(rates) for rates in busy.T.tolist()]))
+
+
+@metric("jain_fi_when_all_active", "1", "our reading of hcc2011 figs. 12 and 13")
+def jain_fi_when_all_active(run: Run, window: Window | None = None, flows: Flows = None) -> float:
+    """Jain's index of the throughputs over the part of the window in which all the flows are there.
+
+    It begins with the first sample after the last of the starts and ends with the last one before the first of the
+    ends. The window is the whole run unless given.
+
+    Raises:
+        MetricError: the flows are never all there, or nothing arrived.
+    """
+    names = flow_names(run, flows)
+    lives = [lifetime_s(run, name) for name in names]
+    from_s, to_s = max(begun for begun, _ in lives), min(ended for _, ended in lives)
+    times = sample_times(run, window)
+    inside = times[(times >= from_s) & (times <= to_s)]
+    if len(inside) < 2:
+        raise MetricError("the flows are never all there at once")
+    return jain_fi(run, (float(inside[0]), float(inside[-1])), flows)
+
+
+@metric("min_max_ratio", "1", "RFC 5166 §2.3.1: epsilon-fairness")
+def min_max_ratio(run: Run, window: Window | None = None, flows: Flows = None) -> float:
+    """The smallest throughput over the largest: 1 when equal, 0 when a flow is starved.
+
+    Flows are ε-fair when this is at least 1 − ε.
+
+    Raises:
+        MetricError: nothing arrived.
+    """
+    rates = throughput_mbps(run, window, flows).values()
+    if max(rates) == 0:
+        raise MetricError("nothing arrived in the window, so that there is nothing to share")
+    return min(rates) / max(rates)
+
+
+@metric("product_fairness", "1", "RFC 5166 §2.3.1: product measure")
+def product_fairness(run: Run, window: Window | None = None, flows: Flows = None) -> float:
+    """Geometric over arithmetic mean of the throughputs: 1 when equal, 0 when a flow is starved.
+
+    The product of the throughputs, which proportional fairness makes as large as it can be, depends on the unit and on
+    the number of flows; its n-th root over the mean does not.
+
+    Raises:
+        MetricError: nothing arrived.
+    """
+    rates = np.array(list(throughput_mbps(run, window, flows).values()))
+    if rates.max() == 0:
+        raise MetricError("nothing arrived in the window, so that there is nothing to share")
+    return float(np.exp(np.log(rates / rates.mean()).mean())) if rates.min() > 0 else 0.0
+
+
 @metric("asymmetry", "1", "Bullot, Cottrell, Hughes-Jones 2003")
 def asymmetry(run: Run, window: Window | None = None, flows: Flows = None) -> float:
     """(x₁ − x₂) / (x₁ + x₂) of the throughputs of two flows, numbered in order of start: 1 when the first has all.
@@ -75,102 +139,68 @@ def abs_asymmetry(run: Run, window: Window | None = None, flows: Flows = None) -
     return abs(asymmetry(run, window, flows))
 
 
-@metric("convergence_time_s", "s", "ha2006 §3: 80 % of the first flow's running mean")
-def convergence_time_s(
-    run: Run,
-    window: Window | None = None,
-    flows: Flows = None,
-    *,
-    mean_s: int = RUNNING_MEAN_S,
-    reached: float = REACHED,
-) -> float:
-    """From the second flow's start until its running mean first reaches 80 % of the first flow's, at whole seconds.
-
-    Running means are of the throughput over the 10 s before, at steps of 1 s, and begin 10 s after the second flow's
-    start. Infinite when it never happens. The window is the whole run unless given.
+@metric("throughput_ratio", "1", "leith2008 §VI: figs. 8 and 9")
+def throughput_ratio(run: Run, window: Window | None = None, flows: Flows = None) -> float:
+    """Throughput of the first of two flows over that of the second, numbered in order of start.
 
     Raises:
-        MetricError: not two flows, or they are meant to start together, or they are both there for less than one mean.
-    """
-    started_s, times, first, second = _rates(run, window, flows)
-    means = [_running_mean(rates, mean_s) for rates in (first, second)]
-    ends = times[mean_s:]
-    met = (means[1] >= reached * means[0]) & (means[1] > 0)
-    return _first(ends, met) - started_s
-
-
-@metric("delta_fair_convergence_time_s", "s", "Bansal et al. 2001; RFC 5166 §2.3")
-def delta_fair_convergence_time_s(
-    run: Run, window: Window | None = None, flows: Flows = None, *, mean_s: int = RUNNING_MEAN_S, delta: float = DELTA
-) -> float:
-    """From the second flow's start until it has (1 − δ)/2 of what both get, δ = 0.1, in running means of 10 s.
-
-    The means are as in ``convergence_time_s``; infinite when it never happens.
-
-    Raises:
-        MetricError: not two flows, or they are meant to start together, or they are both there for less than one mean.
-    """
-    started_s, times, first, second = _rates(run, window, flows)
-    means = [_running_mean(rates, mean_s) for rates in (first, second)]
-    met = (means[1] >= (1 - delta) / 2 * (means[0] + means[1])) & (means[1] > 0)
-    return _first(times[mean_s:], met) - started_s
-
-
-@metric("convergence_abs_time_s", "s", "our reading of weigle2006 and hcc2011")
-def convergence_abs_time_s(
-    run: Run, window: Window | None = None, flows: Flows = None, *, hold_s: int = HOLD_S, within: float = CLOSE
-) -> float:
-    """The simulated time from which the throughputs of two flows stay within 10 % of each other for 20 s.
-
-    Throughputs are taken in bins of 1 s; within 10 % means that they differ by at most 0.1 of the larger. The answer is
-    the beginning of the first such 20 s after both have started; infinite when there are none. The window is the whole
-    run unless given.
-
-    Raises:
-        MetricError: not two flows.
-    """
-    _, times, first, second = _rates(run, window, flows, together=True)
-    larger = np.maximum(first, second)
-    close = (np.abs(first - second) <= within * larger) & (larger > 0)
-    if len(close) < hold_s:
-        return math.inf
-    held = np.convolve(close.astype(np.int64), np.ones(hold_s, dtype=np.int64), mode="valid") == hold_s
-    return _first(times[: len(held)], held)
-
-
-def _rates(
-    run: Run, window: Window | None, flows: Flows, *, together: bool = False
-) -> tuple[float, Array, Array, Array]:
-    """The second flow's start, the edges of bins of 1 s from there on, and the bytes per bin of both flows.
-
-    Bins begin at the first whole second at which both flows are there.
+        MetricError: not two flows, or nothing of the second arrived.
     """
     first, second = pair(run, flows)
-    starts_ps = [spec["start_ps"] for spec in specs(run, flows)]
-    if not together and starts_ps[0] == starts_ps[1]:
-        raise MetricError("both flows start together, so that neither has to converge to the other")
-    from_s, to_s = resolve_window(run, window or (0.0, duration_s(run)))
-    started_s = start_s(run, second)
-    begin_s = float(math.ceil(max(from_s, started_s, start_s(run, first))))
-    if begin_s >= to_s:
-        raise MetricError(f"the window ends at {to_s:g} s, before the second flow has been there for a second")
-    bins = (begin_s, begin_s + math.floor(to_s - begin_s))
-    if bins[0] == bins[1]:
-        raise MetricError("the window holds no whole second of both flows")
-    edges, octets = np.empty(0), []
-    for name in (first, second):
-        times, values = flow_series(run, name, "wire_bytes", bins)
-        edges, values = on_grid(run, times, values, bins, 1.0)
-        octets.append(np.diff(values))
-    return started_s, edges, octets[0], octets[1]
+    rates = throughput_mbps(run, window, flows)
+    return _ratio(rates, first, second)
 
 
-def _running_mean(rates: Array, mean_s: int) -> Array:
-    """Means over ``mean_s`` bins, one for each bin from the first full one on."""
-    if len(rates) < mean_s:
-        raise MetricError(f"the two flows are there together for {len(rates)} s; a running mean takes {mean_s}")
-    return np.convolve(rates, np.ones(mean_s) / mean_s, mode="valid")
+@metric("rtt_fairness_ratio", "1", "RFC 5166 §2.3.2", aliases=("throughput_ratio_short_over_long",))
+def rtt_fairness_ratio(run: Run, window: Window | None = None, flows: Flows = None) -> float:
+    """Throughput of the flow with the shortest propagation RTT over that of the flow with the longest.
+
+    Raises:
+        MetricError: all have the same RTT, or the flow with the longest got nothing.
+    """
+    shortest, longest = _by_rtt(run, flows)
+    return _ratio(throughput_mbps(run, window, flows), shortest, longest)
 
 
-def _first(times: Array, met: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> float:
-    return float(times[np.argmax(met)]) if met.any() else math.inf
+@metric("throughput_ratio_long_over_short", "1", "leith2008 §V: fig. 7")
+def throughput_ratio_long_over_short(run: Run, window: Window | None = None, flows: Flows = None) -> float:
+    """Throughput of the flow with the longest propagation RTT over that of the flow with the shortest.
+
+    Raises:
+        MetricError: all have the same RTT, or the flow with the shortest got nothing.
+    """
+    shortest, longest = _by_rtt(run, flows)
+    return _ratio(throughput_mbps(run, window, flows), longest, shortest)
+
+
+@metric("rtt_fairness_exponent", "1", "Lakshman, Madhow 1997; the two notions of ha2006 §4.4")
+def rtt_fairness_exponent(run: Run, window: Window | None = None, flows: Flows = None) -> float:
+    """The a for which the throughputs of the flows with the shortest and the longest RTT go as RTT⁻ᵃ.
+
+    0 is equal sharing whatever the RTT, 1 a share in inverse proportion to it, 2 that of Reno flows whose losses are
+    synchronized; below 0 the longer flow has more. RTTs are those of propagation.
+
+    Raises:
+        MetricError: all have the same RTT, or one of the two got nothing.
+    """
+    shortest, longest = _by_rtt(run, flows)
+    ratio = rtt_fairness_ratio(run, window, flows)
+    if ratio == 0:
+        raise MetricError(f"nothing of flow '{shortest}' arrived in the window")
+    rtts_s = base_rtts_s(run, [shortest, longest])
+    return float(np.log(ratio) / np.log(rtts_s[longest] / rtts_s[shortest]))
+
+
+def _by_rtt(run: Run, flows: Flows) -> tuple[str, str]:
+    """The flows with the shortest and the longest propagation RTT."""
+    rtts_s = base_rtts_s(run, flows)
+    shortest, longest = min(rtts_s, key=rtts_s.__getitem__), max(rtts_s, key=rtts_s.__getitem__)
+    if rtts_s[shortest] == rtts_s[longest]:
+        raise MetricError("all flows have the same RTT")
+    return shortest, longest
+
+
+def _ratio(rates: Mapping[str, float], over: str, under: str) -> float:
+    if rates[under] == 0:
+        raise MetricError(f"nothing of flow '{under}' arrived in the window")
+    return rates[over] / rates[under]

@@ -11,6 +11,7 @@ from elephan.metrics.reading import (
     bottleneck,
     link_counter,
     link_series,
+    link_spec,
     resolve_window,
 )
 from elephan.metrics.registry import metric
@@ -53,6 +54,66 @@ def queue_cov(run: Run, window: Window | None = None, link: str | None = None) -
     if np.max(packets) == 0:
         raise MetricError("the queue is empty at every sample, so that its variation has nothing to relate to")
     return float(np.std(packets) / np.mean(packets))
+
+
+@metric("p50_queue_pkts", "packets", "RFC 5166 §2.1.2", scope="link")
+def p50_queue_pkts(run: Run, window: Window | None = None, link: str | None = None) -> float:
+    """Median number of packets waiting, over the samples of the window: the fewest that half do not exceed."""
+    return _quantile(run, window, link, 0.5)
+
+
+@metric("p95_queue_pkts", "packets", "RFC 5166 §2.1.2", scope="link")
+def p95_queue_pkts(run: Run, window: Window | None = None, link: str | None = None) -> float:
+    """The number of packets waiting that 95 % of the window's samples do not exceed."""
+    return _quantile(run, window, link, 0.95)
+
+
+@metric("p99_queue_pkts", "packets", "RFC 5166 §2.1.2", scope="link")
+def p99_queue_pkts(run: Run, window: Window | None = None, link: str | None = None) -> float:
+    """The number of packets waiting that 99 % of the window's samples do not exceed."""
+    return _quantile(run, window, link, 0.99)
+
+
+def _quantile(run: Run, window: Window | None, link: str | None, part: float) -> float:
+    _, packets = link_series(run, link or bottleneck(run), "queue_packets", resolve_window(run, window))
+    return float(np.quantile(packets, part, method="inverted_cdf"))
+
+
+@metric("queue_occupancy", "1", "Elephan's own definition", scope="link")
+def queue_occupancy(run: Run, window: Window | None = None, link: str | None = None) -> float:
+    """Mean number of packets waiting over the number that the buffer has room for.
+
+    Raises:
+        MetricError: the buffer is unlimited, or counted in bytes.
+    """
+    name = link or bottleneck(run)
+    room = link_spec(run, name)["queue"].get("limit_packets")
+    if room is None:
+        raise MetricError(f"the buffer of '{name}' is not a number of packets")
+    return mean_queue_pkts(run, window, name) / float(room)
+
+
+@metric("queue_empty_fraction", "1", "weigle2006 §4.3: whether the queue drains", scope="link")
+def queue_empty_fraction(run: Run, window: Window | None = None, link: str | None = None) -> float:
+    """Part of the intervals between the window's samples in which the queue was empty at some moment."""
+    return float((_between(run, window, link, "queue_min") == 0).mean())
+
+
+@metric("mark_rate", "1", "RFC 3168; RFC 5166 §2.1.3", scope="link")
+def mark_rate(run: Run, window: Window | None = None, link: str | None = None) -> float:
+    """Packets that the bottleneck marked over packets that arrived there, all flows together.
+
+    Raises:
+        MetricError: no packet arrived, or this habitat does not count marks.
+    """
+    window = resolve_window(run, window)
+    name = link or bottleneck(run)
+    if "marked_packets" not in run.links.columns:
+        raise MetricError("marks are not counted in this run")
+    arrived = link_counter(run, name, "arrived_packets", window)
+    if arrived == 0:
+        raise MetricError(f"no packet arrived at '{name}' in the window")
+    return link_counter(run, name, "marked_packets", window) / arrived
 
 
 @metric("mean_queue_delay_ms", "ms", "Little 1961", scope="link")

@@ -67,10 +67,10 @@ def specs(run: Run, flows: Sequence[str] | None = None) -> list[Mapping[str, Any
     """
     everything = list(run.canonical["flows"])
     names = [str(flow["name"]) for flow in everything]
-    for name in flows if flows is not None else ():
-        if name not in names:
-            raise MetricError(f"'{name}' is not a flow of this run; {hint(name, names)}")
-    chosen = [flow for flow in everything if flows is None or flow["name"] in flows]
+    wanted = set(names if flows is None else flows)
+    for name in sorted(wanted.difference(names)):
+        raise MetricError(f"'{name}' is not a flow of this run; {hint(name, names)}")
+    chosen = [flow for flow in everything if flow["name"] in wanted]
     if not chosen:
         raise MetricError("no flow to measure")
     return sorted(chosen, key=lambda flow: int(flow["start_ps"]))
@@ -191,7 +191,9 @@ def grid(run: Run, flow: str, column: str, window: Window, step_s: float) -> tup
     Raises:
         MetricError: these times are not all sample times.
     """
-    times, values = flow_series(run, flow, column, window)
+    # A run may end between two samples; whole steps need no sample at the very end of the window.
+    end_s = window[0] + step_s * int((window[1] - window[0]) / step_s + 1e-9)
+    times, values = flow_series(run, flow, column, (window[0], end_s))
     return on_grid(run, times, values, window, step_s)
 
 
@@ -204,6 +206,48 @@ def on_grid(run: Run, times: Array, values: Array, window: Window, step_s: float
     if missed.any():
         raise _off_grid(run, float(wanted[missed][0]))
     return wanted, values[position]
+
+
+def binned(run: Run, flows: Sequence[str], column: str, window: Window, bin_s: float) -> tuple[Array, Array]:
+    """Edges of bins of ``bin_s`` from the window's start, and the increase of a cumulative column of ``samples`` in
+    each: a row a flow, a column a bin. A part of a bin at the end is left out.
+
+    Raises:
+        MetricError: the edges are not all sample times.
+    """
+    edges, rows = np.empty(0), []
+    for name in flows:
+        edges, values = grid(run, name, column, window, bin_s)
+        rows.append(np.diff(values))
+    return edges, np.array(rows)
+
+
+def alive(run: Run, flow: str, column: str, window: Window) -> tuple[Array, Array]:
+    """As :func:`flow_series`, with NaN where the flow had not started yet or was finished."""
+    times, values = flow_series(run, flow, column, window)
+    begun_s, ended_s = lifetime_s(run, flow)
+    return times, np.where((times >= begun_s) & (times <= ended_s), values, np.nan)
+
+
+def sample_times(run: Run, window: Window | None = None) -> Array:
+    """All sample times of a window, the whole run unless given."""
+    start_s, end_s = window or (0.0, duration_s(run))
+    times = run.samples["time_s"].unique().sort().to_numpy().astype(np.float64)
+    return times[(times >= start_s - GRID_TOLERANCE_S) & (times <= end_s + GRID_TOLERANCE_S)]
+
+
+def column(run: Run, name: str, flows: Sequence[str] | None = None) -> dict[str, float]:
+    """A column of ``flows``, by flow in order of start.
+
+    Raises:
+        MetricError: a flow has no value there.
+    """
+    values = dict(run.flows.select("name", pl.col(name).cast(pl.Float64)).iter_rows())
+    names = flow_names(run, flows)
+    for flow in names:
+        if values.get(flow) is None:
+            raise MetricError(f"flow '{flow}' has no {name.replace('_', ' ')}")
+    return {flow: values[flow] for flow in names}
 
 
 def time_mean(times: Array, values: Array) -> float:
@@ -271,11 +315,18 @@ def bottleneck(run: Run) -> str:
     return max(names, key=used)
 
 
+def base_rtts_s(run: Run, flows: Sequence[str] | None = None) -> dict[str, float]:
+    """Two-way propagation delays of the flows' paths, seconds; without transmission times and queues."""
+    delays_ps = [link["delay_ps"] for link in run.canonical["links"]]
+    return {
+        str(spec["name"]): sum(delays_ps[i] for i in (*spec["path"], *spec["reverse_path"])) / PS_PER_S
+        for spec in specs(run, flows)
+    }
+
+
 def base_rtt_s(run: Run, flow: str) -> float:
-    """Two-way propagation delay of a flow's path, seconds; without transmission times and queues."""
-    spec = specs(run, [flow])[0]
-    links = run.canonical["links"]
-    return float(sum(links[i]["delay_ps"] for i in (*spec["path"], *spec["reverse_path"])) / PS_PER_S)
+    """Two-way propagation delay of one flow's path; as :func:`base_rtts_s`."""
+    return base_rtts_s(run, [flow])[flow]
 
 
 def wire_bytes(run: Run, flow: str) -> int:

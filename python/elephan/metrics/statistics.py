@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
+
+from elephan.metrics.registry import get
+
+if TYPE_CHECKING:
+    from elephan.runs.result import Run
 
 CONFIDENCE = 0.95
 RESAMPLES = 9999
@@ -56,6 +61,31 @@ def interval(
         rng=np.random.default_rng(_RESAMPLING_SEED),
     )  # fmt: skip
     return Interval(value, float(result.confidence_interval.low), float(result.confidence_interval.high))
+
+
+def over_seeds(
+    name: str,
+    runs: Sequence[Run],
+    *,
+    statistic: Literal["mean", "median"] = "mean",
+    confidence: float = CONFIDENCE,
+    **options: Any,
+) -> Interval | dict[str, Interval]:
+    """A metric over replicates with its bootstrap interval; of a ``flow`` metric, one for each flow.
+
+    ``options`` are those of the metric: ``window``, ``flows``, ``link`` and its own.
+
+    Raises:
+        MetricError: no such metric, or it is not defined for one of the runs.
+        ValueError: there are no runs, or a value is not a number.
+    """
+    values = [get(name)(run, **options) for run in runs]
+    if values and isinstance(values[0], dict):
+        return {
+            flow: interval([value[flow] for value in values], statistic=statistic, confidence=confidence)
+            for flow in values[0]
+        }
+    return interval(values, statistic=statistic, confidence=confidence)
 
 
 def _ordered_interval(

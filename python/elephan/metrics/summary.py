@@ -17,9 +17,12 @@ FLOW_COLUMNS = (
 )  # fmt: skip
 
 RUN_METRICS = (
-    "jain", "asymmetry", "abs_asymmetry", "late_comer_share", "rtt_fairness_ratio", "convergence_time_s",
-    "delta_fair_convergence_time_s", "convergence_abs_time_s", "sum_throughput_mbps", "sum_goodput_mbps", "utilization",
-    "loss_rate", "stability", "mean_queue_pkts", "min_queue_pkts", "max_queue_pkts", "queue_cov", "mean_queue_delay_ms",
+    "jain", "min_max_ratio", "asymmetry", "abs_asymmetry", "late_comer_share", "rtt_fairness_ratio",
+    "rtt_fairness_exponent", "convergence_time_s", "convergence_accumulated_time_s", "convergence_cwnd_time_s",
+    "convergence_epochs", "delta_fair_convergence_time_s", "convergence_abs_time_s", "sum_throughput_mbps",
+    "sum_goodput_mbps", "utilization", "loss_rate", "stability", "mean_queue_pkts", "min_queue_pkts", "max_queue_pkts",
+    "p50_queue_pkts", "p95_queue_pkts", "p99_queue_pkts", "queue_cov", "mean_queue_delay_ms", "completed_fraction",
+    "mean_flow_rate_mbps", "mean_size_over_mean_duration_mbps", "mean_flow_duration_ms", "flow_duration_p99_ms",
 )  # fmt: skip
 """Metrics of a run as a whole, in the order in which people see them."""
 

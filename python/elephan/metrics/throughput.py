@@ -9,10 +9,8 @@ import numpy as np
 from elephan.metrics.reading import (
     MetricError,
     Window,
-    base_rtt_s,
     bottleneck,
     counters,
-    flow_names,
     link_counter,
     link_series,
     link_spec,
@@ -27,7 +25,7 @@ Flows = Sequence[str] | None
 STABILITY_BIN_S = 10.0
 
 
-@metric("throughput_mbps", "Mbit/s", "RFC 5166 §2.1", scope="flow")
+@metric("throughput_mbps", "Mbit/s", "RFC 5166 §2.1.1", scope="flow")
 def throughput_mbps(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """Bits on the wire that arrived at the flow's receiver, over the length of the window.
 
@@ -40,7 +38,7 @@ def throughput_mbps(run: Run, window: Window | None = None, flows: Flows = None)
     }
 
 
-@metric("goodput_mbps", "Mbit/s", "RFC 5166 §2.1", scope="flow")
+@metric("goodput_mbps", "Mbit/s", "RFC 5166 §2.1.1", scope="flow")
 def goodput_mbps(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """Payload bits of distinct segments that arrived at the flow's receiver, over the length of the window."""
     start_s, end_s = window = resolve_window(run, window)
@@ -55,10 +53,17 @@ def sum_throughput_mbps(run: Run, window: Window | None = None, flows: Flows = N
     return sum(throughput_mbps(run, window, flows).values())
 
 
-@metric("sum_goodput_mbps", "Mbit/s", "RFC 5166 §2.1")
+@metric("sum_goodput_mbps", "Mbit/s", "RFC 5166 §2.1.1")
 def sum_goodput_mbps(run: Run, window: Window | None = None, flows: Flows = None) -> float:
     """Sum of the flows' goodputs (payload bits of distinct segments at the receivers)."""
     return sum(goodput_mbps(run, window, flows).values())
+
+
+@metric("mean_throughput_mbps", "Mbit/s", "hcc2011 fig. 14: a mean over the Reno flows")
+def mean_throughput_mbps(run: Run, window: Window | None = None, flows: Flows = None) -> float:
+    """Mean of the flows' throughputs (wire bits at the receivers), each flow counted once."""
+    rates = throughput_mbps(run, window, flows)
+    return sum(rates.values()) / len(rates)
 
 
 @metric("throughput_share", "1", "Elephan's own definition", scope="flow")
@@ -84,25 +89,7 @@ def late_comer_share(run: Run, window: Window | None = None, flows: Flows = None
     return throughput_share(run, window, flows)[str(chosen[-1]["name"])]
 
 
-@metric("rtt_fairness_ratio", "1", "RFC 5166 §2.3.3")
-def rtt_fairness_ratio(run: Run, window: Window | None = None, flows: Flows = None) -> float:
-    """Throughput of the flow with the shortest propagation RTT over that of the flow with the longest.
-
-    Raises:
-        MetricError: all have the same RTT, or the flow with the longest got nothing.
-    """
-    names = flow_names(run, flows)
-    rtts_s = {name: base_rtt_s(run, name) for name in names}
-    shortest, longest = min(names, key=rtts_s.__getitem__), max(names, key=rtts_s.__getitem__)
-    if rtts_s[shortest] == rtts_s[longest]:
-        raise MetricError("all flows have the same RTT")
-    rates = throughput_mbps(run, window, flows)
-    if rates[longest] == 0:
-        raise MetricError(f"nothing of flow '{longest}' arrived in the window")
-    return rates[shortest] / rates[longest]
-
-
-@metric("utilization", "1", "RFC 5166 §2.1", scope="link")
+@metric("utilization", "1", "RFC 5166 §2.1.1", scope="link")
 def utilization(run: Run, window: Window | None = None, link: str | None = None) -> float:
     """Bits that left the bottleneck (or another recorded link) over its rate times the length of the window.
 
@@ -112,20 +99,20 @@ def utilization(run: Run, window: Window | None = None, link: str | None = None)
     return link_throughput_mbps(run, window, name) * 1e6 / float(link_spec(run, name)["rate_bps"])
 
 
-@metric("link_throughput_mbps", "Mbit/s", "RFC 5166 §2.1", scope="link")
+@metric("link_throughput_mbps", "Mbit/s", "RFC 5166 §2.1.1", scope="link")
 def link_throughput_mbps(run: Run, window: Window | None = None, link: str | None = None) -> float:
     """Bits that left the bottleneck (or another recorded link), over the length of the window."""
     start_s, end_s = window = resolve_window(run, window)
     return 8 * link_counter(run, link or bottleneck(run), "delivered_bytes", window) / (end_s - start_s) / 1e6
 
 
-@metric("drops", "packets", "RFC 5166 §2.2", scope="link")
+@metric("drops", "packets", "RFC 5166 §2.1.3", scope="link")
 def drops(run: Run, window: Window | None = None, link: str | None = None) -> float:
     """Packets that the bottleneck (or another recorded link) dropped or lost in the window, all flows together."""
     return link_counter(run, link or bottleneck(run), "dropped_packets", resolve_window(run, window))
 
 
-@metric("loss_rate", "1", "RFC 5166 §2.2", scope="link")
+@metric("loss_rate", "1", "RFC 5166 §2.1.3", scope="link")
 def loss_rate(run: Run, window: Window | None = None, link: str | None = None) -> float:
     """Packets dropped at the bottleneck over packets that arrived there, all flows together.
 

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import polars as pl
 
 from elephan.metrics.reading import (
     GRID_TOLERANCE_S,
     Array,
     MetricError,
     Window,
+    alive,
     base_rtt_s,
     bottleneck,
+    column,
     counters,
     duration_s,
     flow_names,
     flow_series,
-    lifetime_s,
     link_spec,
     measure_window,
     resolve_window,
@@ -33,18 +34,10 @@ SKIPPED_EPOCHS = 2
 
 
 def _of_each(
-    run: Run, flows: Flows, column: str, window: Window | None, f: Callable[[Array, Array], float]
+    run: Run, flows: Flows, series: str, window: Window | None, f: Callable[[Array, Array], float]
 ) -> dict[str, float]:
     window = resolve_window(run, window)
-    return {name: f(*_while_alive(run, name, column, window)) for name in flow_names(run, flows)}
-
-
-def _while_alive(run: Run, flow: str, column: str, window: Window) -> tuple[Array, Array]:
-    """A column of ``samples`` with NaN where the flow had not started yet or was finished."""
-    times, values = flow_series(run, flow, column, window)
-    begun_s, ended_s = lifetime_s(run, flow)
-    alive = (times >= begun_s) & (times <= ended_s)
-    return times, np.where(alive, values, np.nan)
+    return {name: f(*alive(run, name, series, window)) for name in flow_names(run, flows)}
 
 
 @metric("mean_cwnd_pkts", "segments", "Elephan's own definition", scope="flow")
@@ -74,11 +67,7 @@ def cwnd_fraction_of_bdp(run: Run, window: Window | None = None, flows: Flows = 
 
     The product is the bottleneck's rate times the two-way propagation delay, in full data packets on the wire.
     """
-    rate_bps = float(link_spec(run, bottleneck(run))["rate_bps"])
-    return {
-        name: mean / (rate_bps * base_rtt_s(run, name) / (8 * wire_bytes(run, name)))
-        for name, mean in mean_cwnd_pkts(run, window, flows).items()
-    }
+    return {name: mean / _bdp_pkts(run, name) for name, mean in mean_cwnd_pkts(run, window, flows).items()}
 
 
 def _known(values: Array) -> Array:
@@ -90,7 +79,7 @@ def _known(values: Array) -> Array:
     return known
 
 
-@metric("loss_events", "events", "RFC 5166 §2.2", scope="flow")
+@metric("loss_events", "events", "RFC 5166 §2.1.3", scope="flow")
 def loss_events(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """Recovery episodes: one for each time that the algorithm was told of a congestion signal."""
     return counters(run, "loss_events", resolve_window(run, window), flows)
@@ -128,10 +117,7 @@ def loss_event_rate(run: Run, window: Window | None = None, flows: Flows = None)
         MetricError: a flow delivered nothing.
     """
     window = resolve_window(run, window)
-    segments = counters(run, "delivered_segments", window, flows)
-    for name, count in segments.items():
-        if count == 0:
-            raise MetricError(f"flow '{name}' delivered nothing in the window")
+    segments = _delivered(run, window, flows)
     return {name: events / segments[name] for name, events in loss_events(run, window, flows).items()}
 
 
@@ -156,16 +142,7 @@ def receive_window_limited_fraction(run: Run, window: Window | None = None, flow
     """
     if window is not None and (window[0] > 0 or window[1] < duration_s(run)):
         raise MetricError("this fraction is known for the whole run only")
-    return _column(run, "receive_window_limited_fraction", flows)
-
-
-def _column(run: Run, column: str, flows: Flows) -> dict[str, float]:
-    values = dict(run.flows.select("name", pl.col(column).cast(pl.Float64)).iter_rows())
-    names = flow_names(run, flows)
-    for name in names:
-        if values.get(name) is None:
-            raise MetricError(f"flow '{name}' has no {column.replace('_', ' ')}")
-    return {name: values[name] for name in names}
+    return column(run, "receive_window_limited_fraction", flows)
 
 
 def _measured(run: Run, window: Window | None) -> None:
@@ -177,48 +154,86 @@ def _measured(run: Run, window: Window | None) -> None:
         )
 
 
-@metric("rtt_min_ms", "ms", "RFC 5166 §2.1", scope="flow")
+@metric("rtt_min_ms", "ms", "RFC 5166 §2.1.2", scope="flow")
 def rtt_min_ms(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """Smallest RTT of any packet in the measured part."""
     _measured(run, window)
-    return _column(run, "rtt_min_ms", flows)
+    return column(run, "rtt_min_ms", flows)
 
 
-@metric("rtt_mean_ms", "ms", "RFC 5166 §2.1", scope="flow")
+@metric("rtt_mean_ms", "ms", "RFC 5166 §2.1.2", scope="flow")
 def rtt_mean_ms(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """Mean RTT over the packets of the measured part."""
     _measured(run, window)
-    return _column(run, "rtt_mean_ms", flows)
+    return column(run, "rtt_mean_ms", flows)
 
 
-@metric("rtt_p50_ms", "ms", "RFC 5166 §2.1", scope="flow")
+@metric("rtt_p50_ms", "ms", "RFC 5166 §2.1.2", scope="flow")
 def rtt_p50_ms(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """Median RTT over the packets of the measured part."""
     _measured(run, window)
-    return _column(run, "rtt_p50_ms", flows)
+    return column(run, "rtt_p50_ms", flows)
 
 
-@metric("rtt_p95_ms", "ms", "RFC 5166 §2.1", scope="flow")
+@metric("rtt_p95_ms", "ms", "RFC 5166 §2.1.2", scope="flow")
 def rtt_p95_ms(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """The RTT that 95 % of the packets of the measured part did not exceed."""
     _measured(run, window)
-    return _column(run, "rtt_p95_ms", flows)
+    return column(run, "rtt_p95_ms", flows)
 
 
-@metric("rtt_p99_ms", "ms", "RFC 5166 §2.1", scope="flow")
+@metric("rtt_p99_ms", "ms", "RFC 5166 §2.1.2", scope="flow")
 def rtt_p99_ms(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """The RTT that 99 % of the packets of the measured part did not exceed."""
     _measured(run, window)
-    return _column(run, "rtt_p99_ms", flows)
+    return column(run, "rtt_p99_ms", flows)
 
 
-@metric("completion_s", "s", "RFC 5166 §2.1: file transfer times", scope="flow")
-def completion_s(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
-    """Time from a sized flow's start until its last segment was delivered.
+@metric("peak_window_over_bdp", "1", "katto2008 §III", scope="flow")
+def peak_window_over_bdp(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
+    """Largest sampled congestion window over the bandwidth-delay product of the bottleneck and the flow's path.
+
+    The product is that of ``cwnd_fraction_of_bdp``.
+    """
+    return {name: peak / _bdp_pkts(run, name) for name, peak in max_cwnd_pkts(run, window, flows).items()}
+
+
+@metric("response_over_reno", "1", "RFC 3649 §2; Mathis et al. 1997", scope="flow")
+def response_over_reno(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
+    """w of the response function over Reno's √(3/2p) at the same loss event rate p: 1 for Reno with an ACK a packet.
 
     Raises:
-        MetricError: a flow has no size or did not finish; or a window is given, since it belongs to none.
+        MetricError: a flow has no loss event in the window.
     """
-    if window is not None:
-        raise MetricError("the completion time of a transfer belongs to no window")
-    return _column(run, "completion_s", flows)
+    rates = loss_event_rate(run, window, flows)
+    for name, rate in rates.items():
+        if rate == 0:
+            raise MetricError(f"flow '{name}' has no loss event in the window")
+    return {
+        name: pkts / math.sqrt(1.5 / rates[name]) for name, pkts in response_pkts_per_rtt(run, window, flows).items()
+    }
+
+
+@metric("retransmit_rate", "1", "RFC 5166 §2.1.3", scope="flow")
+def retransmit_rate(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
+    """Retransmissions for each distinct segment that was delivered in the window, the needless ones included.
+
+    Raises:
+        MetricError: a flow delivered nothing.
+    """
+    window = resolve_window(run, window)
+    segments = _delivered(run, window, flows)
+    return {name: again / segments[name] for name, again in counters(run, "retransmits", window, flows).items()}
+
+
+def _delivered(run: Run, window: Window, flows: Flows) -> dict[str, float]:
+    segments = counters(run, "delivered_segments", window, flows)
+    for name, count in segments.items():
+        if count == 0:
+            raise MetricError(f"flow '{name}' delivered nothing in the window")
+    return segments
+
+
+def _bdp_pkts(run: Run, flow: str) -> float:
+    rate_bps = float(link_spec(run, bottleneck(run))["rate_bps"])
+    return rate_bps * base_rtt_s(run, flow) / (8 * wire_bytes(run, flow))

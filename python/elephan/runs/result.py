@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MANIFEST = "manifest.json"
 SUMMARY = "summary.json"
 MANIFEST_FORMAT = 1
-SUMMARY_FORMAT = 1
+SUMMARY_FORMAT = 2
 
 
 class RunError(Exception):

@@ -1,0 +1,259 @@
+"""How long it takes a late comer to get its share, by the definitions of those who measured it.
+
+There is no one definition. ``convergence_time_s`` is ha2006's, ``convergence_accumulated_time_s`` its other reading,
+``convergence_cwnd_time_s`` and ``convergence_epochs`` are leith2008's, ``convergence_abs_time_s`` is how we read
+weigle2006 and hcc2011, which name the time at which flows meet and no rule, and ``delta_fair_convergence_time_s`` is
+that of RFC 5166. katto2008 has none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from elephan.metrics.reading import (
+    Array,
+    MetricError,
+    Window,
+    alive,
+    binned,
+    duration_s,
+    flow_series,
+    on_grid,
+    pair,
+    resolve_window,
+    specs,
+    start_s,
+)
+from elephan.metrics.registry import metric
+from elephan.runs.result import Run
+
+Flows = Sequence[str] | None
+Truth = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
+RUNNING_MEAN_S = 10
+REACHED = 0.8
+CLOSE = 0.1
+HOLD_S = 20
+STAYS_S = 30
+DELTA = 0.1
+STEADY = 0.95
+
+
+@metric("convergence_time_s", "s", "ha2006 §4.7: 80 % of the first flow's timed average, at steps of 1 s")
+def convergence_time_s(
+    run: Run,
+    window: Window | None = None,
+    flows: Flows = None,
+    *,
+    mean_s: int = RUNNING_MEAN_S,
+    reached: float = REACHED,
+) -> float:
+    """From the second flow's start until its running mean first reaches 80 % of the first flow's, at whole seconds.
+
+    Running means are of the throughput over the 10 s before, at steps of 1 s, and begin 10 s after the second flow's
+    start. Infinite when it never happens. The window is the whole run unless given.
+
+    Raises:
+        MetricError: not two flows, or they are meant to start together, or they are both there for less than one mean.
+    """
+    started_s, times, first, second = _rates(run, window, flows)
+    means = [_running_mean(rates, mean_s) for rates in (first, second)]
+    ends = times[mean_s:]
+    met = (means[1] >= reached * means[0]) & (means[1] > 0)
+    return _first(ends, met) - started_s
+
+
+@metric("converged", "1", "ha2006 §4.7")
+def converged(run: Run, window: Window | None = None, flows: Flows = None) -> float:
+    """1 when the second flow converges in the sense of ``convergence_time_s``, 0 when it never does."""
+    return float(math.isfinite(convergence_time_s(run, window, flows)))
+
+
+@metric("convergence_accumulated_time_s", "s", "ha2006 §4.7, the other reading of a timed average")
+def convergence_accumulated_time_s(
+    run: Run, window: Window | None = None, flows: Flows = None, *, reached: float = REACHED
+) -> float:
+    """From the second flow's start until all it got since then is 80 % of what the first got, at whole seconds.
+
+    As ``convergence_time_s``, with means that accumulate from the second flow's start instead of running ones.
+
+    Raises:
+        MetricError: not two flows, or they are meant to start together, or are not both there for a second.
+    """
+    started_s, times, first, second = _rates(run, window, flows)
+    sums = np.cumsum(first), np.cumsum(second)
+    return _first(times[1:], (sums[1] >= reached * sums[0]) & (sums[1] > 0)) - started_s
+
+
+@metric("convergence_cwnd_time_s", "s", "our reading of leith2008 §IV.B")
+def convergence_cwnd_time_s(
+    run: Run,
+    window: Window | None = None,
+    flows: Flows = None,
+    *,
+    mean_s: int = RUNNING_MEAN_S,
+    reached: float = REACHED,
+    stays_s: int = STAYS_S,
+) -> float:
+    """From the second flow's start until its mean window reaches 80 % of the first flow's and stays there for 30 s.
+
+    Congestion windows are averaged over the 10 s before, at steps of 1 s. The answer is the beginning of the 30 s;
+    infinite when there are none. The paper speaks of a new flow that obtains its fair share on average and shows
+    windows; the mean, the 80 % and the 30 s are ours. The window is the whole run unless given.
+
+    Raises:
+        MetricError: not two flows, or they are meant to start together, or they are both there for less than one mean.
+    """
+    started_s, bins = _together(run, window, flows)
+    means = [_running_mean(_cwnd_means(run, name, bins), mean_s) for name in pair(run, flows)]
+    with np.errstate(invalid="ignore"):
+        met = means[1] >= reached * means[0]
+    times = bins[0] + mean_s + np.arange(len(met), dtype=np.float64)
+    return _first(times, _held(met, stays_s + 1)) - started_s
+
+
+@metric("convergence_epochs", "epochs", "leith2008 §IV: within 95 % of the steady state")
+def convergence_epochs(run: Run, window: Window | None = None, flows: Flows = None, *, steady: float = STEADY) -> float:
+    """Congestion epochs until the second flow has 95 % of its fair share over an epoch: about 4 for Reno.
+
+    Epochs lie between successive backoffs of the first flow; the first one begins with its first backoff after the
+    second flow's start. The fair share is half of what both get in that epoch. Infinite when no whole epoch is like
+    that. The window is the whole run unless given.
+
+    Raises:
+        MetricError: not two flows, they are meant to start together, or the first backs off fewer than two times.
+    """
+    _, (from_s, to_s) = _together(run, window, flows)
+    first, second = pair(run, flows)
+    _, losses = flow_series(run, first, "loss_events", (from_s, to_s))
+    bounds = np.flatnonzero(np.diff(np.nan_to_num(losses)) > 0) + 1
+    if len(bounds) < 2:
+        raise MetricError(f"flow '{first}' backs off too seldom for an epoch after flow '{second}' has started")
+    got = [np.diff(flow_series(run, name, "wire_bytes", (from_s, to_s))[1][bounds]) for name in (first, second)]
+    met = (got[1] >= steady * (got[0] + got[1]) / 2) & (got[1] > 0)
+    return _first(1.0 + np.arange(len(met), dtype=np.float64), met)
+
+
+@metric("fairness_excursion_s", "s", "our reading of leith2008 fig. 4", aliases=("fairness_excursion",))
+def fairness_excursion_s(
+    run: Run,
+    window: Window | None = None,
+    flows: Flows = None,
+    *,
+    mean_s: int = RUNNING_MEAN_S,
+    reached: float = REACHED,
+) -> float:
+    """The longest time for which two flows that had met are apart again: one running mean under 80 % of the other.
+
+    Means are those of ``convergence_time_s``, and so is the moment from which on excursions count; 0 when there is
+    none after it.
+
+    Raises:
+        MetricError: as ``convergence_time_s``, or the flows never meet.
+    """
+    _, _, first, second = _rates(run, window, flows)
+    means = [_running_mean(rates, mean_s) for rates in (first, second)]
+    met = (means[1] >= reached * means[0]) & (means[1] > 0)
+    if not met.any():
+        raise MetricError("the flows never meet, so that they cannot part again")
+    since = int(np.argmax(met))
+    apart = np.minimum(*means)[since:] < reached * np.maximum(*means)[since:]
+    longest = run_length = 0
+    for away in apart:
+        run_length = run_length + 1 if away else 0
+        longest = max(longest, run_length)
+    return float(longest)
+
+
+@metric("delta_fair_convergence_time_s", "s", "Bansal et al. 2001; RFC 5166 §2.3")
+def delta_fair_convergence_time_s(
+    run: Run, window: Window | None = None, flows: Flows = None, *, mean_s: int = RUNNING_MEAN_S, delta: float = DELTA
+) -> float:
+    """From the second flow's start until it has (1 − δ)/2 of what both get, δ = 0.1, in running means of 10 s.
+
+    The means are as in ``convergence_time_s``; infinite when it never happens.
+
+    Raises:
+        MetricError: not two flows, or they are meant to start together, or they are both there for less than one mean.
+    """
+    started_s, times, first, second = _rates(run, window, flows)
+    means = [_running_mean(rates, mean_s) for rates in (first, second)]
+    met = (means[1] >= (1 - delta) / 2 * (means[0] + means[1])) & (means[1] > 0)
+    return _first(times[mean_s:], met) - started_s
+
+
+@metric("convergence_abs_time_s", "s", "our reading of weigle2006 and hcc2011")
+def convergence_abs_time_s(
+    run: Run, window: Window | None = None, flows: Flows = None, *, hold_s: int = HOLD_S, within: float = CLOSE
+) -> float:
+    """The simulated time from which the throughputs of two flows stay within 10 % of each other for 20 s.
+
+    Throughputs are taken in bins of 1 s; within 10 % means that they differ by at most 0.1 of the larger. The answer is
+    the beginning of the first such 20 s after both have started; infinite when there are none. The window is the whole
+    run unless given.
+
+    Raises:
+        MetricError: not two flows.
+    """
+    _, times, first, second = _rates(run, window, flows, together=True)
+    larger = np.maximum(first, second)
+    close = (np.abs(first - second) <= within * larger) & (larger > 0)
+    return _first(times, _held(close, hold_s))
+
+
+def _together(run: Run, window: Window | None, flows: Flows, *, together: bool = False) -> tuple[float, Window]:
+    """The second flow's start, and the whole seconds of the window from when on both flows are there."""
+    first, second = pair(run, flows)
+    starts_ps = [spec["start_ps"] for spec in specs(run, flows)]
+    if not together and starts_ps[0] == starts_ps[1]:
+        raise MetricError("both flows start together, so that neither has to converge to the other")
+    from_s, to_s = resolve_window(run, window or (0.0, duration_s(run)))
+    started_s = start_s(run, second)
+    begin_s = float(math.ceil(max(from_s, started_s, start_s(run, first))))
+    if begin_s >= to_s:
+        raise MetricError(f"the window ends at {to_s:g} s, before the second flow has been there for a second")
+    end_s = begin_s + math.floor(to_s - begin_s)
+    if begin_s == end_s:
+        raise MetricError("the window holds no whole second of both flows")
+    return started_s, (begin_s, end_s)
+
+
+def _rates(
+    run: Run, window: Window | None, flows: Flows, *, together: bool = False
+) -> tuple[float, Array, Array, Array]:
+    """The second flow's start, the edges of bins of 1 s from there on, and the bytes per bin of both flows.
+
+    Bins begin at the first whole second at which both flows are there.
+    """
+    started_s, bins = _together(run, window, flows, together=together)
+    edges, octets = binned(run, pair(run, flows), "wire_bytes", bins, 1.0)
+    return started_s, edges, octets[0], octets[1]
+
+
+def _cwnd_means(run: Run, flow: str, bins: Window) -> Array:
+    """Time averages of a congestion window over each second; NaN from a flow's end on."""
+    times, cwnd = alive(run, flow, "cwnd", bins)
+    pieces = (cwnd[1:] + cwnd[:-1]) / 2 * np.diff(times)
+    _, total = on_grid(run, times, np.concatenate([[0.0], np.cumsum(pieces)]), bins, 1.0)
+    return np.diff(total)
+
+
+def _running_mean(rates: Array, mean_s: int) -> Array:
+    """Means over ``mean_s`` bins, one for each bin from the first full one on."""
+    if len(rates) < mean_s:
+        raise MetricError(f"the two flows are there together for {len(rates)} s; a running mean takes {mean_s}")
+    return np.convolve(rates, np.ones(mean_s) / mean_s, mode="valid")
+
+
+def _held(met: Truth, steps: int) -> Truth:
+    """Where a condition holds from here on for so many steps; shorter than the condition by the steps that follow."""
+    if len(met) < steps:
+        return np.zeros(0, dtype=np.bool_)
+    held: Truth = np.convolve(met.astype(np.int64), np.ones(steps, dtype=np.int64), mode="valid") == steps
+    return held
+
+
+def _first(times: Array, met: Truth) -> float:
+    return float(times[np.argmax(met)]) if met.any() else math.inf

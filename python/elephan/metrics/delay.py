@@ -1,0 +1,63 @@
+"""Round trips as they are sampled, for any window, and what is paid for throughput in delay.
+
+The ``rtt_…_ms`` metrics speak of every packet, and for the measured part only; these speak of the smoothed RTT at the
+sample times, and for any window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from elephan.metrics.reading import (
+    Window,
+    alive,
+    base_rtt_s,
+    bottleneck,
+    flow_names,
+    link_spec,
+    resolve_window,
+    time_mean,
+)
+from elephan.metrics.registry import metric
+from elephan.metrics.throughput import throughput_mbps
+from elephan.runs.result import Run
+
+Flows = Sequence[str] | None
+
+
+@metric("mean_srtt_ms", "ms", "RFC 5166 §2.1.2", scope="flow")
+def mean_srtt_ms(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
+    """Time average of the smoothed RTT over the window's samples, while the flow was there.
+
+    Raises:
+        MetricError: a flow has fewer than two samples in the window.
+    """
+    window = resolve_window(run, window)
+    return {name: 1e3 * time_mean(*alive(run, name, "srtt_s", window)) for name in flow_names(run, flows)}
+
+
+@metric("queueing_delay_ms", "ms", "RFC 5166 §2.1.2", scope="flow")
+def queueing_delay_ms(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
+    """Mean smoothed RTT without the propagation delay of the path there and back.
+
+    What is left is the queues on the way, transmission times, and the receiver's delay of its ACKs.
+    """
+    return {name: mean_ms - 1e3 * base_rtt_s(run, name) for name, mean_ms in mean_srtt_ms(run, window, flows).items()}
+
+
+@metric("power_mbps_per_s", "Mbit/s²", "Giessler et al. 1978; Kleinrock 1979", scope="flow")
+def power_mbps_per_s(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
+    """Throughput over mean smoothed RTT: Kleinrock's power, which rewards rate and punishes delay alike."""
+    delays_ms = mean_srtt_ms(run, window, flows)
+    return {name: rate / (1e-3 * delays_ms[name]) for name, rate in throughput_mbps(run, window, flows).items()}
+
+
+@metric("relative_power", "1", "Giessler et al. 1978; Kleinrock 1979", scope="flow")
+def relative_power(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
+    """Power over that of a flow that fills the bottleneck and finds its queue empty: 1 is the best that can be.
+
+    That is the flow's part of the bottleneck's rate times the propagation RTT over the mean smoothed RTT.
+    """
+    rate_mbps = float(link_spec(run, bottleneck(run))["rate_bps"]) / 1e6
+    best = {name: rate_mbps / base_rtt_s(run, name) for name in flow_names(run, flows)}
+    return {name: power / best[name] for name, power in power_mbps_per_s(run, window, flows).items()}

@@ -1,0 +1,214 @@
+"""How fast flows answer to a change of the path, and how much they swing when nothing changes (RFC 5166 §2.2)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from elephan.metrics.reading import (
+    Array,
+    MetricError,
+    Window,
+    alive,
+    binned,
+    bottleneck,
+    duration_s,
+    flow_names,
+    flow_series,
+    link_spec,
+    resolve_window,
+    start_s,
+)
+from elephan.metrics.registry import metric
+from elephan.runs.result import Run
+
+Flows = Sequence[str] | None
+Truth = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
+BIN_S = 1.0
+FULL = 0.95
+
+
+@metric("recovery_time_s", "s", "leith2008 fig. 1 and 2; RFC 5166 §2.2.1", scope="flow", aliases=("fill_time_s",))
+def recovery_time_s(
+    run: Run, window: Window | None = None, flows: Flows = None, *, reached: float = FULL, bin_s: float = BIN_S
+) -> dict[str, float]:
+    """From a disturbance at the window's start until a flow has 95 % of the best throughput that it had before.
+
+    Throughputs are in bins of 1 s, forwards and backwards from the disturbance. The answer is the beginning of the
+    first bin at that level after the flow has fallen below it, counted from the disturbance: 0 when it never falls
+    below, infinite when it does not come back before the window's end. The paper gives times that it takes to use the
+    link fully again; the 95 % and the bins are ours.
+
+    Raises:
+        MetricError: no window is given, or the flow was not there for a bin before it.
+    """
+    if window is None:
+        raise MetricError("give the window: it begins with the disturbance and ends when there is no more hope")
+    since_s, _ = window = resolve_window(run, window)
+    times = {}
+    for name in flow_names(run, flows):
+        best = _before(run, name, since_s, bin_s).max()
+        edges, octets = binned(run, [name], "wire_bytes", window, bin_s)
+        low = octets[0] < reached * best
+        back = ~low & (np.cumsum(low) > 0)
+        times[name] = (float(edges[np.argmax(back)]) - since_s if back.any() else math.inf) if low.any() else 0.0
+    return times
+
+
+@metric("halving_time_s", "s", "Floyd, Handley, Padhye 2000: responsiveness; RFC 5166 §2.2.1", scope="flow")
+def halving_time_s(
+    run: Run, window: Window | None = None, flows: Flows = None, *, bin_s: float = BIN_S
+) -> dict[str, float]:
+    """From the onset of congestion at the window's start until a flow has at most half of its throughput before it.
+
+    Throughputs are in bins of 1 s, and the one before is that of the last bin before the window. The answer is the end
+    of the first bin at that level, counted from the window's start; infinite when there is none.
+
+    Raises:
+        MetricError: no window is given, or the flow was not there for a bin before it.
+    """
+    if window is None:
+        raise MetricError("give the window: it begins with the onset of congestion")
+    since_s, _ = window = resolve_window(run, window)
+    times = {}
+    for name in flow_names(run, flows):
+        before = _before(run, name, since_s, bin_s)[-1]
+        edges, octets = binned(run, [name], "wire_bytes", window, bin_s)
+        met = octets[0] <= before / 2
+        times[name] = float(edges[1 + np.argmax(met)]) - since_s if met.any() else math.inf
+    return times
+
+
+def _before(run: Run, flow: str, since_s: float, bin_s: float) -> Array:
+    """A flow's bytes in the whole bins between its start and a time, counted back from there, in order of time."""
+    bins = math.floor((since_s - start_s(run, flow)) / bin_s + 1e-9)
+    if bins < 1:
+        raise MetricError(f"flow '{flow}' is not there for {bin_s:g} s before the window, to compare with")
+    _, octets = binned(run, [flow], "wire_bytes", (since_s - bins * bin_s, since_s), bin_s)
+    before: Array = octets[0]
+    return before
+
+
+@metric("time_to_full_rate_s", "s", "our reading of hcc2011 fig. 9", scope="flow")
+def time_to_full_rate_s(
+    run: Run, window: Window | None = None, flows: Flows = None, *, reached: float = FULL
+) -> dict[str, float]:
+    """From a flow's start until it has 95 % of the bottleneck's rate, over a second.
+
+    Seconds are whole ones of simulated time; the answer is the beginning of the first such second, infinite when there
+    is none. The window is the whole run unless given.
+
+    Raises:
+        MetricError: the window holds no whole second of the flow.
+    """
+    from_s, to_s = resolve_window(run, window or (0.0, duration_s(run)))
+    octets_needed = reached * float(link_spec(run, bottleneck(run))["rate_bps"]) / 8
+    times = {}
+    for name in flow_names(run, flows):
+        begun_s = start_s(run, name)
+        first_s = float(math.ceil(max(from_s, begun_s)))
+        if first_s + 1 > to_s:
+            raise MetricError(f"the window holds no whole second of flow '{name}'")
+        edges, octets = binned(run, [name], "wire_bytes", (first_s, to_s), 1.0)
+        met = octets[0] >= octets_needed
+        times[name] = float(edges[np.argmax(met)]) - begun_s if met.any() else math.inf
+    return times
+
+
+@metric("throughput_cov", "1", "RFC 5166 §2.2.2: coefficient of variation", scope="flow")
+def throughput_cov(
+    run: Run, window: Window | None = None, flows: Flows = None, *, bin_s: float = BIN_S
+) -> dict[str, float]:
+    """Standard deviation over mean of a flow's throughput in bins of 1 s, or of ``bin_s``.
+
+    A part of a bin at the end is left out. The deviation is that of the population (over n).
+
+    Raises:
+        MetricError: fewer than two bins, or nothing of a flow arrived.
+    """
+    names = flow_names(run, flows)
+    _, octets = binned(run, names, "wire_bytes", resolve_window(run, window), bin_s)
+    if octets.shape[1] < 2:
+        raise MetricError(f"the window holds fewer than two bins of {bin_s:g} s")
+    for name, row in zip(names, octets, strict=True):
+        if row.max() == 0:
+            raise MetricError(f"nothing of flow '{name}' arrived in the window")
+    return {name: float(row.std() / row.mean()) for name, row in zip(names, octets, strict=True)}
+
+
+@metric("largest_rate_drop", "1", "RFC 5166 §2.2.2: smoothness", scope="flow")
+def largest_rate_drop(
+    run: Run, window: Window | None = None, flows: Flows = None, *, bin_s: float = BIN_S
+) -> dict[str, float]:
+    """The largest part of its throughput that a flow loses from one second to the next, or between bins of ``bin_s``.
+
+    0 when it never sinks, 1 when it goes silent. RFC 5166 takes bins of a round trip.
+
+    Raises:
+        MetricError: fewer than two bins, or nothing of a flow arrived.
+    """
+    names = flow_names(run, flows)
+    _, octets = binned(run, names, "wire_bytes", resolve_window(run, window), bin_s)
+    if octets.shape[1] < 2:
+        raise MetricError(f"the window holds fewer than two bins of {bin_s:g} s")
+    drops = {}
+    for name, row in zip(names, octets, strict=True):
+        busy = row[:-1] > 0
+        if not busy.any():
+            raise MetricError(f"nothing of flow '{name}' arrived in the window")
+        drops[name] = max(0.0, float((1 - row[1:][busy] / row[:-1][busy]).max()))
+    return drops
+
+
+@metric("increase_pkts_per_rtt", "segments", "leith2008 §IV.A", scope="flow", aliases=("mean_alpha_pkts_per_rtt",))
+def increase_pkts_per_rtt(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
+    """Growth of the congestion window for each round trip in congestion avoidance: 1 for Reno.
+
+    All growth between samples over all round trips between them, of those pairs of samples that have no backoff
+    between them and a window of at least ssthresh at both; after a backoff, from when on the window no longer falls.
+    Round trips are the smoothed RTT's.
+
+    Raises:
+        MetricError: a flow has no such samples, as one without ssthresh.
+    """
+    sums = {name: _growth(run, name, resolve_window(run, window)) for name in flow_names(run, flows)}
+    return {name: float(grown.sum() / rounds.sum()) for name, (grown, rounds) in sums.items()}
+
+
+@metric("aggressiveness_pkts_per_rtt", "segments", "Floyd, Handley, Padhye 2000; RFC 5166 §2.2.1", scope="flow")
+def aggressiveness_pkts_per_rtt(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
+    """The fastest growth of the congestion window for each round trip in congestion avoidance, between two samples.
+
+    The samples are those of ``increase_pkts_per_rtt``.
+
+    Raises:
+        MetricError: as ``increase_pkts_per_rtt``.
+    """
+    steps = {name: _growth(run, name, resolve_window(run, window)) for name in flow_names(run, flows)}
+    return {name: float((grown / rounds).max()) for name, (grown, rounds) in steps.items()}
+
+
+def _growth(run: Run, flow: str, window: Window) -> tuple[Array, Array]:
+    """Growth of the window between samples in congestion avoidance, and the round trips that it took."""
+    times, cwnd = alive(run, flow, "cwnd", window)
+    columns = ("ssthresh", "srtt_s", "loss_events")
+    ssthresh, srtt_s, losses = (flow_series(run, flow, column, window)[1] for column in columns)
+    with np.errstate(invalid="ignore"):
+        avoiding = cwnd >= ssthresh
+    grown = np.diff(cwnd)
+    used = avoiding[1:] & avoiding[:-1] & ~_backing_off(np.diff(losses) != 0, grown < 0)
+    rounds = np.diff(times) / ((srtt_s[1:] + srtt_s[:-1]) / 2)
+    used &= np.isfinite(rounds)
+    if not used.any():
+        raise MetricError(f"flow '{flow}' is nowhere seen in congestion avoidance between two samples")
+    return grown[used], rounds[used]
+
+
+def _backing_off(lost: Truth, falling: Truth) -> Truth:
+    """Steps with a backoff and those after it in which the window still falls, as recovery takes it down in turn."""
+    still = np.zeros(len(lost), dtype=np.bool_)
+    for i in range(len(lost)):
+        still[i] = lost[i] or (i > 0 and still[i - 1] and falling[i])
+    return still
