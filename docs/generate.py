@@ -304,9 +304,10 @@ algorithm reads.
 ![Response functions: lines from the rules, points measured](response.svg)
 
 Lines: the mean window that an algorithm's rules give under random losses (`elephan.models.mean_window(NAME, p,
-losses="random")`). Points: measured with the same settings. They agree within 10 % where a line is drawn, which a test
-holds; beyond it timeouts or small windows take over. The closed forms of the papers assume evenly spaced losses and lie lower: by 6 % for Reno, by a fifth for CUBIC
-and H-TCP, by more for BIC, whose window gains most from the occasional long pause between losses.
+losses="random")`). Points: measured with the same settings. They agree within 10 % where a line is drawn, which a
+test holds; beyond it timeouts or small windows take over. The closed forms of the papers assume evenly spaced losses
+and lie lower: by 6 % for Reno, by a fifth for CUBIC and H-TCP, by more for BIC, whose window gains most from the
+occasional long pause between losses.
 """
 
 
