@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use elephan_cc::{Controller, Value};
 
-use crate::endpoint::{Receiver, Sender};
+use crate::endpoint::{Misled, Receiver, Sender};
 use crate::link::LinkTotals;
 use crate::network::{End, Network, Node, Plan};
 use crate::record::{LinkSamples, sample_times};
@@ -41,6 +41,8 @@ pub struct Outcome {
 pub struct Conservation {
     /// Put into the network, data and ACKs.
     pub sent: u64,
+    /// Made by links that let packets arrive twice.
+    pub duplicated: u64,
     /// Taken out by the other end.
     pub received: u64,
     /// Dropped or lost.
@@ -134,7 +136,12 @@ impl Engine {
         let (mut network, plan) = Network::new(&spec, &times);
         let mut senders = Vec::with_capacity(spec.flows.len());
         for (index, flow) in spec.flows.iter().enumerate() {
-            senders.push(Sender::new(index as u32, &spec, make(index, flow)?, &network, &times));
+            let mut controller = make(index, flow)?;
+            if flow.base_rtt_error_ps != 0 {
+                let error = flow.base_rtt_error_ps as f64 * 1e-12;
+                controller = Controller::Custom(Box::new(Misled::new(controller, error)));
+            }
+            senders.push(Sender::new(index as u32, &spec, controller, &network, &times));
         }
         for (sender, receiver) in senders.iter().zip(&mut network.receivers) {
             if sender.wants_repeated_echoes() {
@@ -225,7 +232,7 @@ impl Engine {
     }
 
     /// No packet is created, lost or duplicated unaccounted for: each end counts for itself, the network counts what it
-    /// refused, and what is under way is counted one by one.
+    /// refused and what it made, and what is under way is counted one by one.
     fn account(&self) -> Conservation {
         let mut sum = Conservation::default();
         let under_way = self.network.under_way();
@@ -234,8 +241,10 @@ impl Engine {
             let acks = (receiver.acks_sent, sender.totals.acks);
             for (passage, (sent, received)) in [(flow * 2, data), (flow * 2 + 1, acks)] {
                 let (dropped, under_way) = (self.network.dropped[passage], under_way[passage]);
-                assert_eq!(sent, received + dropped + under_way, "packets unaccounted for");
+                let duplicated = self.network.duplicated[passage];
+                assert_eq!(sent + duplicated, received + dropped + under_way, "packets unaccounted for");
                 sum.sent += sent;
+                sum.duplicated += duplicated;
                 sum.received += received;
                 sum.dropped += dropped;
                 sum.under_way += under_way;
@@ -243,6 +252,8 @@ impl Engine {
         }
         let refused: u64 = self.network.links.iter().map(|l| l.totals.dropped + l.totals.lost).sum();
         assert_eq!(sum.dropped, refused, "drops by flow and drops by link differ");
+        let made: u64 = self.network.links.iter().map(|l| l.totals.duplicated).sum();
+        assert_eq!(sum.duplicated, made, "duplicates by flow and by link differ");
         sum
     }
 }

@@ -14,7 +14,7 @@ use crate::endpoint::{Receiver, SackLog};
 use crate::link::{FRACTION_BITS, Link};
 use crate::packet::{Packet, flag};
 use crate::quiet;
-use crate::spec::Spec;
+use crate::spec::{FlowSpec, Spec};
 use crate::time::Time;
 
 /// A link with more feeders than this merges them in a heap and not by looking at each.
@@ -229,6 +229,8 @@ pub struct Network {
     pub sacks: Vec<SackLog>,
     /// Packets of flow `f` dropped or lost on the way: data at `2f`, ACKs at `2f + 1`.
     pub dropped: Vec<u64>,
+    /// Those of which a second one was made, by the same numbers.
+    pub duplicated: Vec<u64>,
     hops: Vec<Hop>,
     /// The path of data (`2f`) or of ACKs (`2f + 1`).
     paths: Vec<Path>,
@@ -326,8 +328,17 @@ impl Network {
         if let Some(at) = carried {
             return Some(packet.next_hop(at + hop.tail.of(bytes)));
         }
-        self.dropped[packet.passage()] += 1;
+        self.lose(&packet);
         None
+    }
+
+    /// A packet goes no further.
+    #[cold]
+    fn lose(&mut self, packet: &Packet) {
+        self.dropped[packet.passage()] += 1;
+        if packet.is_ack() && packet.flags() & flag::SACK != 0 {
+            self.sacks[packet.flow() as usize].forget(packet.extra());
+        }
     }
 
     /// The first link of a flow, if the flow's sender may keep it itself.
@@ -347,7 +358,9 @@ impl Network {
 
     /// A link's turn: it carries everything that arrives before `horizon`. Answers whether there was anything.
     pub fn run_link(&mut self, link: u32, horizon: Time) -> bool {
-        if self.links[link as usize].is_served() {
+        if self.links[link as usize].is_unsteady() {
+            self.serve_unsteady(link, horizon)
+        } else if self.links[link as usize].is_served() {
             self.serve_queue(link, horizon)
         } else if self.links[link as usize].is_active() {
             self.serve_link::<true>(link, horizon)
@@ -371,18 +384,55 @@ impl Network {
             // At the same instant the one in transmission has left before the new one comes.
             if service <= arrival {
                 if let Some((packet, at)) = self.links[link as usize].send_next(service, &mut gone) {
-                    let tail = self.hop(&packet).tail;
-                    self.forward(packet.next_hop(at + tail.of(packet.bytes())));
+                    self.leave(link, packet, at);
                 }
             } else if let Some(packet) = self.next_arrival(&ports, horizon) {
                 self.links[link as usize].receive(packet, &mut gone);
             }
-            for packet in gone.drain(..) {
-                self.dropped[packet.passage()] += 1;
-            }
+            gone.drain(..).for_each(|packet| self.lose(&packet));
         }
         self.link_ports[link as usize] = ports;
         worked
+    }
+
+    /// A link's turn where its delay line does more than delay.
+    fn serve_unsteady(&mut self, link: u32, horizon: Time) -> bool {
+        let mut worked = false;
+        if self.links[link as usize].is_served() {
+            worked = self.serve_queue(link, horizon);
+        } else {
+            let ports = std::mem::take(&mut self.link_ports[link as usize]);
+            while let Some(packet) = self.next_arrival(&ports, horizon) {
+                worked = true;
+                let hop = Hop { tail: Tail::default(), ..self.hop(&packet) };
+                let active = self.links[link as usize].is_active();
+                let sent = if active { self.cross::<true>(hop, packet) } else { self.cross::<false>(hop, packet) };
+                let Some(sent) = sent else { continue };
+                // It stands before the next hop already; on the wire it is kept as it came here, marked or not.
+                let marked = sent.flags() & flag::CE != packet.flags() & flag::CE;
+                self.leave(link, if marked { packet.marked() } else { packet }, sent.at);
+            }
+            self.link_ports[link as usize] = ports;
+        }
+        while let Some((packet, at)) = self.links[link as usize].land(horizon) {
+            worked = true;
+            let tail = self.hop(&packet).tail;
+            self.forward(packet.next_hop(at + tail.of(packet.bytes())));
+        }
+        worked
+    }
+
+    /// A packet that `link` has sent, and that reaches its far end at `at` if nothing happens on the wire.
+    fn leave(&mut self, link: u32, packet: Packet, at: Time) {
+        if !self.links[link as usize].is_unsteady() {
+            let tail = self.hop(&packet).tail;
+            self.forward(packet.next_hop(at + tail.of(packet.bytes())));
+        } else if self.links[link as usize].launch(packet, at) {
+            self.duplicated[packet.passage()] += 1;
+            if packet.is_ack() && packet.flags() & flag::SACK != 0 {
+                self.sacks[packet.flow() as usize].copy(packet.extra());
+            }
+        }
     }
 
     fn serve_link<const ACTIVE: bool>(&mut self, link: u32, horizon: Time) -> bool {
@@ -493,7 +543,8 @@ impl Network {
     #[must_use]
     pub fn next_for_link(&self, link: u32) -> Time {
         let arrival = self.link_ports[link as usize].iter().map(|&p| self.port_head(p)).min();
-        arrival.unwrap_or(Time::NEVER).min(self.links[link as usize].next_service())
+        let link = &self.links[link as usize];
+        arrival.unwrap_or(Time::NEVER).min(link.next_service()).min(link.next_landing())
     }
 
     /// Packets still under way, by flow and direction as in [`Network::dropped`].
@@ -503,7 +554,10 @@ impl Network {
         self.mailboxes.iter().flat_map(Mailbox::iter).for_each(|p| counts[p.passage()] += 1);
         let crowded = self.crowds.iter().flat_map(|c| c.heap.iter());
         crowded.for_each(|Reverse(entry)| counts[entry.3.0.passage()] += 1);
-        self.links.iter().for_each(|link| link.for_each_waiting(|p| counts[p.passage()] += 1));
+        for link in &self.links {
+            link.for_each_waiting(|p| counts[p.passage()] += 1);
+            link.for_each_flying(|p| counts[p.passage()] += 1);
+        }
         counts
     }
 }
@@ -531,12 +585,15 @@ impl<'a> Builder<'a> {
         let new_link = |(link, sizes)| Link::new(link, sizes, spec.seed, sample_times);
         let links: Vec<Link> = spec.links.iter().zip(sizes).map(new_link).collect();
         let receiver = |(f, flow)| Receiver::new(f as u32, flow, sample_times);
+        let disorders = |&l: &usize| spec.links[l].impairments.as_ref().is_some_and(|i| i.disorders());
+        let sack_log = |flow: &FlowSpec| SackLog::new(flow.reverse_path.iter().any(disorders));
         let never_queues = quiet::links_that_never_queue(spec, &links);
         let network = Network {
             links,
             receivers: spec.flows.iter().enumerate().map(receiver).collect(),
-            sacks: vec![SackLog::default(); spec.flows.len()],
+            sacks: spec.flows.iter().map(sack_log).collect(),
             dropped: vec![0; ends],
+            duplicated: vec![0; ends],
             hops: Vec::new(),
             paths: Vec::with_capacity(ends),
             end: Time(spec.duration_ps),
@@ -603,7 +660,8 @@ impl<'a> Builder<'a> {
     fn make_ports(&mut self) {
         let Self { spec, feeders, network, .. } = self;
         for (link, feeders) in feeders.iter_mut().enumerate() {
-            let on_the_spot = feeders.len() == 1 && !spec.links[link].record && !network.links[link].is_served();
+            let takes_turns = network.links[link].is_served() || network.links[link].is_unsteady();
+            let on_the_spot = feeders.len() == 1 && !spec.links[link].record && !takes_turns;
             if feeders.is_empty() || on_the_spot {
                 continue;
             }
@@ -653,7 +711,7 @@ impl<'a> Builder<'a> {
                 self.network.hops.push(Hop { link: link as u32, port, tail: Tail::default(), next: Next::Other });
                 feeder = Feeder::Link(&self.spec.links[link].name);
             }
-            delay += this.delay + this.transmission(smallest);
+            delay += this.least_crossing(smallest);
         }
         let inbox = self.network.mailboxes.len() as u32;
         self.network.mailboxes.push(Mailbox::default());

@@ -39,7 +39,7 @@ fn next_quiet(spec: &Spec, links: &[Link], sizes: &[(u64, u64)], quiet: &[bool])
     // For each link, what all flows that cross it agree on, and the widest spread; `None` once two disagree.
     let mut agreed: Vec<Option<Option<Reach>>> = vec![None; links.len()];
     for flow in &spec.flows {
-        walk(flow, links, quiet, |link, reach| {
+        walk(flow, spec, links, quiet, |link, reach| {
             agreed[link] = Some(match (agreed[link], reach) {
                 (None, reach) => reach,
                 (Some(Some(a)), Some(b)) if (a.origin, a.delay) == (b.origin, b.delay) => {
@@ -51,7 +51,7 @@ fn next_quiet(spec: &Spec, links: &[Link], sizes: &[(u64, u64)], quiet: &[bool])
     }
     let provable = |&link: &usize| {
         let Some(Some(reach)) = agreed[link] else { return false };
-        let lossless = matches!(spec.links[link].loss, LossSpec::None);
+        let lossless = matches!(spec.links[link].loss, LossSpec::None) && spec.links[link].impairments.is_none();
         let distance = links[reach.origin].transmission(sizes[reach.origin].0).since(reach.spread);
         !quiet[link] && !spec.links[link].record && lossless && distance >= links[link].transmission(sizes[link].1)
     };
@@ -59,7 +59,7 @@ fn next_quiet(spec: &Spec, links: &[Link], sizes: &[(u64, u64)], quiet: &[bool])
 }
 
 /// Follows a flow's data, and its ACKs where every segment has one; tells `visit` what is known before each link.
-fn walk(flow: &FlowSpec, links: &[Link], quiet: &[bool], mut visit: impl FnMut(usize, Option<Reach>)) {
+fn walk(flow: &FlowSpec, spec: &Spec, links: &[Link], quiet: &[bool], mut visit: impl FnMut(usize, Option<Reach>)) {
     let stack = &flow.stack;
     let data = u64::from(stack.payload_bytes + stack.header_bytes);
     let ack = u64::from(stack.ack_bytes);
@@ -75,6 +75,8 @@ fn walk(flow: &FlowSpec, links: &[Link], quiet: &[bool], mut visit: impl FnMut(u
                     let spread = before.spread + (slowest - quickest);
                     Some(Reach { delay: before.delay + links[link].delay + quickest, spread, ..before })
                 }
+                // One whose rate or delay changes keeps nothing apart.
+                _ if spec.links[link].impairments.is_some() => None,
                 _ => Some(Reach { origin: link, delay: Time::ZERO, spread: Time::ZERO }),
             };
         }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use crate::impairments::Impairments;
 use crate::time::Time;
 use crate::traffic::draw::DurationSpec;
 
@@ -57,6 +58,24 @@ pub struct LinkSpec {
     /// Whether it is sampled into the `links` table.
     #[serde(default)]
     pub record: bool,
+    /// What it does besides, if anything.
+    #[serde(default)]
+    pub impairments: Option<Box<Impairments>>,
+}
+
+impl LinkSpec {
+    /// The shortest propagation delay that it ever has, ps.
+    #[must_use]
+    pub fn shortest_ps(&self) -> u64 {
+        let steps = self.impairments.iter().flat_map(|i| &i.delay_steps);
+        steps.map(|step| step.delay_ps).chain([self.delay_ps]).min().unwrap_or(self.delay_ps)
+    }
+
+    /// The fastest that it ever is, bit/s.
+    #[must_use]
+    pub fn fastest_bps(&self) -> u64 {
+        self.impairments.as_ref().map_or(self.rate_bps, |i| i.fastest_bps(self.rate_bps))
+    }
 }
 
 /// Losses that the queue has no part in; they hit data packets and ACKs alike, whichever the link carries.
@@ -70,6 +89,18 @@ pub enum LossSpec {
     Bernoulli {
         /// Probability.
         p: f64,
+    },
+    /// In bursts (Gilbert 1960, Elliott 1963): the link is in a good or in a bad state, changes before each packet, and loses it
+    /// with the probability of the state that it is in. In which it begins is drawn in proportion to the time in each.
+    GilbertElliott {
+        /// From the good state to the bad one.
+        to_bad: f64,
+        /// From the bad state to the good one.
+        to_good: f64,
+        /// Loss in the good state.
+        in_good: f64,
+        /// Loss in the bad state.
+        in_bad: f64,
     },
     /// Exactly these packets.
     List {
@@ -257,6 +288,9 @@ pub struct FlowSpec {
     pub reverse_path: Vec<usize>,
     /// The endpoints.
     pub stack: StackSpec,
+    /// How much longer than in truth the algorithm believes the shortest round trip to be, ps.
+    #[serde(default)]
+    pub base_rtt_error_ps: i64,
     /// The sender's clock, which its time stamps show.
     #[serde(default)]
     pub sender_clock: ClockSpec,
@@ -465,6 +499,19 @@ impl Spec {
             if let LossSpec::Bernoulli { p } = link.loss {
                 check((0.0..1.0).contains(&p), format!("links[{i}].loss.p"), "must be in [0, 1)")?;
             }
+            if let LossSpec::GilbertElliott { to_bad, to_good, in_good, in_bad } = link.loss {
+                let shares = [to_bad, to_good, in_good, in_bad].iter().all(|p| (0.0..=1.0).contains(p));
+                check(shares, format!("links[{i}].loss"), "has probabilities in [0, 1]")?;
+                check(to_bad > 0.0 && to_good > 0.0, format!("links[{i}].loss"), "must change its state both ways")?;
+                check(in_good < 1.0, format!("links[{i}].loss.in_good"), "must let packets through")?;
+            }
+            if let Some(impairments) = &link.impairments {
+                let path = format!("links[{i}].impairments");
+                impairments.validate(&path)?;
+                // A packet may leave at the instant at which it came; without a delay, time would not advance.
+                let advances = impairments.rate_trace_ms.is_empty() || link.shortest_ps() > 0;
+                check(advances, format!("{path}.rate_trace_ms"), "needs a delay of the link above 0")?;
+            }
         }
         for (i, flow) in self.flows.iter().enumerate() {
             self.validate_flow(i, flow)?;
@@ -517,6 +564,13 @@ impl Spec {
             check(clock.drift_ppb.unsigned_abs() <= 10_000_000, field, "drifts by at most 1 %")?;
             check(clock.resolution_ps <= ps_of(1), field, "ticks at least once a second")?;
         }
+        let round_trip_ps: u64 = flow.path.iter().chain(&flow.reverse_path).map(|&l| self.links[l].shortest_ps()).sum();
+        check(flow.base_rtt_error_ps <= ps_of(3600) as i64, "base_rtt_error_ps", "is at most an hour")?;
+        check(
+            flow.base_rtt_error_ps.saturating_add_unsigned(round_trip_ps) > 0 || flow.base_rtt_error_ps == 0,
+            "base_rtt_error_ps",
+            "must leave something of the round trip",
+        )?;
         check(stack.host_ack_ps.max(stack.host_scan_ps) <= ps_of(1), "stack.host_ack_ps", "is at most a second")?;
         check(flow.size_segments != Some(0), "size_segments", "must be at least 1 segment")?;
         check(flow.size_segments.unwrap_or(1) < 1 << 31, "size_segments", "must be below 2^31 segments")?;
@@ -531,7 +585,7 @@ impl Spec {
                 check(times.problem().is_none(), "application.bursts", times.problem().unwrap_or_default())?;
             }
         }
-        let slowest_bps = flow.path.iter().map(|&l| self.links[l].rate_bps).min().unwrap_or(0);
+        let slowest_bps = flow.path.iter().map(|&l| self.links[l].fastest_bps()).min().unwrap_or(0);
         let wire_bits = 8.0 * f64::from(stack.payload_bytes + stack.header_bytes);
         let most = slowest_bps as f64 * (self.duration_ps as f64 * 1e-12) / wire_bits;
         check(

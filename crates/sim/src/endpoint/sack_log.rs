@@ -1,5 +1,7 @@
 //! SACK blocks travel beside the packets, so that a packet stays small.
 
+use std::collections::BTreeMap;
+
 use crate::ring::Fifo;
 
 /// The blocks of one ACK and what else did not fit into the packet.
@@ -20,12 +22,27 @@ pub struct SackEntry {
 pub struct SackLog {
     entries: Fifo<SackEntry>,
     first: u32,
+    /// Set where ACKs may come in another order or twice: entries by number, and how many packets have each.
+    #[allow(clippy::box_collection, reason = "a log without it must stay small")]
+    loose: Option<Box<BTreeMap<u32, (SackEntry, u32)>>>,
 }
 
 impl SackLog {
+    /// An empty log; `loose` where ACKs may come in another order or twice.
+    #[must_use]
+    pub fn new(loose: bool) -> Self {
+        Self { loose: loose.then(Box::default), ..Self::default() }
+    }
+
     /// Keeps an entry; the answer goes into the ACK.
     #[inline]
     pub fn put(&mut self, entry: SackEntry) -> u32 {
+        if let Some(loose) = &mut self.loose {
+            let id = self.first;
+            self.first = self.first.wrapping_add(1);
+            loose.insert(id, (entry, 1));
+            return id;
+        }
         let id = self.first.wrapping_add(self.entries.len() as u32);
         self.entries.push(entry);
         id
@@ -34,6 +51,9 @@ impl SackLog {
     /// Takes an entry out, and forgets those of ACKs that were lost before it.
     #[inline]
     pub fn take(&mut self, id: u32) -> Option<SackEntry> {
+        if self.loose.is_some() {
+            return self.take_loose(id);
+        }
         loop {
             let entry = self.entries.pop()?;
             let found = self.first == id;
@@ -41,6 +61,32 @@ impl SackLog {
             if found {
                 return Some(entry);
             }
+        }
+    }
+
+    #[cold]
+    fn take_loose(&mut self, id: u32) -> Option<SackEntry> {
+        let loose = self.loose.as_mut()?;
+        let (entry, packets) = loose.get_mut(&id)?;
+        let entry = *entry;
+        *packets -= 1;
+        if *packets == 0 {
+            loose.remove(&id);
+        }
+        Some(entry)
+    }
+
+    /// The ACK with this entry was lost.
+    pub fn forget(&mut self, id: u32) {
+        if self.loose.is_some() {
+            self.take_loose(id);
+        }
+    }
+
+    /// The ACK with this entry will come once more.
+    pub fn copy(&mut self, id: u32) {
+        if let Some((_, packets)) = self.loose.as_mut().and_then(|loose| loose.get_mut(&id)) {
+            *packets += 1;
         }
     }
 }
@@ -57,5 +103,17 @@ mod tests {
         assert_eq!(log.take(ids[3]).map(|e| e.owd), Some(3));
         assert_eq!(log.take(ids[4]).map(|e| e.owd), Some(4));
         assert!(log.take(5).is_none());
+    }
+
+    #[test]
+    fn a_loose_log_finds_entries_in_any_order_and_keeps_none_too_long() {
+        let mut log = SackLog::new(true);
+        let ids: Vec<u32> = (0..4).map(|i| log.put(SackEntry { owd: i, ..SackEntry::default() })).collect();
+        log.copy(ids[1]);
+        log.forget(ids[0]);
+        for (id, owd) in [(3, Some(3)), (1, Some(1)), (2, Some(2)), (1, Some(1)), (1, None), (0, None)] {
+            assert_eq!(log.take(ids[id]).map(|e| e.owd), owd);
+        }
+        assert!(log.loose.is_some_and(|loose| loose.is_empty()));
     }
 }

@@ -6,9 +6,14 @@
 //! list is needed: the packets that wait at `now` are those whose transmission has yet to begin, and these begin at
 //! `free − k × transmission`, so the backlog *is* the time until the transmitter is free.
 
+mod schedule;
 mod served;
+mod wire;
 
+use self::schedule::Schedule;
 use self::served::Service;
+use self::wire::{Launch, Wire};
+use crate::packet::Packet;
 use crate::queue::{Arrival, Backlog, Queue, Verdict};
 use crate::random::Stream;
 use crate::record::{LinkSample, LinkSamples};
@@ -52,6 +57,7 @@ impl Uniform {
 enum Loss {
     None,
     Bernoulli { p: f64, stream: Stream },
+    GilbertElliott { bad: bool, change: [f64; 2], loss: [f64; 2], stream: Stream },
     List { packets: Vec<u64>, next: usize },
 }
 
@@ -64,6 +70,10 @@ pub struct LinkTotals {
     pub lost: u64,
     /// Packets marked (ECN) and accepted.
     pub marked: u64,
+    /// Packets that were let come late.
+    pub reordered: u64,
+    /// Packets that arrive twice.
+    pub duplicated: u64,
     /// Packets that were accepted; each leaves, in order.
     pub accepted: u64,
     /// Bytes of the accepted.
@@ -78,10 +88,12 @@ pub struct Link {
     ps_per_byte: u64,
     free: Time,
     last_arrival: Time,
-    /// Propagation delay.
+    /// Propagation delay; the shortest where it changes.
     pub delay: Time,
     /// Nothing can be lost or refused here and nobody looks: only the transmitter's clock matters.
     plain: bool,
+    /// Whether [`Link::carry_actively`] has to decide.
+    active: bool,
     /// Set where all packets have one size.
     uniform: Option<Uniform>,
     hold_while_sent: bool,
@@ -94,6 +106,12 @@ pub struct Link {
     probe: Option<Box<Probe>>,
     /// Set where the queue decides at departures.
     service: Option<Box<Service>>,
+    /// Set where the rate changes.
+    schedule: Option<Box<Schedule>>,
+    /// Set where the delay line does more than delay.
+    wire: Option<Box<Wire>>,
+    /// Size of the smallest packet that crosses it.
+    smallest_bytes: u64,
 }
 
 /// What a recorded link keeps besides.
@@ -124,6 +142,11 @@ impl Link {
             LossSpec::Bernoulli { p } => {
                 Loss::Bernoulli { p: *p, stream: Stream::new(seed, &format!("link {} loss", spec.name)) }
             }
+            LossSpec::GilbertElliott { to_bad, to_good, in_good, in_bad } => {
+                let mut stream = Stream::new(seed, &format!("link {} loss", spec.name));
+                let bad = stream.uniform() < to_bad / (to_bad + to_good);
+                Loss::GilbertElliott { bad, change: [*to_bad, *to_good], loss: [*in_good, *in_bad], stream }
+            }
             LossSpec::List { packets } => {
                 let mut packets = packets.clone();
                 packets.sort_unstable();
@@ -135,7 +158,13 @@ impl Link {
         let service = service.map(|queue| Box::new(Service::new(queue)));
         let ps_per_byte = ((8_000_000_000_000_u128 << FRACTION_BITS) / u128::from(spec.rate_bps)) as u64;
         let transmission = Time(((u128::from(sizes.0) * u128::from(ps_per_byte)) >> FRACTION_BITS) as u64);
-        let same = sizes.0 == sizes.1 && transmission > Time::ZERO;
+        let impairments = spec.impairments.as_deref();
+        let schedule = impairments.and_then(|i| Schedule::new(spec.rate_bps, i)).map(Box::new);
+        let wire = impairments.filter(|i| i.beyond_rate());
+        let wire = wire.map(|i| Box::new(Wire::new(Time(spec.delay_ps), i, seed, &spec.name)));
+        let by_trace = service.is_none() && schedule.as_ref().is_some_and(|schedule| schedule.is_trace());
+        let same = sizes.0 == sizes.1 && transmission > Time::ZERO && schedule.is_none();
+        let simple = !spec.record && service.is_none() && impairments.is_none();
         let uniform = queue.uniform_limit(sizes.0).filter(|_| same).map(|limit| Uniform {
             bytes: sizes.0,
             transmission,
@@ -143,12 +172,17 @@ impl Link {
         });
         Self {
             uniform,
-            delay: Time(spec.delay_ps),
+            delay: wire.as_ref().map_or(Time(spec.delay_ps), |wire| wire.least()),
             ps_per_byte,
             free: Time::ZERO,
-            plain: !spec.record && service.is_none() && queue.is_unlimited() && matches!(loss, Loss::None),
+            plain: simple && queue.is_unlimited() && matches!(loss, Loss::None),
+            active: queue.is_active() || schedule.is_some(),
             service,
-            hold_while_sent: queue.counts_in_service(),
+            // A packet that opportunities send piece by piece waits until the last of them.
+            hold_while_sent: queue.counts_in_service() || by_trace,
+            schedule,
+            wire,
+            smallest_bytes: sizes.0,
             queue,
             loss,
             waiting: Fifo::default(),
@@ -194,7 +228,62 @@ impl Link {
     #[must_use]
     #[inline(always)]
     pub fn is_active(&self) -> bool {
-        self.queue.is_active()
+        self.active
+    }
+
+    /// When a packet that comes at `now` begins to be sent, and when its last bit leaves.
+    #[inline]
+    fn occupy(&mut self, now: Time, bytes: u64) -> (Time, Time) {
+        let (start, end) = match &mut self.schedule {
+            None => {
+                let start = self.free.max(now);
+                (start, start + self.transmission(bytes))
+            }
+            Some(schedule) => {
+                let start = schedule.start(now, self.free);
+                (start, schedule.send(start, bytes))
+            }
+        };
+        self.free = end;
+        (start, end)
+    }
+
+    /// The least time that a packet of `bytes` or more takes from its arrival to the far end.
+    #[must_use]
+    pub fn least_crossing(&self, bytes: u64) -> Time {
+        // Where packets may overtake each other, one that could come is not told from another.
+        let bytes = if self.wire.is_some() { self.smallest_bytes } else { bytes };
+        self.delay + self.schedule.as_ref().map_or(self.transmission(bytes), |schedule| schedule.least(bytes))
+    }
+
+    /// Whether its delay line does more than delay: then [`Link::launch`] and [`Link::land`].
+    #[must_use]
+    #[inline]
+    pub fn is_unsteady(&self) -> bool {
+        self.wire.is_some()
+    }
+
+    /// A packet that would reach the far end at `at`, by the shortest delay, is on its way; tells whether it will come twice.
+    pub(crate) fn launch(&mut self, packet: Packet, at: Time) -> bool {
+        let Some(wire) = &mut self.wire else { return false };
+        let Launch { twice, late } = wire.launch(packet, at - self.delay);
+        self.totals.duplicated += u64::from(twice);
+        self.totals.reordered += u64::from(late);
+        twice
+    }
+
+    /// The next packet that reaches the far end and that nothing which arrives here at `horizon` or later can precede; and
+    /// when it does.
+    pub(crate) fn land(&mut self, horizon: Time) -> Option<(Packet, Time)> {
+        let horizon = horizon + self.least_crossing(0);
+        self.wire.as_mut()?.land(horizon)
+    }
+
+    /// From when on [`Link::land`] has something; [`Time::NEVER`] where nothing is on its way.
+    #[must_use]
+    pub(crate) fn next_landing(&self) -> Time {
+        let head = self.wire.as_ref().map_or(Time::NEVER, |wire| wire.head());
+        if head == Time::NEVER { head } else { head.since(self.least_crossing(0)) }
     }
 
     /// As [`Link::carry`], where the queue decides by more than a bound and may mark the packet if it is `capable` of ECN;
@@ -219,8 +308,8 @@ impl Link {
             self.totals.dropped_bytes += bytes;
             return None;
         }
-        self.join(now, bytes);
-        self.free = self.free.max(now) + transmission;
+        let (start, end) = self.occupy(now, bytes);
+        self.join(now, start, end, bytes);
         self.totals.accepted += 1;
         self.totals.accepted_bytes += bytes;
         let marked = verdict == Verdict::Mark;
@@ -271,15 +360,15 @@ impl Link {
             self.totals.dropped_bytes += bytes;
             return false;
         }
-        self.join(now, bytes);
+        let start = self.free.max(now);
+        self.join(now, start, start + self.transmission(bytes), bytes);
         true
     }
 
-    /// An accepted packet waits, or is sent at once.
-    fn join(&mut self, now: Time, bytes: u64) {
-        let busy = self.free > now;
-        if busy || self.hold_while_sent {
-            let until = if self.hold_while_sent { self.free.max(now) + self.transmission(bytes) } else { self.free };
+    /// An accepted packet waits until it is sent, from `start` to `end`; or that is at once.
+    fn join(&mut self, now: Time, start: Time, end: Time, bytes: u64) {
+        if start > now || self.hold_while_sent {
+            let until = if self.hold_while_sent { end } else { start };
             self.waiting.push(Waiting { until, bytes: bytes as u32 });
             self.backlog.packets += 1;
             self.backlog.bytes += bytes;
@@ -298,6 +387,10 @@ impl Link {
         match &mut self.loss {
             Loss::None => false,
             Loss::Bernoulli { p, stream } => stream.uniform() < *p,
+            Loss::GilbertElliott { bad, change, loss, stream } => {
+                *bad ^= stream.uniform() < change[usize::from(*bad)];
+                stream.uniform() < loss[usize::from(*bad)]
+            }
             Loss::List { packets, next } => {
                 let hit = packets.get(*next) == Some(&index);
                 *next += usize::from(hit);
@@ -433,6 +526,7 @@ mod tests {
             loss: LossSpec::None,
             queue: QueueSpec::DropTail { limit_packets: limit, limit_bytes: None, count_in_service: false },
             record,
+            impairments: None,
         }
     }
 

@@ -55,6 +55,13 @@ impl Link {
         }
     }
 
+    /// The packets on the way to the far end, where the delay line keeps them.
+    pub fn for_each_flying(&self, look: impl FnMut(&Packet)) {
+        if let Some(wire) = &self.wire {
+            wire.for_each(look);
+        }
+    }
+
     /// A packet arrives; what is lost or dropped for it is put into `gone`.
     ///
     /// # Panics
@@ -72,7 +79,10 @@ impl Link {
         }
         let Some(service) = &mut self.service else { return };
         if service.backlog().packets == 0 {
-            service.ready = self.free.max(now);
+            service.ready = match &mut self.schedule {
+                Some(schedule) => schedule.start(now, self.free),
+                None => self.free.max(now),
+            };
         }
         let before = gone.len();
         service.queue.enqueue(packet, gone);
@@ -89,12 +99,17 @@ impl Link {
         self.note_gone(now, &gone[before..]);
         let packet = next?;
         let bytes = packet.bytes();
-        self.free = now + self.transmission(bytes);
+        let mut ready = now + self.transmission(bytes);
+        self.free = ready;
+        if let Some(schedule) = &mut self.schedule {
+            self.free = schedule.send(now, bytes);
+            ready = schedule.next_start(self.free, self.free);
+        }
         self.totals.accepted += 1;
         self.totals.accepted_bytes += bytes;
         self.totals.marked += u64::from(packet.is_marked());
         if let Some(service) = &mut self.service {
-            service.ready = self.free;
+            service.ready = ready;
         }
         if let Some(probe) = &mut self.probe {
             probe.waits += u128::from((now - packet.at).0);

@@ -1,0 +1,162 @@
+//! What a link does besides carrying at one rate with one delay: its part of the spec. [`crate::link`] does it.
+
+use serde::Deserialize;
+
+use crate::spec::SpecError;
+use crate::time::Time;
+
+/// Bytes that one opportunity of a trace carries: a packet of the usual size. Mahimahi counts 1,504, of which 4 are a header of
+/// its own that its packets have besides.
+pub const OPPORTUNITY_BYTES: u64 = 1500;
+
+/// The longest delay that may be added, ps.
+const MOST_PS: u64 = 3600 * Time::SECOND.0;
+
+/// Everything that changes about a link, or that it does to packets.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Impairments {
+    /// Rates from given times on, in the order of these.
+    #[serde(default)]
+    pub rate_steps: Vec<RateStep>,
+    /// When a packet may leave, instead of a rate, ms from the beginning; it begins again after the last of them, as in
+    /// Mahimahi (Netravali et al., USENIX ATC 2015).
+    #[serde(default)]
+    pub rate_trace_ms: Vec<u64>,
+    /// Propagation delays from given times on, in the order of these: a change of route. Packets that take a shorter route
+    /// overtake those that took a longer one.
+    #[serde(default)]
+    pub delay_steps: Vec<DelayStep>,
+    /// Delay added to each packet, in order: none overtakes another on the same route.
+    #[serde(default)]
+    pub jitter: Option<JitterSpec>,
+    /// Packets that come later than those behind them.
+    #[serde(default)]
+    pub reorder: Option<ReorderSpec>,
+    /// Probability that a packet arrives twice.
+    #[serde(default)]
+    pub duplicate: f64,
+}
+
+/// A rate from a time on.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub struct RateStep {
+    /// From when on, ps.
+    pub at_ps: u64,
+    /// Bit/s; 0 while the link is down: what was being sent is held, and goes on afterwards.
+    pub rate_bps: u64,
+}
+
+/// A propagation delay from a time on.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub struct DelayStep {
+    /// From when on, ps: for packets whose last bit leaves the transmitter then or later.
+    pub at_ps: u64,
+    /// Propagation delay, ps.
+    pub delay_ps: u64,
+}
+
+/// A distribution of delays that are added.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum JitterSpec {
+    /// From 0 up to a largest.
+    Uniform {
+        /// The largest, ps.
+        max_ps: u64,
+    },
+    /// Normal, drawn again where it is negative.
+    Normal {
+        /// Mean before that, ps.
+        mean_ps: u64,
+        /// Standard deviation before that, ps.
+        deviation_ps: u64,
+    },
+    /// Exponential.
+    Exponential {
+        /// Mean, ps.
+        mean_ps: u64,
+    },
+    /// One of these, each as likely as the others.
+    Samples {
+        /// Delays, ps.
+        samples_ps: Vec<u64>,
+    },
+}
+
+/// A share of the packets takes longer.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub struct ReorderSpec {
+    /// Probability of each packet.
+    pub p: f64,
+    /// How much longer it takes, ps.
+    pub delay_ps: u64,
+}
+
+impl Impairments {
+    /// The fastest that the link may ever be over a longer time, bit/s, when it starts at `rate_bps`.
+    #[must_use]
+    pub fn fastest_bps(&self, rate_bps: u64) -> u64 {
+        if let Some(&period_ms) = self.rate_trace_ms.last() {
+            let bits = self.rate_trace_ms.len() as u64 * OPPORTUNITY_BYTES * 8;
+            return (u128::from(bits) * 1000).div_ceil(u128::from(period_ms.max(1))) as u64;
+        }
+        self.rate_steps.iter().map(|step| step.rate_bps).chain([rate_bps]).max().unwrap_or(rate_bps)
+    }
+
+    /// Whether anything but the rate is affected.
+    #[must_use]
+    pub fn beyond_rate(&self) -> bool {
+        !self.delay_steps.is_empty() || self.jitter.is_some() || self.reorder.is_some() || self.duplicate > 0.0
+    }
+
+    /// Whether packets may arrive in another order than they were sent, or twice.
+    #[must_use]
+    pub fn disorders(&self) -> bool {
+        !self.delay_steps.is_empty() || self.reorder.is_some() || self.duplicate > 0.0
+    }
+
+    /// Refuses what has no sense.
+    ///
+    /// # Errors
+    /// The first field that is wrong, under `path`.
+    pub fn validate(&self, path: &str) -> Result<(), SpecError> {
+        let check = |ok: bool, field: &str, message: &str| {
+            if ok { Ok(()) } else { Err(SpecError::new(format!("{path}.{field}"), message)) }
+        };
+        let rising = |times: &[u64]| times.windows(2).all(|pair| pair[0] < pair[1]);
+        let steps: Vec<u64> = self.rate_steps.iter().map(|step| step.at_ps).collect();
+        check(rising(&steps), "rate_steps", "must be in the order of their times")?;
+        check(
+            self.rate_steps.iter().all(|step| step.rate_bps == 0 || step.rate_bps >= 8),
+            "rate_steps",
+            "has rates of at least 8 bit/s, or of 0 while the link is down",
+        )?;
+        check(
+            self.rate_steps.last().is_none_or(|step| step.rate_bps > 0),
+            "rate_steps",
+            "must end with a rate above 0",
+        )?;
+        let trace = &self.rate_trace_ms;
+        check(trace.windows(2).all(|pair| pair[0] <= pair[1]), "rate_trace_ms", "must not go back in time")?;
+        check(trace.last() != Some(&0), "rate_trace_ms", "must last longer than 0 ms")?;
+        check(trace.last().is_none_or(|&last| last < 1 << 32), "rate_trace_ms", "must be shorter than 49 days")?;
+        check(trace.is_empty() || steps.is_empty(), "rate_trace_ms", "cannot be there with rate_steps")?;
+        let steps: Vec<u64> = self.delay_steps.iter().map(|step| step.at_ps).collect();
+        check(rising(&steps), "delay_steps", "must be in the order of their times")?;
+        check(self.delay_steps.iter().all(|step| step.delay_ps <= MOST_PS), "delay_steps", "is at most an hour")?;
+        let longest_ps = match &self.jitter {
+            None => 0,
+            Some(JitterSpec::Uniform { max_ps }) => *max_ps,
+            Some(JitterSpec::Normal { mean_ps, deviation_ps }) => *mean_ps.max(deviation_ps),
+            Some(JitterSpec::Exponential { mean_ps }) => *mean_ps,
+            Some(JitterSpec::Samples { samples_ps }) => samples_ps.iter().copied().max().unwrap_or(u64::MAX),
+        };
+        check(longest_ps <= MOST_PS, "jitter", "needs at least one sample, and is at most an hour")?;
+        if let Some(reorder) = &self.reorder {
+            check((0.0..=1.0).contains(&reorder.p), "reorder.p", "must be in [0, 1]")?;
+            check((1..=MOST_PS).contains(&reorder.delay_ps), "reorder.delay_ps", "must be above 0, at most an hour")?;
+        }
+        check((0.0..=1.0).contains(&self.duplicate), "duplicate", "must be in [0, 1]")
+    }
+}

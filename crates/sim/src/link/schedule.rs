@@ -1,0 +1,253 @@
+//! Rates that change: from given times on, or given opportunities to send.
+
+use crate::impairments::{Impairments, OPPORTUNITY_BYTES};
+use crate::time::Time;
+
+/// What a link sends by where it has no single rate.
+#[derive(Clone, Debug)]
+pub(super) enum Schedule {
+    Steps(Steps),
+    Trace(Trace),
+}
+
+/// A rate that changes at given times.
+#[derive(Clone, Debug)]
+pub(super) struct Steps {
+    /// From when on, and how many bit/s.
+    rates: Vec<(Time, u64)>,
+    current: usize,
+    fastest_bps: u64,
+}
+
+/// Opportunities to send so many bytes each, over and over.
+#[derive(Clone, Debug)]
+pub(super) struct Trace {
+    times_ms: Vec<u64>,
+    /// The next one, and when the round that it is in began.
+    next: usize,
+    round_began: Time,
+    /// The one that was used last, and what is left of it.
+    at: Time,
+    left: u64,
+}
+
+impl Schedule {
+    /// The schedule of a link that begins with `rate_bps`, where it has one.
+    pub(super) fn new(rate_bps: u64, impairments: &Impairments) -> Option<Self> {
+        if !impairments.rate_trace_ms.is_empty() {
+            return Some(Self::Trace(Trace::new(impairments.rate_trace_ms.clone())));
+        }
+        if impairments.rate_steps.is_empty() {
+            return None;
+        }
+        let mut rates = vec![(Time::ZERO, rate_bps)];
+        rates.extend(impairments.rate_steps.iter().map(|step| (Time(step.at_ps), step.rate_bps)));
+        Some(Self::Steps(Steps { rates, current: 0, fastest_bps: impairments.fastest_bps(rate_bps) }))
+    }
+
+    /// When the first byte of a packet that comes at `now` is sent, the transmitter being busy until `free`.
+    pub(super) fn start(&mut self, now: Time, free: Time) -> Time {
+        match self {
+            Self::Steps(_) => free.max(now),
+            Self::Trace(trace) => trace.next_after(now),
+        }
+    }
+
+    /// When the next packet begins that waits already at `now`, the transmitter being busy until `free`.
+    pub(super) fn next_start(&mut self, now: Time, free: Time) -> Time {
+        match self {
+            Self::Steps(_) => free.max(now),
+            Self::Trace(trace) => trace.next_after(Time(now.0.saturating_sub(1))),
+        }
+    }
+
+    /// When the last byte is sent of a packet whose first is sent at `start`.
+    pub(super) fn send(&mut self, start: Time, bytes: u64) -> Time {
+        match self {
+            Self::Steps(steps) => steps.send(start, bytes),
+            Self::Trace(trace) => trace.send(bytes),
+        }
+    }
+
+    /// The least time from a packet's arrival to its last byte's departure.
+    pub(super) fn least(&self, bytes: u64) -> Time {
+        match self {
+            Self::Steps(steps) => Time((bit_ps(bytes) / u128::from(steps.fastest_bps)) as u64),
+            Self::Trace(_) => Time::ZERO,
+        }
+    }
+
+    pub(super) fn is_trace(&self) -> bool {
+        matches!(self, Self::Trace(_))
+    }
+}
+
+/// The bits of so many bytes, in bit/s × ps.
+fn bit_ps(bytes: u64) -> u128 {
+    u128::from(bytes) * 8 * u128::from(Time::SECOND.0)
+}
+
+impl Steps {
+    fn send(&mut self, start: Time, bytes: u64) -> Time {
+        let mut now = start;
+        let mut left = bit_ps(bytes);
+        loop {
+            let until = self.rates.get(self.current + 1).map_or(Time::NEVER, |step| step.0);
+            if until <= now {
+                self.current += 1;
+                continue;
+            }
+            let rate = u128::from(self.rates[self.current].1);
+            let possible = u128::from((until - now).0) * rate;
+            if rate > 0 && possible >= left {
+                return now + Time((left / rate) as u64);
+            }
+            left -= possible;
+            now = until;
+            self.current += 1;
+        }
+    }
+}
+
+impl Trace {
+    fn new(times_ms: Vec<u64>) -> Self {
+        Self { times_ms, next: 0, round_began: Time::ZERO, at: Time::ZERO, left: 0 }
+    }
+
+    fn peek(&self) -> Time {
+        self.round_began + Time(self.times_ms[self.next] * Time::MILLISECOND.0)
+    }
+
+    fn advance(&mut self) {
+        self.next += 1;
+        if self.next == self.times_ms.len() {
+            self.next = 0;
+            self.round_began += Time(self.times_ms[self.times_ms.len() - 1] * Time::MILLISECOND.0);
+        }
+    }
+
+    /// The first opportunity after `now`, which may be what is left of one that others have used; those before are wasted.
+    fn next_after(&mut self, now: Time) -> Time {
+        if self.left > 0 && self.at > now {
+            return self.at;
+        }
+        self.left = 0;
+        while self.peek() <= now {
+            self.advance();
+        }
+        self.peek()
+    }
+
+    fn send(&mut self, bytes: u64) -> Time {
+        let mut rest = bytes;
+        loop {
+            if self.left == 0 {
+                self.at = self.peek();
+                self.left = OPPORTUNITY_BYTES;
+                self.advance();
+            }
+            let part = rest.min(self.left);
+            rest -= part;
+            self.left -= part;
+            if rest == 0 {
+                return self.at;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::impairments::RateStep;
+    use proptest::prelude::*;
+
+    fn ms(ms: u64) -> Time {
+        Time(ms * Time::MILLISECOND.0)
+    }
+
+    fn steps(rate_bps: u64, steps: &[(u64, u64)]) -> Schedule {
+        let step = |&(at, rate_bps): &(u64, u64)| RateStep { at_ps: ms(at).0, rate_bps };
+        let impairments = Impairments { rate_steps: steps.iter().map(step).collect(), ..Impairments::default() };
+        Schedule::new(rate_bps, &impairments).expect("there are steps")
+    }
+
+    #[test]
+    fn a_packet_that_is_being_sent_goes_on_at_the_new_rate() {
+        // 1,000 bytes at 8 Mbit/s take 1 ms; from 10 ms on 4 Mbit/s, down from 20 ms to 30 ms, then 8 Mbit/s.
+        let mut link = steps(8_000_000, &[(10, 4_000_000), (20, 0), (30, 8_000_000)]);
+        assert_eq!(link.send(ms(3), 1000), ms(4));
+        assert_eq!(link.send(Time(ms(9).0 + ms(1).0 / 2), 1000), ms(11));
+        assert_eq!(link.send(ms(19), 1000), Time(ms(30).0 + ms(1).0 / 2));
+        assert_eq!(link.send(ms(40), 1000), ms(41));
+    }
+
+    proptest! {
+        /// Back to back, what is sent by a time is what the rates allow by then.
+        #[test]
+        fn what_is_sent_is_the_integral_of_the_rate(
+            first in 1_000_000_u64..1_000_000_000, sizes in proptest::collection::vec(40_u64..9000, 1..300),
+            rates in proptest::collection::vec((1_u64..5, prop_oneof![Just(0_u64), 1_000_000_u64..1_000_000_000]), 0..8),
+        ) {
+            let mut at = 0;
+            let mut list: Vec<(u64, u64)> = rates.iter().map(|&(gap, rate)| { at += gap; (at, rate) }).collect();
+            list.push((at + 1, 10_000_000));
+            let mut link = steps(first, &list);
+            let mut free = Time::ZERO;
+            for &bytes in &sizes { free = link.send(free, bytes); }
+            let mut possible = 0_u128;
+            let mut edges = vec![(0, first)];
+            edges.extend(list);
+            for (k, &(from, rate)) in edges.iter().enumerate() {
+                let to = edges.get(k + 1).map_or(Time::NEVER, |e| ms(e.0)).min(free);
+                possible += u128::from(to.since(ms(from)).0) * u128::from(rate);
+            }
+            let sent = bit_ps(sizes.iter().sum());
+            // Each packet's end is rounded down to a ps.
+            let slack = u128::from(*[first, 1_000_000_000].iter().max().expect("two")) * (sizes.len() as u128 + 1);
+            prop_assert!(possible <= sent && sent - possible <= slack, "{} {}", sent, possible);
+        }
+    }
+
+    fn trace(times_ms: &[u64]) -> Schedule {
+        let impairments = Impairments { rate_trace_ms: times_ms.to_vec(), ..Impairments::default() };
+        Schedule::new(1, &impairments).expect("there is a trace")
+    }
+
+    fn carry(link: &mut Schedule, now: Time, free: Time, bytes: u64) -> (Time, Time) {
+        let start = link.start(now, free);
+        (start, link.send(start, bytes))
+    }
+
+    #[test]
+    fn an_opportunity_is_for_what_came_before_it_and_its_rest_for_what_waits() {
+        let mut link = trace(&[1, 5, 5, 8]);
+        // At the instant of an opportunity is too late for it.
+        assert_eq!(carry(&mut link, ms(1), Time::ZERO, 1500), (ms(5), ms(5)));
+        assert_eq!(carry(&mut link, ms(2), ms(5), 700), (ms(5), ms(5)));
+        // 800 bytes of the second opportunity at 5 ms are left.
+        assert_eq!(carry(&mut link, ms(3), ms(5), 1000), (ms(5), ms(8)));
+        // The trace ends at 8 ms and begins again: 9 ms is its first opportunity. What is left of that at 8 ms can be used.
+        assert_eq!(carry(&mut link, ms(4), ms(8), 1300), (ms(8), ms(8)));
+        assert_eq!(carry(&mut link, ms(4), ms(8), 1), (ms(9), ms(9)));
+        // Nothing waited any more: the rest is wasted.
+        assert_eq!(carry(&mut link, ms(10), ms(9), 40), (ms(13), ms(13)));
+    }
+
+    #[test]
+    fn a_trace_that_is_always_used_carries_its_bytes_in_each_round() {
+        let mut link = trace(&[0, 2, 3, 3, 10]);
+        let mut free = Time::ZERO;
+        let mut carried = 0;
+        loop {
+            let (_, end) = carry(&mut link, Time(1), free, 300);
+            if end > ms(1000) {
+                break;
+            }
+            (free, carried) = (end, carried + 300);
+        }
+        // 100 rounds of five opportunities; the one at 0 comes before the first packet, and each round's at 10 ms and the
+        // next one's at 0 ms are at the same time.
+        assert_eq!(carried, 1500 * (100 * 5 - 1 + 1));
+    }
+}

@@ -1,0 +1,213 @@
+//! What a link does besides carrying: losses in bursts, jitter, reordering, duplicates, rates and routes that change; and a
+//! flow that is wrong about its base RTT.
+
+mod common;
+
+use common::{at, dumbbell, flow, link, linux_stack, ns2_stack, ps, rfc6675_stack, run, spec};
+use elephan_sim::Outcome;
+use serde_json::{Value, json};
+
+/// 10,000 packets of 1,040 bytes a second, a round trip of about 100 ms, a window that never changes.
+fn constant(window: u64, stack: &Value) -> (Value, Value) {
+    let (links, mut flows) = dumbbell(83_200_000, 0.048, 5000, &[("fixed", 0.0)], stack);
+    flows[0]["parameters"] = json!({"window": window});
+    (links, flows)
+}
+
+fn with(impairments: &Value, window: u64, stack: &Value, duration_s: f64) -> Outcome {
+    let (mut links, flows) = constant(window, stack);
+    links[0]["impairments"] = impairments.clone();
+    run(&spec(&links, &flows, duration_s, 1.0))
+}
+
+/// The same link, one packet at a time and nothing else: which of `n` packets arrive.
+fn fates(loss: &Value, n: usize) -> Vec<bool> {
+    let mut one = link("l", 1_000_000_000, 0.001, None);
+    one["loss"] = loss.clone();
+    let spec = spec(
+        &json!([one, link("back", 1_000_000_000, 0.001, None)]),
+        &json!([flow("f", "reno", 0.0, &[0], &[1], &ns2_stack())]),
+        1.0,
+        0.5,
+    );
+    let times = elephan_sim::record::sample_times(elephan_sim::Time(0), elephan_sim::Time(1), elephan_sim::Time(2), elephan_sim::Time(3));
+    let mut link = elephan_sim::link::Link::new(&spec.links[0], (1040, 1040), 3, &times);
+    (0..n as u64).map(|k| link.carry(elephan_sim::Time(k * 10_000_000), 1040).is_some()).collect()
+}
+
+/// Two-state losses in closed form: in the bad state for p/(p + r) of the packets; without losses in the good one and with
+/// nothing but losses in the bad one, bursts last 1/r on average (Gilbert 1960; Elliott 1963).
+#[test]
+fn bursty_losses_have_their_rate_and_their_length() {
+    let n = 2_000_000;
+    for (to_bad, to_good, in_good, in_bad) in
+        [(0.001, 0.2, 0.0, 1.0), (0.01, 0.5, 0.0, 1.0), (0.002, 0.1, 0.001, 0.6)]
+    {
+        let loss = json!({
+            "kind": "gilbert_elliott", "to_bad": to_bad, "to_good": to_good, "in_good": in_good, "in_bad": in_bad,
+        });
+        let fates = fates(&loss, n);
+        let lost = fates.iter().filter(|&&arrives| !arrives).count() as f64;
+        let bad = to_bad / (to_bad + to_good);
+        let rate = bad * in_bad + (1.0 - bad) * in_good;
+        // Losses are correlated: with ρ = 1 − p − r from one state to the next, the variance of the share of bad ones is
+        // π_b π_g (1 + ρ)/(1 − ρ)/n; that of the losses given the states comes on top.
+        let memory: f64 = 1.0 - to_bad - to_good;
+        let states = bad * (1.0 - bad) * (1.0 + memory) / (1.0 - memory) * (in_bad - in_good).powi(2);
+        let draws = bad * in_bad * (1.0 - in_bad) + (1.0 - bad) * in_good * (1.0 - in_good);
+        let deviation = ((states + draws) / n as f64).sqrt();
+        assert!((lost / n as f64 - rate).abs() < 5.0 * deviation, "{} lost, {rate} ± {deviation}", lost / n as f64);
+        if in_bad == 1.0 && in_good == 0.0 {
+            let bursts = fates.windows(2).filter(|pair| pair[0] && !pair[1]).count() as f64;
+            let (mean, sigma) = (1.0 / to_good, (1.0 - to_good).sqrt() / to_good / bursts.sqrt());
+            assert!((lost / bursts - mean).abs() < 5.0 * sigma, "bursts of {}, {mean} ± {sigma}", lost / bursts);
+        }
+    }
+}
+
+#[test]
+fn what_leaves_while_the_rate_changes_is_what_the_rates_allow() {
+    // 5 s at 10,000 packets a second, 5 s at 2,500, 1 s of nothing, then 20,000.
+    let steps = json!({"rate_steps": [
+        {"at_ps": ps(5.0), "rate_bps": 20_800_000}, {"at_ps": ps(10.0), "rate_bps": 0},
+        {"at_ps": ps(11.0), "rate_bps": 166_400_000},
+    ]});
+    let outcome = with(&steps, 4500, &ns2_stack(), 15.0);
+    let rows = &outcome.links[0].1.rows;
+    let sent = |from: f64, to: f64| (rows[at(&outcome, to)].delivered_bytes - rows[at(&outcome, from)].delivered_bytes) / 1040;
+    // Each window is kept full, so the link never idles: whole packets, but for those that are being sent at both ends.
+    for (from, to, packets) in [(1.0, 5.0, 40_000), (5.0, 10.0, 12_500), (4.0, 6.0, 12_500), (10.0, 11.0, 0), (11.0, 14.0, 60_000)] {
+        let sent = sent(from, to);
+        assert!(sent.abs_diff(packets) <= 1, "{sent} packets from {from} to {to} s, {packets} expected");
+    }
+    assert_eq!(outcome.link_totals[0].dropped, 0);
+}
+
+#[test]
+fn a_trace_delivers_what_its_opportunities_carry() {
+    // A round of 100 ms: bursts of 20 opportunities, then 1 ms apart for a while, then silence.
+    let times: Vec<u64> = (0..20).map(|_| 10).chain(30..60).chain([100]).collect();
+    let in_a_round = times.len() as u64;
+    let mut stack = ns2_stack();
+    stack["payload_bytes"] = json!(1460);
+    let (mut links, flows) = constant(2000, &stack);
+    links[0]["impairments"] = json!({"rate_trace_ms": times});
+    let outcome = run(&spec(&links, &flows, 10.0, 1.0));
+    let rows = &outcome.links[0].1.rows;
+    for k in 20..99 {
+        let sent = rows[k + 1].delivered_bytes - rows[k].delivered_bytes;
+        assert_eq!(sent, in_a_round * 1500, "in the round from {} s", k as f64 / 10.0);
+    }
+    // With packets of 1,040 bytes the rest of an opportunity goes to the next one that waits.
+    let (mut links, flows) = constant(2000, &ns2_stack());
+    links[0]["impairments"] = json!({"rate_trace_ms": times});
+    let outcome = run(&spec(&links, &flows, 10.0, 1.0));
+    let rows = &outcome.links[0].1.rows;
+    let sent = rows[at(&outcome, 9.0)].delivered_bytes - rows[at(&outcome, 2.0)].delivered_bytes;
+    assert!(sent.abs_diff(70 * in_a_round * 1500) <= 1040, "{sent} bytes");
+    // So it is where the queue decides at departures.
+    links[0]["queue"] = json!({"kind": "codel", "limit_packets": 5000, "target_ps": ps(10.0), "interval_ps": ps(10.0), "ecn": false});
+    let outcome = run(&spec(&links, &flows, 10.0, 1.0));
+    let rows = &outcome.links[0].1.rows;
+    let sent = rows[at(&outcome, 9.0)].delivered_bytes - rows[at(&outcome, 2.0)].delivered_bytes;
+    assert!(sent.abs_diff(70 * in_a_round * 1500) <= 1040, "{sent} bytes with CoDel");
+}
+
+#[test]
+fn jitter_lengthens_round_trips_by_its_mean_and_reorders_nothing() {
+    // A window of one, so that no packet waits for the one before it.
+    let plain = with(&json!({}), 1, &ns2_stack(), 400.0);
+    let jittery = with(&json!({"jitter": {"kind": "exponential", "mean_ps": ps(0.004)}}), 1, &ns2_stack(), 400.0);
+    let mean = |o: &Outcome| o.senders[0].measured.rtt_sum / o.senders[0].measured.rtt_count as f64;
+    let sigma = 0.004 / (jittery.senders[0].measured.rtt_count as f64).sqrt();
+    let added = mean(&jittery) - mean(&plain);
+    assert!((added - 0.004).abs() < 5.0 * sigma, "{added} s, 0.004 ± {sigma}");
+    // A full window meets the same jitter in order: nothing is ever taken for lost.
+    let busy = with(&json!({"jitter": {"kind": "uniform", "max_ps": ps(0.02)}}), 900, &ns2_stack(), 20.0);
+    assert_eq!((busy.senders[0].totals.retransmits, busy.receivers[0].duplicates), (0, 0));
+    assert!(busy.receivers[0].totals.delivered > 140_000);
+}
+
+#[test]
+fn duplicates_arrive_and_are_counted() {
+    let outcome = with(&json!({"duplicate": 0.05}), 900, &ns2_stack(), 20.0);
+    let totals = outcome.link_totals[0];
+    let n = totals.accepted as f64;
+    assert!((totals.duplicated as f64 - 0.05 * n).abs() < 5.0 * (0.05 * 0.95 * n).sqrt(), "{totals:?}");
+    assert_eq!(outcome.conservation.duplicated, totals.duplicated);
+    // The last of them are still on their way.
+    let heard = outcome.receivers[0].duplicates;
+    assert!(heard <= totals.duplicated && totals.duplicated - heard < 100, "{heard} of {}", totals.duplicated);
+    assert_eq!(outcome.senders[0].totals.retransmits, 0, "no segment is lost for it");
+}
+
+/// Segments that come a few places late. Counting duplicate ACKs takes them for lost; RACK waits for a quarter of a round trip
+/// once it has seen one overtaken (RFC 8985 section 6.2), and what it still gets wrong is undone.
+#[test]
+fn rack_waits_for_what_was_overtaken_and_undo_restores_what_was_not_lost() {
+    let late = |delay_s: f64| json!({"reorder": {"p": 0.01, "delay_ps": ps(delay_s)}});
+    let share = |o: &Outcome| o.senders[0].totals.retransmits as f64 / o.link_totals[0].reordered as f64;
+    // 5 ms are 40 places, a quarter of a round trip is 25 ms.
+    let counted = with(&late(0.005), 800, &rfc6675_stack(), 30.0);
+    assert!(counted.link_totals[0].reordered > 1000 && share(&counted) > 0.5, "{}", share(&counted));
+    let rack = with(&late(0.005), 800, &linux_stack(), 30.0);
+    assert!(rack.link_totals[0].reordered > 1000 && share(&rack) < 0.01, "{}", share(&rack));
+    assert_eq!(outcome_losses(&rack), 0);
+    // 40 ms are more than a quarter: retransmitted in vain, found out, undone.
+    let mut stack = linux_stack();
+    stack["ack_every"] = json!(1);
+    let late_beyond = with(&late(0.04), 300, &stack, 30.0);
+    let totals = late_beyond.senders[0].totals;
+    assert!(totals.retransmits > 100, "{totals:?}");
+    assert!(late_beyond.receivers[0].duplicates as f64 > 0.9 * totals.retransmits as f64, "all of them in vain");
+    let mut reno = |undo: bool| {
+        stack["undo"] = json!(undo);
+        let (mut links, flows) = dumbbell(83_200_000, 0.048, 5000, &[("reno", 0.0)], &stack);
+        links[0]["impairments"] = json!({"reorder": {"p": 0.0005, "delay_ps": ps(0.04)}});
+        run(&spec(&links, &flows, 60.0, 10.0))
+    };
+    let (with_undo, without) = (reno(true), reno(false));
+    assert!(with_undo.senders[0].totals.undone > 10, "{:?}", with_undo.senders[0].totals);
+    let (faster, slower) = (with_undo.receivers[0].totals.delivered, without.receivers[0].totals.delivered);
+    assert!(faster as f64 > 1.3 * slower as f64, "{faster} segments with undo, {slower} without");
+}
+
+fn outcome_losses(outcome: &Outcome) -> u64 {
+    outcome.link_totals.iter().map(|t| t.dropped + t.lost).sum()
+}
+
+#[test]
+fn a_change_of_route_moves_the_round_trip_time() {
+    let steps = json!({"delay_steps": [
+        {"at_ps": ps(5.0), "delay_ps": ps(0.028)}, {"at_ps": ps(10.0), "delay_ps": ps(0.098)},
+    ]});
+    let (mut links, flows) = constant(100, &linux_stack());
+    links[0]["impairments"] = steps;
+    let outcome = run(&spec(&links, &flows, 15.0, 1.0));
+    let rtt = |seconds: f64| outcome.senders[0].samples[at(&outcome, seconds)].rtt;
+    for (seconds, expected) in [(6.0, -0.02), (9.0, -0.02), (11.0, 0.05), (14.0, 0.05)] {
+        let change = rtt(seconds) - rtt(4.0);
+        // A delayed ACK waits for the second segment, up to its transmission time.
+        assert!((change - expected).abs() < 0.001, "{change} s at {seconds} s");
+    }
+    assert_eq!(outcome_losses(&outcome), 0);
+}
+
+/// FAST keeps α segments more in flight than fit into the base RTT that it believes in: what waits is α + C × error.
+#[test]
+fn a_wrong_base_rtt_shows_in_the_queue_of_fast() {
+    let queue = |error_s: f64| {
+        let (links, mut flows) = dumbbell(83_200_000, 0.048, 5000, &[("fast", 0.0)], &ns2_stack());
+        flows[0]["parameters"] = json!({"alpha": 200});
+        flows[0]["base_rtt_error_ps"] = json!((error_s * 1e12) as i64);
+        let outcome = run(&spec(&links, &flows, 60.0, 40.0));
+        let rows = &outcome.links[0].1.rows;
+        rows[400..600].iter().map(|row| row.queue_mean).sum::<f64>() / 200.0
+    };
+    let right = queue(0.0);
+    assert!((right - 200.0).abs() < 4.0, "{right}");
+    for error_s in [0.02, 0.005, -0.01] {
+        let moved = queue(error_s) - right;
+        assert!((moved - 10_000.0 * error_s).abs() < 0.05 * (10_000.0 * error_s).abs(), "{moved} packets, {error_s} s");
+    }
+}
