@@ -195,6 +195,7 @@ pub fn summary(spec: &Spec, outcome: &Outcome, wall: Duration) -> String {
             serde_json::json!({
                 "name": link.name, "accepted": totals.accepted, "accepted_bytes": totals.accepted_bytes,
                 "dropped": totals.dropped, "lost": totals.lost, "marked": totals.marked, "dropped_bytes": totals.dropped_bytes,
+                "reordered": totals.reordered, "duplicated": totals.duplicated,
             })
         })
         .collect();
@@ -204,7 +205,8 @@ pub fn summary(spec: &Spec, outcome: &Outcome, wall: Duration) -> String {
         "undone": outcome.senders.iter().map(|s| s.totals.undone).sum::<u64>(),
         "wall_seconds_inside": wall.as_secs_f64(),
         "conservation": {
-            "sent": books.sent, "received": books.received, "dropped": books.dropped, "under_way": books.under_way,
+            "sent": books.sent, "duplicated": books.duplicated, "received": books.received, "dropped": books.dropped,
+            "under_way": books.under_way,
         },
         "links": links,
         "engine_version": env!("CARGO_PKG_VERSION"),

@@ -45,6 +45,47 @@ fn parking_lot(hops: usize, rate: u64, delay_s: f64, limit: u64, loss: f64, pick
     (Value::Array(links), Value::Array(flows))
 }
 
+/// Something of each kind that a link may do besides carrying.
+fn impairments(pick: u64) -> Value {
+    let ms = |ms: u64| ms * 1_000_000_000;
+    let mut some = json!({});
+    if pick & 1 > 0 {
+        some["reorder"] = json!({"p": 0.02, "delay_ps": ms(1 + pick % 13)});
+    }
+    if pick & 2 > 0 {
+        some["duplicate"] = json!(0.03);
+    }
+    if pick & 4 > 0 {
+        some["jitter"] = json!({"kind": "exponential", "mean_ps": ms(pick % 5)});
+    }
+    if pick & 8 > 0 {
+        let delays = [(400, pick % 17), (900, 0), (901, pick % 40), (2000, 1)];
+        some["delay_steps"] = json!(delays.map(|(at, delay)| json!({"at_ps": ms(at), "delay_ps": ms(delay)})));
+    }
+    if pick & 16 > 0 {
+        let rates = [(500, 1_000_000 * (1 + pick % 90)), (1200, 0), (1300, 20_000_000)];
+        some["rate_steps"] = json!(rates.map(|(at, rate)| json!({"at_ps": ms(at), "rate_bps": rate})));
+    } else if pick & 32 > 0 && pick & 8 == 0 {
+        some["rate_trace_ms"] = json!([1, 1, 2, 5, 5, 5, 9, 20 + pick % 30]);
+    }
+    some
+}
+
+/// One of the kinds of queues.
+fn queue(pick: u8, limit: u64) -> Value {
+    let second = 1_000_000_000_000_u64;
+    match pick % 3 {
+        0 => {
+            json!({"kind": "codel", "limit_packets": limit, "target_ps": second / 200, "interval_ps": second / 10, "ecn": false})
+        }
+        1 => json!({
+            "kind": "red", "limit_packets": limit, "min_packets": 5.0, "max_packets": 15.0, "max_p": 0.1, "weight": 0.002,
+            "gentle": true, "adaptive": false, "ecn": false,
+        }),
+        _ => json!({"kind": "droptail", "limit_packets": limit, "limit_bytes": null, "count_in_service": false}),
+    }
+}
+
 fn with_window(spec: &Spec, window: Time) -> String {
     digest(&Engine::with_window(spec.clone(), window).expect("it is right").run(|_| true).expect("nobody cancels"))
 }
@@ -82,12 +123,45 @@ proptest! {
     }
 
     #[test]
+    fn neither_windows_nor_the_order_of_flows_change_what_unsteady_links_do(
+        hops in 1_usize..4, rate in 2_000_000_u64..60_000_000, delay_ms in 1_u32..30, limit in 2_u64..120,
+        picks in proptest::collection::vec((any::<u8>(), any::<u8>()), 1..6), window_us in 1_u64..3000,
+        unsteady in proptest::collection::vec(0_u64..100_000, 1..7), queues in proptest::collection::vec(any::<u8>(), 1..4),
+    ) {
+        let (mut links, mut flows) = parking_lot(hops, rate, f64::from(delay_ms) * 1e-3, limit, 0.0, &picks);
+        for (k, link) in links.as_array_mut().expect("a list").iter_mut().enumerate() {
+            link["queue"] = queue(queues[k % queues.len()], limit);
+            if let Some(&pick) = unsteady.get(k) {
+                link["impairments"] = impairments(pick);
+            }
+            link["loss"] = json!({
+                "kind": "gilbert_elliott", "to_bad": 0.001, "to_good": 0.3, "in_good": 0.0, "in_bad": 0.5,
+            });
+        }
+        let first = spec(&links, &flows, 3.0, 1.0);
+        let expected = digest(&run(&first));
+        prop_assert_eq!(&with_window(&first, Time(window_us * 1_000_000)), &expected, "another window");
+        let forward = run(&first);
+        flows.as_array_mut().expect("a list").reverse();
+        let backward = run(&spec(&links, &flows, 3.0, 1.0));
+        prop_assert_eq!(forward.conservation, backward.conservation);
+        prop_assert_eq!(forward.link_totals, backward.link_totals);
+        let n = forward.senders.len();
+        for i in 0..n {
+            prop_assert_eq!(forward.senders[i].totals, backward.senders[n - 1 - i].totals);
+        }
+    }
+
+    #[test]
     fn every_segment_of_a_sized_transfer_arrives_once_whatever_is_lost(
         size in 1_u64..3000, loss in 0.0_f64..0.15, back in 0.0_f64..0.15, pick in any::<u8>(), algorithm in 0_usize..8, limit in 1_u64..60,
+        unsteady in prop_oneof![Just((0, 0)), (0_u64..100_000, 0_u64..100_000)],
     ) {
         let (mut links, mut flows) = dumbbell(10_000_000, 0.01, limit, &[(ALGORITHMS[algorithm], 0.0)], &stack(pick));
         links[0]["loss"] = json!({"kind": "bernoulli", "p": loss});
         links[1]["loss"] = json!({"kind": "bernoulli", "p": back});
+        links[0]["impairments"] = impairments(unsteady.0);
+        links[1]["impairments"] = impairments(unsteady.1);
         flows[0]["size_segments"] = json!(size);
         let outcome = run(&spec(&links, &flows, 4000.0, 1.0));
         prop_assert_eq!(outcome.receivers[0].totals.delivered, size);

@@ -187,6 +187,12 @@ impl Scoreboard {
         self.marked_below
     }
 
+    /// Whether a segment was sent again, and is not known to have arrived since.
+    #[must_use]
+    pub fn is_resent(&self, segment: u32) -> bool {
+        self.resent.get(segment)
+    }
+
     /// Whether a segment is SACKed.
     pub fn is_sacked(&self, segment: u32) -> bool {
         self.sacked.contains(segment)

@@ -212,7 +212,8 @@ mod tests {
         let twice = (landed.len() - n as usize) as f64;
         let late = landed.iter().filter(|&&(_, delay)| delay == Time(15 * MS)).count() as f64;
         let late_and_twice = landed.windows(2).filter(|p| p[0] == p[1] && p[0].1 == Time(15 * MS)).count() as f64;
-        let within = |count: f64, p: f64| (count - f64::from(n) * p).abs() < 5.0 * (f64::from(n) * p * (1.0 - p)).sqrt();
+        let within =
+            |count: f64, p: f64| (count - f64::from(n) * p).abs() < 5.0 * (f64::from(n) * p * (1.0 - p)).sqrt();
         assert!(within(late - late_and_twice, 0.02), "{late} came late");
         assert!(within(twice, 0.01), "{twice} came twice");
         assert!(landed.iter().all(|&(_, delay)| delay == Time(15 * MS) || delay == Time(10 * MS)));
@@ -224,18 +225,17 @@ mod tests {
 
     #[test]
     fn a_shorter_route_lets_packets_overtake_and_a_longer_one_leaves_a_gap() {
-        let steps = vec![
-            DelayStep { at_ps: 50 * MS, delay_ps: 2 * MS },
-            DelayStep { at_ps: 100 * MS, delay_ps: 30 * MS },
-        ];
+        let steps =
+            vec![DelayStep { at_ps: 50 * MS, delay_ps: 2 * MS }, DelayStep { at_ps: 100 * MS, delay_ps: 30 * MS }];
         let impairments = Impairments { delay_steps: steps, ..Impairments::default() };
         let wire = Wire::new(Time(10 * MS), &impairments, 1, "l");
         assert_eq!(wire.least(), Time(2 * MS));
         let landed = fly(&impairments, 150, Time(MS));
         let delay = |k: u32| landed.iter().find(|p| p.0 == k).expect("it arrives").1;
-        assert_eq!((delay(49), delay(50), delay(99), delay(100)), (
-            Time(10 * MS), Time(2 * MS), Time(2 * MS), Time(30 * MS)
-        ));
+        assert_eq!(
+            (delay(49), delay(50), delay(99), delay(100)),
+            (Time(10 * MS), Time(2 * MS), Time(2 * MS), Time(30 * MS))
+        );
         let order: Vec<u32> = landed.iter().map(|p| p.0).collect();
         // 42 to 49 were under way on the long route until 52 to 59 ms; 50 to 57 arrive at 52 to 59 ms.
         let place = |k: u32| order.iter().position(|&s| s == k).expect("it arrives");

@@ -140,6 +140,14 @@ impl Sender {
         self.board.mark_lost_below(edge) > 0
     }
 
+    /// A segment has arrived that was never sent again, after something that was sent later: overtaken (RFC 8985 section 6.2,
+    /// step 3).
+    pub(super) fn note_overtaken(&mut self, segment: u32) {
+        let board = &self.board;
+        let below = segment >= board.una() && segment < board.forward_ack();
+        self.reordering_seen |= below && !board.is_sacked(segment) && !board.is_resent(segment);
+    }
+
     /// RFC 8985 section 6.2: how long a segment may be overtaken before it counts as lost.
     pub(super) fn reorder_window(&self) -> Time {
         let certain = matches!(self.state, State::Recovery(_)) || self.board.sacked() >= self.stack.dup_threshold;

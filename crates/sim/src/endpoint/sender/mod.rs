@@ -481,11 +481,14 @@ impl Sender {
             delivered += cumulative - una;
             self.board.advance_clean(cumulative);
         } else {
+            let entry = if has_sack { network.sacks[self.flow as usize].take(packet.extra()) } else { None };
+            if let Some(entry) = entry {
+                self.note_overtaken(entry.trigger);
+            }
             if cumulative > una {
                 delivered += self.board.advance(cumulative);
             }
-            if has_sack {
-                let Some(entry) = network.sacks[self.flow as usize].take(packet.extra()) else { return };
+            if let Some(entry) = entry {
                 report = Report { owd: entry.owd, newest: entry.trigger };
                 delivered += self.apply_sack(&entry.blocks[..usize::from(entry.count)]);
             }
@@ -497,16 +500,10 @@ impl Sender {
     }
 
     fn apply_sack(&mut self, blocks: &[(u32, u32)]) -> u32 {
-        let top = self.board.forward_ack();
         let mut delivered = 0;
         for &(first, past) in blocks {
             if past > self.board.una() {
-                let fresh = self.board.sack(first, past, self.next);
-                delivered += fresh;
-                // Never retransmitted, and delivered after something that was sent later: overtaken.
-                if fresh > 0 && past <= top && self.board.lost() == 0 && matches!(self.state, State::Open) {
-                    self.reordering_seen = true;
-                }
+                delivered += self.board.sack(first, past, self.next);
             }
         }
         delivered
