@@ -186,6 +186,18 @@ def test_epochs_leave_out_the_start_and_the_one_after_it() -> None:
         metrics.epoch_duration_s(run)
 
 
+def test_an_epoch_grows_from_its_least_to_its_largest() -> None:
+    def sawtooth(t: synthetic.Array) -> synthetic.Array:
+        return 100 + 10 * ((t - 5.05) % 10)
+
+    losses = [5.05, 15.05, 25.05, 35.05, 45.05]
+    run = two(cwnd={"cubic-1": sawtooth, "bic-2": constant(1.0)}, loss_times={"cubic-1": losses})
+    # Sampled each 0.1 s, from 0.05 s to 9.95 s after a backoff.
+    assert metrics.epoch_growth_pkts(run, flows=["cubic-1"])["cubic-1"] == pytest.approx(99)
+    with pytest.raises(MetricError, match="'bic-2' backs off too seldom"):
+        metrics.epoch_growth_pkts(run)
+
+
 def test_points_of_the_response_function() -> None:
     run = two(loss_times={"cubic-1": [60.0, 70.0, 80.0], "bic-2": [10.0]})
     segments = 60e6 / 8 / 1040 * 50

@@ -122,7 +122,7 @@ pub fn flows(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
         ),
         ("ecn_events", count(&|r| r.sender.totals.ecn_events)),
         ("marked_segments", count(&|r| r.sender.totals.marked)),
-        ("completion_s", float(&|r| r.sender.completed.map_or(f64::NAN, Time::seconds))),
+        ("completion_s", float(&|r| r.sender.completed.map_or(f64::NAN, |end| end.since(r.sender.start()).seconds()))),
     ])
 }
 

@@ -21,11 +21,15 @@ STANDARD = "reno"
 
 
 def only_reno(scenario: Scenario) -> Scenario:
-    """The same path, flows, starts and names, with standard TCP everywhere: the reference of ``tcp_friendliness``."""
+    """The same path, flows, starts and names, with standard TCP everywhere: the reference of ``tcp_friendliness``.
+
+    Flows of datagrams stay what they are.
+    """
     tables = scenario.to_dict()
     for name, flow in zip(scenario.flows, tables["flow"], strict=True):
-        flow.pop("parameters", None)
-        flow |= {"algorithm": STANDARD, "name": name}
+        if "datagrams" not in flow:
+            flow.pop("parameters", None)
+            flow |= {"algorithm": STANDARD, "name": name}
     return Scenario(**tables)
 
 
@@ -46,7 +50,7 @@ def tcp_friendliness(
         if not flows:
             raise MetricError("no flow of this run is Reno; choose the flows that others might harm with flows=[...]")
     before = _reference(reference, flows, window)
-    if not all(_is_standard(str(spec["algorithm"])) for spec in specs(before)):
+    if not all(spec.get("datagrams") or _is_standard(str(spec["algorithm"])) for spec in specs(before)):
         raise MetricError("not all flows of the reference are Reno; make it with metrics.only_reno(run.scenario)")
     return sum_throughput_mbps(run, window, flows) / sum_throughput_mbps(before, window, flows)
 

@@ -24,7 +24,7 @@ class Transfers(NamedTuple):
     Attributes:
         names: of the flows.
         bits: payload bits, of whole segments.
-        seconds: from the start until the last segment was delivered; NaN when it did not come to that.
+        seconds: from the start until the last segment was acknowledged; NaN when it did not come to that.
     """
 
     names: list[str]
@@ -62,7 +62,7 @@ def _finished(run: Run, window: Window | None, flows: Flows) -> tuple[Array, Arr
 
 @metric("completion_s", "s", "RFC 5166 §2.1.1: file transfer times", scope="flow")
 def completion_s(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
-    """Time from a sized flow's start until its last segment was delivered.
+    """Time from a sized flow's start until its sender knew that its last segment was delivered.
 
     Raises:
         MetricError: a flow has no size or did not finish; or a window is given, since it belongs to none.

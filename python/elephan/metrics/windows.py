@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from elephan.metrics.reading import (
     GRID_TOLERANCE_S,
@@ -107,6 +109,40 @@ def epoch_duration_s(
             raise MetricError(f"flow '{name}' backs off too seldom for an epoch after the first {skip}")
         means[name] = float((backoffs[-1] - backoffs[0]) / (len(backoffs) - 1))
     return means
+
+
+@metric("epoch_growth_pkts", "segments", "leith2008 §IV.B: fig. 3", scope="flow")
+def epoch_growth_pkts(
+    run: Run, window: Window | None = None, flows: Flows = None, *, skip: int = SKIPPED_EPOCHS
+) -> dict[str, float]:
+    """Mean growth of the sampled congestion window from its least to its largest in an epoch.
+
+    Epochs lie between successive backoffs, without the first two (the start-up and the one after it). Samples with a
+    window under ssthresh, in recovery or slow start, are left out. The window is the whole run unless given.
+
+    Raises:
+        MetricError: too few backoffs, or an epoch of nothing but recovery and slow start.
+    """
+    window = resolve_window(run, window or (0.0, duration_s(run)))
+    means = {}
+    for name in flow_names(run, flows):
+        counts, cwnd, ssthresh = (
+            flow_series(run, name, series, window)[1] for series in ("loss_events", "cwnd", "ssthresh")
+        )
+        bounds = np.flatnonzero(np.diff(np.nan_to_num(counts)) > 0)[max(skip - 1, 0) :]
+        if len(bounds) < 2:
+            raise MetricError(f"flow '{name}' backs off too seldom for an epoch after the first {skip}")
+        with np.errstate(invalid="ignore"):
+            growing = [epoch[~low] for epoch, low in _epochs(bounds, cwnd, cwnd < ssthresh)]
+        if not all(len(epoch) for epoch in growing):
+            raise MetricError(f"flow '{name}' has an epoch that is all recovery and slow start")
+        means[name] = float(np.mean([epoch.max() - epoch.min() for epoch in growing]))
+    return means
+
+
+def _epochs(bounds: npt.NDArray[np.intp], *series: npt.NDArray[Any]) -> Iterator[tuple[npt.NDArray[Any], ...]]:
+    """The parts of each series between bounds; what is before the first and after the last is no whole epoch."""
+    return zip(*(np.split(values, bounds + 1)[1:-1] for values in series), strict=True)
 
 
 @metric("loss_event_rate", "1", "RFC 3649 §3: response functions", scope="flow")

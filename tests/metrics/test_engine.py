@@ -1,0 +1,89 @@
+"""Metrics on runs of the real engine whose values are known from elsewhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from elephan import metrics, runs
+from elephan.runs import Run, Store
+from elephan.scenario import Scenario
+
+PATH: dict[str, Any] = {"rate": "20 Mbit/s", "rtt": "40 ms", "buffer": "60 packets"}
+WIRE_BITS = 8 * 1500
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    return Store(tmp_path_factory.mktemp("store"))
+
+
+def run(flows: list[Any], store: Store, **more: Any) -> Run:
+    return runs.run(Scenario.dumbbell(flows, **(PATH | more)), store=store)
+
+
+@pytest.fixture(scope="module")
+def reno(store: Store) -> Run:
+    return run(["reno"], store, duration="120 s", stack="ns2")
+
+
+def test_reno_grows_by_a_segment_a_round_trip(reno: Run) -> None:
+    assert metrics.increase_pkts_per_rtt(reno)["reno-1"] == pytest.approx(1, rel=0.02)
+    assert metrics.aggressiveness_pkts_per_rtt(reno)["reno-1"] >= metrics.increase_pkts_per_rtt(reno)["reno-1"]
+
+
+def test_reno_has_its_own_response_function(reno: Run) -> None:
+    assert metrics.response_over_reno(reno)["reno-1"] == pytest.approx(1, rel=0.1)
+
+
+def test_an_epoch_is_its_growth_at_that_increase(reno: Run) -> None:
+    """From half the peak to the peak at one segment a round trip."""
+    growth, duration_s = metrics.epoch_growth_pkts(reno)["reno-1"], metrics.epoch_duration_s(reno)["reno-1"]
+    rtt_s = metrics.mean_srtt_ms(reno)["reno-1"] / 1e3
+    assert growth == pytest.approx(duration_s / rtt_s, rel=0.1)
+    assert growth == pytest.approx(metrics.max_cwnd_pkts(reno)["reno-1"] / 2, rel=0.1)
+
+
+def test_queueing_delay_is_that_of_the_queue(reno: Run) -> None:
+    sending_ms = 1e3 * (1500 + 40) * 8 / 20e6
+    expected_ms = metrics.mean_queue_delay_ms(reno) + sending_ms
+    assert metrics.queueing_delay_ms(reno)["reno-1"] == pytest.approx(expected_ms, rel=0.1)
+    assert metrics.p50_queue_pkts(reno) <= metrics.p95_queue_pkts(reno) <= metrics.max_queue_pkts(reno)
+    assert 0 < metrics.relative_power(reno)["reno-1"] < 1
+
+
+def test_reno_is_friendly_to_itself_and_a_scalable_one_is_not(store: Store) -> None:
+    fair = run(["reno", "reno"], store, duration="60 s")
+    assert metrics.tcp_friendliness(fair, reference=fair) == 1
+    rough = run(["stcp", "reno"], store, duration="60 s")
+    reference = runs.run(metrics.only_reno(rough.scenario), store=store)
+    assert [flow["name"] for flow in reference.canonical["flows"]] == ["stcp-1", "reno-2"]
+    friendliness = metrics.tcp_friendliness(rough, reference=reference)
+    assert friendliness < 0.8
+    assert metrics.harm(rough, flows=["reno-2"], reference=reference) == pytest.approx(1 - friendliness)
+
+
+def test_a_flow_recovers_from_a_burst_of_datagrams_as_fast_as_it_grows(store: Store) -> None:
+    """From a window of almost nothing to the path's product at one segment a round trip."""
+    burst = {"datagrams": {"rate": "40 Mbit/s", "size": "1500 B"}, "start": "30 s", "stop": "33 s", "name": "burst"}
+    disturbed = run(["reno", burst], store, duration="60 s")
+    times = metrics.recovery_time_s(disturbed, window=(30, 60), flows=["reno-1"])
+    bdp_pkts = 20e6 * 0.04 / WIRE_BITS
+    growth_s = bdp_pkts * 0.04
+    assert 3 + growth_s / 2 <= times["reno-1"] <= 3 + growth_s + 3
+    assert metrics.halving_time_s(disturbed, window=(30, 60), flows=["reno-1"])["reno-1"] <= 2
+    assert metrics.recovery_time_s(run(["reno"], store, duration="60 s"), window=(30, 60)) == {"reno-1": 0}
+
+
+def test_a_transfer_that_fits_the_first_window_takes_a_round_trip_and_its_sending(store: Store) -> None:
+    small = [{"algorithm": "reno", "size": "10 segments", "start": f"{second} s"} for second in range(2, 6)]
+    alone = run(small, store, duration="10 s", measure={"from": "2 s", "to": "6 s"}, start_jitter="0 s")
+    done = metrics.sized_transfers(alone)
+    assert len(done.names) == 4
+    assert metrics.completed_fraction(alone) == 1
+    # A round trip, ten packets at the bottleneck's rate, and for the last packet and its ACK the access links.
+    expected_s = 0.04 + 10 * WIRE_BITS / 20e6
+    assert expected_s <= done.seconds.min() <= done.seconds.max() <= expected_s + 0.001
+    assert metrics.mean_flow_rate_mbps(alone) == pytest.approx(metrics.mean_size_over_mean_duration_mbps(alone))
+    assert done.bits.tolist() == [10 * 1448 * 8.0] * 4
