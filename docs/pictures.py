@@ -105,11 +105,12 @@ def _columns(points: list[dict[str, float]]) -> tuple[list[float], list[float]]:
 
 
 def save(figure: Any, path: Path) -> None:
-    """As SVG, with coordinates to a tenth of a point: a seventh of a pixel on a screen, and half the size."""
+    """As SVG, with coordinates to a tenth of a point (a seventh of a pixel on a screen) and without indentation."""
     text = io.StringIO()
     figure.savefig(text, format="svg", metadata={"Date": None})
     plt.close(figure)
-    path.write_text(re.sub(r"(\d+\.\d)\d+", r"\1", text.getvalue()), encoding="utf-8")
+    short = re.sub(r"(\d+\.\d)\d+", r"\1", text.getvalue())
+    path.write_text(re.sub(r"\n +", "\n", short), encoding="utf-8")
 
 
 def draw_one(algorithm: str, entry: dict[str, Any]) -> None:
