@@ -135,8 +135,12 @@ def metrics_page() -> str:
     """The registry of metrics."""
     from elephan import metrics
 
+    known = metrics.registry()
     parts = ["# Metrics\n", "Each number has one definition, and everything that shows it uses that one.\n"]
-    for name, metric in sorted(metrics.registry().items()):
+    parts.append("A metric is of the run, of each flow, or of a link (the bottleneck unless another is named).\n")
+    rows = [(f"[`{name}`](#{name})", metric.scope, metric.unit, metric.title) for name, metric in known.items()]
+    parts.append(table(["metric", "of", "unit", "what"], rows))
+    for name, metric in known.items():
         parts.append(f"## `{name}`\n\n{metric.doc.strip()}\n\nUnit: {metric.unit}. Source: {metric.source}.\n")
     return "\n".join(parts)
 

@@ -188,6 +188,42 @@ def test_show_writes_no_tables_over_the_run_or_of_nothing(folder: Path, capsys: 
     assert "'cubic' is not a run" in capsys.readouterr().err
 
 
+def test_show_prints_any_metric_of_a_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = answer(["run", "two.toml"], capsys)
+    asked = ["show", made["id"], "--metric", "throughput_mbps", "--metric", "jain"]
+    found = answer(asked, capsys)["metrics"]
+    assert found["jain"] == made["metrics"]["jain"]
+    assert found["throughput_mbps"] == pytest.approx({row["name"]: row["throughput_mbps"] for row in made["flows"]})
+    part = answer([*asked, "--window", "2 s", "4 s", "--flow", "cubic-2"], capsys)["metrics"]
+    assert list(part["throughput_mbps"]) == ["cubic-2"]
+    assert part["jain"] == 1
+    assert part["throughput_mbps"]["cubic-2"] != found["throughput_mbps"]["cubic-2"]
+    link = answer(["show", made["id"], "--metric", "utilization", "--link", "bottleneck"], capsys)["metrics"]
+    assert link["utilization"] == made["metrics"]["utilization"]
+    assert run_command(asked) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any("throughput_mbps" in line and "cubic-2" in line and "Mbit/s" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--metric", "jian"], "'jian' is not a metric; did you mean 'jain'"),
+        (["--metric", "rtt_fairness_ratio"], "rtt_fairness_ratio: all flows have the same RTT"),
+        (["--metric", "utilization", "--flow", "cubic-2"], "this is a metric of a link"),
+        (["--metric", "jain", "--link", "bottleneck"], "this is a metric of flows"),
+        (["--metric", "jain", "--window", "2", "4 s"], "'2' has no unit"),
+        (["--flow", "cubic-2"], "belong to --metric NAME"),
+    ],
+)
+def test_show_says_why_a_metric_is_not_there(
+    folder: Path, capsys: pytest.CaptureFixture[str], options: list[str], said: str
+) -> None:
+    made = answer(["run", "two.toml"], capsys)
+    assert run_command(["show", made["id"], *options]) == 2
+    assert said in capsys.readouterr().err
+
+
 def test_compare_answers_the_operator(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = ["--rate", "10 Mbit/s", "--rtt", "20 ms", "--buffer", "1 BDP", "--duration", "20 s"]
     rows = answer(["compare", "htcp", *path], capsys)["rows"]

@@ -101,3 +101,20 @@ def test_a_pair_is_chosen_among_more() -> None:
     assert metrics.convergence_time_s(run, flows=["cubic-1", "bic-2"]) == pytest.approx(29)
     with pytest.raises(MetricError, match="two flows, here are 3"):
         metrics.convergence_accumulated_time_s(run)
+
+
+def test_three_flows_converge_when_their_index_does() -> None:
+    stated = synthetic.scenario(["hstcp", "hstcp", "hstcp"], starts=["0 s", "0 s", "20 s"])
+    rates = {"hstcp-1": constant(30.0), "hstcp-2": constant(30.0), "hstcp-3": step(40, 0.0, 30.0)}
+    run = synthetic.run(stated, rates)
+    # With a third of x times the others' rate the index is (2 + x)^2 / (3 (2 + x^2)): 2.5^2 / (3 * 2.25) = 0.926 for
+    # x = 0.5, and 2.6^2 / (3 * 2.36) = 0.955 for x = 0.6; x is k / 10 after k seconds.
+    assert metrics.jain_convergence_time_s(run) == pytest.approx(26)
+    assert metrics.jain_convergence_time_s(run, index=0.92) == pytest.approx(25)
+    assert metrics.jain_convergence_time_s(run, flows=["hstcp-1", "hstcp-2"]) == pytest.approx(10)
+    starved = rates | {"hstcp-3": constant(1.0)}
+    assert metrics.jain_convergence_time_s(synthetic.run(stated, starved)) == math.inf
+    with pytest.raises(MetricError, match="nobody to be fair to"):
+        metrics.jain_convergence_time_s(run, flows=["hstcp-1"])
+    with pytest.raises(MetricError, match="less than 10 s"):
+        metrics.jain_convergence_time_s(run, window=(0, 29))

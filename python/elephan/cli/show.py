@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from elephan.cli import common
+from elephan.cli.numbers import Asked, show_numbers
 from elephan.scenario import ScenarioError, catalog, own
 from elephan.scenario.words import hint
+
+if TYPE_CHECKING:
+    from elephan.runs import Run
 
 
 @click.command("show")
@@ -17,12 +21,31 @@ from elephan.scenario.words import hint
 @click.option("--out", metavar="DIR", help="Folder of the report. [default: the run's own folder, or reports/ID]")
 @click.option("--csv", "csv", metavar="DIR", help="Instead, write the run's tables there as CSV files.")
 @click.option("--parquet", "parquet", metavar="DIR", help="Instead, write the run's tables there as Parquet files.")
+@click.option("--metric", "names", multiple=True, metavar="NAME", help="Instead, print this metric of the run.")
+@click.option("--window", nargs=2, metavar="FROM TO", help="Of this part of the run. [default: the measured part]")
+@click.option("--flow", "flows", multiple=True, metavar="NAME", help="Of this flow. [default: all flows]")
+@click.option("--link", metavar="NAME", help="Of this link. [default: the bottleneck]")
 @common.store_option
 @common.json_option
-def command(name: str, out: str | None, csv: str | None, parquet: str | None, store: str | None, as_json: bool) -> None:
+def command(
+    name: str,
+    out: str | None,
+    csv: str | None,
+    parquet: str | None,
+    names: tuple[str, ...],
+    window: tuple[str, str] | None,
+    flows: tuple[str, ...],
+    link: str | None,
+    store: str | None,
+    as_json: bool,
+) -> None:
     """The report of a run (its id or folder) or of a paper, or what an algorithm, a queue or a metric is."""
+    asked = Asked(names, window, flows, link)
     if csv is not None or parquet is not None:
         export_run(name, csv, parquet, store, as_json)
+        return
+    if asked:
+        show_numbers(a_run(name, store, "--metric asks for a number of a run"), asked, as_json)
         return
     if name.partition(":")[0] in catalog.algorithms() or name.partition(":")[0] in catalog.queues():
         show_descriptor(name, as_json)
@@ -58,6 +81,20 @@ def find_run(name: str, store: str | None) -> Path | None:
     return found[0] if found else None
 
 
+def a_run(name: str, store: str | None, what: str) -> Run:
+    """The run of a name.
+
+    Raises:
+        ScenarioError: it is not a run; ``what`` says what only a run has.
+    """
+    from elephan import runs
+
+    folder = find_run(name, store)
+    if folder is None:
+        raise ScenarioError(f"'{name}' is not a run; {what}", source="show")
+    return runs.Run.load(folder)
+
+
 def export_run(name: str, csv: str | None, parquet: str | None, store: str | None, as_json: bool) -> None:
     """Write a run's tables as files of a general format, and say which.
 
@@ -66,10 +103,7 @@ def export_run(name: str, csv: str | None, parquet: str | None, store: str | Non
     """
     from elephan import runs
 
-    folder = find_run(name, store)
-    if folder is None:
-        raise ScenarioError(f"'{name}' is not a run; --csv and --parquet write the tables of a run", source="show")
-    run = runs.Run.load(folder)
+    run = a_run(name, store, "--csv and --parquet write the tables of a run")
     written: list[Path] = []
     try:
         written += run.to_csv(csv) if csv is not None else []

@@ -16,6 +16,7 @@ from elephan.metrics.convergence import (
     convergence_time_s,
     delta_fair_convergence_time_s,
     fairness_excursion_s,
+    jain_convergence_time_s,
 )
 from elephan.metrics.delay import (
     mean_srtt_ms,
@@ -168,6 +169,7 @@ __all__ = [
     "harm",
     "increase_pkts_per_rtt",
     "interval",
+    "jain_convergence_time_s",
     "jain_fi",
     "jain_fi_when_all_active",
     "jain_index",

@@ -20,6 +20,7 @@ from elephan.metrics.reading import (
     alive,
     binned,
     duration_s,
+    flow_names,
     flow_series,
     on_grid,
     pair,
@@ -165,6 +166,38 @@ def fairness_excursion_s(
         run_length = run_length + 1 if away else 0
         longest = max(longest, run_length)
     return float(longest)
+
+
+@metric("jain_convergence_time_s", "s", "Elephan's own definition, of Jain's index")
+def jain_convergence_time_s(
+    run: Run,
+    window: Window | None = None,
+    flows: Flows = None,
+    *,
+    mean_s: int = RUNNING_MEAN_S,
+    index: float = STEADY,
+) -> float:
+    """From the last start until Jain's index of all the flows' running means reaches 0.95: for any number of flows.
+
+    The means are as in ``convergence_time_s``, from the first whole second at which all flows are there; infinite when
+    it never happens. The window is the whole run unless given.
+
+    Raises:
+        MetricError: one flow only, or the flows are all there for less than one mean.
+    """
+    names = flow_names(run, flows)
+    if len(names) < 2:
+        raise MetricError("one flow has nobody to be fair to")
+    from_s, to_s = resolve_window(run, window or (0.0, duration_s(run)))
+    started_s = max(start_s(run, name) for name in names)
+    begin_s = float(math.ceil(max(from_s, started_s)))
+    if begin_s + mean_s > to_s:
+        raise MetricError(f"the flows are all there for less than {mean_s} s, and a running mean takes that")
+    _, octets = binned(run, names, "wire_bytes", (begin_s, to_s), 1.0)
+    means = np.array([_running_mean(row, mean_s) for row in octets])
+    squares = (means**2).sum(axis=0)
+    met = (means.sum(axis=0) ** 2 >= index * len(names) * squares) & (squares > 0)
+    return _first(begin_s + mean_s + np.arange(len(met), dtype=np.float64), met) - started_s
 
 
 @metric("delta_fair_convergence_time_s", "s", "Bansal et al. 2001; RFC 5166 §2.3")
