@@ -95,6 +95,16 @@ def test_friendliness_is_against_the_same_path_with_reno_only() -> None:
     assert metrics.harm(run, flows=["cubic-1"], reference=reference) == pytest.approx(-0.5)
 
 
+def test_comparisons_over_seeds_are_in_pairs() -> None:
+    stated = synthetic.scenario(["cubic", "reno"], duration="10 s")
+    runs = [synthetic.run(stated, {"cubic-1": constant(50.0), "reno-2": constant(rate)}) for rate in (10.0, 20.0, 30.0)]
+    alone = metrics.only_reno(stated)
+    others = [synthetic.run(alone, {"cubic-1": constant(1.0), "reno-2": constant(rate)}) for rate in (20.0, 40.0, 60.0)]
+    assert metrics.over_seeds("tcp_friendliness", runs, reference=others) == pytest.approx((0.5, 0.5, 0.5))
+    with pytest.raises(ValueError, match="shorter"):
+        metrics.over_seeds("tcp_friendliness", runs, reference=others[:2])
+
+
 def test_a_comparison_needs_the_right_reference() -> None:
     stated = synthetic.scenario(["cubic", "reno"], duration="10 s")
     run = synthetic.run(stated, {"cubic-1": constant(60.0), "reno-2": constant(20.0)})

@@ -69,17 +69,23 @@ def over_seeds(
     *,
     statistic: Literal["mean", "median"] = "mean",
     confidence: float = CONFIDENCE,
+    reference: Sequence[Run] | None = None,
     **options: Any,
 ) -> Interval | dict[str, Interval]:
     """A metric over replicates with its bootstrap interval; of a ``flow`` metric, one for each flow.
 
-    ``options`` are those of the metric: ``window``, ``flows``, ``link`` and its own.
+    ``options`` are those of the metric: ``window``, ``flows``, ``link`` and its own. A metric that compares takes one
+    ``reference`` for each run, best of the same seed.
 
     Raises:
         MetricError: no such metric, or it is not defined for one of the runs.
-        ValueError: there are no runs, or a value is not a number.
+        ValueError: there are no runs, not as many references as runs, or a value is not a number.
     """
-    values = [get(name)(run, **options) for run in runs]
+    if reference is None:
+        values = [get(name)(run, **options) for run in runs]
+    else:
+        pairs = zip(runs, reference, strict=True)
+        values = [get(name)(run, reference=other, **options) for run, other in pairs]
     if values and isinstance(values[0], dict):
         return {
             flow: interval([value[flow] for value in values], statistic=statistic, confidence=confidence)
