@@ -40,7 +40,8 @@ def scenario_page() -> str:
         "Every field of a scenario file. Tables and fields that are not here are refused.\n",
     ]
     for name, model in {"": ScenarioTable, **TABLES}.items():
-        title = f"`[[{name}]]`" if name in ("link", "flow") else f"`[{name}]`" if name else "The file itself"
+        listed = name in ("link", "flow", "rate_steps", "delay_steps")
+        title = f"`[[{name}]]`" if listed else f"`[{name}]`" if name else "The file itself"
         if name in ("application", "datagrams"):
             title = f"`{name}` of a flow"
         parts.append(f"## {title}\n")

@@ -277,9 +277,12 @@ def test_a_typing_mistake_in_any_field_gets_the_nearest_field(data: st.DataObjec
     document = GRAPH if table == "link" else ROW if table == "parking_lot" else BASE
     places = {"": "", "flow": "flow[0].", "link": "link[0]."} | {
         t: f"flow[0].{t}." for t in ("application", "datagrams")
-    }
+    } | {t: f"dumbbell.{t}." for t in ("jitter", "reorder")} | {
+        t: f"dumbbell.{t}[0]." for t in ("rate_steps", "delay_steps")
+    }  # fmt: skip
     where = places.get(table, f"{table}.") + wrong
-    line = refusal(document, {where: "1 s"})
+    listed = {f"dumbbell.{table}": [{wrong: "1 s"}]} if table.endswith("_steps") else {where: "1 s"}
+    line = refusal(document, listed)
     assert line.startswith(f"scenario.toml: {where}: not a field of ")
     assert "did you mean '" in line or "allowed: " in line
     meant = nearest(wrong, known)

@@ -24,6 +24,7 @@ Window = tuple[float, float]
 
 PS_PER_S = 1e12
 GRID_TOLERANCE_S = 1e-9
+OPPORTUNITY_BYTES = 1500
 BOTTLENECK = "bottleneck"
 
 
@@ -296,6 +297,28 @@ def link_spec(run: Run, name: str) -> Mapping[str, Any]:
     raise MetricError(f"'{name}' is not a link; {hint(name, [link['name'] for link in run.canonical['links']])}")
 
 
+def link_capacity_bits(run: Run, name: str, window: Window) -> float:
+    """Bits that a link could have sent in a window: its rate, as it changed, or the opportunities of its trace."""
+    spec = link_spec(run, name)
+    changes = spec.get("impairments", {})
+    start_s, end_s = window
+    if "rate_trace_ms" in changes:
+        times_s = np.array(changes["rate_trace_ms"]) / 1e3
+        period_s = float(times_s[-1])
+
+        def opportunities(until_s: float) -> int:
+            """Those after the beginning, up to and with ``until_s``."""
+            rounds = int(until_s / period_s + GRID_TOLERANCE_S)
+            within = np.count_nonzero(times_s <= until_s - rounds * period_s + GRID_TOLERANCE_S)
+            return rounds * len(times_s) + int(within)
+
+        return 8.0 * OPPORTUNITY_BYTES * (opportunities(end_s) - opportunities(start_s))
+    steps = [(0.0, float(spec["rate_bps"]))]
+    steps += [(step["at_ps"] / PS_PER_S, float(step["rate_bps"])) for step in changes.get("rate_steps", [])]
+    ends = [at for at, _ in steps[1:]] + [float("inf")]
+    return sum(rate * max(0.0, min(end, end_s) - max(at, start_s)) for (at, rate), end in zip(steps, ends, strict=True))
+
+
 def bottleneck(run: Run) -> str:
     """The link named ``bottleneck``, or else the recorded link that was used most in the measured part.
 
@@ -310,7 +333,7 @@ def bottleneck(run: Run) -> str:
     window = measure_window(run)
 
     def used(name: str) -> float:
-        return link_counter(run, name, "delivered_bytes", window) / float(link_spec(run, name)["rate_bps"])
+        return link_counter(run, name, "delivered_bytes", window) / max(1.0, link_capacity_bits(run, name, window))
 
     return max(names, key=used)
 

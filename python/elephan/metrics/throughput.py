@@ -11,9 +11,9 @@ from elephan.metrics.reading import (
     Window,
     bottleneck,
     counters,
+    link_capacity_bits,
     link_counter,
     link_series,
-    link_spec,
     on_grid,
     resolve_window,
     specs,
@@ -91,12 +91,18 @@ def late_comer_share(run: Run, window: Window | None = None, flows: Flows = None
 
 @metric("utilization", "1", "RFC 5166 §2.1.1", scope="link")
 def utilization(run: Run, window: Window | None = None, link: str | None = None) -> float:
-    """Bits that left the bottleneck (or another recorded link) over its rate times the length of the window.
+    """Bits that left the bottleneck (or another recorded link) over those that its rate allowed in the window.
 
-    A packet counts when its last bit has left, so a full link may show up to one packet more than there was room for.
+    A rate that changes counts as it was, and a trace by its opportunities, 1500 B each. A packet counts when its last
+    bit has left, so a full link may show up to one packet more than there was room for.
     """
+    window = resolve_window(run, window)
     name = link or bottleneck(run)
-    return link_throughput_mbps(run, window, name) * 1e6 / float(link_spec(run, name)["rate_bps"])
+    sent = 8 * link_counter(run, name, "delivered_bytes", window)
+    possible = link_capacity_bits(run, name, window)
+    if possible == 0:
+        raise MetricError(f"the link '{name}' could send nothing in the window")
+    return sent / possible
 
 
 @metric("link_throughput_mbps", "Mbit/s", "RFC 5166 §2.1.1", scope="link")

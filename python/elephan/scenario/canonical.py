@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import asdict
 from typing import Any
 
 from elephan.scenario import own
 from elephan.scenario.disciplines import limits, queue_parameters
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.graph import DirectedLink, Graph, build_graph
+from elephan.scenario.impairments import impairments_form
 from elephan.scenario.schema import Flow, ScenarioTable
 from elephan.scenario.stacks import OPTIONAL, Stack
-from elephan.scenario.units import Loss
+from elephan.scenario.units import Loss, format_offset, format_time
 
 FORMAT = 1
 HASH_DIGITS = 16
@@ -80,13 +82,15 @@ def _link(graph: Graph, position: int) -> dict[str, Any]:
         "loss": _loss(link.loss),
         "queue": _queue(graph, position),
         "record": record,
-    }
+    } | impairments_form(link.impairments, link.delay_ps, link.field)
 
 
 def _loss(loss: Loss) -> dict[str, Any]:
     if loss.packets:
         # People count packets from 1, the engine from 0.
         return {"kind": "list", "packets": [position - 1 for position in loss.packets]}
+    if loss.bursts is not None:
+        return {"kind": "gilbert_elliott", **asdict(loss.bursts)}
     if loss.probability > 0:
         return {"kind": "bernoulli", "p": loss.probability}
     return {"kind": "none"}
@@ -139,6 +143,7 @@ def _flow(graph: Graph, position: int, flow: Flow) -> dict[str, Any]:
             "stack": _stack(stack),
         }
         | _clocks(flow)
+        | _base_rtt_error(graph, position, flow)
         | _application(flow)
     )
 
@@ -155,6 +160,17 @@ def _application(flow: Flow) -> dict[str, Any]:
         shape = {"shape": given.shape} if given.times == "pareto" else {}
         form["bursts"] = [{"kind": given.times, "mean_ps": mean, **shape} for mean in (given.on, given.off)]
     return {"application": form} | ({"datagrams": True} if flow.datagrams else {})
+
+
+def _base_rtt_error(graph: Graph, position: int, flow: Flow) -> dict[str, Any]:
+    """How wrong its algorithm is about the shortest round trip, where it is."""
+    if flow.base_rtt_error + graph.rtt_ps(position) <= 0 and flow.base_rtt_error:
+        raise ScenarioError(
+            f"'{format_offset(flow.base_rtt_error)}' leaves nothing of the round trip, "
+            f"{format_time(graph.rtt_ps(position))}",
+            path=f"flow[{position}].base_rtt_error",
+        )
+    return {"base_rtt_error_ps": flow.base_rtt_error} if flow.base_rtt_error else {}
 
 
 def _clocks(flow: Flow) -> dict[str, Any]:

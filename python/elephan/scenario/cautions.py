@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from elephan.scenario.canonical import canonical_form, flow_name, measure_window
 from elephan.scenario.graph import Graph
-from elephan.scenario.schema import ScenarioTable
+from elephan.scenario.impairments import Impairments
+from elephan.scenario.schema import Link, Path, ScenarioTable
 from elephan.scenario.units import PS_PER_S, format_time
 
 EPOCHS_WANTED = 3
@@ -19,14 +20,14 @@ def cautions(scenario: ScenarioTable, graph: Graph) -> list[str]:
 
 def randomness(scenario: ScenarioTable) -> bool:
     """Whether anything in the scenario depends on the seed."""
-    lossy = any(link.loss.probability > 0 for link in scenario.link)
-    for path in (scenario.dumbbell_, scenario.parking_lot):
-        lossy = lossy or (path is not None and path.loss.probability > 0)
+    tables: list[Path | Link] = [*scenario.link]
+    tables += [path for path in (scenario.dumbbell_, scenario.parking_lot) if path is not None]
+    unsteady = any(table.loss.is_random or Impairments.of(table).is_random for table in tables)
     drawn = [flow.application or flow.datagrams for flow in scenario.flow]
     random = [
         given.arrivals == "poisson" or (given.on is not None and given.times != "constant") for given in drawn if given
     ]
-    return lossy or any(random) or scenario.start_jitter > 0 or scenario.send_jitter > 0
+    return unsteady or any(random) or scenario.start_jitter > 0 or scenario.send_jitter > 0
 
 
 def epoch_s(algorithm: str, window: float, rtt_s: float) -> float | None:

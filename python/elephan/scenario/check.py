@@ -117,7 +117,7 @@ def _check_application(flow: Flow, where: str) -> None:
                 f"'{flow.algorithm}' has no meaning for datagrams, which nothing controls; leave it out",
                 path=join_path(where, "algorithm"),
             )
-        for field in ("application", "stack", "parameters", "sender_clock", "receiver_clock"):
+        for field in ("application", "stack", "parameters", "sender_clock", "receiver_clock", "base_rtt_error"):
             if getattr(flow, field):
                 raise ScenarioError("has no meaning for datagrams; leave it out", path=join_path(where, field))
     for field, given in (("application", flow.application), ("datagrams", flow.datagrams)):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from elephan.scenario.errors import ScenarioError, join_path
+from elephan.scenario.impairments import STEADY, Impairments
 from elephan.scenario.schema import (
     DATAGRAM_HEADER_BYTES,
     Datagrams,
@@ -23,6 +24,7 @@ from elephan.scenario.words import hint
 BOTTLENECK = "bottleneck"
 ACCESS_RATE_FACTOR = 10
 _REVERSE = "/reverse"
+_STEADY: dict[str, Any] = {"loss": Loss(), "impairments": STEADY}
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,7 @@ class DirectedLink:
 
     Attributes:
         field: where it comes from in the scenario, for messages.
+        impairments: what it does besides carrying steadily.
         source: node where it starts; ``target``: node where it ends.
     """
 
@@ -45,6 +48,7 @@ class DirectedLink:
     loss: Loss
     record: bool | None
     field: str
+    impairments: Impairments = STEADY
 
 
 @dataclass(frozen=True)
@@ -186,6 +190,7 @@ def _row_graph(scenario: ScenarioTable, path: Path, field: str, hops: int, stack
             loss=path.loss,
             record=None,
             field=field,
+            impairments=Impairments.of(path),
         )
         links += _both_ways(there)
     access_rate = path.access_rate or min(ACCESS_RATE_FACTOR * path.rate, 10**14)
@@ -237,8 +242,8 @@ def _access_link(name: str, source: str, target: str, rate_bps: int, delay_ps: i
 
 
 def _both_ways(there: DirectedLink) -> list[DirectedLink]:
-    """A link and its other direction: same rate, delay and buffer, no losses of its own."""
-    back = replace(there, name=there.name + _REVERSE, source=there.target, target=there.source, loss=Loss())
+    """A link and its other direction: same rate, delay and buffer, nothing random and nothing that changes."""
+    back = replace(there, name=there.name + _REVERSE, source=there.target, target=there.source, **_STEADY)
     return [there, back]
 
 
@@ -258,6 +263,7 @@ def _link_graph(scenario: ScenarioTable, stacks: tuple[Stack, ...]) -> Graph:
             link.loss,
             link.record,
             f"link[{i}]",
+            Impairments.of(link),
         )
         links += _both_ways(there) if link.duplex else [there]
     positions = {link.name: position for position, link in enumerate(links)}

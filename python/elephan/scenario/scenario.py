@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from elephan.algorithm import Algorithm
-from elephan.scenario import own
+from elephan.scenario import own, traces
 from elephan.scenario.canonical import canonical_form, canonical_json, form_hash
 from elephan.scenario.cautions import cautions, randomness
 from elephan.scenario.check import check_scenario, check_with_engine
@@ -220,7 +220,14 @@ class Scenario(ScenarioTable):
 
 
 def _anchor(raw: dict[str, Any], folder: FilePath) -> None:
-    """Make the files that flows name relative to a folder."""
+    """Make the files that flows and links name relative to a folder."""
+    links = raw.get("link")
+    for table in [raw.get("dumbbell"), raw.get("parking_lot"), *(links if isinstance(links, list) else [])]:
+        if not isinstance(table, dict):
+            continue
+        for holder, field in ((table, "rate_trace"), (table.get("jitter"), "samples")):
+            if isinstance(holder, dict) and field in holder:
+                holder[field] = traces.anchored(holder[field], folder)
     flows = raw.get("flow")
     for flow in flows if isinstance(flows, list) else []:
         if isinstance(flow, dict) and "algorithm" in flow:

@@ -7,12 +7,13 @@ Extra fields are refused, so that a typing mistake is never a silent default.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import asdict
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
 from pydantic_core import PydanticCustomError
 
-from elephan.scenario import own, units
+from elephan.scenario import own, traces, units
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.stacks import DETECTIONS, RECOVERIES, STACKS, Stack
 from elephan.scenario.units import Amount, Buffer, Loss
@@ -100,8 +101,14 @@ def _text(noun: str) -> Callable[[Any], str]:
     return parse
 
 
-def _dump_loss(loss: Loss) -> float | dict[str, list[int]]:
+def _dump_loss(loss: Loss) -> float | dict[str, list[int]] | dict[str, float]:
+    if loss.bursts is not None:
+        return asdict(loss.bursts)
     return {"packets": list(loss.packets)} if loss.packets else loss.probability
+
+
+def _dump_samples(samples: tuple[int, ...]) -> list[str]:
+    return [units.format_time(sample) for sample in samples]
 
 
 Rate = Annotated[int, BeforeValidator(_reported(units.parse_rate)), PlainSerializer(units.format_rate)]
@@ -117,6 +124,10 @@ Window = Annotated[
 ]
 WindowLimit = Annotated[Amount | str, BeforeValidator(_reported(_limit("a window"))), PlainSerializer(str)]
 LossModel = Annotated[Loss, BeforeValidator(_reported(units.parse_loss)), PlainSerializer(_dump_loss)]
+Share = Annotated[float, BeforeValidator(_reported(units.parse_share))]
+StepRate = Annotated[int, BeforeValidator(_reported(units.parse_step_rate)), PlainSerializer(units.format_rate)]
+Trace = Annotated[tuple[int, ...], BeforeValidator(_reported(traces.parse_rate_trace))]
+Samples = Annotated[tuple[int, ...], BeforeValidator(_reported(traces.parse_samples)), PlainSerializer(_dump_samples)]
 Switch = Annotated[bool, BeforeValidator(_reported(_switch))]
 Name = Annotated[str, BeforeValidator(_reported(_text("a name")))]
 Text = Annotated[str, BeforeValidator(_reported(_text("a text")))]
@@ -332,6 +343,69 @@ class Measure(Table):
     to: PositiveTime | None = Field(None, description="end; that of the run by default", examples=["500 s"])
 
 
+class Jitter(Table):
+    """``jitter``: a random delay of each packet, one of four distributions; no packet overtakes another."""
+
+    uniform: PositiveTime | None = Field(None, description="from 0 to this", examples=["2 ms"])
+    normal: Time | None = Field(
+        None, description="mean of a normal one with a deviation, drawn again where negative", examples=["5 ms"]
+    )
+    deviation: PositiveTime | None = Field(None, description="standard deviation of the normal", examples=["1 ms"])
+    exponential: PositiveTime | None = Field(None, description="mean of an exponential one", examples=["1 ms"])
+    samples: Samples | None = Field(
+        None,
+        description="measured delays, each as likely: a list, or a file with one a line",
+        examples=[["0.2 ms", "0.5 ms", "7 ms"]],
+    )
+
+
+class Reorder(Table):
+    """``reorder``: a share of the packets comes late, and may be overtaken."""
+
+    share: Share = Field(description="of the packets", examples=["1%"])
+    delay: PositiveTime = Field(description="how much later they come", examples=["5 ms"])
+
+
+class RateStep(Table):
+    """``rate_steps``: a rate from a time on; what is being sent goes on at the new rate."""
+
+    at: Time = Field(description="from when on", examples=["20 s"])
+    rate: StepRate = Field(description='the rate; "0 bit/s" while the link is down', examples=["50 Mbit/s"])
+
+
+class DelayStep(Table):
+    """``delay_steps``: a change of route at a time; packets on a shorter route overtake those on a longer one."""
+
+    at: Time = Field(description="from when on, for packets that are sent then or later", examples=["20 s"])
+    change: Offset = Field(description="longer than the link's own delay by; shorter if negative", examples=["-5 ms"])
+
+
+# What Path and Link have in common.
+_JitterField = Annotated[
+    Jitter | None, Field(description="a delay of each packet, in order", examples=[{"exponential": "1 ms"}])
+]
+_ReorderField = Annotated[
+    Reorder | None, Field(description="packets that come late", examples=[{"share": "1%", "delay": "5 ms"}])
+]
+_DuplicateField = Annotated[Share, Field(description="share of the packets that arrive twice", examples=["0.1%"])]
+_RateStepsField = Annotated[
+    tuple[RateStep, ...],
+    Field(description="rates from given times on", examples=[[{"at": "20 s", "rate": "50 Mbit/s"}]]),
+]
+_RateTraceField = Annotated[
+    Trace | None,
+    Field(
+        description="instead of rate, times at which a packet of 1500 B may leave, over and over: a file of "
+        "Mahimahi's, or a list in ms; rate is then what buffers and access links go by",
+        examples=["downlink.trace", [2, 5, 5, 9]],
+    ),
+]
+_DelayStepsField = Annotated[
+    tuple[DelayStep, ...],
+    Field(description="changes of route", examples=[[{"at": "20 s", "change": "15 ms"}]]),
+]
+
+
 class Path(Table):
     """What the two shorthands share: the links in the middle, and how each flow reaches them."""
 
@@ -349,9 +423,16 @@ class Path(Table):
     )
     loss: LossModel = Field(
         default_factory=Loss,
-        description="loss on the bottleneck towards the right: a probability, or positions in order of arrival, from 1",
-        examples=["0.01%"],
+        description="loss on the bottleneck towards the right (as all that follows, up to delay_steps): a probability, "
+        "positions in order of arrival, from 1, or bursts",
+        examples=["0.01%", {"packets": [100, 250]}, {"to_bad": "0.1%", "to_good": "20%", "in_bad": "50%"}],
     )
+    jitter: _JitterField = None
+    reorder: _ReorderField = None
+    duplicate: _DuplicateField = 0.0
+    rate_steps: _RateStepsField = ()
+    rate_trace: _RateTraceField = None
+    delay_steps: _DelayStepsField = ()
     access_rate: Rate | None = Field(
         None,
         description="rate of each flow's own two links; ten times the bottleneck by default",
@@ -393,10 +474,18 @@ class Link(Table):
     )
     loss: LossModel = Field(
         default_factory=Loss,
-        description="loss: a probability, or positions in order of arrival, from 1",
-        examples=["0.01%"],
+        description="loss: a probability, positions in order of arrival, from 1, or bursts",
+        examples=["0.01%", {"packets": [100, 250]}, {"to_bad": "0.1%", "to_good": "20%", "in_bad": "50%"}],
     )
-    duplex: Switch = Field(True, description="a second link of the same kind back; losses are on the first only")
+    jitter: _JitterField = None
+    reorder: _ReorderField = None
+    duplicate: _DuplicateField = 0.0
+    rate_steps: _RateStepsField = ()
+    rate_trace: _RateTraceField = None
+    delay_steps: _DelayStepsField = ()
+    duplex: Switch = Field(
+        True, description="a second link of the same kind back; losses, jitter and what changes are on the first only"
+    )
     record: Switch | None = Field(
         None, description="record the queue over time; by default where the buffer is limited and data flows"
     )
@@ -470,6 +559,10 @@ class Flow(Table):
         examples=[{"offset": "3 ms", "resolution": "1 ms"}],
     )  # fmt: skip
     receiver_clock: HostClock | None = Field(None, description="clock of its receiver", examples=[{"drift": "50 ppm"}])
+    base_rtt_error: Offset = Field(
+        0, description="its algorithm believes the shortest round trip to be longer by; shorter if negative",
+        examples=["20 ms"],
+    )  # fmt: skip
     direction: Annotated[str, BeforeValidator(_reported(_one_of(("right", "left"), "a direction")))] = Field(
         "right", description="dumbbell, parking_lot: which way its data flows; left is against the others"
     )
@@ -531,6 +624,10 @@ TABLES: dict[str, type[Table]] = {
     "dumbbell": Dumbbell,
     "parking_lot": ParkingLot,
     "link": Link,
+    "jitter": Jitter,
+    "reorder": Reorder,
+    "rate_steps": RateStep,
+    "delay_steps": DelayStep,
     "flow": Flow,
     "application": Application,
     "datagrams": Datagrams,

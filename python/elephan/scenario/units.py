@@ -75,11 +75,34 @@ class Amount:
 
 
 @dataclass(frozen=True)
+class Bursts:
+    """Losses of a link that is in a good or in a bad state (Gilbert 1960, Elliott 1963).
+
+    Attributes:
+        to_bad: probability of the change from good to bad, before each packet.
+        to_good: probability of the change back.
+        in_good: probability of loss in the good state.
+        in_bad: probability of loss in the bad state.
+    """
+
+    to_bad: float
+    to_good: float
+    in_good: float = 0.0
+    in_bad: float = 1.0
+
+
+@dataclass(frozen=True)
 class Loss:
-    """Losses on a link: a probability for each packet, or the positions of those that are lost, from 1."""
+    """Losses on a link: a probability for each packet, the positions of those that are lost, from 1, or bursts."""
 
     probability: float = 0.0
     packets: tuple[int, ...] = ()
+    bursts: Bursts | None = None
+
+    @property
+    def is_random(self) -> bool:
+        """Whether they depend on the seed."""
+        return self.probability > 0 or self.bursts is not None
 
 
 def plain_decimal(value: Decimal) -> str:
@@ -258,22 +281,70 @@ def parse_amount(value: object, what: str = "an amount of data", example: str = 
 
 
 def parse_loss(value: object) -> Loss:
-    """A link's losses: a probability (``1e-4`` or ``0.01%``) or ``{ packets = [100, 250] }``.
+    """A link's losses: a probability (``1e-4`` or ``0.01%``), ``{ packets = [100, 250] }`` or the fields of `Bursts`.
 
     Raises:
-        ScenarioError: a probability outside [0, 1), or positions that are not whole, positive, rising and distinct.
+        ScenarioError: a probability outside its range, or positions that are not whole, positive, rising and distinct.
     """
     if isinstance(value, Loss):
         return value
+    if isinstance(value, dict) and set(value) & set(Bursts.__dataclass_fields__):
+        return Loss(bursts=_bursts(value))
     if isinstance(value, dict):
         unknown = [key for key in value if key != "packets"]
         if unknown or "packets" not in value:
-            raise ScenarioError('a loss is a probability (1e-4, "0.01%") or a list, { packets = [100, 250] }')
+            raise ScenarioError(
+                'a loss is a probability (1e-4, "0.01%"), a list, { packets = [100, 250] }, or comes in bursts, '
+                '{ to_bad = "0.1%", to_good = "20%" }'
+            )
         return Loss(packets=_positions(value["packets"]))
     probability = _probability(value)
     if not 0 <= probability < 1:
         raise ScenarioError(f"{_shown(value)} is not a probability of loss; it must be at least 0 and less than 1")
     return Loss(probability=float(probability))
+
+
+def _bursts(value: dict[str, object]) -> Bursts:
+    for key in value:
+        if key not in Bursts.__dataclass_fields__:
+            raise ScenarioError(f"{key}: not a part of bursts; they have {', '.join(Bursts.__dataclass_fields__)}")
+    for key in ("to_bad", "to_good"):
+        if key not in value:
+            raise ScenarioError(f'{key}: missing; write for example {{ to_bad = "0.1%", to_good = "20%" }}')
+    shares = {}
+    for key, given in value.items():
+        try:
+            shares[key] = parse_share(given)
+        except ScenarioError as error:
+            raise ScenarioError(f"{key}: {error.message}") from None
+    for key in ("to_bad", "to_good"):
+        if shares[key] == 0:
+            raise ScenarioError(f"{key}: 0 leaves the link in one state; the probability is above 0")
+    if shares.get("in_good") == 1:
+        raise ScenarioError("in_good: 1 lets no packet through; it is below 1")
+    return Bursts(**shares)
+
+
+def parse_share(value: object) -> float:
+    """A share or a probability: ``0.01`` or ``1%``.
+
+    Raises:
+        ScenarioError: outside [0, 1].
+    """
+    share = _probability(value)
+    if not 0 <= share <= 1:
+        raise ScenarioError(f"{_shown(value)} is not a share; it is from 0 to 1")
+    return float(share)
+
+
+def parse_step_rate(value: object) -> int:
+    """A rate in bit/s that may be zero, while a link is down.
+
+    Raises:
+        ScenarioError: as :func:`parse_rate`.
+    """
+    scaled, _ = _scaled(value, "a rate", "622 Mbit/s", RATE_UNITS, RATE_ALIASES)
+    return _bounded(_whole(scaled, value, "bit/s"), value, 0, MAX_RATE_BPS, "zero or more", "100 Tbit/s")
 
 
 def _probability(value: object) -> Decimal:
