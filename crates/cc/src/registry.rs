@@ -84,10 +84,31 @@ algorithms! {
 }
 
 impl Controller {
-    /// [`Algorithm::on_ack`] and the window that follows from it, with one dispatch. Not inlined: thirty algorithms in the
-    /// middle of an endpoint's hot path cost it its registers.
+    /// [`Algorithm::on_ack`] and the window that follows from it, with one dispatch. The short and common algorithms become
+    /// part of an endpoint's hot path, so that an ACK need not be written into memory for them; they want nothing of what
+    /// [`Needs`] lists. For the others `complete` fills that in.
+    #[inline(always)]
+    pub fn react(&mut self, ack: Ack, complete: impl FnOnce(&mut Ack)) -> f64 {
+        macro_rules! short {
+            ($($variant:ident),+) => {
+                match self {
+                    $(Controller::$variant(a) => {
+                        a.on_ack(&ack);
+                        a.window()
+                    })+
+                    other => {
+                        let mut full = ack;
+                        complete(&mut full);
+                        other.react_at_length(&full)
+                    }
+                }
+            };
+        }
+        short!(Reno, Hstcp, Stcp, Htcp, Bic, Cubic, Fixed)
+    }
+
     #[inline(never)]
-    pub fn react(&mut self, ack: &Ack) -> f64 {
+    fn react_at_length(&mut self, ack: &Ack) -> f64 {
         each!(self, a => {
             a.on_ack(ack);
             a.window()

@@ -275,7 +275,7 @@ impl Network {
             let hop = self.hop(&packet);
             if hop.port == INLINE {
                 let active = self.links[hop.link as usize].is_active();
-                let next = if active { self.cross::<true>(hop, packet) } else { self.cross::<false>(hop, packet) };
+                let next = if active { self.cross_actively(hop, packet) } else { self.cross(hop, packet) };
                 let Some(next) = next else { return };
                 packet = next;
             } else if hop.link != END || packet.is_ack() || packet.at >= self.end {
@@ -310,31 +310,33 @@ impl Network {
         }
     }
 
-    /// A packet crosses a link and those behind it that never queue. `ACTIVE` says whether the link's queue decides by more
-    /// than a bound.
+    /// A packet crosses a link and those behind it that never queue.
     #[inline(always)]
-    fn cross<const ACTIVE: bool>(&mut self, hop: Hop, mut packet: Packet) -> Option<Packet> {
+    fn cross(&mut self, hop: Hop, packet: Packet) -> Option<Packet> {
         let bytes = packet.bytes();
-        let link = &mut self.links[hop.link as usize];
-        let carried = if ACTIVE {
-            let capable = packet.flags() & flag::ECT != 0;
-            link.carry_actively(packet.at, bytes, capable).map(|(at, marked)| {
-                packet = if marked { packet.marked() } else { packet };
-                at
-            })
-        } else {
-            link.carry(packet.at, bytes)
-        };
-        if let Some(at) = carried {
+        if let Some(at) = self.links[hop.link as usize].carry(packet.at, bytes) {
             return Some(packet.next_hop(at + hop.tail.of(bytes)));
         }
-        self.lose(&packet);
+        self.lose(packet);
+        None
+    }
+
+    /// The same, where the link's queue decides by more than a bound.
+    #[inline(never)]
+    fn cross_actively(&mut self, hop: Hop, packet: Packet) -> Option<Packet> {
+        let bytes = packet.bytes();
+        let capable = packet.flags() & flag::ECT != 0;
+        if let Some((at, marked)) = self.links[hop.link as usize].carry_actively(packet.at, bytes, capable) {
+            let packet = if marked { packet.marked() } else { packet };
+            return Some(packet.next_hop(at + hop.tail.of(bytes)));
+        }
+        self.lose(packet);
         None
     }
 
     /// A packet goes no further.
     #[cold]
-    fn lose(&mut self, packet: &Packet) {
+    fn lose(&mut self, packet: Packet) {
         self.dropped[packet.passage()] += 1;
         if packet.is_ack() && packet.flags() & flag::SACK != 0 {
             self.sacks[packet.flow() as usize].forget(packet.extra());
@@ -370,6 +372,7 @@ impl Network {
     }
 
     /// A link's turn where its queue decides at departures.
+    #[inline(never)]
     fn serve_queue(&mut self, link: u32, horizon: Time) -> bool {
         let ports = std::mem::take(&mut self.link_ports[link as usize]);
         let mut gone = Vec::new();
@@ -389,13 +392,14 @@ impl Network {
             } else if let Some(packet) = self.next_arrival(&ports, horizon) {
                 self.links[link as usize].receive(packet, &mut gone);
             }
-            gone.drain(..).for_each(|packet| self.lose(&packet));
+            gone.drain(..).for_each(|packet| self.lose(packet));
         }
         self.link_ports[link as usize] = ports;
         worked
     }
 
     /// A link's turn where its delay line does more than delay.
+    #[inline(never)]
     fn serve_unsteady(&mut self, link: u32, horizon: Time) -> bool {
         let mut worked = false;
         if self.links[link as usize].is_served() {
@@ -406,7 +410,7 @@ impl Network {
                 worked = true;
                 let hop = Hop { tail: Tail::default(), ..self.hop(&packet) };
                 let active = self.links[link as usize].is_active();
-                let sent = if active { self.cross::<true>(hop, packet) } else { self.cross::<false>(hop, packet) };
+                let sent = if active { self.cross_actively(hop, packet) } else { self.cross(hop, packet) };
                 let Some(sent) = sent else { continue };
                 // It stands before the next hop already; on the wire it is kept as it came here, marked or not.
                 let marked = sent.flags() & flag::CE != packet.flags() & flag::CE;
@@ -423,6 +427,7 @@ impl Network {
     }
 
     /// A packet that `link` has sent, and that reaches its far end at `at` if nothing happens on the wire.
+    #[inline(never)]
     fn leave(&mut self, link: u32, packet: Packet, at: Time) {
         if !self.links[link as usize].is_unsteady() {
             let tail = self.hop(&packet).tail;
@@ -441,7 +446,8 @@ impl Network {
         while let Some(packet) = self.next_arrival(&ports, horizon) {
             worked = true;
             let hop = self.hop(&packet);
-            let Some(packet) = self.cross::<ACTIVE>(hop, packet) else { continue };
+            let crossed = if ACTIVE { self.cross_actively(hop, packet) } else { self.cross(hop, packet) };
+            let Some(packet) = crossed else { continue };
             match hop.next {
                 Next::Mailbox(port) => self.mailboxes[port as usize].push(packet),
                 Next::Echo(port) if packet.at < self.end => {

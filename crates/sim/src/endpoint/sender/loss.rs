@@ -12,7 +12,7 @@ use crate::time::Time;
 impl Sender {
     /// Eifel detection (RFC 3522): an ACK of the lowest segment that echoes a time before its retransmission acknowledges
     /// the original, so nothing had been lost.
-    pub(super) fn try_undo(&mut self, now: Time, packet: &Packet, una: u32) {
+    pub(super) fn try_undo(&mut self, now: Time, packet: Packet, una: u32) {
         if packet.segment() <= una || matches!(self.state, State::Open) {
             return;
         }

@@ -513,7 +513,7 @@ impl Sender {
     fn digest(&mut self, packet: &Packet, report: Report, una: u32, delivered: u32, network: &mut Network) {
         let now = packet.at;
         let cumulative = packet.segment();
-        let rtt = if self.slow_host { self.when_host_looks(packet) } else { now } - packet.stamp;
+        let rtt = if self.slow_host { self.when_host_looks(*packet) } else { now } - packet.stamp;
         let sample = rtt.seconds();
         self.latest_rtt = sample;
         self.min_rtt = self.min_rtt.min(sample);
@@ -536,7 +536,7 @@ impl Sender {
             self.rack_rtt = rtt;
         }
         if self.undo_possible {
-            self.try_undo(now, packet, una);
+            self.try_undo(now, *packet, una);
         }
         let round_start = cumulative > self.round_end;
         if round_start {
@@ -551,27 +551,28 @@ impl Sender {
         let found = !self.board.is_clean() && self.detect_on_ack(now);
         let in_flight = self.board.in_flight(self.next);
         let recovering = matches!(self.state, State::Recovery(_));
-        let window_at_send = self.window_when_sent(cumulative);
-        let mut ack = Ack {
+        let ack = Ack {
             now: now.seconds(),
             acked: f64::from(delivered),
             rtt: Some(sample),
-            owd: self.needs.one_way_delay.then(|| self.one_way_delay(packet, report.owd)),
+            owd: None,
             min_rtt: self.min_rtt,
             srtt: self.rto.srtt,
             delivery: None,
             in_flight: f64::from(in_flight),
-            window_at_send,
+            window_at_send: 0.0,
             round_start,
             // A duplicate ACK may be the beginning of a recovery, and is no reason to grow (RFC 5681 section 3.2).
             in_recovery: recovering || cumulative <= una,
             window_limited: self.was_window_limited(),
             marked,
         };
-        if let Some(sampler) = &self.sampler {
-            ack.delivery = sampler.sample();
-        }
-        let window = self.algorithm.react(&ack);
+        let window = self.algorithm.react(ack, |ack| {
+            let (sampler, clocks) = (self.sampler.as_deref(), self.clocks.as_deref());
+            let (needs, sent_window) = (self.needs, &self.sent_window);
+            let packet = *packet;
+            Wanted { needs, packet, report, sampler, clocks, sent_window }.complete(ack);
+        });
         if let State::Recovery(episode) = &mut self.state
             && !self.needs.own_recovery
         {
@@ -590,18 +591,10 @@ impl Sender {
         self.transmit(now, network);
     }
 
-    /// The forward delay of a segment as the two hosts' clocks show it, s; `units` of [`OWD_UNIT_PS`] in truth.
-    #[inline]
-    fn one_way_delay(&self, packet: &Packet, units: u32) -> f64 {
-        let Some(clocks) = &self.clocks else { return f64::from(units) * (OWD_UNIT_PS as f64 * 1e-12) };
-        let arrived = packet.stamp + Time(u64::from(units) * OWD_UNIT_PS);
-        (clocks.1.reading(arrived) - clocks.0.reading(packet.stamp)) as f64 * 1e-12
-    }
-
     /// When a slow host gets round to an ACK: after all that came before it, and after a walk over everything outstanding
     /// where the ACK carries SACK blocks. Only the samples of RTT see this, not what is sent when.
     #[cold]
-    fn when_host_looks(&mut self, packet: &Packet) -> Time {
+    fn when_host_looks(&mut self, packet: Packet) -> Time {
         let scanned = if packet.flags() & flag::SACK == 0 { 0 } else { u64::from(self.next - self.board.una()) };
         let work = self.stack.host_ack_ps + self.stack.host_scan_ps * scanned;
         self.host_busy = self.host_busy.max(packet.at) + Time(work);
@@ -614,12 +607,36 @@ impl Sender {
         self.limit == Limit::Window
             || (self.cwnd < self.algorithm.ssthresh() && self.cwnd < 2.0 * f64::from(self.round_peak))
     }
+}
 
-    #[inline]
-    fn window_when_sent(&self, cumulative: u32) -> f64 {
-        if self.sent_window.is_empty() || cumulative == 0 {
-            return 0.0;
+/// What only some algorithms want to know of an ACK.
+struct Wanted<'a> {
+    needs: Needs,
+    packet: Packet,
+    report: Report,
+    sampler: Option<&'a Sampler>,
+    clocks: Option<&'a (ClockSpec, ClockSpec)>,
+    sent_window: &'a [f32],
+}
+
+impl Wanted<'_> {
+    #[inline(never)]
+    fn complete(&self, ack: &mut Ack) {
+        ack.delivery = self.sampler.and_then(Sampler::sample);
+        ack.owd = self.needs.one_way_delay.then(|| self.one_way_delay());
+        let cumulative = self.packet.segment();
+        if self.needs.window_at_send && cumulative > 0 && !self.sent_window.is_empty() {
+            let mask = self.sent_window.len() - 1;
+            ack.window_at_send = f64::from(self.sent_window[(cumulative - 1) as usize & mask]);
         }
-        f64::from(self.sent_window[(cumulative - 1) as usize & (self.sent_window.len() - 1)])
+    }
+
+    /// The forward delay of a segment as the two hosts' clocks show it, s.
+    fn one_way_delay(&self) -> f64 {
+        let units = self.report.owd;
+        let Some(clocks) = self.clocks else { return f64::from(units) * (OWD_UNIT_PS as f64 * 1e-12) };
+        let sent = self.packet.stamp;
+        let arrived = sent + Time(u64::from(units) * OWD_UNIT_PS);
+        (clocks.1.reading(arrived) - clocks.0.reading(sent)) as f64 * 1e-12
     }
 }
