@@ -129,14 +129,17 @@ impl Mailbox {
 
     #[inline(always)]
     fn pop(&mut self) -> Option<Packet> {
-        if self.put == self.taken {
-            return None;
-        }
+        (self.put != self.taken).then(|| self.take_head())
+    }
+
+    /// The oldest, where `head` has said that there is one.
+    #[inline(always)]
+    fn take_head(&mut self) -> Packet {
         let mask = self.slots.len() - 1;
         let packet = self.slots[self.taken & mask];
         self.taken += 1;
         self.head = if self.put == self.taken { Time::NEVER } else { self.slots[self.taken & mask].at };
-        Some(packet)
+        packet
     }
 
     fn iter(&self) -> impl Iterator<Item = &Packet> {
@@ -338,9 +341,7 @@ impl Network {
     #[cold]
     fn lose(&mut self, packet: Packet) {
         self.dropped[packet.passage()] += 1;
-        if packet.is_ack() && packet.flags() & flag::SACK != 0 {
-            self.sacks[packet.flow() as usize].forget(packet.extra());
-        }
+        forget_sacks(&mut self.sacks, packet);
     }
 
     /// The first link of a flow, if the flow's sender may keep it itself.
@@ -365,9 +366,9 @@ impl Network {
         } else if self.links[link as usize].is_served() {
             self.serve_queue(link, horizon)
         } else if self.links[link as usize].is_active() {
-            self.serve_link::<true>(link, horizon)
+            self.serve_actively(link, horizon)
         } else {
-            self.serve_link::<false>(link, horizon)
+            self.serve_link(link, horizon)
         }
     }
 
@@ -440,25 +441,79 @@ impl Network {
         }
     }
 
-    fn serve_link<const ACTIVE: bool>(&mut self, link: u32, horizon: Time) -> bool {
+    /// The common turn: a queue that only a bound decides about. What is uncommon behind the link is done here.
+    fn serve_link(&mut self, link: u32, horizon: Time) -> bool {
+        let ports = std::mem::take(&mut self.link_ports[link as usize]);
+        let mut worked = false;
+        if ports.iter().any(|port| port & HEAP != 0) {
+            while let Some(packet) = self.next_arrival(&ports, horizon) {
+                worked = true;
+                let hop = self.hop(&packet);
+                if let Some(packet) = self.cross(hop, packet) {
+                    self.forward(packet);
+                }
+            }
+        } else {
+            while let Some(packet) = self.serve_until_uncommon(&ports, link as usize, horizon, &mut worked) {
+                self.forward(packet);
+            }
+        }
+        self.link_ports[link as usize] = ports;
+        worked
+    }
+
+    /// Carries what waits in `ports` before `horizon`, up to a packet that meets something uncommon behind the link.
+    #[inline(never)]
+    fn serve_until_uncommon(&mut self, ports: &[u32], link: usize, horizon: Time, worked: &mut bool) -> Option<Packet> {
+        let Self { links, mailboxes, hops, paths, receivers, sacks, dropped, end, .. } = self;
+        let link = &mut links[link];
+        loop {
+            let from = if let [first, second] = *ports {
+                // Whose turn it is cannot be predicted, so it is computed and not branched on.
+                let (one, other) = (mailboxes[first as usize].head, mailboxes[second as usize].head);
+                if one.min(other) >= horizon {
+                    return None;
+                }
+                [first, second][usize::from(other < one)]
+            } else {
+                let head = |port: &u32| mailboxes[*port as usize].head;
+                *ports.iter().min_by_key(|port| head(port)).filter(|port| head(port) < horizon)?
+            };
+            *worked = true;
+            let packet = mailboxes[from as usize].take_head();
+            let hop = &hops[paths[packet.passage()].first_hop as usize + packet.hop()];
+            let bytes = packet.bytes();
+            let Some(at) = link.carry(packet.at, bytes) else {
+                dropped[packet.passage()] += 1;
+                forget_sacks(sacks, packet);
+                continue;
+            };
+            let packet = packet.next_hop(at + hop.tail.of(bytes));
+            match hop.next {
+                Next::Mailbox(port) => mailboxes[port as usize].push(packet),
+                Next::Echo(port) if packet.at < *end => {
+                    let flow = packet.flow() as usize;
+                    let Some(mut ack) = receivers[flow].on_segment(&packet, &mut sacks[flow]) else {
+                        continue;
+                    };
+                    ack.at += paths[flow * 2 + 1].lead.of(ack.bytes());
+                    mailboxes[port as usize].push(ack);
+                }
+                Next::Echo(_) | Next::Other => return Some(packet),
+            }
+        }
+    }
+
+    /// A link's turn where its queue decides by more than a bound.
+    #[inline(never)]
+    fn serve_actively(&mut self, link: u32, horizon: Time) -> bool {
         let ports = std::mem::take(&mut self.link_ports[link as usize]);
         let mut worked = false;
         while let Some(packet) = self.next_arrival(&ports, horizon) {
             worked = true;
             let hop = self.hop(&packet);
-            let crossed = if ACTIVE { self.cross_actively(hop, packet) } else { self.cross(hop, packet) };
-            let Some(packet) = crossed else { continue };
-            match hop.next {
-                Next::Mailbox(port) => self.mailboxes[port as usize].push(packet),
-                Next::Echo(port) if packet.at < self.end => {
-                    let flow = packet.flow() as usize;
-                    let Some(mut ack) = self.receivers[flow].on_segment(&packet, &mut self.sacks[flow]) else {
-                        continue;
-                    };
-                    ack.at += self.paths[flow * 2 + 1].lead.of(ack.bytes());
-                    self.mailboxes[port as usize].push(ack);
-                }
-                Next::Echo(_) | Next::Other => self.forward(packet),
+            if let Some(packet) = self.cross_actively(hop, packet) {
+                self.forward(packet);
             }
         }
         self.link_ports[link as usize] = ports;
@@ -565,6 +620,14 @@ impl Network {
             link.for_each_flying(|p| counts[p.passage()] += 1);
         }
         counts
+    }
+}
+
+/// What an ACK that is lost had to say is not needed any more.
+#[cold]
+fn forget_sacks(sacks: &mut [SackLog], packet: Packet) {
+    if packet.is_ack() && packet.flags() & flag::SACK != 0 {
+        sacks[packet.flow() as usize].forget(packet.extra());
     }
 }
 
