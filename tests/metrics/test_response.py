@@ -61,6 +61,17 @@ def test_the_full_rate_is_that_of_the_bottleneck() -> None:
     assert metrics.time_to_full_rate_s(late) == {"cubic-1": pytest.approx(6.75)}
 
 
+def test_a_rate_that_changes_counts_as_it_was() -> None:
+    stated = synthetic.scenario(["cubic"], rate_steps=[{"at": "50 s", "rate": "50 Mbit/s"}])
+    run = synthetic.run(stated, {"cubic-1": constant(49.0)}, cwnd={"cubic-1": constant(100.0)})
+    assert metrics.time_to_full_rate_s(run) == {"cubic-1": 50}
+    assert metrics.relative_power(run, window=(10, 50)) == {"cubic-1": pytest.approx(0.49)}
+    assert metrics.relative_power(run, window=(50, 100)) == {"cubic-1": pytest.approx(0.98)}
+    bdp = 100e6 * 0.1 / 8 / 1040
+    assert metrics.cwnd_fraction_of_bdp(run, window=(10, 50)) == {"cubic-1": pytest.approx(100 / bdp)}
+    assert metrics.peak_window_over_bdp(run, window=(0, 100)) == {"cubic-1": pytest.approx(100 / (0.75 * bdp))}
+
+
 def test_swings_between_seconds() -> None:
     def wave(t: synthetic.Array) -> synthetic.Array:
         return np.where(np.floor(t + 1e-6) % 2 == 0, 60.0, 20.0)

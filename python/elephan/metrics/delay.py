@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from elephan.metrics.reading import (
+    MetricError,
     Window,
     alive,
     base_rtt_s,
     bottleneck,
     flow_names,
-    link_spec,
+    link_capacity_bits,
     resolve_window,
     time_mean,
 )
@@ -56,8 +57,14 @@ def power_mbps_per_s(run: Run, window: Window | None = None, flows: Flows = None
 def relative_power(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """Power over that of a flow that fills the bottleneck and finds its queue empty: 1 is the best that can be.
 
-    That is the flow's part of the bottleneck's rate times the propagation RTT over the mean smoothed RTT.
+    That is the flow's part of the bottleneck's mean rate times the propagation RTT over the mean smoothed RTT.
+
+    Raises:
+        MetricError: the bottleneck could send nothing in the window, or there are too few samples.
     """
-    rate_mbps = float(link_spec(run, bottleneck(run))["rate_bps"]) / 1e6
+    start_s, end_s = window = resolve_window(run, window)
+    rate_mbps = link_capacity_bits(run, bottleneck(run), window) / (end_s - start_s) / 1e6
+    if rate_mbps == 0:
+        raise MetricError("the bottleneck could send nothing in the window")
     best = {name: rate_mbps / base_rtt_s(run, name) for name in flow_names(run, flows)}
     return {name: power / best[name] for name, power in power_mbps_per_s(run, window, flows).items()}

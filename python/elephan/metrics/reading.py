@@ -339,7 +339,10 @@ def bottleneck(run: Run) -> str:
 
 
 def base_rtts_s(run: Run, flows: Sequence[str] | None = None) -> dict[str, float]:
-    """Two-way propagation delays of the flows' paths, seconds; without transmission times and queues."""
+    """Two-way propagation delays of the flows' paths, seconds; without transmission times and queues.
+
+    A path that changes counts as it is at the beginning.
+    """
     delays_ps = [link["delay_ps"] for link in run.canonical["links"]]
     return {
         str(spec["name"]): sum(delays_ps[i] for i in (*spec["path"], *spec["reverse_path"])) / PS_PER_S

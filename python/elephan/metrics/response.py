@@ -17,7 +17,7 @@ from elephan.metrics.reading import (
     duration_s,
     flow_names,
     flow_series,
-    link_spec,
+    link_capacity_bits,
     resolve_window,
     start_s,
 )
@@ -104,7 +104,7 @@ def time_to_full_rate_s(
         MetricError: the window holds no whole second of the flow.
     """
     from_s, to_s = resolve_window(run, window or (0.0, duration_s(run)))
-    octets_needed = reached * float(link_spec(run, bottleneck(run))["rate_bps"]) / 8
+    link = bottleneck(run)
     times = {}
     for name in flow_names(run, flows):
         begun_s = start_s(run, name)
@@ -112,7 +112,9 @@ def time_to_full_rate_s(
         if first_s + 1 > to_s:
             raise MetricError(f"the window holds no whole second of flow '{name}'")
         edges, octets = binned(run, [name], "wire_bytes", (first_s, to_s), 1.0)
-        met = octets[0] >= octets_needed
+        seconds = zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
+        possible = np.array([link_capacity_bits(run, link, second) / 8 for second in seconds])
+        met = (octets[0] >= reached * possible) & (possible > 0)
         times[name] = float(edges[np.argmax(met)]) - begun_s if met.any() else math.inf
     return times
 

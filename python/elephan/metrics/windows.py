@@ -22,7 +22,7 @@ from elephan.metrics.reading import (
     duration_s,
     flow_names,
     flow_series,
-    link_spec,
+    link_capacity_bits,
     measure_window,
     resolve_window,
     time_mean,
@@ -67,9 +67,10 @@ def cwnd_cov(run: Run, window: Window | None = None, flows: Flows = None) -> dic
 def cwnd_fraction_of_bdp(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """Mean congestion window over the bandwidth-delay product of the bottleneck and the flow's path.
 
-    The product is the bottleneck's rate times the two-way propagation delay, in full data packets on the wire.
+    The product is the bottleneck's mean rate in the window times the two-way propagation delay, in full data packets on
+    the wire.
     """
-    return {name: mean / _bdp_pkts(run, name) for name, mean in mean_cwnd_pkts(run, window, flows).items()}
+    return {name: mean / _bdp_pkts(run, name, window) for name, mean in mean_cwnd_pkts(run, window, flows).items()}
 
 
 def _known(values: Array) -> Array:
@@ -231,7 +232,7 @@ def peak_window_over_bdp(run: Run, window: Window | None = None, flows: Flows = 
 
     The product is that of ``cwnd_fraction_of_bdp``.
     """
-    return {name: peak / _bdp_pkts(run, name) for name, peak in max_cwnd_pkts(run, window, flows).items()}
+    return {name: peak / _bdp_pkts(run, name, window) for name, peak in max_cwnd_pkts(run, window, flows).items()}
 
 
 @metric("response_over_reno", "1", "RFC 3649 §2; Mathis et al. 1997", scope="flow")
@@ -270,6 +271,9 @@ def _delivered(run: Run, window: Window, flows: Flows) -> dict[str, float]:
     return segments
 
 
-def _bdp_pkts(run: Run, flow: str) -> float:
-    rate_bps = float(link_spec(run, bottleneck(run))["rate_bps"])
+def _bdp_pkts(run: Run, flow: str, window: Window | None) -> float:
+    start_s, end_s = window = resolve_window(run, window)
+    rate_bps = link_capacity_bits(run, bottleneck(run), window) / (end_s - start_s)
+    if rate_bps == 0:
+        raise MetricError("the bottleneck could send nothing in the window")
     return rate_bps * base_rtt_s(run, flow) / (8 * wire_bytes(run, flow))
