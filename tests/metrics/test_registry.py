@@ -135,6 +135,7 @@ def test_any_metric_has_an_interval_over_seeds() -> None:
     ]
     assert metrics.over_seeds("sum_throughput_mbps", runs) == pytest.approx(metrics.interval([70.0, 80.0, 90.0]))
     by_flow = metrics.over_seeds("throughput_mbps", runs, window=(10, 20), flows=["bic-2"])
+    assert isinstance(by_flow, dict)
     assert list(by_flow) == ["bic-2"]
     assert by_flow["bic-2"] == pytest.approx((20.0, 20.0, 20.0))
     never = metrics.over_seeds("convergence_time_s", runs, statistic="median", reached=0.3)

@@ -196,7 +196,7 @@ def most_bps(form: dict[str, Any], flow: dict[str, Any]) -> float:
             bound = len(times) * 12_000 * (1000 / times[-1] + 2 * 1e12 / measured_ps)
         # What was sent up to 100 ms before the measured part may arrive in it.
         bounds.append(bound * (1 + 1e11 / measured_ps if changes else 1))
-    return min(bounds) * copies
+    return float(min(bounds) * copies)
 
 
 @settings(max_examples=150)
