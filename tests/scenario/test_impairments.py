@@ -160,6 +160,21 @@ def test_a_base_rtt_error_leaves_something_of_the_round_trip() -> None:
     assert form["flows"][0]["base_rtt_error_ps"] == -5 * MS
 
 
+def test_a_reader_is_told_what_goes_by_the_beginning() -> None:
+    def about_the_link(**fields: Any) -> list[str]:
+        return [line for line in with_path(**fields).warnings() if line.startswith("bottleneck")]
+
+    assert about_the_link() == []
+    assert about_the_link(rate_steps=FULL["rate_steps"]) == [
+        "bottleneck: parts of its BDP go by its rate at the beginning, 10 Mbit/s"
+    ]
+    assert "go by its delay at the beginning, 20 ms" in about_the_link(delay_steps=FULL["delay_steps"])[0]
+    assert about_the_link(rate_trace=[1, 2, 3, 4, 5, 6]) == [
+        "bottleneck: parts of its BDP go by its rate, 10 Mbit/s; its trace has 12 Mbit/s on average"
+    ]
+    assert about_the_link(rate="12 Mbit/s", rate_trace=[1, 2, 3, 4, 5, 6]) == []
+
+
 def test_utilization_follows_the_rate(tmp_path: Path) -> None:
     steps = [{"at": "8 s", "rate": "2 Mbit/s"}, {"at": "12 s", "rate": "20 Mbit/s"}]
     scenario = with_path(rate_steps=steps, access_rate="100 Mbit/s").with_overrides(

@@ -234,3 +234,18 @@ fn a_wrong_base_rtt_shows_in_the_queue_of_fast() {
         assert!((moved - 10_000.0 * error_s).abs() < 0.05 * (10_000.0 * error_s).abs(), "{moved} packets, {error_s} s");
     }
 }
+
+#[test]
+fn a_mark_is_kept_on_an_unsteady_link() {
+    let mut stack = rfc6675_stack();
+    stack["ecn"] = json!(true);
+    stack["initial_ssthresh"] = json!(600);
+    let (mut links, mut flows) = dumbbell(83_200_000, 0.048, 2000, &[("reno", 0.0)], &stack);
+    links[0]["queue"] = json!({"kind": "threshold", "limit_packets": 2000, "mark_packets": 200});
+    links[0]["impairments"] = json!({"jitter": {"kind": "uniform", "max_ps": ps(0.0001)}});
+    flows[0]["algorithm"] = json!("reno");
+    let outcome = run(&spec(&links, &flows, 200.0, 1.0));
+    let totals = outcome.senders[0].totals;
+    assert!(outcome.link_totals[0].marked > 0 && totals.ecn_events > 0, "{totals:?}");
+    assert_eq!((totals.retransmits, lost(&outcome)), (0, 0));
+}

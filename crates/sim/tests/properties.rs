@@ -138,6 +138,12 @@ proptest! {
                 "kind": "gilbert_elliott", "to_bad": 0.001, "to_good": 0.3, "in_good": 0.0, "in_bad": 0.5,
             });
         }
+        let east: Vec<usize> = (0..hops).collect();
+        let mut datagrams = flow("datagrams", "datagrams", 0.3, &east, &east, &ns2_stack());
+        datagrams["reverse_path"] = json!((hops..2 * hops).rev().collect::<Vec<_>>());
+        datagrams["datagrams"] = json!(true);
+        datagrams["application"] = json!({"rate_bps": rate / 10, "poisson": true});
+        flows.as_array_mut().expect("a list").push(datagrams);
         let first = spec(&links, &flows, 3.0, 1.0);
         let expected = digest(&run(&first));
         prop_assert_eq!(&with_window(&first, Time(window_us * 1_000_000)), &expected, "another window");

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from elephan.scenario.units import OPPORTUNITY_BYTES
 from elephan.scenario.words import hint
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ Window = tuple[float, float]
 
 PS_PER_S = 1e12
 GRID_TOLERANCE_S = 1e-9
-OPPORTUNITY_BYTES = 1500
 BOTTLENECK = "bottleneck"
 
 

@@ -6,7 +6,7 @@ from elephan.scenario.canonical import canonical_form, flow_name, measure_window
 from elephan.scenario.graph import Graph
 from elephan.scenario.impairments import Impairments
 from elephan.scenario.schema import Link, Path, ScenarioTable
-from elephan.scenario.units import PS_PER_S, format_time
+from elephan.scenario.units import OPPORTUNITY_BYTES, PS_PER_S, format_rate, format_time
 
 EPOCHS_WANTED = 3
 _CUBIC_C = 0.4
@@ -15,7 +15,12 @@ _CUBIC_KEEP = 0.7
 
 def cautions(scenario: ScenarioTable, graph: Graph) -> list[str]:
     """One sentence for each thing that a reader of the results should know."""
-    return [*_late_starts(scenario), *_short_run(scenario, graph), *_small_receive_window(scenario, graph)]
+    return [
+        *_late_starts(scenario),
+        *_short_run(scenario, graph),
+        *_small_receive_window(scenario, graph),
+        *_changing_links(graph),
+    ]
 
 
 def randomness(scenario: ScenarioTable) -> bool:
@@ -86,6 +91,28 @@ def _late_starts(scenario: ScenarioTable) -> list[str]:
         for i, flow in enumerate(scenario.flow)
         if flow.start > from_ps and flow.size is None and flow.datagrams is None
     ]
+
+
+def _changing_links(graph: Graph) -> list[str]:
+    found = []
+    for link in graph.links:
+        changes = link.impairments
+        if changes.rate_steps:
+            found.append(f"{link.name}: parts of its BDP go by its rate at the beginning, {format_rate(link.rate_bps)}")
+        if changes.rate_trace:
+            bits = len(changes.rate_trace) * OPPORTUNITY_BYTES * 8
+            mean_bps = bits * 1000 // changes.rate_trace[-1]
+            if abs(mean_bps - link.rate_bps) > link.rate_bps / 10:
+                found.append(
+                    f"{link.name}: parts of its BDP go by its rate, {format_rate(link.rate_bps)}; "
+                    f"its trace has {mean_bps / 1e6:.4g} Mbit/s on average"
+                )
+        if changes.delay_steps:
+            found.append(
+                f"{link.name}: RTTs without queues, and parts of the BDP, go by its delay at the beginning, "
+                f"{format_time(link.delay_ps)}"
+            )
+    return found
 
 
 def _small_receive_window(scenario: ScenarioTable, graph: Graph) -> list[str]:

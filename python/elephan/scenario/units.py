@@ -33,6 +33,8 @@ PACKET_ALIASES = {"packet": 1, "pkts": 1, "pkt": 1}
 SEGMENT_UNITS = {"segments": 1}
 SEGMENT_ALIASES = {"segment": 1}
 UNLIMITED = "unlimited"
+OPPORTUNITY_BYTES = 1500
+"""What one opportunity of a rate trace carries."""
 
 _QUANTITY = re.compile(r"\s*(?P<number>[+-]?(?:\d[\d_]*\.?[\d_]*|\.\d+)(?:[eE][+-]?\d+)?)\s*(?P<unit>\S.*?)?\s*")
 
