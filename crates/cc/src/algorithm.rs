@@ -135,7 +135,7 @@ pub struct Ack {
     /// The endpoint is in fast recovery, or this is a duplicate ACK that may begin one: the window is frozen, only
     /// estimators may move.
     pub in_recovery: bool,
-    /// The window, and not the application or the receiver, limited the sender.
+    /// The window (or the pace at which it is spent), and not the application or the receiver, limited the sender.
     pub window_limited: bool,
     /// Of the segments newly delivered, those that a queue had marked; only with [`Ecn::Accurate`] and [`Ecn::L4s`].
     pub marked: f64,
