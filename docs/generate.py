@@ -40,10 +40,12 @@ def scenario_page() -> str:
         "Every field of a scenario file. Tables and fields that are not here are refused.\n",
     ]
     for name, model in {"": ScenarioTable, **TABLES}.items():
-        listed = name in ("link", "flow", "rate_steps", "delay_steps")
+        listed = name in ("link", "flow", "traffic", "rate_steps", "delay_steps")
         title = f"`[[{name}]]`" if listed else f"`[{name}]`" if name else "The file itself"
         if name in ("application", "datagrams"):
             title = f"`{name}` of a flow"
+        if name == "sizes":
+            title = "`sizes` of a source of transfers"
         parts.append(f"## {title}\n")
         if name:
             text = (model.__doc__ or "").replace("``", "`").split(": ", 1)[1]
@@ -97,9 +99,10 @@ def _default(field: FieldInfo) -> str:
     from elephan.scenario.toml import write_value
 
     value = field.get_default(call_default_factory=True)
-    if field.is_required() or value is None or value in ({}, ()):
+    if field.is_required() or value is None or value in ({}, ()) or not (field.metadata or isinstance(value, float)):
         return ""
-    adapter: TypeAdapter[Any] = TypeAdapter(Annotated[field.annotation, *field.metadata])
+    kind: Any = Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation
+    adapter: TypeAdapter[Any] = TypeAdapter(kind)
     written = adapter.dump_python(value)
     return f"`{write_value(written)}`" if written != {} else ""
 

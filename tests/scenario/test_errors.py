@@ -88,6 +88,12 @@ path = ["west", "east"]
 reverse_path = ["home"]
 """
 
+TRAFFIC = """
+[[traffic]]
+algorithm = "reno"
+load = "5%"
+"""
+
 DOCUMENTS = {"dumbbell": BASE, "row": ROW, "graph": GRAPH}
 
 WRONG: list[tuple[str, str, Any]] = [
@@ -280,6 +286,9 @@ def test_a_typing_mistake_in_any_field_gets_the_nearest_field(data: st.DataObjec
     } | {t: f"dumbbell.{t}." for t in ("jitter", "reorder")} | {
         t: f"dumbbell.{t}[0]." for t in ("rate_steps", "delay_steps")
     }  # fmt: skip
+    places |= {"traffic": "traffic[0].", "sizes": "traffic[0].sizes."}
+    if table in ("traffic", "sizes"):
+        document += TRAFFIC
     where = places.get(table, f"{table}.") + wrong
     listed = {f"dumbbell.{table}": [{wrong: "1 s"}]} if table.endswith("_steps") else {where: "1 s"}
     line = refusal(document, listed)

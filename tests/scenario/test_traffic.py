@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from elephan.runs import Store, run
+from elephan.runs import RunError, Store, run
 from elephan.scenario import Scenario, ScenarioError
+from elephan.scenario.toml import write_toml
 
 
 def scenario(*flows: dict[str, Any], **more: Any) -> Scenario:
@@ -77,3 +78,94 @@ def test_a_flow_of_datagrams_is_a_row_like_others(tmp_path: Path) -> None:
     assert slow["goodput_mbps"] == pytest.approx(1.0, rel=0.05)
     assert 6 < rows["cubic-1"]["throughput_mbps"] < 7.1
     assert result.summary()["flows"][1]["cwnd_mean"] is None
+
+
+WEB = {"name": "web", "algorithm": "reno", "load": "50%", "sizes": {"distribution": "pareto"}}
+
+
+def with_sources(*sources: dict[str, Any], **more: Any) -> Scenario:
+    return scenario({"algorithm": "cubic"}, traffic=list(sources), **more)
+
+
+def test_a_source_has_access_links_of_its_own_and_the_bottleneck() -> None:
+    form = with_sources({**WEB, "direction": "left", "stack": {"receive_window": "64 KiB"}}).canonical()
+    (source,) = form["traffic"]
+    path = [form["links"][link]["name"] for link in source["flow"]["path"]]
+    assert path == ["source2", "bottleneck/reverse", "sink2"]
+    assert source["arrivals"] == {"kind": "load", "bps": 5_000_000}
+    assert source["sizes"] == {"kind": "pareto", "mean_bytes": 25_000.0, "shape": 1.2}
+    assert "rtts" not in source
+    assert source["flow"]["stack"]["receive_window"] == 45
+    assert "traffic" not in scenario({"algorithm": "cubic"}).canonical()
+
+
+def test_a_source_survives_a_round_trip() -> None:
+    users = {"algorithm": "cubic", "users": 3, "think": "1 s", "rtts": [[0, "20 ms"], [1, "50 ms"]]}
+    one = with_sources(WEB, users, {"algorithm": "bic", "per_second": 3, "rtts": "aikat"})
+    assert Scenario.from_toml(one.to_toml()).hash == one.hash
+    assert one.is_random
+
+
+def test_a_file_is_what_it_contains(tmp_path: Path) -> None:
+    (tmp_path / "list.csv").write_text("start_s,size_bytes,rtt_ms\n0.5,3000,50\n0.25,1000,40\n")
+    (tmp_path / "rtts.csv").write_text("rtt_ms\n30\n10\n20\n")
+    sources = [{"algorithm": "reno", "file": "list.csv"}, {"algorithm": "reno", "per_second": 9, "rtts": "rtts.csv"}]
+    tables = {**scenario({"algorithm": "cubic"}).to_dict(), "traffic": sources}
+    read = Scenario.from_toml(write_toml(tables), folder=tmp_path).canonical()["traffic"]
+    assert read[0]["arrivals"]["starts_ps"] == [10**12 // 4, 10**12 // 2]
+    assert read[0]["arrivals"]["sizes_bytes"] == [1000, 3000]
+    assert read[0]["arrivals"]["rtts_ps"] == [40 * 10**9, 50 * 10**9]
+    assert read[1]["rtts"] == {"shares": [0.0, 0.5, 1.0], "rtts_ps": [10 * 10**9, 20 * 10**9, 30 * 10**9]}
+
+
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        ({"load": None}, "traffic[0].load: missing; write load, per_second, users or file"),
+        ({"per_second": 5}, "traffic[0].per_second: load says already when transfers begin"),
+        ({"load": None, "users": 5}, "traffic[0].think: missing; users need"),
+        ({"load": "0%"}, "traffic[0].load: '0%' is not a load"),
+        ({"load": None, "file": "nothing.csv", "sizes": None}, "traffic[0].file: 'nothing.csv': no such file"),
+        ({"sizes": {"distribution": "paretto"}}, "did you mean 'pareto'?"),
+        ({"sizes": {"distribution": "pareto", "shape": 0.9}}, "traffic[0].sizes.shape: 0.9 is not a shape"),
+        (
+            {"rtts": "aikta"},
+            "traffic[0].rtts: 'aikta' is not a distribution of round-trip times; did you mean 'aikat'?",
+        ),
+        ({"rtts": [[0, "5 ms"], [0.5, "9 ms"]]}, "do not rise from 0 to 1"),
+        ({"algorithm": "cubik"}, "traffic[0].algorithm: 'cubik' is not an algorithm; did you mean 'cubic'?"),
+        ({"name": "cubic-1"}, "traffic[0].name: 'cubic-1' is the name of flow[0] too"),
+        ({"start": "20 s"}, "traffic[0].start: '20 s' is not before the end"),
+    ],
+)
+def test_a_source_that_makes_no_sense_is_refused(source: dict[str, Any], line: str) -> None:
+    with pytest.raises(ScenarioError) as refused:
+        with_sources({key: value for key, value in {**WEB, **source}.items() if value is not None})
+    assert line in str(refused.value)
+
+
+def test_short_round_trips_are_warned_of() -> None:
+    (line,) = [line for line in with_sources({**WEB, "rtts": "aikat"}).warnings() if "round-trip" in line]
+    start, _, end = line.partition("; ")
+    assert start == "web: at least 25% of its round-trip times are shorter than the path's 40 ms"
+    assert end == "those transfers have the path's"
+
+
+def test_transfers_are_a_table_and_a_load_is_reported(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    one = with_sources(WEB, measure={"from": "5 s"})
+    result = run(one, store=store)
+    (line,) = result.summary()["traffic"]
+    assert line["target_mbps"] == 5.0
+    assert line["offered_mbps"] == pytest.approx(5.0, rel=0.01)
+    assert line["transfers"] == len(result.transfers) > 100
+    done = result.transfers.drop_nulls("completion_s")
+    assert len(done) == line["transfers_completed"]
+    assert (done["completion_s"] - done["start_s"]).min() >= 0.04
+    assert result.flows["name"].to_list() == ["cubic-1"]
+    again = run(one, store=store)
+    assert again.cached
+    assert again.transfers.equals(result.transfers)
+    assert set(again.tables()) == {"flows", "samples", "links", "transfers"}
+    with pytest.raises(RunError, match="has no transfers"):
+        _ = run(scenario({"algorithm": "cubic"}), store=store).transfers

@@ -60,6 +60,9 @@ fn run<'py>(
     result.set_item("flows", tables::flows(&spec, &outcome)?.into_pyarrow_capsule(py)?)?;
     result.set_item("samples", tables::samples(&spec, &outcome)?.into_pyarrow_capsule(py)?)?;
     result.set_item("links", tables::links(&spec, &outcome)?.into_pyarrow_capsule(py)?)?;
+    if !spec.traffic.is_empty() {
+        result.set_item("transfers", tables::transfers(&spec, &outcome)?.into_pyarrow_capsule(py)?)?;
+    }
     result.set_item("summary", summary)?;
     Ok(result)
 }

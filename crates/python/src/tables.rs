@@ -10,7 +10,8 @@ use arrow_array::{
 use arrow_schema::{Field, Schema};
 use elephan_sim::endpoint::{Receiver, Sender};
 use elephan_sim::record::LinkSample;
-use elephan_sim::spec::FlowSpec;
+use elephan_sim::spec::{ArrivalsSpec, FlowSpec, SourceSpec};
+use elephan_sim::traffic::{SourceTotals, Transfer};
 use elephan_sim::{Outcome, Spec, Time};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -182,6 +183,60 @@ fn repeated_times(outcome: &Outcome, repeat: usize) -> ArrayRef {
     floats((0..repeat).flat_map(|_| outcome.times.iter().map(|t| t.0 as f64 / 1e12)))
 }
 
+/// One row a transfer of a source.
+pub fn transfers(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
+    let rows =
+        || spec.traffic.iter().zip(&outcome.sources).flat_map(|(spec, s)| s.transfers.iter().map(move |t| (spec, t)));
+    let float = |f: &dyn Fn(&Transfer) -> f64| floats(rows().map(|(_, t)| f(t)));
+    let count = |f: &dyn Fn(&Transfer) -> u64| counts(rows().map(|(_, t)| f(t)));
+    let sources = spec.traffic.iter().zip(&outcome.sources);
+    let keys: Int32Array =
+        sources.enumerate().flat_map(|(k, (_, s))| std::iter::repeat_n(k as i32, s.transfers.len())).collect();
+    let values: StringArray = spec.traffic.iter().map(|s| Some(s.flow.name.as_str())).collect();
+    let names = DictionaryArray::<Int32Type>::try_new(keys, Arc::new(values));
+    Table::new(vec![
+        ("source", Arc::new(names.map_err(|e| PyRuntimeError::new_err(e.to_string()))?)),
+        ("user", Arc::new(rows().map(|(_, t)| t.user).collect::<UInt32Array>())),
+        ("start_s", float(&|t| t.start.seconds())),
+        ("size_bytes", counts(rows().map(|(s, t)| u64::from(t.segments) * u64::from(s.flow.stack.payload_bytes)))),
+        ("size_segments", count(&|t| u64::from(t.segments))),
+        ("base_rtt_ms", float(&|t| t.rtt.seconds() * 1e3)),
+        ("completion_s", float(&|t| if t.completed == Time::NEVER { f64::NAN } else { t.completed.seconds() })),
+        ("segments_sent", count(&|t| t.totals.sent)),
+        ("retransmits", count(&|t| t.totals.retransmits)),
+        ("loss_events", count(&|t| t.totals.loss_events)),
+        ("timeouts", count(&|t| t.totals.timeouts)),
+    ])
+}
+
+/// Totals of each source, over the measured part unless the name says otherwise.
+fn sources(spec: &Spec, outcome: &Outcome) -> Vec<serde_json::Value> {
+    let (from, to) = (Time(spec.measure.from_ps), Time(spec.measure.to_ps));
+    let window_s = (to - from).seconds();
+    let of = |(spec, source): (&SourceSpec, &SourceTotals)| {
+        let stack = &spec.flow.stack;
+        let wire_bytes = f64::from(stack.payload_bytes + stack.header_bytes);
+        let begun = || source.transfers.iter().filter(|t| t.start >= from && t.start < to);
+        let offered: u64 = begun().map(|t| u64::from(t.segments)).sum();
+        let [before, after] = source.measured;
+        let payload = (after.delivered - before.delivered) as f64 * f64::from(stack.payload_bytes);
+        let target = if let ArrivalsSpec::Load { bps } = spec.arrivals { Some(bps as f64 * 1e-6) } else { None };
+        serde_json::json!({
+            "name": spec.flow.name, "algorithm": spec.flow.algorithm,
+            "target_mbps": target,
+            "offered_mbps": offered as f64 * wire_bytes * 8e-6 / window_s,
+            "throughput_mbps": (after.wire_bytes - before.wire_bytes) as f64 * 8e-6 / window_s,
+            "goodput_mbps": payload * 8e-6 / window_s,
+            "transfers_begun": begun().count(),
+            "transfers": source.transfers.len(),
+            "transfers_completed": source.transfers.iter().filter(|t| t.completed != Time::NEVER).count(),
+            "segments_delivered": source.delivered,
+            "retransmits": source.transfers.iter().map(|t| t.totals.retransmits).sum::<u64>(),
+        })
+    };
+    spec.traffic.iter().zip(&outcome.sources).map(of).collect()
+}
+
 /// Totals of the run, as JSON.
 pub fn summary(spec: &Spec, outcome: &Outcome, wall: Duration) -> String {
     let delivered: u64 = outcome.receivers.iter().map(|r| r.totals.delivered).sum();
@@ -199,7 +254,7 @@ pub fn summary(spec: &Spec, outcome: &Outcome, wall: Duration) -> String {
             })
         })
         .collect();
-    serde_json::json!({
+    let mut summary = serde_json::json!({
         "segments_delivered": delivered,
         "acks_delivered": outcome.senders.iter().map(|s| s.totals.acks).sum::<u64>(),
         "undone": outcome.senders.iter().map(|s| s.totals.undone).sum::<u64>(),
@@ -210,6 +265,9 @@ pub fn summary(spec: &Spec, outcome: &Outcome, wall: Duration) -> String {
         },
         "links": links,
         "engine_version": env!("CARGO_PKG_VERSION"),
-    })
-    .to_string()
+    });
+    if !spec.traffic.is_empty() {
+        summary["traffic"] = sources(spec, outcome).into();
+    }
+    summary.to_string()
 }

@@ -6,13 +6,17 @@ use elephan_cc::{Controller, Value};
 
 use crate::endpoint::{Misled, Receiver, Sender};
 use crate::link::LinkTotals;
-use crate::network::{End, Network, Node, Plan};
+use crate::network::{Count, End, Network, Node, Plan};
 use crate::record::{LinkSamples, sample_times};
 use crate::spec::{FlowSpec, Spec, SpecError};
 use crate::time::Time;
+use crate::traffic::{Source, SourceTotals};
 
 /// Longer windows save turns and cost cache; 4 ms of a 622 Mbit/s path is 300 packets.
 pub const PREFERRED_WINDOW: Time = Time(4 * Time::MILLISECOND.0);
+
+/// With thousands of senders a turn finds few ACKs for each, and none of it in cache; longer ones find more.
+pub const WINDOW_WITH_SOURCES: Time = Time(10 * Time::MILLISECOND.0);
 
 /// Turns between two looks at the outside (progress, cancellation).
 const WINDOWS_PER_REPORT: u32 = 64;
@@ -30,6 +34,8 @@ pub struct Outcome {
     pub links: Vec<(usize, LinkSamples)>,
     /// Totals of all links, by index.
     pub link_totals: Vec<LinkTotals>,
+    /// Sources of transfers, in the order of the spec.
+    pub sources: Vec<SourceTotals>,
     /// Packets by flow and direction.
     pub conservation: Conservation,
     /// The window used.
@@ -71,6 +77,7 @@ pub struct Engine {
     window: Time,
     windows_per_report: u32,
     senders: Vec<Sender>,
+    sources: Vec<Source>,
     times: std::sync::Arc<[Time]>,
 }
 
@@ -106,7 +113,8 @@ impl Engine {
     /// # Errors
     /// A spec that cannot be run.
     pub fn new(spec: Spec) -> Result<Self, SpecError> {
-        Self::with_window(spec, PREFERRED_WINDOW)
+        let preferred = if spec.traffic.is_empty() { PREFERRED_WINDOW } else { WINDOW_WITH_SOURCES };
+        Self::with_window(spec, preferred)
     }
 
     /// As [`Engine::new`], with windows of at most `preferred`. The result does not depend on it.
@@ -141,15 +149,16 @@ impl Engine {
                 let error = flow.base_rtt_error_ps as f64 * 1e-12;
                 controller = Controller::Custom(Box::new(Misled::new(controller, error)));
             }
-            senders.push(Sender::new(index as u32, &spec, controller, &network, &times));
+            senders.push(Sender::of_flow(index as u32, &spec, flow, controller, &network, &times));
         }
         for (sender, receiver) in senders.iter().zip(&mut network.receivers) {
             if sender.wants_repeated_echoes() {
                 receiver.latch_marks();
             }
         }
+        let sources = Source::all(&spec)?;
         let window = plan.longest_window.min(preferred).max(Time(1));
-        Ok(Self { spec, network, plan, window, windows_per_report: WINDOWS_PER_REPORT, senders, times })
+        Ok(Self { spec, network, plan, window, windows_per_report: WINDOWS_PER_REPORT, senders, sources, times })
     }
 
     /// The same run, with `report` told after each so many windows.
@@ -192,6 +201,8 @@ impl Engine {
                 Node::Link(link) => self.network.run_link(link, horizon),
                 Node::Sender(flow) => self.senders[flow as usize].run(horizon, &mut self.network),
                 Node::Receiver(flow) => self.network.run_receiver(flow, horizon),
+                Node::Source(s) => self.sources[s as usize].run(&self.spec, horizon, &mut self.network),
+                Node::Sinks(s) => self.sources[s as usize].run_sinks(horizon, &mut self.network),
             };
         }
         worked
@@ -206,6 +217,8 @@ impl Engine {
             Node::Receiver(f) => {
                 self.network.receivers[f as usize].timer().min(self.network.head(self.network.inbox(f, End::Receiver)))
             }
+            Node::Source(s) => self.sources[s as usize].next_event(&self.network),
+            Node::Sinks(s) => self.sources[s as usize].next_sink_event(&self.network),
         };
         self.plan.order.iter().map(next).min().unwrap_or(Time::NEVER)
     }
@@ -213,6 +226,9 @@ impl Engine {
     fn finish(mut self, end: Time) -> Outcome {
         self.senders.iter_mut().for_each(|s| s.finish(end));
         self.network.receivers.iter_mut().for_each(|r| r.finish(end));
+        for source in &mut self.sources {
+            source.finish(&self.network);
+        }
         let mut links = Vec::new();
         for (index, link) in self.network.links.iter_mut().enumerate() {
             if let Some(samples) = link.finish(end) {
@@ -220,9 +236,12 @@ impl Engine {
             }
         }
         let conservation = self.account();
+        self.network.receivers.truncate(self.senders.len());
+        let sources = self.sources.into_iter().map(Source::into_totals).collect();
         Outcome {
             times: self.times.to_vec(),
             links,
+            sources,
             link_totals: self.network.links.iter().map(|l| l.totals).collect(),
             senders: self.senders,
             receivers: self.network.receivers,
@@ -236,12 +255,12 @@ impl Engine {
     fn account(&self) -> Conservation {
         let mut sum = Conservation::default();
         let under_way = self.network.under_way();
-        for (flow, (sender, receiver)) in self.senders.iter().zip(&self.network.receivers).enumerate() {
-            let data = (sender.totals.sent, receiver.totals.delivered + receiver.duplicates);
-            let acks = (receiver.acks_sent, sender.totals.acks);
-            for (passage, (sent, received)) in [(flow * 2, data), (flow * 2 + 1, acks)] {
-                let (dropped, under_way) = (self.network.dropped[passage], under_way[passage]);
-                let duplicated = self.network.duplicated[passage];
+        let flows = self.senders.iter().enumerate().map(|(flow, sender)| (flow, sender.totals));
+        let open = self.sources.iter().flat_map(Source::places);
+        for (flow, totals) in flows.chain(open) {
+            let counts = self.network.counts(flow, &totals);
+            for (count, under_way) in counts.into_iter().zip(&under_way[flow * 2..]) {
+                let Count { sent, duplicated, received, dropped } = count;
                 assert_eq!(sent + duplicated, received + dropped + under_way, "packets unaccounted for");
                 sum.sent += sent;
                 sum.duplicated += duplicated;
@@ -249,6 +268,12 @@ impl Engine {
                 sum.dropped += dropped;
                 sum.under_way += under_way;
             }
+        }
+        for gone in self.sources.iter().map(Source::gone) {
+            sum.sent += gone.sent;
+            sum.duplicated += gone.duplicated;
+            sum.received += gone.received;
+            sum.dropped += gone.dropped;
         }
         let refused: u64 = self.network.links.iter().map(|l| l.totals.dropped + l.totals.lost).sum();
         assert_eq!(sum.dropped, refused, "drops by flow and drops by link differ");

@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 
-use crate::endpoint::{Receiver, SackLog};
+use crate::endpoint::{Receiver, SackLog, SenderTotals};
 use crate::link::{FRACTION_BITS, Link};
 use crate::packet::{Packet, flag};
 use crate::quiet;
@@ -94,8 +94,10 @@ struct Path {
 
 const END: u32 = u32::MAX;
 const INLINE: u32 = u32::MAX;
-/// Set in the number of a port that is a heap.
+/// Set in the number of a port that is a heap, or a batch.
 const HEAP: u32 = 1 << 31;
+/// Set besides in that of a batch.
+const BATCH: u32 = 1 << 30;
 
 /// Packets from one feeder that wait for a node's turn, in order. This is the simulator's bookkeeping, not a router's buffer.
 #[derive(Clone, Debug)]
@@ -180,6 +182,65 @@ impl Crowd {
     }
 }
 
+/// Packets from the transfers of a source, ordered as in a [`Crowd`]: put in as they come during one turn, and sorted when the
+/// link takes its own. What is put in hardly ever is for a later turn, so sorting at once costs a third of a heap.
+#[derive(Clone, Debug)]
+struct Batch {
+    packets: Vec<Packet>,
+    /// Time, rank and position in `packets`; sorted from `taken` on unless `mixed`.
+    keys: Vec<u128>,
+    taken: usize,
+    mixed: bool,
+    head: Time,
+    scratch: Vec<Packet>,
+}
+
+impl Default for Batch {
+    fn default() -> Self {
+        let (packets, keys, scratch) = (Vec::new(), Vec::new(), Vec::new());
+        Self { packets, keys, taken: 0, mixed: false, head: Time::NEVER, scratch }
+    }
+}
+
+impl Batch {
+    #[inline]
+    fn push(&mut self, packet: Packet, rank: u32) {
+        let place = self.packets.len() as u128;
+        self.keys.push(u128::from(packet.at.0) << 64 | u128::from(rank) << 32 | place);
+        self.packets.push(packet);
+        self.mixed = true;
+        self.head = self.head.min(packet.at);
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<Packet> {
+        if self.mixed {
+            self.sort();
+        }
+        let key = *self.keys.get(self.taken)?;
+        self.taken += 1;
+        self.head = self.keys.get(self.taken).map_or(Time::NEVER, |key| Time((key >> 64) as u64));
+        Some(self.packets[key as u32 as usize])
+    }
+
+    fn sort(&mut self) {
+        self.keys.drain(..self.taken);
+        self.keys.sort_unstable();
+        self.scratch.clear();
+        for (place, key) in self.keys.iter_mut().enumerate() {
+            self.scratch.push(self.packets[*key as u32 as usize]);
+            *key = (*key >> 32 << 32) | place as u128;
+        }
+        std::mem::swap(&mut self.packets, &mut self.scratch);
+        self.taken = 0;
+        self.mixed = false;
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &Packet> {
+        self.keys[self.taken..].iter().map(|key| &self.packets[*key as u32 as usize])
+    }
+}
+
 /// Compares equal to every other, so that the heap never looks into it.
 #[derive(Clone, Copy, Debug)]
 struct HeapPacket(Packet);
@@ -219,6 +280,33 @@ pub enum Node {
     Sender(u32),
     /// The receiver of a flow, where it has timers.
     Receiver(u32),
+    /// All senders of a source of transfers.
+    Source(u32),
+    /// All its receivers, where they have timers.
+    Sinks(u32),
+}
+
+/// The way there and back that the transfers of a source share.
+#[derive(Clone, Debug, Default)]
+struct Lane {
+    /// Of data and of ACKs; the last of each is the end, whose port is each transfer's own.
+    hops: [Vec<Hop>; 2],
+    leads: [Tail; 2],
+    /// ACKs may come in another order or twice.
+    loose: bool,
+}
+
+/// Packets of one flow in one direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Put into the network.
+    pub sent: u64,
+    /// Made by a link that duplicates.
+    pub duplicated: u64,
+    /// Taken out by the other end.
+    pub received: u64,
+    /// Dropped or lost.
+    pub dropped: u64,
 }
 
 /// Links, ports and routes.
@@ -241,12 +329,15 @@ pub struct Network {
     end: Time,
     mailboxes: Vec<Mailbox>,
     crowds: Vec<Crowd>,
+    batches: Vec<Batch>,
     /// Rank of a packet's feeder in a heap, by `2f` and `2f + 1`.
     ranks: Vec<u32>,
     /// Mailboxes of each link, in the order of their feeders' ranks, or its one crowd.
     link_ports: Vec<Vec<u32>>,
     /// The port of each endpoint: data at `2f`, ACKs at `2f + 1`.
     inboxes: Vec<u32>,
+    /// Of each source of transfers.
+    lanes: Vec<Lane>,
 }
 
 /// The order of turns and the length of a window.
@@ -307,6 +398,9 @@ impl Network {
     fn post(&mut self, port: u32, packet: Packet) {
         if port & HEAP == 0 {
             self.mailboxes[port as usize].push(packet);
+        } else if port & BATCH != 0 {
+            let rank = self.ranks[packet.passage()];
+            self.batches[(port & !HEAP & !BATCH) as usize].push(packet, rank);
         } else {
             let rank = self.ranks[packet.passage()];
             self.crowds[(port & !HEAP) as usize].push(packet, rank);
@@ -555,6 +649,9 @@ impl Network {
         } else {
             self.earliest(ports, horizon)?
         };
+        if from & BATCH != 0 && from & HEAP != 0 {
+            return self.batches[(from & !HEAP & !BATCH) as usize].pop();
+        }
         if from & HEAP != 0 {
             return self.crowds[(from & !HEAP) as usize].pop();
         }
@@ -577,7 +674,13 @@ impl Network {
 
     #[inline]
     fn port_head(&self, port: u32) -> Time {
-        if port & HEAP == 0 { self.mailboxes[port as usize].head } else { self.crowds[(port & !HEAP) as usize].head() }
+        if port & HEAP == 0 {
+            self.mailboxes[port as usize].head
+        } else if port & BATCH != 0 {
+            self.batches[(port & !HEAP & !BATCH) as usize].head
+        } else {
+            self.crowds[(port & !HEAP) as usize].head()
+        }
     }
 
     /// When the next packet in a mailbox arrives.
@@ -608,6 +711,91 @@ impl Network {
         arrival.unwrap_or(Time::NEVER).min(link.next_service()).min(link.next_landing())
     }
 
+    /// Fills in what the packets of a passage meet behind each hop.
+    fn look_ahead(&mut self, passage: usize) {
+        let is_data = passage % 2 == 0;
+        let last = self.paths.get(passage + 1).map_or(self.hops.len(), |p| p.first_hop as usize) - 1;
+        let receiver = &self.receivers[passage / 2];
+        let echo = self.paths.get(passage + 1).map(|back| self.hops[back.first_hop as usize]);
+        for hop in self.paths[passage].first_hop as usize..last {
+            let behind = self.hops[hop + 1];
+            self.hops[hop].next = match echo {
+                Some(echo) if behind.link == END && is_data && receiver.is_reactive() => {
+                    if echo.link == END {
+                        Next::Echo(echo.port)
+                    } else {
+                        Next::Other
+                    }
+                }
+                _ if behind.port != INLINE && behind.port & HEAP == 0 => Next::Mailbox(behind.port),
+                _ => Next::Other,
+            };
+        }
+    }
+
+    /// Makes room for one more transfer of a source at a time; the answer is its number among the flows.
+    pub fn widen_lane(&mut self, source: usize, receiver: Receiver) -> u32 {
+        let flow = self.receivers.len() as u32;
+        self.receivers.push(receiver);
+        self.sacks.push(SackLog::new(self.lanes[source].loose));
+        for direction in 0..2 {
+            let lane = &self.lanes[source];
+            let (first_hop, inbox) = (self.hops.len() as u32, self.mailboxes.len() as u32);
+            self.hops.extend_from_slice(&lane.hops[direction]);
+            if let Some(end) = self.hops.last_mut() {
+                end.port = inbox;
+            }
+            self.paths.push(Path { first_hop, lead: lane.leads[direction] });
+            self.mailboxes.push(Mailbox::default());
+            self.inboxes.push(inbox);
+            self.dropped.push(0);
+            self.duplicated.push(0);
+            self.ranks.push(0);
+        }
+        self.look_ahead(flow as usize * 2);
+        self.look_ahead(flow as usize * 2 + 1);
+        flow
+    }
+
+    /// Gives the place of a transfer that is through to the next: its receiver, its rank where packets compete, and how much
+    /// longer than the source's path its own is. That is put behind the last link of the ACKs that can queue, where each
+    /// transfer's packets are by themselves.
+    pub fn occupy(&mut self, source: usize, receiver: Receiver, flow: u32, rank: u32, extra: Time) {
+        let back = flow as usize * 2 + 1;
+        self.receivers[flow as usize] = receiver;
+        self.sacks[flow as usize] = SackLog::new(self.lanes[source].loose);
+        (self.dropped[back - 1], self.dropped[back]) = (0, 0);
+        (self.duplicated[back - 1], self.duplicated[back]) = (0, 0);
+        (self.ranks[back - 1], self.ranks[back]) = (rank * 2, rank * 2 + 1);
+        let lane = &self.lanes[source];
+        let links = lane.hops[1].len() - 1;
+        if links == 0 {
+            self.paths[back].lead.delay = lane.leads[1].delay + extra;
+        } else {
+            let hop = self.paths[back].first_hop as usize + links - 1;
+            self.hops[hop].tail.delay = lane.hops[1][links - 1].tail.delay + extra;
+        }
+    }
+
+    /// The packets of a flow, data and ACKs, where its sender counts `totals`.
+    #[must_use]
+    pub fn counts(&self, flow: usize, totals: &SenderTotals) -> [Count; 2] {
+        let receiver = &self.receivers[flow];
+        let arrived = receiver.totals.delivered + receiver.duplicates;
+        let count = |sent, received, passage: usize| {
+            let (duplicated, dropped) = (self.duplicated[passage], self.dropped[passage]);
+            Count { sent, duplicated, received, dropped }
+        };
+        [count(totals.sent, arrived, flow * 2), count(receiver.acks_sent, totals.acks, flow * 2 + 1)]
+    }
+
+    /// The earliest of a node's own time and the head of its mailbox.
+    #[must_use]
+    #[inline(always)]
+    pub fn earlier_of(&self, timer: Time, inbox: u32) -> Time {
+        timer.min(self.mailboxes[inbox as usize].head)
+    }
+
     /// Packets still under way, by flow and direction as in [`Network::dropped`].
     #[must_use]
     pub fn under_way(&self) -> Vec<u64> {
@@ -615,6 +803,7 @@ impl Network {
         self.mailboxes.iter().flat_map(Mailbox::iter).for_each(|p| counts[p.passage()] += 1);
         let crowded = self.crowds.iter().flat_map(|c| c.heap.iter());
         crowded.for_each(|Reverse(entry)| counts[entry.3.0.passage()] += 1);
+        self.batches.iter().flat_map(Batch::iter).for_each(|p| counts[p.passage()] += 1);
         for link in &self.links {
             link.for_each_waiting(|p| counts[p.passage()] += 1);
             link.for_each_flying(|p| counts[p.passage()] += 1);
@@ -637,6 +826,8 @@ fn forget_sacks(sacks: &mut [SackLog], packet: Packet) {
 enum Feeder<'a> {
     Flow(&'a str, bool),
     Link(&'a str),
+    /// All transfers of a source; they are not in order among themselves.
+    Source(&'a str, bool),
 }
 
 struct Builder<'a> {
@@ -668,9 +859,11 @@ impl<'a> Builder<'a> {
             end: Time(spec.duration_ps),
             mailboxes: Vec::new(),
             crowds: Vec::new(),
+            batches: Vec::new(),
             ranks: vec![0; ends],
             link_ports: vec![Vec::new(); spec.links.len()],
             inboxes: Vec::with_capacity(ends),
+            lanes: Vec::new(),
         };
         Self { spec, feeders: vec![BTreeMap::new(); spec.links.len()], never_queues, network, edges: Vec::new() }
     }
@@ -686,50 +879,65 @@ impl<'a> Builder<'a> {
                 }
             }
         }
-        self.make_ports();
-        for f in 0..spec.flows.len() {
-            let (node, delay) = self.lay_path(f, false, Node::Sender(f as u32), Time::ZERO);
-            if self.network.receivers[f].is_reactive() {
-                self.lay_path(f, true, node, delay);
-            } else {
-                self.edges.push((node, Node::Receiver(f as u32), delay));
-                self.lay_path(f, true, Node::Receiver(f as u32), Time::ZERO);
+        for source in &spec.traffic {
+            let flow = &source.flow;
+            for (is_ack, path) in [(false, &flow.path), (true, &flow.reverse_path)] {
+                let mut feeder = Feeder::Source(&flow.name, is_ack);
+                for &link in path.iter().filter(|&&l| !self.never_queues[l]) {
+                    self.feeders[link].insert(feeder, INLINE);
+                    feeder = Feeder::Link(&spec.links[link].name);
+                }
             }
         }
-        self.look_ahead();
+        self.make_ports();
+        for (f, flow) in spec.flows.iter().enumerate() {
+            let (f, reactive) = (f as u32, self.network.receivers[f].is_reactive());
+            let feeders = [Feeder::Flow(&flow.name, false), Feeder::Flow(&flow.name, true)];
+            self.lay_flow(flow, feeders, [Node::Sender(f), Node::Receiver(f)], reactive);
+        }
+        for passage in 0..self.network.paths.len() {
+            self.network.look_ahead(passage);
+        }
+        for (s, source) in spec.traffic.iter().enumerate() {
+            self.lay_lane(s as u32, &source.flow);
+        }
         let plan = plan(&self.edges);
         (self.network, plan)
     }
 
-    /// Fills in what each hop's packets meet next.
-    fn look_ahead(&mut self) {
-        let network = &mut self.network;
-        for passage in 0..network.paths.len() {
-            let is_data = passage % 2 == 0;
-            let last = network.paths.get(passage + 1).map_or(network.hops.len(), |p| p.first_hop as usize) - 1;
-            let receiver = &network.receivers[passage / 2];
-            let echo = network.paths.get(passage + 1).map(|back| network.hops[back.first_hop as usize]);
-            for hop in network.paths[passage].first_hop as usize..last {
-                let behind = network.hops[hop + 1];
-                network.hops[hop].next = match echo {
-                    Some(echo) if behind.link == END && is_data && receiver.is_reactive() => {
-                        if echo.link == END {
-                            Next::Echo(echo.port)
-                        } else {
-                            Next::Other
-                        }
-                    }
-                    _ if behind.port != INLINE && behind.port & HEAP == 0 => Next::Mailbox(behind.port),
-                    _ => Next::Other,
-                };
-            }
+    /// Lays a flow's way there and back; `nodes` are its sender and its receiver.
+    fn lay_flow(&mut self, flow: &'a FlowSpec, feeders: [Feeder<'a>; 2], nodes: [Node; 2], reactive: bool) {
+        let [there, back] = feeders;
+        let (mut node, mut delay) = self.lay_path(flow, there, false, nodes[0], Time::ZERO);
+        if !reactive {
+            self.edges.push((node, nodes[1], delay));
+            (node, delay) = (nodes[1], Time::ZERO);
         }
+        let (node, delay) = self.lay_path(flow, back, true, node, delay);
+        self.edges.push((node, nodes[0], delay));
+    }
+
+    /// Lays the way of a source's transfers, as that of a flow which is then taken out again: each transfer has a copy.
+    fn lay_lane(&mut self, s: u32, flow: &'a FlowSpec) {
+        let reactive = flow.stack.ack_every == 1;
+        let feeders = [Feeder::Source(&flow.name, false), Feeder::Source(&flow.name, true)];
+        self.lay_flow(flow, feeders, [Node::Source(s), Node::Sinks(s)], reactive);
+        let network = &mut self.network;
+        let laid = network.paths.split_off(network.paths.len() - 2);
+        let back = network.hops.split_off(laid[1].first_hop as usize);
+        let there = network.hops.split_off(laid[0].first_hop as usize);
+        network.mailboxes.truncate(network.mailboxes.len() - 2);
+        network.inboxes.truncate(network.inboxes.len() - 2);
+        let disorders = |&l: &usize| self.spec.links[l].impairments.as_ref().is_some_and(|i| i.disorders());
+        let loose = flow.reverse_path.iter().any(disorders);
+        network.lanes.push(Lane { hops: [there, back], leads: [laid[0].lead, laid[1].lead], loose });
     }
 
     fn make_ports(&mut self) {
         let Self { spec, feeders, network, .. } = self;
         for (link, feeders) in feeders.iter_mut().enumerate() {
-            let takes_turns = network.links[link].is_served() || network.links[link].is_unsteady();
+            let sources = feeders.keys().filter(|feeder| matches!(feeder, Feeder::Source(..))).count();
+            let takes_turns = network.links[link].is_served() || network.links[link].is_unsteady() || sources > 0;
             let on_the_spot = feeders.len() == 1 && !spec.links[link].record && !takes_turns;
             if feeders.is_empty() || on_the_spot {
                 continue;
@@ -739,12 +947,20 @@ impl<'a> Builder<'a> {
                 network.crowds.push(Crowd::default());
                 network.link_ports[link].push((network.crowds.len() as u32 - 1) | HEAP);
             }
-            for port in feeders.values_mut() {
-                if !crowded {
+            for (feeder, port) in feeders.iter_mut() {
+                if !crowded && matches!(feeder, Feeder::Source(..)) {
+                    network.batches.push(Batch::default());
+                    network.link_ports[link].push((network.batches.len() as u32 - 1) | HEAP | BATCH);
+                } else if !crowded {
                     network.link_ports[link].push(network.mailboxes.len() as u32);
                     network.mailboxes.push(Mailbox::default());
                 }
                 *port = network.link_ports[link].last().copied().unwrap_or(INLINE);
+            }
+            if network.link_ports[link].len() == 2 && sources > 0 {
+                // Two mailboxes have a way of their own to be merged; an empty third keeps a crowd out of it.
+                network.link_ports[link].push(network.mailboxes.len() as u32);
+                network.mailboxes.push(Mailbox::default());
             }
         }
         // In a heap only flows' ends compete in numbers; their rank is the order of their names.
@@ -758,13 +974,18 @@ impl<'a> Builder<'a> {
 
     /// Lays the hops of one direction of a flow. `source` is the last node that had a turn, `delay` the least time since;
     /// answers the same for the far end.
-    fn lay_path(&mut self, f: usize, is_ack: bool, mut source: Node, mut delay: Time) -> (Node, Time) {
-        let flow = &self.spec.flows[f];
+    fn lay_path(
+        &mut self,
+        flow: &'a FlowSpec,
+        mut feeder: Feeder<'a>,
+        is_ack: bool,
+        mut source: Node,
+        mut delay: Time,
+    ) -> (Node, Time) {
         let path = if is_ack { &flow.reverse_path } else { &flow.path };
         let smallest = u64::from(flow.stack.ack_bytes.min(flow.stack.payload_bytes));
         let first_hop = self.network.hops.len();
         let mut lead = Tail::default();
-        let mut feeder = Feeder::Flow(&flow.name, is_ack);
         for &link in path {
             let this = &self.network.links[link];
             if self.never_queues[link] {
@@ -787,9 +1008,6 @@ impl<'a> Builder<'a> {
         self.network.inboxes.push(inbox);
         self.network.hops.push(Hop { link: END, port: inbox, tail: Tail::default(), next: Next::Other });
         self.network.paths.push(Path { first_hop: first_hop as u32, lead });
-        if is_ack {
-            self.edges.push((source, Node::Sender(f as u32), delay));
-        }
         (source, delay)
     }
 }

@@ -38,7 +38,7 @@ pub fn links_that_never_queue(spec: &Spec, links: &[Link]) -> Vec<bool> {
 fn next_quiet(spec: &Spec, links: &[Link], sizes: &[(u64, u64)], quiet: &[bool]) -> Vec<usize> {
     // For each link, what all flows that cross it agree on, and the widest spread; `None` once two disagree.
     let mut agreed: Vec<Option<Option<Reach>>> = vec![None; links.len()];
-    for flow in &spec.flows {
+    for flow in spec.all_flows() {
         walk(flow, spec, links, quiet, |link, reach| {
             agreed[link] = Some(match (agreed[link], reach) {
                 (None, reach) => reach,
@@ -90,7 +90,7 @@ fn walk(flow: &FlowSpec, spec: &Spec, links: &[Link], quiet: &[bool], mut visit:
 #[must_use]
 pub fn packet_sizes(spec: &Spec) -> Vec<(u64, u64)> {
     let mut sizes = vec![(u64::MAX, 0); spec.links.len()];
-    for flow in &spec.flows {
+    for flow in spec.all_flows() {
         let stack = &flow.stack;
         let data = u64::from(stack.payload_bytes + stack.header_bytes);
         let ack = u64::from(stack.ack_bytes);

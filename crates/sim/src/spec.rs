@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::impairments::Impairments;
 use crate::time::Time;
-use crate::traffic::draw::DurationSpec;
+use crate::traffic::draw::{DurationSpec, RttSpec, SizeSpec};
 
 /// A whole run.
 #[derive(Clone, Debug, Deserialize)]
@@ -30,6 +30,9 @@ pub struct Spec {
     pub links: Vec<LinkSpec>,
     /// Flows.
     pub flows: Vec<FlowSpec>,
+    /// Transfers that come and go.
+    #[serde(default)]
+    pub traffic: Vec<SourceSpec>,
 }
 
 /// The measurement window.
@@ -299,6 +302,56 @@ pub struct FlowSpec {
     pub receiver_clock: ClockSpec,
 }
 
+/// A source of TCP transfers.
+#[derive(Clone, Debug, Deserialize)]
+pub struct SourceSpec {
+    /// What every transfer of the source has in common: name, algorithm, stack, paths, and the times between which transfers
+    /// begin. It has no size, application or clocks.
+    pub flow: FlowSpec,
+    /// When transfers begin.
+    pub arrivals: ArrivalsSpec,
+    /// How large they are; a list brings its own.
+    #[serde(default)]
+    pub sizes: Option<SizeSpec>,
+    /// Their propagation delays there and back; that of the path where absent. What is more than the path's is put behind the
+    /// last link of the ACKs; the path's own is the least.
+    #[serde(default)]
+    pub rtts: Option<RttSpec>,
+}
+
+/// When transfers begin.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum ArrivalsSpec {
+    /// A Poisson process.
+    Poisson {
+        /// Transfers/s.
+        per_second: f64,
+    },
+    /// A Poisson process whose number of transfers is such that the drawn sizes add up to a load.
+    Load {
+        /// Bit/s on the wire, without ACKs and retransmissions.
+        bps: u64,
+    },
+    /// Users: each thinks, fetches something, thinks again.
+    Users {
+        /// How many.
+        users: u32,
+        /// Distribution of the times from the end of a transfer to the beginning of the next.
+        think: DurationSpec,
+    },
+    /// These.
+    List {
+        /// When, from the source's start on; not decreasing, ps.
+        starts_ps: Vec<u64>,
+        /// How large, bytes of user data.
+        sizes_bytes: Vec<u64>,
+        /// There and back, ps; none, or one for each.
+        #[serde(default)]
+        rtts_ps: Vec<u64>,
+    },
+}
+
 /// When an application has a segment to send.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
 pub struct ApplicationSpec {
@@ -442,6 +495,9 @@ const fn ps_of(seconds: u64) -> u64 {
 /// Segments that one flow may send: their numbers are 32 bits wide, with room for a window above.
 pub const MOST_SEGMENTS: u32 = u32::MAX - (1 << 29);
 
+/// Transfers that one source may have.
+pub const MOST_TRANSFERS: u32 = 20_000_000;
+
 /// A spec that cannot be run.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("{path}: {message}")]
@@ -469,6 +525,11 @@ impl Spec {
         Ok(spec)
     }
 
+    /// The flows, and what the transfers of each source have in common.
+    pub fn all_flows(&self) -> impl Iterator<Item = &FlowSpec> {
+        self.flows.iter().chain(self.traffic.iter().map(|source| &source.flow))
+    }
+
     /// Refuses what has no physical sense.
     ///
     /// # Errors
@@ -483,7 +544,8 @@ impl Spec {
             "measure".into(),
             "must be a window inside the run",
         )?;
-        check(!self.flows.is_empty(), "flows".into(), "needs at least one flow")?;
+        let something = !self.flows.is_empty() || !self.traffic.is_empty();
+        check(something, "flows".into(), "needs at least one flow, or a source of transfers")?;
         for (i, link) in self.links.iter().enumerate() {
             check(link.rate_bps >= 8, format!("links[{i}].rate_bps"), "must be at least 8 bit/s")?;
             let (limit_packets, limit_bytes) = link.queue.limits();
@@ -514,14 +576,68 @@ impl Spec {
             }
         }
         for (i, flow) in self.flows.iter().enumerate() {
-            self.validate_flow(i, flow)?;
+            self.validate_flow(&format!("flows[{i}]"), flow)?;
+        }
+        for (i, source) in self.traffic.iter().enumerate() {
+            self.validate_source(i, source)?;
         }
         Ok(())
     }
 
-    fn validate_flow(&self, i: usize, flow: &FlowSpec) -> Result<(), SpecError> {
+    fn validate_source(&self, i: usize, source: &SourceSpec) -> Result<(), SpecError> {
         let check = |ok: bool, field: &str, message: &str| {
-            if ok { Ok(()) } else { Err(SpecError::new(format!("flows[{i}].{field}"), message)) }
+            if ok { Ok(()) } else { Err(SpecError::new(format!("traffic[{i}].{field}"), message)) }
+        };
+        // The least size stands for all: that of a transfer is drawn, and cannot be too large.
+        let one = FlowSpec { size_segments: Some(1), ..source.flow.clone() };
+        self.validate_flow(&format!("traffic[{i}]"), &one)?;
+        let flow = &source.flow;
+        let plain = flow.size_segments.is_none() && flow.application.is_none() && !flow.datagrams;
+        check(plain && flow.source_sha256.is_none(), "flow", "is a plain TCP flow with an algorithm of ours")?;
+        check(flow.start_ps < self.duration_ps, "start_ps", "must be before the end of the run")?;
+        match &source.arrivals {
+            ArrivalsSpec::Poisson { per_second } => {
+                check(*per_second > 0.0 && per_second.is_finite(), "arrivals.per_second", "must be above 0")?;
+                let many = per_second * (self.duration_ps as f64 * 1e-12);
+                check(many < f64::from(MOST_TRANSFERS), "arrivals.per_second", "gives more than 20 million transfers")?;
+            }
+            ArrivalsSpec::Load { bps } => check(*bps > 0, "arrivals.bps", "must be above 0")?,
+            ArrivalsSpec::Users { users, think } => {
+                check((1..=MOST_TRANSFERS).contains(users), "arrivals.users", "are from 1 to 20 million")?;
+                check(think.problem().is_none(), "arrivals.think", think.problem().unwrap_or_default())?;
+            }
+            ArrivalsSpec::List { starts_ps, sizes_bytes, rtts_ps } => {
+                let n = starts_ps.len();
+                check(
+                    (1..=MOST_TRANSFERS as usize).contains(&n),
+                    "arrivals.starts_ps",
+                    "has 1 to 20 million transfers",
+                )?;
+                check(starts_ps.is_sorted(), "arrivals.starts_ps", "must not decrease")?;
+                check(sizes_bytes.len() == n, "arrivals.sizes_bytes", "needs one for each start")?;
+                check(!sizes_bytes.contains(&0), "arrivals.sizes_bytes", "must be at least 1 byte")?;
+                check(
+                    rtts_ps.is_empty() || rtts_ps.len() == n,
+                    "arrivals.rtts_ps",
+                    "needs one for each start, or none",
+                )?;
+                check(rtts_ps.iter().all(|&r| r <= ps_of(3600)), "arrivals.rtts_ps", "is at most an hour")?;
+            }
+        }
+        let listed = matches!(source.arrivals, ArrivalsSpec::List { .. });
+        check(source.sizes.is_some() != listed, "sizes", "must be given, unless the arrivals are a list")?;
+        check(source.rtts.is_none() || !listed, "rtts", "are in the list")?;
+        for problem in
+            [source.sizes.as_ref().and_then(SizeSpec::problem), source.rtts.as_ref().and_then(RttSpec::problem)]
+        {
+            check(problem.is_none(), "sizes", problem.unwrap_or_default())?;
+        }
+        Ok(())
+    }
+
+    fn validate_flow(&self, place: &str, flow: &FlowSpec) -> Result<(), SpecError> {
+        let check = |ok: bool, field: &str, message: &str| {
+            if ok { Ok(()) } else { Err(SpecError::new(format!("{place}.{field}"), message)) }
         };
         for (field, path) in [("path", &flow.path), ("reverse_path", &flow.reverse_path)] {
             check(!path.is_empty() && path.len() < 250, field, "must name 1 to 249 links")?;

@@ -38,6 +38,16 @@ _LINK_COLUMNS = {
     "queue mean packets": "queue_mean_packets",
     "queue max packets": "queue_max_packets",
 }
+_SOURCE_COLUMNS = {
+    "source": "name",
+    "algorithm": "algorithm",
+    "target Mbit/s": "target_mbps",
+    "offered Mbit/s": "offered_mbps",
+    "on the wire Mbit/s": "throughput_mbps",
+    "begun": "transfers_begun",
+    "completed of all": "transfers_completed",
+    "retransmits": "retransmits",
+}
 
 
 @click.command("run")
@@ -119,6 +129,10 @@ def print_run(run: Run) -> None:
     common.print_table(
         "", list(_LINK_COLUMNS), [[link[c] for c in _LINK_COLUMNS.values()] for link in summary["links"]]
     )
+    if "traffic" in summary:
+        common.print_table(
+            "", list(_SOURCE_COLUMNS), [[source[c] for c in _SOURCE_COLUMNS.values()] for source in summary["traffic"]]
+        )
     for warning in summary["warnings"]:
         common.warn(warning)
     state = "saved before" if summary["cached"] else f"made in {summary['wall_seconds']:.2f} s"

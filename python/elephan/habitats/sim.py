@@ -13,7 +13,7 @@ from elephan.habitats.base import Cancelled, Progress, RawResult
 from elephan.scenario import Scenario, ScenarioError, own
 from elephan.scenario.catalog import engine
 
-TABLES = ("flows", "samples", "links")
+TABLES = ("flows", "samples", "links", "transfers")
 BUILD_DIGITS = 12
 
 
@@ -58,7 +58,7 @@ class SimHabitat:
             raise Cancelled from None
         except ValueError as error:
             raise ScenarioError(str(error)) from None
-        tables = {name: result[name] for name in TABLES}
+        tables = {name: result[name] for name in TABLES if name in result}
         summary = result["summary"]
         return RawResult(tables, json.loads(summary) if isinstance(summary, str) else dict(summary))
 

@@ -34,6 +34,7 @@ def summarize(run: Run) -> dict[str, Any]:
     of ``links`` and ``metrics`` is over the measured part, except times of convergence.
     """
     from_s, to_s = window = measure_window(run)
+    sources = run.manifest.get("engine_summary", {}).get("traffic", [])
     return {
         "format": SUMMARY_FORMAT,
         "id": run.id,
@@ -44,7 +45,8 @@ def summarize(run: Run) -> dict[str, Any]:
         "title": run.manifest.get("title"),
         "cached": False,
         "wall_seconds": run.manifest.get("wall_seconds"),
-        "segments_delivered": int(run.flows["segments_delivered"].sum()),
+        "segments_delivered": int(run.flows["segments_delivered"].sum())
+        + sum(source["segments_delivered"] for source in sources),
         "warnings": run.warnings,
         "measure": {"from_s": from_s, "to_s": to_s},
         "flows": [
@@ -52,7 +54,7 @@ def summarize(run: Run) -> dict[str, Any]:
         ],
         "links": [_link(run, name, window) for name in recorded_links(run)],
         "metrics": run_metrics(run),
-    }
+    } | ({"traffic": sources} if sources else {})
 
 
 def run_metrics(run: Run) -> dict[str, float | None]:

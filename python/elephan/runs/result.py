@@ -181,9 +181,21 @@ class Run:
         """Recorded link × time: queue, cumulative counts."""
         return self._table("links")
 
+    @property
+    def transfers(self) -> pl.DataFrame:
+        """One row a transfer of the scenario's sources.
+
+        Raises:
+            RunError: the scenario has no source of transfers.
+        """
+        if not self.canonical.get("traffic"):
+            raise RunError(f"the run {self.id} has no [[traffic]], so it has no transfers")
+        return self._table("transfers")
+
     def tables(self) -> dict[str, pl.DataFrame]:
-        """All three, by name."""
-        return {name: self._table(name) for name in ("flows", "samples", "links")}
+        """All of them, by name; ``transfers`` where the scenario has sources."""
+        names = ["flows", "samples", "links", *(["transfers"] if self.canonical.get("traffic") else [])]
+        return {name: self._table(name) for name in names}
 
     def _table(self, name: str) -> pl.DataFrame:
         if name not in self._tables:

@@ -28,6 +28,14 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """What every habitat's tables have at least; a habitat may add columns."""
 
+EXTRA: dict[str, tuple[str, ...]] = {
+    "transfers": (
+        "source", "user", "start_s", "size_bytes", "size_segments", "base_rtt_ms", "completion_s", "segments_sent",
+        "retransmits", "loss_events", "timeouts",
+    ),
+}  # fmt: skip
+"""Tables of those runs alone whose scenario has what they are about."""
+
 
 class TableError(ValueError):
     """A habitat's table lacks something that every run has."""
@@ -42,7 +50,7 @@ def to_polars(tables: Mapping[str, Any]) -> dict[str, pl.DataFrame]:
     import polars as pl
 
     frames: dict[str, pl.DataFrame] = {}
-    for name, columns in COLUMNS.items():
+    for name, columns in (COLUMNS | {name: columns for name, columns in EXTRA.items() if name in tables}).items():
         if name not in tables:
             raise TableError(f"the habitat gave no table '{name}'")
         given = tables[name]

@@ -16,8 +16,9 @@ from elephan.scenario.disciplines import limits, queue_parameters
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.graph import DirectedLink, Graph, build_graph
 from elephan.scenario.impairments import impairments_form
-from elephan.scenario.schema import Flow, ScenarioTable
+from elephan.scenario.schema import Flow, ScenarioTable, Traffic
 from elephan.scenario.stacks import OPTIONAL, Stack
+from elephan.scenario.traffic import source_form
 from elephan.scenario.units import Loss, format_offset, format_time
 
 FORMAT = 1
@@ -36,6 +37,10 @@ def canonical_form(scenario: ScenarioTable, graph: Graph | None = None) -> dict[
     if scenario.title is not None:
         form["title"] = scenario.title
     from_ps, to_ps = measure_window(scenario)
+    first = len(scenario.flow)
+    sources = [_source(graph, first + i, i, source) for i, source in enumerate(scenario.traffic)]
+    if sources:
+        form["traffic"] = sources
     return form | {
         "seed": scenario.seed,
         "duration_ps": scenario.duration,
@@ -69,6 +74,26 @@ def measure_window(scenario: ScenarioTable) -> tuple[int, int]:
 def flow_name(flow: Flow, position: int) -> str:
     """The name of a flow: its own, or its algorithm and its position, from 1."""
     return flow.name or f"{own.short_label(flow.algorithm)}-{position + 1}"
+
+
+def source_name(source: Traffic, position: int) -> str:
+    """The name of a source of transfers: its own, or its position, from 1."""
+    return source.name or f"traffic-{position + 1}"
+
+
+def _source(graph: Graph, route: int, position: int, source: Traffic) -> dict[str, Any]:
+    flow = {
+        "name": source_name(source, position),
+        "algorithm": source.algorithm,
+        "parameters": {name: _parameter(value) for name, value in sorted(source.parameters.items())},
+        "start_ps": source.start,
+        "stop_ps": source.stop,
+        "path": list(graph.routes[route].forward),
+        "reverse_path": list(graph.routes[route].backward),
+        "stack": _stack(graph.stacks[route]),
+    }
+    slowest_bps = graph.links[graph.slowest(route)].rate_bps
+    return {"flow": flow, **source_form(source, f"traffic[{position}]", slowest_bps)}
 
 
 def _link(graph: Graph, position: int) -> dict[str, Any]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from elephan.scenario.canonical import canonical_form, flow_name, measure_window
+from elephan.scenario.canonical import canonical_form, flow_name, measure_window, source_name
 from elephan.scenario.graph import Graph
 from elephan.scenario.impairments import Impairments
 from elephan.scenario.schema import Link, Path, ScenarioTable
+from elephan.scenario.traffic import rtt_quantiles
 from elephan.scenario.units import OPPORTUNITY_BYTES, PS_PER_S, format_rate, format_time
 
 EPOCHS_WANTED = 3
@@ -20,6 +21,7 @@ def cautions(scenario: ScenarioTable, graph: Graph) -> list[str]:
         *_short_run(scenario, graph),
         *_small_receive_window(scenario, graph),
         *_changing_links(graph),
+        *_short_round_trips(scenario, graph),
     ]
 
 
@@ -32,7 +34,8 @@ def randomness(scenario: ScenarioTable) -> bool:
     random = [
         given.arrivals == "poisson" or (given.on is not None and given.times != "constant") for given in drawn if given
     ]
-    return unsteady or any(random) or scenario.start_jitter > 0 or scenario.send_jitter > 0
+    drawn_sources = any(source.file is None for source in scenario.traffic)
+    return unsteady or any(random) or drawn_sources or scenario.start_jitter > 0 or scenario.send_jitter > 0
 
 
 def epoch_s(algorithm: str, window: float, rtt_s: float) -> float | None:
@@ -111,6 +114,20 @@ def _changing_links(graph: Graph) -> list[str]:
             found.append(
                 f"{link.name}: RTTs without queues, and parts of the BDP, go by its delay at the beginning, "
                 f"{format_time(link.delay_ps)}"
+            )
+    return found
+
+
+def _short_round_trips(scenario: ScenarioTable, graph: Graph) -> list[str]:
+    found = []
+    for i, source in enumerate(scenario.traffic):
+        quantiles = rtt_quantiles(source, f"traffic[{i}]")
+        path_ps = graph.rtt_ps(len(scenario.flow) + i)
+        below = [(share, rtt) for share, rtt in quantiles if rtt < path_ps]
+        if below:
+            found.append(
+                f"{source_name(source, i)}: at least {below[-1][0]:.0%} of its round-trip times are shorter than the "
+                f"path's {format_time(path_ps)}; those transfers have the path's"
             )
     return found
 

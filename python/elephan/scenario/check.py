@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from elephan.scenario import catalog, own
-from elephan.scenario.canonical import flow_name, measure_window
+from elephan.scenario.canonical import flow_name, measure_window, source_name
 from elephan.scenario.errors import ScenarioError, join_path
 from elephan.scenario.graph import Graph
-from elephan.scenario.schema import DATAGRAMS, Flow, ScenarioTable
+from elephan.scenario.schema import DATAGRAMS, Flow, ScenarioTable, Traffic
 from elephan.scenario.units import format_time
 
 MAX_SAMPLES = 100_000_000
@@ -40,7 +40,7 @@ def check_scenario(scenario: ScenarioTable, graph: Graph) -> None:
         ScenarioError: with the field and what is allowed.
     """
     _check_times(scenario)
-    names: dict[str, int] = {}
+    names: dict[str, str] = {}
     for i, flow in enumerate(scenario.flow):
         _check_application(flow, f"flow[{i}]")
         if flow.datagrams is None:
@@ -48,8 +48,20 @@ def check_scenario(scenario: ScenarioTable, graph: Graph) -> None:
         _check_flow_times(scenario, flow, f"flow[{i}]")
         name = flow_name(flow, i)
         if name in names:
-            raise ScenarioError(f"'{name}' is the name of flow[{names[name]}] too", path=f"flow[{i}].name")
-        names[name] = i
+            raise ScenarioError(f"'{name}' is the name of {names[name]} too", path=f"flow[{i}].name")
+        names[name] = f"flow[{i}]"
+    for i, source in enumerate(scenario.traffic):
+        where = f"traffic[{i}]"
+        if own.pinned(source.algorithm):
+            raise ScenarioError(
+                "an algorithm of your own cannot drive transfers that come and go", path=join_path(where, "algorithm")
+            )
+        _check_algorithm(source, where)
+        _check_flow_times(scenario, source, where)
+        name = source_name(source, i)
+        if name in names:
+            raise ScenarioError(f"'{name}' is the name of {names[name]} too", path=f"{where}.name")
+        names[name] = where
     for field, queue in _queues(scenario):
         try:
             catalog.check_name(queue, catalog.queues(), "a queue discipline")
@@ -96,7 +108,7 @@ def _check_times(scenario: ScenarioTable) -> None:
         )
 
 
-def _check_flow_times(scenario: ScenarioTable, flow: Flow, where: str) -> None:
+def _check_flow_times(scenario: ScenarioTable, flow: Flow | Traffic, where: str) -> None:
     if flow.start >= scenario.duration:
         raise ScenarioError(
             f"'{format_time(flow.start)}' is not before the end of the run, {format_time(scenario.duration)}",
@@ -133,7 +145,7 @@ def _check_application(flow: Flow, where: str) -> None:
                 raise ScenarioError("has no meaning without on and off", path=join_path(where, field, name))
 
 
-def _check_algorithm(flow: Flow, where: str) -> None:
+def _check_algorithm(flow: Flow | Traffic, where: str) -> None:
     if own.pinned(flow.algorithm):
         try:
             own.check_parameters(flow.algorithm, flow.parameters)

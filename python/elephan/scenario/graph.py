@@ -16,6 +16,7 @@ from elephan.scenario.schema import (
     ParkingLot,
     Path,
     ScenarioTable,
+    Traffic,
 )
 from elephan.scenario.stacks import STACKS, Stack
 from elephan.scenario.units import PS_PER_S, Buffer, Loss, format_time
@@ -61,7 +62,7 @@ class Route:
 
 @dataclass(frozen=True)
 class Graph:
-    """Directed links, and for each flow its route and its stack."""
+    """Directed links, and for each flow, then for each source of transfers, its route and its stack."""
 
     links: tuple[DirectedLink, ...]
     routes: tuple[Route, ...]
@@ -107,8 +108,8 @@ def build_graph(scenario: ScenarioTable) -> Graph:
     if not scenario.flow:
         raise ScenarioError("there is no flow; write at least one [[flow]] with an algorithm", path="flow")
     stacks = tuple(flow_stacks(scenario))
-    for i, flow in enumerate(scenario.flow):
-        _check_topology_fields(flow, join_path("flow", i), named[0])
+    for where, flow in _senders(scenario):
+        _check_topology_fields(flow, where, named[0])
     if scenario.dumbbell_:
         return _row_graph(scenario, scenario.dumbbell_, "dumbbell", 1, stacks)
     if scenario.parking_lot:
@@ -132,6 +133,17 @@ def flow_stacks(scenario: ScenarioTable) -> Iterator[Stack]:
         except ScenarioError as error:
             raise error.located(path=join_path("flow", i, "stack")) from None
         yield _datagram_stack(shared, flow.datagrams, join_path("flow", i)) if flow.datagrams else own
+    for i, source in enumerate(scenario.traffic):
+        try:
+            yield source.stack.resolve(shared) if source.stack else shared
+        except ScenarioError as error:
+            raise error.located(path=join_path("traffic", i, "stack")) from None
+
+
+def _senders(scenario: ScenarioTable) -> list[tuple[str, Flow | Traffic]]:
+    """Flows and sources with their places in the scenario, in the order of :attr:`Graph.routes`."""
+    flows: list[tuple[str, Flow | Traffic]] = [(f"flow[{i}]", flow) for i, flow in enumerate(scenario.flow)]
+    return flows + [(f"traffic[{i}]", source) for i, source in enumerate(scenario.traffic)]
 
 
 def _datagram_stack(shared: Stack, datagrams: Datagrams, where: str) -> Stack:
@@ -155,7 +167,7 @@ _ONLY_IN = {
 }
 
 
-def _check_topology_fields(flow: Flow, where: str, topology: str) -> None:
+def _check_topology_fields(flow: Flow | Traffic, where: str, topology: str) -> None:
     for field, homes in _ONLY_IN.items():
         if field in flow.model_fields_set and getattr(flow, field) is not None and topology not in homes:
             written = "a graph of links" if topology == "link" else f"a {topology}"
@@ -195,17 +207,17 @@ def _row_graph(scenario: ScenarioTable, path: Path, field: str, hops: int, stack
         links += _both_ways(there)
     access_rate = path.access_rate or min(ACCESS_RATE_FACTOR * path.rate, 10**14)
     routes = []
-    for i, flow in enumerate(scenario.flow):
+    for i, (where, flow) in enumerate(_senders(scenario)):
         first, last = flow.hops or (1, hops)
         if last > hops:
-            raise ScenarioError(f"hop {last} is not there; the row has {hops}", path=join_path("flow", i, "hops"))
+            raise ScenarioError(f"hop {last} is not there; the row has {hops}", path=join_path(where, "hops"))
         crossed = [2 * hop for hop in range(first - 1, last)]
-        delays = _access_delays(flow, path, sum(links[link].delay_ps for link in crossed), f"flow[{i}].rtt")
+        # The round trips of a source's transfers are drawn; the links are theirs in common.
+        rtt_ps = flow.rtt if isinstance(flow, Flow) else None
+        delays = _access_delays(rtt_ps, path, sum(links[link].delay_ps for link in crossed), f"{where}.rtt")
         ends = [
-            _access_link(
-                f"source{i + 1}", f"source{i + 1}", f"router{first - 1}", access_rate, delays[0], f"flow[{i}]"
-            ),
-            _access_link(f"sink{i + 1}", f"router{last}", f"sink{i + 1}", access_rate, delays[1], f"flow[{i}]"),
+            _access_link(f"source{i + 1}", f"source{i + 1}", f"router{first - 1}", access_rate, delays[0], where),
+            _access_link(f"sink{i + 1}", f"router{last}", f"sink{i + 1}", access_rate, delays[1], where),
         ]
         if flow.direction == "left":
             # The sender is on the right: its data cross the row backwards, so both ends and the row are turned around.
@@ -221,16 +233,14 @@ def _row_graph(scenario: ScenarioTable, path: Path, field: str, hops: int, stack
     return Graph(tuple(links), tuple(routes), stacks)
 
 
-def _access_delays(flow: Flow, path: Path, crossed_ps: int, where: str) -> tuple[int, int]:
+def _access_delays(rtt_ps: int | None, path: Path, crossed_ps: int, where: str) -> tuple[int, int]:
     """One-way delays of a flow's first and last link, in ps."""
-    if flow.rtt is None:
+    if rtt_ps is None:
         return path.access_delay, path.access_delay
-    if flow.rtt % 2 or flow.rtt // 2 < crossed_ps:
+    if rtt_ps % 2 or rtt_ps // 2 < crossed_ps:
         shortest = format_time(2 * crossed_ps)
-        raise ScenarioError(
-            f"'{format_time(flow.rtt)}' is shorter than the path, {shortest} there and back", path=where
-        )
-    spare_ps = flow.rtt // 2 - crossed_ps
+        raise ScenarioError(f"'{format_time(rtt_ps)}' is shorter than the path, {shortest} there and back", path=where)
+    spare_ps = rtt_ps // 2 - crossed_ps
     return spare_ps // 2, spare_ps - spare_ps // 2
 
 
@@ -268,8 +278,7 @@ def _link_graph(scenario: ScenarioTable, stacks: tuple[Stack, ...]) -> Graph:
         links += _both_ways(there) if link.duplex else [there]
     positions = {link.name: position for position, link in enumerate(links)}
     routes = []
-    for i, flow in enumerate(scenario.flow):
-        where = f"flow[{i}]"
+    for where, flow in _senders(scenario):
         if not flow.path:
             raise ScenarioError(
                 'missing; write the links that its data cross, for example ["west", "east"]', path=f"{where}.path"

@@ -220,7 +220,7 @@ class Scenario(ScenarioTable):
 
 
 def _anchor(raw: dict[str, Any], folder: FilePath) -> None:
-    """Make the files that flows and links name relative to a folder."""
+    """Make the files that flows, sources and links name relative to a folder."""
     links = raw.get("link")
     for table in [raw.get("dumbbell"), raw.get("parking_lot"), *(links if isinstance(links, list) else [])]:
         if not isinstance(table, dict):
@@ -232,6 +232,12 @@ def _anchor(raw: dict[str, Any], folder: FilePath) -> None:
     for flow in flows if isinstance(flows, list) else []:
         if isinstance(flow, dict) and "algorithm" in flow:
             flow["algorithm"] = own.anchored(flow["algorithm"], folder)
+    sources = raw.get("traffic")
+    for source in sources if isinstance(sources, list) else []:
+        for field in ("file", "rtts"):
+            named = source.get(field) if isinstance(source, dict) else None
+            if isinstance(named, str) and FilePath(named).suffix in (".csv", ".parquet"):
+                source[field] = str((folder / named).absolute())
 
 
 def _read(path: FilePath) -> str:

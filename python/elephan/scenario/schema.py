@@ -23,6 +23,7 @@ T = TypeVar("T")
 
 ARRIVALS = ("even", "poisson")
 TIMES = ("constant", "exponential", "pareto")
+SIZES = ("constant", "exponential", "pareto", "lognormal-pareto")
 DATAGRAMS = "datagrams"
 DATAGRAM_HEADER_BYTES = 28
 
@@ -323,6 +324,48 @@ def _parse_algorithm(value: Any) -> str:
 QueueParameters = Annotated[dict[str, Any], BeforeValidator(_reported(_parse_parameters))]
 
 
+def _parse_load(value: Any) -> float | int:
+    if not isinstance(value, str) or not value.strip().endswith("%"):
+        return units.parse_rate(value)
+    try:
+        share = float(value.strip().removesuffix("%")) / 100
+    except ValueError:
+        share = 0.0
+    if not 0 < share <= 10:
+        raise ScenarioError(f'\'{value}\' is not a load; write for example "60%" or "40 Mbit/s"')
+    return share
+
+
+def _dump_load(load: float | int) -> str:
+    return f"{load * 100:.12g}%" if isinstance(load, float) else units.format_rate(load)
+
+
+def _parse_frequency(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1e9:
+        raise ScenarioError(f"{value!r} is not a number of transfers per second; it is above 0 and at most 1e9")
+    return float(value)
+
+
+def _parse_rtts(value: Any) -> str | tuple[tuple[float, int], ...]:
+    if isinstance(value, str):
+        return value
+    example = '[[0, "20 ms"], [0.5, "60 ms"], [1, "200 ms"]]'
+    if not isinstance(value, list | tuple) or not all(isinstance(row, list | tuple) and len(row) == 2 for row in value):
+        raise ScenarioError(f"{value!r} is not a distribution of round-trip times; write for example {example}")
+    rows = [(share, rtt if isinstance(rtt, int) else units.parse_positive_time(rtt)) for share, rtt in value]
+    shares = [share for share, _ in rows]
+    numbers = all(isinstance(share, int | float) and not isinstance(share, bool) for share in shares)
+    if not numbers or not shares or shares[0] != 0 or shares[-1] != 1 or sorted(set(shares)) != shares:
+        raise ScenarioError(f"the shares {shares} do not rise from 0 to 1; write for example {example}")
+    if sorted(rtt for _, rtt in rows) != [rtt for _, rtt in rows]:
+        raise ScenarioError(f"the round-trip times fall; write for example {example}")
+    return tuple((float(share), rtt) for share, rtt in rows)
+
+
+def _dump_rtts(rtts: str | tuple[tuple[float, int], ...]) -> Any:
+    return rtts if isinstance(rtts, str) else [[share, units.format_time(rtt)] for share, rtt in rtts]
+
+
 def _parse_hops(value: Any) -> tuple[int, int]:
     pair = [value, value] if isinstance(value, int) else value
     whole = isinstance(pair, list | tuple) and all(isinstance(hop, int) and not isinstance(hop, bool) for hop in pair)
@@ -587,6 +630,77 @@ class Flow(Table):
         return table
 
 
+class Sizes(Table):
+    """``sizes``: the distribution of the sizes of a source's transfers."""
+
+    distribution: Annotated[str, BeforeValidator(_reported(_one_of(SIZES, "a distribution of sizes")))] = Field(
+        "lognormal-pareto", description=f"{_listed(SIZES)}", examples=["pareto"]
+    )
+    mean: Size = Field(25_000, description="constant, exponential, pareto: the mean", examples=["25 kB"])
+    shape: Annotated[float, BeforeValidator(_reported(_shape))] = Field(
+        1.2, description="pareto: above 1; up to 2 the variance is infinite", examples=[1.2]
+    )
+    mu: float = Field(9.357, description="lognormal-pareto: mean of the body's logarithm, of bytes (Barford 1998)")
+    sigma: float = Field(1.318, description="its standard deviation (Barford 1998)")
+    body_share: float = Field(0.93, description="share of the body; the rest is of the tail (unverified)")
+    tail: Size = Field(133_000, description="where the body ends and the tail begins (Barford 1998)")
+    tail_shape: float = Field(1.1, description="shape of the tail (Barford 1998)")
+    most: Size = Field(10**8, description="where the tail ends (an assumption, so that there is a variance)")
+
+
+class Traffic(Table):
+    """``[[traffic]]``: a source of TCP transfers that come and go."""
+
+    name: Name | None = Field(None, description="unique; traffic-position by default", examples=["web"])
+    algorithm: Name = Field(description="congestion control of its transfers", examples=["cubic"])
+    parameters: Annotated[dict[str, Any], BeforeValidator(_reported(_parse_parameters))] = Field(
+        default_factory=dict, description="parameters of the algorithm that differ from its preset"
+    )
+    load: Annotated[float | int, BeforeValidator(_reported(_parse_load)), PlainSerializer(_dump_load)] | None = Field(
+        None,
+        description="Poisson arrivals that give this much on the wire: of the path's slowest link, or as a rate",
+        examples=["60%", "40 Mbit/s"],
+    )
+    per_second: Annotated[float, BeforeValidator(_reported(_parse_frequency))] | None = Field(
+        None, description="Poisson arrivals, so many a second", examples=[50.0]
+    )
+    users: Annotated[int, BeforeValidator(_reported(_whole(1, 10**6, "a number of users")))] | None = Field(
+        None, description="so many users, each with one transfer after the other", examples=[20]
+    )
+    think: PositiveTime | None = Field(
+        None, description="mean time from the end of a user's transfer to the next", examples=["1 s"]
+    )
+    think_times: Annotated[str, BeforeValidator(_reported(_one_of(TIMES, "a distribution of times")))] = Field(
+        "exponential", description=f"distribution of those times: {_listed(TIMES)}"
+    )
+    think_shape: Annotated[float, BeforeValidator(_reported(_shape))] = Field(
+        1.5, description="of pareto times: above 1", examples=[1.5]
+    )
+    file: Text | None = Field(
+        None, description="transfers from a CSV or Parquet file: start_s, size_bytes, perhaps rtt_ms",
+        examples=["transfers.csv"],
+    )  # fmt: skip
+    sizes: Sizes = Field(default_factory=Sizes, description="how large they are")
+    rtts: Annotated[
+        str | tuple[tuple[float, int], ...], BeforeValidator(_reported(_parse_rtts)), PlainSerializer(_dump_rtts)
+    ] | None = Field(
+        None,
+        description="their round-trip times: aikat, a file with a column rtt_ms, or quantiles; the path's by default",
+        examples=["aikat", [[0, "20 ms"], [0.5, "60 ms"], [1, "200 ms"]]],
+    )  # fmt: skip
+    start: Time = Field(0, description="no transfer begins before", examples=["10 s"])
+    stop: PositiveTime | None = Field(None, description="no transfer begins after; the end by default")
+    stack: StackChoice | None = Field(None, description="its own stack; fields left open come from the scenario's")
+    direction: Annotated[str, BeforeValidator(_reported(_one_of(("right", "left"), "a direction")))] = Field(
+        "right", description="dumbbell, parking_lot: which way its data flow"
+    )
+    hops: Annotated[tuple[int, int], BeforeValidator(_reported(_parse_hops))] | None = Field(
+        None, description="parking_lot: the hops that it crosses; all by default", examples=[2]
+    )
+    path: tuple[Name, ...] | None = Field(None, description="graph: the links that its data cross")
+    reverse_path: tuple[Name, ...] | None = Field(None, description="graph: the links that its ACKs cross")
+
+
 class ScenarioTable(Table):
     """The whole file."""
 
@@ -616,6 +730,7 @@ class ScenarioTable(Table):
     parking_lot: ParkingLot | None = Field(None, description="several bottlenecks in a row")
     link: tuple[Link, ...] = Field((), description="the links of a graph, instead of a shorthand")
     flow: tuple[Flow, ...] = Field((), description="the TCP connections")
+    traffic: tuple[Traffic, ...] = Field((), description="transfers that come and go")
 
 
 TABLES: dict[str, type[Table]] = {
@@ -631,6 +746,8 @@ TABLES: dict[str, type[Table]] = {
     "flow": Flow,
     "application": Application,
     "datagrams": Datagrams,
+    "traffic": Traffic,
+    "sizes": Sizes,
 }
 
 

@@ -55,6 +55,143 @@ impl DurationSpec {
     }
 }
 
+/// A distribution of the sizes of transfers.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum SizeSpec {
+    /// Always the same.
+    Constant {
+        /// It, bytes.
+        mean_bytes: f64,
+    },
+    /// Memoryless.
+    Exponential {
+        /// Mean, bytes.
+        mean_bytes: f64,
+    },
+    /// Pareto: heavy-tailed.
+    Pareto {
+        /// Mean, bytes.
+        mean_bytes: f64,
+        /// Above 1.
+        shape: f64,
+    },
+    /// A lognormal body, cut where the tail begins, and a Pareto tail, cut at the largest size (Barford and Crovella 1998).
+    LognormalPareto {
+        /// Mean of the body's logarithm (of bytes).
+        mu: f64,
+        /// Its standard deviation.
+        sigma: f64,
+        /// Share of the transfers that are of the body.
+        body_share: f64,
+        /// Where the tail begins, bytes.
+        tail_bytes: f64,
+        /// Shape of the tail.
+        tail_shape: f64,
+        /// The largest size, bytes.
+        most_bytes: f64,
+    },
+}
+
+impl SizeSpec {
+    /// What is wrong with it, if anything.
+    #[must_use]
+    pub fn problem(&self) -> Option<&'static str> {
+        let positive = |x: f64| x > 0.0 && x.is_finite();
+        match *self {
+            Self::Constant { mean_bytes } | Self::Exponential { mean_bytes } => {
+                (!positive(mean_bytes)).then_some("need a mean above 0")
+            }
+            Self::Pareto { mean_bytes, shape } => (!positive(mean_bytes) || shape <= 1.0 || shape.is_nan())
+                .then_some("need a mean above 0, a shape above 1"),
+            Self::LognormalPareto { mu, sigma, body_share, tail_bytes, tail_shape, most_bytes } => {
+                let numbers = mu.is_finite() && positive(sigma) && positive(tail_shape) && positive(tail_bytes);
+                let shares = (0.0..=1.0).contains(&body_share) && most_bytes.is_finite() && most_bytes > tail_bytes;
+                (!numbers || !shares)
+                    .then_some("need a body, a share of it from 0 to 1, and a tail below the largest size")
+            }
+        }
+    }
+
+    /// A size in bytes; at least 1.
+    pub fn draw(&self, stream: &mut Stream) -> f64 {
+        let bytes = match *self {
+            Self::Constant { mean_bytes } => mean_bytes,
+            Self::Exponential { mean_bytes } => exponential(stream) * mean_bytes,
+            Self::Pareto { mean_bytes, shape } => pareto(stream, mean_bytes * (shape - 1.0) / shape, shape),
+            Self::LognormalPareto { mu, sigma, body_share, tail_bytes, tail_shape, most_bytes } => {
+                let (which, u) = (stream.uniform(), stream.uniform());
+                if which < body_share {
+                    let whole = normal_cdf((libm::log(tail_bytes) - mu) / sigma);
+                    libm::exp(mu + sigma * normal_quantile(u * whole)).min(tail_bytes)
+                } else {
+                    let whole = 1.0 - libm::pow(tail_bytes / most_bytes, tail_shape);
+                    tail_bytes * libm::pow(1.0 - u * whole, -1.0 / tail_shape)
+                }
+            }
+        };
+        bytes.max(1.0)
+    }
+}
+
+/// A distribution of round-trip times, by its quantiles; logarithms are interpolated between them.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+pub struct RttSpec {
+    /// Shares, from 0 to 1, rising.
+    pub shares: Vec<f64>,
+    /// The quantiles there, ps; not decreasing.
+    pub rtts_ps: Vec<u64>,
+}
+
+impl RttSpec {
+    /// What is wrong with it, if anything.
+    #[must_use]
+    pub fn problem(&self) -> Option<&'static str> {
+        let (shares, rtts) = (&self.shares, &self.rtts_ps);
+        if shares.len() != rtts.len() || shares.first() != Some(&0.0) || shares.last() != Some(&1.0) {
+            return Some("RTTs need a quantile for each share, and shares from 0 to 1");
+        }
+        let rises = shares.windows(2).all(|pair| pair[0] < pair[1]) && rtts.is_sorted();
+        let sensible = rtts.iter().all(|&rtt| rtt > 0 && rtt <= 3600 * Time::SECOND.0);
+        (!rises || !sensible)
+            .then_some("RTTs need shares that rise, and quantiles from 1 ps to an hour that do not fall")
+    }
+
+    /// A round-trip time.
+    pub fn draw(&self, stream: &mut Stream) -> Time {
+        let u = stream.uniform();
+        let above = self.shares.partition_point(|&share| share <= u).clamp(1, self.shares.len() - 1);
+        let (low, high) = (self.shares[above - 1], self.shares[above]);
+        let (from, to) = (self.rtts_ps[above - 1] as f64, self.rtts_ps[above] as f64);
+        Time((from * libm::pow(to / from, (u - low) / (high - low))) as u64)
+    }
+}
+
+/// Standard normal distribution function.
+fn normal_cdf(x: f64) -> f64 {
+    0.5 * libm::erfc(-x / std::f64::consts::SQRT_2)
+}
+
+/// Inverse of [`normal_cdf`]: ten halvings of ±9, then Newton's method, which converges from that close.
+fn normal_quantile(p: f64) -> f64 {
+    let (mut low, mut high) = (-9.0, 9.0);
+    for _ in 0..10 {
+        let middle = 0.5 * (low + high);
+        if normal_cdf(middle) < p {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    let mut x = 0.5 * (low + high);
+    for _ in 0..3 {
+        let density =
+            libm::exp(-0.5 * x * x) * (0.5 * std::f64::consts::FRAC_1_SQRT_2 * std::f64::consts::FRAC_2_SQRT_PI);
+        x = (x - (normal_cdf(x) - p) / density).clamp(low, high);
+    }
+    x
+}
+
 /// Exponential with mean 1.
 pub fn exponential(stream: &mut Stream) -> f64 {
     -libm::log1p(-stream.uniform())
@@ -98,6 +235,54 @@ mod tests {
         // Mean 3 s and shape 1.5: scale 1 s.
         let spec = DurationSpec::Pareto { mean_ps: 3_000_000_000_000, shape: 1.5 };
         passes_kolmogorov_smirnov(draws(spec), |x| if x < 1.0 { 0.0 } else { 1.0 - libm::pow(x, -1.5) });
+    }
+
+    fn sizes(spec: SizeSpec) -> Vec<f64> {
+        let mut stream = Stream::new(1, "sizes");
+        (0..100_000).map(|_| spec.draw(&mut stream)).collect()
+    }
+
+    #[test]
+    fn pareto_sizes_pass_kolmogorov_smirnov() {
+        // Mean 25,000 and shape 1.2: scale 4,166.7, median 7,424.
+        let draws = sizes(SizeSpec::Pareto { mean_bytes: 25_000.0, shape: 1.2 });
+        let scale = 25_000.0 / 6.0;
+        passes_kolmogorov_smirnov(draws, |x| if x < scale { 0.0 } else { 1.0 - libm::pow(scale / x, 1.2) });
+    }
+
+    #[test]
+    fn sizes_with_a_body_and_a_tail_pass_kolmogorov_smirnov_and_have_their_mean() {
+        // The server files of SURGE: the mean of the mixture is 68.3 kB.
+        let (mu, sigma, body_share, tail_bytes, tail_shape, most_bytes) = (9.357, 1.318, 0.93, 133e3, 1.1, 1e8);
+        let draws = sizes(SizeSpec::LognormalPareto { mu, sigma, body_share, tail_bytes, tail_shape, most_bytes });
+        let body = |x: f64| normal_cdf((libm::log(x) - mu) / sigma);
+        let tail = |x: f64| 1.0 - libm::pow(tail_bytes / x, tail_shape);
+        passes_kolmogorov_smirnov(draws.clone(), |x| {
+            if x < tail_bytes {
+                body_share * body(x) / body(tail_bytes)
+            } else {
+                body_share + (1.0 - body_share) * tail(x) / tail(most_bytes)
+            }
+        });
+        let mean = draws.iter().sum::<f64>() / 1e5;
+        // The standard deviation of a size is 0.77 MB, that of the mean of 100,000 is 2.4 kB.
+        assert!((mean - 68_300.0).abs() < 5.0 * 2_400.0, "{mean}");
+    }
+
+    #[test]
+    fn round_trips_pass_kolmogorov_smirnov_against_their_quantiles() {
+        let ms = Time::MILLISECOND.0;
+        let spec = RttSpec { shares: vec![0.0, 0.5, 1.0], rtts_ps: vec![10 * ms, 100 * ms, 1000 * ms] };
+        assert_eq!(spec.problem(), None);
+        let mut stream = Stream::new(1, "rtts");
+        let draws = (0..100_000).map(|_| spec.draw(&mut stream).seconds()).collect();
+        passes_kolmogorov_smirnov(draws, |x| 0.5 * libm::log10(x / 0.01));
+    }
+
+    #[test]
+    fn the_normal_quantile_inverts_the_distribution_function() {
+        assert!((normal_quantile(0.975) - 1.959_963_984_540_054).abs() < 1e-12);
+        assert!(normal_quantile(0.5).abs() < 1e-12);
     }
 
     #[test]

@@ -175,14 +175,34 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// The sender of a flow.
+    /// The sender of a flow of the scenario, which starts a little later than said.
     #[must_use]
-    pub fn new(flow: u32, spec: &Spec, algorithm: Controller, network: &Network, sample_times: &Arc<[Time]>) -> Self {
-        let this: &FlowSpec = &spec.flows[flow as usize];
+    pub fn of_flow(
+        flow: u32,
+        spec: &Spec,
+        this: &FlowSpec,
+        algorithm: Controller,
+        network: &Network,
+        sample_times: &Arc<[Time]>,
+    ) -> Self {
+        let mut jitter = Stream::new(spec.seed, &format!("flow {} start", this.name));
+        let start = Time(this.start_ps + jitter.below(spec.start_jitter_ps + 1));
+        Self::new(flow, spec, this, start, algorithm, network, sample_times)
+    }
+
+    /// A sender that starts at `start`.
+    #[must_use]
+    pub fn new(
+        flow: u32,
+        spec: &Spec,
+        this: &FlowSpec,
+        start: Time,
+        algorithm: Controller,
+        network: &Network,
+        sample_times: &Arc<[Time]>,
+    ) -> Self {
         let stack = this.stack.clone();
         let bytes = (stack.payload_bytes + stack.header_bytes) as u16;
-        let mut start_stream = Stream::new(spec.seed, &format!("flow {} start", this.name));
-        let start = Time(this.start_ps + start_stream.below(spec.start_jitter_ps + 1));
         let clock = Clock::new(sample_times);
         let needs = algorithm.needs();
         let application = application::of_flow(spec, this, start);

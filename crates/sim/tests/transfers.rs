@@ -1,0 +1,184 @@
+//! Transfers that come and go, over the whole engine.
+mod common;
+
+use common::{at, digest, dumbbell, link, linux_stack, ns2_stack, ps, run, spec};
+use elephan_sim::engine::Engine;
+use elephan_sim::traffic::SourceTotals;
+use elephan_sim::{Outcome, Spec, Time};
+use serde_json::{Value, json};
+
+/// A source over its own access links, number `first` and on, and the bottleneck.
+fn source(name: &str, first: usize, arrivals: Value, sizes: Value, stack: &Value) -> Value {
+    let path = json!({"path": [first, 0, first + 1], "reverse_path": [first + 2, 1, first + 3]});
+    let mut flow = json!({"name": name, "algorithm": "cubic", "start_ps": 0, "stack": stack});
+    flow.as_object_mut().expect("a table").extend(path.as_object().expect("a table").clone());
+    let mut source = json!({"flow": flow, "arrivals": arrivals});
+    if !sizes.is_null() {
+        source["sizes"] = sizes;
+    }
+    source
+}
+
+/// A dumbbell with two long flows (or none), and one more set of access links for each source.
+fn with_sources(rate_bps: u64, flows: &[(&str, f64)], sources: &[Value], stack: &Value, times: (f64, f64)) -> Spec {
+    let (mut links, flows) = dumbbell(rate_bps, 0.018, 200, flows, stack);
+    let all = links.as_array_mut().expect("a list");
+    for source in sources {
+        let name = source["flow"]["name"].as_str().expect("a name");
+        for side in ["out", "in", "back", "home"] {
+            all.push(link(&format!("{name} {side}"), 10 * rate_bps, 0.001, None));
+        }
+    }
+    let text = json!({
+        "seed": 1, "duration_ps": ps(times.0), "sample_period_ps": ps(0.1), "start_jitter_ps": 0, "send_jitter_ps": 0,
+        "measure": {"from_ps": ps(times.1), "to_ps": ps(times.0)}, "links": links, "flows": flows, "traffic": sources,
+    });
+    Spec::from_json(&text.to_string()).expect("the scenario is right")
+}
+
+const MS: u64 = 1_000_000_000;
+
+fn everything(outcome: &Outcome) -> String {
+    let sources: Vec<String> = outcome.sources.iter().map(about).collect();
+    format!("{} {sources:?}", digest(outcome))
+}
+
+/// All but how many places there were, which is bookkeeping.
+fn about(source: &SourceTotals) -> String {
+    format!("{:?} {:?} {} {}", source.transfers, source.measured, source.delivered, source.duplicates)
+}
+
+#[test]
+fn a_list_is_replayed_with_its_starts_sizes_and_round_trips() {
+    let list = json!({"kind": "list", "starts_ps": [0, ps(0.5), ps(0.5)], "sizes_bytes": [1000, 10_000, 10_001],
+        "rtts_ps": [0, ps(0.1), ps(0.04)]});
+    let outcome = run(&with_sources(
+        10_000_000,
+        &[],
+        &[source("s", 2, list, Value::Null, &ns2_stack())],
+        &ns2_stack(),
+        (3.0, 1.0),
+    ));
+    let transfers = &outcome.sources[0].transfers;
+    assert_eq!(
+        transfers.iter().map(|t| (t.start, t.segments)).collect::<Vec<_>>(),
+        [(Time(0), 1), (Time(ps(0.5)), 10), (Time(ps(0.5)), 11)]
+    );
+    assert_eq!(transfers.iter().map(|t| t.rtt).collect::<Vec<_>>(), [40 * MS, 100 * MS, 40 * MS].map(Time));
+    // One segment of 1,040 bytes and its ACK of 40: 40 ms, 0.832 + 0.032 ms at 10 Mbit/s, and a fifth of that at the ends.
+    let first = transfers[0].completed.seconds();
+    assert!((first - (0.040 + 0.000_864 * 1.2)).abs() < 1e-9, "{first}");
+    // Windows of 2, 4, 4: three round trips of 100 ms.
+    let second = transfers[1].completed.seconds() - 0.5;
+    assert!((0.300..0.316).contains(&second), "{second}");
+    assert_eq!(outcome.sources[0].delivered, 22);
+}
+
+#[test]
+fn windows_and_order_do_not_matter_and_other_sources_draw_the_same() {
+    let web = json!({"kind": "pareto", "mean_bytes": 25_000.0, "shape": 1.2});
+    let think = json!({"kind": "exponential", "mean_ps": 200 * MS});
+    let rtts = json!({"shares": [0.0, 0.5, 1.0], "rtts_ps": [20 * MS, 60 * MS, 300 * MS]});
+    for stack in [ns2_stack(), linux_stack()] {
+        let mut a = source("a", 10, json!({"kind": "poisson", "per_second": 40.0}), web.clone(), &stack);
+        a["rtts"] = rtts.clone();
+        let b = source("b", 14, json!({"kind": "users", "users": 8, "think": think}), web.clone(), &stack);
+        let both = with_sources(20_000_000, &[("cubic", 0.0), ("reno", 1.0)], &[a.clone(), b], &stack, (20.0, 5.0));
+        let expected = run(&both);
+        assert!(expected.sources.iter().all(|s| s.transfers.len() > 100), "there is something to compare");
+        let short = Engine::with_window(both.clone(), Time(70_000_000)).expect("it is right");
+        assert_eq!(everything(&short.run(|_| true).expect("nobody cancels")), everything(&expected));
+        let mut turned = both.clone();
+        turned.traffic.reverse();
+        turned.flows.reverse();
+        let mut outcome = run(&turned);
+        outcome.sources.reverse();
+        outcome.senders.reverse();
+        outcome.receivers.reverse();
+        assert_eq!(everything(&outcome), everything(&expected));
+        // Without the other source, the first begins the same transfers.
+        let alone = run(&with_sources(20_000_000, &[("cubic", 0.0), ("reno", 1.0)], &[a], &stack, (20.0, 5.0)));
+        let drawn = |s: &SourceTotals| s.transfers.iter().map(|t| (t.start, t.segments, t.rtt)).collect::<Vec<_>>();
+        assert_eq!(drawn(&alone.sources[0]), drawn(&expected.sources[0]));
+    }
+}
+
+#[test]
+fn users_begin_a_think_time_after_they_have_finished() {
+    let think = json!({"kind": "constant", "mean_ps": 100 * MS});
+    let users = json!({"kind": "users", "users": 3, "think": think});
+    let sizes = json!({"kind": "constant", "mean_bytes": 10_000.0});
+    let outcome =
+        run(&with_sources(100_000_000, &[], &[source("s", 2, users, sizes, &ns2_stack())], &ns2_stack(), (10.0, 1.0)));
+    for user in 0..3 {
+        let mine: Vec<_> = outcome.sources[0].transfers.iter().filter(|t| t.user == Some(user)).collect();
+        assert!(mine.len() > 40, "{}", mine.len());
+        assert_eq!(mine[0].start, Time(100 * MS));
+        for pair in mine.windows(2) {
+            assert_eq!(pair[1].start, pair[0].completed + Time(100 * MS));
+        }
+    }
+}
+
+#[test]
+fn a_load_is_met_and_carried() {
+    // The sizes of leith2008's cross traffic; the bottleneck counts headers, so does the load.
+    let web = json!({"kind": "pareto", "mean_bytes": 25_000.0, "shape": 1.2});
+    for load in [0.1, 0.5, 0.9] {
+        let bps = (load * 2e8) as u64;
+        let mut one = source("s", 2, json!({"kind": "load", "bps": bps}), web.clone(), &linux_stack());
+        one["rtts"] = json!({"shares": [0.0, 1.0], "rtts_ps": [40 * MS, 120 * MS]});
+        let outcome = run(&with_sources(200_000_000, &[], &[one], &linux_stack(), (60.0, 10.0)));
+        let transfers = &outcome.sources[0].transfers;
+        let measured = transfers.iter().filter(|t| t.start >= Time(ps(10.0)));
+        let offered = measured.map(|t| f64::from(t.segments)).sum::<f64>() * 1500.0 * 8.0 / 50.0 / 2e8;
+        assert!((offered - load).abs() < 0.002, "offered {offered} of {load}");
+        let rows = &outcome.links[0].1.rows;
+        let bytes = rows[at(&outcome, 60.0)].delivered_bytes - rows[at(&outcome, 10.0)].delivered_bytes;
+        let carried = bytes as f64 * 8.0 / 50.0 / 2e8;
+        assert!((carried - load).abs() < 0.02, "carried {carried} of {load}");
+        let sum = outcome.sources[0].measured[1].wire_bytes - outcome.sources[0].measured[0].wire_bytes;
+        assert!(
+            (sum as f64 - bytes as f64).abs() < 200.0 * 1500.0,
+            "what arrives is what leaves, but for what is on the way"
+        );
+    }
+}
+
+#[test]
+fn arrivals_of_a_load_are_a_poisson_process() {
+    let sizes = json!({"kind": "constant", "mean_bytes": 1448.0});
+    let one = source("s", 2, json!({"kind": "load", "bps": 40_000_000}), sizes, &linux_stack());
+    let outcome = run(&with_sources(100_000_000, &[], &[one], &linux_stack(), (3.0, 1.0)));
+    let starts: Vec<f64> = outcome.sources[0].transfers.iter().map(|t| t.start.seconds()).collect();
+    // Two thirds and one third of 10,000, each rounded.
+    assert!((9_998..=10_000).contains(&starts.len()), "{}", starts.len());
+    let mut gaps: Vec<f64> = starts.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    gaps.sort_by(f64::total_cmp);
+    let n = gaps.len() as f64;
+    let cdf = |x: f64| 1.0 - (-x * 10_000.0 / 3.0).exp();
+    let worst = gaps.iter().enumerate().map(|(i, x)| (cdf(*x) - i as f64 / n).abs()).fold(0.0, f64::max);
+    assert!(worst < 2.225 / n.sqrt(), "{worst}");
+}
+
+#[test]
+fn a_source_meets_the_same_network_as_a_flow() {
+    // One transfer of a source, and the same as a flow: the same moments.
+    for stack in [ns2_stack(), linux_stack()] {
+        let list = json!({"kind": "list", "starts_ps": [ps(1.0)], "sizes_bytes": [6_000_000]});
+        let mut one = source("s", 2, list, Value::Null, &stack);
+        one["flow"]["algorithm"] = json!("reno");
+        let outcome = run(&with_sources(20_000_000, &[], &[one], &stack, (20.0, 5.0)));
+        let (links, mut flows) = dumbbell(20_000_000, 0.018, 200, &[("reno", 1.0)], &stack);
+        let mut links = links;
+        for link in links.as_array_mut().expect("a list").iter_mut().skip(2) {
+            link["rate_bps"] = json!(200_000_000);
+        }
+        let payload = stack["payload_bytes"].as_u64().expect("a number");
+        flows[0]["size_segments"] = json!(6_000_000_u64.div_ceil(payload));
+        let flow = run(&spec(&links, &flows, 20.0, 5.0));
+        assert_eq!(Some(outcome.sources[0].transfers[0].completed), flow.senders[0].completed);
+        assert_eq!(outcome.sources[0].transfers[0].totals, flow.senders[0].totals);
+        assert!(flow.senders[0].totals.retransmits > 0, "there is something to repair");
+    }
+}

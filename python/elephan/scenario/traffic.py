@@ -1,0 +1,152 @@
+"""Sources of transfers in the canonical form: when transfers begin, how large they are, over what distance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from elephan.scenario.errors import ScenarioError, join_path
+from elephan.scenario.schema import Traffic
+from elephan.scenario.units import PS_PER_S
+from elephan.scenario.words import hint
+
+_PS_PER_MS = 10**9
+_MOST_QUANTILES = 1001
+
+RTTS: dict[str, tuple[tuple[float, int], ...]] = {
+    "aikat": tuple(
+        (share, ms * _PS_PER_MS)
+        for share, ms in (
+            (0.0, 5), (0.1, 15), (0.25, 27), (0.5, 72), (0.6, 100), (0.75, 145), (0.9, 280), (0.95, 500), (1.0, 1000),
+        )
+    ),
+}  # fmt: skip
+"""Named distributions. ``aikat``: 60 % are below 100 ms, as Aikat et al. (IMC 2003) found; the rest is an assumption,
+the shape of the connections in ns-2's Tmix example stretched to meet that."""
+
+
+def source_form(source: Traffic, where: str, slowest_bps: int) -> dict[str, Any]:
+    """Arrivals, sizes and round-trip times of a source whose path's slowest link has a rate of ``slowest_bps``.
+
+    Raises:
+        ScenarioError: a source that is stated twice or not at all, or a file that cannot be read.
+    """
+    _check(source, where)
+    if source.file is not None:
+        return {"arrivals": _replayed(Path(source.file), join_path(where, "file"))}
+    form: dict[str, Any] = {"arrivals": _arrivals(source, slowest_bps), "sizes": _sizes(source)}
+    quantiles = rtt_quantiles(source, where)
+    if quantiles:
+        form["rtts"] = {"shares": [share for share, _ in quantiles], "rtts_ps": [rtt for _, rtt in quantiles]}
+    return form
+
+
+def rtt_quantiles(source: Traffic, where: str) -> Sequence[tuple[float, int]]:
+    """The quantiles of a source's round-trip times: shares, and times in ps; none where the path says it all.
+
+    Raises:
+        ScenarioError: no distribution and no file of that name.
+    """
+    if isinstance(source.rtts, tuple):
+        return source.rtts
+    if source.rtts is None or source.rtts in RTTS:
+        return RTTS.get(source.rtts or "", ())
+    path = Path(source.rtts)
+    place = join_path(where, "rtts")
+    if path.suffix not in (".csv", ".parquet"):
+        raise ScenarioError(
+            f"'{source.rtts}' is not a distribution of round-trip times; {hint(source.rtts, RTTS)}; or write a .csv or "
+            ".parquet file with a column rtt_ms",
+            path=place,
+        )
+    times = sorted(_times(_column(_table(path, place), "rtt_ms", path, place), _PS_PER_MS, place))
+    if len(times) < 2:
+        raise ScenarioError(f"'{path}' has less than two round-trip times", path=place)
+    count = min(len(times), _MOST_QUANTILES)
+    picks = [round(i * (len(times) - 1) / (count - 1)) for i in range(count)]
+    return [(i / (count - 1), times[pick]) for i, pick in enumerate(picks)]
+
+
+def _check(source: Traffic, where: str) -> None:
+    ways = {"load": source.load, "per_second": source.per_second, "users": source.users, "file": source.file}
+    given = [name for name, value in ways.items() if value is not None]
+    if not given:
+        raise ScenarioError("missing; write load, per_second, users or file", path=join_path(where, "load"))
+    if len(given) > 1:
+        raise ScenarioError(f"{given[0]} says already when transfers begin; write one", path=join_path(where, given[1]))
+    if (source.users is None) != (source.think is None):
+        missing, reason = ("think", "users need a mean time to think") if source.users else ("users", "nobody thinks")
+        raise ScenarioError(f"missing; {reason}", path=join_path(where, missing))
+    if source.file is not None:
+        for name in ("sizes", "rtts"):
+            if name in source.model_fields_set:
+                raise ScenarioError("is in the file already; leave it out", path=join_path(where, name))
+
+
+def _arrivals(source: Traffic, slowest_bps: int) -> dict[str, Any]:
+    if source.users is not None:
+        shape = {"shape": source.think_shape} if source.think_times == "pareto" else {}
+        think = {"kind": source.think_times, "mean_ps": source.think, **shape}
+        return {"kind": "users", "users": source.users, "think": think}
+    if source.per_second is not None:
+        return {"kind": "poisson", "per_second": source.per_second}
+    load = source.load
+    return {"kind": "load", "bps": round(load * slowest_bps) if isinstance(load, float) else load}
+
+
+def _sizes(source: Traffic) -> dict[str, Any]:
+    sizes = source.sizes
+    if sizes.distribution == "lognormal-pareto":
+        return {
+            "kind": "lognormal_pareto",
+            "mu": sizes.mu,
+            "sigma": sizes.sigma,
+            "body_share": sizes.body_share,
+            "tail_bytes": float(sizes.tail),
+            "tail_shape": sizes.tail_shape,
+            "most_bytes": float(sizes.most),
+        }
+    shape = {"shape": sizes.shape} if sizes.distribution == "pareto" else {}
+    return {"kind": sizes.distribution, "mean_bytes": float(sizes.mean), **shape}
+
+
+def _replayed(path: Path, place: str) -> dict[str, Any]:
+    table = _table(path, place)
+    starts = _times(_column(table, "start_s", path, place), PS_PER_S, place)
+    sizes = [round(size) for size in _column(table, "size_bytes", path, place)]
+    rows = list(zip(starts, sizes, strict=True))
+    rtts: list[int] = []
+    if "rtt_ms" in table.columns:
+        rtts = _times(_column(table, "rtt_ms", path, place), _PS_PER_MS, place)
+    order = sorted(range(len(rows)), key=lambda i: starts[i])
+    form = {"kind": "list", "starts_ps": [starts[i] for i in order], "sizes_bytes": [sizes[i] for i in order]}
+    return form | ({"rtts_ps": [rtts[i] for i in order]} if rtts else {})
+
+
+def _table(path: Path, place: str) -> Any:
+    import polars as pl
+
+    try:
+        return pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path)
+    except FileNotFoundError:
+        raise ScenarioError(f"'{path}': no such file", path=place) from None
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise ScenarioError(f"'{path}' is not a table: {str(error).splitlines()[0]}", path=place) from None
+
+
+def _column(table: Any, name: str, path: Path, place: str) -> list[float]:
+    if name not in table.columns:
+        raise ScenarioError(f"'{path}' has no column {name}; its columns are {', '.join(table.columns)}", path=place)
+    values: list[Any] = table[name].to_list()
+    for row, value in enumerate(values, start=1):
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
+            raise ScenarioError(f"'{path}', row {row}: {value!r} is not a {name}", path=place)
+    return values
+
+
+def _times(values: Sequence[float], unit_ps: int, place: str) -> list[int]:
+    times = [round(value * unit_ps) for value in values]
+    if any(time >= 2**62 for time in times):
+        raise ScenarioError("a time is longer than the clock, 53 days", path=place)
+    return times
