@@ -172,22 +172,17 @@ fn normal_cdf(x: f64) -> f64 {
     0.5 * libm::erfc(-x / std::f64::consts::SQRT_2)
 }
 
-/// Inverse of [`normal_cdf`]: ten halvings of ±9, then Newton's method, which converges from that close.
+/// Inverse of [`normal_cdf`]: Abramowitz and Stegun 26.2.23, which is within 4.5 × 10⁻⁴, then Newton's method, which squares that
+/// each time.
 fn normal_quantile(p: f64) -> f64 {
-    let (mut low, mut high) = (-9.0, 9.0);
-    for _ in 0..10 {
-        let middle = 0.5 * (low + high);
-        if normal_cdf(middle) < p {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    let mut x = 0.5 * (low + high);
-    for _ in 0..3 {
+    let t = libm::sqrt(-2.0 * libm::log(p.min(1.0 - p).max(f64::MIN_POSITIVE)));
+    let (above, below) = (0.010_328, 0.001_308);
+    let tail = t - ((above * t + 0.802_853) * t + 2.515_517) / (((below * t + 0.189_269) * t + 1.432_788) * t + 1.0);
+    let mut x = if p < 0.5 { -tail } else { tail };
+    for _ in 0..2 {
         let density =
             libm::exp(-0.5 * x * x) * (0.5 * std::f64::consts::FRAC_1_SQRT_2 * std::f64::consts::FRAC_2_SQRT_PI);
-        x = (x - (normal_cdf(x) - p) / density).clamp(low, high);
+        x -= (normal_cdf(x) - p) / density;
     }
     x
 }
@@ -283,6 +278,9 @@ mod tests {
     fn the_normal_quantile_inverts_the_distribution_function() {
         assert!((normal_quantile(0.975) - 1.959_963_984_540_054).abs() < 1e-12);
         assert!(normal_quantile(0.5).abs() < 1e-12);
+        for p in [1e-12, 0.001, 0.3, 0.7, 0.999] {
+            assert!((normal_cdf(normal_quantile(p)) / p - 1.0).abs() < 1e-10, "{p}");
+        }
     }
 
     #[test]
