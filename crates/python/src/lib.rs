@@ -2,6 +2,7 @@
 
 mod callbacks;
 mod describe;
+mod events;
 mod own;
 mod tables;
 
@@ -63,6 +64,9 @@ fn run<'py>(
     if !spec.traffic.is_empty() {
         result.set_item("transfers", tables::transfers(&spec, &outcome)?.into_pyarrow_capsule(py)?)?;
     }
+    if let Some(log) = &outcome.events {
+        result.set_item("events", events::events(&spec, log)?.into_pyarrow_capsule(py)?)?;
+    }
     result.set_item("summary", summary)?;
     Ok(result)
 }
@@ -86,7 +90,7 @@ fn simulate(engine: Engine, progress: Option<&Py<PyAny>>, stop: impl Fn() -> boo
     });
     outcome.map_err(|error| match error {
         RunError::Cancelled(_) => raised.take().unwrap_or_else(|| Cancelled::new_err("cancelled")),
-        RunError::Spec(error) => PyValueError::new_err(error.to_string()),
+        error @ (RunError::Spec(_) | RunError::TooManyEvents { .. }) => PyValueError::new_err(error.to_string()),
     })
 }
 

@@ -21,7 +21,7 @@ use pyo3_arrow::PyTable;
 pub struct Table(RecordBatch);
 
 impl Table {
-    fn new(columns: Vec<(&str, ArrayRef)>) -> PyResult<Self> {
+    pub(crate) fn new(columns: Vec<(&str, ArrayRef)>) -> PyResult<Self> {
         let fields: Vec<Field> =
             columns.iter().map(|(name, array)| Field::new(*name, array.data_type().clone(), true)).collect();
         let arrays = columns.into_iter().map(|(_, array)| array).collect();
@@ -38,7 +38,7 @@ impl Table {
     }
 }
 
-fn floats(values: impl Iterator<Item = f64>) -> ArrayRef {
+pub(crate) fn floats(values: impl Iterator<Item = f64>) -> ArrayRef {
     Arc::new(values.map(|x| x.is_finite().then_some(x)).collect::<Float64Array>())
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use elephan_cc::{Controller, Value};
 
 use crate::endpoint::{Misled, Receiver, Sender};
+use crate::events::{Log, gather};
 use crate::link::LinkTotals;
 use crate::network::{Count, End, Network, Node, Plan};
 use crate::record::{LinkSamples, sample_times};
@@ -40,6 +41,8 @@ pub struct Outcome {
     pub conservation: Conservation,
     /// The window used.
     pub window: Time,
+    /// What happened to each packet, where the spec asks for it.
+    pub events: Option<Log>,
 }
 
 /// Every packet accounted for, at the end of the run.
@@ -66,6 +69,16 @@ pub enum RunError {
     /// Somebody asked it to stop.
     #[error("cancelled at {0} of the run")]
     Cancelled(f64),
+    /// More happened than the event log may hold.
+    #[error(
+        "events: more than {limit} events after {at_s:.6} s of the run; log a shorter part of it (from, to) or allow more (limit)"
+    )]
+    TooManyEvents {
+        /// What may be kept.
+        limit: u64,
+        /// When there were more.
+        at_s: f64,
+    },
 }
 
 /// A run in progress.
@@ -151,6 +164,9 @@ impl Engine {
             }
             senders.push(Sender::of_flow(index as u32, &spec, flow, controller, &network, &times));
         }
+        if let Some(events) = &spec.events {
+            senders.iter_mut().for_each(|sender| sender.keep_log(events));
+        }
         for (sender, receiver) in senders.iter().zip(&mut network.receivers) {
             if sender.wants_repeated_echoes() {
                 receiver.latch_marks();
@@ -180,7 +196,10 @@ impl Engine {
         let mut windows = 0;
         while now < end {
             let horizon = Time(now.0.saturating_add(self.window.0)).min(end);
-            let worked = self.take_turns(horizon);
+            let worked = match self.spec.events {
+                None => self.take_turns(horizon),
+                Some(events) => self.take_turns_logged(horizon, events.limit)?,
+            };
             now = if worked { horizon } else { self.next_event().clamp(horizon, end) };
             windows += 1;
             if windows >= self.windows_per_report {
@@ -206,6 +225,25 @@ impl Engine {
             };
         }
         worked
+    }
+
+    /// As [`Engine::take_turns`], with a log; an error once that is too long.
+    fn take_turns_logged(&mut self, horizon: Time, limit: u64) -> Result<bool, RunError> {
+        let mut worked = false;
+        for &node in &self.plan.order {
+            worked |= match node {
+                Node::Link(link) => self.network.run_link(link, horizon),
+                Node::Sender(flow) => self.senders[flow as usize].run_logged(horizon, &mut self.network),
+                Node::Receiver(flow) => self.network.run_receiver_logged(flow, horizon),
+                Node::Source(s) => self.sources[s as usize].run(&self.spec, horizon, &mut self.network),
+                Node::Sinks(s) => self.sources[s as usize].run_sinks(horizon, &mut self.network),
+            };
+        }
+        let logged = self.network.logged() + self.senders.iter().map(Sender::logged).sum::<usize>();
+        if logged as u64 > limit {
+            return Err(RunError::TooManyEvents { limit, at_s: horizon.seconds() });
+        }
+        Ok(worked)
     }
 
     fn next_event(&self) -> Time {
@@ -236,6 +274,8 @@ impl Engine {
             }
         }
         let conservation = self.account();
+        let (log, receivers) = (self.network.log.take(), &mut self.network.receivers);
+        let events = gather(&self.spec, log.map(|log| *log), &mut self.senders, receivers);
         self.network.receivers.truncate(self.senders.len());
         let sources = self.sources.into_iter().map(Source::into_totals).collect();
         Outcome {
@@ -247,6 +287,7 @@ impl Engine {
             receivers: self.network.receivers,
             conservation,
             window: self.window,
+            events,
         }
     }
 

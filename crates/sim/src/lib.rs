@@ -4,6 +4,7 @@
 
 pub mod endpoint;
 pub mod engine;
+pub mod events;
 pub mod impairments;
 pub mod link;
 pub mod network;

@@ -6,11 +6,14 @@
 //! event list exists, so a packet costs no insertion into one, and a node's state stays in cache for a whole window.
 //! A link with a single feeder needs no turn of its own: its packets come in order, so it is computed on the spot.
 
+mod logged;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 
 use crate::endpoint::{Receiver, SackLog, SenderTotals};
+use crate::events::NetworkLog;
 use crate::link::{FRACTION_BITS, Link};
 use crate::packet::{Packet, flag};
 use crate::quiet;
@@ -322,6 +325,8 @@ pub struct Network {
     pub dropped: Vec<u64>,
     /// Those of which a second one was made, by the same numbers.
     pub duplicated: Vec<u64>,
+    /// What links refuse and mark, where somebody looks.
+    pub(crate) log: Option<Box<NetworkLog>>,
     hops: Vec<Hop>,
     /// The path of data (`2f`) or of ACKs (`2f + 1`).
     paths: Vec<Path>,
@@ -414,7 +419,7 @@ impl Network {
         if let Some(at) = self.links[hop.link as usize].carry(packet.at, bytes) {
             return Some(packet.next_hop(at + hop.tail.of(bytes)));
         }
-        self.lose(packet);
+        self.refuse(hop.link, packet.at, packet);
         None
     }
 
@@ -424,18 +429,11 @@ impl Network {
         let bytes = packet.bytes();
         let capable = packet.flags() & flag::ECT != 0;
         if let Some((at, marked)) = self.links[hop.link as usize].carry_actively(packet.at, bytes, capable) {
-            let packet = if marked { packet.marked() } else { packet };
+            let packet = if marked { self.note_mark(hop.link, packet.at, packet.marked()) } else { packet };
             return Some(packet.next_hop(at + hop.tail.of(bytes)));
         }
-        self.lose(packet);
+        self.refuse(hop.link, packet.at, packet);
         None
-    }
-
-    /// A packet goes no further.
-    #[cold]
-    fn lose(&mut self, packet: Packet) {
-        self.dropped[packet.passage()] += 1;
-        forget_sacks(&mut self.sacks, packet);
     }
 
     /// The first link of a flow, if the flow's sender may keep it itself.
@@ -482,12 +480,15 @@ impl Network {
             // At the same instant the one in transmission has left before the new one comes.
             if service <= arrival {
                 if let Some((packet, at)) = self.links[link as usize].send_next(service, &mut gone) {
+                    if packet.is_marked() {
+                        self.note_mark(link, service, packet);
+                    }
                     self.leave(link, packet, at);
                 }
             } else if let Some(packet) = self.next_arrival(&ports, horizon) {
                 self.links[link as usize].receive(packet, &mut gone);
             }
-            gone.drain(..).for_each(|packet| self.lose(packet));
+            gone.drain(..).for_each(|packet| self.refuse(link, service.min(arrival), packet));
         }
         self.link_ports[link as usize] = ports;
         worked
@@ -529,6 +530,7 @@ impl Network {
             self.forward(packet.next_hop(at + tail.of(packet.bytes())));
         } else if self.links[link as usize].launch(packet, at) {
             self.duplicated[packet.passage()] += 1;
+            self.note_duplicate(link, at, packet);
             if packet.is_ack() && packet.flags() & flag::SACK != 0 {
                 self.sacks[packet.flow() as usize].copy(packet.extra());
             }
@@ -539,7 +541,7 @@ impl Network {
     fn serve_link(&mut self, link: u32, horizon: Time) -> bool {
         let ports = std::mem::take(&mut self.link_ports[link as usize]);
         let mut worked = false;
-        if ports.iter().any(|port| port & HEAP != 0) {
+        if self.log.is_some() || ports.iter().any(|port| port & HEAP != 0) {
             while let Some(packet) = self.next_arrival(&ports, horizon) {
                 worked = true;
                 let hop = self.hop(&packet);
@@ -844,16 +846,23 @@ impl<'a> Builder<'a> {
         let sizes = quiet::packet_sizes(spec);
         let new_link = |(link, sizes)| Link::new(link, sizes, spec.seed, sample_times);
         let links: Vec<Link> = spec.links.iter().zip(sizes).map(new_link).collect();
-        let receiver = |(f, flow)| Receiver::new(f as u32, flow, sample_times);
+        let receiver = |(f, flow)| {
+            let mut receiver = Receiver::new(f as u32, flow, sample_times);
+            if let Some(events) = &spec.events {
+                receiver.keep_log(events);
+            }
+            receiver
+        };
         let disorders = |&l: &usize| spec.links[l].impairments.as_ref().is_some_and(|i| i.disorders());
         let sack_log = |flow: &FlowSpec| SackLog::new(flow.reverse_path.iter().any(disorders));
         let never_queues = quiet::links_that_never_queue(spec, &links);
-        let network = Network {
+        let mut network = Network {
             links,
             receivers: spec.flows.iter().enumerate().map(receiver).collect(),
             sacks: spec.flows.iter().map(sack_log).collect(),
             dropped: vec![0; ends],
             duplicated: vec![0; ends],
+            log: None,
             hops: Vec::new(),
             paths: Vec::with_capacity(ends),
             end: Time(spec.duration_ps),
@@ -865,6 +874,9 @@ impl<'a> Builder<'a> {
             inboxes: Vec::with_capacity(ends),
             lanes: Vec::new(),
         };
+        if let Some(events) = &spec.events {
+            network.keep_log(events, spec.flows.len() as u32);
+        }
         Self { spec, feeders: vec![BTreeMap::new(); spec.links.len()], never_queues, network, edges: Vec::new() }
     }
 

@@ -39,6 +39,12 @@ impl<T: Copy + Default> Fifo<T> {
         self.slots.get(self.head)
     }
 
+    /// The element that `ahead` others stand before.
+    #[must_use]
+    pub fn get(&self, ahead: usize) -> Option<T> {
+        (ahead < self.len).then(|| self.slots[(self.head + ahead) & (self.slots.len() - 1)])
+    }
+
     /// Appends.
     #[inline]
     pub fn push(&mut self, value: T) {

@@ -33,6 +33,22 @@ pub struct Spec {
     /// Transfers that come and go.
     #[serde(default)]
     pub traffic: Vec<SourceSpec>,
+    /// Whether, and when, everything that happens to a packet of a flow is written down.
+    #[serde(default)]
+    pub events: Option<EventsSpec>,
+}
+
+/// What of the run goes into the event log. The packets of transfers that come and go are not in it.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub struct EventsSpec {
+    /// Events that are kept at most; a run with more is given up.
+    pub limit: u64,
+    /// Begin, ps.
+    #[serde(default)]
+    pub from_ps: u64,
+    /// End, ps; that of the run where absent.
+    #[serde(default)]
+    pub to_ps: Option<u64>,
 }
 
 /// The measurement window.
@@ -542,6 +558,12 @@ impl Spec {
         check(
             self.measure.from_ps < self.measure.to_ps && self.measure.to_ps <= self.duration_ps,
             "measure".into(),
+            "must be a window inside the run",
+        )?;
+        let events = self.events.as_ref();
+        check(
+            events.is_none_or(|e| e.from_ps < e.to_ps.unwrap_or(self.duration_ps) && e.from_ps < self.duration_ps),
+            "events".into(),
             "must be a window inside the run",
         )?;
         let something = !self.flows.is_empty() || !self.traffic.is_empty();

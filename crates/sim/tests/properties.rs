@@ -4,6 +4,8 @@
 mod common;
 
 use common::{digest, dumbbell, flow, link, linux_stack, ns2_stack, ps, rfc6675_stack, run, spec};
+use elephan_sim::events::{Blocks, Event};
+use elephan_sim::spec::EventsSpec;
 use elephan_sim::{Engine, Spec, Time};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -90,6 +92,28 @@ fn with_window(spec: &Spec, window: Time) -> String {
     digest(&Engine::with_window(spec.clone(), window).expect("it is right").run(|_| true).expect("nobody cancels"))
 }
 
+type Row = ([u64; 4], [u32; 4], Option<Blocks>);
+
+/// The run's digest and its events, with flows and links by the order of their names.
+fn with_log(spec: &Spec, window: Time) -> (String, Vec<Row>) {
+    let mut spec = spec.clone();
+    spec.events = Some(EventsSpec { limit: 1_000_000, from_ps: 0, to_ps: None });
+    let outcome =
+        Engine::with_window(spec.clone(), window).expect("it is right").run(|_| true).expect("nobody cancels");
+    let log = outcome.events.as_ref().expect("it was asked for");
+    let rank = |name: &str, names: &mut dyn Iterator<Item = &String>| {
+        names.filter(|other| other.as_str() < name).count() as u64
+    };
+    let flows: Vec<u64> = spec.flows.iter().map(|f| rank(&f.name, &mut spec.flows.iter().map(|f| &f.name))).collect();
+    let links: Vec<u64> = spec.links.iter().map(|l| rank(&l.name, &mut spec.links.iter().map(|l| &l.name))).collect();
+    let row = |e: &Event| {
+        let link = links.get(e.link as usize).copied().unwrap_or(u64::MAX);
+        let numbers = [e.segment, e.in_flight, e.cwnd.to_bits(), u32::from(e.flags) << 8 | e.kind as u32];
+        ([e.at.0, e.stamp.0, flows[e.flow as usize], link], numbers, log.sacks.get(e.sack as usize).copied())
+    };
+    (digest(&outcome), log.rows.iter().map(row).collect())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
@@ -106,6 +130,8 @@ proptest! {
         let expected = digest(&run(&first));
         prop_assert_eq!(&digest(&run(&first)), &expected, "the same again");
         prop_assert_eq!(&with_window(&first, Time(window_us * 1_000_000)), &expected, "another window");
+        let (logged, events) = with_log(&first, Time(4_000_000_000));
+        prop_assert_eq!(logged, expected, "with an event log");
         // The flows backwards: the same runs, in another order.
         let forward = run(&first);
         flows.as_array_mut().expect("a list").reverse();
@@ -119,6 +145,8 @@ proptest! {
             prop_assert_eq!(forward.senders[i].totals, backward.senders[j].totals);
             prop_assert_eq!(format!("{:?}", forward.senders[i].samples), format!("{:?}", backward.senders[j].samples));
         }
+        prop_assert!(events == with_log(&first, Time(window_us * 1_000_000)).1, "another window gives other events");
+        prop_assert!(events == with_log(&second, Time(4_000_000_000)).1, "another order of flows gives other events");
         prop_assert_eq!(forward.conservation, backward.conservation);
     }
 

@@ -43,7 +43,10 @@ def show_numbers(run: Run, asked: Asked, as_json: bool) -> None:
         ScenarioError: no such metric, or it is not defined for this run, window, flow or link.
     """
     if not asked.names:
-        raise ScenarioError("--window, --flow and --link belong to --metric NAME", source="show")
+        raise ScenarioError(
+            "--window, --flow and --link belong to --metric NAME, --window and --flow to --pcapng and --qlog too",
+            source="show",
+        )
     values = {name: _value(run, name, asked) for name in asked.names}
     if as_json:
         common.print_json({"id": run.id, "metrics": {name: value for name, (_, value) in values.items()}})

@@ -9,6 +9,7 @@ import click
 
 from elephan.cli import common
 from elephan.cli.numbers import Asked, show_numbers
+from elephan.cli.packets import Packets
 from elephan.scenario import ScenarioError, catalog, own
 from elephan.scenario.words import hint
 
@@ -21,8 +22,13 @@ if TYPE_CHECKING:
 @click.option("--out", metavar="DIR", help="Folder of the report. [default: the run's own folder, or reports/ID]")
 @click.option("--csv", "csv", metavar="DIR", help="Instead, write the run's tables there as CSV files.")
 @click.option("--parquet", "parquet", metavar="DIR", help="Instead, write the run's tables there as Parquet files.")
+@click.option("--pcapng", metavar="FILE", help="Instead, write the run's packets there, for Wireshark and the like.")
+@click.option("--at", metavar="SIDE", help="As they pass the sender or the receiver. [default: sender]")
+@click.option("--qlog", metavar="FILE", help="Instead, write what the run's senders did there, for qvis and the like.")
 @click.option("--metric", "names", multiple=True, metavar="NAME", help="Instead, print this metric of the run.")
-@click.option("--window", nargs=2, metavar="FROM TO", help="Of this part of the run. [default: the measured part]")
+@click.option(
+    "--window", nargs=2, metavar="FROM TO", help="Of this part of the run. [default: the measured part; of packets all]"
+)
 @click.option("--flow", "flows", multiple=True, metavar="NAME", help="Of this flow. [default: all flows]")
 @click.option("--link", metavar="NAME", help="Of this link. [default: the bottleneck]")
 @common.store_option
@@ -32,6 +38,9 @@ def command(
     out: str | None,
     csv: str | None,
     parquet: str | None,
+    pcapng: str | None,
+    at: str | None,
+    qlog: str | None,
     names: tuple[str, ...],
     window: tuple[str, str] | None,
     flows: tuple[str, ...],
@@ -39,10 +48,17 @@ def command(
     store: str | None,
     as_json: bool,
 ) -> None:
-    """The report of a run (its id or folder) or of a paper, or what an algorithm, a queue or a metric is."""
+    """The report of a run (its id or folder) or of a paper, or what an algorithm, a queue or a metric is.
+
+    For --pcapng and --qlog, a run whose scenario does not ask for an event log is run once more.
+    """
+    packets = Packets(pcapng, qlog, at, window, flows)
+    packets.check()
     asked = Asked(names, window, flows, link)
-    if csv is not None or parquet is not None:
-        export_run(name, csv, parquet, store, as_json)
+    if csv is not None or parquet is not None or packets:
+        if packets and (names or link is not None):
+            raise ScenarioError("--pcapng and --qlog write packets, --metric and --link are for numbers", source="show")
+        export_run(name, csv, parquet, packets, store, as_json)
         return
     if asked:
         show_numbers(a_run(name, store, "--metric asks for a number of a run"), asked, as_json)
@@ -95,19 +111,22 @@ def a_run(name: str, store: str | None, what: str) -> Run:
     return runs.Run.load(folder)
 
 
-def export_run(name: str, csv: str | None, parquet: str | None, store: str | None, as_json: bool) -> None:
-    """Write a run's tables as files of a general format, and say which.
+def export_run(
+    name: str, csv: str | None, parquet: str | None, packets: Packets, store: str | None, as_json: bool
+) -> None:
+    """Write a run's tables or packets as files that other programs read, and say which.
 
     Raises:
         ScenarioError: it is not a run, or the files would take the place of the run's own.
     """
     from elephan import runs
 
-    run = a_run(name, store, "--csv and --parquet write the tables of a run")
+    run = a_run(name, store, "--csv, --parquet, --pcapng and --qlog write files of a run")
     written: list[Path] = []
     try:
         written += run.to_csv(csv) if csv is not None else []
         written += run.to_parquet(parquet) if parquet is not None else []
+        written += packets.write(run) if packets else []
     except runs.RunError as error:
         raise ScenarioError(str(error), source="show") from None
     if as_json:

@@ -21,7 +21,8 @@ class RawResult:
     """What came out of a habitat, before metrics.
 
     Attributes:
-        tables: ``flows``, ``samples`` and ``links``; each anything that Arrow's PyCapsule interface can read.
+        tables: ``flows``, ``samples`` and ``links``, and ``events`` where the scenario asks for it; each anything that
+            Arrow's PyCapsule interface can read.
         summary: totals, conservation counts and versions, as the habitat reports them.
     """
 

@@ -83,7 +83,7 @@ class Run:
 
         Args:
             scenario: what was run.
-            tables: ``flows``, ``samples`` and ``links``.
+            tables: ``flows``, ``samples`` and ``links``, and ``events`` where the scenario asks for it.
             habitat: who made them.
             seed: what the random streams started from; the scenario's own by default.
             summary: the habitat's totals.
@@ -192,9 +192,27 @@ class Run:
             raise RunError(f"the run {self.id} has no [[traffic]], so it has no transfers")
         return self._table("transfers")
 
+    @property
+    def has_events(self) -> bool:
+        """Whether its scenario asked for an event log."""
+        return self.canonical.get("events") is not None
+
+    @property
+    def events(self) -> pl.DataFrame:
+        """What happened to each packet, in order of time, where the scenario asked for it.
+
+        Raises:
+            RunError: it did not.
+        """
+        if not self.has_events:
+            raise RunError(f"the run {self.id} has no event log; write events = true into its scenario and run that")
+        return self._table("events")
+
     def tables(self) -> dict[str, pl.DataFrame]:
-        """All of them, by name; ``transfers`` where the scenario has sources."""
-        names = ["flows", "samples", "links", *(["transfers"] if self.canonical.get("traffic") else [])]
+        """All of them, by name; ``transfers`` where the scenario has sources, ``events`` where it asks for a log."""
+        names = ["flows", "samples", "links"]
+        names += ["transfers"] if self.canonical.get("traffic") else []
+        names += ["events"] if self.has_events else []
         return {name: self._table(name) for name in names}
 
     def _table(self, name: str) -> pl.DataFrame:

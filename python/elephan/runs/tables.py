@@ -28,13 +28,19 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """What every habitat's tables have at least; a habitat may add columns."""
 
+EVENTS = "events"
 EXTRA: dict[str, tuple[str, ...]] = {
     "transfers": (
         "source", "user", "start_s", "size_bytes", "size_segments", "base_rtt_ms", "completion_s", "segments_sent",
         "retransmits", "loss_events", "timeouts",
     ),
+    EVENTS: (
+        "time_s", "kind", "flow", "link", "segment", "bytes", "stamp_s", "ack", "retransmit", "ect0", "ect1", "ce",
+        "ece", "cwr", "cwnd", "in_flight", "srtt_s", "sack_1_first", "sack_1_past", "sack_2_first", "sack_2_past",
+        "sack_3_first", "sack_3_past",
+    ),
 }  # fmt: skip
-"""Tables of those runs alone whose scenario has what they are about."""
+"""Tables of those runs alone whose scenario has what they are about, or asks for them."""
 
 
 class TableError(ValueError):

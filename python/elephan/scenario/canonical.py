@@ -16,7 +16,7 @@ from elephan.scenario.disciplines import limits, queue_parameters
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.graph import DirectedLink, Graph, build_graph
 from elephan.scenario.impairments import impairments_form
-from elephan.scenario.schema import Flow, ScenarioTable, Traffic
+from elephan.scenario.schema import Events, Flow, ScenarioTable, Traffic
 from elephan.scenario.stacks import OPTIONAL, Stack
 from elephan.scenario.traffic import source_form
 from elephan.scenario.units import Loss, format_offset, format_time
@@ -41,7 +41,7 @@ def canonical_form(scenario: ScenarioTable, graph: Graph | None = None) -> dict[
     sources = [_source(graph, first + i, i, source) for i, source in enumerate(scenario.traffic)]
     if sources:
         form["traffic"] = sources
-    return form | {
+    form |= {
         "seed": scenario.seed,
         "duration_ps": scenario.duration,
         "sample_period_ps": scenario.sample_period,
@@ -51,6 +51,8 @@ def canonical_form(scenario: ScenarioTable, graph: Graph | None = None) -> dict[
         "links": [_link(graph, position) for position in range(len(graph.links))],
         "flows": [_flow(graph, i, flow) for i, flow in enumerate(scenario.flow)],
     }
+    # Left out where it is not asked for, so that a scenario without an event log keeps its hash.
+    return form if scenario.events is None else form | {"events": _events(scenario.events)}
 
 
 def canonical_json(form: dict[str, Any]) -> str:
@@ -94,6 +96,10 @@ def _source(graph: Graph, route: int, position: int, source: Traffic) -> dict[st
     }
     slowest_bps = graph.links[graph.slowest(route)].rate_bps
     return {"flow": flow, **source_form(source, f"traffic[{position}]", slowest_bps)}
+
+
+def _events(events: Events) -> dict[str, Any]:
+    return {"limit": events.limit, "from_ps": events.from_, "to_ps": events.to}
 
 
 def _link(graph: Graph, position: int) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from elephan.scenario import catalog, own
 from elephan.scenario.canonical import flow_name, measure_window, source_name
 from elephan.scenario.errors import ScenarioError, join_path
 from elephan.scenario.graph import Graph
-from elephan.scenario.schema import DATAGRAMS, Flow, ScenarioTable, Traffic
+from elephan.scenario.schema import DATAGRAMS, Events, Flow, ScenarioTable, Traffic
 from elephan.scenario.units import format_time
 
 MAX_SAMPLES = 100_000_000
@@ -92,6 +92,8 @@ def _check_times(scenario: ScenarioTable) -> None:
             f"'{format_time(scenario.sample_period)}' would record {rows:.1e} samples; the limit is {MAX_SAMPLES:.0e}",
             path="sample_period",
         )
+    if scenario.events is not None:
+        _check_events(scenario, scenario.events)
     from_ps, to_ps = measure_window(scenario)
     if from_ps >= scenario.duration:
         raise ScenarioError(
@@ -105,6 +107,18 @@ def _check_times(scenario: ScenarioTable) -> None:
             f"the measured part would go from {format_time(from_ps)} to {format_time(to_ps)}; "
             "it must end after it begins",
             path=wrong,
+        )
+
+
+def _check_events(scenario: ScenarioTable, events: Events) -> None:
+    if events.from_ >= scenario.duration:
+        raise ScenarioError(
+            f"'{format_time(events.from_)}' is not before the end of the run, {format_time(scenario.duration)}",
+            path="events.from",
+        )
+    if events.to is not None and events.to <= events.from_:
+        raise ScenarioError(
+            f"'{format_time(events.to)}' is not after the start, {format_time(events.from_)}", path="events.to"
         )
 
 

@@ -449,6 +449,38 @@ _DelayStepsField = Annotated[
 ]
 
 
+class Events(Table):
+    """``[events]``: write down what happens to each packet; ``events = true`` is short for all of the run."""
+
+    limit: Annotated[int, BeforeValidator(_reported(_whole(1, 10**9, "a number of events")))] = Field(
+        10_000_000,
+        description="events that are kept at most, about 100 bytes each; a run with more is given up",
+        examples=[50_000_000],
+    )
+    from_: Time = Field(0, alias="from", description="start of the part that is written down", examples=["10 s"])
+    to: PositiveTime | None = Field(None, description="its end; that of the run by default", examples=["12 s"])
+
+
+def parse_events(value: Any) -> Any:
+    """``events = true`` as a table, ``events = false`` as none; a table stays what it is.
+
+    Raises:
+        ScenarioError: neither a switch nor a table.
+    """
+    if value is None or isinstance(value, bool):
+        return {} if value else None
+    if not isinstance(value, dict | Events):
+        raise ScenarioError(f"{value!r} is not an event log; write true or a table ({', '.join(field_names(Events))})")
+    return value
+
+
+def _dump_events(events: Events | None) -> bool | dict[str, Any] | None:
+    return None if events is None else events.model_dump(by_alias=True, exclude_unset=True, exclude_none=True) or True
+
+
+EventsChoice = Annotated[Events | None, BeforeValidator(_reported(parse_events)), PlainSerializer(_dump_events)]
+
+
 class Path(Table):
     """What the two shorthands share: the links in the middle, and how each flow reaches them."""
 
@@ -726,6 +758,7 @@ class ScenarioTable(Table):
         default_factory=lambda: StackSpec(base="linux"), description="the TCP stack of every flow", examples=["ns2"]
     )
     measure: Measure = Field(default_factory=Measure, description="the part of the run that the metrics look at")
+    events: EventsChoice = Field(None, description="write down what happens to each packet")
     dumbbell_: Dumbbell | None = Field(None, alias="dumbbell", description="one shared bottleneck")
     parking_lot: ParkingLot | None = Field(None, description="several bottlenecks in a row")
     link: tuple[Link, ...] = Field((), description="the links of a graph, instead of a shorthand")
@@ -736,6 +769,7 @@ class ScenarioTable(Table):
 TABLES: dict[str, type[Table]] = {
     "stack": StackSpec,
     "measure": Measure,
+    "events": Events,
     "dumbbell": Dumbbell,
     "parking_lot": ParkingLot,
     "link": Link,

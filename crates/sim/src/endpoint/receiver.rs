@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use super::sack_log::{SackEntry, SackLog};
+use crate::events::Log;
 use crate::packet::{OWD_UNIT_PS, Packet, flag};
 use crate::record::{Clock, ReceiverSample};
 use crate::runs::RunSet;
-use crate::spec::FlowSpec;
+use crate::spec::{EventsSpec, FlowSpec};
 use crate::time::Time;
 
 /// The receiving end of a flow.
@@ -45,6 +46,10 @@ pub struct Receiver {
     /// One for each sample time.
     pub samples: Vec<ReceiverSample>,
     clock: Clock,
+    /// It acknowledges each segment when it comes or none at all, and takes no turns.
+    reactive: bool,
+    /// Segments and ACKs, where somebody looks.
+    pub(crate) log: Option<Box<Log>>,
 }
 
 impl Receiver {
@@ -78,6 +83,8 @@ impl Receiver {
             acks_sent: 0,
             samples: Vec::new(),
             clock,
+            reactive: stack.ack_every == 1 || spec.datagrams,
+            log: None,
         }
     }
 
@@ -85,6 +92,16 @@ impl Receiver {
     pub fn latch_marks(&mut self) {
         self.latches = true;
         self.simple = false;
+    }
+
+    /// Keeps a log from now on, and takes turns for it.
+    pub(crate) fn keep_log(&mut self, spec: &EventsSpec) {
+        self.reactive = false;
+        self.log = Some(Box::new(Log::new(spec)));
+    }
+
+    pub(crate) fn take_log(&mut self) -> Option<Log> {
+        self.log.take().map(|log| *log)
     }
 
     /// When it next has something to do by itself.
@@ -101,7 +118,7 @@ impl Receiver {
     /// Whether it only ever reacts: it acknowledges each segment when it comes, and has no timer but the samples'.
     #[must_use]
     pub fn is_reactive(&self) -> bool {
-        self.ack_every == 1 || self.silent
+        self.reactive
     }
 
     /// Its timer is due: samples, or a delayed ACK.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::packet::{Packet, flag};
 use crate::ring::Fifo;
 
 /// The blocks of one ACK and what else did not fit into the packet.
@@ -46,6 +47,19 @@ impl SackLog {
         let id = self.first.wrapping_add(self.entries.len() as u32);
         self.entries.push(entry);
         id
+    }
+
+    /// The entry of an ACK under way, without taking it out.
+    #[must_use]
+    pub fn of(&self, ack: &Packet) -> Option<SackEntry> {
+        let has_entry = ack.is_ack() && ack.flags() & flag::SACK != 0;
+        if !has_entry {
+            return None;
+        }
+        match &self.loose {
+            Some(loose) => loose.get(&ack.extra()).map(|held| held.0),
+            None => self.entries.get(ack.extra().wrapping_sub(self.first) as usize),
+        }
     }
 
     /// Takes an entry out, and forgets those of ACKs that were lost before it.

@@ -1,6 +1,7 @@
 //! The sender: what it keeps, its timers, and what it does with an ACK.
 
 mod application;
+mod log;
 mod loss;
 mod marks;
 mod pacing;
@@ -18,6 +19,7 @@ use self::transmit::widen;
 use super::recovery::Episode;
 use super::rto::Rto;
 use super::scoreboard::Scoreboard;
+use crate::events::Log;
 use crate::network::{Egress, End, Network};
 use crate::packet::{OWD_UNIT_PS, Packet, flag};
 use crate::random::Stream;
@@ -146,6 +148,9 @@ pub struct Sender {
     last_departure: Time,
     /// Whether [`Sender::remember`] has anything to do.
     remembers: bool,
+    /// Whether anybody is told of each segment that is sent.
+    watches: bool,
+    log: Option<Box<Log>>,
     sampler: Option<Box<Sampler>>,
     /// Retransmissions found lost by this ACK.
     lost_again: Vec<u32>,
@@ -255,6 +260,8 @@ impl Sender {
                 || needs.delivery
                 || needs.losses
                 || needs.sends,
+            watches: needs.sends || needs.delivery || needs.losses,
+            log: None,
             lost_again: Vec::new(),
             sampler: (needs.delivery || needs.losses).then(Box::default),
             marks: Marks::new(needs.ecn, stack.ecn),

@@ -131,6 +131,9 @@ impl Sender {
         if self.jitter > 0 {
             at = (now + Time(self.jitter_stream.below(self.jitter))).max(self.last_departure);
             self.last_departure = at;
+            if self.log.is_some() {
+                self.log_sent(segment, flags, at, now);
+            }
         }
         let packet = Packet::new(at, now, self.flow, segment, self.bytes, flags, 0);
         if let Some(egress) = &mut self.egress {
@@ -156,7 +159,7 @@ impl Sender {
             let mask = self.sent_window.len() - 1;
             self.sent_window[segment as usize & mask] = self.cwnd as f32;
         }
-        if self.needs.sends || self.sampler.is_some() {
+        if self.watches {
             let in_flight = self.board.in_flight(self.next);
             if let Some(sampler) = &mut self.sampler {
                 sampler.on_sent(segment, self.board.una(), in_flight, now);
@@ -165,6 +168,9 @@ impl Sender {
                 let retransmission = flags & flag::RETRANSMIT != 0;
                 let in_flight = f64::from(in_flight);
                 self.algorithm.on_sent(&Sent { now: now.seconds(), in_flight, retransmission });
+            }
+            if self.log.is_some() && self.jitter == 0 {
+                self.log_sent(segment, flags, now, now);
             }
         }
     }

@@ -1,0 +1,197 @@
+//! The event log: what happened to each packet, where a scenario asks for it.
+//!
+//! Each sender and the network keep a log of their own, so that nobody waits for anybody; the logs are put in order when
+//! the run is over. A run that does not ask has none of this: its flows take other turns ([`crate::engine`]), and only
+//! packets that are dropped or marked meet a question whether somebody looks.
+
+use crate::endpoint::{Receiver, SackEntry, Sender};
+use crate::packet::{Packet, flag};
+use crate::spec::{EventsSpec, Spec};
+use crate::time::Time;
+
+/// What happened to a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// A sender put a segment on the wire.
+    Sent,
+    /// A segment reached the receiver.
+    Received,
+    /// A receiver put an ACK on the wire.
+    AckSent,
+    /// An ACK reached the sender.
+    Acked,
+    /// A queue refused a packet.
+    Dropped,
+    /// A link lost a packet for another reason.
+    Lost,
+    /// A packet left a queue, or joined it, with a mark.
+    Marked,
+    /// A link made a second packet of it.
+    Duplicated,
+}
+
+impl Kind {
+    /// All kinds, by number.
+    pub const NAMES: [&str; 8] = ["sent", "received", "ack_sent", "acked", "dropped", "lost", "marked", "duplicated"];
+}
+
+/// Says that an event has no link, or no SACK blocks.
+pub const NONE: u32 = u32::MAX;
+
+/// One event.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Event {
+    /// When.
+    pub at: Time,
+    /// See [`Packet::stamp`].
+    pub stamp: Time,
+    /// Index of the flow.
+    pub flow: u32,
+    /// See [`Packet::segment`].
+    pub segment: u32,
+    /// Index of the link that dropped, lost or marked it, or [`NONE`].
+    pub link: u32,
+    /// Index of the ACK's SACK blocks, or [`NONE`].
+    pub sack: u32,
+    /// Congestion window, segments, where a sender speaks; else NaN.
+    pub cwnd: f32,
+    /// Smoothed RTT, s, where a sender speaks and has one; else NaN.
+    pub srtt: f32,
+    /// Segments outstanding, where a sender speaks.
+    pub in_flight: u32,
+    /// Size on the wire.
+    pub bytes: u16,
+    /// See [`flag`].
+    pub flags: u8,
+    /// What happened.
+    pub kind: Kind,
+}
+
+/// Up to three SACK blocks, `[first, past)` in segments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Blocks {
+    /// Newest first.
+    pub blocks: [(u32, u32); 3],
+    /// How many there are.
+    pub count: u8,
+}
+
+impl From<SackEntry> for Blocks {
+    fn from(entry: SackEntry) -> Self {
+        Self { blocks: entry.blocks, count: entry.count }
+    }
+}
+
+/// Events in the order in which one part of the simulation saw them.
+#[derive(Clone, Debug, Default)]
+pub struct Log {
+    from: Time,
+    to: Time,
+    /// The events.
+    pub rows: Vec<Event>,
+    /// SACK blocks of [`Event::sack`].
+    pub sacks: Vec<Blocks>,
+}
+
+impl Log {
+    /// An empty log of the part of the run that is asked for.
+    #[must_use]
+    pub fn new(spec: &EventsSpec) -> Self {
+        Self { from: Time(spec.from_ps), to: spec.to_ps.map_or(Time::NEVER, Time), ..Self::default() }
+    }
+
+    /// Whether events at `at` are kept.
+    #[must_use]
+    pub fn covers(&self, at: Time) -> bool {
+        self.from <= at && at < self.to
+    }
+
+    /// Something happened to `packet` at `at`.
+    pub fn push(&mut self, kind: Kind, at: Time, packet: &Packet, link: u32, blocks: Option<Blocks>) {
+        if !self.covers(at) {
+            return;
+        }
+        let sack = blocks.filter(|b| b.count > 0).map_or(NONE, |blocks| {
+            self.sacks.push(blocks);
+            self.sacks.len() as u32 - 1
+        });
+        self.rows.push(Event {
+            at,
+            stamp: packet.stamp,
+            flow: packet.flow(),
+            segment: packet.segment(),
+            link,
+            sack,
+            cwnd: f32::NAN,
+            srtt: f32::NAN,
+            in_flight: 0,
+            bytes: packet.bytes() as u16,
+            flags: packet.flags(),
+            kind,
+        });
+    }
+
+    /// Appends another log.
+    fn append(&mut self, other: &mut Self) {
+        let base = self.sacks.len() as u32;
+        self.sacks.append(&mut other.sacks);
+        self.rows.reserve(other.rows.len());
+        self.rows.extend(other.rows.drain(..).map(|row| {
+            let sack = if row.sack == NONE { NONE } else { row.sack + base };
+            Event { sack, ..row }
+        }));
+    }
+}
+
+/// What links did to the packets of flows, and how many packets each had lost for other reasons than its queue when it last refused one.
+#[derive(Clone, Debug, Default)]
+pub struct NetworkLog {
+    /// The events.
+    pub log: Log,
+    /// By link.
+    pub lost: Vec<u64>,
+    /// Those that have a higher number are transfers that come and go, which are not logged.
+    pub flows: u32,
+}
+
+impl NetworkLog {
+    /// A link did something to `packet` at `at`.
+    pub fn push(&mut self, kind: Kind, at: Time, packet: &Packet, link: u32, blocks: Option<Blocks>) {
+        if packet.flow() < self.flows {
+            self.log.push(kind, at, packet, link, blocks);
+        }
+    }
+}
+
+/// All logs as one, in order of time; at the same time links come before endpoints, and either go by name, so that the order
+/// is the scenario's and not the schedule's.
+#[must_use]
+pub fn gather(
+    spec: &Spec,
+    network: Option<NetworkLog>,
+    senders: &mut [Sender],
+    receivers: &mut [Receiver],
+) -> Option<Log> {
+    let mut all = network?.log;
+    all.rows.sort_by(|a, b| (a.at, link_name(spec, a)).cmp(&(b.at, link_name(spec, b))));
+    let mut by_name: Vec<usize> = (0..spec.flows.len()).collect();
+    by_name.sort_by(|&a, &b| spec.flows[a].name.cmp(&spec.flows[b].name));
+    for flow in by_name {
+        for log in [senders[flow].take_log(), receivers[flow].take_log()].iter_mut().flatten() {
+            all.append(log);
+        }
+    }
+    all.rows.sort_by_key(|event| event.at);
+    Some(all)
+}
+
+fn link_name<'a>(spec: &'a Spec, event: &Event) -> &'a str {
+    &spec.links[event.link as usize].name
+}
+
+/// Whether an event is of an acknowledgement.
+#[must_use]
+pub fn is_ack(event: &Event) -> bool {
+    event.flags & flag::ACK != 0
+}

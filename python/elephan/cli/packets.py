@@ -1,0 +1,109 @@
+"""A saved run's packets as files: ``elephan show RUN --pcapng FILE --qlog FILE``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, cast
+
+from elephan.cli.progress import meter
+from elephan.scenario import ScenarioError
+from elephan.scenario.units import parse_time
+from elephan.scenario.words import hint
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from elephan.runs import Run
+
+SIDES = ("sender", "receiver")
+
+
+@dataclass(frozen=True)
+class Packets:
+    """Which files are made of a run's packets.
+
+    Attributes:
+        pcapng: the capture, if any.
+        qlog: the senders' log, if any.
+        at: at which end of the flows it is captured; the sender's for ``None``.
+        window: its ends as they were written; all of the run for ``None``.
+        flows: all of them for none.
+    """
+
+    pcapng: str | None
+    qlog: str | None
+    at: str | None = None
+    window: tuple[str, str] | None = None
+    flows: Sequence[str] = ()
+
+    def __bool__(self) -> bool:
+        return self.pcapng is not None or self.qlog is not None
+
+    def check(self) -> None:
+        """That the side exists, and belongs to a capture.
+
+        Raises:
+            ScenarioError: it does not.
+        """
+        if self.at is None:
+            return
+        if self.at not in SIDES:
+            raise ScenarioError(
+                f"'{self.at}' is not an end of a flow; {hint(self.at, SIDES)}", path="--at", source="show"
+            )
+        if self.pcapng is None:
+            raise ScenarioError("--at belongs to --pcapng FILE", source="show")
+
+    def write(self, run: Run) -> list[Path]:
+        """Write them.
+
+        Raises:
+            ScenarioError: more events than a log may hold, a part that is not inside the run, or no such flow.
+        """
+        from elephan import export
+
+        events = self._events(run)
+        written = []
+        if self.pcapng is not None:
+            side = cast("Literal['sender', 'receiver']", self.at or "sender")
+            export.write_pcapng(run, events, self.pcapng, side)
+            written.append(Path(self.pcapng))
+        if self.qlog is not None:
+            export.write_qlog(run, events, self.qlog)
+            written.append(Path(self.qlog))
+        return written
+
+    def _events(self, run: Run) -> pl.DataFrame:
+        import polars as pl
+
+        from elephan import export
+
+        names = [str(flow["name"]) for flow in run.canonical["flows"]]
+        for flow in self.flows:
+            if flow not in names:
+                raise ScenarioError(
+                    f"'{flow}' is not a flow of this run; {hint(flow, names)}", path="--flow", source="show"
+                )
+        from_ps, to_ps = self._window()
+        total_s = run.canonical["duration_ps"] / 1e12
+        with meter() as progress:
+
+            def report(fraction: float) -> bool:
+                progress(fraction * total_s, total_s, 0, 1)
+                return True
+
+            events = export.events_of(run, from_ps, to_ps, report)
+        return events.filter(pl.col("flow").cast(pl.String).is_in(list(self.flows))) if self.flows else events
+
+    def _window(self) -> tuple[int, int | None]:
+        if self.window is None:
+            return 0, None
+        try:
+            from_ps, to_ps = (parse_time(end) for end in self.window)
+        except ScenarioError as error:
+            raise error.located(path="--window", source="show") from None
+        if from_ps >= to_ps:
+            raise ScenarioError(f"'{self.window[1]}' is not after '{self.window[0]}'", path="--window", source="show")
+        return from_ps, to_ps

@@ -1,0 +1,7 @@
+"""Ways out: a run as files that other programs read."""
+
+from elephan.export.events import ack_departures, events_of
+from elephan.export.pcapng import write_pcapng
+from elephan.export.qlog import write_qlog
+
+__all__ = ["ack_departures", "events_of", "write_pcapng", "write_qlog"]

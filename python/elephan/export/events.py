@@ -1,0 +1,70 @@
+"""The event log of a run: the saved one, or that of the same run once more."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from elephan import habitats
+from elephan.habitats import Progress
+from elephan.runs import Run, RunError, tables
+from elephan.scenario import Scenario
+from elephan.scenario.units import format_time
+
+if TYPE_CHECKING:
+    import polars as pl
+
+PS_PER_S = 1e12
+
+
+def events_of(run: Run, from_ps: int = 0, to_ps: int | None = None, progress: Progress | None = None) -> pl.DataFrame:
+    """What happened to each packet from ``from_ps`` until before ``to_ps``, in order of time.
+
+    A run whose scenario asked for an event log has it. Any other is run once more with one: the same scenario and seed
+    give the same run, and that it is the same is checked.
+
+    Raises:
+        RunError: the log does not reach as far, or this version of the engine does not give the saved result.
+        ScenarioError: more events than the log may hold, or a part that is not inside the run.
+    """
+    if run.has_events:
+        return _part(run, from_ps, to_ps)
+    part: dict[str, Any] = {"from": format_time(from_ps)} | ({} if to_ps is None else {"to": format_time(to_ps)})
+    scenario = Scenario.from_dict(run.scenario.to_dict() | {"events": part})
+    frames = tables.to_polars(habitats.get(run.habitat).run(scenario, run.seed, progress).tables)
+    events = frames.pop(tables.EVENTS)
+    if tables.digest(frames) != run.manifest["tables_sha256"]:
+        engine = run.manifest.get("versions", {}).get("engine", "another version")
+        raise RunError(
+            f"the run {run.id} was made by the engine {engine}, and this one gives another result; "
+            "make it again with elephan run --force"
+        )
+    return events
+
+
+def _part(run: Run, from_ps: int, to_ps: int | None) -> pl.DataFrame:
+    """A part of a saved log."""
+    import polars as pl
+
+    kept = run.canonical["events"]
+    end_ps = run.canonical["duration_ps"] if kept["to_ps"] is None else kept["to_ps"]
+    if (from_ps and from_ps < kept["from_ps"]) or (to_ps is not None and to_ps > end_ps):
+        has = f"{format_time(kept['from_ps'])} to {format_time(end_ps)}"
+        raise RunError(f"the event log of the run {run.id} goes from {has}; ask for a part of that")
+    last_ps = float("inf") if to_ps is None else to_ps
+    return run.events.filter((pl.col("time_s") >= from_ps / PS_PER_S) & (pl.col("time_s") < last_ps / PS_PER_S))
+
+
+def ack_departures(events: pl.DataFrame) -> pl.DataFrame:
+    """The rows of ACKs that arrived, with the column ``left_s``: when the receiver sent them.
+
+    An ACK is recognized by what it says and echoes; one that left before the log begins has no value.
+    """
+    import polars as pl
+
+    sacks = [f"sack_{block}_{edge}" for block in (1, 2, 3) for edge in ("first", "past")]
+    # A key that is null is equal to no other.
+    events = events.with_columns(pl.col(name).fill_null(0).alias(f"key_{name}") for name in sacks)
+    said = ["flow", "segment", "stamp_s", *(f"key_{name}" for name in sacks)]
+    left = events.filter(pl.col("kind") == "ack_sent").select(*said, pl.col("time_s"), pl.col("time_s").alias("left_s"))
+    arrived = events.filter(pl.col("kind") == "acked")
+    return arrived.join_asof(left, on="time_s", by=said, strategy="backward", check_sortedness=False).drop(said[3:])

@@ -1,0 +1,306 @@
+"""A run as a packet capture, for Wireshark, tshark, tcptrace and whatever else reads pcapng.
+
+The capture holds headers only. Times count from 2000-01-01 00:00 UTC, the beginning of the run. Each flow has an
+interface and a pair of hosts of its own, 10.0.0.1 and 10.128.0.1 for the first; the sender connects from port 40000
+on to port 5001.
+
+- Sequence numbers are bytes: segment × payload, plus one for the SYN. All segments are full.
+- The engine has no handshake. One is written in front of a flow's first segment, so that readers know the window
+  scale and the segment size; nothing of it has been simulated. At a receiver it takes the links' propagation delay.
+  At a sender it takes 1 ns: Wireshark holds a segment that comes again within the handshake's round trip for one that
+  was overtaken, which a sender's own segments never are.
+- Datagrams are UDP, as large as on the wire.
+- The advertised window is the stack's receive window; without one, the largest that TCP can say.
+- The timestamps option is there where the stack's header has room for it (52 bytes). It counts ms of the host's clock
+  as the scenario sets it. An ACK echoes the stamp that the engine's sender takes its RTT sample from, in recovery
+  too.
+- A packet has the size of these headers and its payload; a stack's header of another size is not shown.
+
+The format (draft-ietf-opsawg-pcapng) is written here, a column of packets at a time: general packet writers take some
+ten microseconds for each, and a run has millions.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from elephan import __version__
+from elephan.export import headers
+from elephan.export.events import ack_departures
+from elephan.export.headers import Column, Packets
+from elephan.runs import Run
+from elephan.scenario import ScenarioError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Side = Literal["sender", "receiver"]
+SIDES: tuple[Side, ...] = ("sender", "receiver")
+
+EPOCH_S = 946_684_800
+CHUNK = 200_000
+SNAPLEN = 96
+_ETHERNET = 1
+_NANOSECONDS = 9
+_INBOUND, _OUTBOUND = 1, 2
+_KINDS = {"sender": ("sent", "acked"), "receiver": ("received", "ack_sent")}
+LARGEST_PACKET = 65_535
+
+
+def write_pcapng(run: Run, events: pl.DataFrame, path: str | Path, at: Side = "sender") -> int:
+    """Write what a host would have captured, of all flows.
+
+    Args:
+        run: whose packets they are.
+        events: its event log, from :func:`elephan.export.events_of`.
+        path: the file.
+        at: at the senders (segments as they leave, ACKs as they arrive), or at the receivers.
+
+    Returns:
+        How many packets it holds.
+
+    Raises:
+        ScenarioError: a segment that is too large for IPv4.
+        OSError: the file cannot be written.
+    """
+    flows = run.canonical["flows"]
+    for i, flow in enumerate(flows):
+        if flow["stack"]["payload_bytes"] + headers.IP_BYTES + headers.LARGEST_TCP_BYTES > LARGEST_PACKET:
+            size = flow["stack"]["payload_bytes"]
+            raise ScenarioError(
+                f"a payload of {size} B leaves no room for headers in an IPv4 packet", path=f"flow[{i}]"
+            )
+    packets = captured(run, events, at)
+    with Path(path).open("wb") as file:
+        file.write(_section(f"elephan {__version__}", f"elephan run {run.id}, captured at the {at}s"))
+        for flow in flows:
+            file.write(_interface(str(flow["name"]), f"the {at} of flow {flow['name']}, {flow['algorithm']}"))
+        _write_packets(file, packets, at)
+    return len(packets)
+
+
+def captured(run: Run, events: pl.DataFrame, at: Side) -> Packets:
+    """The packets that pass a host, in order of time, handshakes included."""
+    import polars as pl
+
+    form = run.canonical
+    table = _with_stamps(events, form)
+    connections = [i for i, flow in enumerate(form["flows"]) if not flow.get("datagrams")]
+    opens = (pl.col("kind") == "sent") & (pl.col("segment") == 0) & ~pl.col("retransmit")
+    first = table.filter(opens & pl.col("flow_index").is_in(connections))
+    capable = set(table.filter(pl.col("ect0") | pl.col("ect1"))["flow_index"])
+    shakes = [
+        _handshake(form, index, stamp_s, ecn=index in capable, at=at)
+        for index, stamp_s in first.select("flow_index", "stamp_s").iter_rows()
+    ]
+    packets = _packets(table.filter(pl.col("kind").is_in(_KINDS[at])), form["flows"])
+    return Packets.merged([*shakes, packets])
+
+
+def _handshake(form: Mapping[str, Any], index: int, start_s: float, *, ecn: bool, at: Side) -> Packets:
+    """SYN, SYN/ACK and ACK before the first segment, which leaves at ``start_s``."""
+    flow = form["flows"][index]
+    there_s, back_s = (
+        sum(form["links"][link]["delay_ps"] for link in flow[path]) / 1e12 for path in ("path", "reverse_path")
+    )
+    asked_s, answered_s = start_s - there_s - back_s, start_s - back_s
+    index_column = np.full(3, index)
+    answer = np.array([False, True, False])
+    made_s = np.array([asked_s, answered_s, start_s])
+    tsval = _clock_ms(form, index_column, made_s, receiver=answer)
+    windows = headers.Windows.of(flow["stack"])
+    syn = np.array([True, True, False])
+    seen_ns = np.rint(np.array([answered_s, answered_s, start_s + there_s]) * 1e9).astype(np.int64)
+    if at == "sender":
+        seen_ns = np.rint(start_s * 1e9).astype(np.int64) + np.array([-1, 0, 0])
+    asking, agreeing = (headers.ECE + headers.CWR, headers.ECE) if ecn else (0, 0)
+    return Packets(
+        time_ns=seen_ns + EPOCH_S * 10**9,
+        flow=index_column,
+        ack=answer,
+        datagram=np.zeros(3, dtype=bool),
+        seq=np.array([0, 0, 1]),
+        ackno=np.array([0, 1, 1]),
+        bits=np.array([headers.SYN + asking, headers.SYN + headers.ACK + agreeing, headers.ACK]),
+        ecn=np.zeros(3, dtype=np.int64),
+        window=np.array([LARGEST_PACKET, min(windows.receiver << windows.scale, LARGEST_PACKET), LARGEST_PACKET]),
+        payload=np.zeros(3, dtype=np.int64),
+        stamped=np.full(3, headers.has_stamps(flow["stack"])),
+        tsval=tsval,
+        tsecr=np.array([0, tsval[0], tsval[1]]),
+        sacks=np.full((3, 3, 2), -1, dtype=np.int64),
+        syn_options=syn,
+        scale=np.where(answer, windows.scale, 0),
+        mss=np.where(syn, flow["stack"]["payload_bytes"] + headers.STAMPS_BYTES * headers.has_stamps(flow["stack"]), 0),
+    )
+
+
+def _with_stamps(events: pl.DataFrame, form: Mapping[str, Any]) -> pl.DataFrame:
+    """The events at hosts with both fields of the timestamps option, in ms; in the order of the log."""
+    import polars as pl
+
+    index = {str(flow["name"]): i for i, flow in enumerate(form["flows"])}
+    kinds = [kind for kinds in _KINDS.values() for kind in kinds]
+    table = events.with_row_index("row").filter(pl.col("kind").cast(pl.String).is_in(kinds))
+    names = pl.col("flow").cast(pl.String)
+    table = table.with_columns(
+        names.replace_strict(index, return_dtype=pl.UInt32).alias("flow_index"), pl.col("kind").cast(pl.String)
+    )
+    left = ack_departures(table).select("row", "left_s")
+    table = table.join(left, on="row", how="left", maintain_order="left")
+    # What carried the stamp's own time: a segment when it was made, an ACK when it left.
+    made = pl.when("ack").then(pl.coalesce("left_s", "time_s")).otherwise(pl.col("stamp_s"))
+    table = table.with_columns(made.alias("made_s"))
+    flow = table["flow_index"].to_numpy()
+    ack = table["ack"].to_numpy()
+    made_ms = _clock_ms(form, flow, table["made_s"].to_numpy(), receiver=ack)
+    echo_ms = _clock_ms(form, flow, table["stamp_s"].to_numpy(), receiver=np.zeros_like(ack))
+    table = table.with_columns(pl.Series("tsval", made_ms), pl.Series("echoed", echo_ms))
+    # A segment echoes the ACK that came last; the first ones echo the SYN's answer.
+    heard = pl.when(pl.col("kind") == "acked").then(pl.col("tsval")).forward_fill().over("flow_index")
+    table = table.with_columns(heard.alias("heard"))
+    sent = table.filter(pl.col("kind") == "sent").select(
+        "flow_index", "segment", "stamp_s", pl.col("heard").alias("told")
+    )
+    sent = sent.unique(["flow_index", "segment", "stamp_s"], keep="first")
+    table = table.join(sent, on=["flow_index", "segment", "stamp_s"], how="left", maintain_order="left")
+    # Before any ACK came: what an answer to a SYN could say at the latest.
+    back_s = np.array(
+        [sum(form["links"][link]["delay_ps"] for link in f["reverse_path"]) / 1e12 for f in form["flows"]]
+    )
+    unheard_ms = _clock_ms(form, flow, table["stamp_s"].to_numpy() - back_s[flow], receiver=np.ones_like(ack))
+    told = pl.coalesce("told", pl.Series(unheard_ms))
+    return table.with_columns(pl.when("ack").then(pl.col("echoed")).otherwise(told).alias("tsecr"))
+
+
+def _clock_ms(
+    form: Mapping[str, Any], flow: NDArray[Any], time_s: NDArray[np.float64], receiver: NDArray[Any]
+) -> NDArray[np.int64]:
+    """What the clocks of the flows' hosts show, ms; one day ahead, so that none is below zero."""
+    shown = np.zeros(len(time_s), dtype=np.int64)
+    for index, spec in enumerate(form["flows"]):
+        for is_receiver, name in ((False, "sender_clock"), (True, "receiver_clock")):
+            mine = (flow == index) & (receiver == is_receiver)
+            clock = spec.get(name, {"offset_ps": 0, "drift_ppb": 0, "resolution_ps": 0})
+            ps = np.rint(time_s[mine] * 1e12).astype(np.int64)
+            # Split, so that the product stays within 64 bits.
+            drift = ps // 10**9 * clock["drift_ppb"] + ps % 10**9 * clock["drift_ppb"] // 10**9
+            tick = max(1, clock["resolution_ps"])
+            reading = (ps + drift + clock["offset_ps"]) // tick * tick
+            shown[mine] = reading // 10**9 + headers.CLOCK_BASE_MS
+    return shown
+
+
+def _payload_bytes(flow: Mapping[str, Any]) -> int:
+    """What a full segment carries; of a datagram, what is on the wire without the headers of IP and UDP."""
+    stack = flow["stack"]
+    if not flow.get("datagrams"):
+        return int(stack["payload_bytes"])
+    return max(0, int(stack["payload_bytes"] + stack["header_bytes"]) - headers.IP_BYTES - headers.UDP_BYTES)
+
+
+def _packets(table: pl.DataFrame, flows: list[dict[str, Any]]) -> Packets:
+    """The rows of a capture as columns of header fields."""
+    flow = table["flow_index"].to_numpy().astype(np.int64)
+    ack = table["ack"].to_numpy()
+    payload = np.array([_payload_bytes(f) for f in flows], dtype=np.int64)[flow]
+    datagram = np.array([bool(f.get("datagrams")) for f in flows])[flow]
+    segment = table["segment"].to_numpy().astype(np.int64)
+    sacks = np.full((table.height, 3, 2), -1, dtype=np.int64)
+    for block in range(3):
+        for edge, name in enumerate(("first", "past")):
+            values = table[f"sack_{block + 1}_{name}"].cast(int).fill_null(-1).to_numpy()
+            sacks[:, block, edge] = np.where(values < 0, -1, values * payload + 1)
+    ecn = np.select(
+        [table["ce"].to_numpy() & ~ack, table["ect0"].to_numpy(), table["ect1"].to_numpy()],
+        [headers.CE, headers.ECT0, headers.ECT1],
+        0,
+    )
+    bits = headers.ACK + headers.ECE * table["ece"].to_numpy() + headers.CWR * (table["cwr"].to_numpy() & ~ack)
+    spans = [headers.Windows.of(f["stack"]) for f in flows]
+    from_receiver = np.array([w.receiver for w in spans])[flow]
+    return Packets(
+        time_ns=np.rint(table["time_s"].to_numpy() * 1e9).astype(np.int64) + EPOCH_S * 10**9,
+        flow=flow,
+        ack=ack,
+        datagram=datagram,
+        seq=np.where(ack, 1, segment * payload + 1),
+        ackno=np.where(ack, segment * payload + 1, 1),
+        bits=bits,
+        ecn=ecn,
+        window=np.where(ack, from_receiver, LARGEST_PACKET),
+        payload=np.where(ack, 0, payload),
+        stamped=np.array([headers.has_stamps(f["stack"]) for f in flows])[flow] & ~datagram,
+        tsval=table["tsval"].to_numpy(),
+        tsecr=table["tsecr"].to_numpy(),
+        sacks=sacks,
+        syn_options=np.zeros(table.height, dtype=bool),
+        scale=np.zeros(table.height, dtype=np.int64),
+        mss=np.zeros(table.height, dtype=np.int64),
+    )
+
+
+def _write_packets(file: BinaryIO, packets: Packets, at: Side) -> None:
+    """Enhanced Packet Blocks (draft-ietf-opsawg-pcapng section 4.3)."""
+    for begin in range(0, len(packets), CHUNK):
+        file.write(_blocks(packets.rows(slice(begin, begin + CHUNK)), begin, at))
+
+
+def _blocks(packets: Packets, begin: int, at: Side) -> bytes:
+    rows: list[tuple[Column, NDArray[np.uint8]]] = []
+    lengths = np.empty(len(packets), dtype=np.int64)
+    for which in packets.alike():
+        some = packets.rows(which)
+        data = headers.encoded(some, begin + which)
+        rows.append((which, _framed(some, data, at)))
+        lengths[which] = rows[-1][1].shape[1]
+    ends = np.cumsum(lengths)
+    buffer = np.empty(int(ends[-1]), dtype=np.uint8)
+    for which, row in rows:
+        buffer[(ends[which] - lengths[which])[:, None] + np.arange(row.shape[1])] = row
+    return buffer.tobytes()
+
+
+def _framed(packets: Packets, data: NDArray[np.uint8], at: Side) -> NDArray[np.uint8]:
+    """Blocks of one length around packets of one length, a row each."""
+    captured_bytes = data.shape[1]
+    padded_words = -(-captured_bytes // 4)
+    length = 4 * (7 + padded_words + 4)
+    block = np.zeros((len(packets), length // 4), dtype="<u4")
+    inbound = packets.ack == (at == "sender")
+    head = [6, length, packets.flow, packets.time_ns >> 32, packets.time_ns & 0xFFFF_FFFF, captured_bytes]
+    for i, word in enumerate([*head, captured_bytes + packets.payload]):
+        block[:, i] = word
+    tail = [2 | 4 << 16, np.where(inbound, _INBOUND, _OUTBOUND), 0, length]
+    for i, word in enumerate(tail):
+        block[:, 7 + padded_words + i] = word
+    octets = block.view(np.uint8)
+    octets[:, 28 : 28 + captured_bytes] = data
+    return octets
+
+
+def _option(code: int, value: bytes) -> bytes:
+    return struct.pack("<HH", code, len(value)) + value + bytes(-len(value) % 4)
+
+
+def _block(kind: int, body: bytes) -> bytes:
+    length = struct.pack("<I", len(body) + 12)
+    return struct.pack("<I", kind) + length + body + length
+
+
+def _section(program: str, comment: str) -> bytes:
+    """Section Header Block: what wrote the file, and what it is of."""
+    fixed = struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)
+    return _block(0x0A0D0D0A, fixed + _option(1, comment.encode()) + _option(4, program.encode()) + _option(0, b""))
+
+
+def _interface(name: str, description: str) -> bytes:
+    """Interface Description Block: Ethernet, headers only, ns."""
+    options = _option(2, name.encode()) + _option(3, description.encode()) + _option(9, bytes([_NANOSECONDS]))
+    return _block(1, struct.pack("<HHI", _ETHERNET, 0, SNAPLEN) + options + _option(0, b""))

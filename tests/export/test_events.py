@@ -1,0 +1,118 @@
+"""The event log: asked for by the scenario, or made of a saved run afterwards."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+from tests.export.conftest import SCENARIO
+
+from elephan import Run, Scenario, ScenarioError, export, runs
+from elephan.runs import RunError
+
+S = 10**12
+
+
+def test_a_scenario_can_ask_for_its_events_and_a_run_without_them_gives_the_same(lossy: Run, store: runs.Store) -> None:
+    asked = runs.run(Scenario.from_toml(SCENARIO).set(events=True), store=store)
+    assert asked.id != lossy.id
+    assert asked.has_events
+    assert not lossy.has_events
+    loaded = Run.load(asked.dir)
+    assert loaded.events.height > 10_000
+    once_more = export.events_of(lossy)
+    assert loaded.events.equals(once_more)
+    assert loaded.flows.equals(lossy.flows)
+
+
+def test_the_log_adds_up_to_the_flows_table(lossy: Run) -> None:
+    events = export.events_of(lossy)
+    by_kind = events.group_by("flow", "kind").len().with_columns(pl.col("flow", "kind").cast(pl.String))
+    counts = {(flow, kind): count for flow, kind, count in by_kind.iter_rows()}
+    again = (
+        events.filter((pl.col("kind") == "sent") & pl.col("retransmit")).group_by(pl.col("flow").cast(pl.String)).len()
+    )
+    retransmits = dict(again.iter_rows())
+    for flow in lossy.flows.iter_rows(named=True):
+        assert counts[flow["name"], "sent"] == flow["segments_sent"]
+        assert retransmits.get(flow["name"], 0) == flow["retransmits"]
+        received = flow["segments_delivered"] + flow["spurious_retransmits"]
+        assert counts[flow["name"], "received"] == received
+    assert retransmits["plain"] > 10
+    assert events["time_s"].is_sorted()
+
+
+def test_links_say_what_they_did(lossy: Run) -> None:
+    events = export.events_of(lossy).with_columns(pl.col("kind", "link").cast(pl.String))
+    at_bottleneck = dict(events.filter(pl.col("link") == "bottleneck").group_by("kind").len().iter_rows())
+    link = lossy.manifest["engine_summary"]["links"][0]
+    assert at_bottleneck["marked"] == link["marked"] > 5
+    assert at_bottleneck["lost"] == link["lost"] > 20
+    assert at_bottleneck.get("dropped", 0) == link["dropped"]
+
+
+def test_a_part_of_a_run_can_be_asked_for(lossy: Run, store: runs.Store) -> None:
+    everything = export.events_of(lossy)
+    part = everything.filter((pl.col("time_s") >= 2) & (pl.col("time_s") < 3))
+    assert export.events_of(lossy, 2 * S, 3 * S).equals(part)
+    asked = runs.run(Scenario.from_toml(SCENARIO).set(events={"from": "2 s", "to": "4 s"}), store=store)
+    assert export.events_of(asked, 2 * S, 3 * S).equals(part)
+    with pytest.raises(RunError, match="goes from 2 s to 4 s"):
+        export.events_of(asked, 2 * S, 5 * S)
+
+
+def test_too_many_events_are_refused_in_one_line() -> None:
+    scenario = Scenario.from_toml(SCENARIO).set(events={"limit": 500})
+    with pytest.raises(ScenarioError, match=r"^events: more than 500 events after 0\.\d+ s of the run"):
+        runs.run(scenario)
+
+
+def test_wrong_event_logs_are_refused() -> None:
+    scenario = Scenario.from_toml(SCENARIO)
+    for wrong, line in {
+        "yes": "events: 'yes' is not an event log; write true or a table (limit, from, to)",
+        3: "events: 3 is not an event log; write true or a table (limit, from, to)",
+    }.items():
+        with pytest.raises(ScenarioError) as refused:
+            scenario.set(events=wrong)
+        assert str(refused.value) == line
+    for table, line in {
+        ("from", "10 s"): "events.from: '10 s' is not before the end of the run, 10 s",
+        ("limit", 0): "events.limit: 0 is not a number of events; it is a whole number from 1 to 1000000000",
+        ("form", "1 s"): "events.form: not a field of events; did you mean 'from'?",
+    }.items():
+        with pytest.raises(ScenarioError) as refused:
+            scenario.set(events=dict([table]))
+        assert str(refused.value) == line
+
+
+def test_a_scenario_without_a_log_does_not_mention_it() -> None:
+    scenario = Scenario.from_toml(SCENARIO)
+    assert "events" not in scenario.canonical()
+    assert scenario.set(events=False).hash == scenario.hash
+    asked = scenario.set(events=True)
+    assert "events = true" in asked.to_toml()
+    assert Scenario.from_toml(asked.to_toml()).hash == asked.hash != scenario.hash
+
+
+def test_a_result_that_this_engine_does_not_give_is_not_written_out(lossy: Run) -> None:
+    other = Run(lossy.manifest | {"tables_sha256": "0" * 64}, folder=lossy.dir)
+    with pytest.raises(RunError, match="this one gives another result; make it again with elephan run --force"):
+        export.events_of(other)
+
+
+def test_the_log_is_among_the_exported_tables(store: runs.Store, tmp_path: Path) -> None:
+    asked = runs.run(Scenario.from_toml(SCENARIO).set(events={"to": "1 s"}), store=store)
+    asked.to_csv(tmp_path / "csv")
+    table = pl.read_csv(tmp_path / "csv" / "events.csv")
+    assert table.height == asked.events.height
+    assert {"time_s", "kind", "sack_1_first"} <= set(table.columns)
+
+
+def test_stamps_of_acks_are_found(lossy: Run) -> None:
+    departures = export.ack_departures(export.events_of(lossy))
+    assert departures["left_s"].null_count() == 0
+    way_s = departures["time_s"] - departures["left_s"]
+    # 20 ms of propagation, and transmission: nothing queues on the way back.
+    assert 0.02 <= way_s.min() <= way_s.max() < 0.0205  # type: ignore[operator]
