@@ -3,6 +3,7 @@ mod common;
 
 use common::{at, digest, dumbbell, link, linux_stack, ns2_stack, ps, run, spec};
 use elephan_sim::engine::Engine;
+use elephan_sim::spec::QueueSpec;
 use elephan_sim::traffic::SourceTotals;
 use elephan_sim::{Outcome, Spec, Time};
 use serde_json::{Value, json};
@@ -181,4 +182,23 @@ fn a_source_meets_the_same_network_as_a_flow() {
         assert_eq!(outcome.sources[0].transfers[0].totals, flow.senders[0].totals);
         assert!(flow.senders[0].totals.retransmits > 0, "there is something to repair");
     }
+}
+
+#[test]
+fn a_hundred_thousand_transfers_need_room_for_those_under_way() {
+    let (mu, sigma, share) = (9.357, 1.318, 0.93);
+    let sizes = json!({"kind": "lognormal_pareto", "mu": mu, "sigma": sigma, "body_share": share,
+        "tail_bytes": 133e3, "tail_shape": 1.1, "most_bytes": 1e7});
+    let one = source("s", 2, json!({"kind": "load", "bps": 6_000_000_000_u64}), sizes, &linux_stack());
+    let mut spec = with_sources(10_000_000_000, &[], &[one], &linux_stack(), (8.0, 3.0));
+    for link in &mut spec.links[..2] {
+        let limit_packets = Some(6000);
+        link.queue = QueueSpec::DropTail { limit_packets, limit_bytes: None, count_in_service: false };
+    }
+    let outcome = run(&spec);
+    let source = &outcome.sources[0];
+    assert!(source.transfers.len() > 100_000, "{}", source.transfers.len());
+    let done = source.transfers.iter().filter(|t| t.completed != Time::NEVER).count();
+    assert!(done > source.transfers.len() * 98 / 100, "{done}");
+    assert!(source.most_at_once < 5_000, "{}", source.most_at_once);
 }

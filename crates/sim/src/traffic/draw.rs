@@ -172,6 +172,9 @@ fn normal_cdf(x: f64) -> f64 {
     0.5 * libm::erfc(-x / std::f64::consts::SQRT_2)
 }
 
+/// 1 / √(2π), as (2 / √π) / (2 √2).
+const ROOT_OF_TWO_PI_INVERSE: f64 = 0.5 * std::f64::consts::FRAC_1_SQRT_2 * std::f64::consts::FRAC_2_SQRT_PI;
+
 /// Inverse of [`normal_cdf`]: Abramowitz and Stegun 26.2.23, which is within 4.5 × 10⁻⁴, then Newton's method, which squares that
 /// each time.
 fn normal_quantile(p: f64) -> f64 {
@@ -180,8 +183,7 @@ fn normal_quantile(p: f64) -> f64 {
     let tail = t - ((above * t + 0.802_853) * t + 2.515_517) / (((below * t + 0.189_269) * t + 1.432_788) * t + 1.0);
     let mut x = if p < 0.5 { -tail } else { tail };
     for _ in 0..2 {
-        let density =
-            libm::exp(-0.5 * x * x) * (0.5 * std::f64::consts::FRAC_1_SQRT_2 * std::f64::consts::FRAC_2_SQRT_PI);
+        let density = libm::exp(-0.5 * x * x) * ROOT_OF_TWO_PI_INVERSE;
         x -= (normal_cdf(x) - p) / density;
     }
     x
