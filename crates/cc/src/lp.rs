@@ -37,6 +37,9 @@ params! {
     pub struct LpParams {
         /// Part of the range of one-way delays above its smallest from which there is congestion (δ).
         threshold: f64 = num(0.15, 0.0, 1.0, ""), "Kuzmanovic & Knightly 2003; Linux tcp_lp.c";
+        /// Delay above the smallest that timestamps cannot tell from none: without it a path without queues makes the flow's
+        /// own bursts its congestion.
+        tick: f64 = num(0.001, 0.0, 1.0, "s"), "Linux's TCP timestamps tick in ms; the paper's in more";
         /// Weight of a new sample of the delay (γ).
         smoothing: f64 = num(0.125, 0.001, 1.0, ""), "Kuzmanovic & Knightly 2003; Linux tcp_lp.c";
         /// Time without growth after a reaction.
@@ -178,7 +181,7 @@ impl Watch {
         let Some(smoothed) = self.smoothed else { return false };
         let (low, high) = self.extremes();
         match self.p.delays {
-            Delays::Exact => smoothed > low + self.p.threshold * (high - low),
+            Delays::Exact => smoothed > low + (self.p.threshold * (high - low)).max(self.p.tick),
             Delays::Linux => smoothed.floor() >= low + (self.p.threshold * (high - low)).floor(),
         }
     }

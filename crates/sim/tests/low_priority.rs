@@ -76,3 +76,21 @@ fn a_queue_on_the_way_back_is_none_of_its_business() {
     let measured = &outcome.senders[0].measured;
     assert!(measured.rtt_sum / measured.rtt_count as f64 > 0.06);
 }
+
+/// Where nothing queues there is nothing to yield to: losses set the window as they set Reno's (Mathis et al. 1997), and the
+/// flow's own bursts do not.
+#[test]
+fn on_a_path_without_queues_it_is_standard_tcp() {
+    for (p, expected) in [(1e-3_f64, 38.7), (1e-4, 122.5)] {
+        let mut stack = linux_stack();
+        stack["ack_every"] = json!(1);
+        stack["initial_ssthresh"] = json!(50);
+        let (mut links, flows) = dumbbell(1_000_000_000, 0.048, 10_000, &[("lp", 0.0)], &stack);
+        links[0]["loss"] = json!({"kind": "bernoulli", "p": p});
+        let outcome = run(&spec(&links, &flows, 1000.0, 100.0));
+        let samples = &outcome.receivers[0].samples;
+        let window = (samples[samples.len() - 1].delivered - samples[1000].delivered) as f64 / 900.0 * 0.1;
+        println!("p = {p}: {window:.1}, {expected} in closed form");
+        assert!((window / expected - 1.0).abs() < 0.12, "p = {p}: {window}, {expected} in closed form");
+    }
+}
