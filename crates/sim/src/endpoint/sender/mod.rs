@@ -113,6 +113,8 @@ pub struct Sender {
     armed: Time,
     /// Whether a tail loss probe may still be sent since then.
     may_probe: bool,
+    /// Whether the stack has RACK-TLP.
+    rack: bool,
     now: Time,
     min_rtt: f64,
     latest_rtt: f64,
@@ -227,6 +229,7 @@ impl Sender {
             timer: start.min(clock.due()),
             armed: Time::NEVER,
             may_probe: false,
+            rack: stack.detection == Detection::Rack,
             now: Time::ZERO,
             min_rtt: f64::INFINITY,
             latest_rtt: f64::NAN,
@@ -480,8 +483,10 @@ impl Sender {
     #[inline]
     fn arm(&mut self, now: Time) {
         self.armed = now;
-        self.may_probe = self.stack.detection == Detection::Rack && self.rto.srtt > 0.0;
         let mut earliest = self.shortest_timeout;
+        if self.rack {
+            self.may_probe = self.rto.srtt > 0.0;
+        }
         if self.may_probe {
             earliest = earliest.min(Time::from_seconds(2.0 * self.min_rtt));
         }
@@ -558,7 +563,7 @@ impl Sender {
             self.measured.rtt_min = self.measured.rtt_min.min(sample);
             self.measured.rtt.add(rtt);
         }
-        if packet.stamp > self.rack_stamp {
+        if self.rack && packet.stamp > self.rack_stamp {
             self.rack_stamp = packet.stamp;
             self.rack_rtt = rtt;
         }
