@@ -8,7 +8,7 @@
 
 use crate::algorithm::{Ack, Algorithm, Signal, Start};
 use crate::hstcp::{Form, Hstcp, HstcpParams};
-use crate::loss_window::{LossParams, LossWindow};
+use crate::loss_window::{LossParams, LossWindow, window_methods};
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, flag, num, params};
 
 params! {
@@ -138,19 +138,7 @@ impl Algorithm for Africa {
         self.win.undo();
     }
 
-    fn moderate(&mut self, window: f64) {
-        self.win.moderate(window);
-    }
-
-    #[inline]
-    fn window(&self) -> f64 {
-        self.win.w
-    }
-
-    #[inline]
-    fn ssthresh(&self) -> f64 {
-        self.win.ssthresh
-    }
+    window_methods!();
 
     fn recovery_floor(&self) -> f64 {
         self.win.ssthresh * 0.5

@@ -11,7 +11,7 @@
 //! each segment is acknowledged by itself.
 
 use crate::algorithm::{Ack, Algorithm, Signal, Start};
-use crate::loss_window::{AckRatio, Arithmetic, LossParams, LossWindow};
+use crate::loss_window::{AckRatio, Arithmetic, LossParams, LossWindow, window_methods};
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
 
 choices! {
@@ -320,19 +320,7 @@ impl Algorithm for Bic {
         }
     }
 
-    fn moderate(&mut self, window: f64) {
-        self.win.moderate(window);
-    }
-
-    #[inline]
-    fn window(&self) -> f64 {
-        self.win.w
-    }
-
-    #[inline]
-    fn ssthresh(&self) -> f64 {
-        self.win.ssthresh
-    }
+    window_methods!();
 }
 
 #[cfg(test)]

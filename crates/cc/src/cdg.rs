@@ -10,7 +10,7 @@
 
 use crate::algorithm::{Ack, Algorithm, Signal, Start};
 use crate::draws::Draws;
-use crate::loss_window::{FLOOR, LossParams, LossWindow};
+use crate::loss_window::{FLOOR, LossParams, LossWindow, window_methods};
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, flag, num, params};
 
 params! {
@@ -346,19 +346,7 @@ impl Algorithm for Cdg {
         self.win.undo();
     }
 
-    fn moderate(&mut self, window: f64) {
-        self.win.moderate(window);
-    }
-
-    #[inline]
-    fn window(&self) -> f64 {
-        self.win.w
-    }
-
-    #[inline]
-    fn ssthresh(&self) -> f64 {
-        self.win.ssthresh
-    }
+    window_methods!();
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@
 //! nothing.
 
 use crate::algorithm::{Ack, Algorithm, Ecn, Needs, Signal, Start};
-use crate::loss_window::{LossParams, LossWindow};
+use crate::loss_window::{LossParams, LossWindow, window_methods};
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
 
 choices! {
@@ -220,19 +220,7 @@ impl Algorithm for Dctcp {
         self.win.undo();
     }
 
-    fn moderate(&mut self, window: f64) {
-        self.win.moderate(window);
-    }
-
-    #[inline]
-    fn window(&self) -> f64 {
-        self.win.w
-    }
-
-    #[inline]
-    fn ssthresh(&self) -> f64 {
-        self.win.ssthresh
-    }
+    window_methods!();
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@
 //! first slow start halves (presets `linux` and `linux-2.6`, the latter with Linux 2.6's slow start rule).
 
 use crate::algorithm::{Ack, Algorithm, Signal, Start};
-use crate::loss_window::{Arithmetic, LossParams, LossWindow};
+use crate::loss_window::{Arithmetic, LossParams, LossWindow, window_methods};
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, num, params};
 
 choices! {
@@ -232,19 +232,7 @@ impl Algorithm for Hstcp {
         self.win.undo();
     }
 
-    fn moderate(&mut self, window: f64) {
-        self.win.moderate(window);
-    }
-
-    #[inline]
-    fn window(&self) -> f64 {
-        self.win.w
-    }
-
-    #[inline]
-    fn ssthresh(&self) -> f64 {
-        self.win.ssthresh
-    }
+    window_methods!();
 
     fn recovery_floor(&self) -> f64 {
         self.win.ssthresh * 0.5

@@ -11,7 +11,7 @@
 //! backoff nor scaling and floors α at 1 (preset `freebsd`; its misplaced ageing of the largest RTT is not copied).
 
 use crate::algorithm::{Ack, Algorithm, Signal, Start};
-use crate::loss_window::{Arithmetic, LossParams, LossWindow};
+use crate::loss_window::{Arithmetic, LossParams, LossWindow, window_methods};
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, flag, num, params};
 
 params! {
@@ -363,19 +363,7 @@ impl Algorithm for Htcp {
         }
     }
 
-    fn moderate(&mut self, window: f64) {
-        self.win.moderate(window);
-    }
-
-    #[inline]
-    fn window(&self) -> f64 {
-        self.win.w
-    }
-
-    #[inline]
-    fn ssthresh(&self) -> f64 {
-        self.win.ssthresh
-    }
+    window_methods!();
 }
 
 #[cfg(test)]

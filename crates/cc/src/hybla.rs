@@ -9,7 +9,7 @@
 //! window acknowledged. ns-2's TCP/Linux is `linux-2.6`.
 
 use crate::algorithm::{Ack, Algorithm, Signal, Start};
-use crate::loss_window::{Arithmetic, LossParams, LossWindow};
+use crate::loss_window::{Arithmetic, LossParams, LossWindow, window_methods};
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, flag, num, params};
 use crate::slow_start::SlowStartKind;
 
@@ -226,19 +226,7 @@ impl Algorithm for Hybla {
         self.win.undo();
     }
 
-    fn moderate(&mut self, window: f64) {
-        self.win.moderate(window);
-    }
-
-    #[inline]
-    fn window(&self) -> f64 {
-        self.win.w
-    }
-
-    #[inline]
-    fn ssthresh(&self) -> f64 {
-        self.win.ssthresh
-    }
+    window_methods!();
 
     fn recovery_floor(&self) -> f64 {
         self.win.ssthresh * 0.5

@@ -13,7 +13,7 @@
 //! ignored for two round trips after a loss (preset `leith2008`).
 
 use crate::algorithm::{Ack, Algorithm, Signal, Start};
-use crate::loss_window::{LossParams, LossWindow};
+use crate::loss_window::{LossParams, LossWindow, window_methods};
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
 use crate::round_trip::RoundTrip;
 
@@ -338,19 +338,7 @@ impl Algorithm for Illinois {
         self.win.undo();
     }
 
-    fn moderate(&mut self, window: f64) {
-        self.win.moderate(window);
-    }
-
-    #[inline]
-    fn window(&self) -> f64 {
-        self.win.w
-    }
-
-    #[inline]
-    fn ssthresh(&self) -> f64 {
-        self.win.ssthresh
-    }
+    window_methods!();
 
     fn recovery_floor(&self) -> f64 {
         self.win.ssthresh * 0.5

@@ -51,6 +51,26 @@ params! {
     }
 }
 
+/// The methods of [`Algorithm`](crate::Algorithm) that an algorithm around a [`LossWindow`] called `win` leaves to it.
+macro_rules! window_methods {
+    () => {
+        fn moderate(&mut self, window: f64) {
+            self.win.moderate(window);
+        }
+
+        #[inline]
+        fn window(&self) -> f64 {
+            self.win.w
+        }
+
+        #[inline]
+        fn ssthresh(&self) -> f64 {
+            self.win.ssthresh
+        }
+    };
+}
+pub(crate) use window_methods;
+
 /// Window, threshold and what belongs to them.
 #[derive(Clone, Debug)]
 pub struct LossWindow {

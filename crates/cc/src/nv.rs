@@ -9,7 +9,7 @@
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::draws::Draws;
-use crate::loss_window::{FLOOR, LossParams, LossWindow};
+use crate::loss_window::{FLOOR, LossParams, LossWindow, window_methods};
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, num, params};
 
 params! {
@@ -284,19 +284,7 @@ impl Algorithm for Nv {
         self.win.undo();
     }
 
-    fn moderate(&mut self, window: f64) {
-        self.win.moderate(window);
-    }
-
-    #[inline]
-    fn window(&self) -> f64 {
-        self.win.w
-    }
-
-    #[inline]
-    fn ssthresh(&self) -> f64 {
-        self.win.ssthresh
-    }
+    window_methods!();
 
     fn needs(&self) -> Needs {
         Needs { delivery: true, ..Needs::default() }

@@ -6,7 +6,7 @@
 //! 2.6 without byte counting counts ACKs and takes w + 1 of them for a step (preset `linux-2.6`).
 
 use crate::algorithm::{Ack, Algorithm, Cause, Signal, Start};
-use crate::loss_window::{LossParams, LossWindow};
+use crate::loss_window::{LossParams, LossWindow, window_methods};
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, num, params};
 
 params! {
@@ -102,19 +102,7 @@ impl Algorithm for Reno {
         self.win.undo();
     }
 
-    fn moderate(&mut self, window: f64) {
-        self.win.moderate(window);
-    }
-
-    #[inline]
-    fn window(&self) -> f64 {
-        self.win.w
-    }
-
-    #[inline]
-    fn ssthresh(&self) -> f64 {
-        self.win.ssthresh
-    }
+    window_methods!();
 
     fn recovery_floor(&self) -> f64 {
         self.win.ssthresh * 0.5

@@ -9,7 +9,7 @@
 //! TCP/Linux); it is 100 for each segment today (preset `linux`).
 
 use crate::algorithm::{Ack, Algorithm, Signal, Start};
-use crate::loss_window::{LossParams, LossWindow};
+use crate::loss_window::{LossParams, LossWindow, window_methods};
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, num, params};
 
 params! {
@@ -116,19 +116,7 @@ impl Algorithm for Stcp {
         self.win.undo();
     }
 
-    fn moderate(&mut self, window: f64) {
-        self.win.moderate(window);
-    }
-
-    #[inline]
-    fn window(&self) -> f64 {
-        self.win.w
-    }
-
-    #[inline]
-    fn ssthresh(&self) -> f64 {
-        self.win.ssthresh
-    }
+    window_methods!();
 
     fn recovery_floor(&self) -> f64 {
         self.win.ssthresh * 0.5

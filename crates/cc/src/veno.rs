@@ -8,7 +8,7 @@
 //! N in slow start too. ns-2's TCP/Linux is `linux-2.6`. An ECN mark is never chance: it halves.
 
 use crate::algorithm::{Ack, Algorithm, Cause, Signal, Start};
-use crate::loss_window::{Arithmetic, LossParams, LossWindow};
+use crate::loss_window::{Arithmetic, LossParams, LossWindow, window_methods};
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, num, params};
 
 params! {
@@ -211,19 +211,7 @@ impl Algorithm for Veno {
         self.win.undo();
     }
 
-    fn moderate(&mut self, window: f64) {
-        self.win.moderate(window);
-    }
-
-    #[inline]
-    fn window(&self) -> f64 {
-        self.win.w
-    }
-
-    #[inline]
-    fn ssthresh(&self) -> f64 {
-        self.win.ssthresh
-    }
+    window_methods!();
 }
 
 #[cfg(test)]

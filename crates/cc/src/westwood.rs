@@ -11,7 +11,7 @@
 //! threshold is half the window, and what remains is standard TCP.
 
 use crate::algorithm::{Ack, Algorithm, Cause, Signal, Start};
-use crate::loss_window::{Arithmetic, FLOOR, LossParams, LossWindow};
+use crate::loss_window::{Arithmetic, FLOOR, LossParams, LossWindow, window_methods};
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
 
 choices! {
@@ -247,19 +247,7 @@ impl Algorithm for Westwood {
         self.win.undo();
     }
 
-    fn moderate(&mut self, window: f64) {
-        self.win.moderate(window);
-    }
-
-    #[inline]
-    fn window(&self) -> f64 {
-        self.win.w
-    }
-
-    #[inline]
-    fn ssthresh(&self) -> f64 {
-        self.win.ssthresh
-    }
+    window_methods!();
 
     fn recovery_floor(&self) -> f64 {
         if self.p.response == Response::AtOnce { self.win.ssthresh } else { self.estimate() }

@@ -8,7 +8,7 @@
 //! Another simulator has the delay limit 1/φ as a quotient of integers, 0, and the decrease from the bytes in flight.
 
 use crate::algorithm::{Ack, Algorithm, Signal, Start};
-use crate::loss_window::{Arithmetic, FLOOR, LossParams, LossWindow};
+use crate::loss_window::{Arithmetic, FLOOR, LossParams, LossWindow, window_methods};
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, flag, num, params};
 use crate::round_trip::{MIN_SAMPLES, RoundTrip};
 
@@ -232,19 +232,7 @@ impl Algorithm for Yeah {
         self.win.undo();
     }
 
-    fn moderate(&mut self, window: f64) {
-        self.win.moderate(window);
-    }
-
-    #[inline]
-    fn window(&self) -> f64 {
-        self.win.w
-    }
-
-    #[inline]
-    fn ssthresh(&self) -> f64 {
-        self.win.ssthresh
-    }
+    window_methods!();
 
     fn recovery_floor(&self) -> f64 {
         self.win.ssthresh * 0.5

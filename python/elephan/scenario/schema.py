@@ -6,132 +6,55 @@ Extra fields are refused, so that a typing mistake is never a silent default.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import asdict
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
-from pydantic_core import PydanticCustomError
 
-from elephan.scenario import own, traces, units
+from elephan.scenario import units
 from elephan.scenario.errors import ScenarioError
+from elephan.scenario.fields import (
+    BufferSize,
+    Data,
+    Drift,
+    LossModel,
+    Name,
+    Offset,
+    PositiveTime,
+    QueueParameters,
+    Rate,
+    Samples,
+    Share,
+    Size,
+    StepRate,
+    Switch,
+    Text,
+    Time,
+    Trace,
+    Window,
+    WindowLimit,
+    dump_load,
+    dump_rtts,
+    listed,
+    one_of,
+    parse_algorithm,
+    parse_burst,
+    parse_frequency,
+    parse_hops,
+    parse_load,
+    parse_parameters,
+    parse_rtts,
+    parse_shape,
+    reported,
+    whole_number,
+)
 from elephan.scenario.stacks import DETECTIONS, RECOVERIES, STACKS, Stack
 from elephan.scenario.units import Amount, Buffer, Loss
-from elephan.scenario.words import hint
-
-T = TypeVar("T")
 
 ARRIVALS = ("even", "poisson")
 TIMES = ("constant", "exponential", "pareto")
 SIZES = ("constant", "exponential", "pareto", "lognormal-pareto")
 DATAGRAMS = "datagrams"
 DATAGRAM_HEADER_BYTES = 28
-
-
-def _reported(parse: Callable[[Any], T]) -> Callable[[Any], T]:
-    """``parse`` with its error in the form that carries a field's place through pydantic."""
-
-    def validate(value: Any) -> T:
-        try:
-            return parse(value)
-        except ScenarioError as error:
-            where = f"{error.path}: " if error.path else ""
-            raise PydanticCustomError("elephan", "{line}", {"line": where + error.message}) from error
-
-    return validate
-
-
-def _listed(words: Iterable[str]) -> str:
-    *first, last = words
-    return f"{', '.join(first)} or {last}"
-
-
-def _one_of(words: tuple[str, ...], noun: str) -> Callable[[Any], str]:
-    def parse(value: Any) -> str:
-        if not isinstance(value, str) or value not in words:
-            raise ScenarioError(f"{value!r} is not {noun}; {hint(str(value), words)}")
-        return value
-
-    return parse
-
-
-def _limit(noun: str) -> Callable[[Any], Amount | str]:
-    def parse(value: Any) -> Amount | str:
-        if isinstance(value, str) and value.strip().casefold() == units.UNLIMITED:
-            return units.UNLIMITED
-        return units.parse_amount(value, noun, "10 segments")
-
-    return parse
-
-
-def _whole(low: int, high: int, noun: str) -> Callable[[Any], int]:
-    def parse(value: Any) -> int:
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise ScenarioError(f"{value!r} is not {noun}; it is a whole number from {low} to {high}")
-        if not low <= value <= high:
-            raise ScenarioError(f"{value} is not {noun}; it is a whole number from {low} to {high}")
-        return value
-
-    return parse
-
-
-def _burst(value: Any) -> int | str:
-    if isinstance(value, str) and value.strip().casefold() == units.UNLIMITED:
-        return units.UNLIMITED
-    return _whole(1, 10**6, 'a number of segments (or "unlimited")')(value)
-
-
-def _shape(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 1 < value <= 100:
-        raise ScenarioError(f"{value!r} is not a shape; it is a number above 1, or there is no mean, and at most 100")
-    return float(value)
-
-
-def _switch(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise ScenarioError(f"{value!r} is neither true nor false")
-    return value
-
-
-def _text(noun: str) -> Callable[[Any], str]:
-    def parse(value: Any) -> str:
-        if not isinstance(value, str) or not value.strip() or not value.isprintable():
-            raise ScenarioError(f"{value!r} is not {noun}; write it in quotes")
-        return value
-
-    return parse
-
-
-def _dump_loss(loss: Loss) -> float | dict[str, list[int]] | dict[str, float]:
-    if loss.bursts is not None:
-        return asdict(loss.bursts)
-    return {"packets": list(loss.packets)} if loss.packets else loss.probability
-
-
-def _dump_samples(samples: tuple[int, ...]) -> list[str]:
-    return [units.format_time(sample) for sample in samples]
-
-
-Rate = Annotated[int, BeforeValidator(_reported(units.parse_rate)), PlainSerializer(units.format_rate)]
-Time = Annotated[int, BeforeValidator(_reported(units.parse_time)), PlainSerializer(units.format_time)]
-PositiveTime = Annotated[int, BeforeValidator(_reported(units.parse_positive_time)), PlainSerializer(units.format_time)]
-Offset = Annotated[int, BeforeValidator(_reported(units.parse_offset)), PlainSerializer(units.format_offset)]
-Drift = Annotated[int, BeforeValidator(_reported(units.parse_drift)), PlainSerializer(units.format_drift)]
-Size = Annotated[int, BeforeValidator(_reported(units.parse_size)), PlainSerializer(units.format_size)]
-BufferSize = Annotated[Buffer, BeforeValidator(_reported(units.parse_buffer)), PlainSerializer(str)]
-Data = Annotated[Amount, BeforeValidator(_reported(units.parse_amount)), PlainSerializer(str)]
-Window = Annotated[
-    Amount, BeforeValidator(_reported(lambda v: units.parse_amount(v, "a window", "10 segments"))), PlainSerializer(str)
-]
-WindowLimit = Annotated[Amount | str, BeforeValidator(_reported(_limit("a window"))), PlainSerializer(str)]
-LossModel = Annotated[Loss, BeforeValidator(_reported(units.parse_loss)), PlainSerializer(_dump_loss)]
-Share = Annotated[float, BeforeValidator(_reported(units.parse_share))]
-StepRate = Annotated[int, BeforeValidator(_reported(units.parse_step_rate)), PlainSerializer(units.format_rate)]
-Trace = Annotated[tuple[int, ...], BeforeValidator(_reported(traces.parse_rate_trace))]
-Samples = Annotated[tuple[int, ...], BeforeValidator(_reported(traces.parse_samples)), PlainSerializer(_dump_samples)]
-Switch = Annotated[bool, BeforeValidator(_reported(_switch))]
-Name = Annotated[str, BeforeValidator(_reported(_text("a name")))]
-Text = Annotated[str, BeforeValidator(_reported(_text("a text")))]
 
 
 class Table(BaseModel):
@@ -143,7 +66,7 @@ class Table(BaseModel):
 class StackSpec(Table):
     """``[stack]``: a named stack (``base``) and the fields that differ; ``stack = "ns2"`` is short for a base alone."""
 
-    base: Annotated[str, BeforeValidator(_reported(_one_of(tuple(STACKS), "a stack")))] | None = Field(
+    base: Annotated[str, BeforeValidator(reported(one_of(tuple(STACKS), "a stack")))] | None = Field(
         None, description="the named stack to start from: linux, linux-2.6, ns2, ns2-sack1 or rfc6675", examples=["ns2"]
     )
     payload: Size | None = Field(None, description="user data in a full segment", examples=["1448 B"])
@@ -157,29 +80,29 @@ class StackSpec(Table):
     receive_window: WindowLimit | None = Field(
         None, description='what the receiver lets be outstanding, or "unlimited"', examples=["64 KiB"]
     )
-    ack_every: Annotated[int, BeforeValidator(_reported(_whole(1, 64, "a number of segments")))] | None = Field(
+    ack_every: Annotated[int, BeforeValidator(reported(whole_number(1, 64, "a number of segments")))] | None = Field(
         None, description="in-order segments for one ACK; 1 acknowledges every packet", examples=[2]
     )
     delayed_ack: Time | None = Field(None, description="the longest that an ACK waits", examples=["40 ms"])
-    quick_acks: Annotated[int, BeforeValidator(_reported(_whole(0, 10**6, "a number of segments")))] | None = Field(
-        None, description="segments at the start that are acknowledged one by one", examples=[16]
+    quick_acks: Annotated[int, BeforeValidator(reported(whole_number(0, 10**6, "a number of segments")))] | None = (
+        Field(None, description="segments at the start that are acknowledged one by one", examples=[16])
     )
     min_rto: PositiveTime | None = Field(None, description="smallest retransmission timeout", examples=["200 ms"])
     max_rto: PositiveTime | None = Field(None, description="largest retransmission timeout", examples=["120 s"])
     initial_rto: PositiveTime | None = Field(None, description="timeout before the first RTT sample", examples=["1 s"])
     rto_granularity: Time | None = Field(None, description="clock granularity G of RFC 6298", examples=["10 ms"])
-    detection: Annotated[str, BeforeValidator(_reported(_one_of(DETECTIONS, "a way to detect losses")))] | None = Field(
-        None, description=f"how a loss is found: {_listed(DETECTIONS)}", examples=["rack"]
+    detection: Annotated[str, BeforeValidator(reported(one_of(DETECTIONS, "a way to detect losses")))] | None = Field(
+        None, description=f"how a loss is found: {listed(DETECTIONS)}", examples=["rack"]
     )
-    recovery: Annotated[str, BeforeValidator(_reported(_one_of(RECOVERIES, "a way to recover")))] | None = Field(
-        None, description=f"how much is sent in recovery: {_listed(RECOVERIES)}", examples=["prr"]
+    recovery: Annotated[str, BeforeValidator(reported(one_of(RECOVERIES, "a way to recover")))] | None = Field(
+        None, description=f"how much is sent in recovery: {listed(RECOVERIES)}", examples=["prr"]
     )
     limited_transmit: Switch | None = Field(None, description="RFC 3042: new data on the first two duplicate ACKs")
-    max_burst: Annotated[int | str, BeforeValidator(_reported(_burst))] | None = Field(
+    max_burst: Annotated[int | str, BeforeValidator(reported(parse_burst))] | None = Field(
         None, description='segments sent in answer to one ACK at most, or "unlimited"', examples=[3]
     )
-    dup_threshold: Annotated[int, BeforeValidator(_reported(_whole(1, 10**6, "a number of segments")))] | None = Field(
-        None, description="segments SACKed above a hole before it counts as lost", examples=[3]
+    dup_threshold: Annotated[int, BeforeValidator(reported(whole_number(1, 10**6, "a number of segments")))] | None = (
+        Field(None, description="segments SACKed above a hole before it counts as lost", examples=[3])
     )
     any_ack_restarts_timer: Switch | None = Field(
         None, description="any ACK restarts the retransmission timer, not only one that acknowledges in order"
@@ -293,7 +216,7 @@ def parse_stack(value: Any) -> Any:
         ScenarioError: neither a name that is known nor a table.
     """
     if isinstance(value, str):
-        return {"base": _one_of(tuple(STACKS), "a stack")(value)}
+        return {"base": one_of(tuple(STACKS), "a stack")(value)}
     if not isinstance(value, dict | StackSpec):
         raise ScenarioError(f"{value!r} is not a stack; write a name ({', '.join(STACKS)}) or a table")
     return value
@@ -304,77 +227,7 @@ def _dump_stack(spec: StackSpec) -> str | dict[str, Any]:
     return str(table["base"]) if set(table) == {"base"} else table
 
 
-StackChoice = Annotated[StackSpec, BeforeValidator(_reported(parse_stack)), PlainSerializer(_dump_stack)]
-
-
-def _parse_parameters(value: Any) -> dict[str, float | bool | str]:
-    if not isinstance(value, dict):
-        raise ScenarioError(f"{value!r} is not a table; write for example {{ beta = 0.7 }}")
-    for name, given in value.items():
-        if not isinstance(given, bool | int | float | str):
-            raise ScenarioError(f"{given!r} is not a number, a switch or a word", path=str(name))
-    return dict(value)
-
-
-def _parse_algorithm(value: Any) -> str:
-    """A name as it is; an algorithm of the user's own, pinned to what it is now."""
-    return _text("a name")(own.pin(value))
-
-
-QueueParameters = Annotated[dict[str, Any], BeforeValidator(_reported(_parse_parameters))]
-
-
-def _parse_load(value: Any) -> float | int:
-    if not isinstance(value, str) or not value.strip().endswith("%"):
-        return units.parse_rate(value)
-    try:
-        share = float(value.strip().removesuffix("%")) / 100
-    except ValueError:
-        share = 0.0
-    if not 0 < share <= 10:
-        raise ScenarioError(f'\'{value}\' is not a load; write for example "60%" or "40 Mbit/s"')
-    return share
-
-
-def _dump_load(load: float | int) -> str:
-    return f"{load * 100:.12g}%" if isinstance(load, float) else units.format_rate(load)
-
-
-def _parse_frequency(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1e9:
-        raise ScenarioError(f"{value!r} is not a number of transfers per second; it is above 0 and at most 1e9")
-    return float(value)
-
-
-def _parse_rtts(value: Any) -> str | tuple[tuple[float, int], ...]:
-    if isinstance(value, str):
-        return value
-    example = '[[0, "20 ms"], [0.5, "60 ms"], [1, "200 ms"]]'
-    if not isinstance(value, list | tuple) or not all(isinstance(row, list | tuple) and len(row) == 2 for row in value):
-        raise ScenarioError(f"{value!r} is not a distribution of round-trip times; write for example {example}")
-    rows = [(share, rtt if isinstance(rtt, int) else units.parse_positive_time(rtt)) for share, rtt in value]
-    shares = [share for share, _ in rows]
-    numbers = all(isinstance(share, int | float) and not isinstance(share, bool) for share in shares)
-    if not numbers or not shares or shares[0] != 0 or shares[-1] != 1 or sorted(set(shares)) != shares:
-        raise ScenarioError(f"the shares {shares} do not rise from 0 to 1; write for example {example}")
-    if sorted(rtt for _, rtt in rows) != [rtt for _, rtt in rows]:
-        raise ScenarioError(f"the round-trip times fall; write for example {example}")
-    return tuple((float(share), rtt) for share, rtt in rows)
-
-
-def _dump_rtts(rtts: str | tuple[tuple[float, int], ...]) -> Any:
-    return rtts if isinstance(rtts, str) else [[share, units.format_time(rtt)] for share, rtt in rtts]
-
-
-def _parse_hops(value: Any) -> tuple[int, int]:
-    pair = [value, value] if isinstance(value, int) else value
-    whole = isinstance(pair, list | tuple) and all(isinstance(hop, int) and not isinstance(hop, bool) for hop in pair)
-    if not whole or len(pair) != 2:
-        raise ScenarioError(f"{value!r} is not a part of the row; write a hop (2) or the first and the last ([1, 3])")
-    first, last = pair
-    if not 1 <= first <= last:
-        raise ScenarioError(f"{value!r} is not a part of the row; hops count from 1, the first is not after the last")
-    return first, last
+StackChoice = Annotated[StackSpec, BeforeValidator(reported(parse_stack)), PlainSerializer(_dump_stack)]
 
 
 class Measure(Table):
@@ -452,7 +305,7 @@ _DelayStepsField = Annotated[
 class Events(Table):
     """``[events]``: write down what happens to each packet; ``events = true`` is short for all of the run."""
 
-    limit: Annotated[int, BeforeValidator(_reported(_whole(1, 10**9, "a number of events")))] = Field(
+    limit: Annotated[int, BeforeValidator(reported(whole_number(1, 10**9, "a number of events")))] = Field(
         10_000_000,
         description="events that are kept at most, about 100 bytes each; a run with more is given up",
         examples=[50_000_000],
@@ -478,7 +331,7 @@ def _dump_events(events: Events | None) -> bool | dict[str, Any] | None:
     return None if events is None else events.model_dump(by_alias=True, exclude_unset=True, exclude_none=True) or True
 
 
-EventsChoice = Annotated[Events | None, BeforeValidator(_reported(parse_events)), PlainSerializer(_dump_events)]
+EventsChoice = Annotated[Events | None, BeforeValidator(reported(parse_events)), PlainSerializer(_dump_events)]
 
 
 class Path(Table):
@@ -523,7 +376,7 @@ class Dumbbell(Path):
 class ParkingLot(Path):
     """``[parking_lot]``: several bottlenecks in a row; a flow crosses all of them, or those that ``hops`` names."""
 
-    hops: Annotated[int, BeforeValidator(_reported(_whole(1, 1000, "a number of hops")))] = Field(
+    hops: Annotated[int, BeforeValidator(reported(whole_number(1, 1000, "a number of hops")))] = Field(
         description="bottlenecks in the row; each has an equal part of the delay", examples=[3]
     )
 
@@ -581,15 +434,15 @@ class Application(Table):
         description="while it is on: user data of an application, everything on the wire of datagrams",
         examples=["8 Mbit/s"],
     )
-    arrivals: Annotated[str, BeforeValidator(_reported(_one_of(ARRIVALS, "a way to arrive")))] = Field(
+    arrivals: Annotated[str, BeforeValidator(reported(one_of(ARRIVALS, "a way to arrive")))] = Field(
         "even", description="how its segments come: at equal distances (even) or as a Poisson process (poisson)"
     )
     on: PositiveTime | None = Field(None, description="mean time on; always on by default", examples=["500 ms"])
     off: PositiveTime | None = Field(None, description="mean time off", examples=["500 ms"])
-    times: Annotated[str, BeforeValidator(_reported(_one_of(TIMES, "a distribution of times")))] = Field(
-        "exponential", description=f"distribution of the times on and off: {_listed(TIMES)}"
+    times: Annotated[str, BeforeValidator(reported(one_of(TIMES, "a distribution of times")))] = Field(
+        "exponential", description=f"distribution of the times on and off: {listed(TIMES)}"
     )
-    shape: Annotated[float, BeforeValidator(_reported(_shape))] = Field(
+    shape: Annotated[float, BeforeValidator(reported(parse_shape))] = Field(
         1.5, description="of pareto times: above 1; up to 2 the variance is infinite", examples=[1.5]
     )
 
@@ -604,11 +457,11 @@ class Flow(Table):
     """``[[flow]]``: one TCP connection that sends as much as it may, or as its application has."""
 
     name: Name | None = Field(None, description="unique; algorithm-position by default", examples=["first"])
-    algorithm: Annotated[str, BeforeValidator(_reported(_parse_algorithm))] = Field(
+    algorithm: Annotated[str, BeforeValidator(reported(parse_algorithm))] = Field(
         description="congestion control, with a preset after a colon; or your own: a file and a class in it",
         examples=["cubic", "cubic:2005", "./mine.py:Mine"],
     )
-    parameters: Annotated[dict[str, Any], BeforeValidator(_reported(_parse_parameters))] = Field(
+    parameters: Annotated[dict[str, Any], BeforeValidator(reported(parse_parameters))] = Field(
         default_factory=dict,
         description="parameters of the algorithm that differ from its preset; your own gets them as keywords",
         examples=[{"beta": 0.7}],
@@ -638,10 +491,10 @@ class Flow(Table):
         0, description="its algorithm believes the shortest round trip to be longer by; shorter if negative",
         examples=["20 ms"],
     )  # fmt: skip
-    direction: Annotated[str, BeforeValidator(_reported(_one_of(("right", "left"), "a direction")))] = Field(
+    direction: Annotated[str, BeforeValidator(reported(one_of(("right", "left"), "a direction")))] = Field(
         "right", description="dumbbell, parking_lot: which way its data flows; left is against the others"
     )
-    hops: Annotated[tuple[int, int], BeforeValidator(_reported(_parse_hops))] | None = Field(
+    hops: Annotated[tuple[int, int], BeforeValidator(reported(parse_hops))] | None = Field(
         None,
         description="parking_lot: the hop, or the first and the last, that it crosses; all by default",
         examples=[2],
@@ -665,11 +518,11 @@ class Flow(Table):
 class Sizes(Table):
     """``sizes``: the distribution of the sizes of a source's transfers."""
 
-    distribution: Annotated[str, BeforeValidator(_reported(_one_of(SIZES, "a distribution of sizes")))] = Field(
-        "lognormal-pareto", description=f"{_listed(SIZES)}", examples=["pareto"]
+    distribution: Annotated[str, BeforeValidator(reported(one_of(SIZES, "a distribution of sizes")))] = Field(
+        "lognormal-pareto", description=f"{listed(SIZES)}", examples=["pareto"]
     )
     mean: Size = Field(25_000, description="constant, exponential, pareto: the mean", examples=["25 kB"])
-    shape: Annotated[float, BeforeValidator(_reported(_shape))] = Field(
+    shape: Annotated[float, BeforeValidator(reported(parse_shape))] = Field(
         1.2, description="pareto: above 1; up to 2 the variance is infinite", examples=[1.2]
     )
     mu: float = Field(9.357, description="lognormal-pareto: mean of the body's logarithm, of bytes (Barford 1998)")
@@ -685,27 +538,27 @@ class Traffic(Table):
 
     name: Name | None = Field(None, description="unique; traffic-position by default", examples=["web"])
     algorithm: Name = Field(description="congestion control of its transfers", examples=["cubic"])
-    parameters: Annotated[dict[str, Any], BeforeValidator(_reported(_parse_parameters))] = Field(
+    parameters: Annotated[dict[str, Any], BeforeValidator(reported(parse_parameters))] = Field(
         default_factory=dict, description="parameters of the algorithm that differ from its preset"
     )
-    load: Annotated[float | int, BeforeValidator(_reported(_parse_load)), PlainSerializer(_dump_load)] | None = Field(
+    load: Annotated[float | int, BeforeValidator(reported(parse_load)), PlainSerializer(dump_load)] | None = Field(
         None,
         description="Poisson arrivals that give this much on the wire: of the path's slowest link, or as a rate",
         examples=["60%", "40 Mbit/s"],
     )
-    per_second: Annotated[float, BeforeValidator(_reported(_parse_frequency))] | None = Field(
+    per_second: Annotated[float, BeforeValidator(reported(parse_frequency))] | None = Field(
         None, description="Poisson arrivals, so many a second", examples=[50.0]
     )
-    users: Annotated[int, BeforeValidator(_reported(_whole(1, 10**6, "a number of users")))] | None = Field(
+    users: Annotated[int, BeforeValidator(reported(whole_number(1, 10**6, "a number of users")))] | None = Field(
         None, description="so many users, each with one transfer after the other", examples=[20]
     )
     think: PositiveTime | None = Field(
         None, description="mean time from the end of a user's transfer to the next", examples=["1 s"]
     )
-    think_times: Annotated[str, BeforeValidator(_reported(_one_of(TIMES, "a distribution of times")))] = Field(
-        "exponential", description=f"distribution of those times: {_listed(TIMES)}"
+    think_times: Annotated[str, BeforeValidator(reported(one_of(TIMES, "a distribution of times")))] = Field(
+        "exponential", description=f"distribution of those times: {listed(TIMES)}"
     )
-    think_shape: Annotated[float, BeforeValidator(_reported(_shape))] = Field(
+    think_shape: Annotated[float, BeforeValidator(reported(parse_shape))] = Field(
         1.5, description="of pareto times: above 1", examples=[1.5]
     )
     file: Text | None = Field(
@@ -714,7 +567,7 @@ class Traffic(Table):
     )  # fmt: skip
     sizes: Sizes = Field(default_factory=Sizes, description="how large they are")
     rtts: Annotated[
-        str | tuple[tuple[float, int], ...], BeforeValidator(_reported(_parse_rtts)), PlainSerializer(_dump_rtts)
+        str | tuple[tuple[float, int], ...], BeforeValidator(reported(parse_rtts)), PlainSerializer(dump_rtts)
     ] | None = Field(
         None,
         description="their round-trip times: aikat, a file with a column rtt_ms, or quantiles; the path's by default",
@@ -723,10 +576,10 @@ class Traffic(Table):
     start: Time = Field(0, description="no transfer begins before", examples=["10 s"])
     stop: PositiveTime | None = Field(None, description="no transfer begins after; the end by default")
     stack: StackChoice | None = Field(None, description="its own stack; fields left open come from the scenario's")
-    direction: Annotated[str, BeforeValidator(_reported(_one_of(("right", "left"), "a direction")))] = Field(
+    direction: Annotated[str, BeforeValidator(reported(one_of(("right", "left"), "a direction")))] = Field(
         "right", description="dumbbell, parking_lot: which way its data flow"
     )
-    hops: Annotated[tuple[int, int], BeforeValidator(_reported(_parse_hops))] | None = Field(
+    hops: Annotated[tuple[int, int], BeforeValidator(reported(parse_hops))] | None = Field(
         None, description="parking_lot: the hops that it crosses; all by default", examples=[2]
     )
     path: tuple[Name, ...] | None = Field(None, description="graph: the links that its data cross")
@@ -737,7 +590,7 @@ class ScenarioTable(Table):
     """The whole file."""
 
     title: Text | None = Field(None, description="one line for people; not part of the hash", examples=["a late comer"])
-    seed: Annotated[int, BeforeValidator(_reported(_whole(0, 2**63 - 1, "a seed")))] = Field(
+    seed: Annotated[int, BeforeValidator(reported(whole_number(0, 2**63 - 1, "a seed")))] = Field(
         1, description="what the random streams start from; not part of the hash", examples=[1]
     )
     duration: PositiveTime = Field(description="simulated time", examples=["500 s"])

@@ -1,0 +1,261 @@
+//! Tests of CUBIC.
+
+use super::*;
+use crate::testing::{Driver, close, settings};
+
+fn cubic(preset: &str, values: &[(&str, Setting)]) -> Cubic {
+    Cubic::new(&settings(&Cubic::ENTRY, preset, values).expect("it is right")).expect("it is right")
+}
+
+/// The epoch after a loss at `w_max`, which begins at time 0.
+fn epoch(preset: &str, w_max: f64) -> Cubic {
+    let (d, mut c) = (Driver::new(), cubic(preset, &[]));
+    d.start_at(&mut c, w_max);
+    d.lose(&mut c);
+    c.begin_epoch(0.0);
+    c
+}
+
+#[test]
+fn the_curve_has_the_published_points() {
+    let paper = [(0.0, 800.0), (1.0, 866.47), (2.0, 916.29), (5.0, 989.87), (10.0, 1003.51), (15.0, 1140.94)];
+    let rfc = [(0.0, 700.0), (1.0, 788.56), (2.0, 857.70), (5.0, 972.72), (15.0, 1082.75)];
+    for (preset, k, points) in [("2005", 7.9370, &paper[..]), ("", 9.0856, &rfc[..])] {
+        let c = epoch(preset, 1000.0);
+        close(c.epoch.k, k, 1e-4);
+        for (t, w) in points {
+            close(c.w_cubic(*t), *w, 1e-4);
+        }
+    }
+    for (preset, w_max, k) in
+        [("", 100.0, 4.2172), ("", 10_000.0, 19.574), ("2005", 100.0, 3.6840), ("2005", 10_000.0, 17.100)]
+    {
+        close(epoch(preset, w_max).epoch.k, k, 1e-4);
+    }
+}
+
+#[test]
+fn the_reno_window_in_closed_form_has_the_published_values() {
+    for (preset, srtt, w) in [("rfc8312", 0.1, 726.47), ("rfc8312", 0.01, 964.71), ("2005", 0.1, 816.67)] {
+        close(epoch(preset, 1000.0).reno_window(5.0, srtt, 0.0), w, 1e-4);
+    }
+}
+
+#[test]
+fn fast_convergence_aims_lower_when_the_maximum_fell() {
+    for (preset, w_max) in [("", 680.0), ("2005", 720.0), ("linux", 680.0), ("linux-2.6", 719.0)] {
+        let mut c = epoch(preset, 1000.0);
+        c.win.w = 800.0;
+        Driver::new().lose(&mut c);
+        assert_eq!(c.epoch.w_max, w_max, "{preset}");
+    }
+}
+
+#[test]
+fn an_ecn_echo_keeps_as_much_as_a_loss_or_by_rfc_8511_more() {
+    for (preset, w) in [("", 700.0), ("abe", 850.0)] {
+        let (d, mut c) = (Driver::new(), cubic(preset, &[]));
+        d.start_at(&mut c, 1000.0);
+        let signal = d.signal(&c, Cause::Ecn);
+        c.on_congestion(&signal);
+        assert_eq!((c.window(), c.epoch.w_max, c.epoch.cwnd_prior), (w, 1000.0, 1000.0));
+    }
+}
+
+#[test]
+fn w_est_grows_by_alpha_up_to_the_window_of_the_last_loss_and_by_one_from_there() {
+    let mut c = epoch("", 1000.0);
+    assert_eq!(c.epoch.w_est, 700.0);
+    close(c.reno_window(0.0, 0.1, 100.0), 700.0 + 52.941, 1e-4);
+    c.epoch.w_est = 1000.0;
+    assert_eq!(c.reno_window(0.0, 0.1, 100.0), 1100.0);
+}
+
+#[test]
+fn k_comes_from_the_window_that_the_epoch_begins_with() {
+    // Recovery that ends elsewhere than at beta times the maximum.
+    let mut c = epoch("", 1000.0);
+    c.moderate(600.0);
+    c.begin_epoch(0.0);
+    close(c.epoch.k, libm::cbrt(400.0 / 0.4), 1e-9);
+    close(c.w_cubic(0.0), 600.0, 1e-9);
+    c.win.w = 1100.0;
+    c.begin_epoch(0.0);
+    assert_eq!((c.epoch.k, c.epoch.origin), (0.0, 1100.0));
+}
+
+#[test]
+fn constants_derived_from_beta_are_the_published_ones() {
+    close(cubic("", &[]).alpha, 0.52941, 1e-4);
+    close(cubic("2005", &[]).alpha, 0.33333, 1e-4);
+    assert_eq!(cubic("linux", &[]).linux.beta_scale, 15.0);
+    assert_eq!(cubic("linux-2.6", &[]).linux.beta_scale, 23.0);
+}
+
+#[test]
+fn the_window_follows_the_curve() {
+    for preset in ["", "rfc8312"] {
+        let (mut d, mut c) = (Driver::new(), cubic(preset, &[]));
+        d.start_at(&mut c, 1000.0);
+        d.lose(&mut c);
+        for _ in 0..150 {
+            d.round(&mut c, 0.1);
+            // Where it was a round trip ago, up to the growth in between.
+            let (low, high) = (c.w_cubic(d.now - 0.2), c.w_cubic(d.now + 0.1));
+            assert!((low - 1.0..=high + 1.0).contains(&c.window()), "{} at {}", c.window(), d.now);
+        }
+    }
+}
+
+#[test]
+fn the_reno_window_is_a_lower_bound_and_speeds_up_past_the_last_maximum() {
+    let (mut d, mut c) = (Driver::new(), cubic("", &[]));
+    d.start_at(&mut c, 100.0);
+    d.lose(&mut c);
+    let mut growth = Vec::new();
+    for _ in 0..100 {
+        let before = c.window();
+        d.round(&mut c, 0.001);
+        growth.push(c.window() - before);
+    }
+    close(growth[10], c.alpha, 0.03);
+    close(growth[90], 1.0, 0.03);
+}
+
+// That S_max is 160 segments/s was not verified in the paper.
+#[test]
+fn growth_in_2005_is_at_most_s_max() {
+    let (mut d, mut c) = (Driver::new(), cubic("2005", &[]));
+    d.start_at(&mut c, 10_000.0);
+    d.lose(&mut c);
+    let before = c.window();
+    for _ in 0..10 {
+        d.round(&mut c, 0.1);
+    }
+    close(c.window() - before, 160.0, 0.01);
+}
+
+#[test]
+fn a_round_trip_never_grows_by_more_than_half() {
+    let (mut d, mut c) = (Driver::new(), cubic("", &[]));
+    d.start_at(&mut c, 100.0);
+    d.lose(&mut c);
+    d.round(&mut c, 0.1);
+    d.now += 60.0;
+    let before = c.window();
+    d.burst(&mut c, 0.1, 0.05);
+    assert!(c.window() <= before * libm::exp(0.5) && c.window() > 1.4 * before);
+}
+
+#[test]
+fn the_clock_stands_still_while_idle_or_limited_by_the_application() {
+    let (mut d, mut c) = (Driver::new(), cubic("", &[]));
+    d.start_at(&mut c, 1000.0);
+    d.lose(&mut c);
+    d.round(&mut c, 0.1);
+    d.window_limited = false;
+    for _ in 0..100 {
+        d.ack(&mut c, 1.0, 0.1, 0.1);
+    }
+    d.window_limited = true;
+    d.now += 30.0;
+    c.on_idle(d.now, 30.0);
+    c.win.w = 1000.0;
+    d.round(&mut c, 0.1);
+    // The epoch began with the first ACK.
+    close(d.now - c.epoch.start, 0.2, 0.01);
+}
+
+#[test]
+fn a_timeout_starts_from_the_window_that_slow_start_reaches() {
+    let (mut d, mut c) = (Driver::new(), cubic("", &[("slow_start", Setting::Text("standard"))]));
+    d.start_at(&mut c, 1000.0);
+    d.time_out(&mut c);
+    assert_eq!((c.window(), c.ssthresh()), (1.0, 700.0));
+    while c.window() < 700.0 {
+        d.round(&mut c, 0.1);
+    }
+    d.ack(&mut c, 1.0, 0.1, 0.001);
+    assert_eq!(c.epoch.k, 0.0);
+    assert!(c.epoch.w_max >= 700.0 && c.epoch.w_max < 702.0);
+}
+
+#[test]
+fn an_undo_restores_the_epoch() {
+    let mut c = epoch("", 1000.0);
+    let (before, w) = (c.epoch.k, c.window());
+    Driver::new().lose(&mut c);
+    assert!(!c.epoch.begun);
+    c.on_undo(0.0);
+    assert_eq!((c.epoch.k, c.epoch.begun, c.window()), (before, true, w));
+}
+
+#[test]
+fn linux_s_divisor_is_the_curve_in_whole_segments() {
+    let mut c = epoch("linux", 1000.0);
+    assert_eq!(c.window(), 700.0);
+    // Target at 1 s: 1000 - floor(.40039 (9.081 - 1)^3) = 789.
+    close(c.linux_cubic_cnt(1.0), (700.0_f64 / 89.0).floor(), 1e-12);
+    c.win.w = 2000.0;
+    assert_eq!(c.linux_cubic_cnt(1.0), 200_000.0);
+    let mut fresh = cubic("linux", &[("slow_start", Setting::Text("standard"))]);
+    let mut d = Driver::new();
+    d.start_at(&mut fresh, 1000.0);
+    d.ack(&mut fresh, 1.0, 0.1, 0.1);
+    assert_eq!(fresh.linux.cnt, 20.0);
+}
+
+#[test]
+fn the_growth_cap_of_linux_2_6_needs_timestamps_and_the_far_side_of_the_origin() {
+    let capped = |preset: &str, now: f64| {
+        let mut c = epoch(preset, 10_000.0);
+        let ack = Driver::new().make_ack(&c, 1.0, 0.1, false);
+        c.linux_delay(&Ack { now: 2.0, ..ack });
+        c.win.w = 9000.0;
+        // 16 segments each 0.1 s are one in 562 at this window and RTT.
+        c.linux_cubic_cnt(now) == 562.0
+    };
+    assert!(capped("linux-2.6", 40.0));
+    assert!(!capped("linux-2.6", 10.0));
+    assert!(!capped("ns2", 40.0));
+}
+
+#[test]
+fn an_epoch_of_linux_2_6_is_the_one_that_ns_2_shows() {
+    // ns-2.35 TCP/Linux with timestamps, one flow, 622 Mbit/s and 100 ms, after its third loss, at 7870 segments.
+    let mut c = cubic("linux-2.6", &[]);
+    let mut d = Driver::new();
+    d.start_at(&mut c, 8700.0);
+    d.lose(&mut c);
+    c.win.w = 7870.0;
+    d.lose(&mut c);
+    assert_eq!((c.window(), c.epoch.w_max), (6294.0, 7082.0));
+    // It was cut at 1.94 s, and recovery took a round trip; the path had 0.1 s and no queue up to 20 s.
+    d.now = 2.06;
+    let mut course = Vec::new();
+    while d.now < 20.05 {
+        d.round(&mut c, 0.1);
+        course.push((d.now, c.window()));
+    }
+    for (t, w) in
+        [(3.0, 6466.0), (4.0, 6613.0), (5.0, 6734.0), (7.0, 6910.0), (9.0, 7014.0), (14.0, 7082.0), (20.0, 7146.0)]
+    {
+        let got = course.iter().find(|(now, _)| (now - t).abs() < 0.05).expect("it is on the way").1;
+        close(got, w, 2e-3);
+    }
+}
+
+#[test]
+fn linux_and_the_rfc_agree_on_the_course_of_an_epoch() {
+    let (mut d, mut rfc, mut linux) = (Driver::new(), cubic("", &[]), cubic("linux", &[]));
+    d.start_at(&mut rfc, 1000.0);
+    d.start_at(&mut linux, 1000.0);
+    d.lose(&mut rfc);
+    d.lose(&mut linux);
+    let mut other = Driver::new();
+    for _ in 0..150 {
+        d.round(&mut rfc, 0.1);
+        other.round(&mut linux, 0.1);
+        close(linux.window(), rfc.window(), 0.015);
+    }
+}

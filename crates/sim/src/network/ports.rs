@@ -1,0 +1,170 @@
+//! Where packets wait for a node's turn. This is the simulator's bookkeeping, not a router's buffer.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use crate::packet::Packet;
+use crate::time::Time;
+
+/// Packets from one feeder that wait for a node's turn, in order.
+#[derive(Clone, Debug)]
+pub(super) struct Mailbox {
+    slots: Vec<Packet>,
+    taken: usize,
+    put: usize,
+    /// Arrival of the oldest, or [`Time::NEVER`].
+    pub(super) head: Time,
+}
+
+impl Default for Mailbox {
+    fn default() -> Self {
+        Self { slots: Vec::new(), taken: 0, put: 0, head: Time::NEVER }
+    }
+}
+
+impl Mailbox {
+    #[inline(always)]
+    pub(super) fn push(&mut self, packet: Packet) {
+        if self.put - self.taken == self.slots.len() {
+            self.grow();
+        }
+        if self.put == self.taken {
+            self.head = packet.at;
+        }
+        let mask = self.slots.len() - 1;
+        self.slots[self.put & mask] = packet;
+        self.put += 1;
+    }
+
+    #[inline(always)]
+    pub(super) fn pop(&mut self) -> Option<Packet> {
+        (self.put != self.taken).then(|| self.take_head())
+    }
+
+    /// The oldest, where `head` has said that there is one.
+    #[inline(always)]
+    pub(super) fn take_head(&mut self) -> Packet {
+        let mask = self.slots.len() - 1;
+        let packet = self.slots[self.taken & mask];
+        self.taken += 1;
+        self.head = if self.put == self.taken { Time::NEVER } else { self.slots[self.taken & mask].at };
+        packet
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Packet> {
+        let mask = self.slots.len().wrapping_sub(1);
+        (self.taken..self.put).map(move |i| &self.slots[i & mask])
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) {
+        let mut wider: Vec<Packet> = self.iter().copied().collect();
+        self.put = wider.len();
+        self.taken = 0;
+        wider.resize((wider.len() * 2).max(16), Packet::default());
+        self.slots = wider;
+    }
+}
+
+/// Packets from many feeders: ordered by time, then by the feeder's rank, then by order of arrival.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Crowd {
+    pub(super) heap: BinaryHeap<Reverse<(Time, u32, u64, HeapPacket)>>,
+    pushed: u64,
+}
+
+impl Crowd {
+    pub(super) fn push(&mut self, packet: Packet, rank: u32) {
+        self.heap.push(Reverse((packet.at, rank, self.pushed, HeapPacket(packet))));
+        self.pushed += 1;
+    }
+
+    pub(super) fn head(&self) -> Time {
+        self.heap.peek().map_or(Time::NEVER, |Reverse(entry)| entry.0)
+    }
+
+    pub(super) fn pop(&mut self) -> Option<Packet> {
+        self.heap.pop().map(|Reverse(entry)| entry.3.0)
+    }
+}
+
+/// Packets from the transfers of a source, ordered as in a [`Crowd`]: put in as they come during one turn, and sorted when the
+/// link takes its own. What is put in hardly ever is for a later turn, so sorting at once costs a third of a heap.
+#[derive(Clone, Debug)]
+pub(super) struct Batch {
+    packets: Vec<Packet>,
+    /// Time, rank and position in `packets`; sorted from `taken` on unless `mixed`.
+    keys: Vec<u128>,
+    taken: usize,
+    mixed: bool,
+    pub(super) head: Time,
+    scratch: Vec<Packet>,
+}
+
+impl Default for Batch {
+    fn default() -> Self {
+        let (packets, keys, scratch) = (Vec::new(), Vec::new(), Vec::new());
+        Self { packets, keys, taken: 0, mixed: false, head: Time::NEVER, scratch }
+    }
+}
+
+impl Batch {
+    #[inline]
+    pub(super) fn push(&mut self, packet: Packet, rank: u32) {
+        let place = self.packets.len() as u128;
+        self.keys.push(u128::from(packet.at.0) << 64 | u128::from(rank) << 32 | place);
+        self.packets.push(packet);
+        self.mixed = true;
+        self.head = self.head.min(packet.at);
+    }
+
+    #[inline]
+    pub(super) fn pop(&mut self) -> Option<Packet> {
+        if self.mixed {
+            self.sort();
+        }
+        let key = *self.keys.get(self.taken)?;
+        self.taken += 1;
+        self.head = self.keys.get(self.taken).map_or(Time::NEVER, |key| Time((key >> 64) as u64));
+        Some(self.packets[key as u32 as usize])
+    }
+
+    fn sort(&mut self) {
+        self.keys.drain(..self.taken);
+        self.keys.sort_unstable();
+        self.scratch.clear();
+        for (place, key) in self.keys.iter_mut().enumerate() {
+            self.scratch.push(self.packets[*key as u32 as usize]);
+            *key = (*key >> 32 << 32) | place as u128;
+        }
+        std::mem::swap(&mut self.packets, &mut self.scratch);
+        self.taken = 0;
+        self.mixed = false;
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Packet> {
+        self.keys[self.taken..].iter().map(|key| &self.packets[*key as u32 as usize])
+    }
+}
+
+/// Compares equal to every other, so that the heap never looks into it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HeapPacket(pub(super) Packet);
+
+impl PartialEq for HeapPacket {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+impl Eq for HeapPacket {}
+impl PartialOrd for HeapPacket {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for HeapPacket {
+    fn cmp(&self, _: &Self) -> std::cmp::Ordering {
+        std::cmp::Ordering::Equal
+    }
+}

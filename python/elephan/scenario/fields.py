@@ -1,0 +1,227 @@
+"""How a field of the scenario is read and written: parsers that report their place, and the types made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BeforeValidator, PlainSerializer
+from pydantic_core import PydanticCustomError
+
+from elephan.scenario import own, traces, units
+from elephan.scenario.errors import ScenarioError
+from elephan.scenario.units import Amount, Buffer, Loss
+from elephan.scenario.words import hint
+
+T = TypeVar("T")
+
+
+def reported(parse: Callable[[Any], T]) -> Callable[[Any], T]:
+    """``parse`` with its error in the form that carries a field's place through pydantic."""
+
+    def validate(value: Any) -> T:
+        try:
+            return parse(value)
+        except ScenarioError as error:
+            where = f"{error.path}: " if error.path else ""
+            raise PydanticCustomError("elephan", "{line}", {"line": where + error.message}) from error
+
+    return validate
+
+
+def listed(words: Iterable[str]) -> str:
+    """Words for a sentence: ``a, b or c``."""
+
+    *first, last = words
+    return f"{', '.join(first)} or {last}"
+
+
+def one_of(words: tuple[str, ...], noun: str) -> Callable[[Any], str]:
+    """A parser of one word out of ``words``; ``noun`` is what it is, for the error line."""
+
+    def parse(value: Any) -> str:
+        if not isinstance(value, str) or value not in words:
+            raise ScenarioError(f"{value!r} is not {noun}; {hint(str(value), words)}")
+        return value
+
+    return parse
+
+
+def limited(noun: str) -> Callable[[Any], Amount | str]:
+    """A parser of an amount or "unlimited"."""
+
+    def parse(value: Any) -> Amount | str:
+        if isinstance(value, str) and value.strip().casefold() == units.UNLIMITED:
+            return units.UNLIMITED
+        return units.parse_amount(value, noun, "10 segments")
+
+    return parse
+
+
+def whole_number(low: int, high: int, noun: str) -> Callable[[Any], int]:
+    """A parser of a whole number from ``low`` to ``high``."""
+
+    def parse(value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise ScenarioError(f"{value!r} is not {noun}; it is a whole number from {low} to {high}")
+        if not low <= value <= high:
+            raise ScenarioError(f"{value} is not {noun}; it is a whole number from {low} to {high}")
+        return value
+
+    return parse
+
+
+def parse_burst(value: Any) -> int | str:
+    """Segments in answer to one ACK, or "unlimited"."""
+
+    if isinstance(value, str) and value.strip().casefold() == units.UNLIMITED:
+        return units.UNLIMITED
+    return whole_number(1, 10**6, 'a number of segments (or "unlimited")')(value)
+
+
+def parse_shape(value: Any) -> float:
+    """The shape of a Pareto distribution that has a mean."""
+
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 1 < value <= 100:
+        raise ScenarioError(f"{value!r} is not a shape; it is a number above 1, or there is no mean, and at most 100")
+    return float(value)
+
+
+def parse_switch(value: Any) -> bool:
+    """True or false, and nothing that merely looks like it."""
+
+    if not isinstance(value, bool):
+        raise ScenarioError(f"{value!r} is neither true nor false")
+    return value
+
+
+def printable(noun: str) -> Callable[[Any], str]:
+    """A parser of a text that can be printed; ``noun`` is what it is, for the error line."""
+
+    def parse(value: Any) -> str:
+        if not isinstance(value, str) or not value.strip() or not value.isprintable():
+            raise ScenarioError(f"{value!r} is not {noun}; write it in quotes")
+        return value
+
+    return parse
+
+
+def dump_loss(loss: Loss) -> float | dict[str, list[int]] | dict[str, float]:
+    """A loss as a file states it."""
+
+    if loss.bursts is not None:
+        return asdict(loss.bursts)
+    return {"packets": list(loss.packets)} if loss.packets else loss.probability
+
+
+def dump_samples(samples: tuple[int, ...]) -> list[str]:
+    """Delays as a file states them."""
+
+    return [units.format_time(sample) for sample in samples]
+
+
+Rate = Annotated[int, BeforeValidator(reported(units.parse_rate)), PlainSerializer(units.format_rate)]
+Time = Annotated[int, BeforeValidator(reported(units.parse_time)), PlainSerializer(units.format_time)]
+PositiveTime = Annotated[int, BeforeValidator(reported(units.parse_positive_time)), PlainSerializer(units.format_time)]
+Offset = Annotated[int, BeforeValidator(reported(units.parse_offset)), PlainSerializer(units.format_offset)]
+Drift = Annotated[int, BeforeValidator(reported(units.parse_drift)), PlainSerializer(units.format_drift)]
+Size = Annotated[int, BeforeValidator(reported(units.parse_size)), PlainSerializer(units.format_size)]
+BufferSize = Annotated[Buffer, BeforeValidator(reported(units.parse_buffer)), PlainSerializer(str)]
+Data = Annotated[Amount, BeforeValidator(reported(units.parse_amount)), PlainSerializer(str)]
+Window = Annotated[
+    Amount, BeforeValidator(reported(lambda v: units.parse_amount(v, "a window", "10 segments"))), PlainSerializer(str)
+]
+WindowLimit = Annotated[Amount | str, BeforeValidator(reported(limited("a window"))), PlainSerializer(str)]
+LossModel = Annotated[Loss, BeforeValidator(reported(units.parse_loss)), PlainSerializer(dump_loss)]
+Share = Annotated[float, BeforeValidator(reported(units.parse_share))]
+StepRate = Annotated[int, BeforeValidator(reported(units.parse_step_rate)), PlainSerializer(units.format_rate)]
+Trace = Annotated[tuple[int, ...], BeforeValidator(reported(traces.parse_rate_trace))]
+Samples = Annotated[tuple[int, ...], BeforeValidator(reported(traces.parse_samples)), PlainSerializer(dump_samples)]
+Switch = Annotated[bool, BeforeValidator(reported(parse_switch))]
+Name = Annotated[str, BeforeValidator(reported(printable("a name")))]
+Text = Annotated[str, BeforeValidator(reported(printable("a text")))]
+
+
+def parse_parameters(value: Any) -> dict[str, float | bool | str]:
+    """The parameters of an algorithm or a queue: numbers, switches and words by name."""
+
+    if not isinstance(value, dict):
+        raise ScenarioError(f"{value!r} is not a table; write for example {{ beta = 0.7 }}")
+    for name, given in value.items():
+        if not isinstance(given, bool | int | float | str):
+            raise ScenarioError(f"{given!r} is not a number, a switch or a word", path=str(name))
+    return dict(value)
+
+
+def parse_algorithm(value: Any) -> str:
+    """A name as it is; an algorithm of the user's own, pinned to what it is now."""
+    return printable("a name")(own.pin(value))
+
+
+QueueParameters = Annotated[dict[str, Any], BeforeValidator(reported(parse_parameters))]
+
+
+def parse_load(value: Any) -> float | int:
+    """A part of a link's rate as a float, or a rate in bit/s as an integer."""
+
+    if not isinstance(value, str) or not value.strip().endswith("%"):
+        return units.parse_rate(value)
+    try:
+        share = float(value.strip().removesuffix("%")) / 100
+    except ValueError:
+        share = 0.0
+    if not 0 < share <= 10:
+        raise ScenarioError(f'\'{value}\' is not a load; write for example "60%" or "40 Mbit/s"')
+    return share
+
+
+def dump_load(load: float | int) -> str:
+    """A load as a file states it."""
+
+    return f"{load * 100:.12g}%" if isinstance(load, float) else units.format_rate(load)
+
+
+def parse_frequency(value: Any) -> float:
+    """Transfers per second."""
+
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1e9:
+        raise ScenarioError(f"{value!r} is not a number of transfers per second; it is above 0 and at most 1e9")
+    return float(value)
+
+
+def parse_rtts(value: Any) -> str | tuple[tuple[float, int], ...]:
+    """A word or a file's name as it is, or quantiles: parts and RTTs in ps."""
+
+    if isinstance(value, str):
+        return value
+    example = '[[0, "20 ms"], [0.5, "60 ms"], [1, "200 ms"]]'
+    if not isinstance(value, list | tuple) or not all(isinstance(row, list | tuple) and len(row) == 2 for row in value):
+        raise ScenarioError(f"{value!r} is not a distribution of round-trip times; write for example {example}")
+    rows = [(share, rtt if isinstance(rtt, int) else units.parse_positive_time(rtt)) for share, rtt in value]
+    shares = [share for share, _ in rows]
+    numbers = all(isinstance(share, int | float) and not isinstance(share, bool) for share in shares)
+    if not numbers or not shares or shares[0] != 0 or shares[-1] != 1 or sorted(set(shares)) != shares:
+        raise ScenarioError(f"the shares {shares} do not rise from 0 to 1; write for example {example}")
+    if sorted(rtt for _, rtt in rows) != [rtt for _, rtt in rows]:
+        raise ScenarioError(f"the round-trip times fall; write for example {example}")
+    return tuple((float(share), rtt) for share, rtt in rows)
+
+
+def dump_rtts(rtts: str | tuple[tuple[float, int], ...]) -> Any:
+    """RTTs as a file states them."""
+
+    return rtts if isinstance(rtts, str) else [[share, units.format_time(rtt)] for share, rtt in rtts]
+
+
+def parse_hops(value: Any) -> tuple[int, int]:
+    """The first and the last hop, counted from 1."""
+
+    pair = [value, value] if isinstance(value, int) else value
+    whole = isinstance(pair, list | tuple) and all(isinstance(hop, int) and not isinstance(hop, bool) for hop in pair)
+    if not whole or len(pair) != 2:
+        raise ScenarioError(f"{value!r} is not a part of the row; write a hop (2) or the first and the last ([1, 3])")
+    first, last = pair
+    if not 1 <= first <= last:
+        raise ScenarioError(f"{value!r} is not a part of the row; hops count from 1, the first is not after the last")
+    return first, last
