@@ -7,9 +7,10 @@ twice. Ctrl-C stops the engines at their next progress report, and keeps whateve
 from __future__ import annotations
 
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from concurrent import futures
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from elephan import habitats
@@ -24,7 +25,6 @@ SweepProgress = Callable[[float, float, int, int], bool | None]
 """Called with simulated seconds done and in all, and runs finished and in all; returning ``False`` cancels."""
 
 _LOOK_AGAIN_S = 0.1
-_PATIENCE_S = 30.0
 
 
 @dataclass(frozen=True)
@@ -230,34 +230,30 @@ class _Pool:
         self._force = force
         self._lock = threading.Lock()
         self._stop = threading.Event()
-        self._threads = [
-            threading.Thread(target=self._work, name=f"elephan-sweep-{i}", daemon=True) for i in range(jobs)
-        ]
+        self._jobs = jobs
 
     def run(self, progress: SweepProgress | None) -> None:
         """Work until all is done; reports from the calling thread, which is where Ctrl-C arrives."""
-        for thread in self._threads:
-            thread.start()
-        try:
-            while any(thread.is_alive() for thread in self._threads):
-                self._plan.report(progress)
-                self._wait(_LOOK_AGAIN_S)
-        except KeyboardInterrupt:
-            self._end()
-            raise Interrupted([run for run in self._plan.results() if run is not None]) from None
-        except BaseException:
-            self._end()
-            raise
+        # Not `Thread.join`: a Ctrl-C during it marks a thread that still runs as ended (CPython 3.11, bpo-45274).
+        with ThreadPoolExecutor(self._jobs, thread_name_prefix="elephan-sweep") as pool:
+            at_work = {pool.submit(self._work) for _ in range(self._jobs)}
+            try:
+                while at_work:
+                    self._plan.report(progress)
+                    ended, at_work = futures.wait(at_work, _LOOK_AGAIN_S)
+                    for future in ended:
+                        future.result()
+            except KeyboardInterrupt:
+                self._end(at_work)
+                raise Interrupted([run for run in self._plan.results() if run is not None]) from None
+            except BaseException:
+                self._end(at_work)
+                raise
 
-    def _wait(self, seconds: float) -> None:
-        until_s = time.monotonic() + seconds
-        for thread in self._threads:
-            thread.join(max(0.0, until_s - time.monotonic()))
-
-    def _end(self) -> None:
+    def _end(self, at_work: set[futures.Future[None]]) -> None:
         """Ask the engines to stop, and let what is being saved be saved."""
         self._stop.set()
-        self._wait(_PATIENCE_S)
+        futures.wait(at_work)
 
     def _work(self) -> None:
         while not self._stop.is_set():
