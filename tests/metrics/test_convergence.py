@@ -118,3 +118,17 @@ def test_three_flows_converge_when_their_index_does() -> None:
         metrics.jain_convergence_time_s(run, flows=["hstcp-1"])
     with pytest.raises(MetricError, match="less than 10 s"):
         metrics.jain_convergence_time_s(run, window=(0, 29))
+
+
+def test_rates_of_any_number_of_flows_come_close() -> None:
+    stated = synthetic.scenario(["cubic", "bic", "reno"], starts=["0 s", "0 s", "20 s"])
+    rates = {"cubic-1": constant(30.0), "bic-2": step(35, 20.0, 28.0), "reno-3": step(50, 5.0, 27.5)}
+    run = synthetic.run(stated, rates, starts={"cubic-1": 0.0, "bic-2": 0.0, "reno-3": 20.25})
+    assert metrics.rates_close_time_s(run) == pytest.approx(50 - 20.25)
+    assert metrics.rates_close_time_s(run, window=(0, 60)) == math.inf, "20 s have to follow"
+    assert metrics.rates_close_time_s(run, flows=["cubic-1", "bic-2"]) == pytest.approx(35)
+    assert metrics.rates_close_time_s(run, within=0.05) == math.inf
+    with pytest.raises(MetricError, match="nobody"):
+        metrics.rates_close_time_s(run, flows=["cubic-1"])
+    with pytest.raises(MetricError, match="no whole second of all"):
+        metrics.rates_close_time_s(run, window=(0, 21))

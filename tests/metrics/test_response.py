@@ -191,3 +191,17 @@ def test_marks_for_each_packet_that_arrived() -> None:
     assert metrics.mark_rate(run) == pytest.approx(0.02)
     with pytest.raises(MetricError, match="marks are not counted"):
         metrics.mark_rate(alone(constant(1.0)))
+
+
+def test_growth_by_a_factor_per_round_trip() -> None:
+    def tripling(t: synthetic.Array) -> synthetic.Array:
+        return 2 * 3 ** np.minimum(t / 0.1, 10)  # 100 ms are one round trip and one sample
+
+    tripled = synthetic.run(ALONE, {"cubic-1": constant(1.0)}, cwnd={"cubic-1": tripling})
+    assert metrics.growth_factor_per_rtt(tripled, window=(0, 1)) == {"cubic-1": pytest.approx(3)}
+    late = synthetic.run(
+        synthetic.scenario(["cubic"], starts=["5 s"]), {"cubic-1": constant(1.0)}, cwnd={"cubic-1": constant(4.0)}
+    )
+    assert metrics.growth_factor_per_rtt(late, window=(6, 7)) == {"cubic-1": pytest.approx(1)}
+    with pytest.raises(MetricError, match="no congestion window at an end"):
+        metrics.growth_factor_per_rtt(late, window=(0, 10))

@@ -17,6 +17,7 @@ from elephan.metrics.convergence import (
     delta_fair_convergence_time_s,
     fairness_excursion_s,
     jain_convergence_time_s,
+    rates_close_time_s,
 )
 from elephan.metrics.delay import (
     mean_srtt_ms,
@@ -72,6 +73,7 @@ from elephan.metrics.registry import (
 )
 from elephan.metrics.response import (
     aggressiveness_pkts_per_rtt,
+    growth_factor_per_rtt,
     halving_time_s,
     increase_pkts_per_rtt,
     largest_rate_drop,
@@ -165,6 +167,7 @@ __all__ = [
     "flow_names",
     "get",
     "goodput_mbps",
+    "growth_factor_per_rtt",
     "halving_time_s",
     "harm",
     "increase_pkts_per_rtt",
@@ -207,6 +210,7 @@ __all__ = [
     "queue_empty_fraction",
     "queue_occupancy",
     "queueing_delay_ms",
+    "rates_close_time_s",
     "receive_window_limited_fraction",
     "recovery_time_s",
     "registry",

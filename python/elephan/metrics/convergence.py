@@ -236,6 +236,31 @@ def convergence_abs_time_s(
     return _first(times, _held(close, hold_s))
 
 
+@metric("rates_close_time_s", "s", "our reading of hcc2011 figs. 11 to 13")
+def rates_close_time_s(
+    run: Run, window: Window | None = None, flows: Flows = None, *, hold_s: int = HOLD_S, within: float = CLOSE
+) -> float:
+    """From the last start until the throughputs of all flows stay within 10 % of each other for 20 s.
+
+    As ``convergence_abs_time_s``, for any number of flows, and counted from the start of the one that came last.
+
+    Raises:
+        MetricError: one flow only, or the window holds no whole second of all of them.
+    """
+    names = flow_names(run, flows)
+    if len(names) < 2:
+        raise MetricError("one flow has nobody to come close to")
+    from_s, to_s = resolve_window(run, window or (0.0, duration_s(run)))
+    started_s = max(start_s(run, name) for name in names)
+    begin_s = float(math.ceil(max(from_s, started_s)))
+    if begin_s + 1 > to_s:
+        raise MetricError("the window holds no whole second of all flows")
+    edges, octets = binned(run, names, "wire_bytes", (begin_s, to_s), 1.0)
+    largest = octets.max(axis=0)
+    close = (largest - octets.min(axis=0) <= within * largest) & (largest > 0)
+    return _first(edges, _held(close, hold_s)) - started_s
+
+
 def _together(run: Run, window: Window | None, flows: Flows, *, together: bool = False) -> tuple[float, Window]:
     """The second flow's start, and the whole seconds of the window from when on both flows are there."""
     first, second = pair(run, flows)

@@ -12,6 +12,7 @@ from elephan.metrics.reading import (
     MetricError,
     Window,
     alive,
+    base_rtt_s,
     binned,
     bottleneck,
     duration_s,
@@ -190,6 +191,26 @@ def aggressiveness_pkts_per_rtt(run: Run, window: Window | None = None, flows: F
     """
     steps = {name: _growth(run, name, resolve_window(run, window)) for name in flow_names(run, flows)}
     return {name: float((grown / rounds).max()) for name, (grown, rounds) in steps.items()}
+
+
+@metric("growth_factor_per_rtt", "1", "hcc2011 Table 1: the window doubles per RTT", scope="flow")
+def growth_factor_per_rtt(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
+    """By what the congestion window is multiplied in a round trip, from the window's start to its end: 2 in slow start.
+
+    It is the geometric mean over the propagation RTTs that lie between the first and the last sample; queueing, which
+    makes round trips longer, makes it smaller.
+
+    Raises:
+        MetricError: the flow has no congestion window at one of the two.
+    """
+    factors = {}
+    for name in flow_names(run, flows):
+        times, cwnd = alive(run, name, "cwnd", resolve_window(run, window))
+        if not cwnd[0] > 0 or not cwnd[-1] > 0:
+            raise MetricError(f"flow '{name}' has no congestion window at an end of the window")
+        rounds = (times[-1] - times[0]) / base_rtt_s(run, name)
+        factors[name] = float((cwnd[-1] / cwnd[0]) ** (1 / rounds))
+    return factors
 
 
 def _growth(run: Run, flow: str, window: Window) -> tuple[Array, Array]:

@@ -140,19 +140,19 @@ class RunSet:
         found = self._by_hash.get(scenario.hash)
         return self._open(found[min(found)].id) if found else None
 
-    def metric(self, run: Run, name: str, window: tuple[float, float] | None = None) -> Any:
-        """A registered metric of a run; computed once.
+    def metric(self, run: Run, name: str, window: tuple[float, float] | None = None, **options: Any) -> Any:
+        """A registered metric of a run; computed once. ``options`` are the metric's own, such as ``flows`` (a tuple).
 
         Raises:
             NotJudgedError: it is not defined for this run.
         """
         from elephan import metrics
 
-        key = (run.id, name, window)
+        key = (run.id, name, window, *sorted(options.items()))
         if key not in self._values:
             opened = self._open(run.id)
             try:
-                self._values[key] = metrics.get(name)(opened, window=window)
+                self._values[key] = metrics.get(name)(opened, window=window, **options)
             except metrics.MetricError as error:
                 raise NotJudgedError(str(error)) from error
         return self._values[key]
