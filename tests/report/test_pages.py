@@ -15,6 +15,7 @@ from tests.runs import synthetic
 from tests.runs.synthetic import WrittenHabitat, constant
 
 from elephan import habitats, papers, report
+from elephan.papers import overview
 from elephan.papers.reproduction import PaperResult, select
 from elephan.runs import Store
 from elephan.scenario import ScenarioError
@@ -111,7 +112,7 @@ def test_the_document_has_the_documented_fields(reproduced: PaperResult) -> None
     document = reproduced.to_json()
     assert {"paper", "claims", "totals", "runs", "segments_delivered", "wall_seconds", "report"} <= set(document)
     assert sum(document["totals"].values()) == len(document["claims"]) == len(reproduced.claims)
-    assert document["runs"] == 12
+    assert document["runs"] == 129
     assert Path(document["report"]).is_file()
 
 
@@ -132,10 +133,11 @@ def test_what_is_saved_is_not_run_again(tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_figure_may_be_named_in_several_ways() -> None:
     paper = papers.get("weigle2006")
     for name in ("3", "Fig 3", "f3", "weigle2006.F3"):
-        assert list(select(paper, name, quick=False)[0]) == ["weigle2006.F3"]
+        assert list(select(paper, name)[0]) == ["weigle2006.F3"]
     with pytest.raises(ScenarioError, match="'F99' is not a figure of weigle2006"):
-        select(paper, "F99", quick=False)
-    assert {e.seeds for e in select(paper, "2", quick=True)[0].values()} == {1}
+        select(paper, "F99")
+    quick = papers.get("weigle2006", quick=True)
+    assert {e.seeds for e in select(quick, "2")[0].values()} == {1}
 
 
 def test_a_paper_that_is_not_there_gets_the_nearest() -> None:
@@ -146,10 +148,21 @@ def test_a_paper_that_is_not_there_gets_the_nearest() -> None:
 def test_the_page_over_all_papers_links_their_reports(reproduced: PaperResult, tmp_path: Path) -> None:
     assert reproduced.report_path is not None
     folder = reproduced.report_path.parent.parent
-    path = report.scoreboard([reproduced.to_json() | {"title": "Competing <flows>"}], folder)
-    text = path.read_text()
+    board = overview.write([reproduced], folder)
+    text = board.report_path.read_text(encoding="utf-8")
+    found = outline(text)
+    assert found.open == []
+    assert len(found.ids) == len(set(found.ids))
     assert 'href="out/report.html"' in text
-    assert "Competing &lt;flows&gt;" in text
+    linked = set(re.findall(r'href="out/report.html#([^"]+)"', text))
+    assert linked
+    assert linked <= set(outline(page(reproduced)).ids)
+    document = board.to_json()
+    assert document["totals"] == reproduced.totals
+    for name in ("question", "kind", "certainty", "robustness", "check"):
+        counted = [sum(counts.values()) for counts in document["boards"][name].values()]
+        assert sum(counted) == len(reproduced.claims)
+    assert {finding["lesson"] for finding in document["findings"]} <= set(overview.LESSONS)
 
 
 def test_the_report_of_a_run_shows_its_numbers_and_its_scenario(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from tests.runs import synthetic
 from elephan import habitats, runs
 from elephan.habitats import Cancelled, Progress, RawResult
 from elephan.runs import Interrupted, ReplicateError, Store, SweepError
+from elephan.runs.sweeps import unsaved_work, work
 from elephan.scenario import Scenario, ScenarioError
 
 H = TypeVar("H", bound=synthetic.WrittenHabitat)
@@ -100,8 +101,26 @@ def test_different_replicates_are_fine(tmp_path: Path, written: synthetic.Writte
 def test_progress_ends_with_everything_done(tmp_path: Path, written: synthetic.WrittenHabitat) -> None:
     told: list[tuple[float, float, int, int]] = []
     runs.sweep(some(3), store=Store(tmp_path), progress=lambda *state: told.append(state))
-    assert told[-1] == (63.0, 63.0, 3, 3)
+    whole = sum(work(scenario) for scenario in some(3))
+    assert told[-1] == (pytest.approx(whole), pytest.approx(whole), 3, 3)
     assert [state[0] for state in told] == sorted(state[0] for state in told)
+
+
+def test_what_was_saved_before_is_no_work(tmp_path: Path, written: synthetic.WrittenHabitat) -> None:
+    store, three = Store(tmp_path), some(3)
+    runs.sweep(three[:2], store=store)
+    told: list[tuple[float, float, int, int]] = []
+    runs.sweep(three, store=store, progress=lambda *state: told.append(state))
+    assert told[-1] == (pytest.approx(work(three[2])), pytest.approx(work(three[2])), 3, 3)
+    assert unsaved_work([(scenario, scenario.seed) for scenario in some(4)], store) == pytest.approx(work(some(4)[3]))
+
+
+def test_work_is_what_the_narrowest_links_can_carry() -> None:
+    (scenario,) = some(1)
+    (link,) = [link for link in scenario.canonical()["links"] if link["name"] == "bottleneck"]
+    stack = scenario.canonical()["flows"][0]["stack"]
+    per_s = link["rate_bps"] / 8 / (stack["payload_bytes"] + stack["header_bytes"])
+    assert work(scenario) == pytest.approx(per_s * scenario.canonical()["duration_ps"] / 1e12)
 
 
 class SlowHabitat(synthetic.WrittenHabitat):

@@ -12,7 +12,7 @@ from elephan.cli.progress import meter
 @click.argument("paper", metavar="ID")
 @click.option("--figure", metavar="F", help="Only the experiments of this figure.")
 @click.option(
-    "--quick", is_flag=True, help="A shorter subset, to see that it works; verdicts are then not the paper's."
+    "--quick", is_flag=True, help="The same shapes at about a tenth of the work, one seed; verdicts are a first look."
 )
 @click.option(
     "--seeds",
@@ -23,8 +23,9 @@ from elephan.cli.progress import meter
 @click.option(
     "--sensitivity/--no-sensitivity",
     default=None,
-    help="Also run other readings of what the paper leaves open. [default: off]",
+    help="Also run other readings of what the paper leaves open. [default: the paper's own choice]",
 )
+@click.option("--beyond", is_flag=True, help="Also answer the question that the paper left open.")
 @click.option("--out", metavar="DIR", help="Folder of the report. [default: reports/ID]")
 @common.jobs_option
 @common.store_option
@@ -35,6 +36,7 @@ def command(
     quick: bool,
     seeds: int | None,
     sensitivity: bool | None,
+    beyond: bool,
     out: str | None,
     jobs: int | None,
     store: str | None,
@@ -56,6 +58,7 @@ def command(
             out=out,
             seeds=seeds,
             sensitivity=sensitivity,
+            beyond=beyond,
             progress=progress,
         )
     if as_json:
@@ -71,4 +74,6 @@ def command(
     totals = result.to_json()["totals"]
     counts = f"{totals['reproduced']} claims reproduced, {totals['differs']} differ"
     common.say(f"{paper}: {counts}, {totals['not_judged']} cannot be judged")
+    for line in result.beyond.sentences if result.beyond else ():
+        common.say(line)
     common.say(f"report: {result.report_path}")

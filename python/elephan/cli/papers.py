@@ -9,31 +9,55 @@ from elephan.cli.progress import meter
 
 
 @click.command("papers")
-@click.option("--quick", is_flag=True, help="Shorter subsets of the experiments.")
+@click.option("--quick", is_flag=True, help="The same shapes at about a tenth of the work; verdicts are a first look.")
+@click.option(
+    "--sensitivity/--no-sensitivity",
+    default=None,
+    help="Also run other readings of what the papers leave open. [default: each paper's own choice]",
+)
+@click.option("--beyond", is_flag=True, help="Also answer the questions that the papers left open.")
 @click.option("--out", metavar="DIR", help="Folder of the reports. [default: reports]")
 @common.jobs_option
 @common.store_option
 @common.json_option
-def command(quick: bool, out: str | None, jobs: int | None, store: str | None, as_json: bool) -> None:
-    """Reproduce every paper that this version has, and print one line for each."""
+def command(
+    quick: bool,
+    sensitivity: bool | None,
+    beyond: bool,
+    out: str | None,
+    jobs: int | None,
+    store: str | None,
+    as_json: bool,
+) -> None:
+    """Reproduce every paper, judge every claim, and write the page over all of them.
+
+    What is saved is not run again. A claim that does not reproduce is a finding, not a failure: the exit status is 0.
+    """
     from elephan import papers, runs
+    from elephan.papers import boards
 
     with meter() as progress:
-        board = papers.scoreboard(None, quick=quick, jobs=jobs, store=runs.Store(store), out=out, progress=progress)
-    documents = [result.to_json() for result in board]
+        board = papers.scoreboard(
+            quick=quick,
+            jobs=jobs,
+            store=runs.Store(store),
+            out=out,
+            sensitivity=sensitivity,
+            beyond=beyond,
+            progress=progress,
+        )
     if as_json:
-        common.print_json({"papers": documents})
+        common.print_json(board.to_json())
         return
     header = ["paper", "reproduced", "differs", "not judged", "runs", "report"]
     rows = [
-        [
-            d["paper"],
-            d["totals"]["reproduced"],
-            d["totals"]["differs"],
-            d["totals"]["not_judged"],
-            d["runs"],
-            d["report"],
-        ]
-        for d in documents
+        [r.paper.id, r.totals["reproduced"], r.totals["differs"], r.totals["not_judged"], len(r.runs), r.report_path]
+        for r in board.results
     ]
     common.print_table("", header, rows)
+    selections = [
+        [name, counts["reproduced"], counts["reproduced"] + counts["differs"], boards.percent(counts)]
+        for name, counts in board.boards["selection"].items()
+    ]
+    common.print_table("", ["claims", "reproduced", "of judged", "share"], selections)
+    common.say(f"scoreboard: {board.report_path}")

@@ -13,8 +13,10 @@ from elephan.scenario.words import hint
 
 if TYPE_CHECKING:
     from elephan.papers.claims import Judgment
+    from elephan.papers.overview import Scoreboard
     from elephan.papers.paper import Paper
-    from elephan.papers.reproduction import PaperResult, Progress
+    from elephan.papers.planning import Progress
+    from elephan.papers.reproduction import PaperResult
     from elephan.runs import Run, Store
 
 INDEX = {
@@ -39,16 +41,16 @@ def listing() -> list[dict[str, Any]]:
     ]
 
 
-@lru_cache(maxsize=8)
-def get(paper_id: str) -> Paper:
-    """The paper of an id.
+@lru_cache(maxsize=16)
+def get(paper_id: str, quick: bool = False) -> Paper:
+    """The paper of an id; with ``quick``, with the same experiments at about a tenth of the work.
 
     Raises:
         ScenarioError: there is none; the message has the nearest.
     """
     if paper_id not in INDEX:
         raise ScenarioError(f"'{paper_id}' is not a paper; {hint(paper_id, ids())}")
-    found: Paper = import_module(f"elephan.papers.{paper_id}").paper()
+    found: Paper = import_module(f"elephan.papers.{paper_id}").paper(quick)
     return found
 
 
@@ -68,9 +70,13 @@ def reproduce(
     out: str | Path | None = None,
     seeds: int | None = None,
     sensitivity: bool | None = None,
+    beyond: bool = False,
     progress: Progress | None = None,
 ) -> PaperResult:
-    """Reproduce a paper; see :func:`elephan.papers.reproduction.reproduce`.
+    """Reproduce a paper; ``quick`` runs the same experiments at about a tenth of the work, one seed each.
+
+    The other arguments are those of :class:`elephan.papers.reproduction.Wanted` and
+    :func:`elephan.papers.reproduction.reproduce`.
 
     Raises:
         ScenarioError: no such paper or figure.
@@ -79,17 +85,8 @@ def reproduce(
     """
     from elephan.papers import reproduction
 
-    return reproduction.reproduce(
-        get(paper_id),
-        figure=figure,
-        quick=quick,
-        jobs=jobs,
-        store=store,
-        out=out,
-        seeds=seeds,
-        sensitivity=sensitivity,
-        progress=progress,
-    )
+    wanted = reproduction.Wanted(figure, seeds, sensitivity, beyond)
+    return reproduction.reproduce(get(paper_id, quick), wanted, jobs=jobs, store=store, out=out, progress=progress)
 
 
 def scoreboard(
@@ -99,24 +96,29 @@ def scoreboard(
     store: Store | None = None,
     out: str | Path | None = None,
     seeds: int | None = None,
+    sensitivity: bool | None = None,
+    beyond: bool = False,
     progress: Progress | None = None,
-) -> list[PaperResult]:
+) -> Scoreboard:
     """Reproduce several papers (all by default), and write one page over them into ``out`` (``reports`` by default).
+
+    ``beyond`` also answers the questions that the papers left open, of those that have one.
 
     Raises:
         ScenarioError: no such paper.
         SweepError: a run failed.
         Interrupted: Ctrl-C; what was finished is saved.
     """
-    from elephan import report
+    from elephan.papers import overview, reproduction
 
     folder = Path(out) if out is not None else Path("reports")
-    results = [
-        reproduce(name, quick=quick, jobs=jobs, store=store, out=folder / name, seeds=seeds, progress=progress)
-        for name in (ids() if paper_ids is None else paper_ids)
-    ]
-    report.scoreboard([result.to_json() | {"title": result.paper.title} for result in results], folder)
-    return results
+    listed = []
+    for name in ids() if paper_ids is None else paper_ids:
+        paper = get(name, quick)
+        wanted = reproduction.Wanted(None, seeds, sensitivity, beyond and paper.beyond is not None)
+        listed.append((paper, wanted, folder / name))
+    results = reproduction.reproduce_all(listed, jobs=jobs, store=store, progress=progress)
+    return overview.write(results, folder)
 
 
 __all__ = ["evaluate", "get", "ids", "listing", "reproduce", "scoreboard"]

@@ -20,10 +20,11 @@ from pydantic import ConfigDict, ValidationError
 from pydantic.dataclasses import dataclass as checked
 
 from elephan.papers.conditions import Value, Where, aggregation, points_of
-from elephan.papers.measurement import Measurement, NotJudgedError, Pick, combined, interval
+from elephan.papers.measurement import LEVEL, Measurement, NotJudgedError, Pick, combined, interval
 from elephan.papers.relations import RELATIONS, Measured, Outcome, Terms
 from elephan.papers.wording import expectation, figure_text, sentence
 
+_TAIL = (1 - LEVEL) / 2
 Verdict = Literal["reproduced", "differs", "not_judged"]
 SCHEMA_VERSION = 1
 _CHOICES = {
@@ -212,9 +213,12 @@ class Judgment:
         measured: in the unit of ``claim.expected``; ``None`` when not judged, infinite for a time never reached.
         low: lower end of the bootstrap interval over seeds; ``None`` without replicates.
         high: upper end.
+        support: part of the bootstrap draws in which the claim holds; ``None`` without replicates. Between 0.025 and
+            0.975 the published conclusion lies inside the noise of our seeds.
         margin: how far inside the allowed range; negative when outside.
         detail: what was compared.
         runs: ids of the runs behind it.
+        depends_on: ids of other readings of the paper that turn the verdict, where they were run.
     """
 
     claim: Claim
@@ -224,9 +228,16 @@ class Judgment:
     measured: float | None = None
     low: float | None = None
     high: float | None = None
+    support: float | None = None
     margin: float | None = None
     detail: str = ""
     runs: tuple[str, ...] = ()
+    depends_on: tuple[str, ...] = ()
+
+    @property
+    def within_noise(self) -> bool:
+        """Other seeds could have turned the verdict."""
+        return self.support is not None and _TAIL < self.support < 1 - _TAIL
 
     @property
     def measured_text(self) -> str:
@@ -247,11 +258,17 @@ class Judgment:
             "high": _finite(self.high),
             "verdict": self.verdict,
             "why": self.why,
+            "support": self.support,
+            "within_noise": self.within_noise,
             "relation": claim.relation,
             "allowed": self.expectation,
             "measured_text": self.measured_text,
             "certainty": claim.certainty,
             "robustness": claim.robustness,
+            "check": claim.check,
+            "kind": claim.tolerance_kind,
+            "discriminating": claim.discriminating,
+            "depends_on": list(self.depends_on),
             "figure": claim.figure,
             "quote": claim.quote,
             "runs": list(self.runs),
@@ -262,13 +279,18 @@ def _finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def judge_all(claims: ClaimSet, measurer: Measurer, findings: Mapping[str, str] | None = None) -> list[Judgment]:
-    """Judge every claim, in order. ``findings`` explains, by id, why a claim differs; it never changes a verdict."""
+def judge_all(
+    claims: ClaimSet, measurer: Measurer, findings: Mapping[str, str] | None = None, *, intervals: bool = True
+) -> list[Judgment]:
+    """Judge every claim, in order. ``findings`` explains, by id, why a claim differs; it never changes a verdict.
+
+    Without ``intervals`` there are verdicts and values only, which is quick.
+    """
     found = findings or {}
-    return [judge(claim, measurer, found.get(claim.id)) for claim in claims.claims]
+    return [judge(claim, measurer, found.get(claim.id), intervals=intervals) for claim in claims.claims]
 
 
-def judge(claim: Claim, measurer: Measurer, finding: str | None = None) -> Judgment:
+def judge(claim: Claim, measurer: Measurer, finding: str | None = None, *, intervals: bool = True) -> Judgment:
     """Measure what a claim speaks of, and compare."""
     allowed = expectation(claim)
     try:
@@ -276,7 +298,7 @@ def judge(claim: Claim, measurer: Measurer, finding: str | None = None) -> Judgm
             raise NotJudgedError("it is about an artefact of the hosts, which no simulation has")
         question = _Question(claim, measurer)
         outcome = question.outcome()
-        found = interval(lambda pick: question.outcome(pick).measured, question.replicates())
+        found, support = _noise(question) if intervals else (None, None)
     except NotJudgedError as error:
         return Judgment(claim, "not_judged", f"cannot be judged: {error}", allowed)
     judgment = Judgment(
@@ -287,11 +309,25 @@ def judge(claim: Claim, measurer: Measurer, finding: str | None = None) -> Judgm
         measured=outcome.measured,
         low=found[0] if found else None,
         high=found[1] if found else None,
+        support=support,
         margin=outcome.margin,
         detail=question.detail(),
         runs=question.runs(),
     )
     return replace(judgment, why=sentence(judgment, finding))
+
+
+def _noise(question: _Question) -> tuple[tuple[float, float] | None, float | None]:
+    """The interval over seeds of what stands beside ``expected``, and in which part of the draws the claim holds."""
+    held: list[bool] = []
+
+    def draw(pick: Pick | None) -> float:
+        outcome = question.outcome(pick)
+        held.append(outcome.passed)
+        return outcome.measured
+
+    found = interval(draw, question.replicates())
+    return found, fmean(held) if held else None
 
 
 class _Question:

@@ -70,6 +70,25 @@ class Variant:
 
 
 @dataclass(frozen=True)
+class Beyond:
+    """A question that a paper left open, answered with the same machinery.
+
+    Attributes:
+        question: in one sentence.
+        why: why it is worth an answer, and what the paper says of it.
+        experiments: what is run for it, by id.
+        figures: draws the answer; figures whose runs are missing are left out.
+        answer: sentences built from measured values only.
+    """
+
+    question: str
+    why: str
+    experiments: Mapping[str, Experiment]
+    figures: Callable[[RunSet], Sequence[Figure]]
+    answer: Callable[[RunSet], Sequence[str]]
+
+
+@dataclass(frozen=True)
 class Paper:
     """A paper that can be reproduced.
 
@@ -79,9 +98,12 @@ class Paper:
         reference: authors, venue, year.
         claims: what it says.
         experiments: what it ran, by id; the first is its main one.
-        quick: ids of the experiments that ``--quick`` keeps, with one seed each.
+        quick: the experiments are small ones, for a first look: the same shapes at about a tenth of the work.
+        quick_note: what ``quick`` made smaller.
         assumptions: what it leaves open.
         variants: other readings of that.
+        variants_by_default: run them with the paper; otherwise only when asked, since there are many.
+        beyond: a question that the paper left open; run only when asked.
         measurer: how its subjects are measured.
         figures: draws its figures from runs; figures whose runs are missing are left out.
         findings: our explanations of differences, by claim id.
@@ -94,10 +116,13 @@ class Paper:
     experiments: Mapping[str, Experiment]
     measurer: Callable[[RunSet], Measurer]
     figures: Callable[[RunSet], Sequence[Figure]]
-    quick: tuple[str, ...] = ()
+    quick: bool = False
+    quick_note: str = ""
     assumptions: tuple[Assumption, ...] = ()
     variants: tuple[Variant, ...] = ()
+    variants_by_default: bool = False
     findings: Mapping[str, str] = field(default_factory=dict)
+    beyond: Beyond | None = None
 
 
 class RunSet:
@@ -157,8 +182,20 @@ class RunSet:
                 raise NotJudgedError(str(error)) from error
         return self._values[key]
 
-    def only_first_seed(self) -> RunSet:
-        """One replicate of each scenario: the one with the smallest seed. Computed metrics are shared."""
-        fewer = RunSet(found[min(found)] for found in self._by_hash.values())
+    @property
+    def replicates(self) -> int:
+        """The largest number of seeds of any scenario; 0 without runs."""
+        return max(map(len, self._by_hash.values()), default=0)
+
+    def of_scenarios(self, scenarios: Iterable[Scenario]) -> RunSet:
+        """The runs of some scenarios. Computed metrics are shared."""
+        hashes = {scenario.hash for scenario in scenarios}
+        fewer = RunSet(run for name in hashes & self._by_hash.keys() for run in self._by_hash[name].values())
+        fewer._values = self._values
+        return fewer
+
+    def first_seeds(self, count: int) -> RunSet:
+        """Of each scenario the replicates with the ``count`` smallest seeds. Computed metrics are shared."""
+        fewer = RunSet(found[seed] for found in self._by_hash.values() for seed in sorted(found)[:count])
         fewer._values = self._values
         return fewer

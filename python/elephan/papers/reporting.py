@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from elephan.papers.claims import Judgment
+from elephan.papers.claims import Claim, Judgment
 from elephan.papers.measurement import NotJudgedError
 from elephan.papers.wording import number
-from elephan.report.paper import PaperPage, RunView, ScenarioGroup, ScenarioRow, paper_report
+from elephan.report.paper import BeyondView, PaperPage, RunView, ScenarioGroup, ScenarioRow, paper_report
 from elephan.report.provenance import facts
 from elephan.report.series import flow_curve, link_curve
 
@@ -41,11 +41,28 @@ def write(result: PaperResult, out: Path) -> Path:
         scenarios=list(_scenarios(result)),
         provenance=_provenance(result),
         phases=result.phases,
+        quick_note=paper.quick_note,
+        seed_checks=result.seed_checks,
+        within_noise=sum(judgment.within_noise for judgment in result.claims),
+        beyond=_beyond(result),
         warnings=list(dict.fromkeys(_warnings(result))),
         run_count=len(result.runs),
         segments=f"{result.segments_delivered / 1e9:.2f} billion",
     )
     return paper_report(page, out)
+
+
+def anchor(claim: Claim) -> str:
+    """Where a claim stands in its paper's report."""
+    return f"claim-{claim.id}"
+
+
+def _beyond(result: PaperResult) -> BeyondView | None:
+    answer = result.beyond
+    if answer is None:
+        return None
+    figures = tuple(answer.beyond.figures(answer.runs))
+    return BeyondView(answer.beyond.question, answer.beyond.why, answer.sentences, figures)
 
 
 def _row(judgment: Judgment) -> dict[str, Any]:
@@ -57,6 +74,7 @@ def _row(judgment: Judgment) -> dict[str, Any]:
     where = {key: value for key, value in (claim.where or {}).items() if ">" not in claim.subject or key[:4] != "flow"}
     conditions = ", ".join(f"{key} {value}" for key, value in where.items())
     return judgment.to_json() | {
+        "anchor": anchor(claim),
         "short": claim.id.removeprefix(f"{claim.paper}."),
         "experiment": claim.experiment.removeprefix(f"{claim.paper}."),
         "conditions": conditions,

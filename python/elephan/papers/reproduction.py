@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from elephan.papers import boards
 from elephan.papers.claims import ClaimSet, Judgment, judge_all, totals
-from elephan.papers.paper import Experiment, Paper, RunSet, Variant
-from elephan.scenario import Scenario, ScenarioError
+from elephan.papers.paper import Beyond, Experiment, Paper, RunSet, Variant
+from elephan.papers.planning import Counter, Planner, Progress
+from elephan.scenario import ScenarioError
 from elephan.scenario.words import hint
 
 if TYPE_CHECKING:
     from elephan.runs import Run, Store
-
-Progress = Callable[[float, float, int, int], bool | None]
-"""Simulated seconds done and in all, runs finished and in all; returning ``False`` cancels."""
-
-Job = tuple[Scenario, int]
 
 
 @dataclass(frozen=True)
@@ -74,6 +71,40 @@ class Phase:
     wall_seconds: float
 
 
+@dataclass(frozen=True)
+class SeedCheck:
+    """What the verdicts would have been with fewer seeds.
+
+    Attributes:
+        seeds: of each scenario, the first so many.
+        claims: claims with more than one seed behind them.
+        other_verdict: of those, how many have another verdict than with all seeds.
+    """
+
+    seeds: int
+    claims: int
+    other_verdict: int
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A question that the paper left open, and what came out.
+
+    Attributes:
+        beyond: the question.
+        runs: behind the answer.
+        sentences: the answer.
+    """
+
+    beyond: Beyond
+    runs: RunSet
+    sentences: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """As in the ``paper`` document."""
+        return {"question": self.beyond.question, "answer": list(self.sentences), "runs": len(self.runs)}
+
+
 @dataclass
 class PaperResult:
     """A reproduced paper.
@@ -83,8 +114,10 @@ class PaperResult:
         claims: every claim of the selection with its verdict.
         runs: the runs behind them.
         sensitivity: other readings.
+        seed_checks: whether fewer seeds would have done.
         phases: what the work took.
         selection: what part of the paper was run; empty for all of it.
+        beyond: the answer to the question that the paper left open, where it was asked.
         report_path: the HTML report.
     """
 
@@ -92,8 +125,10 @@ class PaperResult:
     claims: list[Judgment]
     runs: RunSet
     sensitivity: list[Sensitivity] = field(default_factory=list)
+    seed_checks: list[SeedCheck] = field(default_factory=list)
     phases: list[Phase] = field(default_factory=list)
     selection: str = ""
+    beyond: Answer | None = None
     report_path: Path | None = None
 
     @property
@@ -120,10 +155,13 @@ class PaperResult:
         """The document that ``elephan paper --json`` prints."""
         return {
             "paper": self.paper.id,
+            "title": self.paper.title,
+            "quick": self.paper.quick,
             "selection": self.selection,
             "claims": [judgment.to_json() for judgment in self.claims],
             "totals": self.totals,
             "certain_and_robust": self.firm,
+            "boards": boards.by_kind(self.claims),
             "runs": len(self.runs),
             "segments_delivered": self.segments_delivered,
             "wall_seconds": self.wall_seconds,
@@ -131,68 +169,158 @@ class PaperResult:
                 {"name": phase.name, "runs": phase.runs, "wall_seconds": phase.wall_seconds} for phase in self.phases
             ],
             "sensitivity": [row.to_json() for row in self.sensitivity],
+            "seed_checks": [asdict(check) for check in self.seed_checks],
+            "beyond": self.beyond.to_json() if self.beyond else None,
             "report": str(self.report_path) if self.report_path else None,
         }
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """What to reproduce of a paper, and how.
+
+    Attributes:
+        figure: only the experiments of one figure (``"2"``, ``"Fig 2"`` or ``"F2"``).
+        seeds: replicates of every experiment instead of the paper's own numbers.
+        sensitivity: run the other readings of the paper as well, one seed each; by default, where the paper says so.
+        beyond: also answer the question that the paper left open.
+    """
+
+    figure: str | None = None
+    seeds: int | None = None
+    sensitivity: bool | None = None
+    beyond: bool = False
+
+
+class Reproduction:
+    """One paper on its way: what has to be run for it, and what comes out.
+
+    Raises:
+        ScenarioError: no such figure, fewer than one seed, or no open question.
+    """
+
+    def __init__(self, paper: Paper, wanted: Wanted) -> None:
+        if wanted.seeds is not None and wanted.seeds < 1:
+            raise ScenarioError(f"{wanted.seeds} is not a number of seeds; it is at least 1", path="seeds")
+        if wanted.beyond and paper.beyond is None:
+            raise ScenarioError(f"{paper.id} has no question beyond the paper", path="beyond")
+        self.paper = paper
+        self.chosen, self.selection = select(paper, wanted.figure)
+        default = paper.variants_by_default and wanted.figure is None and not paper.quick
+        self.variants = paper.variants if (default if wanted.sensitivity is None else wanted.sensitivity) else ()
+        self.beyond = paper.beyond if wanted.beyond else None
+        planner = Planner()
+        planner.experiments(self.chosen.values(), wanted.seeds)
+        planner.variants(self.variants)
+        if self.beyond is not None:
+            planner.experiments(self.beyond.experiments.values(), wanted.seeds)
+        self.plan = planner.plan
+
+    def run(self, counter: Counter, jobs: int | None, store: Store) -> PaperResult:
+        """Run what is not saved, and judge.
+
+        Raises:
+            SweepError, Interrupted: as :func:`reproduce`.
+        """
+        found: list[Run] = []
+        phases = []
+        for name, tasks in self.plan.items():
+            started_s = time.perf_counter()
+            found += counter.sweep(tasks, jobs, store)
+            phases.append(Phase(name, len(tasks), time.perf_counter() - started_s))
+        every = RunSet(found)
+        own = every.of_scenarios(s for e in self.chosen.values() for s in e.scenarios.values())
+        paper = self.paper
+        claims = paper.claims.of_experiments(self.chosen) if self.selection else paper.claims
+        judged = judge_all(claims, paper.measurer(own), paper.findings)
+        before = judge_all(claims, paper.measurer(own.first_seeds(1)), intervals=False) if self.variants else []
+        sensitivity = [_compare(variant, every, before, claims, own) for variant in self.variants]
+        return PaperResult(
+            paper,
+            [_dependent(judgment, sensitivity) for judgment in judged],
+            own,
+            sensitivity=sensitivity,
+            seed_checks=_seed_checks(paper, claims, own, judged),
+            phases=phases,
+            selection=", ".join(filter(None, [self.selection, "quick" if paper.quick else ""])),
+            beyond=None if self.beyond is None else _answered(self.beyond, every),
+        )
+
+
 def reproduce(
     paper: Paper,
+    wanted: Wanted | None = None,
     *,
-    figure: str | None = None,
-    quick: bool = False,
     jobs: int | None = None,
     store: Store | None = None,
     out: str | Path | None = None,
-    seeds: int | None = None,
-    sensitivity: bool | None = None,
     progress: Progress | None = None,
 ) -> PaperResult:
     """Run a paper's experiments, judge its claims, and write the report; what is saved is not run again.
 
     Args:
         paper: which.
-        figure: only the experiments of one figure (``"2"``, ``"Fig 2"`` or ``"F2"``).
-        quick: one seed, and without a figure only the paper's quick part (of weigle2006, Figures 3 to 8).
+        wanted: what of it; all by default.
         jobs: runs at a time; one a core by default.
         store: where results are kept.
         out: folder of the report; ``reports/<id>`` by default.
-        seeds: replicates of every experiment instead of the paper's own numbers.
-        sensitivity: run the other readings of the paper as well, one seed each; not by default, since it doubles the
-            work.
         progress: told how far it is.
 
     Raises:
-        ScenarioError: no such figure, or fewer than one seed.
+        ScenarioError: no such figure, fewer than one seed, or no open question.
         SweepError: a run failed.
         Interrupted: Ctrl-C; what was finished is saved.
     """
+    folder = Path(out) if out is not None else Path("reports") / paper.id
+    (result,) = reproduce_all([(paper, wanted or Wanted(), folder)], jobs=jobs, store=store, progress=progress)
+    return result
+
+
+def reproduce_all(
+    papers: Iterable[tuple[Paper, Wanted, Path]],
+    *,
+    jobs: int | None = None,
+    store: Store | None = None,
+    progress: Progress | None = None,
+) -> list[PaperResult]:
+    """As :func:`reproduce` for several papers, each with the folder of its report; progress is that of all together."""
+    from elephan.papers.reporting import write
     from elephan.runs import Store
 
     store = store or Store()
-    chosen, selection = select(paper, figure, quick)
-    if seeds is not None and seeds < 1:
-        raise ScenarioError(f"{seeds} is not a number of seeds; it is at least 1", path="seeds")
-    variants = paper.variants if sensitivity else ()
-    plan = _plan(chosen, variants, seeds)
-    counter = _Counter(plan, progress)
-    found: dict[str, list[Run]] = {}
-    phases = []
-    for name, tasks in plan.items():
-        started_s = time.perf_counter()
-        found[name] = _run(tasks, jobs, store, counter)
-        phases.append(Phase(name, len(tasks), time.perf_counter() - started_s))
-    own = RunSet(run for name, group in found.items() if name not in {v.title for v in variants} for run in group)
-    every = RunSet(run for group in found.values() for run in group)
-    claims = paper.claims.of_experiments(chosen) if selection else paper.claims
-    result = PaperResult(paper, judge_all(claims, paper.measurer(own), paper.findings), own, phases=phases)
-    result.selection = selection
-    before = judge_all(claims, paper.measurer(own.only_first_seed())) if variants else []
-    result.sensitivity = [_compare(variant, every, before, claims, own) for variant in variants]
-    folder = Path(out) if out is not None else Path("reports") / paper.id
-    from elephan.papers.reporting import write
+    listed = [(Reproduction(paper, wanted), folder) for paper, wanted, folder in papers]
+    counter = Counter([reproduction.plan for reproduction, _ in listed], store, progress)
+    results = []
+    for reproduction, folder in listed:
+        result = reproduction.run(counter, jobs, store)
+        result.report_path = write(result, folder)
+        results.append(result)
+    return results
 
-    result.report_path = write(result, folder)
-    return result
+
+def _dependent(judgment: Judgment, sensitivity: Iterable[Sensitivity]) -> Judgment:
+    """The judgment with the readings that turn its verdict."""
+    names = [row.variant.id for row in sensitivity if judgment.claim.id in (*row.gained, *row.lost)]
+    return replace(judgment, depends_on=tuple(names)) if names else judgment
+
+
+def _seed_checks(paper: Paper, claims: ClaimSet, own: RunSet, judged: Sequence[Judgment]) -> list[SeedCheck]:
+    """Whether fewer seeds would have given the same verdicts; empty where nothing has more than one."""
+    several = {judgment.claim.id: judgment for judgment in judged if judgment.low is not None}
+    if not several:
+        return []
+    some = replace(claims, claims=tuple(claim for claim in claims.claims if claim.id in several))
+    checks = []
+    for count in range(1, own.replicates):
+        fewer = judge_all(some, paper.measurer(own.first_seeds(count)), intervals=False)
+        other = sum(judgment.verdict != several[judgment.claim.id].verdict for judgment in fewer)
+        checks.append(SeedCheck(count, len(fewer), other))
+    return checks
+
+
+def _answered(beyond: Beyond, every: RunSet) -> Answer:
+    runs = every.of_scenarios(s for e in beyond.experiments.values() for s in e.scenarios.values())
+    return Answer(beyond, runs, tuple(beyond.answer(runs)))
 
 
 def evaluate(paper: Paper, runs: Iterable[Run]) -> list[Judgment]:
@@ -200,27 +328,22 @@ def evaluate(paper: Paper, runs: Iterable[Run]) -> list[Judgment]:
     return judge_all(paper.claims, paper.measurer(RunSet(runs)), paper.findings)
 
 
-def select(paper: Paper, figure: str | None, quick: bool) -> tuple[dict[str, Experiment], str]:
+def select(paper: Paper, figure: str | None) -> tuple[dict[str, Experiment], str]:
     """The experiments to run, and in words what part of the paper they are; no words for all of it.
 
     Raises:
         ScenarioError: no experiment is of this figure.
     """
     chosen = dict(paper.experiments)
-    words = []
-    if figure is not None:
-        names = {name: _figure_names(experiment) for name, experiment in chosen.items()}
-        wanted = figure.strip().casefold()
-        chosen = {name: chosen[name] for name, spellings in names.items() if wanted in spellings}
-        if not chosen:
-            known = sorted({spellings[0] for spellings in names.values()})
-            raise ScenarioError(f"'{figure}' is not a figure of {paper.id}; {hint(figure, known)}", path="figure")
-        words.append(", ".join(experiment.figure for experiment in chosen.values()))
-    if quick:
-        kept = [name for name in chosen if figure is not None or name in paper.quick]
-        chosen = {name: replace(chosen[name], seeds=1) for name in kept}
-        words.append("quick, one seed")
-    return chosen, ", ".join(words)
+    if figure is None:
+        return chosen, ""
+    names = {name: _figure_names(experiment) for name, experiment in chosen.items()}
+    wanted = figure.strip().casefold()
+    chosen = {name: chosen[name] for name, spellings in names.items() if wanted in spellings}
+    if not chosen:
+        known = sorted({spellings[0] for spellings in names.values()})
+        raise ScenarioError(f"'{figure}' is not a figure of {paper.id}; {hint(figure, known)}", path="figure")
+    return chosen, ", ".join(experiment.figure for experiment in chosen.values())
 
 
 def _figure_names(experiment: Experiment) -> list[str]:
@@ -229,71 +352,9 @@ def _figure_names(experiment: Experiment) -> list[str]:
     return [short, figure, figure.removeprefix("fig "), experiment.id.casefold()]
 
 
-def _plan(
-    experiments: Mapping[str, Experiment], variants: Iterable[Variant], seeds: int | None
-) -> dict[str, list[Job]]:
-    """What to run, by phase: each experiment, then each variant; a job is in the first phase that asks for it.
-
-    The first seeds of all experiments come before the others, so that an interrupted reproduction is most of one.
-    """
-    plan: dict[str, list[Job]] = {}
-    seen: set[tuple[str, int]] = set()
-
-    def add(phase: str, scenario: Scenario, seed: int) -> None:
-        if (scenario.hash, seed) not in seen:
-            seen.add((scenario.hash, seed))
-            plan.setdefault(phase, []).append((scenario, seed))
-
-    for first in (True, False):
-        for experiment in experiments.values():
-            for scenario in experiment.scenarios.values():
-                count = (seeds or experiment.seeds) if scenario.is_random else 1
-                for offset in range(count):
-                    if (offset == 0) == first:
-                        phase = experiment.title if first else f"{experiment.title}: more seeds"
-                        add(phase, scenario, scenario.seed + offset)
-    for variant in variants:
-        for scenario in variant.scenarios:
-            add(variant.title, scenario, scenario.seed)
-    return plan
-
-
-class _Counter:
-    """Adds the progress of consecutive sweeps."""
-
-    def __init__(self, plan: Mapping[str, list[Job]], progress: Progress | None) -> None:
-        jobs = [job for tasks in plan.values() for job in tasks]
-        self._total_s = sum(_seconds(scenario) for scenario, _ in jobs)
-        self._runs = len(jobs)
-        self._done_s = 0.0
-        self._finished = 0
-        self._progress = progress
-
-    def report(self, done_s: float, total_s: float, finished: int, runs: int) -> bool | None:
-        if self._progress is None:
-            return None
-        return self._progress(self._done_s + done_s, self._total_s, self._finished + finished, self._runs)
-
-    def close(self, tasks: list[Job]) -> None:
-        self._done_s += sum(_seconds(scenario) for scenario, _ in tasks)
-        self._finished += len(tasks)
-
-
-def _seconds(scenario: Scenario) -> float:
-    return float(scenario.canonical()["duration_ps"]) / 1e12
-
-
-def _run(tasks: list[Job], jobs: int | None, store: Store, counter: _Counter) -> list[Run]:
-    from elephan.runs import sweep
-
-    runs = sweep(tasks, jobs=jobs, store=store, progress=counter.report)
-    counter.close(tasks)
-    return runs
-
-
 def _compare(variant: Variant, every: RunSet, before: list[Judgment], claims: ClaimSet, own: RunSet) -> Sensitivity:
     """A variant's verdicts beside those of the paper's own setup with the same seed."""
-    after = judge_all(claims, variant.measurer(every.only_first_seed()))
+    after = judge_all(claims, variant.measurer(every.first_seeds(1)), intervals=False)
     both = [(a, b) for a, b in zip(after, before, strict=True) if "not_judged" not in (a.verdict, b.verdict)]
     # Only what the variant touches: a claim that is judged by the very same runs and in the same way cannot change.
     changed = [(a, b) for a, b in both if a.runs != b.runs or not _same(a.measured, b.measured)]

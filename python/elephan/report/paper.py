@@ -54,6 +54,16 @@ class ScenarioGroup:
 
 
 @dataclass(frozen=True)
+class BeyondView:
+    """The answer to a question that the paper left open."""
+
+    question: str
+    why: str
+    sentences: tuple[str, ...]
+    figures: tuple[Figure, ...]
+
+
+@dataclass(frozen=True)
 class PaperPage:
     """What the report of a paper says.
 
@@ -73,6 +83,10 @@ class PaperPage:
         scenarios: by experiment.
         provenance: names and values.
         phases: rows: what the work took.
+        quick_note: what was made smaller for a first look; empty at the paper's own size.
+        seed_checks: rows: what the verdicts would have been with fewer seeds.
+        within_noise: claims that other draws of the seeds would have turned.
+        beyond: a question that the paper left open, where it was asked.
         warnings: of the runs.
         run_count: runs behind the claims.
         segments: segments delivered in them, in words.
@@ -93,6 +107,10 @@ class PaperPage:
     scenarios: Sequence[ScenarioGroup]
     provenance: Sequence[tuple[str, str]]
     phases: Sequence[Any]
+    quick_note: str = ""
+    seed_checks: Sequence[Any] = ()
+    within_noise: int = 0
+    beyond: BeyondView | None = None
     warnings: Sequence[str] = field(default_factory=tuple)
     run_count: int = 0
     segments: str = ""
@@ -118,16 +136,20 @@ def paper_report(page: PaperPage, out: str | Path) -> Path:
     """Write ``report.html``, and every figure as PDF and SVG beside it; the path of the page."""
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
-    shown = []
-    for figure in page.figures:
-        saved = drawing.save(figure, folder)
-        names = [path.name for path in saved]
-        shown.append({"id": figure.id, "title": figure.title, "caption": figure.caption, "files": names})
+    beyond = () if page.beyond is None else page.beyond.figures
     payloads = {
-        "figures-data": {figure.id: figure.plotly() for figure in page.figures},
+        "figures-data": {figure.id: figure.plotly() for figure in (*page.figures, *beyond)},
         "explorer-data": {"colors": drawing.COLORS, "runs": [asdict(view) for view in page.views]},
     }
     values = {name: getattr(page, name) for name in page.__dataclass_fields__}
-    values |= {"figures": shown, "judged": page.judged, "firm_share": page.firm_share, "experiments": page.experiments}
+    values |= {"figures": [_saved(figure, folder) for figure in page.figures]}
+    values |= {"beyond_figures": [_saved(figure, folder) for figure in beyond]}
+    values |= {"judged": page.judged, "firm_share": page.firm_share, "experiments": page.experiments}
     text = pages.render("paper.html.j2", payloads, plotly=True, page=values)
     return pages.write(folder / REPORT, text)
+
+
+def _saved(figure: Figure, folder: Path) -> dict[str, Any]:
+    """What the page says of a figure, which is saved for print."""
+    names = [path.name for path in drawing.save(figure, folder)]
+    return {"id": figure.id, "title": figure.title, "caption": figure.caption, "files": names}

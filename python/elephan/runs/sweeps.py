@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent import futures
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from elephan import habitats
 from elephan.habitats import Cancelled, Habitat
@@ -22,7 +23,9 @@ from elephan.runs.store import Store
 from elephan.scenario import Scenario
 
 SweepProgress = Callable[[float, float, int, int], bool | None]
-"""Called with simulated seconds done and in all, and runs finished and in all; returning ``False`` cancels."""
+"""Called with work done and in all (see :func:`work`; what was saved already is none), and with runs finished and in
+all; returning ``False`` cancels.
+"""
 
 _LOOK_AGAIN_S = 0.1
 
@@ -71,6 +74,37 @@ class Interrupted(KeyboardInterrupt):
         super().__init__(f"stopped; {len(self.runs)} finished runs are saved")
 
 
+_TRANSFERS_COST = 2.5
+"""A segment of a short transfer takes the engine about as long as this many of a long flow (``elephan bench``)."""
+
+
+@lru_cache(maxsize=4096)
+def work(scenario: Scenario) -> float:
+    """About how long the engine will take for a scenario, in segments of a long flow.
+
+    Each narrowest link of some path is taken to be full. Only for what runs first and how far a sweep is.
+    """
+    form = scenario.canonical()
+    links = form["links"]
+    segments_per_s: dict[int, float] = {}
+    for kind, cost in (("flows", 1.0), ("traffic", _TRANSFERS_COST)):
+        for entry in form.get(kind, ()):
+            sender = entry.get("flow", entry)
+            narrowest = min(sender["path"], key=lambda i: links[i]["rate_bps"])
+            stack = sender["stack"]
+            segment_bits = 8 * (stack["payload_bytes"] + stack["header_bytes"])
+            rate = cost * links[narrowest]["rate_bps"] / segment_bits
+            segments_per_s[narrowest] = max(rate, segments_per_s.get(narrowest, 0.0))
+    return sum(segments_per_s.values()) * float(form["duration_ps"]) / 1e12
+
+
+def unsaved_work(jobs: Iterable[tuple[Scenario, int]], store: Store, on: str = "sim") -> float:
+    """The work of the jobs whose results are not in a store."""
+    engine = execute.engine_version(habitats.get(on))
+    wanted = {run_id(scenario.hash, on, seed): scenario for scenario, seed in jobs}
+    return sum(work(scenario) for name, scenario in wanted.items() if store.find(name, engine=engine) is None)
+
+
 @dataclass
 class Task:
     """One run of a sweep: asked for once or several times, made once."""
@@ -82,23 +116,12 @@ class Task:
     run: Run | None = None
     error: BaseException | None = None
 
-    @property
-    def duration_s(self) -> float:
-        """Simulated length."""
-        return float(self.scenario.canonical()["duration_ps"]) / 1e12
+    saved: bool = False
 
     @property
-    def segments_expected(self) -> float:
-        """About how many segments the engine will have to carry, to begin with the longest run."""
-        form = self.scenario.canonical()
-        links = form["links"]
-        narrowest = {min(flow["path"], key=lambda i: links[i]["rate_bps"]): flow for flow in form["flows"]}
-        packets_per_s = 0.0
-        for i, flow in narrowest.items():
-            packets_per_s += links[i]["rate_bps"] / (
-                8 * (flow["stack"]["payload_bytes"] + flow["stack"]["header_bytes"])
-            )
-        return packets_per_s * self.duration_s
+    def work(self) -> float:
+        """What there is to do for it; none when it was saved."""
+        return 0.0 if self.saved else work(self.scenario)
 
     @property
     def finished(self) -> bool:
@@ -129,9 +152,9 @@ class Plan:
         if progress is None:
             return
         tasks = list(self.tasks.values())
-        done_s = sum(task.duration_s * (1.0 if task.finished else task.fraction) for task in tasks)
-        total_s = sum(task.duration_s for task in tasks)
-        if progress(done_s, total_s, sum(task.finished for task in tasks), len(tasks)) is False:
+        done = sum(task.work * (1.0 if task.finished else task.fraction) for task in tasks)
+        total = sum(task.work for task in tasks)
+        if progress(done, total, sum(task.finished for task in tasks), len(tasks)) is False:
             raise Cancelled
 
     def results(self) -> list[Run | None]:
@@ -175,10 +198,11 @@ def sweep(
         if task.id not in plan.tasks:
             plan.tasks[task.id] = task
             task.run = None if force else plan.saved(task)
+            task.saved = task.run is not None
     waiting = [task for task in plan.tasks.values() if not task.finished]
     if waiting:
         plan.store.prepare()
-    waiting.sort(key=lambda task: -task.segments_expected)
+    waiting.sort(key=lambda task: -task.work)
     if waiting and cluster is not None:
         from elephan.runs.cluster import run_on_cluster
 

@@ -43,6 +43,7 @@ class Setup:
         algorithms: preset of each protocol.
         regions: how |A| is divided into the five regions: by ``ranks``, with the paper's counts, or in ``fifths`` of
             its range.
+        scale: the rate, and all that is counted in packets, are divided by it.
     """
 
     fast_alpha: int = FAST_ALPHA
@@ -54,6 +55,7 @@ class Setup:
         default=tuple((name, "cubic:2005" if name == "cubic" else name) for name in PROTOCOLS)
     )
     regions: str = "ranks"
+    scale: int = 1
 
     def scenario(self, pair: Pair, buffer: int = BUFFER, late_s: int = LATE_S) -> Scenario:
         """Two flows, the first at 0 s and the second at ``late_s``; ``buffer`` in packets as ns-2 states it."""
@@ -64,8 +66,8 @@ class Setup:
         return {
             "base": "ns2" if self.tcp_linux else "ns2-sack1",
             "header": f"{self.header_bytes} B",
-            "receive_window": f"{RECEIVE_WINDOW} segments",
-            "initial_ssthresh": f"{RECEIVE_WINDOW} segments",
+            "receive_window": f"{RECEIVE_WINDOW // self.scale} segments",
+            "initial_ssthresh": f"{RECEIVE_WINDOW // self.scale} segments",
         }
 
     def flow(self, protocol: str, position: int, start_s: int) -> dict[str, Any]:
@@ -76,7 +78,7 @@ class Setup:
             "start": f"{start_s} s",
         }
         if protocol == "fast":
-            table["parameters"] = {"alpha": self.fast_alpha}
+            table["parameters"] = {"alpha": self.fast_alpha // self.scale}
             if not self.fast_doubling:
                 table["parameters"]["mi_threshold"] = 0.0
         elif not self.tcp_linux:
@@ -90,12 +92,13 @@ def _scenario(setup: Setup, pair: Pair, buffer: int, late_s: int) -> Scenario:
     names = f"{TITLES[first]} then {TITLES[second]}" if late_s else f"{TITLES[first]} and {TITLES[second]} together"
     # One packet time of the access link: 1040 bytes at 1 Gbit/s take 8.32 us.
     packet_ns = (1000 + setup.header_bytes) * 8
+    packets = round(buffer / setup.scale)
     return Scenario.dumbbell(
         [setup.flow(first, 1, 0), setup.flow(second, 2, late_s)],
-        title=f"{names}, {buffer} packets",
-        rate="622 Mbit/s",
+        title=f"{names}, {packets} packets",
+        rate=f"{622_000 // setup.scale} kbit/s",
         rtt="100 ms",
-        buffer=f"{buffer} packets",
+        buffer=f"{packets} packets",
         queue="droptail:ns2",
         access_rate="1 Gbit/s",
         access_delay="1 ms",

@@ -1,0 +1,85 @@
+"""Claims counted in the ways in which one asks for them; from judgments only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from elephan.papers.claims import Judgment, totals
+from elephan.papers.themes import theme
+
+Board = dict[str, dict[str, int]]
+Key = Callable[[Judgment], str]
+
+KINDS = {"published_number": "number", "ordering": "ordering", "bound": "bound", "shape": "shape"}
+
+
+def _kind(judgment: Judgment) -> str:
+    return KINDS[judgment.claim.tolerance_kind]
+
+
+def _certainty(judgment: Judgment) -> str:
+    return judgment.claim.certainty
+
+
+def _robustness(judgment: Judgment) -> str:
+    return judgment.claim.robustness
+
+
+def _check(judgment: Judgment) -> str:
+    return judgment.claim.check
+
+
+KEYS: dict[str, Key] = {
+    "question": theme,
+    "kind": _kind,
+    "certainty": _certainty,
+    "robustness": _robustness,
+    "check": _check,
+}
+
+
+def discriminating(judgment: Judgment) -> bool:
+    """A wrong simulator or control law would be likely to fail it."""
+    return judgment.claim.discriminating
+
+
+def sure(judgment: Judgment) -> bool:
+    """By simulation, stated plainly by the paper, and robust against other readings of what it leaves open."""
+    claim = judgment.claim
+    return (claim.check, claim.certainty, claim.robustness) == ("simulation", "certain", "high")
+
+
+def split(judgments: Sequence[Judgment], key: Key) -> Board:
+    """Claims by verdict, for each value of a key in the order of the claims."""
+    values = dict.fromkeys(map(key, judgments))
+    return {value: totals(j for j in judgments if key(j) == value) for value in values}
+
+
+def by_kind(judgments: Iterable[Judgment]) -> dict[str, Board]:
+    """All boards: by kind, certainty, robustness and check, and the selections that matter most."""
+    listed = list(judgments)
+    boards = {name: split(listed, key) for name, key in KEYS.items()}
+    boards["selection"] = {
+        "all": totals(listed),
+        "simulation, certain, high robustness": totals(filter(sure, listed)),
+        "discriminating": totals(filter(discriminating, listed)),
+    }
+    return boards
+
+
+def percent(counts: dict[str, int]) -> str:
+    """How many of the judged claims are reproduced; a dash when none was judged."""
+    judged = counts["reproduced"] + counts["differs"]
+    return f"{100 * counts['reproduced'] / judged:.0f} %" if judged else "–"
+
+
+def add(boards: Iterable[dict[str, Board]]) -> dict[str, Board]:
+    """The boards of several papers together."""
+    whole: dict[str, Board] = {}
+    for one in boards:
+        for name, board in one.items():
+            for value, counts in board.items():
+                summed = whole.setdefault(name, {}).setdefault(value, {})
+                for verdict, count in counts.items():
+                    summed[verdict] = summed.get(verdict, 0) + count
+    return whole

@@ -1,0 +1,181 @@
+"""The scoreboard over several papers: what they say, what came out, and what is to be learnt from it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from elephan.papers import boards
+from elephan.papers.claims import Judgment
+from elephan.papers.reporting import anchor
+from elephan.papers.reproduction import PaperResult
+from elephan.papers.themes import THEMES, theme
+from elephan.papers.wording import number
+
+LESSONS = {
+    "holds": "Findings that hold",
+    "differs": "Findings that do not hold here",
+    "depends": "Findings that depend on what the paper left unstated",
+    "noise": "Findings that lie inside the noise of the seeds",
+}
+"""Where a finding belongs: another reading of the paper turns it, else other seeds do, else as its verdict says."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One claim that a wrong simulator or control law would be likely to fail, and what became of it."""
+
+    lesson: str
+    question: str
+    result: PaperResult
+    judgment: Judgment
+
+    def to_json(self) -> dict[str, Any]:
+        """As in the ``papers`` document."""
+        judgment = self.judgment
+        return {
+            "lesson": self.lesson,
+            "question": self.question,
+            "paper": self.result.paper.id,
+            "claim": judgment.claim.id,
+            "says": judgment.claim.quote,
+            "verdict": judgment.verdict,
+            "measured": judgment.measured_text,
+            "allowed": judgment.expectation,
+            "support": judgment.support,
+            "depends_on": list(judgment.depends_on),
+            "why": judgment.why,
+            "runs": list(judgment.runs),
+        }
+
+
+@dataclass(frozen=True)
+class Scoreboard:
+    """Several reproduced papers.
+
+    Attributes:
+        results: one each.
+        report_path: the page over all.
+    """
+
+    results: list[PaperResult]
+    report_path: Path
+
+    @property
+    def boards(self) -> dict[str, boards.Board]:
+        """Claims by verdict over all papers, by question, kind, certainty, robustness and check."""
+        return boards.by_kind(judgment for result in self.results for judgment in result.claims)
+
+    def findings(self) -> list[Finding]:
+        """The discriminating claims that were judged, by lesson and question."""
+        found = [
+            Finding(lesson(judgment), theme(judgment), result, judgment)
+            for result in self.results
+            for judgment in result.claims
+            if boards.discriminating(judgment) and judgment.verdict != "not_judged"
+        ]
+        order = list(LESSONS)
+        return sorted(found, key=lambda one: (order.index(one.lesson), THEMES.index(one.question)))
+
+    def to_json(self) -> dict[str, Any]:
+        """The document that ``elephan papers --json`` prints."""
+        return {
+            "papers": [result.to_json() for result in self.results],
+            "totals": self.boards["selection"]["all"],
+            "boards": self.boards,
+            "findings": [finding.to_json() for finding in self.findings()],
+            "runs": sum(len(result.runs) for result in self.results),
+            "segments_delivered": sum(result.segments_delivered for result in self.results),
+            "wall_seconds": sum(result.wall_seconds for result in self.results),
+            "report": str(self.report_path),
+        }
+
+
+def lesson(judgment: Judgment) -> str:
+    """Key of :data:`LESSONS`."""
+    if judgment.depends_on:
+        return "depends"
+    if judgment.within_noise:
+        return "noise"
+    return "holds" if judgment.verdict == "reproduced" else "differs"
+
+
+def write(results: Sequence[PaperResult], folder: Path) -> Scoreboard:
+    """Write ``index.html`` into a folder; links are relative, so that the folder can be moved."""
+    from elephan import report
+
+    board = Scoreboard(list(results), folder / "index.html")
+    report.scoreboard(_page(board), folder)
+    return board
+
+
+def _page(board: Scoreboard) -> dict[str, Any]:
+    links = {result.paper.id: _link(result, board.report_path.parent) for result in board.results}
+    rows = [
+        {
+            "id": result.paper.id,
+            "title": result.paper.title,
+            "reference": result.paper.reference,
+            "link": links[result.paper.id],
+            "totals": result.totals,
+            "shares": [boards.percent(counts) for counts in boards.by_kind(result.claims)["selection"].values()],
+            "runs": len(result.runs),
+            "segments": f"{result.segments_delivered / 1e9:.2f}",
+            "beyond": result.beyond.to_json() if result.beyond else None,
+            "note": result.paper.quick_note if result.paper.quick else "",
+        }
+        for result in board.results
+    ]
+    whole = board.boards
+    return {
+        "quick": any(result.paper.quick for result in board.results),
+        "papers": rows,
+        "selections": list(whole["selection"]),
+        "numbers": [(name, counts, boards.percent(counts)) for name, counts in whole["selection"].items()],
+        "boards": [(name, list(_lines(whole[name]))) for name in boards.KEYS],
+        "lessons": list(_lessons(board, links)),
+        "runs": sum(len(result.runs) for result in board.results),
+        "segments": f"{sum(result.segments_delivered for result in board.results) / 1e9:.2f}",
+    }
+
+
+def _lessons(board: Scoreboard, links: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    findings = board.findings()
+    for key, title in LESSONS.items():
+        mine = [finding for finding in findings if finding.lesson == key]
+        groups = {
+            question: [_row(finding, links) for finding in mine if finding.question == question] for question in THEMES
+        }
+        yield {
+            "id": key,
+            "title": title,
+            "count": len(mine),
+            "groups": [(question, rows) for question, rows in groups.items() if rows],
+        }
+
+
+def _row(finding: Finding, links: Mapping[str, str]) -> dict[str, Any]:
+    judgment = finding.judgment
+    between = ""
+    if judgment.low is not None and judgment.high is not None and judgment.low != judgment.high:
+        between = f"{number(judgment.low)} to {number(judgment.high)}"
+    return finding.to_json() | {
+        "subject": judgment.claim.subject,
+        "metric": judgment.claim.metric,
+        "figure": judgment.claim.figure,
+        "interval": between,
+        "link": f"{links[finding.result.paper.id]}#{anchor(judgment.claim)}",
+    }
+
+
+def _lines(board: boards.Board) -> Iterator[tuple[str, dict[str, int], str]]:
+    order = {name: i for i, name in enumerate(THEMES)}
+    for value in sorted(board, key=lambda name: order.get(name, 0)):
+        yield value, board[value], boards.percent(board[value])
+
+
+def _link(result: PaperResult, folder: Path) -> str:
+    return Path(os.path.relpath(result.report_path, folder)).as_posix() if result.report_path else ""
