@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as MplFigure
 
-COLORS = ("#0072b2", "#d55e00", "#009e73", "#e69f00", "#56b4e9", "#cc79a7", "#7f7f7f", "#b8a800")
+COLORS = ("#0072b2", "#d55e00", "#009e73", "#e69f00", "#56b4e9", "#cc79a7", "#7f7f7f", "#b8a800", "#8c564b")
 PATTERNS = ("/", "x", ".", "-", "\\", "|", "+", "")
 _HATCHES = {"/": "///", "x": "xxx", ".": "...", "-": "---", "\\": "\\\\\\", "|": "|||", "+": "+++", "": ""}
 WIDTH_IN = 7.2

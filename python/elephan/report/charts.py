@@ -1,0 +1,323 @@
+"""Charts of points: lines with markers over a parameter, bars in groups, and tables; drawn twice as the other figures.
+
+Colors and markers tell series apart without color vision. A figure knows nothing of runs or papers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from elephan.report.figures import COLORS, WIDTH_IN
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as MplFigure
+
+Values = Sequence[float | None]
+MARKERS = ("o", "s", "^", "v", "D", "x", "+", "*", "h")
+_SYMBOLS = {
+    "o": "circle", "s": "square", "^": "triangle-up", "v": "triangle-down", "D": "diamond", "x": "x-thin-open",
+    "+": "cross-thin-open", "*": "star", "h": "hexagon",
+}  # fmt: skip
+_ROW_IN = 2.7
+_ROW_PX = 330
+
+
+@dataclass(frozen=True)
+class Points:
+    """A series over a parameter.
+
+    Attributes:
+        name: in the legend.
+        x: where.
+        y: values; ``None`` where there is none.
+        low: lower ends over replicates; empty without.
+        high: upper ends.
+        style: index into :data:`~elephan.report.figures.COLORS` and :data:`MARKERS`.
+    """
+
+    name: str
+    x: Sequence[float]
+    y: Values
+    low: Values = ()
+    high: Values = ()
+    style: int = 0
+
+    def whiskers(self) -> tuple[list[float], list[float]]:
+        """How far the ends are above and below each value."""
+        return _whiskers(self.y, self.low, self.high)
+
+
+@dataclass(frozen=True)
+class LinePanel:
+    """One part of a line chart, with its own axes.
+
+    Attributes:
+        title: of the part; may be empty.
+        x_label: with its unit.
+        y_label: with its unit.
+        series: in the order of the legend.
+        log_x: the x axis is logarithmic.
+        log_y: the y axis is logarithmic; otherwise it begins at 0.
+    """
+
+    title: str
+    x_label: str
+    y_label: str
+    series: tuple[Points, ...]
+    log_x: bool = False
+    log_y: bool = False
+
+
+@dataclass(frozen=True)
+class LineChart:
+    """Lines with markers, in panels below one another."""
+
+    id: str
+    title: str
+    caption: str
+    panels: tuple[LinePanel, ...]
+
+    def plotly(self) -> dict[str, Any]:
+        """Scatter traces; a series that is in several panels has one entry in the legend."""
+        layout, data = _layout([panel.title for panel in self.panels]), []
+        named: set[str] = set()
+        for number, panel in enumerate(self.panels, start=1):
+            suffix = "" if number == 1 else str(number)
+            layout[f"xaxis{suffix}"] |= {"title": {"text": panel.x_label}, "type": "log" if panel.log_x else "linear"}
+            layout[f"yaxis{suffix}"] |= {"title": {"text": panel.y_label}, "type": "log" if panel.log_y else "linear"}
+            for points in panel.series:
+                data.append(_scatter(points, suffix, legend=points.name not in named))
+                named.add(points.name)
+        return {"data": data, "layout": layout}
+
+    def draw(self) -> MplFigure:
+        """The panels for print."""
+        figure, axes = _grid(len(self.panels))
+        for panel, ax in zip(self.panels, axes, strict=True):
+            for points in panel.series:
+                up, down = points.whiskers()
+                ax.errorbar(
+                    points.x, _known(points.y), yerr=[down, up] if points.low else None, color=COLORS[points.style],
+                    marker=MARKERS[points.style], markersize=4, linewidth=0.9, elinewidth=0.6, capsize=1.5,
+                    fillstyle="none", label=points.name,
+                )  # fmt: skip
+            ax.set_xscale("log" if panel.log_x else "linear")
+            if panel.log_y:
+                ax.set_yscale("log")
+            else:
+                ax.set_ylim(bottom=0)
+            _label(ax, panel.title, panel.x_label, panel.y_label)
+        _legend(figure, axes[0])
+        return figure
+
+
+@dataclass(frozen=True)
+class Bars:
+    """A series of a bar chart: one bar in each group.
+
+    Attributes:
+        name: in the legend.
+        values: one a group; ``None`` where there is none.
+        low: lower ends over replicates; empty without.
+        high: upper ends.
+        color: index into :data:`~elephan.report.figures.COLORS`.
+    """
+
+    name: str
+    values: Values
+    low: Values = ()
+    high: Values = ()
+    color: int = 0
+
+
+@dataclass(frozen=True)
+class BarPanel:
+    """One part of a bar chart: groups from left to right, each with one bar a series."""
+
+    title: str
+    y_label: str
+    groups: tuple[str, ...]
+    series: tuple[Bars, ...]
+
+
+@dataclass(frozen=True)
+class BarChart:
+    """Bars in groups, in panels below one another."""
+
+    id: str
+    title: str
+    caption: str
+    panels: tuple[BarPanel, ...]
+
+    def plotly(self) -> dict[str, Any]:
+        """Bar traces; a series that is in several panels has one entry in the legend."""
+        layout, data = _layout([panel.title for panel in self.panels]), []
+        layout["barmode"] = "group"
+        named: set[str] = set()
+        for number, panel in enumerate(self.panels, start=1):
+            suffix = "" if number == 1 else str(number)
+            layout[f"yaxis{suffix}"] |= {"title": {"text": panel.y_label}}
+            for bars in panel.series:
+                up, down = _whiskers(bars.values, bars.low, bars.high)
+                data.append({
+                    "type": "bar", "name": bars.name, "x": list(panel.groups), "y": list(bars.values),
+                    "xaxis": f"x{suffix}", "yaxis": f"y{suffix}", "legendgroup": bars.name,
+                    "showlegend": bars.name not in named, "marker": {"color": COLORS[bars.color]},
+                    "error_y": _error(up, down, shown=bool(bars.low)), "hovertemplate": "%{x}: %{y:.4g}",
+                })  # fmt: skip
+                named.add(bars.name)
+        return {"data": data, "layout": layout}
+
+    def draw(self) -> MplFigure:
+        """The bars for print."""
+        figure, axes = _grid(len(self.panels))
+        for panel, ax in zip(self.panels, axes, strict=True):
+            width = 0.8 / max(1, len(panel.series))
+            for position, bars in enumerate(panel.series):
+                x = [group - 0.4 + width * (position + 0.5) for group in range(len(panel.groups))]
+                up, down = _whiskers(bars.values, bars.low, bars.high)
+                ax.bar(
+                    x, _known(bars.values), width=width, color=COLORS[bars.color], edgecolor="white", linewidth=0.3,
+                    yerr=[down, up] if bars.low else None, error_kw={"elinewidth": 0.6, "capsize": 1}, label=bars.name,
+                )  # fmt: skip
+            ax.set_xticks(range(len(panel.groups)), panel.groups, fontsize="small")
+            ax.set_ylim(bottom=0)
+            _label(ax, panel.title, "", panel.y_label)
+        _legend(figure, axes[0])
+        return figure
+
+
+@dataclass(frozen=True)
+class DataTable:
+    """A table as a figure.
+
+    Attributes:
+        id: short.
+        title: one line.
+        caption: what is seen.
+        header: of the columns.
+        rows: texts; the first of a row says what it is about.
+        emphasis: positions (row, column) of cells that stand out.
+    """
+
+    id: str
+    title: str
+    caption: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    emphasis: frozenset[tuple[int, int]] = frozenset()
+
+    def plotly(self) -> dict[str, Any]:
+        """One table trace."""
+        columns = [[self._bold(row, column) for row in range(len(self.rows))] for column, _ in enumerate(self.header)]
+        data = [{
+            "type": "table",
+            "columnwidth": [2.0] + [1.0] * (len(self.header) - 1),
+            "header": {"values": [f"<b>{name}</b>" for name in self.header], "align": "left"},
+            "cells": {"values": columns, "align": "left", "height": 24, "fill": {"color": "rgba(0,0,0,0)"}},
+        }]  # fmt: skip
+        return {"data": data, "layout": {"height": 110 + 25 * len(self.rows), "margin": {"t": 16, "b": 16}}}
+
+    def _bold(self, row: int, column: int) -> str:
+        text = self.rows[row][column]
+        return f"<b>{text}</b>" if (row, column) in self.emphasis else text
+
+    def draw(self) -> MplFigure:
+        """The table for print."""
+        from matplotlib.figure import Figure as MplFigure
+
+        figure = MplFigure(figsize=(WIDTH_IN, 0.19 * (len(self.rows) + 2)), layout="constrained")
+        ax = figure.subplots()
+        ax.axis("off")
+        table = ax.table(cellText=self.rows, colLabels=self.header, loc="center", cellLoc="left")
+        table.auto_set_font_size(False)
+        table.set_fontsize(6)
+        table.auto_set_column_width(list(range(len(self.header))))
+        for (row, column), cell in table.get_celld().items():
+            cell.set_linewidth(0.3)
+            if row == 0 or (row - 1, column) in self.emphasis:
+                cell.set_text_props(fontweight="bold")
+        return figure
+
+
+def _known(values: Values) -> list[float]:
+    return [math.nan if value is None else value for value in values]
+
+
+def _whiskers(values: Values, low: Values, high: Values) -> tuple[list[float], list[float]]:
+    if not low or not high:
+        return [0.0] * len(values), [0.0] * len(values)
+    ends = list(zip(values, low, high, strict=True))
+    up = [0.0 if value is None or top is None else max(0.0, top - value) for value, _, top in ends]
+    down = [0.0 if value is None or least is None else max(0.0, value - least) for value, least, _ in ends]
+    return up, down
+
+
+def _error(up: Sequence[float], down: Sequence[float], *, shown: bool) -> dict[str, Any]:
+    return {
+        "type": "data", "symmetric": False, "array": list(up), "arrayminus": list(down), "thickness": 1, "width": 3,
+        "visible": shown,
+    }  # fmt: skip
+
+
+def _scatter(points: Points, suffix: str, *, legend: bool) -> dict[str, Any]:
+    up, down = points.whiskers()
+    return {
+        "type": "scatter", "mode": "lines+markers", "name": points.name, "x": list(points.x), "y": list(points.y),
+        "xaxis": f"x{suffix}", "yaxis": f"y{suffix}", "legendgroup": points.name, "showlegend": legend,
+        "line": {"width": 1.4, "color": COLORS[points.style]},
+        "marker": {"symbol": _SYMBOLS[MARKERS[points.style]], "size": 7, "color": COLORS[points.style],
+                   "line": {"width": 1.4, "color": COLORS[points.style]}},
+        "error_y": _error(up, down, shown=bool(points.low)), "hovertemplate": "%{x:,.4g}: %{y:,.4g}",
+    }  # fmt: skip
+
+
+def _layout(titles: Sequence[str]) -> dict[str, Any]:
+    """Axes of panels below one another, and a legend above them."""
+    count = len(titles)
+    gap = 0.2 / count if count > 1 else 0.0
+    height = (1 - gap * (count - 1)) / count
+    layout: dict[str, Any] = {
+        "height": 110 + _ROW_PX * count, "annotations": [],
+        "legend": {"orientation": "h", "y": 1 + 30 / (_ROW_PX * count), "yanchor": "bottom", "x": 0},
+        "margin": {"t": 110, "b": 60},
+    }  # fmt: skip
+    for number, title in enumerate(titles, start=1):
+        suffix = "" if number == 1 else str(number)
+        top = 1 - (number - 1) * (height + gap)
+        layout[f"xaxis{suffix}"] = {"anchor": f"y{suffix}"}
+        layout[f"yaxis{suffix}"] = {
+            "anchor": f"x{suffix}", "domain": [max(0.0, top - height), top], "rangemode": "tozero"
+        }  # fmt: skip
+        if title:
+            layout["annotations"].append({
+                "text": f"<b>{title}</b>", "x": 0, "xref": "paper", "xanchor": "left", "y": top, "yref": "paper",
+                "yanchor": "bottom", "showarrow": False,
+            })  # fmt: skip
+    return layout
+
+
+def _grid(rows: int) -> tuple[MplFigure, list[Axes]]:
+    from matplotlib.figure import Figure as MplFigure
+
+    figure = MplFigure(figsize=(WIDTH_IN, _ROW_IN * rows + 0.5), layout="constrained")
+    axes = figure.subplots(rows, 1, squeeze=False)
+    return figure, [row[0] for row in axes]
+
+
+def _label(ax: Axes, title: str, x_label: str, y_label: str) -> None:
+    if title:
+        ax.set_title(title, fontsize="small", loc="left")
+    ax.set_xlabel(x_label, fontsize="small")
+    ax.set_ylabel(y_label, fontsize="small")
+    ax.tick_params(labelsize="small")
+
+
+def _legend(figure: MplFigure, ax: Axes) -> None:
+    handles, names = ax.get_legend_handles_labels()
+    if len(handles) > 1:
+        figure.legend(handles, names, loc="outside upper center", ncols=min(5, len(handles)), fontsize="x-small")

@@ -1,0 +1,80 @@
+"""Charts of points, bars in groups and tables: what they show, on the screen and in print."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from elephan.report.charts import BarChart, BarPanel, Bars, DataTable, LineChart, LinePanel, Points
+from elephan.report.figures import COLORS, Figure, save
+
+LINES = LineChart(
+    "lines",
+    "Lines",
+    "Two series over a parameter.",
+    (
+        LinePanel(
+            "small",
+            "buffer (packets)",
+            "throughput (Mbit/s)",
+            (
+                Points("a", (1, 10, 100), (5.0, None, 7.0), (4.0, None, 6.5), (5.5, None, 9.0)),
+                Points("b", (1, 10, 100), (1.0, 2.0, 3.0), style=8),
+            ),
+        ),
+        LinePanel("large", "loss", "rate", (Points("a", (1e-6, 1e-5), (1.0, 2.0)),), log_x=True, log_y=True),
+    ),
+)
+BARS = BarChart(
+    "bars",
+    "Bars",
+    "Two flows of two protocols.",
+    (
+        BarPanel(
+            "600",
+            "Mbit/s",
+            ("X", "Y"),
+            (Bars("flow 1", (90.0, 80.0), (85.0, 80.0), (99.0, 80.0)), Bars("2", (10.0, None), color=1)),
+        ),
+    ),
+)
+TABLE = DataTable("table", "Table", "Rows.", ("who", "T1"), (("X", "1.0"), ("Y", "2.0")), frozenset({(1, 1)}))
+
+
+def test_values_and_their_ends_are_shown() -> None:
+    first, second, _ = LINES.plotly()["data"]
+    assert first["y"] == [5.0, None, 7.0]
+    assert first["error_y"]["array"] == pytest.approx([0.5, 0.0, 2.0])
+    assert first["error_y"]["arrayminus"] == pytest.approx([1.0, 0.0, 0.5])
+    assert second["error_y"]["visible"] is False
+    assert second["line"]["color"] == COLORS[8] != first["line"]["color"]
+    assert first["marker"]["symbol"] != second["marker"]["symbol"]
+
+
+def test_a_series_of_several_panels_is_named_once() -> None:
+    traces = LINES.plotly()["data"]
+    assert [trace["name"] for trace in traces if trace["showlegend"]] == ["a", "b"]
+    layout = LINES.plotly()["layout"]
+    assert (layout["xaxis"]["type"], layout["xaxis2"]["type"], layout["yaxis2"]["type"]) == ("linear", "log", "log")
+    assert layout["yaxis"]["domain"][0] > layout["yaxis2"]["domain"][1]
+
+
+def test_bars_stand_in_groups() -> None:
+    drawn = BARS.plotly()
+    assert drawn["layout"]["barmode"] == "group"
+    assert drawn["data"][0]["x"] == ["X", "Y"]
+    assert drawn["data"][0]["error_y"]["array"] == pytest.approx([9.0, 0.0])
+
+
+def test_what_stands_out_in_a_table_is_bold() -> None:
+    (trace,) = TABLE.plotly()["data"]
+    assert trace["cells"]["values"] == [["X", "Y"], ["1.0", "<b>2.0</b>"]]
+
+
+@pytest.mark.parametrize("figure", [LINES, BARS, TABLE])
+def test_they_are_json_and_print(figure: Figure, tmp_path: Path) -> None:
+    json.dumps(figure.plotly(), allow_nan=False)
+    for path in save(figure, tmp_path):
+        assert path.stat().st_size > 2000
