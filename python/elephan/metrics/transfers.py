@@ -1,6 +1,7 @@
 """Transfers of a given size: how long they take, and what rate that is to the user (RFC 5166 §2.1.1, §2.8).
 
-They are the flows that have a size. A transfer belongs to the window in which it starts, wherever it ends.
+They are the flows that have a size, and the transfers of ``[[traffic]]`` sources. A transfer belongs to the window in
+which it starts, wherever it ends.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import polars as pl
 
 from elephan.metrics.reading import Array, MetricError, Window, column, resolve_window, specs
 from elephan.metrics.registry import metric
@@ -19,10 +21,10 @@ Flows = Sequence[str] | None
 
 
 class Transfers(NamedTuple):
-    """Transfers in order of their stated starts.
+    """Transfers: flows in order of their stated starts, then those of sources in order of their own.
 
     Attributes:
-        names: of the flows.
+        names: of the flows, and of the sources for each of their transfers.
         bits: payload bits, of whole segments.
         seconds: from the start until the last segment was acknowledged; NaN when it did not come to that.
     """
@@ -33,22 +35,40 @@ class Transfers(NamedTuple):
 
 
 def sized_transfers(run: Run, window: Window | None = None, flows: Flows = None) -> Transfers:
-    """The flows with a size that start in a window, its end excluded; the scenario's ``[measure]`` unless given.
+    """The transfers that start in a window, its end excluded; the scenario's ``[measure]`` unless given.
+
+    ``flows`` names flows or sources of transfers; all of both by default.
 
     Raises:
         MetricError: there are none.
     """
     from_s, to_s = resolve_window(run, window)
+    sources = [str(source["flow"]["name"]) for source in run.canonical.get("traffic", [])]
+    chosen = sources if flows is None else [name for name in sources if name in flows]
+    others = None if flows is None else [name for name in flows if name not in sources]
+    sized = [spec for spec in specs(run, others) if spec["size_segments"] is not None] if others != [] else []
+    if not sized and not chosen:
+        raise MetricError("no flow has a size")
     starts, ends = (dict(zip(run.flows["name"], run.flows[name], strict=True)) for name in ("start_s", "completion_s"))
-    sized = [spec for spec in specs(run, flows) if spec["size_segments"] is not None]
     inside = [spec for spec in sized if from_s <= starts[spec["name"]] < to_s]
-    if not inside:
-        why = "has a size" if not sized else f"of a given size starts from {from_s:g} s to {to_s:g} s"
-        raise MetricError(f"no flow {why}")
     names = [str(spec["name"]) for spec in inside]
     bits = [8.0 * spec["size_segments"] * spec["stack"]["payload_bytes"] for spec in inside]
     seconds = [np.nan if ends[name] is None else float(ends[name]) for name in names]
+    if chosen:
+        rows = _of_sources(run, chosen, from_s, to_s)
+        names += rows["source"].cast(pl.String).to_list()
+        bits += (8.0 * rows["size_bytes"]).to_list()
+        seconds += (rows["completion_s"] - rows["start_s"]).fill_null(np.nan).to_list()
+    if not names:
+        raise MetricError(f"no flow of a given size starts from {from_s:g} s to {to_s:g} s")
     return Transfers(names, np.array(bits), np.array(seconds))
+
+
+def _of_sources(run: Run, sources: Sequence[str], from_s: float, to_s: float) -> pl.DataFrame:
+    """Rows of ``transfers`` that start in a window; ``completion_s`` there is a moment and not a duration."""
+    within = pl.col("source").cast(pl.String).is_in(list(sources)) & (pl.col("start_s") >= from_s)
+    rows = run.transfers.filter(within & (pl.col("start_s") < to_s)).sort("start_s")
+    return rows
 
 
 def _finished(run: Run, window: Window | None, flows: Flows) -> tuple[Array, Array]:

@@ -1,0 +1,107 @@
+"""The two parts of Compound TCP's window, told apart from its sum as a reader of traces does it.
+
+A host shows the sum alone. Its loss-based part follows from what it must do: it is the whole window in slow start, where
+the delay-based part rests; in congestion avoidance it grows by one segment each round trip; it halves on a loss; and it
+is never more than the whole. What is left of the sum is the delay-based part.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from elephan.metrics.reading import (
+    Array,
+    Window,
+    bottleneck,
+    duration_s,
+    flow_names,
+    flow_series,
+    link_capacity_bits,
+    resolve_window,
+    start_s,
+    time_mean,
+    wire_bytes,
+)
+from elephan.metrics.registry import metric
+from elephan.metrics.windows import longest_rtt_s
+from elephan.runs.result import Run
+
+Flows = Sequence[str] | None
+INCREASE = 1.0
+
+
+def loss_window_series(run: Run, flow: str, increase: float = INCREASE) -> tuple[Array, Array, Array]:
+    """Sample times of the whole run, the loss-based part of the window and the window itself; NaN before the start."""
+    whole = (0.0, duration_s(run))
+    columns = ("cwnd", "ssthresh", "srtt_s", "loss_events")
+    times, cwnd = flow_series(run, flow, "cwnd", whole)
+    _, ssthresh, srtt_s, losses = (flow_series(run, flow, column, whole)[1] for column in columns)
+    there = (times >= start_s(run, flow)) & ~np.isnan(cwnd)
+    return times, _followed(times, cwnd, ssthresh, srtt_s, losses, there, increase), np.where(there, cwnd, np.nan)
+
+
+def _followed(
+    times: Array, cwnd: Array, ssthresh: Array, srtt_s: Array, losses: Array, there: Array, increase: float
+) -> Array:
+    """The loss-based part at each sample."""
+    parts = np.full(len(times), np.nan)
+    begun = np.flatnonzero(there)
+    if not len(begun):
+        return parts
+    first = int(begun[0])
+    parts[first] = cwnd[first]
+    for i in range(first + 1, len(times)):
+        part = parts[i - 1]
+        lost = losses[i] - losses[i - 1]
+        if lost > 0:
+            part /= 2.0**lost
+        elif cwnd[i] < ssthresh[i]:
+            part = cwnd[i]
+        elif srtt_s[i] > 0:
+            part += increase * (times[i] - times[i - 1]) / srtt_s[i]
+        parts[i] = min(part, cwnd[i])
+    return parts
+
+
+@metric("mean_dwnd_fraction", "1", "leith2008 §IV: dwnd of Compound TCP", scope="flow")
+def mean_dwnd_fraction(
+    run: Run, window: Window | None = None, flows: Flows = None, *, increase: float = INCREASE
+) -> dict[str, float]:
+    """Time average of the delay-based part of Compound TCP's window over the whole window.
+
+    The loss-based part is followed from the samples: all of the window in slow start, ``increase`` segments more each
+    smoothed round trip in congestion avoidance, half of it after a loss.
+
+    Raises:
+        MetricError: fewer than two samples of a flow in the window.
+    """
+    from_s, to_s = resolve_window(run, window)
+    means = {}
+    for name in flow_names(run, flows):
+        times, part, cwnd = loss_window_series(run, name, increase)
+        inside = (times >= from_s) & (times <= to_s)
+        means[name] = time_mean(times[inside], 1 - part[inside] / cwnd[inside])
+    return means
+
+
+@metric("wnd_fill_time_s", "s", "leith2008 §IV.B: fig. 6")
+def wnd_fill_time_s(
+    run: Run, window: Window | None = None, flows: Flows = None, *, increase: float = INCREASE
+) -> float:
+    """From the window's start until the loss-based parts of all the flows' windows together are the path's BDP.
+
+    The parts are those of ``mean_dwnd_fraction``; infinite when they never are. The BDP is that of the bottleneck and
+    the longest path, in full data packets on the wire. The window is the whole run unless given.
+    """
+    from_s, to_s = resolve_window(run, window or (0.0, duration_s(run)))
+    names = flow_names(run, flows)
+    series = [loss_window_series(run, name, increase) for name in names]
+    times = series[0][0]
+    total = np.nansum([part for _, part, _ in series], axis=0)
+    rate_bps = link_capacity_bits(run, bottleneck(run), (from_s, to_s)) / (to_s - from_s)
+    bdp = rate_bps * longest_rtt_s(run, names) / (8 * wire_bytes(run, names[0]))
+    full = (times >= from_s) & (times <= to_s) & (total >= bdp)
+    return float(times[np.argmax(full)]) - from_s if full.any() else math.inf
