@@ -7,6 +7,10 @@ A metric takes a run and, where it makes sense, a ``window`` (seconds; the scena
     metrics.get("throughput_share")(run)["cubic-1"]
 """
 
+from elephan.metrics.compound import (
+    mean_dwnd_fraction,
+    wnd_fill_time_s,
+)
 from elephan.metrics.convergence import (
     converged,
     convergence_abs_time_s,
@@ -114,7 +118,9 @@ from elephan.metrics.transfers import (
     sized_transfers,
 )
 from elephan.metrics.windows import (
+    backoff_delta,
     cwnd_cov,
+    cwnd_curvature,
     cwnd_fraction_of_bdp,
     epoch_duration_s,
     epoch_growth_pkts,
@@ -143,6 +149,7 @@ __all__ = [
     "abs_asymmetry",
     "aggressiveness_pkts_per_rtt",
     "asymmetry",
+    "backoff_delta",
     "base_rtt_s",
     "bottleneck",
     "completed_fraction",
@@ -155,6 +162,7 @@ __all__ = [
     "convergence_time_s",
     "cov_total_throughput",
     "cwnd_cov",
+    "cwnd_curvature",
     "cwnd_fraction_of_bdp",
     "delta_fair_convergence_time_s",
     "drops",
@@ -186,6 +194,7 @@ __all__ = [
     "max_cwnd_pkts",
     "max_queue_pkts",
     "mean_cwnd_pkts",
+    "mean_dwnd_fraction",
     "mean_flow_duration_ms",
     "mean_flow_rate_mbps",
     "mean_jain_fi",
@@ -237,4 +246,5 @@ __all__ = [
     "throughput_share",
     "time_to_full_rate_s",
     "utilization",
+    "wnd_fill_time_s",
 ]

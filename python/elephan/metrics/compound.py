@@ -1,8 +1,8 @@
 """The two parts of Compound TCP's window, told apart from its sum as a reader of traces does it.
 
-A host shows the sum alone. Its loss-based part follows from what it must do: it is the whole window in slow start, where
-the delay-based part rests; in congestion avoidance it grows by one segment each round trip; it halves on a loss; and it
-is never more than the whole. What is left of the sum is the delay-based part.
+A host shows the sum alone. Its loss-based part follows from what it must do: it is the whole window in slow start,
+where the delay-based part rests; in congestion avoidance it grows by one segment each round trip; it halves on a loss;
+and it is never more than the whole. What is left of the sum is the delay-based part.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 from elephan.metrics.reading import (
     Array,
     Window,
+    base_rtt_s,
     bottleneck,
     duration_s,
     flow_names,
@@ -26,10 +27,10 @@ from elephan.metrics.reading import (
     wire_bytes,
 )
 from elephan.metrics.registry import metric
-from elephan.metrics.windows import longest_rtt_s
 from elephan.runs.result import Run
 
 Flows = Sequence[str] | None
+Truth = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 INCREASE = 1.0
 
 
@@ -44,7 +45,7 @@ def loss_window_series(run: Run, flow: str, increase: float = INCREASE) -> tuple
 
 
 def _followed(
-    times: Array, cwnd: Array, ssthresh: Array, srtt_s: Array, losses: Array, there: Array, increase: float
+    times: Array, cwnd: Array, ssthresh: Array, srtt_s: Array, losses: Array, there: Truth, increase: float
 ) -> Array:
     """The loss-based part at each sample."""
     parts = np.full(len(times), np.nan)
@@ -102,6 +103,6 @@ def wnd_fill_time_s(
     times = series[0][0]
     total = np.nansum([part for _, part, _ in series], axis=0)
     rate_bps = link_capacity_bits(run, bottleneck(run), (from_s, to_s)) / (to_s - from_s)
-    bdp = rate_bps * longest_rtt_s(run, names) / (8 * wire_bytes(run, names[0]))
+    bdp = rate_bps * max(base_rtt_s(run, name) for name in names) / (8 * wire_bytes(run, names[0]))
     full = (times >= from_s) & (times <= to_s) & (total >= bdp)
     return float(times[np.argmax(full)]) - from_s if full.any() else math.inf

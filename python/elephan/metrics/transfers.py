@@ -67,8 +67,7 @@ def sized_transfers(run: Run, window: Window | None = None, flows: Flows = None)
 def _of_sources(run: Run, sources: Sequence[str], from_s: float, to_s: float) -> pl.DataFrame:
     """Rows of ``transfers`` that start in a window; ``completion_s`` there is a moment and not a duration."""
     within = pl.col("source").cast(pl.String).is_in(list(sources)) & (pl.col("start_s") >= from_s)
-    rows = run.transfers.filter(within & (pl.col("start_s") < to_s)).sort("start_s")
-    return rows
+    return run.transfers.filter(within & (pl.col("start_s") < to_s)).sort("start_s")
 
 
 def _finished(run: Run, window: Window | None, flows: Flows) -> tuple[Array, Array]:

@@ -125,20 +125,75 @@ def epoch_growth_pkts(
         MetricError: too few backoffs, or an epoch of nothing but recovery and slow start.
     """
     window = resolve_window(run, window or (0.0, duration_s(run)))
+    return {
+        name: float(np.mean([epoch.max() - epoch.min() for epoch in _growing(run, name, window, skip)]))
+        for name in flow_names(run, flows)
+    }
+
+
+@metric("cwnd_curvature", "1", "leith2008 §IV.B: fig. 3", scope="flow")
+def cwnd_curvature(
+    run: Run, window: Window | None = None, flows: Flows = None, *, skip: int = SKIPPED_EPOCHS
+) -> dict[str, float]:
+    """How much the window's path bends in an epoch: below 0 where it is concave, 0 on a straight line.
+
+    The second difference over the growth, 4 ((w_end + w_begin) / 2 - w_middle) / (w_end - w_begin), with the windows at
+    the beginning, the middle and the end of the growing part; the mean over the epochs of ``epoch_growth_pkts``.
+
+    Raises:
+        MetricError: as ``epoch_growth_pkts``.
+    """
+    window = resolve_window(run, window or (0.0, duration_s(run)))
     means = {}
     for name in flow_names(run, flows):
-        counts, cwnd, ssthresh = (
-            flow_series(run, name, series, window)[1] for series in ("loss_events", "cwnd", "ssthresh")
-        )
-        bounds = np.flatnonzero(np.diff(np.nan_to_num(counts)) > 0)[max(skip - 1, 0) :]
-        if len(bounds) < 2:
-            raise MetricError(f"flow '{name}' backs off too seldom for an epoch after the first {skip}")
-        with np.errstate(invalid="ignore"):
-            growing = [epoch[~low] for epoch, low in _epochs(bounds, cwnd, cwnd < ssthresh)]
-        if not all(len(epoch) for epoch in growing):
-            raise MetricError(f"flow '{name}' has an epoch that is all recovery and slow start")
-        means[name] = float(np.mean([epoch.max() - epoch.min() for epoch in growing]))
+        bends = [
+            4 * ((epoch[-1] + epoch[0]) / 2 - epoch[len(epoch) // 2]) / (epoch[-1] - epoch[0])
+            for epoch in (part[int(part.argmin()) :] for part in _growing(run, name, window, skip))
+            if epoch[-1] > epoch[0]
+        ]
+        if not bends:
+            raise MetricError(f"the window of flow '{name}' grows in no epoch")
+        means[name] = float(np.mean(bends))
     return means
+
+
+@metric("backoff_delta", "1", "leith2008 §II", scope="flow")
+def backoff_delta(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
+    """The part of the congestion window that a flow gives up on a loss, as a mean over the losses in the window.
+
+    It is 1 - ssthresh after the loss over the congestion window before it, at the samples on either side.
+
+    Raises:
+        MetricError: a flow has no loss in the window, or no ssthresh.
+    """
+    window = resolve_window(run, window)
+    means = {}
+    for name in flow_names(run, flows):
+        columns = ("loss_events", "cwnd", "ssthresh")
+        losses, cwnd, ssthresh = (flow_series(run, name, column, window)[1] for column in columns)
+        after = np.flatnonzero(np.diff(np.nan_to_num(losses)) > 0) + 1
+        if not len(after) or np.isnan(ssthresh[after]).any():
+            raise MetricError(f"flow '{name}' has no loss in the window, or no ssthresh")
+        means[name] = float(np.mean(1 - ssthresh[after] / cwnd[after - 1]))
+    return means
+
+
+def _growing(run: Run, flow: str, window: Window, skip: int) -> list[Array]:
+    """The windows of each epoch that are not under ssthresh.
+
+    Raises:
+        MetricError: too few backoffs, or an epoch of nothing but recovery and slow start.
+    """
+    columns = ("loss_events", "cwnd", "ssthresh")
+    counts, cwnd, ssthresh = (flow_series(run, flow, series, window)[1] for series in columns)
+    bounds = np.flatnonzero(np.diff(np.nan_to_num(counts)) > 0)[max(skip - 1, 0) :]
+    if len(bounds) < 2:
+        raise MetricError(f"flow '{flow}' backs off too seldom for an epoch after the first {skip}")
+    with np.errstate(invalid="ignore"):
+        growing = [epoch[~low] for epoch, low in _epochs(bounds, cwnd, cwnd < ssthresh)]
+    if not all(len(epoch) for epoch in growing):
+        raise MetricError(f"flow '{flow}' has an epoch that is all recovery and slow start")
+    return growing
 
 
 def _epochs(bounds: npt.NDArray[np.intp], *series: npt.NDArray[Any]) -> Iterator[tuple[npt.NDArray[Any], ...]]:
