@@ -118,14 +118,30 @@ def test_a_file_is_what_it_contains(tmp_path: Path) -> None:
     assert read[1]["rtts"] == {"shares": [0.0, 0.5, 1.0], "rtts_ps": [10 * 10**9, 20 * 10**9, 30 * 10**9]}
 
 
+def test_a_list_of_transfers_is_the_same_as_a_file_of_them(tmp_path: Path) -> None:
+    (tmp_path / "list.csv").write_text("start_s,size_bytes,rtt_ms\n0.5,3000,50\n0.25,1000,40\n")
+    listed = {"algorithm": "reno", "transfers": [["500 ms", "3 kB", "50 ms"], ["250 ms", "1 kB", "40 ms"]]}
+    tables = {**scenario({"algorithm": "cubic"}).to_dict(), "traffic": [{"algorithm": "reno", "file": "list.csv"}]}
+    of_file = Scenario.from_toml(write_toml(tables), folder=tmp_path)
+    assert with_sources(listed).canonical()["traffic"] == of_file.canonical()["traffic"]
+    assert Scenario.from_toml(with_sources(listed).to_toml()).hash == with_sources(listed).hash
+
+
 @pytest.mark.parametrize(
     ("source", "line"),
     [
-        ({"load": None}, "traffic[0].load: missing; write load, per_second, users or file"),
+        ({"load": None}, "traffic[0].load: missing; write load, per_second, users, file or transfers"),
         ({"per_second": 5}, "traffic[0].per_second: load says already when transfers begin"),
         ({"load": None, "users": 5}, "traffic[0].think: missing; users need"),
         ({"load": "0%"}, "traffic[0].load: '0%' is not a load"),
         ({"load": None, "file": "nothing.csv", "sizes": None}, "traffic[0].file: 'nothing.csv': no such file"),
+        ({"load": None, "transfers": []}, "traffic[0].transfers: [] is not a list of transfers"),
+        ({"load": None, "sizes": None, "transfers": [[0.5, "1 kB"]]}, "traffic[0].transfers: 0.5 has no unit"),
+        (
+            {"load": None, "sizes": None, "transfers": [["0 s", "1 kB"], ["1 s", "1 kB", "80 ms"]]},
+            "traffic[0].transfers: some have a round-trip time and some have none",
+        ),
+        ({"load": None, "transfers": [["0 s", "1 kB"]]}, "traffic[0].sizes: is in the list of transfers already"),
         ({"sizes": {"distribution": "paretto"}}, "did you mean 'pareto'?"),
         ({"sizes": {"distribution": "pareto", "shape": 0.9}}, "traffic[0].sizes.shape: 0.9 is not a shape"),
         (

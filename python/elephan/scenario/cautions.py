@@ -34,7 +34,7 @@ def randomness(scenario: ScenarioTable) -> bool:
     random = [
         given.arrivals == "poisson" or (given.on is not None and given.times != "constant") for given in drawn if given
     ]
-    drawn_sources = any(source.file is None for source in scenario.traffic)
+    drawn_sources = any(source.file is None and source.transfers is None for source in scenario.traffic)
     return unsteady or any(random) or drawn_sources or scenario.start_jitter > 0 or scenario.send_jitter > 0
 
 

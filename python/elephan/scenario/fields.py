@@ -214,6 +214,29 @@ def dump_rtts(rtts: str | tuple[tuple[float, int], ...]) -> Any:
     return rtts if isinstance(rtts, str) else [[share, units.format_time(rtt)] for share, rtt in rtts]
 
 
+def parse_transfers(value: Any) -> tuple[tuple[int, int, int | None], ...]:
+    """Transfers one by one: start in ps, size in bytes, RTT in ps or none."""
+
+    example = '[["0 s", "10 MB"], ["2 s", "1 MB", "80 ms"]]'
+    rows = value if isinstance(value, list | tuple) else []
+    if not rows or not all(isinstance(row, list | tuple) and 2 <= len(row) <= 3 for row in rows):
+        raise ScenarioError(f"{value!r} is not a list of transfers; write for example {example}")
+    return tuple(_transfer(*row) for row in rows)
+
+
+def _transfer(start: Any, size: Any, rtt: Any = None) -> tuple[int, int, int | None]:
+    return units.parse_time(start), units.parse_size(size), None if rtt is None else units.parse_positive_time(rtt)
+
+
+def dump_transfers(transfers: tuple[tuple[int, int, int | None], ...]) -> list[list[str]]:
+    """Transfers as a file states them."""
+
+    return [
+        [units.format_time(start), units.format_size(size), *([] if rtt is None else [units.format_time(rtt)])]
+        for start, size, rtt in transfers
+    ]
+
+
 def parse_hops(value: Any) -> tuple[int, int]:
     """The first and the last hop, counted from 1."""
 

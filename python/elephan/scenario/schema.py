@@ -34,6 +34,7 @@ from elephan.scenario.fields import (
     WindowLimit,
     dump_load,
     dump_rtts,
+    dump_transfers,
     listed,
     one_of,
     parse_algorithm,
@@ -44,6 +45,7 @@ from elephan.scenario.fields import (
     parse_parameters,
     parse_rtts,
     parse_shape,
+    parse_transfers,
     reported,
     whole_number,
 )
@@ -564,6 +566,13 @@ class Traffic(Table):
     file: Text | None = Field(
         None, description="transfers from a CSV or Parquet file: start_s, size_bytes, perhaps rtt_ms",
         examples=["transfers.csv"],
+    )  # fmt: skip
+    transfers: Annotated[
+        tuple[tuple[int, int, int | None], ...],
+        BeforeValidator(reported(parse_transfers)), PlainSerializer(dump_transfers),
+    ] | None = Field(
+        None, description="transfers one by one: start, size, perhaps the round-trip time",
+        examples=[[["0 s", "10 MB"], ["2 s", "1 MB", "80 ms"]]],
     )  # fmt: skip
     sizes: Sizes = Field(default_factory=Sizes, description="how large they are")
     rtts: Annotated[

@@ -35,6 +35,8 @@ def source_form(source: Traffic, where: str, slowest_bps: int) -> dict[str, Any]
     _check(source, where)
     if source.file is not None:
         return {"arrivals": _replayed(Path(source.file), join_path(where, "file"))}
+    if source.transfers is not None:
+        return {"arrivals": _listed(source.transfers, join_path(where, "transfers"))}
     form: dict[str, Any] = {"arrivals": _arrivals(source, slowest_bps), "sizes": _sizes(source)}
     quantiles = rtt_quantiles(source, where)
     if quantiles:
@@ -69,19 +71,20 @@ def rtt_quantiles(source: Traffic, where: str) -> Sequence[tuple[float, int]]:
 
 
 def _check(source: Traffic, where: str) -> None:
-    ways = {"load": source.load, "per_second": source.per_second, "users": source.users, "file": source.file}
+    names = ("load", "per_second", "users", "file", "transfers")
+    ways = {name: getattr(source, name) for name in names}
     given = [name for name, value in ways.items() if value is not None]
     if not given:
-        raise ScenarioError("missing; write load, per_second, users or file", path=join_path(where, "load"))
+        raise ScenarioError("missing; write load, per_second, users, file or transfers", path=join_path(where, "load"))
     if len(given) > 1:
         raise ScenarioError(f"{given[0]} says already when transfers begin; write one", path=join_path(where, given[1]))
     if (source.users is None) != (source.think is None):
         missing, reason = ("think", "users need a mean time to think") if source.users else ("users", "nobody thinks")
         raise ScenarioError(f"missing; {reason}", path=join_path(where, missing))
-    if source.file is not None:
+    for way, words in (("file", "is in the file"), ("transfers", "is in the list of transfers")):
         for name in ("sizes", "rtts"):
-            if name in source.model_fields_set:
-                raise ScenarioError("is in the file already; leave it out", path=join_path(where, name))
+            if way in given and name in source.model_fields_set:
+                raise ScenarioError(f"{words} already; leave it out", path=join_path(where, name))
 
 
 def _arrivals(source: Traffic, slowest_bps: int) -> dict[str, Any]:
@@ -109,6 +112,15 @@ def _sizes(source: Traffic) -> dict[str, Any]:
         }
     shape = {"shape": sizes.shape} if sizes.distribution == "pareto" else {}
     return {"kind": sizes.distribution, "mean_bytes": float(sizes.mean), **shape}
+
+
+def _listed(transfers: Sequence[tuple[int, int, int | None]], place: str) -> dict[str, Any]:
+    rows = sorted(transfers, key=lambda row: row[0])
+    rtts = [rtt for _, _, rtt in rows if rtt is not None]
+    if rtts and len(rtts) < len(rows):
+        raise ScenarioError("some have a round-trip time and some have none; write it for all or for none", path=place)
+    form = {"kind": "list", "starts_ps": [row[0] for row in rows], "sizes_bytes": [row[1] for row in rows]}
+    return form | ({"rtts_ps": rtts} if rtts else {})
 
 
 def _replayed(path: Path, place: str) -> dict[str, Any]:
