@@ -14,6 +14,7 @@ from pathlib import Path
 from elephan.papers import INDEX
 from elephan.papers.claims import load_claims, load_findings
 from elephan.papers.paper import Experiment, Paper, Variant
+from elephan.papers.weigle2006.beyond import open_question
 from elephan.papers.weigle2006.figures import figures
 from elephan.papers.weigle2006.measure import WeigleMeasurer, certain_regions
 from elephan.papers.weigle2006.setup import (
@@ -64,6 +65,7 @@ def paper(quick: bool = False) -> Paper:
         assumptions=ASSUMPTIONS,
         variants=tuple(_variants(setup, placed)),
         findings=load_findings(HERE / "findings.toml", claims),
+        beyond=open_question(setup),
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from elephan.papers.paper import Assumption
 from elephan.scenario import Scenario
+from elephan.scenario.catalog import algorithms
 
 PROTOCOLS = ("hstcp", "stcp", "fast", "htcp", "bic", "cubic")
 TITLES = MappingProxyType(
@@ -81,15 +82,22 @@ class Setup:
             table["parameters"] = {"alpha": self.fast_alpha // self.scale}
             if not self.fast_doubling:
                 table["parameters"]["mi_threshold"] = 0.0
-        elif not self.tcp_linux:
+        elif not self.tcp_linux and _halves(protocol):
             table["parameters"] = {"halve_in_slow_start": True}
         return table
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=64)
+def _halves(protocol: str) -> bool:
+    """Whether a protocol can be told to halve its window on a loss in slow start."""
+    return any(parameter["name"] == "halve_in_slow_start" for parameter in algorithms()[protocol]["parameters"])
+
+
+@lru_cache(maxsize=4096)
 def _scenario(setup: Setup, pair: Pair, buffer: int, late_s: int) -> Scenario:
     first, second = pair
-    names = f"{TITLES[first]} then {TITLES[second]}" if late_s else f"{TITLES[first]} and {TITLES[second]} together"
+    one, other = TITLES.get(first, first), TITLES.get(second, second)
+    names = f"{one} then {other}" if late_s else f"{one} and {other} together"
     # One packet time of the access link: 1040 bytes at 1 Gbit/s take 8.32 us.
     packet_ns = (1000 + setup.header_bytes) * 8
     packets = round(buffer / setup.scale)

@@ -1,0 +1,142 @@
+"""Beyond weigle2006: its grid of ordered pairs over every end-to-end algorithm there is, as one picture."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from statistics import fmean, median
+from typing import Any
+
+from elephan.papers.measurement import NotJudgedError
+from elephan.papers.paper import Beyond, Experiment, RunSet
+from elephan.papers.weigle2006.setup import LATE_S, PROTOCOLS, Pair, Setup, label
+from elephan.report.figures import Figure
+from elephan.report.matrix import Matrix
+from elephan.scenario import Scenario
+from elephan.scenario.catalog import algorithms
+
+EXPERIMENT = "weigle2006.beyond"
+# Within this much of an even share nobody wins: 55 to 45 of a hundred.
+EVEN = 0.1
+Grid = Mapping[Pair, float]
+
+
+def names() -> tuple[str, ...]:
+    """Every TCP algorithm that needs nothing of the path, the paper's six first, then by name."""
+    others = sorted(name for name, entry in algorithms().items() if _needs_nothing(name, entry))
+    return PROTOCOLS + tuple(name for name in others if name not in PROTOCOLS)
+
+
+def _needs_nothing(name: str, entry: Mapping[str, Any]) -> bool:
+    """What it goes by first is neither marks nor routers of its own; and it controls something."""
+    return name != "fixed" and not entry["signals"][0].startswith(("ECN", "router"))
+
+
+def open_question(setup: Setup) -> Beyond:
+    """The question and what is run for it; without jitter of the protocols' own, one seed."""
+    everyone = names()
+    named = dict(setup.algorithms)
+    wider = replace(setup, algorithms=tuple((name, named.get(name, name)) for name in everyone))
+    scenarios = Pairs(wider, everyone)
+    experiment = Experiment(EXPERIMENT, "all ordered pairs of all algorithms, 20 % of the BDP", "beyond", scenarios)
+    return Beyond(
+        question=f"Who wins among all {len(everyone)} end-to-end algorithms on the paper's path?",
+        why="The paper has six protocols of 2006, and finds that the order in which flows arrive decides. The same "
+        f"path, buffer and times, with every algorithm first and every algorithm {LATE_S} s later; one seed a pair.",
+        experiments={EXPERIMENT: experiment},
+        figures=partial(figures, scenarios=scenarios, everyone=everyone),
+        answer=partial(answer, scenarios=scenarios, everyone=everyone),
+    )
+
+
+class Pairs(Mapping[str, Scenario]):
+    """The scenarios by label, each built when it is asked for: there are hundreds, and most commands want none."""
+
+    def __init__(self, setup: Setup, everyone: Sequence[str]) -> None:
+        self._setup = setup
+        self._pairs = {label(pair): pair for pair in _pairs(everyone)}
+
+    def __getitem__(self, name: str) -> Scenario:
+        return self._setup.scenario(self._pairs[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._pairs)
+
+    def __len__(self) -> int:
+        return len(self._pairs)
+
+
+def _pairs(everyone: Sequence[str]) -> list[Pair]:
+    return [(first, second) for first in everyone for second in everyone]
+
+
+def grid(runs: RunSet, scenarios: Mapping[str, Scenario], everyone: Sequence[str]) -> Grid:
+    """The asymmetry of each ordered pair; pairs whose run is missing are left out."""
+    found: dict[Pair, float] = {}
+    for pair in _pairs(everyone):
+        try:
+            values = [float(runs.metric(run, "asymmetry")) for run in runs.of(scenarios[label(pair)])]
+        except NotJudgedError:
+            continue
+        found[pair] = median(values)
+    return found
+
+
+def figures(runs: RunSet, scenarios: Mapping[str, Scenario], everyone: Sequence[str]) -> Sequence[Figure]:
+    """The grid as a matrix."""
+    found = grid(runs, scenarios, everyone)
+    if not found:
+        return []
+    values = tuple(tuple(found.get((first, second), math.nan) for second in everyone) for first in everyone)
+    caption = (
+        "Asymmetry A = (x1 - x2)/(x1 + x2) of the mean throughputs: 1 (blue) when the flow that came first has all, -1 "
+        f"(orange) when the one that came {LATE_S} s later has. The upper left corner is the paper's."
+    )
+    return [
+        Matrix(
+            "beyond-grid", "Asymmetry of every ordered pair", caption, tuple(everyone), tuple(everyone), values,
+            "asymmetry (1)", (-1.0, 1.0), "flow 1", "flow 2",
+        )
+    ]  # fmt: skip
+
+
+def answer(runs: RunSet, scenarios: Mapping[str, Scenario], everyone: Sequence[str]) -> Sequence[str]:
+    """Who gets most, how often the order of arrival decides, and who is unfair to its own kind."""
+    found = grid(runs, scenarios, everyone)
+    if not found:
+        return []
+    shares = {name: _share(found, name) for name in everyone}
+    ranked = sorted(shares, key=lambda name: -shares[name])
+    mixed = {pair for pair in found if pair[0] != pair[1]}
+    both = [(a, b) for a, b in mixed if a < b and (b, a) in mixed]
+    first = sum(found[pair] > EVEN and found[pair[::-1]] > EVEN for pair in both)
+    late = sum(found[pair] < -EVEN and found[pair[::-1]] < -EVEN for pair in both)
+    one = sum(found[pair] * found[pair[::-1]] < 0 and min(_sizes(found, pair)) > EVEN for pair in both)
+    even = sum(max(_sizes(found, pair)) <= EVEN for pair in both)
+    own = [name for name in everyone if abs(found.get((name, name), 0.0)) > EVEN]
+    return [
+        f"Mean share of the link over all rivals and both orders: most {_listed(ranked[:5], shares)}; least "
+        f"{_listed(ranked[:-6:-1], shares)}.",
+        f"Of {len(both)} pairs of different algorithms, one algorithm wins in both orders in {one}, who came first in "
+        f"{first}, who came late in {late}; {even} are even in both orders (|A| up to {EVEN:g}), and the others are "
+        "even in one of them.",
+        f"With itself an algorithm shares evenly in {len(everyone) - len(own)} of {len(everyone)} cases; not so "
+        f"{', '.join(own) or 'none'}.",
+    ]
+
+
+def _sizes(found: Grid, pair: Pair) -> tuple[float, float]:
+    return abs(found[pair]), abs(found[pair[::-1]])
+
+
+def _share(found: Grid, name: str) -> float:
+    """Mean of an algorithm's share of the two flows' throughput over its pairs with others; 0.5 is an even share."""
+    first = [(1 + value) / 2 for (a, b), value in found.items() if a == name != b]
+    second = [(1 - value) / 2 for (a, b), value in found.items() if b == name != a]
+    return fmean([*first, *second]) if first or second else math.nan
+
+
+def _listed(ranked: Sequence[str], shares: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {100 * shares[name]:.0f} %" for name in ranked)
