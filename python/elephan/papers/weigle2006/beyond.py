@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from statistics import fmean, median
 from typing import Any
@@ -37,9 +36,7 @@ def _needs_nothing(name: str, entry: Mapping[str, Any]) -> bool:
 def open_question(setup: Setup) -> Beyond:
     """The question and what is run for it; without jitter of the protocols' own, one seed."""
     everyone = names()
-    named = dict(setup.algorithms)
-    wider = replace(setup, algorithms=tuple((name, named.get(name, name)) for name in everyone))
-    scenarios = Pairs(wider, everyone)
+    scenarios = Pairs(setup, everyone)
     experiment = Experiment(EXPERIMENT, "all ordered pairs of all algorithms, 20 % of the BDP", "beyond", scenarios)
     return Beyond(
         question=f"Who wins among all {len(everyone)} end-to-end algorithms on the paper's path?",
