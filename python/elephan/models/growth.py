@@ -1,0 +1,252 @@
+"""How a window grows while the path has room: windows, round trips and packets in closed form.
+
+A growth adds g(c) packets to a window of c in a round trip, and at least one, as Reno does. Below the *knee* the one is
+more; above it the rule's own curve is. Everything is arrays in, arrays out.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from elephan.models.cycles import Floats, floats
+
+_HALVINGS = 60
+_NEWTON_STEPS = 12
+
+
+class Growth(ABC):
+    """A rule for the growth of a window, packets a round trip."""
+
+    @property
+    @abstractmethod
+    def knee(self) -> float:
+        """Window below which one packet a round trip is more than the rule has."""
+
+    @abstractmethod
+    def gain(self, c: Floats) -> Floats:
+        """The rule without the least of one packet, packets a round trip."""
+
+    @abstractmethod
+    def _rounds(self, c: Floats) -> Floats:
+        """Round trips along the curve up to a window, from any fixed origin."""
+
+    @abstractmethod
+    def _window(self, rounds: Floats) -> Floats:
+        """The inverse of ``_rounds``."""
+
+    @abstractmethod
+    def _sent(self, c: Floats) -> Floats:
+        """Packets along the curve up to a window, from the same origin."""
+
+    @abstractmethod
+    def _meet(self, start: Floats, total: Floats) -> Floats:
+        """The window c on the curve where c and the round trips from ``start`` are ``total`` together."""
+
+    def among(self, chosen: NDArray[np.bool_]) -> Growth:
+        """The growth of the chosen ones among several paths; itself where all have the same."""
+        del chosen
+        return self
+
+    def increase(self, c: Floats | float) -> Floats:
+        """Packets more after one round trip at window c: g(c), at least one."""
+        window = floats(c)
+        return np.maximum(self.gain(window), 1.0)
+
+    def rounds(self, start: Floats, end: Floats) -> Floats:
+        """Round trips from one window to a larger one."""
+        straight = np.minimum(end, self.knee) - np.minimum(start, self.knee)
+        curved = self._rounds(np.maximum(end, self.knee)) - self._rounds(np.maximum(start, self.knee))
+        return floats(straight + curved)
+
+    def after(self, start: Floats, rounds: Floats) -> Floats:
+        """The window after so many round trips."""
+        to_knee = np.maximum(self.knee - start, 0.0)
+        curve = self._window(self._rounds(np.maximum(start, self.knee)) + np.maximum(rounds - to_knee, 0.0))
+        return floats(np.where(rounds <= to_knee, start + rounds, curve))
+
+    def sent(self, start: Floats, end: Floats) -> Floats:
+        """Packets sent while the window grows from one value to a larger one."""
+        straight = (np.minimum(end, self.knee) ** 2 - np.minimum(start, self.knee) ** 2) / 2
+        curved = self._sent(np.maximum(end, self.knee)) - self._sent(np.maximum(start, self.knee))
+        return floats(straight + curved)
+
+    def meet(self, start: Floats, total: Floats) -> Floats:
+        """The window c at which c plus the round trips since ``start`` is ``total``.
+
+        It is where a growing window fills what a rival that gains a packet a round trip has left.
+        """
+        to_knee = np.maximum(self.knee - start, 0.0)
+        straight = (total + start) / 2
+        curve_total = np.maximum(total - to_knee, self.knee)
+        curve = self._meet(np.maximum(start, self.knee), curve_total)
+        return floats(np.where(straight <= self.knee, straight, np.maximum(curve, start)))
+
+    def cycle(self, keep: float, rounds: Floats) -> Floats:
+        """The window c from which a loss leaves ``keep`` c, and which is reached again after so many round trips.
+
+        The smallest one; infinite where the growth needs fewer from any window.
+        """
+        wanted = floats(rounds)
+        straight = wanted / (1 - keep) if keep < 1 else np.full_like(wanted, np.inf)
+        above_knee = self._self_similar(keep, wanted)
+        # Where c is above the knee and keep c below it, there is no closed form for every rule.
+        low, high = np.full_like(wanted, self.knee), np.full_like(wanted, self.knee / keep)
+        between = (straight > self.knee) & (self.rounds(keep * high, high) > wanted)
+        found = np.where(straight <= self.knee, straight, above_knee)
+        if np.any(between):
+            found = np.array(found)
+            found[between] = self._bisect(keep, wanted[between], low[between], high[between])
+        return floats(found)
+
+    def _bisect(self, keep: float, wanted: Floats, low: Floats, high: Floats) -> Floats:
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            short = self.rounds(keep * middle, middle) < wanted
+            low, high = np.where(short, middle, low), np.where(short, high, middle)
+        return (low + high) / 2
+
+    @abstractmethod
+    def _self_similar(self, keep: float, rounds: Floats) -> Floats:
+        """As ``cycle``, with all of it on the curve."""
+
+
+@dataclass(frozen=True)
+class Steady(Growth):
+    """A constant number of packets a round trip.
+
+    Attributes:
+        step: packets a round trip, a number or an array; below one there is Reno's one.
+    """
+
+    step: float | Floats
+
+    @property
+    def knee(self) -> float:
+        """None: all windows are on one line."""
+        return 0.0
+
+    def among(self, chosen: NDArray[np.bool_]) -> Growth:
+        """With the steps of the chosen ones."""
+        return Steady(np.broadcast_to(self.step, chosen.shape)[chosen]) if np.ndim(self.step) else self
+
+    @property
+    def _a(self) -> Floats:
+        return np.maximum(floats(self.step), 1.0)
+
+    def gain(self, c: Floats) -> Floats:
+        """``step`` at any window."""
+        return floats(self.step + 0.0 * c)
+
+    def _rounds(self, c: Floats) -> Floats:
+        return c / self._a
+
+    def _window(self, rounds: Floats) -> Floats:
+        return rounds * self._a
+
+    def _sent(self, c: Floats) -> Floats:
+        return c**2 / (2 * self._a)
+
+    def _meet(self, start: Floats, total: Floats) -> Floats:
+        return start + (total - start) * self._a / (self._a + 1)
+
+    def _self_similar(self, keep: float, rounds: Floats) -> Floats:
+        return rounds * self._a / (1 - keep) if keep < 1 else np.full_like(rounds, np.inf)
+
+
+@dataclass(frozen=True)
+class Power(Growth):
+    """Growth by alpha c^k a round trip, k below 1, as Compound's.
+
+    Attributes:
+        alpha: packets a round trip at a window of one.
+        k: exponent.
+    """
+
+    alpha: float = 0.125
+    k: float = 0.75
+
+    @property
+    def knee(self) -> float:
+        """alpha c^k is one there: 16 packets for Compound's constants."""
+        return float(self.alpha ** (-1.0 / self.k))
+
+    @property
+    def _slope(self) -> float:
+        return self.alpha * (1 - self.k)
+
+    def gain(self, c: Floats) -> Floats:
+        """alpha c^k."""
+        return floats(self.alpha * c**self.k)
+
+    def _rounds(self, c: Floats) -> Floats:
+        return floats(c ** (1 - self.k) / self._slope)
+
+    def _window(self, rounds: Floats) -> Floats:
+        return floats((rounds * self._slope) ** (1 / (1 - self.k)))
+
+    def _sent(self, c: Floats) -> Floats:
+        return floats(c ** (2 - self.k) / (self.alpha * (2 - self.k)))
+
+    def _meet(self, start: Floats, total: Floats) -> Floats:
+        """Newton's method for c + v/slope = total + v(start)/slope, where v = c^(1-k); from above, where it is sure."""
+        power = 1 / (1 - self.k)
+        right = total + self._rounds(start)
+        v = np.minimum(right ** (1 - self.k), right * self._slope)
+        for _ in range(_NEWTON_STEPS):
+            below = v ** (power - 1)
+            step = (below * v + v / self._slope - right) / (power * below + 1 / self._slope)
+            v = v - step
+            if np.all(np.abs(step) <= 1e-13 * v):
+                break
+        return floats(v**power)
+
+    def _self_similar(self, keep: float, rounds: Floats) -> Floats:
+        return self._window(rounds / (1 - keep ** (1 - self.k)))
+
+
+@dataclass(frozen=True)
+class Exponential(Growth):
+    """Growth by a factor each round trip, as Scalable TCP's.
+
+    Attributes:
+        factor: of one round trip; 1.01 for one packet more for each 100 acknowledged.
+    """
+
+    factor: float = 1.01
+
+    @property
+    def _lam(self) -> float:
+        return float(np.log(self.factor))
+
+    @property
+    def knee(self) -> float:
+        """ln(factor) c is one there: 100.5 packets for 1.01."""
+        return 1.0 / self._lam
+
+    def gain(self, c: Floats) -> Floats:
+        """(factor - 1) c: what a round trip adds."""
+        return (self.factor - 1.0) * c
+
+    def _rounds(self, c: Floats) -> Floats:
+        return floats(np.log(c) / self._lam)
+
+    def _window(self, rounds: Floats) -> Floats:
+        return floats(np.exp(rounds * self._lam))
+
+    def _sent(self, c: Floats) -> Floats:
+        return c / self._lam
+
+    def _meet(self, start: Floats, total: Floats) -> Floats:
+        """lam c + ln(lam c) = lam total + ln(lam start), which is Wright's omega function."""
+        lam = self._lam
+        return floats(special.wrightomega(lam * total + np.log(lam * start))) / lam
+
+    def _self_similar(self, keep: float, rounds: Floats) -> Floats:
+        """A factor regains what it lost in the same number of round trips from any window."""
+        del keep
+        return np.full_like(rounds, np.inf)
