@@ -106,7 +106,7 @@ def test_the_ideal_tables_are_integrals_of_their_windows(control: hybrid.Control
         packets = quad(own, 0, w / 2, args=(w,), points=kinks)[0]
         assert found.packets == pytest.approx(packets, rel=1e-6)
         # A flow that cares for delay leaves no queue of its own: what is above the pipe is Reno's kind of window.
-        queue = quad(lambda n, w=w: max(0.0, own(n, w) + rival(n, w) - W), 0, w / 2, points=kinks)[0]
+        queue = quad(lambda n, w, a=own, b=rival: max(0.0, a(n, w) + b(n, w) - W), 0, w / 2, args=(w,), points=kinks)[0]
         assert found.seconds == pytest.approx(R * w / 2 + Q * queue, rel=1e-6)
 
 
@@ -183,7 +183,9 @@ def test_a_sweep_of_bandwidths_is_an_array_too() -> None:
             np.testing.assert_allclose(row, abstracted.hybrid_mbps(make(one), LOSSES, one, 2), rtol=1e-9)
 
 
-@pytest.mark.parametrize("rule", [growth.Power(), growth.Exponential(1.01), growth.Exponential(1.1), growth.Steady(8.3)])
+@pytest.mark.parametrize(
+    "rule", [growth.Power(), growth.Exponential(1.01), growth.Exponential(1.1), growth.Steady(8.3)]
+)
 def test_a_growth_agrees_with_its_own_inverse(rule: growth.Growth) -> None:
     start, rounds = np.array([2.0, 10.0, 15.0, 50.0, 99.0, 120.0])[:, None], np.array([0.5, 3.0, 30.0, 90.0])[None, :]
     end = rule.after(start, rounds)
@@ -198,7 +200,7 @@ def test_equation_5_has_three_pieces() -> None:
 
 
 def test_fusion_and_adaptive_reno_are_the_ideal_hybrid_where_nothing_is_queued() -> None:
-    late = LOSSES[LOSSES > hybrid.borders(W)[1]]
+    late = LOSSES[hybrid.borders(W)[1] < LOSSES]
     ideal = hybrid.ideal_mbps("hybrid", late, PIPE)
     for make in (abstracted.fusion, abstracted.areno):
         np.testing.assert_allclose(abstracted.hybrid_mbps(make(PIPE), late, PIPE), ideal, rtol=1e-9)

@@ -78,3 +78,14 @@ def test_they_are_json_and_print(figure: Figure, tmp_path: Path) -> None:
     json.dumps(figure.plotly(), allow_nan=False)
     for path in save(figure, tmp_path):
         assert path.stat().st_size > 2000
+
+
+def test_a_model_is_a_line_and_what_was_measured_are_markers() -> None:
+    series = (Points("model", (1.0, 2.0), (1.0, 2.0), drawn="line"), Points("run", (1.0,), (1.1,), drawn="markers"))
+    chart = LineChart("both", "Both", "", (LinePanel("", "p", "rate", series, log_x=True, borders=(1.5, 1.8)),))
+    drawn = chart.plotly()
+    assert [trace["mode"] for trace in drawn["data"]] == ["lines", "markers"]
+    assert [shape["x0"] for shape in drawn["layout"]["shapes"]] == [1.5, 1.8]
+    line, mark = chart.draw().axes[0].get_lines()[0], chart.draw().axes[0].get_lines()[-3]
+    assert (line.get_marker(), line.get_linewidth()) == ("", 0.9)
+    assert mark.get_linewidth() == 0.0

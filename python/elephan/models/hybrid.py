@@ -2,7 +2,8 @@
 
 J. Katto et al., "Simple Model Analysis and Performance Tuning of Hybrid TCP Congestion Control" (2008), section II.A.
 All windows move in steps of a congestion avoidance round of Reno: from w/2 to w in w/2 round trips, where a loss ends
-it. What a control sends in that time, and how long it takes, depend on where w is beside W, the bandwidth-delay product:
+it. What a control sends in that time, and how long it takes, depends on where w is beside W, the bandwidth-delay
+product:
 
 * one flow: case 1 when W < w/2, case 2 when w/2 <= W < w, case 3 when w <= W;
 * two flows, each with its loss at w: case 1 when W < w, case 2 when w <= W < 2w, case 3 when 2w <= W.
@@ -17,8 +18,8 @@ Where the paper errs, or says less than it means:
 * The paper charges one timeout for each loss. Padhye et al. charge it for the part Q(w) of the losses that end in one,
   so that the model for loss is not "completely equal" to theirs, as the paper has it. :mod:`elephan.models.refined`
   does that.
-* A delay-based or hybrid flow sends more than 1/p packets in such a round: its losses are as far apart in round trips as
-  Reno's, not in packets. :mod:`elephan.models.refined` counts packets.
+* A delay-based or hybrid flow sends more than 1/p packets in such a round: its losses are as far apart in round trips
+  as Reno's, not in packets. :mod:`elephan.models.refined` counts packets.
 * With a buffer of W packets no window is above 2W. Case 1 of the paper's own setup (p < 6.0e-6 for one flow, 2.4e-5 for
   two) is then not reached: losses at the full queue keep the window at 2W.
 * Equation 6 is in packets a round trip, and equation 4, which takes its place in case 3, in packets a second; it has to
@@ -162,10 +163,10 @@ def timeout_penalty_s(p: ArrayLike, t0_s: ArrayLike, form: PenaltyForm = "printe
     if form == "padhye":
         if np.any(loss >= 1):
             raise ValueError("a loss rate is below 1 in this form")
-        return floats(t0_s * factor / (1 - loss))
+        return floats(floats(t0_s) * factor / (1 - loss))
     if form != "printed":
         raise ValueError(f"{form!r} is neither 'printed' nor 'padhye'")
-    return floats(t0_s * factor * (1 - loss))
+    return floats(floats(t0_s) * factor * (1 - loss))
 
 
 def scaled_penalty_s(penalty_s: ArrayLike, packets: ArrayLike, loss_packets: ArrayLike) -> Floats:
@@ -173,9 +174,7 @@ def scaled_penalty_s(penalty_s: ArrayLike, packets: ArrayLike, loss_packets: Arr
     return floats(floats(penalty_s) * floats(packets) / floats(loss_packets))
 
 
-def throughput(
-    found: Round, w: ArrayLike, p: ArrayLike, t0_s: ArrayLike, form: PenaltyForm = "printed"
-) -> Floats:
+def throughput(found: Round, w: ArrayLike, p: ArrayLike, t0_s: ArrayLike, form: PenaltyForm = "printed") -> Floats:
     """Equation 4: packets / (elapsed time + timeout penalty), packets/s; K_loss of equation 3 is 3/8 w^2."""
     penalty = scaled_penalty_s(timeout_penalty_s(p, t0_s, form), found.packets, 3 * floats(w) ** 2 / 8)
     return floats(found.packets / (found.seconds + penalty))

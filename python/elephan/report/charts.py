@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from elephan.report.figures import COLORS, WIDTH_IN
 
@@ -22,6 +22,7 @@ _SYMBOLS = {
     "o": "circle", "s": "square", "^": "triangle-up", "v": "triangle-down", "D": "diamond", "x": "x-thin-open",
     "+": "cross-thin-open", "*": "star", "h": "hexagon",
 }  # fmt: skip
+_MODES = {"both": "lines+markers", "line": "lines", "markers": "markers"}
 _ROW_IN = 2.7
 _ROW_PX = 330
 
@@ -37,6 +38,7 @@ class Points:
         low: lower ends over replicates; empty without.
         high: upper ends.
         style: index into :data:`~elephan.report.figures.COLORS` and :data:`MARKERS`.
+        drawn: ``both``; or ``line``, as a model is, or ``markers``, as what was measured beside it.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Points:
     low: Values = ()
     high: Values = ()
     style: int = 0
+    drawn: Literal["both", "line", "markers"] = "both"
 
     def whiskers(self) -> tuple[list[float], list[float]]:
         """How far the ends are above and below each value."""
@@ -62,6 +65,7 @@ class LinePanel:
         series: in the order of the legend.
         log_x: the x axis is logarithmic.
         log_y: the y axis is logarithmic; otherwise it begins at 0.
+        borders: positions at which a dashed line goes from bottom to top.
     """
 
     title: str
@@ -70,6 +74,7 @@ class LinePanel:
     series: tuple[Points, ...]
     log_x: bool = False
     log_y: bool = False
+    borders: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -92,6 +97,7 @@ class LineChart:
             for points in panel.series:
                 data.append(_scatter(points, suffix, legend=points.name not in named))
                 named.add(points.name)
+            layout.setdefault("shapes", []).extend(_border(x, suffix) for x in panel.borders)
         return {"data": data, "layout": layout}
 
     def draw(self) -> MplFigure:
@@ -102,9 +108,12 @@ class LineChart:
                 up, down = points.whiskers()
                 ax.errorbar(
                     points.x, _known(points.y), yerr=[down, up] if points.low else None, color=COLORS[points.style],
-                    marker=MARKERS[points.style], markersize=4, linewidth=0.9, elinewidth=0.6, capsize=1.5,
+                    marker="" if points.drawn == "line" else MARKERS[points.style], markersize=4,
+                    linewidth=0.0 if points.drawn == "markers" else 0.9, elinewidth=0.6, capsize=1.5,
                     fillstyle="none", label=points.name,
                 )  # fmt: skip
+            for x in panel.borders:
+                ax.axvline(x, color="0.5", linewidth=0.7, linestyle="--")
             ax.set_xscale("log" if panel.log_x else "linear")
             if panel.log_y:
                 ax.set_yscale("log")
@@ -267,12 +276,19 @@ def _error(up: Sequence[float], down: Sequence[float], *, shown: bool) -> dict[s
 def _scatter(points: Points, suffix: str, *, legend: bool) -> dict[str, Any]:
     up, down = points.whiskers()
     return {
-        "type": "scatter", "mode": "lines+markers", "name": points.name, "x": list(points.x), "y": list(points.y),
+        "type": "scatter", "mode": _MODES[points.drawn], "name": points.name, "x": list(points.x), "y": list(points.y),
         "xaxis": f"x{suffix}", "yaxis": f"y{suffix}", "legendgroup": points.name, "showlegend": legend,
         "line": {"width": 1.4, "color": COLORS[points.style]},
         "marker": {"symbol": _SYMBOLS[MARKERS[points.style]], "size": 7, "color": COLORS[points.style],
                    "line": {"width": 1.4, "color": COLORS[points.style]}},
         "error_y": _error(up, down, shown=bool(points.low)), "hovertemplate": "%{x:,.4g}: %{y:,.4g}",
+    }  # fmt: skip
+
+
+def _border(x: float, suffix: str) -> dict[str, Any]:
+    return {
+        "type": "line", "xref": f"x{suffix}", "yref": f"y{suffix} domain", "x0": x, "x1": x, "y0": 0, "y1": 1,
+        "line": {"width": 1, "dash": "dash", "color": "rgba(128,128,128,0.8)"}, "layer": "below",
     }  # fmt: skip
 
 
