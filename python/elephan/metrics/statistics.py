@@ -27,6 +27,18 @@ class Interval(NamedTuple):
     high: float
 
 
+def mean_relative_error(values: Sequence[float], expected: Sequence[float]) -> float:
+    """Mean over pairs of |value - expected| / expected: how far a model's numbers are from what was measured.
+
+    Raises:
+        ValueError: the numbers of values differ, there are none, or something expected is 0.
+    """
+    found, wanted = np.asarray(values, dtype=np.float64), np.asarray(expected, dtype=np.float64)
+    if found.shape != wanted.shape or found.size == 0 or np.any(wanted == 0):
+        raise ValueError("a relative error needs as many expected values as values, at least one, and none of them 0")
+    return float(np.mean(np.abs(found - wanted) / np.abs(wanted)))
+
+
 def interval(
     values: Sequence[float],
     *,

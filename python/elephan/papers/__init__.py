@@ -24,6 +24,10 @@ INDEX = {
         "Performance of Competing High-Speed TCP Flows",
         "M. C. Weigle, P. Sharma, J. R. Freeman, Networking 2006",
     ),
+    "katto2008": (
+        "Simple Model Analysis and Performance Tuning of Hybrid TCP Congestion Control",
+        "J. Katto, K. Ogura, Y. Akae, T. Fujikawa, K. Kaneko, S. Zhou, 2008",
+    ),
 }
 """Title and reference of each paper; its folder here has the same name."""
 

@@ -336,4 +336,6 @@ def _label(ax: Axes, title: str, x_label: str, y_label: str) -> None:
 def _legend(figure: MplFigure, ax: Axes) -> None:
     handles, names = ax.get_legend_handles_labels()
     if len(handles) > 1:
-        figure.legend(handles, names, loc="outside upper center", ncols=min(5, len(handles)), fontsize="x-small")
+        # As many columns as there is room for: about 110 small letters, 8 of them for the handle of each.
+        columns = max(1, min(5, len(handles), 110 // (max(map(len, names)) + 8)))
+        figure.legend(handles, names, loc="outside upper center", ncols=columns, fontsize="x-small")

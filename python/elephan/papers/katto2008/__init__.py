@@ -1,0 +1,98 @@
+"""J. Katto et al.: Simple Model Analysis and Performance Tuning of Hybrid TCP Congestion Control (2008).
+
+What closed forms say of Compound, Adaptive Reno, YeAH and Fusion under random losses, alone and beside a Reno flow,
+held against simulations; and what two of them gain, and others lose, by other constants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from elephan.papers import INDEX
+from elephan.papers.claims import load_claims, load_findings
+from elephan.papers.katto2008.assumptions import ASSUMPTIONS
+from elephan.papers.katto2008.figures import figures
+from elephan.papers.katto2008.measure import KattoMeasurer
+from elephan.papers.katto2008.setup import CANDIDATES, GRID, HYBRIDS, PROTOCOLS, QUICK_TIME, TUNED, Setup
+from elephan.papers.paper import Experiment, Paper, Variant
+from elephan.scenario import Scenario
+
+HERE = Path(__file__).parent
+FUSION = ("fusion",)
+CTCP = ("ctcp_1/2", "ctcp_7/8")
+LONG_HYBRIDS = CANDIDATES[1:]
+SEEDS = {"F7a": 3, "F7b": 3, "S3B": 3, "F8": 10}
+QUICK_NOTE = "runs of Figures 7 and 9 and of the tuning last a tenth of the time; one seed"
+
+
+def paper(quick: bool = False) -> Paper:
+    """The paper, with its claims read and its scenarios built; with ``quick`` in a tenth of the time."""
+    title, reference = INDEX["katto2008"]
+    claims = load_claims(HERE / "claims.toml")
+    setup = Setup(time=QUICK_TIME if quick else 1)
+    return Paper(
+        id="katto2008",
+        title=title,
+        reference=reference,
+        claims=claims,
+        experiments={experiment.id: experiment for experiment in _experiments(setup, quick)},
+        measurer=partial(KattoMeasurer, setup=setup),
+        figures=partial(figures, setup=setup),
+        quick=quick,
+        quick_note=QUICK_NOTE if quick else "",
+        assumptions=ASSUMPTIONS,
+        variants=tuple(_variants(setup)),
+        variants_by_default=True,
+        findings=load_findings(HERE / "findings.toml", claims),
+    )
+
+
+def _sweep(setup: Setup, protocols: Iterable[str], flows: int) -> dict[str, Scenario]:
+    return {f"{name}, p = {p:.3g}": setup.sweep(name, p, flows) for name in protocols for p in GRID}
+
+
+def _experiments(setup: Setup, quick: bool) -> Iterable[Experiment]:
+    """Figure 7 is the main one."""
+    tuned = {f"{label} alone": scenario for label, scenario in _sweep(setup, TUNED, 1).items()}
+    tuned |= {f"{label} beside TCP-Reno": scenario for label, scenario in _sweep(setup, TUNED, 2).items()}
+    rows: list[tuple[str, str, str, dict[str, Scenario]]] = [
+        ("F7a", "throughput over the loss rate, one flow", "Fig 7(a)", _sweep(setup, PROTOCOLS, 1)),
+        ("F7b", "throughput over the loss rate, beside TCP-Reno", "Fig 7(b)", _sweep(setup, PROTOCOLS, 2)),
+        ("S3B", "the same of tuned YeAH and CTCP", "§III.B", tuned),
+        ("F8", "a long flow and 100 short ones", "Fig 8", {name: setup.short(name) for name in CANDIDATES}),
+    ]
+    for name, title, figure, scenarios in rows:
+        yield Experiment(f"katto2008.{name}", title, figure, scenarios, 1 if quick else SEEDS[name])
+    for name, title, figure in (
+        ("M1", "the model of one flow", "Fig 2"),
+        ("M2", "the model of two flows", "Fig 4"),
+        ("M3", "the abstracted hybrids", "Fig 5"),
+        ("F9", "response functions", "Fig 9"),
+    ):
+        yield Experiment(f"katto2008.{name}", title, figure, {})
+
+
+def _variants(setup: Setup) -> Iterable[Variant]:
+    """Other readings of what the paper leaves open; each runs again only what it changes."""
+    others: list[tuple[str, str, Setup, tuple[str, ...], tuple[str, ...]]] = [
+        ("fast-alpha-30", "FAST with alpha 30", replace(setup, fast_alpha=30), ("fast",), ()),
+        (
+            "fusion-1ms",
+            "Fusion growing by the rate times 1 ms",
+            replace(setup, fusion_dmin_ms=1.0),
+            ("fusion",),
+            FUSION,
+        ),
+        ("ctcp-draft", "CTCP growing from dwnd", replace(setup, compound="compound:draft-00"), ("ctcp",), CTCP),
+        ("rtt-1ms", "RTTs no finer than 1 ms for the hybrids", replace(setup, dead_zone_ms=1.0), HYBRIDS, LONG_HYBRIDS),
+        ("short-50kB", "short flows of 50 kB each", replace(setup, short_size=50_000), (), CANDIDATES),
+        ("short-in-window", "short flows by what arrives in the window", replace(setup, short_rate="window"), (), ()),
+        ("tcp-linux", "TCP/Linux as the base", replace(setup, base="ns2"), (*PROTOCOLS, *TUNED), CANDIDATES),
+    ]
+    for name, title, other, swept, short in others:
+        scenarios = [other.sweep(protocol, p, flows) for protocol in swept for flows in (1, 2) for p in GRID]
+        scenarios += [other.short(protocol) for protocol in short]
+        yield Variant(name, title, tuple(scenarios), partial(KattoMeasurer, setup=other))

@@ -1,0 +1,185 @@
+"""The experiments of katto2008 as scenarios: 100 Mbit/s, 40 ms and a buffer of one BDP, under random losses (§III)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any
+
+from elephan.models import abstracted
+from elephan.models.abstracted import Hybrid
+from elephan.models.hybrid import Pipe, borders
+from elephan.scenario import Scenario
+
+RATE_BPS = 100_000_000
+RTT_S = 0.04
+PACKET_BYTES = 1500
+BUFFER = 333
+PIPE = Pipe(RATE_BPS, RTT_S, 8 * PACKET_BYTES)
+
+PROTOCOLS = ("reno", "fast", "ctcp", "areno", "yeah", "fusion")
+HYBRIDS = ("ctcp", "areno", "yeah", "fusion")
+TITLES = MappingProxyType({
+    "reno": "TCP-Reno (SACK)", "fast": "FAST-TCP", "ctcp": "CTCP", "areno": "ARENO", "yeah": "YeAH-TCP",
+    "fusion": "TCP-Fusion", "yeah_1.01": "YeAH (1.01)", "yeah_1.03": "YeAH (1.03)", "yeah_1.1": "YeAH (1.1)",
+    "ctcp_1/2": "CTCP (1/2)", "ctcp_7/8": "CTCP (7/8)",
+})  # fmt: skip
+TUNED = ("yeah_1.1", "ctcp_7/8")
+ORIGINAL = MappingProxyType({"yeah_1.01": "yeah", "ctcp_1/2": "ctcp"})
+CANDIDATES = ("reno", "ctcp_1/2", "ctcp_7/8", "yeah_1.01", "yeah_1.03", "yeah_1.1", "fusion", "areno")
+
+GRID = tuple(float(f"{10 ** (-6 + step / 2):.3g}") for step in range(11))
+SHORTEST_S, LONGEST_S = 300.0, 2000.0
+LOSSES_IN_A_RUN = 200
+SHORT_FLOWS = 100
+SHORT_MEAN_BYTES, SHORT_SHAPE = 25_000, 1.2
+# The long flow begins in the first 100 s as well, and is at least 20 s old when the first short one comes.
+SHORT_FROM_S, SHORT_SPAN_S = 120, 100
+SHORT_RUN_S = SHORT_FROM_S + SHORT_SPAN_S
+QUICK_TIME = 10
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What the paper states, and what it leaves open with the value taken for it.
+
+    Attributes:
+        base: stack of the endpoints.
+        fast_alpha: segments that FAST keeps in queues.
+        fusion_dmin_ms: granularity of the timer, by which Fusion grows.
+        compound: preset of CTCP.
+        dead_zone_ms: RTTs nearer than this to the shortest one look like it (a clock that is no finer).
+        short_size: of the short flows: ``pareto`` or bytes, the same for all.
+        short_rate: what the throughput of the short flows is: while they are ``active``, or in the ``window``.
+        time: runs are shorter by this factor.
+    """
+
+    base: str = "ns2-sack1"
+    fast_alpha: int = 100
+    fusion_dmin_ms: float = 10.0
+    compound: str = "compound"
+    dead_zone_ms: float = 0.0
+    short_size: int | str = "pareto"
+    short_rate: str = "active"
+    time: int = 1
+
+    def sweep(self, protocol: str, p: float, flows: int = 1) -> Scenario:
+        """A flow of a protocol under a loss rate, alone or beside a Reno flow (figure 7)."""
+        return _sweep(self, ORIGINAL.get(protocol, protocol), p, flows)
+
+    def short(self, protocol: str) -> Scenario:
+        """A long flow and a hundred short Reno flows (figure 8)."""
+        return _short(self, ORIGINAL.get(protocol, protocol))
+
+    @staticmethod
+    def name(protocol: str) -> str:
+        """Of the flow of a protocol in the scenarios of figure 7."""
+        return ORIGINAL.get(protocol, protocol).replace("/", "-")
+
+    def flow(self, protocol: str, flows: int = 1) -> dict[str, Any]:
+        """The table of the long flow."""
+        table: dict[str, Any] = {"name": self.name(protocol), **_ALGORITHMS[protocol.partition("_")[0]]}
+        parameters: dict[str, Any] = {}
+        if protocol == "fast":
+            parameters = {"alpha": self.fast_alpha}
+        elif protocol == "fusion":
+            parameters = {"growth_delay": self.fusion_dmin_ms / 1e3, "flows": float(flows)}
+        elif protocol.startswith("ctcp"):
+            table["algorithm"] = self.compound
+            parameters = {"beta": 0.125} if protocol == "ctcp_7/8" else {}
+        elif protocol.startswith("yeah_"):
+            parameters = {"stcp_count": 1 / (float(protocol.partition("_")[2]) - 1)}
+        if self.dead_zone_ms and protocol in HYBRIDS:
+            table["base_rtt_error"] = f"{self.dead_zone_ms} ms"
+        return table | ({"parameters": parameters} if parameters else {})
+
+    def path(self) -> dict[str, Any]:
+        """What all scenarios have in common."""
+        return {
+            "rate": "100 Mbit/s",
+            "rtt": "40 ms",
+            "buffer": f"{BUFFER} packets",
+            "queue": "droptail:ns2",
+            "access_rate": "1 Gbit/s",
+            "stack": {"base": self.base, "payload": f"{PACKET_BYTES - 40} B", "header": "40 B"},
+            # One packet time of the access link: 1500 bytes at 1 Gbit/s take 12 us.
+            "send_jitter": "12 us",
+        }
+
+    def model(self, protocol: str, flows: int = 1) -> Hybrid:
+        """The paper's abstracted model of a hybrid, with this setup's constants."""
+        if protocol == "areno":
+            return abstracted.areno(PIPE)
+        if protocol == "fusion":
+            return abstracted.fusion(PIPE, self.fusion_dmin_ms / 1e3, flows)
+        name, _, value = protocol.partition("_")
+        if name == "ctcp":
+            return abstracted.ctcp(7 / 8 if value == "7/8" else 1 / 2)
+        return abstracted.yeah(float(value or 1.01))
+
+
+_ALGORITHMS: dict[str, dict[str, Any]] = {
+    "reno": {"algorithm": "reno"},
+    "fast": {"algorithm": "fast:ns2"},
+    "ctcp": {"algorithm": "compound"},
+    "areno": {"algorithm": "areno"},
+    "yeah": {"algorithm": "yeah"},
+    "fusion": {"algorithm": "fusion"},
+}
+
+
+def run_s(p: float, time: int = 1) -> float:
+    """Length of a run: 200 losses at full rate, at least 300 s and at most 2000 s."""
+    at_full_rate = LOSSES_IN_A_RUN / p * 8 * PACKET_BYTES / RATE_BPS
+    return min(LONGEST_S, max(SHORTEST_S, at_full_rate)) / time
+
+
+def points(flows: int, case: int | None = None) -> list[float]:
+    """The loss rates of the grid, all or those of one case of the models."""
+    first, second = (float(border) for border in borders(PIPE.bdp, flows))
+    edges = {None: (0.0, 1.0), 1: (0.0, first), 2: (first, second), 3: (second, 1.0)}[case]
+    return [p for p in GRID if edges[0] < p <= edges[1]]
+
+
+@lru_cache(maxsize=1024)
+def _sweep(setup: Setup, protocol: str, p: float, flows: int) -> Scenario:
+    seconds = run_s(p, setup.time)
+    both = [setup.flow(protocol, flows)] + [{"name": "rival", "algorithm": "reno"}] * (flows - 1)
+    beside = " beside TCP-Reno" if flows == 2 else ""
+    return Scenario.dumbbell(
+        both,
+        title=f"{TITLES[protocol]}{beside}, p = {p:.3g}",
+        duration=f"{seconds:.6f} s",
+        measure={"from": f"{seconds / 10:.6f} s"},
+        loss=p,
+        start_jitter="100 ms",
+        sample_period="100 ms",
+        **setup.path(),
+    )
+
+
+@lru_cache(maxsize=64)
+def _short(setup: Setup, protocol: str) -> Scenario:
+    sizes = short_sizes() if setup.short_size == "pareto" else [int(setup.short_size)] * SHORT_FLOWS
+    shorts = [
+        {"name": f"short-{number}", "algorithm": "reno", "size": f"{size} B", "start": f"{SHORT_FROM_S} s"}
+        for number, size in enumerate(sizes, start=1)
+    ]
+    # The long flow's name is the same for all, so that all have the same random starts.
+    return Scenario.dumbbell(
+        [setup.flow(protocol) | {"name": "long"}, *shorts],
+        title=f"{TITLES[protocol]} and {SHORT_FLOWS} short flows",
+        duration=f"{SHORT_RUN_S} s",
+        measure={"from": f"{SHORT_FROM_S} s"},
+        start_jitter=f"{SHORT_SPAN_S} s",
+        sample_period="1 s",
+        **setup.path(),
+    )
+
+
+def short_sizes() -> list[int]:
+    """Sizes of the short flows, bytes: a hundred quantiles of the Pareto distribution, so that no draw is an outlier."""
+    scale = SHORT_MEAN_BYTES * (SHORT_SHAPE - 1) / SHORT_SHAPE
+    parts = [(number + 0.5) / SHORT_FLOWS for number in range(SHORT_FLOWS)]
+    return [round(scale * (1 - part) ** (-1 / SHORT_SHAPE)) for part in parts]
