@@ -85,7 +85,8 @@ ASSUMPTIONS = (
     Assumption(
         "short flows",
         f"{SHORT_FLOWS} Reno flows; sizes are the percentiles of a Pareto distribution of mean "
-        f"{SHORT_MEAN_BYTES // 1000} kB and shape {SHORT_SHAPE:g}; they begin at random within 100 s, from {SHORT_FROM_S} s to {SHORT_RUN_S} s",
+        f"{SHORT_MEAN_BYTES // 1000} kB and shape {SHORT_SHAPE:g}; "
+        f"they begin at random within 100 s, from {SHORT_FROM_S} s to {SHORT_RUN_S} s",
         "the paper has '100 short-lived flows which appear randomly'. The reading short-50kB has 50 kB each",
     ),
     Assumption(

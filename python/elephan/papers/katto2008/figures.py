@@ -40,9 +40,9 @@ def _throughputs(runs: RunSet, setup: Setup) -> Iterator[Figure]:
             "figure7",
             "Figure 7: throughput over the loss rate",
             "Lines are the models (equation 4), markers simulations: the median over seeds and their range. Dashed "
-            "lines are the borders between cases 1, 2 and 3. With a buffer of one BDP the simulated window cannot exceed "
-            "two, so that a flow's own losses at the full queue keep it at the first border, left of which the models go "
-            "on.",
+            "lines are the borders between cases 1, 2 and 3. With a buffer of one BDP the simulated window cannot "
+            "exceed two, so that a flow's own losses at the full queue keep it at the first border, left of which the "
+            "models go on.",
             tuple(panels),
         )
 

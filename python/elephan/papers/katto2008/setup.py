@@ -179,7 +179,7 @@ def _short(setup: Setup, protocol: str) -> Scenario:
 
 
 def short_sizes() -> list[int]:
-    """Sizes of the short flows, bytes: a hundred quantiles of the Pareto distribution, so that no draw is an outlier."""
+    """Sizes of the short flows, bytes: quantiles of the Pareto distribution, so that no draw is an outlier."""
     scale = SHORT_MEAN_BYTES * (SHORT_SHAPE - 1) / SHORT_SHAPE
     parts = [(number + 0.5) / SHORT_FLOWS for number in range(SHORT_FLOWS)]
     return [round(scale * (1 - part) ** (-1 / SHORT_SHAPE)) for part in parts]
