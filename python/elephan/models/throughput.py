@@ -1,9 +1,9 @@
 """Throughput and latency of ordinary TCP as a function of loss: Mathis, Padhye with its timeouts, Cardwell.
 
 All of them take and give arrays, in segments and seconds; multiply by a segment's bits for bit/s. The losses of
-Padhye's and Cardwell's models come in bursts to the end of a round trip, as a drop-tail queue makes them, and their sender
-has no SACK. With SACK and independent losses a sender is between Padhye's rate and Mathis's: at 1 % loss near Mathis's, at
-10 % about halfway.
+Padhye's and Cardwell's models come in bursts to the end of a round trip, as a drop-tail queue makes them, and their
+sender has no SACK. With SACK and independent losses a sender is between Padhye's rate and Mathis's: at 1 % loss near
+Mathis's, at 10 % about halfway.
 """
 
 from __future__ import annotations

@@ -1,0 +1,221 @@
+"""How long a lone flow takes from one loss to the next, as a function of the BDP and the buffer; and how many such
+epochs two flows need to share evenly.
+
+The flow is alone on a drop-tail link of C segments/s with a base round trip of T and a buffer of b segments. Its window
+goes from a part k W after the loss to W = C T + b at the next. A round trip lasts T while the window is below the BDP,
+w/C above. Losses are known at once; slow start, recovery and what the loss event itself takes are not in it.
+Everything is arrays in, arrays out, in segments and seconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from elephan.models.cycles import Floats, floats
+
+
+@dataclass(frozen=True)
+class Path:
+    """A bottleneck.
+
+    Attributes:
+        rate: capacity, segments/s.
+        rtt_s: base round-trip time.
+        buffer: segments that may wait.
+    """
+
+    rate: Floats
+    rtt_s: Floats
+    buffer: Floats
+
+    @property
+    def bdp(self) -> Floats:
+        """Segments in flight that just fill the link."""
+        return self.rate * self.rtt_s
+
+    @property
+    def peak(self) -> Floats:
+        """The window at which the buffer is full."""
+        return self.bdp + self.buffer
+
+    def linear_s(self, start: Floats, end: Floats) -> Floats:
+        """Time from one window to a larger one at a segment more a round trip."""
+        low = np.minimum(end, self.bdp) - np.minimum(start, self.bdp)
+        top, bottom = np.maximum(end, self.bdp), np.maximum(start, self.bdp)
+        return floats(self.rtt_s * low + (top**2 - bottom**2) / (2.0 * self.rate))
+
+
+def path(rate: ArrayLike, rtt_s: ArrayLike, buffer: ArrayLike) -> Path:
+    """A bottleneck of ``rate`` segments/s, ``rtt_s`` and ``buffer`` segments; the three broadcast.
+
+    Raises:
+        ValueError: the rate or the round trip is not positive, or the buffer is negative.
+    """
+    made = Path(*(floats(values) for values in np.broadcast_arrays(floats(rate), floats(rtt_s), floats(buffer))))
+    if np.any(~(made.rate > 0)) or np.any(~(made.rtt_s > 0)):
+        raise ValueError("rate, rtt_s: not above 0")
+    if np.any(~(made.buffer >= 0)):
+        raise ValueError("buffer: below 0")
+    return made
+
+
+def reno(on: Path, increase: float = 1.0, keep: float = 0.5) -> Floats:
+    """An AIMD flow's epoch, s: linear in the BDP squared over C, so in the BDP at a given round trip.
+
+    With a buffer of at least (1-k)/k BDP the link never idles and it is (1-k^2) W^2/(2 a C).
+    """
+    return floats(on.linear_s(keep * on.peak, on.peak) / increase)
+
+
+def stcp(on: Path, increase: float = 0.01, keep: float = 0.875) -> Floats:
+    """Scalable TCP's epoch, s: growth by a factor of 1+a a round trip, so that it does not depend on the rate.
+
+    (T/a) ln(C T/(k W)) below the BDP and b/(a C) above.
+    """
+    start = keep * on.peak
+    empty = np.log(np.maximum(on.bdp / start, 1.0)) * on.rtt_s
+    return floats((empty + (on.peak - np.maximum(start, on.bdp)) / on.rate) / increase)
+
+
+def cubic(on: Path, c: float = 0.4, keep: float = 0.7, beyond: float = 1.0, *, friendly: bool = True) -> Floats:
+    """CUBIC's epoch, s: K = cbrt(W (1-k)/C) to its last maximum (RFC 9438 §4.2), and cbrt(beyond/C) more until it is
+    above that by so many segments and something is lost; unless its estimate of Reno's window gets there before (§4.3).
+
+    Around its maximum the window hardly moves, so that the last segment takes 1.36 s.
+    """
+    plateau = np.cbrt(on.peak * (1.0 - keep) / c) + np.cbrt(beyond / c)
+    if not friendly:
+        return floats(plateau)
+    return floats(np.minimum(plateau, reno(on, 3.0 * (1.0 - keep) / (1.0 + keep), keep)))
+
+
+def htcp_keep(on: Path) -> Floats:
+    """The part of the window that H-TCP keeps on this path: the smallest over the largest round trip, 0.5 to 0.8."""
+    return floats(np.clip(on.bdp / on.peak, 0.5, 0.8))
+
+
+def htcp(on: Path) -> Floats:
+    """H-TCP's epoch with adaptive backoff and without RTT scaling, s (Leith & Shorten 2004; draft-leith-tcp-htcp-06).
+
+    The gain is 2(1-k)(1 + 10(D-1) + ((D-1)/2)^2) a round trip D > 1 s after the loss, 2(1-k) before.
+    """
+    keep = htcp_keep(on)
+    start = keep * on.peak
+    scale = 2.0 * (1.0 - keep)
+    # Seconds times gain are the window's growth times the round trip: dw/dt rtt(w) = gain(t).
+    needed = on.linear_s(start, on.peak) / scale
+    return _htcp_time(needed)
+
+
+def _htcp_gained(time_s: Floats) -> Floats:
+    late = np.maximum(time_s - 1.0, 0.0)
+    return floats(time_s + 5.0 * late**2 + late**3 / 12.0)
+
+
+def _htcp_time(gained: Floats) -> Floats:
+    """The inverse of ``_htcp_gained``, which is convex: Newton's method from above falls onto it."""
+    time_s = floats(np.maximum(gained, 1.0))
+    for _ in range(60):
+        late = np.maximum(time_s - 1.0, 0.0)
+        time_s = floats(time_s - (_htcp_gained(time_s) - gained) / (1.0 + 10.0 * late + late**2 / 4.0))
+    return time_s
+
+
+def illinois(
+    on: Path, alpha_max: float = 10.0, alpha_min: float = 0.3, beta_max: float = 0.5, edge: float = 0.01
+) -> Floats:
+    """Illinois's epoch, s: the integral of RTT(w)/alpha(w), where its largest delay is the full buffer's (Liu, Basar,
+    Srikant, VALUETOOLS 2006; the integral that leith2008's Figure 3 asks for).
+
+    At a loss the queue is full, so that it backs off by ``beta_max``. The gain is ``alpha_max`` up to ``edge`` of the
+    largest delay d_m, then k1/(k2 + d).
+    """
+    start = (1.0 - beta_max) * on.peak
+    longest = on.buffer / on.rate
+    near = edge * longest
+    spread = alpha_max - alpha_min
+    k1 = (longest - near) * alpha_min * alpha_max / spread
+    k2 = (longest - near) * alpha_min / spread - near
+    empty = on.rtt_s * np.maximum(on.bdp - start, 0.0) / alpha_max
+    delay = np.maximum(start - on.bdp, 0.0) / on.rate
+    quick = np.maximum(near - delay, 0.0)
+    fast = on.rate / alpha_max * (on.rtt_s * quick + quick * (quick + 2.0 * np.minimum(delay, near)) / 2.0)
+
+    def slow_to(d: Floats) -> Floats:
+        """Integral of (T + x)(k2 + x) from 0 to d."""
+        return floats(on.rtt_s * k2 * d + (on.rtt_s + k2) * d**2 / 2.0 + d**3 / 3.0)
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slow = on.rate / k1 * (slow_to(longest) - slow_to(np.maximum(near, delay)))
+    return floats(empty + fast + np.where(longest > 0, slow, 0.0))
+
+
+def compound(on: Path, alpha: float = 0.125, k: float = 0.75, gamma: float = 30.0, low: float = 38.0) -> Floats:
+    """Compound's epoch, s, where its delay part is gone before the loss (Tan et al., INFOCOM 2006).
+
+    Its Reno part grows from W/2 to W by one a round trip. The sum grows by alpha w^k, at least one, up to ``gamma``
+    segments in the queue, and stays there until the Reno part has caught up; from then on it is Reno. Where the buffer
+    holds no ``gamma`` segments, or below ``low``, the form does not apply: not a number.
+    """
+    start = on.peak / 2.0
+    knee = on.bdp + gamma
+    curve_from = np.maximum(start, alpha ** (-1.0 / k))
+    curved = np.maximum(knee - curve_from, 0.0) > 0
+    top = np.where(curved, knee, curve_from)
+    climb_rounds = (top ** (1.0 - k) - curve_from ** (1.0 - k)) / (alpha * (1.0 - k))
+    below = np.minimum(top, on.bdp)
+    climb_s = on.rtt_s * (below ** (1.0 - k) - np.minimum(curve_from, on.bdp) ** (1.0 - k)) / (alpha * (1.0 - k))
+    # Above the BDP a round trip lasts w/C: the integral of w^(1-k)/(alpha C).
+    climb_s += (
+        (top ** (2.0 - k) - np.maximum(curve_from, on.bdp).clip(max=top) ** (2.0 - k))
+        / (alpha * (2.0 - k) * on.rate)
+        * (top > on.bdp)
+    )
+    reno_part = start + climb_rounds
+    held_s = np.maximum(top - reno_part, 0.0) * np.maximum(top, on.bdp) / on.rate
+    found = climb_s + held_s + on.linear_s(np.maximum(top, reno_part), on.peak)
+    applies = (on.buffer > gamma) & (start >= low)
+    return floats(np.where(applies, np.where(start >= knee, reno(on), found), np.nan))
+
+
+def fluid_fill_s(start: ArrayLike, end: ArrayLike, rtt_s: ArrayLike, alpha: float = 0.125, k: float = 0.75) -> Floats:
+    """How long Compound needs from one window to a larger one on an empty path, s: 32 W^(1/4) round trips from near 0.
+
+    Raises:
+        ValueError: a window is negative.
+    """
+    begin, finish = floats(start), floats(end)
+    if np.any(~(begin >= 0)) or np.any(~(finish >= 0)):
+        raise ValueError("start, end: below 0")
+    return floats(floats(rtt_s) * (finish ** (1.0 - k) - begin ** (1.0 - k)) / (alpha * (1.0 - k)))
+
+
+def epochs_to_fairness(keep: ArrayLike, ratio: ArrayLike = 0.95) -> Floats:
+    """After how many synchronized losses two AIMD flows are ``ratio`` to 1, the second from nothing.
+
+    Each loss leaves their difference multiplied by ``keep`` and their sum at the next loss as it was, so that after n
+    losses the ratio is (1-k^n)/(1+k^n) (Chiu & Jain 1989; leith2008 §IV for n = 4 or so with k = 1/2).
+
+    Raises:
+        ValueError: a part or a ratio is not between 0 and 1.
+    """
+    k, r = floats(keep), floats(ratio)
+    if np.any(~((k > 0) & (k < 1))) or np.any(~((r > 0) & (r < 1))):
+        raise ValueError("keep, ratio: not between 0 and 1")
+    return floats(np.log((1.0 - r) / (1.0 + r)) / np.log(k))
+
+
+def epochs_to_share(keep: ArrayLike, share: ArrayLike = 0.95) -> Floats:
+    """After how many synchronized losses the second of two AIMD flows has ``share`` of its fair share: 1-k^n.
+
+    Raises:
+        ValueError: a part or a share is not between 0 and 1.
+    """
+    k, s = floats(keep), floats(share)
+    if np.any(~((k > 0) & (k < 1))) or np.any(~((s > 0) & (s < 1))):
+        raise ValueError("keep, share: not between 0 and 1")
+    return floats(special.log1p(-s) / np.log(k))
