@@ -130,7 +130,7 @@ def test_compound_says_where_its_form_does_not_apply() -> None:
 )  # fmt: skip
 @pytest.mark.parametrize("share", [0.2, 1.0])
 def test_the_engines_epochs_are_those(algorithm: str, form: Callable[[epochs.Path], Floats], share: float) -> None:
-    """100 Mbit/s, 40 ms, 1000-byte segments without headers: an epoch is longer by the two or three round trips of the loss."""
+    """100 Mbit/s, 40 ms, 1000-byte segments without headers: an epoch is two or three round trips longer."""
     scenario = Scenario.dumbbell(
         [algorithm], rate="100 Mbit/s", rtt="40 ms", buffer=f"{round(share * 500)} packets", duration="300 s",
         sample_period="10 ms", stack={"base": "ns2", "payload": "1000 B", "header": "0 B"},
