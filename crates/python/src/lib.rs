@@ -63,6 +63,7 @@ fn run<'py>(
     result.set_item("links", tables::links(&spec, &outcome)?.into_pyarrow_capsule(py)?)?;
     if !spec.traffic.is_empty() {
         result.set_item("transfers", tables::transfers(&spec, &outcome)?.into_pyarrow_capsule(py)?)?;
+        result.set_item("sources", tables::sources(&spec, &outcome)?.into_pyarrow_capsule(py)?)?;
     }
     if let Some(log) = &outcome.events {
         result.set_item("events", events::events(&spec, log)?.into_pyarrow_capsule(py)?)?;

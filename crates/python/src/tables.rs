@@ -9,7 +9,7 @@ use arrow_array::{
 };
 use arrow_schema::{Field, Schema};
 use elephan_sim::endpoint::{Receiver, Sender};
-use elephan_sim::record::LinkSample;
+use elephan_sim::record::{LinkSample, OneWayDelays, ReceiverSample};
 use elephan_sim::spec::{ArrivalsSpec, FlowSpec, SourceSpec};
 use elephan_sim::traffic::{SourceTotals, Transfer};
 use elephan_sim::{Outcome, Spec, Time};
@@ -78,6 +78,11 @@ impl Row<'_> {
     fn quantile_ms(&self, q: f64) -> f64 {
         self.sender.measured.rtt.quantile(q).map_or(f64::NAN, |s| s * 1e3)
     }
+
+    /// Of its datagrams' one-way delays, in ms; nothing of a TCP flow.
+    fn delay_ms(&self, what: impl Fn(&OneWayDelays) -> Option<f64>) -> f64 {
+        self.receiver.delays.as_ref().and_then(|delays| what(delays)).map_or(f64::NAN, |s| s * 1e3)
+    }
 }
 
 fn rows<'a>(spec: &'a Spec, outcome: &'a Outcome) -> Vec<Row<'a>> {
@@ -123,6 +128,11 @@ pub fn flows(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
         ),
         ("ecn_events", count(&|r| r.sender.totals.ecn_events)),
         ("marked_segments", count(&|r| r.sender.totals.marked)),
+        ("owd_min_ms", float(&|r| r.delay_ms(|d| (d.count > 0).then(|| d.min.seconds())))),
+        ("owd_mean_ms", float(&|r| r.delay_ms(OneWayDelays::mean))),
+        ("owd_p50_ms", float(&|r| r.delay_ms(|d| d.histogram.quantile(0.5)))),
+        ("owd_p95_ms", float(&|r| r.delay_ms(|d| d.histogram.quantile(0.95)))),
+        ("owd_p99_ms", float(&|r| r.delay_ms(|d| d.histogram.quantile(0.99)))),
         ("completion_s", float(&|r| r.sender.completed.map_or(f64::NAN, |end| end.since(r.sender.start()).seconds()))),
     ])
 }
@@ -174,6 +184,8 @@ pub fn links(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
         ("arrived_packets", count(&|l| l.arrived)),
         ("dropped_packets", count(&|l| l.dropped)),
         ("marked_packets", count(&|l| l.marked)),
+        ("reordered_packets", count(&|l| l.reordered)),
+        ("duplicated_packets", count(&|l| l.duplicated)),
         ("delivered_packets", count(&|l| l.delivered)),
         ("delivered_bytes", count(&|l| l.delivered_bytes)),
     ])
@@ -201,7 +213,10 @@ pub fn transfers(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
         ("size_bytes", counts(rows().map(|(s, t)| u64::from(t.segments) * u64::from(s.flow.stack.payload_bytes)))),
         ("size_segments", count(&|t| u64::from(t.segments))),
         ("base_rtt_ms", float(&|t| t.rtt.seconds() * 1e3)),
-        ("completion_s", float(&|t| if t.completed == Time::NEVER { f64::NAN } else { t.completed.seconds() })),
+        (
+            "completion_s",
+            float(&|t| if t.completed == Time::NEVER { f64::NAN } else { t.completed.since(t.start).seconds() }),
+        ),
         ("segments_sent", count(&|t| t.totals.sent)),
         ("retransmits", count(&|t| t.totals.retransmits)),
         ("loss_events", count(&|t| t.totals.loss_events)),
@@ -209,8 +224,21 @@ pub fn transfers(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
     ])
 }
 
+/// Source of transfers × sample time.
+pub fn sources(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
+    let count = |f: &dyn Fn(&ReceiverSample) -> u64| {
+        counts(outcome.sources.iter().flat_map(|source| source.samples.iter()).map(f))
+    };
+    Table::new(vec![
+        ("time_s", repeated_times(outcome, spec.traffic.len())),
+        ("source", names(spec.traffic.iter().map(|s| s.flow.name.as_str()), outcome.times.len())?),
+        ("delivered_segments", count(&|r| r.delivered)),
+        ("wire_bytes", count(&|r| r.wire_bytes)),
+    ])
+}
+
 /// Totals of each source, over the measured part unless the name says otherwise.
-fn sources(spec: &Spec, outcome: &Outcome) -> Vec<serde_json::Value> {
+fn source_totals(spec: &Spec, outcome: &Outcome) -> Vec<serde_json::Value> {
     let (from, to) = (Time(spec.measure.from_ps), Time(spec.measure.to_ps));
     let window_s = (to - from).seconds();
     let of = |(spec, source): (&SourceSpec, &SourceTotals)| {
@@ -267,7 +295,7 @@ pub fn summary(spec: &Spec, outcome: &Outcome, wall: Duration) -> String {
         "engine_version": env!("CARGO_PKG_VERSION"),
     });
     if !spec.traffic.is_empty() {
-        summary["traffic"] = sources(spec, outcome).into();
+        summary["traffic"] = source_totals(spec, outcome).into();
     }
     summary.to_string()
 }

@@ -172,7 +172,7 @@ impl Engine {
                 receiver.latch_marks();
             }
         }
-        let sources = Source::all(&spec)?;
+        let sources = Source::all(&spec, &times)?;
         let window = plan.longest_window.min(preferred).max(Time(1));
         Ok(Self { spec, network, plan, window, windows_per_report: WINDOWS_PER_REPORT, senders, sources, times })
     }

@@ -30,6 +30,12 @@ impl Clock {
         Self { times: times.clone(), next: 0 }
     }
 
+    /// Before the first that is not before `start`.
+    #[must_use]
+    pub fn starting(times: &Arc<[Time]>, start: Time) -> Self {
+        Self { times: times.clone(), next: times.partition_point(|&time| time < start) }
+    }
+
     /// The next sample time.
     #[must_use]
     #[inline]
@@ -69,6 +75,10 @@ pub struct LinkSample {
     pub dropped: u64,
     /// Packets marked.
     pub marked: u64,
+    /// Packets that were put behind others.
+    pub reordered: u64,
+    /// Packets made twice.
+    pub duplicated: u64,
     /// Packets whose last bit has left.
     pub delivered: u64,
     /// Their bytes.
@@ -137,7 +147,48 @@ pub struct ReceiverSample {
     pub wire_bytes: u64,
 }
 
-/// Quantiles of RTT in buckets of 0.2 % width, allocated at the first sample.
+/// One-way delays of the datagrams that arrive in the measured part, from being handed over to the last bit.
+#[derive(Clone, Debug)]
+pub struct OneWayDelays {
+    from: Time,
+    to: Time,
+    /// The shortest.
+    pub min: Time,
+    /// Their sum, ps.
+    pub sum_ps: u128,
+    /// How many there are.
+    pub count: u64,
+    /// Their quantiles.
+    pub histogram: RttHistogram,
+}
+
+impl OneWayDelays {
+    /// None yet; those that arrive at `from` or later, and before `to`, will count.
+    #[must_use]
+    pub fn new(from: Time, to: Time) -> Self {
+        Self { from, to, min: Time::NEVER, sum_ps: 0, count: 0, histogram: RttHistogram::default() }
+    }
+
+    /// A datagram of `sent` arrives `now`.
+    pub fn note(&mut self, sent: Time, now: Time) {
+        if now < self.from || now >= self.to {
+            return;
+        }
+        let delay = now - sent;
+        self.min = self.min.min(delay);
+        self.sum_ps += u128::from(delay.0);
+        self.count += 1;
+        self.histogram.add(delay);
+    }
+
+    /// Their mean, s; `None` without any.
+    #[must_use]
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum_ps as f64 / self.count as f64 * 1e-12)
+    }
+}
+
+/// Quantiles of delays in buckets of 0.2 % width, allocated at the first sample.
 #[derive(Clone, Debug, Default)]
 pub struct RttHistogram {
     counts: Vec<u32>,

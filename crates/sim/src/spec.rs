@@ -235,9 +235,21 @@ pub struct ApplicationSpec {
     /// Segments come as a Poisson process, and not at equal distances.
     #[serde(default)]
     pub poisson: bool,
+    /// Segments come in frames, as those of a video, and not at equal distances.
+    #[serde(default)]
+    pub frames: Option<FramesSpec>,
     /// Distributions of its times on and off; always on where absent.
     #[serde(default)]
     pub bursts: Option<(DurationSpec, DurationSpec)>,
+}
+
+/// Frames of random size at equal distances: a variable bit rate.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
+pub struct FramesSpec {
+    /// Their distance, ps; on average a frame holds what the rate gives in that time.
+    pub interval_ps: u64,
+    /// Shape of the Weibull distribution of their sizes: P(X > x) = exp(−(x / scale)^shape).
+    pub shape: f64,
 }
 
 /// A host's clock: what it shows at `t` is `t × (1 + drift) + offset`, rounded down to its resolution.
@@ -576,6 +588,13 @@ impl Spec {
             check(application.rate_bps > 0, "application.rate_bps", "must be above 0")?;
             let bits = 8.0 * f64::from(stack.payload_bytes);
             let most = application.rate_bps as f64 * (self.duration_ps as f64 * 1e-12) / bits;
+            if let Some(FramesSpec { interval_ps, shape }) = application.frames {
+                check(!application.poisson, "application.frames", "and a Poisson process exclude each other")?;
+                check((0.1..=100.0).contains(&shape), "application.frames.shape", "must be from 0.1 to 100")?;
+                check(interval_ps <= ps_of(3600), "application.frames.interval_ps", "is at most an hour")?;
+                let mean_bits = application.rate_bps as f64 * (interval_ps as f64 * 1e-12);
+                check(mean_bits >= 8.0, "application.frames", "must hold a byte on average")?;
+            }
             let few = 2.0 * most < f64::from(MOST_SEGMENTS);
             check(few, "application.rate_bps", "could give more than 1.8 billion segments in this run")?;
             for times in application.bursts.iter().flat_map(|&(on, off)| [on, off]) {

@@ -41,6 +41,9 @@ fn poisson_datagrams_wait_as_in_m_d_1() {
         let (wait, dropped) = waiting(&outcome, 10.0, duration_s);
         let expected = load * service_s / (2.0 * (1.0 - load));
         assert!((wait / expected - 1.0).abs() < 0.02, "load {load}: {wait} and not {expected}");
+        // What a datagram waits, is being sent and is on the way is its delay; those under way at the ends are few.
+        let delay = outcome.receivers[0].delays.as_ref().and_then(|delays| delays.mean()).expect("some arrived");
+        assert!((delay - 0.5 - service_s - wait).abs() < 1e-3 * wait, "load {load}: {delay}");
         assert!(dropped.abs() < 1e-12);
     }
 }
@@ -89,6 +92,9 @@ fn datagrams_at_a_constant_rate_never_wait_and_are_counted_one_by_one() {
     let arrived = outcome.receivers[0].totals.delivered;
     assert_eq!(arrived + outcome.conservation.under_way, 112_500);
     assert_eq!((outcome.conservation.under_way, outcome.receivers[0].acks_sent), (12, 0));
+    let delays = outcome.receivers[0].delays.as_ref().expect("datagrams have delays");
+    assert_eq!((delays.min.0, delays.sum_ps), (10_800_000_000, 10_800_000_000 * u128::from(delays.count)));
+    assert_eq!(delays.count, 101_250, "90 s of the 100 s are measured");
     let sample = outcome.senders[0].samples[500];
     assert!(sample.cwnd.is_nan() && sample.in_flight == 0);
 }

@@ -46,7 +46,8 @@ fn everything(outcome: &Outcome) -> String {
 
 /// All but how many places there were, which is bookkeeping.
 fn about(source: &SourceTotals) -> String {
-    format!("{:?} {:?} {} {}", source.transfers, source.measured, source.delivered, source.duplicates)
+    let SourceTotals { transfers, samples, measured, delivered, duplicates, .. } = source;
+    format!("{transfers:?} {samples:?} {measured:?} {delivered} {duplicates}")
 }
 
 #[test]
@@ -138,6 +139,13 @@ fn a_load_is_met_and_carried() {
         let bytes = rows[at(&outcome, 60.0)].delivered_bytes - rows[at(&outcome, 10.0)].delivered_bytes;
         let carried = bytes as f64 * 8.0 / 50.0 / 2e8;
         assert!((carried - load).abs() < 0.02, "carried {carried} of {load}");
+        let samples = &outcome.sources[0].samples;
+        let last = samples[samples.len() - 1];
+        assert_eq!(last.delivered, outcome.sources[0].delivered, "places that were given on count too");
+        for (sample, row) in samples.iter().zip(rows) {
+            let under_way = row.delivered_bytes - sample.wire_bytes;
+            assert!(under_way < 200 * 1500, "{under_way}");
+        }
         let sum = outcome.sources[0].measured[1].wire_bytes - outcome.sources[0].measured[0].wire_bytes;
         assert!(
             (sum as f64 - bytes as f64).abs() < 200.0 * 1500.0,
@@ -180,6 +188,7 @@ fn a_source_meets_the_same_network_as_a_flow() {
         let flow = run(&spec(&links, &flows, 20.0, 5.0));
         assert_eq!(Some(outcome.sources[0].transfers[0].completed), flow.senders[0].completed);
         assert_eq!(outcome.sources[0].transfers[0].totals, flow.senders[0].totals);
+        assert_eq!(format!("{:?}", outcome.sources[0].samples), format!("{:?}", flow.receivers[0].samples));
         assert!(flow.senders[0].totals.retransmits > 0, "there is something to repair");
     }
 }

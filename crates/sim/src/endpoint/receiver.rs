@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::sack_log::{SackEntry, SackLog};
 use crate::events::Log;
 use crate::packet::{OWD_UNIT_PS, Packet, flag};
-use crate::record::{Clock, ReceiverSample};
+use crate::record::{Clock, OneWayDelays, ReceiverSample};
 use crate::runs::RunSet;
-use crate::spec::{EventsSpec, FlowSpec};
+use crate::spec::{EventsSpec, FlowSpec, Measure};
 use crate::time::Time;
 
 /// The receiving end of a flow.
@@ -50,14 +50,25 @@ pub struct Receiver {
     reactive: bool,
     /// Segments and ACKs, where somebody looks.
     pub(crate) log: Option<Box<Log>>,
+    /// How long datagrams took, where it is theirs.
+    pub delays: Option<Box<OneWayDelays>>,
 }
 
 impl Receiver {
     /// The receiver of a flow.
     #[must_use]
     pub fn new(flow: u32, spec: &FlowSpec, sample_times: &Arc<[Time]>) -> Self {
+        Self::from(Clock::new(sample_times), flow, spec)
+    }
+
+    /// The receiver of a flow of which there is nothing before `start`, its samples neither.
+    #[must_use]
+    pub fn starting(start: Time, flow: u32, spec: &FlowSpec, sample_times: &Arc<[Time]>) -> Self {
+        Self::from(Clock::starting(sample_times, start), flow, spec)
+    }
+
+    fn from(clock: Clock, flow: u32, spec: &FlowSpec) -> Self {
         let stack = &spec.stack;
-        let clock = Clock::new(sample_times);
         Self {
             flow,
             next: 0,
@@ -85,7 +96,13 @@ impl Receiver {
             clock,
             reactive: stack.ack_every == 1 || spec.datagrams,
             log: None,
+            delays: None,
         }
+    }
+
+    /// Keeps the delays of datagrams, where that is what comes.
+    pub(crate) fn keep_delays(&mut self, measure: Measure) {
+        self.delays = self.silent.then(|| Box::new(OneWayDelays::new(Time(measure.from_ps), Time(measure.to_ps))));
     }
 
     /// Marks are to be echoed as RFC 3168 has it.
@@ -171,6 +188,9 @@ impl Receiver {
         self.totals.wire_bytes += packet.bytes();
         if self.silent {
             self.totals.delivered += 1;
+            if let Some(delays) = &mut self.delays {
+                delays.note(packet.stamp, now);
+            }
             return None;
         }
         let earlier = self.note_mark(packet, log);

@@ -469,6 +469,8 @@ impl Link {
             arrived,
             dropped: self.totals.dropped + self.totals.lost,
             marked: self.totals.marked,
+            reordered: self.totals.reordered,
+            duplicated: self.totals.duplicated,
             delivered: self.totals.accepted - unsent - in_service,
             delivered_bytes: self.totals.accepted_bytes - unsent_bytes - in_service * in_service_bytes,
         });

@@ -40,6 +40,7 @@ impl<'a> Builder<'a> {
         let links: Vec<Link> = spec.links.iter().zip(sizes).map(new_link).collect();
         let receiver = |(f, flow)| {
             let mut receiver = Receiver::new(f as u32, flow, sample_times);
+            receiver.keep_delays(spec.measure);
             if let Some(events) = &spec.events {
                 receiver.keep_log(events);
             }

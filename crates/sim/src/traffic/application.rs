@@ -1,12 +1,12 @@
 //! An application that hands over a segment now and then.
 //!
-//! Its clock runs while it is on. By that clock, segments come at equal distances or as a Poisson process; what is left of a
-//! distance when it goes off is waited for when it is on again, so that the mean rate is the stated one times the share of
-//! time that it is on, however short the bursts.
+//! Its clock runs while it is on. By that clock, segments come at equal distances, as a Poisson process, or in frames of random
+//! size; what is left of a distance when it goes off is waited for when it is on again, so that the mean rate is the stated one
+//! times the share of time that it is on, however short the bursts.
 
-use super::draw::{DurationSpec, exponential};
+use super::draw::{DurationSpec, exponential, weibull};
 use crate::random::Stream;
-use crate::spec::ApplicationSpec;
+use crate::spec::{ApplicationSpec, FramesSpec};
 use crate::time::Time;
 
 /// Periods of being on and off.
@@ -22,14 +22,33 @@ struct Bursts {
     draws: Stream,
 }
 
+/// What of the application's clock the next segment waits for, where that is drawn.
+#[derive(Clone, Debug)]
+enum Pace {
+    Even,
+    Poisson {
+        draws: Stream,
+        at: Time,
+    },
+    Frames {
+        draws: Stream,
+        interval_ps: u64,
+        shape: f64,
+        /// Number of the present frame, from 1, and its segments that are left.
+        frame: u64,
+        ready: u64,
+        /// Bits that do not fill a segment yet: they go with the next frame.
+        rest: f64,
+    },
+}
+
 /// What an application still has to hand over, and when.
 #[derive(Clone, Debug)]
 pub struct Application {
     /// Bits of a segment × 10¹² and bit/s: their ratio is the distance of segments in ps.
     bits_ps: u128,
     rate_bps: u128,
-    /// Where they come as a Poisson process: the draws, and the clock's reading at the next.
-    arrivals: Option<(Stream, Time)>,
+    pace: Pace,
     bursts: Option<Bursts>,
     start: Time,
     stop: Time,
@@ -61,7 +80,13 @@ impl Application {
         let mut this = Self {
             bits_ps: u128::from(bits) * u128::from(Time::SECOND.0),
             rate_bps: u128::from(spec.rate_bps),
-            arrivals: spec.poisson.then(|| (stream("arrivals"), Time::ZERO)),
+            pace: match spec.frames {
+                Some(FramesSpec { interval_ps, shape }) => {
+                    Pace::Frames { draws: stream("frames"), interval_ps, shape, frame: 0, ready: 0, rest: 0.0 }
+                }
+                None if spec.poisson => Pace::Poisson { draws: stream("arrivals"), at: Time::ZERO },
+                None => Pace::Even,
+            },
             bursts,
             start,
             stop,
@@ -70,9 +95,7 @@ impl Application {
             due: Time::NEVER,
             idle_since: start,
         };
-        if this.arrivals.is_some() {
-            this.draw_arrival();
-        }
+        this.draw_next();
         this.schedule();
         this
     }
@@ -100,28 +123,41 @@ impl Application {
         let before = self.handed;
         while self.due <= now {
             self.handed += 1;
-            if self.arrivals.is_some() {
-                self.draw_arrival();
-            }
+            self.draw_next();
             self.schedule();
         }
         (self.handed - before) as u32
     }
 
-    fn draw_arrival(&mut self) {
-        let Some((draws, at)) = &mut self.arrivals else { return };
-        let mean_ps = self.bits_ps as f64 / self.rate_bps as f64;
-        *at = Time(at.0.saturating_add((exponential(draws) * mean_ps) as u64));
+    fn draw_next(&mut self) {
+        match &mut self.pace {
+            Pace::Even => {}
+            Pace::Poisson { draws, at } => {
+                let mean_ps = self.bits_ps as f64 / self.rate_bps as f64;
+                *at = Time(at.0.saturating_add((exponential(draws) * mean_ps) as u64));
+            }
+            Pace::Frames { draws, interval_ps, shape, frame, ready, rest } => {
+                let bits = (self.bits_ps / u128::from(Time::SECOND.0)) as f64;
+                let mean_bits = self.rate_bps as f64 * (*interval_ps as f64 * 1e-12);
+                *ready = ready.saturating_sub(1);
+                while *ready == 0 {
+                    *frame += 1;
+                    *rest += weibull(draws, mean_bits, *shape);
+                    *ready = (*rest / bits) as u64;
+                    *rest -= *ready as f64 * bits;
+                }
+            }
+        }
     }
 
     /// Works out when the next segment is due.
     fn schedule(&mut self) {
-        let clock = match &self.arrivals {
-            Some((_, at)) => *at,
-            None => {
-                Time((u128::from(self.handed) * self.bits_ps / self.rate_bps).min(u128::from(u64::MAX >> 1)) as u64)
-            }
+        let ps = match &self.pace {
+            Pace::Poisson { at, .. } => u128::from(at.0),
+            Pace::Frames { interval_ps, frame, .. } => u128::from(frame - 1) * u128::from(*interval_ps),
+            Pace::Even => u128::from(self.handed) * self.bits_ps / self.rate_bps,
         };
+        let clock = Time(ps.min(u128::from(u64::MAX >> 1)) as u64);
         let mut at = Time(self.start.0.saturating_add(clock.0));
         if let Some(bursts) = &mut self.bursts {
             while bursts.from < self.stop && clock - bursts.clock >= bursts.to - bursts.from {
@@ -153,7 +189,7 @@ mod tests {
 
     #[test]
     fn a_constant_rate_is_exact_and_begins_at_the_start() {
-        let spec = ApplicationSpec { rate_bps: 3_000, poisson: false, bursts: None };
+        let spec = ApplicationSpec { rate_bps: 3_000, poisson: false, frames: None, bursts: None };
         let times = times(&spec, 1_000, 3, u64::MAX);
         assert_eq!(times.len(), 6);
         assert_eq!(times[..4], [SECOND, SECOND + SECOND / 3, SECOND + 2 * SECOND / 3, 2 * SECOND].map(Time));
@@ -161,7 +197,7 @@ mod tests {
 
     #[test]
     fn an_application_stops_at_its_total() {
-        let spec = ApplicationSpec { rate_bps: 1_000, poisson: false, bursts: None };
+        let spec = ApplicationSpec { rate_bps: 1_000, poisson: false, frames: None, bursts: None };
         assert_eq!(times(&spec, 1_000, 100, 5).len(), 5);
     }
 
@@ -169,7 +205,7 @@ mod tests {
     fn short_bursts_keep_the_mean_rate() {
         // Bursts of 3/4 of a segment's distance, then as long off: half of the rate, not one segment a burst.
         let half = DurationSpec::Constant { mean_ps: 3 * SECOND / 4 };
-        let spec = ApplicationSpec { rate_bps: 1_000, poisson: false, bursts: Some((half, half)) };
+        let spec = ApplicationSpec { rate_bps: 1_000, poisson: false, frames: None, bursts: Some((half, half)) };
         let times = times(&spec, 1_000, 3001, u64::MAX);
         assert_eq!(times.len(), 1500);
         assert_eq!(times[..3], [SECOND, SECOND + 7 * SECOND / 4, SECOND + 7 * SECOND / 2].map(Time));
@@ -178,15 +214,41 @@ mod tests {
     #[test]
     fn exponential_bursts_give_their_share_of_the_rate() {
         let mean = |ms: u64| DurationSpec::Exponential { mean_ps: ms * Time::MILLISECOND.0 };
-        let spec = ApplicationSpec { rate_bps: 1_000_000, poisson: false, bursts: Some((mean(300), mean(700))) };
+        let spec =
+            ApplicationSpec { rate_bps: 1_000_000, poisson: false, frames: None, bursts: Some((mean(300), mean(700))) };
         let n = times(&spec, 1_000, 20_001, u64::MAX).len() as f64;
         // 20,000 cycles: the on-time's standard deviation is √(20,000 × 2) × 0.3 × 0.7 s = 42 s.
         assert!((n / 1e3 / 20_000.0 - 0.3).abs() < 5.0 * 42.0 / 20_000.0, "{n}");
     }
 
     #[test]
+    fn frames_come_at_equal_distances_with_weibull_sizes_and_the_stated_mean() {
+        let frames = FramesSpec { interval_ps: SECOND / 25, shape: 0.8099 };
+        let spec = ApplicationSpec { rate_bps: 2_500_000, poisson: false, frames: Some(frames), bursts: None };
+        // A segment of 100 bits in frames of 100,000 on average, so that rounding is nothing.
+        let times = times(&spec, 100, 4001, u64::MAX);
+        let mut sizes = vec![0_u32; 100_000];
+        for time in &times {
+            let since = (*time - Time(SECOND)).0;
+            assert_eq!(since % frames.interval_ps, 0);
+            sizes[(since / frames.interval_ps) as usize] += 1;
+        }
+        sizes.sort_unstable();
+        let scale = 1000.0 / libm::tgamma(1.0 + 1.0 / frames.shape);
+        let cdf = |x: f64| 1.0 - libm::exp(-libm::pow(x / scale, frames.shape));
+        let n = sizes.len() as f64;
+        let worst =
+            sizes.iter().enumerate().map(|(i, &x)| (cdf(f64::from(x)) - i as f64 / n).abs()).fold(0.0, f64::max);
+        // Whole segments are a step of at most 1 / 1000 of the mean more.
+        assert!(worst < 2.225 / n.sqrt() + 0.002, "{worst}");
+        // The standard deviation is 1.24 of the mean.
+        let mean = times.len() as f64 / n;
+        assert!((mean / 1000.0 - 1.0).abs() < 5.0 * 1.24 / n.sqrt(), "{mean}");
+    }
+
+    #[test]
     fn poisson_gaps_pass_kolmogorov_smirnov() {
-        let spec = ApplicationSpec { rate_bps: 1_000_000, poisson: true, bursts: None };
+        let spec = ApplicationSpec { rate_bps: 1_000_000, poisson: true, frames: None, bursts: None };
         let times = times(&spec, 1_000, 101, u64::MAX);
         let mut gaps: Vec<f64> = times.windows(2).map(|pair| (pair[1] - pair[0]).seconds()).collect();
         gaps.sort_by(f64::total_cmp);

@@ -194,6 +194,11 @@ pub fn exponential(stream: &mut Stream) -> f64 {
     -libm::log1p(-stream.uniform())
 }
 
+/// Weibull with a mean: P(X > x) = exp(−(x / scale)^shape), scale = mean / Γ(1 + 1 / shape).
+pub fn weibull(stream: &mut Stream, mean: f64, shape: f64) -> f64 {
+    mean / libm::tgamma(1.0 + 1.0 / shape) * libm::pow(exponential(stream), 1.0 / shape)
+}
+
 /// Pareto: above `scale`, with P(X > x) = (scale / x)^shape.
 pub fn pareto(stream: &mut Stream, scale: f64, shape: f64) -> f64 {
     scale * libm::exp(exponential(stream) / shape)

@@ -39,6 +39,8 @@ pub struct Transfer {
 pub struct SourceTotals {
     /// In the order in which they began.
     pub transfers: Vec<Transfer>,
+    /// What arrived until each sample time.
+    pub samples: Vec<ReceiverSample>,
     /// What arrived until the beginning and until the end of the measured part.
     pub measured: [ReceiverSample; 2],
     /// Distinct segments that arrived.
@@ -87,7 +89,9 @@ pub struct Source {
     ending: Vec<u32>,
     free: Vec<u32>,
     reactive: bool,
-    edges: Arc<[Time]>,
+    times: Arc<[Time]>,
+    /// The positions of the ends of the measured part in those times.
+    edges: [usize; 2],
     never: Arc<[Time]>,
     gone: Count,
     totals: SourceTotals,
@@ -98,7 +102,7 @@ impl Source {
     ///
     /// # Errors
     /// An algorithm that is none, or a load that needs too many transfers.
-    pub fn all(spec: &Spec) -> Result<Vec<Self>, SpecError> {
+    pub fn all(spec: &Spec, times: &Arc<[Time]>) -> Result<Vec<Self>, SpecError> {
         let schedules: Vec<Schedule> =
             spec.traffic.iter().map(|source| Schedule::new(spec, source)).collect::<Result<_, _>>()?;
         // Ranks go by name, after those of the flows, so that the order of the spec does not matter.
@@ -114,15 +118,17 @@ impl Source {
             return Err(SpecError::new("traffic", "has more than a billion transfers"));
         }
         let parts = spec.traffic.iter().zip(schedules).zip(ranks).enumerate();
-        parts.map(|(index, ((source, schedule), rank))| Self::new(index, spec, source, schedule, rank)).collect()
+        parts
+            .map(|(index, ((source, schedule), rank))| Self::new((index, rank), spec, source, schedule, times))
+            .collect()
     }
 
     fn new(
-        index: usize,
+        (index, first_rank): (usize, u32),
         spec: &Spec,
         source: &SourceSpec,
         schedule: Schedule,
-        first_rank: u32,
+        times: &Arc<[Time]>,
     ) -> Result<Self, SpecError> {
         let flow = source.flow.clone();
         controller(index, &flow).map_err(|e| SpecError::new(format!("traffic[{index}].algorithm"), e.message))?;
@@ -155,10 +161,11 @@ impl Source {
             sinks: Vec::new(),
             ending: Vec::new(),
             free: Vec::new(),
-            edges: [Time(spec.measure.from_ps), Time(spec.measure.to_ps)].into(),
+            times: times.clone(),
+            edges: [spec.measure.from_ps, spec.measure.to_ps].map(|ps| times.partition_point(|&time| time < Time(ps))),
             never: [].into(),
             gone: Count::default(),
-            totals: SourceTotals::default(),
+            totals: SourceTotals { samples: vec![ReceiverSample::default(); times.len()], ..Default::default() },
         })
     }
 
@@ -243,7 +250,7 @@ impl Source {
         self.flow.name = format!("{} {label}", self.name);
         self.flow.size_segments = Some(u64::from(planned.segments));
         let (flow, place) = self.find_place(network);
-        let receiver = Receiver::new(flow, &self.flow, &self.edges);
+        let receiver = Receiver::starting(planned.start, flow, &self.flow, &self.times);
         let Ok(algorithm) = controller(self.index, &self.flow) else { return };
         network.occupy(self.index, receiver, flow, self.first_rank + user, extra);
         let sender = Sender::new(flow, spec, &self.flow, planned.start, algorithm, network, &self.never);
@@ -286,7 +293,7 @@ impl Source {
             return (self.places[place as usize].flow, place as usize);
         }
         let flow =
-            network.widen_lane(self.index, Receiver::new(network.receivers.len() as u32, &self.flow, &self.edges));
+            network.widen_lane(self.index, Receiver::new(network.receivers.len() as u32, &self.flow, &self.never));
         self.due.push((Time::NEVER, network.inbox(flow, crate::network::End::Sender) as u32));
         if !self.reactive {
             self.sinks.push((Time::NEVER, network.inbox(flow, crate::network::End::Receiver) as u32));
@@ -342,11 +349,14 @@ impl Source {
         row.totals = sender.totals;
         self.totals.delivered += receiver.totals.delivered;
         self.totals.duplicates += receiver.duplicates;
-        for (edge, sum) in self.totals.measured.iter_mut().enumerate() {
-            // Where the receiver was through before, its last count is that of the edge.
-            let then = receiver.samples.get(edge).unwrap_or(&receiver.totals);
-            sum.delivered += then.delivered;
-            sum.wire_bytes += then.wire_bytes;
+        // What arrived since the sample before; what came after the last that it took came before the next.
+        let first = self.times.partition_point(|&time| time < row.start);
+        let mut before = ReceiverSample::default();
+        let counts = receiver.samples.iter().chain(std::iter::once(&receiver.totals));
+        for (sum, count) in self.totals.samples[first..].iter_mut().zip(counts) {
+            sum.delivered += count.delivered - before.delivered;
+            sum.wire_bytes += count.wire_bytes - before.wire_bytes;
+            before = *count;
         }
     }
 
@@ -381,6 +391,13 @@ impl Source {
     pub fn into_totals(mut self) -> SourceTotals {
         // Users begin within one turn in whatever order it takes them.
         self.totals.transfers.sort_by_key(|transfer| (transfer.start, transfer.user));
+        let mut sum = ReceiverSample::default();
+        for sample in &mut self.totals.samples {
+            sum.delivered += sample.delivered;
+            sum.wire_bytes += sample.wire_bytes;
+            *sample = sum;
+        }
+        self.totals.measured = self.edges.map(|edge| self.totals.samples[edge]);
         self.totals
     }
 }
