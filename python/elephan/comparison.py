@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from elephan.algorithm import Algorithm
 from elephan.runs import Run, Store, SweepProgress, sweep
 from elephan.scenario import Scenario, ScenarioError, catalog, own
+from elephan.scenario.fields import parse_load
 from elephan.scenario.units import format_time, parse_positive_time
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ DURATION = "120 s"
 ALONE = "alone"
 LATE = "its own kind, arriving late"
 RIVAL = "rival"
+BACKGROUND = "background"
+BACKGROUND_ALGORITHM = "cubic"
 _LATE_COMER = "late"
 
 
@@ -65,14 +68,21 @@ def compare(
     - ``harm_to_other``: the part of the goodput that the others have when they are alone and lose here (Ware et al.
       2019), and ``harm_among_others``: what they lose in the same way to as many more of themselves. More harm than
       that is what their users would notice;
-    - ``late_comer_converges_s``: until the first late comer has 80 % of the first flow's rate; infinite is never.
+    - ``late_comer_converges_s``: until the first late comer has 80 % of the first flow's rate; infinite is never;
+    - with ``background``: ``background_mbps``, what arrived of it (on the wire, the way of the flows), and
+      ``background_p50_ms``, ``background_p99_ms``: how long its transfers that way took.
+
+    Background traffic is transfers that begin as a Poisson process, with the heavy-tailed sizes of a web server's files
+    (a lognormal body and a Pareto tail), by CUBIC over the path's own round trip: ``background`` of it the way of the
+    flows, and as much the other way, so that ACKs queue too. It is there in every run, with the same starts and sizes,
+    also where an algorithm is alone, so harm is what the flows do to each other.
 
     Args:
         algorithms: names, with presets where wanted (``cubic:2005``), or your own: ``./mine.py:Mine``, or the class.
         rate, rtt, buffer: of the bottleneck, with units.
         loss: random loss on the path, as in a scenario.
         flows: of the algorithm, and as many of the others.
-        background: not in this version.
+        background: load of background traffic each way: a part of the bottleneck's rate (``"20%"``) or a rate.
         duration: simulated time of each run.
         stack: of all endpoints.
         rivals: the algorithms that are out there.
@@ -80,22 +90,36 @@ def compare(
         jobs, store, progress: as in :func:`elephan.sweep`.
 
     Raises:
-        ScenarioError: a wrong name or quantity, or background traffic.
+        ScenarioError: a wrong name or quantity.
         SweepError: a run failed.
     """
-    if background is not None:
-        raise ScenarioError(
-            f"'{background}': background traffic is not part of this version; leave it out", source="background"
-        )
     if not algorithms:
         raise ScenarioError("no algorithm to compare", source="compare")
     specs = _named([*algorithms, *rivals])
     labels = {spec: label for label, spec in specs.items()}
     wanted, others = ([labels[own.pin(name)] for name in names] for names in (algorithms, rivals))
-    path = {"rate": rate, "rtt": rtt, "buffer": buffer, "stack": stack, "seed": seed} | ({"loss": loss} if loss else {})
+    path: dict[str, Any] = {"rate": rate, "rtt": rtt, "buffer": buffer, "stack": stack, "seed": seed}
+    if loss:
+        path["loss"] = loss
+    if background is not None:
+        path["traffic"] = background_traffic(background)
     meetings = plan(list(dict.fromkeys(wanted)), list(dict.fromkeys(others)), flows, duration, path, specs)
     runs = sweep([meeting.scenario for meeting in meetings], jobs=jobs, store=store, progress=progress)
     return tabulate(meetings, runs, flows)
+
+
+def background_traffic(load: str) -> list[dict[str, Any]]:
+    """The ``[[traffic]]`` tables of a comparison: one source each way.
+
+    Raises:
+        ScenarioError: no load.
+    """
+    try:
+        parse_load(load)
+    except ScenarioError as error:
+        raise error.located(source="background") from None
+    common = {"algorithm": BACKGROUND_ALGORITHM, "load": load}
+    return [common | {"name": BACKGROUND}, common | {"name": f"{BACKGROUND}-back", "direction": "left"}]
 
 
 def _named(algorithms: Sequence[str | Callable[..., Algorithm]]) -> dict[str, str]:
@@ -198,7 +222,7 @@ def _measure(meeting: Meeting, run: Run, flows: int) -> dict[str, Any]:
     total = mine + (theirs or 0.0)
     rtts_ms = run.flows.filter(run.flows["name"].is_in(own))["rtt_p99_ms"].drop_nulls()
     late = meeting.against == LATE
-    return {
+    row = {
         "algorithm": meeting.algorithm,
         "against": meeting.against,
         "goodput_mbps": mine,
@@ -212,4 +236,21 @@ def _measure(meeting: Meeting, run: Run, flows: int) -> dict[str, Any]:
         "late_comer_converges_s": metrics.convergence_time_s(run, flows=[own[0], other[0]]) if late else None,
         "harm_to_other": None,
         "harm_among_others": None,
+    }
+    return row | _measure_background(run) if run.canonical.get("traffic") else row
+
+
+def _measure_background(run: Run) -> dict[str, Any]:
+    from elephan import metrics
+
+    def or_none(metric: Callable[..., float]) -> float | None:
+        try:
+            return metric(run, flows=[BACKGROUND])
+        except metrics.MetricError:
+            return None  # a load so low that no transfer begins, or ends, in the measured part
+
+    return {
+        "background_mbps": metrics.short_flow_total_mbps(run, flows=[BACKGROUND]),
+        "background_p50_ms": or_none(metrics.flow_duration_p50_ms),
+        "background_p99_ms": or_none(metrics.flow_duration_p99_ms),
     }

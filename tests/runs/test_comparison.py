@@ -72,7 +72,8 @@ def test_an_algorithm_that_is_a_rival_meets_itself(tmp_path: Path, monkeypatch: 
 @pytest.mark.parametrize(
     ("change", "line"),
     [
-        ({"background": "50%"}, "background: '50%': background traffic is not part of this version"),
+        ({"background": "much"}, "background: 'much'"),
+        ({"background": "0%"}, "background: '0%' is not a load"),
         ({"algorithms": ["cubik"]}, "'cubik' is not an algorithm; did you mean 'cubic'"),
         ({"algorithms": []}, "no algorithm to compare"),
         ({"flows": 0}, "0 is not a number of flows"),

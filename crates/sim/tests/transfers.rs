@@ -143,8 +143,9 @@ fn a_load_is_met_and_carried() {
         let last = samples[samples.len() - 1];
         assert_eq!(last.delivered, outcome.sources[0].delivered, "places that were given on count too");
         for (sample, row) in samples.iter().zip(rows) {
+            // The 19 ms of links behind the bottleneck hold no more than it gives them in 20 ms.
             let under_way = row.delivered_bytes - sample.wire_bytes;
-            assert!(under_way < 200 * 1500, "{under_way}");
+            assert!(under_way < 20 * 25_000, "{under_way}");
         }
         let sum = outcome.sources[0].measured[1].wire_bytes - outcome.sources[0].measured[0].wire_bytes;
         assert!(

@@ -24,6 +24,9 @@ _COLUMNS = {
     "late_comer_converges_s": "converges s",
     "harm_to_other": "harm",
     "harm_among_others": "harm by own",
+    "background_mbps": "background Mbit/s",
+    "background_p50_ms": "its p50 ms",
+    "background_p99_ms": "its p99 ms",
 }
 
 
@@ -36,7 +39,9 @@ _COLUMNS = {
 @click.option(
     "--flows", type=common.Count(1, 1000), metavar="N", default=1, show_default=True, help="Flows of each algorithm."
 )
-@click.option("--background", metavar="LOAD", help="Load of background traffic.")
+@click.option(
+    "--background", metavar="LOAD", help="Load of background traffic, each way: '20%' of the rate, or '100 Mbit/s'."
+)
 @click.option("--duration", metavar="TIME", help="Simulated time of each run.")
 @click.option("--stack", metavar="STACK", help="TCP stack of the endpoints. [default: linux]")
 @common.jobs_option
@@ -79,10 +84,12 @@ def command(
         )
     rows = table.to_dicts()
     if as_json:
-        common.print_json({"path": {"rate": rate, "rtt": rtt, "buffer": buffer_size, "loss": loss}, "rows": rows})
+        path = {"rate": rate, "rtt": rtt, "buffer": buffer_size, "loss": loss, "background": background}
+        common.print_json({"path": path, "rows": rows})
         return
     header = [_COLUMNS.get(name, name) for name in table.columns]
-    common.print_table(f"{rate}, {rtt}, buffer {buffer_size}", header, [list(row.values()) for row in rows])
+    beside = f", background {background} each way" if background else ""
+    common.print_table(f"{rate}, {rtt}, buffer {buffer_size}{beside}", header, [list(row.values()) for row in rows])
     common.say(
         "harm: the part of their goodput that the others lose; harm by own: what as many more of themselves cost them"
     )

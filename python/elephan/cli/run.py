@@ -123,16 +123,15 @@ def print_run(run: Run) -> None:
     summary = run.summary()
     measure = summary["measure"]
     title = f"measured from {measure['from_s']:g} s to {measure['to_s']:g} s"
-    common.print_table(
-        title, list(_FLOW_COLUMNS), [[flow[c] for c in _FLOW_COLUMNS.values()] for flow in summary["flows"]]
-    )
-    common.print_table(
-        "", list(_LINK_COLUMNS), [[link[c] for c in _LINK_COLUMNS.values()] for link in summary["links"]]
-    )
-    if "traffic" in summary:
-        common.print_table(
-            "", list(_SOURCE_COLUMNS), [[source[c] for c in _SOURCE_COLUMNS.values()] for source in summary["traffic"]]
-        )
+    tables = [
+        (_FLOW_COLUMNS, summary["flows"]),
+        (_LINK_COLUMNS, summary["links"]),
+        (_SOURCE_COLUMNS, summary.get("traffic", [])),
+    ]
+    for columns, rows in tables:
+        if rows:
+            common.print_table(title, list(columns), [[row[c] for c in columns.values()] for row in rows])
+            title = ""
     for warning in summary["warnings"]:
         common.warn(warning)
     state = "saved before" if summary["cached"] else f"made in {summary['wall_seconds']:.2f} s"

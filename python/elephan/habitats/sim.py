@@ -13,7 +13,7 @@ from elephan.habitats.base import Cancelled, Progress, RawResult
 from elephan.scenario import Scenario, ScenarioError, own
 from elephan.scenario.catalog import engine
 
-TABLES = ("flows", "samples", "links", "transfers", "events")
+TABLES = ("flows", "samples", "links", "transfers", "sources", "events")
 BUILD_DIGITS = 12
 
 

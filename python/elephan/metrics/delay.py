@@ -1,7 +1,7 @@
 """Round trips as they are sampled, for any window, and what is paid for throughput in delay.
 
 The ``rtt_…_ms`` metrics speak of every packet, and for the measured part only; these speak of the smoothed RTT at the
-sample times, and for any window.
+sample times, and for any window. Datagrams have no round trips: the ``owd_…_ms`` metrics are theirs, of every packet.
 """
 
 from __future__ import annotations
@@ -14,9 +14,12 @@ from elephan.metrics.reading import (
     alive,
     base_rtt_s,
     bottleneck,
+    check_measured,
+    column,
     flow_names,
     link_capacity_bits,
     resolve_window,
+    specs,
     time_mean,
 )
 from elephan.metrics.registry import metric
@@ -68,3 +71,50 @@ def relative_power(run: Run, window: Window | None = None, flows: Flows = None) 
         raise MetricError("the bottleneck could send nothing in the window")
     best = {name: rate_mbps / base_rtt_s(run, name) for name in flow_names(run, flows)}
     return {name: power / best[name] for name, power in power_mbps_per_s(run, window, flows).items()}
+
+
+def _one_way(run: Run, name: str, window: Window | None, flows: Flows) -> dict[str, float]:
+    check_measured(run, window, "one-way delays")
+    if name not in run.flows.columns:
+        raise MetricError(f"the habitat '{run.habitat}' keeps no one-way delays")
+    datagrams = [str(spec["name"]) for spec in specs(run, flows) if spec.get("datagrams")]
+    if not datagrams:
+        raise MetricError("no flow of datagrams; those of TCP have round trips (rtt_mean_ms)")
+    return column(run, name, datagrams)
+
+
+@metric("owd_min_ms", "ms", "RFC 7679", scope="flow")
+def owd_min_ms(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
+    """Smallest one-way delay of the datagrams that arrive in the measured part.
+
+    It lasts from when the application hands the datagram over until its last bit arrives: transmission, propagation and
+    queues, and the jitter of its sender. Flows of TCP are left out.
+
+    Raises:
+        MetricError: there is no flow of datagrams, or none of one's arrived.
+    """
+    return _one_way(run, "owd_min_ms", window, flows)
+
+
+@metric("owd_mean_ms", "ms", "RFC 7679", scope="flow")
+def owd_mean_ms(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
+    """Mean one-way delay of the datagrams that arrive in the measured part; as ``owd_min_ms``."""
+    return _one_way(run, "owd_mean_ms", window, flows)
+
+
+@metric("owd_p50_ms", "ms", "RFC 7679", scope="flow")
+def owd_p50_ms(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
+    """Median one-way delay of the datagrams that arrive in the measured part; as ``owd_min_ms``."""
+    return _one_way(run, "owd_p50_ms", window, flows)
+
+
+@metric("owd_p95_ms", "ms", "RFC 7679", scope="flow")
+def owd_p95_ms(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
+    """The one-way delay that 95 % of the datagrams of the measured part did not exceed; as ``owd_min_ms``."""
+    return _one_way(run, "owd_p95_ms", window, flows)
+
+
+@metric("owd_p99_ms", "ms", "RFC 7679", scope="flow")
+def owd_p99_ms(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
+    """The one-way delay that 99 % of the datagrams of the measured part did not exceed; as ``owd_min_ms``."""
+    return _one_way(run, "owd_p99_ms", window, flows)

@@ -26,6 +26,8 @@ Window = tuple[float, float]
 PS_PER_S = 1e12
 GRID_TOLERANCE_S = 1e-9
 BOTTLENECK = "bottleneck"
+SOURCE_COLUMNS = ("delivered_segments", "wire_bytes")
+"""What of sources of transfers is sampled."""
 
 
 class MetricError(ValueError):
@@ -66,15 +68,34 @@ def specs(run: Run, flows: Sequence[str] | None = None) -> list[Mapping[str, Any
     Raises:
         MetricError: there is no flow of one of these names, or none at all.
     """
-    everything = list(run.canonical["flows"])
-    names = [str(flow["name"]) for flow in everything]
-    wanted = set(names if flows is None else flows)
-    for name in sorted(wanted.difference(names)):
-        raise MetricError(f"'{name}' is not a flow of this run; {hint(name, names)}")
-    chosen = [flow for flow in everything if flow["name"] in wanted]
-    if not chosen:
+    found, sources = chosen(run, flows)
+    for source in sources:
+        raise MetricError(f"'{source['name']}' is a source of transfers; this is defined for flows")
+    if not found:
         raise MetricError("no flow to measure")
-    return sorted(chosen, key=lambda flow: int(flow["start_ps"]))
+    return found
+
+
+def chosen(
+    run: Run, flows: Sequence[str] | None = None, *, with_sources: bool = False
+) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:
+    """Canonical forms of the flows and of the sources of transfers of these names; flows in order of start.
+
+    For ``None`` all flows, and all sources if ``with_sources``.
+
+    Raises:
+        MetricError: there is neither a flow nor a source of one of these names.
+    """
+    everything = list(run.canonical["flows"])
+    sources = [source["flow"] for source in run.canonical.get("traffic", [])]
+    if flows is None:
+        picked, come = everything, sources if with_sources else []
+    else:
+        names = [str(spec["name"]) for spec in (*everything, *sources)]
+        for name in sorted(set(flows).difference(names)):
+            raise MetricError(f"'{name}' is not a flow of this run; {hint(name, names)}")
+        picked, come = ([spec for spec in part if spec["name"] in flows] for part in (everything, sources))
+    return sorted(picked, key=lambda flow: int(flow["start_ps"])), come
 
 
 def flow_names(run: Run, flows: Sequence[str] | None = None) -> list[str]:
@@ -115,12 +136,26 @@ def lifetime_s(run: Run, flow: str) -> Window:
 def counters(run: Run, column: str, window: Window, flows: Sequence[str] | None = None) -> dict[str, float]:
     """Increase of a cumulative column of ``samples`` over a window, by flow in order of start.
 
+    Sources of transfers that ``flows`` names come after these, where the column is one of ``sources`` too.
+
     Raises:
-        MetricError: the window's ends are not sample times.
+        MetricError: the window's ends are not sample times, or a source has no such column.
     """
-    ends = [_rows_at(run, run.samples, time_s, "flow").select("flow", column) for time_s in window]
-    before, after = (dict(rows.cast({"flow": pl.String}).iter_rows()) for rows in ends)
-    return {name: _counted(after, name) - _counted(before, name) for name in flow_names(run, flows)}
+    found, sources = chosen(run, flows)
+    if not found and not sources:
+        raise MetricError("no flow to measure")
+    if sources and column not in SOURCE_COLUMNS:
+        raise MetricError(f"'{sources[0]['name']}' is a source of transfers; this is defined for flows")
+    increase = {}
+    for specs_of, table, key in ((found, "samples", "flow"), (sources, "sources", "source")):
+        if not specs_of:
+            continue
+        ends = [_rows_at(run, getattr(run, table), time_s, key).select(key, column) for time_s in window]
+        before, after = (dict(rows.cast({key: pl.String}).iter_rows()) for rows in ends)
+        for spec in specs_of:
+            name = str(spec["name"])
+            increase[name] = _counted(after, name) - _counted(before, name)
+    return increase
 
 
 def _counted(rows: Mapping[str, float | None], name: str) -> float:
@@ -251,6 +286,25 @@ def column(run: Run, name: str, flows: Sequence[str] | None = None) -> dict[str,
     return {flow: values[flow] for flow in names}
 
 
+def check_measured(run: Run, window: Window | None, what: str) -> None:
+    """Refuse another window than the measured part for what is kept of every packet there.
+
+    Raises:
+        MetricError: it is another.
+    """
+    measured = measure_window(run)
+    if window is not None and max(abs(a - b) for a, b in zip(window, measured, strict=True)) > GRID_TOLERANCE_S:
+        raise MetricError(
+            f"{what} of every packet are kept for the measured part, {measured[0]:g} s to {measured[1]:g} s, "
+            "and for no other window"
+        )
+
+
+def source_transfers(run: Run, source: str) -> pl.DataFrame:
+    """The rows of ``transfers`` of one source, in order of start."""
+    return run.transfers.filter(pl.col("source").cast(pl.String) == source)
+
+
 def time_mean(times: Array, values: Array) -> float:
     """Time average of a sampled series by the trapezoidal rule; samples without a value are left out.
 
@@ -359,3 +413,14 @@ def wire_bytes(run: Run, flow: str) -> int:
     """Size of a flow's full data packet on the wire, bytes."""
     stack = specs(run, [flow])[0]["stack"]
     return int(stack["payload_bytes"] + stack["header_bytes"])
+
+
+def wire_factor(spec: Mapping[str, Any]) -> float:
+    """What a flow's or a source's segment takes on the wire, over its payload."""
+    stack = spec["stack"]
+    return float((stack["payload_bytes"] + stack["header_bytes"]) / stack["payload_bytes"])
+
+
+def slowest_bps(run: Run, spec: Mapping[str, Any]) -> float:
+    """Rate of the slowest link that the data of a flow or of a source cross, as it is at the beginning."""
+    return float(min(run.canonical["links"][link]["rate_bps"] for link in spec["path"]))

@@ -16,6 +16,9 @@ FLOW_COLUMNS = (
     "rtt_p95_ms", "rtt_p99_ms", "cwnd_mean", "cwnd_max", "receive_window_limited_fraction", "completion_s",
 )  # fmt: skip
 
+DATAGRAM_COLUMNS = ("owd_min_ms", "owd_mean_ms", "owd_p50_ms", "owd_p95_ms", "owd_p99_ms")
+"""What flows of datagrams have besides, where the habitat says it."""
+
 RUN_METRICS = (
     "jain", "min_max_ratio", "asymmetry", "abs_asymmetry", "late_comer_share", "rtt_fairness_ratio",
     "rtt_fairness_exponent", "convergence_time_s", "convergence_accumulated_time_s", "convergence_cwnd_time_s",
@@ -23,6 +26,7 @@ RUN_METRICS = (
     "sum_goodput_mbps", "utilization", "loss_rate", "stability", "mean_queue_pkts", "min_queue_pkts", "max_queue_pkts",
     "p50_queue_pkts", "p95_queue_pkts", "p99_queue_pkts", "queue_cov", "mean_queue_delay_ms", "completed_fraction",
     "mean_flow_rate_mbps", "mean_size_over_mean_duration_mbps", "mean_flow_duration_ms", "flow_duration_p99_ms",
+    "mean_slowdown", "offered_mbps",
 )  # fmt: skip
 """Metrics of a run as a whole, in the order in which people see them."""
 
@@ -34,6 +38,7 @@ def summarize(run: Run) -> dict[str, Any]:
     of ``links`` and ``metrics`` is over the measured part, except times of convergence.
     """
     from_s, to_s = window = measure_window(run)
+    flow_columns = [*FLOW_COLUMNS, *(name for name in DATAGRAM_COLUMNS if name in run.flows.columns)]
     sources = run.manifest.get("engine_summary", {}).get("traffic", [])
     return {
         "format": SUMMARY_FORMAT,
@@ -50,7 +55,7 @@ def summarize(run: Run) -> dict[str, Any]:
         "warnings": run.warnings,
         "measure": {"from_s": from_s, "to_s": to_s},
         "flows": [
-            {key: _number(value) for key, value in row.items()} for row in run.flows.select(FLOW_COLUMNS).to_dicts()
+            {key: _number(value) for key, value in row.items()} for row in run.flows.select(flow_columns).to_dicts()
         ],
         "links": [_link(run, name, window) for name in recorded_links(run)],
         "metrics": run_metrics(run),

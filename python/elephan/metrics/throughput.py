@@ -10,6 +10,7 @@ from elephan.metrics.reading import (
     MetricError,
     Window,
     bottleneck,
+    chosen,
     counters,
     link_capacity_bits,
     link_counter,
@@ -29,7 +30,8 @@ STABILITY_BIN_S = 10.0
 def throughput_mbps(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """Bits on the wire that arrived at the flow's receiver, over the length of the window.
 
-    Headers and duplicates count; what was dropped on the way does not.
+    Headers and duplicates count; what was dropped on the way does not. A source of transfers that is named counts as
+    one: what arrived of all its transfers.
     """
     start_s, end_s = window = resolve_window(run, window)
     return {
@@ -40,10 +42,14 @@ def throughput_mbps(run: Run, window: Window | None = None, flows: Flows = None)
 
 @metric("goodput_mbps", "Mbit/s", "RFC 5166 §2.1.1", scope="flow")
 def goodput_mbps(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
-    """Payload bits of distinct segments that arrived at the flow's receiver, over the length of the window."""
+    """Payload bits of distinct segments that arrived at the flow's receiver, over the length of the window.
+
+    A source of transfers that is named counts as one.
+    """
     start_s, end_s = window = resolve_window(run, window)
     segments = counters(run, "delivered_segments", window, flows)
-    payload_bytes = {str(spec["name"]): int(spec["stack"]["payload_bytes"]) for spec in specs(run, flows)}
+    everyone = [spec for part in chosen(run, flows) for spec in part]
+    payload_bytes = {str(spec["name"]): int(spec["stack"]["payload_bytes"]) for spec in everyone}
     return {name: 8 * payload_bytes[name] * count / (end_s - start_s) / 1e6 for name, count in segments.items()}
 
 

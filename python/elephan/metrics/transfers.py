@@ -1,82 +1,158 @@
 """Transfers of a given size: how long they take, and what rate that is to the user (RFC 5166 §2.1.1, §2.8).
 
-They are the flows that have a size, and the transfers of ``[[traffic]]`` sources. A transfer belongs to the window in
-which it starts, wherever it ends.
+They are the flows that have a size and the transfers of ``[[traffic]]`` alike; ``flows`` may name either. A transfer
+belongs to the window in which it starts, wherever it ends. ``size_bytes`` takes those alone whose payload is of a class
+of sizes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
-import polars as pl
 
-from elephan.metrics.reading import Array, MetricError, Window, column, resolve_window, specs
+from elephan.metrics.reading import (
+    Array,
+    MetricError,
+    Window,
+    base_rtts_s,
+    chosen,
+    column,
+    resolve_window,
+    slowest_bps,
+    source_transfers,
+    wire_factor,
+)
 from elephan.metrics.registry import metric
 from elephan.metrics.throughput import sum_throughput_mbps
 from elephan.runs.result import Run
 
 Flows = Sequence[str] | None
+Sizes = tuple[float, float] | None
+"""A class of sizes: bytes of payload, from the first, the second excluded."""
 
 
 class Transfers(NamedTuple):
-    """Transfers: flows in order of their stated starts, then those of sources in order of their own.
+    """Transfers in order of their starts: the flows that have a size, by their stated ones, then those of each source.
 
     Attributes:
-        names: of the flows, and of the sources for each of their transfers.
+        names: of the flows; the source's and the transfer's number, from 1 (``web 17``).
         bits: payload bits, of whole segments.
         seconds: from the start until the last segment was acknowledged; NaN when it did not come to that.
+        wire_bits: the same with a header for each segment, nothing sent again.
+        least_seconds: what it would take a sender that knows the path and has it to itself: the propagation delay there
+            and back, and ``wire_bits`` at the rate of the slowest link on the way (as it is at the beginning).
     """
 
     names: list[str]
     bits: Array
     seconds: Array
+    wire_bits: Array
+    least_seconds: Array
 
 
-def sized_transfers(run: Run, window: Window | None = None, flows: Flows = None) -> Transfers:
+def sized_transfers(
+    run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None
+) -> Transfers:
     """The transfers that start in a window, its end excluded; the scenario's ``[measure]`` unless given.
 
-    ``flows`` names flows or sources of transfers; all of both by default.
+    Args:
+        run: whose.
+        window: in which they start.
+        flows: flows that have a size, and sources of transfers; all for ``None``.
+        size_bytes: their payload, from the first to the second, that excluded; any for ``None``.
 
     Raises:
         MetricError: there are none.
     """
     from_s, to_s = resolve_window(run, window)
-    sources = [str(source["flow"]["name"]) for source in run.canonical.get("traffic", [])]
-    chosen = sources if flows is None else [name for name in sources if name in flows]
-    others = None if flows is None else [name for name in flows if name not in sources]
-    sized = [spec for spec in specs(run, others) if spec["size_segments"] is not None] if others != [] else []
-    if not sized and not chosen:
+    parties, sources = chosen(run, flows, with_sources=True)
+    sized = [spec for spec in parties if spec["size_segments"] is not None]
+    if not sized and not sources:
         raise MetricError("no flow has a size")
+    parts = [_of_flows(run, sized, from_s, to_s)] if sized else []
+    parts += [_of_source(run, source, from_s, to_s) for source in sources]
+    found = Transfers(
+        [name for part in parts for name in part.names],
+        *(np.concatenate([part[i] for part in parts]) for i in range(1, len(Transfers._fields))),
+    )
+    if size_bytes is not None:
+        found = _of_size(found, size_bytes)
+    if not found.names:
+        between = "" if size_bytes is None else f" and has from {size_bytes[0]:g} B to {size_bytes[1]:g} B"
+        raise MetricError(f"no flow of a given size starts from {from_s:g} s to {to_s:g} s{between}")
+    return found
+
+
+def _of_flows(run: Run, sized: Sequence[Any], from_s: float, to_s: float) -> Transfers:
     starts, ends = (dict(zip(run.flows["name"], run.flows[name], strict=True)) for name in ("start_s", "completion_s"))
     inside = [spec for spec in sized if from_s <= starts[spec["name"]] < to_s]
     names = [str(spec["name"]) for spec in inside]
-    bits = [8.0 * spec["size_segments"] * spec["stack"]["payload_bytes"] for spec in inside]
-    seconds = [np.nan if ends[name] is None else float(ends[name]) for name in names]
-    if chosen:
-        rows = _of_sources(run, chosen, from_s, to_s)
-        names += rows["source"].cast(pl.String).to_list()
-        bits += (8.0 * rows["size_bytes"]).to_list()
-        seconds += (rows["completion_s"] - rows["start_s"]).fill_null(np.nan).to_list()
-    if not names:
-        raise MetricError(f"no flow of a given size starts from {from_s:g} s to {to_s:g} s")
-    return Transfers(names, np.array(bits), np.array(seconds))
+    bits = np.array([8.0 * spec["size_segments"] * spec["stack"]["payload_bytes"] for spec in inside], dtype=np.float64)
+    seconds = np.array([np.nan if ends[name] is None else float(ends[name]) for name in names], dtype=np.float64)
+    wire_bits = bits * np.array([wire_factor(spec) for spec in inside], dtype=np.float64)
+    rtts_s = base_rtts_s(run, names) if names else {}
+    delays_s = np.array([rtts_s[name] for name in names], dtype=np.float64)
+    rates_bps = np.array([slowest_bps(run, spec) for spec in inside], dtype=np.float64)
+    return Transfers(names, bits, seconds, wire_bits, delays_s + wire_bits / rates_bps)
 
 
-def _of_sources(run: Run, sources: Sequence[str], from_s: float, to_s: float) -> pl.DataFrame:
-    """Rows of ``transfers`` that start in a window; ``completion_s`` there is a moment and not a duration."""
-    within = pl.col("source").cast(pl.String).is_in(list(sources)) & (pl.col("start_s") >= from_s)
-    return run.transfers.filter(within & (pl.col("start_s") < to_s)).sort("start_s")
+def _of_source(run: Run, source: Any, from_s: float, to_s: float) -> Transfers:
+    rows = source_transfers(run, str(source["name"]))
+    starts = rows["start_s"].to_numpy()
+    inside = np.flatnonzero((starts >= from_s) & (starts < to_s))
+    bits = 8.0 * rows["size_bytes"].to_numpy().astype(np.float64)[inside]
+    wire_bits = bits * wire_factor(source)
+    seconds = rows["completion_s"].fill_null(float("nan")).to_numpy().astype(np.float64)[inside]
+    delays_s = rows["base_rtt_ms"].to_numpy().astype(np.float64)[inside] / 1e3
+    names = [f"{source['name']} {i + 1}" for i in inside]
+    return Transfers(names, bits, seconds, wire_bits, delays_s + wire_bits / slowest_bps(run, source))
 
 
-def _finished(run: Run, window: Window | None, flows: Flows) -> tuple[Array, Array]:
-    """Bits and seconds of the transfers that came to their end."""
-    _, bits, seconds = sized_transfers(run, window, flows)
-    done = ~np.isnan(seconds)
-    if not done.any():
+def _of_size(found: Transfers, size_bytes: tuple[float, float]) -> Transfers:
+    if not size_bytes[0] < size_bytes[1]:
+        raise MetricError(f"the class of sizes from {size_bytes[0]:g} B to {size_bytes[1]:g} B is empty")
+    octets = found.bits / 8
+    keep = np.flatnonzero((octets >= size_bytes[0]) & (octets < size_bytes[1]))
+    return Transfers([found.names[i] for i in keep], *(values[keep] for values in found[1:]))
+
+
+def _finished(run: Run, window: Window | None, flows: Flows, size_bytes: Sizes) -> Transfers:
+    """The transfers that came to their end."""
+    found = sized_transfers(run, window, flows, size_bytes=size_bytes)
+    done = np.flatnonzero(~np.isnan(found.seconds))
+    if not len(done):
         raise MetricError("no transfer that starts in the window comes to its end")
-    return bits[done], seconds[done]
+    return Transfers([found.names[i] for i in done], *(values[done] for values in found[1:]))
+
+
+def by_size(
+    run: Run,
+    function: Callable[..., float],
+    edges_bytes: Sequence[float],
+    window: Window | None = None,
+    flows: Flows = None,
+) -> dict[tuple[float, float], float | None]:
+    """A metric of transfers for each class of sizes between edges in bytes; ``None`` where a class has none to measure.
+
+    ``by_size(run, metrics.flow_duration_p99_ms, [0, 10e3, 100e3, 1e6, math.inf])``
+
+    Raises:
+        MetricError: the edges do not rise.
+    """
+    classes = list(pairwise(edges_bytes))
+    if not classes or any(low >= high for low, high in classes):
+        raise MetricError("classes of sizes need at least two edges, which rise")
+    values: dict[tuple[float, float], float | None] = {}
+    for size_bytes in classes:
+        try:
+            values[size_bytes] = function(run, window, flows, size_bytes=size_bytes)
+        except MetricError:
+            sized_transfers(run, window, flows)  # where there is no transfer at all, that is the error
+            values[size_bytes] = None
+    return values
 
 
 @metric("completion_s", "s", "RFC 5166 §2.1.1: file transfer times", scope="flow")
@@ -91,8 +167,20 @@ def completion_s(run: Run, window: Window | None = None, flows: Flows = None) ->
     return column(run, "completion_s", flows)
 
 
+@metric("transfers_begun", "transfers", "Elephan's own definition")
+def transfers_begun(run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None) -> float:
+    """Number of the transfers that start in the window.
+
+    Raises:
+        MetricError: no transfer starts in the window.
+    """
+    return float(len(sized_transfers(run, window, flows, size_bytes=size_bytes).names))
+
+
 @metric("completed_fraction", "1", "Elephan's own definition")
-def completed_fraction(run: Run, window: Window | None = None, flows: Flows = None) -> float:
+def completed_fraction(
+    run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None
+) -> float:
     """Part of the transfers that start in the window which come to their end before the run does.
 
     Mean rates and durations are over these alone: where this is well below 1 they leave out the slowest.
@@ -100,11 +188,13 @@ def completed_fraction(run: Run, window: Window | None = None, flows: Flows = No
     Raises:
         MetricError: no transfer starts in the window.
     """
-    return float((~np.isnan(sized_transfers(run, window, flows).seconds)).mean())
+    return float((~np.isnan(sized_transfers(run, window, flows, size_bytes=size_bytes).seconds)).mean())
 
 
 @metric("mean_flow_rate_mbps", "Mbit/s", "leith2008 table I: E[b/T]")
-def mean_flow_rate_mbps(run: Run, window: Window | None = None, flows: Flows = None) -> float:
+def mean_flow_rate_mbps(
+    run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None
+) -> float:
     """E[b/T]: mean over the transfers that start in the window, and finish, of payload bits over duration.
 
     Each transfer counts once, so that it speaks for the many short ones.
@@ -112,12 +202,14 @@ def mean_flow_rate_mbps(run: Run, window: Window | None = None, flows: Flows = N
     Raises:
         MetricError: no transfer starts in the window, or none finishes.
     """
-    bits, seconds = _finished(run, window, flows)
-    return float((bits / seconds).mean() / 1e6)
+    done = _finished(run, window, flows, size_bytes)
+    return float((done.bits / done.seconds).mean() / 1e6)
 
 
 @metric("mean_size_over_mean_duration_mbps", "Mbit/s", "leith2008 table I: E[b]/E[T]")
-def mean_size_over_mean_duration_mbps(run: Run, window: Window | None = None, flows: Flows = None) -> float:
+def mean_size_over_mean_duration_mbps(
+    run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None
+) -> float:
     """E[b]/E[T]: payload bits of the transfers that start in the window, and finish, over their durations' sum.
 
     Each second of a transfer counts once, so that it speaks for the few long ones.
@@ -125,50 +217,102 @@ def mean_size_over_mean_duration_mbps(run: Run, window: Window | None = None, fl
     Raises:
         MetricError: no transfer starts in the window, or none finishes.
     """
-    bits, seconds = _finished(run, window, flows)
-    return float(bits.sum() / seconds.sum() / 1e6)
+    done = _finished(run, window, flows, size_bytes)
+    return float(done.bits.sum() / done.seconds.sum() / 1e6)
 
 
 @metric("mean_flow_duration_ms", "ms", "leith2008 table I: E[T]")
-def mean_flow_duration_ms(run: Run, window: Window | None = None, flows: Flows = None) -> float:
+def mean_flow_duration_ms(
+    run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None
+) -> float:
     """E[T]: mean duration of the transfers that start in the window and finish.
 
     Raises:
         MetricError: no transfer starts in the window, or none finishes.
     """
-    return float(1e3 * _finished(run, window, flows)[1].mean())
+    return float(1e3 * _finished(run, window, flows, size_bytes).seconds.mean())
 
 
 @metric("flow_duration_p50_ms", "ms", "RFC 5166 §2.1.1: file transfer times")
-def flow_duration_p50_ms(run: Run, window: Window | None = None, flows: Flows = None) -> float:
+def flow_duration_p50_ms(
+    run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None
+) -> float:
     """Median duration of the transfers that start in the window and finish: the shortest that half do not exceed."""
-    return _quantile_ms(run, window, flows, 0.5)
+    return 1e3 * _quantile(_finished(run, window, flows, size_bytes).seconds, 0.5)
 
 
 @metric("flow_duration_p95_ms", "ms", "RFC 5166 §2.1.1: file transfer times")
-def flow_duration_p95_ms(run: Run, window: Window | None = None, flows: Flows = None) -> float:
+def flow_duration_p95_ms(
+    run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None
+) -> float:
     """The duration that 95 % of the transfers that start in the window and finish do not exceed."""
-    return _quantile_ms(run, window, flows, 0.95)
+    return 1e3 * _quantile(_finished(run, window, flows, size_bytes).seconds, 0.95)
 
 
 @metric("flow_duration_p99_ms", "ms", "RFC 5166 §2.1.1: file transfer times")
-def flow_duration_p99_ms(run: Run, window: Window | None = None, flows: Flows = None) -> float:
+def flow_duration_p99_ms(
+    run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None
+) -> float:
     """The duration that 99 % of the transfers that start in the window and finish do not exceed."""
-    return _quantile_ms(run, window, flows, 0.99)
+    return 1e3 * _quantile(_finished(run, window, flows, size_bytes).seconds, 0.99)
 
 
-def _quantile_ms(run: Run, window: Window | None, flows: Flows, part: float) -> float:
-    return float(1e3 * np.quantile(_finished(run, window, flows)[1], part, method="inverted_cdf"))
+def _quantile(values: Array, part: float) -> float:
+    return float(np.quantile(values, part, method="inverted_cdf"))
 
 
-@metric("short_flow_total_mbps", "Mbit/s", "katto2008 fig. 8")
+@metric("mean_slowdown", "1", "Montazeri et al. 2018 (Homa): slowdown")
+def mean_slowdown(run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None) -> float:
+    """Mean over the transfers that start in the window, and finish, of duration over the least that it could be.
+
+    The least is the propagation delay there and back and, at the rate of the slowest link on the way, the transfer with
+    its headers: 1 is a sender that knows the path and has it to itself. A sender that has to find out the rate, as
+    TCP's slow start, stays above that on an empty path too.
+
+    Raises:
+        MetricError: no transfer starts in the window, or none finishes.
+    """
+    return float(_slowdowns(run, window, flows, size_bytes).mean())
+
+
+@metric("slowdown_p50", "1", "Montazeri et al. 2018 (Homa): slowdown")
+def slowdown_p50(run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None) -> float:
+    """Median of the slowdowns of which ``mean_slowdown`` is the mean: the least that half do not exceed."""
+    return _quantile(_slowdowns(run, window, flows, size_bytes), 0.5)
+
+
+@metric("slowdown_p99", "1", "Montazeri et al. 2018 (Homa): slowdown")
+def slowdown_p99(run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None) -> float:
+    """The slowdown that 99 % of the transfers that start in the window and finish do not exceed."""
+    return _quantile(_slowdowns(run, window, flows, size_bytes), 0.99)
+
+
+def _slowdowns(run: Run, window: Window | None, flows: Flows, size_bytes: Sizes) -> Array:
+    done = _finished(run, window, flows, size_bytes)
+    return done.seconds / done.least_seconds
+
+
+@metric("offered_mbps", "Mbit/s", "Elephan's own definition")
+def offered_mbps(run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None) -> float:
+    """Offered load: the transfers that start in the window, with headers, over its length; nothing sent again counts.
+
+    Raises:
+        MetricError: no transfer starts in the window.
+    """
+    from_s, to_s = resolve_window(run, window)
+    return float(sized_transfers(run, window, flows, size_bytes=size_bytes).wire_bits.sum() / (to_s - from_s) / 1e6)
+
+
+@metric("short_flow_total_mbps", "Mbit/s", "katto2008 fig. 8", aliases=("carried_mbps",))
 def short_flow_total_mbps(run: Run, window: Window | None = None, flows: Flows = None) -> float:
-    """Sum of the throughputs in the window of the flows that have a size, whenever they started.
+    """Carried load: throughput in the window of the flows that have a size and of sources, whenever transfers started.
 
     Raises:
         MetricError: no flow has a size.
     """
-    sized = [str(spec["name"]) for spec in specs(run, flows) if spec["size_segments"] is not None]
-    if not sized:
+    parties, sources = chosen(run, flows, with_sources=True)
+    sized = [spec for spec in parties if spec["size_segments"] is not None]
+    names = [str(spec["name"]) for spec in (*sized, *sources)]
+    if not names:
         raise MetricError("no flow has a size")
-    return sum_throughput_mbps(run, window, sized)
+    return sum_throughput_mbps(run, window, names)

@@ -10,20 +10,19 @@ import numpy as np
 import numpy.typing as npt
 
 from elephan.metrics.reading import (
-    GRID_TOLERANCE_S,
     Array,
     MetricError,
     Window,
     alive,
     base_rtt_s,
     bottleneck,
+    check_measured,
     column,
     counters,
     duration_s,
     flow_names,
     flow_series,
     link_capacity_bits,
-    measure_window,
     resolve_window,
     time_mean,
     wire_bytes,
@@ -238,12 +237,7 @@ def receive_window_limited_fraction(run: Run, window: Window | None = None, flow
 
 
 def _measured(run: Run, window: Window | None) -> None:
-    measured = measure_window(run)
-    if window is not None and max(abs(a - b) for a, b in zip(window, measured, strict=True)) > GRID_TOLERANCE_S:
-        raise MetricError(
-            f"RTT statistics of every packet are kept for the measured part, {measured[0]:g} s to {measured[1]:g} s, "
-            "and for no other window"
-        )
+    check_measured(run, window, "RTT statistics")
 
 
 @metric("rtt_min_ms", "ms", "RFC 5166 §2.1.2", scope="flow")

@@ -25,6 +25,11 @@ LINK_COLUMNS = {
     "drops (packets)": "drops", "mean queue (packets)": "queue_mean_packets",
     "max queue (packets)": "queue_max_packets",
 }  # fmt: skip
+SOURCE_COLUMNS = {
+    "source": "name", "algorithm": "algorithm", "target (Mbit/s)": "target_mbps", "offered (Mbit/s)": "offered_mbps",
+    "on the wire (Mbit/s)": "throughput_mbps", "transfers": "transfers", "completed": "transfers_completed",
+    "retransmits": "retransmits",
+}  # fmt: skip
 BINS = 2000
 
 
@@ -32,17 +37,18 @@ def run_report(run: Run, out: str | Path) -> Path:
     """Write ``report.html`` about one run into a folder; its path."""
     summary = run.summary()
     figure = _over_time(run)
-    tables = [
-        _table("Flows", FLOW_COLUMNS, summary["flows"]),
-        _table("Links", LINK_COLUMNS, summary["links"]),
-    ]
+    sources = summary.get("traffic", [])
+    senders = [*summary["flows"], *sources]
+    tables = [_table("Flows", FLOW_COLUMNS, summary["flows"])] if summary["flows"] else []
+    tables += [_table("Sources of transfers", SOURCE_COLUMNS, sources)] if sources else []
+    tables.append(_table("Links", LINK_COLUMNS, summary["links"]))
     numbers = _table(
         "Metrics", {"metric": "name", "value": "value", "unit": "unit", "what it is": "title"},
         _metric_rows(summary["metrics"]),
     )  # fmt: skip
     page = {
         "id": run.id,
-        "title": str(run.manifest.get("title") or ", ".join(str(flow["name"]) for flow in summary["flows"])),
+        "title": str(run.manifest.get("title") or ", ".join(str(sender["name"]) for sender in senders)),
         "measure": f"{summary['measure']['from_s']:g} s to {summary['measure']['to_s']:g} s",
         "warnings": run.warnings,
         "tables": tables,
@@ -56,19 +62,19 @@ def run_report(run: Run, out: str | Path) -> Path:
 
 
 def _over_time(run: Run) -> Traces:
-    from elephan.metrics.reading import flow_names, measure_window, recorded_links
+    from elephan.metrics.reading import chosen, measure_window, recorded_links
 
-    names = flow_names(run)
+    names = [str(spec["name"]) for spec in chosen(run)[0]]
     windows = tuple(flow_curve(run, name, "cwnd", name, i % 8, BINS) for i, name in enumerate(names))
     rates = tuple(throughput_curve(run, name, name, i % 8) for i, name in enumerate(names))
     queues = tuple(
         link_curve(run, name, "queue_mean", name, (len(names) + i) % 8, BINS)
         for i, name in enumerate(recorded_links(run))
     )
-    panels = [
-        Panel("Congestion window", "cwnd (segments)", windows),
-        Panel("Throughput on the wire, in bins of 1 s", "Mbit/s", rates),
-    ]
+    panels = []
+    if names:
+        panels.append(Panel("Congestion window", "cwnd (segments)", windows))
+        panels.append(Panel("Throughput on the wire, in bins of 1 s", "Mbit/s", rates))
     if queues:
         panels.append(Panel("Queue, mean of each interval", "packets", queues))
     return Traces(

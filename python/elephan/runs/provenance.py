@@ -59,7 +59,7 @@ def warnings_after(run: Run) -> list[str]:
     from elephan.metrics.windows import loss_events
 
     found = []
-    events = loss_events(run)
+    events = loss_events(run) if len(run.flows) else {}
     for row in run.flows.iter_rows(named=True):
         name, limited = row["name"], row["receive_window_limited_fraction"]
         if limited is not None and limited > RECEIVE_WINDOW_NOTICED:

@@ -193,6 +193,17 @@ class Run:
         return self._table("transfers")
 
     @property
+    def sources(self) -> pl.DataFrame:
+        """Source of transfers × time: cumulative counts of what arrived.
+
+        Raises:
+            RunError: the scenario has no source of transfers.
+        """
+        if not self.canonical.get("traffic"):
+            raise RunError(f"the run {self.id} has no [[traffic]], so it has no sources of transfers")
+        return self._table("sources")
+
+    @property
     def has_events(self) -> bool:
         """Whether its scenario asked for an event log."""
         return self.canonical.get("events") is not None
@@ -209,9 +220,9 @@ class Run:
         return self._table("events")
 
     def tables(self) -> dict[str, pl.DataFrame]:
-        """All of them, by name; ``transfers`` where the scenario has sources, ``events`` where it asks for a log."""
+        """All of them, by name; ``transfers`` and ``sources`` with ``[[traffic]]``, ``events`` with an event log."""
         names = ["flows", "samples", "links"]
-        names += ["transfers"] if self.canonical.get("traffic") else []
+        names += ["transfers", "sources"] if self.canonical.get("traffic") else []
         names += ["events"] if self.has_events else []
         return {name: self._table(name) for name in names}
 
@@ -302,7 +313,8 @@ class Run:
         return plot_queue(self, link)
 
     def __repr__(self) -> str:
-        title = self.manifest.get("title") or ", ".join(str(flow["name"]) for flow in self.canonical["flows"])
+        senders = [*self.canonical["flows"], *(source["flow"] for source in self.canonical.get("traffic", []))]
+        title = self.manifest.get("title") or ", ".join(str(sender["name"]) for sender in senders)
         return f"<Run {self.id}: {title}>"
 
     def _repr_html_(self) -> str:

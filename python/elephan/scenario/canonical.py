@@ -187,6 +187,8 @@ def _application(flow: Flow) -> dict[str, Any]:
     form: dict[str, Any] = {"rate_bps": given.rate}
     if given.arrivals == "poisson":
         form["poisson"] = True
+    if given.frames is not None:
+        form["frames"] = {"interval_ps": given.frames, "shape": given.frame_shape}
     if given.on is not None and given.off is not None:
         shape = {"shape": given.shape} if given.times == "pareto" else {}
         form["bursts"] = [{"kind": given.times, "mean_ps": mean, **shape} for mean in (given.on, given.off)]

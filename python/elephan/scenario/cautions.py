@@ -22,6 +22,7 @@ def cautions(scenario: ScenarioTable, graph: Graph) -> list[str]:
         *_small_receive_window(scenario, graph),
         *_changing_links(graph),
         *_short_round_trips(scenario, graph),
+        *_unlogged_transfers(scenario),
     ]
 
 
@@ -130,6 +131,14 @@ def _short_round_trips(scenario: ScenarioTable, graph: Graph) -> list[str]:
                 f"path's {format_time(path_ps)}; those transfers have the path's"
             )
     return found
+
+
+def _unlogged_transfers(scenario: ScenarioTable) -> list[str]:
+    return [
+        f"{source_name(source, i)}: the packets of its transfers are not in the event log; those of flows are"
+        for i, source in enumerate(scenario.traffic)
+        if scenario.events is not None
+    ]
 
 
 def _small_receive_window(scenario: ScenarioTable, graph: Graph) -> list[str]:

@@ -11,7 +11,8 @@ from elephan.scenario.canonical import flow_name, measure_window, source_name
 from elephan.scenario.errors import ScenarioError, join_path
 from elephan.scenario.graph import Graph
 from elephan.scenario.schema import DATAGRAMS, Events, Flow, ScenarioTable, Traffic
-from elephan.scenario.units import format_time
+from elephan.scenario.traffic import check_round_trips
+from elephan.scenario.units import PS_PER_S, format_rate, format_time
 
 MAX_SAMPLES = 100_000_000
 _ENGINE_PATH = re.compile(r"(?P<path>[a-z_]+(?:\[\d+\]|\.[A-Za-z_]+)*): (?P<message>.*)", re.DOTALL)
@@ -67,9 +68,12 @@ def check_scenario(scenario: ScenarioTable, graph: Graph) -> None:
             catalog.check_name(queue, catalog.queues(), "a queue discipline")
         except ScenarioError as error:
             raise error.located(path=field) from None
-    for i in range(len(scenario.flow)):
+    places = [f"flow[{i}]" for i in range(len(scenario.flow))] + [f"traffic[{i}]" for i in range(len(scenario.traffic))]
+    for i, where in enumerate(places):
         if graph.rtt_ps(i) == 0:
-            raise ScenarioError("the path has no delay at all; give one of its links a delay", path=f"flow[{i}]")
+            raise ScenarioError("the path has no delay at all; give one of its links a delay", path=where)
+    for i, source in enumerate(scenario.traffic):
+        check_round_trips(source, f"traffic[{i}]", graph.rtt_ps(len(scenario.flow) + i))
 
 
 def _queues(scenario: ScenarioTable) -> list[tuple[str, str]]:
@@ -111,6 +115,12 @@ def _check_times(scenario: ScenarioTable) -> None:
 
 
 def _check_events(scenario: ScenarioTable, events: Events) -> None:
+    if not scenario.flow:
+        raise ScenarioError(
+            "there is nothing to write down: packets of transfers that come and go are not in the event log; leave it "
+            "out, or write a [[flow]] with a size for a transfer whose packets matter",
+            path="events",
+        )
     if events.from_ >= scenario.duration:
         raise ScenarioError(
             f"'{format_time(events.from_)}' is not before the end of the run, {format_time(scenario.duration)}",
@@ -153,6 +163,18 @@ def _check_application(flow: Flow, where: str) -> None:
             missing = "off" if given.off is None else "on"
             raise ScenarioError(
                 "missing; a flow that is on and off needs the mean time of both", path=join_path(where, field, missing)
+            )
+        if given.frames is not None and given.arrivals == "poisson":
+            raise ScenarioError(
+                "contradicts arrivals, which say already when segments come", path=join_path(where, field, "frames")
+            )
+        if given.frames is None and "frame_shape" in given.model_fields_set:
+            raise ScenarioError("has no meaning without frames", path=join_path(where, field, "frame_shape"))
+        if given.frames is not None and given.rate * given.frames < 8 * PS_PER_S:
+            raise ScenarioError(
+                f"'{format_time(given.frames)}' at {format_rate(given.rate)} holds less than a byte; a frame has at "
+                "least 1 byte on average",
+                path=join_path(where, field, "frames"),
             )
         for name in ("times", "shape") if given.on is None else ():
             if name in given.model_fields_set:

@@ -182,6 +182,14 @@ def dump_load(load: float | int) -> str:
     return f"{load * 100:.12g}%" if isinstance(load, float) else units.format_rate(load)
 
 
+def parse_weibull(value: Any) -> float:
+    """The shape of a Weibull distribution."""
+
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.1 <= value <= 100:
+        raise ScenarioError(f"{value!r} is not a shape of a Weibull distribution here; it is from 0.1 to 100")
+    return float(value)
+
+
 def parse_frequency(value: Any) -> float:
     """Transfers per second."""
 

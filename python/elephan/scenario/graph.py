@@ -105,8 +105,10 @@ def build_graph(scenario: ScenarioTable) -> Graph:
         raise ScenarioError("there is no path; write one of [dumbbell], [parking_lot] or [[link]]")
     if len(named) > 1:
         raise ScenarioError(f"[{named[0]}] and [{named[1]}] are both there; write one of dumbbell, parking_lot or link")
-    if not scenario.flow:
-        raise ScenarioError("there is no flow; write at least one [[flow]] with an algorithm", path="flow")
+    if not scenario.flow and not scenario.traffic:
+        raise ScenarioError(
+            "there is no flow; write at least one [[flow]] or [[traffic]] with an algorithm", path="flow"
+        )
     stacks = tuple(flow_stacks(scenario))
     for where, flow in _senders(scenario):
         _check_topology_fields(flow, where, named[0])

@@ -181,6 +181,11 @@ class Scenario(ScenarioTable):
         return [str(flow["name"]) for flow in self._form["flows"]]
 
     @property
+    def sources(self) -> list[str]:
+        """Names of the sources of transfers, in order."""
+        return [str(source["flow"]["name"]) for source in self._form.get("traffic", [])]
+
+    @property
     def is_random(self) -> bool:
         """Whether another seed gives another result."""
         return randomness(self)
@@ -211,7 +216,8 @@ class Scenario(ScenarioTable):
         return isinstance(other, Scenario) and self._form == other._form
 
     def __repr__(self) -> str:
-        return f"<Scenario {self.title or self.hash}: {', '.join(self.flows)}, seed {self.seed}>"
+        senders = [*self.flows, *self.sources]
+        return f"<Scenario {self.title or self.hash}: {', '.join(senders)}, seed {self.seed}>"
 
     __str__ = __repr__
 

@@ -46,6 +46,7 @@ from elephan.scenario.fields import (
     parse_rtts,
     parse_shape,
     parse_transfers,
+    parse_weibull,
     reported,
     whole_number,
 )
@@ -438,6 +439,17 @@ class Application(Table):
     )
     arrivals: Annotated[str, BeforeValidator(reported(one_of(ARRIVALS, "a way to arrive")))] = Field(
         "even", description="how its segments come: at equal distances (even) or as a Poisson process (poisson)"
+    )
+    frames: PositiveTime | None = Field(
+        None,
+        description="its segments come in frames of random size so far apart, as those of a video: a variable bit rate",
+        examples=["40 ms"],
+    )
+    frame_shape: Annotated[float, BeforeValidator(reported(parse_weibull))] = Field(
+        0.8099,
+        description="shape of the Weibull distribution of the frames' sizes: 1 is exponential, more is steadier "
+        "(the default is that of IEEE 802.11ax's evaluation methodology for video)",
+        examples=[3.0],
     )
     on: PositiveTime | None = Field(None, description="mean time on; always on by default", examples=["500 ms"])
     off: PositiveTime | None = Field(None, description="mean time off", examples=["500 ms"])

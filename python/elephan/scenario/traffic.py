@@ -8,7 +8,7 @@ from typing import Any
 
 from elephan.scenario.errors import ScenarioError, join_path
 from elephan.scenario.schema import Traffic
-from elephan.scenario.units import PS_PER_S
+from elephan.scenario.units import PS_PER_S, format_time
 from elephan.scenario.words import hint
 
 _PS_PER_MS = 10**9
@@ -68,6 +68,34 @@ def rtt_quantiles(source: Traffic, where: str) -> Sequence[tuple[float, int]]:
     count = min(len(times), _MOST_QUANTILES)
     picks = [round(i * (len(times) - 1) / (count - 1)) for i in range(count)]
     return [(i / (count - 1), times[pick]) for i, pick in enumerate(picks)]
+
+
+def check_round_trips(source: Traffic, where: str, path_ps: int) -> None:
+    """Refuse round-trip times that a path of ``path_ps`` cannot give: a listed one below it, or all of a distribution.
+
+    A distribution may reach below: those transfers have the path's, and a caution says how many.
+
+    Raises:
+        ScenarioError: with the shortest, and what the path takes.
+    """
+    shown = format_time(path_ps)
+    if source.file is not None or source.transfers is not None:
+        listed = source_form(source, where, 0)["arrivals"].get("rtts_ps", [])
+        short = [rtt for rtt in listed if rtt < path_ps]
+        if short:
+            raise ScenarioError(
+                f"{len(short)} of the {len(listed)} round-trip times are shorter than the path's {shown}; the shortest is "
+                f"{format_time(min(short))}: give the path no more delay than that",
+                path=join_path(where, "transfers" if source.file is None else "file"),
+            )
+        return
+    quantiles = rtt_quantiles(source, where)
+    if quantiles and quantiles[-1][1] < path_ps:
+        raise ScenarioError(
+            f"all round-trip times are shorter than the path's {shown}; the longest is "
+            f"{format_time(quantiles[-1][1])}: give the path less delay",
+            path=join_path(where, "rtts"),
+        )
 
 
 def _check(source: Traffic, where: str) -> None:
