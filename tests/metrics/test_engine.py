@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -87,3 +88,47 @@ def test_a_transfer_that_fits_the_first_window_takes_a_round_trip_and_its_sendin
     assert expected_s <= done.seconds.min() <= done.seconds.max() <= expected_s + 0.001
     assert metrics.mean_flow_rate_mbps(alone) == pytest.approx(metrics.mean_size_over_mean_duration_mbps(alone))
     assert done.bits.tolist() == [10 * 1448 * 8.0] * 4
+
+
+def test_a_list_of_transfers_has_the_metrics_of_the_same_flows(store: Store, tmp_path: Path) -> None:
+    sizes = {2: 10, 4: 300, 6: 2000}
+    flows = [{"algorithm": "reno", "size": f"{n} segments", "start": f"{at} s"} for at, n in sizes.items()]
+    times = {"duration": "10 s", "measure": {"from": "2 s", "to": "10 s"}, "start_jitter": "0 s"}
+    expected = run(flows, store, **times)
+    rows = [f"{at},{n * 1448}" for at, n in sizes.items()]
+    (tmp_path / "list.csv").write_text("\n".join(["start_s,size_bytes", *rows]) + "\n")
+    source = {"name": "web", "algorithm": "reno", "file": str(tmp_path / "list.csv")}
+    replayed = run([], store, traffic=[source], **times)
+    assert replayed.flows.is_empty()
+    names = ("completed_fraction", "mean_flow_rate_mbps", "mean_size_over_mean_duration_mbps", "flow_duration_p99_ms",
+             "mean_slowdown", "offered_mbps", "short_flow_total_mbps", "transfers_begun", "utilization")  # fmt: skip
+    for name in names:
+        assert metrics.get(name)(replayed) == pytest.approx(metrics.get(name)(expected), rel=1e-12), name
+    shared = set(names) & set(expected.metrics)
+    assert len(shared) == 7
+    assert {name: replayed.metrics[name] for name in shared} == pytest.approx({n: expected.metrics[n] for n in shared})
+    # What arrived by each sample time is there too, of each source.
+    assert replayed.sources["delivered_segments"].max() == sum(sizes.values())
+
+
+def test_one_way_delays_are_of_datagrams(store: Store) -> None:
+    noise = {"name": "noise", "datagrams": {"rate": "2 Mbit/s", "size": "1000 B"}}
+    quiet = run([noise], store, duration="10 s")
+    # Half of the round trip, and the datagram on each of three links, two of them ten times as fast.
+    bare_ms = 20 + 8 * (1 / 20 + 2 / 200)
+    for metric in (metrics.owd_min_ms, metrics.owd_mean_ms):
+        assert metric(quiet) == pytest.approx({"noise": bare_ms})
+    assert metrics.owd_p99_ms(quiet)["noise"] == pytest.approx(bare_ms, rel=0.002)
+    busy = run(["cubic", noise], store, duration="20 s")
+    late = metrics.owd_mean_ms(busy)
+    assert set(late) == {"noise"}
+    # What a datagram finds waiting, it waits for.
+    waits_ms = metrics.mean_queue_delay_ms(busy)
+    assert late["noise"] - bare_ms == pytest.approx(waits_ms, rel=0.1)
+    assert metrics.owd_p50_ms(busy)["noise"] <= metrics.owd_p95_ms(busy)["noise"] <= metrics.owd_p99_ms(busy)["noise"]
+    row = busy.summary()["flows"]
+    assert (row[0]["owd_mean_ms"], row[1]["owd_mean_ms"]) == (None, late["noise"])
+    with pytest.raises(metrics.MetricError, match="no flow of datagrams"):
+        metrics.owd_mean_ms(busy, flows=["cubic-1"])
+    with pytest.raises(metrics.MetricError, match="kept for the measured part"):
+        metrics.owd_mean_ms(busy, window=(0, 5))

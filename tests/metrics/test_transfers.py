@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -79,3 +82,89 @@ def test_equal_sizes_make_the_rates_means_of_the_same(seconds: list[float]) -> N
     assert by_flow == pytest.approx(0.8 * np.mean(1 / np.array(seconds)))
     assert by_time == pytest.approx(0.8 / np.mean(seconds))
     assert by_flow >= by_time * (1 - 1e-12)
+
+
+def with_sources() -> Run:
+    """A sized flow at 20 s, and two sources of transfers: packets of 1040 B, 1000 B of them payload, on 100 Mbit/s."""
+    traffic = [{"name": name, "algorithm": "reno", "per_second": 1.0} for name in ("web", "bulk")]
+    flow = {"name": "file", "algorithm": "reno", "size": "1 MB"}
+    stated = synthetic.scenario([flow, "cubic"], starts=["20 s", "0 s"], measure={"from": "20 s", "to": "60 s"},
+                                traffic=traffic)  # fmt: skip
+    rows = [
+        ("web", 10.0, 5, 100.0, 9.0), ("web", 30.0, 10, 100.0, 0.2), ("web", 40.0, 100, 200.0, 0.8),
+        ("web", 50.0, 20, 100.0, None), ("bulk", 35.0, 10_000, 100.0, 10.0), ("bulk", 60.0, 1, 100.0, 0.1),
+    ]  # fmt: skip
+    transfers = pl.DataFrame(
+        {
+            "source": [row[0] for row in rows], "user": [None] * len(rows), "start_s": [row[1] for row in rows],
+            "size_bytes": [1000 * row[2] for row in rows], "size_segments": [row[2] for row in rows],
+            "base_rtt_ms": [row[3] for row in rows], "completion_s": [row[4] for row in rows],
+        }
+        | dict.fromkeys(("segments_sent", "retransmits", "loss_events", "timeouts"), [0] * len(rows))
+    )  # fmt: skip
+    times = synthetic.sample_times(stated)
+    octets = {
+        name: synthetic.accumulated(times, constant(mbps)) * 125e3 for name, mbps in (("web", 2.0), ("bulk", 8.0))
+    }
+    sources = pl.concat(
+        pl.DataFrame({"time_s": times, "source": [name] * len(times), "wire_bytes": counts,
+                      "delivered_segments": counts / 1040})
+        for name, counts in octets.items()
+    )  # fmt: skip
+    rates = {"file": constant(4.0), "cubic-2": constant(50.0)}
+    tables = synthetic.tables(stated, rates, completions={"file": 2.0})
+    return Run.from_tables(stated, tables | {"transfers": transfers, "sources": sources})
+
+
+SOURCES = with_sources()
+
+
+def test_transfers_of_sources_and_sized_flows_are_read_alike() -> None:
+    found = metrics.sized_transfers(SOURCES)
+    assert found.names == ["file", "web 2", "web 3", "web 4", "bulk 1"]
+    assert found.bits.tolist() == [8e6, 8e4, 8e5, 1.6e5, 8e7]
+    assert found.seconds.tolist()[:3] == [2.0, 0.2, 0.8]
+    assert math.isnan(found.seconds[3])
+    assert found.wire_bits == pytest.approx(found.bits * 1.04)
+    # The propagation delay there and back, and the transfer with headers at 100 Mbit/s.
+    assert found.least_seconds.tolist() == pytest.approx([0.1832, 0.100832, 0.20832, 0.101664, 0.932])
+    assert metrics.sized_transfers(SOURCES, flows=["bulk", "file"]).names == ["file", "bulk 1"]
+    assert metrics.sized_transfers(SOURCES, window=(0, 31), flows=["web"]).names == ["web 1", "web 2"]
+    with pytest.raises(MetricError, match="'wbe' is not a flow of this run; did you mean 'web'"):
+        metrics.sized_transfers(SOURCES, flows=["wbe"])
+
+
+def test_metrics_of_transfers_take_sources_and_classes_of_sizes() -> None:
+    assert metrics.completed_fraction(SOURCES, flows=["web"]) == pytest.approx(2 / 3)
+    assert metrics.transfers_begun(SOURCES) == 5
+    assert metrics.mean_flow_rate_mbps(SOURCES, flows=["web"]) == pytest.approx((0.4 + 1.0) / 2)
+    assert metrics.mean_size_over_mean_duration_mbps(SOURCES, flows=["web"]) == pytest.approx(0.88)
+    assert metrics.flow_duration_p99_ms(SOURCES) == 10_000
+    assert metrics.flow_duration_p99_ms(SOURCES, size_bytes=(0, 1e5)) == 200
+    assert metrics.offered_mbps(SOURCES, flows=["web"]) == pytest.approx(1.3e5 * 1.04 * 8e-6 / 40)
+    edges = [0, 1e3, 5e4, 1e6, math.inf]
+    found = metrics.by_size(SOURCES, metrics.flow_duration_p50_ms, edges, flows=["web", "bulk"])
+    assert list(found) == [(0, 1e3), (1e3, 5e4), (5e4, 1e6), (1e6, math.inf)]
+    assert list(found.values()) == [None, 200, 800, 10_000]
+    with pytest.raises(MetricError, match="has from 0 B to 1000 B"):
+        metrics.transfers_begun(SOURCES, size_bytes=(0, 1000))
+    with pytest.raises(MetricError, match="edges, which rise"):
+        metrics.by_size(SOURCES, metrics.mean_slowdown, [5.0])
+
+
+def test_a_slowdown_of_one_is_the_bare_path() -> None:
+    slowdowns = [2.0 / 0.1832, 0.2 / 0.100832, 0.8 / 0.20832, 10 / 0.932]
+    assert metrics.mean_slowdown(SOURCES) == pytest.approx(np.mean(slowdowns))
+    assert metrics.slowdown_p50(SOURCES) == pytest.approx(sorted(slowdowns)[1])
+    assert metrics.slowdown_p99(SOURCES) == pytest.approx(max(slowdowns))
+
+
+def test_a_source_that_is_named_has_a_throughput_and_is_left_out_otherwise() -> None:
+    assert metrics.throughput_mbps(SOURCES, flows=["web", "cubic-2"]) == pytest.approx({"cubic-2": 50, "web": 2})
+    assert metrics.goodput_mbps(SOURCES, (30, 40), ["bulk"]) == pytest.approx({"bulk": 8 / 1.04})
+    assert set(metrics.throughput_mbps(SOURCES)) == {"file", "cubic-2"}
+    assert metrics.short_flow_total_mbps(SOURCES) == pytest.approx(4 + 2 + 8)
+    assert metrics.get("carried_mbps")(SOURCES, flows=["bulk"]) == pytest.approx(8)
+    for wrong in (metrics.mean_cwnd_pkts, metrics.loss_events, metrics.mean_srtt_ms):
+        with pytest.raises(MetricError, match="'web' is a source of transfers; this is defined for flows"):
+            wrong(SOURCES, flows=["web"])

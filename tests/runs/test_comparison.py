@@ -88,3 +88,37 @@ def test_what_cannot_be_compared_is_refused_in_one_line(change: dict[str, Any], 
         elephan.compare(**asked)
     assert line in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_background_traffic_is_in_every_run_and_has_columns_of_its_own(tmp_path: Path) -> None:
+    path = {
+        "rate": "20 Mbit/s",
+        "rtt": "40 ms",
+        "buffer": "1 BDP",
+        "duration": "120 s",
+        "store": Store(tmp_path),
+        "jobs": 1,
+    }
+    rows = elephan.compare(["htcp"], **path, background="30%", rivals=["reno"]).to_dicts()
+    assert len(rows) == 3
+    for row in rows:
+        # 6 Mbit/s are offered; what comes late out of a full queue belongs to another window.
+        assert row["background_mbps"] == pytest.approx(6, rel=0.25)
+        assert row["goodput_mbps"] + (row["other_goodput_mbps"] or 0) < 20 * 1448 / 1500 - 4
+        assert 40 < row["background_p50_ms"] < row["background_p99_ms"]
+    without = elephan.compare(["htcp"], **path, rivals=["reno"]).to_dicts()
+    assert not any(name.startswith("background") for name in without[0])
+    assert without[0]["goodput_mbps"] > rows[0]["goodput_mbps"] + 3
+
+
+def test_background_traffic_is_the_same_for_all() -> None:
+    path = {"rate": "20 Mbit/s", "rtt": "40 ms", "buffer": "1 BDP", "stack": "linux", "seed": 1}
+    path["traffic"] = comparison.background_traffic("4 Mbit/s")
+    forms = [meeting.scenario.canonical() for meeting in comparison.plan(["bic"], ["cubic"], 1, "20 s", path)]
+    both = [[(s["flow"]["name"], s["flow"]["algorithm"], s["arrivals"]) for s in form["traffic"]] for form in forms]
+    load = {"kind": "load", "bps": 4_000_000}
+    assert both == [[("background", "cubic", load), ("background-back", "cubic", load)]] * len(forms)
+    there, back = forms[0]["traffic"]
+    names = [link["name"] for link in forms[0]["links"]]
+    assert "bottleneck" in [names[i] for i in there["flow"]["path"]]
+    assert "bottleneck/reverse" in [names[i] for i in back["flow"]["path"]]

@@ -199,3 +199,18 @@ def test_duplicates_and_late_packets_are_in_the_books(tmp_path: Path) -> None:
     books = found.manifest["conservation"]
     assert books["duplicated"] > 100
     assert books["sent"] + books["duplicated"] == books["received"] + books["dropped"] + books["under_way"]
+
+
+def test_what_a_link_puts_out_of_order_and_doubles_is_counted_over_time(tmp_path: Path) -> None:
+    path = {"rate": "10 Mbit/s", "rtt": "40 ms", "buffer": "1 BDP", "duplicate": "2%"}
+    path["reorder"] = {"share": "5%", "delay": "5 ms"}
+    stated = Scenario.dumbbell(["cubic"], **path, duration="10 s")
+    result = run(stated, store=Store(tmp_path))
+    rows = result.links.filter(result.links["link"].cast(str) == "bottleneck")
+    (totals,) = (link for link in result.manifest["engine_summary"]["links"] if link["name"] == "bottleneck")
+    for column, share, total in (("reordered_packets", 0.05, "reordered"), ("duplicated_packets", 0.02, "duplicated")):
+        counts = rows[column].to_list()
+        assert counts == sorted(counts)
+        assert counts[-1] == totals[total]
+        n = rows["delivered_packets"].max()
+        assert abs(counts[-1] - share * n) < 5 * (share * n) ** 0.5 + 5
