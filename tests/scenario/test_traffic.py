@@ -191,8 +191,11 @@ def test_transfers_are_a_table_and_a_load_is_reported(tmp_path: Path) -> None:
 def test_round_trips_that_no_path_can_give_are_refused(tmp_path: Path) -> None:
     (tmp_path / "list.csv").write_text("start_s,size_bytes,rtt_ms\n0.5,3000,50\n0.25,1000,39\n")
     listed = {"algorithm": "reno", "file": str(tmp_path / "list.csv")}
-    with pytest.raises(ScenarioError, match=r"1 of the 2 round-trip times in .* shorter than the path's 40 ms.* 39 ms"):
+    with pytest.raises(ScenarioError, match=r"1 of the 2 round-trip times are shorter than the path's 40 ms.* 39 ms"):
         with_sources(listed)
+    stated = {"algorithm": "reno", "transfers": [["0 s", "1 kB", "30 ms"], ["1 s", "1 kB", "60 ms"]]}
+    with pytest.raises(ScenarioError, match=r"traffic\[0\].transfers: 1 of the 2 .* shortest is 30 ms"):
+        with_sources(stated)
     drawn = {**WEB, "rtts": [[0, "5 ms"], [1, "30 ms"]]}
     with pytest.raises(ScenarioError, match=r"traffic\[0\].rtts: all round-trip times are shorter .* longest is 30 ms"):
         with_sources(drawn)

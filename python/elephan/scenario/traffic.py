@@ -84,8 +84,8 @@ def check_round_trips(source: Traffic, where: str, path_ps: int) -> None:
         short = [rtt for rtt in listed if rtt < path_ps]
         if short:
             raise ScenarioError(
-                f"{len(short)} of the {len(listed)} round-trip times are shorter than the path's {shown}; the shortest is "
-                f"{format_time(min(short))}: give the path no more delay than that",
+                f"{len(short)} of the {len(listed)} round-trip times are shorter than the path's {shown}; the shortest "
+                f"is {format_time(min(short))}: give the path no more delay than that",
                 path=join_path(where, "transfers" if source.file is None else "file"),
             )
         return
