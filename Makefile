@@ -38,7 +38,7 @@ $(VENV)/.engine: $(VENV)/.dependencies Cargo.toml Cargo.lock $(RUST_SOURCES)
 demo: setup
 	$(BIN)/elephan paper weigle2006
 
-# make test    lint, types, all tests of both languages; the last line counts them
+# make test    lint, types, all tests of both languages; the last line counts them (captures are read with tshark if it is there)
 test: setup
 	@scripts/test
 
