@@ -1,0 +1,194 @@
+"""Where delay-based flows settle, what a wrong base RTT does to them, and which of their loops swing.
+
+FAST, EEFAST and HCC each keep ``alpha`` segments of their own in the queue; Vegas between ``alpha`` and ``beta``. Rates
+are in segments/s, times in seconds; flows are along the last axis, everything before it broadcasts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from elephan.models.cycles import Floats, floats
+
+_HALVINGS = 200
+
+
+@dataclass(frozen=True)
+class Equilibrium:
+    """Where flows settle.
+
+    Attributes:
+        queue: segments that wait at the bottleneck.
+        rates: of each flow, segments/s.
+        windows: of each flow, segments.
+    """
+
+    queue: Floats
+    rates: Floats
+    windows: Floats
+
+
+def equilibrium(alpha: ArrayLike, rate: ArrayLike, rtt_s: ArrayLike, errors_s: ArrayLike = 0.0) -> Equilibrium:
+    """Where flows settle that each keep ``alpha`` segments in the queue: x_i = alpha_i/(q - e_i) sum up to the capacity
+    (Low, Peterson, Wang: "Understanding TCP Vegas: a duality model", JACM 49(2), 2002, §5 and §6; Jin, Wei, Low 2004).
+
+    Args:
+        alpha: of each flow, segments.
+        rate: capacity, segments/s.
+        rtt_s: of each flow, without queue.
+        errors_s: by how much each flow takes its base RTT too long (the queue that it found when it came); below 0, too
+            short.
+
+    Raises:
+        ValueError: an alpha, the capacity or a round trip is not positive.
+    """
+    a, t, e = np.broadcast_arrays(_positive(alpha, "alpha"), _positive(rtt_s, "rtt_s"), floats(errors_s))
+    a, t, e = np.atleast_1d(a), np.atleast_1d(t), np.atleast_1d(e)
+    capacity = _positive(rate, "rate")[..., None]
+    # The sum of the rates falls with q from infinity at the largest error. With the smallest and the largest error for
+    # all, q would be e + sum(alpha)/C: the root is between.
+    total = a.sum(axis=-1, keepdims=True) / capacity
+    low, high = np.max(e, axis=-1, keepdims=True) + 0.0 * total, np.max(e, axis=-1, keepdims=True) + total
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2.0
+        with np.errstate(divide="ignore"):
+            too_much = (a / (middle - e)).sum(axis=-1, keepdims=True) > capacity
+        low, high = np.where(too_much, middle, low), np.where(too_much, high, middle)
+    delay = high
+    rates = a / (delay - e)
+    return Equilibrium(floats((delay * capacity)[..., 0]), floats(rates), floats(rates * (t + delay)))
+
+
+def in_sequence(flows: int, alpha: float, rate: float, rtt_s: float) -> Equilibrium:
+    """Where flows settle that come one after another, each when those before it have settled: what waits when a flow
+    comes is in its base RTT, and it does not know (Low, Peterson, Wang 2002, §6.2; hcc2011 §4.4).
+
+    Raises:
+        ValueError: there is no flow, or something is not positive.
+    """
+    if flows < 1:
+        raise ValueError("flows: fewer than 1")
+    errors: list[float] = [0.0]
+    for _ in range(flows - 1):
+        settled = equilibrium([alpha] * len(errors), rate, rtt_s, errors)
+        errors.append(float(settled.queue) / rate)
+    return equilibrium([alpha] * flows, rate, rtt_s, errors)
+
+
+def vegas_queue(flows: ArrayLike, alpha: ArrayLike = 2, beta: ArrayLike = 4) -> tuple[Floats, Floats]:
+    """The least and the most that Vegas flows leave in the queue, segments: each holds its window while ``alpha`` to
+    ``beta`` of its segments wait (Brakmo & Peterson 1995).
+
+    Raises:
+        ValueError: a number is not positive, or ``beta`` is below ``alpha``.
+    """
+    n, least, most = _positive(flows, "flows"), _positive(alpha, "alpha"), _positive(beta, "beta")
+    if np.any(most < least):
+        raise ValueError("beta: below alpha")
+    return floats(n * least), floats(n * most)
+
+
+def fill(rate: ArrayLike, rtt_s: ArrayLike, alpha: ArrayLike, flows: ArrayLike = 1) -> Floats:
+    """b = C T/(n alpha): how many times what waits fits into the pipe. HCC's loop depends on nothing else.
+
+    Raises:
+        ValueError: something is not positive.
+    """
+    pipe = _positive(rate, "rate") * _positive(rtt_s, "rtt_s")
+    return floats(pipe / (_positive(alpha, "alpha") * _positive(flows, "flows")))
+
+
+def hcc_loop(b: ArrayLike) -> Floats:
+    """HCC's linearized loop, z^2 - own z + lagged, as (own, lagged) along the last axis.
+
+    Half of the way to w_a = alpha D/Q is made in a round trip, and at the equilibrium w_a falls by b for each segment
+    that the window is above it. What is measured is a round trip old: e' = e/2 - (b/2) e_old (hcc2011 eqs. 1 and 3).
+    """
+    fullness = floats(b)
+    return floats(np.stack([np.full_like(fullness, 0.5), fullness / 2.0], axis=-1))
+
+
+def fast_loop(b: ArrayLike, gamma: ArrayLike = 0.5) -> Floats:
+    """FAST's linearized loop, in the form of :func:`hcc_loop`: e' = (1 - gamma + gamma r) e - gamma r e_old with
+    r = T/(T + Q) = b/(1 + b) (Jin, Wei, Low 2004).
+
+    Raises:
+        ValueError: gamma is not in (0, 1].
+    """
+    fullness, step = np.broadcast_arrays(floats(b), floats(gamma))
+    if np.any(~((step > 0) & (step <= 1))):
+        raise ValueError("gamma: not in (0, 1]")
+    part = step * fullness / (1.0 + fullness)
+    return floats(np.stack([1.0 - step + part, part], axis=-1))
+
+
+def spectral_radius(loop: ArrayLike) -> Floats:
+    """Of z^2 - own z + lagged = 0 the larger |z|: what a round trip leaves of an error; 1 or more where it swings."""
+    coefficients = floats(loop)
+    own, lagged = coefficients[..., 0], coefficients[..., 1]
+    root = np.sqrt(np.asarray(own**2 / 4.0 - lagged, dtype=np.complex128))
+    return floats(np.maximum(np.abs(own / 2.0 + root), np.abs(own / 2.0 - root)))
+
+
+def swings(loop: ArrayLike) -> NDArray[np.bool_]:
+    """Whether a loop does not come to rest."""
+    found: NDArray[np.bool_] = spectral_radius(loop) >= 1.0 + 1e-12
+    return found
+
+
+def gain_margin(loop: ArrayLike) -> Floats:
+    """By how much what a loop answers to could be multiplied until it swings: below 1 it does (Nyquist).
+
+    The loop is opened at what is measured: L(z) = lagged/(z (z - own)). Its phase is -pi where L is real and negative,
+    at cos(theta) = own/2, where |L| = lagged: the margin is 1/lagged as long as own is at most 2.
+    """
+    coefficients = floats(loop)
+    with np.errstate(divide="ignore"):
+        return floats(1.0 / coefficients[..., 1])
+
+
+def phase_margin_rad(loop: ArrayLike, points: int = 4001) -> Floats:
+    """How much more delay, in radians at the frequency where |L| = 1, a loop would bear; negative where it swings, and
+    infinite where |L| is below 1 at all frequencies (Nyquist).
+    """
+    coefficients = floats(loop)
+    own, lagged = coefficients[..., 0, None], coefficients[..., 1, None]
+    z = np.exp(1j * np.linspace(1e-6, np.pi, points))
+    response = lagged / (z * (z - own))
+    size, phase = np.abs(response), np.unwrap(np.angle(response), axis=-1)
+    phase = phase - 2.0 * np.pi * np.ceil((phase[..., :1] - 1e-9) / (2.0 * np.pi))
+    last = size.shape[-1] - 1 - np.argmax((size >= 1.0)[..., ::-1], axis=-1)
+    margin = np.pi + np.take_along_axis(phase, last[..., None], axis=-1)[..., 0]
+    return floats(np.where(np.any(size >= 1.0, axis=-1), margin, np.inf))
+
+
+def hcc_rounds(b: float, alpha: float, gamma: float = 0.5, rounds: int = 400, start: float = 1.05) -> Floats:
+    """What waits at the end of each round trip under HCC's own rule, clipped steps included, segments.
+
+    One flow on a link that is never idle: the window less the pipe waits, and is known a round trip later. Increases
+    come at once here; the engine's HCC spreads them over the round.
+
+    Raises:
+        ValueError: b, alpha or gamma is not positive.
+    """
+    pipe = float(_positive(b, "b")) * float(_positive(alpha, "alpha"))
+    step = float(_positive(gamma, "gamma")) * alpha
+    window = old = pipe + start * alpha
+    waiting = np.empty(rounds)
+    for i in range(rounds):
+        queue = max(old - pipe, 1e-9)
+        anticipated = alpha * (pipe + queue) / queue
+        old = window
+        window += 0.5 * min(max(anticipated - window, -step), step)
+        waiting[i] = max(window - pipe, 0.0)
+    return floats(waiting)
+
+
+def _positive(values: ArrayLike, what: str) -> Floats:
+    found = floats(values)
+    if np.any(~(found > 0)):
+        raise ValueError(f"{what}: not above 0")
+    return found
