@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from elephan.runs import Run, Store
 
 INDEX = {
+    "ha2006": (
+        "A Step toward Realistic Performance Evaluation of High-Speed TCP Variants",
+        "S. Ha, Y. Kim, L. Le, I. Rhee, L. Xu, PFLDnet 2006",
+    ),
     "weigle2006": (
         "Performance of Competing High-Speed TCP Flows",
         "M. C. Weigle, P. Sharma, J. R. Freeman, Networking 2006",

@@ -1,0 +1,117 @@
+"""S. Ha, Y. Kim, L. Le, I. Rhee, L. Xu: A Step toward Realistic Performance Evaluation of High-Speed TCP Variants
+(PFLDnet 2006).
+
+Six high-speed protocols beside TCP-SACK and beside themselves, over 400 Mbit/s and 16 to 324 ms with a buffer of 2 MB,
+without and with background traffic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from elephan.papers import INDEX
+from elephan.papers.claims import load_claims, load_findings
+from elephan.papers.ha2006.assumptions import ASSUMPTIONS
+from elephan.papers.ha2006.figures import figures
+from elephan.papers.ha2006.measure import Context, HaMeasurer
+from elephan.papers.ha2006.setup import (
+    ALGORITHMS,
+    OTHER_RTTS_MS,
+    QUICK_SCALE,
+    RATE_MBPS,
+    RTTS_MS,
+    SLOW_RATE_MBPS,
+    TITLES,
+    VARIANTS,
+    Case,
+    Setup,
+)
+from elephan.papers.paper import Experiment, Paper, Variant
+from elephan.scenario import Scenario
+
+HERE = Path(__file__).parent
+QUICK_NOTE = (
+    f"rate, buffer, FAST's alpha and all times are divided by {QUICK_SCALE}, with one seed; the mean over 10 s of the "
+    "convergence time and the 10 s bins of the stability are not"
+)
+SEEDS: Mapping[str, int] = {}
+
+
+def paper(quick: bool = False) -> Paper:
+    """The paper, with its claims read and its scenarios built; with ``quick`` at a tenth of the rate and the time."""
+    title, reference = INDEX["ha2006"]
+    claims = load_claims(HERE / "claims.toml")
+    setup = Setup(scale=QUICK_SCALE if quick else 1)
+    return Paper(
+        id="ha2006",
+        title=title,
+        reference=reference,
+        claims=claims,
+        experiments={experiment.id: experiment for experiment in _experiments(setup, {} if quick else SEEDS)},
+        measurer=partial(HaMeasurer, setup=setup),
+        figures=partial(figures, setup=setup),
+        quick=quick,
+        quick_note=QUICK_NOTE if quick else "",
+        assumptions=ASSUMPTIONS,
+        variants=tuple(_variants(setup)),
+        findings=load_findings(HERE / "findings.toml", claims),
+    )
+
+
+def cases(at: Context, algorithms: Iterable[str] = ALGORITHMS) -> dict[str, Case]:
+    """The runs of an experiment, by label."""
+    rtts = OTHER_RTTS_MS if at.experiment == "X3" else RTTS_MS
+    return {f"{TITLES[name]}, {rtt} ms": at.case(name, rtt) for name in algorithms for rtt in rtts}
+
+
+def _experiments(setup: Setup, seeds: Mapping[str, int]) -> Iterable[Experiment]:
+    alone = {
+        f"{rate} Mbit/s": setup.scenario(Case("", "", (0, 0), background=True, rate_mbps=rate))
+        for rate in (RATE_MBPS, SLOW_RATE_MBPS)
+    }
+    yield Experiment("ha2006.X0.bgonly", "background alone", "§4.1", alone, seeds.get("ha2006.X0.bgonly", 1))
+    rows = [
+        ("X1", "nobg", "one flow of a variant and one of TCP-SACK", "Fig 2a, 7a"),
+        ("X2", "nobg", "two flows of a variant", "Fig 4a, 5a, 8a, 9a"),
+        ("X3", "nobg", "two flows of a variant with different RTTs", "Fig 6a"),
+        ("X1", "bg", "a variant and TCP-SACK, with background", "Fig 2b, 7b"),
+        ("X2", "bg", "two flows of a variant, with background", "Fig 3a, 4b, 5b, 8b, 9b"),
+        ("X3", "bg", "different RTTs, with background", "Fig 3b, 6b"),
+    ]
+    for experiment, kind, title, figure in rows:
+        name = f"ha2006.{experiment}.{kind}"
+        scenarios = _scenarios(setup, cases(Context(experiment, kind == "bg")))
+        yield Experiment(name, title, figure, scenarios, seeds.get(name, 1))
+    slow = [cases(Context("X1", background, SLOW_RATE_MBPS), VARIANTS) for background in (False, True)]
+    scenarios = {
+        f"{label}, {words}": scenario
+        for part, words in zip(slow, ("alone", "with background"), strict=True)
+        for label, scenario in _scenarios(setup, part).items()
+    }
+    name = "ha2006.X1.100M"
+    yield Experiment(name, "a variant and TCP-SACK on 100 Mbit/s", "§4.5", scenarios, seeds.get(name, 1))
+
+
+def _scenarios(setup: Setup, found: Mapping[str, Case]) -> dict[str, Scenario]:
+    return {label: setup.scenario(case) for label, case in found.items()}
+
+
+def _variants(setup: Setup) -> Iterable[Variant]:
+    """Other readings of what the paper leaves open."""
+    others = [
+        ("published-rules", "the published rules instead of Linux 2.6's code", replace(setup, code="papers")),
+        ("fast-alpha-100", "FAST with alpha 100", replace(setup, fast_alpha=100)),
+        ("fast-alpha-400", "FAST with alpha 400", replace(setup, fast_alpha=400)),
+        ("fast-no-doubling", "FAST without the doubling", replace(setup, fast_doubling=False)),
+        ("sack-first", "TCP-SACK starts before the variant", replace(setup, sack_first=True)),
+        ("rtts-tmix", "background RTTs of ns-2's Tmix trace, median 50 ms", replace(setup, rtts="tmix")),
+        ("rtts-suite", "background RTTs of the IRTF suite, 5 to 200 ms", replace(setup, rtts="suite")),
+        ("load-80", "four fifths of the background", replace(setup, load=0.8)),
+        ("no-jitter", "starts and departures exactly in time", replace(setup, jitter=False)),
+    ]
+    for name, title, other in others:
+        scenarios = [scenario for e in _experiments(other, {}) for scenario in e.scenarios.values()]
+        yield Variant(name, title, tuple(scenarios), partial(HaMeasurer, setup=other))

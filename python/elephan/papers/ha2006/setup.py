@@ -1,0 +1,281 @@
+"""The experiments of ha2006 as scenarios: two flows, with and without background traffic (§3 of the paper)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import pairwise
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from elephan.scenario import Scenario
+from elephan.scenario.traffic import RTTS
+
+# In the order in which the paper names them; TCP-SACK is the one that they are measured against.
+VARIANTS = ("bic", "cubic", "fast", "hstcp", "htcp", "stcp")
+ALGORITHMS = (*VARIANTS, "sack")
+TITLES = MappingProxyType(
+    {
+        "bic": "BIC", "cubic": "CUBIC", "fast": "FAST", "hstcp": "HSTCP", "htcp": "HTCP", "stcp": "STCP",
+        "sack": "TCP-SACK",
+    }
+)  # fmt: skip
+
+RATE_MBPS = 400
+SLOW_RATE_MBPS = 100
+RTTS_MS = (16, 42, 82, 162, 324)
+FAR_MS = 162
+OTHER_RTTS_MS = (16, 42, 82, 162)
+BUFFER_KB = 2000
+STARTS_S = (30, 130)
+MEASURE_FROM_S = 135
+COV_FROM_S = 200
+DURATION_S = 1200
+FAST_ALPHA = 200
+RECEIVE_WINDOW_BYTES = 65_535
+# A packet of 1500 bytes takes so long on an access link of 1 Gbit/s.
+PACKET_NS = 12_000
+# The shortest path of the background: what all have in common lies at the bottleneck.
+COMMON_RTT_MS = 5
+QUICK_SCALE = 10
+
+# Parts of the capacity: what long-lived flows of the background may take by their receive windows, and what short ones
+# offer.
+LONG_SHARE = 0.5
+SHORT_SHARE = 0.6
+REVERSE_SHARE = 0.5
+
+# Quantiles of round-trip times in ms. tmix: the connections of the sample trace that comes with ns-2; suite: the nine
+# paths of draft-irtf-iccrg-tcpeval-01 §4.1, as likely each.
+TMIX = ((0, 9), (0.05, 12), (0.1, 14), (0.25, 23), (0.5, 50), (0.75, 107), (0.9, 275), (0.95, 692), (1, 1000))
+SUITE_MS = (5, 28, 54, 74, 98, 124, 150, 174, 200)
+
+# What Linux 2.6.13 had. BIC: net/ipv4/tcp_bic.c before 2.6.14.2 had 32 segments a round trip and a first threshold of
+# 100; CUBIC's first version in the kernel kept that threshold.
+LINUX = MappingProxyType(
+    {
+        "bic": "bic:linux-2.6", "cubic": "cubic:linux-2.6", "fast": "fast", "hstcp": "hstcp:linux-2.6",
+        "htcp": "htcp:linux-2.6", "stcp": "stcp:linux-2.6", "sack": "reno:linux-2.6",
+    }
+)  # fmt: skip
+PUBLISHED = MappingProxyType(
+    {
+        "bic": "bic", "cubic": "cubic:2005", "fast": "fast", "hstcp": "hstcp", "htcp": "htcp", "stcp": "stcp",
+        "sack": "reno",
+    }
+)  # fmt: skip
+CODES: Mapping[str, Mapping[str, str]] = MappingProxyType({"linux": LINUX, "papers": PUBLISHED})
+BIC_SEGMENTS = 32
+FIRST_THRESHOLD = 100
+
+
+class Case(NamedTuple):
+    """Which run: the two measured flows, what is beside them, and over what.
+
+    Attributes:
+        first: algorithm of the flow that starts at 30 s; empty for none.
+        second: of the one that starts at 130 s.
+        rtts_ms: of the two.
+        background: whether there is background traffic.
+        rate_mbps: of the bottleneck.
+    """
+
+    first: str
+    second: str
+    rtts_ms: tuple[int, int]
+    background: bool
+    rate_mbps: int = RATE_MBPS
+
+    @property
+    def title(self) -> str:
+        """For a reader."""
+        beside = "with background" if self.background else "alone"
+        if not self.first:
+            return f"background alone, {self.rate_mbps} Mbit/s"
+        one, other = self.rtts_ms
+        rtts = f"{one} ms" if one == other else f"{one} and {other} ms"
+        who = (
+            f"two {TITLES[self.first]}" if self.first == self.second else f"{TITLES[self.first]}, {TITLES[self.second]}"
+        )
+        slow = "" if self.rate_mbps == RATE_MBPS else f", {self.rate_mbps} Mbit/s"
+        return f"{who}, {rtts}, {beside}{slow}"
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What the paper states, and what it leaves open with the value taken for it.
+
+    Attributes:
+        code: whose rules the algorithms follow: those of ``linux`` 2.6.13, or the published ``papers``.
+        fast_alpha: segments that FAST keeps in queues.
+        fast_doubling: FAST doubles its window while its queueing delay is small.
+        rtts: distribution of the background's round-trip times: ``aikat``, ``tmix`` or ``suite``.
+        load: the background's load as a part of what was calibrated.
+        short_share: what short flows offer, as a part of the capacity.
+        long_share: what long-lived flows may take at most.
+        sack_first: in a pair with TCP-SACK, TCP-SACK starts first.
+        jitter: starts and departures move a little with the seed.
+        queue: discipline at the bottleneck, with parameters.
+        scale: rate, buffer and times are divided by it.
+    """
+
+    code: str = "linux"
+    fast_alpha: int = FAST_ALPHA
+    fast_doubling: bool = True
+    rtts: str = "aikat"
+    load: float = 1.0
+    short_share: float = SHORT_SHARE
+    long_share: float = LONG_SHARE
+    sack_first: bool = False
+    jitter: bool = True
+    queue: str = "droptail"
+    queue_parameters: tuple[tuple[str, Any], ...] = field(default=())
+    scale: int = 1
+
+    def scenario(self, case: Case) -> Scenario:
+        """The run of a case."""
+        if self.sack_first and case.second == "sack" and case.first != "sack":
+            case = case._replace(first="sack", second=case.first)
+        return _scenario(self, case)
+
+    def seconds(self, time_s: float) -> float:
+        """A time of the paper in this setup."""
+        return time_s / self.scale
+
+    @property
+    def measured_s(self) -> tuple[float, float]:
+        """What throughputs and losses are measured over."""
+        return self.seconds(MEASURE_FROM_S), self.seconds(DURATION_S)
+
+    @property
+    def cov_s(self) -> tuple[float, float]:
+        """What the coefficient of variation is measured over."""
+        return self.seconds(COV_FROM_S), self.seconds(DURATION_S)
+
+
+@lru_cache(maxsize=2048)
+def _scenario(setup: Setup, case: Case) -> Scenario:
+    from_s, to_s = setup.measured_s
+    rate_mbps = case.rate_mbps / setup.scale
+    flows = _measured_flows(setup, case)
+    traffic = _background(setup, rate_mbps) if case.background else []
+    if not flows:
+        # A scenario has a flow: the first of the long-lived ones.
+        long_lived = traffic[0]
+        (_, _, rtt), *others = long_lived["transfers"]
+        flows = [{"name": "long-1", "algorithm": long_lived["algorithm"], "rtt": rtt, "stack": long_lived["stack"]}]
+        traffic = [*([{**long_lived, "transfers": others}] if others else []), *traffic[1:]]
+    beside: dict[str, Any] = {"traffic": traffic} if traffic else {}
+    if setup.queue_parameters:
+        beside["queue_parameters"] = dict(setup.queue_parameters)
+    return Scenario.dumbbell(
+        flows,
+        title=case.title,
+        rate=f"{rate_mbps:g} Mbit/s",
+        rtt=f"{COMMON_RTT_MS} ms",
+        buffer=f"{BUFFER_KB / setup.scale:g} kB",
+        queue=setup.queue,
+        access_rate=f"{1000 / setup.scale:g} Mbit/s",
+        duration=f"{to_s:g} s",
+        measure={"from": f"{from_s:g} s", "to": f"{to_s:g} s"},
+        sample_period="1 s",
+        stack="linux-2.6",
+        start_jitter="100 ms" if setup.jitter else "0 s",
+        send_jitter=f"{PACKET_NS * setup.scale} ns" if setup.jitter else "0 s",
+        **beside,
+    )
+
+
+def _measured_flows(setup: Setup, case: Case) -> list[dict[str, Any]]:
+    names = [case.first, case.second] if case.first else []
+    return [
+        _flow(setup, name, number, case.rtts_ms[number - 1], setup.seconds(STARTS_S[number - 1]))
+        for number, name in enumerate(names, start=1)
+    ]
+
+
+def _flow(setup: Setup, name: str, number: int, rtt_ms: int, start_s: float) -> dict[str, Any]:
+    table: dict[str, Any] = {
+        "name": f"{name}-{number}",
+        "algorithm": CODES[setup.code][name],
+        "rtt": f"{rtt_ms} ms",
+        "start": f"{start_s:g} s",
+    }
+    if name == "fast":
+        # What is counted in segments goes with the buffer.
+        table["parameters"] = {"alpha": setup.fast_alpha / setup.scale}
+        if not setup.fast_doubling:
+            table["parameters"]["mi_threshold"] = 0.0
+    if name == "bic" and setup.code == "linux":
+        table["parameters"] = {"s_max": float(BIC_SEGMENTS)}
+    if name in ("bic", "cubic"):
+        table["stack"] = {"initial_ssthresh": f"{FIRST_THRESHOLD} segments"}
+    return table
+
+
+# ---- background ----
+
+
+def rtt_quantiles_ms(name: str) -> tuple[tuple[float, float], ...]:
+    """Quantiles of a distribution of the background's round-trip times: shares and ms."""
+    if name == "aikat":
+        return tuple((share, rtt_ps / 1e9) for share, rtt_ps in RTTS["aikat"])
+    if name == "tmix":
+        return TMIX
+    # Steps: each path has the same part, with next to nothing between two.
+    parts, eps = len(SUITE_MS), 1e-6
+    ends = [(i / parts + (eps if i else 0), (i + 1) / parts, ms) for i, ms in enumerate(SUITE_MS)]
+    return tuple((share, float(ms)) for left, right, ms in ends for share in (left, right))
+
+
+def quantile_ms(quantiles: Sequence[tuple[float, float]], share: float) -> float:
+    """The round-trip time below which a part of the background's flows are; logarithms are interpolated."""
+    for (left, low_ms), (right, high_ms) in pairwise(quantiles):
+        if share <= right:
+            part = (share - left) / (right - left)
+            return low_ms * math.pow(high_ms / low_ms, part)
+    return quantiles[-1][1]
+
+
+def ceiling_mbps(rtt_ms: float) -> float:
+    """The most that a flow with the background's receive window gets."""
+    return 8 * RECEIVE_WINDOW_BYTES / rtt_ms / 1e3
+
+
+def long_lived_rtts_ms(quantiles: Sequence[tuple[float, float]], most_mbps: float) -> list[float]:
+    """Round-trip times of so many flows that what their windows allow comes nearest to a rate.
+
+    They are spread evenly over the distribution, so that it does not hang on the draw of a few short paths how much
+    background there is.
+    """
+
+    def spread(count: int) -> list[float]:
+        return [quantile_ms(quantiles, (i + 0.5) / count) for i in range(count)]
+
+    sums = {0: 0.0}
+    while max(sums.values()) < most_mbps:
+        sums[len(sums)] = math.fsum(map(ceiling_mbps, spread(len(sums))))
+    best = min(range(1, len(sums)), key=lambda count: abs(sums[count] - most_mbps))
+    return spread(best)
+
+
+def _background(setup: Setup, rate_mbps: float) -> list[dict[str, Any]]:
+    """Long-lived flows and short ones, there and back."""
+    quantiles = rtt_quantiles_ms(setup.rtts)
+    drawn = setup.rtts if setup.rtts in RTTS else [[share, f"{ms:g} ms"] for share, ms in quantiles]
+    common: dict[str, Any] = {
+        "algorithm": LINUX["sack"],
+        "stack": {"receive_window": f"{RECEIVE_WINDOW_BYTES} B"},
+    }
+    found = []
+    for direction, part in (("right", setup.load), ("left", setup.load * REVERSE_SHARE)):
+        back = "" if direction == "right" else "-back"
+        rtts = long_lived_rtts_ms(quantiles, part * setup.long_share * rate_mbps)
+        # More than any of them can send in the whole run.
+        transfers = [["0 s", "1 TB", f"{round(1000 * rtt)} us"] for rtt in rtts]
+        found.append({"name": f"long{back}", "direction": direction, "transfers": transfers, **common})
+        short = {"load": f"{100 * part * setup.short_share:g}%", "rtts": drawn}
+        found.append({"name": f"short{back}", "direction": direction, **short, **common})
+    return found
