@@ -15,6 +15,7 @@ from pathlib import Path
 from elephan.papers import INDEX
 from elephan.papers.claims import load_claims, load_findings
 from elephan.papers.ha2006.assumptions import ASSUMPTIONS
+from elephan.papers.ha2006.beyond import beyond
 from elephan.papers.ha2006.figures import figures
 from elephan.papers.ha2006.measure import Context, HaMeasurer
 from elephan.papers.ha2006.setup import (
@@ -58,6 +59,7 @@ def paper(quick: bool = False) -> Paper:
         assumptions=ASSUMPTIONS,
         variants=tuple(_variants(setup)),
         findings=load_findings(HERE / "findings.toml", claims),
+        beyond=beyond(setup),
     )
 
 

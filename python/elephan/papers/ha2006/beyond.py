@@ -1,0 +1,209 @@
+"""What the paper does not ask: do its conclusions hold where the bottleneck's queue is managed?
+
+Weigle, Sharma and Freeman announced active queue management as future work in the same year. The setup is the paper's
+on 100 Mbit/s and at 162 ms, where the buffer of 2 MB holds one bandwidth-delay product, with the bottleneck's queue
+drop-tail, RED (adaptive), PIE or CoDel, each with its published defaults and the same buffer behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from statistics import fmean
+
+from elephan.papers.ha2006.setup import ALGORITHMS, FAR_MS, SLOW_RATE_MBPS, TITLES, VARIANTS, Case, Setup
+from elephan.papers.measurement import NotJudgedError
+from elephan.papers.paper import Beyond, Experiment, RunSet
+from elephan.papers.wording import number
+from elephan.report.charts import BarChart, BarPanel, Bars
+from elephan.report.figures import Figure
+from elephan.scenario import Scenario
+
+QUEUES: Mapping[str, tuple[str, tuple[tuple[str, bool], ...], str]] = {
+    "droptail": ("droptail", (), "drop-tail"),
+    "red": ("red", (("adaptive", True),), "RED"),
+    "pie": ("pie", (), "PIE"),
+    "codel": ("codel", (), "CoDel"),
+}
+"""Discipline, parameters that differ from its defaults, and title of each queue; the paper's own is the first."""
+
+MANAGED = tuple(QUEUES)[1:]
+SIGNIFICANT = 0.01
+Values = Mapping[tuple[str, str], float]
+"""By queue and algorithm."""
+
+
+def beyond(setup: Setup) -> Beyond:
+    """The question, in the paper's setup or a smaller one."""
+    setups = {
+        name: replace(setup, queue=queue, queue_parameters=parameters)
+        for name, (queue, parameters, _) in QUEUES.items()
+    }
+    return Beyond(
+        question="Do its conclusions on fairness, stability and utilization hold with RED, PIE or CoDel?",
+        why="all of its runs have a drop-tail queue of a fixed size; weigle2006 names active queue management as the "
+        "next thing to look at. Much of what the paper explains by synchronized losses should go away where a queue "
+        "drops at random or early",
+        experiments={experiment.id: experiment for experiment in _experiments(setups)},
+        figures=lambda runs: _figures(Answers(runs, setups)),
+        answer=lambda runs: list(_answer(Answers(runs, setups))),
+    )
+
+
+def _case(algorithm: str, *, with_sack: bool, background: bool) -> Case:
+    second = "sack" if with_sack else algorithm
+    return Case(algorithm, second, (FAR_MS, FAR_MS), background, SLOW_RATE_MBPS)
+
+
+def _experiments(setups: Mapping[str, Setup]) -> Iterator[Experiment]:
+    rows = [
+        ("alone", "two flows of a variant", {"with_sack": False, "background": False}, ALGORITHMS),
+        ("bg", "two flows of a variant, with background", {"with_sack": False, "background": True}, ALGORITHMS),
+        ("sack", "a variant and TCP-SACK", {"with_sack": True, "background": False}, VARIANTS),
+    ]
+    for name, title, kind, algorithms in rows:
+        scenarios: dict[str, Scenario] = {
+            f"{TITLES[algorithm]}, {QUEUES[queue][2]}": setup.scenario(_case(algorithm, **kind))
+            for queue, setup in setups.items()
+            for algorithm in algorithms
+        }
+        yield Experiment(f"ha2006.aqm.{name}", f"managed queues: {title}", "beyond the paper", scenarios)
+
+
+class Answers:
+    """Looks measured values up, by queue and algorithm."""
+
+    def __init__(self, runs: RunSet, setups: Mapping[str, Setup]) -> None:
+        self._runs = runs
+        self._setups = setups
+
+    def values(self, metric: str, *, background: bool, with_sack: bool = False) -> dict[tuple[str, str], float]:
+        """A metric of every queue and algorithm that was run."""
+        found = {}
+        for queue, setup in self._setups.items():
+            window = setup.cov_s if metric == "cov_total_throughput" else setup.measured_s
+            for algorithm in VARIANTS if with_sack else ALGORITHMS:
+                case = _case(algorithm, with_sack=with_sack, background=background)
+                try:
+                    runs = self._runs.of(setup.scenario(case))
+                    found[queue, algorithm] = fmean(float(self._runs.metric(run, metric, window)) for run in runs)
+                except NotJudgedError:
+                    continue
+        return found
+
+
+# ---- figures ----
+
+_PANELS = (
+    ("utilization", "link utilization", False),
+    ("cov_total_throughput", "coefficient of variation", False),
+    ("jain_fi", "Jain's index of two flows of a variant", False),
+    ("jain_fi", "Jain's index with TCP-SACK", True),
+    ("mean_queue_delay_ms", "mean queueing delay (ms)", False),
+)
+
+
+def _figures(answers: Answers) -> Sequence[Figure]:
+    found: list[Figure] = []
+    for background, words in ((False, "alone"), (True, "with background traffic")):
+        panels = []
+        for metric, label, with_sack in _PANELS:
+            values = answers.values(metric, background=background, with_sack=with_sack)
+            algorithms = VARIANTS if with_sack else ALGORITHMS
+            if values:
+                panels.append(
+                    BarPanel("", label, tuple(TITLES[name] for name in algorithms), _bars(values, algorithms))
+                )
+        if panels:
+            name = f"aqm-{'background' if background else 'alone'}"
+            title = f"Managed queues: two flows, 100 Mbit/s, {FAR_MS} ms, {words}"
+            caption = (
+                "One bar a queue discipline. The buffer is 2 MB, one bandwidth-delay product, and the managed queues "
+                "have their published defaults."
+            )
+            found.append(BarChart(name, title, caption, tuple(panels)))
+    return found
+
+
+def _bars(values: Values, algorithms: Sequence[str]) -> tuple[Bars, ...]:
+    return tuple(
+        Bars(title, [values.get((queue, name)) for name in algorithms], color=color)
+        for color, (queue, (_, _, title)) in enumerate(QUEUES.items())
+    )
+
+
+# ---- sentences ----
+
+
+def _answer(answers: Answers) -> Iterator[str]:
+    alone = {m: answers.values(m, background=False) for m in ("utilization", "jain_fi", "cov_total_throughput")}
+    beside = {m: answers.values(m, background=True) for m in ("utilization", "jain_fi", "cov_total_throughput")}
+    delay = answers.values("mean_queue_delay_ms", background=True)
+    if not all([*alone.values(), *beside.values(), delay]):
+        return
+    yield _means("Mean queueing delay with background", delay, "ms")
+    yield _means("Mean utilization of two flows alone", alone["utilization"])
+    yield _means("Mean utilization with background", beside["utilization"])
+    yield _means("Mean coefficient of variation alone", alone["cov_total_throughput"])
+    yield _means("Mean Jain's index of two flows of a kind alone", alone["jain_fi"])
+    yield _extremes("The least fair to itself with background", beside["jain_fi"], min)
+    yield _extremes("The least stable with background", beside["cov_total_throughput"], max)
+    yield _extremes("The lowest utilization with background", beside["utilization"], min)
+    yield _moved("Jain's index of two flows", alone["jain_fi"], beside["jain_fi"])
+    friendly = answers.values("jain_fi", background=False, with_sack=True)
+    if friendly:
+        yield _extremes("The friendliest to TCP-SACK without background", friendly, max, VARIANTS)
+        yield _order("friendliness to TCP-SACK", friendly, VARIANTS)
+    yield _order("fairness to itself without background", alone["jain_fi"])
+    yield _order("stability without background", alone["cov_total_throughput"])
+
+
+def _of(values: Values, queue: str, algorithms: Sequence[str] = ALGORITHMS) -> dict[str, float]:
+    return {name: values[queue, name] for name in algorithms if (queue, name) in values}
+
+
+def _means(what: str, values: Values, unit: str = "") -> str:
+    parts = [f"{QUEUES[queue][2]} {number(fmean(_of(values, queue).values()))}" for queue in QUEUES]
+    return f"{what}{f' ({unit})' if unit else ''}: {', '.join(parts)}."
+
+
+def _extremes(what: str, values: Values, pick: Callable[..., str], algorithms: Sequence[str] = ALGORITHMS) -> str:
+    parts = []
+    for queue in QUEUES:
+        found = _of(values, queue, algorithms)
+        name = pick(found, key=found.__getitem__)
+        parts.append(f"{TITLES[name]} with {QUEUES[queue][2]} ({number(found[name])})")
+    return f"{what} is {', '.join(parts)}."
+
+
+def _moved(what: str, alone: Values, beside: Values) -> str:
+    """How many algorithms background makes fairer, by queue."""
+    parts = []
+    for queue in QUEUES:
+        gains = {name: beside[queue, name] - value for name, value in _of(alone, queue).items()}
+        better = [TITLES[name] for name, gain in gains.items() if gain > SIGNIFICANT]
+        worse = [TITLES[name] for name, gain in gains.items() if gain < -SIGNIFICANT]
+        words = f"up for {', '.join(better) or 'none'} and down for {', '.join(worse) or 'none'}"
+        parts.append(f"{words} with {QUEUES[queue][2]}")
+    return f"Background moves {what} by more than {SIGNIFICANT}: {'; '.join(parts)}."
+
+
+def _order(what: str, values: Values, algorithms: Sequence[str] = ALGORITHMS) -> str:
+    """How far the order of the algorithms under drop-tail is kept, as Kendall's tau."""
+    first = _of(values, "droptail", algorithms)
+    parts = [f"{number(tau(first, _of(values, queue, algorithms)))} with {QUEUES[queue][2]}" for queue in MANAGED]
+    return (
+        f"The order of the algorithms in {what} agrees with that under drop-tail (Kendall's tau): {', '.join(parts)}."
+    )
+
+
+def tau(one: Mapping[str, float], other: Mapping[str, float]) -> float:
+    """Kendall's tau of two orders of the same names; ties count as neither."""
+    pairs = list(combinations(one, 2))
+    signs = [_sign(one[a] - one[b]) * _sign(other[a] - other[b]) for a, b in pairs]
+    return sum(signs) / len(pairs)
+
+
+def _sign(value: float) -> int:
+    return (value > 0) - (value < 0)

@@ -1,0 +1,259 @@
+"""ha2006 on runs whose rates are given, so that verdicts are known beforehand; and a few that are simulated small."""
+
+from __future__ import annotations
+
+import math
+from functools import cache, partial
+
+import pytest
+from tests.runs import synthetic
+from tests.runs.synthetic import constant, step
+
+from elephan import papers
+from elephan.papers.claims import ClaimSet, judge_all
+from elephan.papers.ha2006 import cases
+from elephan.papers.ha2006.beyond import QUEUES, Answers, tau
+from elephan.papers.ha2006.measure import UNREACHED_S, Context, HaMeasurer
+from elephan.papers.ha2006.setup import (
+    ALGORITHMS,
+    RTTS_MS,
+    VARIANTS,
+    Case,
+    Setup,
+    ceiling_mbps,
+    long_lived_rtts_ms,
+    quantile_ms,
+    rtt_quantiles_ms,
+)
+from elephan.papers.measurement import NotJudgedError
+from elephan.papers.paper import Paper, RunSet
+from elephan.papers.relations import RELATIONS
+from elephan.runs import Run, Store, sweep
+
+
+@cache
+def paper(quick: bool = False) -> Paper:
+    return papers.get("ha2006", quick=quick)
+
+
+def made(case: Case, first: synthetic.Curve, second: synthetic.Curve, drops: float = 0.0, seed: int = 1) -> Run:
+    scenario = Setup().scenario(case).with_seed(seed)
+    one, other = scenario.flows
+    windows = {one: constant(12_000.0), other: constant(100.0)}
+    return synthetic.run(scenario, {one: first, other: second}, cwnd=windows, drop_rate=drops)
+
+
+def measured(metric: str, subject: str, runs: list[Run], **where: object) -> float:
+    """As the first claim of that metric measures it."""
+    claim = next(claim for claim in paper().claims.claims if claim.metric == metric)
+    asked = {"bg": False, **where}
+    experiment = str(asked.pop("experiment", claim.experiment))
+    claims = [c for c in paper().claims.claims if c.metric == metric and c.experiment == experiment]
+    return HaMeasurer(RunSet(runs), Setup()).measure(metric, subject, asked, claims[0]).value()  # type: ignore[arg-type]
+
+
+def test_the_paper_has_its_claims_and_its_runs() -> None:
+    assert len(paper().claims.claims) == 155
+    assert {claim.relation for claim in paper().claims.claims} <= set(RELATIONS)
+    counts = {name.partition(".")[2]: len(e.scenarios) for name, e in paper().experiments.items()}
+    assert counts == {
+        "X0.bgonly": 2, "X1.nobg": 35, "X2.nobg": 35, "X3.nobg": 28, "X1.bg": 35, "X2.bg": 35, "X3.bg": 28, "X1.100M": 60,
+    }  # fmt: skip
+    hashes = {s.hash for e in paper().experiments.values() for s in e.scenarios.values()}
+    assert len(hashes) == 2 + 2 * (30 + 35 + 21) + 60
+
+
+def test_every_experiment_of_the_claims_is_there() -> None:
+    assert {claim.experiment for claim in paper().claims.claims} <= set(paper().experiments)
+
+
+def test_the_small_paper_is_the_same_shape() -> None:
+    small = paper(quick=True)
+    assert small.quick_note
+    for name, experiment in paper().experiments.items():
+        assert list(small.experiments[name].scenarios) == list(experiment.scenarios)
+
+
+def test_every_reading_runs_something_else() -> None:
+    own = {s.hash for e in paper().experiments.values() for s in e.scenarios.values()}
+    for variant in paper().variants:
+        assert {scenario.hash for scenario in variant.scenarios} - own, variant.id
+
+
+def test_the_setup_is_the_papers() -> None:
+    form = Setup().scenario(Case("bic", "sack", (324, 324), background=True)).canonical()
+    (link,) = [link for link in form["links"] if link["name"] == "bottleneck"]
+    assert link["rate_bps"] == 400_000_000
+    assert link["queue"]["limit_bytes"] == 2_000_000
+    assert [flow["start_ps"] for flow in form["flows"]] == [30 * 10**12, 130 * 10**12]
+    assert form["measure"] == {"from_ps": 135 * 10**12, "to_ps": 1200 * 10**12}
+    assert Setup().scenario(Case("bic", "sack", (324, 324), background=True)).graph.rtt_ps(0) == 324 * 10**9
+    sources = {source["flow"]["name"]: source for source in form["traffic"]}
+    assert set(sources) == {"long", "short", "long-back", "short-back"}
+    assert sources["short"]["arrivals"]["bps"] == 240_000_000
+    assert sources["short-back"]["arrivals"]["bps"] == 120_000_000
+    assert all(s["flow"]["stack"]["receive_window"] * 1448 <= 65_535 for s in sources.values())
+
+
+def test_long_lived_background_takes_its_part_of_the_capacity() -> None:
+    for rate_mbps in (200.0, 50.0):
+        rtts = long_lived_rtts_ms(rtt_quantiles_ms("aikat"), rate_mbps)
+        assert math.fsum(map(ceiling_mbps, rtts)) == pytest.approx(rate_mbps, rel=0.05)
+        assert rtts == sorted(rtts)
+
+
+def test_quantiles_of_round_trip_times() -> None:
+    aikat = rtt_quantiles_ms("aikat")
+    assert quantile_ms(aikat, 0.6) == pytest.approx(100)
+    assert quantile_ms(aikat, 0.55) == pytest.approx(math.sqrt(72 * 100))
+    assert quantile_ms(rtt_quantiles_ms("suite"), 0.5) == 98
+    assert ceiling_mbps(16) == pytest.approx(32.77, abs=0.01)
+
+
+def test_throughputs_count_from_135_s_and_losses_too() -> None:
+    case = Case("bic", "bic", (82, 82), background=False)
+    run = made(case, step(135, 390, 100), step(135, 0, 50), drops=0.02)
+    assert measured("jain_fi", "bic", [run], experiment="ha2006.X2.nobg", rtt_ms=82) == pytest.approx(0.9)
+    assert measured("throughput_ratio", "bic", [run], experiment="ha2006.X2.bg", rtt_ms=82) == pytest.approx(2)
+    assert measured("utilization", "bic", [run], experiment="ha2006.X2.bg", rtt_ms=82) == pytest.approx(0.375)
+
+
+def test_stability_counts_from_200_s() -> None:
+    case = Case("stcp", "stcp", (42, 42), background=False)
+    run = made(case, step(195, 390, 100), constant(10))
+    assert measured("cov_total_throughput", "stcp", [run], rtt_ms=42) == pytest.approx(0, abs=1e-9)
+
+
+def test_a_convergence_time_that_is_never_reached_is_the_rest_of_the_run() -> None:
+    case = Case("hstcp", "hstcp", (16, 16), background=False)
+    never = made(case, constant(300), constant(100))
+    soon = made(case, step(180, 390, 195), step(180, 0, 195))
+    assert UNREACHED_S == 1070
+    assert measured("convergence_time_s", "hstcp", [never], rtt_ms=16) == 1070
+    assert 50 < measured("convergence_time_s", "hstcp", [soon], rtt_ms=16) <= 61
+    claim = next(c for c in paper().claims.claims if c.metric == "converged")
+    of = partial(HaMeasurer(RunSet([never]), Setup()).measure, "converged", "hstcp", claim=claim)
+    assert of(where={"bg": False, "rtt_ms": 16}).value() == 0
+
+
+def test_background_is_compared_at_each_round_trip_time() -> None:
+    runs = []
+    for index, rtt in enumerate(RTTS_MS):
+        runs.append(made(Case("fast", "sack", (rtt, rtt), background=False), constant(100), constant(100)))
+        other = 100 if index else 300
+        runs.append(made(Case("fast", "sack", (rtt, rtt), background=True), constant(other), constant(100)))
+    # Jain's index of 300 and 100 is 0.8; at one of five it falls by 0.2.
+    assert measured("abs_change_jain_vs_nobg", "fast", runs, experiment="ha2006.X1.bg") == pytest.approx(0.04)
+    gain = measured("jain_gain_vs_nobg", "fast", runs, experiment="ha2006.X1.bg")
+    assert gain == pytest.approx(-0.04)
+
+
+def test_counts_name_whom_they_count() -> None:
+    runs = [
+        made(Case("hstcp", "hstcp", (rtt, rtt), background=False), constant(300 if rtt < 100 else 200), constant(190))
+        for rtt in RTTS_MS
+    ]
+    claim = next(c for c in paper().claims.claims if c.metric == "n_rtts_not_converged")
+    found = HaMeasurer(RunSet(runs), Setup()).measure("n_rtts_not_converged", "hstcp", {"bg": False}, claim)
+    assert found.value() == 3
+    assert found.detail == "16 ms, 42 ms, 82 ms"
+
+
+def test_the_largest_window_is_that_of_the_variant_which_has_the_least() -> None:
+    runs = [made(Case(name, "sack", (324, 324), background=False), constant(200), constant(20)) for name in VARIANTS]
+    assert measured("max_cwnd_pkts", "high_speed_flow", runs, rtt_ms=324) == 12_000
+
+
+def test_what_is_computed_needs_no_runs() -> None:
+    judged = {j.claim.id: j for j in papers.evaluate("ha2006", [])}
+    assert judged["ha2006.setup.buffer_bdp_324"].verdict == "reproduced"
+    assert judged["ha2006.bg.rwnd_bytes"].verdict == "reproduced"
+    others = {
+        j.verdict for name, j in judged.items() if name not in ("ha2006.setup.buffer_bdp_324", "ha2006.bg.rwnd_bytes")
+    }
+    assert others == {"not_judged"}
+
+
+def test_every_claim_is_judged_where_all_runs_are_there() -> None:
+    listed = [
+        case
+        for experiment in ("X1", "X2", "X3")
+        for background in (False, True)
+        for case in cases(Context(experiment, background)).values()
+    ]
+    listed += [c for bg in (False, True) for c in cases(Context("X1", bg, 100), VARIANTS).values()]
+    runs = [made(case, constant(60), constant(40)) for case in dict.fromkeys(listed)]
+    alone = Setup().scenario(Case("", "", (0, 0), background=True))
+    runs.append(synthetic.run(alone, {alone.flows[0]: constant(50)}))
+    verdicts = {j.claim.id: j for j in papers.evaluate("ha2006", runs)}
+    missing = {name: j.why for name, j in verdicts.items() if j.verdict == "not_judged"}
+    assert missing == {}
+    assert verdicts["ha2006.F2a.bic.util324"].verdict == "reproduced"
+    assert verdicts["ha2006.F2b.bg_only"].verdict == "differs"
+    assert verdicts["ha2006.F9.htcp.short_bg"].verdict == "differs"
+
+
+def test_a_finding_is_about_a_claim() -> None:
+    assert set(paper().findings) <= {claim.id for claim in paper().claims.claims}
+
+
+def test_a_small_part_runs_from_end_to_end(tmp_path: object) -> None:
+    small = paper(quick=True)
+    chosen = [
+        Setup(scale=10).scenario(Case(name, name, (16, 16), background))
+        for name in ("fast", "htcp")
+        for background in (False, True)
+    ]
+    runs = sweep([(scenario, 1) for scenario in chosen], jobs=1, store=Store(str(tmp_path)))
+    measurer = small.measurer(RunSet(runs))
+    kept = tuple(c for c in small.claims.claims if c.id == "ha2006.F3a.htcp.lowest_16")
+    (unjudged,) = judge_all(ClaimSet(kept, small.claims.experiments), measurer)
+    assert unjudged.verdict == "not_judged"
+    busy = [
+        HaMeasurer(RunSet(runs), Setup(scale=10)).at("utilization", n, Context("X2", True), 16)
+        for n in ("fast", "htcp")
+    ]
+    alone = HaMeasurer(RunSet(runs), Setup(scale=10)).at("loss_rate", "fast", Context("X2", False), 16)
+    assert all(0.9 < value.value() <= 1.0 for value in busy)
+    # FAST alone keeps its two alphas of 20 in a buffer of 133 segments.
+    assert alone.value() == 0
+    assert len(small.figures(RunSet(runs))) > 0
+
+
+# ---- beyond the paper ----
+
+
+def test_the_question_has_every_queue_and_algorithm() -> None:
+    asked = paper().beyond
+    assert asked is not None
+    counts = {name: len(e.scenarios) for name, e in asked.experiments.items()}
+    assert counts == {"ha2006.aqm.alone": 28, "ha2006.aqm.bg": 28, "ha2006.aqm.sack": 24}
+    assert list(asked.answer(RunSet([]))) == []
+
+
+def test_the_answer_is_made_of_measured_values() -> None:
+    asked = paper().beyond
+    assert asked is not None
+    runs = []
+    for experiment in asked.experiments.values():
+        for scenario in experiment.scenarios.values():
+            one, other = scenario.flows
+            managed = scenario.canonical()["links"][0]["queue"]["kind"] != "droptail"
+            runs.append(synthetic.run(scenario, {one: constant(30), other: constant(30 if managed else 10)}))
+    sentences = list(asked.answer(RunSet(runs)))
+    assert "Mean Jain's index of two flows of a kind alone: drop-tail 0.8, RED 1, PIE 1, CoDel 1." in sentences
+    assert len(asked.figures(RunSet(runs))) == 2
+
+
+def test_agreement_of_orders() -> None:
+    order = {"a": 1.0, "b": 2.0, "c": 3.0}
+    assert tau(order, {"a": 5, "b": 6, "c": 7}) == 1
+    assert tau(order, {"a": 7, "b": 6, "c": 5}) == -1
+    assert tau(order, {"a": 1, "b": 1, "c": 2}) == pytest.approx(2 / 3)
+
+
+def test_missing_runs_are_left_out_of_the_answer() -> None:
+    asked = Answers(RunSet([]), {name: Setup() for name in QUEUES})
+    assert asked.values("jain_fi", background=False) == {}
+    with pytest.raises(NotJudgedError):
+        HaMeasurer(RunSet([]), Setup()).at("jain_fi", ALGORITHMS[0], Context("X2", False), 16)
