@@ -57,7 +57,8 @@ def test_the_paper_has_its_claims_and_its_runs() -> None:
     assert {claim.relation for claim in paper().claims.claims} <= set(RELATIONS)
     counts = {name.partition(".")[2]: len(e.scenarios) for name, e in paper().experiments.items()}
     assert counts == {
-        "X0.bgonly": 2, "X1.nobg": 35, "X2.nobg": 35, "X3.nobg": 28, "X1.bg": 35, "X2.bg": 35, "X3.bg": 28, "X1.100M": 60,
+        "X0.bgonly": 2, "X1.nobg": 35, "X2.nobg": 35, "X3.nobg": 28, "X1.bg": 35, "X2.bg": 35, "X3.bg": 28,
+        "X1.100M": 60,
     }  # fmt: skip
     hashes = {s.hash for e in paper().experiments.values() for s in e.scenarios.values()}
     assert len(hashes) == 2 + 2 * (30 + 35 + 21) + 60
@@ -157,6 +158,29 @@ def test_counts_name_whom_they_count() -> None:
     found = HaMeasurer(RunSet(runs), Setup()).measure("n_rtts_not_converged", "hstcp", {"bg": False}, claim)
     assert found.value() == 3
     assert found.detail == "16 ms, 42 ms, 82 ms"
+
+
+def test_a_count_over_round_trip_times_is_one_count() -> None:
+    runs = []
+    for rtt in (16, 42, 82):
+        for name in VARIANTS:
+            at = Context("X3", background=False)
+            runs.append(made(at.case(name, rtt), constant(100), constant(100)))
+            other = {16: 200.0, 42: 100.0, 82: 100.0}[rtt]
+            runs.append(
+                made(Context("X3", True).case(name, rtt), constant(other if name == "bic" else 100), constant(100))
+            )
+    claim = next(c for c in paper().claims.claims if c.id == "ha2006.F6b.most_improve")
+    (judged,) = judge_all(ClaimSet((claim,), paper().claims.experiments), HaMeasurer(RunSet(runs), Setup()))
+    assert (judged.measured, judged.verdict) == (0, "differs")
+    runs = [
+        made(Context("X3", bg).case(n, rtt), constant(100 if bg else 150), constant(100))
+        for bg in (False, True)
+        for n in VARIANTS
+        for rtt in (16, 42, 82)
+    ]
+    (judged,) = judge_all(ClaimSet((claim,), paper().claims.experiments), HaMeasurer(RunSet(runs), Setup()))
+    assert (judged.measured, judged.verdict) == (6, "reproduced")
 
 
 def test_the_largest_window_is_that_of_the_variant_which_has_the_least() -> None:

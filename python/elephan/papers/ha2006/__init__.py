@@ -107,7 +107,7 @@ def _variants(setup: Setup) -> Iterable[Variant]:
         ("published-rules", "the published rules instead of Linux 2.6's code", replace(setup, code="papers")),
         ("fast-alpha-100", "FAST with alpha 100", replace(setup, fast_alpha=100)),
         ("fast-alpha-400", "FAST with alpha 400", replace(setup, fast_alpha=400)),
-        ("fast-no-doubling", "FAST without the doubling", replace(setup, fast_doubling=False)),
+        ("fast-doubling", "FAST doubling whenever its queueing delay is small", replace(setup, fast_doubling=True)),
         ("sack-first", "TCP-SACK starts before the variant", replace(setup, sack_first=True)),
         ("rtts-tmix", "background RTTs of ns-2's Tmix trace, median 50 ms", replace(setup, rtts="tmix")),
         ("rtts-suite", "background RTTs of the IRTF suite, 5 to 200 ms", replace(setup, rtts="suite")),

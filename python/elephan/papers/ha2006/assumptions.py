@@ -26,8 +26,11 @@ ASSUMPTIONS = (
     ),
     Assumption(
         "FAST",
-        f"alpha {FAST_ALPHA}; doubles while its averaged queueing delay is under 0.75 ms",
-        "not stated, and the code for Linux 2.4 is not to be had; variants with 100 and 400, and without the doubling",
+        f"alpha {FAST_ALPHA}, the INFOCOM 2004 update every other round trip, and nothing else",
+        "the paper cites that publication and states no parameter, and the code for Linux 2.4 is not to be had. "
+        "ns-2's module also doubles the window whenever the averaged queueing delay is under 0.75 ms, after a loss "
+        "too. Small runs with it had been seen when this was settled (in a buffer of 12 % of the BDP it overshoots "
+        "again and again); a variant has it, and others have alpha 100 and 400",
     ),
     Assumption(
         "recovery",

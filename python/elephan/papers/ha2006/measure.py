@@ -9,7 +9,7 @@ from functools import partial
 from statistics import fmean
 
 from elephan.papers.claims import Claim, ClaimError
-from elephan.papers.conditions import Value, Where
+from elephan.papers.conditions import Value, Where, points_of
 from elephan.papers.ha2006.setup import (
     ALGORITHMS,
     DURATION_S,
@@ -100,27 +100,24 @@ class HaMeasurer:
             ClaimError: nothing here knows how it is measured.
         """
         at = self._context(where, claim)
+        if metric.startswith("n_"):
+            return self._number(metric, subject, at, self._points_of(claim))
         of_setup: dict[str, Callable[[], Measurement]] = {
             "buffer_over_bdp": partial(self._buffer_over_bdp, at),
             "receive_window_bytes": self._receive_window_bytes,
             "max_cwnd_pkts": partial(self._max_cwnd_pkts, at),
         }
-        counts: dict[str, Callable[[], Measurement]] = {
-            "n_rtts_not_converged": partial(self._not_converged, subject, at),
-            "n_algorithms_with_higher_loss": partial(self._higher_with, "loss_rate", ALGORITHMS, at),
-            "n_algorithms_with_higher_jain": partial(self._higher_with, "jain_fi", VARIANTS, at),
-            "n_algorithms_converging_faster": partial(self._faster_with, at),
-        }
-        if measure := of_setup.get(metric) or counts.get(metric):
+        if measure := of_setup.get(metric):
             return measure()
         if at.experiment == "X0":
             return self._value("utilization", Case("", "", (0, 0), background=True, rate_mbps=at.rate_mbps))
         if subject not in ALGORITHMS:
             raise ClaimError(f"{claim.id}: '{subject}' is not one of {', '.join(ALGORITHMS)}")
         if metric == "jain_gain_vs_nobg":
-            return self._change("jain_fi", subject, at, _difference)
+            return self._change("jain_fi", subject, at, at.rtts_ms, _difference)
         if metric == "abs_change_jain_vs_nobg":
-            return self._absolute_change(subject, at)
+            # How far background moves it at a round-trip time, either way.
+            return self._change("jain_fi", subject, at, at.rtts_ms, lambda values: abs(_difference(values)))
         if where.get("rtt2_ms") == "any":
             # True of at least one: the smallest ratio has to hold.
             return combined([self.at(metric, subject, at, rtt) for rtt in NEAR_MS], min, "smallest of 16, 42 and 82 ms")
@@ -189,26 +186,34 @@ class HaMeasurer:
             for background in (True, False)
         ]
 
-    def _change(self, metric: str, algorithm: str, at: Context, combine: Callable[[list[float]], float]) -> Measurement:
-        parts = [combined(self._both(metric, algorithm, at, rtt), combine) for rtt in at.rtts_ms]
-        return combined(parts, fmean)
+    def _change(
+        self, metric: str, algorithm: str, at: Context, rtts: Sequence[int], combine: Callable[[list[float]], float]
+    ) -> Measurement:
+        """Something of a value with background and of that without, as the mean over round-trip times."""
+        return combined([combined(self._both(metric, algorithm, at, rtt), combine) for rtt in rtts], fmean)
 
-    def _absolute_change(self, algorithm: str, at: Context) -> Measurement:
-        """How far background moves Jain's index at a round-trip time, either way."""
-        return self._change("jain_fi", algorithm, at, lambda values: abs(_difference(values)))
+    # ---- numbers of algorithms and of round-trip times ----
 
-    def _higher_with(self, metric: str, algorithms: Sequence[str], at: Context) -> Measurement:
-        """How many algorithms have a higher value with background, and which."""
-        changes = {name: self._change(metric, name, at, _difference) for name in algorithms}
-        return _count(changes, lambda change: change > 0)
+    def _points_of(self, claim: Claim) -> list[int]:
+        """The round-trip times that a count is about: it is one count over all of them, and not the mean of several."""
+        parameter = "rtt2_ms" if claim.experiment.startswith("ha2006.X3") else "rtt_ms"
+        text = str((claim.where or {}).get(parameter, ""))
+        return [int(point) for point in points_of(parameter, partial(self.points, claim=claim), text)]
 
-    def _faster_with(self, at: Context) -> Measurement:
-        changes = {name: self._change("convergence_time_s", name, at, _difference) for name in ALGORITHMS}
-        return _count(changes, lambda change: change < 0)
-
-    def _not_converged(self, algorithm: str, at: Context) -> Measurement:
-        parts = {f"{rtt} ms": self.at("converged", algorithm, at, rtt) for rtt in at.rtts_ms}
-        return _count(parts, lambda value: value < 0.5)
+    def _number(self, metric: str, subject: str, at: Context, rtts: Sequence[int]) -> Measurement:
+        if metric == "n_rtts_not_converged":
+            parts = {f"{rtt} ms": self.at("converged", subject, at, rtt) for rtt in rtts}
+            return _count(parts, lambda value: value < 0.5)
+        compared = {
+            "n_algorithms_with_higher_loss": ("loss_rate", ALGORITHMS, 1),
+            "n_algorithms_with_higher_jain": ("jain_fi", VARIANTS, 1),
+            "n_algorithms_converging_faster": ("convergence_time_s", ALGORITHMS, -1),
+        }
+        if metric not in compared:
+            raise ClaimError(f"'{metric}' is not measured here")
+        of, algorithms, sign = compared[metric]
+        changes = {name: self._change(of, name, at, rtts, _difference) for name in algorithms}
+        return _count(changes, lambda change: sign * change > 0)
 
     # ---- the setup itself ----
 

@@ -110,7 +110,7 @@ class Setup:
     Attributes:
         code: whose rules the algorithms follow: those of ``linux`` 2.6.13, or the published ``papers``.
         fast_alpha: segments that FAST keeps in queues.
-        fast_doubling: FAST doubles its window while its queueing delay is small.
+        fast_doubling: FAST doubles its window whenever its queueing delay is small, as ns-2's module does.
         rtts: distribution of the background's round-trip times: ``aikat``, ``tmix`` or ``suite``.
         load: the background's load as a part of what was calibrated.
         short_share: what short flows offer, as a part of the capacity.
@@ -123,7 +123,7 @@ class Setup:
 
     code: str = "linux"
     fast_alpha: int = FAST_ALPHA
-    fast_doubling: bool = True
+    fast_doubling: bool = False
     rtts: str = "aikat"
     load: float = 1.0
     short_share: float = SHORT_SHARE
