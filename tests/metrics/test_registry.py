@@ -152,3 +152,19 @@ def test_an_interval_holds_the_mean_about_as_often_as_it_says() -> None:
     intervals = [metrics.interval(rng.exponential(1.0, 30).tolist()) for _ in range(200)]
     held = sum(low <= 1.0 <= high for _, low, high in intervals)
     assert 0.87 <= held / 200 <= 0.99
+
+
+def test_what_the_design_asks_for_is_there_once() -> None:
+    """Rates and losses, fairness, convergence, stability, queues, epochs, friendliness, responsiveness, transfers."""
+    wanted = (
+        "utilization", "goodput_mbps", "throughput_mbps", "jain_fi", "asymmetry", "convergence_time_s",
+        "delta_fair_convergence_time_s", "stability", "loss_rate", "queue_occupancy", "epoch_duration_s",
+        "rtt_fairness_ratio", "tcp_friendliness", "recovery_time_s", "halving_time_s", "mean_flow_rate_mbps",
+        "mean_size_over_mean_duration_mbps", "mean_flow_duration_ms", "flow_duration_p99_ms", "mean_slowdown",
+        "transfers_begun", "completed_fraction", "offered_mbps", "carried_mbps", "response_pkts_per_rtt",
+        "loss_event_rate", "rtt_p99_ms", "owd_mean_ms", "owd_p99_ms", "mean_queue_delay_ms", "harm",
+    )  # fmt: skip
+    for name in wanted:
+        assert metrics.get(name).source, name
+    functions = [metric.function for metric in metrics.registry().values()]
+    assert len(functions) == len(set(functions))
