@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from elephan.cli.run import print_run
 from elephan.report.run import run_report
 from elephan.runs import RunError, Store, run
 from elephan.scenario import Scenario, ScenarioError
@@ -263,3 +264,14 @@ def test_frames_that_make_no_sense_are_refused(fields: dict[str, Any], line: str
     with pytest.raises(ScenarioError) as refused:
         scenario({"datagrams": {"rate": "2 Mbit/s", **fields}}, duration="20 s")
     assert line in str(refused.value)
+
+
+def test_people_see_the_one_way_delays_of_datagrams_where_there_are_any(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    noise = {"name": "noise", "datagrams": {"rate": "1 Mbit/s"}}
+    for flows, there in (([{"algorithm": "cubic"}], False), ([{"algorithm": "cubic"}, noise], True)):
+        result = run(scenario(*flows), store=Store(tmp_path))
+        print_run(result)
+        assert ("one-way" in " ".join(capsys.readouterr().out.split())) == there
+        assert ("one-way delay" in run_report(result, tmp_path).read_text(encoding="utf-8")) == there

@@ -30,6 +30,7 @@ _FLOW_COLUMNS = {
     "RTT p99 ms": "rtt_p99_ms",
     "cwnd mean": "cwnd_mean",
 }
+_DATAGRAM_COLUMNS = {"one-way mean ms": "owd_mean_ms", "one-way p99 ms": "owd_p99_ms"}
 _LINK_COLUMNS = {
     "link": "name",
     "utilization": "utilization",
@@ -123,8 +124,9 @@ def print_run(run: Run) -> None:
     summary = run.summary()
     measure = summary["measure"]
     title = f"measured from {measure['from_s']:g} s to {measure['to_s']:g} s"
+    datagrams = any(flow.get("owd_mean_ms") is not None for flow in summary["flows"])
     tables = [
-        (_FLOW_COLUMNS, summary["flows"]),
+        (_FLOW_COLUMNS | (_DATAGRAM_COLUMNS if datagrams else {}), summary["flows"]),
         (_LINK_COLUMNS, summary["links"]),
         (_SOURCE_COLUMNS, summary.get("traffic", [])),
     ]

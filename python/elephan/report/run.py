@@ -20,6 +20,7 @@ FLOW_COLUMNS = {
     "timeouts": "timeouts", "min RTT (ms)": "rtt_min_ms", "mean RTT (ms)": "rtt_mean_ms", "p99 RTT (ms)": "rtt_p99_ms",
     "mean cwnd (segments)": "cwnd_mean", "max cwnd (segments)": "cwnd_max",
 }  # fmt: skip
+DATAGRAM_COLUMNS = {"mean one-way delay (ms)": "owd_mean_ms", "p99 one-way delay (ms)": "owd_p99_ms"}
 LINK_COLUMNS = {
     "link": "name", "utilization": "utilization", "throughput (Mbit/s)": "throughput_mbps", "loss rate": "loss_rate",
     "drops (packets)": "drops", "mean queue (packets)": "queue_mean_packets",
@@ -39,7 +40,9 @@ def run_report(run: Run, out: str | Path) -> Path:
     figure = _over_time(run)
     sources = summary.get("traffic", [])
     senders = [*summary["flows"], *sources]
-    tables = [_table("Flows", FLOW_COLUMNS, summary["flows"])] if summary["flows"] else []
+    datagrams = any(flow.get("owd_mean_ms") is not None for flow in summary["flows"])
+    columns = FLOW_COLUMNS | (DATAGRAM_COLUMNS if datagrams else {})
+    tables = [_table("Flows", columns, summary["flows"])] if summary["flows"] else []
     tables += [_table("Sources of transfers", SOURCE_COLUMNS, sources)] if sources else []
     tables.append(_table("Links", LINK_COLUMNS, summary["links"]))
     numbers = _table(
