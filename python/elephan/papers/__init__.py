@@ -24,6 +24,10 @@ INDEX = {
         "A Step toward Realistic Performance Evaluation of High-Speed TCP Variants",
         "S. Ha, Y. Kim, L. Le, I. Rhee, L. Xu, PFLDnet 2006",
     ),
+    "leith2008": (
+        "Experimental Evaluation of Delay/Loss-based TCP Congestion Control Algorithms",
+        "D. J. Leith, L. L. H. Andrew, T. Quetchenbach, R. N. Shorten, K. Lavi, PFLDnet 2008",
+    ),
     "weigle2006": (
         "Performance of Competing High-Speed TCP Flows",
         "M. C. Weigle, P. Sharma, J. R. Freeman, Networking 2006",

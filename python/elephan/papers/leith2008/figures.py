@@ -1,0 +1,275 @@
+"""The figures and the table of leith2008 in its own layout: windows and rates over time, ratios, bars, Table I."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from statistics import median
+
+from elephan.papers.leith2008 import setup as paths
+from elephan.papers.leith2008.measure import lone
+from elephan.papers.leith2008.setup import TITLES, Line, Setup
+from elephan.papers.measurement import NotJudgedError
+from elephan.papers.paper import RunSet
+from elephan.report.charts import BarChart, BarPanel, Bars, DataTable, LineChart, LinePanel, Points
+from elephan.report.figures import Curve, Figure, Panel, Traces
+from elephan.report.series import flow_curve, throughput_curve
+from elephan.scenario import Scenario
+
+CWND = "cwnd (packets)"
+RATE = "throughput (Mbit/s)"
+CASES = {
+    1: "no cross traffic",
+    2: "10 % cross traffic",
+    3: "cross traffic and a reverse flow",
+    4: "cross traffic and 5 Mbit/s of 52 B packets",
+}
+TABLE_ORDER = ("ctcp", "illinois", "reno", "cubic")
+PUBLISHED = {"mean_flow_rate_mbps": ("0.698", "0.520", "0.771", "0.310"),
+             "mean_size_over_mean_duration_mbps": ("1.17", "0.807", "1.32", "0.502")}  # fmt: skip
+_COLORS = {"reno": 0, "ctcp": 1, "illinois": 2, "cubic": 3, "aimd_a0.3": 0, "aimd_a10": 4}
+
+
+def figures(runs: RunSet, setup: Setup) -> Sequence[Figure]:
+    """Every figure whose runs are there."""
+    draw = _Drawing(runs, setup)
+    parts: list[Callable[[], Iterator[Figure]]] = [
+        draw.recovery, draw.reverse, draw.epochs, draw.newcomers, draw.rtts, draw.friendly, draw.cases, draw.table,
+        draw.misled, draw.overestimated, draw.response,
+    ]  # fmt: skip
+    return [figure for part in parts for figure in part()]
+
+
+class _Drawing:
+    def __init__(self, runs: RunSet, setup: Setup) -> None:
+        self._runs = runs
+        self._setup = setup
+
+    # ---- over time ----
+
+    def _panels(self, rows: Sequence[tuple[str, Scenario, Sequence[tuple[str, str]], str]]) -> tuple[Panel, ...]:
+        """Panels of (title, scenario, flows with their names, what is shown); those that were not run are left out."""
+        panels = []
+        for title, scenario, flows, what in rows:
+            run = self._runs.first(scenario)
+            if run is None:
+                continue
+            curves: list[Curve] = []
+            for color, (flow, name) in enumerate(flows):
+                curves.append(
+                    throughput_curve(run, flow, name, color)
+                    if what == RATE
+                    else flow_curve(run, flow, "cwnd", name, color)
+                )
+            panels.append(Panel(title, what, tuple(curves)))
+        return tuple(panels)
+
+    def _traces(
+        self, name: str, title: str, caption: str, rows: Sequence[tuple[str, Scenario, Sequence[tuple[str, str]], str]]
+    ) -> Iterator[Figure]:
+        panels = self._panels(rows)
+        if panels:
+            yield Traces(name, title, caption, panels)
+
+    def recovery(self) -> Iterator[Figure]:
+        """Figure 1."""
+        rows = [
+            (TITLES[name], paths.recovery(self._setup, name), [(name, TITLES[name])], what)
+            for name in ("illinois", "ctcp")
+            for what in (RATE, CWND)
+        ]
+        caption = (
+            "400 Mbit/s, 200 ms, a buffer of one BDP; datagrams at the link's rate from 100 s to 105 s. In the paper "
+            "Illinois takes some 150 s to fill the link again and Compound in Linux some 60 s."
+        )
+        yield from self._traces("figure1", "Figure 1: response to an interruption at 100 s", caption, rows)
+
+    def reverse(self) -> Iterator[Figure]:
+        """Figure 2."""
+        rows = [
+            (f"({letter}) {TITLES[name]}", paths.reverse(self._setup, name), [(name, TITLES[name])], CWND)
+            for letter, name in (("a", "illinois"), ("b", "ctcp"))
+        ]
+        caption = (
+            "One flow over 250 Mbit/s and 100 ms; from 25 s on connections of 5 s each come the other way, one every "
+            "6 s. In the paper Illinois takes some 60 s to fill the link after the loss at 25 s, and Compound some "
+            "200 s."
+        )
+        yield from self._traces("figure2", "Figure 2: behaviour with reverse path traffic", caption, rows)
+
+    def epochs(self) -> Iterator[Figure]:
+        """Figure 3, a figure for each rate, since their times differ by so much."""
+        for letter, line in (("a", paths.F3A), ("b", paths.F3B)):
+            scenario = lone(self._setup, "illinois", line)
+            rows = [(f"{line.mbps:g} Mbit/s, 100 ms", scenario, [("illinois", TITLES["illinois"])], CWND)]
+            caption = "A buffer of one BDP. In the paper an epoch at 250 Mbit/s takes some 600 s, on a concave path."
+            title = f"Figure 3: Illinois' congestion epochs at {line.mbps:g} Mbit/s"
+            yield from self._traces(f"figure3{letter}", title, caption, rows)
+
+    def newcomers(self) -> Iterator[Figure]:
+        """Figures 4, 5, 6 and 13."""
+        rows_of: tuple[tuple[str, str, Line, tuple[float, float], str], ...] = (
+            ("4", "illinois", paths.F3B, paths.late(self._setup), "In the paper the second flow takes some 300 s at "
+             "best, and where a flow misses a loss they part again."),
+            ("5", "ctcp", paths.F5, paths.F5_TIMES_S, "The second flow starts at 100 s. In the paper (Vista) it takes "
+             "as long as with Reno."),
+            ("6", "ctcp", paths.F6, paths.F6_TIMES_S, "A buffer of 0.1 BDP. In the paper (Vista) the flows are not "
+             "equal after 300 s."),
+            ("13", "ctcp", paths.F13, paths.F5_TIMES_S, "In the paper (Vista) the second flow grows more slowly than "
+             "the first, which is a fault of that implementation; here both follow the rule."),
+        )  # fmt: skip
+        for number, algorithm, line, times, caption in rows_of:
+            scenario = paths.newcomer(self._setup, algorithm, line, *times)
+            flows = [(f"{algorithm}-{flow}", f"{TITLES[algorithm]}, flow {flow}") for flow in (1, 2)]
+            where = f"{line.mbps:g} Mbit/s, {line.rtt_ms} ms, {line.buffer} packets"
+            rows = [(where, scenario, flows, CWND)]
+            if number == "4":
+                rows.append(("", scenario, flows, RATE))
+            title = f"Figure {number}: two {TITLES[algorithm]} flows"
+            yield from self._traces(f"figure{number}", title, caption, rows)
+
+    def friendly(self) -> Iterator[Figure]:
+        """Figures 8 and 9: rates above, windows below."""
+        for number, algorithm, published in (
+            ("8", "illinois", {"a": (65, 24), "b": (53, 37)}), ("9", "ctcp", {"a": (47, 42), "b": (48, 41)}),
+        ):  # fmt: skip
+            for letter, (new, reno) in published.items():
+                name = f"F{number}{letter}"
+                line = paths.F8A if letter == "a" else paths.F8B
+                scenario = paths.against_reno(self._setup, algorithm, name, overestimate=name == "F8a")
+                flows = [(algorithm, TITLES[algorithm]), ("reno", TITLES["reno"])]
+                where = f"{line.mbps:g} Mbit/s, {line.rtt_ms} ms, {line.buffer} packets"
+                caption = f"In the paper {new} Mbit/s for {TITLES[algorithm]} and {reno} Mbit/s for Reno."
+                if name == "F8a":
+                    caption += " The largest RTT is over-estimated, as the paper supposes of its own run."
+                rows = [(where, scenario, flows, RATE), ("", scenario, flows, CWND)]
+                title = f"Figure {number}({letter}): {TITLES[algorithm]} beside Reno"
+                yield from self._traces(f"figure{number}{letter}", title, caption, rows)
+
+    def misled(self) -> Iterator[Figure]:
+        """Figure 11."""
+        rows = []
+        for name in ("ctcp", "illinois"):
+            flows = [(f"{name}-1", "base RTT right"), (f"{name}-2", "base RTT 20 ms too long")]
+            rows.append((TITLES[name], paths.misled(self._setup, name), flows, CWND))
+        caption = "150 Mbit/s, 100 ms, 1.6 BDP of buffer. In the paper both stay reasonably fair."
+        yield from self._traces("figure11", "Figure 11: errors of the base RTT", caption, rows)
+
+    def overestimated(self) -> Iterator[Figure]:
+        """Figure 12."""
+        scenario = paths.against_reno(self._setup, "illinois", "F12", overestimate=True)
+        flows = [("illinois", TITLES["illinois"]), ("reno", TITLES["reno"])]
+        rows = [("400 Mbit/s, 120 ms, 1 BDP", scenario, flows, CWND)]
+        caption = "The largest queueing delay is over-estimated tenfold. In the paper Illinois is very unfair to Reno."
+        yield from self._traces("figure12", "Figure 12: Illinois with too large a largest RTT", caption, rows)
+
+    # ---- over seeds ----
+
+    def _over_seeds(
+        self, scenario: Scenario, metric: str, flow: str | None = None, scale: float = 1.0
+    ) -> tuple[float, float, float] | None:
+        """Median, smallest and largest over the replicates; ``None`` when there are none."""
+        try:
+            found = [self._runs.metric(run, metric) for run in self._runs.of(scenario)]
+        except NotJudgedError:
+            return None
+        values = [scale * float(value if flow is None else value[flow]) for value in found]
+        return median(values), min(values), max(values)
+
+    def rtts(self) -> Iterator[Figure]:
+        """Figure 7."""
+        panels = []
+        for buffer in paths.F7_BUFFERS:
+            series = []
+            for name in ("reno", "ctcp", "illinois"):
+                row = {
+                    rtt: self._over_seeds(paths.rtt_pair(self._setup, name, rtt, buffer), "throughput_ratio")
+                    for rtt in paths.F7_RTTS_MS
+                }
+                known = {rtt: value for rtt, value in row.items() if value is not None}
+                if known:
+                    # The metric is flow 1 over flow 2, and the figure has the longer path on top.
+                    series.append(
+                        Points(
+                            TITLES[name], list(known), [1 / value[0] for value in known.values()],
+                            [1 / value[2] for value in known.values()], [1 / value[1] for value in known.values()],
+                            _COLORS[name],
+                        )
+                    )  # fmt: skip
+            if series:
+                panels.append(
+                    LinePanel(
+                        f"buffer {buffer} ms", "RTT of flow 1 (ms)", "throughput of flow 2 over flow 1", tuple(series)
+                    )
+                )
+        if panels:
+            caption = (
+                "100 Mbit/s with 10 % of cross traffic; flow 2 has 120 ms. Bars are the smallest and the largest over "
+                "seeds. In the paper all three are alike with the large buffer; with the small one Compound is "
+                "slightly fairer than Reno and Illinois slightly less fair."
+            )
+            yield LineChart("figure7", "Figure 7: RTT fairness", caption, tuple(panels))
+
+    def cases(self) -> Iterator[Figure]:
+        """Figure 10."""
+        names = ("ctcp", "illinois", "cubic")
+        series = []
+        for case, title in CASES.items():
+            scale = float(self._setup.scale)
+            found = [
+                self._over_seeds(paths.crossed(self._setup, name, case), "throughput_mbps", name, scale)
+                for name in names
+            ]
+            if any(found):
+                columns = [[None if value is None else value[i] for value in found] for i in range(3)]
+                series.append(Bars(title, columns[0], columns[1], columns[2], case - 1))
+        if series:
+            panel = BarPanel("400 Mbit/s, 4096 packets", RATE, tuple(TITLES[name] for name in names), tuple(series))
+            caption = (
+                "Mean throughput of the long flow of 120 ms from 200 s to 1800 s. In the paper cross traffic costs the "
+                "hybrids slightly more than its own 40 Mbit/s, the reverse flow costs them much and Cubic little, and "
+                "small packets alone cost next to nothing."
+            )
+            yield BarChart("figure10", "Figure 10: the long flow with cross traffic", caption, (panel,))
+
+    def table(self) -> Iterator[Figure]:
+        """Table I, with the published numbers below ours."""
+        rows = []
+        for metric, label in (
+            ("mean_flow_rate_mbps", "E[b/T] (Mbit/s)"), ("mean_size_over_mean_duration_mbps", "E[b]/E[T] (Mbit/s)"),
+        ):  # fmt: skip
+            found = [self._over_seeds(paths.crossed(self._setup, name, 2), metric) for name in TABLE_ORDER]
+            if not any(found):
+                return
+            rows.append((label, *("" if value is None else f"{value[0]:.3f}" for value in found)))
+            rows.append(("published", *PUBLISHED[metric]))
+        caption = (
+            "Cross traffic beside a long flow of 120 ms on 400 Mbit/s, 10 % of it in all; b is the bits of a transfer "
+            "and T its duration."
+        )
+        header = ("long flow", *(TITLES[name] for name in TABLE_ORDER))
+        yield DataTable("table1", "Table I: rates of the cross traffic", caption, header, tuple(rows))
+
+    def response(self) -> Iterator[Figure]:
+        """The response function, which the paper describes and does not plot."""
+        labels = {
+            "illinois": TITLES["illinois"], "aimd_a0.3": "AIMD, 0.3 packets a round trip",
+            "aimd_a10": "AIMD, 10 packets a round trip",
+        }  # fmt: skip
+        series = []
+        for name, label in labels.items():
+            found = {
+                loss: self._over_seeds(
+                    paths.response(self._setup, name, loss), "throughput_mbps", name, float(self._setup.scale)
+                )
+                for loss in paths.LOSS_RATES
+            }
+            known = {loss: value[0] for loss, value in found.items() if value is not None}
+            if known:
+                series.append(Points(label, list(known), list(known.values()), style=_COLORS[name]))
+        if series:
+            panel = LinePanel("400 Mbit/s, 200 ms", "loss rate", RATE, tuple(series), log_x=True, log_y=True)
+            caption = (
+                "One flow and random losses. The paper puts Illinois between the two; AIMD halves its window on a "
+                "loss, where Illinois gives up an eighth while its queueing delay is small."
+            )
+            yield LineChart("response", "Response function of Illinois (§IV.A)", caption, (panel,))

@@ -1,0 +1,52 @@
+"""The rules of §II, driven one by one: a flow on a path that never queues and whose delay is set.
+
+The first RTT sample is the largest, since nothing leaves the link before: the base RTT and that much more. From 10 s
+on the path is longer by a part of it, which the flow takes for a queue. One packet is lost when its growth has been
+seen. The rules are those of the algorithms' papers in real numbers, and every packet is acknowledged: what kernels make
+of them is in the other experiments.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from elephan.scenario import Scenario
+
+RULES = {"illinois": "illinois", "ctcp": "compound"}
+FRACTIONS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+WINDOWS = (50, 100, 200, 400, 800, 1600)
+BASE_MS = LARGEST_MS = 100
+GROWTH_S = (11.0, 15.0)
+"""Where growth at a queueing delay is measured; the delay is there from 10 s on."""
+EARLY_S = (2.0, 3.0)
+"""Where growth at a window is measured, just after slow start."""
+_LOST = 77_000
+
+
+@lru_cache(maxsize=64)
+def at_delay(algorithm: str, fraction: float) -> Scenario:
+    """Growth and backoff at a queueing delay that is a part of the largest."""
+    return _alone(algorithm, 20, round(fraction * LARGEST_MS), f"{fraction:g} of the largest delay")
+
+
+@lru_cache(maxsize=64)
+def at_window(algorithm: str, window: int) -> Scenario:
+    """Growth without a queue from a window on."""
+    return _alone(algorithm, window, 0, f"from {window} segments")
+
+
+def _alone(algorithm: str, ssthresh: int, longer_ms: int, what: str) -> Scenario:
+    steps = [{"at": "10 s", "change": f"{longer_ms} ms"}] if longer_ms else []
+    return Scenario.dumbbell(
+        [{"name": algorithm, "algorithm": RULES[algorithm]}],
+        title=f"the rule of {algorithm}, {what}",
+        rate="40 Gbit/s",
+        rtt=f"{BASE_MS} ms",
+        buffer="100000 packets",
+        rate_steps=[{"at": "0 s", "rate": "0 bit/s"}, {"at": f"{LARGEST_MS} ms", "rate": "40 Gbit/s"}],
+        delay_steps=steps,
+        loss={"packets": [_LOST]},
+        duration="40 s",
+        start_jitter="0 s",
+        stack={"base": "linux-2.6", "ack_every": 1, "initial_ssthresh": f"{ssthresh} segments"},
+    )

@@ -1,0 +1,341 @@
+"""The experiments of leith2008 as scenarios: one bottleneck with a drop-tail queue in packets (§III of the paper)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any
+
+from elephan.scenario import Scenario
+
+WIRE_BYTES = 1500
+ALGORITHMS = ("reno", "ctcp", "illinois", "cubic")
+TITLES = MappingProxyType(
+    {
+        "reno": "Reno",
+        "ctcp": "Compound TCP",
+        "illinois": "TCP Illinois",
+        "cubic": "Cubic",
+        "illinois_stock": "TCP Illinois of 2.6.23",
+    }
+)
+BURST_S = 100
+F2_LOSS_S = 25
+REVERSE_WINDOW_BYTES = 500_000
+F4_TIMES_S = (700.0, 2000.0)
+F5_TIMES_S = (100.0, 1500.0)
+F6_TIMES_S = (20.0, 600.0)
+MEASURE_S = (200, 1200)
+CROSS_MEASURE_S = (200, 1800)
+F7_RTTS_MS = (16, 30, 60, 90, 120)
+F7_BUFFERS = {120: 1000, 16: 133}
+CROSS_RTTS_MS = (30, 60, 90, 120)
+F10_BUFFER = 4096
+ACK_BYTES = 52
+SMALL_MBPS = 5.0
+F11_ERROR_MS = 20
+SCAN_NS = 100
+"""A cache miss for each segment."""
+LOSS_RATES = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
+AIMD = {"aimd_a0.3": 0.3, "aimd_a10": 10.0}
+RENO_MBPS = (25, 50, 100)
+F5_MBPS = (50, 100, 200)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One of the paper's paths.
+
+    Attributes:
+        mbps: rate of the bottleneck.
+        rtt_ms: two-way propagation delay.
+        buffer: packets that may wait.
+    """
+
+    mbps: float
+    rtt_ms: int
+    buffer: int
+
+    @property
+    def bdp_packets(self) -> float:
+        """Bandwidth-delay product in packets of 1500 B."""
+        return self.mbps * 1e3 * self.rtt_ms / (8 * WIRE_BYTES)
+
+
+F1 = Line(400, 200, 6667)
+F2 = Line(250, 100, 2083)
+F3A = Line(10, 100, 83)
+F3B = Line(250, 100, 2083)
+F5 = Line(200, 100, 1667)
+F6 = Line(200, 200, 333)
+F8A, F8B = Line(100, 30, 125), Line(100, 100, 500)
+F10 = Line(400, 120, F10_BUFFER)
+F11 = Line(150, 100, 2000)
+F12 = Line(400, 120, 4000)
+F13 = Line(250, 100, 4167)
+S8C = Line(1000, 122, 10_167)
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What the paper states, and what it leaves open with the value taken for it.
+
+    Attributes:
+        acks_counted: Reno and Compound grow by the ACK, as Linux 2.6.23 without byte counting, and so by half a segment
+            a round trip with delayed ACKs.
+        grow_from_dwnd: Compound's delay-based window grows from itself and not from the whole window.
+        burst: datagrams from 20 s to 25 s take the windows of Figure 2 down; without them nothing does.
+        outlier: by how many of the largest queueing delays the first RTT sample of Figures 8(a) and 12 is too large.
+        scan_ns: instead of that, what a host takes for each outstanding segment where an ACK has SACK blocks.
+        framing_bytes: added to each packet on the wire in Figures 8 and 9, such as Ethernet's 38.
+        compound_rtt: which RTT stands for a round trip of Compound.
+        jitter: starts and departures move a little with the seed.
+        scale: the rate, and all that is counted in packets, are divided by it.
+    """
+
+    acks_counted: bool = False
+    grow_from_dwnd: bool = False
+    burst: bool = True
+    outlier: tuple[tuple[str, float], ...] = (("F8a", 5.0), ("F12", 10.0))
+    scan_ns: int = 0
+    framing_bytes: int = 0
+    compound_rtt: str = "min"
+    jitter: bool = True
+    scale: int = 1
+
+    def algorithm(self, name: str) -> str:
+        """The preset behind a name of the paper."""
+        if name == "ctcp":
+            if self.grow_from_dwnd:
+                return "compound:draft-00"
+            return "compound:linux" if self.acks_counted else "compound"
+        presets = {
+            "reno": "reno:linux-2.6" if self.acks_counted else "reno:linux",
+            "illinois": "illinois:leith2008",
+            "illinois_stock": "illinois:linux-2.6.23",
+            "cubic": "cubic:linux-2.6",
+        }
+        return presets[name]
+
+    @property
+    def reno_increase(self) -> float:
+        """Segments a round trip by which the loss-based part of Compound grows."""
+        return 0.5 if self.acks_counted else 1.0
+
+    def flow(self, name: str, algorithm: str, start_s: float = 0, **more: Any) -> dict[str, Any]:
+        """The table of one flow."""
+        if algorithm in AIMD:
+            return {"name": name, "algorithm": "reno", "parameters": {"increase": AIMD[algorithm]}, **more}
+        table = {"name": name, "algorithm": self.algorithm(algorithm), "start": f"{start_s:g} s", **more}
+        if algorithm == "ctcp" and self.compound_rtt != "min":
+            table["parameters"] = {"rtt_filter": self.compound_rtt}
+        return table
+
+    def scenario(
+        self, title: str, line: Line, flows: Sequence[Mapping[str, Any]], run_s: float, **more: Any
+    ) -> Scenario:
+        """Flows over one of the paper's paths."""
+        mbps = line.mbps / self.scale
+        packet_ns = WIRE_BYTES * 8 // (1 if line.mbps < 1000 else 10)
+        own: dict[str, Any] = {
+            "rtt": f"{line.rtt_ms} ms",
+            "access_rate": "1 Gbit/s" if line.mbps < 1000 else "10 Gbit/s",
+            "start_jitter": "100 ms" if self.jitter else "0 s",
+            "send_jitter": f"{packet_ns} ns" if self.jitter else "0 s",
+            "stack": "linux-2.6",
+        }
+        return Scenario.dumbbell(
+            list(flows),
+            title=title,
+            rate=f"{round(mbps * 1e6)} bit/s",
+            buffer=f"{max(2, round(line.buffer / self.scale))} packets",
+            duration=f"{run_s:g} s",
+            **(own | more),
+        )
+
+    def measured(self, window: tuple[float, float]) -> dict[str, Any]:
+        """``[measure]`` of a scenario."""
+        return {"measure": {"from": f"{window[0]:g} s", "to": f"{window[1]:g} s"}}
+
+    def datagrams(self, name: str, mbps: float, start_s: float, stop_s: float | None, size: int) -> dict[str, Any]:
+        """A constant stream of datagrams."""
+        table = {
+            "name": name,
+            "start": f"{start_s:g} s",
+            "datagrams": {"rate": f"{round(mbps * 1e6 / self.scale)} bit/s", "size": f"{size} B"},
+        }
+        return table if stop_s is None else {**table, "stop": f"{stop_s:g} s"}
+
+    def cross(self, mbps: float, rtts_ms: Sequence[int], direction: str = "right") -> list[dict[str, Any]]:
+        """Poisson arrivals of Pareto sizes (mean 25 kB, shape 1.2), in equal parts over some RTTs."""
+        each_bps = round(mbps * 1e6 / self.scale / len(rtts_ms))
+        return [
+            {
+                "name": f"cross-{direction}-{rtt}",
+                "algorithm": self.algorithm("reno"),
+                "direction": direction,
+                "load": f"{each_bps} bit/s",
+                "sizes": {"distribution": "pareto", "mean": "25 kB", "shape": 1.2},
+                "rtts": [[0, f"{rtt} ms"], [1, f"{rtt} ms"]],
+            }
+            for rtt in rtts_ms
+        ]
+
+
+@lru_cache(maxsize=512)
+def recovery(setup: Setup, algorithm: str) -> Scenario:
+    """Figure 1: one flow, and datagrams at the link's rate from 100 s to 105 s."""
+    flows = [
+        setup.flow(algorithm, algorithm),
+        setup.datagrams("udp", F1.mbps, BURST_S, BURST_S + 5, WIRE_BYTES),
+    ]
+    run_s = 1600 if algorithm == "reno" else 400
+    return setup.scenario(f"{TITLES[algorithm]} after 5 s of datagrams", F1, flows, run_s)
+
+
+@lru_cache(maxsize=512)
+def reverse(setup: Setup, algorithm: str, *, traffic: bool = True) -> Scenario:
+    """Figure 2: one flow, from 25 s on against connections of 5 s each, one every 6 s, with a window of 0.5 MB."""
+    run_s = 400
+    flows = [setup.flow(algorithm, algorithm)]
+    if setup.burst:
+        flows.append(setup.datagrams("udp", F2.mbps, F2_LOSS_S - 5, F2_LOSS_S, WIRE_BYTES))
+    if traffic:
+        stack = {"base": "linux-2.6", "receive_window": f"{REVERSE_WINDOW_BYTES // setup.scale} B"}
+        flows += [
+            setup.flow(f"reverse-{at}", "reno", at, stop=f"{at + 5} s", direction="left", stack=stack)
+            for at in range(F2_LOSS_S, run_s - 5, 6)
+        ]
+    against = "against on-off traffic" if traffic else "without reverse traffic"
+    return setup.scenario(f"{TITLES[algorithm]} {against}", F2, flows, run_s)
+
+
+@lru_cache(maxsize=512)
+def alone(setup: Setup, algorithm: str, line: Line, run_s: float) -> Scenario:
+    """Figure 3: one flow and nothing else."""
+    flows = [setup.flow(algorithm, algorithm)]
+    return setup.scenario(f"{TITLES[algorithm]} alone, {line.mbps:g} Mbit/s", line, flows, run_s)
+
+
+@lru_cache(maxsize=512)
+def newcomer(setup: Setup, algorithm: str, line: Line, second_s: float, run_s: float) -> Scenario:
+    """Figures 4, 5, 6 and 13: two flows of one algorithm, the second of them later."""
+    flows = [setup.flow(f"{algorithm}-1", algorithm), setup.flow(f"{algorithm}-2", algorithm, second_s)]
+    title = f"two {TITLES[algorithm]} flows, {line.mbps:g} Mbit/s, {line.buffer} packets"
+    return setup.scenario(title, line, flows, run_s)
+
+
+def late(setup: Setup) -> tuple[float, float]:
+    """When the second flow of Figure 4 starts, after the first one's first epoch, and when the run ends."""
+    return F4_TIMES_S[0] / setup.scale, F4_TIMES_S[1] / setup.scale
+
+
+def epochs_s(setup: Setup, line: Line) -> float:
+    """Length of a run of Figure 3: some five epochs, which are proportional to the rate."""
+    stated = {F3A: 300.0, F3B: 3000.0}
+    return stated.get(line, 800.0) / (setup.scale if line != F3A else 1)
+
+
+def with_rate(line: Line, mbps: float) -> Line:
+    """The path at another rate, with the same buffer in bandwidth-delay products."""
+    return Line(mbps, line.rtt_ms, round(line.buffer * mbps / line.mbps))
+
+
+@lru_cache(maxsize=512)
+def rtt_pair(setup: Setup, algorithm: str, rtt_ms: int, buffer_ms: int) -> Scenario:
+    """Figure 7: flow 1 with ``rtt_ms`` against flow 2 with 120 ms, and 10 % of cross traffic at 6 ms and 120 ms."""
+    flows = [
+        setup.flow(f"{algorithm}-1", algorithm, rtt=f"{rtt_ms} ms"),
+        setup.flow(f"{algorithm}-2", algorithm, rtt="120 ms"),
+    ]
+    # A source of transfers has the path's RTT at least, so that the path has the shortest of all.
+    line = Line(100, 6, F7_BUFFERS[buffer_ms])
+    title = f"{TITLES[algorithm]}, {rtt_ms} ms and 120 ms, buffer {buffer_ms} ms"
+    more = {"traffic": setup.cross(10, (6, 120)), **setup.measured(CROSS_MEASURE_S)}
+    return setup.scenario(title, line, flows, CROSS_MEASURE_S[1], **more)
+
+
+@lru_cache(maxsize=512)
+def against_reno(setup: Setup, algorithm: str, name: str, *, overestimate: bool = False) -> Scenario:
+    """Figures 8, 9 and 12: a new algorithm against Reno; with ``overestimate`` the largest RTT is too large."""
+    if not overestimate:
+        return _against_reno(setup, algorithm, name)
+    if setup.scan_ns:
+        return on_slow_host(setup, "illinois_stock", name)
+    # Nothing leaves the link before that time, so that the first sample is the one that a busy host delays.
+    line = _BESIDE_RENO[name]
+    late_ms = round(dict(setup.outlier)[name] * line.buffer * 8 * WIRE_BYTES / (line.mbps * 1e3))
+    rate = f"{round(line.mbps * 1e6 / setup.scale)} bit/s"
+    steps = [{"at": "0 s", "rate": "0 bit/s"}, {"at": f"{late_ms} ms", "rate": rate}]
+    more: dict[str, Any] = {"rate_steps": steps, "start_jitter": "10 ms" if setup.jitter else "0 s"}
+    return _against_reno(setup, algorithm, name, f", largest RTT too large by {late_ms} ms", **more)
+
+
+@lru_cache(maxsize=512)
+def on_slow_host(setup: Setup, algorithm: str, name: str = "F12") -> Scenario:
+    """The same on a host that walks over all outstanding segments when an ACK has SACK blocks (§VIII.A)."""
+    scan_ns = setup.scan_ns or SCAN_NS
+    stack = {"base": "linux-2.6", "host_scan": f"{scan_ns * setup.scale} ns"}
+    return _against_reno(setup, algorithm, name, f", the host takes {scan_ns} ns a segment", own_stack=stack)
+
+
+_BESIDE_RENO = {"F8a": F8A, "F9a": F8A, "F8b": F8B, "F9b": F8B, "F12": F12}
+
+
+def _against_reno(
+    setup: Setup, algorithm: str, name: str, what: str = "", own_stack: Mapping[str, Any] | None = None, **more: Any
+) -> Scenario:
+    line = _BESIDE_RENO[name]
+    flow = setup.flow(algorithm.removesuffix("_stock"), algorithm)
+    if own_stack is not None:
+        flow["stack"] = own_stack
+    if setup.framing_bytes:
+        more["stack"] = {"base": "linux-2.6", "header": f"{52 + setup.framing_bytes} B"}
+    title = f"{TITLES[algorithm]} and Reno, {line.mbps:g} Mbit/s, {line.rtt_ms} ms{what}"
+    flows = [flow, setup.flow("reno", "reno")]
+    return setup.scenario(title, line, flows, MEASURE_S[1], **setup.measured(MEASURE_S), **more)
+
+
+@lru_cache(maxsize=512)
+def crossed(setup: Setup, algorithm: str, case: int) -> Scenario:
+    """Figure 10 and Table I: a long flow alone (1), with cross traffic (2), a reverse flow (3), small packets (4)."""
+    flows = [setup.flow(algorithm, algorithm, rtt=f"{F10.rtt_ms} ms")]
+    if case == 3:
+        flows.append(setup.flow("reverse", algorithm, rtt=f"{F10.rtt_ms} ms", direction="left"))
+    if case == 4:
+        flows.append({**setup.datagrams("small", SMALL_MBPS, 0, None, ACK_BYTES), "rtt": f"{F10.rtt_ms} ms"})
+    more = {"traffic": setup.cross(40, CROSS_RTTS_MS)} if case > 1 else {}
+    line = Line(F10.mbps, min(CROSS_RTTS_MS), F10.buffer)
+    title = f"{TITLES[algorithm]}, case {case}"
+    return setup.scenario(title, line, flows, CROSS_MEASURE_S[1], **more, **setup.measured(CROSS_MEASURE_S))
+
+
+@lru_cache(maxsize=512)
+def misled(setup: Setup, algorithm: str) -> Scenario:
+    """Figure 11: two flows, the second of which takes its base RTT for 20 ms longer than it is."""
+    flows = [
+        setup.flow(f"{algorithm}-1", algorithm),
+        setup.flow(f"{algorithm}-2", algorithm, 50, base_rtt_error=f"{F11_ERROR_MS} ms"),
+    ]
+    title = f"two {TITLES[algorithm]} flows, one base RTT 20 ms too long"
+    return setup.scenario(title, F11, flows, MEASURE_S[1], **setup.measured(MEASURE_S))
+
+
+@lru_cache(maxsize=512)
+def gigabit(setup: Setup, algorithm: str) -> Scenario:
+    """§VIII.C: one flow over 1 Gbit/s and 122 ms with 5 % of Pareto traffic each way."""
+    traffic = [source for way in ("right", "left") for source in setup.cross(50, CROSS_RTTS_MS, way)]
+    flows = [setup.flow(algorithm, algorithm, rtt=f"{S8C.rtt_ms} ms")]
+    line = Line(S8C.mbps, min(CROSS_RTTS_MS), S8C.buffer)
+    title = f"{TITLES[algorithm]}, 1 Gbit/s"
+    return setup.scenario(title, line, flows, 600, traffic=traffic, **setup.measured((100, 600)))
+
+
+@lru_cache(maxsize=512)
+def response(setup: Setup, algorithm: str, loss: float) -> Scenario:
+    """The response function of §IV.A: one flow and random losses."""
+    flows = [setup.flow(algorithm, algorithm)]
+    title = f"{algorithm}, loss {loss:g}"
+    return setup.scenario(title, F1, flows, 600, loss=f"{100 * loss:.12g}%", **setup.measured((100, 600)))
