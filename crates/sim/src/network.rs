@@ -63,6 +63,8 @@ enum Next {
     Mailbox(u32),
     /// A receiver that only reacts, and whose ACKs meet nothing but links that can never queue: the sender's mailbox.
     Echo(u32),
+    /// The same, where ACKs wait for a turn in a batch.
+    EchoBatch(u32),
     /// Anything else: see [`Network::forward`].
     Other,
 }
@@ -378,7 +380,12 @@ impl Network {
     fn serve_link(&mut self, link: u32, horizon: Time) -> bool {
         let ports = std::mem::take(&mut self.link_ports[link as usize]);
         let mut worked = false;
-        if self.log.is_some() || ports.iter().any(|port| port & HEAP != 0) {
+        let batch = Self::only_batch(&ports);
+        if let Some(port) = batch.filter(|_| self.log.is_none()) {
+            while let Some(packet) = self.serve_batch_until_uncommon(port, link as usize, horizon, &mut worked) {
+                self.forward(packet);
+            }
+        } else if self.log.is_some() || ports.iter().any(|port| port & HEAP != 0) {
             while let Some(packet) = self.next_arrival(&ports, horizon) {
                 worked = true;
                 let hop = self.hop(&packet);
@@ -393,6 +400,12 @@ impl Network {
         }
         self.link_ports[link as usize] = ports;
         worked
+    }
+
+    /// The batch that feeds a link, where nothing else does.
+    fn only_batch(ports: &[u32]) -> Option<u32> {
+        let [port] = *ports else { return None };
+        (port & HEAP != 0 && port & BATCH != 0).then_some(port & !HEAP & !BATCH)
     }
 
     /// Carries what waits in `ports` before `horizon`, up to a packet that meets something uncommon behind the link.
@@ -432,7 +445,39 @@ impl Network {
                     ack.at += paths[flow * 2 + 1].lead.of(ack.bytes());
                     mailboxes[port as usize].push(ack);
                 }
-                Next::Echo(_) | Next::Other => return Some(packet),
+                Next::Echo(_) | Next::EchoBatch(_) | Next::Other => return Some(packet),
+            }
+        }
+    }
+
+    /// The same for what a single batch feeds: a link that only the transfers of sources cross.
+    #[inline(never)]
+    fn serve_batch_until_uncommon(&mut self, port: u32, link: usize, horizon: Time, worked: &mut bool) -> Option<Packet> {
+        let Self { links, mailboxes, batches, hops, paths, ranks, receivers, sacks, dropped, end, .. } = self;
+        let link = &mut links[link];
+        loop {
+            let packet = batches[port as usize].pop_before(horizon)?;
+            *worked = true;
+            let hop = &hops[paths[packet.passage()].first_hop as usize + packet.hop()];
+            let bytes = packet.bytes();
+            let Some(at) = link.carry(packet.at, bytes) else {
+                dropped[packet.passage()] += 1;
+                forget_sacks(sacks, packet);
+                continue;
+            };
+            let packet = packet.next_hop(at + hop.tail.of(bytes));
+            match hop.next {
+                Next::Mailbox(port) => mailboxes[port as usize].push(packet),
+                Next::EchoBatch(port) if packet.at < *end => {
+                    let flow = packet.flow() as usize;
+                    let Some(mut ack) = receivers[flow].on_segment(&packet, &mut sacks[flow]) else {
+                        continue;
+                    };
+                    let back = flow * 2 + 1;
+                    ack.at += paths[back].lead.of(ack.bytes());
+                    batches[port as usize].push(ack, ranks[back]);
+                }
+                Next::Echo(_) | Next::EchoBatch(_) | Next::Other => return Some(packet),
             }
         }
     }
@@ -553,6 +598,8 @@ impl Network {
                 Some(echo) if behind.link == END && is_data && receiver.is_reactive() => {
                     if echo.link == END {
                         Next::Echo(echo.port)
+                    } else if echo.port != INLINE && echo.port & HEAP != 0 && echo.port & BATCH != 0 {
+                        Next::EchoBatch(echo.port & !HEAP & !BATCH)
                     } else {
                         Next::Other
                     }

@@ -150,12 +150,10 @@ impl Batch {
         Some(self.packets[key as u32 as usize])
     }
 
-    /// What is still to come, in order.
-    pub(super) fn upcoming(&mut self) -> &[Packet] {
-        if self.mixed {
-            self.sort();
-        }
-        &self.packets[self.taken..]
+    /// The next one, where it comes before `horizon`.
+    #[inline]
+    pub(super) fn pop_before(&mut self, horizon: Time) -> Option<Packet> {
+        if self.head < horizon { self.pop() } else { None }
     }
 
     #[inline(never)]
