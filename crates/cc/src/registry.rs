@@ -31,6 +31,17 @@ macro_rules! algorithms {
             };
         }
 
+        impl Controller {
+            /// Another one as this was made, where it has not been started; nothing for an algorithm of the user's own.
+            #[must_use]
+            pub fn another(&self) -> Option<Self> {
+                match self {
+                    $(Controller::$variant(inner) => Some(Controller::$variant(inner.clone())),)+
+                    Controller::Custom(_) => None,
+                }
+            }
+        }
+
         impl fmt::Debug for Controller {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 match self {

@@ -9,6 +9,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
+use elephan_cc::Controller;
+
 use super::schedule::{Planned, Schedule, Users};
 use crate::endpoint::{Receiver, Sender, SenderTotals};
 use crate::engine::controller;
@@ -70,6 +72,8 @@ pub struct Source {
     index: usize,
     name: String,
     flow: FlowSpec,
+    /// What the controller of each transfer is a copy of.
+    controller: Controller,
     /// Where a rank among packets that compete begins.
     first_rank: u32,
     path_rtt: Time,
@@ -131,7 +135,8 @@ impl Source {
         times: &Arc<[Time]>,
     ) -> Result<Self, SpecError> {
         let flow = source.flow.clone();
-        controller(index, &flow).map_err(|e| SpecError::new(format!("traffic[{index}].algorithm"), e.message))?;
+        let controller =
+            controller(index, &flow).map_err(|e| SpecError::new(format!("traffic[{index}].algorithm"), e.message))?;
         let links = flow.path.iter().chain(&flow.reverse_path);
         let path_rtt = Time(links.map(|&link| spec.links[link].delay_ps).sum());
         let mut waiting = BinaryHeap::new();
@@ -148,6 +153,7 @@ impl Source {
             name: flow.name.clone(),
             reactive: flow.stack.ack_every == 1,
             flow,
+            controller,
             first_rank,
             path_rtt,
             planned,
@@ -251,7 +257,7 @@ impl Source {
         self.flow.size_segments = Some(u64::from(planned.segments));
         let (flow, place) = self.find_place(network);
         let receiver = Receiver::starting(planned.start, flow, &self.flow, &self.times);
-        let Ok(algorithm) = controller(self.index, &self.flow) else { return };
+        let Some(algorithm) = self.controller.another() else { return };
         network.occupy(self.index, receiver, flow, self.first_rank + user, extra);
         let sender = Sender::new(flow, spec, &self.flow, planned.start, algorithm, network, &self.never);
         if sender.wants_repeated_echoes() {
