@@ -6,6 +6,7 @@
 //! event list exists, so a packet costs no insertion into one, and a node's state stays in cache for a whole window.
 //! A link with a single feeder needs no turn of its own: its packets come in order, so it is computed on the spot.
 
+mod lanes;
 mod layout;
 mod logged;
 mod ports;
@@ -63,7 +64,9 @@ enum Next {
     Mailbox(u32),
     /// A receiver that only reacts, and whose ACKs meet nothing but links that can never queue: the sender's mailbox.
     Echo(u32),
-    /// The same, where ACKs wait for a turn in a batch.
+    /// A batch of the packets of transfers.
+    Batch(u32),
+    /// As [`Next::Echo`], where the ACKs go into a batch.
     EchoBatch(u32),
     /// Anything else: see [`Network::forward`].
     Other,
@@ -380,11 +383,11 @@ impl Network {
     fn serve_link(&mut self, link: u32, horizon: Time) -> bool {
         let ports = std::mem::take(&mut self.link_ports[link as usize]);
         let mut worked = false;
-        let batch = Self::only_batch(&ports);
-        if let Some(port) = batch.filter(|_| self.log.is_none()) {
-            while let Some(packet) = self.serve_batch_until_uncommon(port, link as usize, horizon, &mut worked) {
-                self.forward(packet);
-            }
+        if let [port] = *ports
+            && !self.lanes.is_empty()
+            && self.log.is_none()
+        {
+            self.serve_transfers(port, link as usize, horizon, &mut worked);
         } else if self.log.is_some() || ports.iter().any(|port| port & HEAP != 0) {
             while let Some(packet) = self.next_arrival(&ports, horizon) {
                 worked = true;
@@ -400,12 +403,6 @@ impl Network {
         }
         self.link_ports[link as usize] = ports;
         worked
-    }
-
-    /// The batch that feeds a link, where nothing else does.
-    fn only_batch(ports: &[u32]) -> Option<u32> {
-        let [port] = *ports else { return None };
-        (port & HEAP != 0 && port & BATCH != 0).then_some(port & !HEAP & !BATCH)
     }
 
     /// Carries what waits in `ports` before `horizon`, up to a packet that meets something uncommon behind the link.
@@ -445,39 +442,7 @@ impl Network {
                     ack.at += paths[flow * 2 + 1].lead.of(ack.bytes());
                     mailboxes[port as usize].push(ack);
                 }
-                Next::Echo(_) | Next::EchoBatch(_) | Next::Other => return Some(packet),
-            }
-        }
-    }
-
-    /// The same for what a single batch feeds: a link that only the transfers of sources cross.
-    #[inline(never)]
-    fn serve_batch_until_uncommon(&mut self, port: u32, link: usize, horizon: Time, worked: &mut bool) -> Option<Packet> {
-        let Self { links, mailboxes, batches, hops, paths, ranks, receivers, sacks, dropped, end, .. } = self;
-        let link = &mut links[link];
-        loop {
-            let packet = batches[port as usize].pop_before(horizon)?;
-            *worked = true;
-            let hop = &hops[paths[packet.passage()].first_hop as usize + packet.hop()];
-            let bytes = packet.bytes();
-            let Some(at) = link.carry(packet.at, bytes) else {
-                dropped[packet.passage()] += 1;
-                forget_sacks(sacks, packet);
-                continue;
-            };
-            let packet = packet.next_hop(at + hop.tail.of(bytes));
-            match hop.next {
-                Next::Mailbox(port) => mailboxes[port as usize].push(packet),
-                Next::EchoBatch(port) if packet.at < *end => {
-                    let flow = packet.flow() as usize;
-                    let Some(mut ack) = receivers[flow].on_segment(&packet, &mut sacks[flow]) else {
-                        continue;
-                    };
-                    let back = flow * 2 + 1;
-                    ack.at += paths[back].lead.of(ack.bytes());
-                    batches[port as usize].push(ack, ranks[back]);
-                }
-                Next::Echo(_) | Next::EchoBatch(_) | Next::Other => return Some(packet),
+                Next::Batch(_) | Next::Echo(_) | Next::EchoBatch(_) | Next::Other => return Some(packet),
             }
         }
     }
@@ -598,60 +563,19 @@ impl Network {
                 Some(echo) if behind.link == END && is_data && receiver.is_reactive() => {
                     if echo.link == END {
                         Next::Echo(echo.port)
-                    } else if echo.port != INLINE && echo.port & HEAP != 0 && echo.port & BATCH != 0 {
-                        Next::EchoBatch(echo.port & !HEAP & !BATCH)
                     } else {
-                        Next::Other
+                        Self::batch(echo.port).map_or(Next::Other, Next::EchoBatch)
                     }
                 }
                 _ if behind.port != INLINE && behind.port & HEAP == 0 => Next::Mailbox(behind.port),
-                _ => Next::Other,
+                _ => Self::batch(behind.port).map_or(Next::Other, Next::Batch),
             };
         }
     }
 
-    /// Makes room for one more transfer of a source at a time; the answer is its number among the flows.
-    pub fn widen_lane(&mut self, source: usize, receiver: Receiver) -> u32 {
-        let flow = self.receivers.len() as u32;
-        self.receivers.push(receiver);
-        self.sacks.push(SackLog::new(self.lanes[source].loose));
-        for direction in 0..2 {
-            let lane = &self.lanes[source];
-            let (first_hop, inbox) = (self.hops.len() as u32, self.mailboxes.len() as u32);
-            self.hops.extend_from_slice(&lane.hops[direction]);
-            if let Some(end) = self.hops.last_mut() {
-                end.port = inbox;
-            }
-            self.paths.push(Path { first_hop, lead: lane.leads[direction] });
-            self.mailboxes.push(Mailbox::default());
-            self.inboxes.push(inbox);
-            self.dropped.push(0);
-            self.duplicated.push(0);
-            self.ranks.push(0);
-        }
-        self.look_ahead(flow as usize * 2);
-        self.look_ahead(flow as usize * 2 + 1);
-        flow
-    }
-
-    /// Gives the place of a transfer that is through to the next: its receiver, its rank where packets compete, and how much
-    /// longer than the source's path its own is. That is put behind the last link of the ACKs that can queue, where each
-    /// transfer's packets are by themselves.
-    pub fn occupy(&mut self, source: usize, receiver: Receiver, flow: u32, rank: u32, extra: Time) {
-        let back = flow as usize * 2 + 1;
-        self.receivers[flow as usize] = receiver;
-        self.sacks[flow as usize] = SackLog::new(self.lanes[source].loose);
-        (self.dropped[back - 1], self.dropped[back]) = (0, 0);
-        (self.duplicated[back - 1], self.duplicated[back]) = (0, 0);
-        (self.ranks[back - 1], self.ranks[back]) = (rank * 2, rank * 2 + 1);
-        let lane = &self.lanes[source];
-        let links = lane.hops[1].len() - 1;
-        if links == 0 {
-            self.paths[back].lead.delay = lane.leads[1].delay + extra;
-        } else {
-            let hop = self.paths[back].first_hop as usize + links - 1;
-            self.hops[hop].tail.delay = lane.hops[1][links - 1].tail.delay + extra;
-        }
+    /// The number of a batch, where a port is one.
+    fn batch(port: u32) -> Option<u32> {
+        (port != INLINE && port & HEAP != 0 && port & BATCH != 0).then_some(port & !HEAP & !BATCH)
     }
 
     /// The packets of a flow, data and ACKs, where its sender counts `totals`.
