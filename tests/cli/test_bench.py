@@ -26,6 +26,15 @@ def test_reno_in_python_is_timed_beside_the_built_in_one(monkeypatch: pytest.Mon
     assert row["extra_ns_per_ack"] == pytest.approx(row["ns_per_ack"] - row["built_in_ns_per_ack"])
 
 
+def test_short_transfers_are_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench, "TRANSFERS_S", 1)
+    monkeypatch.setattr(bench, "TRANSFERS_RATE", "100 Mbit/s")
+    row = bench.time_transfers(1)
+    # 60 % of 100 Mbit/s for a second are 5000 packets; the long ones have not ended.
+    assert 1000 < row["segments_delivered"] < 5000
+    assert row["ns_per_segment"] == pytest.approx(row["wall_seconds"] / row["segments_delivered"] * 1e9)
+
+
 def test_without_the_examples_there_is_no_such_row(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
