@@ -305,8 +305,17 @@ def load(name: str) -> Row:
 
 
 def save(name: str, content: Row) -> None:
-    """Writes one of them, a line for each entry."""
-    (FOLDER / name).write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    """Writes one of them, a line for each entry that has no entries of its own."""
+
+    def lines(entry: Row, indent: str) -> str:
+        inner = indent + " "
+        nested = any(isinstance(value, dict) for value in entry.values())
+        if not nested:
+            return json.dumps(entry, ensure_ascii=False)
+        rows = [f"{inner}{json.dumps(key, ensure_ascii=False)}: {lines(value, inner)}" for key, value in entry.items()]
+        return "{\n" + ",\n".join(rows) + f"\n{indent}}}"
+
+    (FOLDER / name).write_text(lines(content, "") + "\n", encoding="utf-8")
 
 
 def main() -> None:
