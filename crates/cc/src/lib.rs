@@ -41,6 +41,7 @@
 //! | [`bbr3`] | BBR, version 3 |
 //! | [`vivace`] | PCC Vivace |
 //! | [`hcc`] | HCC TCP |
+//! | [`udt`] | UDT, which is no TCP: its endpoint is its own |
 //! | [`fixed`] | no congestion control: the yardstick |
 
 pub mod africa;
@@ -84,6 +85,7 @@ pub mod slow_start;
 pub mod stcp;
 #[cfg(test)]
 mod testing;
+pub mod udt;
 pub mod vegas;
 pub mod veno;
 pub mod vivace;
@@ -93,4 +95,4 @@ pub mod yeah;
 
 pub use algorithm::{Ack, Algorithm, Cause, Delivery, Ecn, Lost, Needs, Sent, Signal, Start};
 pub use param::{BuildError, Entry, Kind, ParamSpec, Preset, Setting, Value};
-pub use registry::{Controller, build, registry};
+pub use registry::{Controller, build, build_udt, other_transports, registry};

@@ -6,6 +6,7 @@ use std::fmt;
 
 use crate::algorithm::{Ack, Algorithm, Lost, Needs, Sent, Signal, Start};
 use crate::param::{BuildError, Entry, Settings, Value};
+use crate::udt::Udt;
 
 macro_rules! algorithms {
     ($($variant:ident = $ty:ty),+ $(,)?) => {
@@ -94,6 +95,9 @@ algorithms! {
     Fixed = crate::fixed::Fixed,
 }
 
+/// Controls of transports other than TCP, whose endpoints speak to them in their own terms.
+const OTHER_TRANSPORTS: &[Entry] = &[Udt::ENTRY];
+
 impl Controller {
     /// [`Algorithm::on_ack`] and the window that follows from it, with one dispatch. The short and common algorithms become
     /// part of an endpoint's hot path, so that an ACK need not be written into memory for them; they want nothing of what
@@ -179,20 +183,30 @@ impl Algorithm for Controller {
     }
 }
 
-/// Every algorithm with its presets and parameters.
+/// Every algorithm of a TCP endpoint, with its presets and parameters.
 #[must_use]
 pub fn registry() -> &'static [Entry] {
     REGISTRY
 }
 
-/// The entry of `spec`, which is `name` or `name:preset`, with the settings that `params` make.
+/// The same of transports other than TCP; [`build`] does not know them.
+#[must_use]
+pub fn other_transports() -> &'static [Entry] {
+    OTHER_TRANSPORTS
+}
+
+/// The entry of `spec` among `entries`, which is `name` or `name:preset`, with the settings that `params` make.
 ///
 /// # Errors
 /// As [`build`], but for [`BuildError::Conflict`] and what is wrong with a value.
-fn resolve(spec: &str, params: &BTreeMap<String, Value>) -> Result<(&'static Entry, Settings), BuildError> {
+fn resolve(
+    spec: &str,
+    params: &BTreeMap<String, Value>,
+    entries: &'static [Entry],
+) -> Result<(&'static Entry, Settings), BuildError> {
     let (name, preset) = spec.split_once(':').unwrap_or((spec, ""));
-    let Some(entry) = REGISTRY.iter().find(|entry| entry.name == name) else {
-        let allowed = REGISTRY.iter().map(|entry| entry.name).collect();
+    let Some(entry) = entries.iter().find(|entry| entry.name == name) else {
+        let allowed = entries.iter().map(|entry| entry.name).collect();
         return Err(BuildError::UnknownAlgorithm { name: name.to_owned(), allowed });
     };
     Ok((entry, Settings::resolve(entry, preset, params)?))
@@ -203,6 +217,14 @@ fn resolve(spec: &str, params: &BTreeMap<String, Value>) -> Result<(&'static Ent
 /// # Errors
 /// Every kind of [`BuildError`]: unknown names, words and parameters, values outside their limits or against each other.
 pub fn build(spec: &str, params: &BTreeMap<String, Value>) -> Result<Controller, BuildError> {
-    let (entry, settings) = resolve(spec, params)?;
+    let (entry, settings) = resolve(spec, params, REGISTRY)?;
     construct(entry.name, &settings).unwrap_or_else(|| unreachable!("'{}' is in the registry", entry.name))
+}
+
+/// As [`build`], for the control of a UDT endpoint: `spec` is `udt` or `udt:preset`.
+///
+/// # Errors
+/// As [`build`].
+pub fn build_udt(spec: &str, params: &BTreeMap<String, Value>) -> Result<Udt, BuildError> {
+    Udt::new(&resolve(spec, params, OTHER_TRANSPORTS)?.1)
 }

@@ -1,0 +1,388 @@
+//! UDT's native rate control: AIMD on the packet sending period, with increases that shrink as the capacity comes near.
+//!
+//! Sources: Y. Gu, UDT: UDP-based Data Transfer Protocol, draft-gg-udt-03 (April 2010), section 7.2; the UDT library,
+//! version 4 (BSD license), which differs from it; Y. Gu and R. Grossman, UDT: UDP-based data transfer for high-speed wide
+//! area networks, Computer Networks 51(7), 2007. `udt` is the library as it is since January 2012, `udt:2008` as it was in
+//! December 2008, `udt:draft` the draft.
+//!
+//! UDT is no TCP: its receiver measures the arrival rate A and, by packet pairs, the capacity B, reports them in an ACK every
+//! SYN, and reports losses in NAKs. So this is no [`Algorithm`](crate::Algorithm) for a TCP endpoint; an endpoint of its own
+//! tells it of ACKs, NAKs and timeouts. Packets are counted in whole packets, rates in packets/s, times in seconds; C is
+//! the present rate, 1/P.
+//!
+//! Where the sources leave something open, or are wrong:
+//! - In the library until 2009 the period that follows from a window is the window over RTT + SYN, which is a rate; here it
+//!   is (RTT + SYN) over the window, as the library has it since.
+//! - The library rounds a period up to whole microseconds at each decrease, which at 10 Gbit/s is 40 % and not 11 %. Not here.
+//! - In the draft the period begins at 0 and no rule lifts it from there when slow start ends with an ACK. Here it then
+//!   becomes 1/A, as it does when slow start ends with a NAK.
+
+mod history;
+
+pub use history::{Arrivals, Estimates};
+
+use crate::draws::Draws;
+use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
+
+choices! {
+    /// The least increase.
+    pub enum Floor {
+        /// A hundredth of a packet for each SYN: the rate gains at least one packet/s each SYN.
+        Hundredth = "hundredth",
+        /// One byte for each SYN: 1/MSS of a packet.
+        Byte = "byte",
+    }
+}
+
+choices! {
+    /// What ends slow start, besides a NAK and a timeout.
+    pub enum SlowStart {
+        /// A window beyond the flow window.
+        Window = "window",
+        /// The first ACK.
+        FirstAck = "first_ack",
+    }
+}
+
+choices! {
+    /// Which further NAKs of a congestion period slow the sender down, r drawn between 1 and their usual number.
+    pub enum Schedule {
+        /// Among the next few NAKs, those whose number is a multiple of r.
+        Multiples = "multiples",
+        /// The r-th, the 2r-th, and so on, a few times.
+        Spaced = "spaced",
+    }
+}
+
+choices! {
+    /// The period of the expiration timer after `k` expirations in a row.
+    pub enum Expiration {
+        /// k (RTT + 4 RTTVar) + SYN, at least k times the least.
+        Library = "library",
+        /// k (4 RTT + RTTVar + SYN), at least the least.
+        Draft = "draft",
+    }
+}
+
+params! {
+    /// Parameters of UDT: those of the rate control, then those of the endpoint.
+    pub struct UdtParams {
+        /// SYN: the time from one increase to the next, and from one ACK to the next.
+        syn: f64 = num(0.01, 1e-4, 1.0, "s"), "draft-gg-udt-03 §4";
+        /// β of the increase: packets × bytes for each bit/s of the available bandwidth.
+        beta: f64 = num(1.5e-6, 1e-9, 1e-3, "packets B s/bit"), "draft-gg-udt-03 §7.2";
+        /// The least increase.
+        floor: Floor = choice("hundredth", Floor::WORDS), "draft-gg-udt-03 §7.2 (min_inc); UDT4 of 24 January 2012";
+        /// Part by which a period grows at a decrease; the rate loses 1/9.
+        decrease: f64 = num(0.125, 0.001, 10.0, ""), "draft-gg-udt-03 §7.2; UDT4 onLoss";
+        /// Further decreases in a congestion period, at most; as multiples, NAKs that may lead to one, the first included.
+        more_decreases: f64 = num(5.0, 0.0, 1000.0, ""), "draft-gg-udt-03 §7.2; UDT4 onLoss";
+        /// Which further NAKs of a congestion period lead to a decrease.
+        schedule: Schedule = choice("multiples", Schedule::WORDS), "UDT4 onLoss; spaced: draft-gg-udt-03 §7.2";
+        /// Below the rate of the last decrease, take at most a ninth of the capacity as available.
+        cap: bool = flag(true), "UDT4 onACK; not in the draft";
+        /// Leave out the increase that follows a NAK.
+        pause: bool = flag(true), "UDT4 onACK (m_bLoss); not in the draft";
+        /// What ends slow start, besides a NAK and a timeout.
+        slow_start: SlowStart = choice("window", SlowStart::WORDS), "UDT4 onACK; first_ack: draft-gg-udt-03 §7.2";
+        /// A NAK that ends slow start is answered with a decrease too, and not only with the arrival rate.
+        decrease_at_exit: bool = flag(false), "draft-gg-udt-03 §7.2; on: UDT4 of December 2008";
+        /// Sending period in slow start.
+        initial_period: f64 = num(1e-6, 0.0, 1.0, "s"), "UDT4; draft-gg-udt-03 §7.2 has 0";
+        /// Window at the start.
+        initial_window: f64 = num(16.0, 1.0, 1e6, "packets"), "draft-gg-udt-03 §7.2";
+        /// What the window has besides A (RTT + SYN).
+        margin: f64 = num(16.0, 1.0, 1e6, "packets"), "draft-gg-udt-03 §7.2";
+        /// Packets that may be unacknowledged at most: the receiver's buffer.
+        flow_window: f64 = num(25_600.0, 2.0, 1e8, "packets"), "UDT4 (UDT_FC)";
+        /// Arrival rate before the first ACK; 0 knows none, and takes the first as it is.
+        initial_arrival_rate: f64 = num(16.0, 0.0, 1e9, "packets/s"), "UDT4; the draft has none";
+        /// Capacity before the first ACK; 0 knows none, and takes the first as it is.
+        initial_capacity: f64 = num(1.0, 0.0, 1e9, "packets/s"), "UDT4; the draft has none";
+        /// Packet pairs that the receiver remembers.
+        pairs: f64 = num(64.0, 2.0, 1024.0, "pairs"), "UDT4 (CPktTimeWindow); draft-gg-udt-03 §6.2 has 16";
+        /// The capacity is the mean of the pairs near the median, and not the median.
+        mean_of_pairs: bool = flag(true), "UDT4 getBandwidth; off: draft-gg-udt-03 §6.2";
+        /// Packets that a light ACK, a number alone, is sent for between two ACKs.
+        light_ack: f64 = num(64.0, 1.0, 1e6, "packets"), "UDT4 (self-clocking interval)";
+        /// The receiver reports a loss again, k RTT after its last report, k = 2, 3, ….
+        repeat_naks: bool = flag(false), "UDT4 (periodic NAKs disabled); on: draft-gg-udt-03 §6.2";
+        /// The period of the expiration timer.
+        expiration: Expiration = choice("library", Expiration::WORDS), "UDT4 checkTimers; draft: draft-gg-udt-03 §4";
+        /// The least period of the expiration timer.
+        min_expiration: f64 = num(0.3, 0.001, 60.0, "s"), "UDT4; draft-gg-udt-03 §4 has 0.5";
+    }
+}
+
+impl UdtParams {
+    /// Time without a word from the receiver after which everything unacknowledged is sent again, s; `k` counts such times
+    /// in a row, from 1.
+    #[must_use]
+    pub fn expiration_s(&self, k: f64, rtt: f64, rtt_var: f64) -> f64 {
+        match self.expiration {
+            Expiration::Library => (k * (rtt + 4.0 * rtt_var) + self.syn).max(k * self.min_expiration),
+            Expiration::Draft => (k * (4.0 * rtt + rtt_var + self.syn)).max(self.min_expiration),
+        }
+    }
+
+    /// Distance of two looks at what is to be reported again, s.
+    #[must_use]
+    pub fn repeat_s(&self, rtt: f64, rtt_var: f64) -> f64 {
+        4.0 * rtt + rtt_var + self.syn
+    }
+}
+
+/// UDT's sender control.
+#[derive(Clone, Debug)]
+pub struct Udt {
+    p: UdtParams,
+    /// Size of a packet, headers included, bytes.
+    packet_bytes: f64,
+    /// P, s.
+    period: f64,
+    window: f64,
+    slow_start: bool,
+    last_increase: f64,
+    /// Next packet expected by the receiver when slow start last looked.
+    last_ack: u32,
+    /// A NAK has come since the last increase.
+    loss: bool,
+    /// P before the last first decrease of a congestion period.
+    last_dec_period: f64,
+    /// Packets below were sent before the last decrease.
+    recover: u32,
+    nak_count: u32,
+    avg_nak_num: u32,
+    dec_count: u32,
+    dec_random: u32,
+    draws: Draws,
+}
+
+impl Udt {
+    /// What the registry says about it.
+    pub const ENTRY: Entry = Entry {
+        name: "udt",
+        title: "UDT",
+        kind: Kind::Loss,
+        signals: &["a UDT endpoint: NAKs, arrival rates, packet pairs"],
+        source: "Gu & Grossman, Computer Networks 51(7), 2007; draft-gg-udt-03; the UDT library, version 4",
+        doc: "Rate control over datagrams, and not TCP: the sender's packets are a period apart, the receiver acknowledges every \
+              10 ms and reports losses by negative acknowledgements. Every 10 ms the rate gains a step that depends on the order \
+              of magnitude of the bandwidth still free, as packet pairs show it, and on nothing else: not on the RTT. A \
+              congestion period takes a ninth of the rate, and a ninth again for some of its further NAKs. A window, the arrival \
+              rate times RTT + 10 ms, caps what is under way. The default is the library as it is since January 2012, with \
+              periods that are not rounded to microseconds.",
+        presets: &[
+            Preset { name: "", title: "the UDT library, version 4, since January 2012", overrides: &[] },
+            Preset {
+                name: "2008",
+                title: "the UDT library of December 2008: increases of down to a byte",
+                overrides: &[("floor", Setting::Text("byte")), ("decrease_at_exit", Setting::Bool(true))],
+            },
+            Preset {
+                name: "draft",
+                title: "draft-gg-udt-03: slow start ends with the first ACK, NAKs are repeated",
+                overrides: &[
+                    ("schedule", Setting::Text("spaced")),
+                    ("cap", Setting::Bool(false)),
+                    ("pause", Setting::Bool(false)),
+                    ("slow_start", Setting::Text("first_ack")),
+                    ("initial_period", Setting::Num(0.0)),
+                    ("initial_arrival_rate", Setting::Num(0.0)),
+                    ("initial_capacity", Setting::Num(0.0)),
+                    ("pairs", Setting::Num(16.0)),
+                    ("mean_of_pairs", Setting::Bool(false)),
+                    ("repeat_naks", Setting::Bool(true)),
+                    ("expiration", Setting::Text("draft")),
+                    ("min_expiration", Setting::Num(0.5)),
+                ],
+            },
+        ],
+        tables: &[UdtParams::TABLE],
+    };
+
+    /// # Errors
+    /// As [`Settings::read`].
+    pub fn new(settings: &Settings) -> Result<Self, BuildError> {
+        let p = UdtParams::read(settings)?;
+        Ok(Self {
+            period: p.initial_period,
+            window: p.initial_window,
+            packet_bytes: 1500.0,
+            slow_start: true,
+            last_increase: 0.0,
+            last_ack: 0,
+            loss: false,
+            last_dec_period: p.initial_period,
+            recover: 0,
+            nak_count: u32::from(p.schedule == Schedule::Spaced),
+            avg_nak_num: u32::from(p.schedule == Schedule::Spaced),
+            dec_count: 1,
+            dec_random: 1,
+            draws: Draws::default(),
+            p,
+        })
+    }
+
+    /// The connection begins; `packet_bytes` is a packet with its headers. `seed` is for what is drawn at decreases.
+    pub fn on_start(&mut self, now: f64, packet_bytes: f64, seed: u64) {
+        self.packet_bytes = packet_bytes;
+        self.last_increase = now;
+        self.draws = Draws::new(seed);
+    }
+
+    /// An ACK (no light one) that acknowledges all packets below `next`, perhaps for the first time.
+    pub fn on_ack(&mut self, now: f64, next: u32, path: &Estimates) {
+        // The tolerance is for sums of periods that are SYN themselves.
+        if now - self.last_increase < self.p.syn * (1.0 - 1e-9) {
+            return;
+        }
+        self.last_increase = now;
+        if self.slow_start {
+            match self.p.slow_start {
+                SlowStart::Window => {
+                    self.window += f64::from(next - self.last_ack.min(next));
+                    self.last_ack = next;
+                    if self.window <= self.p.flow_window {
+                        return;
+                    }
+                    self.leave_slow_start(path);
+                }
+                SlowStart::FirstAck => {
+                    self.leave_slow_start(path);
+                    if path.arrival_rate > 0.0 {
+                        self.window = path.arrival_rate * (path.rtt + self.p.syn);
+                    }
+                    return;
+                }
+            }
+        } else {
+            self.window = path.arrival_rate * (path.rtt + self.p.syn) + self.p.margin;
+        }
+        if self.p.pause && self.loss {
+            self.loss = false;
+            return;
+        }
+        let inc = self.increase(path.capacity);
+        self.period = self.period * self.p.syn / (self.period * inc + self.p.syn);
+    }
+
+    /// Packets to be sent more in the next SYN, where the capacity is `capacity` packets/s.
+    #[must_use]
+    pub fn increase(&self, capacity: f64) -> f64 {
+        let mut available = capacity - self.rate();
+        if self.p.cap && self.period > self.last_dec_period {
+            available = available.min(capacity / 9.0);
+        }
+        let floor = match self.p.floor {
+            Floor::Hundredth => 0.01,
+            Floor::Byte => 1.0 / self.packet_bytes,
+        };
+        let bits = available * self.packet_bytes * 8.0;
+        if bits <= 0.0 { floor } else { (next_power_of_ten(bits) * self.p.beta / self.packet_bytes).max(floor) }
+    }
+
+    /// A NAK: `first` is the lowest packet that it reports, and `next` the first that was never sent. Answers whether a
+    /// congestion period begins.
+    pub fn on_nak(&mut self, first: u32, next: u32, path: &Estimates) -> bool {
+        if self.slow_start {
+            self.leave_slow_start(path);
+            if path.arrival_rate > 0.0 && !self.p.decrease_at_exit {
+                return true;
+            }
+        }
+        self.loss = true;
+        if first >= self.recover {
+            self.last_dec_period = self.period;
+            self.slow_down(next);
+            self.avg_nak_num = (7 * self.avg_nak_num + self.nak_count).div_ceil(8);
+            self.nak_count = 1;
+            self.dec_count = 1;
+            let drawn = (self.draws.uniform() * f64::from(self.avg_nak_num)) as u32 + 1;
+            self.dec_random = drawn.min(self.avg_nak_num.max(1));
+            return true;
+        }
+        match self.p.schedule {
+            Schedule::Multiples => {
+                if f64::from(self.dec_count) < self.p.more_decreases {
+                    self.nak_count += 1;
+                    if self.nak_count.is_multiple_of(self.dec_random) {
+                        self.slow_down(next);
+                    }
+                }
+                self.dec_count = self.dec_count.saturating_add(1);
+            }
+            Schedule::Spaced => {
+                // The draft does not say when a NAK is counted; only before its own turn can the first decrease come.
+                let due = self.nak_count == self.dec_count * self.dec_random;
+                if due && f64::from(self.dec_count) <= self.p.more_decreases {
+                    self.slow_down(next);
+                    self.dec_count += 1;
+                }
+                self.nak_count += 1;
+            }
+        }
+        false
+    }
+
+    fn slow_down(&mut self, next: u32) {
+        self.period *= 1.0 + self.p.decrease;
+        self.recover = next;
+    }
+
+    /// Nothing was heard of the receiver for too long.
+    pub fn on_timeout(&mut self, path: &Estimates) {
+        if self.slow_start {
+            self.leave_slow_start(path);
+        }
+    }
+
+    fn leave_slow_start(&mut self, path: &Estimates) {
+        self.slow_start = false;
+        self.period =
+            if path.arrival_rate > 0.0 { 1.0 / path.arrival_rate } else { (path.rtt + self.p.syn) / self.window };
+    }
+
+    /// Packets that may be unacknowledged.
+    #[must_use]
+    pub fn window(&self) -> f64 {
+        self.window.min(self.p.flow_window)
+    }
+
+    /// P: from the beginning of a packet to that of the next, s.
+    #[must_use]
+    pub fn period(&self) -> f64 {
+        self.period
+    }
+
+    /// C = 1/P, packets/s; infinite before the draft's slow start ends.
+    #[must_use]
+    pub fn rate(&self) -> f64 {
+        1.0 / self.period
+    }
+
+    /// Whether the sender still starts slowly.
+    #[must_use]
+    pub fn in_slow_start(&self) -> bool {
+        self.slow_start
+    }
+
+    /// The values that it was built with.
+    #[must_use]
+    pub fn parameters(&self) -> &UdtParams {
+        &self.p
+    }
+}
+
+/// The least power of ten that is not below `x` (10^⌈log₁₀ x⌉), without a logarithm that might miss an exact power; at
+/// least 1, where the floor holds anyway.
+fn next_power_of_ten(x: f64) -> f64 {
+    let mut power = 1.0;
+    while power < x * (1.0 - 1e-12) {
+        power *= 10.0;
+    }
+    power
+}
+
+#[cfg(test)]
+mod tests;

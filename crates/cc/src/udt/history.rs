@@ -1,0 +1,145 @@
+//! What the receiver measures of arrivals, and what the sender makes of it.
+
+/// Gaps of arrivals that the arrival rate is taken from (draft-gg-udt-03 section 6.2).
+const GAPS: usize = 16;
+
+/// A gap counts where it is within this factor of the median.
+const NEAR: f64 = 8.0;
+
+/// Before anything has arrived the library's receiver remembers gaps of a second, and pairs a millisecond apart.
+const FIRST_GAP_S: f64 = 1.0;
+const FIRST_PAIR_S: f64 = 1e-3;
+
+/// The last few of a series.
+#[derive(Clone, Debug)]
+struct Last {
+    values: Vec<f64>,
+    room: usize,
+    oldest: usize,
+    sorted: Vec<f64>,
+}
+
+impl Last {
+    fn new(room: usize, first: Option<f64>) -> Self {
+        Self { values: first.map_or(Vec::new(), |value| vec![value; room]), room, oldest: 0, sorted: Vec::new() }
+    }
+
+    fn push(&mut self, value: f64) {
+        if self.values.len() < self.room {
+            self.values.push(value);
+        } else {
+            self.values[self.oldest] = value;
+            self.oldest = (self.oldest + 1) % self.room;
+        }
+    }
+
+    fn median(&mut self) -> Option<f64> {
+        self.sorted.clear();
+        self.sorted.extend_from_slice(&self.values);
+        self.sorted.sort_unstable_by(f64::total_cmp);
+        self.sorted.get(self.sorted.len() / 2).copied()
+    }
+
+    /// Sum and number of the values within [`NEAR`] of `median`.
+    fn near(&self, median: f64) -> (f64, usize) {
+        let near = self.values.iter().filter(|&&gap| gap < median * NEAR && gap > median / NEAR);
+        near.fold((0.0, 0), |(sum, count), gap| (sum + gap, count + 1))
+    }
+}
+
+/// The receiver's history of arrivals, and of packet pairs.
+#[derive(Clone, Debug)]
+pub struct Arrivals {
+    gaps: Last,
+    pairs: Last,
+    mean_of_pairs: bool,
+    last: f64,
+    /// When the first of a pair came, and its number.
+    first_of_pair: Option<(u32, f64)>,
+}
+
+impl Arrivals {
+    /// A receiver that begins to listen at `now`, remembers so many `pairs`, and takes their mean or their median. The library
+    /// has the histories filled before anything has arrived; `filled` says whether to.
+    #[must_use]
+    pub fn new(now: f64, pairs: usize, mean_of_pairs: bool, filled: bool) -> Self {
+        Self {
+            gaps: Last::new(GAPS, filled.then_some(FIRST_GAP_S)),
+            pairs: Last::new(pairs, filled.then_some(FIRST_PAIR_S)),
+            mean_of_pairs,
+            last: now,
+            first_of_pair: None,
+        }
+    }
+
+    /// A data packet arrives. The sender sends each whose number is a multiple of 16 back to back with the next.
+    pub fn on_packet(&mut self, now: f64, number: u32) {
+        self.gaps.push(now - self.last);
+        self.last = now;
+        match number % 16 {
+            0 => self.first_of_pair = Some((number, now)),
+            1 => {
+                if let Some((first, at)) = self.first_of_pair.take()
+                    && first + 1 == number
+                {
+                    self.pairs.push(now - at);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// a: one over the mean of the gaps near their median, packets/s; 0 where no more than half of them are.
+    pub fn rate(&mut self) -> f64 {
+        let Some(median) = self.gaps.median() else { return 0.0 };
+        let (sum, count) = self.gaps.near(median);
+        if count > GAPS / 2 { count as f64 / sum } else { 0.0 }
+    }
+
+    /// b: one over the mean gap of the pairs near their median, the median counted once more; or one over the median.
+    /// Packets/s; 0 where there was no pair.
+    pub fn capacity(&mut self) -> f64 {
+        let Some(median) = self.pairs.median() else { return 0.0 };
+        if !self.mean_of_pairs {
+            return 1.0 / median;
+        }
+        let (sum, count) = self.pairs.near(median);
+        (count + 1) as f64 / (sum + median)
+    }
+}
+
+/// What an endpoint thinks of the path.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimates {
+    /// RTT, s.
+    pub rtt: f64,
+    /// RTTVar, s.
+    pub rtt_var: f64,
+    /// A, packets/s; 0 where it is not known.
+    pub arrival_rate: f64,
+    /// B, packets/s; 0 where it is not known.
+    pub capacity: f64,
+}
+
+impl Estimates {
+    /// Before anything is known: an RTT of ten SYN, and half of it as its variation.
+    #[must_use]
+    pub fn new(syn: f64, arrival_rate: f64, capacity: f64) -> Self {
+        Self { rtt: 10.0 * syn, rtt_var: 5.0 * syn, arrival_rate, capacity }
+    }
+
+    /// A sample of the RTT: an eighth of it, and a quarter of its distance.
+    pub fn note_rtt(&mut self, rtt: f64) {
+        self.rtt_var = (3.0 * self.rtt_var + (rtt - self.rtt).abs()) / 4.0;
+        self.rtt = (7.0 * self.rtt + rtt) / 8.0;
+    }
+
+    /// What an ACK says of arrival rate and capacity: an eighth of it, or all where nothing was known. 0 says nothing.
+    pub fn note_rates(&mut self, arrival_rate: f64, capacity: f64) {
+        for (held, new) in [(&mut self.arrival_rate, arrival_rate), (&mut self.capacity, capacity)] {
+            if new > 0.0 {
+                *held = if *held > 0.0 { (7.0 * *held + new) / 8.0 } else { new };
+            }
+        }
+    }
+}
