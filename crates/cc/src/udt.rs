@@ -55,11 +55,12 @@ choices! {
 }
 
 choices! {
-    /// The period of the expiration timer after `k` expirations in a row.
-    pub enum Expiration {
-        /// k (RTT + 4 RTTVar) + SYN, at least k times the least.
+    /// Whose timers the endpoint has.
+    pub enum Timers {
+        /// Expiration, `k` times in a row: k (RTT + 4 RTTVar) + SYN, at least k times the least. The same ACK again: after
+        /// RTT + 4 RTTVar.
         Library = "library",
-        /// k (4 RTT + RTTVar + SYN), at least the least.
+        /// Expiration: k (4 RTT + RTTVar + SYN), at least the least. The same ACK again: after 2 RTT.
         Draft = "draft",
     }
 }
@@ -107,8 +108,8 @@ params! {
         light_ack: f64 = num(64.0, 1.0, 1e6, "packets"), "UDT4 (self-clocking interval)";
         /// The receiver reports a loss again, k RTT after its last report, k = 2, 3, ….
         repeat_naks: bool = flag(false), "UDT4 (periodic NAKs disabled); on: draft-gg-udt-03 §6.2";
-        /// The period of the expiration timer.
-        expiration: Expiration = choice("library", Expiration::WORDS), "UDT4 checkTimers; draft: draft-gg-udt-03 §4";
+        /// When the expiration timer fires, and when an ACK is sent again: as in the library, or as in the draft.
+        timers: Timers = choice("library", Timers::WORDS), "UDT4 checkTimers, sendCtrl; draft: draft-gg-udt-03 §4, §6.2";
         /// The least period of the expiration timer.
         min_expiration: f64 = num(0.3, 0.001, 60.0, "s"), "UDT4; draft-gg-udt-03 §4 has 0.5";
     }
@@ -119,9 +120,18 @@ impl UdtParams {
     /// in a row, from 1.
     #[must_use]
     pub fn expiration_s(&self, k: f64, rtt: f64, rtt_var: f64) -> f64 {
-        match self.expiration {
-            Expiration::Library => (k * (rtt + 4.0 * rtt_var) + self.syn).max(k * self.min_expiration),
-            Expiration::Draft => (k * (4.0 * rtt + rtt_var + self.syn)).max(self.min_expiration),
+        match self.timers {
+            Timers::Library => (k * (rtt + 4.0 * rtt_var) + self.syn).max(k * self.min_expiration),
+            Timers::Draft => (k * (4.0 * rtt + rtt_var + self.syn)).max(self.min_expiration),
+        }
+    }
+
+    /// Time after which an ACK that says nothing new is sent once more, s.
+    #[must_use]
+    pub fn ack_again_s(&self, rtt: f64, rtt_var: f64) -> f64 {
+        match self.timers {
+            Timers::Library => rtt + 4.0 * rtt_var,
+            Timers::Draft => 2.0 * rtt,
         }
     }
 
@@ -193,7 +203,7 @@ impl Udt {
                     ("pairs", Setting::Num(16.0)),
                     ("mean_of_pairs", Setting::Bool(false)),
                     ("repeat_naks", Setting::Bool(true)),
-                    ("expiration", Setting::Text("draft")),
+                    ("timers", Setting::Text("draft")),
                     ("min_expiration", Setting::Num(0.5)),
                 ],
             },

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use elephan_cc::{Controller, Value};
 
+use crate::endpoint::udt::Udt;
 use crate::endpoint::{Misled, Receiver, Sender};
 use crate::events::{Log, gather};
 use crate::link::LinkTotals;
@@ -39,6 +40,8 @@ pub struct Outcome {
     pub sources: Vec<SourceTotals>,
     /// Packets by flow and direction.
     pub conservation: Conservation,
+    /// Flows of UDT, by flow; what they have in common with others stands among the senders and the receivers.
+    pub udt: BTreeMap<u32, Udt>,
     /// The window used.
     pub window: Time,
     /// What happened to each packet, where the spec asks for it.
@@ -91,6 +94,7 @@ pub struct Engine {
     windows_per_report: u32,
     senders: Vec<Sender>,
     sources: Vec<Source>,
+    udt: BTreeMap<u32, Udt>,
     times: std::sync::Arc<[Time]>,
 }
 
@@ -99,10 +103,33 @@ pub struct Engine {
 /// # Errors
 /// An unknown algorithm, preset or parameter, or a value out of range.
 pub fn controller(index: usize, flow: &FlowSpec) -> Result<Controller, SpecError> {
-    if flow.datagrams {
-        // Datagrams ask no algorithm; a sender holds one all the same.
+    if flow.datagrams || flow.is_udt() {
+        // Datagrams ask no TCP's algorithm, nor does UDT; a sender holds one all the same.
         return elephan_cc::build("reno", &BTreeMap::new()).map_err(|e| SpecError::new("flows", e.to_string()));
     }
+    let parameters = parameters(index, flow)?;
+    elephan_cc::build(&flow.algorithm, &parameters)
+        .map_err(|e| SpecError::new(format!("flows[{index}].algorithm"), e.to_string()))
+}
+
+/// The rate control of a flow of UDT.
+///
+/// # Errors
+/// As [`controller`].
+fn udt_control(index: usize, flow: &FlowSpec) -> Result<elephan_cc::udt::Udt, SpecError> {
+    elephan_cc::build_udt(&flow.algorithm, &parameters(index, flow)?)
+        .map_err(|e| SpecError::new(format!("flows[{index}].algorithm"), e.to_string()))
+}
+
+/// Refuses an algorithm that cannot be built.
+///
+/// # Errors
+/// As [`controller`].
+pub fn check_algorithm(index: usize, flow: &FlowSpec) -> Result<(), SpecError> {
+    if flow.is_udt() { udt_control(index, flow).map(|_| ()) } else { controller(index, flow).map(|_| ()) }
+}
+
+fn parameters(index: usize, flow: &FlowSpec) -> Result<BTreeMap<String, Value>, SpecError> {
     let mut parameters = BTreeMap::new();
     for (name, value) in &flow.parameters {
         let value = match value {
@@ -116,8 +143,16 @@ pub fn controller(index: usize, flow: &FlowSpec) -> Result<Controller, SpecError
         };
         parameters.insert(name.clone(), value);
     }
-    elephan_cc::build(&flow.algorithm, &parameters)
-        .map_err(|e| SpecError::new(format!("flows[{index}].algorithm"), e.to_string()))
+    Ok(parameters)
+}
+
+/// The turn of an end of a flow of UDT.
+fn udt_turn(flows: &mut BTreeMap<u32, Udt>, node: Node, horizon: Time, network: &mut Network) -> bool {
+    match node {
+        Node::UdtSender(f) => flows.get_mut(&f).is_some_and(|udt| udt.run_sender(horizon, network)),
+        Node::UdtReceiver(f) => flows.get_mut(&f).is_some_and(|udt| udt.run_receiver(horizon, network)),
+        _ => false,
+    }
 }
 
 impl Engine {
@@ -156,6 +191,7 @@ impl Engine {
         );
         let (mut network, plan) = Network::new(&spec, &times);
         let mut senders = Vec::with_capacity(spec.flows.len());
+        let mut udt = BTreeMap::new();
         for (index, flow) in spec.flows.iter().enumerate() {
             let mut controller = make(index, flow)?;
             if flow.base_rtt_error_ps != 0 {
@@ -163,6 +199,10 @@ impl Engine {
                 controller = Controller::Custom(Box::new(Misled::new(controller, error)));
             }
             senders.push(Sender::of_flow(index as u32, &spec, flow, controller, &network, &times));
+            if flow.is_udt() {
+                let (control, start) = (udt_control(index, flow)?, senders[index].start());
+                udt.insert(index as u32, Udt::new(index as u32, &spec, flow, start, control, &times));
+            }
         }
         if let Some(events) = &spec.events {
             senders.iter_mut().for_each(|sender| sender.keep_log(events));
@@ -174,7 +214,7 @@ impl Engine {
         }
         let sources = Source::all(&spec, &times)?;
         let window = plan.longest_window.min(preferred).max(Time(1));
-        Ok(Self { spec, network, plan, window, windows_per_report: WINDOWS_PER_REPORT, senders, sources, times })
+        Ok(Self { spec, network, plan, window, windows_per_report: WINDOWS_PER_REPORT, senders, sources, udt, times })
     }
 
     /// The same run, with `report` told after each so many windows.
@@ -222,6 +262,7 @@ impl Engine {
                 Node::Receiver(flow) => self.network.run_receiver(flow, horizon),
                 Node::Source(s) => self.sources[s as usize].run(&self.spec, horizon, &mut self.network),
                 Node::Sinks(s) => self.sources[s as usize].run_sinks(horizon, &mut self.network),
+                Node::UdtSender(_) | Node::UdtReceiver(_) => udt_turn(&mut self.udt, node, horizon, &mut self.network),
             };
         }
         worked
@@ -237,6 +278,7 @@ impl Engine {
                 Node::Receiver(flow) => self.network.run_receiver_logged(flow, horizon),
                 Node::Source(s) => self.sources[s as usize].run(&self.spec, horizon, &mut self.network),
                 Node::Sinks(s) => self.sources[s as usize].run_sinks(horizon, &mut self.network),
+                Node::UdtSender(_) | Node::UdtReceiver(_) => udt_turn(&mut self.udt, node, horizon, &mut self.network),
             };
         }
         let logged = self.network.logged() + self.senders.iter().map(Sender::logged).sum::<usize>();
@@ -257,6 +299,12 @@ impl Engine {
             }
             Node::Source(s) => self.sources[s as usize].next_event(&self.network),
             Node::Sinks(s) => self.sources[s as usize].next_sink_event(&self.network),
+            Node::UdtSender(f) => {
+                self.udt[&f].sender_timer().min(self.network.head(self.network.inbox(f, End::Sender)))
+            }
+            Node::UdtReceiver(f) => {
+                self.udt[&f].receiver_timer().min(self.network.head(self.network.inbox(f, End::Receiver)))
+            }
         };
         self.plan.order.iter().map(next).min().unwrap_or(Time::NEVER)
     }
@@ -264,6 +312,9 @@ impl Engine {
     fn finish(mut self, end: Time) -> Outcome {
         self.senders.iter_mut().for_each(|s| s.finish(end));
         self.network.receivers.iter_mut().for_each(|r| r.finish(end));
+        for (&f, udt) in &mut self.udt {
+            udt.finish(end, &mut self.senders[f as usize], &mut self.network.receivers[f as usize]);
+        }
         for source in &mut self.sources {
             source.finish(&self.network);
         }
@@ -286,6 +337,7 @@ impl Engine {
             senders: self.senders,
             receivers: self.network.receivers,
             conservation,
+            udt: self.udt,
             window: self.window,
             events,
         }
@@ -299,7 +351,10 @@ impl Engine {
         let flows = self.senders.iter().enumerate().map(|(flow, sender)| (flow, sender.totals));
         let open = self.sources.iter().flat_map(Source::places);
         for (flow, totals) in flows.chain(open) {
-            let counts = self.network.counts(flow, &totals);
+            let mut counts = self.network.counts(flow, &totals);
+            if let Some(udt) = self.udt.get(&(flow as u32)) {
+                udt.count_ack2s(&mut counts[0]);
+            }
             for (count, under_way) in counts.into_iter().zip(&under_way[flow * 2..]) {
                 let Count { sent, duplicated, received, dropped } = count;
                 assert_eq!(sent + duplicated, received + dropped + under_way, "packets unaccounted for");

@@ -129,6 +129,10 @@ pub enum Node {
     Source(u32),
     /// All its receivers, where they have timers.
     Sinks(u32),
+    /// The sender of a flow of UDT.
+    UdtSender(u32),
+    /// Its receiver.
+    UdtReceiver(u32),
 }
 
 /// The way there and back that the transfers of a source share.

@@ -60,13 +60,9 @@ fn next_quiet(spec: &Spec, links: &[Link], sizes: &[(u64, u64)], quiet: &[bool])
 
 /// Follows a flow's data, and its ACKs where every segment has one; tells `visit` what is known before each link.
 fn walk(flow: &FlowSpec, spec: &Spec, links: &[Link], quiet: &[bool], mut visit: impl FnMut(usize, Option<Reach>)) {
-    let stack = &flow.stack;
-    let data = u64::from(stack.payload_bytes + stack.header_bytes);
-    let ack = u64::from(stack.ack_bytes);
-    let widest_ack = ack + 3 * u64::from(stack.sack_block_bytes);
     let mut reach = None;
-    let ways = [(&flow.path, data, data), (&flow.reverse_path, ack, widest_ack)];
-    for (path, low, high) in ways.into_iter().take(if flow.datagrams { 1 } else { 2 }) {
+    let ways = [&flow.path, &flow.reverse_path].into_iter().zip(flow.packet_sizes());
+    for (path, (low, high)) in ways.take(if flow.datagrams { 1 } else { 2 }) {
         for &link in path {
             visit(link, reach);
             reach = match reach {
@@ -80,7 +76,7 @@ fn walk(flow: &FlowSpec, spec: &Spec, links: &[Link], quiet: &[bool], mut visit:
                 _ => Some(Reach { origin: link, delay: Time::ZERO, spread: Time::ZERO }),
             };
         }
-        if stack.ack_every > 1 {
+        if flow.stack.ack_every > 1 || flow.is_udt() {
             reach = None;
         }
     }
@@ -91,13 +87,9 @@ fn walk(flow: &FlowSpec, spec: &Spec, links: &[Link], quiet: &[bool], mut visit:
 pub fn packet_sizes(spec: &Spec) -> Vec<(u64, u64)> {
     let mut sizes = vec![(u64::MAX, 0); spec.links.len()];
     for flow in spec.all_flows() {
-        let stack = &flow.stack;
-        let data = u64::from(stack.payload_bytes + stack.header_bytes);
-        let ack = u64::from(stack.ack_bytes);
-        let widest_ack = ack + 3 * u64::from(stack.sack_block_bytes);
-        let ways = [(&flow.path, data, data), (&flow.reverse_path, ack, widest_ack)];
+        let ways = [&flow.path, &flow.reverse_path].into_iter().zip(flow.packet_sizes());
         // Nothing acknowledges a datagram.
-        for (path, low, high) in ways.into_iter().take(if flow.datagrams { 1 } else { 2 }) {
+        for (path, (low, high)) in ways.take(if flow.datagrams { 1 } else { 2 }) {
             for &link in path {
                 let held = &mut sizes[link];
                 *held = (held.0.min(low), held.1.max(high));

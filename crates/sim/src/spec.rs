@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use crate::endpoint::udt;
 use crate::impairments::Impairments;
 use crate::time::Time;
 
@@ -175,6 +176,34 @@ pub struct FlowSpec {
     /// The receiver's clock.
     #[serde(default)]
     pub receiver_clock: ClockSpec,
+}
+
+impl FlowSpec {
+    /// Whether it is a flow of UDT, which has endpoints of its own.
+    #[must_use]
+    pub fn is_udt(&self) -> bool {
+        self.source_sha256.is_none() && self.algorithm.split(':').next() == Some("udt")
+    }
+
+    /// Sizes of its smallest and its largest packet, those with data and those that answer them, bytes.
+    #[must_use]
+    pub fn packet_sizes(&self) -> [(u64, u64); 2] {
+        let stack = &self.stack;
+        let data = u64::from(stack.payload_bytes + stack.header_bytes);
+        if self.is_udt() {
+            // ACK2s go the way of data, and a NAK is at most as large as a full packet; or has two words.
+            let widest = data.max(u64::from(udt::ACK_BYTES));
+            return [(u64::from(udt::HEADER_BYTES), data), (u64::from(udt::LIGHT_ACK_BYTES), widest)];
+        }
+        let ack = u64::from(stack.ack_bytes);
+        [(data, data), (ack, ack + 3 * u64::from(stack.sack_block_bytes))]
+    }
+
+    /// No packet of it is smaller, bytes.
+    #[must_use]
+    pub fn smallest_bytes(&self) -> u64 {
+        u64::from(if self.is_udt() { udt::HEADER_BYTES } else { self.stack.ack_bytes.min(self.stack.payload_bytes) })
+    }
 }
 
 /// A source of TCP transfers.
@@ -485,6 +514,7 @@ impl Spec {
         let one = FlowSpec { size_segments: Some(1), ..source.flow.clone() };
         self.validate_flow(&format!("traffic[{i}]"), &one)?;
         let flow = &source.flow;
+        check(!flow.is_udt(), "algorithm", "has endpoints of its own; transfers that come and go are those of TCP")?;
         let plain = flow.size_segments.is_none() && flow.application.is_none() && !flow.datagrams;
         check(plain && flow.source_sha256.is_none(), "flow", "is a plain TCP flow with an algorithm of ours")?;
         check(flow.start_ps < self.duration_ps, "start_ps", "must be before the end of the run")?;
@@ -601,6 +631,9 @@ impl Spec {
                 check(times.problem().is_none(), "application.bursts", times.problem().unwrap_or_default())?;
             }
         }
+        if flow.is_udt() {
+            self.validate_udt(place, flow)?;
+        }
         let slowest_bps = flow.path.iter().map(|&l| self.links[l].fastest_bps()).min().unwrap_or(0);
         let wire_bits = 8.0 * f64::from(stack.payload_bytes + stack.header_bytes);
         let most = slowest_bps as f64 * (self.duration_ps as f64 * 1e-12) / wire_bits;
@@ -610,5 +643,22 @@ impl Spec {
             "could carry more than 3.7 billion segments in this run; shorten it or enlarge the segments",
         )?;
         check(flow.stop_ps.is_none_or(|stop| stop > flow.start_ps), "stop_ps", "must be after the start")
+    }
+
+    /// Refuses what only TCP has.
+    fn validate_udt(&self, place: &str, flow: &FlowSpec) -> Result<(), SpecError> {
+        let check = |ok: bool, field: &str, message: &str| {
+            if ok { Ok(()) } else { Err(SpecError::new(format!("{place}.{field}"), message)) }
+        };
+        let stack = &flow.stack;
+        check(self.events.is_none(), "algorithm", "is UDT, whose packets have no event log; leave events out")?;
+        check(!flow.datagrams, "datagrams", "are not UDT's, which brings its own")?;
+        check(stack.header_bytes == udt::HEADER_BYTES, "stack.header_bytes", "are 44 with UDT")?;
+        check(stack.payload_bytes >= 24, "stack.payload_bytes", "must be at least 24 with UDT, as much as in an ACK")?;
+        check(!stack.ecn && !stack.pacing, "stack", "has no meaning for UDT, but for the sizes of packets")?;
+        let (sender, receiver) = (flow.sender_clock, flow.receiver_clock);
+        let true_clocks = sender == ClockSpec::default() && receiver == ClockSpec::default();
+        check(true_clocks, "sender_clock", "has no meaning for UDT, which compares no clocks")?;
+        check(flow.base_rtt_error_ps == 0, "base_rtt_error_ps", "has no meaning for UDT, which knows no base RTT")
     }
 }

@@ -225,6 +225,7 @@ fn expirations_come_later_each_time() {
     assert!(close(draft.expiration_s(1.0, 0.1, 0.05), 0.5));
     assert!(close(draft.expiration_s(2.0, 0.2, 0.1), 1.82));
     assert!(close(draft.repeat_s(0.1, 0.05), 0.46));
+    assert!(close(library.ack_again_s(0.1, 0.05), 0.3) && close(draft.ack_again_s(0.1, 0.05), 0.2));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The two ends of a flow: SACK-based, per segment, after Linux. The endpoint finds losses and repairs them; the
+//! The two ends of a flow: of TCP, SACK-based, per segment, after Linux; and of UDT ([`udt`]). The endpoint finds losses and repairs them; the
 //! algorithm says how large the window is.
 
 mod misled;
@@ -8,6 +8,7 @@ mod rto;
 mod sack_log;
 mod scoreboard;
 mod sender;
+pub mod udt;
 
 pub use misled::Misled;
 pub use receiver::Receiver;

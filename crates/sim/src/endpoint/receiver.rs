@@ -94,7 +94,7 @@ impl Receiver {
             acks_sent: 0,
             samples: Vec::new(),
             clock,
-            reactive: stack.ack_every == 1 || spec.datagrams,
+            reactive: (stack.ack_every == 1 || spec.datagrams) && !spec.is_udt(),
             log: None,
             delays: None,
         }

@@ -98,7 +98,12 @@ impl<'a> Builder<'a> {
         for (f, flow) in spec.flows.iter().enumerate() {
             let (f, reactive) = (f as u32, self.network.receivers[f].is_reactive());
             let feeders = [Feeder::Flow(&flow.name, false), Feeder::Flow(&flow.name, true)];
-            self.lay_flow(flow, feeders, [Node::Sender(f), Node::Receiver(f)], reactive);
+            let nodes = if flow.is_udt() {
+                [Node::UdtSender(f), Node::UdtReceiver(f)]
+            } else {
+                [Node::Sender(f), Node::Receiver(f)]
+            };
+            self.lay_flow(flow, feeders, nodes, reactive);
         }
         for passage in 0..self.network.paths.len() {
             self.network.look_ahead(passage);
@@ -183,7 +188,7 @@ impl<'a> Builder<'a> {
         mut delay: Time,
     ) -> (Node, Time) {
         let path = if is_ack { &flow.reverse_path } else { &flow.path };
-        let smallest = u64::from(flow.stack.ack_bytes.min(flow.stack.payload_bytes));
+        let smallest = flow.smallest_bytes();
         let first_hop = self.network.hops.len();
         let mut lead = Tail::default();
         for &link in path {

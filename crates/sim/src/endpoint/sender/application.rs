@@ -9,7 +9,7 @@ use crate::time::Time;
 use crate::traffic::Application;
 
 /// The application of a flow that starts at `start`, where it has one.
-pub(super) fn of_flow(spec: &Spec, flow: &FlowSpec, start: Time) -> Option<Box<Application>> {
+pub(in crate::endpoint) fn of_flow(spec: &Spec, flow: &FlowSpec, start: Time) -> Option<Box<Application>> {
     let application = flow.application.as_ref()?;
     let stack = &flow.stack;
     let bytes = stack.payload_bytes + if flow.datagrams { stack.header_bytes } else { 0 };

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use elephan_cc::{Ack, Algorithm, Cause, Controller, Needs, Signal, Start};
 
+pub(super) use self::application::of_flow as application_of;
 use self::marks::Marks;
 use self::pacing::Pace;
 use self::sampler::Sampler;

@@ -1,0 +1,413 @@
+//! The sending end: one packet every period, what is lost first.
+
+use std::sync::Arc;
+
+use elephan_cc::udt::{Estimates, Timers, Udt as Control, UdtParams};
+
+use super::losses::Lost;
+use super::mail::{Mail, Message};
+use super::{ACK2, DATA, HEADER_BYTES, LIGHT_ACK};
+use crate::endpoint::Sender;
+use crate::endpoint::sender::{Measured, SenderTotals, application_of};
+use crate::network::{End, Network};
+use crate::packet::{Packet, flag};
+use crate::random::Stream;
+use crate::record::{Clock, SenderSample};
+use crate::spec::{FlowSpec, MOST_SEGMENTS, Measure, Spec};
+use crate::time::Time;
+use crate::traffic::Application;
+
+/// A packet whose number is a multiple of this is sent back to back with the next.
+const PAIR_EVERY: u32 = 16;
+
+#[derive(Debug)]
+pub(super) struct UdtSender {
+    flow: u32,
+    control: Control,
+    path: Estimates,
+    /// Lowest packet that is not acknowledged.
+    una: u32,
+    /// First packet that was never sent.
+    next: u32,
+    /// First packet that there is no data for.
+    end: u32,
+    /// What the latest ACK that was no light one acknowledged.
+    last_ack: u32,
+    flow_window: u32,
+    lost: Lost,
+    /// When the receiver was last heard of, or when waiting for it began.
+    heard: Time,
+    /// Expirations since then, and one more.
+    expirations: u32,
+    expires: Time,
+    /// When the next packet may leave, and when the sender wants to be woken for it.
+    pace: Time,
+    wake: Time,
+    /// The next packet is the second of a pair.
+    pair: bool,
+    start: Time,
+    stop: Time,
+    started: bool,
+    timer: Time,
+    now: Time,
+    bytes: u16,
+    seed: u64,
+    jitter: u64,
+    jitter_stream: Stream,
+    last_departure: Time,
+    application: Option<Box<Application>>,
+    clock: Clock,
+    measure: Measure,
+    measuring: bool,
+    cwnd: f64,
+    cwnd_since: Time,
+    totals: SenderTotals,
+    measured: Measured,
+    samples: Vec<SenderSample>,
+    rates: Vec<f64>,
+    ack2s: u64,
+    completed: Option<Time>,
+}
+
+impl UdtSender {
+    pub(super) fn new(
+        flow: u32,
+        spec: &Spec,
+        this: &FlowSpec,
+        start: Time,
+        control: Control,
+        sample_times: &Arc<[Time]>,
+    ) -> Self {
+        let stack = &this.stack;
+        let UdtParams { syn, initial_arrival_rate, initial_capacity, flow_window, .. } = *control.parameters();
+        let application = application_of(spec, this, start);
+        let clock = Clock::new(sample_times);
+        Self {
+            flow,
+            path: Estimates::new(syn, initial_arrival_rate, initial_capacity),
+            una: 0,
+            next: 0,
+            end: if application.is_some() { 0 } else { this.size_segments.map_or(MOST_SEGMENTS, |s| s as u32) },
+            last_ack: 0,
+            flow_window: flow_window as u32,
+            lost: Lost::default(),
+            heard: start,
+            expirations: 1,
+            expires: Time::NEVER,
+            pace: start,
+            wake: Time::NEVER,
+            pair: false,
+            start,
+            stop: this.stop_ps.map_or(Time::NEVER, Time),
+            started: false,
+            timer: start.min(clock.due()),
+            now: Time::ZERO,
+            bytes: (stack.payload_bytes + stack.header_bytes) as u16,
+            seed: Stream::new(spec.seed, &format!("flow {} algorithm", this.name)).bits(),
+            jitter: spec.send_jitter_ps,
+            jitter_stream: Stream::new(spec.seed, &format!("flow {} departures", this.name)),
+            last_departure: Time::ZERO,
+            application,
+            clock,
+            measure: spec.measure,
+            measuring: false,
+            cwnd: 0.0,
+            cwnd_since: Time::ZERO,
+            totals: SenderTotals::default(),
+            measured: Measured::default(),
+            samples: Vec::new(),
+            rates: Vec::new(),
+            ack2s: 0,
+            completed: None,
+            control,
+        }
+    }
+
+    pub(super) fn run(&mut self, horizon: Time, mail: &mut Mail, network: &mut Network) -> bool {
+        let mut worked = false;
+        let inbox = network.inbox(self.flow, End::Sender);
+        loop {
+            let arrival = network.head(inbox);
+            if self.timer <= arrival {
+                if self.timer >= horizon {
+                    return worked;
+                }
+                self.on_timer(network);
+            } else {
+                if arrival >= horizon {
+                    return worked;
+                }
+                let Some(packet) = network.take(inbox) else { return worked };
+                self.on_packet(&packet, mail, network);
+            }
+            worked = true;
+        }
+    }
+
+    pub(super) fn timer(&self) -> Time {
+        self.timer
+    }
+
+    pub(super) fn ack2s(&self) -> u64 {
+        self.ack2s
+    }
+
+    pub(super) fn rates(&self) -> &[f64] {
+        &self.rates
+    }
+
+    pub(super) fn finish(&mut self, end: Time) {
+        self.sample_until(end);
+    }
+
+    pub(super) fn write_into(&mut self, row: &mut Sender) {
+        row.totals = self.totals;
+        row.samples = std::mem::take(&mut self.samples);
+        row.completed = self.completed;
+        row.measured = std::mem::take(&mut self.measured);
+    }
+
+    // ---- timers ------------------------------------------------------------------------------------------------------
+
+    fn on_timer(&mut self, network: &mut Network) {
+        let now = self.timer;
+        self.sample_until(now);
+        if !self.started && self.start <= now {
+            self.started = true;
+            self.control.on_start(now.seconds(), f64::from(self.bytes), self.seed);
+            self.note_window(now);
+            self.wake = now;
+        }
+        if self.expires <= now {
+            self.expire(now);
+        }
+        if let Some(application) = &mut self.application
+            && application.due() <= now
+        {
+            self.end += application.take(now);
+            self.wake = now;
+        }
+        if self.wake <= now {
+            self.transmit(now, network);
+        }
+        self.set_timer();
+    }
+
+    fn set_timer(&mut self) {
+        self.timer = self.clock.due().min(self.wake).min(self.expires);
+        if let Some(application) = &self.application {
+            self.timer = self.timer.min(application.due());
+        }
+        if !self.started {
+            self.timer = self.timer.min(self.start);
+        }
+    }
+
+    /// The expiration timer runs while anything is unacknowledged.
+    fn set_expiration(&mut self) {
+        let Estimates { rtt, rtt_var, .. } = self.path;
+        let period_s = self.control.parameters().expiration_s(f64::from(self.expirations), rtt, rtt_var);
+        let waits = self.next > self.una;
+        self.expires = if waits { self.heard + Time::from_seconds(period_s) } else { Time::NEVER };
+    }
+
+    /// Nothing was heard for too long: everything unacknowledged is sent again; in the library, unless some of it is about to
+    /// be.
+    fn expire(&mut self, now: Time) {
+        self.totals.timeouts += 1;
+        if self.lost.is_empty() || self.control.parameters().timers == Timers::Draft {
+            self.lost.insert(self.una, self.next);
+        }
+        self.control.on_timeout(&self.path);
+        self.expirations += 1;
+        self.heard = now;
+        self.note_window(now);
+        self.set_expiration();
+        self.wake = now;
+    }
+
+    fn sample_until(&mut self, now: Time) {
+        while self.clock.due() <= now {
+            let at = self.clock.due();
+            self.clock.advance();
+            self.settle_window(at);
+            if at.0 == self.measure.from_ps {
+                self.measuring = true;
+                (self.measured.sends, self.measured.receiver_limited) = (0, 0);
+                self.measured.cwnd_max = self.cwnd;
+            }
+            if at.0 == self.measure.to_ps {
+                self.measuring = false;
+            }
+            self.rates.push(if self.started { self.control.rate() } else { f64::NAN });
+            self.samples.push(SenderSample {
+                cwnd: self.cwnd,
+                ssthresh: f64::INFINITY,
+                srtt: if self.last_ack > 0 { self.path.rtt } else { f64::NAN },
+                // The receiver knows the samples of RTT, and fills them in.
+                rtt: f64::NAN,
+                in_flight: self.next - self.una - self.lost.len(),
+                retransmits: self.totals.retransmits,
+                loss_events: self.totals.loss_events,
+            });
+        }
+    }
+
+    /// Brings ∫ cwnd dt up to `at`.
+    fn settle_window(&mut self, at: Time) {
+        if self.measuring {
+            self.measured.cwnd_integral += self.cwnd * (at - self.cwnd_since).seconds();
+        }
+        self.cwnd_since = at;
+    }
+
+    fn note_window(&mut self, now: Time) {
+        let window = self.control.window();
+        if window != self.cwnd {
+            self.settle_window(now);
+            self.cwnd = window;
+            if self.measuring {
+                self.measured.cwnd_max = self.measured.cwnd_max.max(window);
+            }
+        }
+    }
+
+    // ---- what the receiver says --------------------------------------------------------------------------------------
+
+    fn on_packet(&mut self, packet: &Packet, mail: &mut Mail, network: &mut Network) {
+        let now = packet.at;
+        assert!(now >= self.now, "a sender's clock went back");
+        self.now = now;
+        self.totals.acks += 1;
+        (self.heard, self.expirations) = (now, 1);
+        if packet.extra() == LIGHT_ACK {
+            self.acknowledge(packet.segment(), now);
+        } else {
+            match mail.read(packet.extra()) {
+                Some(&Message::Ack { number, rtt, arrival_rate, capacity }) => {
+                    self.answer(number, now, network);
+                    if packet.segment() > self.last_ack {
+                        self.last_ack = packet.segment();
+                        self.acknowledge(packet.segment(), now);
+                        self.path.note_rtt(rtt);
+                        self.path.note_rates(arrival_rate, capacity);
+                        self.control.on_ack(now.seconds(), self.last_ack, &self.path);
+                    }
+                }
+                Some(&Message::Gap { first, past }) => self.on_nak(&[(first, past)]),
+                Some(Message::Gaps(gaps)) => self.on_nak(gaps),
+                // So late that nobody remembers what it was to say.
+                None => {}
+            }
+            self.note_window(now);
+        }
+        self.set_expiration();
+        self.transmit(now, network);
+        self.set_timer();
+    }
+
+    fn acknowledge(&mut self, next: u32, now: Time) {
+        if next <= self.una {
+            return;
+        }
+        self.una = next;
+        self.lost.forget_below(next);
+        let all_there = self.application.as_ref().is_none_or(|application| application.is_complete());
+        if self.una >= self.end && all_there && self.completed.is_none() {
+            self.completed = Some(now);
+        }
+    }
+
+    fn on_nak(&mut self, gaps: &[(u32, u32)]) {
+        let Some(&(first, _)) = gaps.first() else { return };
+        if self.control.on_nak(first, self.next, &self.path) {
+            self.totals.loss_events += 1;
+        }
+        for &(first, past) in gaps {
+            self.lost.insert(first.max(self.una), past);
+        }
+    }
+
+    fn answer(&mut self, number: u32, now: Time, network: &mut Network) {
+        self.ack2s += 1;
+        let at = now.max(self.last_departure);
+        network.send(Packet::new(at, now, self.flow, number, HEADER_BYTES as u16, 0, ACK2));
+    }
+
+    // ---- sending -----------------------------------------------------------------------------------------------------
+
+    /// Packets from here on may not be sent: what is unacknowledged would be more than a window.
+    fn limit(&self) -> u32 {
+        (self.una + self.control.window() as u32).min(self.receive_limit())
+    }
+
+    /// The same by the receiver's buffer, of which only full ACKs tell.
+    fn receive_limit(&self) -> u32 {
+        self.last_ack + self.flow_window
+    }
+
+    fn has_new(&self, now: Time) -> bool {
+        self.next < self.end && now < self.stop && self.next < self.limit()
+    }
+
+    /// Sends what the period and the windows allow.
+    fn transmit(&mut self, now: Time, network: &mut Network) {
+        self.wake = Time::NEVER;
+        if !self.started {
+            return;
+        }
+        loop {
+            let (has_new, has_lost) = (self.has_new(now), !self.lost.is_empty());
+            if !has_new && !has_lost {
+                self.measured.sends += 1;
+                let more = self.next < self.end && now < self.stop;
+                let receiver = more && self.next >= self.receive_limit();
+                self.measured.receiver_limited += u64::from(receiver);
+                return;
+            }
+            if now < self.pace {
+                self.measured.sends += 1;
+                self.wake = self.pace;
+                return;
+            }
+            let completes_pair = std::mem::take(&mut self.pair);
+            if has_lost && !(completes_pair && has_new) {
+                self.send_again(now, network);
+            } else {
+                self.send_new(now, network);
+            }
+            if !self.pair {
+                self.pace = self.pace.max(now) + Time::from_seconds(self.control.period());
+            }
+        }
+    }
+
+    fn send_again(&mut self, now: Time, network: &mut Network) {
+        let Some(packet) = self.lost.pop() else { return };
+        self.totals.retransmits += 1;
+        self.emit(packet, flag::RETRANSMIT, now, network);
+    }
+
+    fn send_new(&mut self, now: Time, network: &mut Network) {
+        if self.una == self.next {
+            (self.heard, self.expirations) = (now, 1);
+        }
+        let packet = self.next;
+        self.next += 1;
+        if self.expires == Time::NEVER {
+            self.set_expiration();
+        }
+        self.pair = packet.is_multiple_of(PAIR_EVERY);
+        self.emit(packet, 0, now, network);
+    }
+
+    fn emit(&mut self, packet: u32, flags: u8, now: Time, network: &mut Network) {
+        self.totals.sent += 1;
+        let mut at = now;
+        if self.jitter > 0 {
+            at = (now + Time(self.jitter_stream.below(self.jitter))).max(self.last_departure);
+            self.last_departure = at;
+        }
+        network.send(Packet::new(at, now, self.flow, packet, self.bytes, flags, DATA));
+    }
+}
