@@ -316,7 +316,7 @@ impl Udt {
             Schedule::Multiples => {
                 if f64::from(self.dec_count) < self.p.more_decreases {
                     self.nak_count += 1;
-                    if self.nak_count.is_multiple_of(self.dec_random) {
+                    if self.nak_count % self.dec_random == 0 {
                         self.slow_down(next);
                     }
                 }

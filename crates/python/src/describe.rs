@@ -12,7 +12,7 @@ fn setting(value: Setting) -> Value {
     }
 }
 
-/// Every algorithm with its presets and parameters.
+/// Every algorithm with its presets and parameters, those of transports other than TCP last.
 pub fn algorithms() -> Value {
     let parameter = |p: &elephan_cc::ParamSpec| {
         let domain = &p.domain;
@@ -36,7 +36,7 @@ pub fn algorithms() -> Value {
             "parameters": e.parameters().iter().map(parameter).collect::<Vec<_>>(),
         })
     };
-    Value::Array(elephan_cc::registry().iter().map(entry).collect())
+    Value::Array(elephan_cc::registry().iter().chain(elephan_cc::other_transports()).map(entry).collect())
 }
 
 /// Every queue discipline with its parameters.

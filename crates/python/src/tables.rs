@@ -149,7 +149,7 @@ pub fn samples(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
     let received = |f: &dyn Fn(&elephan_sim::record::ReceiverSample) -> u64| {
         counts(outcome.receivers.iter().flat_map(|r| r.samples.iter()).map(f))
     };
-    Table::new(vec![
+    let mut columns = vec![
         ("time_s", repeated_times(outcome, spec.flows.len())),
         ("flow", names(spec.flows.iter().map(|f| f.name.as_str()), times)?),
         ("cwnd", sender(&|s| s.cwnd)),
@@ -165,7 +165,22 @@ pub fn samples(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
         ("wire_bytes", received(&|r| r.wire_bytes)),
         ("retransmits", sent(&|s| s.retransmits)),
         ("loss_events", sent(&|s| s.loss_events)),
-    ])
+    ];
+    // Only UDT has a rate of its own, so only a run with a flow of it has the column.
+    if !outcome.udt.is_empty() {
+        columns.push(("sending_rate_mbps", sending_rates(spec, outcome)));
+    }
+    Table::new(columns)
+}
+
+/// What one packet each period of UDT is on the wire; nothing for other flows.
+fn sending_rates(spec: &Spec, outcome: &Outcome) -> ArrayRef {
+    let rates = spec.flows.iter().enumerate().flat_map(|(f, flow)| {
+        let packet_mbits = f64::from(flow.stack.payload_bytes + flow.stack.header_bytes) * 8e-6;
+        let rates = outcome.udt.get(&(f as u32)).map(|udt| udt.rates());
+        (0..outcome.times.len()).map(move |k| rates.map_or(f64::NAN, |rates| rates[k] * packet_mbits))
+    });
+    floats(rates)
 }
 
 /// Recorded link × sample time.

@@ -397,7 +397,7 @@ impl UdtSender {
         if self.expires == Time::NEVER {
             self.set_expiration();
         }
-        self.pair = packet.is_multiple_of(PAIR_EVERY);
+        self.pair = packet % PAIR_EVERY == 0;
         self.emit(packet, 0, now, network);
     }
 
