@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from elephan.scenario import catalog
 from elephan.scenario.canonical import canonical_form, flow_name, measure_window, source_name
 from elephan.scenario.graph import Graph
 from elephan.scenario.impairments import Impairments
-from elephan.scenario.schema import Link, Path, ScenarioTable
+from elephan.scenario.schema import Flow, Link, Path, ScenarioTable
+from elephan.scenario.stacks import is_udt
 from elephan.scenario.traffic import rtt_quantiles
 from elephan.scenario.units import OPPORTUNITY_BYTES, PS_PER_S, format_rate, format_time
 
@@ -141,15 +143,24 @@ def _unlogged_transfers(scenario: ScenarioTable) -> list[str]:
     ]
 
 
+def _flow_window(flow: Flow) -> int:
+    """What UDT lets be unacknowledged at most, packets."""
+    declared = {parameter["name"]: parameter["default"] for parameter in catalog.algorithms()["udt"]["parameters"]}
+    return int(flow.parameters.get("flow_window", declared["flow_window"]))
+
+
 def _small_receive_window(scenario: ScenarioTable, graph: Graph) -> list[str]:
     found = []
     for i, flow in enumerate(scenario.flow):
         window = graph.stacks[i].receive_window
+        kind = "receive"
+        if is_udt(flow.algorithm):
+            window, kind = _flow_window(flow), "flow"
         link = graph.slowest(i)
         bdp = graph.links[link].rate_bps * graph.rtt_ps(i) / (8 * graph.stacks[i].wire_bytes * PS_PER_S)
         if flow.datagrams is None and window is not None and window < bdp / len(graph.data_users(link)):
             found.append(
-                f"{flow_name(flow, i)}: its receive window of {window} segments is less than its share of the path's "
+                f"{flow_name(flow, i)}: its {kind} window of {window} segments is less than its share of the path's "
                 f"{bdp:.0f}, so the receiver and not the algorithm sets its rate"
             )
     return found

@@ -11,6 +11,7 @@ from elephan.scenario.canonical import flow_name, measure_window, source_name
 from elephan.scenario.errors import ScenarioError, join_path
 from elephan.scenario.graph import Graph
 from elephan.scenario.schema import DATAGRAMS, Events, Flow, ScenarioTable, Traffic
+from elephan.scenario.stacks import is_udt
 from elephan.scenario.traffic import check_round_trips
 from elephan.scenario.units import PS_PER_S, format_rate, format_time
 
@@ -46,6 +47,7 @@ def check_scenario(scenario: ScenarioTable, graph: Graph) -> None:
         _check_application(flow, f"flow[{i}]")
         if flow.datagrams is None:
             _check_algorithm(flow, f"flow[{i}]")
+            _check_udt(scenario, flow, f"flow[{i}]")
         _check_flow_times(scenario, flow, f"flow[{i}]")
         name = flow_name(flow, i)
         if name in names:
@@ -58,6 +60,11 @@ def check_scenario(scenario: ScenarioTable, graph: Graph) -> None:
                 "an algorithm of your own cannot drive transfers that come and go", path=join_path(where, "algorithm")
             )
         _check_algorithm(source, where)
+        if is_udt(source.algorithm):
+            raise ScenarioError(
+                f"'{source.algorithm}' has endpoints of its own; transfers that come and go are those of TCP",
+                path=join_path(where, "algorithm"),
+            )
         _check_flow_times(scenario, source, where)
         name = source_name(source, i)
         if name in names:
@@ -179,6 +186,20 @@ def _check_application(flow: Flow, where: str) -> None:
         for name in ("times", "shape") if given.on is None else ():
             if name in given.model_fields_set:
                 raise ScenarioError("has no meaning without on and off", path=join_path(where, field, name))
+
+
+def _check_udt(scenario: ScenarioTable, flow: Flow, where: str) -> None:
+    """Refuse what only TCP has on a flow of UDT; its stack is looked at where it is made."""
+    if not is_udt(flow.algorithm):
+        return
+    for field in ("sender_clock", "receiver_clock", "base_rtt_error"):
+        if getattr(flow, field):
+            raise ScenarioError("has no meaning for UDT; leave it out", path=join_path(where, field))
+    if scenario.events is not None:
+        raise ScenarioError(
+            f"UDT's packets are not TCP's and have no event log; leave it out, or {where} with '{flow.algorithm}'",
+            path="events",
+        )
 
 
 def _check_algorithm(flow: Flow | Traffic, where: str) -> None:

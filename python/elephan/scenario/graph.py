@@ -18,7 +18,7 @@ from elephan.scenario.schema import (
     ScenarioTable,
     Traffic,
 )
-from elephan.scenario.stacks import STACKS, Stack
+from elephan.scenario.stacks import STACKS, UDT_HEADER_BYTES, UDT_LEAST_PAYLOAD_BYTES, Stack, is_udt, udt_stack
 from elephan.scenario.units import PS_PER_S, Buffer, Loss, format_time
 from elephan.scenario.words import hint
 
@@ -134,7 +134,12 @@ def flow_stacks(scenario: ScenarioTable) -> Iterator[Stack]:
             own = flow.stack.resolve(shared) if flow.stack else shared
         except ScenarioError as error:
             raise error.located(path=join_path("flow", i, "stack")) from None
-        yield _datagram_stack(shared, flow.datagrams, join_path("flow", i)) if flow.datagrams else own
+        if flow.datagrams:
+            yield _datagram_stack(shared, flow.datagrams, join_path("flow", i))
+        elif is_udt(flow.algorithm):
+            yield _udt_stack(shared, flow, join_path("flow", i))
+        else:
+            yield own
     for i, source in enumerate(scenario.traffic):
         try:
             yield source.stack.resolve(shared) if source.stack else shared
@@ -158,6 +163,25 @@ def _datagram_stack(shared: Stack, datagrams: Datagrams, where: str) -> Stack:
             path=join_path(where, "datagrams", "size"),
         )
     return replace(shared, payload_bytes=payload_bytes, header_bytes=DATAGRAM_HEADER_BYTES)
+
+
+def _udt_stack(shared: Stack, flow: Flow, where: str) -> Stack:
+    """Packets of UDT: as large as the scenario's full segments, or with the payload that the flow states."""
+    for field in flow.stack.model_fields_set if flow.stack else ():
+        if field != "payload" and getattr(flow.stack, field) is not None:
+            raise ScenarioError(
+                "has no meaning for UDT, which has endpoints of its own; leave it out",
+                path=join_path(where, "stack", field),
+            )
+    stated = flow.stack.payload if flow.stack else None
+    payload_bytes = shared.wire_bytes - UDT_HEADER_BYTES if stated is None else stated
+    if not UDT_LEAST_PAYLOAD_BYTES <= payload_bytes <= 65_535 - UDT_HEADER_BYTES:
+        raise ScenarioError(
+            f"'{payload_bytes} B' is no payload of a UDT packet; it is from {UDT_LEAST_PAYLOAD_BYTES} B to "
+            f"{65_535 - UDT_HEADER_BYTES} B, {UDT_HEADER_BYTES} B of headers come on top",
+            path=join_path(where, "stack", "payload"),
+        )
+    return udt_stack(payload_bytes)
 
 
 _ONLY_IN = {

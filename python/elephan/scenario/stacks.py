@@ -168,6 +168,21 @@ RFC6675 = replace(
     undo=False,
 )
 
+# IP, UDP and UDT: 20, 8 and 16 bytes (draft-gg-udt-03 section 2); a packet carries at least as much as UDT's own ACK.
+UDT_HEADER_BYTES = 44
+UDT_LEAST_PAYLOAD_BYTES = 24
+
+
+def is_udt(algorithm: str) -> bool:
+    """Whether an algorithm is UDT's, which has endpoints of its own."""
+    return algorithm.partition(":")[0] == "udt"
+
+
+def udt_stack(payload_bytes: int) -> Stack:
+    """The sizes of a UDT flow's packets; its endpoints use nothing else of a stack, so the rest is ``linux``."""
+    return replace(LINUX, payload_bytes=payload_bytes, header_bytes=UDT_HEADER_BYTES)
+
+
 STACKS: dict[str, Stack] = {
     "linux": LINUX,
     "linux-2.6": LINUX_2_6,
