@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad, solve_ivp
 
-from elephan.models import abstracted, growth, hybrid
+from elephan.models import abstracted, growth, hybrid, refined
 from elephan.models.abstracted import Hybrid
 from elephan.models.hybrid import Pipe
 
@@ -216,3 +216,46 @@ def test_senseless_arguments_are_refused() -> None:
     ):
         with pytest.raises(ValueError, match=r"above 0|neither|number of flows|below 1"):
             call()
+
+
+@EACH
+def test_a_round_in_packets_sends_the_packets_between_two_losses(model: Hybrid) -> None:
+    window = refined.window_in_packets(model, LOSSES, PIPE)
+    assert np.all(window <= hybrid.window_at_loss(LOSSES) * (1 + 1e-9))
+    cycle = abstracted.alone(model, window, W)
+    reached = np.abs(cycle.packets * LOSSES - 1) < 1e-6
+    if isinstance(model.growth, growth.Exponential):
+        # A factor regains 7/8 in the same time from any window, so that 1/p packets may be any of many rounds.
+        rounds = np.log(8 / 7) / np.log(model.growth.factor)
+        np.testing.assert_allclose(window[~reached] / 2, rounds, rtol=1e-6)
+    else:
+        assert np.all(reached)
+
+
+def test_who_keeps_the_pipe_full_does_not_notice_how_losses_are_counted() -> None:
+    late = LOSSES[(hybrid.borders(W)[1] < LOSSES) & (LOSSES < 1e-2)]
+    for model in (abstracted.fusion(PIPE), abstracted.areno(PIPE)):
+        printed = abstracted.hybrid_mbps(model, late, PIPE)
+        np.testing.assert_allclose(refined.in_packets_mbps(model, late, PIPE), printed, rtol=1e-6)
+    for model in (abstracted.ctcp(), abstracted.yeah()):
+        printed = abstracted.hybrid_mbps(model, late, PIPE)
+        assert np.all(refined.in_packets_mbps(model, late, PIPE) <= printed * (1 + 1e-9))
+
+
+def test_rare_timeouts_cost_less_than_one_for_each_loss() -> None:
+    rare = np.geomspace(1e-6, 1e-2, 30)
+    for model in HYBRIDS:
+        often = refined.in_packets_mbps(model, rare, PIPE)
+        seldom = refined.with_rare_timeouts_mbps(model, rare, PIPE, float(PIPE.t0_s))
+        assert np.all(seldom >= often)
+        assert np.all(seldom <= 100.0 * (1 + 1e-9))
+
+
+def test_compounds_rule_for_small_windows_is_reno() -> None:
+    rule = growth.Power(low_window=38.0)
+    assert rule.increase(20.0) == 1.0
+    assert rule.increase(81.0) == pytest.approx(81.0**0.75 / 8)
+    assert rule.rounds(np.array(20.0), np.array(30.0)) == pytest.approx(10.0)
+    slow, fast = (abstracted.ctcp(low_window=low) for low in (38.0, 0.0))
+    at = np.array([3e-3])
+    assert refined.in_packets_mbps(slow, at, PIPE) < refined.in_packets_mbps(fast, at, PIPE)

@@ -60,9 +60,12 @@ class Hybrid:
         return float(self.keep(floats(1.0)))
 
 
-def ctcp(keep: float = 0.5, alpha: float = 0.125, k: float = 0.75) -> Hybrid:
-    """Compound: alpha cwnd^k more each round trip; keeps one half, or ``keep`` as section III.B tunes it."""
-    return Hybrid("CTCP", Power(alpha, k), lambda ratio: np.full_like(ratio, keep))
+def ctcp(keep: float = 0.5, alpha: float = 0.125, k: float = 0.75, low_window: float = 0.0) -> Hybrid:
+    """Compound: alpha cwnd^k more each round trip; keeps one half, or ``keep`` as section III.B tunes it.
+
+    ``low_window`` is not in the table: below it Compound is Reno.
+    """
+    return Hybrid("CTCP", Power(alpha, k, low_window), lambda ratio: np.full_like(ratio, keep))
 
 
 def areno(pipe: Pipe) -> Hybrid:
@@ -182,7 +185,7 @@ def _with_short_cycles(hybrid: Hybrid, full: Cycle, never_full: NDArray[np.bool_
     """Case 3-2 where it is: from what a loss leaves back to the window of the loss, and no further."""
     if np.any(never_full):
         keep, growth = hybrid.keep_empty, hybrid.growth.among(never_full)
-        peak = growth.cycle(keep, rounds[never_full])
+        peak = np.minimum(growth.cycle(keep, rounds[never_full]), full.peak[never_full])
         values = Cycle(growth.sent(keep * peak, peak), keep * peak, np.full_like(peak, np.inf), peak)
         for whole, some in zip(full, values, strict=True):
             whole[never_full] = some

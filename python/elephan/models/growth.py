@@ -55,7 +55,7 @@ class Growth(ABC):
     def increase(self, c: Floats | float) -> Floats:
         """Packets more after one round trip at window c: g(c), at least one."""
         window = floats(c)
-        return np.maximum(self.gain(window), 1.0)
+        return np.where(window < self.knee, 1.0, np.maximum(self.gain(window), 1.0))
 
     def rounds(self, start: Floats, end: Floats) -> Floats:
         """Round trips from one window to a larger one."""
@@ -165,15 +165,18 @@ class Power(Growth):
     Attributes:
         alpha: packets a round trip at a window of one.
         k: exponent.
+        low_window: packets below which there is Reno's one packet a round trip, whatever the curve says; Compound's
+            implementations have 38.
     """
 
     alpha: float = 0.125
     k: float = 0.75
+    low_window: float = 0.0
 
     @property
     def knee(self) -> float:
-        """alpha c^k is one there: 16 packets for Compound's constants."""
-        return float(self.alpha ** (-1.0 / self.k))
+        """alpha c^k is one there, 16 packets for Compound's constants; or ``low_window``."""
+        return max(float(self.alpha ** (-1.0 / self.k)), self.low_window)
 
     @property
     def _slope(self) -> float:

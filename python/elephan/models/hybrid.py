@@ -35,6 +35,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from elephan.models.cycles import Floats, floats
+from elephan.models.throughput import backoff
 
 Control = Literal["loss", "delay", "hybrid"]
 PenaltyForm = Literal["printed", "padhye"]
@@ -159,7 +160,7 @@ def timeout_penalty_s(p: ArrayLike, t0_s: ArrayLike, form: PenaltyForm = "printe
     not 1.012 T0.
     """
     loss = _probability(p)
-    factor = 1 + loss + 2 * loss**2 + 4 * loss**3 + 8 * loss**4 + 16 * loss**5 + 32 * loss**6
+    factor = backoff(loss)
     if form == "padhye":
         if np.any(loss >= 1):
             raise ValueError("a loss rate is below 1 in this form")
