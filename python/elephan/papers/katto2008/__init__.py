@@ -13,10 +13,20 @@ from pathlib import Path
 
 from elephan.papers import INDEX
 from elephan.papers.claims import load_claims, load_findings
+from elephan.papers.katto2008 import windows
 from elephan.papers.katto2008.assumptions import ASSUMPTIONS
 from elephan.papers.katto2008.figures import figures
 from elephan.papers.katto2008.measure import KattoMeasurer
-from elephan.papers.katto2008.setup import CANDIDATES, GRID, HYBRIDS, PROTOCOLS, QUICK_TIME, TUNED, Setup
+from elephan.papers.katto2008.setup import (
+    CANDIDATES,
+    GRID,
+    HYBRIDS,
+    PROTOCOLS,
+    QUICK_TIME,
+    TUNED,
+    Setup,
+    response_scenarios,
+)
 from elephan.papers.paper import Experiment, Paper, Variant
 from elephan.scenario import Scenario
 
@@ -69,10 +79,16 @@ def _experiments(setup: Setup, quick: bool) -> Iterable[Experiment]:
     for name, title, figure in (
         ("M1", "the model of one flow", "Fig 2"),
         ("M2", "the model of two flows", "Fig 4"),
-        ("M3", "the abstracted hybrids", "Fig 5"),
-        ("F9", "response functions", "Fig 9"),
     ):
-        yield Experiment(f"katto2008.{name}", title, figure, {})
+        flows = int(name[1])
+        yield Experiment(f"katto2008.{name}", title, figure, windows.scenarios(setup, flows, ideal=True))
+    hybrids = {
+        f"{label}{beside}": scenario
+        for flows, beside in ((1, ""), (2, ", beside TCP-Reno"))
+        for label, scenario in windows.scenarios(setup, flows, ideal=False).items()
+    }
+    yield Experiment("katto2008.M3", "the abstracted hybrids", "Figs 5 and 6", hybrids)
+    yield Experiment("katto2008.F9", "response functions", "Fig 9", response_scenarios(setup))
 
 
 def _variants(setup: Setup) -> Iterable[Variant]:

@@ -8,8 +8,21 @@ from statistics import median
 import numpy as np
 
 from elephan.models import abstracted, hybrid
-from elephan.papers.katto2008.measure import IDEALS
-from elephan.papers.katto2008.setup import CANDIDATES, GRID, HYBRIDS, PIPE, PROTOCOLS, TITLES, Setup
+from elephan.models.response import mean_window
+from elephan.papers.katto2008 import windows
+from elephan.papers.katto2008.measure import IDEALS, RESPONSE_RTT_S
+from elephan.papers.katto2008.setup import (
+    CANDIDATES,
+    GRID,
+    HYBRIDS,
+    PIPE,
+    PROTOCOLS,
+    RESPONSE_POINTS,
+    RESPONSE_PROTOCOLS,
+    TITLES,
+    Setup,
+    response,
+)
 from elephan.papers.measurement import NotJudgedError
 from elephan.papers.paper import RunSet
 from elephan.report.charts import BarChart, BarPanel, Bars, LineChart, LinePanel, Points
@@ -22,7 +35,12 @@ LINE = np.geomspace(1e-6, 1e-1, 161)
 
 def figures(runs: RunSet, setup: Setup) -> Sequence[Figure]:
     """Every figure whose runs are there; those of the models alone need none."""
-    return [*_throughputs(runs, setup), *_short_flows(runs, setup)]
+    return [
+        *windows.figures(runs, setup),
+        *_throughputs(runs, setup),
+        *_short_flows(runs, setup),
+        _responses(runs, setup),
+    ]
 
 
 def _throughputs(runs: RunSet, setup: Setup) -> Iterator[Figure]:
@@ -99,3 +117,42 @@ def _short_flows(runs: RunSet, setup: Setup) -> Iterator[Figure]:
             "Medians over seeds with their ranges. The paper has the upper panel only.",
             tuple(panels),
         )
+
+
+RESPONSE_LINE = np.geomspace(1e-12, 1e-1, 221)
+RESPONSE_NAMES = {"reno": "TCP-Reno", "hstcp": "HSTCP", "stcp": "STCP", "fusion": "TCP-Fusion"}
+
+
+def _responses(runs: RunSet, setup: Setup) -> Figure:
+    """The models alone need no run."""
+    series = [
+        Points(RESPONSE_NAMES[name], RESPONSE_LINE.tolist(), _packets(name), style=style, drawn="line")
+        for style, name in enumerate(("reno", "hstcp", "stcp"))
+    ]
+    for style, (rate, title) in enumerate((("10g", "10 Gbit/s"), ("10m", "10 Mbit/s")), start=5):
+        bdp = hybrid.Pipe({"10g": 10e9, "10m": 10e6}[rate], RESPONSE_RTT_S, PIPE.packet_bits).bdp
+        values = hybrid.response_with_timeouts(RESPONSE_LINE, bdp, RESPONSE_RTT_S)
+        name = f"hybrid, {title}"
+        series.append(Points(name, RESPONSE_LINE.tolist(), values.tolist(), style=style, drawn="line"))
+        for protocol in RESPONSE_PROTOCOLS[rate]:
+            found = []
+            for p in RESPONSE_POINTS[rate]:
+                run = runs.first(response(setup, protocol, rate, p))
+                if run is not None:
+                    found.append((p, float(runs.metric(run, "response_pkts_per_rtt")[setup.name(protocol)])))
+            if found:
+                x, y = (list(column) for column in zip(*found, strict=True))
+                color = style if protocol == "fusion" else ("reno", "hstcp", "stcp").index(protocol)
+                series.append(Points(f"{RESPONSE_NAMES[protocol]} (run, {title})", x, y, style=color, drawn="markers"))
+    panel = LinePanel("", "packet loss rate", "packets per RTT", tuple(series), log_x=True, log_y=True)
+    return LineChart(
+        "figure9",
+        "Figure 9: response functions at 100 ms",
+        "Lines are formulas (of the hybrid, equation 6 with equation 4 in case 3), markers runs on such a path where "
+        "they need no hours.",
+        (panel,),
+    )
+
+
+def _packets(protocol: str) -> list[float]:
+    return [float(value) for value in mean_window(protocol, RESPONSE_LINE, RESPONSE_RTT_S)]

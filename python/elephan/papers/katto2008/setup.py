@@ -126,6 +126,8 @@ _ALGORITHMS: dict[str, dict[str, Any]] = {
     "areno": {"algorithm": "areno"},
     "yeah": {"algorithm": "yeah"},
     "fusion": {"algorithm": "fusion"},
+    "hstcp": {"algorithm": "hstcp"},
+    "stcp": {"algorithm": "stcp"},
 }
 
 
@@ -175,6 +177,40 @@ def _short(setup: Setup, protocol: str) -> Scenario:
         start_jitter=f"{SHORT_SPAN_S} s",
         sample_period="1 s",
         **setup.path(),
+    )
+
+
+RESPONSE_RATES = MappingProxyType({"10g": 10_000, "10m": 10})
+# At 10 Gbit/s a low loss rate would take many hours of a real window; at 10 Mbit/s a window is small.
+RESPONSE_POINTS = MappingProxyType({"10g": (1e-5, 1e-4, 1e-3, 1e-2), "10m": (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)})
+RESPONSE_SECONDS = MappingProxyType({"10g": 60, "10m": 600})
+RESPONSE_PROTOCOLS = MappingProxyType({"10g": ("reno", "hstcp", "stcp", "fusion"), "10m": ("fusion",)})
+
+
+def response_scenarios(setup: Setup) -> dict[str, Scenario]:
+    """Flows alone on the paths of figure 9, at loss rates that need no hours."""
+    return {
+        f"{name}, {rate}bit/s, p = {p:.0e}": response(setup, name, rate, p)
+        for rate, names in RESPONSE_PROTOCOLS.items()
+        for name in names
+        for p in RESPONSE_POINTS[rate]
+    }
+
+
+@lru_cache(maxsize=64)
+def response(setup: Setup, protocol: str, rate: str, p: float) -> Scenario:
+    """A flow alone on a path of figure 9: 100 ms, a buffer of one BDP."""
+    seconds = RESPONSE_SECONDS[rate] / setup.time
+    path = setup.path() | {"rate": f"{RESPONSE_RATES[rate]} Mbit/s", "rtt": "100 ms", "buffer": "1 BDP"}
+    path |= {"access_rate": "40 Gbit/s", "send_jitter": "0 s"}
+    return Scenario.dumbbell(
+        [setup.flow(protocol)],
+        title=f"{TITLES.get(protocol, protocol.upper())} at {RESPONSE_RATES[rate]} Mbit/s, p = {p:.0e}",
+        duration=f"{seconds:g} s",
+        measure={"from": f"{seconds / 2:g} s"},
+        loss=p,
+        start_jitter="100 ms",
+        **path,
     )
 
 
