@@ -15,6 +15,7 @@ from elephan.papers import INDEX
 from elephan.papers.claims import load_claims, load_findings
 from elephan.papers.katto2008 import windows
 from elephan.papers.katto2008.assumptions import ASSUMPTIONS
+from elephan.papers.katto2008.beyond import beyond
 from elephan.papers.katto2008.figures import figures
 from elephan.papers.katto2008.measure import KattoMeasurer
 from elephan.papers.katto2008.setup import (
@@ -57,6 +58,7 @@ def paper(quick: bool = False) -> Paper:
         variants=tuple(_variants(setup)),
         variants_by_default=True,
         findings=load_findings(HERE / "findings.toml", claims),
+        beyond=beyond(setup),
     )
 
 

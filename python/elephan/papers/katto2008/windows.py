@@ -123,8 +123,8 @@ _TITLES = {
 }
 _CAPTION = (
     "Lines are the models over one congestion avoidance round, markers runs in which each flow loses one packet in as "
-    "many as its model sends in a round; w is the window at a loss of the Reno flow. A run's round ends where its next loss "
-    "is: earlier where it sends more than the model, and after a round trip of recovery."
+    "many as its model sends in a round; w is the window at a loss of the Reno flow. A run's round ends where its "
+    "next loss is: earlier where it sends more than the model, and after a round trip of recovery."
 )
 
 
