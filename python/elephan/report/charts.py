@@ -120,7 +120,7 @@ class LineChart:
             else:
                 ax.set_ylim(bottom=0)
             _label(ax, panel.title, panel.x_label, panel.y_label)
-        _legend(figure, axes[0])
+        _legend(figure, axes)
         return figure
 
 
@@ -196,7 +196,7 @@ class BarChart:
             ax.set_xticks(range(len(panel.groups)), panel.groups, fontsize="small")
             ax.set_ylim(bottom=0)
             _label(ax, panel.title, "", panel.y_label)
-        _legend(figure, axes[0])
+        _legend(figure, axes)
         return figure
 
 
@@ -333,8 +333,13 @@ def _label(ax: Axes, title: str, x_label: str, y_label: str) -> None:
     ax.tick_params(labelsize="small")
 
 
-def _legend(figure: MplFigure, ax: Axes) -> None:
-    handles, names = ax.get_legend_handles_labels()
+def _legend(figure: MplFigure, axes: Sequence[Axes]) -> None:
+    """One for all panels; a series that is in several has one entry."""
+    named: dict[str, Any] = {}
+    for ax in axes:
+        for handle, name in zip(*ax.get_legend_handles_labels(), strict=True):
+            named.setdefault(name, handle)
+    handles, names = list(named.values()), list(named)
     if len(handles) > 1:
         # As many columns as there is room for: about 110 small letters, 8 of them for the handle of each.
         columns = max(1, min(5, len(handles), 110 // (max(map(len, names)) + 8)))
