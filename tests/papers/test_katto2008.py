@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+import polars as pl
 import pytest
 
 from elephan import papers
 from elephan.models import hybrid
 from elephan.papers.claims import Claim, ClaimError, judge_all
+from elephan.papers.katto2008 import beyond, windows
 from elephan.papers.katto2008.assumptions import ASSUMPTIONS
 from elephan.papers.katto2008.measure import KattoMeasurer
 from elephan.papers.katto2008.setup import (
     CANDIDATES,
     GRID,
+    HYBRIDS,
     PIPE,
     PROTOCOLS,
     SHORT_FLOWS,
@@ -181,3 +188,60 @@ def test_some_of_it_from_end_to_end(tmp_path: Path) -> None:
     markers = [trace for trace in figure.plotly()["data"] if trace["mode"] == "markers"]
     assert [trace["name"] for trace in markers] == ["TCP-Reno (SACK) (run)", "CTCP (run)", "TCP-Fusion (run)"]
     assert list(markers[0]["x"]) == points(1, 3)
+
+
+def test_a_run_of_a_window_figure_loses_one_packet_in_each_round_of_its_model() -> None:
+    setup = Setup()
+    assert windows.packets_between(setup, "reno", 200.0, 1) == 15_000
+    assert windows.packets_between(setup, "fast", 200.0, 1) == 33_333
+    assert windows.packets_between(setup, "ctcp", 500.0, 1) == 96_813
+    assert windows.packets_between(setup, "yeah", 250.0, 2) == 24_857
+    links = windows.trace(setup, "ctcp", 500.0, 2).canonical()["links"]
+    lost = {link["name"]: link["loss"]["packets"] for link in links if "packets" in link.get("loss", {})}
+    between = {name: {b - a for a, b in pairwise(packets)} for name, packets in lost.items()}
+    assert between == {"access-1": {windows.packets_between(setup, "ctcp", 500.0, 2)}, "access-2": {93_750}}
+
+
+def test_the_last_round_is_from_one_loss_to_the_next() -> None:
+    rows = {
+        "flow": ["a"] * 8,
+        "time_s": [0.1 * i for i in range(8)],
+        "cwnd": [float(i) for i in range(8)],
+        "rtt_s": [0.1] * 4 + [0.2] * 4,
+        "loss_events": [0, 1, 1, 1, 1, 1, 2, 2],
+    }
+    rounds, cwnd, rtts = windows.last_round(SimpleNamespace(samples=pl.DataFrame(rows)), "a")  # type: ignore[arg-type]
+    assert cwnd == [1.0, 2.0, 3.0, 4.0, 5.0]
+    assert rounds == pytest.approx([0.0, 1.0, 2.0, 3.0, 3.5])
+    assert rtts[-1] == 0.2
+    rows["loss_events"] = [0] * 7 + [1]
+    empty = SimpleNamespace(samples=pl.DataFrame(rows))
+    assert windows.last_round(empty, "a") == ([], [], [])  # type: ignore[arg-type]
+
+
+def test_errors_of_models_are_over_the_loss_rates_of_a_case() -> None:
+    p = np.array([1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1])
+    found = beyond.Measured("ctcp", p, 2.0 * beyond.printed(Setup(), "ctcp", p), np.zeros(6))
+    assert beyond.error(found, partial(beyond.printed, Setup(), "ctcp")) == pytest.approx(1.0)
+    assert found.chosen(beyond.in_case(3)).p.tolist() == [1e-4, 1e-3, 1e-2, 1e-1]
+    assert found.chosen(beyond.in_case(3, most=1e-2)).p.tolist() == [1e-4, 1e-3, 1e-2]
+    assert found.chosen(beyond.in_case(1, 2)).p.tolist() == [1e-6, 1e-5]
+    assert found.chosen(beyond.in_case(1, flows=2)).p.tolist() == [1e-6, 1e-5]
+
+
+def test_the_open_question_has_no_answer_without_runs() -> None:
+    assert PAPER.beyond is not None
+    assert list(PAPER.beyond.answer(RunSet([]))) == []
+    assert list(PAPER.beyond.figures(RunSet([]))) == []
+
+
+def test_the_open_question_is_answered_from_runs(tmp_path: Path) -> None:
+    setup, store = Setup(time=200), Store(tmp_path)
+    scenarios = [setup.sweep(name, p) for name in HYBRIDS for p in (1e-6, 1e-5, 3.16e-5, 1e-3)]
+    runs = RunSet([run(scenario, store=store) for scenario in scenarios])
+    lines = beyond.answer(runs, setup)
+    assert len(lines) == 5
+    assert lines[0].startswith("One flow, cases 1 and 2")
+    chart, table = beyond.figures(runs, setup)
+    assert [len(trace["x"]) for trace in chart.plotly()["data"]][:4] == [4, 4, 4, 4]
+    assert table.id == "models-error"

@@ -15,7 +15,7 @@ from elephan.papers import INDEX
 from elephan.papers.claims import load_claims, load_findings
 from elephan.papers.katto2008 import windows
 from elephan.papers.katto2008.assumptions import ASSUMPTIONS
-from elephan.papers.katto2008.beyond import beyond
+from elephan.papers.katto2008.beyond import open_question
 from elephan.papers.katto2008.figures import figures
 from elephan.papers.katto2008.measure import KattoMeasurer
 from elephan.papers.katto2008.setup import (
@@ -24,6 +24,7 @@ from elephan.papers.katto2008.setup import (
     HYBRIDS,
     PROTOCOLS,
     QUICK_TIME,
+    SHORT_MEAN_BYTES,
     TUNED,
     Setup,
     response_scenarios,
@@ -58,8 +59,12 @@ def paper(quick: bool = False) -> Paper:
         variants=tuple(_variants(setup)),
         variants_by_default=True,
         findings=load_findings(HERE / "findings.toml", claims),
-        beyond=beyond(setup),
+        beyond=open_question(setup),
     )
+
+
+def _users(setup: Setup, mean_bytes: int) -> Setup:
+    return replace(setup, short_users=mean_bytes, short_rate="window")
 
 
 def _sweep(setup: Setup, protocols: Iterable[str], flows: int) -> dict[str, Scenario]:
@@ -107,6 +112,8 @@ def _variants(setup: Setup) -> Iterable[Variant]:
         ("ctcp-draft", "CTCP growing from dwnd", replace(setup, compound="compound:draft-00"), ("ctcp",), CTCP),
         ("rtt-1ms", "RTTs no finer than 1 ms for the hybrids", replace(setup, dead_zone_ms=1.0), HYBRIDS, LONG_HYBRIDS),
         ("short-50kB", "short flows of 50 kB each", replace(setup, short_size=50_000), (), CANDIDATES),
+        ("short-users", "100 users instead of 100 flows", _users(setup, SHORT_MEAN_BYTES), (), CANDIDATES),
+        ("short-users-100kB", "100 users with transfers of 100 kB", _users(setup, 100_000), (), CANDIDATES),
         ("short-in-window", "short flows by what arrives in the window", replace(setup, short_rate="window"), (), ()),
         ("tcp-linux", "TCP/Linux as the base", replace(setup, base="ns2"), (*PROTOCOLS, *TUNED), CANDIDATES),
     ]

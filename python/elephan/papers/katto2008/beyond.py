@@ -38,7 +38,7 @@ WHY = (
 )
 
 
-def beyond(setup: Setup) -> Beyond:
+def open_question(setup: Setup) -> Beyond:
     """The question, with the runs that answer it."""
     rows = [
         ("X1", "all hybrids alone, four loss rates a decade", _sweep(setup, HYBRIDS, 1)),

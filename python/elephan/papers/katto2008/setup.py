@@ -51,6 +51,8 @@ class Setup:
         compound: preset of CTCP.
         dead_zone_ms: RTTs nearer than this to the shortest one look like it (a clock that is no finer).
         short_size: of the short flows: ``pareto`` or bytes, the same for all.
+        short_users: mean size in bytes of the transfers of a hundred users, who begin a new one a second after the last
+            ended; 0 for a hundred flows that come once.
         short_rate: what the throughput of the short flows is: while they are ``active``, or in the ``window``.
         time: runs are shorter by this factor.
     """
@@ -61,6 +63,7 @@ class Setup:
     compound: str = "compound"
     dead_zone_ms: float = 0.0
     short_size: int | str = "pareto"
+    short_users: int = 0
     short_rate: str = "active"
     time: int = 1
 
@@ -70,7 +73,8 @@ class Setup:
 
     def short(self, protocol: str) -> Scenario:
         """A long flow and a hundred short Reno flows (figure 8)."""
-        return _short(self, ORIGINAL.get(protocol, protocol))
+        name = ORIGINAL.get(protocol, protocol)
+        return _users(self, name) if self.short_users else _short(self, name)
 
     @staticmethod
     def name(protocol: str) -> str:
@@ -175,6 +179,22 @@ def _short(setup: Setup, protocol: str) -> Scenario:
         duration=f"{SHORT_RUN_S} s",
         measure={"from": f"{SHORT_FROM_S} s"},
         start_jitter=f"{SHORT_SPAN_S} s",
+        sample_period="1 s",
+        **setup.path(),
+    )
+
+
+@lru_cache(maxsize=64)
+def _users(setup: Setup, protocol: str) -> Scenario:
+    users = {"name": "short", "algorithm": "reno", "users": SHORT_FLOWS, "think": "1 s"}
+    sizes = {"distribution": "pareto", "mean": f"{setup.short_users} B", "shape": SHORT_SHAPE}
+    return Scenario.dumbbell(
+        [setup.flow(protocol) | {"name": "long"}],
+        title=f"{TITLES[protocol]} and {SHORT_FLOWS} users",
+        duration=f"{SHORT_RUN_S} s",
+        measure={"from": f"{SHORT_FROM_S} s"},
+        traffic=[users | {"sizes": sizes}],
+        start_jitter="100 ms",
         sample_period="1 s",
         **setup.path(),
     )
