@@ -21,6 +21,7 @@ from elephan.papers.ha2006.measure import Context, HaMeasurer
 from elephan.papers.ha2006.setup import (
     ALGORITHMS,
     OTHER_RTTS_MS,
+    QUICK_PACE,
     QUICK_SCALE,
     RATE_MBPS,
     RTTS_MS,
@@ -35,17 +36,17 @@ from elephan.scenario import Scenario
 
 HERE = Path(__file__).parent
 QUICK_NOTE = (
-    f"rate, buffer, FAST's alpha and all times are divided by {QUICK_SCALE}, with one seed; the mean over 10 s of the "
-    "convergence time and the 10 s bins of the stability are not"
+    f"rates, the buffer and FAST's alpha are divided by {QUICK_SCALE}, starts and times by {QUICK_PACE}, with "
+    "one seed; the means over 10 s of convergence and stability are not, and times in claims are the paper's"
 )
 SEEDS: Mapping[str, int] = {}
 
 
 def paper(quick: bool = False) -> Paper:
-    """The paper, with its claims read and its scenarios built; with ``quick`` at a tenth of the rate and the time."""
+    """The paper, with its claims read and its scenarios built; with ``quick`` at a tenth of the rate and shorter."""
     title, reference = INDEX["ha2006"]
     claims = load_claims(HERE / "claims.toml")
-    setup = Setup(scale=QUICK_SCALE if quick else 1)
+    setup = Setup(scale=QUICK_SCALE, pace=QUICK_PACE) if quick else Setup()
     return Paper(
         id="ha2006",
         title=title,
@@ -108,11 +109,12 @@ def _variants(setup: Setup) -> Iterable[Variant]:
         ("fast-alpha-100", "FAST with alpha 100", replace(setup, fast_alpha=100)),
         ("fast-alpha-400", "FAST with alpha 400", replace(setup, fast_alpha=400)),
         ("fast-doubling", "FAST doubling whenever its queueing delay is small", replace(setup, fast_doubling=True)),
+        ("convergence-accumulated", "convergence by means since the start", replace(setup, convergence="accumulated")),
+        ("modern-recovery", "today's recovery (RACK, PRR) for all flows", replace(setup, stack="linux")),
         ("sack-first", "TCP-SACK starts before the variant", replace(setup, sack_first=True)),
         ("rtts-tmix", "background RTTs of ns-2's Tmix trace, median 50 ms", replace(setup, rtts="tmix")),
         ("rtts-suite", "background RTTs of the IRTF suite, 5 to 200 ms", replace(setup, rtts="suite")),
         ("load-80", "four fifths of the background", replace(setup, load=0.8)),
-        ("no-jitter", "starts and departures exactly in time", replace(setup, jitter=False)),
     ]
     for name, title, other in others:
         scenarios = [scenario for e in _experiments(other, {}) for scenario in e.scenarios.values()]

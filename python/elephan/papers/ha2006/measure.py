@@ -149,10 +149,10 @@ class HaMeasurer:
         """A metric of a case's runs, one value a seed."""
         runs = self._runs.of(self._scenario(case))
         window = self._setup.cov_s if metric == "cov_total_throughput" else self._setup.measured_s
-        if metric == "convergence_time_s":
-            values = [self._convergence_s(self._runs.metric(run, metric, (0.0, window[1]))) for run in runs]
-        elif metric == "converged":
-            values = [self._runs.metric(run, metric, (0.0, window[1])) for run in runs]
+        if metric in ("convergence_time_s", "converged"):
+            name = "convergence_time_s" if self._setup.convergence == "running" else "convergence_accumulated_time_s"
+            times = [float(self._runs.metric(run, name, (0.0, window[1]))) for run in runs]
+            values = [math.isfinite(t) if metric == "converged" else self._convergence_s(t) for t in times]
         elif metric in _PLAIN or metric == "cov_total_throughput":
             values = [self._runs.metric(run, _PLAIN.get(metric, metric), window) for run in runs]
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
 from types import MappingProxyType
@@ -40,6 +40,7 @@ PACKET_NS = 12_000
 # The shortest path of the background: what all have in common lies at the bottleneck.
 COMMON_RTT_MS = 5
 QUICK_SCALE = 10
+QUICK_PACE = 12
 
 # Parts of the capacity: what long-lived flows of the background may take by their receive windows, and what short ones
 # offer.
@@ -113,12 +114,14 @@ class Setup:
         fast_doubling: FAST doubles its window whenever its queueing delay is small, as ns-2's module does.
         rtts: distribution of the background's round-trip times: ``aikat``, ``tmix`` or ``suite``.
         load: the background's load as a part of what was calibrated.
-        short_share: what short flows offer, as a part of the capacity.
-        long_share: what long-lived flows may take at most.
         sack_first: in a pair with TCP-SACK, TCP-SACK starts first.
-        jitter: starts and departures move a little with the seed.
-        queue: discipline at the bottleneck, with parameters.
-        scale: rate, buffer and times are divided by it.
+        stack: recovery of the measured flows and of the background.
+        convergence: means of the convergence time: over the last 10 s (``running``) or since the second flow's start
+            (``accumulated``).
+        queue: discipline at the bottleneck.
+        queue_parameters: of it, where they are not its defaults.
+        scale: rates, and all that is counted in packets or bytes, are divided by it.
+        pace: starts and lengths of time are divided by it.
     """
 
     code: str = "linux"
@@ -126,23 +129,28 @@ class Setup:
     fast_doubling: bool = False
     rtts: str = "aikat"
     load: float = 1.0
-    short_share: float = SHORT_SHARE
-    long_share: float = LONG_SHARE
     sack_first: bool = False
-    jitter: bool = True
+    stack: str = "linux-2.6"
+    convergence: str = "running"
     queue: str = "droptail"
     queue_parameters: tuple[tuple[str, Any], ...] = field(default=())
     scale: int = 1
+    pace: int = 1
 
     def scenario(self, case: Case) -> Scenario:
-        """The run of a case."""
-        if self.sack_first and case.second == "sack" and case.first != "sack":
+        """The run of a case; another reading has the same one where it is not about anything in it."""
+        if self.sack_first and case.second == "sack":
             case = case._replace(first="sack", second=case.first)
-        return _scenario(self, case)
+        there = replace(self, sack_first=False, convergence="running")
+        if "fast" not in (case.first, case.second):
+            there = replace(there, fast_alpha=FAST_ALPHA, fast_doubling=False)
+        if not case.background:
+            there = replace(there, rtts="aikat", load=1.0)
+        return _scenario(there, case)
 
     def seconds(self, time_s: float) -> float:
         """A time of the paper in this setup."""
-        return time_s / self.scale
+        return time_s / self.pace
 
     @property
     def measured_s(self) -> tuple[float, float]:
@@ -161,12 +169,6 @@ def _scenario(setup: Setup, case: Case) -> Scenario:
     rate_mbps = case.rate_mbps / setup.scale
     flows = _measured_flows(setup, case)
     traffic = _background(setup, rate_mbps) if case.background else []
-    if not flows:
-        # A scenario has a flow: the first of the long-lived ones.
-        long_lived = traffic[0]
-        (_, _, rtt), *others = long_lived["transfers"]
-        flows = [{"name": "long-1", "algorithm": long_lived["algorithm"], "rtt": rtt, "stack": long_lived["stack"]}]
-        traffic = [*([{**long_lived, "transfers": others}] if others else []), *traffic[1:]]
     beside: dict[str, Any] = {"traffic": traffic} if traffic else {}
     if setup.queue_parameters:
         beside["queue_parameters"] = dict(setup.queue_parameters)
@@ -181,9 +183,9 @@ def _scenario(setup: Setup, case: Case) -> Scenario:
         duration=f"{to_s:g} s",
         measure={"from": f"{from_s:g} s", "to": f"{to_s:g} s"},
         sample_period="1 s",
-        stack="linux-2.6",
-        start_jitter="100 ms" if setup.jitter else "0 s",
-        send_jitter=f"{PACKET_NS * setup.scale} ns" if setup.jitter else "0 s",
+        stack=setup.stack,
+        start_jitter="100 ms",
+        send_jitter=f"{PACKET_NS * setup.scale} ns",
         **beside,
     )
 
@@ -272,10 +274,10 @@ def _background(setup: Setup, rate_mbps: float) -> list[dict[str, Any]]:
     found = []
     for direction, part in (("right", setup.load), ("left", setup.load * REVERSE_SHARE)):
         back = "" if direction == "right" else "-back"
-        rtts = long_lived_rtts_ms(quantiles, part * setup.long_share * rate_mbps)
+        rtts = long_lived_rtts_ms(quantiles, part * LONG_SHARE * rate_mbps)
         # More than any of them can send in the whole run.
         transfers = [["0 s", "1 TB", f"{round(1000 * rtt)} us"] for rtt in rtts]
         found.append({"name": f"long{back}", "direction": direction, "transfers": transfers, **common})
-        short = {"load": f"{100 * part * setup.short_share:g}%", "rtts": drawn}
+        short = {"load": f"{100 * part * SHORT_SHARE:g}%", "rtts": drawn}
         found.append({"name": f"short{back}", "direction": direction, **short, **common})
     return found
