@@ -112,6 +112,7 @@ SHOWN: dict[str, Callable[[dict[str, Any]], bool]] = {
     "a host's clock": field("receiver_clock"),
     "ECN": field("ecn"),
     "accurate ECN": lambda form: any(flow["algorithm"] in ("dctcp", "prague") for flow in form["flows"]),
+    "UDT": lambda form: any(flow["algorithm"].startswith("udt") for flow in form["flows"]),
     "an event log": field("events"),
 } | {f"the queue {name}": field("kind", lambda value, name=name: value == name) for name in queues()}
 
