@@ -1,0 +1,37 @@
+"""HCC's rules as formulas (W. Xu et al., "Hybrid congestion control for high-speed networks", JNCA 34, 2011).
+
+Windows and steps are in segments, times in seconds. ``step_max`` is the paper's I_max and ``step_min`` its I_min; each
+update makes half of a clipped change.
+"""
+
+from __future__ import annotations
+
+import math
+
+PART = 0.5
+"""Part of the clipped change that one round trip makes (section 3.2.2 and Table 1)."""
+
+
+def step_max(alpha: float, gamma: float) -> float:
+    """I_max = γα, the largest change before it is halved (section 3.2.2)."""
+    return gamma * alpha
+
+
+def anticipated_window(alpha: float, rtt_s: float, forward_queueing_s: float) -> float:
+    """w_a = α D/Q_f, at which ``alpha`` segments wait on the forward path (equation 3); infinite without a queue."""
+    return alpha * rtt_s / forward_queueing_s if forward_queueing_s > 0 else math.inf
+
+
+def delay_step(anticipated: float, window: float, step_max: float) -> float:
+    """What a round trip adds while the delay leads: half of the clipped distance (Table 1)."""
+    return PART * min(max(anticipated - window, -step_max), step_max)
+
+
+def search_target(loss_reference: float, window: float) -> float:
+    """w_tar = (w_max - w_min)/2 after a loss (equation 4)."""
+    return (loss_reference - window) / 2
+
+
+def search_step(loss_reference: float, window: float, step_max: float, step_min: float) -> float:
+    """What a round trip adds in the search for the loss reference: half of the clipped target (Table 1)."""
+    return PART * min(max(search_target(loss_reference, window), step_min), step_max)

@@ -1,0 +1,298 @@
+"""The experiments of hcc2011 as scenarios: one to four flows over a dumbbell of 200 Mbit/s (§4 of the paper)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any
+
+from elephan.scenario import Scenario
+
+PROTOCOLS = ("reno", "vegas", "hstcp", "stcp", "htcp", "bic", "illinois", "fast", "hcc")
+HIGH_SPEED = PROTOCOLS[2:]
+REVERSE = ("illinois", "fast", "hcc")
+TITLES = MappingProxyType(
+    {
+        "reno": "TCP Reno",
+        "vegas": "TCP Vegas",
+        "hstcp": "HSTCP",
+        "stcp": "STCP",
+        "htcp": "HTCP",
+        "bic": "BIC TCP",
+        "illinois": "TCP-Illinois",
+        "fast": "FAST TCP",
+        "hcc": "HCC TCP",
+    }
+)
+
+BUFFERS = (100, 200, 400, 600, 1000, 2000, 3000, 4000)
+LOSSES = (1e-5, 7e-6, 5e-6, 3e-6, 1e-6)
+LOSS_BUFFERS = (200, 2000)
+RATIO_RTTS_MS = MappingProxyType({1.5: 90, 2: 120, 6: 360})
+SHORT_RTT_MS = 60
+TABLE_BUFFERS = (600, 2000)
+FRIENDLY_BUFFERS = MappingProxyType({"F14a": 600, "F14b": 1000, "F14c": 2000, "F14d": 3000})
+SETTINGS = (0.9, 1.0)
+ALL_SETTINGS = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 1.0)
+SIZES_BYTES = (100, 250, 500, 750, 1000)
+
+RATE_MBPS = 200
+BOTTLENECK_MS = 20
+ALPHA = 400
+GIGABIT_ALPHA = 2000
+REVERSE_BUFFER = 2000
+REVERSE_BYTES = 500
+DURATION_S = 300
+PACKET_BYTES = 1000
+RECEIVE_WINDOW = 40_000
+ACCESS_MBPS = 1000
+
+# What ns-2 had in 2010: TCP/Linux for the loss-based protocols and Illinois, its own agents for Reno and Vegas, the
+# module of FAST's version that the paper cites.
+NS2_CODE = (
+    ("reno", "reno"),
+    ("vegas", "vegas:ns2"),
+    ("hstcp", "hstcp:linux-2.6"),
+    ("stcp", "stcp:linux-2.6"),
+    ("htcp", "htcp:linux-2.6"),
+    ("bic", "bic:linux-2.6"),
+    ("illinois", "illinois:linux-2.6"),
+    ("fast", "fast:ns2-1.1"),
+    ("hcc", "hcc"),
+)
+OWN_AGENTS = ("reno", "vegas", "fast", "hcc")
+QUICK_SCALE = 10
+# Packets that are lost where HCC's rules are looked at: one on the climb, when the window is at about half of the BDP,
+# and one that is missed while the window stands still, between two decreases, so that the backoff is seen to the digit.
+LOST = (12_000, 400_000)
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What the paper states, and what it leaves open with the value taken for it.
+
+    Attributes:
+        rtt_ms: of the experiments with one flow, Figs 6 to 9 and 15 to 19.
+        code: preset of each protocol.
+        own_agents: protocols on ns-2's SACK agent; the others are on TCP/Linux.
+        header_bytes: on the wire beside the 1000 bytes of a packet.
+        jitter: starts and departures move a little with the seed.
+        fast_alpha: segments that FAST keeps in queues.
+        hcc: parameters of HCC that the paper leaves open.
+        late_s: start of the second flow in Fig 11.
+        three_rtts_ms: of Figs 12 and 13.
+        gigabit_buffer: of Fig 13, packets.
+        peak_mbps: rate of the reverse source while it is on.
+        cycle_s: mean time from one beginning of the reverse source to the next.
+        scale: rates and packet counts are divided by this, times are not.
+    """
+
+    rtt_ms: int = 120
+    code: tuple[tuple[str, str], ...] = NS2_CODE
+    own_agents: tuple[str, ...] = OWN_AGENTS
+    header_bytes: int = 0
+    jitter: bool = True
+    fast_alpha: int = ALPHA
+    hcc: tuple[tuple[str, Any], ...] = (("filter", "mean_round"), ("i_min", 1.0))
+    late_s: int = 50
+    three_rtts_ms: tuple[int, ...] = (60, 90, 120)
+    gigabit_buffer: int = 10_000
+    peak_mbps: int = 200
+    cycle_s: float = 1.0
+    scale: int = 1
+
+    # ---- the experiments ----
+
+    def lone(self, protocol: str, buffer: int, loss: float = 0.0, rtt_ms: int | None = None) -> Scenario:
+        """One flow (Figs 6 to 9); ``loss`` is a probability, of packets that have left the queue."""
+        rtt_ms = rtt_ms or self.rtt_ms
+        title = f"{TITLES[protocol]}, {buffer} packets, {rtt_ms} ms" + (f", loss {loss:g}" if loss else "")
+        # At another scale windows are smaller by it; a loss rate that is larger by its square keeps Reno's in proportion.
+        return _dumbbell(self, title, (protocol,), (rtt_ms,), buffer, loss=loss * self.scale**2)
+
+    def equal(self, protocol: str, buffer: int) -> Scenario:
+        """Three flows of 120 ms that start together (Fig 10)."""
+        return _dumbbell(self, f"three {TITLES[protocol]}, {buffer} packets", (protocol,) * 3, (120,) * 3, buffer)
+
+    def ratio(self, protocol: str, ratio: float, buffer: int) -> Scenario:
+        """Two flows of 60 ms and ``ratio`` times that (Table 2)."""
+        rtts_ms = (SHORT_RTT_MS, RATIO_RTTS_MS[ratio])
+        title = f"two {TITLES[protocol]}, {rtts_ms[0]} and {rtts_ms[1]} ms, {buffer} packets"
+        return _dumbbell(self, title, (protocol,) * 2, rtts_ms, buffer)
+
+    def pair(self, rtts_ms: tuple[int, int]) -> Scenario:
+        """Two HCC flows, one after the other, in 600 packets (Fig 11)."""
+        title = f"two HCC TCP, {rtts_ms[0]} and {rtts_ms[1]} ms, 600 packets"
+        return _dumbbell(self, title, ("hcc",) * 2, rtts_ms, 600, starts_s=(0, self.late_s))
+
+    def three(self, *, gigabit: bool = False) -> Scenario:
+        """Three HCC flows of different RTTs, each 100 s after the one before (Figs 12 and 13)."""
+        buffer = self.gigabit_buffer if gigabit else 2000
+        title = f"three HCC TCP at {'1 Gbit/s' if gigabit else '200 Mbit/s'}, {buffer} packets"
+        starts_s = tuple(100 * i for i in range(len(self.three_rtts_ms)))
+        return _dumbbell(
+            self, title, ("hcc",) * 3, self.three_rtts_ms, buffer, starts_s=starts_s, factor=5 if gigabit else 1
+        )
+
+    def friendly(self, protocol: str, buffer: int) -> Scenario:
+        """Two flows of a protocol and two Reno flows of 120 ms (Fig 14)."""
+        title = f"two {TITLES[protocol]} and two TCP Reno, {buffer} packets"
+        return _dumbbell(self, title, (protocol, protocol, "reno", "reno"), (120,) * 4, buffer)
+
+    def reverse(
+        self, protocol: str, buffer: int = 2000, setting: float = 1.0, size_bytes: int = REVERSE_BYTES
+    ) -> Scenario:
+        """One flow against a source on the way back that is on for ``setting`` of the time (Figs 15 to 19)."""
+        return _reverse(self, protocol, buffer, setting, size_bytes) if setting else self.lone(protocol, buffer)
+
+    def two_losses(self) -> Scenario:
+        """HCC with a queue that never fills and two packets lost, so that its rules can be seen."""
+        return _two_losses(self)
+
+    # ---- their parts ----
+
+    def packets(self, count: float) -> int:
+        """A number of packets of the paper's, at this scale."""
+        return max(1, round(count / self.scale))
+
+    def mbps(self, rate: float) -> str:
+        """A rate of the paper's, at this scale."""
+        return f"{round(1000 * rate / self.scale)} kbit/s"
+
+    def packet_ns(self, factor: int = 1) -> int:
+        """What the access link takes for a packet."""
+        return 8000 * (PACKET_BYTES + self.header_bytes) * self.scale // (ACCESS_MBPS * factor)
+
+    def stack(self) -> dict[str, Any]:
+        """The table of the TCP stack that flows have in common."""
+        return {
+            "base": "ns2",
+            "payload": f"{PACKET_BYTES} B",
+            "header": f"{self.header_bytes} B",
+            "receive_window": f"{RECEIVE_WINDOW} segments",
+            "initial_ssthresh": f"{RECEIVE_WINDOW} segments",
+        }
+
+    def flow(self, protocol: str, position: int, rtt_ms: int, start_s: int = 0, factor: int = 1) -> dict[str, Any]:
+        """The table of one flow; ``factor`` is that of the rate over the paper's 200 Mbit/s."""
+        table: dict[str, Any] = {
+            "name": f"{protocol}-{position}",
+            "algorithm": dict(self.code)[protocol],
+            "start": f"{start_s} s",
+        }
+        if protocol == "fast":
+            table["parameters"] = {"alpha": self.packets(self.fast_alpha * factor), "known_rtt": rtt_ms / 1e3}
+        if protocol == "hcc":
+            own = dict(self.hcc) | {"i_min": dict(self.hcc)["i_min"] / self.scale}
+            known = {"alpha": self.packets(ALPHA * factor), "gamma": 0.5, "known_owd": rtt_ms / 2e3}
+            table["parameters"] = known | own
+        if protocol in self.own_agents:
+            table["stack"] = self.stack() | {"base": "ns2-sack1"}
+        return table
+
+    def common(self, factor: int = 1) -> dict[str, Any]:
+        """The fields that all scenarios share."""
+        return {
+            "duration": f"{DURATION_S} s",
+            "measure": {"from": "0 s", "to": f"{DURATION_S} s"},
+            "stack": self.stack(),
+            "start_jitter": "100 ms" if self.jitter else "0 s",
+            "send_jitter": f"{self.packet_ns(factor)} ns" if self.jitter else "0 s",
+        }
+
+
+@lru_cache(maxsize=4096)
+def _dumbbell(
+    setup: Setup,
+    title: str,
+    protocols: tuple[str, ...],
+    rtts_ms: tuple[int, ...],
+    buffer: int,
+    *,
+    loss: float = 0.0,
+    starts_s: Sequence[int] | None = None,
+    factor: int = 1,
+) -> Scenario:
+    rows = zip(protocols, rtts_ms, starts_s or (0,) * len(protocols), strict=True)
+    flows = [
+        setup.flow(protocol, position, rtt_ms, start_s, factor) | {"rtt": f"{rtt_ms} ms"}
+        for position, (protocol, rtt_ms, start_s) in enumerate(rows, start=1)
+    ]
+    lossy: dict[str, Any] = {"loss": loss} if loss else {}
+    return Scenario.dumbbell(
+        flows,
+        title=title,
+        rate=setup.mbps(RATE_MBPS * factor),
+        rtt=f"{2 * BOTTLENECK_MS} ms",
+        buffer=f"{setup.packets(buffer)} packets",
+        queue="droptail:ns2",
+        access_rate=setup.mbps(ACCESS_MBPS * factor),
+        **lossy,
+        **setup.common(factor),
+    )
+
+
+@lru_cache(maxsize=1024)
+def _reverse(setup: Setup, protocol: str, buffer: int, setting: float, size_bytes: int) -> Scenario:
+    """A graph and not a dumbbell, since the two directions have buffers of their own."""
+    access_ns = round((setup.rtt_ms / 2 - BOTTLENECK_MS) / 2 * 1e6)
+    access: dict[str, Any] = {"rate": setup.mbps(ACCESS_MBPS), "delay": f"{access_ns} ns"}
+    middle: dict[str, Any] = {
+        "rate": setup.mbps(RATE_MBPS),
+        "delay": f"{BOTTLENECK_MS} ms",
+        "queue": "droptail:ns2",
+        "duplex": False,
+    }
+    links = [
+        {"name": "sender", "from": "source", "to": "west", **access},
+        {"name": "bottleneck", "from": "west", "to": "east", "buffer": f"{setup.packets(buffer)} packets", **middle},
+        {
+            "name": "reverse",
+            "from": "east",
+            "to": "west",
+            "buffer": f"{setup.packets(REVERSE_BUFFER)} packets",
+            "record": True,
+            **middle,
+        },
+        {"name": "receiver", "from": "east", "to": "sink", **access},
+        {"name": "vbr-in", "from": "vbr", "to": "east", **access},
+        {"name": "vbr-out", "from": "west", "to": "away", **access},
+    ]
+    flow = setup.flow(protocol, 1, setup.rtt_ms) | {
+        "path": ["sender", "bottleneck", "receiver"],
+        "reverse_path": ["receiver/reverse", "reverse", "sender/reverse"],
+    }
+    source: dict[str, Any] = {"rate": setup.mbps(setup.peak_mbps), "size": f"{size_bytes} B"}
+    if setting < 1:
+        on_ms = round(1000 * setting * setup.cycle_s)
+        source |= {"on": f"{on_ms} ms", "off": f"{round(1000 * setup.cycle_s) - on_ms} ms"}
+    vbr = {
+        "name": "vbr",
+        "datagrams": source,
+        "path": ["vbr-in", "reverse", "vbr-out"],
+        "reverse_path": ["vbr-out/reverse", "bottleneck", "vbr-in/reverse"],
+    }
+    title = f"{TITLES[protocol]}, {buffer} packets, reverse source on for {setting:g}, {size_bytes} B"
+    return Scenario.from_dict({"title": title, "link": links, "flow": [flow, vbr], **setup.common()})
+
+
+@lru_cache(maxsize=8)
+def _two_losses(setup: Setup) -> Scenario:
+    flow = setup.flow("hcc", 1, 120) | {"rtt": "120 ms"}
+    return Scenario.dumbbell(
+        [flow],
+        title="HCC TCP with two losses",
+        rate=setup.mbps(RATE_MBPS),
+        rtt=f"{2 * BOTTLENECK_MS} ms",
+        buffer=f"{setup.packets(4000)} packets",
+        queue="droptail:ns2",
+        access_rate=setup.mbps(ACCESS_MBPS),
+        loss={"packets": [setup.packets(count) for count in LOST]},
+        duration="30 s",
+        sample_period="10 ms",
+        measure={"from": "0 s", "to": "30 s"},
+        stack=setup.stack(),
+        start_jitter="0 s",
+    )
