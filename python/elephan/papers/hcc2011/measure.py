@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from elephan.papers.claims import Claim, ClaimError
@@ -22,7 +23,6 @@ from elephan.papers.hcc2011.setup import (
     RATIO_RTTS_MS,
     REVERSE_BYTES,
     SHORT_RTT_MS,
-    SIZES_BYTES,
     Setup,
 )
 from elephan.papers.measurement import Measurement, NotJudgedError, combined
@@ -80,7 +80,7 @@ class HccMeasurer:
             "loss_probability": sorted(LOSSES),
             "rtt_ratio": tuple(RATIO_RTTS_MS),
             "on_off": ALL_SETTINGS,
-            "reverse_packet_bytes": SIZES_BYTES,
+            "reverse_packet_bytes": self._setup.sizes_bytes,
             "buffer_pkts": tuple(FRIENDLY_BUFFERS.values()) if ".F14" in claim.experiment else BUFFERS,
         }
         if parameter not in known:
@@ -209,8 +209,10 @@ class HccMeasurer:
 
     def _least(self, metric: str, protocol: str, at: Context) -> Measurement:
         """The smallest over the sizes of the reverse packets."""
-        sizes = [Context(at.experiment, at.buffer, setting=at.setting, size_bytes=size) for size in SIZES_BYTES]
-        return combined([self._one(metric, protocol, here, link="bottleneck") for here in sizes], min, "least of five")
+        setup = self._setup
+        each = [Context(at.experiment, at.buffer, setting=at.setting, size_bytes=size) for size in setup.sizes_bytes]
+        parts = [self._one(metric, protocol, here, link="bottleneck") for here in each]
+        return combined(parts, min, "the smallest over the sizes")
 
     def _queue(self, protocol: str, at: Context) -> Measurement:
         if at.experiment == "F7" and not at.buffer:
@@ -258,7 +260,7 @@ class HccMeasurer:
         if at.experiment.startswith("F11"):
             return self._one("rates_close_time_s", protocol, at)
         parts = []
-        for count, (begin, end) in enumerate(zip(ARRIVALS_S, ARRIVALS_S[1:], strict=False), start=2):
+        for count, (begin, end) in enumerate(pairwise(ARRIVALS_S), start=2):
             names = tuple(f"{protocol}-{number}" for number in range(1, count + 1))
             parts.append(self._one("rates_close_time_s", protocol, at, window=(begin, end), flows=names))
         return combined(parts, max, "the longer of two arrivals")
@@ -268,4 +270,3 @@ def _setting(where: Where) -> float | None:
     if "reverse" in where:
         return {"on": 1.0, "off": 0.0}[str(where["reverse"])]
     return float(where["on_off"]) if "on_off" in where else None
-

@@ -91,11 +91,13 @@ class Climb:
 
     Attributes:
         window: at each sample, segments.
+        reference: window of the loss, segments.
         lost: position of the first sample after the backoff.
         round_samples: samples in a propagation RTT.
     """
 
     window: Any
+    reference: float
     lost: int
     round_samples: int
 
@@ -112,7 +114,10 @@ class Climb:
         steps = np.flatnonzero(np.diff(np.nan_to_num(losses)) > 0)
         if not len(steps):
             raise NotJudgedError("nothing was lost in the run that is meant to lose two packets")
-        return cls(window, int(steps[0]) + 1, round(base_rtt_s(run, FLOW) / float(times[1] - times[0])))
+        lost = int(steps[0]) + 1
+        # The sample before the loss is some milliseconds too early; the backoff's target is exactly half.
+        _, ssthresh = flow_series(run, FLOW, "ssthresh", whole)
+        return cls(window, 2 * float(ssthresh[lost]), lost, round(base_rtt_s(run, FLOW) / float(times[1] - times[0])))
 
     def leads(self, step_max: float) -> tuple[bool, bool]:
         """Whether the search leads just below the window of the loss, and the delay again just above it.
@@ -120,8 +125,7 @@ class Climb:
         Below the reference the search takes small steps, where the delay, still far from its window, would take its
         largest, half of ``step_max``; in the round trips after the reference is passed that largest step is seen again.
         """
-        reference = self.window[self.lost - 1]
-        passed = self.lost + int(np.argmax(self.window[self.lost :] > reference))
+        passed = self.lost + int(np.argmax(self.window[self.lost :] > self.reference))
         if passed == self.lost:
             return False, False
         rounds = self.window[passed - self.round_samples : passed + 4 * self.round_samples + 1 : self.round_samples]

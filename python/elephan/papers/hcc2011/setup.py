@@ -49,20 +49,23 @@ PACKET_BYTES = 1000
 RECEIVE_WINDOW = 40_000
 ACCESS_MBPS = 1000
 
-# What ns-2 had in 2010: TCP/Linux for the loss-based protocols and Illinois, its own agents for Reno and Vegas, the
-# module of FAST's version that the paper cites.
+# The evaluation tool that the paper cites runs HSTCP, STCP, HTCP and BIC as rules of ns-2's SACK agent, and FAST as the
+# module; Vegas is ns-2's own, and Illinois is to be had in TCP/Linux only.
 NS2_CODE = (
     ("reno", "reno"),
     ("vegas", "vegas:ns2"),
-    ("hstcp", "hstcp:linux-2.6"),
-    ("stcp", "stcp:linux-2.6"),
-    ("htcp", "htcp:linux-2.6"),
-    ("bic", "bic:linux-2.6"),
+    ("hstcp", "hstcp:ns2"),
+    ("stcp", "stcp"),
+    ("htcp", "htcp"),
+    ("bic", "bic"),
     ("illinois", "illinois:linux-2.6"),
     ("fast", "fast:ns2-1.1"),
     ("hcc", "hcc"),
 )
-OWN_AGENTS = ("reno", "vegas", "fast", "hcc")
+OWN_AGENTS = ("reno", "vegas", "hstcp", "stcp", "htcp", "bic", "fast", "hcc")
+# ns-2's TcpAgent halves the window on the first loss and on any loss in slow start, whatever the rule.
+HALVING = ("hstcp", "stcp", "htcp", "bic")
+TCP_LINUX = ("hstcp", "stcp", "htcp", "bic", "illinois")
 QUICK_SCALE = 10
 # Packets that are lost where HCC's rules are looked at: one on the climb, when the window is at about half of the BDP,
 # and one that is missed while the window stands still, between two decreases, so that the backoff is seen to the digit.
@@ -103,13 +106,23 @@ class Setup:
     cycle_s: float = 1.0
     scale: int = 1
 
+    @property
+    def reverse_buffers(self) -> tuple[int, ...]:
+        """Buffers of Fig 15; fewer at a smaller scale."""
+        return BUFFERS if self.scale == 1 else (600, 2000, 4000)
+
+    @property
+    def sizes_bytes(self) -> tuple[int, ...]:
+        """Sizes of the reverse packets in Fig 19; fewer at a smaller scale, since small packets are many."""
+        return SIZES_BYTES if self.scale == 1 else (250, 500, 1000)
+
     # ---- the experiments ----
 
     def lone(self, protocol: str, buffer: int, loss: float = 0.0, rtt_ms: int | None = None) -> Scenario:
         """One flow (Figs 6 to 9); ``loss`` is a probability, of packets that have left the queue."""
         rtt_ms = rtt_ms or self.rtt_ms
         title = f"{TITLES[protocol]}, {buffer} packets, {rtt_ms} ms" + (f", loss {loss:g}" if loss else "")
-        # At another scale windows are smaller by it; a loss rate that is larger by its square keeps Reno's in proportion.
+        # At another scale windows are smaller by it; losses that are more by its square keep Reno's in proportion.
         return _dumbbell(self, title, (protocol,), (rtt_ms,), buffer, loss=loss * self.scale**2)
 
     def equal(self, protocol: str, buffer: int) -> Scenario:
@@ -188,6 +201,8 @@ class Setup:
             own = dict(self.hcc) | {"i_min": dict(self.hcc)["i_min"] / self.scale}
             known = {"alpha": self.packets(ALPHA * factor), "gamma": 0.5, "known_owd": rtt_ms / 2e3}
             table["parameters"] = known | own
+        if protocol in HALVING and protocol in self.own_agents:
+            table["parameters"] = {"halve_in_slow_start": True}
         if protocol in self.own_agents:
             table["stack"] = self.stack() | {"base": "ns2-sack1"}
         return table
