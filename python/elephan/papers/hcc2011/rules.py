@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from elephan.runs import Run
 
 FLOW = "hcc-1"
-DOUBLING_S = (0.18, 0.42)
-"""Two round trips of 120 ms in the start, from the middle of one to the middle of another."""
+DOUBLING_S = (0.18, 0.30)
+"""A round trip of 120 ms in the start, from the middle of one to the middle of the next."""
 SECOND_LOSS_S = (10.0, 30.0)
 SLOW, QUICK = 0.5, 0.9
 """Growth of the search just below the loss reference, at most, and of the delay's climb, at least: parts of I_max/2."""
