@@ -23,6 +23,7 @@ INDEX = {
     "hcc2011": (
         "Hybrid congestion control for high-speed networks",
         "W. Xu, Z. Zhou, D. T. Pham, C. Ji, M. Yang, Q. Liu, Journal of Network and Computer Applications 34, 2011",
+    ),
     "ha2006": (
         "A Step toward Realistic Performance Evaluation of High-Speed TCP Variants",
         "S. Ha, Y. Kim, L. Le, I. Rhee, L. Xu, PFLDnet 2006",

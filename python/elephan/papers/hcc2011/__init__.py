@@ -13,6 +13,7 @@ from pathlib import Path
 from elephan.papers import INDEX
 from elephan.papers.claims import load_claims, load_findings
 from elephan.papers.hcc2011.assumptions import ASSUMPTIONS, QUICK_NOTE
+from elephan.papers.hcc2011.beyond import beyond
 from elephan.papers.hcc2011.figures import figures
 from elephan.papers.hcc2011.measure import HccMeasurer
 from elephan.papers.hcc2011.published import Published
@@ -64,6 +65,7 @@ def paper(quick: bool = False) -> Paper:
         variants=tuple(variants(setup, measurer)),
         variants_by_default=True,
         findings=load_findings(HERE / "findings.toml", claims),
+        beyond=beyond(setup.scale),
     )
 
 
