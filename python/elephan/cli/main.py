@@ -22,6 +22,7 @@ DONE, FAILED, WRONG_INPUT = 0, 1, 2
 VERBS = {
     "run": "run one scenario",
     "compare": "which algorithm for this path, and who gets hurt?",
+    "compare-habitats": "one scenario in each habitat, side by side",
     "paper": "reproduce a paper and judge its claims",
     "papers": "the scoreboard over all papers",
     "sweep": "run a scenario over a grid of values",
@@ -42,7 +43,7 @@ class LazyGroup(click.Group):
         """Import one verb."""
         if cmd_name not in VERBS:
             return None
-        command = import_module(f"elephan.cli.{cmd_name}").command
+        command = import_module(f"elephan.cli.{cmd_name.replace('-', '_')}").command
         assert isinstance(command, click.Command)
         return command
 

@@ -6,12 +6,12 @@ from elephan.habitats.base import Cancelled, Habitat, Progress, RawResult
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.words import hint
 
-TITLES = {"sim": "the packet-level engine, in virtual time"}
-NAMES = tuple(TITLES)
-_PLANNED = {
-    "kernel": "real Linux TCP over an emulated bottleneck",
-    "model": "closed forms and fluid equations",
+TITLES = {
+    "sim": "the packet-level engine, in virtual time",
+    "model": "fluid equations over one bottleneck",
 }
+NAMES = tuple(TITLES)
+_PLANNED = {"kernel": "real Linux TCP over an emulated bottleneck"}
 
 
 def get(name: str) -> Habitat:
@@ -24,8 +24,14 @@ def get(name: str) -> Habitat:
         from elephan.habitats.sim import SimHabitat
 
         return SimHabitat()
+    if name == "model":
+        from elephan.habitats.model import ModelHabitat
+
+        return ModelHabitat()
     if name in _PLANNED:
-        raise ScenarioError(f"the habitat '{name}' ({_PLANNED[name]}) is not part of this version; use 'sim'")
+        raise ScenarioError(
+            f"the habitat '{name}' ({_PLANNED[name]}) is not part of this version; use 'sim' or 'model'"
+        )
     raise ScenarioError(f"'{name}' is not a habitat; {hint(name, NAMES)}")
 
 

@@ -31,7 +31,11 @@ class RawResult:
 
 
 class Habitat(Protocol):
-    """A place where a scenario can be run."""
+    """A place where a scenario can be run.
+
+    It may also have ``version()`` (results of another one are not used again), ``check(scenario)`` (raises before
+    anything is run) and ``random = False`` (every seed gives the same).
+    """
 
     name: str
 

@@ -74,7 +74,7 @@ def assemble(scenario: Scenario, raw: RawResult, habitat: str, seed: int, origin
     """
     extra = origin | {"conservation": raw.summary.get("conservation", {})}
     made = Run.from_tables(scenario, raw.tables, habitat=habitat, seed=seed, summary=raw.summary, extra=extra)
-    made.manifest["warnings"] = [*made.warnings, *warnings_after(made)]
+    made.manifest["warnings"] = [*made.warnings, *raw.summary.get("warnings", ()), *warnings_after(made)]
     return made
 
 

@@ -64,7 +64,7 @@ def warnings_after(run: Run) -> list[str]:
         name, limited = row["name"], row["receive_window_limited_fraction"]
         if limited is not None and limited > RECEIVE_WINDOW_NOTICED:
             found.append(f"{name}: its receive window, not its algorithm, held it back for {limited:.0%} of its time")
-        cyclic = row["timeouts"] + row["loss_events"] > 0 and _waits_for_loss(row["algorithm"])
+        cyclic = (row["timeouts"] or 0) + row["loss_events"] > 0 and _waits_for_loss(row["algorithm"])
         if cyclic and row["completion_s"] is None and events[name] < EPOCHS_WANTED:
             found.append(
                 f"{name}: {events[name]:.0f} loss events in the measured part, fewer than {EPOCHS_WANTED}: "

@@ -183,6 +183,7 @@ def sweep(
         force: run again what is saved.
 
     Raises:
+        ScenarioError: the habitat cannot run one of them; nothing was run.
         SweepError: some runs failed; the others went on and are saved.
         ReplicateError: two seeds gave equal results although something is random.
         Interrupted: Ctrl-C; what was finished is saved.
@@ -190,9 +191,12 @@ def sweep(
         OSError: the store cannot be written.
     """
     habitat = habitats.get(on)
+    check = getattr(habitat, "check", None)
     plan = Plan(habitat, Store() if store is None else store, execute.engine_version(habitat))
     for item in scenarios:
         scenario, seed = item if isinstance(item, tuple) else (item, item.seed)
+        if check is not None:
+            check(scenario)
         task = Task(run_id(scenario.hash, on, seed), scenario, seed)
         plan.order.append(task.id)
         if task.id not in plan.tasks:
@@ -222,7 +226,8 @@ def finish(plan: Plan) -> list[Run]:
     failures = [Failure(t.scenario, t.seed, t.error) for t in plan.tasks.values() if t.error is not None]
     if failures:
         raise SweepError(failures, plan.results())
-    check_replicates(list(plan.tasks.values()))
+    if getattr(plan.habitat, "random", True):
+        check_replicates(list(plan.tasks.values()))
     return [run for run in plan.results() if run is not None]
 
 

@@ -1,0 +1,64 @@
+"""``elephan compare-habitats``: one scenario, wherever it can be run, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from elephan.cli import common
+from elephan.cli.progress import meter
+from elephan.scenario import Scenario
+
+
+@click.command("compare-habitats")
+@click.argument("scenario", metavar="SCENARIO.toml")
+@common.set_option
+@common.seeds_option
+@click.option("--out", metavar="DIR", help="Folder of the report. [default: reports/HASH]")
+@common.jobs_option
+@common.store_option
+@common.json_option
+def command(
+    scenario: str,
+    assignments: Sequence[str],
+    seeds: int | None,
+    out: str | None,
+    jobs: int | None,
+    store: str | None,
+    as_json: bool,
+) -> None:
+    """Run one scenario in each habitat that can, and put the numbers side by side.
+
+    The simulator is what the others are compared with; with several seeds, its mean and its range over them.
+    """
+    from elephan import habitat_comparison, runs
+
+    stated = Scenario.load(scenario, overrides=common.overrides_of(assignments))
+    with meter() as progress:
+        found = habitat_comparison.compare_habitats(
+            stated, seeds=seeds or 1, jobs=jobs, store=runs.Store(store), out=out, progress=progress
+        )
+    if as_json:
+        common.print_json(found.to_json())
+        return
+    others = [name for name in found.runs if name != habitat_comparison.REFERENCE]
+    header = ["of", "quantity", habitat_comparison.REFERENCE, "its range", *(f"{n}, difference" for n in others)]
+    rows = []
+    for line in found.lines:
+        spread = f"{common.show_cell(line.low)} to {common.show_cell(line.high)}" if line.low != line.high else ""
+        beside = [_beside(line, name) for name in others]
+        rows.append([line.of, line.quantity, line.reference, spread, *beside])
+    common.print_table("", header, rows)
+    for name, reason in found.refused.items():
+        common.say(f"{name}: {reason}")
+    common.say(f"report: {found.report_path}")
+
+
+def _beside(line: object, name: str) -> str:
+    from elephan.habitat_comparison import Line
+
+    assert isinstance(line, Line)
+    value, difference = line.values.get(name), line.differences.get(name)
+    part = "" if difference is None else f" ({100 * difference:+.1f} %)"
+    return common.show_cell(value) + part

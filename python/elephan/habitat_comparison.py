@@ -1,0 +1,181 @@
+"""One scenario in each habitat that can run it, and by how much they differ."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from elephan import habitats
+from elephan.runs import Run, Store, SweepProgress, sweep
+from elephan.scenario import Scenario, ScenarioError
+
+REFERENCE = "sim"
+FLOW_QUANTITIES = {
+    "goodput_mbps": "goodput (Mbit/s)",
+    "cwnd_mean": "mean cwnd (segments)",
+    "rtt_mean_ms": "mean RTT (ms)",
+    "rtt_p99_ms": "p99 RTT (ms)",
+    "loss_events": "loss events",
+    "retransmits": "retransmissions",
+}
+LINK_QUANTITIES = {
+    "utilization": "utilization",
+    "queue_mean_packets": "mean queue (packets)",
+    "drops": "drops (packets)",
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One number in each habitat.
+
+    Attributes:
+        of: name of the flow or the link.
+        quantity: what it is, with its unit.
+        reference: the simulator's mean over its seeds.
+        low: its smallest over the seeds.
+        high: its largest.
+        values: of the other habitats; ``None`` where one has no such number.
+        differences: of each from the reference, as a part of it; left out where that is 0 or unknown.
+        within: whether each lies in the simulator's own range over its seeds.
+    """
+
+    of: str
+    quantity: str
+    reference: float | None
+    low: float | None
+    high: float | None
+    values: Mapping[str, float | None]
+    differences: Mapping[str, float]
+    within: Mapping[str, bool]
+
+    def to_json(self) -> dict[str, Any]:
+        """As in the document of ``elephan compare-habitats --json``."""
+        return {
+            "of": self.of,
+            "quantity": self.quantity,
+            REFERENCE: self.reference,
+            "low": self.low,
+            "high": self.high,
+            "values": dict(self.values),
+            "differences": dict(self.differences),
+            "within": dict(self.within),
+        }
+
+
+@dataclass
+class HabitatComparison:
+    """A scenario in several habitats.
+
+    Attributes:
+        scenario: which.
+        runs: of each habitat that could, by its name.
+        refused: why the others could not.
+        lines: numbers side by side.
+        report_path: the page with windows and queues on common axes.
+    """
+
+    scenario: Scenario
+    runs: dict[str, list[Run]]
+    refused: dict[str, str]
+    lines: list[Line] = field(default_factory=list)
+    report_path: Path | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The document that ``elephan compare-habitats --json`` prints."""
+        return {
+            "scenario_hash": self.scenario.hash,
+            "habitats": {name: [run.summary() for run in found] for name, found in self.runs.items()},
+            "refused": self.refused,
+            "lines": [line.to_json() for line in self.lines],
+            "report": str(self.report_path) if self.report_path else None,
+        }
+
+
+def compare_habitats(
+    scenario: Scenario,
+    *,
+    seeds: int = 1,
+    jobs: int | None = None,
+    store: Store | None = None,
+    out: str | Path | None = None,
+    progress: SweepProgress | None = None,
+) -> HabitatComparison:
+    """Run a scenario in each habitat that can, and compare with the simulator.
+
+    Args:
+        scenario: what to run.
+        seeds: how many in the habitats where something is random.
+        jobs: runs at a time; one a core by default.
+        store: where results are kept.
+        out: folder of the report; ``reports/<hash>`` by default.
+        progress: told how far each habitat is.
+
+    Raises:
+        ScenarioError: not even the simulator can run it.
+        SweepError: a run failed.
+        Interrupted: Ctrl-C; what was finished is saved.
+    """
+    store = store or Store()
+    found: dict[str, list[Run]] = {}
+    refused: dict[str, str] = {}
+    for name in habitats.NAMES:
+        habitat = habitats.get(name)
+        many = seeds if getattr(habitat, "random", True) else 1
+        wanted = scenario.replicates(many) if many > 1 else [scenario]
+        try:
+            found[name] = sweep(wanted, on=name, jobs=jobs, store=store, progress=progress)
+        except ScenarioError as error:
+            if name == REFERENCE:
+                raise
+            refused[name] = str(error)
+    result = HabitatComparison(scenario, found, refused)
+    result.lines = list(_lines(found))
+    from elephan.report.habitats import habitats_report
+
+    folder = Path(out) if out is not None else Path("reports") / scenario.hash
+    result.report_path = habitats_report(result.to_json(), {name: group[0] for name, group in found.items()}, folder)
+    return result
+
+
+def _lines(found: Mapping[str, Sequence[Run]]) -> list[Line]:
+    summaries = {name: [run.summary() for run in group] for name, group in found.items()}
+    lines = []
+    for part, quantities in (("flows", FLOW_QUANTITIES), ("links", LINK_QUANTITIES)):
+        for position, row in enumerate(summaries[REFERENCE][0][part]):
+            for key, quantity in quantities.items():
+                values = {name: [_number(s[part][position][key]) for s in group] for name, group in summaries.items()}
+                lines.append(_line(str(row["name"]), quantity, values))
+    return lines
+
+
+def _number(value: Any) -> float | None:
+    return None if value is None else float(value)
+
+
+def _line(of: str, quantity: str, values: Mapping[str, Sequence[float | None]]) -> Line:
+    means = {name: _mean(group) for name, group in values.items()}
+    own = [value for value in values[REFERENCE] if value is not None]
+    reference = means[REFERENCE]
+    others = {name: value for name, value in means.items() if name != REFERENCE}
+    low, high = (min(own), max(own)) if own else (None, None)
+    known = {name: value for name, value in others.items() if value is not None and reference is not None}
+    return Line(
+        of=of,
+        quantity=quantity,
+        reference=reference,
+        low=low,
+        high=high,
+        values=others,
+        differences={name: value / reference - 1.0 for name, value in known.items() if reference},
+        within={name: low <= value <= high for name, value in known.items() if low is not None and high is not None},
+    )
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None and not math.isnan(value)]
+    return fmean(known) if known else None

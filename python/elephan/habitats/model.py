@@ -1,0 +1,322 @@
+"""The model: the same scenario as fluid equations over one bottleneck, and the same tables.
+
+What it cannot say it refuses with a sentence: paths with more than one place to queue, queues that are not drop-tail,
+random losses, background traffic, datagrams, algorithms without a law. What it ignores it says in a warning.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import elephan
+from elephan.habitats.base import Cancelled, Progress, RawResult
+from elephan.scenario import Scenario, ScenarioError
+from elephan.scenario.catalog import algorithms
+from elephan.scenario.words import hint
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from elephan.models.fluid import Sender, Trajectory
+
+_PS = 1e12
+_PLAIN_FLOW = {
+    "name", "algorithm", "parameters", "start_ps", "stop_ps", "size_segments", "path", "reverse_path", "stack",
+}  # fmt: skip
+_PLAIN_LINK = {"name", "rate_bps", "delay_ps", "loss", "queue", "record"}
+
+
+class ModelHabitat:
+    """Integrates the fluid equations of a scenario; nothing in it is random, so that every seed gives the same."""
+
+    name = "model"
+    random = False
+
+    def version(self) -> str:
+        """Results of different versions may differ."""
+        return f"{elephan.__version__}+fluid1"
+
+    def check(self, scenario: Scenario) -> None:
+        """Whether the model can say something of a scenario, before anything is run.
+
+        Raises:
+            ScenarioError: as :meth:`run`.
+        """
+        _Plan.of(scenario)
+
+    def run(self, scenario: Scenario, seed: int | None = None, progress: Progress | None = None) -> RawResult:
+        """Integrate a scenario.
+
+        Raises:
+            ScenarioError: the model cannot say what happens in it; the sentence says why.
+            Cancelled: ``progress`` returned ``False``.
+        """
+        del seed
+        from elephan.models import fluid
+
+        plan = _Plan.of(scenario)
+        found = fluid.run(plan.senders, plan.rate, plan.buffer, plan.times_s, progress)
+        if found is None:
+            raise Cancelled
+        return RawResult(_tables(plan, found), _summary(plan, found))
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What the equations need of a scenario."""
+
+    form: dict[str, Any]
+    link: dict[str, Any]
+    rate: float
+    buffer: float
+    wire_bytes: int
+    payload_bytes: int
+    senders: list[Sender]
+    times_s: Any
+    warnings: list[str]
+
+    @classmethod
+    def of(cls, scenario: Scenario) -> _Plan:
+        """Read a scenario.
+
+        Raises:
+            ScenarioError: it is not one that the model can say something of.
+        """
+        import numpy as np
+
+        form = scenario.canonical()
+        _only_plain(form)
+        position = _bottleneck(form)
+        link = form["links"][position]
+        stack = form["flows"][0]["stack"]
+        wire = stack["payload_bytes"] + stack["header_bytes"]
+        warnings = ["the model has no packets: slow start, bursts, recoveries and timeouts are not as in a simulation"]
+        senders = [_sender(scenario, i, flow, warnings) for i, flow in enumerate(form["flows"])]
+        for i, flow in enumerate(form["flows"]):
+            if flow["stack"]["payload_bytes"] + flow["stack"]["header_bytes"] != wire:
+                raise ScenarioError(
+                    "the model has one size of segments; the flows have several", path=f"flow[{i}].stack"
+                )
+        period, end = form["sample_period_ps"], form["duration_ps"]
+        ticks = {k * period for k in range(end // period + 1)} | set(form["measure"].values()) | {end}
+        return cls(
+            form, link, link["rate_bps"] / 8 / wire, _room(link, wire), wire, stack["payload_bytes"], senders,
+            np.array(sorted(ticks), dtype=np.float64) / _PS, warnings,
+        )  # fmt: skip
+
+
+def _refuse(what: str, path: str = "") -> ScenarioError:
+    return ScenarioError(f"the model cannot say what {what}; 'sim' can", path=path)
+
+
+def _only_plain(form: Mapping[str, Any]) -> None:
+    """Nothing but flows over links with a rate, a delay and a queue."""
+    if form.get("traffic"):
+        raise _refuse("background traffic does", "traffic")
+    if "events" in form:
+        raise _refuse("happens to each packet", "events")
+    if not form["flows"]:
+        raise _refuse("happens without a flow", "flow")
+    for i, flow in enumerate(form["flows"]):
+        other = sorted(set(flow) - _PLAIN_FLOW)
+        if other:
+            raise _refuse(f"a flow with {', '.join(other)} does", f"flow[{i}]")
+    for link in form["links"]:
+        other = sorted(set(link) - _PLAIN_LINK)
+        if other:
+            raise _refuse(f"a link with {', '.join(other)} does", f"link {link['name']}")
+        if link["loss"]["kind"] != "none":
+            raise ScenarioError(
+                "the model has no random losses; elephan.models.mean_window has the response functions",
+                path=f"link {link['name']}",
+            )
+
+
+def _bottleneck(form: Mapping[str, Any]) -> int:
+    """The one link where data may wait.
+
+    Raises:
+        ScenarioError: there are several, or none.
+    """
+    links = form["links"]
+    narrowest = {min(flow["path"], key=lambda i: links[i]["rate_bps"]) for flow in form["flows"]}
+    if len(narrowest) > 1:
+        names = ", ".join(sorted(links[i]["name"] for i in narrowest))
+        raise _refuse(f"several bottlenecks do ({names})")
+    position: int = narrowest.pop()
+    kind = links[position]["queue"]["kind"]
+    if kind != "droptail":
+        raise _refuse(f"a queue '{kind}' does", f"link {links[position]['name']}")
+    return position
+
+
+def _room(link: Mapping[str, Any], wire_bytes: int) -> float:
+    queue = link["queue"]
+    limits = [float(queue["limit_packets"])] if queue["limit_packets"] is not None else []
+    limits += [queue["limit_bytes"] / wire_bytes] if queue["limit_bytes"] is not None else []
+    room = min(limits, default=math.inf)
+    return max(0.0, room - 1.0) if queue["count_in_service"] else room
+
+
+def _sender(scenario: Scenario, i: int, flow: Mapping[str, Any], warnings: list[str]) -> Sender:
+    from elephan.models.fluid import Sender
+    from elephan.models.laws import LAWS, NO_MATTER
+
+    name, _, preset = flow["algorithm"].partition(":")
+    if name not in LAWS:
+        raise ScenarioError(
+            f"the model has no law for '{flow['algorithm']}'; {hint(name, LAWS)}", path=f"flow[{i}].algorithm"
+        )
+    entry = algorithms()[name]
+    defaults = {parameter["name"]: parameter.get("default") for parameter in entry["parameters"]}
+    own = next((dict(p["overrides"]) for p in entry["presets"] if p["name"] == preset), {}) | dict(flow["parameters"])
+    for key, value in own.items():
+        if key in LAWS[name].knows or value == defaults[key]:
+            continue
+        if key not in NO_MATTER:
+            raise ScenarioError(f"the model's law of {name} has no {key}", path=f"flow[{i}].parameters.{key}")
+        note = f"{flow['name']}: {key} = {value} makes no difference in a fluid"
+        if note not in warnings:
+            warnings.append(note)
+    stack = flow["stack"]
+    unset = math.inf
+    return Sender(
+        name=flow["name"],
+        law=LAWS[name].law(defaults | own),
+        rtt_s=scenario.graph.rtt_ps(i) / _PS,
+        start_s=flow["start_ps"] / _PS,
+        stop_s=unset if flow["stop_ps"] is None else flow["stop_ps"] / _PS,
+        segments=unset if flow["size_segments"] is None else float(flow["size_segments"]),
+        initial_window=float(stack["initial_window"]),
+        threshold=unset if stack["initial_ssthresh"] is None else float(stack["initial_ssthresh"]),
+        limit=unset if stack["receive_window"] is None else float(stack["receive_window"]),
+    )
+
+
+# ---- tables ----
+
+
+def _tables(plan: _Plan, found: Trajectory) -> dict[str, pl.DataFrame]:
+    import polars as pl
+
+    # A fluid is not retransmitted: nothing stands there, which is not the same as 0.
+    unknown = dict.fromkeys(("retransmits", "timeouts", "spurious_retransmits"), pl.UInt64)
+    known = dict.fromkeys(("cwnd_mean", "cwnd_max", "completion_s", *_TRIPS), pl.Float64)
+    return {
+        "flows": pl.DataFrame(
+            [_flow(plan, found, i) for i in range(len(plan.senders))], schema_overrides={**unknown, **known}
+        ),
+        "samples": pl.concat([_samples(plan, found, i) for i in range(len(plan.senders))]),
+        "links": _links(plan, found),
+    }
+
+
+_TRIPS = ("rtt_min_ms", "rtt_mean_ms", "rtt_p50_ms", "rtt_p95_ms", "rtt_p99_ms")
+
+
+def _samples(plan: _Plan, found: Trajectory, i: int) -> pl.DataFrame:
+    import numpy as np
+    import polars as pl
+
+    sent = np.floor(found.sent[:, i] + 1e-9)
+    windows = found.windows[:, i]
+    there = ~np.isnan(windows)
+    frame = pl.DataFrame(
+        {
+            "time_s": found.times_s,
+            "flow": [plan.senders[i].name] * len(sent),
+            "cwnd": windows,
+            "ssthresh": np.full(len(sent), np.nan),
+            "srtt_s": np.where(there, found.rtts_s[:, i], np.nan),
+            "rtt_s": np.where(there, found.rtts_s[:, i], np.nan),
+            "in_flight": np.where(there, np.nan_to_num(windows), 0.0).astype(np.uint32),
+            "delivered_segments": sent.astype(np.uint64),
+            "wire_bytes": (sent * plan.wire_bytes).astype(np.uint64),
+            "retransmits": pl.Series([None] * len(sent), dtype=pl.UInt64),
+            "loss_events": found.losses[:, i].astype(np.uint64),
+        }
+    )
+    unknown = ["cwnd", "ssthresh", "srtt_s", "rtt_s"]
+    return frame.with_columns(pl.col(unknown).fill_nan(None), pl.col("flow").cast(pl.Categorical))
+
+
+def _flow(plan: _Plan, found: Trajectory, i: int) -> dict[str, Any]:
+    """One row of ``flows``: rates, round trips and windows in the measured part, counts in the whole run."""
+    import numpy as np
+
+    form = plan.form
+    begin, end = (form["measure"][key] / _PS for key in ("from_ps", "to_ps"))
+    first, last = (int(np.searchsorted(found.times_s, time - 1e-9)) for time in (begin, end))
+    segments_per_s = (found.sent[last, i] - found.sent[first, i]) / (end - begin)
+    windows = found.windows[first : last + 1, i]
+    trips_ms = 1e3 * found.rtts_s[first : last + 1, i][~np.isnan(windows)]
+    windows = windows[~np.isnan(windows)]
+    sender = plan.senders[i]
+    limited = float(np.mean(windows >= sender.limit)) if len(windows) else 0.0
+    ended = float(found.ended_s[i])
+
+    def of_trips(what: Any) -> float | None:
+        return float(what(trips_ms)) if len(trips_ms) else None
+
+    return {
+        "name": sender.name,
+        "algorithm": form["flows"][i]["algorithm"],
+        "start_s": sender.start_s,
+        "goodput_mbps": segments_per_s * plan.payload_bytes * 8e-6,
+        "throughput_mbps": segments_per_s * plan.wire_bytes * 8e-6,
+        "segments_delivered": int(found.sent[-1, i]),
+        "segments_sent": int(found.sent[-1, i]),
+        "retransmits": None,
+        "loss_events": int(found.losses[-1, i]),
+        "timeouts": None,
+        "spurious_retransmits": None,
+        "rtt_min_ms": of_trips(np.min),
+        "rtt_mean_ms": of_trips(np.mean),
+        "rtt_p50_ms": of_trips(np.median),
+        "rtt_p95_ms": of_trips(lambda values: np.quantile(values, 0.95)),
+        "rtt_p99_ms": of_trips(lambda values: np.quantile(values, 0.99)),
+        "cwnd_mean": float(windows.mean()) if len(windows) else None,
+        "cwnd_max": float(windows.max()) if len(windows) else None,
+        "receive_window_limited_fraction": limited,
+        "completion_s": None if math.isnan(ended) else ended - sender.start_s,
+    }
+
+
+def _links(plan: _Plan, found: Trajectory) -> pl.DataFrame:
+    import numpy as np
+    import polars as pl
+
+    waiting, waited, served = found.waiting, found.waited, found.served
+    steps_s = np.diff(found.times_s, prepend=found.times_s[0])
+    between = np.divide(np.diff(waited, prepend=0.0), steps_s, out=waiting.copy(), where=steps_s > 0)
+    before = np.concatenate([waiting[:1], waiting[:-1]])
+    delivered = np.floor(served + 1e-9)
+    dropped = np.floor(found.lost + 1e-9)
+    frame = pl.DataFrame(
+        {
+            "time_s": found.times_s,
+            "link": [plan.link["name"]] * len(waiting),
+            "queue_packets": np.round(waiting).astype(np.uint64),
+            "queue_mean": between,
+            "queue_min": np.minimum(before, waiting).astype(np.uint64),
+            "queue_max": np.ceil(np.maximum(before, waiting)).astype(np.uint64),
+            "queue_integral_packet_s": waited,
+            "arrived_packets": (delivered + dropped + np.round(waiting)).astype(np.uint64),
+            "dropped_packets": dropped.astype(np.uint64),
+            "marked_packets": np.zeros(len(waiting), dtype=np.uint64),
+            "delivered_packets": delivered.astype(np.uint64),
+            "delivered_bytes": (delivered * plan.wire_bytes).astype(np.uint64),
+        }
+    )
+    return frame.with_columns(pl.col("link").cast(pl.Categorical))
+
+
+def _summary(plan: _Plan, found: Trajectory) -> dict[str, Any]:
+    return {
+        "segments_delivered": int(found.served[-1]),
+        "warnings": plan.warnings,
+        "engine_version": ModelHabitat().version(),
+    }

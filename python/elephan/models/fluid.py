@@ -1,0 +1,298 @@
+"""Flows as fluids: windows over one drop-tail bottleneck, in time.
+
+A flow sends a window a round trip; ACKs come as fast as the bottleneck serves, so that what waits follows from the
+windows at once: the queueing delay d solves sum w_i/(T_i + d) = C (the link is full), or is 0. When more than the
+buffer would wait, every flow that has grown by a segment or more within a round trip loses something, and learns of it
+a round trip later; then for one round trip it does not grow. (After the models of Misra, Gong & Towsley 2000 and, for
+the moment of a loss, Bohacek, Hespanha, Lee & Obraczka 2003.)
+
+What there is not: packets, bursts, timeouts, and any randomness.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from elephan.models.cycles import Floats, floats
+from elephan.models.laws import Law, View
+
+_STEPS_A_ROUND = 24
+_NEWTON_STEPS = 8
+_AVERAGED_ROUNDS = 3.0
+
+
+@dataclass
+class Sender:
+    """One flow.
+
+    Attributes:
+        name: of the flow.
+        law: its rules.
+        rtt_s: base round trip.
+        start_s: when it begins.
+        stop_s: when it ends.
+        segments: how many it has to send.
+        initial_window: segments.
+        threshold: slow start ends there.
+        limit: the receive window, segments.
+    """
+
+    name: str
+    law: Law
+    rtt_s: float
+    start_s: float = 0.0
+    stop_s: float = math.inf
+    segments: float = math.inf
+    initial_window: float = 10.0
+    threshold: float = math.inf
+    limit: float = math.inf
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """What happened, at the times asked for; flows along the second axis.
+
+    Attributes:
+        times_s: the times.
+        windows: segments; not a number before a flow's start and after its end.
+        rtts_s: round trips, of the path as it then was.
+        rates: segments/s that leave the bottleneck.
+        sent: segments delivered so far.
+        losses: loss events so far.
+        lost: segments that did not fit so far, all flows together.
+        waiting: segments in the queue.
+        served: segments that left the bottleneck so far.
+        waited: integral of ``waiting`` so far, segment seconds.
+        ended_s: when each flow had sent all that it had; not a number where it had not.
+    """
+
+    times_s: Floats
+    windows: Floats
+    rtts_s: Floats
+    rates: Floats
+    sent: Floats
+    losses: Floats
+    lost: Floats
+    waiting: Floats
+    served: Floats
+    waited: Floats
+    ended_s: Floats
+
+
+@dataclass
+class _Running:
+    """A flow on its way."""
+
+    sender: Sender
+    view: View
+    threshold: float
+    window: float
+    sent: float = 0.0
+    losses: int = 0
+    rounds: float = 0.0
+    next_round: float = 1.0
+    spread: float = 0.0
+    growth: float = 0.0
+    react_s: float = math.inf
+    quiet_until_s: float = -math.inf
+    ended_s: float = math.nan
+    settled: bool = False
+
+    def active(self, now_s: float) -> bool:
+        return self.sender.start_s <= now_s < self.sender.stop_s and math.isnan(self.ended_s)
+
+
+def run(
+    senders: Sequence[Sender],
+    rate: float,
+    buffer: float,
+    times_s: Sequence[float] | Floats,
+    progress: Callable[[float], bool] | None = None,
+) -> Trajectory | None:
+    """The windows of flows over a link of ``rate`` segments/s with room for ``buffer`` waiting ones, at the times.
+
+    ``None`` where ``progress`` (told the part that is done) answered no.
+
+    Raises:
+        ValueError: there is no flow, or a number has no meaning.
+    """
+    if not senders or rate <= 0 or buffer < 0 or any(sender.rtt_s <= 0 for sender in senders):
+        raise ValueError("flows, rate, buffer, rtt_s: no flow, or out of range")
+    times = floats(times_s)
+    return _Link(senders, rate, buffer).go(times, progress)
+
+
+class _Link:
+    """The bottleneck and its flows."""
+
+    def __init__(self, senders: Sequence[Sender], rate: float, buffer: float) -> None:
+        self.rate, self.buffer = rate, buffer
+        self.step_s = min(sender.rtt_s for sender in senders) / _STEPS_A_ROUND
+        self.flows = [_Running(s, View(window=s.initial_window), s.threshold, s.initial_window) for s in senders]
+        self.delay_s = 0.0
+        self.history: list[float] = []
+        self.served = self.waited = self.lost = 0.0
+        self.full_until_s = -math.inf
+
+    def go(self, times: Floats, progress: Callable[[float], bool] | None) -> Trajectory | None:
+        rows: list[list[float]] = []
+        end_s = float(times[-1])
+        now_s, position = 0.0, 0
+        told = 0
+        while True:
+            self._settle(now_s)
+            while position < len(times) and times[position] <= now_s + 1e-12:
+                rows.append(self._row(now_s))
+                position += 1
+            if position >= len(times):
+                return self._trajectory(times, rows)
+            if progress is not None and len(self.history) >= told:
+                told += 20_000
+                if not progress(now_s / end_s if end_s else 1.0):
+                    return None
+            # A step ends at the next time that is asked for, so that nothing is interpolated.
+            step_s = min(self.step_s, max(float(times[position]) - now_s, 1e-9))
+            self._advance(now_s, step_s)
+            now_s += step_s
+
+    def _settle(self, now_s: float) -> None:
+        """The queueing delay at which the flows just fill the link."""
+        present = [flow for flow in self.flows if flow.active(now_s)]
+        if sum(flow.window / flow.sender.rtt_s for flow in present) <= self.rate:
+            self.delay_s = 0.0
+            return
+        delay = self.delay_s
+        for _ in range(_NEWTON_STEPS):
+            excess = slope = 0.0
+            for flow in present:
+                trip = flow.sender.rtt_s + delay
+                excess += flow.window / trip
+                slope += flow.window / (trip * trip)
+            change = (excess - self.rate) / slope
+            delay = max(0.0, delay + change)
+            if abs(change) < 1e-9 * (delay + 1e-6):
+                break
+        self.delay_s = delay
+
+    def _advance(self, now_s: float, step_s: float) -> None:
+        self.history.append(self.delay_s)
+        room_s = self.buffer / self.rate
+        over = self.delay_s > room_s
+        delay_s = min(self.delay_s, room_s)
+        for flow in self.flows:
+            if flow.active(now_s):
+                self._move(flow, now_s, step_s, delay_s)
+        if over and now_s >= self.full_until_s:
+            self._lose(now_s, delay_s)
+        if over:
+            self.lost += sum(flow.growth for flow in self.flows if flow.active(now_s)) * step_s
+        busy = self._rates(now_s, delay_s)
+        self.served += sum(busy) * step_s
+        self.waited += delay_s * self.rate * step_s
+        for flow, rate in zip(self.flows, busy, strict=True):
+            flow.sent += rate * step_s
+            if flow.sent >= flow.sender.segments and math.isnan(flow.ended_s):
+                # What left the bottleneck last is acknowledged a part of a round trip later.
+                flow.ended_s = now_s + step_s + flow.sender.rtt_s
+
+    def _rates(self, now_s: float, delay_s: float) -> list[float]:
+        found = [flow.window / (flow.sender.rtt_s + delay_s) if flow.active(now_s) else 0.0 for flow in self.flows]
+        total = sum(found)
+        return [rate * self.rate / total for rate in found] if total > self.rate else found
+
+    def _move(self, flow: _Running, now_s: float, step_s: float, delay_s: float) -> None:
+        view, sender = flow.view, flow.sender
+        trip_s = sender.rtt_s + delay_s
+        # What an ACK tells is as old as a round trip.
+        back = len(self.history) - 1 - round(trip_s / self.step_s)
+        seen = self.history[back] if back >= 0 else 0.0
+        view.now_s, view.window = now_s, flow.window
+        view.rtt_s = sender.rtt_s + min(seen, self.buffer / self.rate)
+        if now_s - sender.start_s >= sender.rtt_s:
+            view.base_s = min(view.base_s, view.rtt_s)
+        view.since_s += step_s
+        if now_s >= flow.react_s:
+            self._react(flow, now_s, trip_s)
+            return
+        rounds = step_s / trip_s
+        view.average_s += (view.delay_s - view.average_s) * -math.expm1(-_AVERAGED_ROUNDS * rounds)
+        view.rounds += rounds
+        flow.rounds += rounds
+        flow.growth = 0.0
+        if now_s < flow.quiet_until_s or now_s - sender.start_s < sender.rtt_s:
+            flow.next_round = max(flow.next_round, flow.rounds)
+            return
+        view.burst_s = flow.window / (4.0 * self.rate) if flow.losses == 0 and not flow.settled else 0.0
+        doubling = flow.window < flow.threshold if sender.law.slow_start else sender.law.starting(view)
+        if not doubling:
+            flow.settled, view.burst_s = True, 0.0
+        if doubling:
+            # A segment for each acknowledged one; below the BDP that doubles the window in a round trip.
+            grown = flow.window * math.expm1(math.log(2.0) * step_s / trip_s)
+        elif sender.law.by_rounds:
+            if flow.rounds >= flow.next_round:
+                flow.next_round = flow.rounds + 1.0
+                step = sender.law.step(view)
+                flow.spread = max(step, 0.0)
+                flow.window = max(2.0, flow.window + min(step, 0.0))
+            grown = flow.spread * rounds
+        else:
+            grown = sender.law.gain(view) * rounds
+        flow.growth = grown / step_s
+        flow.window = min(flow.window + grown, sender.limit)
+
+    def _lose(self, now_s: float, delay_s: float) -> None:
+        """Every flow that has been growing by a segment a round trip learns of a loss a round trip later."""
+        growing = [
+            flow
+            for flow in self.flows
+            if flow.active(now_s) and flow.react_s == math.inf and now_s >= flow.quiet_until_s
+        ]
+        if not growing:
+            return
+        most = max(flow.growth * (flow.sender.rtt_s + delay_s) for flow in growing)
+        for flow in growing:
+            trip_s = flow.sender.rtt_s + delay_s
+            grown = flow.growth * trip_s
+            if grown >= 1.0 - 1e-9 or grown >= most:
+                flow.react_s = now_s + trip_s
+        self.full_until_s = now_s + max(flow.sender.rtt_s for flow in self.flows) + delay_s
+
+    def _react(self, flow: _Running, now_s: float, trip_s: float) -> None:
+        view = flow.view
+        flow.window = max(2.0, flow.sender.law.on_loss(view))
+        flow.threshold = flow.window
+        flow.losses += 1
+        flow.spread = flow.growth = 0.0
+        flow.react_s = math.inf
+        flow.quiet_until_s = now_s + trip_s
+        view.since_s = view.rounds = 0.0
+
+    def _row(self, now_s: float) -> list[float]:
+        delay_s = min(self.delay_s, self.buffer / self.rate)
+        row = [delay_s * self.rate, self.served, self.waited, self.lost]
+        for flow, rate in zip(self.flows, self._rates(now_s, delay_s), strict=True):
+            there = flow.active(now_s)
+            row += [flow.window if there else math.nan, flow.sender.rtt_s + delay_s, rate, flow.sent, flow.losses]
+        return row
+
+    def _trajectory(self, times: Floats, rows: list[list[float]]) -> Trajectory:
+        table = np.array(rows)
+        own = table[:, 4:].reshape(len(times), len(self.flows), 5)
+        return Trajectory(
+            times_s=times,
+            windows=floats(own[:, :, 0]),
+            rtts_s=floats(own[:, :, 1]),
+            rates=floats(own[:, :, 2]),
+            sent=floats(own[:, :, 3]),
+            losses=floats(own[:, :, 4]),
+            lost=floats(table[:, 3]),
+            waiting=floats(table[:, 0]),
+            served=floats(table[:, 1]),
+            waited=floats(table[:, 2]),
+            ended_s=floats([flow.ended_s for flow in self.flows]),
+        )

@@ -1,0 +1,388 @@
+"""How a window moves in the fluid model, an algorithm a class: what a round trip adds, and what a loss leaves.
+
+A law that looks at a running delay gives its growth at every moment (:meth:`Law.gain`). One that decides once in a
+round trip gives a step at its end (:meth:`Law.step`), as the algorithm itself does; with a delay that is a round trip
+old it is such rounds that swing. Units are segments, seconds and round trips.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+Settings = Mapping[str, float]
+"""Every parameter of the algorithm with its value, by the name that it has in ``elephan list algorithms``."""
+
+
+@dataclass
+class View:
+    """What a flow knows at a moment.
+
+    Attributes:
+        now_s: time.
+        window: segments.
+        rtt_s: round trip that it sees, a round trip old.
+        base_s: smallest round trip that it has seen.
+        rounds: round trips since the last loss.
+        since_s: time since the last loss.
+        burst_s: while it doubles, the mean delay that its own bursts make: two segments for each ACK arrive at twice
+            the bottleneck's rate, so that half of the window waits at the end of each round trip.
+        average_s: queueing delay averaged as FAST and HCC do: each ACK has a weight of 3/w, a third of a round trip.
+    """
+
+    now_s: float = 0.0
+    window: float = 1.0
+    rtt_s: float = 0.0
+    base_s: float = math.inf
+    rounds: float = 0.0
+    since_s: float = 0.0
+    burst_s: float = 0.0
+    average_s: float = 0.0
+
+    @property
+    def delay_s(self) -> float:
+        """Queueing delay that it sees."""
+        return max(0.0, self.rtt_s - self.base_s) + self.burst_s
+
+    @property
+    def queued(self) -> float:
+        """Its own segments in the queue, by what it sees."""
+        return self.window * self.delay_s / self.rtt_s if self.rtt_s > 0 else 0.0
+
+
+class Law(ABC):
+    """The rules of one flow; it may keep state of its own."""
+
+    by_rounds = False
+    """It decides once in a round trip."""
+    slow_start = True
+    """It doubles each round trip up to its threshold; otherwise it has a start of its own."""
+
+    @abstractmethod
+    def on_loss(self, view: View) -> float:
+        """The window after a loss."""
+
+    def gain(self, view: View) -> float:
+        """Segments that a round trip adds, at this moment."""
+        del view
+        return 0.0
+
+    def step(self, view: View) -> float:
+        """Segments that the next round trip adds; less than nothing at once."""
+        del view
+        return 0.0
+
+    def starting(self, view: View) -> bool:
+        """Whether a law with a start of its own still doubles."""
+        del view
+        return False
+
+
+class Memoryless(Law):
+    """Growth and what is kept depend on the window alone."""
+
+    def __init__(self, gain: Callable[[float], float], keep: Callable[[float], float]) -> None:
+        self._gain = gain
+        self._keep = keep
+
+    def gain(self, view: View) -> float:
+        """As given."""
+        return self._gain(view.window)
+
+    def on_loss(self, view: View) -> float:
+        """As given."""
+        return view.window * self._keep(view.window)
+
+
+def reno(settings: Settings) -> Law:
+    """``increase`` segments a round trip, and all but ``decrease`` (RFC 5681)."""
+    increase, keep = settings["increase"], 1.0 - settings["decrease"]
+    return Memoryless(lambda window: increase, lambda window: keep)
+
+
+def stcp(settings: Settings) -> Law:
+    """A part ``increase`` of the window; Reno up to ``legacy_window`` (Kelly 2003)."""
+    part, keep, legacy = settings["increase"], 1.0 - settings["decrease"], settings["legacy_window"]
+    return Memoryless(
+        lambda window: part * window if window > legacy else 1.0, lambda window: keep if window > legacy else 0.5
+    )
+
+
+def hstcp(settings: Settings) -> Law:
+    """HighSpeed TCP (RFC 3649 §5)."""
+    low, high = settings["low_window"], settings["high_window"]
+    low_p, least = settings["low_p"], settings["high_decrease"]
+    span = math.log(high / low)
+    slope = span / math.log(settings["high_p"] / low_p)
+
+    def decrease(window: float) -> float:
+        return max(settings["min_decrease"], 0.5 + (least - 0.5) * math.log(max(window, low) / low) / span)
+
+    def gain(window: float) -> float:
+        if window <= low:
+            return 1.0
+        part = decrease(window)
+        p = low_p * (window / low) ** (1.0 / slope)
+        return max(1.0, float(window**2 * p * 2.0 * part / (2.0 - part)))
+
+    return Memoryless(gain, lambda window: 1.0 - decrease(window))
+
+
+class Htcp(Law):
+    """H-TCP with adaptive backoff (Leith & Shorten 2004; draft-leith-tcp-htcp-06): the gain grows with the time since
+    the last loss, and what is kept is the smallest over the largest round trip, 0.5 to 0.8.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._after_s, self._least, self._most = settings["delta_l"], settings["beta_min"], settings["beta_max"]
+        self._adaptive = bool(settings["adaptive_backoff"])
+        self._keep = self._least
+        self._largest_s = 0.0
+
+    def gain(self, view: View) -> float:
+        """2(1-k)(1 + 10(D-1) + ((D-1)/2)^2) from ``delta_l`` (1 s) after the loss."""
+        self._largest_s = max(self._largest_s, view.rtt_s)
+        late = max(0.0, view.since_s - self._after_s)
+        return 2.0 * (1.0 - self._keep) * (1.0 + 10.0 * late + late * late / 4.0)
+
+    def on_loss(self, view: View) -> float:
+        """The part that just empties the queue."""
+        if self._adaptive:
+            self._keep = min(self._most, max(self._least, view.base_s / max(self._largest_s, view.rtt_s)))
+        self._largest_s = 0.0
+        return view.window * self._keep
+
+
+class Cubic(Law):
+    """CUBIC (RFC 9438): a cubic of the time since the last loss, at least its estimate of Reno's window."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._c, self._keep = settings["c"], settings["beta"]
+        self._fast_convergence, self._cap = bool(settings["fast_convergence"]), settings["target_cap"]
+        self._origin = self._peak = self._begun = 0.0
+        self._plateau_s = 0.0
+
+    def gain(self, view: View) -> float:
+        """Towards where the cubic is in a round trip, at most ``target_cap`` times the window where that is not 0."""
+        if not self._begun:
+            self._begun = self._origin = self._peak = view.window
+        ahead = view.since_s + view.rtt_s - self._plateau_s
+        target = self._c * ahead**3 + self._origin
+        if self._cap:
+            target = min(target, self._cap * view.window)
+        slow = 3.0 * (1.0 - self._keep) / (1.0 + self._keep)
+        to_peak = max(0.0, (self._peak - self._begun) / slow)
+        friendly = self._begun + slow * view.rounds if view.rounds < to_peak else self._peak + view.rounds - to_peak
+        if target < friendly:
+            return max(friendly - view.window, slow if view.rounds < to_peak else 1.0)
+        return max(0.0, target - view.window)
+
+    def on_loss(self, view: View) -> float:
+        """Kept, and the next cubic's origin; with fast convergence lower where it was lower than the last time."""
+        lower = view.window < self._origin and self._fast_convergence
+        self._peak = view.window
+        self._origin = view.window * (1.0 + self._keep) / 2.0 if lower else view.window
+        self._begun = view.window * self._keep
+        self._plateau_s = math.cbrt(max(0.0, self._origin - self._begun) / self._c)
+        return self._begun
+
+
+class Illinois(Law):
+    """TCP Illinois (Liu, Basar, Srikant 2006): delay decides how fast it grows and how much a loss takes."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._most, self._least = settings["alpha_max"], settings["alpha_min"]
+        self._smallest_cut, self._largest_cut = settings["beta_min"], settings["beta_max"]
+        self._d1, self._d2, self._d3 = settings["d1"], settings["d2"], settings["d3"]
+        self._threshold = settings["window_threshold"]
+        self._longest_s = 0.0
+
+    def gain(self, view: View) -> float:
+        """alpha(d): the most up to d1 of the longest delay, then k1/(k2 + d)."""
+        self._longest_s = max(self._longest_s, view.delay_s)
+        near = self._d1 * self._longest_s
+        if view.window < self._threshold:
+            return 1.0
+        if view.delay_s <= near:
+            return self._most
+        spread = self._most - self._least
+        k1 = (self._longest_s - near) * self._least * self._most / spread
+        k2 = (self._longest_s - near) * self._least / spread - near
+        return k1 / (k2 + view.delay_s)
+
+    def on_loss(self, view: View) -> float:
+        """beta(d): the smallest up to d2 of the longest delay, the largest from d3."""
+        longest = max(self._longest_s, 1e-9)
+        part = min(1.0, max(0.0, (view.delay_s / longest - self._d2) / (self._d3 - self._d2)))
+        cut = self._smallest_cut + (self._largest_cut - self._smallest_cut) * part
+        return view.window * (0.5 if view.window < self._threshold else 1.0 - cut)
+
+
+class Compound(Law):
+    """Compound (Tan et al. 2006): a delay window that gives way where the Reno window fills the queue."""
+
+    by_rounds = True
+
+    def __init__(self, settings: Settings) -> None:
+        self._alpha, self._k, self._zeta = settings["alpha"], settings["k"], settings["zeta"]
+        self._gamma, self._low, self._keep = settings["gamma"], settings["low_window"], 1.0 - settings["beta"]
+        self._bounds, self._weight = (settings["gamma_low"], settings["gamma_high"]), settings["gamma_gain"]
+        self._delay_part = 0.0
+
+    def step(self, view: View) -> float:
+        """The Reno part's one, and what the delay part gains or gives."""
+        if view.window < self._low:
+            self._delay_part = 0.0
+            return 1.0
+        before = self._delay_part
+        if view.queued < self._gamma:
+            self._delay_part += max(0.0, self._alpha * view.window**self._k - 1.0)
+        else:
+            self._delay_part = max(0.0, self._delay_part - self._zeta * view.queued)
+        return 1.0 + self._delay_part - before
+
+    def on_loss(self, view: View) -> float:
+        """Both parts are cut alike; gamma moves towards three quarters of what the Reno part had waiting (TUBE)."""
+        waiting = (view.window - self._delay_part) * (view.queued / view.window)
+        low, high = self._bounds
+        self._gamma = min(high, max(low, self._gamma + self._weight * (0.75 * waiting - self._gamma)))
+        self._delay_part *= self._keep
+        return view.window * self._keep
+
+
+class Fast(Law):
+    """FAST (Jin, Wei, Low 2004): in each ``update_every``-th round trip a part of the way to ``alpha`` in the queue."""
+
+    by_rounds = True
+    slow_start = False
+
+    def __init__(self, settings: Settings) -> None:
+        self._alpha, self._gamma = settings["alpha"], settings["gamma"]
+        self._threshold_s, self._every = settings["mi_threshold"], settings["update_every"]
+        self._keep = settings["decrease"]
+        self._round = 0
+        self._started = False
+
+    def starting(self, view: View) -> bool:
+        """It doubles while hardly anything waits."""
+        self._started = self._started or view.delay_s >= self._threshold_s
+        return not self._started
+
+    def step(self, view: View) -> float:
+        """gamma (alpha - what waits), at most a doubling."""
+        self._round += 1
+        if self._round % round(self._every):
+            return 0.0
+        queued = view.window * view.average_s / (view.base_s + view.average_s)
+        return min(view.window, self._gamma * (self._alpha - queued))
+
+    def on_loss(self, view: View) -> float:
+        """Keeps all but ``decrease``."""
+        return view.window * (1.0 - self._keep)
+
+
+class Hcc(Law):
+    """HCC (Xu et al. 2011): half of the way to ``alpha`` in the forward queue, clipped; after a loss a search for the
+    window of the loss.
+    """
+
+    by_rounds = True
+    slow_start = False
+
+    def __init__(self, settings: Settings) -> None:
+        self._alpha, self._gamma, self._part = settings["alpha"], settings["gamma"], settings["part"]
+        self._least, self._threshold_s = settings["i_min"], settings["mi_threshold"]
+        self._floor_s = settings["q_floor"]
+        self._reference = 0.0
+        self._started = False
+
+    def starting(self, view: View) -> bool:
+        """It doubles while hardly anything waits."""
+        self._started = self._started or view.delay_s >= self._threshold_s or self._reference > 0.0
+        return not self._started
+
+    def step(self, view: View) -> float:
+        """Half of the clipped distance to the anticipated window, or in a search to the middle of what is left."""
+        most = self._gamma * self._alpha
+        if self._reference > 0.0:
+            if view.window > self._reference:
+                self._reference = 0.0
+            else:
+                return self._part * min(max((self._reference - view.window) / 2.0, self._least), most)
+        anticipated = self._alpha * (view.base_s + view.average_s) / max(view.average_s, self._floor_s)
+        return self._part * min(max(anticipated - view.window, -most), most)
+
+    def on_loss(self, view: View) -> float:
+        """Halves, and remembers."""
+        self._reference = view.window
+        return view.window / 2.0
+
+
+class Vegas(Law):
+    """Vegas (Brakmo & Peterson 1995): a segment more below ``alpha`` waiting, a segment less above ``beta``."""
+
+    by_rounds = True
+    slow_start = False
+
+    def __init__(self, settings: Settings) -> None:
+        self._least, self._most, self._edge = settings["alpha"], settings["beta"], settings["gamma"]
+        self._cut = settings["decrease"]
+        self._started = False
+
+    def starting(self, view: View) -> bool:
+        """It doubles until ``gamma`` of its segments wait."""
+        self._started = self._started or view.queued > self._edge
+        return not self._started
+
+    def step(self, view: View) -> float:
+        """One more, one less, or none."""
+        return 1.0 if view.queued < self._least else -1.0 if view.queued > self._most else 0.0
+
+    def on_loss(self, view: View) -> float:
+        """Keeps all but ``decrease``."""
+        return view.window * (1.0 - self._cut)
+
+
+@dataclass(frozen=True)
+class Modelled:
+    """An algorithm of the fluid model.
+
+    Attributes:
+        law: from all parameters to a law.
+        knows: the parameters that the law goes by; a scenario that changes another one is not modelled.
+    """
+
+    law: Callable[[Settings], Law]
+    knows: frozenset[str]
+
+
+def _modelled(law: Callable[[Settings], Law], *knows: str) -> Modelled:
+    return Modelled(law, frozenset(knows))
+
+
+LAWS: dict[str, Modelled] = {
+    "reno": _modelled(reno, "increase", "decrease"),
+    "hstcp": _modelled(hstcp, "low_window", "high_window", "low_p", "high_p", "high_decrease", "min_decrease"),
+    "stcp": _modelled(stcp, "increase", "decrease", "legacy_window"),
+    "htcp": _modelled(Htcp, "delta_l", "beta_min", "beta_max", "adaptive_backoff"),
+    "cubic": _modelled(Cubic, "c", "beta", "fast_convergence", "target_cap"),
+    "illinois": _modelled(
+        Illinois, "alpha_max", "alpha_min", "beta_min", "beta_max", "d1", "d2", "d3", "window_threshold"
+    ),
+    "compound": _modelled(
+        Compound, "alpha", "k", "beta", "zeta", "gamma", "gamma_low", "gamma_high", "gamma_gain", "low_window"
+    ),
+    "vegas": _modelled(Vegas, "alpha", "beta", "gamma", "decrease"),
+    "fast": _modelled(Fast, "alpha", "gamma", "mi_threshold", "update_every", "decrease"),
+    "hcc": _modelled(Hcc, "alpha", "gamma", "part", "i_min", "mi_threshold", "q_floor"),
+}
+"""The algorithms that the fluid model knows, by name."""
+
+NO_MATTER = frozenset({
+    "arithmetic", "slow_start", "limited_max_ssthresh", "reduce_from", "halve_in_slow_start", "timestamps", "spread",
+    "spread_increase", "samples_min", "timeout_window", "halve_on_timeout", "decrease_ecn", "beta_ecn", "reno_estimate",
+    "form",
+})  # fmt: skip
+"""Parameters of what a fluid has not: whole segments, bursts, timeouts, marks, ways to leave slow start."""

@@ -1,0 +1,147 @@
+"""The model habitat: the same tables, near what the simulator says, and a sentence where it can say nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from elephan import habitats, metrics
+from elephan.cli.main import run_command
+from elephan.runs import Run, Store, sweep
+from elephan.runs.execute import compute
+from elephan.runs.tables import COLUMNS
+from elephan.scenario import Scenario, ScenarioError
+
+STACK = {
+    "base": "ns2-sack1", "payload": "1000 B", "header": "0 B", "receive_window": "100000 segments",
+    "initial_ssthresh": "100000 segments",
+}  # fmt: skip
+
+
+def stated(flows: list[Any], buffer: int = 500, **more: Any) -> Scenario:
+    """100 Mbit/s and 40 ms: a BDP of 500 segments, none of them headers."""
+    fields: dict[str, Any] = {
+        "rate": "100 Mbit/s", "rtt": "40 ms", "buffer": f"{buffer} packets", "duration": "120 s",
+        "measure": {"from": "60 s"}, "stack": STACK,
+    }  # fmt: skip
+    return Scenario.dumbbell(flows, **(fields | more))
+
+
+def in_both(scenario: Scenario) -> tuple[Run, Run]:
+    return compute(habitats.get("model"), scenario, 1), compute(habitats.get("sim"), scenario, 1)
+
+
+ALGORITHMS = ["reno", "hstcp", "stcp", "htcp", "cubic:rfc8312", "illinois", "compound", "vegas", "fast", "hcc"]
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_alone_a_flow_has_the_rate_the_window_and_the_queue_of_the_simulation(algorithm: str) -> None:
+    """A BDP of buffer: goodput within 1 %, window within 3 %, queue within 5 %, loss events within a quarter."""
+    model, sim = in_both(stated([algorithm]))
+    (own,), (their,) = model.summary()["flows"], sim.summary()["flows"]
+    assert own["goodput_mbps"] == pytest.approx(their["goodput_mbps"], rel=0.01)
+    assert own["cwnd_mean"] == pytest.approx(their["cwnd_mean"], rel=0.03)
+    assert own["rtt_mean_ms"] == pytest.approx(their["rtt_mean_ms"], rel=0.03)
+    assert own["loss_events"] == pytest.approx(their["loss_events"], rel=0.25, abs=2)
+    waiting = [run.summary()["links"][0]["queue_mean_packets"] for run in (model, sim)]
+    assert waiting[0] == pytest.approx(waiting[1], rel=0.05, abs=2)
+
+
+@pytest.mark.parametrize("algorithm", ["reno", "htcp", "hstcp", "compound"])
+def test_two_of_a_kind_share_as_in_the_simulation(algorithm: str) -> None:
+    model, sim = in_both(stated([algorithm, {"algorithm": algorithm, "start": "20 s"}], buffer=250))
+    for own, their in zip(model.summary()["flows"], sim.summary()["flows"], strict=True):
+        assert own["goodput_mbps"] == pytest.approx(their["goodput_mbps"], rel=0.06)
+        assert own["cwnd_mean"] == pytest.approx(their["cwnd_mean"], rel=0.06)
+
+
+def test_hcc_swings_where_the_simulation_does() -> None:
+    """BDP 500 segments: alpha 400 rests, alpha 100 swings."""
+    for alpha, swinging in ((400, False), (100, True)):
+        model, sim = in_both(stated([{"algorithm": "hcc", "parameters": {"alpha": alpha}}], buffer=2000))
+        spreads = []
+        for run in (model, sim):
+            waiting = run.links.filter(run.links["time_s"] > 60)["queue_mean"].to_numpy()
+            spreads.append(waiting.std() / alpha)
+            assert waiting.mean() == pytest.approx(alpha, rel=0.03)
+        assert [spread > 0.1 for spread in spreads] == [swinging, swinging]
+
+
+def test_the_tables_are_those_of_every_run() -> None:
+    run = compute(habitats.get("model"), stated(["reno", {"algorithm": "cubic:rfc8312", "start": "20 s"}]), 1)
+    for name, columns in COLUMNS.items():
+        assert set(columns) <= set(run.tables()[name].columns)
+    assert run.flows["retransmits"].null_count() == 2
+    late = run.samples.filter((run.samples["flow"] == "cubic:rfc8312-2") & (run.samples["time_s"] < 20))
+    assert late["cwnd"].null_count() == len(late)
+    assert float(metrics.utilization(run)) == pytest.approx(1, abs=0.01)
+    assert 0.5 <= float(metrics.jain_fi(run)) <= 1
+    assert json.dumps(run.summary(), allow_nan=False)
+
+
+def test_conservation() -> None:
+    """What left the bottleneck is what was delivered, and what waited is the integral of the queue."""
+    run = compute(habitats.get("model"), stated(["reno", "stcp"]), 1)
+    links = run.links
+    total = run.flows["segments_delivered"].sum()
+    assert links["delivered_packets"][-1] == pytest.approx(total, abs=2)
+    assert links["queue_max"].max() <= 501
+    assert links["queue_integral_packet_s"].is_sorted()
+
+
+def test_a_sized_flow_ends() -> None:
+    run = compute(habitats.get("model"), stated([{"algorithm": "reno", "size": "5 MB"}, "reno"]), 1)
+    sized, other = run.summary()["flows"]
+    assert sized["completion_s"] is not None
+    assert sized["segments_delivered"] == pytest.approx(5000, abs=40)
+    assert other["completion_s"] is None
+
+
+def test_every_seed_is_the_same_and_that_is_no_error(tmp_path: Path) -> None:
+    scenario = stated(["reno"], start_jitter="100 ms", duration="20 s", measure={"from": "10 s"})
+    one, two = sweep(scenario.replicates(2), on="model", store=Store(tmp_path))
+    assert one.manifest["tables_sha256"] == two.manifest["tables_sha256"]
+
+
+REFUSED: list[tuple[dict[str, Any], list[Any], str]] = [
+    ({}, ["bbr"], "flow[0].algorithm: the model has no law for 'bbr'"),
+    ({"loss": 1e-4}, ["reno"], "the model has no random losses"),
+    ({"queue": "red"}, ["reno"], "the model cannot say what a queue 'red' does"),
+    ({}, [{"algorithm": "cubic", "parameters": {"s_max": 160.0}}], "the model's law of cubic has no s_max"),
+    ({}, [{"algorithm": "reno", "direction": "left"}, "reno"], "the model cannot say what several bottlenecks do"),
+]
+
+
+@pytest.mark.parametrize(("more", "flows", "sentence"), REFUSED, ids=lambda value: str(value)[:30])
+def test_what_the_model_cannot_say_is_refused_before_anything_is_run(
+    more: dict[str, Any], flows: list[Any], sentence: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ScenarioError) as refused:
+        sweep([stated(flows, **more)], on="model", store=Store(tmp_path))
+    assert sentence in str(refused.value)
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_makes_no_difference_is_said() -> None:
+    run = compute(habitats.get("model"), stated(["reno:linux"]), 1)
+    assert any("arithmetic" in line for line in run.warnings)
+    assert any("no packets" in line for line in run.warnings)
+
+
+def test_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("s.toml").write_text(stated(["reno"], duration="40 s", measure={"from": "20 s"}).to_toml())
+    assert run_command(["compare-habitats", "s.toml", "--json", "--seeds", "2"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert set(document["habitats"]) == {"sim", "model"}
+    assert len(document["habitats"]["sim"]) == 2
+    (goodput,) = [line for line in document["lines"] if line["quantity"].startswith("goodput")]
+    assert goodput["low"] <= goodput["sim"] <= goodput["high"]
+    assert abs(goodput["differences"]["model"]) < 0.05
+    page = Path(document["report"]).read_text(encoding="utf-8")
+    assert "Congestion window of reno-1" in page
+    assert run_command(["compare-habitats", "s.toml", "--set", "flow[0].algorithm=bbr"]) == 0
+    assert "model: flow[0].algorithm: the model has no law for 'bbr'" in capsys.readouterr().out
