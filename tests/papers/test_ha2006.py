@@ -96,6 +96,8 @@ def test_the_setup_is_the_papers() -> None:
     assert [flow["start_ps"] for flow in form["flows"]] == [30 * 10**12, 130 * 10**12]
     assert form["measure"] == {"from_ps": 135 * 10**12, "to_ps": 1200 * 10**12}
     assert Setup().scenario(Case("bic", "sack", (324, 324), background=True)).graph.rtt_ps(0) == 324 * 10**9
+    stacks = [f["stack"] for f in (*form["flows"], *(source["flow"] for source in form["traffic"]))]
+    assert {stack["rto_granularity_ps"] for stack in stacks} == {200 * 10**9}
     sources = {source["flow"]["name"]: source for source in form["traffic"]}
     assert set(sources) == {"long", "short", "long-back", "short-back"}
     assert sources["short"]["arrivals"]["bps"] == 240_000_000
@@ -226,6 +228,15 @@ def test_every_claim_is_judged_where_all_runs_are_there() -> None:
 
 def test_a_finding_is_about_a_claim() -> None:
     assert set(paper().findings) <= {claim.id for claim in paper().claims.claims}
+
+
+def test_a_loss_on_a_long_path_is_repaired_without_a_timeout(tmp_path: object) -> None:
+    """Without Linux's floor of 200 ms over the smoothed RTT, a timeout of an RTT of 324 ms comes before the repair."""
+    scenario = SMALL.scenario(Case("stcp", "stcp", (324, 324), background=False))
+    (run,) = sweep([(scenario, 1)], jobs=1, store=Store(str(tmp_path)))
+    flows = run.flows.to_dicts()
+    assert all(flow["loss_events"] > 0 for flow in flows)
+    assert [flow["timeouts"] for flow in flows] == [0, 0]
 
 
 def test_a_small_part_runs_from_end_to_end(tmp_path: object) -> None:

@@ -34,8 +34,10 @@ ASSUMPTIONS = (
     ),
     Assumption(
         "recovery",
-        "forward acknowledgment and rate halving; SACK processing takes no time",
-        "Linux 2.6, and the authors made SACK equally fast for all",
+        "forward acknowledgment and rate halving; a timeout comes at least 200 ms after the smoothed RTT; SACK "
+        "processing takes no time",
+        "Linux 2.6, whose timeout has this floor under the RTT's variation, and the authors made SACK equally fast for "
+        "all; a variant has today's recovery",
     ),
     Assumption(
         "buffers",

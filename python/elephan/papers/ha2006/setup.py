@@ -39,6 +39,8 @@ RECEIVE_WINDOW_BYTES = 65_535
 PACKET_NS = 12_000
 # The shortest path of the background: what all have in common lies at the bottleneck.
 COMMON_RTT_MS = 5
+# Linux adds at least 200 ms to the smoothed RTT for its variation, from 2.4 to today.
+RTO_FLOOR_MS = 200
 QUICK_SCALE = 10
 QUICK_PACE = 12
 
@@ -183,7 +185,7 @@ def _scenario(setup: Setup, case: Case) -> Scenario:
         duration=f"{to_s:g} s",
         measure={"from": f"{from_s:g} s", "to": f"{to_s:g} s"},
         sample_period="1 s",
-        stack=setup.stack,
+        stack={"base": setup.stack, "rto_granularity": f"{RTO_FLOOR_MS} ms"},
         start_jitter="100 ms",
         send_jitter=f"{PACKET_NS * setup.scale} ns",
         **beside,
