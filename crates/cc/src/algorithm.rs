@@ -36,6 +36,48 @@ pub enum Ecn {
     L4s,
 }
 
+/// What the routers on its path have to be, where an algorithm cannot do without their help.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Router {
+    /// Each segment says what [`Algorithm::request`] says, routers answer it, and [`Ack::feedback`] is their answer (XCP).
+    Xcp,
+    /// Routers write how loaded they are into the two ECN bits of each segment: [`Ack::load`] (VCP).
+    Vcp,
+}
+
+impl Router {
+    /// The word that names it: the algorithm's, and the queue discipline's.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Router::Xcp => "xcp",
+            Router::Vcp => "vcp",
+        }
+    }
+}
+
+/// What a segment tells XCP routers of its sender.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Request {
+    /// Round-trip time, s; 0 where it is not known yet.
+    pub rtt: f64,
+    /// Congestion window, segments.
+    pub window: f64,
+    /// By how much the rate should grow on account of this segment, segments/s.
+    pub increase: f64,
+}
+
+/// How loaded the most loaded VCP router of a path is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Load {
+    /// Below 80 % of what it aims at.
+    Low,
+    /// From there to all of it.
+    High,
+    /// More.
+    Overload,
+}
+
 /// What an algorithm needs besides ACKs, losses and timeouts. What is not asked for is not computed, and costs nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
@@ -55,6 +97,8 @@ pub struct Needs {
     pub own_recovery: bool,
     /// ECN.
     pub ecn: Ecn,
+    /// Routers of a kind of their own.
+    pub router: Option<Router>,
 }
 
 /// A delivery-rate sample (draft-ietf-ccwg-bbr section 4.1; draft-cheng-iccrg-delivery-rate-estimation), of the newest
@@ -139,6 +183,11 @@ pub struct Ack {
     pub window_limited: bool,
     /// Of the segments newly delivered, those that a queue had marked; only with [`Ecn::Accurate`] and [`Ecn::L4s`].
     pub marked: f64,
+    /// By how much routers want the rate to change, segments/s: the sum over the segments that this ACK is for. Only with
+    /// [`Router::Xcp`], otherwise 0.
+    pub feedback: f64,
+    /// The load that routers report; only with [`Router::Vcp`].
+    pub load: Option<Load>,
 }
 
 impl Ack {
@@ -223,6 +272,11 @@ pub trait Algorithm {
     /// allows. Asked after every callback; only with [`Needs::pacing`].
     fn pacing_rate(&self) -> Option<f64> {
         None
+    }
+    /// What a segment that is about to leave tells routers; `limited` where the window, and not the application or the
+    /// receiver, held the sender back last. Only with [`Router::Xcp`].
+    fn request(&self, _limited: bool) -> Request {
+        Request::default()
     }
     /// What it needs; asked once, before the connection begins.
     fn needs(&self) -> Needs {

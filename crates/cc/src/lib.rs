@@ -43,6 +43,8 @@
 //! | [`hcc`] | HCC TCP |
 //! | [`udt`] | UDT, which is no TCP: its endpoint is its own |
 //! | [`fixed`] | no congestion control: the yardstick |
+//! | [`xcp`] | XCP: routers say by how much a rate changes |
+//! | [`vcp`] | VCP: routers say how loaded they are |
 
 pub mod africa;
 mod algorithm;
@@ -86,13 +88,15 @@ pub mod stcp;
 #[cfg(test)]
 mod testing;
 pub mod udt;
+pub mod vcp;
 pub mod vegas;
 pub mod veno;
 pub mod vivace;
 pub mod westwood;
 pub mod windowed;
+pub mod xcp;
 pub mod yeah;
 
-pub use algorithm::{Ack, Algorithm, Cause, Delivery, Ecn, Lost, Needs, Sent, Signal, Start};
+pub use algorithm::{Ack, Algorithm, Cause, Delivery, Ecn, Load, Lost, Needs, Request, Router, Sent, Signal, Start};
 pub use param::{BuildError, Entry, Kind, ParamSpec, Preset, Setting, Value};
 pub use registry::{Controller, build, build_udt, other_transports, registry};

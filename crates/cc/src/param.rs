@@ -116,6 +116,8 @@ pub enum Kind {
     Hybrid,
     /// A model of the path: its bandwidth and delay, or what a rate is worth there.
     Model,
+    /// What routers say, which have to be of its own kind.
+    Router,
 }
 
 impl Kind {
@@ -127,6 +129,7 @@ impl Kind {
             Kind::Delay => "delay",
             Kind::Hybrid => "hybrid",
             Kind::Model => "model",
+            Kind::Router => "router",
         }
     }
 }

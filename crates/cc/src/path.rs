@@ -235,7 +235,7 @@ impl Path {
             round_start,
             in_recovery: flow.recovery.is_some(),
             window_limited: before >= flow.algorithm.window().floor(),
-            marked: 0.0,
+            ..Ack::default()
         };
         flow.algorithm.on_ack(&ack);
     }

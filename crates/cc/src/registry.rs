@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::algorithm::{Ack, Algorithm, Lost, Needs, Sent, Signal, Start};
+use crate::algorithm::{Ack, Algorithm, Lost, Needs, Request, Sent, Signal, Start};
 use crate::param::{BuildError, Entry, Settings, Value};
 use crate::udt::Udt;
 
@@ -93,6 +93,9 @@ algorithms! {
     Dctcp = crate::dctcp::Dctcp,
     Prague = crate::prague::Prague,
     Fixed = crate::fixed::Fixed,
+    // Routers that help.
+    Xcp = crate::xcp::Xcp,
+    Vcp = crate::vcp::Vcp,
 }
 
 /// Controls of transports other than TCP, whose endpoints speak to them in their own terms.
@@ -177,6 +180,9 @@ impl Algorithm for Controller {
     #[inline]
     fn pacing_rate(&self) -> Option<f64> {
         each!(self, a => a.pacing_rate())
+    }
+    fn request(&self, limited: bool) -> Request {
+        each!(self, a => a.request(limited))
     }
     fn needs(&self) -> Needs {
         each!(self, a => a.needs())

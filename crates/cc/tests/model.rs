@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use elephan_cc::{Ack, Algorithm, Cause, Controller, Delivery, Ecn, Lost, Needs, Sent, Signal, Start, build, registry};
+use elephan_cc::{
+    Ack, Algorithm, Cause, Controller, Delivery, Ecn, Load, Lost, Needs, Router, Sent, Signal, Start, build, registry,
+};
 use proptest::prelude::*;
 
 /// What an endpoint may do to an algorithm.
@@ -69,6 +71,8 @@ impl Connection {
             // Linux counts segments at a small α, up to w/α, and spends them at the α that comes next: 10/0.3.
             _ if spec.starts_with("illinois:") => 34.0,
             _ if spec.starts_with("hcc") || spec.starts_with("eefast") => 200.0,
+            // VCP adds (T/200 ms)² segments a round trip, 100 at 2 s, which a window of one gives each of 8 segments.
+            _ if spec.starts_with("vcp") => 800.0,
             _ => 0.0,
         };
         let needs = algorithm.needs();
@@ -138,6 +142,8 @@ impl Connection {
             in_recovery: self.in_recovery,
             window_limited,
             marked: if self.marks && self.needs.ecn != Ecn::Endpoint { acked } else { 0.0 },
+            feedback: self.feedback(acked),
+            load: self.load(),
         };
         self.algorithm.on_ack(&ack);
         let after = self.algorithm.window();
@@ -154,6 +160,21 @@ impl Connection {
         let most = before + acked * (32.0 / before).max(1.0) + 1.0 + self.at_once;
         assert!(after <= most.max(2.0 * before + acked), "jumped from {before} to {after}");
         self.check("an ACK");
+    }
+
+    /// A marking router takes back a segment for each acknowledged, another gives one more; where it says nothing, nothing.
+    fn feedback(&self, acked: f64) -> f64 {
+        match (self.needs.router, self.marks) {
+            (Some(Router::Xcp), true) => -acked / self.srtt,
+            (Some(Router::Xcp), false) if self.delivered > 100.0 => acked / self.srtt,
+            _ => 0.0,
+        }
+    }
+
+    /// A marking router is overloaded, another is not; before some segments are delivered none has said anything.
+    fn load(&self) -> Option<Load> {
+        let says = self.needs.router == Some(Router::Vcp) && self.delivered > 100.0;
+        says.then_some(if self.marks { Load::Overload } else { Load::Low })
     }
 
     fn signal(&self, cause: Cause, repeated: bool) -> Signal {

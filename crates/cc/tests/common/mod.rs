@@ -57,7 +57,7 @@ pub fn mean_window_over(controller: &mut Controller, p: f64, (base, rtt): (f64, 
                 round_start: i == 0,
                 in_recovery: false,
                 window_limited: true,
-                marked: 0.0,
+                ..Ack::default()
             });
         }
     }

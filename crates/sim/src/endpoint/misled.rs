@@ -1,6 +1,6 @@
 //! An algorithm that believes the shortest round trip to be longer or shorter than it was.
 
-use elephan_cc::{Ack, Algorithm, Controller, Lost, Needs, Sent, Signal, Start};
+use elephan_cc::{Ack, Algorithm, Controller, Lost, Needs, Request, Sent, Signal, Start};
 
 /// Any algorithm with a wrong base RTT (Leith et al. 2008, figure 11). Many algorithms take the smallest sample themselves, so
 /// samples are read wrong too: none is below what is believed, and one of the shortest round trip is what is believed. The
@@ -71,6 +71,9 @@ impl Algorithm for Misled {
     }
     fn pacing_rate(&self) -> Option<f64> {
         self.inner.pacing_rate()
+    }
+    fn request(&self, limited: bool) -> Request {
+        self.inner.request(limited)
     }
     fn needs(&self) -> Needs {
         self.inner.needs()

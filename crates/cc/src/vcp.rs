@@ -1,0 +1,335 @@
+//! VCP, the variable-structure congestion control protocol (Y. Xia, L. Subramanian, I. Stoica, S. Kalyanaraman, "One More Bit
+//! Is Enough", SIGCOMM 2005): routers write into the two ECN bits whether their load is low, high or too high, and the sender
+//! multiplies, adds or cuts accordingly.
+//!
+//! Variant: the parameters scale with the smoothed RTT so that flows of different RTTs get the same rate: (1 + ξ)^(T/t_ρ) a
+//! round trip, or α (T/t_ρ)² segments. After a decrease the window is frozen for t_ρ and then grows by addition for one
+//! round trip, whatever routers say meanwhile, since their answers are from before it took effect. Preset `ns2` is the
+//! authors' ns-2 sender: it takes 100 ms for the reference of the additive scaling and bends it at both ends, bounds T/t_ρ
+//! at 2.5, and holds back only further decreases: a router that is no longer overloaded is followed at once. Losses and
+//! timeouts are Reno's. A window of at most 64 segments is sent in a power of two of equal slots where these are longer than
+//! t_ρ/2, so that a router sees its load in every interval (from the ns-2 sender).
+
+use crate::algorithm::{Ack, Algorithm, Load, Needs, Router, Signal, Start};
+use crate::loss_window::{LossWindow, window_methods};
+use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
+
+choices! {
+    /// What the sender does between a decrease and the time when it shows in the routers' load.
+    pub enum Settle {
+        /// Nothing for t_ρ, then it adds for a round trip.
+        Hold = "hold",
+        /// What routers say, but no further decrease (ns-2).
+        Follow = "follow",
+    }
+}
+
+choices! {
+    /// How the additive step depends on the RTT.
+    pub enum Scaling {
+        /// As (T/T_ref)².
+        Square = "square",
+        /// The same between 0.2 and 5 T_ref, proportional below and with slope 1 above (ns-2).
+        Bounded = "bounded",
+    }
+}
+
+params! {
+    /// Parameters of VCP.
+    pub struct VcpParams {
+        /// Interval over which routers measure their load (t_ρ); theirs should be the same.
+        t_rho: f64 = num(0.2, 1e-3, 10.0, "s"), "SIGCOMM 2005 §3; ns-2 vcp-queue.h";
+        /// Gain of the multiplicative increase (k): ξ = k (1/0.8 − 1).
+        k: f64 = num(0.25, 1e-3, 10.0, ""), "ns-2 vcp-src.h";
+        /// Segments added a round trip of T_ref (α).
+        alpha: f64 = num(1.0, 1e-3, 1e6, "segments"), "ns-2 vcp-src.h";
+        /// Part of the window that a decrease leaves (β).
+        beta: f64 = num(0.875, 0.1, 0.999, ""), "SIGCOMM 2005 §3; ns-2 vcp";
+        /// Round-trip time at which the additive step is α (T_ref).
+        t_ref: f64 = num(0.2, 1e-3, 10.0, "s"), "SIGCOMM 2005 §3 (t_ρ); ns-2: 0.1";
+        /// How the additive step depends on the RTT.
+        scaling: Scaling = choice("square", Scaling::WORDS), "SIGCOMM 2005 §3; ns-2: bounded";
+        /// Largest T/t_ρ that the multiplicative increase reckons with.
+        rtts_max: f64 = num(1e6, 0.1, 1e6, ""), "SIGCOMM 2005 has no bound; ns-2: 2.5";
+        /// What happens between a decrease and the time when it shows in the routers' load.
+        settle: Settle = choice("hold", Settle::WORDS), "SIGCOMM 2005 §3; ns-2: follow";
+        /// Spread small windows over long round trips.
+        pace: bool = flag(true), "ns-2 vcp-src.cc";
+    }
+}
+
+/// Load up to which it counts as low.
+pub const LOW_BELOW: f64 = 0.8;
+/// Windows above this are not paced, segments.
+const PACED_UP_TO: f64 = 64.0;
+/// Where the bounded scaling bends, in units of T_ref.
+const BENDS: (f64, f64) = (0.2, 5.0);
+
+/// The sender of VCP.
+#[derive(Clone, Debug)]
+pub struct Vcp {
+    p: VcpParams,
+    win: LossWindow,
+    /// Smoothed RTT, s.
+    rtt: f64,
+    /// Nothing changes before, s.
+    frozen_until: f64,
+    /// There is no further decrease before, s.
+    settled_at: f64,
+}
+
+impl Vcp {
+    /// What the registry says about it.
+    pub const ENTRY: Entry = Entry {
+        name: "vcp",
+        title: "VCP, the variable-structure congestion control protocol",
+        kind: Kind::Router,
+        signals: &["VCP routers"],
+        source: "Xia, Subramanian, Stoica, Kalyanaraman, SIGCOMM 2005",
+        doc: "Routers say in two bits whether their load is low, high or too high. A router (`queue = \"vcp\"`) compares what \
+             arrived in the last 200 ms and what waits with its capacity, and writes the answer into the ECN bits of each \
+             segment unless a router before it was more loaded; the receiver echoes it. Below 80 % the sender multiplies \
+             its window, from there on it adds, and above 100 % it takes an eighth away and waits until that shows. Queues \
+             stay short and hardly anything is dropped, but shares become equal only as fast as adding and cutting make \
+             them.",
+        presets: &[
+            Preset { name: "", title: "SIGCOMM 2005", overrides: &[] },
+            Preset {
+                name: "ns2",
+                title: "the authors' ns-2 sender",
+                overrides: &[
+                    ("t_ref", Setting::Num(0.1)),
+                    ("scaling", Setting::Text("bounded")),
+                    ("rtts_max", Setting::Num(2.5)),
+                    ("settle", Setting::Text("follow")),
+                ],
+            },
+        ],
+        tables: &[VcpParams::TABLE],
+    };
+
+    /// # Errors
+    /// As [`Settings::read`].
+    pub fn new(settings: &Settings) -> Result<Self, BuildError> {
+        let (p, win) = (VcpParams::read(settings)?, LossWindow::new(settings)?);
+        Ok(Self { p, win, rtt: 0.0, frozen_until: f64::NEG_INFINITY, settled_at: f64::NEG_INFINITY })
+    }
+
+    /// Growth in low load, segments for each acknowledged: as often a round trip as there are segments in the window.
+    fn multiplied(&self) -> f64 {
+        let xi = self.p.k * (1.0 / LOW_BELOW - 1.0);
+        libm::pow(1.0 + xi, (self.rtt / self.p.t_rho).min(self.p.rtts_max)) - 1.0
+    }
+
+    /// Growth in high load, segments a round trip.
+    fn added(&self) -> f64 {
+        let x = self.rtt / self.p.t_ref;
+        let scale = match self.p.scaling {
+            Scaling::Bounded if x <= BENDS.0 => BENDS.0 * x,
+            Scaling::Bounded if x > BENDS.1 => BENDS.1 * BENDS.1 + (x - BENDS.1),
+            Scaling::Bounded | Scaling::Square => x * x,
+        };
+        self.p.alpha * scale
+    }
+
+    fn decrease(&mut self, now: f64) {
+        self.win.w = (self.p.beta * self.win.w).max(1.0);
+        let shows_at = now + self.p.t_rho;
+        self.settled_at = shows_at + self.rtt;
+        if self.p.settle == Settle::Hold {
+            self.frozen_until = shows_at;
+        }
+    }
+
+    /// What the sender may do by now, of what routers say.
+    fn allowed(&self, ack: &Ack) -> Option<Load> {
+        let load = ack.load?;
+        let unsettled = ack.now < self.settled_at;
+        match self.p.settle {
+            _ if !unsettled => Some(load),
+            _ if ack.now < self.frozen_until => None,
+            Settle::Hold => Some(Load::High),
+            // ns-2: in the first interval another overload changes nothing, in the round trip after it the sender adds.
+            Settle::Follow if load == Load::Overload => (ack.now >= self.settled_at - self.rtt).then_some(Load::High),
+            Settle::Follow => Some(load),
+        }
+    }
+}
+
+impl Algorithm for Vcp {
+    fn needs(&self) -> Needs {
+        Needs { router: Some(Router::Vcp), pacing: self.p.pace, ..Needs::default() }
+    }
+
+    fn on_start(&mut self, start: &Start) {
+        self.win.start(start);
+    }
+
+    fn on_ack(&mut self, ack: &Ack) {
+        self.rtt = ack.srtt;
+        match self.allowed(ack) {
+            Some(Load::Overload) if !ack.in_recovery => self.decrease(ack.now),
+            Some(Load::Low) if ack.may_grow() => self.win.w += ack.acked * self.multiplied(),
+            Some(Load::High) if ack.may_grow() => self.win.w += ack.acked * self.added() / self.win.w,
+            _ => {}
+        }
+    }
+
+    fn on_congestion(&mut self, signal: &Signal) {
+        let w = self.win.w;
+        self.win.reduce_to(0.5 * self.win.reduced_from(signal));
+        // The threshold's floor is no reason to grow.
+        self.win.w = self.win.w.min(w);
+    }
+
+    fn on_timeout(&mut self, signal: &Signal) {
+        self.win.time_out(0.5 * self.win.reduced_from(signal), signal.repeated);
+    }
+
+    fn on_idle(&mut self, _now: f64, _idle: f64) {
+        self.win.idle();
+    }
+
+    fn on_undo(&mut self, _now: f64) {
+        self.win.undo();
+    }
+
+    fn pacing_rate(&self) -> Option<f64> {
+        let whole = self.win.w.floor();
+        if !self.p.pace || self.rtt <= 0.0 || !(2.0..=PACED_UP_TO).contains(&whole) {
+            return None;
+        }
+        let slots = f64::from((whole as u32).next_power_of_two());
+        (self.rtt / slots > self.p.t_rho / 2.0).then_some(slots / self.rtt)
+    }
+
+    window_methods!();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Driver, close, settings};
+
+    fn vcp(preset: &str) -> Vcp {
+        Vcp::new(&settings(&Vcp::ENTRY, preset, &[]).expect("it is right")).expect("it is right")
+    }
+
+    /// One ACK for each segment of a window.
+    fn round(d: &mut Driver, v: &mut Vcp, rtt: f64, load: Load) {
+        let n = v.window().floor();
+        for _ in 0..n as u32 {
+            d.now += rtt / n;
+            let ack = d.make_ack(v, 1.0, rtt, false);
+            v.on_ack(&Ack { load: Some(load), ..ack });
+        }
+    }
+
+    /// Growth in a round trip, segments.
+    fn growth(preset: &str, w: f64, rtt: f64, load: Load) -> f64 {
+        let (mut d, mut v) = (Driver::new(), vcp(preset));
+        d.start(&mut v, w);
+        round(&mut d, &mut v, rtt, load);
+        v.window() - w
+    }
+
+    #[test]
+    fn low_load_multiplies_the_window_by_a_sixteenth_more_in_every_interval() {
+        for (rtt, percent) in [(0.1, 3.078), (0.4, 12.891)] {
+            close(growth("", 1000.0, rtt, Load::Low), 10.0 * percent, 1e-3);
+        }
+        // 2.5 intervals at most.
+        close(growth("ns2", 1000.0, 2.0, Load::Low), 1000.0 * (libm::pow(1.0625, 2.5) - 1.0), 1e-9);
+        close(growth("", 1000.0, 2.0, Load::Low), 1000.0 * (libm::pow(1.0625, 10.0) - 1.0), 1e-9);
+    }
+
+    #[test]
+    fn high_load_adds_by_the_square_of_the_round_trip() {
+        close(growth("", 1000.0, 0.1, Load::High), 0.25, 1e-3);
+        close(growth("ns2", 1000.0, 0.1, Load::High), 1.0, 1e-3);
+        // Bent at 20 and at 500 ms.
+        close(growth("ns2", 1000.0, 0.01, Load::High), 0.02, 1e-3);
+        close(growth("ns2", 1000.0, 0.8, Load::High), 28.0, 0.02);
+    }
+
+    #[test]
+    fn overload_takes_an_eighth_freezes_for_an_interval_and_adds_for_a_round_trip() {
+        let (mut d, mut v) = (Driver::new(), vcp(""));
+        d.start(&mut v, 100.0);
+        let mut at = |now: f64, load| {
+            d.now = now;
+            let ack = d.make_ack(&v, 1.0, 0.1, false);
+            v.on_ack(&Ack { load: Some(load), ..ack });
+            v.window()
+        };
+        assert_eq!(at(1.0, Load::Overload), 87.5);
+        for load in [Load::Overload, Load::Low, Load::High] {
+            assert_eq!(at(1.199, load), 87.5);
+        }
+        let mut last = 87.5;
+        for load in [Load::Overload, Load::Low, Load::High] {
+            let now = at(1.299, load);
+            close(now - last, 0.25 / last, 1e-9);
+            last = now;
+        }
+        close(at(1.301, Load::Overload), last * 0.875, 1e-12);
+    }
+
+    #[test]
+    fn ns_2_s_sender_follows_a_router_that_is_no_longer_overloaded() {
+        let (mut d, mut v) = (Driver::new(), vcp("ns2"));
+        d.start(&mut v, 100.0);
+        let mut at = |now: f64, load| {
+            d.now = now;
+            let ack = d.make_ack(&v, 1.0, 0.1, false);
+            v.on_ack(&Ack { load: Some(load), ..ack });
+            v.window()
+        };
+        assert_eq!(at(1.0, Load::Overload), 87.5);
+        assert_eq!(at(1.1, Load::Overload), 87.5);
+        close(at(1.1, Load::High), 87.5 + 1.0 / 87.5, 1e-12);
+        let before = at(1.15, Load::Low);
+        close(at(1.25, Load::Overload), before + 1.0 / before, 1e-12);
+        let before = at(1.29, Load::Low);
+        close(at(1.31, Load::Overload), 0.875 * before, 1e-12);
+    }
+
+    #[test]
+    fn the_window_stays_at_one_segment_and_without_an_answer_where_it_is() {
+        let (mut d, mut v) = (Driver::new(), vcp(""));
+        d.start(&mut v, 1.0);
+        round(&mut d, &mut v, 0.1, Load::Overload);
+        assert_eq!(v.window(), 1.0);
+        d.round(&mut v, 0.1);
+        assert_eq!(v.window(), 1.0);
+    }
+
+    #[test]
+    fn small_windows_on_long_paths_are_sent_in_equal_slots() {
+        let paced = |rtt: f64, w: f64| {
+            let (mut d, mut v) = (Driver::new(), vcp(""));
+            d.start(&mut v, w);
+            d.ack(&mut v, 1.0, rtt, 0.0);
+            v.pacing_rate()
+        };
+        // Slots of more than 100 ms.
+        assert_eq!(paced(1.0, 1.0), None);
+        assert_eq!(paced(1.0, 3.0), Some(4.0));
+        assert_eq!(paced(1.0, 8.0), Some(8.0));
+        assert_eq!(paced(1.0, 9.0), None);
+        assert_eq!(paced(0.1, 2.0), None);
+        assert_eq!(paced(8.0, 65.0), None);
+    }
+
+    #[test]
+    fn losses_are_reno_s() {
+        let (mut d, mut v) = (Driver::new(), vcp(""));
+        d.start(&mut v, 100.0);
+        d.lose(&mut v);
+        assert_eq!(v.window(), 50.0);
+        d.time_out(&mut v);
+        assert_eq!(v.window(), 1.0);
+        round(&mut d, &mut v, 0.1, Load::Low);
+        close(v.window(), 1.0308, 1e-3);
+    }
+}

@@ -1,0 +1,151 @@
+//! XCP, the explicit control protocol (D. Katabi, M. Handley, C. Rohrs, "Congestion Control for High Bandwidth-Delay Product
+//! Networks", SIGCOMM 2002): each segment carries the sender's window and round-trip time to the routers, and comes back with
+//! the change of window that the tightest of them wants.
+//!
+//! Variant: the header has the form that the paper's Appendix A recommends, with changes of rate and not of window, so that
+//! routers need not divide; the sender multiplies by its smoothed RTT, as ns-2's does. It asks for as much as routers have
+//! while the window is what holds it back, and otherwise for no more than it has. A loss halves the window and a timeout
+//! restarts it, as in standard TCP (§3.3). There is no slow start: before the first RTT is known routers give nothing.
+
+use crate::algorithm::{Ack, Algorithm, Needs, Request, Router, Signal, Start};
+use crate::loss_window::{LossWindow, window_methods};
+use crate::param::{BuildError, Entry, Kind, Preset, Settings};
+
+/// The sender of XCP.
+#[derive(Clone, Debug)]
+pub struct Xcp {
+    win: LossWindow,
+    /// Smoothed RTT, s; 0 before the first sample.
+    rtt: f64,
+}
+
+impl Xcp {
+    /// What the registry says about it.
+    pub const ENTRY: Entry = Entry {
+        name: "xcp",
+        title: "XCP, the explicit control protocol",
+        kind: Kind::Router,
+        signals: &["XCP routers"],
+        source: "Katabi, Handley, Rohrs, SIGCOMM 2002",
+        doc: "Routers say by how much a rate changes. Each segment carries its sender's window and round-trip time; each \
+             router on the path (`queue = \"xcp\"`) works out, once in a mean round-trip time, how much more or less traffic \
+             it wants and shares that out among the segments, so that all flows get the same; the smallest share that a \
+             segment meets comes back with its ACK, and the window follows. Queues stay nearly empty and nothing is \
+             dropped. The router's parameters are those of the queue.",
+        presets: &[Preset { name: "", title: "SIGCOMM 2002", overrides: &[] }],
+        tables: &[],
+    };
+
+    /// # Errors
+    /// As [`Settings::read`].
+    pub fn new(settings: &Settings) -> Result<Self, BuildError> {
+        Ok(Self { win: LossWindow::new(settings)?, rtt: 0.0 })
+    }
+}
+
+impl Algorithm for Xcp {
+    fn needs(&self) -> Needs {
+        Needs { router: Some(Router::Xcp), ..Needs::default() }
+    }
+
+    fn on_start(&mut self, start: &Start) {
+        self.win.start(start);
+    }
+
+    fn on_ack(&mut self, ack: &Ack) {
+        self.rtt = ack.srtt;
+        let change = ack.feedback * ack.srtt;
+        if change < 0.0 || ack.may_grow() {
+            self.win.w = (self.win.w + change).max(1.0);
+        }
+    }
+
+    fn on_congestion(&mut self, signal: &Signal) {
+        let w = self.win.w;
+        self.win.reduce_to(0.5 * self.win.reduced_from(signal));
+        // The threshold's floor is no reason to grow.
+        self.win.w = self.win.w.min(w);
+    }
+
+    fn on_timeout(&mut self, signal: &Signal) {
+        self.win.time_out(0.5 * self.win.reduced_from(signal), signal.repeated);
+    }
+
+    fn on_idle(&mut self, _now: f64, _idle: f64) {
+        self.win.idle();
+    }
+
+    fn on_undo(&mut self, _now: f64) {
+        self.win.undo();
+    }
+
+    fn request(&self, limited: bool) -> Request {
+        Request { rtt: self.rtt, window: self.win.w, increase: if limited { f64::INFINITY } else { 0.0 } }
+    }
+
+    window_methods!();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Driver, close, settings};
+
+    fn xcp() -> Xcp {
+        Xcp::new(&settings(&Xcp::ENTRY, "", &[]).expect("it is right")).expect("it is right")
+    }
+
+    fn ack(d: &mut Driver, x: &mut Xcp, feedback: f64) {
+        let ack = d.make_ack(x, 1.0, 0.1, false);
+        x.on_ack(&Ack { feedback, ..ack });
+    }
+
+    #[test]
+    fn the_window_changes_by_what_routers_say_and_stays_at_one_segment() {
+        let (mut d, mut x) = (Driver::new(), xcp());
+        d.start(&mut x, 10.0);
+        // 150 of 1,500 bytes a packet (the sheet's second check point), as a rate over 100 ms.
+        ack(&mut d, &mut x, 0.1 / 0.1);
+        close(x.window(), 10.1, 1e-12);
+        ack(&mut d, &mut x, 0.0);
+        close(x.window(), 10.1, 1e-12);
+        ack(&mut d, &mut x, -50.0);
+        close(x.window(), 5.1, 1e-12);
+        ack(&mut d, &mut x, -50.0);
+        assert_eq!(x.window(), 1.0);
+    }
+
+    #[test]
+    fn an_application_gets_no_window_that_it_does_not_use_and_asks_for_none() {
+        let (mut d, mut x) = (Driver::new(), xcp());
+        d.start(&mut x, 10.0);
+        d.window_limited = false;
+        ack(&mut d, &mut x, 50.0);
+        assert_eq!(x.window(), 10.0);
+        ack(&mut d, &mut x, -10.0);
+        close(x.window(), 9.0, 1e-12);
+        assert_eq!(x.request(false).increase, 0.0);
+        assert!(x.request(true).increase.is_infinite());
+    }
+
+    #[test]
+    fn the_first_segments_say_that_the_round_trip_is_not_known() {
+        let (mut d, mut x) = (Driver::new(), xcp());
+        d.start(&mut x, 10.0);
+        assert_eq!(x.request(true).rtt, 0.0);
+        ack(&mut d, &mut x, 0.0);
+        assert_eq!(x.request(true), Request { rtt: 0.1, window: 10.0, increase: f64::INFINITY });
+    }
+
+    #[test]
+    fn losses_are_answered_as_tcp_does() {
+        let (mut d, mut x) = (Driver::new(), xcp());
+        d.start(&mut x, 100.0);
+        d.lose(&mut x);
+        assert_eq!((x.window(), x.ssthresh()), (50.0, 50.0));
+        d.time_out(&mut x);
+        assert_eq!(x.window(), 1.0);
+        ack(&mut d, &mut x, 100.0);
+        close(x.window(), 11.0, 1e-12);
+    }
+}
