@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use elephan_cc::Controller;
-use elephan_sim::engine::{PREFERRED_WINDOW, check_algorithm, controller};
+use elephan_sim::engine::{PREFERRED_WINDOW, check_algorithms, controller};
 use elephan_sim::{Engine, Outcome, RunError, Spec};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyValueError};
@@ -135,10 +135,7 @@ fn ask(progress: Option<&Py<PyAny>>, fraction: f64) -> PyResult<bool> {
 #[pyfunction]
 fn check(spec_json: &str) -> PyResult<()> {
     let spec = Spec::from_json(spec_json).map_err(|e| PyValueError::new_err(e.to_string()))?;
-    for (index, flow) in spec.flows.iter().enumerate().filter(|(_, flow)| flow.source_sha256.is_none()) {
-        check_algorithm(index, flow).map_err(|e| PyValueError::new_err(e.to_string()))?;
-    }
-    Ok(())
+    check_algorithms(&spec).map_err(|e| PyValueError::new_err(e.to_string()))
 }
 
 /// Every algorithm, as a JSON list.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use elephan_cc::{Controller, Value};
+use elephan_cc::{Algorithm, Controller, Router, Value};
 
 use crate::endpoint::udt::Udt;
 use crate::endpoint::{Misled, Receiver, Sender};
@@ -125,7 +125,7 @@ fn udt_control(index: usize, flow: &FlowSpec) -> Result<elephan_cc::udt::Udt, Sp
 ///
 /// # Errors
 /// As [`controller`].
-pub fn check_algorithm(index: usize, flow: &FlowSpec) -> Result<(), SpecError> {
+fn check_algorithm(index: usize, flow: &FlowSpec) -> Result<(), SpecError> {
     if flow.is_udt() { udt_control(index, flow).map(|_| ()) } else { controller(index, flow).map(|_| ()) }
 }
 
@@ -153,6 +153,42 @@ fn udt_turn(flows: &mut BTreeMap<u32, Udt>, node: Node, horizon: Time, network: 
         Node::UdtReceiver(f) => flows.get_mut(&f).is_some_and(|udt| udt.run_receiver(horizon, network)),
         _ => false,
     }
+}
+
+/// An algorithm that needs routers of a kind of their own must have one on the way of its data.
+fn check_routers(spec: &Spec, place: &str, flow: &FlowSpec, router: Option<Router>) -> Result<(), SpecError> {
+    let Some(router) = router else { return Ok(()) };
+    if flow.path.iter().any(|&link| spec.links[link].queue.router() == Some(router)) {
+        return Ok(());
+    }
+    let name = router.as_str();
+    let message =
+        format!("'{}' needs {name} routers, and no link on its path has one; write queue = \"{name}\"", flow.algorithm);
+    Err(SpecError::new(format!("{place}.algorithm"), message))
+}
+
+/// Refuses algorithms that are none, wrong parameters, and algorithms without the routers that they need. Those of the user's
+/// own are not looked at.
+///
+/// # Errors
+/// The first that is wrong.
+pub fn check_algorithms(spec: &Spec) -> Result<(), SpecError> {
+    for (index, flow) in spec.flows.iter().enumerate().filter(|(_, flow)| flow.source_sha256.is_none()) {
+        check_algorithm(index, flow)?;
+        check_routers(spec, &format!("flows[{index}]"), flow, controller(index, flow)?.needs().router)?;
+    }
+    for (index, source) in spec.traffic.iter().enumerate() {
+        source_controller(spec, index, &source.flow)?;
+    }
+    Ok(())
+}
+
+/// As [`controller`], for the transfers of a source, with the routers that it needs.
+pub(crate) fn source_controller(spec: &Spec, index: usize, flow: &FlowSpec) -> Result<Controller, SpecError> {
+    let place = format!("traffic[{index}]");
+    let controller = controller(index, flow).map_err(|e| SpecError::new(format!("{place}.algorithm"), e.message))?;
+    check_routers(spec, &place, flow, controller.needs().router)?;
+    Ok(controller)
 }
 
 impl Engine {
@@ -194,6 +230,7 @@ impl Engine {
         let mut udt = BTreeMap::new();
         for (index, flow) in spec.flows.iter().enumerate() {
             let mut controller = make(index, flow)?;
+            check_routers(&spec, &format!("flows[{index}]"), flow, controller.needs().router)?;
             if flow.base_rtt_error_ps != 0 {
                 let error = flow.base_rtt_error_ps as f64 * 1e-12;
                 controller = Controller::Custom(Box::new(Misled::new(controller, error)));
@@ -211,6 +248,9 @@ impl Engine {
             if sender.wants_repeated_echoes() {
                 receiver.latch_marks();
             }
+        }
+        for (flow, sender) in senders.iter().enumerate() {
+            network.attend(flow as u32, sender.router());
         }
         let sources = Source::all(&spec, &times)?;
         let window = plan.longest_window.min(preferred).max(Time(1));
@@ -354,6 +394,9 @@ impl Engine {
             let mut counts = self.network.counts(flow, &totals);
             if let Some(udt) = self.udt.get(&(flow as u32)) {
                 udt.count_ack2s(&mut counts[0]);
+            }
+            if let Some(headers) = self.network.sacks[flow].headers_under_way() {
+                assert_eq!(headers, under_way[flow * 2], "congestion headers unaccounted for");
             }
             for (count, under_way) in counts.into_iter().zip(&under_way[flow * 2..]) {
                 let Count { sent, duplicated, received, dropped } = count;

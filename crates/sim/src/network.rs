@@ -14,6 +14,8 @@ mod ports;
 use std::cmp::Reverse;
 use std::sync::Arc;
 
+use elephan_cc::Router;
+
 use self::layout::Builder;
 use self::ports::{Batch, Crowd, Mailbox};
 
@@ -325,14 +327,14 @@ impl Network {
             worked = true;
             // At the same instant the one in transmission has left before the new one comes.
             if service <= arrival {
-                if let Some((packet, at)) = self.links[link as usize].send_next(service, &mut gone) {
+                if let Some((packet, at)) = self.links[link as usize].send_next(service, &mut gone, &mut self.sacks) {
                     if packet.is_marked() {
                         self.note_mark(link, service, packet);
                     }
                     self.leave(link, packet, at);
                 }
             } else if let Some(packet) = self.next_arrival(&ports, horizon) {
-                self.links[link as usize].receive(packet, &mut gone);
+                self.links[link as usize].receive(packet, &mut gone, &mut self.sacks);
             }
             gone.drain(..).for_each(|packet| self.refuse(link, service.min(arrival), packet));
         }
@@ -377,9 +379,7 @@ impl Network {
         } else if self.links[link as usize].launch(packet, at) {
             self.duplicated[packet.passage()] += 1;
             self.note_duplicate(link, at, packet);
-            if packet.is_ack() && packet.flags() & flag::SACK != 0 {
-                self.sacks[packet.flow() as usize].copy(packet.extra());
-            }
+            self.sacks[packet.flow() as usize].copy(&packet);
         }
     }
 
@@ -582,6 +582,15 @@ impl Network {
         (port != INLINE && port & HEAP != 0 && port & BATCH != 0).then_some(port & !HEAP & !BATCH)
     }
 
+    /// Has a flow's packets carry what routers of that kind need, and its receiver pass on what they say.
+    pub fn attend(&mut self, flow: u32, router: Option<Router>) {
+        let Some(router) = router else { return };
+        self.receivers[flow as usize].listen_to(router);
+        if router == Router::Xcp {
+            self.sacks[flow as usize].carry_headers();
+        }
+    }
+
     /// The packets of a flow, data and ACKs, where its sender counts `totals`.
     #[must_use]
     pub fn counts(&self, flow: usize, totals: &SenderTotals) -> [Count; 2] {
@@ -617,10 +626,8 @@ impl Network {
     }
 }
 
-/// What an ACK that is lost had to say is not needed any more.
+/// What a packet that is lost had beside it is not needed any more.
 #[cold]
 fn forget_sacks(sacks: &mut [SackLog], packet: Packet) {
-    if packet.is_ack() && packet.flags() & flag::SACK != 0 {
-        sacks[packet.flow() as usize].forget(packet.extra());
-    }
+    sacks[packet.flow() as usize].forget(&packet);
 }

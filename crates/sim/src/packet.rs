@@ -3,6 +3,8 @@
 //! The small fields share words that are only ever read and written whole: a byte written into memory and read back as
 //! part of a word stalls the processor, once per hop.
 
+use elephan_cc::Load;
+
 use crate::time::Time;
 
 /// Bits of [`Packet::flags`].
@@ -10,7 +12,7 @@ pub mod flag {
     /// An acknowledgement, on its way back to the sender.
     pub const ACK: u8 = 1;
     /// An acknowledgement of which more is in the flow's [`crate::endpoint::SackLog`] under [`super::Packet::extra`]: SACK
-    /// blocks, and what segment it answers where that is not the one below the next expected.
+    /// blocks, what segment it answers where that is not the one below the next expected, and the feedback of routers.
     pub const SACK: u8 = 2;
     /// A retransmitted segment.
     pub const RETRANSMIT: u8 = 4;
@@ -22,7 +24,7 @@ pub mod flag {
     pub const CE: u8 = 32;
     /// An acknowledgement that echoes a mark. One place above [`CE`].
     pub const ECE: u8 = 64;
-    /// The sender has answered an echo (RFC 3168 section 6.1.2).
+    /// The sender has answered an echo (RFC 3168 section 6.1.2). On an acknowledgement: it echoes a high load (VCP).
     pub const CWR: u8 = 128;
     /// Either of the two kinds of ECN-capable packets.
     pub const ECT: u8 = ECT0 | ECT1;
@@ -93,6 +95,7 @@ impl Packet {
     }
 
     /// ACK: forward one-way delay in units of [`OWD_UNIT_PS`], or the entry of the SACK log where [`flag::SACK`] is set.
+    /// Data: its congestion header ([`crate::endpoint::Headers`]), or 0.
     #[must_use]
     #[inline]
     pub fn extra(&self) -> u32 {
@@ -125,6 +128,30 @@ impl Packet {
     #[inline]
     pub fn marked(self) -> Self {
         Self { what: self.what | u64::from(flag::CE) << FLAGS, ..self }
+    }
+
+    /// The load that its ECN bits say, as VCP reads them: ECT(1) low, ECT(0) high, CE overload.
+    #[must_use]
+    pub fn load(&self) -> Load {
+        match self.flags() {
+            flags if flags & flag::CE != 0 => Load::Overload,
+            flags if flags & flag::ECT0 != 0 => Load::High,
+            _ => Load::Low,
+        }
+    }
+
+    /// The same packet after a router of that load; unchanged where one before was more loaded, or where it is not capable of
+    /// ECN.
+    #[must_use]
+    pub fn loaded(self, load: Load) -> Self {
+        if self.flags() & flag::ECT == 0 || self.load() >= load {
+            return self;
+        }
+        if load == Load::Overload {
+            return self.marked();
+        }
+        let bits = u64::from(flag::ECT) << FLAGS;
+        Self { what: (self.what & !bits) | u64::from(flag::ECT0) << FLAGS, ..self }
     }
 
     /// The same packet as it arrives at the next hop.

@@ -51,9 +51,12 @@ fn next_quiet(spec: &Spec, links: &[Link], sizes: &[(u64, u64)], quiet: &[bool])
     }
     let provable = |&link: &usize| {
         let Some(Some(reach)) = agreed[link] else { return false };
-        let lossless = matches!(spec.links[link].loss, LossSpec::None) && spec.links[link].impairments.is_none();
+        let this = &spec.links[link];
+        let lossless = matches!(this.loss, LossSpec::None) && this.impairments.is_none();
+        // A router looks at packets that need not wait, too.
+        let looks = this.record || this.queue.router().is_some();
         let distance = links[reach.origin].transmission(sizes[reach.origin].0).since(reach.spread);
-        !quiet[link] && !spec.links[link].record && lossless && distance >= links[link].transmission(sizes[link].1)
+        !quiet[link] && !looks && lossless && distance >= links[link].transmission(sizes[link].1)
     };
     (0..links.len()).filter(provable).collect()
 }

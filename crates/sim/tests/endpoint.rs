@@ -71,6 +71,7 @@ const EVERYTHING: Needs = Needs {
     pacing: false,
     own_recovery: true,
     ecn: Ecn::Accurate,
+    router: None,
 };
 
 fn spy(spec: Spec, window: f64, rate: Option<f64>, needs: Needs) -> (Outcome, Seen) {

@@ -1,6 +1,7 @@
 //! The two ends of a flow: of TCP, SACK-based, per segment, after Linux; and of UDT ([`udt`]). The endpoint finds losses and repairs them; the
 //! algorithm says how large the window is.
 
+mod headers;
 mod misled;
 mod receiver;
 mod recovery;
@@ -10,6 +11,7 @@ mod scoreboard;
 mod sender;
 pub mod udt;
 
+pub use headers::{Header, Headers};
 pub use misled::Misled;
 pub use receiver::Receiver;
 pub use sack_log::{SackEntry, SackLog};

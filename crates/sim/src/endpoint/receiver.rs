@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use elephan_cc::{Load, Router};
+
 use super::sack_log::{SackEntry, SackLog};
 use crate::events::Log;
 use crate::packet::{OWD_UNIT_PS, Packet, flag};
@@ -9,6 +11,19 @@ use crate::record::{Clock, OneWayDelays, ReceiverSample};
 use crate::runs::RunSet;
 use crate::spec::{EventsSpec, FlowSpec, Measure};
 use crate::time::Time;
+
+/// What a receiver tells its sender of what routers did to the segments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Echo {
+    /// Marks, one by one.
+    Marks,
+    /// That there were marks, until the sender says that it has answered (RFC 3168).
+    Latch,
+    /// The load that VCP routers report.
+    Load,
+    /// The feedback of XCP routers.
+    Feedback,
+}
 
 /// The receiving end of a flow.
 #[derive(Clone, Debug)]
@@ -25,10 +40,12 @@ pub struct Receiver {
     simple: bool,
     /// Segments are datagrams: they are counted, and that is all.
     silent: bool,
-    /// Marks are echoed until the sender says that it has answered (RFC 3168), and not one by one.
-    latches: bool,
+    echo: Echo,
     /// The latch, or whether the segment before was marked.
     marked: bool,
+    /// The highest load that VCP routers report, and the feedback of XCP routers, bytes/s, since the last ACK.
+    load: Load,
+    feedback: f64,
     delayed_ack: Time,
     quick_acks: u32,
     unacknowledged: u32,
@@ -80,8 +97,10 @@ impl Receiver {
             ack_every: stack.ack_every,
             simple: stack.ack_every == 1 && !spec.datagrams,
             silent: spec.datagrams,
-            latches: false,
+            echo: Echo::Marks,
             marked: false,
+            load: Load::Low,
+            feedback: 0.0,
             delayed_ack: Time(stack.delayed_ack_ps),
             quick_acks: stack.quick_acks,
             unacknowledged: 0,
@@ -107,7 +126,16 @@ impl Receiver {
 
     /// Marks are to be echoed as RFC 3168 has it.
     pub fn latch_marks(&mut self) {
-        self.latches = true;
+        self.echo = Echo::Latch;
+        self.simple = false;
+    }
+
+    /// What routers of that kind say is to be passed on.
+    pub fn listen_to(&mut self, router: Router) {
+        self.echo = match router {
+            Router::Xcp => Echo::Feedback,
+            Router::Vcp => Echo::Load,
+        };
         self.simple = false;
     }
 
@@ -223,8 +251,8 @@ impl Receiver {
     /// the segments before, so that no ACK is for both kinds (RFC 8257 section 3.2).
     fn note_mark(&mut self, packet: &Packet, log: &mut SackLog) -> Option<Packet> {
         let marked = packet.flags() & flag::CE != 0;
-        if self.latches {
-            self.marked = marked || (self.marked && packet.flags() & flag::CWR == 0);
+        if self.echo != Echo::Marks {
+            self.note_router(packet, log);
             return None;
         }
         let in_order = packet.segment() == self.next && self.out_of_order.is_empty();
@@ -232,6 +260,31 @@ impl Receiver {
         let earlier = changes.then(|| self.acknowledge(packet.at, log));
         self.marked = marked;
         earlier
+    }
+
+    /// Remembers what routers have to say, in another way than by a mark of its own on each segment.
+    fn note_router(&mut self, packet: &Packet, log: &mut SackLog) {
+        match self.echo {
+            Echo::Marks => {}
+            Echo::Latch => {
+                self.marked = packet.is_marked() || (self.marked && packet.flags() & flag::CWR == 0);
+            }
+            Echo::Load => self.load = self.load.max(packet.load()),
+            Echo::Feedback => {
+                let header = log.headers().and_then(|headers| headers.take(packet));
+                self.feedback += header.map_or(0.0, |header| header.feedback);
+            }
+        }
+    }
+
+    /// Puts it into an ACK's flags; the answer is the feedback for the ACK.
+    fn echo_router(&mut self, flags: &mut u8) -> f32 {
+        *flags |= match std::mem::replace(&mut self.load, Load::Low) {
+            Load::Low => 0,
+            Load::High => flag::CWR,
+            Load::Overload => flag::ECE,
+        };
+        std::mem::take(&mut self.feedback) as f32
     }
 
     /// Whether a segment in order is acknowledged at once.
@@ -291,13 +344,15 @@ impl Receiver {
             flags |= flag::ECE;
         }
         let trigger = segment.segment();
-        if self.recent_count > 0 || trigger + 1 != self.next {
+        let stamp = segment.stamp;
+        let feedback = if self.echo == Echo::Marks { 0.0 } else { self.echo_router(&mut flags) };
+        if self.recent_count > 0 || trigger + 1 != self.next || self.echo == Echo::Feedback {
             flags |= flag::SACK;
             bytes += self.sack_block_bytes * u16::from(self.recent_count);
-            let entry = SackEntry { blocks: self.recent, count: self.recent_count, owd, trigger };
+            let entry = SackEntry { blocks: self.recent, count: self.recent_count, owd, trigger, feedback };
             extra = log.put(entry);
         }
-        let ack = Packet::new(now, segment.stamp, self.flow, self.next, bytes, flags, extra);
+        let ack = Packet::new(now, stamp, self.flow, self.next, bytes, flags, extra);
         self.acks_sent += 1;
         self.unacknowledged = 0;
         self.ack_due = Time::NEVER;

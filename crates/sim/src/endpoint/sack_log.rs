@@ -1,7 +1,8 @@
-//! SACK blocks travel beside the packets, so that a packet stays small.
+//! SACK blocks travel beside the packets, so that a packet stays small; so do congestion headers, where a flow has them.
 
 use std::collections::BTreeMap;
 
+use super::headers::{Header, Headers};
 use crate::packet::{Packet, flag};
 use crate::ring::Fifo;
 
@@ -16,6 +17,8 @@ pub struct SackEntry {
     pub owd: u32,
     /// The segment whose arrival made the receiver send this ACK. A sender knows it too, by the time stamp that comes back.
     pub trigger: u32,
+    /// Feedback of XCP routers, bytes/s: the sum over the segments that the ACK is for.
+    pub feedback: f32,
 }
 
 /// SACK blocks of the ACKs under way, in the order in which they were sent.
@@ -26,6 +29,8 @@ pub struct SackLog {
     /// Set where ACKs may come in another order or twice: entries by number, and how many packets have each.
     #[allow(clippy::box_collection, reason = "a log without it must stay small")]
     loose: Option<Box<BTreeMap<u32, (SackEntry, u32)>>>,
+    /// Of the flow's segments, where they have any.
+    headers: Option<Box<Headers>>,
 }
 
 impl SackLog {
@@ -62,6 +67,28 @@ impl SackLog {
         }
     }
 
+    /// The flow's segments have congestion headers from now on.
+    pub fn carry_headers(&mut self) {
+        self.headers = Some(Box::default());
+    }
+
+    /// The flow's headers, where it has any.
+    pub fn headers(&mut self) -> Option<&mut Headers> {
+        self.headers.as_deref_mut()
+    }
+
+    /// The congestion header of a data packet, where it has one.
+    #[inline]
+    pub fn header(&mut self, packet: &Packet) -> Option<&mut Header> {
+        self.headers.as_mut()?.of(packet)
+    }
+
+    /// Packets under way that have a congestion header; none where the flow has no headers.
+    #[must_use]
+    pub fn headers_under_way(&self) -> Option<u64> {
+        self.headers.as_ref().map(|headers| headers.under_way())
+    }
+
     /// Takes an entry out, and forgets those of ACKs that were lost before it.
     #[inline]
     pub fn take(&mut self, id: u32) -> Option<SackEntry> {
@@ -90,16 +117,26 @@ impl SackLog {
         Some(entry)
     }
 
-    /// The ACK with this entry was lost.
-    pub fn forget(&mut self, id: u32) {
-        if self.loose.is_some() {
-            self.take_loose(id);
+    /// A packet was lost, and what it had here with it.
+    pub fn forget(&mut self, packet: &Packet) {
+        if packet.is_ack() {
+            if self.loose.is_some() && packet.flags() & flag::SACK != 0 {
+                self.take_loose(packet.extra());
+            }
+        } else if let Some(headers) = &mut self.headers {
+            headers.take(packet);
         }
     }
 
-    /// The ACK with this entry will come once more.
-    pub fn copy(&mut self, id: u32) {
-        if let Some((_, packets)) = self.loose.as_mut().and_then(|loose| loose.get_mut(&id)) {
+    /// A packet will come once more.
+    pub fn copy(&mut self, packet: &Packet) {
+        if !packet.is_ack() {
+            if let Some(headers) = &mut self.headers {
+                headers.copy(packet);
+            }
+        } else if packet.flags() & flag::SACK != 0
+            && let Some((_, packets)) = self.loose.as_mut().and_then(|loose| loose.get_mut(&packet.extra()))
+        {
             *packets += 1;
         }
     }
@@ -108,6 +145,7 @@ impl SackLog {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time::Time;
 
     #[test]
     fn a_sack_log_forgets_the_entries_of_lost_acks() {
@@ -123,8 +161,9 @@ mod tests {
     fn a_loose_log_finds_entries_in_any_order_and_keeps_none_too_long() {
         let mut log = SackLog::new(true);
         let ids: Vec<u32> = (0..4).map(|i| log.put(SackEntry { owd: i, ..SackEntry::default() })).collect();
-        log.copy(ids[1]);
-        log.forget(ids[0]);
+        let ack = |id| Packet::new(Time(1), Time(1), 0, 0, 40, flag::ACK | flag::SACK, id);
+        log.copy(&ack(ids[1]));
+        log.forget(&ack(ids[0]));
         for (id, owd) in [(3, Some(3)), (1, Some(1)), (2, Some(2)), (1, Some(1)), (1, None), (0, None)] {
             assert_eq!(log.take(ids[id]).map(|e| e.owd), owd);
         }

@@ -154,7 +154,7 @@ impl Link {
                 Loss::List { packets, next: 0 }
             }
         };
-        let (queue, service) = spec.queue.build(seed, &spec.name);
+        let (queue, service) = spec.queue.build(seed, &spec.name, spec.rate_bps);
         let service = service.map(|queue| Box::new(Service::new(queue)));
         let ps_per_byte = ((8_000_000_000_000_u128 << FRACTION_BITS) / u128::from(spec.rate_bps)) as u64;
         let transmission = Time(((u128::from(sizes.0) * u128::from(ps_per_byte)) >> FRACTION_BITS) as u64);

@@ -2,6 +2,7 @@
 //! becomes free.
 
 use super::{Link, Loss};
+use crate::endpoint::SackLog;
 use crate::packet::Packet;
 use crate::queue::{Backlog, Served};
 use crate::time::Time;
@@ -62,11 +63,12 @@ impl Link {
         }
     }
 
-    /// A packet arrives; what is lost or dropped for it is put into `gone`.
+    /// A packet arrives; what is lost or dropped for it is put into `gone`. `logs` have what the packets of each flow carry
+    /// beside them.
     ///
     /// # Panics
     /// Where arrivals go back in time, which would be a defect of the engine.
-    pub fn receive(&mut self, packet: Packet, gone: &mut Vec<Packet>) {
+    pub fn receive(&mut self, packet: Packet, gone: &mut Vec<Packet>, logs: &mut [SackLog]) {
         let now = packet.at;
         assert!(now >= self.last_arrival, "a link's clock went back");
         self.last_arrival = now;
@@ -85,17 +87,17 @@ impl Link {
             };
         }
         let before = gone.len();
-        service.queue.enqueue(packet, gone);
+        service.queue.enqueue(packet, gone, logs);
         self.note_gone(now, &gone[before..]);
     }
 
     /// The transmitter takes the next packet at `now`, which is [`Link::next_service`]; what is dropped instead is put into
     /// `gone`. The answer is the packet as it was when it arrived here, marked or not, and when it reaches the far end.
-    pub fn send_next(&mut self, now: Time, gone: &mut Vec<Packet>) -> Option<(Packet, Time)> {
+    pub fn send_next(&mut self, now: Time, gone: &mut Vec<Packet>, logs: &mut [SackLog]) -> Option<(Packet, Time)> {
         self.sample_before(now);
         let service = self.service.as_mut()?;
         let before = gone.len();
-        let next = service.queue.dequeue(now, gone);
+        let next = service.queue.dequeue(now, gone, logs);
         self.note_gone(now, &gone[before..]);
         let packet = next?;
         let bytes = packet.bytes();

@@ -9,6 +9,8 @@ mod pie;
 mod red;
 mod served;
 mod threshold;
+mod vcp;
+mod xcp;
 
 pub use codel::CodelParameters;
 pub use droptail::DropTail;
@@ -18,6 +20,8 @@ pub use pie::{Pie, PieParameters};
 pub use red::{Red, RedParameters};
 pub use served::Served;
 pub use threshold::Threshold;
+pub use vcp::{Vcp, VcpParameters};
+pub use xcp::{Xcp, XcpParameters};
 
 use crate::random::Stream;
 use crate::spec::QueueSpec;
@@ -131,8 +135,17 @@ const IN_SERVICE: Parameter =
 const ECN: Parameter = switch("ecn", true, "ECN-capable packets are marked and not dropped");
 
 /// Every discipline.
-pub const REGISTRY: &[Entry] =
-    &[droptail::ENTRY, threshold::ENTRY, red::ENTRY, pie::ENTRY, codel::ENTRY, fq_codel::ENTRY, dualpi2::ENTRY];
+pub const REGISTRY: &[Entry] = &[
+    droptail::ENTRY,
+    threshold::ENTRY,
+    red::ENTRY,
+    pie::ENTRY,
+    codel::ENTRY,
+    fq_codel::ENTRY,
+    dualpi2::ENTRY,
+    xcp::ENTRY,
+    vcp::ENTRY,
+];
 
 impl Queue {
     /// The bound on what waits.
@@ -190,10 +203,10 @@ impl Queue {
 }
 
 impl QueueSpec {
-    /// The queue of the link `name` in the run `seed`: one that decides at arrivals, and one that decides at departures where
+    /// The queue of the link `name` of `rate_bps` in the run `seed`: one that decides at arrivals, and one that decides at departures where
     /// the discipline is of that kind.
     #[must_use]
-    pub fn build(&self, seed: u64, name: &str) -> (Queue, Option<Served>) {
+    pub fn build(&self, seed: u64, name: &str, rate_bps: u64) -> (Queue, Option<Served>) {
         let draws = || Stream::new(seed, &format!("link {name} queue"));
         let (limit_packets, limit_bytes) = self.limits();
         let tail = |count_in_service| DropTail::new(limit_packets, limit_bytes, count_in_service);
@@ -224,6 +237,14 @@ impl QueueSpec {
                 let (target, update, step) = (Time(target_ps), Time(update_ps), Time(step_ps));
                 let p = DualPi2Parameters { target, update, alpha, beta, coupling, step, classic_share };
                 served(Served::DualPi2(DualPi2::new(limit_packets, limit_bytes, p, draws())))
+            }
+            Self::Xcp { alpha, beta, gamma, .. } => {
+                let p = XcpParameters { alpha, beta, gamma };
+                served(Served::Xcp(Box::new(Xcp::new(tail(false), p, rate_bps))))
+            }
+            Self::Vcp { t_rho_ps, t_q_ps, kq, gamma, .. } => {
+                let p = VcpParameters { t_rho: Time(t_rho_ps), t_q: Time(t_q_ps), kq, gamma };
+                served(Served::Vcp(Box::new(Vcp::new(tail(false), p, rate_bps))))
             }
         }
     }

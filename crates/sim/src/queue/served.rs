@@ -1,7 +1,8 @@
 //! Disciplines that decide when the transmitter becomes free: what is sent next, and what is dropped instead.
 
 use super::codel::{CodelParameters, Controller, Held};
-use super::{Backlog, DropTail, DualPi2, FqCodel};
+use super::{Backlog, DropTail, DualPi2, FqCodel, Vcp, Xcp};
+use crate::endpoint::SackLog;
 use crate::packet::Packet;
 use crate::time::Time;
 
@@ -22,6 +23,10 @@ pub enum Served {
     FqCodel(FqCodel),
     /// See [`DualPi2`].
     DualPi2(DualPi2),
+    /// See [`Xcp`].
+    Xcp(Box<Xcp>),
+    /// See [`Vcp`].
+    Vcp(Box<Vcp>),
 }
 
 impl Codel {
@@ -33,8 +38,9 @@ impl Codel {
 }
 
 impl Served {
-    /// A packet arrives at `packet.at`; what is dropped for it is put into `dropped`.
-    pub fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>) {
+    /// A packet arrives at `packet.at`; what is dropped for it is put into `dropped`. `logs` have the congestion headers of
+    /// each flow.
+    pub fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, logs: &mut [SackLog]) {
         match self {
             Self::Codel(queue) if queue.tail.admits(queue.held.backlog(), packet.bytes()) => {
                 queue.controller.note_size(packet.bytes());
@@ -43,15 +49,19 @@ impl Served {
             Self::Codel(_) => dropped.push(packet),
             Self::FqCodel(queue) => queue.enqueue(packet, dropped),
             Self::DualPi2(queue) => queue.enqueue(packet, dropped),
+            Self::Xcp(queue) => queue.enqueue(packet, dropped, logs),
+            Self::Vcp(queue) => queue.enqueue(packet, dropped),
         }
     }
 
     /// The transmitter is free at `now`: what it sends, and what is dropped instead.
-    pub fn dequeue(&mut self, now: Time, dropped: &mut Vec<Packet>) -> Option<Packet> {
+    pub fn dequeue(&mut self, now: Time, dropped: &mut Vec<Packet>, logs: &mut [SackLog]) -> Option<Packet> {
         match self {
             Self::Codel(queue) => queue.controller.dequeue(now, &mut queue.held, dropped),
             Self::FqCodel(queue) => queue.dequeue(now, dropped),
             Self::DualPi2(queue) => queue.dequeue(now, dropped),
+            Self::Xcp(queue) => queue.dequeue(now, logs),
+            Self::Vcp(queue) => queue.dequeue(now),
         }
     }
 
@@ -62,6 +72,8 @@ impl Served {
             Self::Codel(queue) => queue.held.backlog(),
             Self::FqCodel(queue) => queue.backlog(),
             Self::DualPi2(queue) => queue.backlog(),
+            Self::Xcp(queue) => queue.held().backlog(),
+            Self::Vcp(queue) => queue.held().backlog(),
         }
     }
 
@@ -71,6 +83,8 @@ impl Served {
             Self::Codel(queue) => queue.held.iter().for_each(look),
             Self::FqCodel(queue) => queue.iter().for_each(look),
             Self::DualPi2(queue) => queue.iter().for_each(look),
+            Self::Xcp(queue) => queue.held().iter().for_each(look),
+            Self::Vcp(queue) => queue.held().iter().for_each(look),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What a spec says of a queue.
 
+use elephan_cc::Router;
 use serde::Deserialize;
 
 /// A queue.
@@ -129,6 +130,34 @@ pub enum QueueSpec {
         /// Least part of the rate for the classic queue.
         classic_share: f64,
     },
+    /// An XCP router.
+    Xcp {
+        /// Packets that may wait.
+        limit_packets: Option<u64>,
+        /// Bytes that may wait.
+        limit_bytes: Option<u64>,
+        /// Part of the spare capacity handed out in a mean RTT.
+        alpha: f64,
+        /// Part of the standing queue taken back in a mean RTT.
+        beta: f64,
+        /// Part of the traffic shared out anew in a mean RTT.
+        gamma: f64,
+    },
+    /// A VCP router.
+    Vcp {
+        /// Packets that may wait.
+        limit_packets: Option<u64>,
+        /// Bytes that may wait.
+        limit_bytes: Option<u64>,
+        /// Interval over which the load is measured, ps.
+        t_rho_ps: u64,
+        /// Distance of samples of the queue, ps.
+        t_q_ps: u64,
+        /// Part of the persistent queue that counts as load.
+        kq: f64,
+        /// Part of the capacity aimed at.
+        gamma: f64,
+    },
 }
 
 impl QueueSpec {
@@ -141,8 +170,20 @@ impl QueueSpec {
             | Self::Red { limit_packets, limit_bytes, .. }
             | Self::Pie { limit_packets, limit_bytes, .. }
             | Self::Codel { limit_packets, limit_bytes, .. }
-            | Self::DualPi2 { limit_packets, limit_bytes, .. } => (limit_packets, limit_bytes),
+            | Self::DualPi2 { limit_packets, limit_bytes, .. }
+            | Self::Xcp { limit_packets, limit_bytes, .. }
+            | Self::Vcp { limit_packets, limit_bytes, .. } => (limit_packets, limit_bytes),
             Self::FqCodel { limit_packets, .. } => (limit_packets, None),
+        }
+    }
+
+    /// The kind of router that it is, for the algorithms that need one.
+    #[must_use]
+    pub fn router(&self) -> Option<Router> {
+        match self {
+            Self::Xcp { .. } => Some(Router::Xcp),
+            Self::Vcp { .. } => Some(Router::Vcp),
+            _ => None,
         }
     }
 }

@@ -13,7 +13,7 @@ use elephan_cc::Controller;
 
 use super::schedule::{Planned, Schedule, Users};
 use crate::endpoint::{Receiver, Sender, SenderTotals};
-use crate::engine::controller;
+use crate::engine::source_controller;
 use crate::network::{Count, Network};
 use crate::record::ReceiverSample;
 use crate::spec::{FlowSpec, SourceSpec, Spec, SpecError};
@@ -135,8 +135,7 @@ impl Source {
         times: &Arc<[Time]>,
     ) -> Result<Self, SpecError> {
         let flow = source.flow.clone();
-        let controller =
-            controller(index, &flow).map_err(|e| SpecError::new(format!("traffic[{index}].algorithm"), e.message))?;
+        let controller = source_controller(spec, index, &flow)?;
         let links = flow.path.iter().chain(&flow.reverse_path);
         let path_rtt = Time(links.map(|&link| spec.links[link].delay_ps).sum());
         let mut waiting = BinaryHeap::new();
@@ -263,6 +262,7 @@ impl Source {
         if sender.wants_repeated_echoes() {
             network.receivers[flow as usize].latch_marks();
         }
+        network.attend(flow, sender.router());
         self.due[place].0 = sender.timer();
         if !self.reactive {
             self.sinks[place].0 = network.receivers[flow as usize].timer();

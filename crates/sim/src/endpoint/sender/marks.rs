@@ -1,6 +1,6 @@
 //! What a sender does about ECN: which packets are capable of it, and how an echo is answered.
 
-use elephan_cc::{Cause, Ecn};
+use elephan_cc::{Cause, Ecn, Needs, Router};
 
 use super::{Sender, State};
 use crate::packet::flag;
@@ -30,8 +30,10 @@ pub(super) struct Marks {
 
 impl Marks {
     /// What the algorithm wants, or else what the endpoint is set to.
-    pub(super) fn new(algorithm: Ecn, endpoint: bool) -> Self {
-        let (mode, data) = match algorithm {
+    pub(super) fn new(needs: Needs, endpoint: bool) -> Self {
+        let (mode, data) = match needs.ecn {
+            // The code for a low load; routers raise it.
+            _ if needs.router == Some(Router::Vcp) => (Mode::Accurate, flag::ECT1),
             Ecn::Accurate => (Mode::Accurate, flag::ECT0),
             Ecn::L4s => (Mode::Accurate, flag::ECT1),
             Ecn::Endpoint if endpoint => (Mode::Classic, flag::ECT0),
@@ -67,6 +69,12 @@ impl Sender {
     #[must_use]
     pub fn wants_repeated_echoes(&self) -> bool {
         self.marks.mode == Mode::Classic
+    }
+
+    /// The kind of routers that the receiver has to listen to.
+    #[must_use]
+    pub fn router(&self) -> Option<Router> {
+        self.needs.router
     }
 
     /// An ACK of `delivered` segments up to `cumulative` echoes a mark. Answers how many marked segments the algorithm is to

@@ -10,7 +10,7 @@ mod transmit;
 
 use std::sync::Arc;
 
-use elephan_cc::{Ack, Algorithm, Cause, Controller, Needs, Signal, Start};
+use elephan_cc::{Ack, Algorithm, Cause, Controller, Load, Needs, Router, Signal, Start};
 
 pub(super) use self::application::of_flow as application_of;
 use self::marks::Marks;
@@ -94,6 +94,8 @@ struct Report {
     owd: u32,
     /// Its number.
     newest: u32,
+    /// What XCP routers said of it and of those before it, bytes/s.
+    feedback: f32,
 }
 
 /// The sending end of a flow.
@@ -263,12 +265,13 @@ impl Sender {
                 || needs.window_at_send
                 || needs.delivery
                 || needs.losses
-                || needs.sends,
-            watches: needs.sends || needs.delivery || needs.losses,
+                || needs.sends
+                || needs.router == Some(Router::Xcp),
+            watches: needs.sends || needs.delivery || needs.losses || needs.router == Some(Router::Xcp),
             log: None,
             lost_again: Vec::new(),
             sampler: (needs.delivery || needs.losses).then(Box::default),
-            marks: Marks::new(needs.ecn, stack.ecn),
+            marks: Marks::new(needs, stack.ecn),
             pace: Pace::new(needs.pacing || stack.pacing),
             application,
             clocks: (this.sender_clock != this.receiver_clock || this.sender_clock != ClockSpec::default())
@@ -505,7 +508,7 @@ impl Sender {
         let una = self.board.una();
         let cumulative = packet.segment();
         let has_sack = packet.flags() & flag::SACK != 0;
-        let mut report = Report { owd: packet.extra(), newest: cumulative.wrapping_sub(1) };
+        let mut report = Report { owd: packet.extra(), newest: cumulative.wrapping_sub(1), feedback: 0.0 };
         let mut delivered = 0;
         if self.board.is_clean() && !has_sack {
             if cumulative <= una {
@@ -522,7 +525,7 @@ impl Sender {
                 delivered += self.board.advance(cumulative);
             }
             if let Some(entry) = entry {
-                report = Report { owd: entry.owd, newest: entry.trigger };
+                report = Report { owd: entry.owd, newest: entry.trigger, feedback: entry.feedback };
                 delivered += self.apply_sack(&entry.blocks[..usize::from(entry.count)]);
             }
         }
@@ -599,12 +602,14 @@ impl Sender {
             in_recovery: recovering || cumulative <= una,
             window_limited: self.was_window_limited(),
             marked,
+            feedback: 0.0,
+            load: None,
         };
         let window = self.algorithm.react(ack, |ack| {
             let (sampler, clocks) = (self.sampler.as_deref(), self.clocks.as_deref());
             let (needs, sent_window) = (self.needs, &self.sent_window);
-            let packet = *packet;
-            Wanted { needs, packet, report, sampler, clocks, sent_window }.complete(ack);
+            let (packet, bytes) = (*packet, f64::from(self.bytes));
+            Wanted { needs, packet, bytes, report, sampler, clocks, sent_window }.complete(ack);
         });
         if let State::Recovery(episode) = &mut self.state
             && !self.needs.own_recovery
@@ -628,7 +633,8 @@ impl Sender {
     /// where the ACK carries SACK blocks. Only the samples of RTT see this, not what is sent when.
     #[cold]
     fn when_host_looks(&mut self, packet: Packet) -> Time {
-        let scanned = if packet.flags() & flag::SACK == 0 { 0 } else { u64::from(self.next - self.board.una()) };
+        let sacks = packet.flags() & flag::SACK != 0 && (self.needs.router.is_none() || self.board.sacked() > 0);
+        let scanned = if !sacks { 0 } else { u64::from(self.next - self.board.una()) };
         let work = self.stack.host_ack_ps + self.stack.host_scan_ps * scanned;
         self.host_busy = self.host_busy.max(packet.at) + Time(work);
         self.host_busy
@@ -646,6 +652,8 @@ impl Sender {
 struct Wanted<'a> {
     needs: Needs,
     packet: Packet,
+    /// Of a segment on the wire.
+    bytes: f64,
     report: Report,
     sampler: Option<&'a Sampler>,
     clocks: Option<&'a (ClockSpec, ClockSpec)>,
@@ -657,10 +665,24 @@ impl Wanted<'_> {
     fn complete(&self, ack: &mut Ack) {
         ack.delivery = self.sampler.and_then(Sampler::sample);
         ack.owd = self.needs.one_way_delay.then(|| self.one_way_delay());
+        match self.needs.router {
+            Some(Router::Xcp) => ack.feedback = f64::from(self.report.feedback) / self.bytes,
+            Some(Router::Vcp) => ack.load = Some(self.load()),
+            None => {}
+        }
         let cumulative = self.packet.segment();
         if self.needs.window_at_send && cumulative > 0 && !self.sent_window.is_empty() {
             let mask = self.sent_window.len() - 1;
             ack.window_at_send = f64::from(self.sent_window[(cumulative - 1) as usize & mask]);
+        }
+    }
+
+    /// What VCP routers report.
+    fn load(&self) -> Load {
+        match self.packet.flags() {
+            flags if flags & flag::ECE != 0 => Load::Overload,
+            flags if flags & flag::CWR != 0 => Load::High,
+            _ => Load::Low,
         }
     }
 

@@ -1,8 +1,9 @@
 //! How a sender puts segments on the wire.
 
-use elephan_cc::{Algorithm, Sent};
+use elephan_cc::{Algorithm, Router, Sent};
 
 use super::{Limit, Sender, State};
+use crate::endpoint::Header;
 use crate::network::Network;
 use crate::packet::{Packet, flag};
 use crate::spec::Detection;
@@ -123,9 +124,7 @@ impl Sender {
 
     #[inline(always)]
     pub(super) fn emit(&mut self, segment: u32, flags: u8, now: Time, network: &mut Network) {
-        if self.remembers {
-            self.remember(segment, flags, now);
-        }
+        let extra = if self.remembers { self.remember(segment, flags, now, network) } else { 0 };
         self.totals.sent += 1;
         let mut at = now;
         if self.jitter > 0 {
@@ -135,7 +134,7 @@ impl Sender {
                 self.log_sent(segment, flags, at, now);
             }
         }
-        let packet = Packet::new(at, now, self.flow, segment, self.bytes, flags, 0);
+        let packet = Packet::new(at, now, self.flow, segment, self.bytes, flags, extra);
         if let Some(egress) = &mut self.egress {
             egress.send(at, packet, network);
         } else {
@@ -143,9 +142,9 @@ impl Sender {
         }
     }
 
-    /// Keeps what RACK and some algorithms need to know of a segment.
+    /// Keeps what RACK and some algorithms need to know of a segment; the answer is the number of its congestion header.
     #[inline]
-    pub(super) fn remember(&mut self, segment: u32, flags: u8, now: Time) {
+    pub(super) fn remember(&mut self, segment: u32, flags: u8, now: Time, network: &mut Network) -> u32 {
         let times = self.stack.detection == Detection::Rack;
         let windows = self.needs.window_at_send;
         let span = (self.next - self.board.una() + 1) as usize;
@@ -172,7 +171,19 @@ impl Sender {
             if self.log.is_some() && self.jitter == 0 {
                 self.log_sent(segment, flags, now, now);
             }
+            if self.needs.router == Some(Router::Xcp) {
+                return self.head(network);
+            }
         }
+        0
+    }
+
+    /// The congestion header of a segment that leaves now.
+    fn head(&self, network: &mut Network) -> u32 {
+        let asked = self.algorithm.request(self.limit == Limit::Window);
+        let (spacing, feedback) = (asked.rtt / asked.window, asked.increase * f64::from(self.bytes));
+        let header = Header { rtt: asked.rtt, spacing, feedback };
+        network.sacks[self.flow as usize].headers().map_or(0, |headers| headers.put(header))
     }
 }
 

@@ -1,0 +1,354 @@
+//! XCP's router: works out once in a mean round-trip time how much traffic should come or go, and shares that out among the
+//! packets that leave (Katabi, Handley, Rohrs, SIGCOMM 2002).
+//!
+//! Variant: the paper's Appendix A with the input divided by the interval, which its pseudo-code forgets, and in changes of
+//! rate, as it recommends. What the paper leaves open is as in ns-2: the first interval is 50 ms and none is shorter than
+//! 1 ms. While no packet says its round-trip time, the last mean stands.
+
+use super::codel::{Held, Source};
+use super::{DropTail, Entry, number};
+use crate::endpoint::{Header, SackLog};
+use crate::packet::Packet;
+use crate::time::Time;
+
+pub(super) const ENTRY: Entry = Entry {
+    name: "xcp",
+    title: "Explicit control protocol",
+    source: "Katabi, Handley, Rohrs, SIGCOMM 2002",
+    parameters: &[
+        number(
+            "alpha",
+            0.4,
+            (1e-6, 10.0),
+            "part of the spare capacity handed out in a mean RTT; stable below 0.555 (§4)",
+        ),
+        number(
+            "beta",
+            0.226,
+            (0.0, 10.0),
+            "part of the standing queue taken back in a mean RTT; α²√2 for stability (§4)",
+        ),
+        number("gamma", 0.1, (0.0, 1.0), "part of the traffic that is shared out anew in a mean RTT (§3.5.2)"),
+    ],
+};
+
+/// What a scenario says of XCP.
+#[derive(Clone, Copy, Debug)]
+pub struct XcpParameters {
+    /// Gain of spare capacity.
+    pub alpha: f64,
+    /// Gain of the queue.
+    pub beta: f64,
+    /// Part that is shuffled.
+    pub gamma: f64,
+}
+
+/// Mean RTT before any is known, s.
+const INITIAL_RTT_S: f64 = 0.05;
+/// Shortest interval, s.
+const INTERVAL_LEAST_S: f64 = 0.001;
+
+/// The arithmetic of a router. Names follow the paper; rates are in bytes/s.
+#[derive(Clone, Debug)]
+struct Router {
+    p: XcpParameters,
+    capacity: f64,
+    /// Mean RTT over the flows (d), s.
+    d: f64,
+    /// When the interval began, and when it ends.
+    since: Time,
+    control_due: Time,
+    /// What came in this interval: bytes, Σ spacing, Σ rtt × spacing.
+    input: f64,
+    spacings: f64,
+    rtt_spacings: f64,
+    xi_p: f64,
+    xi_n: f64,
+    /// Change of rate still to be given and to be taken.
+    residue_pos: f64,
+    residue_neg: f64,
+    /// Standing queue (Q), bytes: the least of the last propagation delay.
+    standing: f64,
+    least: f64,
+    queue_due: Time,
+}
+
+impl Router {
+    fn new(p: XcpParameters, rate_bps: u64) -> Self {
+        let first = Time::from_seconds(INITIAL_RTT_S);
+        Self {
+            p,
+            capacity: rate_bps as f64 / 8.0,
+            d: INITIAL_RTT_S,
+            since: Time::ZERO,
+            control_due: first,
+            input: 0.0,
+            spacings: 0.0,
+            rtt_spacings: 0.0,
+            xi_p: 0.0,
+            xi_n: 0.0,
+            residue_pos: 0.0,
+            residue_neg: 0.0,
+            standing: 0.0,
+            least: f64::INFINITY,
+            queue_due: first,
+        }
+    }
+
+    /// The timers that were due up to `now`, while `waiting` bytes waited.
+    fn catch_up(&mut self, now: Time, waiting: u64) {
+        while self.queue_due.min(self.control_due) <= now {
+            if self.queue_due <= self.control_due {
+                self.end_queue_interval(waiting as f64);
+            } else {
+                self.end_control_interval();
+            }
+        }
+    }
+
+    fn end_queue_interval(&mut self, waiting: f64) {
+        self.standing = self.least.min(waiting);
+        self.least = waiting;
+        let propagation = (self.d - waiting / self.capacity).max(INTERVAL_LEAST_S);
+        self.queue_due += Time::from_seconds(propagation);
+    }
+
+    fn end_control_interval(&mut self) {
+        let rate = self.input / (self.control_due - self.since).seconds();
+        if self.spacings > 0.0 {
+            self.d = (self.rtt_spacings / self.spacings).max(INTERVAL_LEAST_S);
+        }
+        let (phi, h) = if self.input > 0.0 { self.aggregate(rate) } else { (0.0, 0.0) };
+        self.residue_pos = (h + phi.max(0.0)) / self.d;
+        self.residue_neg = (h + (-phi).max(0.0)) / self.d;
+        self.xi_p = if self.spacings > 0.0 { self.residue_pos / self.spacings } else { 0.0 };
+        self.xi_n = if self.input > 0.0 { self.residue_neg / self.input } else { 0.0 };
+        (self.input, self.spacings, self.rtt_spacings) = (0.0, 0.0, 0.0);
+        self.since = self.control_due;
+        self.control_due += Time::from_seconds(self.d);
+    }
+
+    /// The change that the aggregate should make in a mean RTT (φ), and what is shuffled (h), bytes, at an input `rate`.
+    fn aggregate(&self, rate: f64) -> (f64, f64) {
+        let XcpParameters { alpha, beta, gamma } = self.p;
+        let phi = alpha * self.d * (self.capacity - rate) - beta * self.standing;
+        (phi, (gamma * rate * self.d - phi.abs()).max(0.0))
+    }
+
+    fn arrive(&mut self, bytes: u64, header: Option<&mut Header>, waiting: u64) {
+        self.least = self.least.min(waiting as f64);
+        self.input += bytes as f64;
+        if let Some(header) = header.filter(|header| header.rtt > 0.0) {
+            self.spacings += header.spacing;
+            self.rtt_spacings += header.rtt * header.spacing;
+        }
+    }
+
+    /// A packet leaves: what it is told, unless a router before has told it less.
+    fn depart(&mut self, bytes: u64, header: &mut Header) {
+        if header.rtt <= 0.0 {
+            header.feedback = 0.0;
+            return;
+        }
+        let (pos, neg) = (self.xi_p * header.spacing, self.xi_n * bytes as f64);
+        let feedback = pos - neg;
+        let given = header.feedback;
+        if given >= feedback {
+            header.feedback = feedback;
+            self.residue_pos -= pos;
+            self.residue_neg -= neg;
+        } else if given > 0.0 {
+            self.residue_pos -= given;
+            self.residue_neg -= feedback - given;
+        } else {
+            self.residue_neg -= feedback.max(0.0) - given;
+        }
+        if self.residue_pos <= 0.0 {
+            self.xi_p = 0.0;
+        }
+        if self.residue_neg <= 0.0 {
+            self.xi_n = 0.0;
+        }
+    }
+}
+
+/// A queue with an XCP router.
+#[derive(Clone, Debug)]
+pub struct Xcp {
+    tail: DropTail,
+    held: Held,
+    router: Router,
+}
+
+impl Xcp {
+    /// An empty queue of a link of `rate_bps`.
+    #[must_use]
+    pub fn new(tail: DropTail, p: XcpParameters, rate_bps: u64) -> Self {
+        Self { tail, held: Held::default(), router: Router::new(p, rate_bps) }
+    }
+
+    pub(super) fn held(&self) -> &Held {
+        &self.held
+    }
+
+    pub(super) fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, logs: &mut [SackLog]) {
+        let waiting = self.held.backlog();
+        self.router.catch_up(packet.at, waiting.bytes);
+        self.router.arrive(packet.bytes(), logs[packet.flow() as usize].header(&packet), waiting.bytes);
+        if self.tail.admits(waiting, packet.bytes()) {
+            self.held.push(packet);
+        } else {
+            dropped.push(packet);
+        }
+    }
+
+    pub(super) fn dequeue(&mut self, now: Time, logs: &mut [SackLog]) -> Option<Packet> {
+        self.router.catch_up(now, self.held.backlog().bytes);
+        let packet = self.held.take()?;
+        if let Some(header) = logs[packet.flow() as usize].header(&packet) {
+            self.router.depart(packet.bytes(), header);
+        }
+        Some(packet)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAPER: XcpParameters = XcpParameters { alpha: 0.4, beta: 0.226, gamma: 0.1 };
+    const SIZE: u64 = 1500;
+
+    fn near(got: f64, expected: f64) {
+        assert!((got - expected).abs() <= 1e-6 * expected.abs(), "{got} is not {expected}");
+    }
+
+    /// A sender's packet: 100 ms, 1.25 MB of window.
+    fn header(feedback: f64) -> Header {
+        Header { rtt: 0.1, spacing: SIZE as f64 * 0.1 / 1.25e6, feedback }
+    }
+
+    /// 1 Gbit/s after an interval of 100 ms in which 10 MB came, with a standing queue of 50 kB.
+    fn loaded() -> Router {
+        let mut router = Router::new(PAPER, 1_000_000_000);
+        router.catch_up(Time::from_seconds(0.05), 0);
+        (router.d, router.control_due, router.standing) = (0.1, Time::from_seconds(0.15), 50_000.0);
+        router.queue_due = Time::NEVER;
+        for _ in 0..6666 {
+            router.arrive(SIZE, Some(&mut header(0.0)), 50_000);
+        }
+        router.arrive(1000, Some(&mut Header { spacing: header(0.0).spacing * 2.0 / 3.0, ..header(0.0) }), 50_000);
+        router
+    }
+
+    #[test]
+    fn the_aggregate_feedback_is_the_spare_capacity_less_the_standing_queue() {
+        let router = loaded();
+        let (phi, h) = router.aggregate(100e6);
+        near(phi, 988_700.0);
+        near(h, 11_300.0);
+    }
+
+    #[test]
+    fn a_window_of_packets_gets_the_aggregate_feedback() {
+        let mut router = loaded();
+        router.catch_up(Time::from_seconds(0.15), 50_000);
+        near(router.d, 0.1);
+        let packet = header(f64::INFINITY);
+        // As changes of the window, bytes: ξp rtt² s / cwnd and ξn rtt s.
+        near(router.xi_p * packet.spacing * packet.rtt, 150.0);
+        near(router.xi_n * SIZE as f64 * packet.rtt, 1.695);
+        let mut sum = 0.0;
+        for _ in 0..6666 {
+            let mut packet = header(f64::INFINITY);
+            router.depart(SIZE, &mut packet);
+            sum += packet.feedback * packet.rtt;
+        }
+        near(sum, 988_700.0 * 6666.0 / (10e6 / 1500.0));
+        assert!(router.residue_pos > 0.0 && router.residue_neg > 0.0);
+        for _ in 0..2 {
+            router.depart(SIZE, &mut header(f64::INFINITY));
+        }
+        assert_eq!((router.xi_p, router.xi_n), (0.0, 0.0));
+    }
+
+    #[test]
+    fn the_constants_are_those_of_the_stability_theorem() {
+        near(PAPER.alpha * PAPER.alpha * std::f64::consts::SQRT_2, 0.226_274_17);
+        let limit = std::f64::consts::PI / (4.0 * std::f64::consts::SQRT_2);
+        near(limit, 0.555_360_37);
+        assert!(PAPER.alpha < limit);
+    }
+
+    #[test]
+    fn a_router_that_wants_less_overwrites_and_one_that_wants_more_is_charged_what_was_given() {
+        let mut router = loaded();
+        router.catch_up(Time::from_seconds(0.15), 50_000);
+        let (pos, neg) = (router.residue_pos, router.residue_neg);
+        let mut packet = header(10.0);
+        router.depart(SIZE, &mut packet);
+        assert_eq!(packet.feedback, 10.0);
+        near(pos - router.residue_pos, 10.0);
+        near(neg - router.residue_neg, 1500.0 - 16.95 - 10.0);
+        // Taken before: that much less is to be taken here, and what is not given is taken too.
+        let (pos, neg) = (router.residue_pos, router.residue_neg);
+        let mut packet = header(-20.0);
+        router.depart(SIZE, &mut packet);
+        assert_eq!((packet.feedback, router.residue_pos), (-20.0, pos));
+        near(neg - router.residue_neg, 1500.0 - 16.95 + 20.0);
+    }
+
+    #[test]
+    fn a_packet_without_a_round_trip_time_gets_nothing_and_counts_for_no_mean() {
+        let mut router = loaded();
+        let before = (router.spacings, router.rtt_spacings);
+        let mut packet = Header { rtt: 0.0, feedback: f64::INFINITY, ..header(0.0) };
+        router.arrive(SIZE, Some(&mut packet), 0);
+        router.arrive(40, None, 0);
+        assert_eq!(
+            (router.spacings, router.rtt_spacings, router.input),
+            (before.0, before.1, 10_001_540.0 - 1.0 + 1.0)
+        );
+        router.depart(SIZE, &mut packet);
+        assert_eq!(packet.feedback, 0.0);
+    }
+
+    #[test]
+    fn the_mean_is_one_over_flows_and_not_over_packets() {
+        let mut router = Router::new(PAPER, 1_000_000_000);
+        router.catch_up(Time::from_seconds(0.05), 0);
+        // Two flows in 1 s: 10 packets in 20 ms, and 10 in 200 ms, so that one sends ten times as many.
+        for _ in 0..500 {
+            router.arrive(SIZE, Some(&mut Header { rtt: 0.02, spacing: 0.002, feedback: 0.0 }), 0);
+        }
+        for _ in 0..50 {
+            router.arrive(SIZE, Some(&mut Header { rtt: 0.2, spacing: 0.02, feedback: 0.0 }), 0);
+        }
+        router.catch_up(router.control_due, 0);
+        near(router.d, 0.11);
+    }
+
+    #[test]
+    fn the_standing_queue_is_the_least_of_the_last_propagation_delay() {
+        let mut router = Router::new(PAPER, 8_000_000);
+        router.control_due = Time::NEVER;
+        let ms = |ms: u64| Time(ms * Time::MILLISECOND.0);
+        router.catch_up(ms(50), 0);
+        assert_eq!((router.standing, router.queue_due), (0.0, ms(100)));
+        for (at, waiting) in [(60, 9000), (70, 4000), (80, 6000)] {
+            router.catch_up(ms(at), waiting);
+            router.arrive(SIZE, None, waiting);
+        }
+        // The least was 0, when the interval began.
+        router.catch_up(ms(100), 10_000);
+        assert_eq!(router.standing, 0.0);
+        // 10 kB are 10 ms of the 50.
+        assert_eq!(router.queue_due, ms(140));
+        for (at, waiting) in [(110, 12_000), (120, 4000), (130, 6000)] {
+            router.catch_up(ms(at), waiting);
+            router.arrive(SIZE, None, waiting);
+        }
+        router.catch_up(ms(140), 8000);
+        assert_eq!(router.standing, 4000.0);
+    }
+}
