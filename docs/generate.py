@@ -188,6 +188,8 @@ def algorithm_page(name: str) -> str:
     signals = f"; it needs {', '.join(entry['signals'])}" if entry["signals"] else ""
     parts.append(f"Driven by: {KINDS[entry['kind']]}{signals}. Source: {entry['source']}.\n")
     found = measured().get(name)
+    if entry["router"] is not None:
+        parts.append(ROUTERS.format(router=entry["router"]))
     if found is not None:
         parts.append(f"![Windows of two flows over time, and the mean window over the loss probability]({name}.svg)\n")
         parts.append(PICTURE.format(queue=MARKING if "ECN marks counted" in entry["signals"] else ""))
@@ -198,7 +200,12 @@ def algorithm_page(name: str) -> str:
     return "\n".join(parts)
 
 
-KINDS = {"loss": "losses", "delay": "delay", "hybrid": "losses and delay", "model": "a model of the path"}
+KINDS = {"loss": "losses", "delay": "delay", "hybrid": "losses and delay", "model": "a model of the path",
+         "router": "routers of its own kind"}  # fmt: skip
+ROUTERS = """Every link on the path of its data that can have a queue should have `queue = "{router}"`
+([queues](../reference/queues.md)); where none has, the scenario is refused. Nothing is lost on such a path, so there is no
+response function here. [Routers that help](../scenario.md#routers-that-help) has an example.
+"""
 MARKING = " that marks from a tenth of a BDP on"
 PICTURE = """Left: two flows of it, the second a minute later, on 100 Mbit/s × 60 ms with a buffer of half a BDP{queue}.
 Right: one flow alone under random losses at 100 ms.

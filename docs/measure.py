@@ -121,8 +121,8 @@ def exponents(entry: dict[str, Any]) -> tuple[float | None, float | None]:
 
 
 def algorithm_names() -> list[str]:
-    """Every algorithm that reacts to anything."""
-    return [name for name in elephan.algorithms() if name != "fixed"]
+    """Every algorithm that reacts to anything, and to losses: not those that need routers of their own, which lose nothing."""
+    return [name for name, entry in elephan.algorithms().items() if name != "fixed" and entry["router"] is None]
 
 
 def main() -> None:

@@ -1,6 +1,8 @@
 //! What can be named in a scenario, as JSON.
 
-use elephan_cc::Setting;
+use std::collections::BTreeMap;
+
+use elephan_cc::{Algorithm, Setting};
 use serde_json::{Map, Value, json};
 
 fn setting(value: Setting) -> Value {
@@ -29,9 +31,13 @@ pub fn algorithms() -> Value {
         let overrides: Map<String, Value> = p.overrides.iter().map(|(k, v)| ((*k).to_owned(), setting(*v))).collect();
         json!({"name": p.name, "title": p.title, "overrides": overrides})
     };
+    let router = |e: &elephan_cc::Entry| {
+        let built = elephan_cc::build(e.name, &BTreeMap::new()).ok();
+        built.and_then(|algorithm| algorithm.needs().router).map(elephan_cc::Router::as_str)
+    };
     let entry = |e: &elephan_cc::Entry| {
         json!({
-            "name": e.name, "title": e.title, "kind": e.kind.as_str(), "signals": e.signals, "source": e.source,
+            "router": router(e), "name": e.name, "title": e.title, "kind": e.kind.as_str(), "signals": e.signals, "source": e.source,
             "doc": e.doc, "presets": e.presets.iter().map(preset).collect::<Vec<_>>(),
             "parameters": e.parameters().iter().map(parameter).collect::<Vec<_>>(),
         })

@@ -57,6 +57,17 @@ def queues() -> dict[str, Descriptor]:
     }
 
 
+def router(algorithm: str) -> str | None:
+    """The queue discipline that the routers on an algorithm's path must have; ``None`` where any will do."""
+    entry = algorithms().get(algorithm.partition(":")[0])
+    return None if entry is None else entry["router"]
+
+
+def routers() -> set[str]:
+    """The queue disciplines that some algorithm needs."""
+    return {entry["router"] for entry in algorithms().values() if entry["router"] is not None}
+
+
 def spellings(entries: dict[str, Descriptor]) -> list[str]:
     """Every name that may be written: ``cubic``, and ``cubic:2005`` for a preset."""
     names: list[str] = []

@@ -6,6 +6,7 @@ from elephan.scenario import catalog
 from elephan.scenario.canonical import canonical_form, flow_name, measure_window, source_name
 from elephan.scenario.graph import Graph
 from elephan.scenario.impairments import Impairments
+from elephan.scenario.routers import router_cautions
 from elephan.scenario.schema import Flow, Link, Path, ScenarioTable
 from elephan.scenario.stacks import is_udt
 from elephan.scenario.traffic import rtt_quantiles
@@ -25,6 +26,7 @@ def cautions(scenario: ScenarioTable, graph: Graph) -> list[str]:
         *_changing_links(graph),
         *_short_round_trips(scenario, graph),
         *_unlogged_transfers(scenario),
+        *router_cautions(scenario, graph),
     ]
 
 

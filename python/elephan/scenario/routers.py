@@ -1,0 +1,58 @@
+"""Routers that help: which algorithms need them, and what a reader of the results should know where they are."""
+
+from __future__ import annotations
+
+from elephan.scenario import catalog
+from elephan.scenario.canonical import flow_name, source_name
+from elephan.scenario.graph import Graph
+from elephan.scenario.schema import ScenarioTable
+from elephan.scenario.units import format_rate, format_time, parse_positive_time
+
+_T_RHO = "t_rho"
+
+
+def router_cautions(scenario: ScenarioTable, graph: Graph) -> list[str]:
+    """One sentence for each link and each flow that does not fit the other."""
+    senders = [(flow_name(flow, i), flow.algorithm, flow.datagrams is None) for i, flow in enumerate(scenario.flow)]
+    senders += [(source_name(source, i), source.algorithm, True) for i, source in enumerate(scenario.traffic)]
+    needs = [catalog.router(algorithm) if listens else None for _, algorithm, listens in senders]
+    found = []
+    for position, link in enumerate(graph.links):
+        users = graph.data_users(position)
+        helped = [i for i in users if needs[i] is not None]
+        if link.queue in catalog.routers():
+            strangers = [senders[i][0] for i in users if needs[i] != link.queue]
+            if strangers:
+                found.append(
+                    f"{link.name}: {', '.join(strangers)} share the buffer of its {link.queue} router and do not listen to it"
+                )
+            if link.impairments.rate_steps or link.impairments.rate_trace:
+                found.append(
+                    f"{link.name}: its {link.queue} router goes by its rate at the beginning, {format_rate(link.rate_bps)}"
+                )
+        elif helped and not link.buffer.unlimited:
+            found.extend(
+                f"{senders[i][0]}: hears nothing of {link.name}, which has a queue but no {needs[i]} router"
+                for i in helped
+            )
+    return found + _other_intervals(scenario, graph)
+
+
+def _other_intervals(scenario: ScenarioTable, graph: Graph) -> list[str]:
+    """VCP senders that reckon with other intervals than the routers on their path have."""
+    found = []
+    declared = {parameter["name"]: parameter["default"] for parameter in catalog.queues()["vcp"]["parameters"]}
+    for i, flow in enumerate(scenario.flow):
+        if flow.datagrams is not None or catalog.router(flow.algorithm) != "vcp":
+            continue
+        own_s = float(flow.parameters.get(_T_RHO, declared[_T_RHO]))
+        for position in graph.routes[i].forward:
+            link = graph.links[position]
+            given = link.queue_parameters.get(_T_RHO)
+            theirs_s = declared[_T_RHO] if given is None else parse_positive_time(given) * 1e-12
+            if link.queue == "vcp" and abs(theirs_s - own_s) > 1e-9:
+                found.append(
+                    f"{flow_name(flow, i)}: reckons with routers that measure every {format_time(round(own_s * 1e12))}, "
+                    f"and {link.name} does every {format_time(round(theirs_s * 1e12))}"
+                )
+    return found
