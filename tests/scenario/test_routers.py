@@ -22,7 +22,8 @@ def dumbbell(flows: list[Any], queue: str, **more: Any) -> Scenario:
 def test_a_router_has_its_parameters_with_the_paper_s_defaults_on_both_ways_of_the_bottleneck() -> None:
     form = dumbbell(["xcp"], "xcp").canonical()
     queues = {link["name"]: link["queue"] for link in form["links"]}
-    expected = {"kind": "xcp", "limit_packets": 83, "limit_bytes": None, "alpha": 0.4, "beta": 0.226, "gamma": 0.1}
+    limits = {"limit_packets": 83, "limit_bytes": None}
+    expected = limits | {"kind": "xcp", "alpha": 0.4, "beta": 0.226, "gamma": 0.1, "standing": 1.0}
     assert queues["bottleneck"] == queues["bottleneck/reverse"] == expected
     form = dumbbell(["vcp"], "vcp", queue_parameters={"t_q": "5 ms", "gamma": 0.9}).canonical()
     assert form["links"][0]["queue"] == {
@@ -32,7 +33,7 @@ def test_a_router_has_its_parameters_with_the_paper_s_defaults_on_both_ways_of_t
 
 
 def test_every_parameter_of_a_router_is_documented() -> None:
-    for name, parameters in {"xcp": "alpha beta gamma", "vcp": "t_rho t_q kq gamma"}.items():
+    for name, parameters in {"xcp": "alpha beta gamma standing", "vcp": "t_rho t_q kq gamma"}.items():
         entry = catalog.queues()[name]
         assert [parameter["name"] for parameter in entry["parameters"]] == parameters.split()
         assert "SIGCOMM" in entry["source"]
@@ -104,7 +105,7 @@ def test_such_a_flow_is_one_like_any_other(kind: str) -> None:
     """The same tables, metrics and event log; transfers that come and go, too."""
     source = {"algorithm": kind, "per_second": 2.0, "sizes": {"distribution": "constant", "mean": "30 kB"}}
     scenario = dumbbell(
-        [kind, {"algorithm": kind, "start": "1 s"}, {"algorithm": kind, "direction": "left"}],
+        [kind, {"algorithm": kind, "start": "1 s"}],
         kind,
         duration="30 s",
         measure={"from": "20 s"},

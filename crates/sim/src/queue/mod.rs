@@ -238,8 +238,8 @@ impl QueueSpec {
                 let p = DualPi2Parameters { target, update, alpha, beta, coupling, step, classic_share };
                 served(Served::DualPi2(DualPi2::new(limit_packets, limit_bytes, p, draws())))
             }
-            Self::Xcp { alpha, beta, gamma, .. } => {
-                let p = XcpParameters { alpha, beta, gamma };
+            Self::Xcp { alpha, beta, gamma, standing, .. } => {
+                let p = XcpParameters { alpha, beta, gamma, standing };
                 served(Served::Xcp(Box::new(Xcp::new(tail(false), p, rate_bps))))
             }
             Self::Vcp { t_rho_ps, t_q_ps, kq, gamma, .. } => {

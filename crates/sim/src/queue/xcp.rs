@@ -29,6 +29,12 @@ pub(super) const ENTRY: Entry = Entry {
             "part of the standing queue taken back in a mean RTT; α²√2 for stability (§4)",
         ),
         number("gamma", 0.1, (0.0, 1.0), "part of the traffic that is shared out anew in a mean RTT (§3.5.2)"),
+        number(
+            "standing",
+            1.0,
+            (0.01, 10.0),
+            "a queue is standing where it never is empty for so many mean propagation delays (§3.5.1); ns-2: 0.5",
+        ),
     ],
 };
 
@@ -41,6 +47,8 @@ pub struct XcpParameters {
     pub beta: f64,
     /// Part that is shuffled.
     pub gamma: f64,
+    /// Over which part of the propagation delay the queue is at its least.
+    pub standing: f64,
 }
 
 /// Mean RTT before any is known, s.
@@ -109,8 +117,8 @@ impl Router {
     fn end_queue_interval(&mut self, waiting: f64) {
         self.standing = self.least.min(waiting);
         self.least = waiting;
-        let propagation = (self.d - waiting / self.capacity).max(INTERVAL_LEAST_S);
-        self.queue_due += Time::from_seconds(propagation);
+        let propagation = self.d - waiting / self.capacity;
+        self.queue_due += Time::from_seconds((self.p.standing * propagation).max(INTERVAL_LEAST_S));
     }
 
     fn end_control_interval(&mut self) {
@@ -130,7 +138,7 @@ impl Router {
 
     /// The change that the aggregate should make in a mean RTT (φ), and what is shuffled (h), bytes, at an input `rate`.
     fn aggregate(&self, rate: f64) -> (f64, f64) {
-        let XcpParameters { alpha, beta, gamma } = self.p;
+        let XcpParameters { alpha, beta, gamma, .. } = self.p;
         let phi = alpha * self.d * (self.capacity - rate) - beta * self.standing;
         (phi, (gamma * rate * self.d - phi.abs()).max(0.0))
     }
@@ -216,7 +224,7 @@ impl Xcp {
 mod tests {
     use super::*;
 
-    const PAPER: XcpParameters = XcpParameters { alpha: 0.4, beta: 0.226, gamma: 0.1 };
+    const PAPER: XcpParameters = XcpParameters { alpha: 0.4, beta: 0.226, gamma: 0.1, standing: 1.0 };
     const SIZE: u64 = 1500;
 
     fn near(got: f64, expected: f64) {

@@ -142,6 +142,8 @@ pub enum QueueSpec {
         beta: f64,
         /// Part of the traffic shared out anew in a mean RTT.
         gamma: f64,
+        /// Mean propagation delays for which a queue that is standing never is empty.
+        standing: f64,
     },
     /// A VCP router.
     Vcp {
