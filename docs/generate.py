@@ -203,8 +203,8 @@ def algorithm_page(name: str) -> str:
 KINDS = {"loss": "losses", "delay": "delay", "hybrid": "losses and delay", "model": "a model of the path",
          "router": "routers of its own kind"}  # fmt: skip
 ROUTERS = """Every link on the path of its data that can have a queue should have `queue = "{router}"`
-([queues](../reference/queues.md)); where none has, the scenario is refused. Nothing is lost on such a path, so there is no
-response function here. [Routers that help](../scenario.md#routers-that-help) has an example.
+([queues](../reference/queues.md)); where none has, the scenario is refused. Hardly anything is lost where routers
+help, so there is no response function here. [Routers that help](../scenario.md#routers-that-help) has an example.
 """
 MARKING = " that marks from a tenth of a BDP on"
 PICTURE = """Left: two flows of it, the second a minute later, on 100 Mbit/s × 60 ms with a buffer of half a BDP{queue}.

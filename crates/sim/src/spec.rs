@@ -480,6 +480,11 @@ impl Spec {
             if let QueueSpec::Threshold { mark_packets: None, mark_bytes: None, .. } = link.queue {
                 check(false, format!("links[{i}].queue.mark_packets"), "needs a threshold in packets or bytes")?;
             }
+            if let QueueSpec::Vcp { t_rho_ps, t_q_ps, .. } = link.queue {
+                let often = ps_of(1) / 10_000;
+                check(t_rho_ps >= often, format!("links[{i}].queue.t_rho_ps"), "must be at least 0.1 ms")?;
+                check(t_q_ps >= often, format!("links[{i}].queue.t_q_ps"), "must be at least 0.1 ms")?;
+            }
             if let LossSpec::Bernoulli { p } = link.loss {
                 check((0.0..1.0).contains(&p), format!("links[{i}].loss.p"), "must be in [0, 1)")?;
             }

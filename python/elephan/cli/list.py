@@ -61,6 +61,8 @@ def _entry(list_name: str, name: str, kind: str, title: str, source: str) -> dic
 def _with_presets(entry: catalog.Descriptor) -> list[dict[str, Any]]:
     """An algorithm or a queue, then each of its presets with the values that it changes."""
     row = {name: entry.get(name, "") for name in ("name", "kind", "title", "source")}
+    if entry.get("router"):
+        row |= {"router": entry["router"]}
     rows = [row | {"parameters": entry.get("parameters", [])}]
     for preset in entry.get("presets", []):
         if preset["name"] and preset["name"] != entry["name"]:

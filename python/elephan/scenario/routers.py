@@ -21,15 +21,12 @@ def router_cautions(scenario: ScenarioTable, graph: Graph) -> list[str]:
         users = graph.data_users(position)
         helped = [i for i in users if needs[i] is not None]
         if link.queue in catalog.routers():
-            strangers = [senders[i][0] for i in users if needs[i] != link.queue]
+            strangers = ", ".join(senders[i][0] for i in users if needs[i] != link.queue)
+            its = f"{link.name}: its {link.queue} router"
             if strangers:
-                found.append(
-                    f"{link.name}: {', '.join(strangers)} share the buffer of its {link.queue} router and do not listen to it"
-                )
+                found.append(f"{its} says nothing to {strangers}, which share its buffer")
             if link.impairments.rate_steps or link.impairments.rate_trace:
-                found.append(
-                    f"{link.name}: its {link.queue} router goes by its rate at the beginning, {format_rate(link.rate_bps)}"
-                )
+                found.append(f"{its} goes by its rate at the beginning, {format_rate(link.rate_bps)}")
         elif helped and not link.buffer.unlimited:
             found.extend(
                 f"{senders[i][0]}: hears nothing of {link.name}, which has a queue but no {needs[i]} router"
@@ -51,8 +48,9 @@ def _other_intervals(scenario: ScenarioTable, graph: Graph) -> list[str]:
             given = link.queue_parameters.get(_T_RHO)
             theirs_s = declared[_T_RHO] if given is None else parse_positive_time(given) * 1e-12
             if link.queue == "vcp" and abs(theirs_s - own_s) > 1e-9:
+                own, theirs = (format_time(round(interval_s * 1e12)) for interval_s in (own_s, theirs_s))
                 found.append(
-                    f"{flow_name(flow, i)}: reckons with routers that measure every {format_time(round(own_s * 1e12))}, "
-                    f"and {link.name} does every {format_time(round(theirs_s * 1e12))}"
+                    f"{flow_name(flow, i)}: reckons with routers that measure every {own}, and {link.name} does "
+                    f"every {theirs}"
                 )
     return found
