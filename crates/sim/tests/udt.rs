@@ -5,6 +5,7 @@ mod common;
 use common::{at, digest, flow, link, linux_stack, ps, run, spec};
 use elephan_sim::engine::Engine;
 use elephan_sim::{Outcome, Spec, Time};
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 /// Wire bits of a packet: UDT's usual 1,500 bytes.
@@ -222,6 +223,57 @@ fn neither_windows_nor_the_order_of_flows_matter() {
     outcome.senders.reverse();
     outcome.receivers.reverse();
     assert_eq!(digest(&outcome), expected);
+}
+
+/// Something that a link may do besides carrying, by bits.
+fn impairments(pick: u64) -> Value {
+    let mut some = json!({});
+    if pick & 1 > 0 {
+        some["reorder"] = json!({"p": 0.02, "delay_ps": ps(0.001) * (1 + pick % 13)});
+    }
+    if pick & 2 > 0 {
+        some["duplicate"] = json!(0.03);
+    }
+    if pick & 4 > 0 {
+        some["jitter"] = json!({"kind": "exponential", "mean_ps": ps(0.0005)});
+    }
+    if pick & 8 > 0 {
+        // Down for a second, so that timers expire.
+        some["rate_steps"] = json!([{"at_ps": ps(1.0), "rate_bps": 0}, {"at_ps": ps(2.0), "rate_bps": 5_000_000}]);
+    }
+    some
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    // That packets are conserved and that no clock goes back the engine asserts.
+    #[test]
+    fn on_any_path_windows_and_order_do_not_matter(
+        presets in proptest::collection::vec(0_usize..4, 1..4), mbps in 1_u64..40, limit in 1_u64..200,
+        rtt_s in 0.001..0.2, loss in 0.0..0.2, picks in (0_u64..16, 0_u64..16), window_ps in 1_000_000_u64..10_000_000_000,
+    ) {
+        let flows: Vec<_> = presets.iter().enumerate().map(|(i, &preset)| {
+            (["udt", "udt:draft", "udt:2008", "cubic"][preset], rtt_s * (i + 1) as f64, 0.1 * i as f64)
+        }).collect();
+        let (mut links, flows) = parallel(mbps * 1_000_000, limit, &flows);
+        links[0]["loss"] = json!({"kind": "bernoulli", "p": loss});
+        links[0]["impairments"] = impairments(picks.0);
+        links[1]["impairments"] = impairments(picks.1);
+        let straight = spec(&links, &flows, 4.0, 1.0);
+        let expected = run(&straight);
+        for (sender, receiver) in expected.senders.iter().zip(&expected.receivers) {
+            prop_assert!(receiver.totals.delivered <= sender.totals.sent - sender.totals.retransmits);
+        }
+        let other = Engine::with_window(straight.clone(), Time(window_ps)).expect("it is right");
+        prop_assert_eq!(digest(&other.run(|_| true).expect("nobody cancels")), digest(&expected));
+        let mut turned = straight.clone();
+        turned.flows.reverse();
+        let mut outcome = run(&turned);
+        outcome.senders.reverse();
+        outcome.receivers.reverse();
+        prop_assert_eq!(digest(&outcome), digest(&expected));
+    }
 }
 
 #[test]

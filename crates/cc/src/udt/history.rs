@@ -72,7 +72,8 @@ impl Arrivals {
         }
     }
 
-    /// A data packet arrives. The sender sends each whose number is a multiple of 16 back to back with the next.
+    /// A data packet arrives. The sender sends each whose number is a multiple of 16 back to back with the next. Where the two
+    /// come at the same instant, because something held them up together, they tell nothing.
     pub fn on_packet(&mut self, now: f64, number: u32) {
         self.gaps.push(now - self.last);
         self.last = now;
@@ -81,6 +82,7 @@ impl Arrivals {
             1 => {
                 if let Some((first, at)) = self.first_of_pair.take()
                     && first + 1 == number
+                    && now > at
                 {
                     self.pairs.push(now - at);
                 }
