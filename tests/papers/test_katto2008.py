@@ -93,10 +93,10 @@ def test_cases_divide_the_grid() -> None:
 
 
 def test_runs_last_for_two_hundred_losses_within_limits() -> None:
-    assert run_s(1e-6) == 2000
+    assert run_s(1e-6) == 1000
     assert run_s(1e-4) == 300
     assert run_s(3.16e-5) == pytest.approx(200 / 3.16e-5 * 12_000 / 1e8)
-    assert run_s(1e-6, 10) == 200
+    assert run_s(1e-6, 10) == 100
 
 
 def test_the_path_is_the_papers() -> None:

@@ -30,7 +30,7 @@ ORIGINAL = MappingProxyType({"yeah_1.01": "yeah", "ctcp_1/2": "ctcp"})
 CANDIDATES = ("reno", "ctcp_1/2", "ctcp_7/8", "yeah_1.01", "yeah_1.03", "yeah_1.1", "fusion", "areno")
 
 GRID = tuple(float(f"{10 ** (-6 + step / 2):.3g}") for step in range(11))
-SHORTEST_S, LONGEST_S = 300.0, 2000.0
+SHORTEST_S, LONGEST_S = 300.0, 1000.0
 LOSSES_IN_A_RUN = 200
 SHORT_FLOWS = 100
 SHORT_MEAN_BYTES, SHORT_SHAPE = 25_000, 1.2
@@ -136,7 +136,7 @@ _ALGORITHMS: dict[str, dict[str, Any]] = {
 
 
 def run_s(p: float, time: int = 1) -> float:
-    """Length of a run: 200 losses at full rate, at least 300 s and at most 2000 s."""
+    """Length of a run: 200 losses at full rate, at least 300 s and at most 1000 s."""
     at_full_rate = LOSSES_IN_A_RUN / p * 8 * PACKET_BYTES / RATE_BPS
     return min(LONGEST_S, max(SHORTEST_S, at_full_rate)) / time
 
