@@ -41,8 +41,8 @@ ASSUMPTIONS = (
         "length of a run",
         f"{LOSSES_IN_A_RUN}/p packets at full rate, {SHORTEST_S:g} s at least and {LONGEST_S:g} s at most; measured "
         "from a tenth of it on",
-        "not stated; long enough for many losses, without the start, and short enough for three seeds. At the lowest rates "
-        "most losses are those at the full queue",
+        "not stated; long enough for many losses, without the start, and short enough for three seeds. At the lowest "
+        "rates most losses are those at the full queue",
     ),
     Assumption("two flows", "both begin within 0.1 s", "not stated; the paper compares steady states"),
     Assumption(
