@@ -30,6 +30,7 @@ from elephan.papers.ha2006.setup import (
 from elephan.papers.measurement import NotJudgedError
 from elephan.papers.paper import Paper, RunSet
 from elephan.papers.relations import RELATIONS
+from elephan.papers.reproduction import select
 from elephan.runs import Run, Store, sweep
 
 SMALL = Setup(scale=QUICK_SCALE, pace=QUICK_PACE)
@@ -77,6 +78,21 @@ def test_the_small_paper_is_the_same_shape() -> None:
     assert small.quick_note
     for name, experiment in paper().experiments.items():
         assert list(small.experiments[name].scenarios) == list(experiment.scenarios)
+
+
+@pytest.mark.parametrize(
+    ("figure", "experiments"),
+    [
+        ("2", ["X1.nobg", "X1.bg"]),
+        ("Fig 7b", ["X1.bg"]),
+        ("f9", ["X2.nobg", "X2.bg"]),
+        ("3", ["X2.bg", "X3.bg"]),
+        ("X3.nobg", ["X3.nobg"]),
+    ],
+)
+def test_a_figure_names_its_experiments(figure: str, experiments: list[str]) -> None:
+    chosen, _ = select(paper(quick=True), figure)
+    assert list(chosen) == [f"ha2006.{name}" for name in experiments]
 
 
 def test_every_reading_runs_something_else() -> None:

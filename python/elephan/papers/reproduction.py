@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -347,9 +348,13 @@ def select(paper: Paper, figure: str | None) -> tuple[dict[str, Experiment], str
 
 
 def _figure_names(experiment: Experiment) -> list[str]:
-    short = experiment.id.partition(".")[2].casefold()
+    """How an experiment can be asked for: its id, its figures ("Fig 2a, 7a": 2a, F2a, 7a), and their numbers (2, 7)."""
     figure = experiment.figure.casefold()
-    return [short, figure, figure.removeprefix("fig "), experiment.id.casefold()]
+    panels = [part.strip().replace("(", "").replace(")", "") for part in figure.removeprefix("fig ").split(",")]
+    numbers = [match[0] for panel in panels if (match := re.match(r"\d+", panel))]
+    spellings = [form for name in (*panels, *numbers) for form in (name, f"f{name}", f"fig {name}")]
+    short = experiment.id.partition(".")[2].casefold()
+    return [short, figure, figure.removeprefix("fig "), experiment.id.casefold(), *spellings]
 
 
 def _compare(variant: Variant, every: RunSet, before: list[Judgment], claims: ClaimSet, own: RunSet) -> Sensitivity:
