@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -124,6 +126,25 @@ def test_the_engine_rests_and_swings_where_the_loop_says(mbps: int, rtt_ms: int,
     assert fast.mean() == pytest.approx(1, rel=0.03)
     assert (hcc.std() > 0.1) == bool(swings(hcc_loop(b)))
     assert fast.std() < 0.03
+
+
+def test_the_plane_of_paths_in_the_documentation() -> None:
+    """Where the loop is wrong b is within 0.1 of the border; at rest n alpha wait, within 3 % or one segment."""
+    root = Path(__file__).resolve().parents[2]
+    points = json.loads((root / "docs" / "loops.json").read_text(encoding="utf-8"))
+    wrong = 0
+    for point in points:
+        b = float(fill(point["mbps"] * 125.0, point["rtt_ms"] / 1e3, point["alpha"], point["flows"]))
+        loop = hcc_loop(b) if point["algorithm"] == "hcc" else fast_loop(b)
+        if (point["deviation"] > 0.055) != bool(swings(loop)):
+            assert abs(b - 2) <= 0.1 + 1e-9
+            wrong += 1
+        elif not swings(loop):
+            assert point["mean"] == pytest.approx(1, rel=0.03, abs=1.01 / (point["flows"] * point["alpha"]))
+    hcc = sum(point["algorithm"] == "hcc" for point in points)
+    page = (root / "docs" / "models.md").read_text(encoding="utf-8")
+    assert f"on {hcc - wrong} of {hcc} of them" in page
+    assert f"of {len(points)} runs" in page
 
 
 def test_the_engine_has_the_golden_ratio() -> None:

@@ -1,0 +1,116 @@
+"""Measures which delay-based loops swing, over paths, and draws it beside what the models say.
+
+    .venv/bin/python docs/loops.py          # measures (half a minute on one core) and draws
+    .venv/bin/python docs/loops.py --draw   # draws what was measured
+
+Writes docs/loops.json and docs/loops.svg.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+
+import elephan
+from elephan.models import delay
+
+mpl.use("svg")
+mpl.rcParams.update(
+    {"svg.hashsalt": "elephan", "svg.fonttype": "none", "font.size": 9, "font.sans-serif": ["DejaVu Sans"],
+     "axes.spines.top": False, "axes.spines.right": False}
+)  # fmt: skip
+import matplotlib.pyplot as plt  # noqa: E402
+
+FOLDER = Path(__file__).parent
+RATES_MBPS, RTTS_MS, FLOWS = (50, 100, 400), (20, 40, 100), (1, 2, 4)
+FILLS = (0.5, 0.8, 1.2, 1.6, 1.9, 2.2, 2.6, 3.2, 4.0, 6.0, 10.0)
+DURATION_S, SETTLED_S = 60, 30
+PAYLOAD = 1000
+LEAST_ALPHA = 8.0
+SWINGS = 0.05
+
+
+def scenario(algorithm: str, mbps: int, rtt_ms: int, alpha: float, flows: int) -> elephan.Scenario:
+    """Flows that start together, within 5 ms, with room for whatever waits."""
+    return elephan.Scenario.dumbbell(
+        [{"algorithm": algorithm, "parameters": {"alpha": alpha}} for _ in range(flows)],
+        rate=f"{mbps} Mbit/s",
+        rtt=f"{rtt_ms} ms",
+        buffer="100000 packets",
+        duration=f"{DURATION_S} s",
+        sample_period="10 ms",
+        start_jitter="5 ms",
+        stack={
+            "base": "ns2", "payload": f"{PAYLOAD} B", "header": "0 B", "receive_window": "200000 segments",
+            "initial_ssthresh": "200000 segments",
+        },
+    )  # fmt: skip
+
+
+def measure() -> list[dict[str, Any]]:
+    """The queue's mean and standard deviation over 30 s, in parts of n alpha, at each point of the plane."""
+    points = []
+    for algorithm, mbps, rtt_ms, flows, fill in product(("hcc", "fast"), RATES_MBPS, RTTS_MS, FLOWS, FILLS):
+        alpha = mbps * 1e6 / 8 / PAYLOAD * rtt_ms / 1e3 / (fill * flows)
+        if alpha >= LEAST_ALPHA:
+            points.append({"algorithm": algorithm, "mbps": mbps, "rtt_ms": rtt_ms, "flows": flows, "alpha": alpha})
+    wanted = [scenario(p["algorithm"], p["mbps"], p["rtt_ms"], p["alpha"], p["flows"]) for p in points]
+    for point, run in zip(points, elephan.sweep(wanted), strict=True):
+        waiting = run.links.filter(run.links["time_s"] > SETTLED_S)["queue_packets"].to_numpy()
+        target = point["flows"] * point["alpha"]
+        point |= {
+            "mean": round(float(waiting.mean() / target), 4),
+            "deviation": round(float(waiting.std() / target), 4),
+        }
+    return points
+
+
+def fill_of(point: dict[str, Any]) -> float:
+    """b of a point."""
+    rate = point["mbps"] * 1e6 / 8 / PAYLOAD
+    return float(delay.fill(rate, point["rtt_ms"] / 1e3, point["alpha"], point["flows"]))
+
+
+def draw(points: list[dict[str, Any]]) -> None:
+    """How far the queue swings, against b: points of the engine, the model's border and its rounds."""
+    figure, axes = plt.subplots(figsize=(8, 3.6), layout="constrained")
+    axes.axvspan(2.0, 12.0, color="#c03a2b", alpha=0.08, linewidth=0)
+    axes.text(2.1, 0.1, "HCC's loop swings\n(model: b > 2)", fontsize=8, va="top")
+    fills = np.geomspace(0.45, 11, 160)
+    rounds = [delay.hcc_rounds(b, 100.0)[-100:].std() / 100.0 for b in fills]
+    axes.plot(fills, rounds, color="#c03a2b", linewidth=1, label="HCC, rounds of the rule (model)")
+    for algorithm, color, marker in (("hcc", "#1f5fa8", "o"), ("fast", "#2a9d5c", "^")):
+        mine = [point for point in points if point["algorithm"] == algorithm]
+        axes.plot(
+            [fill_of(point) for point in mine], [point["deviation"] for point in mine], marker, markersize=3.5,
+            color=color, alpha=0.6, label=f"{algorithm.upper()}, engine ({len(mine)} paths)",
+        )  # fmt: skip
+    axes.set_xscale("log")
+    axes.set_xlim(0.45, 11)
+    axes.set_xticks([0.5, 1, 2, 4, 10], ["0.5", "1", "2", "4", "10"])
+    axes.set_xlabel("b = C T / (n α): how many times what waits fits into the pipe")
+    axes.set_ylabel("standard deviation of the queue, parts of n α")
+    axes.legend(loc="upper left", fontsize=8, frameon=False)
+    figure.savefig(FOLDER / "loops.svg", metadata={"Date": None})
+
+
+def main() -> None:
+    """Measure unless told not to, and draw."""
+    path = FOLDER / "loops.json"
+    if "--draw" not in sys.argv[1:]:
+        path.write_text(json.dumps(measure(), indent=0) + "\n", encoding="utf-8")
+    points = json.loads(path.read_text(encoding="utf-8"))
+    draw(points)
+    hcc = [point for point in points if point["algorithm"] == "hcc"]
+    wrong = [p for p in hcc if (p["deviation"] > SWINGS) != bool(delay.swings(delay.hcc_loop(fill_of(p))))]
+    print(f"{len(points)} points; of HCC's {len(hcc)}, {len(wrong)} not as the loop says: {wrong}")
+
+
+if __name__ == "__main__":
+    main()
