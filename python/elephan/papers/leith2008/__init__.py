@@ -16,6 +16,7 @@ from elephan.papers.claims import load_claims, load_findings
 from elephan.papers.leith2008 import rules
 from elephan.papers.leith2008 import setup as paths
 from elephan.papers.leith2008.assumptions import ASSUMPTIONS
+from elephan.papers.leith2008.beyond import beyond
 from elephan.papers.leith2008.figures import figures
 from elephan.papers.leith2008.measure import LeithMeasurer, lone
 from elephan.papers.leith2008.setup import Setup
@@ -55,6 +56,7 @@ def paper(quick: bool = False) -> Paper:
         assumptions=ASSUMPTIONS,
         variants=tuple(_variants(setup)),
         findings=load_findings(HERE / "findings.toml", claims),
+        beyond=beyond(setup.scale),
     )
 
 
