@@ -156,6 +156,8 @@ def _variants(setup: Setup) -> Iterable[Variant]:
          replace(setup, scan_ns=100), ("F8a", "F12")),
         ("slow-host-400ns", "hosts that take 0.4 us for each outstanding segment, instead of the outlier",
          replace(setup, scan_ns=400), ("F8a", "F12")),
+        ("every-packet-acknowledged", "no delayed ACKs, and so no timer of 40 ms in RTT samples",
+         replace(setup, delayed_acks=False), ("F7", "F8a", "F8b")),
         ("ethernet-framing", "the 38 bytes of Ethernet framing count on the links of Figures 8 and 9",
          replace(setup, framing_bytes=38), beside),
         ("no-jitter", "starts and departures exactly in time", replace(setup, jitter=False),

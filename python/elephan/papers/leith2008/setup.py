@@ -91,6 +91,7 @@ class Setup:
         scan_ns: instead of that, what a host takes for each outstanding segment where an ACK has SACK blocks.
         framing_bytes: added to each packet on the wire in Figures 8 and 9, such as Ethernet's 38.
         compound_rtt: which RTT stands for a round trip of Compound.
+        delayed_acks: one ACK for two packets; otherwise every packet is acknowledged.
         jitter: starts and departures move a little with the seed.
         scale: the rate, and all that is counted in packets, are divided by it.
     """
@@ -102,6 +103,7 @@ class Setup:
     scan_ns: int = 0
     framing_bytes: int = 0
     compound_rtt: str = "min"
+    delayed_acks: bool = True
     jitter: bool = True
     scale: int = 1
 
@@ -144,7 +146,7 @@ class Setup:
             "access_rate": "1 Gbit/s" if line.mbps < 1000 else "10 Gbit/s",
             "start_jitter": "100 ms" if self.jitter else "0 s",
             "send_jitter": f"{packet_ns} ns" if self.jitter else "0 s",
-            "stack": "linux-2.6",
+            "stack": "linux-2.6" if self.delayed_acks else {"base": "linux-2.6", "ack_every": 1},
         }
         return Scenario.dumbbell(
             list(flows),
