@@ -96,7 +96,7 @@ class Answers:
 
     def __init__(self, runs: RunSet, scale: int) -> None:
         self._runs = runs
-        self._scale = scale
+        self.scale = scale
 
     def recovery_s(self, algorithm: str, mbps: int) -> float | None:
         """From the interruption until the link is full again; infinite when it is not within the run."""
@@ -128,7 +128,7 @@ class Answers:
         try:
             found = [
                 self._runs.metric(run, metric, window, **options)
-                for run in self._runs.of(scenario(kind, algorithm, mbps, self._scale))
+                for run in self._runs.of(scenario(kind, algorithm, mbps, self.scale))
             ]
         except NotJudgedError:
             return None
@@ -149,7 +149,9 @@ def _figures(answers: Answers) -> Sequence[Figure]:
             found = {rate: measure(answers, name, rate) for rate in RATES_MBPS}
             known = {rate: value for rate, value in found.items() if value is not None and math.isfinite(value)}
             if known:
-                series.append(Points(title, [rate / 1e3 for rate in known], list(known.values()), style=style))
+                series.append(
+                    Points(title, [rate / 1e3 / answers.scale for rate in known], list(known.values()), style=style)
+                )
         if series:
             log_y = measure is not Answers.fairness
             panels.append(LinePanel("", "rate (Gbit/s)", label, tuple(series), log_x=True, log_y=log_y))
@@ -167,23 +169,30 @@ def _figures(answers: Answers) -> Sequence[Figure]:
 
 def _answer(answers: Answers) -> Iterator[str]:
     top, low = RATES_MBPS[-1], RATES_MBPS[0]
+    fast = _rate(top, answers.scale)
     for measure, words in (
         (Answers.recovery_s, "Recovery from an interruption"), (Answers.epoch_s, "A congestion epoch"),
         (Answers.convergence_s, "Convergence of a second flow"),
     ):  # fmt: skip
         parts = [f"{title} {_said(measure(answers, name, top))}" for name, (_, title) in ALGORITHMS.items()]
-        yield f"{words} at {top // 1000} Gbit/s takes: {', '.join(parts)}."
+        yield f"{words} at {fast} takes: {', '.join(parts)}."
         growth = []
         for name, (_, title) in ALGORITHMS.items():
-            before, after = measure(answers, name, low), measure(answers, name, 1000)
+            before, after = measure(answers, name, low), measure(answers, name, low * 10)
             if before and after and math.isfinite(before) and math.isfinite(after):
-                growth.append(f"{title} {number(after / before)} times")
-        yield f"{words} takes this much longer at 1 Gbit/s than at 100 Mbit/s: {', '.join(growth) or 'unknown'}."
+                growth.append(f"{title} {number(after / before)} times as long")
+        yield f"{words} takes at ten times the rate, {_rate(low * 10, answers.scale)} instead of "
+        f"{_rate(low, answers.scale)}: {', '.join(growth) or 'unknown'}."
     shares = {title: answers.fairness(name, top) for name, (_, title) in ALGORITHMS.items()}
     known = {title: value for title, value in shares.items() if value is not None}
     if known:
         parts = [f"{title} {number(known[title])}" for title in sorted(known, key=known.__getitem__, reverse=True)]
-        yield f"Jain's index of two flows at {top // 1000} Gbit/s from the second's start on: {', '.join(parts)}."
+        yield f"Jain's index of two flows at {fast} from the second's start on: {', '.join(parts)}."
+
+
+def _rate(mbps: int, scale: int) -> str:
+    value = mbps / scale
+    return f"{number(value / 1e3)} Gbit/s" if value >= 1000 else f"{number(value)} Mbit/s"
 
 
 def _said(value: float | None) -> str:
