@@ -28,7 +28,7 @@ F4_TIMES_S = (700.0, 2000.0)
 F5_TIMES_S = (100.0, 1500.0)
 F6_TIMES_S = (20.0, 600.0)
 MEASURE_S = (200, 1200)
-CROSS_MEASURE_S = (200, 1800)
+CROSS_MEASURE_S, QUICK_MEASURE_S = (200, 1800), (200, 600)
 F7_RTTS_MS = (16, 30, 60, 90, 120)
 F7_BUFFERS = {120: 1000, 16: 133}
 CROSS_RTTS_MS = (30, 60, 90, 120)
@@ -157,6 +157,11 @@ class Setup:
             **(own | more),
         )
 
+    @property
+    def cross_s(self) -> tuple[int, int]:
+        """The measured part of runs with cross traffic, which end with it; a quick run has a quarter of it."""
+        return CROSS_MEASURE_S if self.scale == 1 else QUICK_MEASURE_S
+
     def measured(self, window: tuple[float, float]) -> dict[str, Any]:
         """``[measure]`` of a scenario."""
         return {"measure": {"from": f"{window[0]:g} s", "to": f"{window[1]:g} s"}}
@@ -255,8 +260,8 @@ def rtt_pair(setup: Setup, algorithm: str, rtt_ms: int, buffer_ms: int) -> Scena
     # A source of transfers has the path's RTT at least, so that the path has the shortest of all.
     line = Line(100, 6, F7_BUFFERS[buffer_ms])
     title = f"{TITLES[algorithm]}, {rtt_ms} ms and 120 ms, buffer {buffer_ms} ms"
-    more = {"traffic": setup.cross(10, (6, 120)), **setup.measured(CROSS_MEASURE_S)}
-    return setup.scenario(title, line, flows, CROSS_MEASURE_S[1], **more)
+    more = {"traffic": setup.cross(10, (6, 120)), **setup.measured(setup.cross_s)}
+    return setup.scenario(title, line, flows, setup.cross_s[1], **more)
 
 
 @lru_cache(maxsize=512)
@@ -311,7 +316,7 @@ def crossed(setup: Setup, algorithm: str, case: int) -> Scenario:
     more = {"traffic": setup.cross(40, CROSS_RTTS_MS)} if case > 1 else {}
     line = Line(F10.mbps, min(CROSS_RTTS_MS), F10.buffer)
     title = f"{TITLES[algorithm]}, case {case}"
-    return setup.scenario(title, line, flows, CROSS_MEASURE_S[1], **more, **setup.measured(CROSS_MEASURE_S))
+    return setup.scenario(title, line, flows, setup.cross_s[1], **more, **setup.measured(setup.cross_s))
 
 
 @lru_cache(maxsize=512)
