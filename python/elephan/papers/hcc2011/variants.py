@@ -50,8 +50,9 @@ def _readings(setup: Setup) -> Iterable[Reading]:
     yield (
         "hcc-fast-linux", "HCC and FAST on TCP/Linux's recovery",
         replace(setup, own_agents=tuple(p for p in OWN_AGENTS if p not in ("fast", "hcc"))),
-        lambda other: _shared(other, HIGH_SPEED),
+        lambda other: [*_all_shared(other), *_alone(other, ("fast", "hcc"))],
     )  # fmt: skip
+    yield "no-jitter", "starts and departures exactly in time", replace(setup, jitter=False), _all_shared
     newer = tuple((code | {"fast": "fast:ns2"}).items())
     yield "fast-1.1.3", "FAST updating every other round trip", replace(setup, code=newer), _delayed
     yield "fast-alpha-200", "FAST with half of its alpha", replace(setup, fast_alpha=200), _delayed
@@ -62,7 +63,6 @@ def _readings(setup: Setup) -> Iterable[Reading]:
         ("hcc-bursts", "HCC making increases at once", {"spread_increase": False}),
     ):
         yield name, title, replace(setup, hcc=_changed(setup, change)), _of_hcc
-    yield "no-jitter", "starts and departures exactly in time", replace(setup, jitter=False), _all_shared
     yield "wire-1040", "40 bytes of headers beside the 1000", replace(setup, header_bytes=40), _tables
     for rtt_ms in (40, 60):
         yield f"rtt-{rtt_ms}", f"an RTT of {rtt_ms} ms for one flow", replace(setup, rtt_ms=rtt_ms), _lone
