@@ -218,3 +218,22 @@ def test_an_epoch_of_illinois_is_the_integral_of_its_rule(tmp_path: Path) -> Non
     assert judgment.measured is not None
     # The integral at a tenth of the rate is the same number of round trips for a tenth of the packets, times ten.
     assert judgment.measured == pytest.approx(23.5, rel=0.25)
+
+
+def test_the_question_beyond_is_answered_from_runs_alone() -> None:
+    question = small().beyond
+    assert question is not None
+    assert [len(experiment.scenarios) for experiment in question.experiments.values()] == [15, 15, 15]
+    pairs = question.experiments["leith2008.fast.pair"].scenarios.values()
+    runs = [
+        made(scenario, dict(zip(scenario.flows, rates, strict=True)))
+        for scenario, rates in zip(
+            pairs, [(5.0, 5.0), (7.5, 2.5), (9.0, 1.0), (10.0, 0.0), (6.0, 4.0)] * 3, strict=True
+        )
+    ]
+    answer = question.answer(RunSet(runs))
+    assert len(answer) == 7
+    assert all(sentence.endswith(".") for sentence in answer)
+    assert answer[0].startswith("Recovery from an interruption at 1 Gbit/s takes: Reno longer than can be seen")
+    assert "Reno 1, CUBIC 0.96" in answer[-1]
+    assert question.figures(RunSet([])) == []

@@ -181,8 +181,8 @@ def _answer(answers: Answers) -> Iterator[str]:
             before, after = measure(answers, name, low), measure(answers, name, low * 10)
             if before and after and math.isfinite(before) and math.isfinite(after):
                 growth.append(f"{title} {number(after / before)} times as long")
-        yield f"{words} takes at ten times the rate, {_rate(low * 10, answers.scale)} instead of "
-        f"{_rate(low, answers.scale)}: {', '.join(growth) or 'unknown'}."
+        rates = f"{_rate(low * 10, answers.scale)} instead of {_rate(low, answers.scale)}"
+        yield f"{words} at ten times the rate, {rates}, takes: {', '.join(growth) or 'unknown'}."
     shares = {title: answers.fairness(name, top) for name, (_, title) in ALGORITHMS.items()}
     known = {title: value for title, value in shares.items() if value is not None}
     if known:
