@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -101,6 +101,7 @@ class _Running:
     quiet_until_s: float = -math.inf
     ended_s: float = math.nan
     settled: bool = False
+    rates: list[float] = field(default_factory=list)
 
     def active(self, now_s: float) -> bool:
         return self.sender.start_s <= now_s < self.sender.stop_s and math.isnan(self.ended_s)
@@ -194,6 +195,7 @@ class _Link:
         self.served += sum(busy) * step_s
         self.waited += delay_s * self.rate * step_s
         for flow, rate in zip(self.flows, busy, strict=True):
+            flow.rates.append(rate)
             flow.sent += rate * step_s
             if flow.sent >= flow.sender.segments and math.isnan(flow.ended_s):
                 # What left the bottleneck last is acknowledged a part of a round trip later.
@@ -221,6 +223,9 @@ class _Link:
         rounds = step_s / trip_s
         view.average_s += (view.delay_s - view.average_s) * -math.expm1(-_AVERAGED_ROUNDS * rounds)
         view.rounds += rounds
+        view.rounds_in_all += rounds
+        view.leaving = flow.rates[-1] if flow.rates else 0.0
+        view.rate = flow.rates[back] if back >= 0 and len(flow.rates) > back else flow.window / trip_s
         flow.rounds += rounds
         flow.growth = 0.0
         if now_s < flow.quiet_until_s or now_s - sender.start_s < sender.rtt_s:
@@ -243,7 +248,7 @@ class _Link:
         else:
             grown = sender.law.gain(view) * rounds
         flow.growth = grown / step_s
-        flow.window = min(flow.window + grown, sender.limit)
+        flow.window = min(max(flow.window + grown, 1.0), sender.limit)
 
     def _lose(self, now_s: float, delay_s: float) -> None:
         """Every flow that has been growing by a segment a round trip learns of a loss a round trip later."""
@@ -264,11 +269,13 @@ class _Link:
 
     def _react(self, flow: _Running, now_s: float, trip_s: float) -> None:
         view = flow.view
+        flow.losses += 1
+        flow.react_s = math.inf
+        if not flow.sender.law.heeds_loss:
+            return
         flow.window = max(2.0, flow.sender.law.on_loss(view))
         flow.threshold = flow.window
-        flow.losses += 1
         flow.spread = flow.growth = 0.0
-        flow.react_s = math.inf
         flow.quiet_until_s = now_s + trip_s
         view.since_s = view.rounds = 0.0
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -30,6 +31,9 @@ class View:
         burst_s: while it doubles, the mean delay that its own bursts make: two segments for each ACK arrive at twice
             the bottleneck's rate, so that half of the window waits at the end of each round trip.
         average_s: queueing delay averaged as FAST and HCC do: each ACK has a weight of 3/w, a third of a round trip.
+        rate: segments/s that it sees acknowledged, a round trip old.
+        leaving: segments/s of it that the bottleneck serves now.
+        rounds_in_all: round trips since its start.
     """
 
     now_s: float = 0.0
@@ -40,6 +44,9 @@ class View:
     since_s: float = 0.0
     burst_s: float = 0.0
     average_s: float = 0.0
+    rate: float = 0.0
+    leaving: float = 0.0
+    rounds_in_all: float = 0.0
 
     @property
     def delay_s(self) -> float:
@@ -59,6 +66,8 @@ class Law(ABC):
     """It decides once in a round trip."""
     slow_start = True
     """It doubles each round trip up to its threshold; otherwise it has a start of its own."""
+    heeds_loss = True
+    """A loss changes something."""
 
     @abstractmethod
     def on_loss(self, view: View) -> float:
@@ -345,6 +354,97 @@ class Vegas(Law):
         return view.window * (1.0 - self._cut)
 
 
+class Bbr(Law):
+    """BBR (Cardwell et al. 2016): sends at the largest rate that it saw in ten round trips, with twice what that needs
+    at the smallest round trip in flight at most.
+
+    What is in flight grows by what is sent and shrinks by what is acknowledged, so that its law is a rate.
+    """
+
+    slow_start = False
+    heeds_loss = False
+
+    def __init__(self, settings: Settings) -> None:
+        self._startup_gain, self._drain_gain = settings["startup_gain"], settings["drain_gain"]
+        self._window_gain, self._least = settings["cwnd_gain"], settings["min_window"]
+        self._gains = (settings["probe_gain"], settings["yield_gain"])
+        self._kept_rounds, self._margin = settings["bandwidth_rounds"], 1.0 - settings["pacing_margin"]
+        self._probe_every_s, self._probe_s = settings["min_rtt_window"], settings["probe_rtt_time"]
+        self._full_growth, self._full_rounds = settings["full_growth"], settings["full_rounds"]
+        self._rates: deque[tuple[float, float]] = deque()
+        self._best = 0.0
+        self._flat = 0
+        self._looked = 0.0
+        self._mode = "startup"
+        self._phase, self._phase_at_s = 2, 0.0
+        self._smallest_s = math.inf
+        self._smallest_at_s = 0.0
+        self._probing_until_s = math.inf
+
+    def _bandwidth(self, view: View) -> float:
+        """The largest rate of the last rounds, by a queue that only ever holds falling ones."""
+        while self._rates and self._rates[-1][1] <= view.rate:
+            self._rates.pop()
+        self._rates.append((view.rounds_in_all, view.rate))
+        while self._rates[0][0] < view.rounds_in_all - self._kept_rounds:
+            self._rates.popleft()
+        return self._rates[0][1]
+
+    def gain(self, view: View) -> float:
+        """What is sent less what is served in a round trip, up to the limit in flight."""
+        bandwidth = self._bandwidth(view)
+        if view.rtt_s <= self._smallest_s or view.now_s > self._smallest_at_s + self._probe_every_s:
+            expired = view.rtt_s > self._smallest_s
+            self._smallest_s, self._smallest_at_s = view.rtt_s, view.now_s
+            if expired and self._mode == "probe_bw":
+                self._mode, self._probing_until_s = "probe_rtt", view.now_s + self._probe_s + view.rtt_s
+        pipe = bandwidth * self._smallest_s
+        if self._mode == "probe_rtt":
+            if view.now_s < self._probing_until_s:
+                return self._least - view.window
+            self._cruise(view)
+        window_gain = self._startup_gain if self._mode in ("startup", "drain") else self._window_gain
+        # Towards the limit within a quarter of a round trip.
+        return min(self._paced(view, bandwidth, pipe), 4.0 * (window_gain * pipe - view.window))
+
+    def _cruise(self, view: View) -> None:
+        self._mode, self._phase, self._phase_at_s = "probe_bw", 2, view.now_s
+
+    def _paced(self, view: View, bandwidth: float, pipe: float) -> float:
+        if self._mode == "startup":
+            self._look(view, bandwidth)
+            return (self._startup_gain * bandwidth - view.leaving) * view.rtt_s
+        if self._mode == "drain":
+            if view.window <= pipe:
+                self._cruise(view)
+            return (self._drain_gain * bandwidth - view.leaving) * view.rtt_s
+        lasted = view.now_s - self._phase_at_s > self._smallest_s
+        if self._phase == 0:
+            lasted = lasted and view.window >= self._gains[0] * pipe
+        elif self._phase == 1:
+            lasted = lasted or view.window <= pipe
+        if lasted:
+            self._phase, self._phase_at_s = (self._phase + 1) % 8, view.now_s
+        pace = self._gains[self._phase] if self._phase < 2 else 1.0
+        return (pace * self._margin * bandwidth - view.leaving) * view.rtt_s
+
+    def _look(self, view: View, bandwidth: float) -> None:
+        """Startup ends when the rate has not grown by a quarter in three round trips."""
+        if view.rounds_in_all < self._looked + 1.0:
+            return
+        self._looked = view.rounds_in_all
+        if bandwidth >= self._best * self._full_growth:
+            self._best, self._flat = bandwidth, 0
+        else:
+            self._flat += 1
+            if self._flat >= self._full_rounds:
+                self._mode = "drain"
+
+    def on_loss(self, view: View) -> float:
+        """Nothing."""
+        return view.window
+
+
 @dataclass(frozen=True)
 class Modelled:
     """An algorithm of the fluid model.
@@ -375,6 +475,21 @@ LAWS: dict[str, Modelled] = {
         Compound, "alpha", "k", "beta", "zeta", "gamma", "gamma_low", "gamma_high", "gamma_gain", "low_window"
     ),
     "vegas": _modelled(Vegas, "alpha", "beta", "gamma", "decrease"),
+    "bbr": _modelled(
+        Bbr,
+        "startup_gain",
+        "drain_gain",
+        "probe_gain",
+        "yield_gain",
+        "cwnd_gain",
+        "bandwidth_rounds",
+        "min_rtt_window",
+        "probe_rtt_time",
+        "min_window",
+        "full_growth",
+        "full_rounds",
+        "pacing_margin",
+    ),
     "fast": _modelled(Fast, "alpha", "gamma", "mi_threshold", "update_every", "decrease"),
     "hcc": _modelled(Hcc, "alpha", "gamma", "part", "i_min", "mi_threshold", "q_floor"),
 }
@@ -383,6 +498,6 @@ LAWS: dict[str, Modelled] = {
 NO_MATTER = frozenset({
     "arithmetic", "slow_start", "limited_max_ssthresh", "reduce_from", "halve_in_slow_start", "timestamps", "spread",
     "spread_increase", "samples_min", "timeout_window", "halve_on_timeout", "decrease_ecn", "beta_ecn", "reno_estimate",
-    "form",
+    "form", "offload_budget", "ack_aggregation", "policer",
 })  # fmt: skip
 """Parameters of what a fluid has not: whole segments, bursts, timeouts, marks, ways to leave slow start."""
