@@ -21,7 +21,6 @@ from elephan.papers.katto2008.measure import KattoMeasurer
 from elephan.papers.katto2008.setup import (
     CANDIDATES,
     GRID,
-    HYBRIDS,
     PROTOCOLS,
     QUICK_TIME,
     SHORT_MEAN_BYTES,
@@ -35,8 +34,8 @@ from elephan.scenario import Scenario
 HERE = Path(__file__).parent
 FUSION = ("fusion",)
 CTCP = ("ctcp_1/2", "ctcp_7/8")
-LONG_HYBRIDS = CANDIDATES[1:]
-SEEDS = {"F7a": 3, "F7b": 3, "S3B": 3, "F8": 10}
+ARENO = ("areno",)
+SEEDS = {"F7a": 3, "F7b": 3, "S3B": 3, "F8": 5}
 QUICK_NOTE = "runs of Figures 7 and 9 and of the tuning last a tenth of the time; one seed"
 
 
@@ -110,7 +109,7 @@ def _variants(setup: Setup) -> Iterable[Variant]:
             FUSION,
         ),
         ("ctcp-draft", "CTCP growing from dwnd", replace(setup, compound="compound:draft-00"), ("ctcp",), CTCP),
-        ("rtt-1ms", "RTTs no finer than 1 ms for the hybrids", replace(setup, dead_zone_ms=1.0), HYBRIDS, LONG_HYBRIDS),
+        ("rtt-1ms", "RTTs no finer than 1 ms for ARENO", replace(setup, dead_zone_ms=1.0), ARENO, ARENO),
         ("short-50kB", "short flows of 50 kB each", replace(setup, short_size=50_000), (), CANDIDATES),
         ("short-users", "100 users instead of 100 flows", _users(setup, SHORT_MEAN_BYTES), (), CANDIDATES),
         ("short-users-100kB", "100 users with transfers of 100 kB", _users(setup, 100_000), (), CANDIDATES),

@@ -69,8 +69,7 @@ ASSUMPTIONS = (
     Assumption(
         "RTTs",
         "exact",
-        "not stated. The reading rtt-1ms gives the hybrids a clock to which RTTs within 1 ms of the shortest look like "
-        "it",
+        "not stated. The reading rtt-1ms gives ARENO a clock to which RTTs within 1 ms of the shortest look like it",
     ),
     Assumption(
         "ARENO's and YeAH's other constants",

@@ -247,7 +247,7 @@ def _why(setup: Setup, alone: dict[str, Measured]) -> Iterator[str]:
     )
     shares = fmean(float(found.chosen(keep).timeouts.mean()) for found in alone.values())
     yield (
-        f"The paper charges a timeout for each loss; in the runs there are {shares:.2f} for each loss event. With "
+        f"The paper charges a timeout for each loss; in the runs there are {shares:.4f} for each loss event. With "
         "timeouts only where Padhye's Q has them the errors move further: "
         f"{moved('fusion', in_packets, rare_timeouts)}, "
         f"{moved('yeah', in_packets, rare_timeouts)}, {moved('ctcp', in_packets, rare_timeouts)}."

@@ -49,7 +49,7 @@ class Setup:
         fast_alpha: segments that FAST keeps in queues.
         fusion_dmin_ms: granularity of the timer, by which Fusion grows.
         compound: preset of CTCP.
-        dead_zone_ms: RTTs nearer than this to the shortest one look like it (a clock that is no finer).
+        dead_zone_ms: RTTs nearer than this to the shortest one look like it to ARENO (a clock that is no finer).
         short_size: of the short flows: ``pareto`` or bytes, the same for all.
         short_users: mean size in bytes of the transfers of a hundred users, who begin a new one a second after the last
             ended; 0 for a hundred flows that come once.
@@ -94,7 +94,7 @@ class Setup:
             parameters = {"beta": 0.125} if protocol == "ctcp_7/8" else {}
         elif protocol.startswith("yeah_"):
             parameters = {"stcp_count": 1 / (float(protocol.partition("_")[2]) - 1)}
-        if self.dead_zone_ms and protocol in HYBRIDS:
+        if self.dead_zone_ms and protocol == "areno":
             table["base_rtt_error"] = f"{self.dead_zone_ms} ms"
         return table | ({"parameters": parameters} if parameters else {})
 
