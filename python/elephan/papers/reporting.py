@@ -100,9 +100,8 @@ def _views(result: PaperResult) -> Iterator[RunView]:
             if run is None or scenario.hash in seen:
                 continue
             seen.add(scenario.hash)
-            windows = tuple(
-                flow_curve(run, name, "cwnd", name, color, VIEW_BINS) for color, name in enumerate(flow_names(run))
-            )
+            names = flow_names(run) if run.canonical["flows"] else []  # background alone
+            windows = tuple(flow_curve(run, name, "cwnd", name, color, VIEW_BINS) for color, name in enumerate(names))
             queue = (link_curve(run, bottleneck(run), "queue_mean", "queue", 6, VIEW_BINS),)
             yield RunView(experiment.title, label, scenario.title or label, windows, queue)
 
