@@ -273,6 +273,7 @@ def test_a_small_part_runs_from_end_to_end(tmp_path: object) -> None:
     busy = [HaMeasurer(RunSet(runs), SMALL).at("utilization", n, Context("X2", True), 16) for n in ("fast", "htcp")]
     lost = HaMeasurer(RunSet(runs), SMALL).at("loss_rate", "fast", Context("X2", False), 16)
     assert all(0.9 < value.value() <= 1.0 for value in busy)
+    assert HaMeasurer(RunSet(runs), SMALL).at("cov_total_throughput", "htcp", Context("X2", True), 16).value() > 0
     # FAST alone keeps its two alphas of 20 in a buffer of 133 segments.
     assert lost.value() == 0
     assert len(small.figures(RunSet(runs))) > 0

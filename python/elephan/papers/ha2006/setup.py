@@ -161,8 +161,8 @@ class Setup:
 
     @property
     def cov_s(self) -> tuple[float, float]:
-        """What the coefficient of variation is measured over."""
-        return self.seconds(COV_FROM_S), self.seconds(DURATION_S)
+        """What the coefficient of variation is measured over; it begins at a sample."""
+        return float(math.ceil(self.seconds(COV_FROM_S))), self.seconds(DURATION_S)
 
 
 @lru_cache(maxsize=2048)
