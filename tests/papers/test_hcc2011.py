@@ -232,5 +232,16 @@ def test_other_readings_change_what_they_say_and_nothing_else() -> None:
     assert all(any(flow.startswith("hcc-") for flow in scenario.flows) for scenario in hcc_only)
 
 
+def test_the_open_question_keeps_the_paper_s_queue() -> None:
+    for quick, alpha in ((False, 2222), (True, 222)):
+        beyond = paper(quick).beyond
+        assert beyond is not None
+        scenarios = beyond.experiments["hcc2011.beyond.alone"].scenarios
+        form = scenarios["hcc, 100 %"].canonical()
+        (bottleneck,) = (link for link in form["links"] if link["name"] == "bottleneck")
+        assert form["flows"][0]["parameters"]["alpha"] == alpha
+        assert alpha * 8 * 9000 / bottleneck["rate_bps"] == pytest.approx(0.016, rel=0.01)
+
+
 def test_every_finding_is_about_a_claim() -> None:
     assert set(paper().findings) <= {claim.id for claim in paper().claims.claims}
