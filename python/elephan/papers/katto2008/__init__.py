@@ -36,7 +36,9 @@ FUSION = ("fusion",)
 CTCP = ("ctcp_1/2", "ctcp_7/8")
 ARENO = ("areno",)
 SEEDS = {"F7a": 3, "F7b": 3, "S3B": 3, "F8": 5}
-QUICK_NOTE = "runs of Figures 7 and 9 and of the tuning last a tenth of the time; one seed"
+QUICK_NOTE = (
+    "runs of Figures 7 and 9 and of the tuning last a tenth of the time; one seed; no other readings unless asked"
+)
 
 
 def paper(quick: bool = False) -> Paper:
@@ -56,7 +58,7 @@ def paper(quick: bool = False) -> Paper:
         quick_note=QUICK_NOTE if quick else "",
         assumptions=ASSUMPTIONS,
         variants=tuple(_variants(setup)),
-        variants_by_default=True,
+        variants_by_default=not quick,
         findings=load_findings(HERE / "findings.toml", claims),
         beyond=open_question(setup),
     )
