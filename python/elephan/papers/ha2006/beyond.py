@@ -109,6 +109,8 @@ def _figures(answers: Answers) -> Sequence[Figure]:
     for background, words in ((False, "alone"), (True, "with background traffic")):
         panels = []
         for metric, label, with_sack in _PANELS:
+            if background and with_sack:
+                continue  # not part of the question
             values = answers.values(metric, background=background, with_sack=with_sack)
             algorithms = VARIANTS if with_sack else ALGORITHMS
             if values:
