@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +116,7 @@ SHOWN: dict[str, Callable[[dict[str, Any]], bool]] = {
     "accurate ECN": lambda form: any(flow["algorithm"] in ("dctcp", "prague") for flow in form["flows"]),
     "UDT": lambda form: any(flow["algorithm"].startswith("udt") for flow in form["flows"]),
     "an event log": field("events"),
-} | {f"the queue {name}": field("kind", lambda value, name=name: value == name) for name in queues()}
+} | {f"the queue {name}": field("kind", partial(operator.eq, name)) for name in queues()}
 
 
 @pytest.fixture(scope="module")

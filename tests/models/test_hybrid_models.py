@@ -113,7 +113,7 @@ def test_the_ideal_tables_are_integrals_of_their_windows(control: hybrid.Control
 def _rate(rule: growth.Growth, c: float) -> float:
     """dc/dn as table 3 has it, and Reno's one packet at least."""
     if isinstance(rule, growth.Power):
-        return max(rule.alpha * c**rule.k, 1.0)
+        return float(max(rule.alpha * c**rule.k, 1.0))
     if isinstance(rule, growth.Exponential):
         return max(float(np.log(rule.factor)) * c, 1.0)
     assert isinstance(rule, growth.Steady)

@@ -39,7 +39,13 @@ PAPER = papers.get("katto2008", True)
 
 
 def claim(**fields: Any) -> Claim:
-    known = {"id": "katto2008.x", "paper": "katto2008", "figure": "", "experiment": "katto2008.M1", "metric": "m"}
+    known: dict[str, Any] = {
+        "id": "katto2008.x",
+        "paper": "katto2008",
+        "figure": "",
+        "experiment": "katto2008.M1",
+        "metric": "m",
+    }
     rest = {"subject": "hybrid", "relation": "approx", "expected": 0.0, "certainty": "certain", "robustness": "high"}
     more = {"check": "analytic", "tolerance_kind": "bound", "basis": "text", "quote": ""}
     return Claim(**(known | rest | more | fields))

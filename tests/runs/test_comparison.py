@@ -91,7 +91,7 @@ def test_what_cannot_be_compared_is_refused_in_one_line(change: dict[str, Any], 
 
 
 def test_background_traffic_is_in_every_run_and_has_columns_of_its_own(tmp_path: Path) -> None:
-    path = {
+    path: dict[str, Any] = {
         "rate": "20 Mbit/s",
         "rtt": "40 ms",
         "buffer": "1 BDP",

@@ -102,7 +102,7 @@ def test_progress_ends_with_everything_done(tmp_path: Path, written: synthetic.W
     told: list[tuple[float, float, int, int]] = []
     runs.sweep(some(3), store=Store(tmp_path), progress=lambda *state: told.append(state))
     whole = sum(work(scenario) for scenario in some(3))
-    assert told[-1] == (pytest.approx(whole), pytest.approx(whole), 3, 3)
+    assert told[-1] == pytest.approx((whole, whole, 3, 3))
     assert [state[0] for state in told] == sorted(state[0] for state in told)
 
 
@@ -111,7 +111,7 @@ def test_what_was_saved_before_is_no_work(tmp_path: Path, written: synthetic.Wri
     runs.sweep(three[:2], store=store)
     told: list[tuple[float, float, int, int]] = []
     runs.sweep(three, store=store, progress=lambda *state: told.append(state))
-    assert told[-1] == (pytest.approx(work(three[2])), pytest.approx(work(three[2])), 3, 3)
+    assert told[-1] == pytest.approx((work(three[2]), work(three[2]), 3, 3))
     assert unsaved_work([(scenario, scenario.seed) for scenario in some(4)], store) == pytest.approx(work(some(4)[3]))
 
 

@@ -118,7 +118,7 @@ def test_such_a_flow_is_one_like_any_other(kind: str) -> None:
     assert summary["traffic"][0]["transfers_completed"] > 40
     result = elephan.run(scenario)
     assert result.flows["retransmits"].sum() == 0
-    assert result.samples["cwnd"].max() > 10
+    assert max(result.samples["cwnd"].drop_nulls().to_list()) > 10
     assert result.events is not None
     assert result.events["kind"].cast(str).is_in(["acked"]).any()
 

@@ -35,7 +35,7 @@ class Stack:
         min_rto_ps: smallest retransmission timeout.
         max_rto_ps: largest retransmission timeout.
         initial_rto_ps: timeout before the first RTT sample.
-        rto_granularity_ps: clock granularity G of RFC 6298.
+        rto_granularity_ps: clock granularity G of RFC 6298: a timeout is srtt + max(G, 4 rttvar).
         detection: how a loss is found: ``rack`` (RFC 8985), ``dupthresh`` (RFC 6675), ``dupack`` (the third duplicate
             ACK, as ns-2's TCP/Sack1), ``fack`` (forward ACK).
         recovery: how much is sent in recovery: ``prr`` (RFC 6937), ``rate_halving`` (Linux 2.6), ``rate_halving_ns2``
@@ -102,7 +102,8 @@ LINUX = Stack(
     min_rto_ps=200 * _MS_PS,
     max_rto_ps=120 * _S_PS,
     initial_rto_ps=_S_PS,
-    rto_granularity_ps=_MS_PS,
+    # Linux's floor is on the variation and not on the timeout: srtt + max(4 rttvar, 200 ms) (tcp_set_rto).
+    rto_granularity_ps=200 * _MS_PS,
     detection="rack",
     recovery="prr",
     limited_transmit=True,

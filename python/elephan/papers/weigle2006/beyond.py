@@ -29,8 +29,8 @@ def names() -> tuple[str, ...]:
 
 
 def _needs_nothing(name: str, entry: Mapping[str, Any]) -> bool:
-    """What it goes by first is neither marks nor routers of its own; and it controls something."""
-    return name != "fixed" and not entry["signals"][0].startswith(("ECN", "router"))
+    """It needs no routers of its own, does not go by marks first, and controls something."""
+    return name != "fixed" and entry["router"] is None and not entry["signals"][0].startswith("ECN")
 
 
 def open_question(setup: Setup) -> Beyond:
