@@ -136,10 +136,20 @@ def _page(board: Scoreboard) -> dict[str, Any]:
         "selections": list(whole["selection"]),
         "numbers": [(name, counts, boards.percent(counts)) for name, counts in whole["selection"].items()],
         "boards": [(name, list(_lines(whole[name]))) for name in boards.KEYS],
+        "short": list(_in_short(board)),
         "lessons": list(_lessons(board, links)),
         "runs": sum(len(result.runs) for result in board.results),
         "segments": f"{sum(result.segments_delivered for result in board.results) / 1e9:.2f}",
     }
+
+
+def _in_short(board: Scoreboard) -> Iterator[tuple[str, int, list[tuple[str, int]]]]:
+    """For each question how many discriminating claims were judged, and where they belong; counts of 0 left out."""
+    findings = board.findings()
+    for question in THEMES:
+        mine = [finding.lesson for finding in findings if finding.question == question]
+        if mine:
+            yield question, len(mine), [(key, mine.count(key)) for key in LESSONS if key in mine]
 
 
 def _lessons(board: Scoreboard, links: Mapping[str, str]) -> Iterator[dict[str, Any]]:
