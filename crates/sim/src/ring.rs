@@ -87,6 +87,9 @@ impl<T: Copy + Default> Fifo<T> {
     }
 }
 
+/// A ring for more segments than this is not handed on from one transfer to the next.
+pub const MOST_INHERITED: usize = 2048;
+
 /// One bit for each segment number of a sliding range. The owner guarantees that all set bits lie within one capacity of
 /// each other and calls [`BitRing::reserve`] first.
 #[derive(Clone, Debug, Default)]
@@ -100,6 +103,12 @@ impl BitRing {
     #[inline]
     pub fn capacity(&self) -> u32 {
         (self.words.len() * 64) as u32
+    }
+
+    /// Takes over another ring's memory, without its bits.
+    pub fn inherit(&mut self, old: &mut Self) {
+        self.words = std::mem::take(&mut old.words);
+        self.words.fill(0);
     }
 
     /// Makes room for `span` consecutive segment numbers that begin at or after `base`, keeping what is set in

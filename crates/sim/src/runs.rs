@@ -42,6 +42,12 @@ impl RunSet {
         &self.bits
     }
 
+    /// Takes over another set's memory, without its members.
+    pub fn inherit(&mut self, old: &mut Self) {
+        self.bits.inherit(&mut old.bits);
+        self.other_end = std::mem::take(&mut old.other_end);
+    }
+
     /// Makes room for `span` segments from `base` on.
     #[inline]
     pub fn reserve(&mut self, base: u32, span: u32) {

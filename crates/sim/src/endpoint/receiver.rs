@@ -8,6 +8,7 @@ use super::sack_log::{SackEntry, SackLog};
 use crate::events::Log;
 use crate::packet::{OWD_UNIT_PS, Packet, flag};
 use crate::record::{Clock, OneWayDelays, ReceiverSample};
+use crate::ring::MOST_INHERITED;
 use crate::runs::RunSet;
 use crate::spec::{EventsSpec, FlowSpec, Measure};
 use crate::time::Time;
@@ -116,6 +117,13 @@ impl Receiver {
             reactive: (stack.ack_every == 1 || spec.datagrams) && !spec.is_udt(),
             log: None,
             delays: None,
+        }
+    }
+
+    /// Takes over the memory of a receiver that has ended; of one that saw large gaps, nothing.
+    pub fn inherit(&mut self, old: &mut Self) {
+        if old.out_of_order.bits().capacity() as usize <= MOST_INHERITED {
+            self.out_of_order.inherit(&mut old.out_of_order);
         }
     }
 

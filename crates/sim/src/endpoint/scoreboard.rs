@@ -3,7 +3,7 @@
 //! Bits in rings, counted by whole words, and runs of SACKed segments that know their ends: an ACK costs O(1) amortized at
 //! any window and any number of holes.
 
-use crate::ring::{BitRing, Fifo};
+use crate::ring::{BitRing, Fifo, MOST_INHERITED};
 use crate::runs::RunSet;
 use crate::time::Time;
 
@@ -35,6 +35,15 @@ pub struct Scoreboard {
 }
 
 impl Scoreboard {
+    /// Takes over another scoreboard's memory, and nothing that it knows; of one for many segments, nothing at all.
+    pub fn inherit(&mut self, old: &mut Self) {
+        if old.lost.capacity() as usize <= MOST_INHERITED {
+            self.sacked.inherit(&mut old.sacked);
+            self.lost.inherit(&mut old.lost);
+            self.resent.inherit(&mut old.resent);
+        }
+    }
+
     /// Lowest segment not cumulatively acknowledged.
     #[inline]
     pub fn una(&self) -> u32 {

@@ -102,8 +102,9 @@ impl Network {
     /// Gives the place of a transfer that is through to the next: its receiver, its rank where packets compete, and how much
     /// longer than the source's path its own is. That is put behind the last link of the ACKs that can queue, where each
     /// transfer's packets are by themselves.
-    pub fn occupy(&mut self, source: usize, receiver: Receiver, flow: u32, rank: u32, extra: Time) {
+    pub fn occupy(&mut self, source: usize, mut receiver: Receiver, flow: u32, rank: u32, extra: Time) {
         let back = flow as usize * 2 + 1;
+        receiver.inherit(&mut self.receivers[flow as usize]);
         self.receivers[flow as usize] = receiver;
         self.sacks[flow as usize] = SackLog::new(self.lanes[source].loose);
         (self.dropped[back - 1], self.dropped[back]) = (0, 0);

@@ -94,14 +94,13 @@ impl Crowd {
 #[derive(Clone, Debug)]
 pub(super) struct Batch {
     packets: Vec<Packet>,
-    /// Time, rank and position in `packets`; sorted from `taken` on unless `mixed`.
+    /// Time, rank and position in `packets`, which stay where they were put; sorted from `taken` on unless `mixed`.
     keys: Vec<u128>,
     taken: usize,
     mixed: bool,
     pub(super) head: Time,
     /// Latest arrival.
     last: Time,
-    scratch: Vec<Packet>,
     spread: Vec<u128>,
     /// Where the slices of time that keys are spread over end.
     ends: Vec<u32>,
@@ -116,12 +115,14 @@ impl Default for Batch {
             mixed: false,
             head: Time::NEVER,
             last: Time::ZERO,
-            scratch: Vec::new(),
             spread: Vec::new(),
             ends: Vec::new(),
         }
     }
 }
+
+/// Packets that were taken and may still lie in a [`Batch`], besides as many as there are others.
+const MOST_GONE: usize = 4096;
 
 /// Time in a key.
 fn time_of(key: u128) -> u64 {
@@ -131,6 +132,11 @@ fn time_of(key: u128) -> u64 {
 impl Batch {
     #[inline]
     pub(super) fn push(&mut self, packet: Packet, rank: u32) {
+        if self.taken == self.keys.len() {
+            self.packets.clear();
+            self.keys.clear();
+            (self.taken, self.last) = (0, Time::ZERO);
+        }
         let place = self.packets.len() as u128;
         self.keys.push(u128::from(packet.at.0) << 64 | u128::from(rank) << 32 | place);
         self.packets.push(packet);
@@ -159,15 +165,23 @@ impl Batch {
     #[inline(never)]
     fn sort(&mut self) {
         self.keys.drain(..self.taken);
+        self.taken = 0;
+        if self.packets.len() > 2 * self.keys.len() + MOST_GONE {
+            self.forget_taken();
+        }
         self.sort_keys();
-        self.scratch.clear();
+        self.mixed = false;
+    }
+
+    /// Packets that were taken make room; what is left keeps its order.
+    #[cold]
+    fn forget_taken(&mut self) {
+        self.keys.sort_unstable_by_key(|&key| key as u32);
+        let left = self.keys.iter().map(|&key| self.packets[key as u32 as usize]).collect();
         for (place, key) in self.keys.iter_mut().enumerate() {
-            self.scratch.push(self.packets[*key as u32 as usize]);
             *key = (*key >> 32 << 32) | place as u128;
         }
-        std::mem::swap(&mut self.packets, &mut self.scratch);
-        self.taken = 0;
-        self.mixed = false;
+        self.packets = left;
     }
 
     /// Arrivals are spread over the turn, so slices of it as many as keys hold few each.

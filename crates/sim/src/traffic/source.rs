@@ -258,7 +258,10 @@ impl Source {
         let receiver = Receiver::starting(planned.start, flow, &self.flow, &self.times);
         let Some(algorithm) = self.controller.another() else { return };
         network.occupy(self.index, receiver, flow, self.first_rank + user, extra);
-        let sender = Sender::new(flow, spec, &self.flow, planned.start, algorithm, network, &self.never);
+        let mut sender = Sender::new(flow, spec, &self.flow, planned.start, algorithm, network, &self.never);
+        if let Some(before) = self.places.get_mut(place) {
+            sender.inherit(&mut before.sender);
+        }
         if sender.wants_repeated_echoes() {
             network.receivers[flow as usize].latch_marks();
         }
