@@ -92,7 +92,9 @@ class LineChart:
         named: set[str] = set()
         for number, panel in enumerate(self.panels, start=1):
             suffix = "" if number == 1 else str(number)
-            layout[f"xaxis{suffix}"] |= {"title": {"text": panel.x_label}, "type": "log" if panel.log_x else "linear"}
+            layout[f"xaxis{suffix}"] |= {
+                "title": {"text": panel.x_label}, "type": "log" if panel.log_x else "linear", "exponentformat": "power",
+            }  # fmt: skip
             layout[f"yaxis{suffix}"] |= {"title": {"text": panel.y_label}, "type": "log" if panel.log_y else "linear"}
             for points in panel.series:
                 data.append(_scatter(points, suffix, legend=points.name not in named))
