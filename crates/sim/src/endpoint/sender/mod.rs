@@ -25,7 +25,6 @@ use crate::network::{Egress, End, Network};
 use crate::packet::{OWD_UNIT_PS, Packet, flag};
 use crate::random::Stream;
 use crate::record::{Clock, RttHistogram, SenderSample};
-use crate::ring::MOST_INHERITED;
 use crate::spec::{ClockSpec, Detection, FlowSpec, MOST_SEGMENTS, Measure, Spec, StackSpec};
 use crate::time::Time;
 use crate::traffic::Application;
@@ -291,15 +290,6 @@ impl Sender {
             completed: None,
             algorithm,
             stack,
-        }
-    }
-
-    /// Takes over the memory of a sender that has ended, so that thousands of short transfers need not ask for it.
-    pub fn inherit(&mut self, old: &mut Self) {
-        self.board.inherit(&mut old.board);
-        if self.sent_at.is_empty() && old.sent_at.len() <= MOST_INHERITED {
-            // What stands in it is never read before it is written.
-            self.sent_at = std::mem::take(&mut old.sent_at);
         }
     }
 
