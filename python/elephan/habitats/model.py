@@ -6,9 +6,12 @@ random losses, background traffic, datagrams, algorithms without a law. What it 
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import elephan
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from elephan.models.fluid import Sender, Trajectory
 
 _PS = 1e12
+_DIGEST_DIGITS = 12
 _PLAIN_FLOW = {
     "name", "algorithm", "parameters", "start_ps", "stop_ps", "size_segments", "path", "reverse_path", "stack",
 }  # fmt: skip
@@ -36,8 +40,8 @@ class ModelHabitat:
     random = False
 
     def version(self) -> str:
-        """Results of different versions may differ."""
-        return f"{elephan.__version__}+fluid1"
+        """The package's version and a digest of the model's own code: results of another one are not used again."""
+        return f"{elephan.__version__}+{_code()}"
 
     def check(self, scenario: Scenario) -> None:
         """Whether the model can say something of a scenario, before anything is run.
@@ -62,6 +66,14 @@ class ModelHabitat:
         if found is None:
             raise Cancelled
         return RawResult(_tables(plan, found), _summary(plan, found))
+
+
+@lru_cache(maxsize=1)
+def _code() -> str:
+    """First digits of the SHA-256 of the equations, the laws and this file."""
+    folder = Path(__file__).parents[1]
+    files = (folder / "models" / "fluid.py", folder / "models" / "laws.py", Path(__file__))
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:_DIGEST_DIGITS]
 
 
 @dataclass(frozen=True)
