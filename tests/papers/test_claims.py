@@ -11,6 +11,8 @@ import pytest
 from elephan.papers.claims import Claim, ClaimError, judge, judge_all, load_findings, parse_claims, totals
 from elephan.papers.conditions import Value, Where, aggregation, listed_points, points_of, span
 from elephan.papers.measurement import Measurement, NotJudgedError, combined, constant, interval
+from elephan.papers.paper import Paper, RunSet
+from elephan.papers.reproduction import PaperResult
 
 BASE = {
     "id": "p.one", "paper": "p", "figure": "Fig 1", "experiment": "p.E", "metric": "speed", "subject": "a",
@@ -120,6 +122,18 @@ def test_infinity_is_shown_in_words_and_is_null_in_json() -> None:
     assert judgment.verdict == "reproduced"
     assert judgment.to_json()["measured"] is None
     assert judgment.measured_text == "never in the run"
+
+
+def test_a_difference_without_a_finding_is_counted(tmp_path: Path) -> None:
+    three = claims({}, {"id": "p.two", "subject": "b"}, {"id": "p.three", "subject": "c"})
+    path = tmp_path / "findings.toml"
+    path.write_text('[[finding]]\nclaims = ["p.one", "p.three"]\nwhy = "the road was wet"\n')
+    judged = judge_all(three, Given({"a": 0, "b": 0, "c": 2}), load_findings(path, three))
+    paper = Paper("p", "", "", three, {}, lambda runs: Given({}), lambda runs: ())
+    result = PaperResult(paper, judged, RunSet(()))
+    assert [judgment.verdict for judgment in judged] == ["differs", "differs", "reproduced"]
+    assert result.unexplained == ("p.two",)
+    assert result.to_json()["unexplained"] == ["p.two"]
 
 
 def test_json_has_the_documented_fields() -> None:

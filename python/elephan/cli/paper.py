@@ -74,6 +74,15 @@ def command(
     totals = result.to_json()["totals"]
     counts = f"{totals['reproduced']} claims reproduced, {totals['differs']} differ"
     common.say(f"{paper}: {counts}, {totals['not_judged']} cannot be judged")
+    if totals["differs"]:
+        common.say(_explained(result.unexplained, totals["differs"]))
     for line in result.beyond.sentences if result.beyond else ():
         common.say(line)
     common.say(f"report: {result.report_path}")
+
+
+def _explained(unexplained: tuple[str, ...], differ: int) -> str:
+    """How many of the claims that differ no finding speaks of, and which."""
+    if not unexplained:
+        return "each claim that differs has a finding"
+    return f"{len(unexplained)} of the {differ} that differ have no finding: {', '.join(unexplained)}"

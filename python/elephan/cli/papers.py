@@ -49,9 +49,17 @@ def command(
     if as_json:
         common.print_json(board.to_json())
         return
-    header = ["paper", "reproduced", "differs", "not judged", "runs", "report"]
+    header = ["paper", "reproduced", "differs", "no finding", "not judged", "runs", "report"]
     rows = [
-        [r.paper.id, r.totals["reproduced"], r.totals["differs"], r.totals["not_judged"], len(r.runs), r.report_path]
+        [
+            r.paper.id,
+            r.totals["reproduced"],
+            r.totals["differs"],
+            len(r.unexplained),
+            r.totals["not_judged"],
+            len(r.runs),
+            r.report_path,
+        ]
         for r in board.results
     ]
     common.print_table("", header, rows)

@@ -219,6 +219,7 @@ class Judgment:
         detail: what was compared.
         runs: ids of the runs behind it.
         depends_on: ids of other readings of the paper that turn the verdict, where they were run.
+        explained: a finding of ours speaks of this claim.
     """
 
     claim: Claim
@@ -233,6 +234,7 @@ class Judgment:
     detail: str = ""
     runs: tuple[str, ...] = ()
     depends_on: tuple[str, ...] = ()
+    explained: bool = False
 
     @property
     def within_noise(self) -> bool:
@@ -269,6 +271,7 @@ class Judgment:
             "kind": claim.tolerance_kind,
             "discriminating": claim.discriminating,
             "depends_on": list(self.depends_on),
+            "explained": self.explained,
             "figure": claim.figure,
             "quote": claim.quote,
             "runs": list(self.runs),
@@ -314,7 +317,7 @@ def judge(claim: Claim, measurer: Measurer, finding: str | None = None, *, inter
         detail=question.detail(),
         runs=question.runs(),
     )
-    return replace(judgment, why=sentence(judgment, finding))
+    return replace(judgment, why=sentence(judgment, finding), explained=finding is not None)
 
 
 def _noise(question: _Question) -> tuple[tuple[float, float] | None, float | None]:

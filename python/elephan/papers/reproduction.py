@@ -143,6 +143,11 @@ class PaperResult:
         return totals(judgment for judgment in self.claims if judgment.claim.firm)
 
     @property
+    def unexplained(self) -> tuple[str, ...]:
+        """Ids of the claims that differ and that no finding of ours speaks of."""
+        return tuple(j.claim.id for j in self.claims if j.verdict == "differs" and not j.explained)
+
+    @property
     def wall_seconds(self) -> float:
         """Time spent on runs; what was saved already costs nothing."""
         return sum(phase.wall_seconds for phase in self.phases)
@@ -162,6 +167,7 @@ class PaperResult:
             "claims": [judgment.to_json() for judgment in self.claims],
             "totals": self.totals,
             "certain_and_robust": self.firm,
+            "unexplained": list(self.unexplained),
             "boards": boards.by_kind(self.claims),
             "runs": len(self.runs),
             "segments_delivered": self.segments_delivered,
