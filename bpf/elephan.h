@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * What an algorithm is told and what it keeps, in the words of crates/cc: windows in segments, times in microseconds,
+ * both fixed-point. An algorithm's file includes this one, defines
+ *
+ *	struct state			what it keeps of a connection; its first member is `struct window win`
+ *	on_start on_ack on_congestion on_timeout on_idle on_recovery_exit on_undo moderate
+ *	internals			its own variables, in the order of its COLUMNS
+ *
+ * and ends with ALGORITHM, which makes it a tcp_congestion_ops (hooks.h).
+ *
+ * The kernel's window is a whole number of segments and the kernel's own: it walks it down in recovery, moderates it,
+ * restores it. The algorithm's is a fraction beside it, which counts as long as its whole part is what the kernel has.
+ */
+#ifndef ELEPHAN_H
+#define ELEPHAN_H
+
+#include "kernel.h"
+#include "fixed.h"
+
+/* Smallest slow start threshold, and smallest window after a loss (RFC 5681 section 3.1). */
+#define FLOOR FX(2)
+/* What a threshold is before the first loss, in the kernel. */
+#define INFINITE_SSTHRESH 0x7fffffff
+/* No sample. */
+#define NONE ((fx)-1)
+
+/* One acknowledgement that delivers something. */
+struct ack {
+	/* Microseconds. */
+	__u64 now;
+	/* Round-trip time and one-way delay (plus a constant), us; a one-way delay may be negative, so it has a flag. */
+	fx rtt;
+	fx owd;
+	/* Smallest RTT of the connection, us. */
+	fx min_rtt;
+	/* Segments newly delivered, cumulatively or by SACK, each counted once. */
+	fx acked;
+	/* Segments outstanding after it. */
+	__u32 in_flight;
+	bool has_owd;
+	/* First ACK of a new round. */
+	bool round_start;
+	/* The window is frozen, only estimators may move. */
+	bool in_recovery;
+	/* The window, and not the application or the receiver, limited the sender. */
+	bool window_limited;
+};
+
+/* A loss, an ECN echo or a timeout; at most one a recovery. */
+struct signal {
+	__u64 now;
+	fx min_rtt;
+};
+
+/* Window, threshold and what belongs to them: loss_window.rs in real numbers, and what the plumbing needs. */
+struct window {
+	fx w;
+	fx ssthresh;
+	fx initial;
+	fx saved_w;
+	fx saved_ssthresh;
+	bool has_saved;
+	/* From a loss to the end of its recovery. */
+	bool recovering;
+	/* An ACK of which it is not known yet whether the window may move. */
+	bool has_pending;
+	bool has_origin;
+	/* Segments sent when the round began, segments delivered so far, and the first difference of timestamps. */
+	__u32 round_end;
+	__u32 delivered;
+	__u32 owd_origin;
+	fx min_rtt;
+	struct ack pending;
+};
+
+/* Events for user space: 0 none, 1 each round, 2 each ACK. */
+PARAM(trace, 0);
+
+#define INTERNALS_MAX 8
+
+struct record {
+	__u64 time_ns;
+	__u64 started_ns;
+	__u16 local_port;
+	__u16 remote_port;
+	__u32 cwnd;
+	__u32 ssthresh;
+	__u32 rtt_us;
+	fx own[INTERNALS_MAX];
+};
+
+static __always_inline bool before(__u32 a, __u32 b)
+{
+	return (__s32)(a - b) < 0;
+}
+
+static __always_inline bool may_grow(const struct ack *ack)
+{
+	return !ack->in_recovery && ack->window_limited;
+}
+
+static __always_inline bool in_slow_start(const struct window *win)
+{
+	return win->w < win->ssthresh;
+}
+
+/* Slow start's part of an ACK. Returns the segments that are left for congestion avoidance. */
+static __always_inline fx slow_start(struct window *win, const struct ack *ack)
+{
+	fx wanted;
+
+	if (!may_grow(ack) || ack->acked <= 0)
+		return 0;
+	if (!in_slow_start(win))
+		return ack->acked;
+	wanted = win->w + ack->acked;
+	win->w = fx_min(wanted, win->ssthresh);
+	return fx_max(wanted - win->ssthresh, 0);
+}
+
+/* `a` segments more for each window of segments acknowledged; `n` of them now. */
+static __always_inline void grow_per_round(struct window *win, fx n, fx a)
+{
+	win->w += fx_muldiv(n, a, win->w);
+}
+
+static __always_inline void save(struct window *win)
+{
+	win->saved_w = win->w;
+	win->saved_ssthresh = win->ssthresh;
+	win->has_saved = true;
+}
+
+/* A congestion signal: the window and the threshold become `target` segments. */
+static __always_inline void reduce_to(struct window *win, fx target)
+{
+	save(win);
+	win->ssthresh = fx_max(target, FLOOR);
+	win->w = win->ssthresh;
+}
+
+/* A timeout: the window becomes one segment, the threshold `target`. */
+static __always_inline void time_out(struct window *win, fx target)
+{
+	save(win);
+	win->ssthresh = fx_max(target, FLOOR);
+	win->w = FX_ONE;
+}
+
+/* Sending resumes after an idle time. */
+static __always_inline void idle(struct window *win)
+{
+	win->w = fx_min(win->w, win->initial);
+}
+
+/* The last signal was spurious. Whether there is anything to restore. */
+static __always_inline bool undo(struct window *win)
+{
+	if (!win->has_saved)
+		return false;
+	win->has_saved = false;
+	win->w = fx_max(win->w, win->saved_w);
+	win->ssthresh = fx_max(win->ssthresh, win->saved_ssthresh);
+	return true;
+}
+
+/* The kernel's recovery ended below the window: go on from there. */
+static __always_inline void moderate_window(struct window *win, fx w)
+{
+	if (w < win->w)
+		win->w = fx_max(w, FX_ONE);
+}
+
+#endif

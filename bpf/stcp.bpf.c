@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * Scalable TCP (T. Kelly, CCR 33(2), 2003): crates/cc/src/stcp.rs in real numbers.
+ */
+#include "elephan.h"
+
+/* Growth for each segment acknowledged (a), segments. */
+PARAM(increase, 0.01);
+/* Part of the window given up on a loss (b). */
+PARAM(decrease, 0.125);
+/* Window up to which standard TCP is used (lwnd), segments. */
+PARAM(legacy_window, 16);
+
+struct state {
+	struct window win;
+};
+
+static void on_start(struct state *s, __u64 now)
+{
+}
+
+static void on_ack(struct state *s, const struct ack *ack)
+{
+	fx n = slow_start(&s->win, ack);
+
+	if (n <= 0)
+		return;
+	if (s->win.w <= p_legacy_window)
+		grow_per_round(&s->win, n, FX_ONE);
+	else
+		s->win.w += fx_mul(n, p_increase);
+}
+
+static fx reduced(const struct state *s)
+{
+	if (s->win.w <= p_legacy_window)
+		return fx_half(s->win.w);
+	return s->win.w - fx_mul(s->win.w, p_decrease);
+}
+
+static void on_congestion(struct state *s, const struct signal *signal)
+{
+	reduce_to(&s->win, reduced(s));
+}
+
+static void on_timeout(struct state *s, const struct signal *signal)
+{
+	time_out(&s->win, reduced(s));
+}
+
+static void on_idle(struct state *s, __u64 now)
+{
+	idle(&s->win);
+}
+
+static void on_recovery_exit(struct state *s, __u64 now)
+{
+}
+
+static void on_undo(struct state *s)
+{
+	undo(&s->win);
+}
+
+static void moderate(struct state *s, fx w)
+{
+	moderate_window(&s->win, w);
+}
+
+static void internals(const struct state *s, fx *own)
+{
+	own[0] = s->win.w;
+	own[1] = s->win.ssthresh;
+}
+
+#include "hooks.h"
+
+ALGORITHM("w,ssthresh");

@@ -1,0 +1,1 @@
+"""The kernel habitat: real Linux TCP over an emulated bottleneck."""

@@ -1,0 +1,296 @@
+"""The algorithms that the kernel lacks: compiled, registered for a run, and taken back.
+
+Each is a file of ``bpf/``, compiled here and placed in the running kernel as a ``tcp_congestion_ops`` of BPF. Its twin
+in ``crates/cc`` declares the parameters; those that an object has are set when it is loaded, the others must have their
+default values.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import secrets
+import shutil
+import struct
+import subprocess
+import sys
+import threading
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from elephan.habitats.kernel import libbpf
+from elephan.habitats.kernel.libbpf import BpfError, CongestionControl
+from elephan.habitats.kernel.object_file import ObjectFile
+from elephan.scenario.catalog import Parameter, algorithms, check_name, check_parameter
+from elephan.scenario.errors import ScenarioError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+BTF = Path("/sys/kernel/btf/vmlinux")
+AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+PREFIX = "el_"
+_NAME_MAX = 15
+_POLL_S = 0.02
+_TRACE = {"none": 0, "round": 1, "ack": 2}
+_US_PER_S = 1_000_000
+_NO_SSTHRESH = 0x7FFFFFFF
+# One record of the ring of events (bpf/elephan.h, struct record).
+_RECORD = struct.Struct("<QQHHIII8q")
+
+
+def sources() -> Path:
+    """The folder with the C files: beside the Python sources in a checkout."""
+    return Path(__file__).resolve().parents[4] / "bpf"
+
+
+def runtime_dir() -> Path:
+    """Where it is recorded what is in the kernel."""
+    return Path(os.environ.get("ELEPHAN_RUNTIME_DIR", "/run/elephan"))
+
+
+def names() -> list[str]:
+    """The algorithms that there is an object for."""
+    return sorted(path.name.removesuffix(".bpf.c") for path in sources().glob("*.bpf.c"))
+
+
+def available() -> Mapping[str, str]:
+    """The algorithms that there is an object for, each with what this host lacks to use it; empty where nothing."""
+    reason = missing()
+    return dict.fromkeys(names(), reason)
+
+
+def missing() -> str:
+    """What this host lacks for algorithms in BPF, and what would help; empty where nothing."""
+    if sys.platform != "linux":
+        return "needs Linux"
+    if not BTF.exists():
+        return f"the kernel does not describe its types ({BTF}); it must be built with CONFIG_DEBUG_INFO_BTF"
+    if b"bpf_struct_ops_tcp_congestion_ops" not in BTF.read_bytes():
+        return "the kernel takes no congestion control from BPF (Linux 5.6 or later, CONFIG_BPF_JIT)"
+    if shutil.which("clang") is None:
+        return "clang is not installed: apt-get install clang"
+    if libbpf.find() is None or not _has_headers():
+        return "libbpf is not installed: apt-get install libbpf-dev"
+    if os.geteuid() != 0:
+        return "needs root"
+    return ""
+
+
+def _has_headers() -> bool:
+    return any((Path(prefix) / "include/bpf/bpf_core_read.h").exists() for prefix in ("/usr", "/usr/local"))
+
+
+def resolve(algorithm: str, parameters: Mapping[str, Parameter]) -> tuple[str, dict[str, Parameter]]:
+    """The algorithm's own name, and every parameter that the preset or the caller sets.
+
+    Raises:
+        ScenarioError: no such algorithm, no object for it, or not a parameter of it.
+    """
+    entry = check_name(algorithm, algorithms(), "an algorithm")
+    name, _, preset = algorithm.partition(":")
+    if name not in names():
+        raise ScenarioError(f"there is no kernel object for '{name}'; there is one for {', '.join(names())}")
+    for parameter, value in parameters.items():
+        check_parameter(entry, parameter, value)
+    overrides: Mapping[str, Parameter] = next((p["overrides"] for p in entry["presets"] if p["name"] == preset), {})
+    return name, {**overrides, **parameters}
+
+
+def compile_object(algorithm: str, name: str, target: Path) -> None:
+    """Compiles the object of an algorithm that sockets will know as ``name``.
+
+    Raises:
+        BpfError: clang refuses it.
+    """
+    source = sources()
+    command = ["clang", "-target", "bpf", "-mcpu=v3", "-g", "-O2", "-Wall", "-fno-crash-diagnostics", f"-I{source}"]
+    command += [f'-DEL_NAME="{name}"', "-c", str(source / f"{algorithm}.bpf.c"), "-o", str(target)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise BpfError(f"clang does not compile bpf/{algorithm}.bpf.c:\n{done.stderr[-4000:]}")
+
+
+def read_only_data(algorithm: str, parameters: Mapping[str, Parameter], compiled: ObjectFile, trace: str) -> bytes:
+    """The object's constants with the parameters in their places.
+
+    Raises:
+        ScenarioError: a parameter that the object does not have, or a value that fixed point cannot hold.
+    """
+    data = bytearray(compiled.section(".rodata"))
+    declared = {p["name"]: p for p in algorithms()[algorithm]["parameters"]}
+    for name, value in parameters.items():
+        found = next((s for s in (f"p_{name}", f"p_log2_{name}") if s in compiled.symbols), None)
+        if found is None:
+            if value != declared[name]["default"]:
+                raise ScenarioError(f"in the kernel '{name}' of {algorithm} is {declared[name]['default']!r} always")
+            continue
+        _write(data, compiled, found, _as_number(declared[name], value, found.startswith("p_log2_")), name)
+    _write(data, compiled, "p_trace", _TRACE[trace], "trace")
+    return bytes(data)
+
+
+def _as_number(declared: Mapping[str, object], value: Parameter, logarithm: bool) -> float:
+    """A parameter as the objects have it: times in microseconds, a choice by its place among the choices."""
+    choices = declared["choices"]
+    if isinstance(choices, list) and choices:
+        return float(choices.index(value))
+    number = float(value)
+    if logarithm:
+        return math.log2(number)
+    return number * _US_PER_S if declared["unit"] == "s" else number
+
+
+def _write(data: bytearray, compiled: ObjectFile, symbol: str, number: float, name: str) -> None:
+    fixed = round(number * 2**32)
+    if not -(2**63) <= fixed < 2**63:
+        raise ScenarioError(f"'{name}' is too large for the kernel's fixed-point numbers")
+    struct.pack_into("<q", data, compiled.symbols[symbol].offset, fixed)
+
+
+@contextmanager
+def registered(
+    algorithm: str, parameters: Mapping[str, Parameter], workdir: Path, trace: str = "round"
+) -> Iterator[str]:
+    """Offers an algorithm to this host's sockets; gives the name that ``TCP_CONGESTION`` wants.
+
+    When it ends, what the algorithm reported is in ``workdir``, in :func:`internals_path` of the name.
+
+    Args:
+        algorithm: its name, with a preset or without.
+        parameters: its parameters, as a scenario has them.
+        workdir: where files are written.
+        trace: how often each connection reports its internals: ``none``, ``round`` or ``ack``.
+
+    Raises:
+        ScenarioError: what is asked for is not what the object can do.
+        BpfError: this host cannot do it.
+    """
+    own_name, values = resolve(algorithm, parameters)
+    reason = missing()
+    if reason:
+        raise BpfError(f"'{algorithm}' cannot be used in this kernel: {reason}")
+    name = _free_name(own_name)
+    workdir.mkdir(parents=True, exist_ok=True)
+    target = workdir / f"{name}.bpf.o"
+    compile_object(own_name, name, target)
+    compiled = ObjectFile(target)
+    control = CongestionControl(target, read_only_data(own_name, values, compiled, trace))
+    try:
+        record = _write_record(name, control.map_id)
+        try:
+            with _listening(control, compiled, internals_path(workdir, name), trace):
+                yield name
+        finally:
+            control.close()
+            record.unlink(missing_ok=True)
+    finally:
+        control.close()
+
+
+def internals_path(workdir: Path, name: str) -> Path:
+    """Where the internals of an algorithm registered as ``name`` are, once its registration has ended."""
+    return workdir / f"{name}.internals.parquet"
+
+
+def _free_name(algorithm: str) -> str:
+    taken = AVAILABLE.read_text().split()
+    while True:
+        suffix = secrets.token_hex(2)
+        name = f"{PREFIX}{algorithm[: _NAME_MAX - len(PREFIX) - len(suffix)]}{suffix}"
+        if name not in taken:
+            return name
+
+
+@contextmanager
+def _listening(control: CongestionControl, compiled: ObjectFile, path: Path, trace: str) -> Iterator[None]:
+    """Gathers the events in a thread, and writes them when it ends."""
+    if trace == "none":
+        yield
+        return
+    records: list[bytes] = []
+    consume = control.listen(records.append)
+    over = threading.Event()
+
+    def gather() -> None:
+        while not over.wait(_POLL_S):
+            consume()
+
+    thread = threading.Thread(target=gather, name=f"events of {path.stem}", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        consume()
+        _write_internals(path, records, compiled, control.counter())
+
+
+def _write_internals(path: Path, records: list[bytes], compiled: ObjectFile, lost: int) -> None:
+    if lost:
+        warnings.warn(f"{path.name}: {lost} events found the ring full and are missing", RuntimeWarning, stacklevel=2)
+    columns = compiled.content("columns").rstrip(b"\0").decode().split(",")
+    internals_table(records, columns).write_parquet(path)
+
+
+def internals_table(records: list[bytes], columns: list[str]) -> pl.DataFrame:
+    """Records as a table: one row a round trip (or an ACK) of a connection.
+
+    ``time_s`` and ``started_s`` are of the clock CLOCK_MONOTONIC. The algorithm's own columns have the names that its
+    twin in Rust gives them; times end in ``_us``. An infinite number is null.
+    """
+    import polars as pl
+
+    rows = [_RECORD.unpack(record) for record in records]
+    given: dict[str, tuple[pl.DataType, list[float | None]]] = {
+        "time_s": (pl.Float64(), [row[0] * 1e-9 for row in rows]),
+        "started_s": (pl.Float64(), [row[1] * 1e-9 for row in rows]),
+        "local_port": (pl.UInt16(), [row[2] for row in rows]),
+        "remote_port": (pl.UInt16(), [row[3] for row in rows]),
+        "cwnd": (pl.UInt32(), [row[4] for row in rows]),
+        "snd_ssthresh": (pl.UInt32(), [None if row[5] >= _NO_SSTHRESH else row[5] for row in rows]),
+        "rtt_us": (pl.UInt32(), [row[6] or None for row in rows]),
+    }
+    for i, column in enumerate(columns):
+        given[column] = (pl.Float64(), [_from_fixed(row[7 + i]) for row in rows])
+    return pl.DataFrame([pl.Series(name, values, kind) for name, (kind, values) in given.items()])
+
+
+def _from_fixed(number: int) -> float | None:
+    return None if number >= 2**63 - 1 else number / 2**32
+
+
+def _write_record(name: str, map_id: int | None) -> Path:
+    folder = runtime_dir() / "registered"
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.json"
+    path.write_text(json.dumps({"name": name, "pid": os.getpid(), "started": _start_of(os.getpid()), "map_id": map_id}))
+    return path
+
+
+def _start_of(pid: int) -> str:
+    """When a process began, in the kernel's own count; empty where there is none of this number."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return ""
+    return stat.rpartition(")")[2].split()[19]
+
+
+def unregister_recorded() -> list[str]:
+    """Takes back what processes that are gone left registered; gives the names. Others are left alone."""
+    removed = []
+    for path in sorted((runtime_dir() / "registered").glob("*.json")):
+        record = json.loads(path.read_text())
+        if _start_of(record["pid"]) == record["started"]:
+            continue
+        if record["map_id"] is not None:
+            libbpf.unregister(record["map_id"])
+        path.unlink(missing_ok=True)
+        removed.append(record["name"])
+    return removed

@@ -1,0 +1,128 @@
+"""The algorithms in BPF: accepted by this kernel, used by a socket, and gone afterwards."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from elephan.habitats.kernel import bpf
+from elephan.habitats.kernel.object_file import ObjectFile
+from elephan.scenario.errors import ScenarioError
+
+TCP_CONGESTION = 13
+BYTES = 30_000_000
+
+needs_kernel = pytest.mark.skipif(bool(bpf.missing()), reason=bpf.missing() or "this host can")
+
+
+def listed() -> set[str]:
+    return set(bpf.AVAILABLE.read_text().split())
+
+
+def transfer(name: str) -> int:
+    """Sends over the loopback device with a congestion control; gives the number of bytes that arrived."""
+    received = 0
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+
+        def receive() -> None:
+            nonlocal received
+            connection, _ = listener.accept()
+            with connection:
+                while chunk := connection.recv(1 << 20):
+                    received += len(chunk)
+
+        thread = threading.Thread(target=receive)
+        thread.start()
+        with socket.socket() as sender:
+            sender.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, name.encode())
+            sender.connect(listener.getsockname())
+            sender.sendall(bytes(BYTES))
+        thread.join()
+    return received
+
+
+@pytest.fixture(autouse=True)
+def own_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("ELEPHAN_RUNTIME_DIR", str(tmp_path / "runtime"))
+    before = listed() if bpf.AVAILABLE.exists() else set()
+    yield
+    if bpf.AVAILABLE.exists():
+        # Other tests may register others of these at the same time; nothing else may have changed.
+        assert {name for name in listed() ^ before if not name.startswith(bpf.PREFIX)} == set()
+
+
+@needs_kernel
+@pytest.mark.parametrize("algorithm", bpf.names())
+def test_an_algorithm_is_accepted_carries_a_transfer_and_is_gone(algorithm: str, tmp_path: Path) -> None:
+    with bpf.registered(algorithm, {}, tmp_path) as name:
+        assert len(name) <= 15
+        assert name in listed()
+        assert transfer(name) == BYTES
+    assert name not in listed()
+    table = pl.read_parquet(bpf.internals_path(tmp_path, name))
+    assert table.height > 0
+    assert min(table["cwnd"]) >= 1
+    assert not list(bpf.runtime_dir().glob("registered/*"))
+
+
+@needs_kernel
+def test_a_parameter_reaches_the_object(tmp_path: Path) -> None:
+    with bpf.registered("stcp", {"increase": 0.5, "legacy_window": 4.0}, tmp_path, trace="none"):
+        (path,) = tmp_path.glob("*.bpf.o")
+        compiled = ObjectFile(path)
+        data = bpf.read_only_data("stcp", {"increase": 0.5}, compiled, "none")
+        offset = compiled.symbols["p_increase"].offset
+        assert int.from_bytes(data[offset : offset + 8], "little") == 2**31
+
+
+@needs_kernel
+def test_what_a_killed_process_registered_is_gone_after_cleaning(tmp_path: Path) -> None:
+    program = (
+        "import sys, time, pathlib\n"
+        "from elephan.habitats.kernel import bpf\n"
+        "with bpf.registered('stcp', {}, pathlib.Path(sys.argv[1])) as name:\n"
+        "    print(name, flush=True)\n"
+        "    time.sleep(60)\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", program, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    name = process.stdout.readline().strip()
+    assert name in listed()
+    assert bpf.unregister_recorded() == []
+    assert name in listed()
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert bpf.unregister_recorded() == [name]
+    deadline = time.monotonic() + 5
+    while name in listed() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert name not in listed()
+
+
+def test_what_an_object_cannot_do_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match="there is no kernel object for 'xcp'"):
+        bpf.resolve("xcp", {})
+    with pytest.raises(ScenarioError, match="did you mean 'increase'"):
+        bpf.resolve("stcp", {"increas": 0.1})
+
+
+@needs_kernel
+def test_a_parameter_that_an_object_does_not_have_is_refused(tmp_path: Path) -> None:
+    with (
+        pytest.raises(ScenarioError, match="in the kernel 'arithmetic' of stcp is 'fluid' always"),
+        bpf.registered("stcp:linux", {}, tmp_path),
+    ):
+        pass
+    assert not any(name.startswith("el_stcp") for name in listed()) or os.environ.get("PYTEST_XDIST_WORKER")
