@@ -15,7 +15,7 @@
 #ifndef ELEPHAN_H
 #define ELEPHAN_H
 
-#include "kernel.h"
+#include <kernel.h>
 #include "fixed.h"
 
 /* Smallest slow start threshold, and smallest window after a loss (RFC 5681 section 3.1). */
@@ -66,6 +66,8 @@ struct window {
 	/* An ACK of which it is not known yet whether the window may move. */
 	bool has_pending;
 	bool has_origin;
+	/* Sending resumed after an idle time: what the algorithm made of it counts, not what the kernel did. */
+	bool restarted;
 	/* Segments sent when the round began, segments delivered so far, and the first difference of timestamps. */
 	__u32 round_end;
 	__u32 delivered;

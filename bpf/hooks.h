@@ -141,6 +141,10 @@ static __always_inline void adopt(const struct tcp_sock *tp, struct state *s)
 {
 	__u32 cwnd = tp->snd_cwnd, ssthresh = tp->snd_ssthresh;
 
+	if (s->win.restarted) {
+		s->win.restarted = false;
+		return;
+	}
 	if (fx_floor(s->win.w) > cwnd)
 		moderate(s, fx_from(cwnd));
 	else if (fx_floor(s->win.w) < cwnd)
@@ -291,6 +295,7 @@ HOOK(void, el_cwnd_event, struct sock *sk, __u32 event)
 	if (event == EVENT_CWND_RESTART) {
 		adopt(tp, &f->now);
 		on_idle(&f->now, now_us());
+		f->now.win.restarted = true;
 		return;
 	}
 	f->now = f->before;
@@ -323,6 +328,7 @@ HOOK(__u32, el_undo_cwnd, struct sock *sk)
 	if (!f)
 		return tp->snd_cwnd;
 	on_undo(&f->now);
+	f->now.win.recovering = false;
 	cwnd = fx_floor(f->now.win.w);
 	return cwnd > tp->snd_cwnd ? (__u32)cwnd : tp->snd_cwnd;
 }

@@ -15,7 +15,9 @@ typedef uint32_t __u32;
 typedef long long __s64;
 typedef unsigned long long __u64;
 
+#ifndef __always_inline
 #define __always_inline inline __attribute__((always_inline))
+#endif
 #define __noinline __attribute__((noinline))
 
 struct tcp_options_received {

@@ -1,0 +1,337 @@
+//! Two implementations of an algorithm over one recorded connection: the Rust one makes the recording, the C one of
+//! `bpf/`, compiled natively, is played it, and their windows are compared after each event.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use elephan_cc::draws::Draws;
+use elephan_cc::{Ack, Algorithm, Cause, Controller, Setting, Signal, Start, Value, build};
+
+/// Segments that pass a hole before it counts as lost.
+const DUPLICATES: u32 = 3;
+/// What the hosts' clocks differ by, us.
+const CLOCKS: u64 = 3_999_999_000;
+const S: f64 = 1e-6;
+
+/// A bottleneck with one flow.
+#[derive(Clone, Copy)]
+pub struct Course {
+    pub name: &'static str,
+    /// Segments/s.
+    pub rate: f64,
+    /// Round trip without queue, us.
+    pub base: u64,
+    /// Segments.
+    pub buffer: usize,
+    pub random_loss: f64,
+    /// Up to so many us on the way back.
+    pub reverse_jitter: u64,
+    pub seconds: u64,
+    /// Nothing gets through from here on, for a second, s.
+    pub outage: Option<u64>,
+    /// The application pauses for two seconds, s.
+    pub pause: Option<u64>,
+    /// The first loss after this turns out to be none, s.
+    pub spurious: Option<u64>,
+}
+
+#[derive(Clone, Copy)]
+struct Packet {
+    number: u32,
+    sent: u64,
+    arrives: Option<u64>,
+    forward: u64,
+    passed: u32,
+}
+
+/// The connection as the Rust algorithm leads it, and what it was told.
+pub struct Recorder {
+    course: Course,
+    algorithm: Controller,
+    draws: Draws,
+    now: u64,
+    link_free: f64,
+    flying: VecDeque<Packet>,
+    next: u32,
+    delivered: u32,
+    round_end: u32,
+    min_rtt: f64,
+    srtt: f64,
+    /// Segments sent when the recovery began.
+    recovery: Option<u32>,
+    last_arrival: u64,
+    outage_over: bool,
+    paused: bool,
+    undone: bool,
+    lines: String,
+    windows: Vec<(f64, f64)>,
+}
+
+impl Recorder {
+    pub fn new(course: Course, algorithm: Controller) -> Self {
+        Self {
+            course,
+            algorithm,
+            draws: Draws::new(11),
+            now: 1_000_000,
+            link_free: 0.0,
+            flying: VecDeque::new(),
+            next: 0,
+            delivered: 0,
+            round_end: 0,
+            min_rtt: f64::INFINITY,
+            srtt: 0.0,
+            recovery: None,
+            last_arrival: 0,
+            outage_over: false,
+            paused: false,
+            undone: false,
+            lines: String::new(),
+            windows: Vec::new(),
+        }
+    }
+
+    /// Plays the course; gives the events and the windows and thresholds that followed each.
+    pub fn run(mut self) -> (String, Vec<(f64, f64)>) {
+        let start = Start { now: self.seconds(), segment_bytes: 1448.0, ..Start::default() };
+        self.algorithm.on_start(&start);
+        self.note('S', &[10, 2_147_483_647]);
+        let end = self.now + self.course.seconds * 1_000_000;
+        while self.now < end {
+            self.send();
+            match self.flying.iter().position(|p| p.arrives.is_some()) {
+                Some(at) => self.receive(at),
+                None => self.time_out(),
+            }
+            self.pause();
+        }
+        (self.lines, self.windows)
+    }
+
+    fn seconds(&self) -> f64 {
+        self.now as f64 * S
+    }
+
+    fn after(&self, seconds: Option<u64>) -> bool {
+        seconds.is_some_and(|s| self.now >= s * 1_000_000)
+    }
+
+    fn note(&mut self, event: char, numbers: &[u64]) {
+        let now = self.now;
+        write!(self.lines, "{event} {now}").expect("a string takes it");
+        for number in numbers {
+            write!(self.lines, " {number}").expect("a string takes it");
+        }
+        self.lines.push('\n');
+        self.windows.push((self.algorithm.window(), self.algorithm.ssthresh()));
+    }
+
+    fn send(&mut self) {
+        while (self.flying.len() as f64) < self.algorithm.window().floor() {
+            let (rate, now) = (self.course.rate, self.now as f64 * S);
+            let waiting = ((self.link_free - now) * rate).max(0.0);
+            let out = self.after(self.course.outage) && !self.outage_over;
+            let lost = out || waiting >= self.course.buffer as f64 || self.draws.uniform() < self.course.random_loss;
+            let mut packet = Packet { number: self.next, sent: self.now, arrives: None, forward: 0, passed: 0 };
+            if !lost {
+                self.link_free = self.link_free.max(now) + 1.0 / rate;
+                packet.forward = ((self.link_free - now) / S) as u64 + self.course.base / 2;
+                let back = self.course.base / 2 + (self.draws.uniform() * self.course.reverse_jitter as f64) as u64;
+                let arrives = (self.now + packet.forward + back).max(self.last_arrival);
+                self.last_arrival = arrives;
+                packet.arrives = Some(arrives);
+            }
+            self.flying.push_back(packet);
+            self.next += 1;
+        }
+    }
+
+    fn receive(&mut self, at: usize) {
+        let Some(packet) = self.flying.remove(at) else { return };
+        let Some(arrives) = packet.arrives else { return };
+        self.now = arrives;
+        let before = self.flying.len() + 1;
+        self.delivered += 1;
+        let rtt = (self.now - packet.sent) as f64 * S;
+        self.min_rtt = self.min_rtt.min(rtt);
+        self.srtt = if self.srtt == 0.0 { rtt } else { 0.875 * self.srtt + 0.125 * rtt };
+        if self.recovery.is_some_and(|end| packet.number >= end) {
+            self.recovery = None;
+            self.algorithm.on_recovery_exit(self.seconds());
+            self.note('E', &[]);
+        }
+        for late in self.flying.iter_mut().take(at) {
+            late.passed += 1;
+        }
+        let lost = self.flying.iter().take(at).any(|p| p.passed >= DUPLICATES);
+        let una = self.flying.front().map_or(self.next, |p| p.number);
+        let round_start = una >= self.round_end;
+        if round_start {
+            self.round_end = self.next;
+        }
+        if lost {
+            self.flying.retain(|p| p.passed < DUPLICATES);
+        }
+        if lost && self.recovery.is_none() {
+            self.recovery = Some(self.next);
+            self.algorithm.on_congestion(&self.signal(before));
+            self.note('C', &[]);
+        }
+        self.acknowledge(packet, before, (una, round_start, at), rtt);
+        self.undo();
+    }
+
+    fn acknowledge(&mut self, packet: Packet, before: usize, (una, round_start, at): (u32, bool, usize), rtt: f64) {
+        let frozen = self.recovery.is_some();
+        // A hole that is still open: what is above it is SACKed.
+        let sacked = u32::from(at > 0);
+        let limited = before as f64 >= self.algorithm.window().floor();
+        let owd = packet.forward;
+        let ack = Ack {
+            now: self.seconds(),
+            acked: 1.0,
+            rtt: Some(rtt),
+            // The kernel has none while timestamps are stale (bpf/hooks.h, read_owd).
+            owd: (sacked == 0 && !frozen).then_some((owd + CLOCKS) as f64 * S),
+            min_rtt: self.min_rtt,
+            srtt: self.srtt,
+            in_flight: self.flying.len() as f64,
+            round_start,
+            in_recovery: frozen,
+            window_limited: limited,
+            ..Ack::default()
+        };
+        self.algorithm.on_ack(&ack);
+        let difference = (CLOCKS + owd) & 0xffff_ffff;
+        let rtt = self.now - packet.sent;
+        let (next, delivered, flying) = (u64::from(self.next), u64::from(self.delivered), self.flying.len() as u64);
+        let (una, sacked, flags) = (u64::from(una), u64::from(sacked), [u64::from(limited), u64::from(frozen)]);
+        self.note('A', &[una, next, delivered, rtt, difference, sacked, flying, flags[0], flags[1]]);
+    }
+
+    fn signal(&self, before: usize) -> Signal {
+        let (cause, srtt, min_rtt) = (Cause::Loss, self.srtt, self.min_rtt);
+        Signal { now: self.seconds(), in_flight: before as f64, cause, srtt, min_rtt, repeated: false }
+    }
+
+    fn undo(&mut self) {
+        if self.undone || self.recovery.is_none() || !self.after(self.course.spurious) {
+            return;
+        }
+        self.undone = true;
+        self.recovery = None;
+        self.algorithm.on_undo(self.seconds());
+        let ssthresh = self.algorithm.ssthresh().floor().min(2_147_483_647.0);
+        self.note('U', &[ssthresh as u64]);
+        self.note('E', &[]);
+    }
+
+    fn time_out(&mut self) {
+        self.now += 1_000_000;
+        let signal = self.signal(self.flying.len());
+        self.flying.clear();
+        self.algorithm.on_timeout(&signal);
+        self.recovery = None;
+        self.outage_over |= self.after(self.course.outage);
+        self.note('T', &[]);
+        self.algorithm.on_recovery_exit(self.seconds());
+        self.note('E', &[]);
+    }
+
+    /// The application stops until everything is acknowledged, and goes on two seconds later.
+    fn pause(&mut self) {
+        if self.paused || self.recovery.is_some() || !self.after(self.course.pause) {
+            return;
+        }
+        self.paused = true;
+        while self.recovery.is_none() {
+            let Some(at) = self.flying.iter().position(|p| p.arrives.is_some()) else { break };
+            self.receive(at);
+        }
+        if self.flying.is_empty() {
+            self.now += 2_000_000;
+            self.algorithm.on_idle(self.seconds(), 2.0);
+            self.note('I', &[10]);
+        }
+    }
+}
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The C algorithm as an ordinary program.
+fn compile(algorithm: &str, target: &Path) {
+    let bpf = repository().join("bpf");
+    let done = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()))
+        .args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter", "-I"])
+        .arg(bpf.join("native"))
+        .arg("-I")
+        .arg(&bpf)
+        .arg(bpf.join(format!("{algorithm}.bpf.c")))
+        .arg(bpf.join("native/main.c"))
+        .arg("-o")
+        .arg(target)
+        .output()
+        .expect("a C compiler is there where Rust links");
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+}
+
+/// A parameter as the objects have it: fixed point, times in microseconds, a choice by its place.
+fn fixed(algorithm: &str, name: &str, setting: Setting) -> i64 {
+    let specs = || elephan_cc::registry().iter().filter(|e| e.name == algorithm).flat_map(|e| e.tables.iter());
+    let spec = specs().flat_map(|t| t.iter()).find(|s| s.name == name).expect("the algorithm has it");
+    let number = match setting {
+        Setting::Num(x) if spec.domain.unit == "s" => x / S,
+        Setting::Num(x) => x,
+        Setting::Bool(on) => f64::from(u8::from(on)),
+        Setting::Text(word) => spec.domain.choices.iter().position(|c| *c == word).expect("a choice") as f64,
+    };
+    (number * 4_294_967_296.0).round() as i64
+}
+
+/// The largest difference, segments, between the two windows over a course, and the largest window.
+pub fn difference(algorithm: &str, settings: &[(&str, Setting)], course: Course) -> (f64, f64) {
+    let params: BTreeMap<String, Value> =
+        settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
+    let (lines, windows) = Recorder::new(course, build(algorithm, &params).expect("it is right")).run();
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let unique = format!("{algorithm}-{}-{}", course.name, settings.len());
+    let (program, events) = (folder.join(&unique), folder.join(format!("{unique}.events")));
+    compile(algorithm, &program);
+    let mut text = String::new();
+    for (name, value) in settings {
+        writeln!(text, "P {name} {}", fixed(algorithm, name, *value)).expect("a string takes it");
+    }
+    fs::write(&events, text + &lines).expect("the target folder can be written");
+    let done = Command::new(&program)
+        .stdin(File::open(&events).expect("it was just written"))
+        .stderr(Stdio::inherit())
+        .output()
+        .expect("it was just compiled");
+    assert!(done.status.success());
+    let answers = String::from_utf8(done.stdout).expect("it writes numbers");
+    assert_eq!(answers.lines().count(), windows.len());
+    compare(&answers, &lines, &windows)
+}
+
+fn compare(answers: &str, lines: &str, windows: &[(f64, f64)]) -> (f64, f64) {
+    let (mut worst, mut largest) = (0.0_f64, 0.0_f64);
+    for ((answer, event), (w, ssthresh)) in answers.lines().zip(lines.lines()).zip(windows) {
+        let mut numbers = answer.split(' ').map(|x| x.parse::<f64>().expect("it writes numbers"));
+        let (cwnd, threshold) = (numbers.next().expect("a window"), numbers.next().expect("a threshold"));
+        let off = (w.floor() - cwnd).abs();
+        if off > worst && off > 1.0 && std::env::var_os("TWINS_VERBOSE").is_some() {
+            eprintln!("{event}: {w:.3} and {cwnd}, threshold {ssthresh:.3} and {threshold}");
+        }
+        worst = worst.max(off);
+        if ssthresh.is_finite() {
+            worst = worst.max((ssthresh.floor() - threshold).abs());
+        }
+        largest = largest.max(*w);
+    }
+    (worst, largest)
+}
