@@ -174,4 +174,11 @@ static __always_inline void moderate_window(struct window *win, fx w)
 		win->w = fx_max(w, FX_ONE);
 }
 
+/* The hook that an algorithm around a `win` leaves to it. */
+#define WINDOW_METHODS                                                                                                 \
+	static void moderate(struct state *s, fx w)                                                                    \
+	{                                                                                                              \
+		moderate_window(&s->win, w);                                                                           \
+	}
+
 #endif

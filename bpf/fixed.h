@@ -129,6 +129,18 @@ static __always_inline fx fx_muldiv(fx a, fx n, fx d)
 	return fx_mul(a, fx_div(n, d));
 }
 
+/* A time in whole microseconds. */
+static __always_inline fx fx_us(__u64 us)
+{
+	return us >> 31 ? FX_MAX : (fx)(us << FX_BITS);
+}
+
+/* The mean of n whole numbers; n is not 0. */
+static __always_inline fx fx_mean(__u64 sum, __u32 n)
+{
+	return (fx)(((sum / n) << FX_BITS) + ((sum % n) << FX_BITS) / n);
+}
+
 /* The square root of x >= 0, by bits; of more than 32 whole bits there are none. */
 __noinline fx fx_sqrt(fx x)
 {

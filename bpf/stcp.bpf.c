@@ -62,10 +62,7 @@ static void on_undo(struct state *s)
 	undo(&s->win);
 }
 
-static void moderate(struct state *s, fx w)
-{
-	moderate_window(&s->win, w);
-}
+WINDOW_METHODS
 
 static void internals(const struct state *s, fx *own)
 {

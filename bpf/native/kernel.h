@@ -72,4 +72,6 @@ void native_param(const char *name, __s64 *value);
 	}                                                                                                              \
 	extern fx p_##name
 
+#define CHOICE(name, value, last) PARAM(name, value)
+
 #endif

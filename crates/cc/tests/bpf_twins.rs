@@ -52,7 +52,7 @@ macro_rules! twins {
     };
 }
 
-twins!(stcp);
+twins!(stcp, hstcp, htcp, bic, westwood);
 
 #[test]
 fn stcp_with_other_constants() {

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * HighSpeed TCP (RFC 3649): crates/cc/src/hstcp.rs, the closed form of section 5.
+ *
+ * Logarithms are to the base of two; of the loss rates at both ends it is given those.
+ */
+#include "elephan.h"
+
+/* Window up to which standard TCP is used (Low_Window), segments. */
+PARAM(low_window, 38);
+/* Upper end of the response function (High_Window), segments. */
+PARAM(high_window, 83000);
+/* Loss rates at both ends, as log2: 10^-3 and 10^-7. */
+PARAM(log2_low_p, -9.965784284662087);
+PARAM(log2_high_p, -23.253496664211536);
+/* Decrease at high_window (High_Decrease). */
+PARAM(high_decrease, 0.1);
+/* Smallest decrease. */
+PARAM(min_decrease, 0.1);
+
+struct state {
+	struct window win;
+	/* a(w) as last computed, valid while the window is within these. */
+	fx a;
+	fx fresh_from;
+	fx fresh_to;
+};
+
+/* Where log w lies between log low_window (0) and log high_window (1). */
+static fx x(fx w)
+{
+	fx low = fx_log2(p_low_window);
+
+	return fx_div(fx_log2(w) - low, fx_log2(p_high_window) - low);
+}
+
+/* b(w) (RFC 3649 section 5). */
+static fx b(fx w)
+{
+	if (w <= p_low_window)
+		return fx_half(FX_ONE);
+	return fx_max(FX(0.5) + fx_mul(p_high_decrease - FX(0.5), x(w)), p_min_decrease);
+}
+
+/* a(w) (RFC 3649 section 5): w^2 p(w) 2 b / (2 - b). */
+static fx a(fx w)
+{
+	fx log2_p, of_b;
+
+	if (w <= p_low_window)
+		return FX_ONE;
+	log2_p = p_log2_low_p + fx_mul(x(w), p_log2_high_p - p_log2_low_p);
+	of_b = fx_div(2 * b(w), FX(2) - b(w));
+	return fx_max(fx_exp2(2 * fx_log2(w) + log2_p + fx_log2(of_b)), FX_ONE);
+}
+
+static void on_start(struct state *s, __u64 now)
+{
+	s->a = FX_ONE;
+	s->fresh_from = FX_MAX;
+}
+
+static void on_ack(struct state *s, const struct ack *ack)
+{
+	fx n = slow_start(&s->win, ack);
+
+	if (n <= 0)
+		return;
+	if (s->win.w < s->fresh_from || s->win.w > s->fresh_to) {
+		s->a = a(s->win.w);
+		s->fresh_from = s->win.w;
+		s->fresh_to = fx_mul(s->win.w, FX(1.001));
+	}
+	grow_per_round(&s->win, n, s->a);
+}
+
+static fx reduced(const struct state *s)
+{
+	return fx_mul(FX_ONE - b(s->win.w), s->win.w);
+}
+
+static void on_congestion(struct state *s, const struct signal *signal)
+{
+	reduce_to(&s->win, reduced(s));
+}
+
+static void on_timeout(struct state *s, const struct signal *signal)
+{
+	time_out(&s->win, reduced(s));
+}
+
+static void on_idle(struct state *s, __u64 now)
+{
+	idle(&s->win);
+}
+
+static void on_recovery_exit(struct state *s, __u64 now)
+{
+}
+
+static void on_undo(struct state *s)
+{
+	undo(&s->win);
+}
+
+WINDOW_METHODS
+
+static void internals(const struct state *s, fx *own)
+{
+	own[0] = s->win.w;
+	own[1] = s->win.ssthresh;
+	own[2] = s->a;
+}
+
+#include "hooks.h"
+
+ALGORITHM("w,ssthresh,a");
