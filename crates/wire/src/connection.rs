@@ -1,0 +1,201 @@
+//! What the path sees of a TCP connection: which of its bytes came, and how long their round trips were.
+//!
+//! Linux tells a sender's window and its own estimates; the rest is measured here, where nothing in the hosts can disturb it.
+
+use std::collections::{BTreeMap, VecDeque};
+
+/// Sequence numbers without their wrap, counted from the first byte of data.
+#[derive(Clone, Copy, Debug, Default)]
+struct Numbers {
+    first: u32,
+    highest: u64,
+}
+
+impl Numbers {
+    /// The byte that a number stands for, which is within 2 GiB of the highest so far.
+    fn position(&self, number: u32) -> Option<u64> {
+        let near = self.first.wrapping_add(self.highest as u32);
+        self.highest.checked_add_signed(i64::from(number.wrapping_sub(near) as i32))
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    end: u64,
+    at_ns: i64,
+    /// It was sent again since, so that its ACK tells nothing about time.
+    repeated: bool,
+}
+
+/// One direction of data of a connection.
+#[derive(Clone, Debug, Default)]
+pub struct Connection {
+    numbers: Option<Numbers>,
+    /// Segments that are not acknowledged, in order.
+    outstanding: VecDeque<Sent>,
+    acknowledged: u64,
+    highest_sack: u64,
+    /// Everything below has come.
+    complete: u64,
+    /// What has come beyond: begin → end.
+    beyond: BTreeMap<u64, u64>,
+    beyond_bytes: u64,
+    /// Packets with data that came to the path, once for each time that they were sent.
+    pub segments_sent: u64,
+    /// Packets that brought nothing new.
+    pub duplicates: u64,
+}
+
+impl Connection {
+    /// Whether data has been sent.
+    #[must_use]
+    pub fn begun(&self) -> bool {
+        self.numbers.is_some()
+    }
+
+    /// Distinct bytes that came to the receiver.
+    #[must_use]
+    pub fn received_bytes(&self) -> u64 {
+        self.complete + self.beyond_bytes
+    }
+
+    /// Bytes that the sender knows to have come, in order.
+    #[must_use]
+    pub fn acknowledged_bytes(&self) -> u64 {
+        self.acknowledged
+    }
+
+    /// The sender puts data on the path.
+    pub fn on_sent(&mut self, sequence: u32, payload: u32, at_ns: i64) {
+        let numbers = self.numbers.get_or_insert(Numbers { first: sequence, highest: 0 });
+        let Some(begin) = numbers.position(sequence) else { return };
+        let end = begin + u64::from(payload);
+        self.segments_sent += 1;
+        if begin >= numbers.highest {
+            numbers.highest = end;
+            self.outstanding.push_back(Sent { end, at_ns, repeated: false });
+            return;
+        }
+        let first = self.outstanding.partition_point(|sent| sent.end <= begin);
+        for sent in self.outstanding.range_mut(first..) {
+            sent.repeated = true;
+            if sent.end >= end {
+                break;
+            }
+        }
+    }
+
+    /// Data reaches the receiver.
+    pub fn on_received(&mut self, sequence: u32, payload: u32) {
+        let Some(begin) = self.numbers.and_then(|numbers| numbers.position(sequence)) else { return };
+        let before = self.received_bytes();
+        self.receive(begin, begin + u64::from(payload));
+        self.duplicates += u64::from(self.received_bytes() == before);
+    }
+
+    fn receive(&mut self, mut begin: u64, mut end: u64) {
+        if end <= self.complete {
+            return;
+        }
+        if begin > self.complete {
+            // Joins what it overlaps or touches.
+            while let Some((&left, &right)) = self.beyond.range(..=end).next_back()
+                && right >= begin
+            {
+                self.beyond.remove(&left);
+                self.beyond_bytes -= right - left;
+                (begin, end) = (begin.min(left), end.max(right));
+            }
+            self.beyond.insert(begin, end);
+            self.beyond_bytes += end - begin;
+            return;
+        }
+        self.complete = end;
+        while let Some((&left, &right)) = self.beyond.first_key_value()
+            && left <= self.complete
+        {
+            self.beyond.remove(&left);
+            self.beyond_bytes -= right - left;
+            self.complete = self.complete.max(right);
+        }
+    }
+
+    /// An ACK reaches the sender; the answer is the round trip that it measures, ns.
+    ///
+    /// It measures one where the last segment that it newly acknowledges was sent once and was not acknowledged selectively
+    /// before (Karn's rule, and Linux's).
+    pub fn on_acknowledged(&mut self, number: u32, highest_sack: Option<u32>, at_ns: i64) -> Option<i64> {
+        let numbers = self.numbers?;
+        let acknowledged = numbers.position(number).filter(|&position| position <= numbers.highest)?;
+        let sacked_before = self.highest_sack;
+        let sacked = highest_sack.and_then(|edge| numbers.position(edge)).filter(|&edge| edge <= numbers.highest);
+        self.highest_sack = self.highest_sack.max(sacked.unwrap_or(0));
+        if acknowledged <= self.acknowledged {
+            return None;
+        }
+        self.acknowledged = acknowledged;
+        let mut last = None;
+        while let Some(sent) = self.outstanding.front()
+            && sent.end <= acknowledged
+        {
+            last = self.outstanding.pop_front();
+        }
+        last.filter(|sent| !sent.repeated && sent.end > sacked_before).map(|sent| at_ns - sent.at_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FIRST: u32 = u32::MAX - 1500;
+
+    fn sent(segments: u32) -> Connection {
+        let mut connection = Connection::default();
+        (0..segments).for_each(|k| connection.on_sent(FIRST.wrapping_add(1000 * k), 1000, i64::from(k)));
+        connection
+    }
+
+    fn number(position: u32) -> u32 {
+        FIRST.wrapping_add(position)
+    }
+
+    #[test]
+    fn what_comes_out_of_order_and_twice_is_counted_once() {
+        let mut connection = sent(6);
+        for k in [0, 4, 2, 4, 3, 0, 1, 5] {
+            connection.on_received(number(1000 * k), 1000);
+        }
+        assert_eq!((connection.received_bytes(), connection.duplicates), (6000, 2));
+        assert!(connection.beyond.is_empty());
+    }
+
+    #[test]
+    fn a_part_that_overlaps_counts_its_new_bytes() {
+        let mut connection = sent(6);
+        connection.on_received(number(2000), 1000);
+        connection.on_received(number(1500), 2000);
+        assert_eq!((connection.received_bytes(), connection.duplicates), (2000, 0));
+        connection.on_received(number(0), 1700);
+        assert_eq!((connection.received_bytes(), connection.complete), (3500, 3500));
+    }
+
+    #[test]
+    fn an_ack_measures_the_last_segment_that_it_newly_acknowledges() {
+        let mut connection = sent(4);
+        assert_eq!(connection.on_acknowledged(number(2000), None, 100), Some(99));
+        assert_eq!(connection.on_acknowledged(number(2000), None, 110), None);
+        assert_eq!(connection.on_acknowledged(number(4000), None, 120), Some(117));
+    }
+
+    #[test]
+    fn what_was_sent_again_or_acknowledged_selectively_before_measures_nothing() {
+        let mut connection = sent(4);
+        connection.on_sent(number(0), 1000, 50);
+        assert_eq!(connection.segments_sent, 5);
+        assert_eq!(connection.on_acknowledged(number(0), Some(number(2000)), 60), None);
+        assert_eq!(connection.on_acknowledged(number(1000), None, 90), None, "sent twice");
+        assert_eq!(connection.on_acknowledged(number(2000), None, 91), None, "it came long before");
+        assert_eq!(connection.on_acknowledged(number(3000), None, 92), Some(90));
+    }
+}

@@ -1,0 +1,365 @@
+//! The path in virtual time: packets arrive when the kernel says that they did, cross the simulator's own links, and are due
+//! at the far end at an instant that does not depend on when this program had the processor.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+use elephan_sim::Time;
+use elephan_sim::link::{Link, LinkTotals};
+use elephan_sim::record::LinkSamples;
+use elephan_sim::spec::Spec;
+
+const PS_PER_NS: u64 = 1000;
+
+/// Which way a packet of a flow goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// From the flow's sender.
+    Forward = 0,
+    /// From its receiver.
+    Backward = 1,
+}
+
+/// A packet on its way; `slot` is where its bytes are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Passenger {
+    /// Position of its flow.
+    pub flow: usize,
+    /// Which way it goes.
+    pub way: Way,
+    /// Size, bytes.
+    pub bytes: u32,
+    /// Where its bytes are.
+    pub slot: usize,
+}
+
+/// A packet before a link, or at its destination; in order of time, then of arrival at the path.
+#[derive(Clone, Copy, Debug)]
+struct Event {
+    at: Time,
+    number: u64,
+    hop: usize,
+    passenger: Passenger,
+}
+
+impl Event {
+    fn key(&self) -> (Time, u64) {
+        (self.at, self.number)
+    }
+}
+
+impl PartialEq for Event {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Event {}
+
+impl PartialOrd for Event {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Event {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+/// Links, the paths over them, and the packets that are under way.
+pub struct Emulator {
+    links: Vec<Link>,
+    /// Of each flow, forward and backward.
+    routes: Vec<[Vec<usize>; 2]>,
+    /// Links whose packets all come from one and the same link, or from one flow: they come in order, and need no schedule.
+    in_order: Vec<bool>,
+    /// The latest arrival at each link.
+    latest: Vec<Time>,
+    /// Propagation from each link on, its own included, to the nearest destination.
+    remaining: Vec<Time>,
+    hops: BinaryHeap<Reverse<Event>>,
+    deliveries: BinaryHeap<Reverse<Event>>,
+    /// Everything that is before this instant has been decided.
+    horizon: Time,
+    number: u64,
+    /// Packets that the kernel showed later than others which came after them, and the longest of these delays.
+    pub displaced: u64,
+    /// The longest time by which one was.
+    pub displaced_most: Time,
+    /// Slots of packets that were dropped or lost since somebody looked.
+    pub lost: Vec<usize>,
+}
+
+impl Emulator {
+    /// The links of a scenario, empty. Packets of up to `largest_bytes` will cross them.
+    #[must_use]
+    pub fn new(spec: &Spec, largest_bytes: u64, sample_times: &Arc<[Time]>) -> Self {
+        let links: Vec<Link> =
+            spec.links.iter().map(|link| Link::new(link, (1, largest_bytes), spec.seed, sample_times)).collect();
+        let routes: Vec<[Vec<usize>; 2]> =
+            spec.flows.iter().map(|flow| [flow.path.clone(), flow.reverse_path.clone()]).collect();
+        let mut before: Vec<Vec<(usize, usize)>> = vec![Vec::new(); links.len()];
+        let mut remaining = vec![Time::NEVER; links.len()];
+        for (origin, route) in routes.iter().flatten().enumerate() {
+            let mut previous = (origin, usize::MAX);
+            for &link in route {
+                before[link].push(previous);
+                previous = (usize::MAX, link);
+            }
+            let mut behind = Time::ZERO;
+            for &link in route.iter().rev() {
+                behind += links[link].delay;
+                remaining[link] = remaining[link].min(behind);
+            }
+        }
+        let in_order = before.iter().map(|sources| sources.iter().all(|source| *source == sources[0])).collect();
+        Self {
+            in_order,
+            latest: vec![Time::ZERO; links.len()],
+            links,
+            routes,
+            remaining,
+            hops: BinaryHeap::new(),
+            deliveries: BinaryHeap::new(),
+            horizon: Time::ZERO,
+            number: 0,
+            displaced: 0,
+            displaced_most: Time::ZERO,
+            lost: Vec::new(),
+        }
+    }
+
+    /// A packet comes to its path, `ns` after the beginning.
+    pub fn arrive(&mut self, passenger: Passenger, ns: u64) {
+        self.number += 1;
+        let event = Event { at: Time(ns * PS_PER_NS), number: self.number, hop: 0, passenger };
+        self.enter(event);
+    }
+
+    /// How long a packet takes that waits nowhere and takes no time to send, ns.
+    #[must_use]
+    pub fn propagation_ns(&self, flow: usize, way: Way) -> u64 {
+        let route = &self.routes[flow][way as usize];
+        route.iter().map(|&link| self.links[link].delay.0).sum::<u64>() / PS_PER_NS
+    }
+
+    /// Puts a packet before its next link, or crosses that at once where nothing can come before it.
+    fn enter(&mut self, mut event: Event) {
+        loop {
+            let route = &self.routes[event.passenger.flow][event.passenger.way as usize];
+            let Some(&link) = route.get(event.hop) else {
+                self.deliveries.push(Reverse(event));
+                return;
+            };
+            let earliest = if self.in_order[link] { self.latest[link] } else { self.horizon };
+            if event.at < earliest {
+                self.displaced += 1;
+                self.displaced_most = self.displaced_most.max(earliest - event.at);
+                event.at = earliest;
+            }
+            if !self.in_order[link] {
+                self.hops.push(Reverse(event));
+                return;
+            }
+            if !self.cross(&mut event, link) {
+                return;
+            }
+        }
+    }
+
+    /// Whether the packet will leave the link; then it is before the next.
+    fn cross(&mut self, event: &mut Event, link: usize) -> bool {
+        self.latest[link] = event.at;
+        let bytes = u64::from(event.passenger.bytes);
+        let found = &mut self.links[link];
+        let carried = if found.is_active() {
+            // Marks are not written into packets, so that none is capable of one.
+            found.carry_actively(event.at, bytes, false).map(|(at, _)| at)
+        } else {
+            found.carry(event.at, bytes)
+        };
+        let Some(at) = carried else {
+            self.lost.push(event.passenger.slot);
+            return false;
+        };
+        event.at = at;
+        event.hop += 1;
+        true
+    }
+
+    /// Decides everything that happens until `ns`: all that came to the path before has to be known.
+    pub fn advance(&mut self, ns: u64) {
+        let until = Time(ns * PS_PER_NS);
+        while let Some(Reverse(event)) = self.hops.peek()
+            && event.at <= until
+        {
+            let Some(Reverse(mut event)) = self.hops.pop() else { break };
+            self.horizon = event.at;
+            let link = self.routes[event.passenger.flow][event.passenger.way as usize][event.hop];
+            if self.cross(&mut event, link) {
+                self.enter(event);
+            }
+        }
+        self.horizon = self.horizon.max(until);
+    }
+
+    /// The next packet that is due by `ns`, and when it is, in ns.
+    pub fn next_due(&mut self, ns: u64) -> Option<(Passenger, u64)> {
+        let Reverse(event) = self.deliveries.peek()?;
+        let due_ns = event.at.0.div_ceil(PS_PER_NS);
+        if due_ns > ns {
+            return None;
+        }
+        self.deliveries.pop().map(|Reverse(event)| (event.passenger, due_ns))
+    }
+
+    /// Nothing that is on the path now is due before this, in ns.
+    #[must_use]
+    pub fn quiet_until_ns(&self) -> u64 {
+        let delivery = self.deliveries.peek().map_or(Time::NEVER, |Reverse(event)| event.at);
+        let hop = self.hops.peek().map_or(Time::NEVER, |Reverse(event)| {
+            let link = self.routes[event.passenger.flow][event.passenger.way as usize][event.hop];
+            event.at + self.remaining[link]
+        });
+        delivery.min(hop).0 / PS_PER_NS
+    }
+
+    /// The shortest propagation delay of all ways, ns.
+    #[must_use]
+    pub fn shortest_ns(&self) -> u64 {
+        let ways = (0..self.routes.len()).flat_map(|flow| [(flow, Way::Forward), (flow, Way::Backward)]);
+        ways.map(|(flow, way)| self.propagation_ns(flow, way)).min().unwrap_or(0)
+    }
+
+    /// Packets that are under way.
+    #[must_use]
+    pub fn under_way(&self) -> usize {
+        self.hops.len() + self.deliveries.len()
+    }
+
+    /// What each link counted.
+    pub fn totals(&self) -> impl Iterator<Item = &LinkTotals> {
+        self.links.iter().map(|link| &link.totals)
+    }
+
+    /// Ends the run: the samples of the recorded links, with their positions.
+    pub fn finish(&mut self, end: Time) -> Vec<(usize, LinkSamples)> {
+        let ended = self.links.iter_mut().map(|link| link.finish(end)).enumerate();
+        ended.filter_map(|(position, samples)| Some((position, samples?))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use elephan_sim::record::sample_times;
+
+    /// 8 Mbit/s, that is 1 µs a byte; two flows over access links of 0 and of 1 ms; the bottleneck delays by 10 ms.
+    fn spec(limit: u64) -> Spec {
+        let link = |name: &str, rate: u64, delay_ms: u64, limit: serde_json::Value| {
+            serde_json::json!({
+                "name": name, "rate_bps": rate, "delay_ps": delay_ms * 1_000_000_000, "record": name == "bottleneck",
+                "queue": {"kind": "droptail", "limit_packets": limit, "limit_bytes": null, "count_in_service": false},
+            })
+        };
+        let none = serde_json::Value::Null;
+        let links = [
+            link("bottleneck", 8_000_000, 10, limit.into()),
+            link("reverse", 8_000_000, 10, none.clone()),
+            link("source1", 8_000_000_000, 0, none.clone()),
+            link("source2", 8_000_000_000, 1, none.clone()),
+            link("sink1", 8_000_000_000, 0, none.clone()),
+            link("sink2", 8_000_000_000, 1, none),
+        ];
+        let flow = |name: &str, path: [usize; 3]| {
+            serde_json::json!({
+                "name": name, "algorithm": "cubic", "start_ps": 0, "path": path, "reverse_path": [1],
+                "stack": {
+                    "payload_bytes": 1448, "header_bytes": 52, "ack_bytes": 52, "sack_block_bytes": 8,
+                    "initial_window": 10, "ack_every": 2, "delayed_ack_ps": 1, "quick_acks": 0, "min_rto_ps": 1,
+                    "max_rto_ps": 2, "initial_rto_ps": 1, "rto_granularity_ps": 1, "detection": "rack",
+                    "recovery": "prr", "limited_transmit": true, "dup_threshold": 3, "any_ack_restarts_timer": false,
+                    "time_one_segment": false, "undo": true,
+                },
+            })
+        };
+        let whole = serde_json::json!({
+            "duration_ps": 1_000_000_000_000_u64, "sample_period_ps": 100_000_000_000_u64,
+            "measure": {"from_ps": 0, "to_ps": 1_000_000_000_000_u64}, "links": links,
+            "flows": [flow("one", [2, 0, 4]), flow("two", [3, 0, 5])],
+        });
+        Spec::from_json(&whole.to_string()).expect("a spec")
+    }
+
+    fn emulator(limit: u64) -> Emulator {
+        let spec = spec(limit);
+        let end = Time(spec.duration_ps);
+        Emulator::new(&spec, 1500, &sample_times(Time(spec.sample_period_ps), Time::ZERO, end, end))
+    }
+
+    fn passenger(flow: usize, slot: usize) -> Passenger {
+        Passenger { flow, way: Way::Forward, bytes: 1000, slot }
+    }
+
+    fn due(emulator: &mut Emulator, ns: u64) -> Vec<(usize, u64)> {
+        emulator.advance(ns);
+        std::iter::from_fn(|| emulator.next_due(ns)).map(|(packet, at)| (packet.slot, at)).collect()
+    }
+
+    #[test]
+    fn packets_of_two_flows_queue_in_the_order_in_which_they_reach_the_bottleneck() {
+        let mut emulator = emulator(10);
+        // The second flow's packet is sent first, but is 1 ms longer on its way to the bottleneck.
+        emulator.arrive(passenger(1, 0), 0);
+        emulator.arrive(passenger(0, 1), 500_000);
+        assert_eq!(emulator.quiet_until_ns(), 501_000 + 10_000_000);
+        // A byte takes 1 ns on an access link and 1 µs on the bottleneck.
+        assert_eq!(due(&mut emulator, 20_000_000), [(1, 11_502_000), (0, 13_502_000)]);
+        assert_eq!(emulator.under_way(), 0);
+    }
+
+    #[test]
+    fn when_this_program_looks_changes_nothing() {
+        let arrivals: Vec<(usize, u64)> = (0..400).map(|k| (k % 2, (k as u64 * 613_777) % 900_000_000)).collect();
+        let run = |step_ns: u64| {
+            let mut sorted = arrivals.clone();
+            sorted.sort_by_key(|(_, at)| *at);
+            let (mut emulator, mut next, mut now, mut found) = (emulator(3), 0, 0, Vec::new());
+            while now < 950_000_000 {
+                now += step_ns;
+                while next < sorted.len() && sorted[next].1 <= now {
+                    emulator.arrive(passenger(sorted[next].0, next), sorted[next].1);
+                    next += 1;
+                }
+                found.extend(due(&mut emulator, now));
+            }
+            assert_eq!(emulator.displaced, 0);
+            let rows = emulator.finish(Time(1_000_000_000_000));
+            (found, std::mem::take(&mut emulator.lost), format!("{:?}", rows[0].1.rows))
+        };
+        let often = run(10_000);
+        assert!(!often.1.is_empty(), "the queue should overflow");
+        assert_eq!(often, run(7_300_000));
+    }
+
+    #[test]
+    fn a_packet_that_is_shown_too_late_does_not_stop_the_clock() {
+        let mut emulator = emulator(10);
+        emulator.advance(5_000_000);
+        emulator.arrive(passenger(0, 0), 4_000_000);
+        assert_eq!((emulator.displaced, emulator.displaced_most), (1, Time(999_000_000)));
+        assert_eq!(due(&mut emulator, 30_000_000), [(0, 16_001_000)]);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_reported_by_its_slot() {
+        let mut emulator = emulator(1);
+        (0..4).for_each(|slot| emulator.arrive(passenger(0, slot), 0));
+        assert_eq!(due(&mut emulator, 100_000_000).len(), 2);
+        assert_eq!(emulator.lost, [2, 3]);
+        assert_eq!(emulator.totals().next().map(|totals| totals.dropped), Some(2));
+    }
+}

@@ -1,0 +1,230 @@
+//! `elephan-wire send` and `elephan-wire receive`: the hosts at both ends, with one TCP connection a flow.
+
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, OnceLock};
+use std::thread;
+
+use serde_json::{Value, json};
+
+use crate::info::TcpInfo;
+use crate::plan::{Ends, Plan, Problem, RECEIVER_PORT, SENDER_PORT, doing};
+use crate::sys;
+
+/// A connection is made so long before its flow starts, and two round trips, ns.
+const HANDSHAKE_NS: i64 = 100_000_000;
+/// Data that a flow with an end may have written and not sent, bytes: they come after its end.
+const UNSENT_BYTES: libc::c_int = 512 << 10;
+/// What is written at a time is a whole number of segments near this, bytes.
+const CHUNK_BYTES: usize = 256 << 10;
+/// Windows are looked at so often with one flow, and this much more rarely with each other, ns.
+const LOOK_NS: i64 = 2_000_000;
+const LOOK_EACH_NS: i64 = 250_000;
+
+/// Linux's states of a sender (`enum tcp_ca_state`): from this on it repairs a loss.
+const RECOVERY: u8 = 3;
+const LOSS: u8 = 4;
+
+/// The receivers: takes what comes, until it is told to stop.
+///
+/// # Errors
+/// An address is not this host's.
+pub fn receive(plan: &Plan, device: &str) -> Result<Value, Problem> {
+    sys::switch_offloads_off(device).map_err(doing("offloads"))?;
+    for ends in &plan.flows {
+        let listener = listener(ends).map_err(doing(format!("listening on {}", ends.receiver)))?;
+        thread::spawn(move || {
+            while let Ok(connection) = sys::accept(&listener) {
+                while sys::discard(&connection, 1 << 20).is_ok_and(|taken| taken > 0) {}
+            }
+        });
+    }
+    let started_ns = crate::started()?;
+    sleep_to_end(started_ns + plan.end_ns());
+    Ok(json!({"processor_s": sys::processor_seconds()}))
+}
+
+fn listener(ends: &Ends) -> std::io::Result<OwnedFd> {
+    let socket = sys::tcp_socket()?;
+    sys::set_option(&socket, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1)?;
+    sys::set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, ends.receive_buffer_bytes)?;
+    if let Some(window) = ends.receive_window_bytes {
+        sys::set_option(&socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, window)?;
+    }
+    sys::bind(&socket, sys::at(ends.receiver, RECEIVER_PORT))?;
+    sys::listen(&socket)?;
+    Ok(socket)
+}
+
+fn sleep_to_end(end_ns: i64) {
+    while sys::monotonic_ns() < end_ns && !sys::stop_asked() {
+        sys::sleep_until(end_ns.min(sys::monotonic_ns() + 100_000_000));
+    }
+}
+
+/// The senders, and the log of their windows.
+///
+/// # Errors
+/// A connection cannot be made, or the kernel does not have a congestion control.
+pub fn send(plan: &Arc<Plan>, device: &str) -> Result<Value, Problem> {
+    sys::switch_offloads_off(device).map_err(doing("offloads"))?;
+    // Found out before anything starts: the name of a congestion control that the kernel does not have.
+    for ends in &plan.flows {
+        sender(ends, false).map(drop)?;
+    }
+    let started_ns = crate::started()?;
+    let sockets: Arc<Vec<OnceLock<OwnedFd>>> = Arc::new(plan.flows.iter().map(|_| OnceLock::new()).collect());
+    for flow in 0..plan.flows.len() {
+        let (plan, sockets) = (plan.clone(), sockets.clone());
+        thread::spawn(move || {
+            if let Err(problem) = transfer(&plan, flow, started_ns, &sockets[flow]) {
+                eprintln!("elephan-wire: {}: {problem}", plan.spec.flows[flow].name);
+                sys::ask_to_stop();
+            }
+        });
+    }
+    Ok(watch(plan, started_ns, &sockets))
+}
+
+fn sender(ends: &Ends, bound: bool) -> Result<OwnedFd, Problem> {
+    let made = || -> std::io::Result<OwnedFd> {
+        let socket = sys::tcp_socket()?;
+        sys::set_option(&socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, ends.send_buffer_bytes)?;
+        if ends.pacing {
+            // A limit that is never reached: what counts is that there is one, so that TCP paces by itself.
+            sys::set_option(&socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, u64::MAX - 1)?;
+        }
+        if bound {
+            sys::bind(&socket, sys::at(ends.sender, SENDER_PORT))?;
+        }
+        Ok(socket)
+    };
+    let socket = made().map_err(doing(format!("a socket on {}", ends.sender)))?;
+    let name = &ends.congestion;
+    sys::set_congestion_control(&socket, name).map_err(doing(format!("congestion control '{name}'")))?;
+    Ok(socket)
+}
+
+/// One flow, from its handshake to its last byte.
+fn transfer(plan: &Plan, flow: usize, started_ns: i64, place: &OnceLock<OwnedFd>) -> Result<(), Problem> {
+    let (this, ends) = (&plan.spec.flows[flow], &plan.flows[flow]);
+    let start = started_ns + plan.start_ns(flow);
+    sys::sleep_until(start - HANDSHAKE_NS - 2 * plan.round_trip_ns(flow));
+    let socket = sender(ends, true)?;
+    sys::connect(&socket, sys::at(ends.receiver, RECEIVER_PORT))
+        .map_err(doing(format!("connecting to {}", ends.receiver)))?;
+    let stop = this.stop_ps.map(|ps| started_ns + (ps / 1000) as i64);
+    if stop.is_some() {
+        sys::set_option(&socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, UNSENT_BYTES).map_err(doing("socket"))?;
+    }
+    let copy = socket.as_fd().try_clone_to_owned().map_err(doing("socket"))?;
+    let _ = place.set(copy);
+    sys::sleep_until(start);
+    let payload = this.stack.payload_bytes as usize;
+    let chunk = vec![0; (CHUNK_BYTES / payload).max(1) * payload];
+    let mut left = this.size_segments.map_or(u64::MAX, |segments| segments * payload as u64);
+    let mut stream = File::from(socket);
+    while left > 0 && stop.is_none_or(|stop| sys::monotonic_ns() < stop) {
+        let part = chunk.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        left -= stream.write(&chunk[..part]).map_err(doing("writing"))? as u64;
+    }
+    Ok(())
+}
+
+/// What is known of a flow's sender so far.
+#[derive(Default)]
+struct Watched {
+    info: Option<TcpInfo>,
+    recovering: bool,
+    loss_events: u64,
+    /// Timeouts, where the kernel does not count them.
+    timeouts: u64,
+    in_loss: bool,
+    cwnd_sum: f64,
+    cwnd_count: u64,
+    cwnd_max: u32,
+    /// What it was limited by before the measured part: µs busy, and µs with the receive window as the limit.
+    limits_before: (u64, u64),
+    limits: (u64, u64),
+    samples: Vec<(Option<TcpInfo>, u64)>,
+}
+
+impl Watched {
+    fn look(&mut self, socket: &OwnedFd, measured: bool) {
+        let Ok(info) = TcpInfo::read(socket) else { return };
+        let recovering = info.state >= RECOVERY;
+        self.loss_events += u64::from(recovering && !self.recovering);
+        self.recovering = recovering;
+        let in_loss = info.state >= LOSS;
+        self.timeouts += u64::from(in_loss && !self.in_loss);
+        self.in_loss = in_loss;
+        let limits = (info.busy_us, info.receive_window_limited_us);
+        if measured {
+            self.cwnd_sum += f64::from(info.cwnd);
+            self.cwnd_count += 1;
+            self.cwnd_max = self.cwnd_max.max(info.cwnd);
+            self.limits = limits;
+        } else if self.cwnd_count == 0 {
+            self.limits_before = limits;
+            self.limits = limits;
+        }
+        self.info = Some(info);
+    }
+
+    fn log(&self) -> Value {
+        let (busy, limited) = (self.limits.0 - self.limits_before.0, self.limits.1 - self.limits_before.1);
+        let at_samples = |what: fn(&TcpInfo) -> Value| {
+            self.samples.iter().map(|(info, _)| info.as_ref().map_or(Value::Null, what)).collect::<Vec<_>>()
+        };
+        let last = self.info.as_ref();
+        json!({
+            "retransmits": last.map_or(0, |i| i.retransmits), "loss_events": self.loss_events,
+            "timeouts": last.and_then(|i| i.timeouts).unwrap_or(self.timeouts),
+            "segment_bytes": last.map(|i| i.segment_bytes),
+            "cwnd_mean": (self.cwnd_count > 0).then(|| self.cwnd_sum / self.cwnd_count as f64),
+            "cwnd_max": (self.cwnd_count > 0).then_some(self.cwnd_max),
+            "receive_window_limited_fraction": if busy > 0 { limited as f64 / busy as f64 } else { 0.0 },
+            "looks": self.cwnd_count,
+            "samples": {
+                "cwnd": at_samples(|i| i.cwnd.into()), "ssthresh": at_samples(|i| i.ssthresh.into()),
+                "srtt_s": at_samples(|i| i.srtt_s().into()), "in_flight": at_samples(|i| i.in_flight().into()),
+                "retransmits": at_samples(|i| i.retransmits.into()),
+                "loss_events": self.samples.iter().map(|(_, events)| *events).collect::<Vec<_>>(),
+            },
+        })
+    }
+}
+
+/// Looks at every socket again and again, until the end.
+fn watch(plan: &Plan, started_ns: i64, sockets: &[OnceLock<OwnedFd>]) -> Value {
+    let times: Vec<i64> = plan.sample_times().iter().map(|time| (time.0 / 1000) as i64).collect();
+    let measure = &plan.spec.measure;
+    let measured = (measure.from_ps / 1000) as i64..(measure.to_ps / 1000) as i64;
+    let step_ns = LOOK_NS.max(LOOK_EACH_NS * sockets.len() as i64);
+    let starts: Vec<i64> = (0..sockets.len()).map(|flow| plan.start_ns(flow)).collect();
+    let mut watched: Vec<Watched> = sockets.iter().map(|_| Watched::default()).collect();
+    let (mut next, mut sampled) = (0, 0);
+    while sampled < times.len() && !sys::stop_asked() {
+        sys::sleep_until(started_ns + next.min(times[sampled]));
+        let now = sys::monotonic_ns() - started_ns;
+        for ((flow, socket), start) in watched.iter_mut().zip(sockets).zip(&starts) {
+            if let Some(socket) = socket.get().filter(|_| now >= *start) {
+                flow.look(socket, measured.contains(&now));
+            }
+        }
+        while sampled < times.len() && times[sampled] <= now {
+            watched.iter_mut().for_each(|flow| flow.samples.push((flow.info.clone(), flow.loss_events)));
+            sampled += 1;
+        }
+        while next <= now {
+            next += step_ns;
+        }
+    }
+    json!({
+        "flows": watched.iter().map(Watched::log).collect::<Vec<_>>(),
+        "starts_s": starts.iter().map(|ns| *ns as f64 * 1e-9).collect::<Vec<_>>(),
+        "look_period_s": step_ns as f64 * 1e-9,
+        "processor_s": sys::processor_seconds(),
+    })
+}

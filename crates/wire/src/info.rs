@@ -1,0 +1,102 @@
+//! `struct tcp_info`, read by offset: it has grown with every other kernel, and what one lacks is told from what is 0.
+
+use std::io;
+use std::os::fd::AsRawFd;
+
+use crate::sys;
+
+/// No threshold yet (`TCP_INFINITE_SSTHRESH`).
+const NO_THRESHOLD: u32 = 0x7fff_ffff;
+
+/// A sender, as Linux shows it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TcpInfo {
+    /// `tcpi_ca_state`.
+    pub state: u8,
+    /// Payload of a full segment, bytes.
+    pub segment_bytes: u32,
+    /// Congestion window, segments.
+    pub cwnd: u32,
+    /// Slow start threshold, segments; `None` before the first loss.
+    pub ssthresh: Option<u32>,
+    /// Smoothed RTT, µs.
+    pub srtt_us: u32,
+    unacknowledged: u32,
+    sacked: u32,
+    lost: u32,
+    retransmitted: u32,
+    /// Retransmissions since the beginning.
+    pub retransmits: u64,
+    /// Timeouts since the beginning; `None` before Linux 6.7.
+    pub timeouts: Option<u64>,
+    /// With something to send, µs.
+    pub busy_us: u64,
+    /// Of these, held back by the receive window, µs.
+    pub receive_window_limited_us: u64,
+}
+
+impl TcpInfo {
+    /// Asks the kernel about a socket.
+    ///
+    /// # Errors
+    /// It is no TCP socket.
+    pub fn read(socket: &impl AsRawFd) -> io::Result<Self> {
+        let mut bytes = [0; 512];
+        let length = sys::read_option(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut bytes)?;
+        Self::parse(&bytes[..length]).ok_or_else(|| io::Error::other("the kernel's tcp_info is too short"))
+    }
+
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let word = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+        let long = |at: usize| Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
+        let half = |at: usize| Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?));
+        Some(Self {
+            state: *bytes.get(1)?,
+            segment_bytes: word(16)?,
+            unacknowledged: word(24)?,
+            sacked: word(28)?,
+            lost: word(32)?,
+            retransmitted: word(36)?,
+            srtt_us: word(68)?,
+            ssthresh: word(76).filter(|threshold| *threshold < NO_THRESHOLD),
+            cwnd: word(80)?,
+            retransmits: u64::from(word(100)?),
+            busy_us: long(168).unwrap_or(0),
+            receive_window_limited_us: long(176).unwrap_or(0),
+            timeouts: half(240).map(u64::from),
+        })
+    }
+
+    /// Segments that are outstanding and are neither lost nor acknowledged selectively (`tcp_packets_in_flight`).
+    #[must_use]
+    pub fn in_flight(&self) -> u32 {
+        (self.unacknowledged + self.retransmitted).saturating_sub(self.sacked + self.lost)
+    }
+
+    /// Smoothed RTT, s; `None` before the first sample.
+    #[must_use]
+    pub fn srtt_s(&self) -> Option<f64> {
+        (self.srtt_us > 0).then(|| f64::from(self.srtt_us) * 1e-6)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shorter_structure_of_an_older_kernel_is_read_too() {
+        let mut bytes = [0_u8; 248];
+        bytes[1] = 3;
+        for (at, value) in [(24, 100_u32), (28, 30), (32, 20), (36, 5), (68, 40_500), (76, NO_THRESHOLD), (80, 77)] {
+            bytes[at..at + 4].copy_from_slice(&value.to_ne_bytes());
+        }
+        bytes[240] = 2;
+        let whole = TcpInfo::parse(&bytes).expect("long enough");
+        assert_eq!((whole.state, whole.cwnd, whole.ssthresh, whole.in_flight()), (3, 77, None, 55));
+        assert_eq!((whole.timeouts, whole.srtt_s()), (Some(2), Some(0.0405)));
+        let older = TcpInfo::parse(&bytes[..192]).expect("long enough");
+        assert_eq!(older, TcpInfo { timeouts: None, ..whole });
+        assert_eq!(TcpInfo::parse(&bytes[..80]), None);
+    }
+}

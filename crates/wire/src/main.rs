@@ -1,0 +1,80 @@
+//! `elephan-wire`: the programs of the kernel habitat. `link` is the emulated path, `send` and `receive` are the hosts at its
+//! ends. The Python package makes the namespaces and devices, writes the plan, and starts one of each.
+
+mod connection;
+mod emulator;
+mod frame;
+mod host;
+mod info;
+mod lateness;
+mod link;
+mod plan;
+mod port;
+mod sys;
+
+use std::io::{BufRead, Write, stdin, stdout};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::thread;
+
+use crate::plan::{Plan, Problem, doing};
+
+const USAGE: &str = "elephan-wire link|send|receive PLAN LOG PARENT DEVICE [DEVICE]; elephan-wire offload DEVICE";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("elephan-wire: {problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &[String]) -> Result<(), Problem> {
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments[..] {
+        ["offload", device] => sys::switch_offloads_off(device).map_err(doing("offloads")),
+        ["link", plan, log, parent, left, right] => work(plan, log, parent, |plan| link::run(&plan, [left, right])),
+        ["send", plan, log, parent, device] => work(plan, log, parent, |plan| host::send(&plan, device)),
+        ["receive", plan, log, parent, device] => work(plan, log, parent, |plan| host::receive(&plan, device)),
+        _ => Err(Problem::Usage(USAGE.into())),
+    }
+}
+
+fn work(
+    plan: &str,
+    log: &str,
+    parent: &str,
+    what: impl FnOnce(Arc<Plan>) -> Result<serde_json::Value, Problem>,
+) -> Result<(), Problem> {
+    let parent = parent.parse().map_err(|_| Problem::Usage(USAGE.into()))?;
+    sys::die_with(parent).map_err(doing("parent"))?;
+    sys::prepare_process().map_err(doing("signals"))?;
+    let plan = Arc::new(Plan::load(Path::new(plan))?);
+    let document = what(plan)?;
+    write(&PathBuf::from(log), &document).map_err(doing(log))
+}
+
+fn write(path: &Path, document: &serde_json::Value) -> std::io::Result<()> {
+    let mut file = std::io::BufWriter::new(std::fs::File::create(path)?);
+    serde_json::to_writer(&mut file, document)?;
+    file.flush()
+}
+
+/// Tells whoever started this program that it is ready, and waits for the instant of the beginning, in ns of the clock that
+/// never jumps. From then on the end of the standard input asks to stop.
+fn started() -> Result<i64, Problem> {
+    writeln!(stdout(), "ready").and_then(|()| stdout().flush()).map_err(doing("standard output"))?;
+    let mut line = String::new();
+    stdin().lock().read_line(&mut line).map_err(doing("standard input"))?;
+    let started_ns = line.trim().parse().map_err(|_| Problem::Usage("no time to start at".into()))?;
+    thread::spawn(|| {
+        let mut rest = String::new();
+        while stdin().lock().read_line(&mut rest).is_ok_and(|read| read > 0) {}
+        sys::ask_to_stop();
+    });
+    Ok(started_ns)
+}

@@ -1,0 +1,290 @@
+//! System calls that the standard library does not have.
+#![allow(unsafe_code)]
+
+use std::ffi::c_int;
+use std::io;
+use std::mem::size_of;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The answer of a system call, or its error.
+pub(crate) fn checked(answer: c_int) -> io::Result<c_int> {
+    if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(answer) }
+}
+
+fn clock(id: libc::clockid_t) -> i64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the structure lives as long as the call; these clocks are always there.
+    unsafe { libc::clock_gettime(id, &raw mut now) };
+    now.tv_sec * 1_000_000_000 + now.tv_nsec
+}
+
+/// The clock that never jumps, ns.
+#[must_use]
+pub fn monotonic_ns() -> i64 {
+    clock(libc::CLOCK_MONOTONIC)
+}
+
+/// How far the clock of packets' time stamps is ahead of [`monotonic_ns`], ns.
+#[must_use]
+pub fn wall_ahead_ns() -> i64 {
+    // The pair that was read fastest is the nearest to one instant.
+    let pair = || {
+        let before = monotonic_ns();
+        let wall = clock(libc::CLOCK_REALTIME);
+        let after = monotonic_ns();
+        (after - before, wall - (before + after) / 2)
+    };
+    (0..8).map(|_| pair()).min_by_key(|(width, _)| *width).map_or(0, |(_, ahead)| ahead)
+}
+
+/// Sleeps until an instant of [`monotonic_ns`], or until a signal comes.
+pub fn sleep_until(ns: i64) {
+    let at = libc::timespec { tv_sec: ns.div_euclid(1_000_000_000), tv_nsec: ns.rem_euclid(1_000_000_000) };
+    // SAFETY: the structure lives as long as the call, and nothing is written back.
+    unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &raw const at, std::ptr::null_mut()) };
+}
+
+static STOP: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn on_signal(_: c_int) {
+    STOP.store(true, Ordering::Relaxed);
+}
+
+/// Whether SIGTERM or SIGINT came.
+#[must_use]
+pub fn stop_asked() -> bool {
+    STOP.load(Ordering::Relaxed)
+}
+
+/// As if SIGTERM had come.
+pub fn ask_to_stop() {
+    STOP.store(true, Ordering::Relaxed);
+}
+
+/// From now on SIGTERM and SIGINT only ask to stop; and timers are as exact as the kernel can make them.
+///
+/// # Errors
+/// The kernel refuses.
+pub fn prepare_process() -> io::Result<()> {
+    for signal in [libc::SIGTERM, libc::SIGINT] {
+        // SAFETY: the handler only stores into an atomic.
+        let before = unsafe { libc::signal(signal, on_signal as *const () as libc::sighandler_t) };
+        if before == libc::SIG_ERR {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    // SAFETY: no pointers.
+    checked(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64, 0, 0, 0) })?;
+    Ok(())
+}
+
+/// Dies when the thread that started this process ends, and at once where `parent` is gone already.
+///
+/// # Errors
+/// The kernel refuses, or the parent is gone.
+pub fn die_with(parent: i32) -> io::Result<()> {
+    // SAFETY: no pointers.
+    checked(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) })?;
+    // SAFETY: it always succeeds.
+    if unsafe { libc::getppid() } == parent {
+        Ok(())
+    } else {
+        Err(io::Error::other("the process that started it is gone"))
+    }
+}
+
+#[repr(C)]
+struct SchedulingAttributes {
+    size: u32,
+    policy: u32,
+    flags: u64,
+    nice: i32,
+    priority: u32,
+    runtime: u64,
+    deadline: u64,
+    period: u64,
+}
+
+/// Reserves `runtime_ns` of each `period_ns` for this thread (`SCHED_DEADLINE`).
+///
+/// # Errors
+/// The kernel does not allow it.
+pub fn reserve_processor(runtime_ns: u64, period_ns: u64) -> io::Result<()> {
+    const SCHED_DEADLINE: u32 = 6;
+    let attributes = SchedulingAttributes {
+        size: size_of::<SchedulingAttributes>() as u32,
+        policy: SCHED_DEADLINE,
+        flags: 0,
+        nice: 0,
+        priority: 0,
+        runtime: runtime_ns,
+        deadline: period_ns,
+        period: period_ns,
+    };
+    // SAFETY: the structure lives as long as the call, and states its own size.
+    let answer = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
+    checked(answer as c_int).map(drop)
+}
+
+/// User and system time of this process so far, s.
+#[must_use]
+pub fn processor_seconds() -> f64 {
+    clock(libc::CLOCK_PROCESS_CPUTIME_ID) as f64 / 1e9
+}
+
+/// Sets a socket option that is a structure without padding or a number.
+///
+/// # Errors
+/// The kernel refuses.
+pub fn set_option<T: Copy>(socket: &impl AsRawFd, level: c_int, name: c_int, value: T) -> io::Result<()> {
+    // SAFETY: the value lives as long as the call, and its size is stated.
+    let answer = unsafe {
+        libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const value).cast(), size_of::<T>() as libc::socklen_t)
+    };
+    checked(answer).map(drop)
+}
+
+/// Reads a socket option into bytes; how many there are.
+///
+/// # Errors
+/// The kernel refuses.
+pub fn read_option(socket: &impl AsRawFd, level: c_int, name: c_int, into: &mut [u8]) -> io::Result<usize> {
+    let mut length = into.len() as libc::socklen_t;
+    // SAFETY: the bytes live as long as the call, and their number is stated.
+    let answer =
+        unsafe { libc::getsockopt(socket.as_raw_fd(), level, name, into.as_mut_ptr().cast(), &raw mut length) };
+    checked(answer)?;
+    Ok(length as usize)
+}
+
+/// Chooses a TCP socket's congestion control by name.
+///
+/// # Errors
+/// The kernel does not have it.
+pub fn set_congestion_control(socket: &impl AsRawFd, name: &str) -> io::Result<()> {
+    // SAFETY: the bytes live as long as the call, and their number is stated.
+    let answer = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_CONGESTION,
+            name.as_ptr().cast(),
+            name.len() as libc::socklen_t,
+        )
+    };
+    checked(answer).map(drop)
+}
+
+/// A TCP socket that is not connected.
+///
+/// # Errors
+/// The kernel refuses.
+pub fn tcp_socket() -> io::Result<OwnedFd> {
+    // SAFETY: no pointers; the descriptor is nobody else's.
+    unsafe {
+        let made = checked(libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0))?;
+        Ok(OwnedFd::from_raw_fd(made))
+    }
+}
+
+fn socket_address(address: SocketAddrV4) -> libc::sockaddr_in {
+    libc::sockaddr_in {
+        sin_family: libc::AF_INET as libc::sa_family_t,
+        sin_port: address.port().to_be(),
+        sin_addr: libc::in_addr { s_addr: u32::from(*address.ip()).to_be() },
+        sin_zero: [0; 8],
+    }
+}
+
+/// Gives a socket an address of its own.
+///
+/// # Errors
+/// The address is not this host's, or is in use.
+pub fn bind(socket: &impl AsRawFd, address: SocketAddrV4) -> io::Result<()> {
+    let name = socket_address(address);
+    let size = size_of::<libc::sockaddr_in>() as libc::socklen_t;
+    // SAFETY: the structure lives as long as the call, and its size is stated.
+    checked(unsafe { libc::bind(socket.as_raw_fd(), (&raw const name).cast(), size) }).map(drop)
+}
+
+/// Connects a socket, and waits until it is.
+///
+/// # Errors
+/// Nobody listens there.
+pub fn connect(socket: &impl AsRawFd, address: SocketAddrV4) -> io::Result<()> {
+    let name = socket_address(address);
+    let size = size_of::<libc::sockaddr_in>() as libc::socklen_t;
+    // SAFETY: the structure lives as long as the call, and its size is stated.
+    checked(unsafe { libc::connect(socket.as_raw_fd(), (&raw const name).cast(), size) }).map(drop)
+}
+
+/// Waits for connections.
+///
+/// # Errors
+/// The socket has no address.
+pub fn listen(socket: &impl AsRawFd) -> io::Result<()> {
+    // SAFETY: no pointers.
+    checked(unsafe { libc::listen(socket.as_raw_fd(), 8) }).map(drop)
+}
+
+/// The next connection.
+///
+/// # Errors
+/// The socket does not listen.
+pub fn accept(socket: &impl AsRawFd) -> io::Result<OwnedFd> {
+    // SAFETY: the address is not asked for; the descriptor is nobody else's.
+    unsafe {
+        let made = libc::accept4(socket.as_raw_fd(), std::ptr::null_mut(), std::ptr::null_mut(), libc::SOCK_CLOEXEC);
+        Ok(OwnedFd::from_raw_fd(checked(made)?))
+    }
+}
+
+/// Takes up to `most` bytes from a TCP socket without looking at them; 0 at the end.
+///
+/// # Errors
+/// The connection is gone.
+pub fn discard(socket: &impl AsRawFd, most: usize) -> io::Result<usize> {
+    // SAFETY: with MSG_TRUNC a TCP socket drops the bytes and writes nowhere.
+    let taken = unsafe { libc::recv(socket.as_raw_fd(), std::ptr::null_mut(), most, libc::MSG_TRUNC) };
+    if taken < 0 { Err(io::Error::last_os_error()) } else { Ok(taken as usize) }
+}
+
+/// An IPv4 address with a port.
+#[must_use]
+pub fn at(address: Ipv4Addr, port: u16) -> SocketAddrV4 {
+    SocketAddrV4::new(address, port)
+}
+
+const SIOCETHTOOL: libc::c_ulong = 0x8946;
+/// Checksums on sending and receiving, scatter-gather, TSO, GSO, GRO: `ETHTOOL_STXCSUM` and its like in linux/ethtool.h.
+const FEATURES: [(u32, &str); 5] =
+    [(0x17, "tx-checksumming"), (0x1f, "tso"), (0x24, "gso"), (0x2c, "gro"), (0x19, "scatter-gather")];
+
+#[repr(C)]
+struct EthtoolValue {
+    command: u32,
+    data: u32,
+}
+
+/// Has a device of this namespace carry packets as they are on the wire: no segmentation, no merging, checksums filled in.
+///
+/// # Errors
+/// There is no such device, or it refuses.
+pub fn switch_offloads_off(device: &str) -> io::Result<()> {
+    let socket = tcp_socket()?;
+    for (command, feature) in FEATURES {
+        let mut value = EthtoolValue { command, data: 0 };
+        // SAFETY: an all-zero ifreq is a valid one.
+        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+        for (to, from) in request.ifr_name.iter_mut().zip(device.bytes().take(libc::IFNAMSIZ - 1)) {
+            *to = from as libc::c_char;
+        }
+        request.ifr_ifru.ifru_data = (&raw mut value).cast();
+        // SAFETY: both structures live as long as the call.
+        let answer = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &raw mut request) };
+        checked(answer).map_err(|error| io::Error::other(format!("{device}: {feature} stays on ({error})")))?;
+    }
+    Ok(())
+}
