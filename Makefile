@@ -14,8 +14,18 @@ RUST_SOURCES := $(shell find crates -type f \( -name '*.rs' -o -name 'Cargo.toml
 help:
 	@grep -hE '^# make ' Makefile | sed 's/^# //'
 
-# make setup   dependencies and the release build of the engine, into .venv
-setup: $(VENV)/.engine
+# make setup   dependencies and the release build of the engine, into .venv; for the kernel habitat Debian's clang and others, if root
+setup: $(VENV)/.engine $(VENV)/.kernel
+
+# What runs on real Linux TCP needs besides; everything else of Elephan works without, and 'elephan lab check' says what is missing.
+KERNEL_PACKAGES := clang bpftool libbpf-dev iproute2
+$(VENV)/.kernel: | $(VENV)/bin/python
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && ! { command -v clang && command -v bpftool && command -v ip && test -e /usr/include/bpf/bpf_core_read.h; } >/dev/null; then \
+		echo "installing $(KERNEL_PACKAGES)"; \
+		{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(KERNEL_PACKAGES) >/dev/null; } \
+			|| echo "$(KERNEL_PACKAGES) could not be installed; see 'elephan lab check'"; \
+	fi
+	@touch $@
 
 $(VENV)/bin/python:
 	@command -v $(PYTHON) >/dev/null || { echo "elephan needs Python 3.11 or later: install python3 and python3-venv"; exit 1; }
@@ -30,6 +40,7 @@ $(VENV)/.dependencies: pyproject.toml uv.lock | $(VENV)/bin/python
 $(VENV)/.engine: $(VENV)/.dependencies Cargo.toml Cargo.lock $(RUST_SOURCES)
 	@command -v cargo >/dev/null || { echo "elephan needs Rust 1.85 or later (cargo): see https://rustup.rs"; exit 1; }
 	@echo "building the engine"
+	@mkdir -p python/elephan/bin && cargo build --release --locked --quiet -p wire && install -m 755 $${CARGO_TARGET_DIR:-target}/release/elephan-wire python/elephan/bin/
 	@PATH="$(CURDIR)/$(BIN):$$PATH" VIRTUAL_ENV="$(CURDIR)/$(VENV)" maturin develop --uv --release --locked --quiet
 	@$(BIN)/python -m compileall -q python
 	@touch $@
@@ -58,4 +69,4 @@ docs: setup
 
 # make clean   removes what was built; results in .elephan stay
 clean:
-	rm -rf $(VENV) target docs/_build python/elephan/_engine*.so .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) target docs/_build python/elephan/_engine*.so python/elephan/bin .mypy_cache .ruff_cache .pytest_cache .hypothesis

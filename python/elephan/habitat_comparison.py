@@ -14,6 +14,9 @@ from elephan.runs import Run, Store, SweepProgress, sweep
 from elephan.scenario import Scenario, ScenarioError
 
 REFERENCE = "sim"
+REPEATS = 3
+"""Runs of a habitat where each is a measurement."""
+
 FLOW_QUANTITIES = {
     "goodput_mbps": "goodput (Mbit/s)",
     "cwnd_mean": "mean cwnd (segments)",
@@ -42,6 +45,9 @@ class Line:
         values: of the other habitats; ``None`` where one has no such number.
         differences: of each from the reference, as a part of it; left out where that is 0 or unknown.
         within: whether each lies in the simulator's own range over its seeds.
+        spreads: of habitats that measure, where each run is another: the largest value less the smallest.
+        repeatable: of those, whether the difference is no more than the spread, so that the host's own repeatability
+            may be all of it.
     """
 
     of: str
@@ -52,6 +58,8 @@ class Line:
     values: Mapping[str, float | None]
     differences: Mapping[str, float]
     within: Mapping[str, bool]
+    spreads: Mapping[str, float] = field(default_factory=dict)
+    repeatable: Mapping[str, bool] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """As in the document of ``elephan compare-habitats --json``."""
@@ -64,6 +72,8 @@ class Line:
             "values": dict(self.values),
             "differences": dict(self.differences),
             "within": dict(self.within),
+            "spreads": dict(self.spreads),
+            "repeatable": dict(self.repeatable),
         }
 
 
@@ -100,6 +110,8 @@ def compare_habitats(
     scenario: Scenario,
     *,
     seeds: int = 1,
+    repeats: int = REPEATS,
+    names: Sequence[str] = habitats.NAMES,
     jobs: int | None = None,
     store: Store | None = None,
     out: str | Path | None = None,
@@ -110,6 +122,8 @@ def compare_habitats(
     Args:
         scenario: what to run.
         seeds: how many in the habitats where something is random.
+        repeats: runs in a habitat that measures, each with a seed of its own.
+        names: which habitats; the simulator is always one.
         jobs: runs at a time; one a core by default.
         store: where results are kept.
         out: folder of the report; ``reports/<hash>`` by default.
@@ -123,23 +137,34 @@ def compare_habitats(
     store = store or Store()
     found: dict[str, list[Run]] = {}
     refused: dict[str, str] = {}
-    for name in habitats.NAMES:
+    for name in (REFERENCE, *(name for name in names if name != REFERENCE)):
         habitat = habitats.get(name)
-        many = seeds if getattr(habitat, "random", True) else 1
-        wanted = scenario.replicates(many) if many > 1 else [scenario]
         try:
-            found[name] = sweep(wanted, on=name, jobs=jobs, store=store, progress=progress)
+            found[name] = sweep(
+                _wanted(scenario, habitat, seeds, repeats), on=name, jobs=jobs, store=store, progress=progress
+            )
         except ScenarioError as error:
             if name == REFERENCE:
                 raise
             refused[name] = str(error)
     result = HabitatComparison(scenario, found, refused)
-    result.lines = list(_lines(found))
+    result.lines = _lines(found)
     from elephan.report.habitats import habitats_report
 
     folder = Path(out) if out is not None else Path("reports") / scenario.hash
     result.report_path = habitats_report(result.to_json(), {name: group[0] for name, group in found.items()}, folder)
     return result
+
+
+def _wanted(scenario: Scenario, habitat: habitats.Habitat, seeds: int, repeats: int) -> list[Scenario]:
+    if _measures(habitat):
+        return [scenario.with_seed(scenario.seed + i) for i in range(max(seeds, repeats))]
+    many = seeds if getattr(habitat, "random", True) else 1
+    return scenario.replicates(many) if many > 1 else [scenario]
+
+
+def _measures(habitat: habitats.Habitat) -> bool:
+    return bool(getattr(habitat, "measures", False))
 
 
 def _lines(found: Mapping[str, Sequence[Run]]) -> list[Line]:
@@ -162,6 +187,7 @@ def _line(of: str, quantity: str, values: Mapping[str, Sequence[float | None]]) 
     own = [value for value in values[REFERENCE] if value is not None]
     reference = means[REFERENCE]
     others = {name: value for name, value in means.items() if name != REFERENCE}
+    spreads = {name: max(several) - min(several) for name in others if (several := _repeated(name, values[name]))}
     low, high = (min(own), max(own)) if own else (None, None)
     known = {name: value for name, value in others.items() if value is not None and reference is not None}
     return Line(
@@ -173,7 +199,19 @@ def _line(of: str, quantity: str, values: Mapping[str, Sequence[float | None]]) 
         values=others,
         differences={name: value / reference - 1.0 for name, value in known.items() if reference},
         within={name: low <= value <= high for name, value in known.items() if low is not None and high is not None},
+        spreads=spreads,
+        repeatable={
+            name: abs(value - reference) <= spreads[name]
+            for name, value in known.items()
+            if name in spreads and reference is not None
+        },
     )
+
+
+def _repeated(name: str, values: Sequence[float | None]) -> list[float]:
+    """The values of a habitat that measures, if there are several."""
+    known = [value for value in values if value is not None]
+    return known if len(known) > 1 and _measures(habitats.get(name)) else []
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

@@ -69,7 +69,7 @@ MISTAKES = [
     ["run", "late.toml", "--seeds", "0"],
     ["run", "late.toml", "--jobs", "-1"],
     ["run", "late.toml", "extra"],
-    ["run", "late.toml", "--on", "kernel"],
+    ["run", "late.toml", "--on", "kernel", "--set", "dumbbell.queue=codel"],
     ["run", "late.toml", "--on", "sin"],
     ["run", "late.toml", "--set", "duration"],
     ["run", "late.toml", "--set", "flow[0].algorithm=cubik"],

@@ -155,7 +155,7 @@ def test_what_makes_no_difference_is_said() -> None:
 def test_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("s.toml").write_text(stated(["reno"], duration="40 s", measure={"from": "20 s"}).to_toml())
-    assert run_command(["compare-habitats", "s.toml", "--json", "--seeds", "2"]) == 0
+    assert run_command(["compare-habitats", "s.toml", "--json", "--seeds", "2", "--in", "sim,model"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert set(document["habitats"]) == {"sim", "model"}
     assert len(document["habitats"]["sim"]) == 2
@@ -164,5 +164,5 @@ def test_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkey
     assert abs(goodput["differences"]["model"]) < 0.05
     page = Path(document["report"]).read_text(encoding="utf-8")
     assert "Congestion window of reno-1" in page
-    assert run_command(["compare-habitats", "s.toml", "--set", "flow[0].algorithm=bbr3"]) == 0
+    assert run_command(["compare-habitats", "s.toml", "--in", "model", "--set", "flow[0].algorithm=bbr3"]) == 0
     assert "model: flow[0].algorithm: the model has no law for 'bbr3'" in capsys.readouterr().out

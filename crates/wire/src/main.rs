@@ -20,7 +20,7 @@ use std::thread;
 
 use crate::plan::{Plan, Problem, doing};
 
-const USAGE: &str = "elephan-wire link|send|receive PLAN LOG PARENT DEVICE [DEVICE]; elephan-wire offload DEVICE";
+const USAGE: &str = "elephan-wire link|send|receive PLAN LOG PARENT DEVICE [DEVICE]; elephan-wire offload|probe DEVICE";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -37,6 +37,7 @@ fn run(arguments: &[String]) -> Result<(), Problem> {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments[..] {
         ["offload", device] => sys::switch_offloads_off(device).map_err(doing("offloads")),
+        ["probe", device] => port::Port::open(device, 1514, 64).map(drop).map_err(doing("a packet socket")),
         ["link", plan, log, parent, left, right] => work(plan, log, parent, |plan| link::run(&plan, [left, right])),
         ["send", plan, log, parent, device] => work(plan, log, parent, |plan| host::send(&plan, device)),
         ["receive", plan, log, parent, device] => work(plan, log, parent, |plan| host::receive(&plan, device)),

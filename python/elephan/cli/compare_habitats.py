@@ -15,6 +15,11 @@ from elephan.scenario import Scenario
 @click.argument("scenario", metavar="SCENARIO.toml")
 @common.set_option
 @common.seeds_option
+@click.option("--in", "names", metavar="HABITAT,…", help="Which habitats. [default: each that can]")
+@click.option(
+    "--repeats", type=common.Count(1, 1000), metavar="N",
+    help="Runs in the kernel, each of which takes as long as the scenario says. [default: 3]",
+)  # fmt: skip
 @click.option("--out", metavar="DIR", help="Folder of the report. [default: reports/HASH]")
 @common.jobs_option
 @common.store_option
@@ -23,6 +28,8 @@ def command(
     scenario: str,
     assignments: Sequence[str],
     seeds: int | None,
+    names: str | None,
+    repeats: int | None,
     out: str | None,
     jobs: int | None,
     store: str | None,
@@ -30,15 +37,21 @@ def command(
 ) -> None:
     """Run one scenario in each habitat that can, and put the numbers side by side.
 
-    The simulator is what the others are compared with; with several seeds, its mean and its range over them.
+    The simulator is what the others are compared with; with several seeds, its mean and its range over them. The kernel
+    is measured several times: a difference that is no larger than what lies between its own runs is marked with ≈.
     """
-    from elephan import habitat_comparison, runs
+    from elephan import habitat_comparison, habitats, runs
+
+    chosen = [name.strip() for name in names.split(",")] if names else habitats.NAMES
+    for name in chosen:
+        habitats.get(name)
 
     stated = Scenario.load(scenario, overrides=common.overrides_of(assignments))
     with meter() as progress:
         found = habitat_comparison.compare_habitats(
-            stated, seeds=seeds or 1, jobs=jobs, store=runs.Store(store), out=out, progress=progress
-        )
+            stated, seeds=seeds or 1, repeats=repeats or habitat_comparison.REPEATS, names=chosen, jobs=jobs,
+            store=runs.Store(store), out=out, progress=progress,
+        )  # fmt: skip
     if as_json:
         common.print_json(found.to_json())
         return
@@ -50,6 +63,12 @@ def command(
         beside = [_beside(line, name) for name in others]
         rows.append([line.of, line.quantity, line.reference, spread, *beside])
     common.print_table("", header, rows)
+    for name in others:
+        if measured := [line.repeatable[name] for line in found.lines if name in line.repeatable]:
+            of = f"{sum(measured)} of {len(measured)} differences"
+            common.say(f"{name}: {of} are within the spread of its own {len(found.runs[name])} runs (≈)")
+        for warning in sorted({w for run in found.runs[name] for w in run.warnings}):
+            common.warn(f"{name}: {warning}")
     for name, reason in found.refused.items():
         common.say(f"{name}: {reason}")
     common.say(f"report: {found.report_path}")
@@ -60,5 +79,6 @@ def _beside(line: object, name: str) -> str:
 
     assert isinstance(line, Line)
     value, difference = line.values.get(name), line.differences.get(name)
-    part = "" if difference is None else f" ({100 * difference:+.1f} %)"
+    same = "≈ " if line.repeatable.get(name) else ""
+    part = "" if difference is None else f" ({same}{100 * difference:+.1f} %)"
     return common.show_cell(value) + part

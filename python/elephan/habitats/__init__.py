@@ -9,9 +9,9 @@ from elephan.scenario.words import hint
 TITLES = {
     "sim": "the packet-level engine, in virtual time",
     "model": "fluid equations over one bottleneck",
+    "kernel": "real Linux TCP over an emulated bottleneck",
 }
 NAMES = tuple(TITLES)
-_PLANNED = {"kernel": "real Linux TCP over an emulated bottleneck"}
 
 
 def get(name: str) -> Habitat:
@@ -28,10 +28,10 @@ def get(name: str) -> Habitat:
         from elephan.habitats.model import ModelHabitat
 
         return ModelHabitat()
-    if name in _PLANNED:
-        raise ScenarioError(
-            f"the habitat '{name}' ({_PLANNED[name]}) is not part of this version; use 'sim' or 'model'"
-        )
+    if name == "kernel":
+        from elephan.habitats.kernel.habitat import KernelHabitat
+
+        return KernelHabitat()
     raise ScenarioError(f"'{name}' is not a habitat; {hint(name, NAMES)}")
 
 

@@ -34,7 +34,8 @@ class Habitat(Protocol):
     """A place where a scenario can be run.
 
     It may also have ``version()`` (results of another one are not used again), ``check(scenario)`` (raises before
-    anything is run) and ``random = False`` (every seed gives the same).
+    anything is run), ``random = False`` (every seed gives the same) and ``measures = True`` (the same seed gives
+    something else each time).
     """
 
     name: str

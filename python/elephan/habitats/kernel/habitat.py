@@ -1,0 +1,194 @@
+"""The kernel habitat: real Linux TCP over an emulated path, in real time."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import platform
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import elephan
+from elephan.habitats.base import Cancelled, Progress, RawResult
+from elephan.habitats.kernel import host, records, session
+from elephan.habitats.kernel.bpf import runtime_dir
+from elephan.habitats.kernel.plan import Plan
+from elephan.habitats.kernel.session import Logs
+from elephan.habitats.kernel.tables import tables
+from elephan.scenario import Scenario
+
+LATE_P99_MAX_US = 500.0
+"""A run in which one packet of a hundred was handed on later than this is marked as one not to believe."""
+
+_DIGEST_DIGITS = 12
+_WAIT_S = 0.1
+_CLOCK_STEP_MAX_US = 100.0
+_one_at_a_time = threading.Lock()
+
+
+class KernelHabitat:
+    """Runs dumbbells and other graphs of links with real sockets; needs Linux and root, and real time."""
+
+    name = "kernel"
+    measures = True
+
+    def version(self) -> str:
+        """The package's version, a digest of the programs, and the kernel: results of others are not used again."""
+        return f"{elephan.__version__}+{_program_digest()}, Linux {platform.release()}"
+
+    def check(self, scenario: Scenario) -> None:
+        """Whether this host can run a scenario, before anything is run.
+
+        Raises:
+            ScenarioError: it cannot; the sentence says why.
+        """
+        Plan.of(scenario)
+        host.require()
+
+    def run(self, scenario: Scenario, seed: int | None = None, progress: Progress | None = None) -> RawResult:
+        """Run a scenario in real time; one at a time on a host, others wait.
+
+        Raises:
+            ScenarioError: this host cannot run it; the sentence says why.
+            KernelError: it was begun, and something failed.
+            Cancelled: ``progress`` returned ``False``.
+        """
+        plan = Plan.of(scenario, seed)
+        host.require()
+        with _alone(progress):
+            records.remove_abandoned()
+            before = host.state()
+            with _algorithms(plan) as names:
+                logs = session.run(plan, names, progress)
+        return RawResult(tables(plan, logs), _summary(plan, logs, names, before))
+
+
+@lru_cache(maxsize=1)
+def _program_digest() -> str:
+    path = host.program()
+    if path is None:
+        return "none"
+    with path.open("rb") as binary:
+        return hashlib.file_digest(binary, "sha256").hexdigest()[:_DIGEST_DIGITS]
+
+
+@contextlib.contextmanager
+def _alone(progress: Progress | None) -> Iterator[None]:
+    """Nobody else's run is on this host meanwhile: two would disturb each other.
+
+    Raises:
+        Cancelled: ``progress`` returned ``False`` while it waited.
+    """
+    runtime_dir().mkdir(parents=True, exist_ok=True)
+
+    def wait() -> None:
+        if progress is not None and not progress(0.0):
+            raise Cancelled
+        time.sleep(_WAIT_S)
+
+    while not _one_at_a_time.acquire(blocking=False):
+        wait()
+    try:
+        with (runtime_dir() / "lock").open("w") as lock:
+            while not _locked(lock.fileno()):
+                wait()
+            yield
+    finally:
+        _one_at_a_time.release()
+
+
+def _locked(descriptor: int) -> bool:
+    """Whether a file's lock is ours now; the kernel gives it up when the process ends, however it ends."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def _algorithms(plan: Plan) -> Iterator[dict[int, str]]:
+    """The kernel's names of the flows' algorithms; those that it lacks are there for this time."""
+    names = {i: flow.built_in for i, flow in enumerate(plan.flows) if flow.built_in is not None}
+    others = [i for i, flow in enumerate(plan.flows) if flow.built_in is None]
+    if not others:
+        yield names
+        return
+    from elephan.habitats.kernel import bpf
+
+    given: dict[str, str] = {}
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=f"{records.PREFIX}{os.getpid()}-")))
+        for i in others:
+            flow = plan.flows[i]
+            key = f"{flow.algorithm} {sorted(flow.parameters.items())}"
+            if key not in given:
+                given[key] = stack.enter_context(bpf.registered(flow.algorithm, flow.parameters, folder))
+            names[i] = given[key]
+        yield names
+
+
+def _summary(plan: Plan, logs: Logs, names: Mapping[int, str], before: Mapping[str, Any]) -> dict[str, Any]:
+    link = logs.link
+    doubts = _doubts(plan, logs)
+    return {
+        "segments_delivered": sum(
+            flow["received_bytes"] // spec["stack"]["payload_bytes"]
+            for flow, spec in zip(link["flows"], plan.form["flows"], strict=True)
+        ),
+        "conservation": link["conservation"],
+        "links": [{key: value for key, value in each.items() if key != "samples"} for each in link["links"]],
+        "warnings": doubts,
+        "engine_version": KernelHabitat().version(),
+        "kernel": {
+            "believable": not doubts,
+            "lateness": link["lateness"],
+            "drops": link["drops"],
+            "displaced": link["displaced"],
+            "clock_step_us": link["clock_step_us"],
+            "scheduling": link["scheduling"],
+            "spin_us": plan.spin_us,
+            "congestion_controls": [names[i] for i in range(len(plan.flows))],
+            "host_before": dict(before),
+            "host_after": host.state(),
+            "processor": logs.processor,
+            "processor_s": {"link": link["processor_s"], "send": logs.send["processor_s"],
+                            "receive": logs.receive["processor_s"]},
+            "look_period_s": logs.send["look_period_s"],
+            "sysctls": session.SYSCTLS,
+        },
+    }  # fmt: skip
+
+
+def _doubts(plan: Plan, logs: Logs) -> list[str]:
+    """What makes a run one not to believe; one sentence each."""
+    link = logs.link
+    found = []
+    late_us = link["lateness"]["p99_us"]
+    if late_us is not None and late_us > LATE_P99_MAX_US:
+        found.append(
+            f"the host was too busy: one packet of a hundred left the path {late_us / 1e3:.1f} ms late or more, "
+            f"and {LATE_P99_MAX_US / 1e3:g} ms is the most that is believed"
+        )
+    if link["displaced"]["most_us"] > LATE_P99_MAX_US:
+        found.append(f"packets came to the path out of order, by up to {link['displaced']['most_us'] / 1e3:.1f} ms")
+    for cause, what in (
+        ("ring_overflow", "came to the path faster than it could take them"),
+        ("device_refused", "were not taken by the device behind the path"),
+    ):
+        if link["drops"][cause]:
+            found.append(f"{link['drops'][cause]} packets {what}, so that they were lost where the scenario loses none")
+    if abs(link["clock_step_us"]) > _CLOCK_STEP_MAX_US:
+        found.append(f"the host's clock was set by {link['clock_step_us'] / 1e3:.1f} ms during the run")
+    for flow, sender, spec in zip(plan.flows, logs.send["flows"], plan.form["flows"], strict=True):
+        payload = spec["stack"]["payload_bytes"]
+        if sender["segment_bytes"] not in (None, payload):
+            found.append(f"{flow.name}: its segments had {sender['segment_bytes']} B of data and not {payload} B")
+    return found

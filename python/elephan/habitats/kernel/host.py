@@ -1,0 +1,104 @@
+"""What this host is, what it has, and how busy it is."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from elephan.scenario import ScenarioError
+
+PROGRAM = "elephan-wire"
+ENVIRONMENT = "ELEPHAN_WIRE"
+_AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+_STAT_FIELDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
+
+
+def program() -> Path | None:
+    """The program that is the path and its hosts: ``$ELEPHAN_WIRE``, or the one that was built with the package."""
+    named = os.environ.get(ENVIRONMENT)
+    path = Path(named) if named else Path(__file__).parents[2] / "bin" / PROGRAM
+    return path if os.access(path, os.X_OK) and path.is_file() else None
+
+
+def congestion_controls() -> list[str]:
+    """The names that this kernel's sockets may choose."""
+    try:
+        return _AVAILABLE.read_text(encoding="utf-8").split()
+    except OSError:
+        return []
+
+
+def missing() -> dict[str, str]:
+    """What keeps this host from running anything: what is missing, and what would help; empty where nothing."""
+    found = {}
+    if sys.platform != "linux":
+        return {"Linux": f"this is {platform.system()}"}
+    if os.geteuid() != 0:
+        found["root"] = "network namespaces and raw sockets need root: run the same command with sudo"
+    if program() is None:
+        found[PROGRAM] = "it is not built: run 'make setup' in the source tree"
+    if shutil.which("ip") is None:
+        found["ip"] = "iproute2 is not installed: apt-get install iproute2"
+    if not Path("/proc/self/ns/net").exists():
+        found["network namespaces"] = "the kernel has none; it must be built with CONFIG_NET_NS"
+    elif not found and (why := _no_path()):
+        found["veth and packet sockets"] = why
+    return found
+
+
+@lru_cache(maxsize=1)
+def _no_path() -> str:
+    """Why no namespace with a pair of devices can be made here; empty where one can."""
+    name = f"elephan-check-{os.getpid()}"
+    steps = (["ip", "netns", "add", name], ["ip", "-n", name, "link", "add", "left", "type", "veth", "peer", "right"])
+    try:
+        for step in steps:
+            done = subprocess.run(step, capture_output=True, text=True, check=False)
+            if done.returncode:
+                return f"'{' '.join(step)}' fails: {done.stderr.strip()}"
+        packets = ["ip", "netns", "exec", name, str(program()), "probe", "left"]
+        done = subprocess.run(packets, capture_output=True, text=True, check=False)
+        return done.stderr.strip() if done.returncode else ""
+    finally:
+        subprocess.run(["ip", "netns", "delete", name], capture_output=True, check=False)
+
+
+def require() -> None:
+    """Refuse where the host cannot run anything.
+
+    Raises:
+        ScenarioError: with what is missing first, and what would help.
+    """
+    for what, why in missing().items():
+        raise ScenarioError(f"the habitat 'kernel' needs {what}; {why}")
+
+
+def state() -> dict[str, Any]:
+    """The host as it is now: kernel, processor, clock rate policy, load."""
+    policy = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
+    return {
+        "kernel": platform.release(),
+        "cores": len(os.sched_getaffinity(0)),
+        "governor": policy.read_text(encoding="utf-8").strip() if policy.exists() else "not visible",
+        "load_1min": os.getloadavg()[0],
+        "congestion_controls": congestion_controls(),
+    }
+
+
+def processor_times() -> dict[str, int]:
+    """Ticks of all cores since boot, by what they were used for."""
+    line = Path("/proc/stat").read_text(encoding="utf-8").splitlines()[0].split()[1:]
+    return dict(zip(_STAT_FIELDS, map(int, line[: len(_STAT_FIELDS)]), strict=True))
+
+
+def processor_shares(before: dict[str, int], after: dict[str, int]) -> dict[str, float]:
+    """What the cores were used for between two readings, as parts of the whole."""
+    spent = {name: after[name] - before[name] for name in before}
+    total = sum(spent.values())
+    return {name: ticks / total for name, ticks in spent.items()} if total else {}

@@ -1,0 +1,209 @@
+"""From a scenario to what real sockets and the emulated path have to do; what cannot be done is refused by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from ipaddress import IPv4Address
+from typing import Any
+
+from elephan.scenario import Scenario, ScenarioError
+from elephan.scenario.stacks import STACKS
+
+BUILT_IN = {"reno": "reno", "cubic": "cubic", "bbr": "bbr"}
+"""Algorithms that Linux itself has: their names there. Its modules have no parameters, and are our preset ``linux``."""
+
+_AS_LINUX = ("", "linux")
+_SENDERS, _RECEIVERS = IPv4Address("10.201.0.1"), IPv4Address("10.202.0.1")
+_FLOWS_MAX = 250
+_QUEUES = ("droptail", "red", "pie")
+_PLAIN_FLOW = {
+    "name", "algorithm", "parameters", "start_ps", "stop_ps", "size_segments", "path", "reverse_path", "stack",
+}  # fmt: skip
+_PLAIN_LINK = {"name", "rate_bps", "delay_ps", "loss", "queue", "record"}
+# What a socket or a route can be told; everything else of a stack is as the kernel has it.
+_CAN_DIFFER = ("payload_bytes", "receive_window", "initial_window", "pacing")
+_HEADER_BYTES = STACKS["linux"].header_bytes
+_BUFFER_MIN_BYTES = 1 << 20
+_BUFFER_MAX_BYTES = 1 << 30
+_DELAY_SPARE_S = 0.25
+_PS_PER_S = 10**12
+SPIN_RATE_MAX_BPS = 200_000_000
+SPIN_US = 40
+
+
+@dataclass(frozen=True)
+class Flow:
+    """A flow as its two sockets need it.
+
+    Attributes:
+        algorithm: as in the scenario.
+        parameters: of the algorithm.
+        built_in: the kernel's own name of the algorithm; ``None`` where the kernel has to be given it.
+        sender: its address; ``receiver``: that of the other end.
+        initial_window: segments.
+        window_bytes: the most that can be under way and waiting.
+    """
+
+    name: str
+    algorithm: str
+    parameters: dict[str, Any]
+    built_in: str | None
+    sender: str
+    receiver: str
+    initial_window: int
+    window_bytes: int
+    receive_window_bytes: int | None
+    pacing: bool
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A scenario that the kernel can run."""
+
+    form: dict[str, Any]
+    flows: list[Flow]
+    largest_bytes: int
+    spin_us: int
+
+    @classmethod
+    def of(cls, scenario: Scenario, seed: int | None = None) -> Plan:
+        """Read a scenario.
+
+        Raises:
+            ScenarioError: the kernel habitat cannot run it; the sentence says why.
+        """
+        form = scenario.canonical()
+        if seed is not None:
+            form["seed"] = seed
+        _only_plain(form)
+        flows = [_flow(form, i, flow) for i, flow in enumerate(form["flows"])]
+        largest = max(flow["stack"]["payload_bytes"] for flow in form["flows"]) + _HEADER_BYTES
+        fastest = max(form["links"][i]["rate_bps"] for i in _narrowest(form))
+        return cls(form, flows, largest, SPIN_US if fastest <= SPIN_RATE_MAX_BPS else 0)
+
+    @property
+    def duration_s(self) -> float:
+        """Length of the run."""
+        return float(self.form["duration_ps"]) / _PS_PER_S
+
+    def document(self, names: Mapping[int, str]) -> dict[str, Any]:
+        """The file that the programs read; ``names`` are the kernel's names of the flows' algorithms."""
+        return {
+            "spec": self.form,
+            "largest_bytes": self.largest_bytes,
+            "handshakes_apart": True,
+            "spin_us": self.spin_us,
+            "flows": [
+                {
+                    "sender": flow.sender,
+                    "receiver": flow.receiver,
+                    "congestion": names[i],
+                    "send_buffer_bytes": min(_BUFFER_MAX_BYTES, 4 * flow.window_bytes + _BUFFER_MIN_BYTES),
+                    "receive_buffer_bytes": min(_BUFFER_MAX_BYTES, 4 * flow.window_bytes + _BUFFER_MIN_BYTES),
+                    "receive_window_bytes": flow.receive_window_bytes,
+                    "pacing": flow.pacing,
+                }
+                for i, flow in enumerate(self.flows)
+            ],
+        }
+
+
+def _refuse(what: str, path: str = "") -> ScenarioError:
+    return ScenarioError(f"the habitat 'kernel' cannot do {what}; 'sim' can", path=path)
+
+
+def _only_plain(form: Mapping[str, Any]) -> None:
+    """Nothing but TCP flows over links whose queues decide when a packet comes."""
+    if form.get("traffic"):
+        raise _refuse("background traffic", "traffic")
+    if "events" in form:
+        raise _refuse("an event log", "events")
+    if form["send_jitter_ps"]:
+        raise _refuse("send_jitter: real senders have their own", "send_jitter")
+    if not 0 < len(form["flows"]) <= _FLOWS_MAX:
+        raise ScenarioError(f"the habitat 'kernel' has 1 to {_FLOWS_MAX} flows", path="flow")
+    for i, flow in enumerate(form["flows"]):
+        if flow["algorithm"].partition(":")[0] == "udt":
+            raise _refuse("UDT", f"flow[{i}].algorithm")
+        if other := sorted(set(flow) - _PLAIN_FLOW):
+            raise _refuse(f"a flow with {', '.join(other)}", f"flow[{i}]")
+        _check_stack(flow["stack"], f"flow[{i}].stack")
+    for link in form["links"]:
+        where = f"link {link['name']}"
+        if other := sorted(set(link) - _PLAIN_LINK):
+            raise _refuse(f"a link with {', '.join(other)}", where)
+        if link["queue"]["kind"] not in _QUEUES:
+            raise _refuse(f"a queue '{link['queue']['kind']}'", where)
+
+
+def _check_stack(stack: Mapping[str, Any], where: str) -> None:
+    """The endpoint is Linux's own; what a socket cannot be told has to be as there."""
+    linux = STACKS["linux"]
+    for field in linux.__dataclass_fields__:
+        if field not in _CAN_DIFFER and stack.get(field, getattr(linux, field)) != getattr(linux, field):
+            raise ScenarioError(
+                f"the habitat 'kernel' has Linux's own endpoints, which cannot be told {field} = {stack[field]}; "
+                "'sim' can, or write stack = \"linux\"",
+                path=where,
+            )
+
+
+def _narrowest(form: Mapping[str, Any]) -> set[int]:
+    links = form["links"]
+    return {min(flow["path"], key=lambda i: links[i]["rate_bps"]) for flow in form["flows"]}
+
+
+def _flow(form: Mapping[str, Any], i: int, flow: Mapping[str, Any]) -> Flow:
+    name, _, preset = flow["algorithm"].partition(":")
+    built_in = BUILT_IN.get(name) if preset in _AS_LINUX else None
+    if built_in is not None and flow["parameters"]:
+        given = ", ".join(sorted(flow["parameters"]))
+        raise ScenarioError(
+            f"Linux's own {name} has no parameter that could be set ({given}); 'sim' has", path=f"flow[{i}].parameters"
+        )
+    if built_in is None:
+        _check_bpf(name, flow["algorithm"], f"flow[{i}].algorithm")
+    stack = flow["stack"]
+    window = stack["receive_window"]
+    return Flow(
+        name=flow["name"],
+        algorithm=flow["algorithm"],
+        parameters=dict(flow["parameters"]),
+        built_in=built_in,
+        sender=str(_SENDERS + i),
+        receiver=str(_RECEIVERS + i),
+        initial_window=stack["initial_window"],
+        window_bytes=_window_bytes(form, flow),
+        receive_window_bytes=None if window is None else window * stack["payload_bytes"],
+        pacing=bool(stack.get("pacing")),
+    )
+
+
+def _check_bpf(name: str, algorithm: str, where: str) -> None:
+    """Whether the kernel can be given an algorithm."""
+    from elephan.habitats.kernel import bpf
+
+    offered = bpf.available()
+    if name in BUILT_IN:
+        raise ScenarioError(f"Linux has its own {name} and not '{algorithm}'; write '{name}'", path=where)
+    if name not in offered:
+        there = ", ".join(sorted({*BUILT_IN, *offered}))
+        raise ScenarioError(f"the habitat 'kernel' has no '{algorithm}'; it has {there}", path=where)
+    if offered[name]:
+        raise ScenarioError(f"'{algorithm}' would have to be put into the kernel: {offered[name]}", path=where)
+
+
+def _window_bytes(form: Mapping[str, Any], flow: Mapping[str, Any]) -> int:
+    """What fits on the path of a flow and into its queues, with some time to spare for a late reader."""
+    links = form["links"]
+    wire = flow["stack"]["payload_bytes"] + flow["stack"]["header_bytes"]
+    rate = min(links[i]["rate_bps"] for i in flow["path"])
+    propagation_s = sum(links[i]["delay_ps"] for i in (*flow["path"], *flow["reverse_path"])) / _PS_PER_S
+    waiting = 0
+    for i in flow["path"]:
+        queue = links[i]["queue"]
+        limits = [queue["limit_packets"] * wire] if queue["limit_packets"] is not None else []
+        limits += [queue["limit_bytes"]] if queue["limit_bytes"] is not None else []
+        waiting += min(limits, default=0)
+    return int(rate / 8 * (propagation_s + _DELAY_SPARE_S)) + waiting

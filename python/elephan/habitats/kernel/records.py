@@ -1,0 +1,123 @@
+"""What this program puts into a host, written down before it is put there, so that nothing outlives a crash unnoticed.
+
+A record is a file in the runtime folder, named after the run. It belongs to a process; :func:`remove_abandoned` removes
+what belongs to processes that are gone, and nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from elephan.habitats.kernel.bpf import runtime_dir
+
+PREFIX = "elephan-"
+NETNS = Path("/run/netns")
+
+
+@dataclass
+class Record:
+    """A run's traces on the host.
+
+    Attributes:
+        name: of the run; its namespaces begin with it.
+        pid: of the process that it belongs to.
+        started: when that process began, in the kernel's own count.
+        namespaces: names of network namespaces.
+        devices: names of devices outside of them.
+        folders: temporary folders.
+    """
+
+    name: str
+    pid: int
+    started: str
+    namespaces: list[str] = field(default_factory=list)
+    devices: list[str] = field(default_factory=list)
+    folders: list[str] = field(default_factory=list)
+
+    @classmethod
+    def new(cls) -> Record:
+        """A record of this process, with a name that is not taken."""
+        pid = os.getpid()
+        return cls(f"{PREFIX}{pid}-{secrets.token_hex(2)}", pid, started_of(pid))
+
+    @property
+    def path(self) -> Path:
+        """Where it is written."""
+        return runtime_dir() / "runs" / f"{self.name}.json"
+
+    def write(self) -> None:
+        """Put it into the runtime folder, whole or not at all."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        beside = self.path.with_suffix(".tmp")
+        beside.write_text(json.dumps(asdict(self)), encoding="utf-8")
+        beside.replace(self.path)
+
+    def remove(self) -> list[str]:
+        """Remove everything that it names and is still there, then the record; what was removed, in words."""
+        removed = []
+        for name in self.namespaces:
+            if (NETNS / name).exists():
+                _end_processes_in(name)
+                _ip("netns", "delete", name)
+                removed.append(f"namespace {name}")
+        for name in self.devices:
+            if Path("/sys/class/net", name).exists():
+                _ip("link", "delete", name)
+                removed.append(f"device {name}")
+        for folder in self.folders:
+            if Path(folder).is_dir():
+                shutil.rmtree(folder, ignore_errors=True)
+                removed.append(f"folder {folder}")
+        self.path.unlink(missing_ok=True)
+        return removed
+
+
+def started_of(pid: int) -> str:
+    """When a process began, in the kernel's own count; empty where there is none of this number."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    fields = stat.rpartition(")")[2].split()
+    return "" if fields[0] == "Z" else fields[19]
+
+
+def records() -> list[Record]:
+    """What is written down in the runtime folder."""
+    found = []
+    for path in sorted((runtime_dir() / "runs").glob("*.json")):
+        with contextlib.suppress(OSError, ValueError, TypeError):
+            found.append(Record(**json.loads(path.read_text(encoding="utf-8"))))
+    return found
+
+
+def remove_abandoned() -> list[str]:
+    """Remove what processes that are gone have left, registered algorithms too; what it was, in words."""
+    from elephan.habitats.kernel import bpf
+
+    removed = []
+    for record in records():
+        if started_of(record.pid) != record.started:
+            removed += record.remove()
+    removed += [f"congestion control {name}" for name in bpf.unregister_recorded()]
+    return removed
+
+
+def _end_processes_in(namespace: str) -> None:
+    """Kill what still runs in a namespace of ours: it would keep the namespace alive without its name."""
+    found = subprocess.run(["ip", "netns", "pids", namespace], capture_output=True, text=True, check=False)
+    for pid in found.stdout.split():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(pid), signal.SIGKILL)
+
+
+def _ip(*arguments: str) -> None:
+    subprocess.run(["ip", *arguments], capture_output=True, check=False)

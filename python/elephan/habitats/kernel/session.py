@@ -1,0 +1,245 @@
+"""One run on this host: three namespaces, two pairs of devices, and the three programs that make it a path.
+
+Senders and receivers have a namespace each; between them stands one that has nothing but the path. Nothing of it is
+visible in the host's own namespace.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from elephan.habitats.base import Cancelled
+from elephan.habitats.kernel import host
+from elephan.habitats.kernel.plan import Plan
+from elephan.habitats.kernel.records import Record
+
+_MAC = "02:e1:e9:00:00:01"
+_READY_S = 20.0
+_LEAD_S = 0.3
+_LOOK_S = 0.2
+_END_S = 30.0
+_BUFFER_SYSCTL = "4096 131072 1073741823"
+SYSCTLS = {
+    "net/ipv6/conf/all/disable_ipv6": "1",
+    "net/ipv4/tcp_no_metrics_save": "1",
+    "net/ipv4/tcp_rmem": _BUFFER_SYSCTL,
+    "net/ipv4/tcp_wmem": _BUFFER_SYSCTL,
+}
+"""What is set in the namespaces of the hosts; everything else is as the kernel has it."""
+
+
+class KernelError(RuntimeError):
+    """Something of a run on this host failed; the sentence says what."""
+
+
+@dataclass(frozen=True)
+class Logs:
+    """What the three programs wrote, and how busy the host was meanwhile."""
+
+    link: dict[str, Any]
+    send: dict[str, Any]
+    receive: dict[str, Any]
+    processor: dict[str, float]
+
+
+def command(*arguments: str) -> None:
+    """Run a program that changes something.
+
+    Raises:
+        KernelError: it fails; with what it said.
+    """
+    done = subprocess.run(arguments, capture_output=True, text=True, check=False)
+    if done.returncode:
+        said = done.stderr.strip().splitlines()
+        raise KernelError(f"'{' '.join(arguments)}' fails: {said[0] if said else done.returncode}")
+
+
+def inside(namespace: str, script: str) -> None:
+    """Run a shell script in a namespace.
+
+    Raises:
+        KernelError: it fails.
+    """
+    command("ip", "netns", "exec", namespace, "sh", "-ec", script)
+
+
+@dataclass(frozen=True)
+class Session:
+    """The namespaces of a run, and a folder for its files."""
+
+    record: Record
+    folder: Path
+    senders: str
+    path: str
+    receivers: str
+
+    def start(self, what: str, namespace: str, *devices: str) -> Program:
+        """Start one of the programs in its namespace; it is told to go on by :meth:`Program.go`."""
+        log = self.folder / f"{what}.json"
+        arguments = [str(host.program()), what, str(self.folder / "plan.json"), str(log), str(self.record.pid)]
+        process = subprocess.Popen(
+            ["ip", "netns", "exec", namespace, *arguments, *devices],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            start_new_session=True,  # Ctrl-C is for this program, which ends the others
+        )  # fmt: skip
+        return Program(what, process, log)
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program of a run."""
+
+    what: str
+    process: subprocess.Popen[str]
+    log: Path
+
+    def wait_until_ready(self) -> None:
+        """Wait for its word.
+
+        Raises:
+            KernelError: it ended instead.
+        """
+        assert self.process.stdout is not None
+        if self.process.stdout.readline().strip() != "ready":
+            raise self.failure()
+
+    def go(self, started_ns: int) -> None:
+        """Tell it when the run begins, in ns of the clock that never jumps."""
+        assert self.process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.write(f"{started_ns}\n")
+            self.process.stdin.flush()
+
+    def check(self) -> None:
+        """Look whether it is well.
+
+        Raises:
+            KernelError: it has ended with an error.
+        """
+        if self.process.poll() not in (None, 0):
+            raise self.failure()
+
+    def failure(self) -> KernelError:
+        """Why it ended."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(_READY_S)
+        code = self.process.poll()
+        said = self.process.stderr.read().strip() if self.process.stderr and code is not None else ""
+        how = f"was killed by signal {-code}" if code is not None and code < 0 else f"ended with status {code}"
+        return KernelError(said or f"{host.PROGRAM} {self.what} {how}")
+
+    def result(self) -> dict[str, Any]:
+        """Its log, once it has ended.
+
+        Raises:
+            KernelError: it failed, or does not end.
+        """
+        try:
+            self.process.wait(_END_S)
+        except subprocess.TimeoutExpired:
+            raise KernelError(f"{host.PROGRAM} {self.what} does not end") from None
+        self.check()
+        return dict(json.loads(self.log.read_text(encoding="utf-8")))
+
+    def end(self) -> None:
+        """Have it gone."""
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if stream is not None:
+                with contextlib.suppress(BrokenPipeError):
+                    stream.close()
+
+
+@contextlib.contextmanager
+def opened() -> Iterator[Session]:
+    """Namespaces joined by pairs of devices, without addresses; gone at the end, whatever happens."""
+    record = Record.new()
+    folder = Path(tempfile.mkdtemp(prefix=f"{record.name}-"))
+    session = Session(record, folder, *(f"{record.name}-{part}" for part in ("send", "path", "receive")))
+    record.namespaces = [session.senders, session.path, session.receivers]
+    record.folders = [str(folder)]
+    try:
+        record.write()
+        for namespace in record.namespaces:
+            command("ip", "netns", "add", namespace)
+        for inner, namespace in (("left", session.senders), ("right", session.receivers)):
+            pair = ("link", "add", inner, "type", "veth", "peer", "name", "path", "netns", namespace)
+            command("ip", "-n", session.path, *pair)
+        yield session
+    finally:
+        record.remove()
+
+
+def _script(plan: Plan, side: str) -> str:
+    """What makes a namespace a host: its sizes, its addresses, its routes. Both ends have one link-layer address."""
+    lines = [f"echo '{value}' > /proc/sys/{name}" for name, value in SYSCTLS.items()]
+    lines += ["ip link set lo up", f"ip link set path address {_MAC} mtu {plan.largest_bytes} arp off up"]
+    own, other = ("sender", "receiver") if side == "send" else ("receiver", "sender")
+    for flow in plan.flows:
+        lines.append(f"ip address add {getattr(flow, own)}/32 dev path")
+        route = f"ip route add {getattr(flow, other)}/32 dev path src {getattr(flow, own)}"
+        lines.append(f"{route} initcwnd {flow.initial_window}")
+    return "\n".join(lines)
+
+
+def run(plan: Plan, names: Mapping[int, str], progress: Callable[[float], bool] | None) -> Logs:
+    """Run a plan in real time.
+
+    Args:
+        plan: what to run.
+        names: the kernel's names of the flows' algorithms.
+        progress: told how far it is; returning ``False`` cancels.
+
+    Raises:
+        KernelError: something failed.
+        Cancelled: ``progress`` returned ``False``.
+    """
+    with opened() as session, contextlib.ExitStack() as ending:
+        (session.folder / "plan.json").write_text(json.dumps(plan.document(names)), encoding="utf-8")
+        inside(session.path, "\n".join(f"ip link set {d} mtu {plan.largest_bytes} up" for d in ("left", "right")))
+        inside(session.senders, _script(plan, "send"))
+        inside(session.receivers, _script(plan, "receive"))
+        programs = []
+        for what, namespace, devices in (
+            ("link", session.path, ("left", "right")),
+            ("receive", session.receivers, ("path",)),
+            ("send", session.senders, ("path",)),
+        ):
+            programs.append(session.start(what, namespace, *devices))
+            ending.callback(programs[-1].end)
+        for program in programs:
+            program.wait_until_ready()
+        before = host.processor_times()
+        started_ns = time.monotonic_ns() + int(1e9 * (_LEAD_S + 2 * _longest_s(plan)))
+        for program in programs:
+            program.go(started_ns)
+        _follow(plan, programs, started_ns, progress)
+        link, receive, send = (program.result() for program in programs)
+        return Logs(link, send, receive, host.processor_shares(before, host.processor_times()))
+
+
+def _longest_s(plan: Plan) -> float:
+    links = plan.form["links"]
+    flows = plan.form["flows"]
+    longest_ps: int = max(sum(links[i]["delay_ps"] for i in (*f["path"], *f["reverse_path"])) for f in flows)
+    return longest_ps / 1e12
+
+
+def _follow(plan: Plan, programs: list[Program], started_ns: int, progress: Callable[[float], bool] | None) -> None:
+    """Wait for the end, and look after the programs meanwhile."""
+    while (elapsed_s := (time.monotonic_ns() - started_ns) / 1e9) < plan.duration_s:
+        for program in programs:
+            program.check()
+        if progress is not None and not progress(max(0.0, elapsed_s) / plan.duration_s):
+            raise Cancelled
+        time.sleep(min(_LOOK_S, max(0.0, plan.duration_s - elapsed_s)))

@@ -1,0 +1,102 @@
+"""From what the programs of a run wrote to the tables that every run has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from elephan.habitats.kernel.plan import Plan
+from elephan.habitats.kernel.session import Logs
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_FROM_LINK = ("rtt_min_ms", "rtt_mean_ms", "rtt_p50_ms", "rtt_p95_ms", "rtt_p99_ms")
+_LINK_COUNTS = (
+    "queue_packets", "queue_min", "queue_max", "arrived_packets", "dropped_packets", "marked_packets",
+    "reordered_packets", "duplicated_packets", "delivered_packets", "delivered_bytes",
+)  # fmt: skip
+
+
+def tables(plan: Plan, logs: Logs) -> dict[str, pl.DataFrame]:
+    """``flows``, ``samples`` and ``links``."""
+    import polars as pl
+
+    samples = [_samples(plan, logs, i) for i in range(len(plan.flows))]
+    floats = dict.fromkeys((*_FROM_LINK, "cwnd_mean", "cwnd_max", "completion_s"), pl.Float64)
+    rows = [_flow(plan, logs, i, samples[i]) for i in range(len(plan.flows))]
+    return {
+        "flows": pl.DataFrame(rows, schema_overrides=floats),
+        "samples": pl.concat(samples),
+        "links": pl.concat([_link(logs, link) for link in logs.link["links"]]),
+    }
+
+
+def _samples(plan: Plan, logs: Logs, i: int) -> pl.DataFrame:
+    import polars as pl
+
+    path, sender = logs.link["flows"][i]["samples"], logs.send["flows"][i]["samples"]
+    payload = plan.form["flows"][i]["stack"]["payload_bytes"]
+    times = logs.link["times_s"]
+    counts = {name: [value or 0 for value in sender[name]] for name in ("in_flight", "retransmits", "loss_events")}
+    return pl.DataFrame(
+        {
+            "time_s": times,
+            "flow": [plan.flows[i].name] * len(times),
+            "cwnd": [float(value or 0) for value in sender["cwnd"]],
+            "ssthresh": pl.Series(sender["ssthresh"], dtype=pl.Float64),
+            "srtt_s": pl.Series(sender["srtt_s"], dtype=pl.Float64),
+            "rtt_s": pl.Series(path["rtt_s"], dtype=pl.Float64),
+            "in_flight": pl.Series(counts["in_flight"], dtype=pl.UInt32),
+            "delivered_segments": pl.Series([n // payload for n in path["received_bytes"]], dtype=pl.UInt64),
+            "wire_bytes": pl.Series(path["wire_bytes"], dtype=pl.UInt64),
+            "retransmits": pl.Series(counts["retransmits"], dtype=pl.UInt64),
+            "loss_events": pl.Series(counts["loss_events"], dtype=pl.UInt64),
+        }
+    ).with_columns(pl.col("flow").cast(pl.Categorical))
+
+
+def _flow(plan: Plan, logs: Logs, i: int, samples: pl.DataFrame) -> dict[str, Any]:
+    """One row of ``flows``: rates, round trips and windows in the measured part, counts in the whole run."""
+    path, sender = logs.link["flows"][i], logs.send["flows"][i]
+    payload = plan.form["flows"][i]["stack"]["payload_bytes"]
+    begin_s, end_s = (plan.form["measure"][key] / 1e12 for key in ("from_ps", "to_ps"))
+    times = samples["time_s"].to_list()
+    first, last = (min(range(len(times)), key=lambda k: abs(times[k] - at)) for at in (begin_s, end_s))
+
+    def per_second(column: str) -> float:
+        rate: float = (samples[column][last] - samples[column][first]) / (end_s - begin_s)
+        return rate
+
+    start_s = logs.send["starts_s"][i]
+    completed_s = path["completed_s"]
+    return {
+        "name": plan.flows[i].name,
+        "algorithm": plan.flows[i].algorithm,
+        "start_s": start_s,
+        "goodput_mbps": per_second("delivered_segments") * payload * 8e-6,
+        "throughput_mbps": per_second("wire_bytes") * 8e-6,
+        "segments_delivered": path["received_bytes"] // payload,
+        "segments_sent": path["segments_sent"],
+        "retransmits": sender["retransmits"],
+        "loss_events": sender["loss_events"],
+        "timeouts": sender["timeouts"],
+        "spurious_retransmits": path["duplicates"],
+        **{name: path[name] for name in _FROM_LINK},
+        "cwnd_mean": sender["cwnd_mean"],
+        "cwnd_max": sender["cwnd_max"],
+        "receive_window_limited_fraction": float(sender["receive_window_limited_fraction"]),
+        "completion_s": None if completed_s is None else completed_s - start_s,
+    }
+
+
+def _link(logs: Logs, link: Mapping[str, Any]) -> pl.DataFrame:
+    import polars as pl
+
+    times = logs.link["times_s"]
+    columns = {
+        name: pl.Series(values, dtype=pl.UInt64 if name in _LINK_COUNTS else pl.Float64)
+        for name, values in link["samples"].items()
+    }
+    frame = pl.DataFrame({"time_s": times, "link": [link["name"]] * len(times), **columns})
+    return frame.with_columns(pl.col("link").cast(pl.Categorical))
