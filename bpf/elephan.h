@@ -66,12 +66,14 @@ struct window {
 	/* An ACK of which it is not known yet whether the window may move. */
 	bool has_pending;
 	bool has_origin;
-	/* Sending resumed after an idle time: what the algorithm made of it counts, not what the kernel did. */
+	/* After a timeout or an idle time: the algorithm's window and threshold count, not what the kernel made of them. */
 	bool restarted;
 	/* Segments sent when the round began, segments delivered so far, and the first difference of timestamps. */
 	__u32 round_end;
 	__u32 delivered;
 	__u32 owd_origin;
+	/* Payload of a segment, bytes. */
+	__u32 segment_bytes;
 	fx min_rtt;
 	struct ack pending;
 };

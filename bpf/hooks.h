@@ -201,6 +201,7 @@ HOOK(void, el_init, struct sock *sk)
 	win->min_rtt = FX_MAX;
 	win->delivered = tp->delivered;
 	win->round_end = tp->snd_nxt;
+	win->segment_bytes = tp->mss_cache;
 	on_start(&f->now, now_us());
 }
 
@@ -303,6 +304,7 @@ HOOK(void, el_cwnd_event, struct sock *sk, __u32 event)
 	signal.min_rtt = f->now.win.min_rtt;
 	on_timeout(&f->now, &signal);
 	f->now.win.recovering = true;
+	f->now.win.restarted = true;
 	tp->snd_ssthresh = threshold_to(f->now.win.ssthresh);
 }
 

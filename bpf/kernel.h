@@ -62,7 +62,7 @@ struct tcp_sock {
 	__u32 snd_cwnd;
 	__u32 snd_cwnd_clamp;
 	__u32 snd_ssthresh;
-	__u32 srtt_us;
+	__u32 mss_cache;
 	__u8 is_cwnd_limited : 1;
 	/* Linux 6.7: timestamps tick each microsecond. */
 	__u8 tcp_usec_ts : 1;

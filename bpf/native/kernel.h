@@ -39,7 +39,7 @@ struct tcp_sock {
 	__u32 snd_cwnd;
 	__u32 snd_cwnd_clamp;
 	__u32 snd_ssthresh;
-	__u32 srtt_us;
+	__u32 mss_cache;
 	bool is_cwnd_limited;
 	bool tcp_usec_ts;
 };

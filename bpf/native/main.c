@@ -81,6 +81,7 @@ static void handle(struct sock *sk, char event, const long long *v)
 		tp->snd_cwnd = (__u32)v[1];
 		tp->snd_cwnd_clamp = ~0u;
 		tp->snd_ssthresh = (__u32)v[2];
+		tp->mss_cache = 1448;
 		tp->tcp_usec_ts = true;
 		el_init(sk);
 		break;

@@ -52,7 +52,7 @@ macro_rules! twins {
     };
 }
 
-twins!(stcp, hstcp, htcp, bic, westwood);
+twins!(stcp, hstcp, htcp, bic, westwood, vegas, illinois, yeah);
 
 #[test]
 fn stcp_with_other_constants() {
