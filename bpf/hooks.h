@@ -185,6 +185,19 @@ static __always_inline void read_owd(const struct tcp_sock *tp, struct window *w
 	ack->has_owd = true;
 }
 
+/* An ACK after which cong_avoid did not come. */
+static __always_inline void flush(struct sock *sk, struct flow *f)
+{
+	struct ack *ack = &f->now.win.pending;
+
+	if (!f->now.win.has_pending)
+		return;
+	ack->in_recovery = true;
+	on_ack(&f->now, ack);
+	report(sk, f, ack);
+	f->now.win.has_pending = false;
+}
+
 HOOK(void, el_init, struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -221,12 +234,7 @@ HOOK(void, el_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 		return;
 	win = &f->now.win;
 	ack = &win->pending;
-	if (win->has_pending) {
-		ack->in_recovery = true;
-		on_ack(&f->now, ack);
-		report(sk, f, ack);
-		win->has_pending = false;
-	}
+	flush(sk, f);
 	if (tp->delivered == win->delivered && sample->rtt_us < 0)
 		return;
 	ack->now = now_us();
@@ -294,12 +302,14 @@ HOOK(void, el_cwnd_event, struct sock *sk, __u32 event)
 	if (!f)
 		return;
 	if (event == EVENT_CWND_RESTART) {
+		flush(sk, f);
 		adopt(tp, &f->now);
 		on_idle(&f->now, now_us());
 		f->now.win.restarted = true;
 		return;
 	}
 	f->now = f->before;
+	flush(sk, f);
 	signal.now = now_us();
 	signal.min_rtt = f->now.win.min_rtt;
 	on_timeout(&f->now, &signal);

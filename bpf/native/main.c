@@ -49,11 +49,20 @@ static void set_param(const char *name, __s64 value)
 	exit(2);
 }
 
+/* A loss: the kernel's walk down to the threshold is over at once. */
+static void lose(struct sock *sk)
+{
+	sk->tp.snd_ssthresh = el_ssthresh(sk);
+	el_set_state(sk, CA_RECOVERY);
+	sk->tp.snd_cwnd = sk->tp.snd_ssthresh;
+}
+
 static void acknowledge(struct sock *sk, const long long *v)
 {
 	struct tcp_sock *tp = &sk->tp;
 	struct ack_sample sample = { .rtt_us = (__s32)v[4] };
 	__u32 acked = (__u32)v[3] - tp->delivered;
+	bool limited = v[8] & 1, frozen = v[8] & 2, recovery_ends = v[8] & 4, loss_found = v[8] & 8;
 
 	tp->snd_una = (__u32)v[1];
 	tp->snd_nxt = (__u32)v[2];
@@ -64,9 +73,13 @@ static void acknowledge(struct sock *sk, const long long *v)
 	tp->rx_opt.rcv_tsval = tp->rx_opt.rcv_tsecr + (__u32)v[5];
 	tp->sacked_out = (__u32)v[6];
 	tp->packets_out = (__u32)(v[6] + v[7]);
-	tp->is_cwnd_limited = v[8];
+	tp->is_cwnd_limited = limited;
 	el_pkts_acked(sk, &sample);
-	if (!v[9])
+	if (recovery_ends)
+		el_set_state(sk, CA_OPEN);
+	if (loss_found)
+		lose(sk);
+	if (!frozen)
 		el_cong_avoid(sk, tp->snd_una, acked);
 }
 
@@ -85,27 +98,21 @@ static void handle(struct sock *sk, char event, const long long *v)
 		tp->tcp_usec_ts = true;
 		el_init(sk);
 		break;
-	case 'A': /* ACK: now, una, next, delivered, RTT, one-way delay, SACKed, in flight, limited, frozen */
+	case 'A': /* ACK: now, una, next, delivered, RTT, difference of timestamps, SACKed, in flight, flags */
 		acknowledge(sk, v);
-		break;
-	case 'C': /* loss */
-		tp->snd_ssthresh = el_ssthresh(sk);
-		el_set_state(sk, CA_RECOVERY);
-		tp->snd_cwnd = tp->snd_ssthresh;
 		break;
 	case 'T': /* timeout */
 		tp->snd_ssthresh = el_ssthresh(sk);
 		el_cwnd_event(sk, EVENT_LOSS);
 		tp->snd_cwnd = 1;
 		el_set_state(sk, CA_LOSS);
-		break;
-	case 'E': /* end of a recovery */
 		el_set_state(sk, CA_OPEN);
 		break;
 	case 'U': /* it was spurious: now, threshold before it */
 		tp->snd_cwnd = el_undo_cwnd(sk);
 		if ((__u32)v[1] > tp->snd_ssthresh)
 			tp->snd_ssthresh = (__u32)v[1];
+		el_set_state(sk, CA_OPEN);
 		break;
 	case 'I': /* idle time over: now, initial window */
 		el_cwnd_event(sk, EVENT_CWND_RESTART);

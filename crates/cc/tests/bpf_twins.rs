@@ -52,7 +52,7 @@ macro_rules! twins {
     };
 }
 
-twins!(stcp, hstcp, htcp, bic, westwood, vegas, illinois, yeah);
+twins!(stcp, hstcp, htcp, bic, westwood, vegas, illinois, yeah, areno, fusion, compound, fast);
 
 #[test]
 fn stcp_with_other_constants() {

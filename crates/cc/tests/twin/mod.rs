@@ -18,6 +18,11 @@ const CLOCKS: u64 = 3_999_999_000;
 /// two ACKs exactly, and the last bit of a real number would say which is longer.
 const HOST: u64 = 3;
 const S: f64 = 1e-6;
+/// What an ACK did (bpf/native/main.c).
+const LIMITED: u64 = 1;
+const FROZEN: u64 = 2;
+const RECOVERY_ENDS: u64 = 4;
+const LOSS_FOUND: u64 = 8;
 
 /// A bottleneck with one flow.
 #[derive(Clone, Copy)]
@@ -157,7 +162,7 @@ impl Recorder {
         let Some(packet) = self.flying.remove(at) else { return };
         let Some(arrives) = packet.arrives else { return };
         self.now = arrives;
-        let before = self.flying.len() + 1;
+        let (before, mut flags) = (self.flying.len() + 1, 0);
         self.delivered += 1;
         let rtt = (self.now - packet.sent) as f64 * S;
         self.min_rtt = self.min_rtt.min(rtt);
@@ -165,7 +170,7 @@ impl Recorder {
         if self.recovery.is_some_and(|end| packet.number >= end) {
             self.recovery = None;
             self.algorithm.on_recovery_exit(self.seconds());
-            self.note('E', &[]);
+            flags |= RECOVERY_ENDS;
         }
         for late in self.flying.iter_mut().take(at) {
             late.passed += 1;
@@ -182,13 +187,13 @@ impl Recorder {
         if lost && self.recovery.is_none() {
             self.recovery = Some(self.next);
             self.algorithm.on_congestion(&self.signal(before));
-            self.note('C', &[]);
+            flags |= LOSS_FOUND;
         }
-        self.acknowledge(packet, before, (una, round_start, at), rtt);
+        self.acknowledge(packet, before, (una, round_start, at), flags);
         self.undo();
     }
 
-    fn acknowledge(&mut self, packet: Packet, before: usize, (una, round_start, at): (u32, bool, usize), rtt: f64) {
+    fn acknowledge(&mut self, packet: Packet, before: usize, (una, round_start, at): (u32, bool, usize), flags: u64) {
         let frozen = self.recovery.is_some();
         // A hole that is still open: what is above it is SACKed.
         let sacked = u32::from(at > 0);
@@ -197,7 +202,7 @@ impl Recorder {
         let ack = Ack {
             now: self.seconds(),
             acked: 1.0,
-            rtt: Some(rtt),
+            rtt: Some((self.now - packet.sent) as f64 * S),
             // The kernel has none while timestamps are stale (bpf/hooks.h, read_owd).
             owd: (sacked == 0 && !frozen).then_some((owd + CLOCKS) as f64 * S),
             min_rtt: self.min_rtt,
@@ -212,8 +217,8 @@ impl Recorder {
         let difference = (CLOCKS + owd) & 0xffff_ffff;
         let rtt = self.now - packet.sent;
         let (next, delivered, flying) = (u64::from(self.next), u64::from(self.delivered), self.flying.len() as u64);
-        let (una, sacked, flags) = (u64::from(una), u64::from(sacked), [u64::from(limited), u64::from(frozen)]);
-        self.note('A', &[una, next, delivered, rtt, difference, sacked, flying, flags[0], flags[1]]);
+        let flags = flags | u64::from(limited) * LIMITED | u64::from(frozen) * FROZEN;
+        self.note('A', &[u64::from(una), next, delivered, rtt, difference, u64::from(sacked), flying, flags]);
     }
 
     fn signal(&self, before: usize) -> Signal {
@@ -230,7 +235,6 @@ impl Recorder {
         self.algorithm.on_undo(self.seconds());
         let ssthresh = self.algorithm.ssthresh().floor().min(2_147_483_647.0);
         self.note('U', &[ssthresh as u64]);
-        self.note('E', &[]);
     }
 
     fn time_out(&mut self) {
@@ -242,7 +246,6 @@ impl Recorder {
         self.outage_over |= self.after(self.course.outage);
         self.note('T', &[]);
         self.algorithm.on_recovery_exit(self.seconds());
-        self.note('E', &[]);
     }
 
     /// The application stops until everything is acknowledged, and goes on two seconds later.
