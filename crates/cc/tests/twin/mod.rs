@@ -217,7 +217,7 @@ impl Recorder {
         let difference = (CLOCKS + owd) & 0xffff_ffff;
         let rtt = self.now - packet.sent;
         let (next, delivered, flying) = (u64::from(self.next), u64::from(self.delivered), self.flying.len() as u64);
-        let flags = flags | u64::from(limited) * LIMITED | u64::from(frozen) * FROZEN;
+        let flags = flags + u64::from(limited) * LIMITED + u64::from(frozen) * FROZEN;
         self.note('A', &[u64::from(una), next, delivered, rtt, difference, u64::from(sacked), flying, flags]);
     }
 
