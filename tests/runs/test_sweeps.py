@@ -123,6 +123,18 @@ def test_work_is_what_the_narrowest_links_can_carry() -> None:
     assert work(scenario) == pytest.approx(per_s * scenario.canonical()["duration_ps"] / 1e12)
 
 
+def test_a_limited_source_is_the_work_of_its_own_rate() -> None:
+    small = {"name": "small", "datagrams": {"rate": "5 Mbit/s", "size": "52 B"}}
+    alone, beside = (
+        Scenario.dumbbell(
+            [{"name": "one", "algorithm": "reno"}, *more],
+            rate="400 Mbit/s", rtt="100 ms", buffer="100 packets", duration="10 s",
+        )
+        for more in ([], [small])
+    )  # fmt: skip
+    assert work(beside) - work(alone) == pytest.approx(10 * 5e6 / (8 * 52))
+
+
 class SlowHabitat(synthetic.WrittenHabitat):
     """Takes a while, as an engine does: asks for leave to go on every few milliseconds."""
 

@@ -8,7 +8,8 @@
 //! probing would look like the sign of a new flow. Differences: Linux (presets `linux`, `linux-2.6`) keeps 819/1024 of
 //! the window, has S_max 16, divides the distance by 4, moves by 1/5 segment a round trip near the maximum, forgets all
 //! after a timeout and divides by an estimate of segments per ACK that makes it grow almost twice as fast as meant where
-//! each segment is acknowledged by itself.
+//! each segment is acknowledged by itself. Its first form (preset `linux-2.6.11`), which kept the paper's S_max 32 and β
+//! 1/8, has no such estimate and moves by 4/11 segment a round trip near the maximum.
 
 use crate::algorithm::{Ack, Algorithm, Signal, Start};
 use crate::loss_window::{AckRatio, Arithmetic, LossParams, LossWindow, window_methods};
@@ -66,7 +67,10 @@ params! {
         /// The search goes this part of the distance to the maximum each round trip: one in this many; Linux's form.
         search_divisor: f64 = num(4.0, 2.0, 1e3, ""), "Linux tcp_bic.c BICTCP_B";
         /// Round trips from `search_divisor` below the maximum up to it; Linux's form.
-        smooth_part: f64 = num(20.0, 1.0, 1e4, ""), "Linux tcp_bic.c";
+        smooth_part: f64 = num(20.0, 1.0, 1e4, ""), "Linux tcp_bic.c; 11 up to 2.6.12";
+        /// Allow for delayed ACKs by an estimate of the segments for each ACK, and grow by 5 % a round trip while no loss
+        /// has been seen; Linux's form.
+        per_ack_estimate: bool = flag(true), "Linux tcp_bic.c; not up to 2.6.12";
     }
 }
 
@@ -143,6 +147,16 @@ impl Bic {
                 name: "rounds",
                 title: "INFOCOM 2004, one target a round trip",
                 overrides: &[("search_update", Setting::Text("round"))],
+            },
+            Preset {
+                name: "linux-2.6.11",
+                title: "Linux 2.6.6 to 2.6.11: the paper's S_max and β",
+                overrides: &[
+                    ("form", Setting::Text("linux")),
+                    ("arithmetic", Setting::Text("linux-2.6")),
+                    ("smooth_part", Setting::Num(11.0)),
+                    ("per_ack_estimate", Setting::Bool(false)),
+                ],
             },
             Preset { name: "linux", title: "Linux", overrides: &Self::linux_preset("linux") },
             Preset {
@@ -234,6 +248,9 @@ impl Bic {
         } else {
             (w / p.s_max).floor()
         };
+        if !p.per_ack_estimate {
+            return cnt.max(1.0);
+        }
         if !self.linux.lost {
             cnt = cnt.min(LINUX_UNKNOWN_CNT);
         }
@@ -467,6 +484,33 @@ mod tests {
             }
             assert_eq!(b.linux_cnt(), (one_to_one * 16.0 / 31.0_f64).floor(), "{w}");
         }
+    }
+
+    #[test]
+    fn linux_s_first_form_regains_its_maximum_later_than_the_pseudo_code() {
+        // include/net/tcp.h of 2.6.12-rc2: at most 32, a quarter of the distance, 11/4 of the window near the maximum.
+        let mut b = bic("linux-2.6.11");
+        b.last_max = 1000.0;
+        for (w, cnt) in [(800.0, 25.0), (875.0, 28.0), (900.0, 36.0), (990.0, 495.0), (997.0, 2741.0)] {
+            b.win.w = w;
+            assert_eq!(b.linux_cnt(), cnt, "{w}");
+        }
+        for (w, cnt) in [(1002.0, 2755.0), (1020.0, 153.0), (1096.0, 34.0)] {
+            b.win.w = w;
+            assert_eq!(b.linux_cnt(), cnt, "{w}");
+        }
+        let rounds = |preset: &str| {
+            let mut b = bic(preset);
+            let mut d = after_a_loss_at(&mut b, 500.0);
+            let mut n = 0;
+            while b.window() < 500.0 {
+                d.round(&mut b, 0.1);
+                n += 1;
+            }
+            n
+        };
+        let (letter, code) = (rounds(""), rounds("linux-2.6.11"));
+        assert!((20..30).contains(&code) && letter < code, "{letter} and {code}");
     }
 
     #[test]

@@ -82,20 +82,26 @@ _TRANSFERS_COST = 2.5
 def work(scenario: Scenario) -> float:
     """About how long the engine will take for a scenario, in segments of a long flow.
 
-    Each narrowest link of some path is taken to be full. Only for what runs first and how far a sweep is.
+    Each narrowest link of some path is taken to be full, and limited sources to send at their own rate. Only for what
+    runs first and how far a sweep is.
     """
     form = scenario.canonical()
     links = form["links"]
     segments_per_s: dict[int, float] = {}
+    limited_per_s = 0.0
     for kind, cost in (("flows", 1.0), ("traffic", _TRANSFERS_COST)):
         for entry in form.get(kind, ()):
             sender = entry.get("flow", entry)
             narrowest = min(sender["path"], key=lambda i: links[i]["rate_bps"])
             stack = sender["stack"]
             segment_bits = 8 * (stack["payload_bytes"] + stack["header_bytes"])
+            if "rate_bps" in sender.get("application", {}):
+                slower = min(sender["application"]["rate_bps"], links[narrowest]["rate_bps"])
+                limited_per_s += cost * slower / segment_bits
+                continue
             rate = cost * links[narrowest]["rate_bps"] / segment_bits
             segments_per_s[narrowest] = max(rate, segments_per_s.get(narrowest, 0.0))
-    return sum(segments_per_s.values()) * float(form["duration_ps"]) / 1e12
+    return (sum(segments_per_s.values()) + limited_per_s) * float(form["duration_ps"]) / 1e12
 
 
 def unsaved_work(jobs: Iterable[tuple[Scenario, int]], store: Store, on: str = "sim") -> float:

@@ -158,8 +158,10 @@ def _variants(setup: Setup) -> Iterable[Variant]:
          replace(setup, scan_ns=400), ("F8a", "F12")),
         ("every-packet-acknowledged", "no delayed ACKs, and so no timer of 40 ms in RTT samples",
          replace(setup, delayed_acks=False), ("F7", "F8a", "F8b")),
-        ("ethernet-framing", "the 38 bytes of Ethernet framing count on the links of Figures 8 and 9",
-         replace(setup, framing_bytes=38), beside),
+        ("no-framing", "the links of Figures 8 and 9 carry nothing but IP packets",
+         replace(setup, framing_bytes=0), beside),
+        ("reverse-6MB", "the reverse flows of Figure 2 with a window of 6 MB, against the paper's words",
+         replace(setup, reverse_window=6_000_000), ("F2a", "F2b")),
         ("no-jitter", "starts and departures exactly in time", replace(setup, jitter=False),
          (*beside, "F5", "F6", "F11", "F13")),
     ]  # fmt: skip

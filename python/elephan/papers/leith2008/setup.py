@@ -24,6 +24,7 @@ TITLES = MappingProxyType(
 BURST_S = 100
 F2_LOSS_S = 25
 REVERSE_WINDOW_BYTES = 500_000
+ETHERNET_BYTES = 38
 F4_TIMES_S = (700.0, 2000.0)
 F5_TIMES_S = (100.0, 1500.0)
 F6_TIMES_S = (20.0, 600.0)
@@ -71,6 +72,7 @@ F3B = Line(250, 100, 2083)
 F5 = Line(200, 100, 1667)
 F6 = Line(200, 200, 333)
 F8A, F8B = Line(100, 30, 125), Line(100, 100, 500)
+FRAMED = (F8A, F8B)
 F10 = Line(400, 120, F10_BUFFER)
 F11 = Line(150, 100, 2000)
 F12 = Line(400, 120, 4000)
@@ -89,7 +91,9 @@ class Setup:
         burst: datagrams from 20 s to 25 s take the windows of Figure 2 down; without them nothing does.
         outlier: by how many of the largest queueing delays the first RTT sample of Figures 8(a) and 12 is too large.
         scan_ns: instead of that, what a host takes for each outstanding segment where an ACK has SACK blocks.
-        framing_bytes: added to each packet on the wire in Figures 8 and 9, such as Ethernet's 38.
+        framing_bytes: added to each packet on the 100 Mbit/s of Figures 8 and 9: Ethernet's header, check sum,
+            preamble and gap.
+        reverse_window: of the reverse flows of Figure 2, in bytes.
         compound_rtt: which RTT stands for a round trip of Compound.
         delayed_acks: one ACK for two packets; otherwise every packet is acknowledged.
         jitter: starts and departures move a little with the seed.
@@ -101,7 +105,8 @@ class Setup:
     burst: bool = True
     outlier: tuple[tuple[str, float], ...] = (("F8a", 5.0), ("F12", 10.0))
     scan_ns: int = 0
-    framing_bytes: int = 0
+    framing_bytes: int = ETHERNET_BYTES
+    reverse_window: int = REVERSE_WINDOW_BYTES
     compound_rtt: str = "min"
     delayed_acks: bool = True
     jitter: bool = True
@@ -146,7 +151,7 @@ class Setup:
             "access_rate": "1 Gbit/s" if line.mbps < 1000 else "10 Gbit/s",
             "start_jitter": "100 ms" if self.jitter else "0 s",
             "send_jitter": f"{packet_ns} ns" if self.jitter else "0 s",
-            "stack": "linux-2.6" if self.delayed_acks else {"base": "linux-2.6", "ack_every": 1},
+            "stack": self.stack(line),
         }
         return Scenario.dumbbell(
             list(flows),
@@ -161,6 +166,19 @@ class Setup:
     def cross_s(self) -> tuple[int, int]:
         """The measured part of runs with cross traffic, which end with it; a quick run has a quarter of it."""
         return CROSS_MEASURE_S if self.scale == 1 else QUICK_MEASURE_S
+
+    def framing(self, line: Line) -> int:
+        """Bytes that a packet takes on a path's link beside itself."""
+        return self.framing_bytes if line in FRAMED else 0
+
+    def stack(self, line: Line, **more: str) -> dict[str, Any]:
+        """The table of the TCP stack of both hosts on a path."""
+        table: dict[str, Any] = {"base": "linux-2.6", **more}
+        if not self.delayed_acks:
+            table["ack_every"] = 1
+        if framing := self.framing(line):
+            table["header"] = f"{ACK_BYTES + framing} B"
+        return table
 
     def measured(self, window: tuple[float, float]) -> dict[str, Any]:
         """``[measure]`` of a scenario."""
@@ -210,7 +228,7 @@ def reverse(setup: Setup, algorithm: str, *, traffic: bool = True) -> Scenario:
     if setup.burst:
         flows.append(setup.datagrams("udp", F2.mbps, F2_LOSS_S - 5, F2_LOSS_S, WIRE_BYTES))
     if traffic:
-        stack = {"base": "linux-2.6", "receive_window": f"{REVERSE_WINDOW_BYTES // setup.scale} B"}
+        stack = setup.stack(F2, receive_window=f"{setup.reverse_window // setup.scale} B")
         flows += [
             setup.flow(f"reverse-{at}", "reno", at, stop=f"{at + 5} s", direction="left", stack=stack)
             for at in range(F2_LOSS_S, run_s - 5, 6)
@@ -273,7 +291,8 @@ def against_reno(setup: Setup, algorithm: str, name: str, *, overestimate: bool 
         return on_slow_host(setup, "illinois_stock", name)
     # Nothing leaves the link before that time, so that the first sample is the one that a busy host delays.
     line = _BESIDE_RENO[name]
-    late_ms = round(dict(setup.outlier)[name] * line.buffer * 8 * WIRE_BYTES / (line.mbps * 1e3))
+    octets = WIRE_BYTES + setup.framing(line)
+    late_ms = round(dict(setup.outlier)[name] * line.buffer * 8 * octets / (line.mbps * 1e3))
     rate = f"{round(line.mbps * 1e6 / setup.scale)} bit/s"
     steps = [{"at": "0 s", "rate": "0 bit/s"}, {"at": f"{late_ms} ms", "rate": rate}]
     more: dict[str, Any] = {"rate_steps": steps, "start_jitter": "10 ms" if setup.jitter else "0 s"}
@@ -284,7 +303,7 @@ def against_reno(setup: Setup, algorithm: str, name: str, *, overestimate: bool 
 def on_slow_host(setup: Setup, algorithm: str, name: str = "F12") -> Scenario:
     """The same on a host that walks over all outstanding segments when an ACK has SACK blocks (§VIII.A)."""
     scan_ns = setup.scan_ns or SCAN_NS
-    stack = {"base": "linux-2.6", "host_scan": f"{scan_ns * setup.scale} ns"}
+    stack = setup.stack(_BESIDE_RENO[name], host_scan=f"{scan_ns * setup.scale} ns")
     return _against_reno(setup, algorithm, name, f", the host takes {scan_ns} ns a segment", own_stack=stack)
 
 
@@ -298,8 +317,6 @@ def _against_reno(
     flow = setup.flow(algorithm.removesuffix("_stock"), algorithm)
     if own_stack is not None:
         flow["stack"] = own_stack
-    if setup.framing_bytes:
-        more["stack"] = {"base": "linux-2.6", "header": f"{52 + setup.framing_bytes} B"}
     title = f"{TITLES[algorithm]} and Reno, {line.mbps:g} Mbit/s, {line.rtt_ms} ms{what}"
     flows = [flow, setup.flow("reno", "reno")]
     return setup.scenario(title, line, flows, MEASURE_S[1], **setup.measured(MEASURE_S), **more)

@@ -32,7 +32,8 @@ from elephan.papers.weigle2006.setup import (
 from elephan.scenario import Scenario
 
 HERE = Path(__file__).parent
-SEEDS = {"weigle2006.F2": 3}
+SEEDS = {"weigle2006.F2": 3, "weigle2006.F8": 5}
+"""Two S-TCP flows keep the ratio that their slow starts left, so that Figure 8 has more seeds than the others."""
 QUICK_SCALE = 10
 QUICK_NOTE = "62.2 Mbit/s instead of 622; buffers, receive window and FAST's alpha a tenth in packets; one seed"
 # Presets of the implementations of about that time; FAST's is ns-2's module.
@@ -89,7 +90,7 @@ def _experiments(setup: Setup, seeds: Mapping[str, int]) -> Iterable[Experiment]
         scenarios = _scenarios(setup, pairs)
         if full == "weigle2006.F8":
             scenarios |= {f"{name} together": s for name, s in _scenarios(setup, pairs, late_s=0).items()}
-        yield Experiment(full, f"windows of Figure {number}", f"Fig {number}", scenarios)
+        yield Experiment(full, f"windows of Figure {number}", f"Fig {number}", scenarios, seeds.get(full, 1))
 
 
 def _variants(setup: Setup, placed: Mapping[Pair, int]) -> Iterable[Variant]:
@@ -104,6 +105,7 @@ def _variants(setup: Setup, placed: Mapping[Pair, int]) -> Iterable[Variant]:
         ("no-jitter", "starts and departures exactly in time", replace(setup, jitter=False)),
         ("period-code", "Linux 2.6.22's and ns-2's code instead of the papers' rules", _period(setup)),
         ("regions-by-fifths", "regions as equal fifths of |A|", replace(setup, regions="fifths")),
+        ("bic-2.6.11", "BIC-TCP as Linux had it up to 2.6.11", _with(setup, "bic", "bic:linux-2.6.11")),
         ("bic-letter", "BIC-TCP's pseudo-code to the letter", _with(setup, "bic", "bic:2004")),
     ]
     for name, title, other in others:

@@ -186,7 +186,12 @@ ASSUMPTIONS = (
         "the paper names the first two; the rest is as in the ns-2 code of the time, as far as known",
     ),
     Assumption(
-        "BIC-TCP", "β 0.125, S_max 32, low window 14, fast convergence", "the paper has β; the rest is BIC's own"
+        "BIC-TCP",
+        "the pseudo-code of INFOCOM 2004 with β 0.125, S_max 32, S_min 0.01, low window 14, fast convergence",
+        "the paper has β; the page of ns-2 scripts for INFOCOM 2004 by BIC's authors has the other numbers. The code that "
+        "the paper ran (2005) is not public. Three others were tried, the pseudo-code to the letter and Linux up to "
+        "2.6.11 and as of 2.6.22, and are variants: who wins beside BIC hangs on how long its search takes near the "
+        "last maximum, and none of them has all of what the paper has",
     ),
     Assumption(
         "CUBIC",
