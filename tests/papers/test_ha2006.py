@@ -63,10 +63,10 @@ def test_the_paper_has_its_claims_and_its_runs() -> None:
     counts = {name.partition(".")[2]: len(e.scenarios) for name, e in paper().experiments.items()}
     assert counts == {
         "X0.bgonly": 2, "X1.nobg": 35, "X2.nobg": 35, "X3.nobg": 28, "X1.bg": 35, "X2.bg": 35, "X3.bg": 28,
-        "X1.100M": 60,
+        "X1.100M": 30,
     }  # fmt: skip
     hashes = {s.hash for e in paper().experiments.values() for s in e.scenarios.values()}
-    assert len(hashes) == 2 + 2 * (30 + 35 + 21) + 60
+    assert len(hashes) == 2 + 2 * (30 + 35 + 21) + 30
 
 
 def test_every_experiment_of_the_claims_is_there() -> None:
@@ -99,7 +99,7 @@ def test_every_reading_runs_something_else() -> None:
     own = {s.hash for e in paper().experiments.values() for s in e.scenarios.values()}
     for variant in paper().variants:
         if variant.id == "convergence-accumulated":  # another measure of the same runs
-            assert {scenario.hash for scenario in variant.scenarios} == own
+            assert {scenario.hash for scenario in variant.scenarios} <= own
             continue
         assert {scenario.hash for scenario in variant.scenarios} - own, variant.id
 
@@ -316,3 +316,20 @@ def test_missing_runs_are_left_out_of_the_answer() -> None:
     assert asked.values("jain_fi", background=False) == {}
     with pytest.raises(NotJudgedError):
         HaMeasurer(RunSet([]), Setup()).at("jain_fi", ALGORITHMS[0], Context("X2", False), 16)
+
+
+def test_a_reading_of_one_algorithm_leaves_the_others_runs_as_they_are() -> None:
+    readings = {
+        "fast": ({"fast_doubling": False}, {"fast_knows_rtt": True}, {"fast_alpha": 100}),
+        "htcp": ({"htcp_adapts": False},),
+        "cubic": ({"first_threshold": 0},),
+    }
+    for name in VARIANTS:
+        case = Case(name, name, (42, 42), background=False)
+        for whose, changes in readings.items():
+            for change in changes:
+                same = Setup(**change).scenario(case).hash == Setup().scenario(case).hash  # type: ignore[arg-type]
+                touched = (name, whose) == ("bic", "cubic") or name == whose
+                assert same == (not touched), (name, change)
+    told = Setup(fast_knows_rtt=True).scenario(Case("fast", "fast", (162, 42), background=False))
+    assert [flow["parameters"]["known_rtt"] for flow in told.canonical()["flows"]] == [0.162, 0.042]

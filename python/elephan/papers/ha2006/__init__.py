@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from elephan.papers import INDEX
 from elephan.papers.claims import load_claims, load_findings
@@ -26,8 +27,8 @@ from elephan.papers.ha2006.setup import (
     RATE_MBPS,
     RTTS_MS,
     SLOW_RATE_MBPS,
+    SLOW_VARIANTS,
     TITLES,
-    VARIANTS,
     Case,
     Setup,
 )
@@ -88,7 +89,7 @@ def _experiments(setup: Setup, seeds: Mapping[str, int]) -> Iterable[Experiment]
         name = f"ha2006.{experiment}.{kind}"
         scenarios = _scenarios(setup, cases(Context(experiment, kind == "bg")))
         yield Experiment(name, title, figure, scenarios, seeds.get(name, 1))
-    slow = [cases(Context("X1", background, SLOW_RATE_MBPS), VARIANTS) for background in (False, True)]
+    slow = [cases(Context("X1", background, SLOW_RATE_MBPS), SLOW_VARIANTS) for background in (False, True)]
     scenarios = {
         f"{label}, {words}": scenario
         for part, words in zip(slow, ("alone", "with background"), strict=True)
@@ -102,20 +103,38 @@ def _scenarios(setup: Setup, found: Mapping[str, Case]) -> dict[str, Scenario]:
     return {label: setup.scenario(case) for label, case in found.items()}
 
 
+ALONE = ("X1.nobg", "X2.nobg", "X3.nobg")
+SAME_RTT_BESIDE = ("X0.bgonly", "X1.bg", "X2.bg")
+BESIDE = (*SAME_RTT_BESIDE, "X3.bg")
+EVERY = (*ALONE, *BESIDE)
+"""Experiments on 400 Mbit/s, by what a reading can move."""
+
+
 def _variants(setup: Setup) -> Iterable[Variant]:
-    """Other readings of what the paper leaves open."""
-    others = [
-        ("published-rules", "the published rules instead of Linux 2.6's code", replace(setup, code="papers")),
-        ("fast-alpha-100", "FAST with alpha 100", replace(setup, fast_alpha=100)),
-        ("fast-alpha-400", "FAST with alpha 400", replace(setup, fast_alpha=400)),
-        ("fast-doubling", "FAST doubling whenever its queueing delay is small", replace(setup, fast_doubling=True)),
-        ("convergence-accumulated", "convergence by means since the start", replace(setup, convergence="accumulated")),
-        ("modern-recovery", "today's recovery (RACK, PRR) for all flows", replace(setup, stack="linux")),
-        ("sack-first", "TCP-SACK starts before the variant", replace(setup, sack_first=True)),
-        ("rtts-tmix", "background RTTs of ns-2's Tmix trace, median 50 ms", replace(setup, rtts="tmix")),
-        ("rtts-suite", "background RTTs of the IRTF suite, 5 to 200 ms", replace(setup, rtts="suite")),
-        ("load-80", "four fifths of the background", replace(setup, load=0.8)),
+    """Other readings of what the paper leaves open, each with the experiments that show what hangs on it."""
+    others: list[tuple[str, str, dict[str, Any], tuple[str, ...]]] = [
+        ("published-rules", "the published rules instead of Linux 2.6's code", {"code": "papers"}, (*ALONE, "X2.bg")),
+        ("fast-alpha-100", "FAST with alpha 100", {"fast_alpha": 100}, EVERY),
+        ("fast-alpha-400", "FAST with alpha 400", {"fast_alpha": 400}, EVERY),
+        (
+            "fast-no-doubling",
+            "FAST never doubling while little queues",
+            {"fast_doubling": False},
+            EVERY,
+        ),
+        ("fast-known-rtt", "FAST told the RTT of the empty path", {"fast_knows_rtt": True}, EVERY),
+        ("htcp-halves", "HTCP halving on every loss", {"htcp_adapts": False}, EVERY),
+        ("no-first-threshold", "BIC and CUBIC with an unlimited first slow start", {"first_threshold": 0}, EVERY),
+        ("convergence-accumulated", "convergence by means since the start", {"convergence": "accumulated"}, EVERY),
+        ("modern-recovery", "today's recovery (RACK, PRR) for all flows", {"stack": "linux"}, (*ALONE, "X2.bg")),
+        ("sack-first", "TCP-SACK starts before the variant", {"sack_first": True}, ("X1.nobg", "X1.bg")),
+        ("rtts-tmix", "background RTTs of ns-2's Tmix trace, median 50 ms", {"rtts": "tmix"}, SAME_RTT_BESIDE),
+        ("rtts-suite", "background RTTs of the IRTF suite, 5 to 200 ms", {"rtts": "suite"}, SAME_RTT_BESIDE),
+        ("load-80", "four fifths of the background", {"load": 0.8}, BESIDE),
     ]
-    for name, title, other in others:
-        scenarios = [scenario for e in _experiments(other, {}) for scenario in e.scenarios.values()]
+    for name, title, changed, experiments in others:
+        other = replace(setup, **changed)
+        # What background changes needs the runs without it too; the paper's own cost nothing.
+        wanted = {f"ha2006.{kind}" for kind in (*experiments, *ALONE)}
+        scenarios = [s for e in _experiments(other, {}) if e.id in wanted for s in e.scenarios.values()]
         yield Variant(name, title, tuple(scenarios), partial(HaMeasurer, setup=other))

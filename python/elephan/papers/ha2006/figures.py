@@ -12,8 +12,8 @@ from elephan.papers.ha2006.setup import (
     OTHER_RTTS_MS,
     RTTS_MS,
     SLOW_RATE_MBPS,
+    SLOW_VARIANTS,
     TITLES,
-    VARIANTS,
     Setup,
 )
 from elephan.papers.measurement import Measurement, NotJudgedError
@@ -84,8 +84,8 @@ FIGURES: tuple[tuple[str, str, str, tuple[Plan, ...]], ...] = (
      _two("convergence_time_s", "X2", "convergence time (s)")),
     ("figure7slow", "Section 4.5: TCP friendliness on 100 Mbit/s",
      "The paper says in words that the effects are as in Figure 7 and stronger, most of all for HSTCP, CUBIC and BIC.",
-     (Plan("(a) without background traffic", "jain_fi", Context("X1", False, SLOW_RATE_MBPS), JAIN, VARIANTS),
-      Plan("(b) with background traffic", "jain_fi", Context("X1", True, SLOW_RATE_MBPS), JAIN, VARIANTS))),
+     (Plan("(a) without background traffic", "jain_fi", Context("X1", False, SLOW_RATE_MBPS), JAIN, SLOW_VARIANTS),
+      Plan("(b) with background traffic", "jain_fi", Context("X1", True, SLOW_RATE_MBPS), JAIN, SLOW_VARIANTS))),
 )  # fmt: skip
 
 

@@ -16,6 +16,8 @@ from elephan.scenario.traffic import RTTS
 # In the order in which the paper names them; TCP-SACK is the one that they are measured against.
 VARIANTS = ("bic", "cubic", "fast", "hstcp", "htcp", "stcp")
 ALGORITHMS = (*VARIANTS, "sack")
+# What the paper says of 100 Mbit/s is about these.
+SLOW_VARIANTS = ("bic", "cubic", "hstcp")
 TITLES = MappingProxyType(
     {
         "bic": "BIC", "cubic": "CUBIC", "fast": "FAST", "hstcp": "HSTCP", "htcp": "HTCP", "stcp": "STCP",
@@ -113,7 +115,10 @@ class Setup:
     Attributes:
         code: whose rules the algorithms follow: those of ``linux`` 2.6.13, or the published ``papers``.
         fast_alpha: segments that FAST keeps in queues.
-        fast_doubling: FAST doubles its window whenever its queueing delay is small, as ns-2's module does.
+        fast_doubling: FAST doubles its window whenever its queueing delay is small.
+        fast_knows_rtt: FAST is told the round-trip time of the empty path instead of taking the least that it sees.
+        first_threshold: of the first slow start of BIC and CUBIC, segments; 0 for none.
+        htcp_adapts: HTCP keeps the smallest over the largest RTT of its window on a loss, and not always a half.
         rtts: distribution of the background's round-trip times: ``aikat``, ``tmix`` or ``suite``.
         load: the background's load as a part of what was calibrated.
         sack_first: in a pair with TCP-SACK, TCP-SACK starts first.
@@ -128,7 +133,10 @@ class Setup:
 
     code: str = "linux"
     fast_alpha: int = FAST_ALPHA
-    fast_doubling: bool = False
+    fast_doubling: bool = True
+    fast_knows_rtt: bool = False
+    first_threshold: int = FIRST_THRESHOLD
+    htcp_adapts: bool = True
     rtts: str = "aikat"
     load: float = 1.0
     sack_first: bool = False
@@ -145,7 +153,11 @@ class Setup:
             case = case._replace(first="sack", second=case.first)
         there = replace(self, sack_first=False, convergence="running")
         if "fast" not in (case.first, case.second):
-            there = replace(there, fast_alpha=FAST_ALPHA, fast_doubling=False)
+            there = replace(there, fast_alpha=FAST_ALPHA, fast_doubling=True, fast_knows_rtt=False)
+        if not {"bic", "cubic"} & {case.first, case.second}:
+            there = replace(there, first_threshold=FIRST_THRESHOLD)
+        if "htcp" not in (case.first, case.second):
+            there = replace(there, htcp_adapts=True)
         if not case.background:
             there = replace(there, rtts="aikat", load=1.0)
         return _scenario(there, case)
@@ -212,10 +224,14 @@ def _flow(setup: Setup, name: str, number: int, rtt_ms: int, start_s: float) -> 
         table["parameters"] = {"alpha": setup.fast_alpha / setup.scale}
         if not setup.fast_doubling:
             table["parameters"]["mi_threshold"] = 0.0
+        if setup.fast_knows_rtt:
+            table["parameters"]["known_rtt"] = rtt_ms / 1e3
+    if name == "htcp" and not setup.htcp_adapts:
+        table["parameters"] = {"adaptive_backoff": False}
     if name == "bic" and setup.code == "linux":
         table["parameters"] = {"s_max": float(BIC_SEGMENTS)}
-    if name in ("bic", "cubic"):
-        table["stack"] = {"initial_ssthresh": f"{FIRST_THRESHOLD} segments"}
+    if name in ("bic", "cubic") and setup.first_threshold:
+        table["stack"] = {"initial_ssthresh": f"{setup.first_threshold} segments"}
     return table
 
 
