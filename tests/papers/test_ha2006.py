@@ -66,6 +66,8 @@ def test_the_paper_has_its_claims_and_its_runs() -> None:
         "X1.100M": 30,
     }  # fmt: skip
     hashes = {s.hash for e in paper().experiments.values() for s in e.scenarios.values()}
+    seeds = {name.partition(".")[2]: e.seeds for name, e in paper().experiments.items() if e.seeds > 1}
+    assert seeds == {"X2.nobg": 3, "X3.nobg": 3}
     assert len(hashes) == 2 + 2 * (30 + 35 + 21) + 30
 
 
