@@ -23,6 +23,8 @@ impl Numbers {
 struct Sent {
     end: u64,
     at_ns: i64,
+    /// When it was handed to the receiver.
+    received_ns: Option<i64>,
     /// It was sent again since, so that its ACK tells nothing about time.
     repeated: bool,
 }
@@ -34,6 +36,8 @@ pub struct Connection {
     /// Segments that are not acknowledged, in order.
     outstanding: VecDeque<Sent>,
     acknowledged: u64,
+    /// The highest byte that the receiver has acknowledged in order; the sender may not know it yet.
+    answered: u64,
     highest_sack: u64,
     /// Everything below has come.
     complete: u64,
@@ -73,7 +77,7 @@ impl Connection {
         self.segments_sent += 1;
         if begin >= numbers.highest {
             numbers.highest = end;
-            self.outstanding.push_back(Sent { end, at_ns, repeated: false });
+            self.outstanding.push_back(Sent { end, at_ns, received_ns: None, repeated: false });
             return;
         }
         let first = self.outstanding.partition_point(|sent| sent.end <= begin);
@@ -86,10 +90,14 @@ impl Connection {
     }
 
     /// Data reaches the receiver.
-    pub fn on_received(&mut self, sequence: u32, payload: u32) {
+    pub fn on_received(&mut self, sequence: u32, payload: u32, at_ns: i64) {
         let Some(begin) = self.numbers.and_then(|numbers| numbers.position(sequence)) else { return };
-        let before = self.received_bytes();
-        self.receive(begin, begin + u64::from(payload));
+        let (before, end) = (self.received_bytes(), begin + u64::from(payload));
+        self.receive(begin, end);
+        let position = self.outstanding.partition_point(|sent| sent.end < end);
+        if let Some(sent) = self.outstanding.get_mut(position) {
+            sent.received_ns.get_or_insert(at_ns);
+        }
         self.duplicates += u64::from(self.received_bytes() == before);
     }
 
@@ -118,6 +126,20 @@ impl Connection {
             self.beyond_bytes -= right - left;
             self.complete = self.complete.max(right);
         }
+    }
+
+    /// The receiver puts an ACK on the path: for how long it held the last segment that this is the first to acknowledge, ns.
+    ///
+    /// `None` where that filled no hole of its own: what is behind one waits for it, and not for the receiver.
+    pub fn on_answered(&mut self, number: u32, at_ns: i64) -> Option<i64> {
+        let acknowledged = self.numbers?.position(number).filter(|position| *position > self.answered)?;
+        self.answered = acknowledged;
+        let position = self.outstanding.partition_point(|sent| sent.end < acknowledged);
+        let last = self.outstanding.get(position).filter(|sent| sent.end == acknowledged && !sent.repeated)?;
+        if position > 0 && self.outstanding[position - 1].received_ns > last.received_ns {
+            return None;
+        }
+        Some(at_ns - last.received_ns?)
     }
 
     /// An ACK reaches the sender; the answer is the round trip that it measures, ns.
@@ -164,7 +186,7 @@ mod tests {
     fn what_comes_out_of_order_and_twice_is_counted_once() {
         let mut connection = sent(6);
         for k in [0, 4, 2, 4, 3, 0, 1, 5] {
-            connection.on_received(number(1000 * k), 1000);
+            connection.on_received(number(1000 * k), 1000, 0);
         }
         assert_eq!((connection.received_bytes(), connection.duplicates), (6000, 2));
         assert!(connection.beyond.is_empty());
@@ -173,10 +195,10 @@ mod tests {
     #[test]
     fn a_part_that_overlaps_counts_its_new_bytes() {
         let mut connection = sent(6);
-        connection.on_received(number(2000), 1000);
-        connection.on_received(number(1500), 2000);
+        connection.on_received(number(2000), 1000, 0);
+        connection.on_received(number(1500), 2000, 0);
         assert_eq!((connection.received_bytes(), connection.duplicates), (2000, 0));
-        connection.on_received(number(0), 1700);
+        connection.on_received(number(0), 1700, 0);
         assert_eq!((connection.received_bytes(), connection.complete), (3500, 3500));
     }
 
@@ -186,6 +208,19 @@ mod tests {
         assert_eq!(connection.on_acknowledged(number(2000), None, 100), Some(99));
         assert_eq!(connection.on_acknowledged(number(2000), None, 110), None);
         assert_eq!(connection.on_acknowledged(number(4000), None, 120), Some(117));
+    }
+
+    #[test]
+    fn a_receiver_is_timed_by_the_last_segment_that_it_acknowledges_in_order() {
+        let mut connection = sent(5);
+        connection.on_received(number(0), 1000, 10);
+        connection.on_received(number(1000), 1000, 20);
+        assert_eq!(connection.on_answered(number(2000), 23), Some(3));
+        assert_eq!(connection.on_answered(number(2000), 24), None, "a duplicate ACK");
+        // The fourth segment comes before the third; that it is acknowledged late is not the receiver's doing.
+        connection.on_received(number(3000), 1000, 30);
+        connection.on_received(number(2000), 1000, 40);
+        assert_eq!(connection.on_answered(number(4000), 41), None);
     }
 
     #[test]

@@ -22,6 +22,9 @@ const CHUNK_BYTES: usize = 256 << 10;
 const LOOK_NS: i64 = 2_000_000;
 const LOOK_EACH_NS: i64 = 250_000;
 
+const WATCH_PRIORITY: libc::c_int = 2;
+const TRANSFER_PRIORITY: libc::c_int = 1;
+
 /// Linux's states of a sender (`enum tcp_ca_state`): from this on it repairs a loss.
 const RECOVERY: u8 = 3;
 const LOSS: u8 = 4;
@@ -35,6 +38,8 @@ pub fn receive(plan: &Plan, device: &str) -> Result<Value, Problem> {
     for ends in &plan.flows {
         let listener = listener(ends).map_err(doing(format!("listening on {}", ends.receiver)))?;
         thread::spawn(move || {
+            // A receiver that does not get the processor acknowledges more rarely; where this is refused, the path's log shows it.
+            let _ = sys::go_first(TRANSFER_PRIORITY);
             while let Ok(connection) = sys::accept(&listener) {
                 while sys::discard(&connection, 1 << 20).is_ok_and(|taken| taken > 0) {}
             }
@@ -125,6 +130,7 @@ fn transfer(plan: &Plan, flow: usize, started_ns: i64, place: &OnceLock<OwnedFd>
     let chunk = vec![0; (CHUNK_BYTES / payload).max(1) * payload];
     let mut left = this.size_segments.map_or(u64::MAX, |segments| segments * payload as u64);
     let mut stream = File::from(socket);
+    let _ = sys::go_first(TRANSFER_PRIORITY);
     while left > 0 && stop.is_none_or(|stop| sys::monotonic_ns() < stop) {
         let part = chunk.len().min(usize::try_from(left).unwrap_or(usize::MAX));
         left -= stream.write(&chunk[..part]).map_err(doing("writing"))? as u64;
@@ -205,9 +211,14 @@ fn watch(plan: &Plan, started_ns: i64, sockets: &[OnceLock<OwnedFd>]) -> Value {
     let starts: Vec<i64> = (0..sockets.len()).map(|flow| plan.start_ns(flow)).collect();
     let mut watched: Vec<Watched> = sockets.iter().map(|_| Watched::default()).collect();
     let (mut next, mut sampled) = (0, 0);
+    // Where it is refused, the longest gap tells.
+    let _ = sys::go_first(WATCH_PRIORITY);
+    let (mut looked, mut gap_ns) = (0, 0);
     while sampled < times.len() && !sys::stop_asked() {
         sys::sleep_until(started_ns + next.min(times[sampled]));
         let now = sys::monotonic_ns() - started_ns;
+        gap_ns = gap_ns.max(now - looked);
+        looked = now;
         for ((flow, socket), start) in watched.iter_mut().zip(sockets).zip(&starts) {
             if let Some(socket) = socket.get().filter(|_| now >= *start) {
                 flow.look(socket, measured.contains(&now));
@@ -225,6 +236,7 @@ fn watch(plan: &Plan, started_ns: i64, sockets: &[OnceLock<OwnedFd>]) -> Value {
         "flows": watched.iter().map(Watched::log).collect::<Vec<_>>(),
         "starts_s": starts.iter().map(|ns| *ns as f64 * 1e-9).collect::<Vec<_>>(),
         "look_period_s": step_ns as f64 * 1e-9,
+        "look_gap_s": gap_ns as f64 * 1e-9,
         "processor_s": sys::processor_seconds(),
     })
 }

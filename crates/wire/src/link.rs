@@ -23,7 +23,7 @@ const LONGEST_SLEEP_NS: i64 = 1_000_000;
 /// For so long it goes on after the end, so that all that came before has been read, ns.
 const AFTER_END_NS: i64 = 20_000_000;
 /// `SCHED_DEADLINE`: so much of each period, ns.
-const RESERVED_NS: (u64, u64) = (900_000, 1_000_000);
+pub const RESERVED_NS: (u64, u64) = (900_000, 1_000_000);
 
 /// What of a flow is measured on the path.
 #[derive(Default)]
@@ -80,6 +80,8 @@ struct Bottleneck<'a> {
     carried: u64,
     delivered: u64,
     lateness: Histogram,
+    /// How long receivers took to acknowledge.
+    answers: Histogram,
     troubles: Troubles,
 }
 
@@ -132,6 +134,7 @@ impl<'a> Bottleneck<'a> {
             carried: 0,
             delivered: 0,
             lateness: Histogram::default(),
+            answers: Histogram::default(),
             troubles: Troubles::default(),
         }
     }
@@ -211,9 +214,18 @@ impl<'a> Bottleneck<'a> {
             self.apart.push(Reverse((due, self.apart_count, slot, way as usize)));
             return true;
         }
-        if let Some(tcp) = packet.tcp.filter(|tcp| way == Way::Forward && tcp.payload > 0) {
-            let ports = (tcp.source_port, tcp.destination_port);
-            self.flows[flow].connections.entry(ports).or_default().on_sent(tcp.sequence, tcp.payload, at);
+        match packet.tcp {
+            Some(tcp) if way == Way::Forward && tcp.payload > 0 => {
+                let ports = (tcp.source_port, tcp.destination_port);
+                self.flows[flow].connections.entry(ports).or_default().on_sent(tcp.sequence, tcp.payload, at);
+            }
+            Some(tcp) if way == Way::Backward && tcp.ack => {
+                let connection = self.flows[flow].connections.get_mut(&(tcp.destination_port, tcp.source_port));
+                if let Some(held_ns) = connection.and_then(|c| c.on_answered(tcp.acknowledged, at)) {
+                    self.answers.add(held_ns.max(0) as u64);
+                }
+            }
+            _ => {}
         }
         self.carried += 1;
         self.emulator.arrive(Passenger { flow, way, bytes: packet.bytes, slot }, at as u64);
@@ -261,7 +273,7 @@ impl<'a> Bottleneck<'a> {
             Way::Forward if tcp.payload > 0 => {
                 flow.wire_bytes += u64::from(passenger.bytes);
                 if let Some(connection) = flow.connections.get_mut(&(tcp.source_port, tcp.destination_port)) {
-                    connection.on_received(tcp.sequence, tcp.payload);
+                    connection.on_received(tcp.sequence, tcp.payload, at);
                 }
             }
             Way::Backward if tcp.ack => self.measure_round_trip(passenger.flow, tcp, at),
@@ -324,6 +336,7 @@ impl<'a> Bottleneck<'a> {
                 })
             }).collect::<Vec<_>>(),
             "lateness": self.lateness.document(),
+            "receivers": self.answers.document(),
             "drops": {
                 "queue": dropped, "random_loss": lost, "ring_overflow": overflowed.map(|each| each.iter().sum::<u64>()).ok(),
                 "device_refused": self.troubles.refused, "of_no_flow": self.troubles.unknown,

@@ -20,7 +20,7 @@ use std::thread;
 
 use crate::plan::{Plan, Problem, doing};
 
-const USAGE: &str = "elephan-wire link|send|receive PLAN LOG PARENT DEVICE [DEVICE]; elephan-wire offload|probe DEVICE";
+const USAGE: &str = "elephan-wire link|send|receive PLAN LOG PARENT DEVICE [DEVICE]; elephan-wire offload|probe DEVICE; elephan-wire reserve";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -38,6 +38,9 @@ fn run(arguments: &[String]) -> Result<(), Problem> {
     match arguments[..] {
         ["offload", device] => sys::switch_offloads_off(device).map_err(doing("offloads")),
         ["probe", device] => port::Port::open(device, 1514, 64).map(drop).map_err(doing("a packet socket")),
+        ["reserve"] => {
+            sys::reserve_processor(link::RESERVED_NS.0, link::RESERVED_NS.1).map_err(doing("SCHED_DEADLINE"))
+        }
         ["link", plan, log, parent, left, right] => work(plan, log, parent, |plan| link::run(&plan, [left, right])),
         ["send", plan, log, parent, device] => work(plan, log, parent, |plan| host::send(&plan, device)),
         ["receive", plan, log, parent, device] => work(plan, log, parent, |plan| host::receive(&plan, device)),

@@ -5,14 +5,11 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
-import os
 import platform
-import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import elephan
@@ -124,8 +121,9 @@ def _algorithms(plan: Plan) -> Iterator[dict[int, str]]:
     from elephan.habitats.kernel import bpf
 
     given: dict[str, str] = {}
-    with contextlib.ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=f"{records.PREFIX}{os.getpid()}-")))
+    record = records.Record.new()
+    folder = record.folder()
+    with record.kept(), contextlib.ExitStack() as stack:
         for i in others:
             flow = plan.flows[i]
             key = f"{flow.algorithm} {sorted(flow.parameters.items())}"
@@ -150,6 +148,7 @@ def _summary(plan: Plan, logs: Logs, names: Mapping[int, str], before: Mapping[s
         "kernel": {
             "believable": not doubts,
             "lateness": link["lateness"],
+            "receivers": link["receivers"],
             "drops": link["drops"],
             "displaced": link["displaced"],
             "clock_step_us": link["clock_step_us"],
@@ -162,6 +161,7 @@ def _summary(plan: Plan, logs: Logs, names: Mapping[int, str], before: Mapping[s
             "processor_s": {"link": link["processor_s"], "send": logs.send["processor_s"],
                             "receive": logs.receive["processor_s"]},
             "look_period_s": logs.send["look_period_s"],
+            "look_gap_s": logs.send["look_gap_s"],
             "sysctls": session.SYSCTLS,
         },
     }  # fmt: skip
@@ -185,6 +185,12 @@ def _doubts(plan: Plan, logs: Logs) -> list[str]:
     ):
         if link["drops"][cause]:
             found.append(f"{link['drops'][cause]} packets {what}, so that they were lost where the scenario loses none")
+    longest_s, round_trip_s = logs.send["look_gap_s"], min(plan.round_trips_s)
+    if longest_s > round_trip_s:
+        found.append(
+            f"windows were not looked at for {1e3 * longest_s:.0f} ms, longer than a round trip, so that a loss event "
+            "may be missing"
+        )
     if abs(link["clock_step_us"]) > _CLOCK_STEP_MAX_US:
         found.append(f"the host's clock was set by {link['clock_step_us'] / 1e3:.1f} ms during the run")
     for flow, sender, spec in zip(plan.flows, logs.send["flows"], plan.form["flows"], strict=True):

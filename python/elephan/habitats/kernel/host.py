@@ -11,6 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from elephan.habitats.kernel.records import Record
 from elephan.scenario import ScenarioError
 
 PROGRAM = "elephan-wire"
@@ -55,9 +56,11 @@ def missing() -> dict[str, str]:
 @lru_cache(maxsize=1)
 def _no_path() -> str:
     """Why no namespace with a pair of devices can be made here; empty where one can."""
-    name = f"elephan-check-{os.getpid()}"
+    record = Record.new()
+    name = f"{record.name}-check"
+    record.namespaces = [name]
     steps = (["ip", "netns", "add", name], ["ip", "-n", name, "link", "add", "left", "type", "veth", "peer", "right"])
-    try:
+    with record.kept():
         for step in steps:
             done = subprocess.run(step, capture_output=True, text=True, check=False)
             if done.returncode:
@@ -65,8 +68,6 @@ def _no_path() -> str:
         packets = ["ip", "netns", "exec", name, str(program()), "probe", "left"]
         done = subprocess.run(packets, capture_output=True, text=True, check=False)
         return done.stderr.strip() if done.returncode else ""
-    finally:
-        subprocess.run(["ip", "netns", "delete", name], capture_output=True, check=False)
 
 
 def require() -> None:

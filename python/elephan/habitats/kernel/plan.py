@@ -87,6 +87,13 @@ class Plan:
         """Length of the run."""
         return float(self.form["duration_ps"]) / _PS_PER_S
 
+    @property
+    def round_trips_s(self) -> list[float]:
+        """The flows' propagation delays there and back."""
+        links = self.form["links"]
+        paths = ((*flow["path"], *flow["reverse_path"]) for flow in self.form["flows"])
+        return [sum(links[i]["delay_ps"] for i in path) / _PS_PER_S for path in paths]
+
     def document(self, names: Mapping[int, str]) -> dict[str, Any]:
         """The file that the programs read; ``names`` are the kernel's names of the flows' algorithms."""
         return {

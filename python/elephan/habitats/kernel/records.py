@@ -13,6 +13,8 @@ import secrets
 import shutil
 import signal
 import subprocess
+import tempfile
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -20,6 +22,10 @@ from elephan.habitats.kernel.bpf import runtime_dir
 
 PREFIX = "elephan-"
 NETNS = Path("/run/netns")
+
+
+class LeftOverError(RuntimeError):
+    """Something that was put into the host is still there; the sentence says what."""
 
 
 @dataclass
@@ -48,6 +54,26 @@ class Record:
         pid = os.getpid()
         return cls(f"{PREFIX}{pid}-{secrets.token_hex(2)}", pid, started_of(pid))
 
+    def folder(self) -> Path:
+        """A temporary folder of its own, once it is :meth:`kept`."""
+        path = Path(tempfile.gettempdir(), self.name)
+        self.folders.append(str(path))
+        return path
+
+    @contextlib.contextmanager
+    def kept(self) -> Iterator[None]:
+        """Written down for this time; at the end everything that it names is removed.
+
+        Folders are made; everything else is up to who asked.
+        """
+        try:
+            self.write()
+            for folder in self.folders:
+                Path(folder).mkdir(mode=0o700)
+            yield
+        finally:
+            self.remove()
+
     @property
     def path(self) -> Path:
         """Where it is written."""
@@ -61,23 +87,35 @@ class Record:
         beside.replace(self.path)
 
     def remove(self) -> list[str]:
-        """Remove everything that it names and is still there, then the record; what was removed, in words."""
-        removed = []
+        """Remove everything that it names and is still there, then the record; what was removed, in words.
+
+        Raises:
+            LeftOverError: something could not be removed; it stays written down.
+        """
+        there = self._there()
         for name in self.namespaces:
             if (NETNS / name).exists():
                 _end_processes_in(name)
                 _ip("netns", "delete", name)
-                removed.append(f"namespace {name}")
         for name in self.devices:
-            if Path("/sys/class/net", name).exists():
+            if _device(name).exists():
                 _ip("link", "delete", name)
-                removed.append(f"device {name}")
         for folder in self.folders:
-            if Path(folder).is_dir():
-                shutil.rmtree(folder, ignore_errors=True)
-                removed.append(f"folder {folder}")
+            shutil.rmtree(folder, ignore_errors=True)
+        if left := self._there():
+            raise LeftOverError(f"could not remove {', '.join(left)}; removing it needs root")
         self.path.unlink(missing_ok=True)
-        return removed
+        return there
+
+    def _there(self) -> list[str]:
+        """What of it is on the host, in words."""
+        found = [f"namespace {name}" for name in self.namespaces if (NETNS / name).exists()]
+        found += [f"device {name}" for name in self.devices if _device(name).exists()]
+        return found + [f"folder {folder}" for folder in self.folders if Path(folder).is_dir()]
+
+
+def _device(name: str) -> Path:
+    return Path("/sys/class/net", name)
 
 
 def started_of(pid: int) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -164,20 +163,15 @@ class Program:
 def opened() -> Iterator[Session]:
     """Namespaces joined by pairs of devices, without addresses; gone at the end, whatever happens."""
     record = Record.new()
-    folder = Path(tempfile.mkdtemp(prefix=f"{record.name}-"))
-    session = Session(record, folder, *(f"{record.name}-{part}" for part in ("send", "path", "receive")))
+    session = Session(record, record.folder(), *(f"{record.name}-{part}" for part in ("send", "path", "receive")))
     record.namespaces = [session.senders, session.path, session.receivers]
-    record.folders = [str(folder)]
-    try:
-        record.write()
+    with record.kept():
         for namespace in record.namespaces:
             command("ip", "netns", "add", namespace)
         for inner, namespace in (("left", session.senders), ("right", session.receivers)):
             pair = ("link", "add", inner, "type", "veth", "peer", "name", "path", "netns", namespace)
             command("ip", "-n", session.path, *pair)
         yield session
-    finally:
-        record.remove()
 
 
 def _script(plan: Plan, side: str) -> str:
@@ -220,19 +214,12 @@ def run(plan: Plan, names: Mapping[int, str], progress: Callable[[float], bool] 
         for program in programs:
             program.wait_until_ready()
         before = host.processor_times()
-        started_ns = time.monotonic_ns() + int(1e9 * (_LEAD_S + 2 * _longest_s(plan)))
+        started_ns = time.monotonic_ns() + int(1e9 * (_LEAD_S + 2 * max(plan.round_trips_s)))
         for program in programs:
             program.go(started_ns)
         _follow(plan, programs, started_ns, progress)
         link, receive, send = (program.result() for program in programs)
         return Logs(link, send, receive, host.processor_shares(before, host.processor_times()))
-
-
-def _longest_s(plan: Plan) -> float:
-    links = plan.form["links"]
-    flows = plan.form["flows"]
-    longest_ps: int = max(sum(links[i]["delay_ps"] for i in (*f["path"], *f["reverse_path"])) for f in flows)
-    return longest_ps / 1e12
 
 
 def _follow(plan: Plan, programs: list[Program], started_ns: int, progress: Callable[[float], bool] | None) -> None:

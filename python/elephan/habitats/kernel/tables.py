@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     import polars as pl
 
 _FROM_LINK = ("rtt_min_ms", "rtt_mean_ms", "rtt_p50_ms", "rtt_p95_ms", "rtt_p99_ms")
+_FLOW_COUNTS = (
+    "segments_delivered", "segments_sent", "retransmits", "loss_events", "timeouts", "spurious_retransmits",
+)  # fmt: skip
 _LINK_COUNTS = (
     "queue_packets", "queue_min", "queue_max", "arrived_packets", "dropped_packets", "marked_packets",
     "reordered_packets", "duplicated_packets", "delivered_packets", "delivered_bytes",
@@ -24,9 +27,10 @@ def tables(plan: Plan, logs: Logs) -> dict[str, pl.DataFrame]:
 
     samples = [_samples(plan, logs, i) for i in range(len(plan.flows))]
     floats = dict.fromkeys((*_FROM_LINK, "cwnd_mean", "cwnd_max", "completion_s"), pl.Float64)
+    counts = dict.fromkeys(_FLOW_COUNTS, pl.UInt64)
     rows = [_flow(plan, logs, i, samples[i]) for i in range(len(plan.flows))]
     return {
-        "flows": pl.DataFrame(rows, schema_overrides=floats),
+        "flows": pl.DataFrame(rows, schema_overrides={**floats, **counts}),
         "samples": pl.concat(samples),
         "links": pl.concat([_link(logs, link) for link in logs.link["links"]]),
     }

@@ -1,0 +1,71 @@
+"""``elephan lab``: the kernel habitat's host."""
+
+from __future__ import annotations
+
+import click
+
+from elephan.cli import common
+from elephan.scenario.words import hint
+
+
+class _Tasks(click.Group):
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the task, or name the nearest one."""
+        if args and not args[0].startswith("-") and args[0] not in self.commands:
+            raise click.UsageError(f"'{args[0]}' is not a task of lab; {hint(args[0], self.commands)}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+@click.group("lab", cls=_Tasks, invoke_without_command=True)
+@click.pass_context
+def command(context: click.Context) -> None:
+    """What this host can do for --on kernel, and what was left on it."""
+    if context.invoked_subcommand is None:
+        common.say(context.get_help())
+
+
+@command.command("check")
+@common.json_option
+def check(as_json: bool) -> int:
+    """Say what this host can and cannot do, and what would help.
+
+    The exit status is 1 where no scenario can be run on it.
+    """
+    from elephan.habitats.kernel import lab
+
+    items = lab.check()
+    able = lab.can_run(items)
+    if as_json:
+        common.print_json({"can_run": able, "items": [item.to_json() for item in items]})
+    else:
+        rows = [[item.name, _verdict(item), item.found, item.help] for item in items]
+        common.print_table("", ["what", "", "found", "what would help"], rows)
+        common.say(
+            "this host can run scenarios on real Linux TCP" if able else "this host cannot run on real Linux TCP"
+        )
+    return 0 if able else 1
+
+
+def _verdict(item: object) -> str:
+    from elephan.habitats.kernel.lab import Item
+
+    assert isinstance(item, Item)
+    return "yes" if item.ok else "no, and needed" if item.needed else "no"
+
+
+@command.command("clean")
+@common.json_option
+def clean(as_json: bool) -> None:
+    """Remove what runs that were killed have left on this host, and nothing else."""
+    from elephan.habitats.kernel import records
+
+    removed = records.remove_abandoned()
+    if as_json:
+        common.print_json({"removed": removed})
+        return
+    for line in removed:
+        common.say(f"removed {line}")
+    if not removed:
+        common.say("nothing was left over")

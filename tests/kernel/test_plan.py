@@ -1,0 +1,71 @@
+"""What the kernel habitat refuses, and how: anywhere, root or not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.kernel.victim import stated
+
+from elephan.cli.main import run_command
+from elephan.habitats.kernel import host, records
+from elephan.habitats.kernel.plan import Plan
+from elephan.scenario import Scenario, ScenarioError
+
+LOAD = {"algorithm": "reno", "load": "10%", "sizes": {"distribution": "pareto", "mean": "20 kB", "shape": 1.5}}
+
+
+@pytest.mark.parametrize(
+    ("scenario", "sentence"),
+    [
+        (stated(["cubic"], events=True), "events: the habitat 'kernel' cannot do an event log"),
+        (stated(["cubic"], queue="codel"), "link bottleneck: the habitat 'kernel' cannot do a queue 'codel'"),
+        (stated(["cubic"], send_jitter="1 ms"), "send_jitter: the habitat 'kernel' cannot do send_jitter"),
+        (stated(["udt"]), "flow[0].algorithm: the habitat 'kernel' cannot do UDT"),
+        (stated(["vivace"]), "flow[0].algorithm: the habitat 'kernel' has no 'vivace'; it has bbr, "),
+        (stated(["cubic:2005"]), "flow[0].algorithm: Linux has its own cubic and not 'cubic:2005'; write 'cubic'"),
+        (stated([{"algorithm": "cubic", "parameters": {"c": 0.3}}]), "Linux's own cubic has no parameter"),
+        (stated(["reno"], stack="ns2"), "which cannot be told header_bytes = 40"),
+        (stated(["reno"], stack={"ecn": True}), "which cannot be told ecn = True"),
+        (stated(["reno"], jitter={"uniform": "2 ms"}), "cannot do a link with impairments"),
+        (stated(["reno"], duration="10 s", traffic=[LOAD]), "the habitat 'kernel' cannot do background traffic"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_done_is_refused_by_name(scenario: Scenario, sentence: str) -> None:
+    with pytest.raises(ScenarioError) as refused:
+        Plan.of(scenario)
+    assert sentence in str(refused.value)
+
+
+def test_buffers_are_larger_than_what_the_path_holds() -> None:
+    plan = Plan.of(stated(["cubic"], rate="622 Mbit/s", rtt="100 ms", buffer="1 BDP"))
+    (ends,) = plan.document({0: "cubic"})["flows"]
+    assert ends["send_buffer_bytes"] >= 4 * 2 * 622e6 * 0.1 / 8
+    assert plan.spin_us == 0
+    assert Plan.of(stated(["cubic"], rate="100 Mbit/s")).spin_us > 0
+
+
+def test_a_host_that_cannot_says_what_would_help(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Any
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "s.toml").write_text(stated(["cubic"]).to_toml())
+    assert host.missing()["root"]
+    assert run_command(["run", "s.toml", "--on", "kernel"]) == 2
+    assert "the habitat 'kernel' needs root" in capsys.readouterr().err
+    assert run_command(["lab", "check"]) == 1
+    assert "cannot run on real Linux TCP" in capsys.readouterr().out
+
+
+def test_what_belongs_to_a_process_that_is_there_is_not_removed(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    monkeypatch.setenv("ELEPHAN_RUNTIME_DIR", str(tmp_path))
+    mine, gone = records.Record.new(), records.Record.new()
+    gone.started = "0"
+    for record in (mine, gone):
+        record.folder().mkdir()
+        record.write()
+    assert records.remove_abandoned() == [f"folder {gone.folders[0]}"]
+    assert [record.name for record in records.records()] == [mine.name]
+    assert mine.remove() == [f"folder {mine.folders[0]}"]
+    assert records.records() == []
