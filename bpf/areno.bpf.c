@@ -192,4 +192,4 @@ static void internals(const struct state *s, fx *own)
 
 #include "hooks.h"
 
-ALGORITHM("w,ssthresh,probe,base_us,congested_us,rtt_us_mean,rate,increase");
+ALGORITHM("w,ssthresh,probe,base_us,congested_us,rtt_mean_us,rate,increase");

@@ -1,11 +1,12 @@
 //! Two implementations of an algorithm over one recorded connection: the Rust one makes the recording, the C one of
 //! `bpf/`, compiled natively, is played it, and their windows are compared after each event.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
 
 use elephan_cc::draws::Draws;
 use elephan_cc::{Ack, Algorithm, Cause, Controller, Setting, Signal, Start, Value, build};
@@ -203,8 +204,8 @@ impl Recorder {
             now: self.seconds(),
             acked: 1.0,
             rtt: Some((self.now - packet.sent) as f64 * S),
-            // The kernel has none while timestamps are stale (bpf/hooks.h, read_owd).
-            owd: (sacked == 0 && !frozen).then_some((owd + CLOCKS) as f64 * S),
+            // The kernel has none while timestamps are stale, up to the ACK that ends a recovery (bpf/hooks.h, read_owd).
+            owd: (sacked == 0 && !frozen && flags & RECOVERY_ENDS == 0).then_some((owd + CLOCKS) as f64 * S),
             min_rtt: self.min_rtt,
             srtt: self.srtt,
             in_flight: self.flying.len() as f64,
@@ -270,7 +271,17 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The C algorithm as an ordinary program.
+/// The C algorithm as an ordinary program, compiled once.
+fn program(algorithm: &str) -> PathBuf {
+    static COMPILED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(algorithm);
+    let mut compiled = COMPILED.lock().expect("no test stops while it compiles");
+    if compiled.insert(algorithm.to_owned()) {
+        compile(algorithm, &target);
+    }
+    target
+}
+
 fn compile(algorithm: &str, target: &Path) {
     let bpf = repository().join("bpf");
     let done = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()))
@@ -297,6 +308,7 @@ fn fixed(algorithm: &str, name: &str, setting: Setting) -> i64 {
         Setting::Bool(on) => f64::from(u8::from(on)),
         Setting::Text(word) => spec.domain.choices.iter().position(|c| *c == word).expect("a choice") as f64,
     };
+    let number = if matches!(name, "low_p" | "high_p") { number.log2() } else { number };
     (number * 4_294_967_296.0).round() as i64
 }
 
@@ -306,15 +318,16 @@ pub fn difference(algorithm: &str, settings: &[(&str, Setting)], course: Course)
         settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
     let (lines, windows) = Recorder::new(course, build(algorithm, &params).expect("it is right")).run();
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
-    let unique = format!("{algorithm}-{}-{}", course.name, settings.len());
-    let (program, events) = (folder.join(&unique), folder.join(format!("{unique}.events")));
-    compile(algorithm, &program);
+    let words: Vec<_> = settings.iter().map(|(name, _)| *name).collect();
+    let unique = format!("{algorithm}-{}-{}", course.name, words.join("-"));
+    let events = folder.join(format!("{unique}.events"));
     let mut text = String::new();
     for (name, value) in settings {
-        writeln!(text, "P {name} {}", fixed(algorithm, name, *value)).expect("a string takes it");
+        let symbol = if matches!(*name, "low_p" | "high_p") { format!("log2_{name}") } else { (*name).to_owned() };
+        writeln!(text, "P {symbol} {}", fixed(algorithm, name, *value)).expect("a string takes it");
     }
     fs::write(&events, text + &lines).expect("the target folder can be written");
-    let done = Command::new(&program)
+    let done = Command::new(program(algorithm))
         .stdin(File::open(&events).expect("it was just written"))
         .stderr(Stdio::inherit())
         .output()
