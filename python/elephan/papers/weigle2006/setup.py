@@ -188,10 +188,10 @@ ASSUMPTIONS = (
     Assumption(
         "BIC-TCP",
         "the pseudo-code of INFOCOM 2004 with β 0.125, S_max 32, S_min 0.01, low window 14, fast convergence",
-        "the paper has β; the other numbers are on the page of ns-2 scripts for INFOCOM 2004 by BIC's authors. The code "
-        "that the paper ran (2005) is not public. Three others were tried, the pseudo-code to the letter and Linux up to "
-        "2.6.11 and as of 2.6.22, and are variants: who wins beside BIC hangs on how long its search takes near the "
-        "last maximum, and none of them has all of what the paper has",
+        "the paper has β; the other numbers are on the page of ns-2 scripts for INFOCOM 2004 by BIC's authors. The "
+        "code that the paper ran (2005) is not public. Three others were tried, the pseudo-code to the letter and "
+        "Linux up to 2.6.11 and as of 2.6.22, and are variants: who wins beside BIC hangs on how long its search takes "
+        "near the last maximum, and none of them has all of what the paper has",
     ),
     Assumption(
         "CUBIC",
