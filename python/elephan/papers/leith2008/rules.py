@@ -21,6 +21,7 @@ GROWTH_S = (11.0, 15.0)
 EARLY_S = (2.0, 3.0)
 """Where growth at a window is measured, just after slow start."""
 _LOST = 77_000
+RATE = "4 Gbit/s"
 
 
 @lru_cache(maxsize=64)
@@ -40,10 +41,10 @@ def _alone(algorithm: str, ssthresh: int, longer_ms: int, what: str) -> Scenario
     return Scenario.dumbbell(
         [{"name": algorithm, "algorithm": RULES[algorithm]}],
         title=f"the rule of {algorithm}, {what}",
-        rate="40 Gbit/s",
+        rate=RATE,
         rtt=f"{BASE_MS} ms",
         buffer="100000 packets",
-        rate_steps=[{"at": "0 s", "rate": "0 bit/s"}, {"at": f"{LARGEST_MS} ms", "rate": "40 Gbit/s"}],
+        rate_steps=[{"at": "0 s", "rate": "0 bit/s"}, {"at": f"{LARGEST_MS} ms", "rate": RATE}],
         delay_steps=steps,
         loss={"packets": [_LOST]},
         duration="40 s",

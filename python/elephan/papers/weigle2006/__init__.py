@@ -22,6 +22,7 @@ from elephan.papers.weigle2006.setup import (
     BUFFER,
     FIGURE_PAIRS,
     LATE_S,
+    MOVED,
     PAIRS,
     PROTOCOLS,
     TOGETHER,
@@ -32,7 +33,7 @@ from elephan.papers.weigle2006.setup import (
 from elephan.scenario import Scenario
 
 HERE = Path(__file__).parent
-SEEDS = {"weigle2006.F2": 3, "weigle2006.F8": 5}
+SEEDS = {"weigle2006.F2s": 3, "weigle2006.F8": 5}
 """Two S-TCP flows keep the ratio that their slow starts left, so that Figure 8 has more seeds than the others."""
 QUICK_SCALE = 10
 QUICK_NOTE = "62.2 Mbit/s instead of 622; buffers, receive window and FAST's alpha a tenth in packets; one seed"
@@ -78,6 +79,7 @@ def _experiments(setup: Setup, seeds: Mapping[str, int]) -> Iterable[Experiment]
     """All of them; the figures' are runs of the first, and Figure 8 has one that starts together as well."""
     rows = [
         ("F2", "all ordered pairs, buffer 1555 packets (20 % of the BDP)", "Fig 2", _scenarios(setup, PAIRS)),
+        ("F2s", "those of them that the seed moves, again", "Fig 2", _scenarios(setup, MOVED)),
         ("B40", "the same with a buffer of 40 packets", "§4", _scenarios(setup, PAIRS, buffer=40)),
         ("B100", "the same with a buffer of 7775 packets (the BDP)", "§4", _scenarios(setup, PAIRS, buffer=7775)),
         ("S46", "pairs that start together, 1555 packets", "§4.6", _scenarios(setup, TOGETHER, late_s=0)),

@@ -18,6 +18,11 @@ TITLES = MappingProxyType(
 )
 Pair = tuple[str, str]
 PAIRS: tuple[Pair, ...] = tuple(product(PROTOCOLS, PROTOCOLS))
+MOVED: tuple[Pair, ...] = (
+    ("hstcp", "hstcp"), ("stcp", "stcp"), ("stcp", "fast"), ("htcp", "cubic"), ("bic", "hstcp"), ("bic", "stcp"),
+    ("bic", "htcp"), ("bic", "bic"), ("bic", "cubic"), ("cubic", "hstcp"), ("cubic", "bic"),
+)  # fmt: skip
+"""The pairs whose A moved by 0.01 or more in three seeds of all 36."""
 # Unordered pairs, the more aggressive protocol first, as the paper speaks of them in §4.6.
 TOGETHER = tuple(combinations_with_replacement(("stcp", "bic", "cubic", "htcp", "hstcp", "fast"), 2))
 
@@ -232,6 +237,7 @@ ASSUMPTIONS = (
         "starts up to 0.1 s later (of pairs that start together: up to one packet time, 8.32 µs), and each packet up "
         "to one packet time later, by seed",
         "two flows in perfect phase are an artefact of a simulator without noise; the variant without jitter shows "
-        "what hangs on it",
+        "what hangs on it. Of the 36 pairs of Figure 2 the eleven have three seeds whose A moved by 0.01 or more when "
+        "all had three, the others one; the two S-TCP flows of Figure 8 have five",
     ),
 )
