@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -109,6 +110,15 @@ def test_what_a_killed_process_registered_is_gone_after_cleaning(tmp_path: Path)
     while name in listed() and time.monotonic() < deadline:
         time.sleep(0.01)
     assert name not in listed()
+
+
+@needs_kernel
+def test_the_documentations_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = Path(__file__).resolve().parents[2] / "docs" / "bpf.md"
+    (text,) = re.findall(r"^```py\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    exec(compile(text, page.name, "exec"), {"__name__": "page"})
+    assert [path.name for path in (tmp_path / "lab").glob("*.internals.parquet")]
 
 
 def test_what_an_object_cannot_do_is_refused_by_name(tmp_path: Path) -> None:
