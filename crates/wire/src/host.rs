@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::Write;
+use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, OnceLock};
 use std::thread;
@@ -10,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::info::TcpInfo;
 use crate::plan::{Ends, Plan, Problem, RECEIVER_PORT, SENDER_PORT, doing};
+use crate::route::Route;
 use crate::sys;
 
 /// A connection is made so long before its flow starts, and two round trips, ns.
@@ -35,6 +37,7 @@ const LOSS: u8 = 4;
 /// An address is not this host's.
 pub fn receive(plan: &Plan, device: &str) -> Result<Value, Problem> {
     sys::switch_offloads_off(device).map_err(doing("offloads"))?;
+    lay_routes(plan, device, |ends| (ends.sender, ends.receiver))?;
     for ends in &plan.flows {
         let listener = listener(ends).map_err(doing(format!("listening on {}", ends.receiver)))?;
         thread::spawn(move || {
@@ -48,6 +51,23 @@ pub fn receive(plan: &Plan, device: &str) -> Result<Value, Problem> {
     let started_ns = crate::started()?;
     sleep_to_end(started_ns + plan.end_ns());
     Ok(json!({"processor_s": sys::processor_seconds()}))
+}
+
+/// Routes from a host to the other ends, for which `ends` gives their address and its own; whether all time stamps are as
+/// fine as they should be.
+fn lay_routes(plan: &Plan, device: &str, ends: fn(&Ends) -> (Ipv4Addr, Ipv4Addr)) -> Result<bool, Problem> {
+    let index = sys::device_index(device).map_err(doing(device))?;
+    let mut fine = true;
+    for flow in &plan.flows {
+        let (to, from) = ends(flow);
+        let (initial_window, microseconds) = (flow.initial_window, flow.microseconds);
+        let route = Route { to, from, device: index, initial_window, microseconds };
+        if !(microseconds && route.set().is_ok()) {
+            fine &= !microseconds;
+            Route { microseconds: false, ..route }.set().map_err(doing(format!("a route to {to}")))?;
+        }
+    }
+    Ok(fine)
 }
 
 fn listener(ends: &Ends) -> std::io::Result<OwnedFd> {
@@ -74,6 +94,7 @@ fn sleep_to_end(end_ns: i64) {
 /// A connection cannot be made, or the kernel does not have a congestion control.
 pub fn send(plan: &Arc<Plan>, device: &str) -> Result<Value, Problem> {
     sys::switch_offloads_off(device).map_err(doing("offloads"))?;
+    let fine = lay_routes(plan, device, |ends| (ends.receiver, ends.sender))?;
     // Found out before anything starts: the name of a congestion control that the kernel does not have.
     for ends in &plan.flows {
         sender(ends, false).map(drop)?;
@@ -89,7 +110,9 @@ pub fn send(plan: &Arc<Plan>, device: &str) -> Result<Value, Problem> {
             }
         });
     }
-    Ok(watch(plan, started_ns, &sockets))
+    let mut log = watch(plan, started_ns, &sockets);
+    log["fine_timestamps"] = fine.into();
+    Ok(log)
 }
 
 fn sender(ends: &Ends, bound: bool) -> Result<OwnedFd, Problem> {

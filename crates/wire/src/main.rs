@@ -10,6 +10,7 @@ mod lateness;
 mod link;
 mod plan;
 mod port;
+mod route;
 mod sys;
 
 use std::io::{BufRead, Write, stdin, stdout};

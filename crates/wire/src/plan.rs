@@ -77,6 +77,11 @@ pub struct Ends {
     /// The largest window that the receiver offers, bytes.
     #[serde(default)]
     pub receive_window_bytes: Option<u32>,
+    /// Initial congestion window, segments.
+    pub initial_window: u32,
+    /// Whether time stamps should be in µs, where the kernel can; its own algorithms have them in ms.
+    #[serde(default)]
+    pub microseconds: bool,
     /// Whether segments are paced although the congestion control does not ask for it.
     #[serde(default)]
     pub pacing: bool,

@@ -1,14 +1,13 @@
 //! A network device as a ring of received frames that is shared with the kernel (`PACKET_RX_RING`, version 2).
 #![allow(unsafe_code)]
 
-use std::ffi::CString;
 use std::io;
 use std::mem::{offset_of, size_of};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
-use crate::sys::{checked, read_option, set_option};
+use crate::sys::{checked, device_index, read_option, set_option};
 
 const ETH_P_ALL: u16 = 0x0003;
 const BLOCK_BYTES: usize = 1 << 20;
@@ -39,12 +38,7 @@ impl Port {
     /// # Errors
     /// There is no such device, or this process may not open it.
     pub fn open(device: &str, packet_bytes: usize, frames: usize) -> io::Result<Self> {
-        let name = CString::new(device).map_err(io::Error::other)?;
-        // SAFETY: the name lives as long as the call.
-        let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
-        if index == 0 {
-            return Err(io::Error::last_os_error());
-        }
+        let index = device_index(device)?;
         // SAFETY: no pointers; the descriptor is nobody else's. Without a protocol it receives nothing before it is bound.
         let socket = unsafe {
             let made = libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0);

@@ -271,6 +271,41 @@ pub fn at(address: Ipv4Addr, port: u16) -> SocketAddrV4 {
     SocketAddrV4::new(address, port)
 }
 
+/// The index of a device of this namespace.
+///
+/// # Errors
+/// There is none of this name.
+pub fn device_index(device: &str) -> io::Result<u32> {
+    let name = std::ffi::CString::new(device).map_err(io::Error::other)?;
+    // SAFETY: the name lives as long as the call.
+    let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
+    if index == 0 { Err(io::Error::last_os_error()) } else { Ok(index) }
+}
+
+/// Sends a message to the kernel's routing (rtnetlink), and reads its answer.
+///
+/// # Errors
+/// What the answer says.
+pub fn ask_routing(message: &[u8]) -> io::Result<()> {
+    const ERROR_AT: usize = 16;
+    let mut answer = [0; 512];
+    // SAFETY: the bytes live as long as the calls, and their numbers are stated; the descriptor is nobody else's.
+    let read = unsafe {
+        let made = libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, libc::NETLINK_ROUTE);
+        let socket = OwnedFd::from_raw_fd(checked(made)?);
+        let sent = libc::send(socket.as_raw_fd(), message.as_ptr().cast(), message.len(), 0);
+        checked(sent as c_int)?;
+        let read = libc::recv(socket.as_raw_fd(), answer.as_mut_ptr().cast(), answer.len(), 0);
+        checked(read as c_int)?
+    };
+    let error = answer.get(ERROR_AT..ERROR_AT + 4).filter(|_| read as usize >= ERROR_AT + 4);
+    let Some(Ok(code)) = error.map(<[u8; 4]>::try_from) else { return Err(io::Error::other("no answer")) };
+    match i32::from_ne_bytes(code) {
+        0 => Ok(()),
+        code => Err(io::Error::from_raw_os_error(-code)),
+    }
+}
+
 const SIOCETHTOOL: libc::c_ulong = 0x8946;
 /// `ETHTOOL_STXCSUM`, `ETHTOOL_STSO`, `ETHTOOL_SGSO` and `ETHTOOL_SGRO` of linux/ethtool.h.
 const FEATURES: [(u32, &str); 4] = [(0x17, "tx-checksumming"), (0x1f, "tso"), (0x24, "gso"), (0x2c, "gro")];

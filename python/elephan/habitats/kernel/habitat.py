@@ -160,6 +160,7 @@ def _summary(plan: Plan, logs: Logs, names: Mapping[int, str], before: Mapping[s
             "processor": logs.processor,
             "processor_s": {"link": link["processor_s"], "send": logs.send["processor_s"],
                             "receive": logs.receive["processor_s"]},
+            "fine_timestamps": logs.send["fine_timestamps"],
             "look_period_s": logs.send["look_period_s"],
             "look_gap_s": logs.send["look_gap_s"],
             "sysctls": session.SYSCTLS,

@@ -14,7 +14,8 @@ BUILT_IN = {"reno": "reno", "cubic": "cubic", "bbr": "bbr"}
 """Algorithms that Linux itself has: their names there. Its modules have no parameters, and are our preset ``linux``."""
 
 _AS_LINUX = ("", "linux")
-_SENDERS, _RECEIVERS = IPv4Address("10.201.0.1"), IPv4Address("10.202.0.1")
+# RFC 2544 sets these addresses apart for measurements.
+_SENDERS, _RECEIVERS = IPv4Address("198.18.0.1"), IPv4Address("198.19.0.1")
 _FLOWS_MAX = 250
 _QUEUES = ("droptail", "red", "pie")
 _PLAIN_FLOW = {
@@ -108,6 +109,8 @@ class Plan:
                     "congestion": names[i],
                     "send_buffer_bytes": min(_BUFFER_MAX_BYTES, 4 * flow.window_bytes + _BUFFER_MIN_BYTES),
                     "receive_buffer_bytes": min(_BUFFER_MAX_BYTES, 4 * flow.window_bytes + _BUFFER_MIN_BYTES),
+                    "initial_window": flow.initial_window,
+                    "microseconds": flow.built_in is None,
                     "receive_window_bytes": flow.receive_window_bytes,
                     "pacing": flow.pacing,
                 }
