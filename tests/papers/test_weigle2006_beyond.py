@@ -51,6 +51,8 @@ def test_the_answer_counts_who_wins_in_which_order() -> None:
     assert "Of 3 pairs of different algorithms, one algorithm wins in both orders in 1, who came first in 1" in orders
     assert "who came late in 0; 1 are even" in orders
     assert own.startswith("With itself an algorithm shares evenly in 3 of 3")
+    of_these = [run for run in runs if run.manifest["title"] != scenarios["vegas>vegas"].title]
+    assert " evenly in 2 of 2 cases" in subject.answer(RunSet(of_these), scenarios, everyone)[2]
     (figure,) = subject.figures(found, scenarios, everyone)
     (heat,) = figure.plotly()["data"]
     assert heat["z"][everyone.index("reno")][everyone.index("bic")] == pytest.approx(-0.8)

@@ -112,14 +112,15 @@ def answer(runs: RunSet, scenarios: Mapping[str, Scenario], everyone: Sequence[s
     late = sum(found[pair] < -EVEN and found[pair[::-1]] < -EVEN for pair in both)
     one = sum(found[pair] * found[pair[::-1]] < 0 and min(_sizes(found, pair)) > EVEN for pair in both)
     even = sum(max(_sizes(found, pair)) <= EVEN for pair in both)
-    own = [name for name in everyone if abs(found.get((name, name), 0.0)) > EVEN]
+    alike = [name for name in everyone if (name, name) in found]
+    own = [name for name in alike if abs(found[name, name]) > EVEN]
     return [
         f"Mean share of the link over all rivals and both orders: most {_listed(ranked[:5], shares)}; least "
         f"{_listed(ranked[:-6:-1], shares)}.",
         f"Of {len(both)} pairs of different algorithms, one algorithm wins in both orders in {one}, who came first in "
         f"{first}, who came late in {late}; {even} are even in both orders (|A| up to {EVEN:g}), and the others are "
         "even in one of them.",
-        f"With itself an algorithm shares evenly in {len(everyone) - len(own)} of {len(everyone)} cases; not so "
+        f"With itself an algorithm shares evenly in {len(alike) - len(own)} of {len(alike)} cases; not so "
         f"{', '.join(own) or 'none'}.",
     ]
 
