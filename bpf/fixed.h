@@ -141,25 +141,6 @@ static __always_inline fx fx_mean(__u64 sum, __u32 n)
 	return (fx)(((sum / n) << FX_BITS) + ((sum % n) << FX_BITS) / n);
 }
 
-/* The square root of x >= 0, by bits; of more than 32 whole bits there are none. */
-__noinline fx fx_sqrt(fx x)
-{
-	__u64 rest = 0, root = 0, number = x < 0 ? 0 : (__u64)x;
-	int i;
-
-	/* Two bits of x 2^32 at a time: 32 pairs of the number itself, 16 of zeros. */
-	for (i = 0; i < 48; i++) {
-		rest = (rest << 2) | (number >> 62);
-		number <<= 2;
-		root <<= 1;
-		if (rest > 2 * root) {
-			rest -= 2 * root + 1;
-			root |= 1;
-		}
-	}
-	return (fx)root;
-}
-
 /* The base-2 logarithm of x > 0. */
 __noinline fx fx_log2(fx x)
 {

@@ -4,7 +4,8 @@
 mod twin;
 
 use elephan_cc::Setting;
-use twin::{Course, difference};
+use elephan_cc::draws::Draws;
+use twin::{Course, difference, fixed_point};
 
 /// 100 Mbit/s and 40 ms with a buffer of one bandwidth-delay product: drops of slow start and of the sawtooth.
 const DROPTAIL: Course = Course {
@@ -81,5 +82,37 @@ fn other_parameters_and_choices() {
     ];
     for (algorithm, settings) in variants {
         together(algorithm, settings, ROUGH);
+    }
+}
+
+/// Windows and times of all sizes: products and quotients right to a few units or to 2^-30 of themselves.
+#[test]
+fn fixed_point_is_as_exact_as_it_says() {
+    const ONE: f64 = 4_294_967_296.0;
+    let mut draws = Draws::new(5);
+    let mut number = |draws: &mut Draws| {
+        let size = (draws.uniform() * 62.0) as u32;
+        let value = 1 + (draws.bits() >> 1 >> (62 - size)) as i64;
+        if draws.uniform() < 0.25 { -value } else { value }
+    };
+    let mut questions = Vec::new();
+    for _ in 0..20_000 {
+        let (a, b) = (number(&mut draws), number(&mut draws));
+        questions.extend([("mul", a, b), ("div", a, b), ("log2", a.abs(), 0), ("exp2", a % (30 << 32), 0)]);
+    }
+    questions.extend([("div", 5, 0), ("mean", 7, 2), ("mean", 4_000_000_000, 3), ("mul", i64::MAX, i64::MAX)]);
+    let limit = i64::MAX as f64;
+    for ((name, a, b), got) in questions.iter().zip(fixed_point(&questions)) {
+        let (x, y) = (*a as f64, *b as f64);
+        let expected = match *name {
+            "mul" => x * y / ONE,
+            "div" => x / y * ONE,
+            "log2" => (x / ONE).log2() * ONE,
+            "exp2" => (x / ONE).exp2() * ONE,
+            _ => x / y * ONE,
+        };
+        let expected = expected.clamp(-limit, limit);
+        let off = (got as f64 - expected).abs();
+        assert!(off <= 12.0 + expected.abs() * 2.0_f64.powi(-29), "{name} {a} {b}: {got}, not {expected}");
     }
 }

@@ -277,25 +277,45 @@ fn program(algorithm: &str) -> PathBuf {
     let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(algorithm);
     let mut compiled = COMPILED.lock().expect("no test stops while it compiles");
     if compiled.insert(algorithm.to_owned()) {
-        compile(algorithm, &target);
+        compile(&[&format!("{algorithm}.bpf.c"), "native/main.c"], &target);
     }
     target
 }
 
-fn compile(algorithm: &str, target: &Path) {
+fn compile(sources: &[&str], target: &Path) {
     let bpf = repository().join("bpf");
     let done = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()))
         .args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter", "-I"])
         .arg(bpf.join("native"))
         .arg("-I")
         .arg(&bpf)
-        .arg(bpf.join(format!("{algorithm}.bpf.c")))
-        .arg(bpf.join("native/main.c"))
+        .args(sources.iter().map(|source| bpf.join(source)))
         .arg("-o")
         .arg(target)
         .output()
         .expect("a C compiler is there where Rust links");
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+}
+
+/// What a program writes when it reads a file.
+fn answers(program: &Path, input: &Path) -> String {
+    let done = Command::new(program)
+        .stdin(File::open(input).expect("it was just written"))
+        .stderr(Stdio::inherit())
+        .output()
+        .expect("it was just compiled");
+    assert!(done.status.success());
+    String::from_utf8(done.stdout).expect("it writes numbers")
+}
+
+/// Results of `bpf/fixed.h`: each an operation and two numbers in units of 2^-32.
+pub fn fixed_point(questions: &[(&str, i64, i64)]) -> Vec<i64> {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let (program, input) = (folder.join("fixed"), folder.join("fixed.questions"));
+    compile(&["native/fixed.c"], &program);
+    let text: String = questions.iter().map(|(name, a, b)| format!("{name} {a} {b}\n")).collect();
+    fs::write(&input, text).expect("the target folder can be written");
+    answers(&program, &input).lines().map(|line| line.parse().expect("it writes numbers")).collect()
 }
 
 /// A parameter as the objects have it: fixed point, times in microseconds, a choice by its place.
@@ -327,13 +347,7 @@ pub fn difference(algorithm: &str, settings: &[(&str, Setting)], course: Course)
         writeln!(text, "P {symbol} {}", fixed(algorithm, name, *value)).expect("a string takes it");
     }
     fs::write(&events, text + &lines).expect("the target folder can be written");
-    let done = Command::new(program(algorithm))
-        .stdin(File::open(&events).expect("it was just written"))
-        .stderr(Stdio::inherit())
-        .output()
-        .expect("it was just compiled");
-    assert!(done.status.success());
-    let answers = String::from_utf8(done.stdout).expect("it writes numbers");
+    let answers = answers(&program(algorithm), &events);
     assert_eq!(answers.lines().count(), windows.len());
     compare(&answers, &lines, &windows)
 }
