@@ -90,7 +90,7 @@ fn other_parameters_and_choices() {
 fn fixed_point_is_as_exact_as_it_says() {
     const ONE: f64 = 4_294_967_296.0;
     let mut draws = Draws::new(5);
-    let mut number = |draws: &mut Draws| {
+    let number = |draws: &mut Draws| {
         let size = (draws.uniform() * 62.0) as u32;
         let value = 1 + (draws.bits() >> 1 >> (62 - size)) as i64;
         if draws.uniform() < 0.25 { -value } else { value }
