@@ -1,6 +1,6 @@
 """Measures which delay-based loops swing, over paths, and draws it beside what the models say.
 
-    .venv/bin/python docs/loops.py          # measures (half a minute on one core) and draws
+    .venv/bin/python docs/loops.py          # measures (three minutes on one core) and draws
     .venv/bin/python docs/loops.py --draw   # draws what was measured
 
 Writes docs/loops.json and docs/loops.svg.
@@ -33,17 +33,21 @@ FILLS = (0.5, 0.8, 1.2, 1.6, 1.9, 2.2, 2.6, 3.2, 4.0, 6.0, 10.0)
 DURATION_S, SETTLED_S = 60, 30
 PAYLOAD = 1000
 LEAST_ALPHA = 8.0
+# The fluid needs fewer round trips than the engine to be seen at rest: it has no noise.
+MODEL_ROUNDS = 500
 SWINGS = 0.05
 
 
-def scenario(algorithm: str, mbps: int, rtt_ms: int, alpha: float, flows: int) -> elephan.Scenario:
+def scenario(
+    algorithm: str, mbps: int, rtt_ms: int, alpha: float, flows: int, duration_s: float = DURATION_S
+) -> elephan.Scenario:
     """Flows that start together, within 5 ms, with room for whatever waits."""
     return elephan.Scenario.dumbbell(
         [{"algorithm": algorithm, "parameters": {"alpha": alpha}} for _ in range(flows)],
         rate=f"{mbps} Mbit/s",
         rtt=f"{rtt_ms} ms",
         buffer="100000 packets",
-        duration=f"{DURATION_S} s",
+        duration=f"{duration_s:g} s",
         sample_period="10 ms",
         start_jitter="5 ms",
         stack={
@@ -54,20 +58,26 @@ def scenario(algorithm: str, mbps: int, rtt_ms: int, alpha: float, flows: int) -
 
 
 def measure() -> list[dict[str, Any]]:
-    """The queue's mean and standard deviation over 30 s, in parts of n alpha, at each point of the plane."""
+    """The queue's mean and standard deviation over 30 s in the engine, and over 250 round trips in the fluid model, in
+    parts of n alpha, at each point of the plane.
+    """
     points = []
     for algorithm, mbps, rtt_ms, flows, fill in product(("hcc", "fast"), RATES_MBPS, RTTS_MS, FLOWS, FILLS):
         alpha = mbps * 1e6 / 8 / PAYLOAD * rtt_ms / 1e3 / (fill * flows)
         if alpha >= LEAST_ALPHA:
             points.append({"algorithm": algorithm, "mbps": mbps, "rtt_ms": rtt_ms, "flows": flows, "alpha": alpha})
-    wanted = [scenario(p["algorithm"], p["mbps"], p["rtt_ms"], p["alpha"], p["flows"]) for p in points]
-    for point, run in zip(points, elephan.sweep(wanted), strict=True):
-        waiting = run.links.filter(run.links["time_s"] > SETTLED_S)["queue_packets"].to_numpy()
-        target = point["flows"] * point["alpha"]
-        point |= {
-            "mean": round(float(waiting.mean() / target), 4),
-            "deviation": round(float(waiting.std() / target), 4),
-        }
+    for habitat, prefix in (("sim", ""), ("model", "model_")):
+        ends_s = [DURATION_S if habitat == "sim" else MODEL_ROUNDS * p["rtt_ms"] / 1e3 for p in points]
+        wanted = [
+            scenario(p["algorithm"], p["mbps"], p["rtt_ms"], p["alpha"], p["flows"], end_s)
+            for p, end_s in zip(points, ends_s, strict=True)
+        ]
+        for point, end_s, run in zip(points, ends_s, elephan.sweep(wanted, on=habitat), strict=True):
+            settled_s = end_s * SETTLED_S / DURATION_S
+            waiting = run.links.filter(run.links["time_s"] > settled_s)["queue_packets"].to_numpy()
+            target = point["flows"] * point["alpha"]
+            point[f"{prefix}mean"] = round(float(waiting.mean() / target), 4)
+            point[f"{prefix}deviation"] = round(float(waiting.std() / target), 4)
     return points
 
 
@@ -78,26 +88,61 @@ def fill_of(point: dict[str, Any]) -> float:
 
 
 def draw(points: list[dict[str, Any]]) -> None:
-    """How far the queue swings, against b: points of the engine, the model's border and its rounds."""
-    figure, axes = plt.subplots(figsize=(8, 3.6), layout="constrained")
-    axes.axvspan(2.0, 12.0, color="#c03a2b", alpha=0.08, linewidth=0)
+    """How far the queue swings, against b; and over the plane of paths, who swings."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained", width_ratios=(5, 4))
+    draw_swings(left, points)
+    draw_plane(right, [point for point in points if point["algorithm"] == "hcc"])
+    for axes in (left, right):
+        axes.axvspan(2.0, 12.0, color="#c03a2b", alpha=0.08, linewidth=0)
+        axes.set_xscale("log")
+        axes.set_xlim(0.45, 11)
+        axes.set_xticks([0.5, 1, 2, 4, 10], ["0.5", "1", "2", "4", "10"])
+        axes.set_xlabel("b = C T / (n α): how many times what waits fits into the pipe")
+    figure.savefig(FOLDER / "loops.svg", metadata={"Date": None})
+
+
+def draw_swings(axes: Any, points: list[dict[str, Any]]) -> None:
+    """Points of the engine and of the fluid, and HCC's rounds."""
     axes.text(2.1, 0.1, "HCC's loop swings\n(model: b > 2)", fontsize=8, va="top")
     fills = np.geomspace(0.45, 11, 160)
     rounds = [delay.hcc_rounds(b, 100.0)[-100:].std() / 100.0 for b in fills]
     axes.plot(fills, rounds, color="#c03a2b", linewidth=1, label="HCC, rounds of the rule (model)")
     for algorithm, color, marker in (("hcc", "#1f5fa8", "o"), ("fast", "#2a9d5c", "^")):
         mine = [point for point in points if point["algorithm"] == algorithm]
+        fills = [fill_of(point) for point in mine]
         axes.plot(
-            [fill_of(point) for point in mine], [point["deviation"] for point in mine], marker, markersize=3.5,
-            color=color, alpha=0.6, label=f"{algorithm.upper()}, engine ({len(mine)} paths)",
+            fills, [point["deviation"] for point in mine], marker, markersize=3.5, color=color, alpha=0.6,
+            label=f"{algorithm.upper()}, engine ({len(mine)} paths)",
         )  # fmt: skip
-    axes.set_xscale("log")
-    axes.set_xlim(0.45, 11)
-    axes.set_xticks([0.5, 1, 2, 4, 10], ["0.5", "1", "2", "4", "10"])
-    axes.set_xlabel("b = C T / (n α): how many times what waits fits into the pipe")
+        axes.plot(
+            fills, [point["model_deviation"] for point in mine], "_", markersize=5, color=color, alpha=0.8,
+            label=f"{algorithm.upper()}, fluid model",
+        )  # fmt: skip
     axes.set_ylabel("standard deviation of the queue, parts of n α")
     axes.legend(loc="upper left", fontsize=8, frameon=False)
-    figure.savefig(FOLDER / "loops.svg", metadata={"Date": None})
+
+
+def draw_plane(axes: Any, points: list[dict[str, Any]]) -> None:
+    """A row for each capacity, round trip and number of flows: filled where the engine swings."""
+    rows = list(product(RATES_MBPS, RTTS_MS, FLOWS))
+    for swinging in (False, True):
+        mine = [point for point in points if (point["deviation"] > SWINGS) == swinging]
+        axes.plot(
+            [fill_of(point) for point in mine],
+            [rows.index((point["mbps"], point["rtt_ms"], point["flows"])) for point in mine],
+            "o", color="#1f5fa8", markersize=4, fillstyle="full" if swinging else "none",
+            label="HCC swings in the engine" if swinging else "it rests",
+        )  # fmt: skip
+    fluid = [point for point in points if (point["model_deviation"] > SWINGS) != (point["deviation"] > SWINGS)]
+    axes.plot(
+        [fill_of(point) for point in fluid],
+        [rows.index((point["mbps"], point["rtt_ms"], point["flows"])) for point in fluid],
+        "x", color="#c03a2b", markersize=7, label="the fluid model says otherwise",
+    )  # fmt: skip
+    axes.axvline(2.0, color="#c03a2b", linewidth=1)
+    axes.set_yticks(range(len(rows)), [f"{mbps} Mbit/s, {rtt_ms} ms, n = {n}" for mbps, rtt_ms, n in rows], fontsize=6)
+    axes.set_ylim(-1, len(rows) + 4)
+    axes.legend(loc="upper left", fontsize=8, frameon=False)
 
 
 def main() -> None:
@@ -109,7 +154,9 @@ def main() -> None:
     draw(points)
     hcc = [point for point in points if point["algorithm"] == "hcc"]
     wrong = [p for p in hcc if (p["deviation"] > SWINGS) != bool(delay.swings(delay.hcc_loop(fill_of(p))))]
+    fluid = [p for p in points if (p["deviation"] > SWINGS) != (p["model_deviation"] > SWINGS)]
     print(f"{len(points)} points; of HCC's {len(hcc)}, {len(wrong)} not as the loop says: {wrong}")
+    print(f"{len(fluid)} not as the fluid model says: {fluid}")
 
 
 if __name__ == "__main__":

@@ -159,7 +159,8 @@ def compare_habitats(
 def _wanted(scenario: Scenario, habitat: habitats.Habitat, seeds: int, repeats: int) -> list[Scenario]:
     if _measures(habitat):
         return [scenario.with_seed(scenario.seed + i) for i in range(max(seeds, repeats))]
-    many = seeds if getattr(habitat, "random", True) else 1
+    # The reference is asked for as many as were wanted, so that it says why there cannot be so many.
+    many = seeds if habitat.name == REFERENCE or habitats.varies(habitat, scenario) else 1
     return scenario.replicates(many) if many > 1 else [scenario]
 
 

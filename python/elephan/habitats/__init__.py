@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from elephan.habitats.base import Cancelled, Habitat, Progress, RawResult
+from elephan.habitats.base import Cancelled, Habitat, Progress, RawResult, varies
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.words import hint
 
@@ -35,4 +35,4 @@ def get(name: str) -> Habitat:
     raise ScenarioError(f"'{name}' is not a habitat; {hint(name, NAMES)}")
 
 
-__all__ = ["NAMES", "TITLES", "Cancelled", "Habitat", "Progress", "RawResult", "get"]
+__all__ = ["NAMES", "TITLES", "Cancelled", "Habitat", "Progress", "RawResult", "get", "varies"]

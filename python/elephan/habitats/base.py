@@ -34,8 +34,8 @@ class Habitat(Protocol):
     """A place where a scenario can be run.
 
     It may also have ``version()`` (results of another one are not used again), ``check(scenario)`` (raises before
-    anything is run), ``random = False`` (every seed gives the same) and ``measures = True`` (the same seed gives
-    something else each time).
+    anything is run), ``varies(scenario)`` (whether another seed gives another result; see :func:`varies`) and
+    ``measures = True`` (the same seed gives something else each time).
     """
 
     name: str
@@ -48,3 +48,9 @@ class Habitat(Protocol):
             Cancelled: ``progress`` returned ``False``.
         """
         ...
+
+
+def varies(habitat: Habitat, scenario: Scenario) -> bool:
+    """Whether another seed gives another result of a scenario in a habitat; it does where the habitat does not say."""
+    own = getattr(habitat, "varies", None)
+    return scenario.is_random and (own is None or bool(own(scenario)))

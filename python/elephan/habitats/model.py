@@ -1,7 +1,8 @@
 """The model: the same scenario as fluid equations over one bottleneck, and the same tables.
 
-What it cannot say it refuses with a sentence: paths with more than one place to queue, queues that are not drop-tail,
-random losses, background traffic, datagrams, algorithms without a law. What it ignores it says in a warning.
+What it cannot say it refuses with a sentence: paths with more than one place to queue, queues that are neither
+drop-tail nor RED, losses that are not independent, background traffic, datagrams, algorithms without a law. What it
+ignores it says in a warning.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from elephan.models.fluid import Sender, Trajectory
+    from elephan.models.prices import RedSettings
 
 _PS = 1e12
 _DIGEST_DIGITS = 12
@@ -34,10 +36,14 @@ _PLAIN_LINK = {"name", "rate_bps", "delay_ps", "loss", "queue", "record"}
 
 
 class ModelHabitat:
-    """Integrates the fluid equations of a scenario; nothing in it is random, so that every seed gives the same."""
+    """Integrates the fluid equations of a scenario."""
 
     name = "model"
-    random = False
+
+    def varies(self, scenario: Scenario) -> bool:
+        """Whether another seed gives another result: only where something is lost at random."""
+        links = scenario.canonical()["links"]
+        return any(link["loss"]["kind"] == "bernoulli" or link["queue"]["kind"] == "red" for link in links)
 
     def version(self) -> str:
         """The package's version and a digest of the model's own code: results of another one are not used again."""
@@ -58,11 +64,13 @@ class ModelHabitat:
             ScenarioError: the model cannot say what happens in it; the sentence says why.
             Cancelled: ``progress`` returned ``False``.
         """
-        del seed
         from elephan.models import fluid
 
         plan = _Plan.of(scenario)
-        found = fluid.run(plan.senders, plan.rate, plan.buffer, plan.times_s, progress)
+        own = scenario.seed if seed is None else seed
+        found = fluid.run(
+            plan.senders, plan.rate, plan.buffer, plan.times_s, progress, early=_early(plan.link), seed=own
+        )
         if found is None:
             raise Cancelled
         return RawResult(_tables(plan, found), _summary(plan, found))
@@ -72,7 +80,7 @@ class ModelHabitat:
 def _code() -> str:
     """First digits of the SHA-256 of the equations, the laws and this file."""
     folder = Path(__file__).parents[1]
-    files = (folder / "models" / "fluid.py", folder / "models" / "laws.py", Path(__file__))
+    files = (*(folder / "models" / f"{name}.py" for name in ("fluid", "laws", "prices")), Path(__file__))
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:_DIGEST_DIGITS]
 
 
@@ -106,7 +114,7 @@ class _Plan:
         stack = form["flows"][0]["stack"]
         wire = stack["payload_bytes"] + stack["header_bytes"]
         warnings = ["the model has no packets: slow start, bursts, recoveries and timeouts are not as in a simulation"]
-        senders = [_sender(scenario, i, flow, warnings) for i, flow in enumerate(form["flows"])]
+        senders = [_sender(scenario, i, form, warnings) for i in range(len(form["flows"]))]
         for i, flow in enumerate(form["flows"]):
             if flow["stack"]["payload_bytes"] + flow["stack"]["header_bytes"] != wire:
                 raise ScenarioError(
@@ -140,11 +148,12 @@ def _only_plain(form: Mapping[str, Any]) -> None:
         other = sorted(set(link) - _PLAIN_LINK)
         if other:
             raise _refuse(f"a link with {', '.join(other)} does", f"link {link['name']}")
-        if link["loss"]["kind"] != "none":
-            raise ScenarioError(
-                "the model has no random losses; elephan.models.mean_window has the response functions",
-                path=f"link {link['name']}",
-            )
+        if link["loss"]["kind"] not in ("none", "bernoulli"):
+            raise _refuse(f"losses of the kind '{link['loss']['kind']}' do", f"link {link['name']}")
+    back = {i for flow in form["flows"] for i in flow["reverse_path"]}
+    for i in sorted(back):
+        if form["links"][i]["loss"]["kind"] != "none":
+            raise _refuse("lost ACKs do", f"link {form['links'][i]['name']}")
 
 
 def _bottleneck(form: Mapping[str, Any]) -> int:
@@ -160,9 +169,27 @@ def _bottleneck(form: Mapping[str, Any]) -> int:
         raise _refuse(f"several bottlenecks do ({names})")
     position: int = narrowest.pop()
     kind = links[position]["queue"]["kind"]
-    if kind != "droptail":
+    if kind not in ("droptail", "red"):
         raise _refuse(f"a queue '{kind}' does", f"link {links[position]['name']}")
+    if kind == "red" and links[position]["queue"]["ecn"] and any(flow["stack"].get("ecn") for flow in form["flows"]):
+        raise _refuse("ECN marks do", f"link {links[position]['name']}")
     return position
+
+
+def _early(link: Mapping[str, Any]) -> RedSettings | None:
+    from elephan.models.prices import RedSettings
+
+    queue = link["queue"]
+    if queue["kind"] != "red":
+        return None
+    return RedSettings(
+        low=queue["min_packets"],
+        high=queue["max_packets"],
+        max_p=queue["max_p"],
+        weight=queue["weight"],
+        gentle=queue["gentle"],
+        adaptive=queue["adaptive"],
+    )
 
 
 def _room(link: Mapping[str, Any], wire_bytes: int) -> float:
@@ -173,10 +200,11 @@ def _room(link: Mapping[str, Any], wire_bytes: int) -> float:
     return max(0.0, room - 1.0) if queue["count_in_service"] else room
 
 
-def _sender(scenario: Scenario, i: int, flow: Mapping[str, Any], warnings: list[str]) -> Sender:
+def _sender(scenario: Scenario, i: int, form: Mapping[str, Any], warnings: list[str]) -> Sender:
     from elephan.models.fluid import Sender
     from elephan.models.laws import LAWS, NO_MATTER
 
+    flow, links = form["flows"][i], form["links"]
     name, _, preset = flow["algorithm"].partition(":")
     if name not in LAWS:
         raise ScenarioError(
@@ -205,6 +233,7 @@ def _sender(scenario: Scenario, i: int, flow: Mapping[str, Any], warnings: list[
         initial_window=float(stack["initial_window"]),
         threshold=unset if stack["initial_ssthresh"] is None else float(stack["initial_ssthresh"]),
         limit=unset if stack["receive_window"] is None else float(stack["receive_window"]),
+        loss=1.0 - math.prod(1.0 - links[j]["loss"].get("p", 0.0) for j in flow["path"]),
     )
 
 

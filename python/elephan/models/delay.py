@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from elephan.models.cycles import Floats, floats
 
-_HALVINGS = 200
+_NEWTON_MOST = 60
 
 
 @dataclass(frozen=True)
@@ -48,16 +48,16 @@ def equilibrium(alpha: ArrayLike, rate: ArrayLike, rtt_s: ArrayLike, errors_s: A
     a, t, e = np.broadcast_arrays(_positive(alpha, "alpha"), _positive(rtt_s, "rtt_s"), floats(errors_s))
     a, t, e = np.atleast_1d(a), np.atleast_1d(t), np.atleast_1d(e)
     capacity = _positive(rate, "rate")[..., None]
-    # The sum of the rates falls with q from infinity at the largest error. With the smallest and the largest error for
-    # all, q would be e + sum(alpha)/C: the root is between.
-    total = a.sum(axis=-1, keepdims=True) / capacity
-    low, high = np.max(e, axis=-1, keepdims=True) + 0.0 * total, np.max(e, axis=-1, keepdims=True) + total
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2.0
-        with np.errstate(divide="ignore"):
-            too_much = (a / (middle - e)).sum(axis=-1, keepdims=True) > capacity
-        low, high = np.where(too_much, middle, low), np.where(too_much, high, middle)
-    delay = high
+    # The sum of the rates is convex and falls with q. Where one flow alone would have the capacity it is too large:
+    # from there Newton's method climbs to the root and never beyond.
+    delay = np.max(e + a / capacity, axis=-1, keepdims=True)
+    for _ in range(_NEWTON_MOST):
+        rates = a / (delay - e)
+        slope = (rates / (delay - e)).sum(axis=-1, keepdims=True)
+        step = (rates.sum(axis=-1, keepdims=True) - capacity) / slope
+        delay = delay + np.maximum(step, 0.0)
+        if np.all(step <= 1e-14 * np.abs(delay)):
+            break
     rates = a / (delay - e)
     return Equilibrium(floats((delay * capacity)[..., 0]), floats(rates), floats(rates * (t + delay)))
 
@@ -150,19 +150,26 @@ def gain_margin(loop: ArrayLike) -> Floats:
         return floats(1.0 / coefficients[..., 1])
 
 
-def phase_margin_rad(loop: ArrayLike, points: int = 4001) -> Floats:
+def phase_margin_rad(loop: ArrayLike) -> Floats:
     """How much more delay, in radians at the frequency where |L| = 1, a loop would bear; negative where it swings, and
     infinite where |L| is below 1 at all frequencies (Nyquist).
+
+    With L = lagged/(z (z - own)) on the unit circle |L| is 1 where |z - own| = lagged, which is at cos(theta) =
+    (1 + own^2 - lagged^2)/(2 own); |L| falls with theta, so that there is one such frequency at most.
+
+    Raises:
+        ValueError: own is not above 0, or exceeds lagged by 1 or more, so that errors grow without any swing.
     """
     coefficients = floats(loop)
-    own, lagged = coefficients[..., 0, None], coefficients[..., 1, None]
-    z = np.exp(1j * np.linspace(1e-6, np.pi, points))
-    response = lagged / (z * (z - own))
-    size, phase = np.abs(response), np.unwrap(np.angle(response), axis=-1)
-    phase = phase - 2.0 * np.pi * np.ceil((phase[..., :1] - 1e-9) / (2.0 * np.pi))
-    last = size.shape[-1] - 1 - np.argmax((size >= 1.0)[..., ::-1], axis=-1)
-    margin = np.pi + np.take_along_axis(phase, last[..., None], axis=-1)[..., 0]
-    return floats(np.where(np.any(size >= 1.0, axis=-1), margin, np.inf))
+    own, lagged = coefficients[..., 0], coefficients[..., 1]
+    if np.any(~(own > 0)) or np.any(~(lagged > own - 1.0)):
+        raise ValueError("loop: own not above 0, or own - lagged not below 1")
+    cosine = (1.0 + own**2 - lagged**2) / (2.0 * own)
+    theta = np.arccos(np.clip(cosine, -1.0, 1.0))
+    # z - own turns by more than z does, by up to half a turn.
+    phase = -theta - np.arctan2(np.sin(theta), np.cos(theta) - own)
+    # Below |1 - own| the size is under 1 everywhere; above 1 + own it is over 1 everywhere, and theta pi.
+    return floats(np.where(lagged <= np.abs(1.0 - own), np.inf, np.pi + phase))
 
 
 def hcc_rounds(b: float, alpha: float, gamma: float = 0.5, rounds: int = 400, start: float = 1.05) -> Floats:

@@ -118,10 +118,15 @@ def _htcp_gained(time_s: Floats) -> Floats:
 
 def _htcp_time(gained: Floats) -> Floats:
     """The inverse of ``_htcp_gained``, which is convex: Newton's method from above falls onto it."""
-    time_s = floats(np.maximum(gained, 1.0))
+    # At least the quadratic and at least the cubic part are below it, so that the smaller of their inverses is above.
+    late = np.maximum(gained - 1.0, 0.0)
+    time_s = floats(np.where(late > 0, 1.0 + np.minimum(np.sqrt(late / 5.0), np.cbrt(12.0 * late)), gained))
     for _ in range(60):
         late = np.maximum(time_s - 1.0, 0.0)
-        time_s = floats(time_s - (_htcp_gained(time_s) - gained) / (1.0 + 10.0 * late + late**2 / 4.0))
+        step = (_htcp_gained(time_s) - gained) / (1.0 + 10.0 * late + late**2 / 4.0)
+        time_s = floats(time_s - step)
+        if np.all(np.abs(step) <= 1e-13 * time_s):
+            break
     return time_s
 
 

@@ -6,7 +6,10 @@ buffer would wait, every flow that has grown by a segment or more within a round
 a round trip later; then for one round trip it does not grow. (After the models of Misra, Gong & Towsley 2000 and, for
 the moment of a loss, Bohacek, Hespanha, Lee & Obraczka 2003.)
 
-What there is not: packets, bursts, timeouts, and any randomness.
+Losses at random and by early detection (:mod:`elephan.models.prices`) take the flows that they hit, a round trip later;
+what else is lost until then belongs to the same loss event. They are all that is drawn.
+
+What there is not: packets, bursts and timeouts.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ import numpy as np
 
 from elephan.models.cycles import Floats, floats
 from elephan.models.laws import Law, View
+from elephan.models.prices import Bernoulli, Red, RedSettings, Stream
 
 _STEPS_A_ROUND = 24
 _NEWTON_STEPS = 8
@@ -39,6 +43,7 @@ class Sender:
         initial_window: segments.
         threshold: slow start ends there.
         limit: the receive window, segments.
+        loss: probability that a segment of it is lost, wherever on its path.
     """
 
     name: str
@@ -50,6 +55,7 @@ class Sender:
     initial_window: float = 10.0
     threshold: float = math.inf
     limit: float = math.inf
+    loss: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -63,7 +69,7 @@ class Trajectory:
         rates: segments/s that leave the bottleneck.
         sent: segments delivered so far.
         losses: loss events so far.
-        lost: segments that did not fit so far, all flows together.
+        lost: segments that did not fit, or were lost at random, so far, all flows together.
         waiting: segments in the queue.
         served: segments that left the bottleneck so far.
         waited: integral of ``waiting`` so far, segment seconds.
@@ -100,7 +106,9 @@ class _Running:
     react_s: float = math.inf
     quiet_until_s: float = -math.inf
     ended_s: float = math.nan
-    settled: bool = False
+    doubling: bool = True
+    price: Bernoulli | None = None
+    kept: float = 1.0
     rates: list[float] = field(default_factory=list)
 
     def active(self, now_s: float) -> bool:
@@ -113,18 +121,30 @@ def run(
     buffer: float,
     times_s: Sequence[float] | Floats,
     progress: Callable[[float], bool] | None = None,
+    *,
+    early: RedSettings | None = None,
+    seed: int = 1,
 ) -> Trajectory | None:
     """The windows of flows over a link of ``rate`` segments/s with room for ``buffer`` waiting ones, at the times.
 
-    ``None`` where ``progress`` (told the part that is done) answered no.
+    With ``early`` it drops before it is full. The seed decides which segments are lost at random. ``None`` where
+    ``progress`` (told the part that is done) answered no.
 
     Raises:
         ValueError: there is no flow, or a number has no meaning.
     """
     if not senders or rate <= 0 or buffer < 0 or any(sender.rtt_s <= 0 for sender in senders):
         raise ValueError("flows, rate, buffer, rtt_s: no flow, or out of range")
-    times = floats(times_s)
-    return _Link(senders, rate, buffer).go(times, progress)
+    if any(not 0.0 <= sender.loss < 1.0 for sender in senders):
+        raise ValueError("loss: not a probability below 1")
+    link = _Link(senders, rate, buffer)
+    for flow in link.flows:
+        if flow.sender.loss > 0.0:
+            flow.price = Bernoulli(flow.sender.loss, Stream(seed, f"loss/{flow.sender.name}"))
+            flow.kept = 1.0 - flow.sender.loss
+    if early is not None:
+        link.early, link.victims = Red(early, Stream(seed, "red")), Stream(seed, "red/flow")
+    return link.go(floats(times_s), progress)
 
 
 class _Link:
@@ -138,6 +158,8 @@ class _Link:
         self.history: list[float] = []
         self.served = self.waited = self.lost = 0.0
         self.full_until_s = -math.inf
+        self.early: Red | None = None
+        self.victims: Stream | None = None
 
     def go(self, times: Floats, progress: Callable[[float], bool] | None) -> Trajectory | None:
         rows: list[list[float]] = []
@@ -192,14 +214,39 @@ class _Link:
         if over:
             self.lost += sum(flow.growth for flow in self.flows if flow.active(now_s)) * step_s
         busy = self._rates(now_s, delay_s)
-        self.served += sum(busy) * step_s
+        if self.early is not None:
+            self._drop_early(now_s, step_s, delay_s, busy)
+        passed = 1.0 if self.early is None else 1.0 - self.early.p
         self.waited += delay_s * self.rate * step_s
         for flow, rate in zip(self.flows, busy, strict=True):
+            if flow.price is not None and rate > 0.0:
+                self._hit(flow, flow.price.losses(rate * step_s), now_s, delay_s)
             flow.rates.append(rate)
-            flow.sent += rate * step_s
+            got = rate * flow.kept * passed * step_s
+            flow.sent += got
+            self.served += got
             if flow.sent >= flow.sender.segments and math.isnan(flow.ended_s):
                 # What left the bottleneck last is acknowledged a part of a round trip later.
                 flow.ended_s = now_s + step_s + flow.sender.rtt_s
+
+    def _drop_early(self, now_s: float, step_s: float, delay_s: float, busy: Sequence[float]) -> None:
+        """The one that a drop hits is drawn, by how much each sends."""
+        assert self.early is not None
+        assert self.victims is not None
+        sent = sum(busy) * step_s
+        for _ in range(self.early.losses(now_s, delay_s * self.rate, sent, self.rate * step_s)):
+            at = self.victims.uniform() * sum(busy)
+            for flow, rate in zip(self.flows, busy, strict=True):
+                at -= rate
+                if rate > 0.0 and at < 0.0:
+                    self._hit(flow, 1, now_s, delay_s)
+                    break
+
+    def _hit(self, flow: _Running, losses: int, now_s: float, delay_s: float) -> None:
+        """A flow learns of its losses a round trip later; those until then are of the same event."""
+        self.lost += losses
+        if losses and flow.react_s == math.inf:
+            flow.react_s = now_s + flow.sender.rtt_s + delay_s
 
     def _rates(self, now_s: float, delay_s: float) -> list[float]:
         found = [flow.window / (flow.sender.rtt_s + delay_s) if flow.active(now_s) else 0.0 for flow in self.flows]
@@ -231,10 +278,11 @@ class _Link:
         if now_s < flow.quiet_until_s or now_s - sender.start_s < sender.rtt_s:
             flow.next_round = max(flow.next_round, flow.rounds)
             return
-        view.burst_s = flow.window / (4.0 * self.rate) if flow.losses == 0 and not flow.settled else 0.0
+        view.burst_s = flow.window / (4.0 * self.rate) if flow.doubling else 0.0
         doubling = flow.window < flow.threshold if sender.law.slow_start else sender.law.starting(view)
+        flow.doubling = doubling
         if not doubling:
-            flow.settled, view.burst_s = True, 0.0
+            view.burst_s = 0.0
         if doubling:
             # A segment for each acknowledged one; below the BDP that doubles the window in a round trip.
             grown = flow.window * math.expm1(math.log(2.0) * step_s / trip_s)
@@ -244,6 +292,8 @@ class _Link:
                 step = sender.law.step(view)
                 flow.spread = max(step, 0.0)
                 flow.window = max(2.0, flow.window + min(step, 0.0))
+                # A window that gives way does not slow-start back.
+                flow.threshold = min(flow.threshold, flow.window)
             grown = flow.spread * rounds
         else:
             grown = sender.law.gain(view) * rounds

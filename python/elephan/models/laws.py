@@ -14,7 +14,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 Settings = Mapping[str, float]
-"""Every parameter of the algorithm with its value, by the name that it has in ``elephan list algorithms``."""
+"""Every parameter of the algorithm with its value, by the name that it has in ``elephan list algorithms``; words stand
+for themselves."""
 
 
 @dataclass
@@ -141,34 +142,58 @@ def hstcp(settings: Settings) -> Law:
 
 class Htcp(Law):
     """H-TCP with adaptive backoff (Leith & Shorten 2004; draft-leith-tcp-htcp-06): the gain grows with the time since
-    the last loss, and what is kept is the smallest over the largest round trip, 0.5 to 0.8.
+    the last loss, and what is kept is the smallest over the largest round trip, 0.5 to 0.8; but half where the
+    throughput has changed by a fifth since the loss before, and once after that.
     """
 
     def __init__(self, settings: Settings) -> None:
         self._after_s, self._least, self._most = settings["delta_l"], settings["beta_min"], settings["beta_max"]
         self._adaptive = bool(settings["adaptive_backoff"])
+        self._switch, self._change = bool(settings["bandwidth_switch"]), settings["throughput_ratio"]
         self._keep = self._least
         self._largest_s = 0.0
+        self._sampled = 0.0
+        self._rate = self._best = self._best_before = 0.0
+        self._adapts = False
+
+    def _sample(self, view: View) -> None:
+        """The throughput once a round trip: averaged from the third on, and its largest average."""
+        self._sampled = view.rounds_in_all
+        if view.rounds <= 3.0:
+            self._rate = self._best = view.rate
+        else:
+            self._rate += (view.rate - self._rate) / 4.0
+            self._best = max(self._best, self._rate)
 
     def gain(self, view: View) -> float:
         """2(1-k)(1 + 10(D-1) + ((D-1)/2)^2) from ``delta_l`` (1 s) after the loss."""
         self._largest_s = max(self._largest_s, view.rtt_s)
+        if view.rounds_in_all >= self._sampled + 1.0:
+            self._sample(view)
         late = max(0.0, view.since_s - self._after_s)
         return 2.0 * (1.0 - self._keep) * (1.0 + 10.0 * late + late * late / 4.0)
 
     def on_loss(self, view: View) -> float:
-        """The part that just empties the queue."""
-        if self._adaptive:
+        """The part that just empties the queue, or half."""
+        before, self._best_before = self._best_before, self._best
+        switched = self._switch and abs(self._best - before) > self._change * before
+        if self._adaptive and self._adapts and not switched:
             self._keep = min(self._most, max(self._least, view.base_s / max(self._largest_s, view.rtt_s)))
+        else:
+            self._keep = self._least
+        self._adapts = not switched
         self._largest_s = 0.0
         return view.window * self._keep
 
 
 class Cubic(Law):
-    """CUBIC (RFC 9438): a cubic of the time since the last loss, at least its estimate of Reno's window."""
+    """CUBIC (RFC 9438): a cubic of the time since the last loss, at least its estimate of Reno's window; with
+    ``reno_estimate`` "time" that of RFC 8312.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self._c, self._keep = settings["c"], settings["beta"]
+        self._estimate = str(settings["reno_estimate"])
         self._fast_convergence, self._cap = bool(settings["fast_convergence"]), settings["target_cap"]
         self._origin = self._peak = self._begun = 0.0
         self._plateau_s = 0.0
@@ -181,12 +206,20 @@ class Cubic(Law):
         target = self._c * ahead**3 + self._origin
         if self._cap:
             target = min(target, self._cap * view.window)
+        friendly, pace = self._friendly(view)
+        return max(friendly - view.window, pace) if target < friendly else max(0.0, target - view.window)
+
+    def _friendly(self, view: View) -> tuple[float, float]:
+        """What Reno would have, and what it would add in a round trip."""
         slow = 3.0 * (1.0 - self._keep) / (1.0 + self._keep)
+        if self._estimate == "off":
+            return 0.0, 0.0
+        if self._estimate == "time":
+            return self._keep * self._origin + slow * view.rounds, slow
         to_peak = max(0.0, (self._peak - self._begun) / slow)
-        friendly = self._begun + slow * view.rounds if view.rounds < to_peak else self._peak + view.rounds - to_peak
-        if target < friendly:
-            return max(friendly - view.window, slow if view.rounds < to_peak else 1.0)
-        return max(0.0, target - view.window)
+        if view.rounds < to_peak:
+            return self._begun + slow * view.rounds, slow
+        return self._peak + view.rounds - to_peak, 1.0
 
     def on_loss(self, view: View) -> float:
         """Kept, and the next cubic's origin; with fast convergence lower where it was lower than the last time."""
@@ -242,10 +275,10 @@ class Compound(Law):
 
     def step(self, view: View) -> float:
         """The Reno part's one, and what the delay part gains or gives."""
+        before = self._delay_part
         if view.window < self._low:
             self._delay_part = 0.0
-            return 1.0
-        before = self._delay_part
+            return 1.0 - before
         if view.queued < self._gamma:
             self._delay_part += max(0.0, self._alpha * view.window**self._k - 1.0)
         else:
@@ -272,12 +305,10 @@ class Fast(Law):
         self._threshold_s, self._every = settings["mi_threshold"], settings["update_every"]
         self._keep = settings["decrease"]
         self._round = 0
-        self._started = False
 
     def starting(self, view: View) -> bool:
-        """It doubles while hardly anything waits."""
-        self._started = self._started or view.delay_s >= self._threshold_s
-        return not self._started
+        """It doubles while hardly anything waits, also after a loss."""
+        return view.average_s < self._threshold_s
 
     def step(self, view: View) -> float:
         """gamma (alpha - what waits), at most a doubling."""
@@ -466,8 +497,10 @@ LAWS: dict[str, Modelled] = {
     "reno": _modelled(reno, "increase", "decrease"),
     "hstcp": _modelled(hstcp, "low_window", "high_window", "low_p", "high_p", "high_decrease", "min_decrease"),
     "stcp": _modelled(stcp, "increase", "decrease", "legacy_window"),
-    "htcp": _modelled(Htcp, "delta_l", "beta_min", "beta_max", "adaptive_backoff"),
-    "cubic": _modelled(Cubic, "c", "beta", "fast_convergence", "target_cap"),
+    "htcp": _modelled(
+        Htcp, "delta_l", "beta_min", "beta_max", "adaptive_backoff", "bandwidth_switch", "throughput_ratio"
+    ),
+    "cubic": _modelled(Cubic, "c", "beta", "fast_convergence", "target_cap", "reno_estimate"),
     "illinois": _modelled(
         Illinois, "alpha_max", "alpha_min", "beta_min", "beta_max", "d1", "d2", "d3", "window_threshold"
     ),
@@ -497,7 +530,7 @@ LAWS: dict[str, Modelled] = {
 
 NO_MATTER = frozenset({
     "arithmetic", "slow_start", "limited_max_ssthresh", "reduce_from", "halve_in_slow_start", "timestamps", "spread",
-    "spread_increase", "samples_min", "timeout_window", "halve_on_timeout", "decrease_ecn", "beta_ecn", "reno_estimate",
-    "form", "offload_budget", "ack_aggregation", "policer",
+    "spread_increase", "samples_min", "timeout_window", "halve_on_timeout", "decrease_ecn", "beta_ecn", "form",
+    "offload_budget", "ack_aggregation", "policer",
 })  # fmt: skip
 """Parameters of what a fluid has not: whole segments, bursts, timeouts, marks, ways to leave slow start."""

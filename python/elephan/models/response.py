@@ -181,6 +181,9 @@ def _yeah_law(p: Floats, rtt_s: Floats) -> Floats:
 
 
 # H-TCP: alpha = 1 + 10 D + D^2 / 4, D the time since the last loss beyond 1 s, times 2 (1 - beta).
+_NEWTON_MOST, _NEWTON_NEAR = 40, 1e-10
+
+
 def _htcp_gained(elapsed_s: Floats) -> Floats:
     """The integral of alpha over time since the loss, s."""
     late = np.maximum(elapsed_s - 1.0, 0.0)
@@ -188,28 +191,33 @@ def _htcp_gained(elapsed_s: Floats) -> Floats:
 
 
 def _htcp_law(keep: float) -> Law:
-    """Solved for the duration T of a cycle: it gives the peak, hence the segments sent, hence p."""
+    """Solved for the duration of a cycle, by Newton's method on logarithms: it gives the peak, what is sent, and p.
+
+    With G the integral of alpha since the loss, the window is 2 (keep G(D) + (1 - keep) G(t)) / RTT at t of a cycle of
+    D seconds, and what it sends is that over D, RTT^2 apart: there is one function of D for every path.
+    """
+
+    def sent(duration_s: Floats) -> tuple[Floats, Floats]:
+        """Segments times RTT^2/2 in a cycle, and their derivative."""
+        late = np.maximum(duration_s - 1.0, 0.0)
+        gained, gain = _htcp_gained(duration_s), np.where(late > 0, 1.0 + 10.0 * late + late**2 / 4.0, 1.0)
+        area = duration_s**2 / 2.0 + 5.0 / 3.0 * late**3 + late**4 / 48.0
+        total = keep * gained * duration_s + (1.0 - keep) * area
+        return total, gained + keep * gain * duration_s
 
     def law(p: Floats, rtt_s: Floats) -> Floats:
-        part = np.linspace(0.0, 1.0, 2001)
-
-        def one(loss: float, rtt: float) -> float:
-            low, high = 1e-4, 1e5
-            for _ in range(100):
-                duration = np.sqrt(low * high)
-                windows = _htcp_cycle_windows(np.array(duration * part), duration, keep, rtt)
-                segments = np.trapezoid(windows, duration * part) / rtt
-                low, high = (duration, high) if segments < 1 / loss else (low, duration)
-            return float(rtt / (loss * duration))
-
-        return floats(np.vectorize(one, otypes=[np.float64])(p, rtt_s))
+        wanted = np.log(rtt_s**2 / (2.0 * p))
+        at = wanted / 3.0
+        for _ in range(_NEWTON_MOST):
+            duration_s = np.exp(at)
+            total, slope = sent(duration_s)
+            step = (np.log(total) - wanted) * total / (slope * duration_s)
+            at = at - step
+            if np.all(np.abs(step) < _NEWTON_NEAR):
+                break
+        return floats(rtt_s / (p * np.exp(at)))
 
     return law
-
-
-def _htcp_cycle_windows(elapsed_s: Floats, duration_s: float, keep: float, rtt_s: float) -> Floats:
-    peak = 2 * _htcp_gained(np.array(duration_s)) / rtt_s
-    return floats(keep * peak + 2 * (1 - keep) * _htcp_gained(elapsed_s) / rtt_s)
 
 
 def _htcp_cycle(keep: float) -> Cycle:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from elephan import habitats
-from elephan.habitats import Cancelled, Habitat
+from elephan.habitats import Cancelled, Habitat, varies
 from elephan.runs import execute
 from elephan.runs.provenance import cores
 from elephan.runs.result import Run, run_id
@@ -232,8 +232,7 @@ def finish(plan: Plan) -> list[Run]:
     failures = [Failure(t.scenario, t.seed, t.error) for t in plan.tasks.values() if t.error is not None]
     if failures:
         raise SweepError(failures, plan.results())
-    if getattr(plan.habitat, "random", True):
-        check_replicates(list(plan.tasks.values()))
+    check_replicates([task for task in plan.tasks.values() if varies(plan.habitat, task.scenario)])
     return [run for run in plan.results() if run is not None]
 
 
