@@ -180,15 +180,15 @@ def test_reno_under_random_losses_has_its_own_mean_window() -> None:
 
 
 def test_early_drops_keep_the_queue_of_the_simulation() -> None:
-    """Four flows and RED: goodput within a tenth, mean queue and loss rate within a fifth."""
+    """Eight flows and RED, so that there is a queue most of the time: goodput within 3 %, queue and losses within 8 %."""
     stack = STACK | {"base": "linux", "ack_every": 1}
-    more = {"rtt": "80 ms", "duration": "160 s", "measure": {"from": "20 s"}}
-    scenario = stated(["reno"] * 4, queue="red", stack=stack, **more)
+    more = {"duration": "80 s", "measure": {"from": "10 s"}}
+    scenario = stated(["reno"] * 8, queue="red", stack=stack, **more)
     own, their = (compute(habitats.get(name), scenario, 1).summary() for name in ("model", "sim"))
     both = [sum(flow["goodput_mbps"] for flow in s["flows"]) for s in (own, their)]
-    assert both[0] == pytest.approx(both[1], rel=0.1)
+    assert both[0] == pytest.approx(both[1], rel=0.03)
     for key in ("queue_mean_packets", "loss_rate"):
-        assert own["links"][0][key] == pytest.approx(their["links"][0][key], rel=0.2)
+        assert own["links"][0][key] == pytest.approx(their["links"][0][key], rel=0.08)
 
 
 def test_seeds_differ_where_something_is_drawn(tmp_path: Path) -> None:
