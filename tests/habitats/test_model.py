@@ -180,7 +180,7 @@ def test_reno_under_random_losses_has_its_own_mean_window() -> None:
 
 
 def test_early_drops_keep_the_queue_of_the_simulation() -> None:
-    """Eight flows and RED, so that there is a queue most of the time: goodput within 3 %, queue and losses within 8 %."""
+    """Eight flows and RED, so that mostly something waits: goodput within 3 %, queue and losses within 8 %."""
     stack = STACK | {"base": "linux", "ack_every": 1}
     more = {"duration": "80 s", "measure": {"from": "10 s"}}
     scenario = stated(["reno"] * 8, queue="red", stack=stack, **more)

@@ -178,3 +178,9 @@ def test_westwood_is_near_its_form_where_others_keep_a_queue() -> None:
     rtt_s = flow["rtt_mean_ms"] / 1e3
     window = flow["goodput_mbps"] * 1e6 / 8 / 1448 * rtt_s
     assert window == pytest.approx(float(westwood(1e-3, rtt_s, rtt_s - 0.1)), rel=0.25)
+
+
+def test_the_page_has_every_form() -> None:
+    page = (ROOT / "docs" / "models.md").read_text(encoding="utf-8")
+    for name, response in RESPONSES.items():
+        assert f"| `{name}` | {response.formula} | {response.source} |" in page
