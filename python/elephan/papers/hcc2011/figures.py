@@ -21,6 +21,7 @@ from elephan.papers.hcc2011.setup import (
     SETTINGS,
     TITLES,
     Setup,
+    recorded_senders,
 )
 from elephan.papers.measurement import NotJudgedError
 from elephan.papers.paper import RunSet
@@ -64,7 +65,13 @@ class Drawing:
     def _sample(self, scenario: Scenario, metric: str, flow: str | None = None) -> Sample:
         """One value a seed, at the paper's scale, in rising order."""
         scale = 1 if metric == "jain_fi" else self._setup.scale
-        found = [self._runs.metric(run, metric) for run in self._runs.of(scenario)]
+        found: list[Any] = []
+        for run in self._runs.of(scenario):
+            if metric == "mean_queue_pkts":
+                links = ("bottleneck", *recorded_senders(scenario))
+                found.append(sum(self._runs.metric(run, metric, link=link) for link in links))
+            else:
+                found.append(self._runs.metric(run, metric))
         return tuple(sorted(scale * float(value if flow is None else value[flow]) for value in found))
 
     def _throughput(self, scenario: Scenario, flow: str) -> Sample:
@@ -108,7 +115,7 @@ class Drawing:
                 f"Figure {number}: {name} against buffer size",
                 "One flow of 300 s. In the paper FAST falls below 400 packets, and HCC is nearly flat."
                 if number == 6
-                else "One flow of 300 s. In the paper the queue of the loss-based protocols grows with the buffer.",
+                else "One flow of 300 s; packets waiting along the path. In the paper the queue of the loss-based protocols grows with the buffer.",
                 (LinePanel("", label, what, series),),
             )
 

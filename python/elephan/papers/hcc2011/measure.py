@@ -24,6 +24,7 @@ from elephan.papers.hcc2011.setup import (
     REVERSE_BYTES,
     SHORT_RTT_MS,
     Setup,
+    recorded_senders,
 )
 from elephan.papers.measurement import Measurement, NotJudgedError, combined
 from elephan.papers.paper import RunSet
@@ -217,10 +218,14 @@ class HccMeasurer:
     def _queue(self, protocol: str, at: Context) -> Measurement:
         if at.experiment == "F7" and not at.buffer:
             each = [Context(at.experiment, buffer) for buffer in BUFFERS]
-            parts = [self._one("mean_queue_pkts", protocol, here, link="bottleneck") for here in each]
-            return combined(parts, max, "the largest over the buffers")
-        window = SETTLED_S if at.settled else None
-        return self._one("mean_queue_pkts", protocol, at, window=window, link="bottleneck")
+            return combined([self._queued(protocol, here, None) for here in each], max, "the largest over the buffers")
+        return self._queued(protocol, at, SETTLED_S if at.settled else None)
+
+    def _queued(self, protocol: str, at: Context, window: tuple[float, float] | None) -> Measurement:
+        """Packets waiting along the forward path: at the bottleneck, and on the link by which each flow comes to it."""
+        links = ("bottleneck", *recorded_senders(self._scenario(protocol, at)))
+        parts = [self._one("mean_queue_pkts", protocol, at, window=window, link=link) for link in links]
+        return combined(parts, sum)
 
     def _late_losses(self, protocol: str, at: Context) -> Measurement:
         window = (at.from_s if at.from_s is not None else STEADY_S[0], STEADY_S[1])

@@ -47,7 +47,6 @@ REVERSE_BYTES = 500
 DURATION_S = 300
 PACKET_BYTES = 1000
 RECEIVE_WINDOW = 40_000
-ACCESS_MBPS = 1000
 
 # The evaluation tool that the paper cites runs HSTCP, STCP, HTCP and BIC as rules of ns-2's SACK agent, and FAST as the
 # module; Vegas is ns-2's own, and Illinois is to be had in TCP/Linux only.
@@ -81,7 +80,10 @@ class Setup:
         code: preset of each protocol.
         own_agents: protocols on ns-2's SACK agent; the others are on TCP/Linux.
         header_bytes: on the wire beside the 1000 bytes of a packet.
-        jitter: starts and departures move a little with the seed.
+        access: rate of an access link over that of the bottleneck.
+        access_bounded: its queue has the limit of the bottleneck's; otherwise none.
+        jitter: starts move a little with the seed.
+        noise: each packet leaves up to one packet time of the access link later.
         fast_alpha: segments that FAST keeps in queues.
         hcc: parameters of HCC that the paper leaves open.
         late_s: start of the second flow in Fig 11.
@@ -95,8 +97,11 @@ class Setup:
     rtt_ms: int = 120
     code: tuple[tuple[str, str], ...] = NS2_CODE
     own_agents: tuple[str, ...] = OWN_AGENTS
-    header_bytes: int = 0
+    header_bytes: int = 40
+    access: int = 1
+    access_bounded: bool = True
     jitter: bool = True
+    noise: bool = False
     fast_alpha: int = ALPHA
     hcc: tuple[tuple[str, Any], ...] = (("filter", "mean_round"), ("i_min", 1.0))
     late_s: int = 50
@@ -123,11 +128,12 @@ class Setup:
         rtt_ms = rtt_ms or self.rtt_ms
         title = f"{TITLES[protocol]}, {buffer} packets, {rtt_ms} ms" + (f", loss {loss:g}" if loss else "")
         # At another scale windows are smaller by it; losses that are more by its square keep Reno's in proportion.
-        return _dumbbell(self, title, (protocol,), (rtt_ms,), buffer, loss=loss * self.scale**2)
+        return _dumbbell(self, title, (protocol,), (rtt_ms,), buffer, loss=loss * self.scale**2, record=not loss)
 
     def equal(self, protocol: str, buffer: int) -> Scenario:
         """Three flows of 120 ms that start together (Fig 10)."""
-        return _dumbbell(self, f"three {TITLES[protocol]}, {buffer} packets", (protocol,) * 3, (120,) * 3, buffer)
+        title = f"three {TITLES[protocol]}, {buffer} packets"
+        return _dumbbell(self, title, (protocol,) * 3, (120,) * 3, buffer, record=True)
 
     def ratio(self, protocol: str, ratio: float, buffer: int) -> Scenario:
         """Two flows of 60 ms and ``ratio`` times that (Table 2)."""
@@ -145,8 +151,9 @@ class Setup:
         buffer = self.gigabit_buffer if gigabit else 2000
         title = f"three HCC TCP at {'1 Gbit/s' if gigabit else '200 Mbit/s'}, {buffer} packets"
         starts_s = tuple(100 * i for i in range(len(self.three_rtts_ms)))
+        rtts_ms, factor = self.three_rtts_ms, 5 if gigabit else 1
         return _dumbbell(
-            self, title, ("hcc",) * 3, self.three_rtts_ms, buffer, starts_s=starts_s, factor=5 if gigabit else 1
+            self, title, ("hcc",) * 3, rtts_ms, buffer, starts_s=starts_s, factor=factor, record=True
         )
 
     def friendly(self, protocol: str, buffer: int) -> Scenario:
@@ -176,7 +183,26 @@ class Setup:
 
     def packet_ns(self, factor: int = 1) -> int:
         """What the access link takes for a packet."""
-        return 8000 * (PACKET_BYTES + self.header_bytes) * self.scale // (ACCESS_MBPS * factor)
+        return 8000 * (PACKET_BYTES + self.header_bytes) * self.scale // (RATE_MBPS * self.access * factor)
+
+    def access_link(self, rtt_ms: int, buffer: int, factor: int = 1, *, record: bool = False) -> dict[str, Any]:
+        """An access link of a flow, which has half of what the bottleneck leaves of its one-way delay."""
+        table: dict[str, Any] = {
+            "rate": self.mbps(RATE_MBPS * self.access * factor),
+            "delay": f"{round((rtt_ms / 2 - BOTTLENECK_MS) / 2 * 1e6)} ns",
+            "queue": "droptail:ns2",
+        }
+        if self.access_bounded:
+            table["buffer"] = f"{self.packets(buffer)} packets"
+        return table | ({"record": True} if record else {})
+
+    def middle_link(self, factor: int = 1) -> dict[str, Any]:
+        """The bottleneck, but for its buffer."""
+        return {
+            "rate": self.mbps(RATE_MBPS * factor),
+            "delay": f"{BOTTLENECK_MS} ms",
+            "queue": "droptail:ns2",
+        }
 
     def stack(self) -> dict[str, Any]:
         """The table of the TCP stack that flows have in common."""
@@ -214,8 +240,15 @@ class Setup:
             "measure": {"from": "0 s", "to": f"{DURATION_S} s"},
             "stack": self.stack(),
             "start_jitter": "100 ms" if self.jitter else "0 s",
-            "send_jitter": f"{self.packet_ns(factor)} ns" if self.jitter else "0 s",
+            "send_jitter": f"{self.packet_ns(factor)} ns" if self.noise else "0 s",
         }
+
+
+@lru_cache(maxsize=1024)
+def recorded_senders(scenario: Scenario) -> tuple[str, ...]:
+    """The access links of senders whose queues are recorded."""
+    names = (str(link["name"]) for link in scenario.to_dict()["link"] if link.get("record"))
+    return tuple(name for name in names if name.startswith("sender"))
 
 
 @lru_cache(maxsize=4096)
@@ -229,37 +262,36 @@ def _dumbbell(
     loss: float = 0.0,
     starts_s: Sequence[int] | None = None,
     factor: int = 1,
+    record: bool = False,
 ) -> Scenario:
-    rows = zip(protocols, rtts_ms, starts_s or (0,) * len(protocols), strict=True)
-    flows = [
-        setup.flow(protocol, position, rtt_ms, start_s, factor) | {"rtt": f"{rtt_ms} ms"}
-        for position, (protocol, rtt_ms, start_s) in enumerate(rows, start=1)
-    ]
-    lossy: dict[str, Any] = {"loss": loss} if loss else {}
-    return Scenario.dumbbell(
-        flows,
-        title=title,
-        rate=setup.mbps(RATE_MBPS * factor),
-        rtt=f"{2 * BOTTLENECK_MS} ms",
-        buffer=f"{setup.packets(buffer)} packets",
-        queue="droptail:ns2",
-        access_rate=setup.mbps(ACCESS_MBPS * factor),
-        **lossy,
-        **setup.common(factor),
-    )
+    """Every flow has a link of its own on either side; with ``record`` the queues of the first are kept."""
+    starts_s = starts_s or (0,) * len(protocols)
+    bottleneck = setup.middle_link(factor) | {"buffer": f"{setup.packets(buffer)} packets"}
+    if loss:
+        bottleneck["loss"] = loss
+    links = [{"name": "bottleneck", "from": "west", "to": "east", **bottleneck}]
+    flows = []
+    for position, (protocol, rtt_ms, start_s) in enumerate(zip(protocols, rtts_ms, starts_s, strict=True), start=1):
+        sender, receiver = f"sender-{position}", f"receiver-{position}"
+        near = setup.access_link(rtt_ms, buffer, factor, record=record)
+        links += [
+            {"name": sender, "from": f"source-{position}", "to": "west", **near},
+            {"name": receiver, "from": "east", "to": f"sink-{position}", **setup.access_link(rtt_ms, buffer, factor)},
+        ]
+        path = [sender, "bottleneck", receiver]
+        back = [f"{name}/reverse" for name in reversed(path)]
+        flows.append(
+            setup.flow(protocol, position, rtt_ms, start_s, factor) | {"path": path, "reverse_path": back}
+        )
+    return Scenario.from_dict({"title": title, "link": links, "flow": flows, **setup.common(factor)})
 
 
 @lru_cache(maxsize=1024)
 def _reverse(setup: Setup, protocol: str, buffer: int, setting: float, size_bytes: int) -> Scenario:
     """A graph and not a dumbbell, since the two directions have buffers of their own."""
-    access_ns = round((setup.rtt_ms / 2 - BOTTLENECK_MS) / 2 * 1e6)
-    access: dict[str, Any] = {"rate": setup.mbps(ACCESS_MBPS), "delay": f"{access_ns} ns"}
-    middle: dict[str, Any] = {
-        "rate": setup.mbps(RATE_MBPS),
-        "delay": f"{BOTTLENECK_MS} ms",
-        "queue": "droptail:ns2",
-        "duplex": False,
-    }
+    access = setup.access_link(setup.rtt_ms, buffer)
+    back = setup.access_link(setup.rtt_ms, REVERSE_BUFFER)
+    middle = setup.middle_link() | {"duplex": False}
     links = [
         {"name": "sender", "from": "source", "to": "west", **access},
         {"name": "bottleneck", "from": "west", "to": "east", "buffer": f"{setup.packets(buffer)} packets", **middle},
@@ -272,8 +304,8 @@ def _reverse(setup: Setup, protocol: str, buffer: int, setting: float, size_byte
             **middle,
         },
         {"name": "receiver", "from": "east", "to": "sink", **access},
-        {"name": "vbr-in", "from": "vbr", "to": "east", **access},
-        {"name": "vbr-out", "from": "west", "to": "away", **access},
+        {"name": "vbr-in", "from": "vbr", "to": "east", **back},
+        {"name": "vbr-out", "from": "west", "to": "away", **back},
     ]
     flow = setup.flow(protocol, 1, setup.rtt_ms) | {
         "path": ["sender", "bottleneck", "receiver"],
@@ -293,21 +325,15 @@ def _reverse(setup: Setup, protocol: str, buffer: int, setting: float, size_byte
     return Scenario.from_dict({"title": title, "link": links, "flow": [flow, vbr], **setup.common()})
 
 
-@lru_cache(maxsize=8)
 def _two_losses(setup: Setup) -> Scenario:
-    flow = setup.flow("hcc", 1, 120) | {"rtt": "120 ms"}
-    return Scenario.dumbbell(
-        [flow],
-        title="HCC TCP with two losses",
-        rate=setup.mbps(RATE_MBPS),
-        rtt=f"{2 * BOTTLENECK_MS} ms",
-        buffer=f"{setup.packets(4000)} packets",
-        queue="droptail:ns2",
-        access_rate=setup.mbps(ACCESS_MBPS),
-        loss={"packets": [setup.packets(count) for count in LOST]},
-        duration="30 s",
-        sample_period="10 ms",
-        measure={"from": "0 s", "to": "30 s"},
-        stack=setup.stack(),
-        start_jitter="0 s",
+    plain = _dumbbell(setup, "HCC TCP with two losses", ("hcc",), (120,), 4000)
+    return plain.with_overrides(
+        {
+            "link[0].loss": {"packets": [setup.packets(count) for count in LOST]},
+            "duration": "30 s",
+            "sample_period": "10 ms",
+            "measure": {"from": "0 s", "to": "30 s"},
+            "start_jitter": "0 s",
+            "send_jitter": "0 s",
+        }
     )

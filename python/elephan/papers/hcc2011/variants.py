@@ -52,7 +52,10 @@ def _readings(setup: Setup) -> Iterable[Reading]:
         replace(setup, own_agents=tuple(p for p in OWN_AGENTS if p not in ("fast", "hcc"))),
         lambda other: [*_all_shared(other), *_alone(other, ("fast", "hcc"))],
     )  # fmt: skip
-    yield "no-jitter", "starts and departures exactly in time", replace(setup, jitter=False), _all_shared
+    fast_access = replace(setup, access=5, access_bounded=False)
+    yield "access-1g", "access links of 1 Gbit/s, no limit to their queues", fast_access, _few_shared
+    yield "noise", "each packet up to one packet time of the access link later", replace(setup, noise=True), _few_shared
+    yield "no-jitter", "starts exactly in time", replace(setup, jitter=False), _few_shared
     newer = tuple((code | {"fast": "fast:ns2"}).items())
     yield "fast-1.1.3", "FAST updating every other round trip", replace(setup, code=newer), _delayed
     yield "fast-alpha-200", "FAST with half of its alpha", replace(setup, fast_alpha=200), _delayed
@@ -63,7 +66,7 @@ def _readings(setup: Setup) -> Iterable[Reading]:
         ("hcc-bursts", "HCC making increases at once", {"spread_increase": False}),
     ):
         yield name, title, replace(setup, hcc=_changed(setup, change)), _of_hcc
-    yield "wire-1040", "40 bytes of headers beside the 1000", replace(setup, header_bytes=40), _tables
+    yield "wire-1000", "1000 bytes a packet, headers included", replace(setup, header_bytes=0), _few_shared
     for rtt_ms in (40, 60):
         yield f"rtt-{rtt_ms}", f"an RTT of {rtt_ms} ms for one flow", replace(setup, rtt_ms=rtt_ms), _lone
     yield "fig11-together", "both flows of Fig 11 from 0 s", replace(setup, late_s=0), _pairs
@@ -91,6 +94,13 @@ def _shared(setup: Setup, protocols: Iterable[str]) -> Iterable[Scenario]:
     for protocol in protocols:
         yield from (setup.equal(protocol, buffer) for buffer in TABLE_BUFFERS)
         yield from (setup.friendly(protocol, buffer) for buffer in FRIENDLY_BUFFERS.values())
+
+
+def _few_shared(setup: Setup) -> Iterable[Scenario]:
+    """Table 2 and Fig 10."""
+    yield from _tables(setup)
+    for protocol in HIGH_SPEED:
+        yield from (setup.equal(protocol, buffer) for buffer in TABLE_BUFFERS)
 
 
 def _all_shared(setup: Setup) -> Iterable[Scenario]:
