@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from tests.runs import synthetic
 from tests.runs.synthetic import constant
@@ -78,9 +79,12 @@ def test_the_setup_is_the_paper_s() -> None:
     bottleneck = next(link for link in form["links"] if link["name"] == "bottleneck")
     assert (bottleneck["rate_bps"], bottleneck["delay_ps"]) == (200_000_000, 20 * 10**9)
     assert bottleneck["queue"]["limit_packets"] == 1999
+    access = [link for link in form["links"] if link["name"].startswith(("sender", "receiver"))]
+    assert len(access) == 8, "two a flow, both ways"
+    assert {(link["rate_bps"], link["queue"]["limit_packets"]) for link in access} == {(200_000_000, 1999)}
     assert (form["duration_ps"], form["measure"]) == (300 * 10**12, {"from_ps": 0, "to_ps": 300 * 10**12})
     stack = form["flows"][0]["stack"]
-    assert stack["payload_bytes"] + stack["header_bytes"] == 1000
+    assert (stack["payload_bytes"], stack["header_bytes"]) == (1000, 40)
     graph = Setup().ratio("hcc", 6, 2000).graph
     assert [graph.rtt_ps(flow) for flow in (0, 1)] == [60 * 10**9, 360 * 10**9]
     short, long = (flow["parameters"] for flow in form["flows"])
@@ -161,7 +165,15 @@ def test_of_three_flows_the_smallest_counts_once_all_have_settled() -> None:
     scenario = Setup().three(gigabit=True)
     late = synthetic.step(220, 100.0, 333.0)
     rates = dict(zip(scenario.flows, (constant(333.0), constant(330.0), late), strict=True))
-    found = verdicts([synthetic.run(scenario, rates, queue=synthetic.step(220, 0.0, 6000.0))])
+    waiting = {"bottleneck": synthetic.step(220, 0.0, 5000.0), "sender-1": constant(700.0), "sender-2": constant(200.0)}
+    tables = [
+        synthetic.tables(scenario, rates, queue=waiting.get(link, constant(100.0)), link=link)
+        for link in ("bottleneck", "sender-1", "sender-2", "sender-3")
+    ]
+    links = pl.concat([table["links"].with_columns(pl.col("link").cast(pl.String)) for table in tables])
+    found = verdicts(
+        [Run.from_tables(scenario, tables[0] | {"links": links.with_columns(pl.col("link").cast(pl.Categorical))})]
+    )
     assert found["F13.rate"].measured == pytest.approx(330)
     assert found["F13.queue3"].measured == pytest.approx(6000)
 

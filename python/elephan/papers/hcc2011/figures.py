@@ -115,7 +115,8 @@ class Drawing:
                 f"Figure {number}: {name} against buffer size",
                 "One flow of 300 s. In the paper FAST falls below 400 packets, and HCC is nearly flat."
                 if number == 6
-                else "One flow of 300 s; packets waiting along the path. In the paper the queue of the loss-based protocols grows with the buffer.",
+                else "One flow of 300 s; packets waiting along the path. In the paper the queue of the loss-based "
+                "protocols grows with the buffer.",
                 (LinePanel("", label, what, series),),
             )
 

@@ -83,7 +83,7 @@ class Setup:
         access: rate of an access link over that of the bottleneck.
         access_bounded: its queue has the limit of the bottleneck's; otherwise none.
         jitter: starts move a little with the seed.
-        noise: each packet leaves up to one packet time of the access link later.
+        noise: each packet leaves up to this part of a packet time of the access link later.
         fast_alpha: segments that FAST keeps in queues.
         hcc: parameters of HCC that the paper leaves open.
         late_s: start of the second flow in Fig 11.
@@ -101,7 +101,7 @@ class Setup:
     access: int = 1
     access_bounded: bool = True
     jitter: bool = True
-    noise: bool = False
+    noise: float = 0.025
     fast_alpha: int = ALPHA
     hcc: tuple[tuple[str, Any], ...] = (("filter", "mean_round"), ("i_min", 1.0))
     late_s: int = 50
@@ -152,9 +152,7 @@ class Setup:
         title = f"three HCC TCP at {'1 Gbit/s' if gigabit else '200 Mbit/s'}, {buffer} packets"
         starts_s = tuple(100 * i for i in range(len(self.three_rtts_ms)))
         rtts_ms, factor = self.three_rtts_ms, 5 if gigabit else 1
-        return _dumbbell(
-            self, title, ("hcc",) * 3, rtts_ms, buffer, starts_s=starts_s, factor=factor, record=True
-        )
+        return _dumbbell(self, title, ("hcc",) * 3, rtts_ms, buffer, starts_s=starts_s, factor=factor, record=True)
 
     def friendly(self, protocol: str, buffer: int) -> Scenario:
         """Two flows of a protocol and two Reno flows of 120 ms (Fig 14)."""
@@ -184,6 +182,11 @@ class Setup:
     def packet_ns(self, factor: int = 1) -> int:
         """What the access link takes for a packet."""
         return 8000 * (PACKET_BYTES + self.header_bytes) * self.scale // (RATE_MBPS * self.access * factor)
+
+    def lag_s(self, factor: int = 1) -> float:
+        """What a packet's transmission takes longer over the three links than at the paper's scale; it is no queue."""
+        packet_s = 8 * (PACKET_BYTES + self.header_bytes) / (RATE_MBPS * factor * 1e6)
+        return (self.scale - 1) * packet_s * (1 + 2 / self.access)
 
     def access_link(self, rtt_ms: int, buffer: int, factor: int = 1, *, record: bool = False) -> dict[str, Any]:
         """An access link of a flow, which has half of what the bottleneck leaves of its one-way delay."""
@@ -222,10 +225,14 @@ class Setup:
             "start": f"{start_s} s",
         }
         if protocol == "fast":
-            table["parameters"] = {"alpha": self.packets(self.fast_alpha * factor), "known_rtt": rtt_ms / 1e3}
+            table["parameters"] = {
+                "alpha": self.packets(self.fast_alpha * factor),
+                "known_rtt": rtt_ms / 1e3 + self.lag_s(factor),
+            }
         if protocol == "hcc":
             own = dict(self.hcc) | {"i_min": dict(self.hcc)["i_min"] / self.scale}
-            known = {"alpha": self.packets(ALPHA * factor), "gamma": 0.5, "known_owd": rtt_ms / 2e3}
+            known_owd = rtt_ms / 2e3 + self.lag_s(factor)
+            known = {"alpha": self.packets(ALPHA * factor), "gamma": 0.5, "known_owd": known_owd}
             table["parameters"] = known | own
         if protocol in HALVING and protocol in self.own_agents:
             table["parameters"] = {"halve_in_slow_start": True}
@@ -240,7 +247,7 @@ class Setup:
             "measure": {"from": "0 s", "to": f"{DURATION_S} s"},
             "stack": self.stack(),
             "start_jitter": "100 ms" if self.jitter else "0 s",
-            "send_jitter": f"{self.packet_ns(factor)} ns" if self.noise else "0 s",
+            "send_jitter": f"{round(self.noise * self.packet_ns(factor))} ns",
         }
 
 
@@ -280,9 +287,7 @@ def _dumbbell(
         ]
         path = [sender, "bottleneck", receiver]
         back = [f"{name}/reverse" for name in reversed(path)]
-        flows.append(
-            setup.flow(protocol, position, rtt_ms, start_s, factor) | {"path": path, "reverse_path": back}
-        )
+        flows.append(setup.flow(protocol, position, rtt_ms, start_s, factor) | {"path": path, "reverse_path": back})
     return Scenario.from_dict({"title": title, "link": links, "flow": flows, **setup.common(factor)})
 
 

@@ -54,8 +54,8 @@ def _readings(setup: Setup) -> Iterable[Reading]:
     )  # fmt: skip
     fast_access = replace(setup, access=5, access_bounded=False)
     yield "access-1g", "access links of 1 Gbit/s, no limit to their queues", fast_access, _few_shared
-    yield "noise", "each packet up to one packet time of the access link later", replace(setup, noise=True), _few_shared
-    yield "no-jitter", "starts exactly in time", replace(setup, jitter=False), _few_shared
+    yield "noise", "each packet up to one packet time of the access link later", replace(setup, noise=1.0), _few_shared
+    yield "no-jitter", "starts and departures exactly in time", replace(setup, jitter=False, noise=0.0), _few_shared
     newer = tuple((code | {"fast": "fast:ns2"}).items())
     yield "fast-1.1.3", "FAST updating every other round trip", replace(setup, code=newer), _delayed
     yield "fast-alpha-200", "FAST with half of its alpha", replace(setup, fast_alpha=200), _delayed
