@@ -61,12 +61,14 @@ class Variant:
         title: what is changed.
         scenarios: what has to be run for it; a scenario that it does not change is shared with the paper's own.
         measurer: how subjects are measured under it.
+        by_default: run it with the paper, though the paper's other readings are not.
     """
 
     id: str
     title: str
     scenarios: tuple[Scenario, ...]
     measurer: Callable[[RunSet], Measurer]
+    by_default: bool = False
 
 
 @dataclass(frozen=True)

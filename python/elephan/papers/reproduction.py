@@ -213,8 +213,7 @@ class Reproduction:
             raise ScenarioError(f"{paper.id} has no question beyond the paper", path="beyond")
         self.paper = paper
         self.chosen, self.selection = select(paper, wanted.figure)
-        default = paper.variants_by_default and wanted.figure is None and not paper.quick
-        self.variants = paper.variants if (default if wanted.sensitivity is None else wanted.sensitivity) else ()
+        self.variants = _variants(paper, wanted)
         self.beyond = paper.beyond if wanted.beyond else None
         planner = Planner()
         planner.experiments(self.chosen.values(), wanted.seeds)
@@ -303,6 +302,15 @@ def reproduce_all(
         result.report_path = write(result, folder)
         results.append(result)
     return results
+
+
+def _variants(paper: Paper, wanted: Wanted) -> tuple[Variant, ...]:
+    """The other readings to run: all or none when that is said, else those that the paper runs by default."""
+    if wanted.sensitivity is not None:
+        return paper.variants if wanted.sensitivity else ()
+    if wanted.figure is not None or paper.quick:
+        return ()
+    return tuple(variant for variant in paper.variants if paper.variants_by_default or variant.by_default)
 
 
 def _dependent(judgment: Judgment, sensitivity: Iterable[Sensitivity]) -> Judgment:

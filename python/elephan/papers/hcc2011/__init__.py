@@ -63,7 +63,6 @@ def paper(quick: bool = False) -> Paper:
         quick_note=QUICK_NOTE if quick else "",
         assumptions=ASSUMPTIONS,
         variants=tuple(variants(setup, measurer)),
-        variants_by_default=True,
         findings=load_findings(HERE / "findings.toml", claims),
         beyond=beyond(setup.scale),
     )

@@ -22,13 +22,15 @@ from elephan.papers.paper import RunSet, Variant
 from elephan.scenario import Scenario
 
 Measuring = Callable[[Setup], Callable[[RunSet], Measurer]]
+PHASES = "noise"
+"""Run with the paper: it says which verdicts hang on the phases of packets."""
 LONE_BUFFERS = (100, 200, 400, 600, 1000, 2000)
 
 
 def variants(setup: Setup, measuring: Measuring) -> Iterable[Variant]:
     """Each with the runs that its claims hang on; what it does not change is shared with the paper's own setup."""
     for name, title, other, scenarios in _readings(setup):
-        yield Variant(name, title, tuple(scenarios(other)), measuring(other))
+        yield Variant(name, title, tuple(scenarios(other)), measuring(other), by_default=name == PHASES)
 
 
 Reading = tuple[str, str, Setup, Callable[[Setup], Iterable[Scenario]]]
@@ -40,22 +42,22 @@ def _readings(setup: Setup) -> Iterable[Reading]:
     yield (
         "tcp-linux", "HSTCP, STCP, HTCP and BIC from TCP/Linux (Linux 2.6.22)",
         replace(setup, code=linux, own_agents=("reno", "vegas", "fast", "hcc")),
-        lambda other: _shared(other, HIGH_SPEED),
+        _few_shared,
     )  # fmt: skip
     corrected = tuple((code | {"illinois": "illinois:linux-2.6.23"}).items())
     yield (
         "illinois-corrected", "TCP-Illinois with its backoff corrected", replace(setup, code=corrected),
-        lambda other: [*_shared(other, HIGH_SPEED), *_alone(other, ("illinois",)), *_reverse(other, ("illinois",))],
+        lambda other: [*_shared(other, ("illinois",)), *_alone(other, ("illinois",)), *_reverse(other, ("illinois",))],
     )  # fmt: skip
     yield (
         "hcc-fast-linux", "HCC and FAST on TCP/Linux's recovery",
         replace(setup, own_agents=tuple(p for p in OWN_AGENTS if p not in ("fast", "hcc"))),
-        lambda other: [*_all_shared(other), *_alone(other, ("fast", "hcc"))],
+        lambda other: [*_few_shared(other), *_alone(other, PROTOCOLS)],
     )  # fmt: skip
     fast_access = replace(setup, access=5, access_bounded=False)
     yield "access-1g", "access links of 1 Gbit/s, no limit to their queues", fast_access, _few_shared
     yield "noise", "each packet up to one packet time of the access link later", replace(setup, noise=1.0), _few_shared
-    yield "no-jitter", "starts and departures exactly in time", replace(setup, jitter=False, noise=0.0), _few_shared
+    yield "no-jitter", "starts and departures exactly in time", replace(setup, jitter=False, noise=0.0), _tables
     newer = tuple((code | {"fast": "fast:ns2"}).items())
     yield "fast-1.1.3", "FAST updating every other round trip", replace(setup, code=newer), _delayed
     yield "fast-alpha-200", "FAST with half of its alpha", replace(setup, fast_alpha=200), _delayed
@@ -66,7 +68,7 @@ def _readings(setup: Setup) -> Iterable[Reading]:
         ("hcc-bursts", "HCC making increases at once", {"spread_increase": False}),
     ):
         yield name, title, replace(setup, hcc=_changed(setup, change)), _of_hcc
-    yield "wire-1000", "1000 bytes a packet, headers included", replace(setup, header_bytes=0), _few_shared
+    yield "wire-1000", "1000 bytes a packet, headers included", replace(setup, header_bytes=0), _tables
     for rtt_ms in (40, 60):
         yield f"rtt-{rtt_ms}", f"an RTT of {rtt_ms} ms for one flow", replace(setup, rtt_ms=rtt_ms), _lone
     yield "fig11-together", "both flows of Fig 11 from 0 s", replace(setup, late_s=0), _pairs
@@ -103,11 +105,6 @@ def _few_shared(setup: Setup) -> Iterable[Scenario]:
         yield from (setup.equal(protocol, buffer) for buffer in TABLE_BUFFERS)
 
 
-def _all_shared(setup: Setup) -> Iterable[Scenario]:
-    yield from _shared(setup, HIGH_SPEED)
-    yield from _pairs(setup)
-
-
 def _alone(setup: Setup, protocols: Iterable[str]) -> Iterable[Scenario]:
     for protocol in protocols:
         yield from (setup.lone(protocol, buffer) for buffer in BUFFERS)
@@ -120,7 +117,7 @@ def _lone(setup: Setup) -> Iterable[Scenario]:
 
 def _delayed(setup: Setup) -> Iterable[Scenario]:
     """Where FAST is, beside what it is compared with."""
-    yield from _shared(setup, HIGH_SPEED)
+    yield from _few_shared(setup)
     yield from _alone(setup, PROTOCOLS)
 
 
