@@ -23,7 +23,7 @@ from elephan.papers.hcc2011.published import Published
 from elephan.papers.hcc2011.rules import Climb
 from elephan.papers.hcc2011.setup import HIGH_SPEED, RATIO_RTTS_MS, Setup
 from elephan.papers.paper import Paper, RunSet
-from elephan.papers.reproduction import Wanted, reproduce
+from elephan.papers.reproduction import Reproduction, Wanted, reproduce
 from elephan.runs import Run, Store
 from elephan.scenario import Scenario
 
@@ -242,6 +242,24 @@ def test_other_readings_change_what_they_say_and_nothing_else() -> None:
     assert all(hashes - own for hashes in by_id.values()), "each changes something"
     hcc_only = [s for v in paper().variants if v.id == "hcc-imin" for s in v.scenarios if s.hash not in own]
     assert all(any(flow.startswith("hcc-") for flow in scenario.flows) for scenario in hcc_only)
+
+
+def test_of_the_other_readings_only_the_noise_is_run_by_default() -> None:
+    def ids(wanted: Wanted, quick: bool = False) -> list[str]:
+        return [variant.id for variant in Reproduction(paper(quick), wanted).variants]
+
+    assert ids(Wanted()) == ["noise"]
+    assert ids(Wanted(), quick=True) == ids(Wanted(figure="6")) == ids(Wanted(sensitivity=False)) == []
+    assert len(ids(Wanted(sensitivity=True))) == len(paper().variants) > 10
+
+
+def test_noise_breaks_ties_and_keeps_phases() -> None:
+    """Round trips differ by 6 µs or more within a packet's time, which the noise must not reach."""
+    form = Setup().ratio("fast", 1.5, 600).canonical()
+    packet_ps = 8 * 1040 * 10**12 // 200_000_000
+    assert form["send_jitter_ps"] == round(packet_ps / 40, -3)
+    phases = [rtt_ms * 10**9 % packet_ps for rtt_ms in (60, *RATIO_RTTS_MS.values())]
+    assert min(after - before for before, after in pairwise(sorted(phases))) > 6 * form["send_jitter_ps"]
 
 
 def test_the_open_question_keeps_the_paper_s_queue() -> None:
