@@ -31,8 +31,8 @@ ASSUMPTIONS = (
         "delay is under 0.75 ms; each flow takes the least RTT that it sees for that of the empty path",
         "the paper states no parameter, and the code for Linux 2.4 is not to be had. FAST increases multiplicatively "
         "while little queues (hcc2011 describes it so), and the threshold is that of ns-2's module; an earlier version "
-        "of this reproduction left it out. Both were seen with their verdicts, and none turns on it. Variants are "
-        "without it, with alpha 100 and 400, and with flows that are told the RTT of the empty path",
+        "of this reproduction left it out. Both were seen with their verdicts: three turn, two for the worse with it. "
+        "Variants are without it, with alpha 100 and 400, and with flows that are told the RTT of the empty path",
     ),
     Assumption(
         "recovery",
