@@ -14,7 +14,7 @@ from typing import Any
 
 import elephan
 from elephan.habitats.base import Cancelled, Progress, RawResult
-from elephan.habitats.kernel import host, records, session
+from elephan.habitats.kernel import calibration, host, records, session
 from elephan.habitats.kernel.bpf import runtime_dir
 from elephan.habitats.kernel.plan import Plan
 from elephan.habitats.kernel.session import Logs
@@ -143,7 +143,7 @@ def _summary(plan: Plan, logs: Logs, names: Mapping[int, str], before: Mapping[s
         ),
         "conservation": link["conservation"],
         "links": [{key: value for key, value in each.items() if key != "samples"} for each in link["links"]],
-        "warnings": doubts,
+        "warnings": [*doubts, *_beyond_calibration(plan)],
         "engine_version": KernelHabitat().version(),
         "kernel": {
             "believable": not doubts,
@@ -166,6 +166,11 @@ def _summary(plan: Plan, logs: Logs, names: Mapping[int, str], before: Mapping[s
             "sysctls": session.SYSCTLS,
         },
     }  # fmt: skip
+
+
+def _beyond_calibration(plan: Plan) -> list[str]:
+    caution = calibration.warning(plan.rate_bps)
+    return [] if caution is None else [caution]
 
 
 def _doubts(plan: Plan, logs: Logs) -> list[str]:

@@ -7,7 +7,7 @@ import subprocess
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from elephan.habitats.kernel import bpf, host, records
+from elephan.habitats.kernel import bpf, calibration, host, records
 from elephan.habitats.kernel.plan import BUILT_IN
 
 _CORES_WANTED = 2
@@ -47,7 +47,7 @@ def check() -> list[Item]:
     ]
     if "Linux" in missing:
         return items[:1]
-    return [*items, *_algorithms(), _timestamps(), _scheduling(), _cores(), _load(), _left_over()]
+    return [*items, *_algorithms(), _timestamps(), _scheduling(), _cores(), _load(), _calibrated(), _left_over()]
 
 
 def can_run(items: list[Item]) -> bool:
@@ -105,6 +105,12 @@ def _load() -> Item:
         "a quiet host", False, ok, f"load {state['load_1min']:.1f} on {state['cores']} cores",
         "" if ok else "end what else computes; each run says whether it was too busy",
     )  # fmt: skip
+
+
+def _calibrated() -> Item:
+    known = calibration.load()
+    found = f"up to {known.honest_mbps} Mbit/s on {known.made[:10]}" if known else "not yet"
+    return Item("calibration", False, known is not None, found, "" if known else "elephan lab calibrate")
 
 
 def _left_over() -> Item:

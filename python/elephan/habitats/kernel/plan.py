@@ -60,11 +60,19 @@ class Flow:
 
 @dataclass(frozen=True)
 class Plan:
-    """A scenario that the kernel can run."""
+    """A scenario that the kernel can run.
+
+    Attributes:
+        form: its canonical form, with the seed of the run.
+        largest_bytes: the largest packet.
+        rate_bps: the fastest of the flows' bottlenecks.
+        spin_us: for so long before a packet is due the path does not sleep.
+    """
 
     form: dict[str, Any]
     flows: list[Flow]
     largest_bytes: int
+    rate_bps: int
     spin_us: int
 
     @classmethod
@@ -80,8 +88,8 @@ class Plan:
         _only_plain(form)
         flows = [_flow(form, i, flow) for i, flow in enumerate(form["flows"])]
         largest = max(flow["stack"]["payload_bytes"] for flow in form["flows"]) + _HEADER_BYTES
-        fastest = max(form["links"][i]["rate_bps"] for i in _narrowest(form))
-        return cls(form, flows, largest, SPIN_US if fastest <= SPIN_RATE_MAX_BPS else 0)
+        rate_bps = max(form["links"][i]["rate_bps"] for i in _narrowest(form))
+        return cls(form, flows, largest, rate_bps, SPIN_US if rate_bps <= SPIN_RATE_MAX_BPS else 0)
 
     @property
     def duration_s(self) -> float:

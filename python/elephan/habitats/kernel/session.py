@@ -175,7 +175,7 @@ def opened() -> Iterator[Session]:
 
 
 def _script(plan: Plan, side: str) -> str:
-    """What makes a namespace a host: its sizes, its addresses; it lays its routes itself. Both ends have one link-layer address."""
+    """What makes a namespace a host: its sizes and its addresses; both ends have one link-layer address."""
     lines = [f"echo '{value}' > /proc/sys/{name}" for name, value in SYSCTLS.items()]
     lines += ["ip link set lo up", f"ip link set path address {_MAC} mtu {plan.largest_bytes} arp off up"]
     own = [flow.sender if side == "send" else flow.receiver for flow in plan.flows]

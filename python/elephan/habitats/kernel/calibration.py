@@ -1,0 +1,178 @@
+"""Which rates and delays this host carries honestly: measured once, saved, and used to warn."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from elephan.scenario import Scenario
+
+GOODPUT_PART_MIN = 0.99
+"""A host carries a rate honestly where a flow has this part of the goodput that the path allows, and is believed."""
+
+ALGORITHMS = ("cubic", "reno")
+RATES_MBPS = (100, 400, 622, 1000)
+RTTS_MS = (40, 100)
+_SETTLE_S = 10
+_MEASURE_S = 10
+
+
+@dataclass(frozen=True)
+class Result:
+    """One run.
+
+    Attributes:
+        goodput_part: goodput in the second half, as a part of the payload's share of the rate.
+        late_p99_us: one packet of a hundred left the path later than this.
+        believable: whether the run itself found nothing against it.
+    """
+
+    algorithm: str
+    rate_mbps: int
+    rtt_ms: int
+    goodput_part: float
+    late_p50_us: float
+    late_p99_us: float
+    link_processor: float
+    believable: bool
+
+    @property
+    def honest(self) -> bool:
+        """Whether the host carried it."""
+        return self.believable and self.goodput_part >= GOODPUT_PART_MIN
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What was measured on a host."""
+
+    host: str
+    made: str
+    results: list[Result]
+
+    @property
+    def honest_mbps(self) -> int:
+        """The highest rate such that all runs at it, and below, were honest; 0 where there is none."""
+        carried = 0
+        for rate in sorted({result.rate_mbps for result in self.results}):
+            if not all(result.honest for result in self.results if result.rate_mbps == rate):
+                break
+            carried = rate
+        return carried
+
+    def save(self) -> Path:
+        """Write it where :func:`load` finds it."""
+        path = place()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside = path.with_suffix(".tmp")
+        beside.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
+        beside.replace(path)
+        return path
+
+    def to_json(self) -> dict[str, Any]:
+        """As in the document of ``elephan lab calibrate --json``."""
+        rows = [asdict(result) | {"honest": result.honest} for result in self.results]
+        return {"host": self.host, "made": self.made, "honest_mbps": self.honest_mbps, "results": rows}
+
+
+def place() -> Path:
+    """Where this host's calibration is kept."""
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(state) / "elephan" / "calibration.json"
+
+
+def host_name() -> str:
+    """What a calibration is of: another host, kernel or number of cores needs another one."""
+    return f"{platform.node()}, Linux {platform.release()}, {len(os.sched_getaffinity(0))} cores"
+
+
+def load() -> Calibration | None:
+    """This host's calibration, if it has one."""
+    try:
+        saved = json.loads(place().read_text(encoding="utf-8"))
+        made = Calibration(saved["host"], saved["made"], [Result(**row) for row in saved["results"]])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return made if made.host == host_name() else None
+
+
+def scenarios(
+    algorithms: Iterable[str] = ALGORITHMS, rates_mbps: Iterable[int] = RATES_MBPS, rtts_ms: Iterable[int] = RTTS_MS
+) -> list[tuple[str, int, int, Scenario]]:
+    """What is run: one flow, a BDP of buffer, slowest first."""
+    rates, rtts = sorted(rates_mbps), sorted(rtts_ms)
+    wanted = [(algorithm, rate, rtt) for rate in rates for rtt in rtts for algorithm in algorithms]
+    return [(algorithm, rate, rtt, _scenario(algorithm, rate, rtt)) for algorithm, rate, rtt in wanted]
+
+
+def _scenario(algorithm: str, rate_mbps: int, rtt_ms: int) -> Scenario:
+    return Scenario.dumbbell(
+        [algorithm], rate=f"{rate_mbps} Mbit/s", rtt=f"{rtt_ms} ms", buffer="100% BDP",
+        duration=f"{_SETTLE_S + _MEASURE_S} s", measure={"from": f"{_SETTLE_S} s"},
+    )  # fmt: skip
+
+
+def calibrate(
+    wanted: list[tuple[str, int, int, Scenario]],
+    progress: Callable[[float, float, int, int], bool | None] | None = None,
+) -> Calibration:
+    """Run everything, one after the other.
+
+    Args:
+        wanted: as from :func:`scenarios`.
+        progress: told the seconds that are done and all of them, and the same of runs; returning ``False`` cancels.
+
+    Raises:
+        ScenarioError: this host cannot run anything; with why.
+        KernelError: a run failed.
+        Cancelled: ``progress`` returned ``False``.
+    """
+    results = []
+    each_s = _SETTLE_S + _MEASURE_S
+    for i, (algorithm, rate, rtt, scenario) in enumerate(wanted):
+
+        def report(fraction: float, done: int = i) -> bool:
+            if progress is None:
+                return True
+            return progress((done + fraction) * each_s, len(wanted) * each_s, done, len(wanted)) is not False
+
+        results.append(_result(algorithm, rate, rtt, scenario, report))
+    return Calibration(host_name(), datetime.now(UTC).isoformat(timespec="seconds"), results)
+
+
+def _result(algorithm: str, rate_mbps: int, rtt_ms: int, scenario: Scenario, report: Callable[[float], bool]) -> Result:
+    from elephan.habitats.kernel.habitat import KernelHabitat
+
+    raw = KernelHabitat().run(scenario, progress=report)
+    facts = raw.summary["kernel"]
+    stack = scenario.canonical()["flows"][0]["stack"]
+    ideal_mbps = rate_mbps * stack["payload_bytes"] / (stack["payload_bytes"] + stack["header_bytes"])
+    return Result(
+        algorithm=algorithm,
+        rate_mbps=rate_mbps,
+        rtt_ms=rtt_ms,
+        goodput_part=float(raw.tables["flows"]["goodput_mbps"][0]) / ideal_mbps,
+        late_p50_us=facts["lateness"]["p50_us"],
+        late_p99_us=facts["lateness"]["p99_us"],
+        link_processor=facts["processor_s"]["link"] / (_SETTLE_S + _MEASURE_S),
+        believable=facts["believable"],
+    )
+
+
+def warning(rate_bps: int) -> str | None:
+    """What to say of a run at a rate that this host did not carry in its own calibration."""
+    known = load()
+    if known is None or rate_bps <= known.honest_mbps * 1_000_000 or not known.results:
+        return None
+    if known.honest_mbps:
+        return (
+            f"this host carried up to {known.honest_mbps} Mbit/s honestly in its calibration, "
+            f"and this path has {rate_bps / 1e6:g} Mbit/s"
+        )
+    return "this host carried no rate honestly in its calibration; see elephan lab calibrate"
