@@ -91,6 +91,9 @@ struct record {
 	__u32 cwnd;
 	__u32 ssthresh;
 	__u32 rtt_us;
+	/* IPv4, in network order. */
+	__u32 remote_address;
+	__u32 unused;
 	fx own[INTERNALS_MAX];
 };
 

@@ -76,6 +76,7 @@ static __always_inline void report(struct sock *sk, const struct flow *f, const 
 	record.started_ns = f->started_ns;
 	record.local_port = sk->__sk_common.skc_num;
 	record.remote_port = __builtin_bswap16(sk->__sk_common.skc_dport);
+	record.remote_address = sk->__sk_common.skc_daddr;
 	record.cwnd = tcp_sk(sk)->snd_cwnd;
 	record.ssthresh = tcp_sk(sk)->snd_ssthresh;
 	record.rtt_us = ack->rtt < 0 ? 0 : (__u32)fx_floor(ack->rtt);

@@ -219,11 +219,30 @@ class Run:
             raise RunError(f"the run {self.id} has no event log; write events = true into its scenario and run that")
         return self._table("events")
 
+    @property
+    def has_internals(self) -> bool:
+        """Whether algorithms reported their variables: those that were put into a kernel do."""
+        return "internals" in self.manifest.get("engine_summary", {})
+
+    @property
+    def internals(self) -> pl.DataFrame:
+        """Time × flow × variable, once in a round trip: what algorithms in the kernel went by, under the names of the
+        simulator's; times end in ``_us``.
+
+        Raises:
+            RunError: no algorithm of this run reported any.
+        """
+        if not self.has_internals:
+            raise RunError(f"the run {self.id} has no internals: no algorithm of it was put into a kernel")
+        return self._table("internals")
+
     def tables(self) -> dict[str, pl.DataFrame]:
-        """All of them, by name; ``transfers`` and ``sources`` with ``[[traffic]]``, ``events`` with an event log."""
+        """All of them, by name; ``transfers`` and ``sources`` with ``[[traffic]]``, ``events`` with an event log,
+        ``internals`` where algorithms were put into the kernel."""
         names = ["flows", "samples", "links"]
         names += ["transfers", "sources"] if self.canonical.get("traffic") else []
         names += ["events"] if self.has_events else []
+        names += ["internals"] if self.has_internals else []
         return {name: self._table(name) for name in names}
 
     def _table(self, name: str) -> pl.DataFrame:

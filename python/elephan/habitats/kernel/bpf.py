@@ -7,6 +7,7 @@ default values.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
@@ -19,6 +20,8 @@ import threading
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import lru_cache
+from ipaddress import IPv4Address
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,11 +39,13 @@ AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 PREFIX = "el_"
 _NAME_MAX = 15
 _POLL_S = 0.02
+_DIGEST_DIGITS = 12
 _TRACE = {"none": 0, "round": 1, "ack": 2}
 _US_PER_S = 1_000_000
 _NO_SSTHRESH = 0x7FFFFFFF
 # One record of the ring of events (bpf/elephan.h, struct record).
-_RECORD = struct.Struct("<QQHHIII8q")
+_RECORD = struct.Struct("<QQHHIII4s4x8q")
+_FIRST_OWN = 8
 
 
 def sources() -> Path:
@@ -62,6 +67,15 @@ def available() -> Mapping[str, str]:
     """The algorithms that there is an object for, each with what this host lacks to use it; empty where nothing."""
     reason = missing()
     return dict.fromkeys(names(), reason)
+
+
+@lru_cache(maxsize=1)
+def digest() -> str:
+    """Tells two versions of the objects apart."""
+    total = hashlib.sha256()
+    for path in sorted((*sources().glob("*.h"), *sources().glob("*.bpf.c"))):
+        total.update(path.name.encode() + b"\0" + path.read_bytes())
+    return total.hexdigest()[:_DIGEST_DIGITS]
 
 
 def missing() -> str:
@@ -154,17 +168,23 @@ def _write(data: bytearray, compiled: ObjectFile, symbol: str, number: float, na
 
 @contextmanager
 def registered(
-    algorithm: str, parameters: Mapping[str, Parameter], workdir: Path, trace: str = "round"
+    algorithm: str,
+    parameters: Mapping[str, Parameter],
+    workdir: Path,
+    trace: str = "round",
+    into: list[pl.DataFrame] | None = None,
 ) -> Iterator[str]:
     """Offers an algorithm to this host's sockets; gives the name that ``TCP_CONGESTION`` wants.
 
-    When it ends, what the algorithm reported is in ``workdir``, in :func:`internals_path` of the name.
+    When it ends, what the algorithm reported (:func:`internals_table`) is in ``workdir``, in :func:`internals_path` of
+    the name, or in the list that is given.
 
     Args:
         algorithm: its name, with a preset or without.
         parameters: its parameters, as a scenario has them.
         workdir: where files are written.
         trace: how often each connection reports its internals: ``none``, ``round`` or ``ack``.
+        into: takes the table of internals in place of the file.
 
     Raises:
         ScenarioError: what is asked for is not what the object can do.
@@ -183,8 +203,11 @@ def registered(
     try:
         record = _write_record(name, control.map_id)
         try:
-            with _listening(control, compiled, internals_path(workdir, name), trace):
+            gathered: list[pl.DataFrame] = [] if into is None else into
+            with _listening(control, compiled, gathered, trace):
                 yield name
+            if into is None and gathered:
+                gathered[0].write_parquet(internals_path(workdir, name))
         finally:
             control.close()
             record.unlink(missing_ok=True)
@@ -207,8 +230,10 @@ def _free_name(algorithm: str) -> str:
 
 
 @contextmanager
-def _listening(control: CongestionControl, compiled: ObjectFile, path: Path, trace: str) -> Iterator[None]:
-    """Gathers the events in a thread, and writes them when it ends."""
+def _listening(
+    control: CongestionControl, compiled: ObjectFile, into: list[pl.DataFrame], trace: str
+) -> Iterator[None]:
+    """Gathers the events in a thread, and makes a table of them when it ends."""
     if trace == "none":
         yield
         return
@@ -220,7 +245,7 @@ def _listening(control: CongestionControl, compiled: ObjectFile, path: Path, tra
         while not over.wait(_POLL_S):
             consume()
 
-    thread = threading.Thread(target=gather, name=f"events of {path.stem}", daemon=True)
+    thread = threading.Thread(target=gather, name="events", daemon=True)
     thread.start()
     try:
         yield
@@ -228,14 +253,9 @@ def _listening(control: CongestionControl, compiled: ObjectFile, path: Path, tra
         over.set()
         thread.join()
         consume()
-        _write_internals(path, records, compiled, control.counter())
-
-
-def _write_internals(path: Path, records: list[bytes], compiled: ObjectFile, lost: int) -> None:
-    if lost:
-        warnings.warn(f"{path.name}: {lost} events found the ring full and are missing", RuntimeWarning, stacklevel=2)
-    columns = compiled.content("columns").rstrip(b"\0").decode().split(",")
-    internals_table(records, columns).write_parquet(path)
+        if lost := control.counter():
+            warnings.warn(f"{lost} events found the ring full and are missing", RuntimeWarning, stacklevel=2)
+        into.append(internals_table(records, compiled.content("columns").rstrip(b"\0").decode().split(",")))
 
 
 def internals_table(records: list[bytes], columns: list[str]) -> pl.DataFrame:
@@ -247,17 +267,18 @@ def internals_table(records: list[bytes], columns: list[str]) -> pl.DataFrame:
     import polars as pl
 
     rows = [_RECORD.unpack(record) for record in records]
-    given: dict[str, tuple[pl.DataType, list[float | None]]] = {
+    given: dict[str, tuple[pl.DataType, list[float | None] | list[str]]] = {
         "time_s": (pl.Float64(), [row[0] * 1e-9 for row in rows]),
         "started_s": (pl.Float64(), [row[1] * 1e-9 for row in rows]),
         "local_port": (pl.UInt16(), [row[2] for row in rows]),
         "remote_port": (pl.UInt16(), [row[3] for row in rows]),
+        "remote_address": (pl.String(), [str(IPv4Address(row[7])) for row in rows]),
         "cwnd": (pl.UInt32(), [row[4] for row in rows]),
         "snd_ssthresh": (pl.UInt32(), [None if row[5] >= _NO_SSTHRESH else row[5] for row in rows]),
         "rtt_us": (pl.UInt32(), [row[6] or None for row in rows]),
     }
     for i, column in enumerate(columns):
-        given[column] = (pl.Float64(), [_from_fixed(row[7 + i]) for row in rows])
+        given[column] = (pl.Float64(), [_from_fixed(row[_FIRST_OWN + i]) for row in rows])
     return pl.DataFrame([pl.Series(name, values, kind) for name, (kind, values) in given.items()])
 
 

@@ -10,16 +10,19 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import elephan
 from elephan.habitats.base import Cancelled, Progress, RawResult
-from elephan.habitats.kernel import calibration, host, records, session
+from elephan.habitats.kernel import bpf, calibration, host, records, session
 from elephan.habitats.kernel.bpf import runtime_dir
 from elephan.habitats.kernel.plan import Plan
 from elephan.habitats.kernel.session import Logs
-from elephan.habitats.kernel.tables import tables
+from elephan.habitats.kernel.tables import internals, tables
 from elephan.scenario import Scenario
+
+if TYPE_CHECKING:
+    import polars as pl
 
 LATE_P99_MAX_US = 500.0
 """A run in which one packet of a hundred was handed on later than this is marked as one not to believe."""
@@ -38,7 +41,7 @@ class KernelHabitat:
 
     def version(self) -> str:
         """The package's version, a digest of the programs, and the kernel: results of others are not used again."""
-        return f"{elephan.__version__}+{_program_digest()}, Linux {platform.release()}"
+        return f"{elephan.__version__}+{_program_digest()}.{bpf.digest()}, Linux {platform.release()}"
 
     def check(self, scenario: Scenario) -> None:
         """Whether this host can run a scenario, before anything is run.
@@ -62,9 +65,14 @@ class KernelHabitat:
         with _alone(progress):
             records.remove_abandoned()
             before = host.state()
-            with _algorithms(plan) as names:
+            thoughts: list[pl.DataFrame] = []
+            with _algorithms(plan, thoughts) as names:
                 logs = session.run(plan, names, progress)
-        return RawResult(tables(plan, logs), _summary(plan, logs, names, before))
+        made, summary = tables(plan, logs), _summary(plan, logs, names, before)
+        if thoughts:
+            made["internals"] = internals(plan, logs, thoughts)
+            summary["internals"] = made["internals"].height
+        return RawResult(made, summary)
 
 
 @lru_cache(maxsize=1)
@@ -111,15 +119,16 @@ def _locked(descriptor: int) -> bool:
 
 
 @contextlib.contextmanager
-def _algorithms(plan: Plan) -> Iterator[dict[int, str]]:
-    """The kernel's names of the flows' algorithms; those that it lacks are there for this time."""
+def _algorithms(plan: Plan, thoughts: list[pl.DataFrame]) -> Iterator[dict[int, str]]:
+    """The kernel's names of the flows' algorithms; those that it lacks are there for this time.
+
+    When it ends, what those reported is in ``thoughts``.
+    """
     names = {i: flow.built_in for i, flow in enumerate(plan.flows) if flow.built_in is not None}
     others = [i for i, flow in enumerate(plan.flows) if flow.built_in is None]
     if not others:
         yield names
         return
-    from elephan.habitats.kernel import bpf
-
     given: dict[str, str] = {}
     record = records.Record.new()
     folder = record.folder()
@@ -128,7 +137,7 @@ def _algorithms(plan: Plan) -> Iterator[dict[int, str]]:
             flow = plan.flows[i]
             key = f"{flow.algorithm} {sorted(flow.parameters.items())}"
             if key not in given:
-                given[key] = stack.enter_context(bpf.registered(flow.algorithm, flow.parameters, folder))
+                given[key] = stack.enter_context(bpf.registered(flow.algorithm, flow.parameters, folder, into=thoughts))
             names[i] = given[key]
         yield names
 

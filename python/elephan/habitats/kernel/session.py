@@ -47,6 +47,8 @@ class Logs:
     send: dict[str, Any]
     receive: dict[str, Any]
     processor: dict[str, float]
+    started_ns: int
+    """When the run began, by the clock that never jumps."""
 
 
 def command(*arguments: str) -> None:
@@ -215,7 +217,7 @@ def run(plan: Plan, names: Mapping[int, str], progress: Callable[[float], bool] 
             program.go(started_ns)
         _follow(plan, programs, started_ns, progress)
         link, receive, send = (program.result() for program in programs)
-        return Logs(link, send, receive, host.processor_shares(before, host.processor_times()))
+        return Logs(link, send, receive, host.processor_shares(before, host.processor_times()), started_ns)
 
 
 def _follow(plan: Plan, programs: list[Program], started_ns: int, progress: Callable[[float], bool] | None) -> None:

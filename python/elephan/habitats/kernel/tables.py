@@ -11,6 +11,9 @@ from elephan.habitats.kernel.session import Logs
 if TYPE_CHECKING:
     import polars as pl
 
+_FROM_KERNEL = (
+    "time_s", "started_s", "local_port", "remote_port", "remote_address", "cwnd", "snd_ssthresh", "rtt_us",
+)  # fmt: skip
 _FROM_LINK = ("rtt_min_ms", "rtt_mean_ms", "rtt_p50_ms", "rtt_p95_ms", "rtt_p99_ms")
 _FLOW_COUNTS = (
     "segments_delivered", "segments_sent", "retransmits", "loss_events", "timeouts", "spurious_retransmits",
@@ -34,6 +37,21 @@ def tables(plan: Plan, logs: Logs) -> dict[str, pl.DataFrame]:
         "samples": pl.concat(samples),
         "links": pl.concat([_link(logs, link) for link in logs.link["links"]]),
     }
+
+
+def internals(plan: Plan, logs: Logs, reported: list[pl.DataFrame]) -> pl.DataFrame:
+    """What algorithms in BPF reported, a row for each variable of each flow at each time, in s from the beginning."""
+    import polars as pl
+
+    flows = {flow.receiver: flow.name for flow in plan.flows}
+    rows = []
+    for table in reported:
+        own = [name for name in table.columns if name not in _FROM_KERNEL]
+        named = table.with_columns(pl.col("time_s") - 1e-9 * logs.started_ns, flow=pl.col("remote_address"))
+        named = named.filter(pl.col("flow").is_in(list(flows))).with_columns(pl.col("flow").replace_strict(flows))
+        rows.append(named.unpivot(own, index=["time_s", "flow"], variable_name="variable", value_name="value"))
+    whole = pl.concat(rows).sort("time_s", "flow", "variable")
+    return whole.with_columns(pl.col("flow", "variable").cast(pl.Categorical))
 
 
 def _samples(plan: Plan, logs: Logs, i: int) -> pl.DataFrame:

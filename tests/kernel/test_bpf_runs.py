@@ -1,0 +1,61 @@
+"""Runs in the kernel with algorithms that it lacks."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from elephan.habitats.kernel import bpf, host
+from elephan.habitats.kernel.habitat import KernelHabitat
+from elephan.runs import Run
+from elephan.runs.result import RunError
+from elephan.scenario import Scenario
+
+LACKING = bpf.missing() or "; ".join(f"{what}: {why}" for what, why in host.missing().items())
+needs_kernel = pytest.mark.skipif(bool(LACKING), reason=LACKING or "this host can")
+
+
+def scenario(*flows: str) -> Scenario:
+    path = 'rate = "50 Mbit/s"\nrtt = "20 ms"\nbuffer = "400 packets"\n'
+    text = f'duration = "4 s"\n[measure]\nfrom = "1 s"\n[dumbbell]\n{path}'
+    return Scenario.from_toml(text + "".join(f"[[flow]]\n{flow}\n" for flow in flows), source="test")
+
+
+def run(given: Scenario) -> Run:
+    raw = KernelHabitat().run(given)
+    return Run.from_tables(given, raw.tables, habitat="kernel", summary=raw.summary)
+
+
+@needs_kernel
+def test_a_flow_has_its_internals_under_its_own_name() -> None:
+    made = run(
+        scenario(
+            'name = "east"\nalgorithm = "hcc"\nparameters = { alpha = 50 }',
+            'name = "west"\nalgorithm = "stcp"\ndirection = "left"',
+        )
+    )
+    wide = made.internals.with_columns(pl.col("flow", "variable").cast(pl.String))
+    assert set(wide["flow"]) == {"east", "west"}
+    assert {"queueing_us", "loss_ref"} <= set(wide.filter(pl.col("flow") == "east")["variable"])
+    for flow in ("east", "west"):
+        windows = wide.filter((pl.col("flow") == flow) & (pl.col("variable") == "w"))
+        assert windows["time_s"].is_between(-0.5, 4.5).all()
+        assert windows.height > 40
+        # What the algorithm wants and what the kernel has agree but for recoveries and for when each is looked at.
+        wanted = windows.filter(pl.col("time_s") > 1)["value"].median()
+        samples = made.tables()["samples"].with_columns(pl.col("flow").cast(pl.String))
+        had = samples.filter((pl.col("flow") == flow) & (pl.col("time_s") > 1))["cwnd"].median()
+        assert isinstance(wanted, float)
+        assert isinstance(had, float)
+        assert abs(wanted - had) < 0.15 * had
+
+
+def test_a_run_without_such_algorithms_has_no_internals() -> None:
+    given = scenario('algorithm = "reno"')
+    from elephan.habitats.sim import SimHabitat
+
+    raw = SimHabitat().run(given)
+    made = Run.from_tables(given, raw.tables, summary=raw.summary)
+    assert not made.has_internals
+    with pytest.raises(RunError, match="no algorithm of it was put into a kernel"):
+        _ = made.internals
