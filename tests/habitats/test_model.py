@@ -94,6 +94,16 @@ def test_hcc_swings_where_the_simulation_does() -> None:
         assert [spread > 0.1 for spread in spreads] == [swinging, swinging]
 
 
+@pytest.mark.parametrize("period_ms", [5, 7, 10])
+def test_how_often_it_is_looked_at_does_not_change_what_happens(period_ms: int) -> None:
+    """A step of the equations is 4.2 ms here, so that samples cut steps short; what is a round trip old stays so."""
+    hcc = {"algorithm": "hcc", "parameters": {"alpha": 284.0}}
+    more = {"rate": "50 Mbit/s", "rtt": "100 ms", "duration": "40 s", "measure": {"from": "20 s"}}
+    run = compute(habitats.get("model"), stated([hcc], 100_000, sample_period=f"{period_ms} ms", **more), 1)
+    waiting = run.links.filter(run.links["time_s"] > 20)["queue_packets"].to_numpy()
+    assert waiting.std() / 284.0 == pytest.approx(0.143, abs=0.004)
+
+
 def test_the_tables_are_those_of_every_run() -> None:
     run = compute(habitats.get("model"), stated(["reno", {"algorithm": "cubic:rfc8312", "start": "20 s"}]), 1)
     for name, columns in COLUMNS.items():

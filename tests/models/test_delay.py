@@ -147,6 +147,46 @@ def test_the_plane_of_paths_in_the_documentation() -> None:
     assert f"of {len(points)} runs" in page
 
 
+def test_the_fluid_model_on_paths_of_the_documentation() -> None:
+    """It swings where the engine does but for one path; at rest its queue is the engine's within 3 % or one segment."""
+    root = Path(__file__).resolve().parents[2]
+    points = json.loads((root / "docs" / "loops.json").read_text(encoding="utf-8"))
+    both = [point for point in points if "model_mean" in point]
+    wrong = 0
+    for point in both:
+        segment = 1.01 / (point["flows"] * point["alpha"])
+        swings_in = [point[key] > 0.055 for key in ("deviation", "model_deviation")]
+        if swings_in == [False, False]:
+            assert point["model_mean"] == pytest.approx(point["mean"], rel=0.03, abs=segment)
+        elif swings_in == [True, True]:
+            assert point["model_deviation"] == pytest.approx(point["deviation"], abs=0.05)
+        else:
+            wrong += 1
+    page = (root / "docs" / "models.md").read_text(encoding="utf-8")
+    assert f"says of {len(both) - wrong} of {len(both)} whether they swing" in page
+
+
+@pytest.mark.parametrize("algorithm", ["fast", "hcc"])
+def test_a_kept_point_of_the_plane_is_what_the_model_gives(algorithm: str) -> None:
+    root = Path(__file__).resolve().parents[2]
+    points = json.loads((root / "docs" / "loops.json").read_text(encoding="utf-8"))
+    mine = [point for point in points if point["algorithm"] == algorithm and point.get("model_mean")]
+    point = min(mine, key=lambda p: (p["rtt_ms"], p["flows"]))
+    scenario = Scenario.dumbbell(
+        [{"algorithm": algorithm, "parameters": {"alpha": point["alpha"]}}],
+        rate=f"{point['mbps']} Mbit/s", rtt=f"{point['rtt_ms']} ms", buffer="100000 packets",
+        duration=f"{point['rtt_ms'] / 2:g} s", sample_period="10 ms", start_jitter="5 ms",
+        stack={
+            "base": "ns2", "payload": "1000 B", "header": "0 B", "receive_window": "200000 segments",
+            "initial_ssthresh": "200000 segments",
+        },
+    )  # fmt: skip
+    links = compute(habitats.get("model"), scenario, 1).links
+    waiting = links.filter(links["time_s"] > point["rtt_ms"] / 4)["queue_packets"].to_numpy() / point["alpha"]
+    assert waiting.mean() == pytest.approx(point["model_mean"], abs=1e-3)
+    assert waiting.std() == pytest.approx(point["model_deviation"], abs=1e-3)
+
+
 def test_the_engine_has_the_golden_ratio() -> None:
     scenario = Scenario.dumbbell(
         [

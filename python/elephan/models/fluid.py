@@ -15,6 +15,7 @@ What there is not: packets, bursts and timeouts.
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -156,6 +157,7 @@ class _Link:
         self.flows = [_Running(s, View(window=s.initial_window), s.threshold, s.initial_window) for s in senders]
         self.delay_s = 0.0
         self.history: list[float] = []
+        self.clock: list[float] = []
         self.served = self.waited = self.lost = 0.0
         self.full_until_s = -math.inf
         self.early: Red | None = None
@@ -203,6 +205,7 @@ class _Link:
 
     def _advance(self, now_s: float, step_s: float) -> None:
         self.history.append(self.delay_s)
+        self.clock.append(now_s)
         room_s = self.buffer / self.rate
         over = self.delay_s > room_s
         delay_s = min(self.delay_s, room_s)
@@ -256,8 +259,8 @@ class _Link:
     def _move(self, flow: _Running, now_s: float, step_s: float, delay_s: float) -> None:
         view, sender = flow.view, flow.sender
         trip_s = sender.rtt_s + delay_s
-        # What an ACK tells is as old as a round trip.
-        back = len(self.history) - 1 - round(trip_s / self.step_s)
+        # What an ACK tells is as old as a round trip. Steps that end at a time asked for are shorter than others.
+        back = bisect_right(self.clock, now_s - trip_s + self.step_s / 2.0) - 1
         seen = self.history[back] if back >= 0 else 0.0
         view.now_s, view.window = now_s, flow.window
         view.rtt_s = sender.rtt_s + min(seen, self.buffer / self.rate)
