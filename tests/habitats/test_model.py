@@ -98,7 +98,7 @@ def test_hcc_swings_where_the_simulation_does() -> None:
 def test_how_often_it_is_looked_at_does_not_change_what_happens(period_ms: int) -> None:
     """A step of the equations is 4.2 ms here, so that samples cut steps short; what is a round trip old stays so."""
     hcc = {"algorithm": "hcc", "parameters": {"alpha": 284.0}}
-    more = {"rate": "50 Mbit/s", "rtt": "100 ms", "duration": "40 s", "measure": {"from": "20 s"}}
+    more: dict[str, Any] = {"rate": "50 Mbit/s", "rtt": "100 ms", "duration": "40 s", "measure": {"from": "20 s"}}
     run = compute(habitats.get("model"), stated([hcc], 100_000, sample_period=f"{period_ms} ms", **more), 1)
     waiting = run.links.filter(run.links["time_s"] > 20)["queue_packets"].to_numpy()
     assert waiting.std() / 284.0 == pytest.approx(0.143, abs=0.004)
@@ -173,7 +173,7 @@ def mean_over(name: str, scenario: Scenario, seeds: int, value: Callable[[dict[s
 def test_under_random_losses_it_has_the_rate_of_the_simulation(algorithm: str) -> None:
     """Three segments in a thousand: within 10 %, of which three seeds of 180 s leave 5 % to chance."""
     stack = STACK | {"base": "linux", "ack_every": 1}
-    more = {"rtt": "100 ms", "loss": 3e-3, "duration": "200 s", "measure": {"from": "20 s"}}
+    more: dict[str, Any] = {"rtt": "100 ms", "loss": 3e-3, "duration": "200 s", "measure": {"from": "20 s"}}
     scenario = stated([algorithm], stack=stack, **more)
     both = [mean_over(name, scenario, 3, lambda s: s["flows"][0]["goodput_mbps"]) for name in ("model", "sim")]
     assert both[0] == pytest.approx(both[1], rel=0.10)
@@ -181,7 +181,13 @@ def test_under_random_losses_it_has_the_rate_of_the_simulation(algorithm: str) -
 
 def test_reno_under_random_losses_has_its_own_mean_window() -> None:
     """The one that follows from its rules (elephan.models.cycles), and of its segments the part asked for is lost."""
-    more = {"rate": "1 Gbit/s", "rtt": "100 ms", "loss": 1e-3, "duration": "600 s", "measure": {"from": "20 s"}}
+    more: dict[str, Any] = {
+        "rate": "1 Gbit/s",
+        "rtt": "100 ms",
+        "loss": 1e-3,
+        "duration": "600 s",
+        "measure": {"from": "20 s"},
+    }
     summary = compute(habitats.get("model"), stated(["reno", "reno"], **more), 1).summary()
     window = fmean(flow["goodput_mbps"] for flow in summary["flows"]) * 1e6 / 8000 * 0.1
     lost = summary["links"][0]["loss_rate"]
@@ -192,7 +198,7 @@ def test_reno_under_random_losses_has_its_own_mean_window() -> None:
 def test_early_drops_keep_the_queue_of_the_simulation() -> None:
     """Eight flows and RED, so that mostly something waits: goodput within 3 %, queue and losses within 8 %."""
     stack = STACK | {"base": "linux", "ack_every": 1}
-    more = {"duration": "80 s", "measure": {"from": "10 s"}}
+    more: dict[str, Any] = {"duration": "80 s", "measure": {"from": "10 s"}}
     scenario = stated(["reno"] * 8, queue="red", stack=stack, **more)
     own, their = (compute(habitats.get(name), scenario, 1).summary() for name in ("model", "sim"))
     both = [sum(flow["goodput_mbps"] for flow in s["flows"]) for s in (own, their)]
@@ -202,7 +208,7 @@ def test_early_drops_keep_the_queue_of_the_simulation() -> None:
 
 
 def test_seeds_differ_where_something_is_drawn(tmp_path: Path) -> None:
-    more = {"duration": "20 s", "measure": {"from": "10 s"}}
+    more: dict[str, Any] = {"duration": "20 s", "measure": {"from": "10 s"}}
     for scenario in (stated(["reno"], loss=1e-3, **more), stated(["reno"], queue="red", **more)):
         one, two = sweep(scenario.replicates(2), on="model", store=Store(tmp_path))
         assert one.manifest["tables_sha256"] != two.manifest["tables_sha256"]
@@ -212,7 +218,7 @@ def test_seeds_differ_where_something_is_drawn(tmp_path: Path) -> None:
 
 def test_another_flow_does_not_change_a_flows_losses() -> None:
     """Each has a stream of its own: on a path that both leave empty the first goes on as if alone."""
-    more = {"rate": "10 Gbit/s", "loss": 1e-3, "duration": "20 s", "measure": {"from": "10 s"}}
+    more: dict[str, Any] = {"rate": "10 Gbit/s", "loss": 1e-3, "duration": "20 s", "measure": {"from": "10 s"}}
     flow = {"algorithm": "reno", "name": "first"}
     alone, beside = (compute(habitats.get("model"), stated(f, **more), 1) for f in ([flow], [flow, "reno"]))
     rows = [run.samples.filter(run.samples["flow"] == "first")["cwnd"].to_list() for run in (alone, beside)]
