@@ -41,6 +41,13 @@ impl Tail {
         self.delay + Time(((u128::from(bytes) * u128::from(self.ps_per_byte)) >> FRACTION_BITS) as u64)
     }
 
+    /// A packet behind those links.
+    #[inline(always)]
+    fn pass(self, mut packet: Packet) -> Packet {
+        packet.at += self.of(packet.bytes());
+        packet
+    }
+
     fn add(&mut self, link: &Link) {
         self.delay += link.delay;
         self.ps_per_byte += link.ps_per_byte();
@@ -211,9 +218,8 @@ impl Network {
 
     /// Puts a packet on its way; `packet.at` is when its endpoint lets it go.
     #[inline(always)]
-    pub fn send(&mut self, mut packet: Packet) {
-        packet.at += self.paths[packet.passage()].lead.of(packet.bytes());
-        self.forward(packet);
+    pub fn send(&mut self, packet: Packet) {
+        self.forward(self.paths[packet.passage()].lead.pass(packet));
     }
 
     #[inline(always)]
@@ -235,9 +241,8 @@ impl Network {
                     self.post(hop.port, packet);
                     return;
                 }
-                let Some(mut ack) = receiver.on_segment(&packet, &mut self.sacks[flow]) else { return };
-                ack.at += self.paths[ack.passage()].lead.of(ack.bytes());
-                packet = ack;
+                let Some(ack) = receiver.on_segment(&packet, &mut self.sacks[flow]) else { return };
+                packet = self.paths[ack.passage()].lead.pass(ack);
             }
         }
     }
@@ -440,11 +445,13 @@ impl Network {
                 Next::Mailbox(port) => mailboxes[port as usize].push(packet),
                 Next::Echo(port) if packet.at < *end => {
                     let flow = packet.flow() as usize;
-                    let Some(mut ack) = receivers[flow].on_segment(&packet, &mut sacks[flow]) else {
-                        continue;
-                    };
-                    ack.at += paths[flow * 2 + 1].lead.of(ack.bytes());
-                    mailboxes[port as usize].push(ack);
+                    let (receiver, lead) = (&mut receivers[flow], paths[flow * 2 + 1].lead);
+                    match receiver.on_expected(&packet) {
+                        Some(ack) => mailboxes[port as usize].push(lead.pass(ack)),
+                        None => {
+                            echo_with_care(receiver, &packet, &mut sacks[flow], lead, &mut mailboxes[port as usize]);
+                        }
+                    }
                 }
                 Next::Batch(_) | Next::Echo(_) | Next::EchoBatch(_) | Next::Other => return Some(packet),
             }
@@ -623,6 +630,15 @@ impl Network {
             link.for_each_flying(|p| counts[p.passage()] += 1);
         }
         counts
+    }
+}
+
+/// A receiver that only reacts answers a segment that it did not expect. Apart from the common case, so that an ACK of that
+/// need not be put together in memory.
+#[inline(never)]
+fn echo_with_care(receiver: &mut Receiver, packet: &Packet, sacks: &mut SackLog, lead: Tail, inbox: &mut Mailbox) {
+    if let Some(ack) = receiver.on_segment_with_care(packet, sacks) {
+        inbox.push(lead.pass(ack));
     }
 }
 

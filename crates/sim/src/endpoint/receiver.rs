@@ -197,14 +197,23 @@ impl Receiver {
     /// Where arrivals go back in time, which would be a defect of the engine.
     #[inline(always)]
     pub fn on_segment(&mut self, packet: &Packet, log: &mut SackLog) -> Option<Packet> {
+        self.on_expected(packet).or_else(|| self.on_segment_with_care(packet, log))
+    }
+
+    /// As [`Receiver::on_segment`] in the common case: the next segment, nothing missing, acknowledged at once. In any other
+    /// nothing is done and there is no answer.
+    ///
+    /// # Panics
+    /// As [`Receiver::on_segment`].
+    #[inline(always)]
+    pub fn on_expected(&mut self, packet: &Packet) -> Option<Packet> {
         let now = packet.at;
         assert!(now >= self.now, "a receiver's clock went back");
-        self.now = now;
         let in_order = packet.segment() == self.next && self.out_of_order.is_empty();
         if !in_order || !self.simple || self.timer <= now {
-            return self.on_segment_with_care(packet, log);
+            return None;
         }
-        // The common case: the next segment, nothing missing, acknowledged at once.
+        self.now = now;
         self.totals.wire_bytes += packet.bytes();
         self.totals.delivered += 1;
         self.next += 1;
@@ -214,9 +223,11 @@ impl Receiver {
         Some(Packet::new(now, packet.stamp, self.flow, self.next, self.ack_bytes, flags, owd))
     }
 
+    /// As [`Receiver::on_segment`], after [`Receiver::on_expected`] had no answer.
     #[inline(never)]
-    fn on_segment_with_care(&mut self, packet: &Packet, log: &mut SackLog) -> Option<Packet> {
+    pub fn on_segment_with_care(&mut self, packet: &Packet, log: &mut SackLog) -> Option<Packet> {
         let now = packet.at;
+        self.now = now;
         if self.timer <= now && self.is_reactive() {
             self.sample_until(now);
             self.timer = self.clock.due();

@@ -1,9 +1,23 @@
 //! What transfers that come and go add to the network: their places on a source's lane, and the turns of links that they cross.
 
-use super::{BATCH, HEAP, Mailbox, Network, Next, Path, forget_sacks};
+use super::{BATCH, Batch, HEAP, Mailbox, Network, Next, Path, Tail, forget_sacks};
 use crate::endpoint::{Receiver, SackLog};
 use crate::packet::Packet;
 use crate::time::Time;
+
+/// As [`super::echo_with_care`], where the ACKs go into a batch with that rank.
+#[inline(never)]
+fn echo_with_care(
+    receiver: &mut Receiver,
+    packet: &Packet,
+    sacks: &mut SackLog,
+    lead: Tail,
+    (batch, rank): (&mut Batch, u32),
+) {
+    if let Some(ack) = receiver.on_segment_with_care(packet, sacks) {
+        batch.push(lead.pass(ack), rank);
+    }
+}
 
 impl Network {
     /// A link's common turn where transfers come and go, and a single port feeds it.
@@ -63,12 +77,15 @@ impl Network {
                 Next::Batch(port) => batches[port as usize].push(packet, ranks[packet.passage()]),
                 Next::EchoBatch(port) if packet.at < *end => {
                     let flow = packet.flow() as usize;
-                    let Some(mut ack) = receivers[flow].on_segment(&packet, &mut sacks[flow]) else {
-                        continue;
-                    };
                     let back = flow * 2 + 1;
-                    ack.at += paths[back].lead.of(ack.bytes());
-                    batches[port as usize].push(ack, ranks[back]);
+                    let (receiver, lead) = (&mut receivers[flow], paths[back].lead);
+                    match receiver.on_expected(&packet) {
+                        Some(ack) => batches[port as usize].push(lead.pass(ack), ranks[back]),
+                        None => {
+                            let into = (&mut batches[port as usize], ranks[back]);
+                            echo_with_care(receiver, &packet, &mut sacks[flow], lead, into);
+                        }
+                    }
                 }
                 Next::Echo(_) | Next::EchoBatch(_) | Next::Other => return Some(packet),
             }

@@ -87,6 +87,8 @@ pub struct Source {
     places: Vec<Place>,
     /// When each place's sender next has something to do by itself, and where its ACKs arrive.
     due: Vec<(Time, u32)>,
+    /// The places whose senders have something to do in this turn.
+    turns: Vec<u32>,
     /// The same of the receivers.
     sinks: Vec<(Time, u32)>,
     /// Places whose transfer is over, but for packets that may be under way; and those that are free.
@@ -163,6 +165,7 @@ impl Source {
             next_of_user,
             places: Vec::new(),
             due: Vec::new(),
+            turns: Vec::new(),
             sinks: Vec::new(),
             ending: Vec::new(),
             free: Vec::new(),
@@ -204,12 +207,20 @@ impl Source {
                 self.begin_next(spec, network);
                 again = true;
             }
-            for i in 0..self.due.len() {
-                let (timer, inbox) = self.due[i];
-                if network.earlier_of(timer, inbox) >= horizon {
-                    continue;
+            let is_due = |&&i: &&u32| {
+                let (timer, inbox) = self.due[i as usize];
+                network.earlier_of(timer, inbox) < horizon
+            };
+            let mut turns = std::mem::take(&mut self.turns);
+            turns.clear();
+            turns.extend((0..self.due.len() as u32).filter(|i| is_due(&i)));
+            again |= !turns.is_empty();
+            for (at, &i) in turns.iter().enumerate() {
+                if let Some(&next) = turns.get(at + 1) {
+                    // It was last looked at an RTT ago, and thousands of others since.
+                    self.places[next as usize].sender.touch();
                 }
-                again = true;
+                let i = i as usize;
                 let place = &mut self.places[i];
                 let was_open = place.sender.completed.is_none();
                 place.sender.run(horizon, network);
@@ -218,6 +229,7 @@ impl Source {
                     self.note_end(i);
                 }
             }
+            self.turns = turns;
             if !again {
                 return worked;
             }
