@@ -406,7 +406,12 @@ impl Network {
                 }
             }
         } else {
-            while let Some(packet) = self.serve_until_uncommon(&ports, link as usize, horizon, &mut worked) {
+            let serve = if self.lanes.is_empty() {
+                Self::serve_until_uncommon::<false>
+            } else {
+                Self::serve_until_uncommon::<true>
+            };
+            while let Some(packet) = serve(self, &ports, link as usize, horizon, &mut worked) {
                 self.forward(packet);
             }
         }
@@ -414,9 +419,16 @@ impl Network {
         worked
     }
 
-    /// Carries what waits in `ports` before `horizon`, up to a packet that meets something uncommon behind the link.
+    /// Carries what waits in `ports` before `horizon`, up to a packet that meets something uncommon behind the link. With
+    /// `MANY` flows, what a packet will need is fetched into the cache a few packets before.
     #[inline(never)]
-    fn serve_until_uncommon(&mut self, ports: &[u32], link: usize, horizon: Time, worked: &mut bool) -> Option<Packet> {
+    fn serve_until_uncommon<const MANY: bool>(
+        &mut self,
+        ports: &[u32],
+        link: usize,
+        horizon: Time,
+        worked: &mut bool,
+    ) -> Option<Packet> {
         let Self { links, mailboxes, hops, paths, receivers, sacks, dropped, end, .. } = self;
         let link = &mut links[link];
         loop {
@@ -433,6 +445,12 @@ impl Network {
             };
             *worked = true;
             let packet = mailboxes[from as usize].take_head();
+            if MANY && let Some(soon) = mailboxes[from as usize].ahead(lanes::LOOK_AHEAD) {
+                let hop = &hops[paths[soon.passage()].first_hop as usize + soon.hop()];
+                let inbox = if let Next::Echo(port) = hop.next { mailboxes[port as usize].touch() } else { None };
+                let flow = soon.flow() as usize;
+                std::hint::black_box((inbox, receivers[flow].touch(), paths[flow * 2 + 1].lead.delay));
+            }
             let hop = &hops[paths[packet.passage()].first_hop as usize + packet.hop()];
             let bytes = packet.bytes();
             let Some(at) = link.carry(packet.at, bytes) else {

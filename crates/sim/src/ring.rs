@@ -105,10 +105,13 @@ impl BitRing {
         (self.words.len() * 64) as u32
     }
 
-    /// Takes over another ring's memory, without its bits.
-    pub fn inherit(&mut self, old: &mut Self) {
+    /// Takes over another ring's memory, without its bits; of a ring that is `clear` none is set.
+    pub fn inherit(&mut self, old: &mut Self, clear: bool) {
         self.words = std::mem::take(&mut old.words);
-        self.words.fill(0);
+        if !clear {
+            self.words.fill(0);
+        }
+        debug_assert!(self.words.iter().all(|&word| word == 0), "bits of an ended transfer were left");
     }
 
     /// Makes room for `span` consecutive segment numbers that begin at or after `base`, keeping what is set in

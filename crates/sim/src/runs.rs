@@ -44,7 +44,7 @@ impl RunSet {
 
     /// Takes over another set's memory, without its members.
     pub fn inherit(&mut self, old: &mut Self) {
-        self.bits.inherit(&mut old.bits);
+        self.bits.inherit(&mut old.bits, old.len == 0);
         self.other_end = std::mem::take(&mut old.other_end);
     }
 

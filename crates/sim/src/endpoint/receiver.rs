@@ -191,6 +191,12 @@ impl Receiver {
         }
     }
 
+    /// What [`Receiver::on_expected`] reads, so that it is in the cache by then.
+    #[inline(always)]
+    pub fn touch(&self) -> (Time, u32, bool) {
+        (self.timer, self.next, self.out_of_order.is_empty())
+    }
+
     /// A segment arrives; the answer is the ACK to send, if one is due.
     ///
     /// # Panics

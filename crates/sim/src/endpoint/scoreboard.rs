@@ -39,8 +39,8 @@ impl Scoreboard {
     pub fn inherit(&mut self, old: &mut Self) {
         if old.lost.capacity() as usize <= MOST_INHERITED {
             self.sacked.inherit(&mut old.sacked);
-            self.lost.inherit(&mut old.lost);
-            self.resent.inherit(&mut old.resent);
+            self.lost.inherit(&mut old.lost, old.lost_count == 0);
+            self.resent.inherit(&mut old.resent, old.resent_count == 0);
         }
     }
 

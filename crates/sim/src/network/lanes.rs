@@ -5,6 +5,9 @@ use crate::endpoint::{Receiver, SackLog};
 use crate::packet::Packet;
 use crate::time::Time;
 
+/// How many packets before its turn what one needs is fetched: far enough for memory, near enough to be there still.
+pub(super) const LOOK_AHEAD: usize = 4;
+
 /// As [`super::echo_with_care`], where the ACKs go into a batch with that rank.
 #[inline(never)]
 fn echo_with_care(

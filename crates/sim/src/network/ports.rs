@@ -51,6 +51,19 @@ impl Mailbox {
         packet
     }
 
+    /// The packet that `places` others stand before.
+    #[inline(always)]
+    pub(super) fn ahead(&self, places: usize) -> Option<&Packet> {
+        let mask = self.slots.len().wrapping_sub(1);
+        (self.put - self.taken > places).then(|| &self.slots[(self.taken + places) & mask])
+    }
+
+    /// Reads what [`Mailbox::push`] will write to, so that it is in the cache by then.
+    #[inline(always)]
+    pub(super) fn touch(&self) -> Option<Time> {
+        self.slots.get(self.put & self.slots.len().wrapping_sub(1)).map(|slot| slot.at)
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = &Packet> {
         let mask = self.slots.len().wrapping_sub(1);
         (self.taken..self.put).map(move |i| &self.slots[i & mask])
