@@ -467,7 +467,13 @@ impl Network {
                     match receiver.on_expected(&packet) {
                         Some(ack) => mailboxes[port as usize].push(lead.pass(ack)),
                         None => {
-                            echo_with_care(receiver, &packet, &mut sacks[flow], lead, &mut mailboxes[port as usize]);
+                            echo_with_care(
+                                receiver,
+                                &{ packet },
+                                &mut sacks[flow],
+                                lead,
+                                &mut mailboxes[port as usize],
+                            );
                         }
                     }
                 }

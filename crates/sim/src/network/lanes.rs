@@ -86,13 +86,19 @@ impl Network {
                         Some(ack) => batches[port as usize].push(lead.pass(ack), ranks[back]),
                         None => {
                             let into = (&mut batches[port as usize], ranks[back]);
-                            echo_with_care(receiver, &packet, &mut sacks[flow], lead, into);
+                            echo_with_care(receiver, &{ packet }, &mut sacks[flow], lead, into);
                         }
                     }
                 }
                 Next::Echo(_) | Next::EchoBatch(_) | Next::Other => return Some(packet),
             }
         }
+    }
+
+    /// Reads the next packet in a mailbox, so that it is in the cache when it is taken out.
+    #[inline(always)]
+    pub fn touch_inbox(&self, inbox: u32) {
+        std::hint::black_box(self.mailboxes[inbox as usize].ahead(0).map(|packet| packet.at));
     }
 
     /// Makes room for one more transfer of a source at a time; the answer is its number among the flows.

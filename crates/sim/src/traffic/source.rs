@@ -218,6 +218,7 @@ impl Source {
             for (at, &i) in turns.iter().enumerate() {
                 if let Some(&next) = turns.get(at + 1) {
                     // It was last looked at an RTT ago, and thousands of others since.
+                    network.touch_inbox(self.due[next as usize].1);
                     self.places[next as usize].sender.touch();
                 }
                 let i = i as usize;
