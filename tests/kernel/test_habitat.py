@@ -7,16 +7,19 @@ import multiprocessing
 import os
 import random
 import signal
+import socket
 import subprocess
 import threading
 import time
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from tests.kernel.victim import keep_running, stated
 
 from elephan import habitats
+from elephan.cli.main import run_command
 from elephan.habitats.kernel import host, records
 from elephan.habitats.kernel.session import KernelError
 from elephan.runs import Run
@@ -205,3 +208,42 @@ def remaining(run: int) -> dict[int, str]:
             return {}
         time.sleep(0.02)
     return programs_of(run)
+
+
+@needs_kernel
+def test_a_program_of_ones_own_runs_as_the_user_who_asked_and_leaves_the_tables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It fetches 5 MB from this host over 50 Mbit/s, which takes 0.83 s at least."""
+    monkeypatch.setenv("SUDO_UID", "65534")
+    monkeypatch.setenv("SUDO_GID", "65534")
+    before = namespaces()
+    with socket.create_server(("0.0.0.0", 0)) as server:
+        thread = threading.Thread(target=serve, args=(server, 5_000_000))
+        thread.start()
+        fetch = f'exec 3<>/dev/tcp/$ELEPHAN_HOST/{server.getsockname()[1]}; cat <&3 | wc -c > "$0"; id -u >> "$0"'
+        said = tmp_path / "said"
+        said.touch()
+        for path in (said, *tmp_path.parents[:2], tmp_path):
+            path.chmod(0o777)
+        path_options = ["--rate", "50 Mbit/s", "--rtt", "20 ms", "--buffer", "1 BDP", "--algorithm", "reno"]
+        out = tmp_path / "out"
+        program = ["bash", "-c", fetch, str(said)]
+        assert run_command(["lab", "shell", *path_options, "--out", str(out), "--", *program]) == 0
+        thread.join()
+    assert said.read_text().split() == ["5000000", "65534"]
+    flows = {row["name"]: row for row in pl.read_parquet(out / "flows.parquet").iter_rows(named=True)}
+    assert flows["down"]["segments_delivered"] == 5_000_000 // 1448
+    assert flows["up"]["segments_delivered"] == 0
+    assert flows["down"]["rtt_min_ms"] > 20
+    links = pl.read_parquet(out / "links.parquet")
+    delivered = links.filter(pl.col("link").cast(pl.String) == "bottleneck/reverse")["delivered_bytes"].to_list()
+    assert delivered[-1] >= 5_000_000 * 1500 // 1448
+    assert namespaces() == before
+    assert str(out) in capsys.readouterr().out
+
+
+def serve(server: socket.socket, octets: int) -> None:
+    connection, _ = server.accept()
+    with connection:
+        connection.sendall(bytes(octets))

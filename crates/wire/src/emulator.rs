@@ -11,6 +11,7 @@ use elephan_sim::record::LinkSamples;
 use elephan_sim::spec::Spec;
 
 const PS_PER_NS: u64 = 1000;
+const MUCH: Time = Time(500_000_000);
 
 /// Which way a packet of a flow goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,8 +86,10 @@ pub struct Emulator {
     /// Everything that is before this instant has been decided.
     horizon: Time,
     number: u64,
-    /// Packets that the kernel showed later than others which came after them, and the longest of these delays.
+    /// Packets that the kernel showed later than others which came after them.
     pub displaced: u64,
+    /// Of these, those that this moved by more than 0.5 ms.
+    pub displaced_much: u64,
     /// The longest time by which one was.
     pub displaced_most: Time,
     /// Slots of packets that were dropped or lost since somebody looked.
@@ -127,6 +130,7 @@ impl Emulator {
             horizon: Time::ZERO,
             number: 0,
             displaced: 0,
+            displaced_much: 0,
             displaced_most: Time::ZERO,
             lost: Vec::new(),
         }
@@ -157,6 +161,7 @@ impl Emulator {
             let earliest = if self.in_order[link] { self.latest[link] } else { self.horizon };
             if event.at < earliest {
                 self.displaced += 1;
+                self.displaced_much += u64::from(earliest - event.at > MUCH);
                 self.displaced_most = self.displaced_most.max(earliest - event.at);
                 event.at = earliest;
             }

@@ -9,10 +9,12 @@ use std::thread;
 
 use serde_json::{Value, json};
 
+use crate::diag;
 use crate::info::TcpInfo;
 use crate::plan::{Ends, Plan, Problem, RECEIVER_PORT, SENDER_PORT, doing};
 use crate::route::Route;
 use crate::sys;
+use crate::watched::Watched;
 
 /// A connection is made so long before its flow starts, and two round trips, ns.
 const HANDSHAKE_NS: i64 = 100_000_000;
@@ -26,10 +28,6 @@ const LOOK_EACH_NS: i64 = 250_000;
 
 const WATCH_PRIORITY: libc::c_int = 2;
 const TRANSFER_PRIORITY: libc::c_int = 1;
-
-/// Linux's states of a sender (`enum tcp_ca_state`): from this on it repairs a loss.
-const RECOVERY: u8 = 3;
-const LOSS: u8 = 4;
 
 /// The receivers: takes what comes, until it is told to stop.
 ///
@@ -60,8 +58,8 @@ fn lay_routes(plan: &Plan, device: &str, ends: fn(&Ends) -> (Ipv4Addr, Ipv4Addr)
     let mut fine = true;
     for flow in &plan.flows {
         let (to, from) = ends(flow);
-        let (initial_window, microseconds) = (flow.initial_window, flow.microseconds);
-        let route = Route { to, from, device: index, initial_window, microseconds };
+        let (initial_window, microseconds) = (Some(flow.initial_window), flow.microseconds);
+        let route = Route { to, from, device: index, initial_window, congestion: None, microseconds };
         if !(microseconds && route.set().is_ok()) {
             fine &= !microseconds;
             Route { microseconds: false, ..route }.set().map_err(doing(format!("a route to {to}")))?;
@@ -161,78 +159,41 @@ fn transfer(plan: &Plan, flow: usize, started_ns: i64, place: &OnceLock<OwnedFd>
     Ok(())
 }
 
-/// What is known of a flow's sender so far.
-#[derive(Default)]
-struct Watched {
-    info: Option<TcpInfo>,
-    recovering: bool,
-    loss_events: u64,
-    /// Timeouts, where the kernel does not count them.
-    timeouts: u64,
-    in_loss: bool,
-    cwnd_sum: f64,
-    cwnd_count: u64,
-    cwnd_max: u32,
-    /// What it was limited by before the measured part: µs busy, and µs with the receive window as the limit.
-    limits_before: (u64, u64),
-    limits: (u64, u64),
-    samples: Vec<(Option<TcpInfo>, u64)>,
-}
-
-impl Watched {
-    fn look(&mut self, socket: &OwnedFd, measured: bool) {
-        let Ok(info) = TcpInfo::read(socket) else { return };
-        let recovering = info.state >= RECOVERY;
-        self.loss_events += u64::from(recovering && !self.recovering);
-        self.recovering = recovering;
-        let in_loss = info.state >= LOSS;
-        self.timeouts += u64::from(in_loss && !self.in_loss);
-        self.in_loss = in_loss;
-        let limits = (info.busy_us, info.receive_window_limited_us);
-        if measured {
-            self.cwnd_sum += f64::from(info.cwnd);
-            self.cwnd_count += 1;
-            self.cwnd_max = self.cwnd_max.max(info.cwnd);
-            self.limits = limits;
-        } else if self.cwnd_count == 0 {
-            self.limits_before = limits;
-            self.limits = limits;
-        }
-        self.info = Some(info);
-    }
-
-    fn log(&self) -> Value {
-        let (busy, limited) = (self.limits.0 - self.limits_before.0, self.limits.1 - self.limits_before.1);
-        let at_samples = |what: fn(&TcpInfo) -> Value| {
-            self.samples.iter().map(|(info, _)| info.as_ref().map_or(Value::Null, what)).collect::<Vec<_>>()
-        };
-        let last = self.info.as_ref();
-        json!({
-            "retransmits": last.map_or(0, |i| i.retransmits), "loss_events": self.loss_events,
-            "timeouts": last.and_then(|i| i.timeouts).unwrap_or(self.timeouts),
-            "segment_bytes": last.map(|i| i.segment_bytes),
-            "cwnd_mean": (self.cwnd_count > 0).then(|| self.cwnd_sum / self.cwnd_count as f64),
-            "cwnd_max": (self.cwnd_count > 0).then_some(self.cwnd_max),
-            "receive_window_limited_fraction": if busy > 0 { limited as f64 / busy as f64 } else { 0.0 },
-            "looks": self.cwnd_count,
-            "samples": {
-                "cwnd": at_samples(|i| i.cwnd.into()), "ssthresh": at_samples(|i| i.ssthresh.into()),
-                "srtt_s": at_samples(|i| i.srtt_s().into()), "in_flight": at_samples(|i| i.in_flight().into()),
-                "retransmits": at_samples(|i| i.retransmits.into()),
-                "loss_events": self.samples.iter().map(|(_, events)| *events).collect::<Vec<_>>(),
-            },
-        })
-    }
-}
-
 /// Looks at every socket again and again, until the end.
 fn watch(plan: &Plan, started_ns: i64, sockets: &[OnceLock<OwnedFd>]) -> Value {
+    let starts: Vec<i64> = (0..sockets.len()).map(|flow| plan.start_ns(flow)).collect();
+    let mut log = look_on(plan, started_ns, |flow, now| {
+        let socket = sockets[flow].get().filter(|_| now >= starts[flow]);
+        let info = socket.and_then(|socket| TcpInfo::read(socket).ok());
+        info.map(|info| ((SENDER_PORT, RECEIVER_PORT), info)).into_iter().collect()
+    });
+    log["starts_s"] = starts.iter().map(|ns| *ns as f64 * 1e-9).collect::<Vec<_>>().into();
+    log
+}
+
+/// Watches whatever connections this namespace has to the other end, for somebody else's programs.
+///
+/// # Errors
+/// The kernel does not tell.
+pub fn watch_peer(plan: &Plan, peer: Ipv4Addr) -> Result<Value, Problem> {
+    diag::connections_to(peer).map_err(doing("sock_diag"))?;
+    let started_ns = crate::started()?;
+    Ok(look_on(
+        plan,
+        started_ns,
+        |flow, _| {
+            if flow == 0 { diag::connections_to(peer).unwrap_or_default() } else { Vec::new() }
+        },
+    ))
+}
+
+/// Looks at each flow's connections again and again, and tells what was seen at the sample times.
+fn look_on(plan: &Plan, started_ns: i64, connections: impl Fn(usize, i64) -> Vec<((u16, u16), TcpInfo)>) -> Value {
     let times: Vec<i64> = plan.sample_times().iter().map(|time| (time.0 / 1000) as i64).collect();
     let measure = &plan.spec.measure;
     let measured = (measure.from_ps / 1000) as i64..(measure.to_ps / 1000) as i64;
-    let step_ns = LOOK_NS.max(LOOK_EACH_NS * sockets.len() as i64);
-    let starts: Vec<i64> = (0..sockets.len()).map(|flow| plan.start_ns(flow)).collect();
-    let mut watched: Vec<Watched> = sockets.iter().map(|_| Watched::default()).collect();
+    let step_ns = LOOK_NS.max(LOOK_EACH_NS * plan.flows.len() as i64);
+    let mut watched: Vec<Watched> = plan.flows.iter().map(|_| Watched::default()).collect();
     let (mut next, mut sampled) = (0, 0);
     // Where it is refused, the longest gap tells.
     let _ = sys::go_first(WATCH_PRIORITY);
@@ -242,13 +203,11 @@ fn watch(plan: &Plan, started_ns: i64, sockets: &[OnceLock<OwnedFd>]) -> Value {
         let now = sys::monotonic_ns() - started_ns;
         gap_ns = gap_ns.max(now - looked);
         looked = now;
-        for ((flow, socket), start) in watched.iter_mut().zip(sockets).zip(&starts) {
-            if let Some(socket) = socket.get().filter(|_| now >= *start) {
-                flow.look(socket, measured.contains(&now));
-            }
+        for (flow, seen) in watched.iter_mut().enumerate() {
+            seen.look(connections(flow, now), measured.contains(&now));
         }
         while sampled < times.len() && times[sampled] <= now {
-            watched.iter_mut().for_each(|flow| flow.samples.push((flow.info.clone(), flow.loss_events)));
+            watched.iter_mut().for_each(Watched::sample);
             sampled += 1;
         }
         while next <= now {
@@ -257,7 +216,6 @@ fn watch(plan: &Plan, started_ns: i64, sockets: &[OnceLock<OwnedFd>]) -> Value {
     }
     json!({
         "flows": watched.iter().map(Watched::log).collect::<Vec<_>>(),
-        "starts_s": starts.iter().map(|ns| *ns as f64 * 1e-9).collect::<Vec<_>>(),
         "look_period_s": step_ns as f64 * 1e-9,
         "look_gap_s": gap_ns as f64 * 1e-9,
         "processor_s": sys::processor_seconds(),

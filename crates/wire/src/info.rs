@@ -29,6 +29,8 @@ pub struct TcpInfo {
     pub retransmits: u64,
     /// Timeouts since the beginning; `None` before Linux 6.7.
     pub timeouts: Option<u64>,
+    /// Segments with data that it has sent; 0 before Linux 4.6, where nobody can tell.
+    pub data_segments_sent: u32,
     /// With something to send, µs.
     pub busy_us: u64,
     /// Of these, held back by the receive window, µs.
@@ -46,7 +48,8 @@ impl TcpInfo {
         Self::parse(&bytes[..length]).ok_or_else(|| io::Error::other("the kernel's tcp_info is too short"))
     }
 
-    fn parse(bytes: &[u8]) -> Option<Self> {
+    /// Reads the structure.
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let word = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
         let long = |at: usize| Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
         let half = |at: usize| Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?));
@@ -61,6 +64,7 @@ impl TcpInfo {
             ssthresh: word(76).filter(|threshold| *threshold < NO_THRESHOLD),
             cwnd: word(80)?,
             retransmits: u64::from(word(100)?),
+            data_segments_sent: word(156).unwrap_or(0),
             busy_us: long(168).unwrap_or(0),
             receive_window_limited_us: long(176).unwrap_or(0),
             timeouts: half(240).map(u64::from),
@@ -81,8 +85,22 @@ impl TcpInfo {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+
+    /// A structure of a sender in a state, with a window, that has sent something.
+    pub(crate) fn bytes(state: u8, cwnd: u32) -> Vec<u8> {
+        let mut bytes = vec![0; 248];
+        bytes[1] = state;
+        for (at, value) in [(68, 40_500_u32), (76, NO_THRESHOLD), (80, cwnd), (156, 1)] {
+            bytes[at..at + 4].copy_from_slice(&value.to_ne_bytes());
+        }
+        bytes
+    }
+
+    pub(crate) fn info(state: u8, cwnd: u32) -> TcpInfo {
+        TcpInfo::parse(&bytes(state, cwnd)).expect("long enough")
+    }
 
     #[test]
     fn a_shorter_structure_of_an_older_kernel_is_read_too() {

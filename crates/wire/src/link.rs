@@ -113,7 +113,8 @@ impl<'a> Bottleneck<'a> {
     fn new(plan: &'a Plan, ports: [Port; 2], started_ns: i64) -> Self {
         let times = plan.sample_times();
         let mut by_address = HashMap::new();
-        for (flow, ends) in plan.flows.iter().enumerate() {
+        // Of two mirrored flows the first stands for both.
+        for (flow, ends) in plan.flows.iter().enumerate().take(if plan.mirrored { 1 } else { usize::MAX }) {
             by_address.insert((ends.sender, ends.receiver), (flow, Way::Forward));
             by_address.insert((ends.receiver, ends.sender), (flow, Way::Backward));
         }
@@ -214,22 +215,32 @@ impl<'a> Bottleneck<'a> {
             self.apart.push(Reverse((due, self.apart_count, slot, way as usize)));
             return true;
         }
-        match packet.tcp {
-            Some(tcp) if way == Way::Forward && tcp.payload > 0 => {
-                let ports = (tcp.source_port, tcp.destination_port);
-                self.flows[flow].connections.entry(ports).or_default().on_sent(tcp.sequence, tcp.payload, at);
-            }
-            Some(tcp) if way == Way::Backward && tcp.ack => {
-                let connection = self.flows[flow].connections.get_mut(&(tcp.destination_port, tcp.source_port));
-                if let Some(held_ns) = connection.and_then(|c| c.on_answered(tcp.acknowledged, at)) {
-                    self.answers.add(held_ns.max(0) as u64);
-                }
-            }
-            _ => {}
+        if let Some(tcp) = packet.tcp {
+            self.note_arrival(flow, way, tcp, at);
         }
         self.carried += 1;
         self.emulator.arrive(Passenger { flow, way, bytes: packet.bytes, slot }, at as u64);
         true
+    }
+
+    /// Which flow's data a packet has, and which flow's data it acknowledges.
+    fn roles(&self, flow: usize, way: Way) -> (Option<usize>, Option<usize>) {
+        let other = (self.plan.mirrored && flow == 0).then_some(1);
+        if way == Way::Forward { (Some(flow), other) } else { (other, Some(flow)) }
+    }
+
+    fn note_arrival(&mut self, flow: usize, way: Way, tcp: Tcp, at: i64) {
+        let (data, answers) = self.roles(flow, way);
+        if let Some(flow) = data.filter(|_| tcp.payload > 0) {
+            let ports = (tcp.source_port, tcp.destination_port);
+            self.flows[flow].connections.entry(ports).or_default().on_sent(tcp.sequence, tcp.payload, at);
+        }
+        if let Some(flow) = answers.filter(|_| tcp.ack) {
+            let connection = self.flows[flow].connections.get_mut(&(tcp.destination_port, tcp.source_port));
+            if let Some(held_ns) = connection.and_then(|c| c.on_answered(tcp.acknowledged, at)) {
+                self.answers.add(held_ns.max(0) as u64);
+            }
+        }
     }
 
     /// Hands on what is due.
@@ -268,16 +279,16 @@ impl<'a> Bottleneck<'a> {
     /// What a packet that has been handed on tells about its flow.
     fn measure(&mut self, passenger: Passenger, at: i64) {
         let Some(Packet { tcp: Some(tcp), .. }) = frame::read(&self.slots[passenger.slot]) else { return };
-        let flow = &mut self.flows[passenger.flow];
-        match passenger.way {
-            Way::Forward if tcp.payload > 0 => {
-                flow.wire_bytes += u64::from(passenger.bytes);
-                if let Some(connection) = flow.connections.get_mut(&(tcp.source_port, tcp.destination_port)) {
-                    connection.on_received(tcp.sequence, tcp.payload, at);
-                }
+        let (data, answers) = self.roles(passenger.flow, passenger.way);
+        if let Some(flow) = data.filter(|_| tcp.payload > 0) {
+            let flow = &mut self.flows[flow];
+            flow.wire_bytes += u64::from(passenger.bytes);
+            if let Some(connection) = flow.connections.get_mut(&(tcp.source_port, tcp.destination_port)) {
+                connection.on_received(tcp.sequence, tcp.payload, at);
             }
-            Way::Backward if tcp.ack => self.measure_round_trip(passenger.flow, tcp, at),
-            _ => {}
+        }
+        if let Some(flow) = answers.filter(|_| tcp.ack) {
+            self.measure_round_trip(flow, tcp, at);
         }
     }
 
@@ -342,7 +353,7 @@ impl<'a> Bottleneck<'a> {
                 "device_refused": self.troubles.refused, "of_no_flow": self.troubles.unknown,
             },
             "displaced": {
-                "packets": self.emulator.displaced, "most_us": self.emulator.displaced_most.0 as f64 * 1e-6,
+                "packets": self.emulator.displaced, "beyond_500_us": self.emulator.displaced_much, "most_us": self.emulator.displaced_most.0 as f64 * 1e-6,
             },
             "clock_step_us": (sys::wall_ahead_ns() - self.wall_ahead_ns) as f64 / 1e3,
             "stopped_early": self.now_ns() < self.plan.end_ns(),

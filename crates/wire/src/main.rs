@@ -2,6 +2,7 @@
 //! ends. The Python package makes the namespaces and devices, writes the plan, and starts one of each.
 
 mod connection;
+mod diag;
 mod emulator;
 mod frame;
 mod host;
@@ -12,16 +13,21 @@ mod plan;
 mod port;
 mod route;
 mod sys;
+mod watched;
 
 use std::io::{BufRead, Write, stdin, stdout};
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread;
 
 use crate::plan::{Plan, Problem, doing};
+use crate::route::Route;
 
-const USAGE: &str = "elephan-wire link|send|receive PLAN LOG PARENT DEVICE [DEVICE]; elephan-wire offload|probe DEVICE; elephan-wire reserve";
+const USAGE: &str = "elephan-wire link|send|receive PLAN LOG PARENT DEVICE [DEVICE]; \
+     elephan-wire watch PLAN LOG PARENT PEER; elephan-wire offload|probe DEVICE; elephan-wire reserve; \
+     elephan-wire route DEVICE TO FROM CONGESTION-CONTROL";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -38,6 +44,8 @@ fn run(arguments: &[String]) -> Result<(), Problem> {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments[..] {
         ["offload", device] => sys::switch_offloads_off(device).map_err(doing("offloads")),
+        ["route", device, to, from, congestion] => set_route(device, to, from, congestion),
+        ["watch", plan, log, parent, peer] => work(plan, log, parent, |plan| host::watch_peer(&plan, address(peer)?)),
         ["probe", device] => port::Port::open(device, 1514, 64).map(drop).map_err(doing("a packet socket")),
         ["reserve"] => {
             sys::reserve_processor(link::RESERVED_NS.0, link::RESERVED_NS.1).map_err(doing("SCHED_DEADLINE"))
@@ -47,6 +55,19 @@ fn run(arguments: &[String]) -> Result<(), Problem> {
         ["receive", plan, log, parent, device] => work(plan, log, parent, |plan| host::receive(&plan, device)),
         _ => Err(Problem::Usage(USAGE.into())),
     }
+}
+
+fn address(text: &str) -> Result<Ipv4Addr, Problem> {
+    text.parse().map_err(|_| Problem::Usage(format!("'{text}' is not an IPv4 address")))
+}
+
+/// A route whose connections have a congestion control of their own, and time stamps in µs where the kernel has them.
+fn set_route(device: &str, to: &str, from: &str, congestion: &str) -> Result<(), Problem> {
+    let index = sys::device_index(device).map_err(doing(device))?;
+    let (to, from, congestion) = (address(to)?, address(from)?, Some(congestion));
+    let route = Route { to, from, device: index, initial_window: None, congestion, microseconds: true };
+    let coarse = Route { microseconds: false, ..route };
+    route.set().or_else(|_| coarse.set()).map_err(doing(format!("a route to {to}")))
 }
 
 fn work(

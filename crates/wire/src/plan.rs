@@ -57,6 +57,10 @@ pub struct Plan {
     /// Whether packets without data before a flow's first data only take the propagation delay: the simulator's flows have no
     /// handshake, and this one is to leave no trace in the queue.
     pub handshakes_apart: bool,
+    /// Whether the second flow is the first the other way round: their packets have the same two addresses, and what is data of one
+    /// may acknowledge data of the other.
+    #[serde(default)]
+    pub mirrored: bool,
     /// For so long before a packet is due the emulator does not sleep, µs.
     pub spin_us: u32,
 }

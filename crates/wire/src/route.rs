@@ -13,6 +13,7 @@ const RTA_PREFSRC: u16 = 7;
 const RTA_METRICS: u16 = 8;
 const RTAX_INITCWND: u16 = 11;
 const RTAX_FEATURES: u16 = 12;
+const RTAX_CC_ALGO: u16 = 16;
 const RTAX_FEATURE_TCP_USEC_TS: u32 = 1 << 4;
 const RT_TABLE_MAIN: u8 = 254;
 const RTPROT_STATIC: u8 = 4;
@@ -24,7 +25,7 @@ const HEADER_BYTES: usize = 16;
 
 /// A route to one address.
 #[derive(Clone, Copy, Debug)]
-pub struct Route {
+pub struct Route<'a> {
     /// Where it leads.
     pub to: Ipv4Addr,
     /// This host's own address on it.
@@ -32,12 +33,14 @@ pub struct Route {
     /// Index of the device.
     pub device: u32,
     /// Initial congestion window, segments.
-    pub initial_window: u32,
+    pub initial_window: Option<u32>,
+    /// The congestion control of connections that choose none themselves.
+    pub congestion: Option<&'a str>,
     /// Whether connections over it have time stamps in µs, and not in ms.
     pub microseconds: bool,
 }
 
-impl Route {
+impl Route<'_> {
     /// Adds it, or replaces the one that is there.
     ///
     /// # Errors
@@ -48,9 +51,14 @@ impl Route {
 
     fn message(&self) -> Vec<u8> {
         let mut metrics = Vec::new();
-        attribute(&mut metrics, RTAX_INITCWND, &self.initial_window.to_ne_bytes());
+        if let Some(segments) = self.initial_window {
+            attribute(&mut metrics, RTAX_INITCWND, &segments.to_ne_bytes());
+        }
         if self.microseconds {
             attribute(&mut metrics, RTAX_FEATURES, &RTAX_FEATURE_TCP_USEC_TS.to_ne_bytes());
+        }
+        if let Some(name) = self.congestion {
+            attribute(&mut metrics, RTAX_CC_ALGO, &[name.as_bytes(), &[0]].concat());
         }
         // struct rtmsg: family, prefix lengths, type of service, table, protocol, scope, type, flags.
         let mut body = vec![libc::AF_INET as u8, 32, 0, 0, RT_TABLE_MAIN, RTPROT_STATIC, RT_SCOPE_LINK, RTN_UNICAST];
@@ -87,7 +95,8 @@ mod tests {
             to: Ipv4Addr::new(10, 0, 0, 2),
             from: Ipv4Addr::new(10, 0, 0, 1),
             device: 3,
-            initial_window: 10,
+            initial_window: Some(10),
+            congestion: None,
             microseconds: true,
         };
         let message = route.message();
@@ -96,5 +105,7 @@ mod tests {
         assert_eq!(message[28..36], [8, 0, 1, 0, 10, 0, 0, 2]);
         assert_eq!(message[message.len() - 8..], [8, 0, 12, 0, 16, 0, 0, 0]);
         assert_eq!(Route { microseconds: false, ..route }.message().len(), message.len() - 8);
+        let named = Route { congestion: Some("el_hcc"), ..route }.message();
+        assert_eq!(named[named.len() - 12..], [11, 0, 16, 0, b'e', b'l', b'_', b'h', b'c', b'c', 0, 0]);
     }
 }

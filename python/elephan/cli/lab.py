@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from elephan.cli import common
@@ -91,12 +93,64 @@ def calibrate(quick: bool, as_json: bool) -> int:
         common.print_json(found.to_json() | {"saved": str(path)})
     else:
         columns = {
-            "algorithm": "algorithm", "Mbit/s": "rate_mbps", "RTT ms": "rtt_ms", "goodput of ideal": "goodput_part", "late p50 µs": "late_p50_us",
-            "late p99 µs": "late_p99_us", "cores used by the path": "link_processor",
+            "algorithm": "algorithm",
+            "Mbit/s": "rate_mbps",
+            "RTT ms": "rtt_ms",
+            "goodput of ideal": "goodput_part",
+            "late p50 µs": "late_p50_us",
+            "late p99 µs": "late_p99_us",
+            "cores used by the path": "link_processor",
             "honest": "honest",
-        }  # fmt: skip
+        }
         rows = [[getattr(result, name) for name in columns.values()] for result in found.results]
         common.print_table(found.host, list(columns), rows)
         common.say(f"this host carries up to {found.honest_mbps} Mbit/s honestly")
         common.say(f"saved in {path}")
     return 0 if found.honest_mbps else 1
+
+
+@command.command("shell", context_settings={"ignore_unknown_options": True})
+@click.option("--rate", required=True, metavar="RATE", help="Rate of the path, for example '100 Mbit/s'.")
+@click.option("--rtt", required=True, metavar="TIME", help="Two-way propagation delay, for example '40 ms'.")
+@click.option("--buffer", "buffer_size", required=True, metavar="BUFFER", help="'4 MB', '1000 packets' or '20% BDP'.")
+@click.option("--algorithm", default="cubic", show_default=True, metavar="ALG", help="Congestion control, both ways.")
+@click.option("--loss", metavar="P", help="Random loss on the way up, for example 0.001%.")
+@click.option("--longest", default="1 h", show_default=True, metavar="TIME", help="When the path ends at the latest.")
+@click.option("--out", metavar="DIR", help="Folder for the tables. [default: shell-DATE-TIME]")
+@click.argument("program", nargs=-1, type=click.UNPROCESSED, metavar="[-- PROGRAM…]")
+def shell(
+    rate: str,
+    rtt: str,
+    buffer_size: str,
+    algorithm: str,
+    loss: str | None,
+    longest: str,
+    out: str | None,
+    program: tuple[str, ...],
+) -> int:
+    """Put a program of your own on an emulated path, and measure what it does.
+
+    The program (your shell, if none is given) runs as the user who called sudo. This host is at the other end of the
+    path, at the address $ELEPHAN_HOST, and nothing else is. The exit status is the program's.
+    """
+    from elephan.habitats.kernel import shell as path
+    from elephan.runs import Run
+
+    stated = path.Stated(rate, rtt, buffer_size, algorithm, loss, longest)
+    done = path.run(stated, program)
+    if done.raw is None:
+        common.warn("the program ended before there was anything to measure")
+        return done.status
+    run = Run.from_tables(done.scenario, done.raw.tables, habitat="shell", summary=done.raw.summary)
+    run.manifest["warnings"] = list(done.raw.summary["warnings"])
+    run.manifest["program"] = list(program)
+    folder = path.default_folder() if out is None else Path(out)
+    run.to_parquet(folder)
+    summary = run.summary()
+    flows = {"flow": "name", "goodput Mbit/s": "goodput_mbps", "retransmits": "retransmits", "losses": "loss_events",
+             "RTT mean ms": "rtt_mean_ms", "cwnd mean": "cwnd_mean"}  # fmt: skip
+    common.print_table("", list(flows), [[row[name] for name in flows.values()] for row in summary["flows"]])
+    for warning in run.warnings:
+        common.warn(warning)
+    common.say(str(folder))
+    return done.status

@@ -29,6 +29,7 @@ LATE_P99_MAX_US = 500.0
 
 _DIGEST_DIGITS = 12
 _WAIT_S = 0.1
+_MOVED_PART_MAX = 0.01
 _CLOCK_STEP_MAX_US = 100.0
 _one_at_a_time = threading.Lock()
 
@@ -62,17 +63,17 @@ class KernelHabitat:
         """
         plan = Plan.of(scenario, seed)
         host.require()
-        with _alone(progress):
+        with alone(progress):
             records.remove_abandoned()
             before = host.state()
             thoughts: list[pl.DataFrame] = []
-            with _algorithms(plan, thoughts) as names:
+            with algorithms(plan, thoughts) as names:
                 logs = session.run(plan, names, progress)
-        made, summary = tables(plan, logs), _summary(plan, logs, names, before)
+        made, totals = tables(plan, logs), summary(plan, logs, names, before)
         if thoughts:
             made["internals"] = internals(plan, logs, thoughts)
-            summary["internals"] = made["internals"].height
-        return RawResult(made, summary)
+            totals["internals"] = made["internals"].height
+        return RawResult(made, totals)
 
 
 @lru_cache(maxsize=1)
@@ -85,7 +86,7 @@ def _program_digest() -> str:
 
 
 @contextlib.contextmanager
-def _alone(progress: Progress | None) -> Iterator[None]:
+def alone(progress: Progress | None) -> Iterator[None]:
     """Nobody else's run is on this host meanwhile: two would disturb each other.
 
     Raises:
@@ -119,7 +120,7 @@ def _locked(descriptor: int) -> bool:
 
 
 @contextlib.contextmanager
-def _algorithms(plan: Plan, thoughts: list[pl.DataFrame]) -> Iterator[dict[int, str]]:
+def algorithms(plan: Plan, thoughts: list[pl.DataFrame]) -> Iterator[dict[int, str]]:
     """The kernel's names of the flows' algorithms; those that it lacks are there for this time.
 
     When it ends, what those reported is in ``thoughts``.
@@ -142,7 +143,8 @@ def _algorithms(plan: Plan, thoughts: list[pl.DataFrame]) -> Iterator[dict[int, 
         yield names
 
 
-def _summary(plan: Plan, logs: Logs, names: Mapping[int, str], before: Mapping[str, Any]) -> dict[str, Any]:
+def summary(plan: Plan, logs: Logs, names: Mapping[int, str], before: Mapping[str, Any]) -> dict[str, Any]:
+    """Totals of a run, what speaks against believing it, and the host's state before and after."""
     link = logs.link
     doubts = _doubts(plan, logs)
     return {
@@ -192,8 +194,9 @@ def _doubts(plan: Plan, logs: Logs) -> list[str]:
             f"the host was too busy: one packet of a hundred left the path {late_us / 1e3:.1f} ms late or more, "
             f"and {LATE_P99_MAX_US / 1e3:g} ms is the most that is believed"
         )
-    if link["displaced"]["most_us"] > LATE_P99_MAX_US:
-        found.append(f"packets came to the path out of order, by up to {link['displaced']['most_us'] / 1e3:.1f} ms")
+    moved, carried = link["displaced"]["beyond_500_us"], link["conservation"]["sent"]
+    if moved > _MOVED_PART_MAX * carried:
+        found.append(f"{moved} of {carried} packets came to the path more than 0.5 ms after others that are newer")
     for cause, what in (
         ("ring_overflow", "came to the path faster than it could take them"),
         ("device_refused", "were not taken by the device behind the path"),

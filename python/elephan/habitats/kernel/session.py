@@ -20,6 +20,7 @@ from elephan.habitats.kernel import host
 from elephan.habitats.kernel.plan import Plan
 from elephan.habitats.kernel.records import Record
 
+PLAN = "plan.json"
 _MAC = "02:e1:e9:00:00:01"
 _READY_S = 20.0
 _LEAD_S = 0.3
@@ -82,16 +83,16 @@ class Session:
     path: str
     receivers: str
 
-    def start(self, what: str, namespace: str, *devices: str) -> Program:
-        """Start one of the programs in its namespace; it is told to go on by :meth:`Program.go`."""
-        log = self.folder / f"{what}.json"
-        arguments = [str(host.program()), what, str(self.folder / "plan.json"), str(log), str(self.record.pid)]
+    def start(self, what: str, namespace: str | None, *devices: str, log: str | None = None) -> Program:
+        """Start one of the programs in a namespace, or in the host's own; :meth:`Program.go` tells it to go on."""
+        written = self.folder / f"{log or what}.json"
+        arguments = [str(host.program()), what, str(self.folder / PLAN), str(written), str(self.record.pid)]
         process = subprocess.Popen(
-            ["ip", "netns", "exec", namespace, *arguments, *devices],
+            [*(["ip", "netns", "exec", namespace] if namespace else []), *arguments, *devices],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             start_new_session=True,  # Ctrl-C is for this program, which ends the others
         )  # fmt: skip
-        return Program(what, process, log)
+        return Program(what, process, written)
 
 
 @dataclass(frozen=True)
@@ -176,12 +177,21 @@ def opened() -> Iterator[Session]:
         yield session
 
 
-def _script(plan: Plan, side: str) -> str:
-    """What makes a namespace a host: its sizes and its addresses; both ends have one link-layer address."""
+def write_plan(folder: Path, document: Mapping[str, Any]) -> None:
+    """Where the programs find it."""
+    (folder / PLAN).write_text(json.dumps(document), encoding="utf-8")
+
+
+def host_script(plan: Plan, device: str, *addresses: str) -> str:
+    """What makes a namespace a host: its settings, its device, its addresses."""
     lines = [f"echo '{value}' > /proc/sys/{name}" for name, value in SYSCTLS.items()]
-    lines += ["ip link set lo up", f"ip link set path address {_MAC} mtu {plan.largest_bytes} arp off up"]
-    own = [flow.sender if side == "send" else flow.receiver for flow in plan.flows]
-    return "\n".join([*lines, *(f"ip address add {address}/32 dev path" for address in own)])
+    return "\n".join([*lines, "ip link set lo up", device_script(plan, device, *addresses)])
+
+
+def device_script(plan: Plan, device: str, *addresses: str) -> str:
+    """A device with its addresses; both ends of a path have one link-layer address."""
+    first = f"ip link set {device} address {_MAC} mtu {plan.largest_bytes} arp off up"
+    return "\n".join([first, *(f"ip address add {address}/32 dev {device}" for address in addresses)])
 
 
 def run(plan: Plan, names: Mapping[int, str], progress: Callable[[float], bool] | None) -> Logs:
@@ -197,10 +207,10 @@ def run(plan: Plan, names: Mapping[int, str], progress: Callable[[float], bool] 
         Cancelled: ``progress`` returned ``False``.
     """
     with opened() as session, contextlib.ExitStack() as ending:
-        (session.folder / "plan.json").write_text(json.dumps(plan.document(names)), encoding="utf-8")
+        write_plan(session.folder, plan.document(names))
         inside(session.path, "\n".join(f"ip link set {d} mtu {plan.largest_bytes} up" for d in ("left", "right")))
-        inside(session.senders, _script(plan, "send"))
-        inside(session.receivers, _script(plan, "receive"))
+        inside(session.senders, host_script(plan, "path", *(flow.sender for flow in plan.flows)))
+        inside(session.receivers, host_script(plan, "path", *(flow.receiver for flow in plan.flows)))
         programs = []
         for what, namespace, devices in (
             ("link", session.path, ("left", "right")),

@@ -1,0 +1,199 @@
+"""Somebody's own program on an emulated path: its namespace has one device, and the host stands at the other end.
+
+Both directions are measured as flows: ``up`` from the program to the host, ``down`` from the host to the program.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from elephan.habitats.base import RawResult
+from elephan.habitats.kernel import habitat, host, session
+from elephan.habitats.kernel.plan import Plan
+from elephan.habitats.kernel.records import Record
+from elephan.habitats.kernel.session import KernelError, Logs, Program, Session, command, inside
+from elephan.habitats.kernel.tables import tables
+from elephan.scenario import Scenario
+
+HOST_ENVIRONMENT = "ELEPHAN_HOST"
+_DEVICE_HEX = 4
+_LEAST_PERIODS = 2
+_PS_PER_S = 10**12
+_LINKS = ("bottleneck", "bottleneck/reverse")
+
+
+@dataclass(frozen=True)
+class Stated:
+    """The path that a program is put on, as a user states it.
+
+    Attributes:
+        longest: when the path ends at the latest.
+    """
+
+    rate: str
+    rtt: str
+    buffer: str
+    algorithm: str
+    loss: str | None = None
+    longest: str = "1 h"
+
+    def scenario(self, duration: str) -> Scenario:
+        """Both directions as flows of a dumbbell."""
+        more: dict[str, Any] = {} if self.loss is None else {"loss": self.loss}
+        flows = [
+            {"name": "up", "algorithm": self.algorithm},
+            {"name": "down", "algorithm": self.algorithm, "direction": "left"},
+        ]
+        return Scenario.dumbbell(
+            flows, rate=self.rate, rtt=self.rtt, buffer=self.buffer, duration=duration, measure={"from": "0 s"},
+            start_jitter="0 s", title="a program of its own", **more,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a program left behind.
+
+    Attributes:
+        status: its exit status.
+        scenario: the path, for as long as the program took.
+        raw: the tables; ``None`` where it ended before there was anything to measure.
+    """
+
+    status: int
+    scenario: Scenario
+    raw: RawResult | None
+
+
+def run(path: Stated, program: Sequence[str]) -> Outcome:
+    """Put a program on a path, as the user who asked for it, and wait for its end.
+
+    Raises:
+        ScenarioError: the path cannot be emulated here; with why.
+        KernelError: something of it failed.
+    """
+    plan = _plan(path)
+    host.require()
+    with habitat.alone(None), habitat.algorithms(plan, []) as names:
+        before = host.processor_times()
+        with _opened(plan, names[0]) as (opened, started_ns, programs):
+            status = _run_as_user(opened, program, plan)
+            elapsed_s = (time.monotonic_ns() - started_ns) / 1e9
+            logs = _logs(programs, before)
+    period_s = plan.form["sample_period_ps"] / _PS_PER_S
+    periods = int(elapsed_s / period_s)
+    if periods < _LEAST_PERIODS:
+        return Outcome(status, path.scenario(path.longest), None)
+    scenario = path.scenario(f"{periods * round(period_s * 1000)} ms")
+    done = replace(plan, form=scenario.canonical())
+    raw = RawResult(tables(done, _cut(logs, periods + 1)), habitat.summary(done, logs, names, host.state()))
+    return Outcome(status, scenario, raw)
+
+
+def _plan(path: Stated) -> Plan:
+    plan = Plan.of(path.scenario(path.longest))
+    # One pair of addresses stands for both directions.
+    first, second = plan.flows
+    return replace(plan, flows=[first, replace(second, sender=first.receiver, receiver=first.sender)])
+
+
+@contextlib.contextmanager
+def _opened(plan: Plan, congestion: str) -> Iterator[tuple[Session, int, list[Program]]]:
+    """The path between a namespace of its own and the host; the instant of its beginning."""
+    record = Record.new()
+    device = f"elephan{record.name[-_DEVICE_HEX:]}"
+    opened = Session(record, record.folder(), f"{record.name}-shell", f"{record.name}-path", "")
+    record.namespaces, record.devices = [opened.senders, opened.path], [device]
+    flow = plan.flows[0]
+    with record.kept(), contextlib.ExitStack() as ending:
+        session.write_plan(opened.folder, plan.document({0: congestion, 1: congestion}) | {
+            "handshakes_apart": False, "mirrored": True,
+        })  # fmt: skip
+        for namespace in record.namespaces:
+            command("ip", "netns", "add", namespace)
+        link = ("ip", "-n", opened.path, "link", "add")
+        command(*link, "left", "type", "veth", "peer", "name", "path", "netns", opened.senders)
+        command(*link, "right", "type", "veth", "peer", "name", device, "netns", str(os.getpid()))
+        inside(opened.path, "\n".join(f"ip link set {d} mtu {plan.largest_bytes} up" for d in ("left", "right")))
+        inside(opened.senders, session.host_script(plan, "path", flow.sender))
+        inside(opened.senders, _last_steps("path", flow.receiver, flow.sender, congestion))
+        command("sh", "-ec", session.device_script(plan, device, flow.receiver))
+        command("sh", "-ec", _last_steps(device, flow.sender, flow.receiver, congestion))
+        programs = [opened.start("link", opened.path, "left", "right")]
+        programs.append(opened.start("watch", opened.senders, flow.receiver, log="up"))
+        programs.append(opened.start("watch", None, flow.sender, log="down"))
+        for each in programs:
+            ending.callback(each.end)
+        for each in programs:
+            each.wait_until_ready()
+        started_ns = time.monotonic_ns()
+        for each in programs:
+            each.go(started_ns)
+        yield opened, started_ns, programs
+
+
+def _last_steps(device: str, to: str, own: str, congestion: str) -> str:
+    wire = host.program()
+    return f"{wire} offload {device}\n{wire} route {device} {to} {own} {congestion}"
+
+
+def _run_as_user(opened: Session, program: Sequence[str], plan: Plan) -> int:
+    """Run a program in its namespace, as the user who called sudo; Ctrl-C is for it alone."""
+    environment = dict(os.environ) | {HOST_ENVIRONMENT: plan.flows[0].receiver}
+    become: list[str] = []
+    if (asked := os.environ.get("SUDO_UID")) is not None and int(asked) != 0:
+        user = pwd.getpwuid(int(asked))
+        if shutil.which("setpriv") is None:
+            raise KernelError("setpriv is not installed: apt-get install util-linux")
+        become = ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--init-groups", "--"]
+        environment |= {"HOME": user.pw_dir, "USER": user.pw_name, "LOGNAME": user.pw_name}
+        for name in [name for name in environment if name.startswith("SUDO_")]:
+            del environment[name]
+    interactive = [os.environ.get("SHELL", "/bin/sh")]
+    arguments = ["ip", "netns", "exec", opened.senders, *become, *(program or interactive)]
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        # It is ours to ignore Ctrl-C, and not the program's.
+        restore = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
+        return subprocess.run(arguments, env=environment, check=False, preexec_fn=restore).returncode
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _logs(programs: Sequence[Program], before: dict[str, int]) -> Logs:
+    """Ask the programs to stop, and read what they wrote."""
+    for each in programs:
+        each.process.terminate()
+    link, up, down = (each.result() for each in programs)
+    send = up | {"flows": [up["flows"][0], down["flows"][0]], "starts_s": [0.0, 0.0], "fine_timestamps": True}
+    send["look_gap_s"] = max(up["look_gap_s"], down["look_gap_s"])
+    return Logs(link, send, {"processor_s": down["processor_s"]}, host.processor_shares(before, host.processor_times()))
+
+
+def _cut(logs: Logs, count: int) -> Logs:
+    """The first samples of everything: the programs do not end at the same instant."""
+
+    def shorter(entry: dict[str, Any]) -> dict[str, Any]:
+        return entry | {"samples": {name: values[:count] for name, values in entry["samples"].items()}}
+
+    link = logs.link | {
+        "times_s": logs.link["times_s"][:count],
+        "flows": [shorter(flow) for flow in logs.link["flows"]],
+        "links": [shorter(each) for each in logs.link["links"] if each["name"] in _LINKS],
+    }
+    return replace(logs, link=link, send=logs.send | {"flows": [shorter(flow) for flow in logs.send["flows"]]})
+
+
+def default_folder() -> Path:
+    """A new folder for what a program leaves behind."""
+    return Path(time.strftime("shell-%Y%m%d-%H%M%S"))
