@@ -89,7 +89,7 @@ def run(path: Stated, program: Sequence[str]) -> Outcome:
         with _opened(plan, names[0]) as (opened, started_ns, programs):
             status = _run_as_user(opened, program, plan)
             elapsed_s = (time.monotonic_ns() - started_ns) / 1e9
-            logs = _logs(programs, before)
+            logs = _logs(programs, before, started_ns)
     period_s = plan.form["sample_period_ps"] / _PS_PER_S
     periods = int(elapsed_s / period_s)
     if periods < _LEAST_PERIODS:
@@ -170,14 +170,15 @@ def _run_as_user(opened: Session, program: Sequence[str], plan: Plan) -> int:
         signal.signal(signal.SIGINT, before)
 
 
-def _logs(programs: Sequence[Program], before: dict[str, int]) -> Logs:
+def _logs(programs: Sequence[Program], before: dict[str, int], started_ns: int) -> Logs:
     """Ask the programs to stop, and read what they wrote."""
     for each in programs:
         each.process.terminate()
     link, up, down = (each.result() for each in programs)
     send = up | {"flows": [up["flows"][0], down["flows"][0]], "starts_s": [0.0, 0.0], "fine_timestamps": True}
     send["look_gap_s"] = max(up["look_gap_s"], down["look_gap_s"])
-    return Logs(link, send, {"processor_s": down["processor_s"]}, host.processor_shares(before, host.processor_times()))
+    shares = host.processor_shares(before, host.processor_times())
+    return Logs(link, send, {"processor_s": down["processor_s"]}, shares, started_ns)
 
 
 def _cut(logs: Logs, count: int) -> Logs:
