@@ -11,6 +11,7 @@ use twin::{Course, difference, fixed_point};
 const DROPTAIL: Course = Course {
     name: "droptail",
     rate: 8333.0,
+    dip: 1.0,
     base: 40_000,
     buffer: 333,
     random_loss: 0.0,
@@ -25,6 +26,7 @@ const DROPTAIL: Course = Course {
 const ROUGH: Course = Course {
     name: "rough",
     rate: 8333.0,
+    dip: 1.0,
     base: 60_000,
     buffer: 200,
     random_loss: 2e-5,
@@ -33,6 +35,21 @@ const ROUGH: Course = Course {
     outage: Some(10),
     pause: Some(18),
     spurious: Some(22),
+};
+
+/// A deep buffer before a link whose rate goes up and down: queues of all lengths, few losses.
+const SWINGING: Course = Course {
+    name: "swinging",
+    rate: 8333.0,
+    dip: 0.6,
+    base: 40_000,
+    buffer: 800,
+    random_loss: 4e-6,
+    reverse_jitter: 200,
+    seconds: 60,
+    outage: None,
+    pause: None,
+    spurious: None,
 };
 
 #[track_caller]
@@ -49,6 +66,7 @@ macro_rules! twins {
         fn $name() {
             together(stringify!($name), &[], DROPTAIL);
             together(stringify!($name), &[], ROUGH);
+            together(stringify!($name), &[], SWINGING);
         })+
     };
 }

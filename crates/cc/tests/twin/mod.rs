@@ -31,6 +31,8 @@ pub struct Course {
     pub name: &'static str,
     /// Segments/s.
     pub rate: f64,
+    /// In every other three seconds the link has this part of its rate.
+    pub dip: f64,
     /// Round trip without queue, us.
     pub base: u64,
     /// Segments.
@@ -128,6 +130,10 @@ impl Recorder {
         seconds.is_some_and(|s| self.now >= s * 1_000_000)
     }
 
+    fn rate(&self) -> f64 {
+        self.course.rate * if self.now / 3_000_000 % 2 == 1 { self.course.dip } else { 1.0 }
+    }
+
     fn note(&mut self, event: char, numbers: &[u64]) {
         let now = self.now;
         write!(self.lines, "{event} {now}").expect("a string takes it");
@@ -141,7 +147,7 @@ impl Recorder {
     fn send(&mut self) {
         while (self.flying.len() as f64) < self.algorithm.window().floor() {
             let sent = self.now + HOST;
-            let (rate, now) = (self.course.rate, sent as f64 * S);
+            let (rate, now) = (self.rate(), sent as f64 * S);
             let waiting = ((self.link_free - now) * rate).max(0.0);
             let out = self.after(self.course.outage) && !self.outage_over;
             let lost = out || waiting >= self.course.buffer as f64 || self.draws.uniform() < self.course.random_loss;
