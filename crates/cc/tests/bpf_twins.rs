@@ -16,7 +16,7 @@ const DROPTAIL: Course = Course {
     buffer: 333,
     random_loss: 0.0,
     reverse_jitter: 0,
-    seconds: 30,
+    seconds: 20,
     outage: None,
     pause: None,
     spurious: None,
@@ -46,7 +46,22 @@ const SWINGING: Course = Course {
     buffer: 800,
     random_loss: 4e-6,
     reverse_jitter: 200,
-    seconds: 60,
+    seconds: 30,
+    outage: None,
+    pause: None,
+    spurious: None,
+};
+
+/// A long path with random losses and little queue, whose rate changes a little: each algorithm's own growth and retreat.
+const LONG: Course = Course {
+    name: "long",
+    rate: 8333.0,
+    dip: 0.85,
+    base: 100_000,
+    buffer: 400,
+    random_loss: 3e-5,
+    reverse_jitter: 500,
+    seconds: 40,
     outage: None,
     pause: None,
     spurious: None,
@@ -67,6 +82,7 @@ macro_rules! twins {
             together(stringify!($name), &[], DROPTAIL);
             together(stringify!($name), &[], ROUGH);
             together(stringify!($name), &[], SWINGING);
+            together(stringify!($name), &[], LONG);
         })+
     };
 }
@@ -87,6 +103,9 @@ fn other_parameters_and_choices() {
         ("vegas", &[("diff", Text("linux")), ("round_rtt", Text("min")), ("double_every_other", Bool(false))]),
         ("illinois", &[("max_source", Text("round-mean")), ("ignored_rounds", Num(2.0))]),
         ("compound", &[("grow_from", Text("dwnd")), ("rtt_filter", Text("mean")), ("spread", Bool(false))]),
+        ("illinois", &[("theta", Num(2.0)), ("d1", Num(0.1))]),
+        ("yeah", &[("q_max", Num(10.0)), ("delay_max", Num(0.05)), ("rho", Num(4.0)), ("zeta", Num(10.0))]),
+        ("compound", &[("gamma", Num(6.0)), ("gamma_high", Num(60.0)), ("gamma_gain", Num(0.5))]),
         ("areno", &[("rtt_source", Text("last")), ("loss_order", Text("level-first"))]),
         ("fusion", &[("rtt_statistic", Text("mean")), ("reno_reset", Text("reduced"))]),
         ("fast", &[("alpha", Num(50.0)), ("update_every", Num(1.0)), ("known_rtt", Num(0.05))]),
@@ -100,6 +119,7 @@ fn other_parameters_and_choices() {
     ];
     for (algorithm, settings) in variants {
         together(algorithm, settings, ROUGH);
+        together(algorithm, settings, LONG);
     }
 }
 
