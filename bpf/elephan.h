@@ -97,6 +97,12 @@ struct record {
 	fx own[INTERNALS_MAX];
 };
 
+/* How loss-based algorithms grow before the first sign of congestion: by RFC 5681, or limited by RFC 3742. */
+enum { STANDARD, LIMITED };
+CHOICE(slow_start, STANDARD, LIMITED);
+/* Window up to which limited slow start doubles each round trip, segments. */
+PARAM(limited_max_ssthresh, 100);
+
 static __always_inline bool before(__u32 a, __u32 b)
 {
 	return (__s32)(a - b) < 0;
@@ -112,18 +118,27 @@ static __always_inline bool in_slow_start(const struct window *win)
 	return win->w < win->ssthresh;
 }
 
+/* Segments by which the window grows for each segment acknowledged. */
+static __always_inline fx slow_start_increment(fx w)
+{
+	if (p_slow_start == FX(STANDARD) || w <= p_limited_max_ssthresh)
+		return FX_ONE;
+	return fx_div(FX_ONE, fx_from(fx_floor(fx_div(w, fx_half(p_limited_max_ssthresh)))));
+}
+
 /* Slow start's part of an ACK. Returns the segments that are left for congestion avoidance. */
 static __always_inline fx slow_start(struct window *win, const struct ack *ack)
 {
-	fx wanted;
+	fx wanted, grow;
 
 	if (!may_grow(ack) || ack->acked <= 0)
 		return 0;
 	if (!in_slow_start(win))
 		return ack->acked;
-	wanted = win->w + ack->acked;
+	grow = slow_start_increment(win->w);
+	wanted = win->w + fx_mul(ack->acked, grow);
 	win->w = fx_min(wanted, win->ssthresh);
-	return fx_max(wanted - win->ssthresh, 0);
+	return fx_div(fx_max(wanted - win->ssthresh, 0), grow);
 }
 
 /* `a` segments more for each window of segments acknowledged; `n` of them now. */

@@ -96,6 +96,7 @@ fn other_parameters_and_choices() {
     let variants: &[(&str, &[(&str, Setting)])] = &[
         ("stcp", &[("increase", Num(0.02)), ("decrease", Num(0.25))]),
         ("hstcp", &[("low_p", Num(1.5 / (38.0 * 38.0))), ("high_p", Num(1e-6))]),
+        ("hstcp", &[("slow_start", Text("limited"))]),
         ("htcp", &[("rtt_scaling", Bool(true)), ("delta_l", Num(0.5)), ("bandwidth_switch", Bool(false))]),
         ("bic", &[("search_update", Text("round")), ("converge_against", Text("max_win"))]),
         ("westwood", &[("filter", Text("twice")), ("relearn_rtt", Bool(true))]),
