@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * What is known of the forward path from one-way delays: the smallest so far, and averages of the forward queueing delay
- * and of the round-trip time (forward_delay.rs).
+ * What is known of the forward path from one-way delays: the smallest so far, and averages of the forward queueing
+ * delay and of the round-trip time (forward_delay.rs).
  *
  * In the kernel a one-way delay is the difference of the two hosts' timestamps in an ACK, which carries a constant that
  * cancels. Its grain is a microsecond where the route has tcp_usec_ts (Linux 6.7), a millisecond otherwise.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * TCP Vegas (L. Brakmo, L. Peterson, JSAC 13(8), 1995): crates/cc/src/vegas.rs with the arithmetic of the paper, of ns-2
- * or of Linux.
+ * TCP Vegas (L. Brakmo, L. Peterson, JSAC 13(8), 1995): crates/cc/src/vegas.rs with the arithmetic of the paper, of
+ * ns-2 or of Linux.
  */
 #include "elephan.h"
 

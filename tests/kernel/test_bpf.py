@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -18,10 +18,13 @@ import pytest
 
 from elephan.habitats.kernel import bpf, libbpf
 from elephan.habitats.kernel.object_file import ObjectFile
+from elephan.scenario.catalog import algorithms
 from elephan.scenario.errors import ScenarioError
 
 TCP_CONGESTION = 13
 BYTES = 30_000_000
+# Of the plumbing that all objects include.
+SHARED = {"p_trace", "p_slow_start", "p_limited_max_ssthresh"}
 
 needs_kernel = pytest.mark.skipif(bool(bpf.missing()), reason=bpf.missing() or "this host can")
 
@@ -76,6 +79,24 @@ def test_an_algorithm_is_accepted_carries_a_transfer_and_is_gone(algorithm: str,
     assert table.height > 0
     assert min(table["cwnd"]) >= 1
     assert not list(bpf.runtime_dir().glob("registered/*"))
+
+
+@pytest.mark.skipif(shutil.which("clang") is None, reason="clang is not installed")
+@pytest.mark.parametrize("algorithm", bpf.names())
+def test_an_object_has_its_twins_parameters_and_defaults(algorithm: str, tmp_path: Path) -> None:
+    target = tmp_path / "object.o"
+    bpf.compile_object(algorithm, "el_test", target)
+    compiled = ObjectFile(target)
+    declared = {parameter["name"]: parameter for parameter in algorithms()[algorithm]["parameters"]}
+    own = [name for name in compiled.symbols if name.startswith("p_") and name not in SHARED]
+    assert own
+    for symbol in own:
+        logarithm = symbol.startswith("p_log2_")
+        parameter = declared[symbol.removeprefix("p_").removeprefix("log2_")]
+        expected = bpf.as_number(parameter, parameter["default"], logarithm)
+        value = int.from_bytes(compiled.content(symbol), "little", signed=True) / 2**32
+        assert value == pytest.approx(expected, abs=2**-31), symbol
+    assert len(compiled.content("columns").split(b",")) <= 8
 
 
 @needs_kernel
@@ -146,10 +167,19 @@ def test_what_an_object_cannot_do_is_refused_by_name(tmp_path: Path) -> None:
 
 
 @needs_kernel
-def test_a_parameter_that_an_object_does_not_have_is_refused(tmp_path: Path) -> None:
-    with (
-        pytest.raises(ScenarioError, match="in the kernel 'arithmetic' of stcp is 'fluid' always"),
-        bpf.registered("stcp:linux", {}, tmp_path),
-    ):
+@pytest.mark.parametrize(
+    ("algorithm", "parameters", "sentence"),
+    [
+        ("stcp:linux", {}, "in the kernel 'arithmetic' of stcp is 'fluid' always"),
+        ("vegas:ns3", {}, "in the kernel 'diff' of vegas is 'paper' or 'ns2' or 'linux'"),
+        ("fast:ns2", {}, "in the kernel 'timing' of fast is 'paper' always"),
+        ("hstcp", {"slow_start": "hystart"}, "in the kernel 'slow_start' of hstcp is 'standard' or 'limited'"),
+        ("areno", {"bandwidth_unit": 1e11}, "'bandwidth_unit' is too large for the kernel's fixed-point numbers"),
+    ],
+)
+def test_what_an_object_does_not_have_is_refused(
+    algorithm: str, parameters: dict[str, float | str], sentence: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ScenarioError, match=sentence), bpf.registered(algorithm, parameters, tmp_path):
         pass
-    assert not any(name.startswith("el_stcp") for name in listed()) or os.environ.get("PYTEST_XDIST_WORKER")
+    assert not list(bpf.runtime_dir().glob("registered/*"))

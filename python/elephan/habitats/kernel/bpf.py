@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from ipaddress import IPv4Address
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from elephan.habitats.kernel import libbpf
 from elephan.habitats.kernel.libbpf import BpfError, CongestionControl
@@ -133,7 +133,7 @@ def read_only_data(algorithm: str, parameters: Mapping[str, Parameter], compiled
     """The object's constants with the parameters in their places.
 
     Raises:
-        ScenarioError: a parameter that the object does not have, or a value that fixed point cannot hold.
+        ScenarioError: a parameter or a choice that the object does not have, or a value that fixed point cannot hold.
     """
     data = bytearray(compiled.section(".rodata"))
     declared = {p["name"]: p for p in algorithms()[algorithm]["parameters"]}
@@ -143,12 +143,21 @@ def read_only_data(algorithm: str, parameters: Mapping[str, Parameter], compiled
             if value != declared[name]["default"]:
                 raise ScenarioError(f"in the kernel '{name}' of {algorithm} is {declared[name]['default']!r} always")
             continue
-        _write(data, compiled, found, _as_number(declared[name], value, found.startswith("p_log2_")), name)
+        number = as_number(declared[name], value, found.startswith("p_log2_"))
+        _check_choice(algorithm, declared[name], number, compiled)
+        _write(data, compiled, found, number, name)
     _write(data, compiled, "p_trace", _TRACE[trace], "trace")
     return bytes(data)
 
 
-def _as_number(declared: Mapping[str, object], value: Parameter, logarithm: bool) -> float:
+def _check_choice(algorithm: str, declared: Mapping[str, Any], number: float, compiled: ObjectFile) -> None:
+    last = f"last_{declared['name']}"
+    if last in compiled.symbols and number > (known := int.from_bytes(compiled.content(last), "little") >> 32):
+        words = " or ".join(repr(word) for word in declared["choices"][: known + 1])
+        raise ScenarioError(f"in the kernel '{declared['name']}' of {algorithm} is {words}")
+
+
+def as_number(declared: Mapping[str, object], value: Parameter, logarithm: bool) -> float:
     """A parameter as the objects have it: times in microseconds, a choice by its place among the choices."""
     choices = declared["choices"]
     if isinstance(choices, list) and choices:
