@@ -10,6 +10,7 @@ from elephan.habitats.kernel.habitat import KernelHabitat
 from elephan.runs import Run
 from elephan.runs.result import RunError
 from elephan.scenario import Scenario
+from elephan.scenario.errors import ScenarioError
 
 LACKING = bpf.missing() or "; ".join(f"{what}: {why}" for what, why in host.missing().items())
 needs_kernel = pytest.mark.skipif(bool(LACKING), reason=LACKING or "this host can")
@@ -48,6 +49,13 @@ def test_a_flow_has_its_internals_under_its_own_name() -> None:
         assert isinstance(wanted, float)
         assert isinstance(had, float)
         assert abs(wanted - had) < 0.15 * had
+
+
+@needs_kernel
+def test_what_an_object_cannot_do_is_refused_before_anything_is_run() -> None:
+    given = scenario('algorithm = "hcc"\nparameters = { known_owd = 0.01 }')
+    with pytest.raises(ScenarioError, match=r"^flow\[0\]: in the kernel 'known_owd' of hcc is 0.0 always$"):
+        KernelHabitat().check(given)
 
 
 def test_a_run_without_such_algorithms_has_no_internals() -> None:

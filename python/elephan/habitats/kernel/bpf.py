@@ -16,6 +16,7 @@ import shutil
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 import warnings
 from collections.abc import Iterator, Mapping
@@ -173,6 +174,20 @@ def _write(data: bytearray, compiled: ObjectFile, symbol: str, number: float, na
     if not -(2**63) <= fixed < 2**63:
         raise ScenarioError(f"'{name}' is too large for the kernel's fixed-point numbers")
     struct.pack_into("<q", data, compiled.symbols[symbol].offset, fixed)
+
+
+def check(algorithm: str, parameters: Mapping[str, Parameter]) -> None:
+    """Whether the object can be what is asked for; it is compiled, and the kernel is not touched.
+
+    Raises:
+        ScenarioError: no object for it, or not with these parameters.
+        BpfError: clang refuses it.
+    """
+    own_name, values = resolve(algorithm, parameters)
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder) / "object.o"
+        compile_object(own_name, f"{PREFIX}unnamed", target)
+        read_only_data(own_name, values, ObjectFile(target), "none")
 
 
 @contextmanager

@@ -181,7 +181,7 @@ def _flow(form: Mapping[str, Any], i: int, flow: Mapping[str, Any]) -> Flow:
             f"Linux's own {name} has no parameter that could be set ({given}); 'sim' has", path=f"flow[{i}].parameters"
         )
     if built_in is None:
-        _check_bpf(name, flow["algorithm"], f"flow[{i}].algorithm")
+        _check_bpf(name, flow, f"flow[{i}]")
     stack = flow["stack"]
     window = stack["receive_window"]
     return Flow(
@@ -198,18 +198,23 @@ def _flow(form: Mapping[str, Any], i: int, flow: Mapping[str, Any]) -> Flow:
     )
 
 
-def _check_bpf(name: str, algorithm: str, where: str) -> None:
+def _check_bpf(name: str, flow: Mapping[str, Any], where: str) -> None:
     """Whether the kernel can be given an algorithm."""
     from elephan.habitats.kernel import bpf
 
-    offered = bpf.available()
+    algorithm, offered = flow["algorithm"], bpf.available()
+    there = f"{where}.algorithm"
     if name in BUILT_IN:
-        raise ScenarioError(f"Linux has its own {name} and not '{algorithm}'; write '{name}'", path=where)
+        raise ScenarioError(f"Linux has its own {name} and not '{algorithm}'; write '{name}'", path=there)
     if name not in offered:
-        there = ", ".join(sorted({*BUILT_IN, *offered}))
-        raise ScenarioError(f"the habitat 'kernel' has no '{algorithm}'; it has {there}", path=where)
+        known = ", ".join(sorted({*BUILT_IN, *offered}))
+        raise ScenarioError(f"the habitat 'kernel' has no '{algorithm}'; it has {known}", path=there)
     if offered[name]:
-        raise ScenarioError(f"'{algorithm}' would have to be put into the kernel: {offered[name]}", path=where)
+        raise ScenarioError(f"'{algorithm}' would have to be put into the kernel: {offered[name]}", path=there)
+    try:
+        bpf.check(algorithm, flow["parameters"])
+    except ScenarioError as error:
+        raise error.located(path=where) from None
 
 
 def _window_bytes(form: Mapping[str, Any], flow: Mapping[str, Any]) -> int:
