@@ -61,8 +61,11 @@ struct window {
 	fx saved_w;
 	fx saved_ssthresh;
 	bool has_saved;
-	/* From a loss to the end of its recovery. */
+	/* From a loss to the end of its recovery; of those, from a timeout on. */
 	bool recovering;
+	bool timed_out;
+	/* The kernel has just asked for a threshold, and has not said yet why. */
+	bool asked;
 	/* An ACK of which it is not known yet whether the window may move. */
 	bool has_pending;
 	bool has_origin;

@@ -7,7 +7,7 @@
  * differ between kernels.
  *
  * The kernel asks for a threshold before it says whether a loss or a timeout is the reason. What was done for a loss
- * is taken back where it was a timeout.
+ * is taken back where it was a timeout. In a recovery it only says that its state is that of a timeout.
  */
 #ifndef ELEPHAN_HOOKS_H
 #define ELEPHAN_HOOKS_H
@@ -287,15 +287,26 @@ HOOK(__u32, el_ssthresh, struct sock *sk)
 	signal.now = now_us();
 	signal.min_rtt = f->now.win.min_rtt;
 	f->now.win.recovering = true;
+	f->now.win.asked = true;
 	on_congestion(&f->now, &signal);
 	return threshold_to(f->now.win.ssthresh);
+}
+
+static __always_inline void tell_timeout(struct tcp_sock *tp, struct state *s)
+{
+	struct signal signal = { .now = now_us(), .min_rtt = s->win.min_rtt };
+
+	on_timeout(s, &signal);
+	s->win.recovering = true;
+	s->win.timed_out = true;
+	s->win.restarted = true;
+	tp->snd_ssthresh = threshold_to(s->win.ssthresh);
 }
 
 HOOK(void, el_cwnd_event, struct sock *sk, __u32 event)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct flow *f;
-	struct signal signal;
 
 	if (event != EVENT_LOSS && event != EVENT_CWND_RESTART)
 		return;
@@ -311,25 +322,31 @@ HOOK(void, el_cwnd_event, struct sock *sk, __u32 event)
 	}
 	f->now = f->before;
 	flush(sk, f);
-	signal.now = now_us();
-	signal.min_rtt = f->now.win.min_rtt;
-	on_timeout(&f->now, &signal);
-	f->now.win.recovering = true;
-	f->now.win.restarted = true;
-	tp->snd_ssthresh = threshold_to(f->now.win.ssthresh);
+	tell_timeout(tp, &f->now);
 }
 
 HOOK(void, el_set_state, struct sock *sk, __u8 new_state)
 {
-	struct flow *f;
+	struct flow *f = flow_of(sk);
+	struct window *win;
+	bool asked;
 
-	if (new_state > CA_DISORDER)
+	if (!f)
 		return;
-	f = flow_of(sk);
-	if (!f || !f->now.win.recovering)
-		return;
-	f->now.win.recovering = false;
-	on_recovery_exit(&f->now, now_us());
+	win = &f->now.win;
+	asked = win->asked;
+	win->asked = false;
+	if (new_state == CA_LOSS) {
+		/* A timeout in a recovery: the kernel asks for no threshold, and has no event for it. */
+		if (win->recovering && !win->timed_out && !asked) {
+			flush(sk, f);
+			tell_timeout(tcp_sk(sk), &f->now);
+		}
+	} else if (new_state <= CA_DISORDER && win->recovering) {
+		win->recovering = false;
+		win->timed_out = false;
+		on_recovery_exit(&f->now, now_us());
+	}
 }
 
 HOOK(__u32, el_undo_cwnd, struct sock *sk)
@@ -342,6 +359,7 @@ HOOK(__u32, el_undo_cwnd, struct sock *sk)
 		return tp->snd_cwnd;
 	on_undo(&f->now);
 	f->now.win.recovering = false;
+	f->now.win.timed_out = false;
 	cwnd = fx_floor(f->now.win.w);
 	return cwnd > tp->snd_cwnd ? (__u32)cwnd : tp->snd_cwnd;
 }

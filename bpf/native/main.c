@@ -101,9 +101,11 @@ static void handle(struct sock *sk, char event, const long long *v)
 	case 'A': /* ACK: now, una, next, delivered, RTT, difference of timestamps, SACKed, in flight, flags */
 		acknowledge(sk, v);
 		break;
-	case 'T': /* timeout */
-		tp->snd_ssthresh = el_ssthresh(sk);
-		el_cwnd_event(sk, EVENT_LOSS);
+	case 'T': /* timeout: now, whether in a recovery, which keeps the kernel's threshold */
+		if (!v[1]) {
+			tp->snd_ssthresh = el_ssthresh(sk);
+			el_cwnd_event(sk, EVENT_LOSS);
+		}
 		tp->snd_cwnd = 1;
 		el_set_state(sk, CA_LOSS);
 		el_set_state(sk, CA_OPEN);

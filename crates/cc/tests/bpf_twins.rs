@@ -18,11 +18,13 @@ const DROPTAIL: Course = Course {
     reverse_jitter: 0,
     seconds: 20,
     outage: None,
+    deaf: None,
     pause: None,
     spurious: None,
 };
 
-/// Random losses, a jittery way back, an outage with its timeout, a spurious loss and an idle time.
+/// Random losses, a jittery way back, timeouts in and out of a recovery, a spurious loss and an idle
+/// time.
 const ROUGH: Course = Course {
     name: "rough",
     rate: 8333.0,
@@ -33,6 +35,7 @@ const ROUGH: Course = Course {
     reverse_jitter: 2000,
     seconds: 30,
     outage: Some(10),
+    deaf: Some(26),
     pause: Some(18),
     spurious: Some(22),
 };
@@ -48,6 +51,7 @@ const SWINGING: Course = Course {
     reverse_jitter: 200,
     seconds: 30,
     outage: None,
+    deaf: None,
     pause: None,
     spurious: None,
 };
@@ -63,6 +67,7 @@ const LONG: Course = Course {
     reverse_jitter: 500,
     seconds: 40,
     outage: None,
+    deaf: None,
     pause: None,
     spurious: None,
 };

@@ -41,8 +41,10 @@ pub struct Course {
     /// Up to so many us on the way back.
     pub reverse_jitter: u64,
     pub seconds: u64,
-    /// Nothing gets through from here on, for a second, s.
+    /// Nothing gets through from here on, until the timeout, s.
     pub outage: Option<u64>,
+    /// The same from the first loss after this on, s.
+    pub deaf: Option<u64>,
     /// The application pauses for two seconds, s.
     pub pause: Option<u64>,
     /// The first loss after this turns out to be none, s.
@@ -75,6 +77,7 @@ pub struct Recorder {
     recovery: Option<u32>,
     last_arrival: u64,
     outage_over: bool,
+    deaf_over: bool,
     paused: bool,
     undone: bool,
     lines: String,
@@ -98,6 +101,7 @@ impl Recorder {
             recovery: None,
             last_arrival: 0,
             outage_over: false,
+            deaf_over: false,
             paused: false,
             undone: false,
             lines: String::new(),
@@ -149,7 +153,8 @@ impl Recorder {
             let sent = self.now + HOST;
             let (rate, now) = (self.rate(), sent as f64 * S);
             let waiting = ((self.link_free - now) * rate).max(0.0);
-            let out = self.after(self.course.outage) && !self.outage_over;
+            let deaf = self.after(self.course.deaf) && self.recovery.is_some() && !self.deaf_over;
+            let out = deaf || (self.after(self.course.outage) && !self.outage_over);
             let lost = out || waiting >= self.course.buffer as f64 || self.draws.uniform() < self.course.random_loss;
             let mut packet = Packet { number: self.next, sent, arrives: None, forward: 0, passed: 0 };
             if !lost {
@@ -247,11 +252,13 @@ impl Recorder {
     fn time_out(&mut self) {
         self.now += 1_000_000;
         let signal = self.signal(self.flying.len());
+        let recovering = u64::from(self.recovery.is_some());
         self.flying.clear();
         self.algorithm.on_timeout(&signal);
         self.recovery = None;
         self.outage_over |= self.after(self.course.outage);
-        self.note('T', &[]);
+        self.deaf_over |= recovering == 1 && self.after(self.course.deaf);
+        self.note('T', &[recovering]);
         self.algorithm.on_recovery_exit(self.seconds());
     }
 
