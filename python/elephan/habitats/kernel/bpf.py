@@ -223,20 +223,19 @@ def registered(
     target = workdir / f"{name}.bpf.o"
     compile_object(own_name, name, target)
     compiled = ObjectFile(target)
+    gathered: list[pl.DataFrame] = [] if into is None else into
     control = CongestionControl(target, read_only_data(own_name, values, compiled, trace))
+    record: Path | None = None
     try:
         record = _write_record(name, control.map_id)
-        try:
-            gathered: list[pl.DataFrame] = [] if into is None else into
-            with _listening(control, compiled, gathered, trace):
-                yield name
-            if into is None and gathered:
-                gathered[0].write_parquet(internals_path(workdir, name))
-        finally:
-            control.close()
-            record.unlink(missing_ok=True)
+        with _listening(control, compiled, gathered, trace):
+            yield name
     finally:
         control.close()
+        if record is not None:
+            record.unlink(missing_ok=True)
+    if into is None and gathered:
+        gathered[0].write_parquet(internals_path(workdir, name))
 
 
 def internals_path(workdir: Path, name: str) -> Path:
