@@ -147,6 +147,7 @@ impl<'a> Bottleneck<'a> {
     fn carry_all(&mut self) {
         let end_ns = self.plan.end_ns();
         let spin_ns = i64::from(self.plan.spin_us) * 1000;
+        let nap_ns = i64::from(self.plan.nap_us) * 1000;
         let tick_ns = LONGEST_SLEEP_NS.min(self.emulator.shortest_ns() as i64 / 2).max(1000);
         while !sys::stop_asked() {
             let now = self.now_ns();
@@ -157,7 +158,7 @@ impl<'a> Bottleneck<'a> {
             self.deliver(now);
             let quiet = i64::try_from(self.emulator.quiet_until_ns()).unwrap_or(i64::MAX);
             let apart = self.apart.peek().map_or(i64::MAX, |Reverse((due, ..))| *due);
-            self.wait(quiet.min(apart).min(now + tick_ns), spin_ns);
+            self.wait(quiet.min(apart).min(now + tick_ns).max(now + nap_ns), spin_ns);
         }
     }
 

@@ -63,6 +63,10 @@ pub struct Plan {
     pub mirrored: bool,
     /// For so long before a packet is due the emulator does not sleep, µs.
     pub spin_us: u32,
+    /// For at least so long it sleeps when it sleeps, µs: at high rates, where a packet is due every few µs, several are handed on
+    /// at a time.
+    #[serde(default)]
+    pub nap_us: u32,
 }
 
 /// A flow's addresses, and its sockets.

@@ -191,7 +191,8 @@ pub fn set_congestion_control(socket: &impl AsRawFd, name: &str) -> io::Result<(
     checked(answer).map(drop)
 }
 
-/// A TCP socket that is not connected.
+/// A TCP socket that is not connected. Its end resets the connection: what is left of a run is not to be sent to the end of time,
+/// by a socket that keeps its namespace alive.
 ///
 /// # Errors
 /// The kernel refuses.
@@ -199,7 +200,9 @@ pub fn tcp_socket() -> io::Result<OwnedFd> {
     // SAFETY: no pointers; the descriptor is nobody else's.
     unsafe {
         let made = checked(libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0))?;
-        Ok(OwnedFd::from_raw_fd(made))
+        let socket = OwnedFd::from_raw_fd(made);
+        set_option(&socket, libc::SOL_SOCKET, libc::SO_LINGER, libc::linger { l_onoff: 1, l_linger: 0 })?;
+        Ok(socket)
     }
 }
 

@@ -27,10 +27,11 @@ _CAN_DIFFER = ("payload_bytes", "receive_window", "initial_window", "pacing")
 _HEADER_BYTES = STACKS["linux"].header_bytes
 _BUFFER_MIN_BYTES = 1 << 20
 _BUFFER_MAX_BYTES = 1 << 30
-_DELAY_SPARE_S = 0.25
+_DELAY_SPARE_S = 0.05
 _PS_PER_S = 10**12
 SPIN_RATE_MAX_BPS = 200_000_000
 SPIN_US = 40
+NAP_US = 40
 
 
 @dataclass(frozen=True)
@@ -110,13 +111,14 @@ class Plan:
             "largest_bytes": self.largest_bytes,
             "handshakes_apart": True,
             "spin_us": self.spin_us,
+            "nap_us": 0 if self.spin_us else NAP_US,
             "flows": [
                 {
                     "sender": flow.sender,
                     "receiver": flow.receiver,
                     "congestion": names[i],
-                    "send_buffer_bytes": min(_BUFFER_MAX_BYTES, 4 * flow.window_bytes + _BUFFER_MIN_BYTES),
-                    "receive_buffer_bytes": min(_BUFFER_MAX_BYTES, 4 * flow.window_bytes + _BUFFER_MIN_BYTES),
+                    "send_buffer_bytes": _buffer_bytes(flow.window_bytes),
+                    "receive_buffer_bytes": _buffer_bytes(flow.window_bytes),
                     "initial_window": flow.initial_window,
                     "microseconds": flow.built_in is None,
                     "receive_window_bytes": flow.receive_window_bytes,
@@ -125,6 +127,11 @@ class Plan:
                 for i, flow in enumerate(self.flows)
             ],
         }
+
+
+def _buffer_bytes(window_bytes: int) -> int:
+    """What a socket is told; the kernel takes twice as much, for what it keeps beside the data."""
+    return min(_BUFFER_MAX_BYTES, 2 * window_bytes + _BUFFER_MIN_BYTES)
 
 
 def _refuse(what: str, path: str = "") -> ScenarioError:
