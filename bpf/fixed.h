@@ -19,7 +19,7 @@ typedef __s64 fx;
 
 static __always_inline fx fx_from(__s64 n)
 {
-	return n << FX_BITS;
+	return n * FX_ONE;
 }
 
 /* The whole part, rounded down. */

@@ -298,7 +298,9 @@ fn program(algorithm: &str) -> PathBuf {
 fn compile(sources: &[&str], target: &Path) {
     let bpf = repository().join("bpf");
     let done = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()))
-        .args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter", "-I"])
+        .args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter"])
+        // An overflow stops the program.
+        .args(["-fsanitize=undefined", "-fsanitize-undefined-trap-on-error", "-I"])
         .arg(bpf.join("native"))
         .arg("-I")
         .arg(&bpf)
