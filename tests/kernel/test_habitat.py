@@ -246,7 +246,7 @@ def test_a_program_of_ones_own_runs_as_the_user_who_asked_and_leaves_the_tables(
     links = pl.read_parquet(out / "links.parquet")
     delivered = links.filter(pl.col("link").cast(pl.String) == "bottleneck/reverse")["delivered_bytes"].to_list()
     # The last sample may be 100 ms before the end, which is up to 625 kB.
-    assert 5_000_000 * 1500 // 1448 - 625_000 <= delivered[-1]
+    assert delivered[-1] >= 5_000_000 * 1500 // 1448 - 625_000
     assert not own_namespaces()
     assert str(out) in capsys.readouterr().out
 

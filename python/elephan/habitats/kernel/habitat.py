@@ -154,7 +154,7 @@ def summary(plan: Plan, logs: Logs, names: Mapping[int, str], before: Mapping[st
         ),
         "conservation": link["conservation"],
         "links": [{key: value for key, value in each.items() if key != "samples"} for each in link["links"]],
-        "warnings": [*doubts, *_beyond_calibration(plan)],
+        "warnings": [*doubts, *_cautions(plan, logs)],
         "engine_version": KernelHabitat().version(),
         "kernel": {
             "believable": not doubts,
@@ -179,9 +179,18 @@ def summary(plan: Plan, logs: Logs, names: Mapping[int, str], before: Mapping[st
     }  # fmt: skip
 
 
-def _beyond_calibration(plan: Plan) -> list[str]:
-    caution = calibration.warning(plan.rate_bps)
-    return [] if caution is None else [caution]
+def _cautions(plan: Plan, logs: Logs) -> list[str]:
+    """What a reader should know of a run that may be believed all the same."""
+    found = []
+    longest_s = logs.send["look_gap_s"]
+    if longest_s > min(plan.round_trips_s):
+        found.append(
+            f"windows were not looked at for {1e3 * longest_s:.0f} ms, longer than a round trip, so that a loss event "
+            "may be missing"
+        )
+    if (caution := calibration.warning(plan.rate_bps)) is not None:
+        found.append(caution)
+    return found
 
 
 def _doubts(plan: Plan, logs: Logs) -> list[str]:
@@ -203,12 +212,6 @@ def _doubts(plan: Plan, logs: Logs) -> list[str]:
     ):
         if link["drops"][cause]:
             found.append(f"{link['drops'][cause]} packets {what}, so that they were lost where the scenario loses none")
-    longest_s, round_trip_s = logs.send["look_gap_s"], min(plan.round_trips_s)
-    if longest_s > round_trip_s:
-        found.append(
-            f"windows were not looked at for {1e3 * longest_s:.0f} ms, longer than a round trip, so that a loss event "
-            "may be missing"
-        )
     if abs(link["clock_step_us"]) > _CLOCK_STEP_MAX_US:
         found.append(f"the host's clock was set by {link['clock_step_us'] / 1e3:.1f} ms during the run")
     for flow, sender, spec in zip(plan.flows, logs.send["flows"], plan.form["flows"], strict=True):
