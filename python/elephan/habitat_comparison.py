@@ -158,7 +158,7 @@ def compare_habitats(
 
 def _wanted(scenario: Scenario, habitat: habitats.Habitat, seeds: int, repeats: int) -> list[Scenario]:
     if _measures(habitat):
-        return [scenario.with_seed(scenario.seed + i) for i in range(max(seeds, repeats))]
+        return [scenario.with_seed(scenario.seed + i) for i in range(repeats)]
     # The reference is asked for as many as were wanted, so that it says why there cannot be so many.
     many = seeds if habitat.name == REFERENCE or habitats.varies(habitat, scenario) else 1
     return scenario.replicates(many) if many > 1 else [scenario]
