@@ -46,6 +46,8 @@ pub struct Connection {
     beyond_bytes: u64,
     /// Packets with data that came to the path, once for each time that they were sent.
     pub segments_sent: u64,
+    /// ACKs that the receiver put on the path and that acknowledge something new in order.
+    pub answers: u64,
     /// Packets that brought nothing new.
     pub duplicates: u64,
 }
@@ -134,6 +136,7 @@ impl Connection {
     pub fn on_answered(&mut self, number: u32, at_ns: i64) -> Option<i64> {
         let acknowledged = self.numbers?.position(number).filter(|position| *position > self.answered)?;
         self.answered = acknowledged;
+        self.answers += 1;
         let position = self.outstanding.partition_point(|sent| sent.end < acknowledged);
         let last = self.outstanding.get(position).filter(|sent| sent.end == acknowledged && !sent.repeated)?;
         if position > 0 && self.outstanding[position - 1].received_ns > last.received_ns {
@@ -221,6 +224,7 @@ mod tests {
         connection.on_received(number(3000), 1000, 30);
         connection.on_received(number(2000), 1000, 40);
         assert_eq!(connection.on_answered(number(4000), 41), None);
+        assert_eq!(connection.answers, 2);
     }
 
     #[test]

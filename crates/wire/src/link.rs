@@ -373,7 +373,7 @@ impl<'a> Bottleneck<'a> {
         json!({
             "received_bytes": flow.received_bytes(), "wire_bytes": flow.wire_bytes,
             "segments_sent": of_connections(|c| c.segments_sent), "duplicates": of_connections(|c| c.duplicates),
-            "connections": flow.connections.len(),
+            "answers": of_connections(|c| c.answers), "connections": flow.connections.len(),
             "completed_s": flow.completed_ns.map(|ns| ns as f64 * 1e-9),
             "rtt_min_ms": any.then_some(flow.rtt_min_ns as f64 * 1e-6),
             "rtt_mean_ms": any.then(|| flow.rtt_sum_ns as f64 / flow.rtt_count as f64 * 1e-6),

@@ -30,6 +30,7 @@ LATE_P99_MAX_US = 500.0
 _DIGEST_DIGITS = 12
 _WAIT_S = 0.1
 _MOVED_PART_MAX = 0.01
+_SEGMENTS_AN_ACK_MAX = 4.0
 _CLOCK_STEP_MAX_US = 100.0
 _one_at_a_time = threading.Lock()
 
@@ -159,7 +160,7 @@ def summary(plan: Plan, logs: Logs, names: Mapping[int, str], before: Mapping[st
         "kernel": {
             "believable": not doubts,
             "lateness": link["lateness"],
-            "receivers": link["receivers"],
+            "receivers": link["receivers"] | {"segments_an_ack": _segments_an_ack(plan, logs)},
             "drops": link["drops"],
             "displaced": link["displaced"],
             "clock_step_us": link["clock_step_us"],
@@ -179,6 +180,14 @@ def summary(plan: Plan, logs: Logs, names: Mapping[int, str], before: Mapping[st
     }  # fmt: skip
 
 
+def _segments_an_ack(plan: Plan, logs: Logs) -> float:
+    """Segments that came to receivers, for each ACK that acknowledged new ones."""
+    flows = logs.link["flows"]
+    payloads = [spec["stack"]["payload_bytes"] for spec in plan.form["flows"]]
+    segments = sum(int(flow["received_bytes"]) / payload for flow, payload in zip(flows, payloads, strict=True))
+    return float(segments / max(1, sum(int(flow["answers"]) for flow in flows)))
+
+
 def _cautions(plan: Plan, logs: Logs) -> list[str]:
     """What a reader should know of a run that may be believed all the same."""
     found = []
@@ -187,6 +196,11 @@ def _cautions(plan: Plan, logs: Logs) -> list[str]:
         found.append(
             f"windows were not looked at for {1e3 * longest_s:.0f} ms, longer than a round trip, so that a loss event "
             "may be missing"
+        )
+    if (segments := _segments_an_ack(plan, logs)) > _SEGMENTS_AN_ACK_MAX:
+        found.append(
+            f"receivers acknowledged every {segments:.1f} segments, and on an idle host every 2: they were short of "
+            "the processor, and senders had their ACKs in larger steps"
         )
     if (caution := calibration.warning(plan.rate_bps)) is not None:
         found.append(caution)
