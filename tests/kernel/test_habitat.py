@@ -113,6 +113,16 @@ def test_flows_have_their_own_round_trips_directions_starts_and_sizes() -> None:
 
 
 @needs_kernel
+def test_a_receive_window_is_the_limit_where_it_is_smaller_than_the_path() -> None:
+    """20 segments in 20 ms are 11.6 Mbit/s."""
+    run = on_kernel(stated(["cubic"], stack={"receive_window": "20 segments"}))
+    (flow,) = run.flows.iter_rows(named=True)
+    assert flow["receive_window_limited_fraction"] > 0.5
+    assert 3 < flow["goodput_mbps"] <= 11.6
+    assert flow["retransmits"] == 0
+
+
+@needs_kernel
 def test_a_path_that_does_not_get_the_processor_is_not_believed() -> None:
     """The program is stopped for 30 ms ten times: a packet of a hundred is late by much more than 0.5 ms."""
     found: list[Run] = []

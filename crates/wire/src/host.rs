@@ -20,6 +20,9 @@ use crate::watched::Watched;
 const HANDSHAKE_NS: i64 = 100_000_000;
 /// Data that a flow with an end may have written and not sent, bytes: they come after its end.
 const UNSENT_BYTES: libc::c_int = 512 << 10;
+/// So much has to be there before a receiver reads, bytes. While it reads, or has yet to, Linux holds ACKs back; as long as there
+/// is less, it sends one for every other segment.
+const READ_BYTES: u32 = 128 << 10;
 /// What is written at a time is a whole number of segments near this, bytes.
 const CHUNK_BYTES: usize = 256 << 10;
 /// Windows are looked at so often with one flow, and this much more rarely with each other, ns.
@@ -38,11 +41,15 @@ pub fn receive(plan: &Plan, device: &str) -> Result<Value, Problem> {
     lay_routes(plan, device, |ends| (ends.sender, ends.receiver))?;
     for ends in &plan.flows {
         let listener = listener(ends).map_err(doing(format!("listening on {}", ends.receiver)))?;
+        let window = ends.receive_window_bytes;
         thread::spawn(move || {
             // A receiver that does not get the processor acknowledges more rarely; where this is refused, the path's log shows it.
             let _ = sys::go_first(TRANSFER_PRIORITY);
             while let Ok(connection) = sys::accept(&listener) {
-                while sys::discard(&connection, 1 << 20).is_ok_and(|taken| taken > 0) {}
+                while sys::discard(&connection, 1 << 20).is_ok_and(|taken| taken > 0) {
+                    // Linux forgets the bound when it learns how large the packets are (tcp_update_scaling_ratio).
+                    window.map(|bytes| sys::set_option(&connection, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, bytes));
+                }
             }
         });
     }
@@ -72,12 +79,19 @@ fn listener(ends: &Ends) -> std::io::Result<OwnedFd> {
     let socket = sys::tcp_socket()?;
     sys::set_option(&socket, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1)?;
     sys::set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, ends.receive_buffer_bytes)?;
+    sys::set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVLOWAT, most_unread(ends))?;
     if let Some(window) = ends.receive_window_bytes {
         sys::set_option(&socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, window)?;
     }
     sys::bind(&socket, sys::at(ends.receiver, RECEIVER_PORT))?;
     sys::listen(&socket)?;
     Ok(socket)
+}
+
+/// A receiver that waits for more than its window would wait forever.
+fn most_unread(ends: &Ends) -> u32 {
+    let window = ends.receive_window_bytes.unwrap_or(ends.receive_buffer_bytes);
+    READ_BYTES.min(window / 4).max(1)
 }
 
 fn sleep_to_end(end_ns: i64) {
