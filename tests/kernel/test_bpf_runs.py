@@ -16,9 +16,9 @@ LACKING = bpf.missing() or "; ".join(f"{what}: {why}" for what, why in host.miss
 needs_kernel = pytest.mark.skipif(bool(LACKING), reason=LACKING or "this host can")
 
 
-def scenario(*flows: str) -> Scenario:
+def scenario(*flows: str, duration: str = "4 s") -> Scenario:
     path = 'rate = "50 Mbit/s"\nrtt = "20 ms"\nbuffer = "400 packets"\n'
-    text = f'duration = "4 s"\n[measure]\nfrom = "1 s"\n[dumbbell]\n{path}'
+    text = f'duration = "{duration}"\n[measure]\nfrom = "1 s"\n[dumbbell]\n{path}'
     return Scenario.from_toml(text + "".join(f"[[flow]]\n{flow}\n" for flow in flows), source="test")
 
 
@@ -49,6 +49,15 @@ def test_a_flow_has_its_internals_under_its_own_name() -> None:
         assert isinstance(wanted, float)
         assert isinstance(had, float)
         assert abs(wanted - had) < 0.15 * had
+
+
+@needs_kernel
+def test_hcc_keeps_alpha_segments_in_the_queue() -> None:
+    """By the forward delay that TCP timestamps show; the median, since a busy host stops everything now and then."""
+    made = run(scenario('algorithm = "hcc"\nparameters = { alpha = 50 }', duration="8 s"))
+    queue = made.tables()["links"].filter(pl.col("time_s") > 4)["queue_mean"].median()
+    assert isinstance(queue, float)
+    assert 40 <= queue <= 60, queue
 
 
 @needs_kernel
