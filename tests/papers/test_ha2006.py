@@ -330,7 +330,7 @@ def test_a_reading_of_one_algorithm_leaves_the_others_runs_as_they_are() -> None
         case = Case(name, name, (42, 42), background=False)
         for whose, changes in readings.items():
             for change in changes:
-                same = Setup(**change).scenario(case).hash == Setup().scenario(case).hash  # type: ignore[arg-type]
+                same = Setup(**change).scenario(case).hash == Setup().scenario(case).hash
                 touched = (name, whose) == ("bic", "cubic") or name == whose
                 assert same == (not touched), (name, change)
     told = Setup(fast_knows_rtt=True).scenario(Case("fast", "fast", (162, 42), background=False))

@@ -18,7 +18,7 @@ use crate::traffic::{Source, SourceTotals};
 pub const PREFERRED_WINDOW: Time = Time(4 * Time::MILLISECOND.0);
 
 /// With thousands of senders a turn finds few ACKs for each, and none of it in cache; longer ones find more.
-pub const WINDOW_WITH_SOURCES: Time = Time(10 * Time::MILLISECOND.0);
+pub const WINDOW_WITH_SOURCES: Time = Time(5 * Time::MILLISECOND.0);
 
 /// Turns between two looks at the outside (progress, cancellation).
 const WINDOWS_PER_REPORT: u32 = 64;

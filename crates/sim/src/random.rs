@@ -20,14 +20,35 @@ fn mix(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
+/// The name of a stream, put together from parts without a string: FNV-1a of what it has so far.
+#[derive(Clone, Copy, Debug)]
+pub struct Name(u64);
+
+impl Default for Name {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Name {
+    /// The name that goes on with `part`.
+    #[must_use]
+    pub fn and(self, part: &str) -> Self {
+        Self(part.bytes().fold(self.0, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)))
+    }
+
+    /// The stream of that name in the run `seed`.
+    #[must_use]
+    pub fn stream(self, seed: u64) -> Stream {
+        Stream { key: mix(mix(seed.wrapping_add(GOLDEN_GAMMA)) ^ self.0), counter: 0 }
+    }
+}
+
 impl Stream {
     /// The stream `name` of the run `seed`.
     #[must_use]
     pub fn new(seed: u64, name: &str) -> Self {
-        // FNV-1a over the name, then mixed with the seed.
-        let hash =
-            name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
-        Self { key: mix(mix(seed.wrapping_add(GOLDEN_GAMMA)) ^ hash), counter: 0 }
+        Name::default().and(name).stream(seed)
     }
 
     /// The next 64 random bits.

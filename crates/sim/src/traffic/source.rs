@@ -7,6 +7,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::fmt::Write;
 use std::sync::Arc;
 
 use elephan_cc::Controller;
@@ -264,8 +265,7 @@ impl Source {
         let Some(planned) = planned else { return };
         let extra = planned.rtt.since(self.path_rtt);
         let transfer = self.totals.transfers.len() as u32;
-        let label = self.label(transfer, user);
-        self.flow.name = format!("{} {label}", self.name);
+        self.name_transfer(transfer, user);
         self.flow.size_segments = Some(u64::from(planned.segments));
         let (flow, place) = self.find_place(network);
         let receiver = Receiver::starting(planned.start, flow, &self.flow, &self.times);
@@ -301,13 +301,19 @@ impl Source {
         });
     }
 
-    /// What names a transfer's random streams: its number, or its number with its user.
-    fn label(&mut self, transfer: u32, user: u32) -> String {
-        let Some(begun) = self.begun_by_user.get_mut(user as usize).filter(|_| self.users.is_some()) else {
-            return format!("{transfer}");
+    /// Names a transfer, for its random streams: by its number, or by its number with its user.
+    fn name_transfer(&mut self, transfer: u32, user: u32) {
+        let Self { flow, name, users, begun_by_user, .. } = self;
+        flow.name.clear();
+        flow.name.push_str(name);
+        // Writing into a string cannot fail.
+        let _ = match begun_by_user.get_mut(user as usize).filter(|_| users.is_some()) {
+            None => write!(flow.name, " {transfer}"),
+            Some(begun) => {
+                *begun += 1;
+                write!(flow.name, " {begun} of user {user}")
+            }
         };
-        *begun += 1;
-        format!("{begun} of user {user}")
     }
 
     fn find_place(&mut self, network: &mut Network) -> (u32, usize) {

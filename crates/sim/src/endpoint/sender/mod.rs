@@ -23,7 +23,7 @@ use super::scoreboard::Scoreboard;
 use crate::events::Log;
 use crate::network::{Egress, End, Network};
 use crate::packet::{OWD_UNIT_PS, Packet, flag};
-use crate::random::Stream;
+use crate::random::{Name, Stream};
 use crate::record::{Clock, RttHistogram, SenderSample};
 use crate::spec::{ClockSpec, Detection, FlowSpec, MOST_SEGMENTS, Measure, Spec, StackSpec};
 use crate::time::Time;
@@ -216,6 +216,7 @@ impl Sender {
         let clock = Clock::new(sample_times);
         let needs = algorithm.needs();
         let application = application::of_flow(spec, this, start);
+        let name = Name::default().and("flow ").and(&this.name);
         Self {
             datagrams: this.datagrams,
             flow,
@@ -279,9 +280,9 @@ impl Sender {
             slow_host: stack.host_ack_ps > 0 || stack.host_scan_ps > 0,
             host_busy: Time::ZERO,
             needs,
-            algorithm_seed: Stream::new(spec.seed, &format!("flow {} algorithm", this.name)).bits(),
+            algorithm_seed: name.and(" algorithm").stream(spec.seed).bits(),
             jitter: spec.send_jitter_ps,
-            jitter_stream: Stream::new(spec.seed, &format!("flow {} departures", this.name)),
+            jitter_stream: name.and(" departures").stream(spec.seed),
             measure: spec.measure,
             clock,
             totals: SenderTotals::default(),
