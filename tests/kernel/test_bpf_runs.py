@@ -41,7 +41,7 @@ def test_a_flow_has_its_internals_under_its_own_name() -> None:
     for flow in ("east", "west"):
         windows = wide.filter((pl.col("flow") == flow) & (pl.col("variable") == "w"))
         assert windows["time_s"].is_between(-0.5, 4.5).all()
-        # A row a round trip: at most 20 ms and a full queue of 97 ms, so 34 in 4 s; a few are lost to the start and its losses.
+        # A row a round trip: at most 20 ms and a full queue of 97 ms, so 34 in 4 s, less a few at the start.
         assert windows.height >= 30
         # What the algorithm wants and what the kernel has agree but for recoveries and for when each is looked at.
         wanted = windows.filter(pl.col("time_s") > 1)["value"].median()
