@@ -130,24 +130,9 @@ static void on_ack(struct state *s, const struct ack *ack)
 		search(s, n, ack->round_start);
 }
 
-static void on_congestion(struct state *s, const struct signal *signal)
-{
-	reduce_to(&s->win, reduced(s));
-}
-
-static void on_timeout(struct state *s, const struct signal *signal)
-{
-	time_out(&s->win, reduced(s));
-}
-
-static void on_idle(struct state *s, __u64 now)
-{
-	idle(&s->win);
-}
-
-static void on_recovery_exit(struct state *s, __u64 now)
-{
-}
+WINDOW_CUTS
+WINDOW_IDLE
+NO_RECOVERY_EXIT
 
 static void on_undo(struct state *s)
 {

@@ -197,11 +197,42 @@ static __always_inline void moderate_window(struct window *win, fx w)
 		win->w = fx_max(w, FX_ONE);
 }
 
-/* The hook that an algorithm around a `win` leaves to it. */
-#define WINDOW_METHODS                                                                                                 \
-	static void moderate(struct state *s, fx w)                                                                    \
-	{                                                                                                              \
-		moderate_window(&s->win, w);                                                                           \
+/* Hooks that an algorithm leaves to its `win`, where it has nothing of its own to do. */
+
+/* Every one but those whose window has parts. */
+#define WINDOW_METHODS												       \
+	static void moderate(struct state *s, fx w)								       \
+	{													       \
+		moderate_window(&s->win, w);									       \
+	}
+
+/* Losses and timeouts both leave what reduced() says. */
+#define WINDOW_CUTS												       \
+	static void on_congestion(struct state *s, const struct signal *signal)					       \
+	{													       \
+		reduce_to(&s->win, reduced(s));									       \
+	}													       \
+														       \
+	static void on_timeout(struct state *s, const struct signal *signal)					       \
+	{													       \
+		time_out(&s->win, reduced(s));									       \
+	}
+
+#define WINDOW_IDLE												       \
+	static void on_idle(struct state *s, __u64 now)								       \
+	{													       \
+		idle(&s->win);											       \
+	}
+
+#define WINDOW_UNDO												       \
+	static void on_undo(struct state *s)									       \
+	{													       \
+		undo(&s->win);											       \
+	}
+
+#define NO_RECOVERY_EXIT											       \
+	static void on_recovery_exit(struct state *s, __u64 now)						       \
+	{													       \
 	}
 
 #endif

@@ -138,10 +138,7 @@ static void on_recovery_exit(struct state *s, __u64 now)
 	forget_round(s);
 }
 
-static void on_undo(struct state *s)
-{
-	undo(&s->win);
-}
+WINDOW_UNDO
 
 static void moderate(struct state *s, fx w)
 {

@@ -79,7 +79,7 @@ static __always_inline void delay_gather(struct forward_delay *d, fx queueing, f
 	d->samples++;
 	d->queueing_sum += (__u64)fx_floor(queueing);
 	d->rtt_sum += (__u64)fx_floor(rtt);
-	if (!round_start || !d->samples)
+	if (!round_start)
 		return;
 	if (p_filter == FX(MEAN_ROUND)) {
 		d->queueing = fx_mean(d->queueing_sum, d->samples);

@@ -177,15 +177,8 @@ static void on_idle(struct state *s, __u64 now)
 	round_forget(&s->round);
 }
 
-static void on_recovery_exit(struct state *s, __u64 now)
-{
-}
-
-static void on_undo(struct state *s)
-{
-	undo(&s->win);
-}
-
+NO_RECOVERY_EXIT
+WINDOW_UNDO
 WINDOW_METHODS
 
 static void internals(const struct state *s, fx *own)

@@ -38,30 +38,10 @@ static fx reduced(const struct state *s)
 	return s->win.w - fx_mul(s->win.w, p_decrease);
 }
 
-static void on_congestion(struct state *s, const struct signal *signal)
-{
-	reduce_to(&s->win, reduced(s));
-}
-
-static void on_timeout(struct state *s, const struct signal *signal)
-{
-	time_out(&s->win, reduced(s));
-}
-
-static void on_idle(struct state *s, __u64 now)
-{
-	idle(&s->win);
-}
-
-static void on_recovery_exit(struct state *s, __u64 now)
-{
-}
-
-static void on_undo(struct state *s)
-{
-	undo(&s->win);
-}
-
+WINDOW_CUTS
+WINDOW_IDLE
+NO_RECOVERY_EXIT
+WINDOW_UNDO
 WINDOW_METHODS
 
 static void internals(const struct state *s, fx *own)

@@ -137,11 +137,7 @@ static void on_recovery_exit(struct state *s, __u64 now)
 	s->due = false;
 }
 
-static void on_undo(struct state *s)
-{
-	undo(&s->win);
-}
-
+WINDOW_UNDO
 WINDOW_METHODS
 
 static void internals(const struct state *s, fx *own)

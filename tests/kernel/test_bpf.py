@@ -18,6 +18,7 @@ import pytest
 
 from elephan.habitats.kernel import bpf, libbpf
 from elephan.habitats.kernel.object_file import ObjectFile
+from elephan.habitats.kernel.traces import runtime_dir
 from elephan.scenario.catalog import algorithms
 from elephan.scenario.errors import ScenarioError
 
@@ -78,7 +79,7 @@ def test_an_algorithm_is_accepted_carries_a_transfer_and_is_gone(algorithm: str,
     table = pl.read_parquet(bpf.internals_path(tmp_path, name))
     assert table.height > 0
     assert min(table["cwnd"]) >= 1
-    assert not list(bpf.runtime_dir().glob("registered/*"))
+    assert not list(runtime_dir().glob("registered/*"))
 
 
 @pytest.mark.skipif(shutil.which("clang") is None, reason="clang is not installed")
@@ -182,4 +183,4 @@ def test_what_an_object_does_not_have_is_refused(
 ) -> None:
     with pytest.raises(ScenarioError, match=sentence), bpf.registered(algorithm, parameters, tmp_path):
         pass
-    assert not list(bpf.runtime_dir().glob("registered/*"))
+    assert not list(runtime_dir().glob("registered/*"))

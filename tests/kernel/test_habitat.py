@@ -207,7 +207,8 @@ def test_killed_at_any_moment_nothing_is_left_after_cleaning_and_nothing_else_is
 
 def programs_of(run: int, what: str = "") -> dict[int, str]:
     """What the run of a process has started and is there, by its number."""
-    listed = subprocess.run(["ps", "-eo", "pid=,stat=,args="], capture_output=True, text=True, check=True).stdout
+    # -ww: whole lines whatever COLUMNS says.
+    listed = subprocess.run(["ps", "-ww", "-eo", "pid=,stat=,args="], capture_output=True, text=True, check=True).stdout
     found = {}
     for line in listed.splitlines():
         pid, state, *arguments = line.split()

@@ -467,6 +467,7 @@ impl Network {
                     match receiver.on_expected(&packet) {
                         Some(ack) => mailboxes[port as usize].push(lead.pass(ack)),
                         None => {
+                            // A copy, so that the packet itself need not lie in memory.
                             echo_with_care(
                                 receiver,
                                 &{ packet },

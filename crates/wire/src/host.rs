@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Write;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 
 use serde_json::{Value, json};
@@ -103,7 +103,7 @@ fn sleep_to_end(end_ns: i64) {
 /// The senders, and the log of their windows.
 ///
 /// # Errors
-/// A connection cannot be made, or the kernel does not have a congestion control.
+/// A connection cannot be made or ends early, or the kernel does not have a congestion control.
 pub fn send(plan: &Arc<Plan>, device: &str) -> Result<Value, Problem> {
     sys::switch_offloads_off(device).map_err(doing("offloads"))?;
     let fine = lay_routes(plan, device, |ends| (ends.receiver, ends.sender))?;
@@ -113,16 +113,24 @@ pub fn send(plan: &Arc<Plan>, device: &str) -> Result<Value, Problem> {
     }
     let started_ns = crate::started()?;
     let sockets: Arc<Vec<OnceLock<OwnedFd>>> = Arc::new(plan.flows.iter().map(|_| OnceLock::new()).collect());
+    let failures: Arc<Mutex<Vec<Problem>>> = Arc::default();
     for flow in 0..plan.flows.len() {
-        let (plan, sockets) = (plan.clone(), sockets.clone());
+        let (plan, sockets, failures) = (plan.clone(), sockets.clone(), failures.clone());
         thread::spawn(move || {
-            if let Err(problem) = transfer(&plan, flow, started_ns, &sockets[flow]) {
-                eprintln!("elephan-wire: {}: {problem}", plan.spec.flows[flow].name);
+            let Err(problem) = transfer(&plan, flow, started_ns, &sockets[flow]) else { return };
+            // After the end the receivers go, and their connections with them.
+            if sys::monotonic_ns() < started_ns + plan.end_ns() {
+                let flow = plan.spec.flows[flow].name.clone();
+                let mut failures = failures.lock().unwrap_or_else(PoisonError::into_inner);
+                failures.push(Problem::Flow { flow, why: problem.to_string() });
                 sys::ask_to_stop();
             }
         });
     }
     let mut log = watch(plan, started_ns, &sockets);
+    if let Some(problem) = failures.lock().unwrap_or_else(PoisonError::into_inner).pop() {
+        return Err(problem);
+    }
     log["fine_timestamps"] = fine.into();
     Ok(log)
 }

@@ -35,6 +35,14 @@ pub enum Problem {
         /// Why.
         why: String,
     },
+    /// A flow could not go on.
+    #[error("{flow}: {why}")]
+    Flow {
+        /// Its name.
+        flow: String,
+        /// Why.
+        why: String,
+    },
     /// How it was called.
     #[error("{0}")]
     Usage(String),

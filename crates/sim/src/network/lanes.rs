@@ -86,6 +86,7 @@ impl Network {
                         Some(ack) => batches[port as usize].push(lead.pass(ack), ranks[back]),
                         None => {
                             let into = (&mut batches[port as usize], ranks[back]);
+                            // A copy, so that the packet itself need not lie in memory.
                             echo_with_care(receiver, &{ packet }, &mut sacks[flow], lead, into);
                         }
                     }

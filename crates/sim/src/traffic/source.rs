@@ -208,13 +208,11 @@ impl Source {
                 self.begin_next(spec, network);
                 again = true;
             }
-            let is_due = |&&i: &&u32| {
-                let (timer, inbox) = self.due[i as usize];
-                network.earlier_of(timer, inbox) < horizon
-            };
             let mut turns = std::mem::take(&mut self.turns);
             turns.clear();
-            turns.extend((0..self.due.len() as u32).filter(|i| is_due(&i)));
+            let due =
+                self.due.iter().zip(0..).filter(|((timer, inbox), _)| network.earlier_of(*timer, *inbox) < horizon);
+            turns.extend(due.map(|(_, place)| place));
             again |= !turns.is_empty();
             for (at, &i) in turns.iter().enumerate() {
                 if let Some(&next) = turns.get(at + 1) {

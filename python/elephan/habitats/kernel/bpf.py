@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 from elephan.habitats.kernel import libbpf
 from elephan.habitats.kernel.libbpf import BpfError, CongestionControl
 from elephan.habitats.kernel.object_file import ObjectFile
+from elephan.habitats.kernel.traces import runtime_dir, started_of
 from elephan.scenario.catalog import Parameter, algorithms, check_name, check_parameter
 from elephan.scenario.errors import ScenarioError
 
@@ -52,11 +53,6 @@ _FIRST_OWN = 8
 def sources() -> Path:
     """The folder with the C files: beside the Python sources in a checkout."""
     return Path(__file__).resolve().parents[4] / "bpf"
-
-
-def runtime_dir() -> Path:
-    """Where it is recorded what is in the kernel."""
-    return Path(os.environ.get("ELEPHAN_RUNTIME_DIR", "/run/elephan"))
 
 
 def names() -> list[str]:
@@ -313,17 +309,10 @@ def _write_record(name: str, map_id: int | None) -> Path:
     folder = runtime_dir() / "registered"
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.json"
-    path.write_text(json.dumps({"name": name, "pid": os.getpid(), "started": _start_of(os.getpid()), "map_id": map_id}))
+    path.write_text(
+        json.dumps({"name": name, "pid": os.getpid(), "started": started_of(os.getpid()), "map_id": map_id})
+    )
     return path
-
-
-def _start_of(pid: int) -> str:
-    """When a process began, in the kernel's own count; empty where there is none of this number."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return ""
-    return stat.rpartition(")")[2].split()[19]
 
 
 def unregister_recorded() -> list[str]:
@@ -331,7 +320,7 @@ def unregister_recorded() -> list[str]:
     removed = []
     for path in sorted((runtime_dir() / "registered").glob("*.json")):
         record = json.loads(path.read_text())
-        if _start_of(record["pid"]) == record["started"]:
+        if started_of(record["pid"]) == record["started"]:
             continue
         if record["map_id"] is not None:
             libbpf.unregister(record["map_id"])

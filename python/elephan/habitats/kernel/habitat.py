@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 import elephan
 from elephan.habitats.base import Cancelled, Progress, RawResult
 from elephan.habitats.kernel import bpf, calibration, host, records, session
-from elephan.habitats.kernel.bpf import runtime_dir
 from elephan.habitats.kernel.plan import Plan
 from elephan.habitats.kernel.session import Logs
 from elephan.habitats.kernel.tables import internals, tables
+from elephan.habitats.kernel.traces import runtime_dir
 from elephan.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -224,7 +224,9 @@ def _doubts(plan: Plan, logs: Logs) -> list[str]:
         ("ring_overflow", "came to the path faster than it could take them"),
         ("device_refused", "were not taken by the device behind the path"),
     ):
-        if link["drops"][cause]:
+        if link["drops"][cause] is None:
+            found.append(f"it could not be counted how many packets {what}")
+        elif link["drops"][cause]:
             found.append(f"{link['drops'][cause]} packets {what}, so that they were lost where the scenario loses none")
     if abs(link["clock_step_us"]) > _CLOCK_STEP_MAX_US:
         found.append(f"the host's clock was set by {link['clock_step_us'] / 1e3:.1f} ms during the run")

@@ -15,6 +15,9 @@ from elephan.habitats.kernel.records import Record
 from elephan.scenario import ScenarioError
 
 PROGRAM = "elephan-wire"
+PATH = "veth and packet sockets"
+"""What is only tried where nothing else is missing."""
+
 ENVIRONMENT = "ELEPHAN_WIRE"
 _AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 _STAT_FIELDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
@@ -49,7 +52,7 @@ def missing() -> dict[str, str]:
     if not Path("/proc/self/ns/net").exists():
         found["network namespaces"] = "the kernel has none; it must be built with CONFIG_NET_NS"
     elif not found and (why := _no_path()):
-        found["veth and packet sockets"] = why
+        found[PATH] = why
     return found
 
 

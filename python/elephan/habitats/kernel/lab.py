@@ -9,6 +9,7 @@ from typing import Any
 
 from elephan.habitats.kernel import bpf, calibration, host, records
 from elephan.habitats.kernel.plan import BUILT_IN
+from elephan.habitats.kernel.traces import started_of
 
 _CORES_WANTED = 2
 _BUSY = 0.5
@@ -43,8 +44,10 @@ def check() -> list[Item]:
     missing = host.missing()
     items = [
         Item(what, True, what not in missing, "there" if what not in missing else "missing", missing.get(what, ""))
-        for what in ("Linux", "root", host.PROGRAM, "ip", "network namespaces", "veth and packet sockets")
+        for what in ("Linux", "root", host.PROGRAM, "ip", "network namespaces", host.PATH)
     ]
+    if missing and host.PATH not in missing:
+        items[-1] = Item(host.PATH, True, False, "not tried", "what is missing above, first")
     if "Linux" in missing:
         return items[:1]
     return [*items, *_algorithms(), _timestamps(), _scheduling(), _cores(), _load(), _calibrated(), _left_over()]
@@ -114,6 +117,6 @@ def _calibrated() -> Item:
 
 
 def _left_over() -> Item:
-    gone = [record.name for record in records.records() if records.started_of(record.pid) != record.started]
+    gone = [record.name for record in records.records() if started_of(record.pid) != record.started]
     found = f"of {len(gone)} runs that were killed" if gone else "nothing"
     return Item("left over", False, not gone, found, "elephan lab clean" if gone else "")

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from elephan.habitats.kernel.bpf import runtime_dir
+from elephan.habitats.kernel.traces import runtime_dir, started_of
 
 PREFIX = "elephan-"
 NETNS = Path("/run/netns")
@@ -116,16 +116,6 @@ class Record:
 
 def _device(name: str) -> Path:
     return Path("/sys/class/net", name)
-
-
-def started_of(pid: int) -> str:
-    """When a process began, in the kernel's own count; empty where there is none of this number."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
-    fields = stat.rpartition(")")[2].split()
-    return "" if fields[0] == "Z" else fields[19]
 
 
 def records() -> list[Record]:

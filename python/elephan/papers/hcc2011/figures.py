@@ -21,7 +21,7 @@ from elephan.papers.hcc2011.setup import (
     SETTINGS,
     TITLES,
     Setup,
-    recorded_senders,
+    queue_links,
 )
 from elephan.papers.measurement import NotJudgedError
 from elephan.papers.paper import RunSet
@@ -68,8 +68,7 @@ class Drawing:
         found: list[Any] = []
         for run in self._runs.of(scenario):
             if metric == "mean_queue_pkts":
-                links = ("bottleneck", *recorded_senders(scenario))
-                found.append(sum(self._runs.metric(run, metric, link=link) for link in links))
+                found.append(sum(self._runs.metric(run, metric, link=link) for link in queue_links(scenario)))
             else:
                 found.append(self._runs.metric(run, metric))
         return tuple(sorted(scale * float(value if flow is None else value[flow]) for value in found))

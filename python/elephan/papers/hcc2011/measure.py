@@ -24,7 +24,7 @@ from elephan.papers.hcc2011.setup import (
     REVERSE_BYTES,
     SHORT_RTT_MS,
     Setup,
-    recorded_senders,
+    queue_links,
 )
 from elephan.papers.measurement import Measurement, NotJudgedError, combined
 from elephan.papers.paper import RunSet
@@ -223,7 +223,7 @@ class HccMeasurer:
 
     def _queued(self, protocol: str, at: Context, window: tuple[float, float] | None) -> Measurement:
         """Packets waiting along the forward path: at the bottleneck, and on the link by which each flow comes to it."""
-        links = ("bottleneck", *recorded_senders(self._scenario(protocol, at)))
+        links = queue_links(self._scenario(protocol, at))
         parts = [self._one("mean_queue_pkts", protocol, at, window=window, link=link) for link in links]
         return combined(parts, sum)
 

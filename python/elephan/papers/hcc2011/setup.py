@@ -252,10 +252,10 @@ class Setup:
 
 
 @lru_cache(maxsize=1024)
-def recorded_senders(scenario: Scenario) -> tuple[str, ...]:
-    """The access links of senders whose queues are recorded."""
+def queue_links(scenario: Scenario) -> tuple[str, ...]:
+    """The links whose queues are those along the forward path: the bottleneck, and the senders' access links."""
     names = (str(link["name"]) for link in scenario.to_dict()["link"] if link.get("record"))
-    return tuple(name for name in names if name.startswith("sender"))
+    return ("bottleneck", *(name for name in names if name.startswith("sender")))
 
 
 @lru_cache(maxsize=4096)

@@ -1,0 +1,21 @@
+"""Where it is written down what is on this host, and whether the process that it belongs to is still there."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def runtime_dir() -> Path:
+    """The folder of what is written down: ``$ELEPHAN_RUNTIME_DIR``, or ``/run/elephan``."""
+    return Path(os.environ.get("ELEPHAN_RUNTIME_DIR", "/run/elephan"))
+
+
+def started_of(pid: int) -> str:
+    """When a process began, in the kernel's own count; empty where there is none of this number."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    fields = stat.rpartition(")")[2].split()
+    return "" if fields[0] == "Z" else fields[19]
