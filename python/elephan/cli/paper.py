@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import click
 
 from elephan.cli import common
 from elephan.cli.progress import meter
+from elephan.scenario.errors import ScenarioError
+from elephan.scenario.words import hint
+
+if TYPE_CHECKING:
+    from elephan.papers.in_kernel import KernelColumn
+    from elephan.papers.reproduction import PaperResult
+
+HABITATS = ("sim", "kernel")
 
 
 @click.command("paper")
@@ -26,6 +37,20 @@ from elephan.cli.progress import meter
     help="Also run other readings of what the paper leaves open. [default: the paper's own choice]",
 )
 @click.option("--beyond", is_flag=True, help="Also answer the question that the paper left open.")
+@click.option(
+    "--on",
+    "habitat",
+    default="sim",
+    metavar="HABITAT",
+    help="kernel: also run what this host can carry in real Linux, in real time, one run at a time. [default: sim]",
+)
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="RUN",
+    help="With --on kernel: run only those with this label, or of this experiment; * stands for anything. Repeatable.",
+)
+@click.option("--again", is_flag=True, help="With --on kernel: make those again that were not believed.")
 @click.option("--out", metavar="DIR", help="Folder of the report. [default: reports/ID]")
 @common.jobs_option
 @common.store_option
@@ -37,6 +62,9 @@ def command(
     seeds: int | None,
     sensitivity: bool | None,
     beyond: bool,
+    habitat: str,
+    only: Sequence[str],
+    again: bool,
     out: str | None,
     jobs: int | None,
     store: str | None,
@@ -48,22 +76,40 @@ def command(
     """
     from elephan import papers, runs
 
+    _check(habitat, only, again=again)
+    where = runs.Store(store)
+    planned = None
+    if habitat == "kernel":
+        planned = papers.plan_in_kernel(paper, figure=figure, quick=quick, only=only, again=again, store=where)
+        for line in planned.lines():
+            click.echo(line, err=True)
     with meter() as progress:
         result = papers.reproduce(
             paper,
             figure=figure,
             quick=quick,
             jobs=jobs,
-            store=runs.Store(store),
+            store=where,
             out=out,
             seeds=seeds,
             sensitivity=sensitivity,
             beyond=beyond,
             progress=progress,
         )
+    if planned is not None:
+        with meter() as progress:
+            papers.add_kernel(result, planned, store=where, progress=progress)
+    failed = result.kernel.failed if result.kernel is not None else 0
     if as_json:
         common.print_json(result.to_json())
-        return
+    else:
+        _print(result)
+    if failed:
+        raise click.exceptions.Exit(1)
+
+
+def _print(result: PaperResult) -> None:
+    """The claims that are not reproduced, the counts, and where the report is."""
     rows = [
         [claim["id"], claim["expected"], claim["measured"], claim["verdict"], claim["why"] or ""]
         for claim in result.to_json()["claims"]
@@ -73,12 +119,44 @@ def command(
         common.print_table("claims that are not reproduced", ["claim", "published", "ours", "verdict", "why"], rows)
     totals = result.to_json()["totals"]
     counts = f"{totals['reproduced']} claims reproduced, {totals['differs']} differ"
-    common.say(f"{paper}: {counts}, {totals['not_judged']} cannot be judged")
+    common.say(f"{result.paper.id}: {counts}, {totals['not_judged']} cannot be judged")
     if totals["differs"]:
         common.say(_explained(result.unexplained, totals["differs"]))
     for line in result.beyond.sentences if result.beyond else ():
         common.say(line)
+    if result.kernel is not None:
+        _print_kernel(result, result.kernel)
     common.say(f"report: {result.report_path}")
+
+
+def _check(habitat: str, only: Sequence[str], *, again: bool) -> None:
+    if habitat not in HABITATS:
+        raise ScenarioError(f"'{habitat}' is no place for a paper; {hint(habitat, HABITATS)}", path="on")
+    if habitat != "kernel" and (only or again):
+        name = "only" if only else "again"
+        raise ScenarioError(f"it says what is run in the kernel; write --on kernel --{name}", path=name)
+
+
+def _print_kernel(result: PaperResult, column: KernelColumn) -> None:
+    """What the kernel says of the claims, and of its own runs."""
+    rows = []
+    for judgment in result.claims:
+        found = column.judgments[judgment.claim.id]
+        if found.verdict != "not_judged":
+            cells = [judgment.measured_text or None, judgment.verdict, found.measured_text, found.verdict]
+            rows.append([judgment.claim.id, judgment.expectation, *cells])
+    if rows:
+        header = ["claim", "allowed", "simulator", "verdict", "kernel", "kernel's verdict"]
+        common.print_table("claims that runs of the kernel judge", header, rows)
+    totals = column.totals
+    other = len(column.other_verdicts(result.claims))
+    common.say(
+        f"in the kernel: {totals['reproduced']} claims reproduced, {totals['differs']} differ, {totals['not_judged']} "
+        f"are not judged; {other} with another verdict than in the simulator"
+    )
+    for outcome in column.outcomes:
+        if outcome.why and (outcome.run is not None or outcome.piece.to_run):
+            common.warn(f"{outcome.piece.scenario.title}: {outcome.why}")
 
 
 def _explained(unexplained: tuple[str, ...], differ: int) -> str:

@@ -13,6 +13,7 @@ from elephan.scenario.words import hint
 
 if TYPE_CHECKING:
     from elephan.papers.claims import Judgment
+    from elephan.papers.in_kernel import KernelColumn, KernelPlan
     from elephan.papers.overview import Scoreboard
     from elephan.papers.paper import Paper
     from elephan.papers.planning import Progress
@@ -105,6 +106,37 @@ def reproduce(
     return reproduction.reproduce(get(paper_id, quick), wanted, jobs=jobs, store=store, out=out, progress=progress)
 
 
+def plan_in_kernel(
+    paper_id: str,
+    figure: str | None = None,
+    quick: bool = False,
+    only: Sequence[str] = (),
+    again: bool = False,
+    store: Store | None = None,
+) -> KernelPlan:
+    """What this host's kernel can carry of a paper, and how long it takes (:func:`elephan.papers.in_kernel.plan`).
+
+    Raises:
+        ScenarioError: no such paper or figure, no kernel habitat here, or nothing of this can be carried.
+    """
+    from elephan.papers import in_kernel
+
+    return in_kernel.plan(get(paper_id, quick), figure, only, again=again, store=store)
+
+
+def add_kernel(
+    result: PaperResult, planned: KernelPlan, store: Store | None = None, progress: Progress | None = None
+) -> KernelColumn:
+    """Run what is planned in the kernel, and add it to a reproduced paper and its report.
+
+    Raises:
+        Interrupted: Ctrl-C; what was finished is saved.
+    """
+    from elephan.papers import in_kernel
+
+    return in_kernel.add(result, planned, store=store, progress=progress)
+
+
 def scoreboard(
     paper_ids: Sequence[str] | None = None,
     quick: bool = False,
@@ -137,4 +169,4 @@ def scoreboard(
     return overview.write(results, folder)
 
 
-__all__ = ["evaluate", "get", "ids", "listing", "reproduce", "scoreboard"]
+__all__ = ["add_kernel", "evaluate", "get", "ids", "listing", "plan_in_kernel", "reproduce", "scoreboard"]

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 from elephan.papers.claims import Claim, Judgment
 from elephan.papers.measurement import NotJudgedError
 from elephan.papers.wording import number
-from elephan.report.paper import BeyondView, PaperPage, RunView, ScenarioGroup, ScenarioRow, paper_report
+from elephan.report.paper import BeyondView, KernelView, PaperPage, RunView, ScenarioGroup, ScenarioRow, paper_report
 from elephan.report.provenance import facts
 from elephan.report.series import flow_curve, link_curve
 
 if TYPE_CHECKING:
+    from elephan.papers.paper import Paper, RunSet
     from elephan.papers.reproduction import PaperResult
 
 VIEW_BINS = 400
@@ -30,11 +31,11 @@ def write(result: PaperResult, out: Path) -> Path:
         title=paper.title,
         reference=paper.reference,
         selection=result.selection,
-        claims=[_row(judgment) for judgment in result.claims],
+        claims=[_row(judgment) | _kernel_cells(result, judgment) for judgment in result.claims],
         totals=result.totals,
         firm=result.firm,
         figures=paper.figures(result.runs),
-        views=list(_views(result)),
+        views=[*_views(result.paper, result.runs), *_kernel_views(result)],
         sensitivity=[_sensitivity(row.to_json(), paper.id) for row in result.sensitivity],
         readings=[variant.title for variant in paper.variants],
         assumptions=paper.assumptions,
@@ -45,6 +46,7 @@ def write(result: PaperResult, out: Path) -> Path:
         seed_checks=result.seed_checks,
         within_noise=sum(judgment.within_noise for judgment in result.claims),
         beyond=_beyond(result),
+        kernel=_kernel(result),
         warnings=list(dict.fromkeys(_warnings(result))),
         run_count=len(result.runs),
         segments=f"{result.segments_delivered / 1e9:.2f} billion",
@@ -83,27 +85,70 @@ def _row(judgment: Judgment) -> dict[str, Any]:
     }
 
 
+def _kernel_cells(result: PaperResult, judgment: Judgment) -> dict[str, Any]:
+    """What a claim's row says of the kernel."""
+    if result.kernel is None:
+        return {}
+    found = result.kernel.of(judgment.claim.id)
+    return {"kernel": found | {"verdict_text": VERDICTS[found["verdict"]]}}
+
+
+def _kernel_views(result: PaperResult) -> Iterator[RunView]:
+    if result.kernel is not None:
+        yield from _views(result.paper, result.kernel.runs, "in the kernel: ")
+
+
+def _kernel(result: PaperResult) -> KernelView | None:
+    from elephan.papers.kernel_figures import figures
+
+    column = result.kernel
+    if column is None:
+        return None
+    lines = [line for outcome in column.outcomes for line in outcome.piece.twin.differences]
+    rows = [
+        {
+            "experiment": ", ".join(name.partition(".")[2] for name in outcome.piece.experiments),
+            "label": outcome.piece.label,
+            "run": outcome.run.id if outcome.run else "",
+            "state": "counts" if outcome.believed else outcome.why,
+            "warnings": [] if outcome.why else list(outcome.run.warnings if outcome.run else ()),
+        }
+        for outcome in column.outcomes
+        if outcome.run is not None or outcome.piece.chosen
+    ]
+    return KernelView(
+        totals=column.totals,
+        other=[name.removeprefix(f"{result.paper.id}.") for name in column.other_verdicts(result.claims)],
+        host=column.host,
+        differences=list(dict.fromkeys(lines)),
+        runs=rows,
+        not_run=sum(outcome.run is None and not outcome.piece.chosen for outcome in column.outcomes),
+        left_out=[row.to_json() | {"count": len(row.labels)} for row in column.plan.left_out],
+        figures=figures(result, column),
+    )
+
+
 def _sensitivity(row: dict[str, Any], paper_id: str) -> dict[str, Any]:
     for key in ("gained", "lost"):
         row[key] = ", ".join(name.removeprefix(f"{paper_id}.") for name in row[key])
     return row
 
 
-def _views(result: PaperResult) -> Iterator[RunView]:
+def _views(paper: Paper, runs: RunSet, where: str = "") -> Iterator[RunView]:
     """Each run of the first seed once, under the first experiment that has it."""
     from elephan.metrics.reading import bottleneck, flow_names
 
     seen: set[str] = set()
-    for experiment in result.paper.experiments.values():
+    for experiment in paper.experiments.values():
         for label, scenario in experiment.scenarios.items():
-            run = result.runs.first(scenario)
+            run = runs.first(scenario)
             if run is None or scenario.hash in seen:
                 continue
             seen.add(scenario.hash)
             names = flow_names(run) if run.canonical["flows"] else []  # background alone
             windows = tuple(flow_curve(run, name, "cwnd", name, color, VIEW_BINS) for color, name in enumerate(names))
             queue = (link_curve(run, bottleneck(run), "queue_mean", "queue", 6, VIEW_BINS),)
-            yield RunView(experiment.title, label, scenario.title or label, windows, queue)
+            yield RunView(where + experiment.title, label, where + (scenario.title or label), windows, queue)
 
 
 def _scenarios(result: PaperResult) -> Iterator[ScenarioGroup]:

@@ -18,6 +18,7 @@ from elephan.scenario import ScenarioError
 from elephan.scenario.words import hint
 
 if TYPE_CHECKING:
+    from elephan.papers.in_kernel import KernelColumn
     from elephan.runs import Run, Store
 
 
@@ -119,6 +120,7 @@ class PaperResult:
         phases: what the work took.
         selection: what part of the paper was run; empty for all of it.
         beyond: the answer to the question that the paper left open, where it was asked.
+        kernel: the same experiments in today's Linux, where they were run (:mod:`elephan.papers.in_kernel`).
         report_path: the HTML report.
     """
 
@@ -130,6 +132,7 @@ class PaperResult:
     phases: list[Phase] = field(default_factory=list)
     selection: str = ""
     beyond: Answer | None = None
+    kernel: KernelColumn | None = None
     report_path: Path | None = None
 
     @property
@@ -164,7 +167,7 @@ class PaperResult:
             "title": self.paper.title,
             "quick": self.paper.quick,
             "selection": self.selection,
-            "claims": [judgment.to_json() for judgment in self.claims],
+            "claims": [self._entry(judgment) for judgment in self.claims],
             "totals": self.totals,
             "certain_and_robust": self.firm,
             "unexplained": list(self.unexplained),
@@ -178,8 +181,13 @@ class PaperResult:
             "sensitivity": [row.to_json() for row in self.sensitivity],
             "seed_checks": [asdict(check) for check in self.seed_checks],
             "beyond": self.beyond.to_json() if self.beyond else None,
+            "kernel": self.kernel.to_json(self.claims) if self.kernel else None,
             "report": str(self.report_path) if self.report_path else None,
         }
+
+    def _entry(self, judgment: Judgment) -> dict[str, Any]:
+        beside = {"kernel": self.kernel.of(judgment.claim.id)} if self.kernel else {}
+        return judgment.to_json() | beside
 
 
 @dataclass(frozen=True)

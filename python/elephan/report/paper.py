@@ -64,6 +64,31 @@ class BeyondView:
 
 
 @dataclass(frozen=True)
+class KernelView:
+    """The same experiments in today's Linux.
+
+    Attributes:
+        totals: claims by the kernel's verdict.
+        other: ids of the claims that have another verdict than in the simulator.
+        host: kernel and cores.
+        differences: what its runs do not have of the paper's.
+        runs: rows with ``experiment``, ``label``, ``run``, ``state`` and ``warnings``.
+        not_run: how many others could be run and were not asked for.
+        left_out: rows with ``experiment``, ``count`` and ``why``.
+        figures: the simulator and the kernel, and the paper's figures from runs of the kernel.
+    """
+
+    totals: Mapping[str, int]
+    other: Sequence[str]
+    host: str
+    differences: Sequence[str]
+    runs: Sequence[Mapping[str, Any]]
+    not_run: int
+    left_out: Sequence[Mapping[str, Any]]
+    figures: Sequence[Figure]
+
+
+@dataclass(frozen=True)
 class PaperPage:
     """What the report of a paper says.
 
@@ -87,6 +112,7 @@ class PaperPage:
         seed_checks: rows: what the verdicts would have been with fewer seeds.
         within_noise: claims that other draws of the seeds would have turned.
         beyond: a question that the paper left open, where it was asked.
+        kernel: the same experiments in today's Linux, where they were run.
         warnings: of the runs.
         run_count: runs behind the claims.
         segments: segments delivered in them, in words.
@@ -111,6 +137,7 @@ class PaperPage:
     seed_checks: Sequence[Any] = ()
     within_noise: int = 0
     beyond: BeyondView | None = None
+    kernel: KernelView | None = None
     warnings: Sequence[str] = field(default_factory=tuple)
     run_count: int = 0
     segments: str = ""
@@ -137,13 +164,15 @@ def paper_report(page: PaperPage, out: str | Path) -> Path:
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     beyond = () if page.beyond is None else page.beyond.figures
+    in_kernel = () if page.kernel is None else page.kernel.figures
     payloads = {
-        "figures-data": {figure.id: figure.plotly() for figure in (*page.figures, *beyond)},
+        "figures-data": {figure.id: figure.plotly() for figure in (*page.figures, *beyond, *in_kernel)},
         "explorer-data": {"colors": drawing.COLORS, "runs": [asdict(view) for view in page.views]},
     }
     values = {name: getattr(page, name) for name in page.__dataclass_fields__}
     values |= {"figures": [_saved(figure, folder) for figure in page.figures]}
     values |= {"beyond_figures": [_saved(figure, folder) for figure in beyond]}
+    values |= {"kernel_figures": [_saved(figure, folder) for figure in in_kernel]}
     values |= {"judged": page.judged, "firm_share": page.firm_share, "experiments": page.experiments}
     text = pages.render("paper.html.j2", payloads, plotly=True, page=values)
     return pages.write(folder / REPORT, text)

@@ -180,10 +180,31 @@ def check(algorithm: str, parameters: Mapping[str, Parameter]) -> None:
         BpfError: clang refuses it.
     """
     own_name, values = resolve(algorithm, parameters)
+    read_only_data(own_name, values, _unnamed(own_name), "none")
+
+
+def unsettable(algorithm: str, parameters: Mapping[str, Parameter]) -> dict[str, str]:
+    """The parameters of these that the object of an algorithm cannot be given, each with what it has instead.
+
+    Raises:
+        BpfError: clang refuses the object.
+    """
+    found = {}
+    for name, value in parameters.items():
+        try:
+            read_only_data(algorithm, {name: value}, _unnamed(algorithm), "none")
+        except ScenarioError as error:
+            found[name] = str(error)
+    return found
+
+
+@lru_cache(maxsize=64)
+def _unnamed(algorithm: str) -> ObjectFile:
+    """The object of an algorithm, to look at; nothing of it stays on the disk."""
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "object.o"
-        compile_object(own_name, f"{PREFIX}unnamed", target)
-        read_only_data(own_name, values, ObjectFile(target), "none")
+        compile_object(algorithm, f"{PREFIX}unnamed", target)
+        return ObjectFile(target)
 
 
 @contextmanager

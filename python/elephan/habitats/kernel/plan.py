@@ -149,6 +149,8 @@ def _only_plain(form: Mapping[str, Any]) -> None:
     if not 0 < len(form["flows"]) <= _FLOWS_MAX:
         raise ScenarioError(f"the habitat 'kernel' has 1 to {_FLOWS_MAX} flows", path="flow")
     for i, flow in enumerate(form["flows"]):
+        if flow["algorithm"] == "datagrams":
+            raise _refuse("datagrams", f"flow[{i}].datagrams")
         if flow["algorithm"].partition(":")[0] == "udt":
             raise _refuse("UDT", f"flow[{i}].algorithm")
         if other := sorted(set(flow) - _PLAIN_FLOW):

@@ -1,0 +1,192 @@
+"""A scenario of another time as today's Linux can run it: the same network, the same flows, the kernel's own endpoints.
+
+What a socket or a route can be told stays as it is: sizes of segments, initial and receive windows, starts. Everything
+else of the endpoint is the kernel's, and each difference is stated. An algorithm is the object in BPF, with the
+scenario's rules as far as the object has them, or else Linux's own. What would make it another experiment is refused.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from elephan.habitats.kernel import bpf, calibration
+from elephan.habitats.kernel.plan import BUILT_IN, Plan
+from elephan.scenario import Scenario, ScenarioError
+from elephan.scenario.catalog import Parameter, algorithms
+from elephan.scenario.stacks import STACKS
+from elephan.scenario.units import format_time
+
+BESIDE_THE_RULES = {
+    "halve_in_slow_start": "ns-2's agent halves on a loss in slow start whatever the algorithm",
+    "known_owd": "time stamps of two hosts have no common zero, and the smallest delay that was seen stands for it",
+}
+"""Parameters that speak of a simulator and not of the algorithm's rules; a twin may do without, and says so."""
+
+_LINUX = STACKS["linux"]
+# Linux counts in 1/1024, so that its 0.7 is 0.7002.
+_SAME_PART = 2e-3
+
+
+@dataclass(frozen=True)
+class Twin:
+    """What stands for a scenario in the kernel.
+
+    Attributes:
+        scenario: what is run.
+        differences: what it does not have of the original; one clause each.
+    """
+
+    scenario: Scenario
+    differences: tuple[str, ...]
+
+    @property
+    def duration_s(self) -> float:
+        """How long a run of it takes, but for its preparation."""
+        return float(self.scenario.canonical()["duration_ps"]) / 1e12
+
+
+def twin(scenario: Scenario) -> Twin:
+    """The twin of a scenario.
+
+    Raises:
+        ScenarioError: the kernel habitat cannot run one that is the same experiment; the sentence says why.
+    """
+    form = scenario.canonical()
+    tables = scenario.to_dict()
+    differences = list(dict.fromkeys(_endpoints(form)))
+    if form["send_jitter_ps"]:
+        differences.append(f"no send_jitter of {format_time(form['send_jitter_ps'])}: real senders have their own")
+    tables |= {"send_jitter": "0 s", "flow": []}
+    tables.pop("stack", None)
+    for i, (flow, table) in enumerate(zip(form["flows"], scenario.to_dict().get("flow", []), strict=True)):
+        mine, told = _flow(flow, table, f"flow[{i}]")
+        tables["flow"].append(mine)
+        differences += [line for line in told if line not in differences]
+    made = Scenario.from_dict(tables)
+    plan = Plan.of(made)
+    _check_rate(plan.rate_bps)
+    return Twin(made, tuple(differences))
+
+
+def _check_rate(rate_bps: int) -> None:
+    """A host is not asked for hours of runs at a rate of which it is known that they would not be believed."""
+    known = calibration.load()
+    if known is not None:
+        if (why := calibration.warning(rate_bps)) is not None:
+            raise ScenarioError(why)
+        return
+    most = max(calibration.RATES_MBPS)
+    if rate_bps > most * 1_000_000:
+        raise ScenarioError(
+            f"this path has {rate_bps / 1e6:g} Mbit/s, and this host was not calibrated beyond {most} Mbit/s; "
+            "see elephan lab calibrate"
+        )
+
+
+# ---- endpoints ----
+
+
+def _endpoints(form: Mapping[str, Any]) -> Iterator[str]:
+    """What the kernel's own endpoint changes, once for all flows that have it alike."""
+    for flow in form["flows"]:
+        stack = flow["stack"]
+        given = {name: stack.get(name, getattr(_LINUX, name)) for name in _LINUX.__dataclass_fields__}
+        if flow["algorithm"] not in ("datagrams",) and given != _as_told(stack):
+            yield "the kernel's own endpoint: loss detection, recovery, timeouts and delayed ACKs"
+        wire, real = (stack["payload_bytes"] + header for header in (stack["header_bytes"], _LINUX.header_bytes))
+        if wire != real:
+            yield f"packets of {real} B on the path and not {wire} B, since headers have {_LINUX.header_bytes} B"
+        threshold, window = stack["initial_ssthresh"], stack["receive_window"]
+        if threshold is not None and (window is None or threshold < window):
+            yield f"no initial threshold of {threshold} segments: slow start goes on to the first sign of congestion"
+
+
+def _as_told(stack: Mapping[str, Any]) -> dict[str, Any]:
+    """Linux's endpoint with what it can be told."""
+    linux = {name: getattr(_LINUX, name) for name in _LINUX.__dataclass_fields__}
+    told = ("payload_bytes", "header_bytes", "initial_window", "initial_ssthresh", "receive_window", "pacing")
+    return linux | {name: stack[name] for name in told if name in stack}
+
+
+def _stack(stack: Mapping[str, Any]) -> dict[str, Any]:
+    window = stack["receive_window"]
+    table = {
+        "base": "linux",
+        "payload": f"{stack['payload_bytes']} B",
+        "initial_window": f"{stack['initial_window']} segments",
+        "receive_window": "unlimited" if window is None else f"{window} segments",
+    }
+    return table | ({"pacing": True} if stack.get("pacing") else {})
+
+
+# ---- flows and their algorithms ----
+
+
+def _flow(flow: Mapping[str, Any], table: Mapping[str, Any], where: str) -> tuple[dict[str, Any], list[str]]:
+    """The table of a flow's twin, and what it does not have of the original."""
+    name, _, _ = flow["algorithm"].partition(":")
+    offered = bpf.available()
+    if name not in BUILT_IN and offered.get(name, "not there"):
+        return dict(table), []  # whoever checks the twin will refuse it, with the reason
+    entry = algorithms()[name]
+    defaults = {parameter["name"]: parameter["default"] for parameter in entry["parameters"]}
+    wanted = _preset(flow["algorithm"]) | flow["parameters"]
+    mine: dict[str, Any] = {**table, "name": flow["name"], "algorithm": name, "stack": _stack(flow["stack"])}
+    mine.pop("parameters", None)
+    if name in BUILT_IN:
+        linux = defaults | _preset(f"{name}:linux")
+        lost = {key: linux[key] for key, value in (defaults | wanted).items() if not _same(value, linux[key])}
+        _check_stated(flow, lost, f"{where}.parameters")
+        own = f"{flow['algorithm']} is Linux's own {name}"
+        return mine, _differences(own, lost, defaults | wanted) or [own]
+    unsettable = bpf.unsettable(name, wanted)
+    lost = {key: defaults[key] for key in unsettable}
+    _check_stated(flow, lost, f"{where}.parameters")
+    if given := {key: value for key, value in wanted.items() if key not in lost and value != defaults[key]}:
+        mine["parameters"] = given
+    return mine, _differences(flow["algorithm"], lost, wanted)
+
+
+def _preset(algorithm: str) -> dict[str, Parameter]:
+    name, _, preset = algorithm.partition(":")
+    found = (entry["overrides"] for entry in algorithms()[name]["presets"] if entry["name"] == preset)
+    return dict(next(found, {}))
+
+
+def _check_stated(flow: Mapping[str, Any], lost: Mapping[str, Parameter], where: str) -> None:
+    """A value that the scenario itself states is what the experiment is about.
+
+    Raises:
+        ScenarioError: the kernel cannot be given one.
+    """
+    for key in sorted(set(flow["parameters"]) & set(lost) - set(BESIDE_THE_RULES)):
+        raise ScenarioError(
+            f"in the kernel '{key}' of {flow['algorithm'].partition(':')[0]} is {_show(lost[key])} always, "
+            f"and this flow has {_show(flow['parameters'][key])}",
+            path=where,
+        )
+
+
+def _differences(whose: str, lost: Mapping[str, Parameter], wanted: Mapping[str, Parameter]) -> list[str]:
+    beside = [f"{whose}, without {key}: {why}" for key, why in BESIDE_THE_RULES.items() if key in lost]
+    rules = [
+        f"{key} {_show(value)} and not {_show(wanted[key])}"
+        for key, value in sorted(lost.items())
+        if key not in BESIDE_THE_RULES
+    ]
+    return [*([f"{whose}, with {', '.join(rules)}"] if rules else []), *beside]
+
+
+def _same(one: Parameter, other: Parameter) -> bool:
+    if isinstance(one, bool | str) or isinstance(other, bool | str):
+        return one == other
+    return math.isclose(one, other, rel_tol=_SAME_PART)
+
+
+def _show(value: Parameter) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return value if isinstance(value, str) else f"{value:.4g}"

@@ -1,0 +1,114 @@
+"""Figures of the kernel's runs: each flow beside the simulator, and the paper's own figures drawn again from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from elephan.papers.paper import RunSet
+from elephan.report.charts import LineChart, LinePanel, Points
+from elephan.report.figures import COLORS, Figure
+
+if TYPE_CHECKING:
+    from elephan.papers.in_kernel import KernelColumn
+    from elephan.papers.reproduction import PaperResult
+    from elephan.runs import Run
+
+PREFIX = "kernel-"
+_OTHERS = "others"
+Place = tuple[float, tuple[float, ...]]
+"""A flow's number in the kernel, and in the simulator with each seed."""
+
+QUANTITIES = {
+    "share": ("Goodput over the rate of the bottleneck", "goodput / rate"),
+    "rtt_mean_ms": ("Mean round-trip time of the measured part", "mean RTT (ms)"),
+}
+
+
+def figures(result: PaperResult, column: KernelColumn) -> list[Figure]:
+    """All of them; without runs there are none."""
+    beside = _beside(result, column)
+    return [*([] if beside is None else [beside]), *_own(result, column.runs)]
+
+
+def _own(result: PaperResult, runs: RunSet) -> Iterator[Figure]:
+    """The paper's figures from runs of the kernel; one that needs no run says nothing of the kernel."""
+    without = {figure.id for figure in result.paper.figures(RunSet(()))}
+    for figure in result.paper.figures(runs) if len(runs) else ():
+        if figure.id not in without:
+            made: Any = figure
+            yield replace(made, id=f"{PREFIX}{figure.id}", title=f"In the kernel: {figure.title}")
+
+
+def _beside(result: PaperResult, column: KernelColumn) -> LineChart | None:
+    """Each flow's share and round trip, in the simulator over the kernel."""
+    places: dict[str, dict[str, list[Place]]] = {name: {} for name in QUANTITIES}
+    for outcome in column.outcomes:
+        simulated = _simulated(result.runs, outcome.piece.scenario)
+        if outcome.run is None or not outcome.believed or not simulated:
+            continue
+        for i, algorithm in enumerate(_algorithms(outcome.run)):
+            for name in QUANTITIES:
+                real, others = _number(outcome.run, name, i), [_number(run, name, i) for run in simulated]
+                known = tuple(sorted(value for value in others if value is not None))
+                if real is not None and known:
+                    places[name].setdefault(algorithm, []).append((real, known))
+    panels = [_panel(name, found) for name, found in places.items() if found]
+    if not panels:
+        return None
+    return LineChart(
+        id=f"{PREFIX}beside",
+        title="Each flow in the simulator, over the same flow in the kernel",
+        caption="A point is a flow of a run; on the line both are equal. The simulator has the paper's endpoints, the "
+        "kernel its own. Whiskers reach from the smallest to the largest of the simulator's seeds; the kernel has one "
+        "run each.",
+        panels=tuple(panels),
+    )
+
+
+def _simulated(runs: RunSet, scenario: Any) -> list[Run]:
+    from elephan.papers.measurement import NotJudgedError
+
+    try:
+        return runs.of(scenario)
+    except NotJudgedError:
+        return []
+
+
+def _algorithms(run: Run) -> list[str]:
+    return [str(flow["algorithm"]).partition(":")[0] for flow in run.canonical["flows"]]
+
+
+def _number(run: Run, name: str, flow: int) -> float | None:
+    row = run.summary()["flows"][flow]
+    if name != "share":
+        return None if row[name] is None else float(row[name])
+    form = run.canonical
+    rate_bps = min(form["links"][i]["rate_bps"] for i in form["flows"][flow]["path"])
+    return float(row["goodput_mbps"]) * 1e6 / float(rate_bps)
+
+
+def _panel(name: str, found: dict[str, list[Place]]) -> LinePanel:
+    title, unit = QUANTITIES[name]
+    reach = max(max(real, *seeds) for places in found.values() for real, seeds in places)
+    shown = list(found)[: len(COLORS) - 2]
+    merged: dict[str, list[Place]] = {}
+    for algorithm, places in found.items():
+        merged.setdefault(algorithm if algorithm in shown else _OTHERS, []).extend(places)
+    series = [_points(algorithm, style, places) for style, (algorithm, places) in enumerate(merged.items())]
+    equal = Points("equal", (0.0, reach), (0.0, reach), style=len(COLORS) - 1, drawn="line")
+    return LinePanel(title, f"{unit}, kernel", f"{unit}, simulator", (equal, *series))
+
+
+def _points(name: str, style: int, places: Sequence[Place]) -> Points:
+    return Points(
+        name,
+        x=[real for real, _ in places],
+        y=[median(seeds) for _, seeds in places],
+        low=[seeds[0] for _, seeds in places],
+        high=[seeds[-1] for _, seeds in places],
+        style=style,
+        drawn="markers",
+    )
