@@ -224,6 +224,9 @@ static void on_undo(struct state *s)
 {
 	if (undo(&s->win))
 		s->slow_starting = s->saved_slow_starting && s->win.w < s->win.ssthresh;
+	/* No recovery is left to end. */
+	s->enabled = true;
+	forget_round(s);
 }
 
 static void moderate(struct state *s, fx w)

@@ -471,7 +471,7 @@ impl Algorithm for Hcc {
         if let Some((w, ssthresh, mode, loss_ref)) = self.saved.take() {
             self.w = self.w.max(w);
             self.ssthresh = self.ssthresh.max(ssthresh);
-            (self.mode, self.loss_ref) = (mode, loss_ref);
+            (self.mode, self.loss_ref, self.in_recovery) = (mode, loss_ref, false);
             self.forget_round();
         }
     }

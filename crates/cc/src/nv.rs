@@ -280,8 +280,10 @@ impl Algorithm for Nv {
         self.restart = true;
     }
 
-    fn on_undo(&mut self, _now: f64) {
+    fn on_undo(&mut self, now: f64) {
         self.win.undo();
+        // No recovery is left to end.
+        self.on_recovery_exit(now);
     }
 
     window_methods!();
@@ -294,6 +296,7 @@ impl Algorithm for Nv {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::algorithm::Cause;
     use crate::testing::{Driver, close, run_over_link, settings};
 
     fn nv(values: &[(&str, Setting)]) -> Nv {
@@ -416,5 +419,15 @@ mod tests {
         v.reset_at = 1e9;
         let queue = run_over_link(&mut d, &mut v, 10_000.0, 0.02, 20.0);
         assert!((7.0..=11.0).contains(&queue), "{queue}");
+    }
+
+    #[test]
+    fn after_an_undo_it_measures_anew() {
+        let d = Driver::new();
+        let mut v = at(150.0, 59.0);
+        v.on_congestion(&d.signal(&v, Cause::Loss));
+        v.on_undo(d.now);
+        assert_eq!(v.window(), 150.0);
+        assert!(v.restart, "no end of a recovery follows");
     }
 }

@@ -467,12 +467,14 @@ impl Algorithm for Vegas {
         self.forget_round();
     }
 
-    fn on_undo(&mut self, _now: f64) {
+    fn on_undo(&mut self, now: f64) {
         if let Some((w, ssthresh, slow_starting)) = self.saved.take() {
             self.w = self.w.max(w);
             self.ssthresh = self.ssthresh.max(ssthresh);
             self.slow_starting = slow_starting && self.w < self.ssthresh;
         }
+        // No recovery is left to end.
+        self.on_recovery_exit(now);
     }
 
     fn moderate(&mut self, window: f64) {

@@ -1,6 +1,7 @@
 //! Tests of HCC: the published rules, the computed course of the search, and every reading of what is left open.
 
 use super::*;
+use crate::algorithm::Cause;
 use crate::testing::{Driver, close, settings};
 
 fn hcc(preset: &str, values: &[(&str, Setting)]) -> Hcc {
@@ -302,4 +303,14 @@ fn an_undo_restores_the_mode() {
     d.lose(&mut h);
     h.on_undo(d.now);
     assert_eq!((h.w, h.mode, h.loss_ref), (1400.0, Mode::Delay, None));
+}
+
+#[test]
+fn a_timeout_after_an_undo_is_a_loss_of_its_own() {
+    let d = Driver::new();
+    let mut h = searching(&[], "", 1400.0, 1600.0);
+    h.on_congestion(&d.signal(&h, Cause::Loss));
+    h.on_undo(d.now);
+    d.time_out(&mut h);
+    assert_eq!(h.loss_ref, Some(1400.0), "not the one of a recovery that never was");
 }

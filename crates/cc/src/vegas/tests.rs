@@ -1,6 +1,7 @@
 //! Tests of Vegas: the published check points, and what each variant does differently.
 
 use super::*;
+use crate::algorithm::Cause;
 use crate::testing::{Driver, close, run_over_link, settings};
 
 fn vegas(preset: &str) -> Vegas {
@@ -205,5 +206,22 @@ fn a_queue_between_alpha_and_beta_is_the_fixed_point() {
         d.start(&mut v, 10.0);
         let queue = run_over_link(&mut d, &mut v, 1000.0, 0.1, 200.0);
         assert!(range.contains(&queue), "{preset}: {queue}");
+    }
+}
+
+#[test]
+fn after_an_undo_the_delay_leads_again() {
+    for (preset, timeout) in [("linux-2.6", false), ("ns3", false), ("linux-2.6", true), ("ns3", true), ("linux", true)]
+    {
+        let (d, mut v) = (Driver::new(), vegas(preset));
+        d.start_at(&mut v, 40.0);
+        if timeout {
+            d.time_out(&mut v);
+        } else {
+            v.on_congestion(&d.signal(&v, Cause::Loss));
+        }
+        assert!(!v.enabled, "{preset}");
+        v.on_undo(d.now);
+        assert!(v.enabled, "{preset}: no end of a recovery follows");
     }
 }

@@ -2,6 +2,15 @@
 
 use crate::spec::RecoveryRule;
 
+/// What an ACK, or the timer of the reordering window, showed of losses.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Losses {
+    /// Something was marked lost, perhaps a retransmission.
+    pub more: bool,
+    /// The episode begins with it.
+    pub begin: bool,
+}
+
 /// A recovery episode: from the window at the loss to the window that the algorithm asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct Episode {
@@ -41,29 +50,34 @@ impl Episode {
         self.allowance
     }
 
-    /// An ACK that delivers `delivered` segments, `in_order` or not, while `in_flight` are outstanding; `first` on the ACK that found the loss,
-    /// whose retransmission goes out whatever the rule.
-    pub fn on_ack(&mut self, delivered: u32, in_flight: u32, in_order: bool, first: bool) {
+    /// An ACK that delivers `delivered` segments, `in_order` or not, and leaves `in_flight` outstanding. Where the episode
+    /// begins, a retransmission goes out whatever the rule.
+    pub fn on_ack(&mut self, delivered: u32, in_flight: u32, in_order: bool, losses: Losses) {
         match self.rule {
             RecoveryRule::Pipe => {}
-            RecoveryRule::PipeSack1 => self.estimate_pipe(in_flight, in_order, first),
-            RecoveryRule::Prr => self.proportional(delivered, in_flight, first),
+            RecoveryRule::PipeSack1 => self.estimate_pipe(in_flight, in_order, losses.begin),
+            RecoveryRule::Prr => self.proportional(delivered, in_flight, in_order && !losses.more),
             RecoveryRule::RateHalving => self.halve_rate(in_flight),
             RecoveryRule::RateHalvingNs2 => self.halve_rate_as_ns2(in_flight),
         }
     }
 
-    /// RFC 6937 section 3.1 with the slow-start reduction bound.
-    fn proportional(&mut self, delivered: u32, in_flight: u32, first: bool) {
+    /// RFC 9937, and Linux since 5.11. In `good_progress`, which is where the lowest segment has arrived and nothing more was
+    /// found lost, one segment more goes out than was delivered (RFC 6937 had it so on every ACK).
+    fn proportional(&mut self, delivered: u32, in_flight: u32, good_progress: bool) {
+        if delivered == 0 && self.sent > 0 {
+            return;
+        }
         self.delivered += u64::from(delivered);
         let quota = if in_flight > self.target {
             let share = (self.delivered * u64::from(self.target)).div_ceil(u64::from(self.outstanding_at_start));
             share.saturating_sub(self.sent)
         } else {
-            let limit = self.delivered.saturating_sub(self.sent).max(u64::from(delivered)) + 1;
+            let limit = self.delivered.saturating_sub(self.sent).max(u64::from(delivered)) + u64::from(good_progress);
             u64::from(self.target - in_flight).min(limit)
         };
-        self.allowance = in_flight + (quota as u32).max(u32::from(first));
+        // The retransmission that the episode begins with goes out in any case.
+        self.allowance = in_flight + (quota as u32).max(u32::from(self.sent == 0));
     }
 
     /// One segment less for every second ACK, down to the floor, and never a burst.
@@ -127,6 +141,12 @@ impl Episode {
 mod tests {
     use super::*;
 
+    const NONE: Losses = Losses { more: false, begin: false };
+
+    fn found(begin: bool) -> Losses {
+        Losses { more: begin, begin }
+    }
+
     #[test]
     fn prr_ends_a_single_loss_at_ssthresh() {
         // Window and flight of 20, the first of them lost, target 10 (RFC 6937 section 5).
@@ -134,7 +154,7 @@ mod tests {
         let mut in_flight = 19_u32;
         for ack in 0..19 {
             in_flight -= 1;
-            episode.on_ack(1, in_flight, false, ack == 0);
+            episode.on_ack(1, in_flight, false, found(ack == 0));
             let sent = episode.allowance() - in_flight;
             episode.on_sent(sent);
             in_flight += sent;
@@ -144,11 +164,47 @@ mod tests {
     }
 
     #[test]
+    fn prr_sends_more_than_was_delivered_only_where_recovery_makes_good_progress() {
+        // Window and flight of 100 with 60 of them lost, target 50: a flight of 40 after the first ACK.
+        let begin = || {
+            let mut episode = Episode::begin(RecoveryRule::Prr, 100, 100, 50, 50);
+            episode.on_ack(3, 37, false, found(true));
+            assert_eq!(episode.allowance() - 37, 3, "as many as were delivered");
+            episode.on_sent(3);
+            episode
+        };
+        let more = Losses { more: true, begin: false };
+        for (in_order, losses, sent) in [(false, NONE, 1), (true, NONE, 2), (true, more, 1), (false, more, 1)] {
+            let mut episode = begin();
+            episode.on_ack(1, 39, in_order, losses);
+            assert_eq!(episode.allowance() - 39, sent, "in order: {in_order}, {losses:?}");
+        }
+        let mut episode = begin();
+        episode.on_ack(1, 49, true, NONE);
+        assert_eq!(episode.allowance(), 50, "never beyond the target");
+        episode.on_ack(0, 30, true, NONE);
+        assert_eq!(episode.allowance(), 50, "what delivers nothing changes nothing");
+    }
+
+    #[test]
+    fn above_its_target_prr_asks_only_what_was_delivered() {
+        for (in_order, losses) in [(false, NONE), (true, NONE), (true, found(false)), (false, found(false))] {
+            let mut episode = Episode::begin(RecoveryRule::Prr, 100, 100, 50, 50);
+            episode.on_ack(1, 99, false, found(true));
+            episode.on_sent(1);
+            episode.on_ack(1, 99, in_order, losses);
+            assert_eq!(episode.allowance(), 99, "half a segment for each of two, and one was sent");
+            episode.on_ack(1, 98, in_order, losses);
+            assert_eq!(episode.allowance(), 99);
+        }
+    }
+
+    #[test]
     fn rate_halving_takes_one_segment_for_every_two_acks() {
         let mut episode = Episode::begin(RecoveryRule::RateHalving, 100, 100, 50, 25);
         for _ in 0..40 {
             let held = episode.allowance();
-            episode.on_ack(1, held - 1, false, false);
+            episode.on_ack(1, held - 1, false, NONE);
         }
         assert_eq!(episode.allowance(), 80);
     }
@@ -159,11 +215,11 @@ mod tests {
         let mut in_flight = 100_u32;
         for _ in 0..40 {
             in_flight -= 1;
-            episode.on_ack(1, in_flight, false, false);
+            episode.on_ack(1, in_flight, false, NONE);
             in_flight = in_flight.max(episode.allowance());
         }
         assert_eq!(in_flight, 80);
-        episode.on_ack(1, 10, false, false);
+        episode.on_ack(1, 10, false, NONE);
         assert_eq!(episode.allowance(), 25);
         assert_eq!(episode.final_window(30), 33);
         assert_eq!(Episode::begin(RecoveryRule::RateHalvingNs2, 100, 100, 80, 80).final_window(30), 80);
@@ -176,13 +232,13 @@ mod tests {
         let mut episode = Episode::begin(RecoveryRule::PipeSack1, 20, 20, 10, 5);
         let mut sent = 0;
         for ack in 0..14 {
-            episode.on_ack(1, 0, false, ack == 0);
+            episode.on_ack(1, 0, false, found(ack == 0));
             let now = episode.allowance();
             episode.on_sent(now);
             sent += now;
         }
         assert_eq!(sent, 1 + 5, "the first hole at once, then one for each ACK below the target");
-        episode.on_ack(1, 0, true, false);
+        episode.on_ack(1, 0, true, NONE);
         assert_eq!(episode.allowance(), 2, "an ACK in order takes two out");
     }
 }

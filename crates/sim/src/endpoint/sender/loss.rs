@@ -3,7 +3,7 @@
 use elephan_cc::{Algorithm, Cause};
 
 use super::{Sender, State};
-use crate::endpoint::recovery::Episode;
+use crate::endpoint::recovery::{Episode, Losses};
 use crate::network::Network;
 use crate::packet::Packet;
 use crate::spec::Detection;
@@ -41,15 +41,15 @@ impl Sender {
     }
 
     /// Looks for losses after an ACK; begins an episode where there is one. What was sent during an episode and lost is the
-    /// next episode's, even if it was found, and sent again, in the last. Answers whether an episode began.
-    pub(super) fn detect_on_ack(&mut self, now: Time) -> bool {
-        self.lost_retransmissions(now);
-        self.detect(now);
-        let begins = matches!(self.state, State::Open) && self.board.lost() > 0;
-        if begins {
+    /// next episode's, even if it was found, and sent again, in the last.
+    pub(super) fn detect_on_ack(&mut self, now: Time) -> Losses {
+        let again = self.lost_retransmissions(now);
+        let more = self.detect(now) || again;
+        let begin = matches!(self.state, State::Open) && self.board.lost() > 0;
+        if begin {
             self.begin_loss_episode(now);
         }
-        begins
+        Losses { more, begin }
     }
 
     /// The timer of RACK's reordering window: what should have been overtaken by now is lost.
@@ -57,18 +57,19 @@ impl Sender {
         if !self.detect(now) {
             return;
         }
-        let begins = matches!(self.state, State::Open);
-        if begins {
+        let begin = matches!(self.state, State::Open);
+        if begin {
             self.begin_loss_episode(now);
         }
         let in_flight = self.board.in_flight(self.next);
         if let State::Recovery(episode) = &mut self.state {
-            episode.on_ack(0, in_flight, false, begins);
+            episode.on_ack(0, in_flight, false, Losses { more: true, begin });
         }
         self.transmit(now, network);
     }
 
-    fn lost_retransmissions(&mut self, now: Time) {
+    /// Marks the retransmissions that are lost by now; answers whether any was.
+    fn lost_retransmissions(&mut self, now: Time) -> bool {
         let again = match self.stack.detection {
             Detection::Rack => {
                 let (stamp, due) = (self.rack_stamp, self.rack_rtt + self.reorder_window());
@@ -89,6 +90,7 @@ impl Sender {
             }
             self.lost_again.clear();
         }
+        again > 0
     }
 
     /// Tells the algorithm of a lost segment, where it wants to know.

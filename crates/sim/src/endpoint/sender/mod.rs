@@ -17,7 +17,7 @@ use self::marks::Marks;
 use self::pacing::Pace;
 use self::sampler::Sampler;
 use self::transmit::widen;
-use super::recovery::Episode;
+use super::recovery::{Episode, Losses};
 use super::rto::Rto;
 use super::scoreboard::Scoreboard;
 use crate::events::Log;
@@ -585,7 +585,7 @@ impl Sender {
         if let Some(sampler) = &mut self.sampler {
             sampler.on_delivered(report.newest, delivered, now, self.min_rtt);
         }
-        let found = !self.board.is_clean() && self.detect_on_ack(now);
+        let losses = if self.board.is_clean() { Losses::default() } else { self.detect_on_ack(now) };
         let in_flight = self.board.in_flight(self.next);
         let recovering = matches!(self.state, State::Recovery(_));
         let ack = Ack {
@@ -615,7 +615,7 @@ impl Sender {
         if let State::Recovery(episode) = &mut self.state
             && !self.needs.own_recovery
         {
-            episode.on_ack(delivered, in_flight, cumulative > una, found);
+            episode.on_ack(delivered, in_flight, cumulative > una, losses);
             let window = episode.window();
             self.note_window(now, f64::from(window));
         } else {
