@@ -325,7 +325,7 @@ pub enum Detection {
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum RecoveryRule {
-    /// Proportional rate reduction, RFC 6937, slow-start reduction bound.
+    /// Proportional rate reduction, RFC 9937.
     Prr,
     /// One segment less for every two ACKs (Linux until 3.x).
     RateHalving,

@@ -38,7 +38,7 @@ class Stack:
         rto_granularity_ps: clock granularity G of RFC 6298: a timeout is srtt + max(G, 4 rttvar).
         detection: how a loss is found: ``rack`` (RFC 8985), ``dupthresh`` (RFC 6675), ``dupack`` (the third duplicate
             ACK, as ns-2's TCP/Sack1), ``fack`` (forward ACK).
-        recovery: how much is sent in recovery: ``prr`` (RFC 6937), ``rate_halving`` (Linux 2.6), ``rate_halving_ns2``
+        recovery: how much is sent in recovery: ``prr`` (RFC 9937), ``rate_halving`` (Linux 2.6), ``rate_halving_ns2``
             (ns-2's TCP/Linux), ``pipe`` (RFC 6675), ``pipe_sack1`` (ns-2's TCP/Sack1).
         limited_transmit: RFC 3042.
         max_burst: segments sent in answer to one ACK at most; ``None`` is unlimited.
