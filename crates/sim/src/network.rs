@@ -71,8 +71,10 @@ struct Hop {
 enum Next {
     /// A mailbox: of a link, or of an endpoint that takes turns.
     Mailbox(u32),
-    /// A receiver that only reacts, and whose ACKs meet nothing but links that can never queue: the sender's mailbox.
+    /// A receiver that only reacts: the mailbox that its ACKs come into next, of a link or of the sender.
     Echo(u32),
+    /// A link that is computed on the spot, and whose queue only a bound decides about.
+    Inline(u32),
     /// A batch of the packets of transfers.
     Batch(u32),
     /// As [`Next::Echo`], where the ACKs go into a batch.
@@ -198,6 +200,8 @@ pub struct Network {
     inboxes: Vec<u32>,
     /// Of each source of transfers.
     lanes: Vec<Lane>,
+    /// Whether packets may meet a link behind each link that is computed on the spot.
+    chained: Vec<bool>,
 }
 
 /// The order of turns and the length of a window.
@@ -406,10 +410,10 @@ impl Network {
                 }
             }
         } else {
-            let serve = if self.lanes.is_empty() {
-                Self::serve_until_uncommon::<false>
-            } else {
-                Self::serve_until_uncommon::<true>
+            let serve = match (self.lanes.is_empty(), self.chained[link as usize]) {
+                (true, false) => Self::serve_until_uncommon::<false, false>,
+                (true, true) => Self::serve_until_uncommon::<false, true>,
+                (false, _) => Self::serve_until_uncommon::<true, true>,
             };
             while let Some(packet) = serve(self, &ports, link as usize, horizon, &mut worked) {
                 self.forward(packet);
@@ -420,9 +424,10 @@ impl Network {
     }
 
     /// Carries what waits in `ports` before `horizon`, up to a packet that meets something uncommon behind the link. With
-    /// `MANY` flows, what a packet will need is fetched into the cache a few packets before.
+    /// `MANY` flows, what a packet will need is fetched into the cache a few packets before. What comes behind is `CHAINED` where
+    /// that may be a link that is computed on the spot.
     #[inline(never)]
-    fn serve_until_uncommon<const MANY: bool>(
+    fn serve_until_uncommon<const MANY: bool, const CHAINED: bool>(
         &mut self,
         ports: &[u32],
         link: usize,
@@ -430,8 +435,9 @@ impl Network {
         worked: &mut bool,
     ) -> Option<Packet> {
         let Self { links, mailboxes, hops, paths, receivers, sacks, dropped, end, .. } = self;
-        let link = &mut links[link];
-        loop {
+        let (before, link_and_after) = links.split_at_mut(link);
+        let (link, after) = link_and_after.split_first_mut()?;
+        'packets: loop {
             let from = if let [first, second] = *ports {
                 // Whose turn it is cannot be predicted, so it is computed and not branched on.
                 let (one, other) = (mailboxes[first as usize].head, mailboxes[second as usize].head);
@@ -458,8 +464,22 @@ impl Network {
                 forget_sacks(sacks, packet);
                 continue;
             };
-            let packet = packet.next_hop(at + hop.tail.of(bytes));
-            match hop.next {
+            let mut packet = packet.next_hop(at + hop.tail.of(bytes));
+            let mut next = hop.next;
+            while CHAINED && let Next::Inline(inner) = next {
+                let inner = inner as usize;
+                let behind = inner.checked_sub(before.len() + 1);
+                let link = behind.map_or_else(|| &mut before[inner], |behind| &mut after[behind]);
+                let Some(at) = link.carry(packet.at, bytes) else {
+                    dropped[packet.passage()] += 1;
+                    forget_sacks(sacks, packet);
+                    continue 'packets;
+                };
+                let hop = &hops[paths[packet.passage()].first_hop as usize + packet.hop()];
+                packet = packet.next_hop(at + hop.tail.of(bytes));
+                next = hop.next;
+            }
+            match next {
                 Next::Mailbox(port) => mailboxes[port as usize].push(packet),
                 Next::Echo(port) if packet.at < *end => {
                     let flow = packet.flow() as usize;
@@ -478,7 +498,9 @@ impl Network {
                         }
                     }
                 }
-                Next::Batch(_) | Next::Echo(_) | Next::EchoBatch(_) | Next::Other => return Some(packet),
+                Next::Batch(_) | Next::Echo(_) | Next::EchoBatch(_) | Next::Inline(_) | Next::Other => {
+                    return Some(packet);
+                }
             }
         }
     }
@@ -597,13 +619,17 @@ impl Network {
             let behind = self.hops[hop + 1];
             self.hops[hop].next = match echo {
                 Some(echo) if behind.link == END && is_data && receiver.is_reactive() => {
-                    if echo.link == END {
+                    if echo.port & HEAP == 0 {
                         Next::Echo(echo.port)
                     } else {
                         Self::batch(echo.port).map_or(Next::Other, Next::EchoBatch)
                     }
                 }
-                _ if behind.port != INLINE && behind.port & HEAP == 0 => Next::Mailbox(behind.port),
+                _ if behind.port == INLINE && !self.links[behind.link as usize].is_active() => {
+                    self.chained[self.hops[hop].link as usize] = true;
+                    Next::Inline(behind.link)
+                }
+                _ if behind.port & HEAP == 0 => Next::Mailbox(behind.port),
                 _ => Self::batch(behind.port).map_or(Next::Other, Next::Batch),
             };
         }

@@ -91,7 +91,7 @@ impl Network {
                         }
                     }
                 }
-                Next::Echo(_) | Next::EchoBatch(_) | Next::Other => return Some(packet),
+                Next::Echo(_) | Next::EchoBatch(_) | Next::Inline(_) | Next::Other => return Some(packet),
             }
         }
     }

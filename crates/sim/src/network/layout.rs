@@ -66,6 +66,7 @@ impl<'a> Builder<'a> {
             link_ports: vec![Vec::new(); spec.links.len()],
             inboxes: Vec::with_capacity(ends),
             lanes: Vec::new(),
+            chained: vec![false; spec.links.len()],
         };
         if let Some(events) = &spec.events {
             network.keep_log(events, spec.flows.len() as u32);
