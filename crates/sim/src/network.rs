@@ -19,7 +19,7 @@ use elephan_cc::Router;
 use self::layout::Builder;
 use self::ports::{Batch, Crowd, Mailbox};
 
-use crate::endpoint::{Receiver, SackLog, SenderTotals};
+use crate::endpoint::{Expected, Receiver, SackLog, SenderTotals};
 use crate::events::NetworkLog;
 use crate::link::{FRACTION_BITS, Link};
 use crate::packet::{Packet, flag};
@@ -226,28 +226,46 @@ impl Network {
         self.forward(self.paths[packet.passage()].lead.pass(packet));
     }
 
+    /// Whatever is uncommon has a function of its own, so that a packet need not lie in memory on its way.
     #[inline(always)]
     fn forward(&mut self, mut packet: Packet) {
         loop {
             let hop = self.hop(&packet);
             if hop.port == INLINE {
-                let active = self.links[hop.link as usize].is_active();
-                let next = if active { self.cross_actively(hop, packet) } else { self.cross(hop, packet) };
-                let Some(next) = next else { return };
-                packet = next;
-            } else if hop.link != END || packet.is_ack() || packet.at >= self.end {
-                self.post(hop.port, packet);
-                return;
-            } else {
-                let flow = packet.flow() as usize;
-                let receiver = &mut self.receivers[flow];
-                if !receiver.is_reactive() {
-                    self.post(hop.port, packet);
-                    return;
+                let link = &mut self.links[hop.link as usize];
+                if link.is_active() {
+                    return self.forward_actively(hop, packet);
                 }
-                let Some(ack) = receiver.on_segment(&packet, &mut self.sacks[flow]) else { return };
+                let bytes = packet.bytes();
+                let Some(at) = link.carry(packet.at, bytes) else { return self.refuse(hop.link, packet.at, packet) };
+                packet = packet.next_hop(at + hop.tail.of(bytes));
+            } else if hop.link != END || packet.is_ack() || packet.at >= self.end {
+                return self.post(hop.port, packet);
+            } else {
+                let receiver = &mut self.receivers[packet.flow() as usize];
+                if !receiver.is_reactive() {
+                    return self.post(hop.port, packet);
+                }
+                let Some(ack) = receiver.on_expected(&packet) else { return self.answer_with_care(packet) };
                 packet = self.paths[ack.passage()].lead.pass(ack);
             }
+        }
+    }
+
+    /// [`Network::forward`] over a link whose queue decides by more than a bound.
+    #[inline(never)]
+    fn forward_actively(&mut self, hop: Hop, packet: Packet) {
+        if let Some(packet) = self.cross_actively(hop, packet) {
+            self.forward(packet);
+        }
+    }
+
+    /// A receiver answers a segment that it did not expect.
+    #[inline(never)]
+    fn answer_with_care(&mut self, packet: Packet) {
+        let flow = packet.flow() as usize;
+        if let Some(ack) = self.receivers[flow].on_segment_with_care(&packet, &mut self.sacks[flow]) {
+            self.send(ack);
         }
     }
 
@@ -532,14 +550,17 @@ impl Network {
                 return worked;
             }
             worked = true;
-            let ack = if receiver.timer() <= arrival {
-                receiver.on_timer(&mut self.sacks[flow as usize])
-            } else {
-                let Some(packet) = self.take(inbox) else { return worked };
-                self.receivers[flow as usize].on_segment(&packet, &mut self.sacks[flow as usize])
-            };
-            if let Some(ack) = ack {
-                self.send(ack);
+            if receiver.timer() <= arrival {
+                if let Some(ack) = receiver.on_timer(&mut self.sacks[flow as usize]) {
+                    self.send(ack);
+                }
+                continue;
+            }
+            let packet = self.mailboxes[inbox].take_head();
+            match receiver.on_expected_of_several(&packet) {
+                Expected::Answered(ack) => self.send(ack),
+                Expected::Noted => {}
+                Expected::Not => self.answer_with_care(packet),
             }
         }
     }

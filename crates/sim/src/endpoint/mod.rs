@@ -13,6 +13,6 @@ pub mod udt;
 
 pub use headers::{Header, Headers};
 pub use misled::Misled;
-pub use receiver::Receiver;
+pub use receiver::{Expected, Receiver};
 pub use sack_log::{SackEntry, SackLog};
 pub use sender::{Sender, SenderTotals};

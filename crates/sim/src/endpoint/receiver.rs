@@ -26,6 +26,17 @@ enum Echo {
     Feedback,
 }
 
+/// What a receiver that does not acknowledge each segment does with one.
+#[derive(Clone, Copy, Debug)]
+pub enum Expected {
+    /// It was the next, and this is the ACK.
+    Answered(Packet),
+    /// It was the next; its ACK is delayed.
+    Noted,
+    /// Something else; nothing was done.
+    Not,
+}
+
 /// The receiving end of a flow.
 #[derive(Clone, Debug)]
 pub struct Receiver {
@@ -39,6 +50,8 @@ pub struct Receiver {
     ack_every: u32,
     /// Every segment in order is acknowledged at once, and nothing about marks is remembered.
     simple: bool,
+    /// Not every segment in order is acknowledged at once, and nothing about marks is remembered but the last one's.
+    delays_acks: bool,
     /// Segments are datagrams: they are counted, and that is all.
     silent: bool,
     echo: Echo,
@@ -97,6 +110,7 @@ impl Receiver {
             sack_block_bytes: stack.sack_block_bytes as u16,
             ack_every: stack.ack_every,
             simple: stack.ack_every == 1 && !spec.datagrams,
+            delays_acks: stack.ack_every > 1 && !spec.datagrams,
             silent: spec.datagrams,
             echo: Echo::Marks,
             marked: false,
@@ -135,7 +149,7 @@ impl Receiver {
     /// Marks are to be echoed as RFC 3168 has it.
     pub fn latch_marks(&mut self) {
         self.echo = Echo::Latch;
-        self.simple = false;
+        (self.simple, self.delays_acks) = (false, false);
     }
 
     /// What routers of that kind say is to be passed on.
@@ -144,7 +158,7 @@ impl Receiver {
             Router::Xcp => Echo::Feedback,
             Router::Vcp => Echo::Load,
         };
-        self.simple = false;
+        (self.simple, self.delays_acks) = (false, false);
     }
 
     /// Keeps a log from now on, and takes turns for it.
@@ -227,6 +241,39 @@ impl Receiver {
         let owd = ((now - packet.stamp).0 / OWD_UNIT_PS).min(u64::from(u32::MAX)) as u32;
         let flags = flag::ACK | (packet.flags() & flag::RETRANSMIT) | (packet.flags() & flag::CE) << 1;
         Some(Packet::new(now, packet.stamp, self.flow, self.next, self.ack_bytes, flags, owd))
+    }
+
+    /// As [`Receiver::on_segment`] in the common case of a receiver that delays ACKs and whose timer is not due: the next
+    /// segment, nothing missing, no marks.
+    ///
+    /// # Panics
+    /// As [`Receiver::on_segment`].
+    #[inline(always)]
+    pub fn on_expected_of_several(&mut self, packet: &Packet) -> Expected {
+        let now = packet.at;
+        assert!(now >= self.now, "a receiver's clock went back");
+        let in_order = packet.segment() == self.next && self.out_of_order.is_empty();
+        if !in_order || !self.delays_acks || self.marked || packet.is_marked() {
+            return Expected::Not;
+        }
+        self.now = now;
+        self.totals.wire_bytes += packet.bytes();
+        self.totals.delivered += 1;
+        self.next += 1;
+        if !self.is_ack_due() {
+            self.pending = *packet;
+            if self.ack_due == Time::NEVER {
+                self.ack_due = now + self.delayed_ack;
+                self.timer = self.timer.min(self.ack_due);
+            }
+            return Expected::Noted;
+        }
+        self.acks_sent += 1;
+        self.unacknowledged = 0;
+        self.ack_due = Time::NEVER;
+        let owd = ((now - packet.stamp).0 / OWD_UNIT_PS).min(u64::from(u32::MAX)) as u32;
+        let flags = flag::ACK | (packet.flags() & flag::RETRANSMIT);
+        Expected::Answered(Packet::new(now, packet.stamp, self.flow, self.next, self.ack_bytes, flags, owd))
     }
 
     /// As [`Receiver::on_segment`], after [`Receiver::on_expected`] had no answer.
@@ -313,6 +360,7 @@ impl Receiver {
     }
 
     /// Whether a segment in order is acknowledged at once.
+    #[inline]
     fn is_ack_due(&mut self) -> bool {
         self.unacknowledged += 1;
         let quick = self.quick_acks > 0;

@@ -29,6 +29,8 @@ impl Mailbox {
             self.grow();
         }
         if self.put == self.taken {
+            // From the beginning, where memory was last used.
+            (self.taken, self.put) = (0, 0);
             self.head = packet.at;
         }
         let mask = self.slots.len() - 1;
