@@ -200,6 +200,8 @@ pub struct Network {
     inboxes: Vec<u32>,
     /// Of each source of transfers.
     lanes: Vec<Lane>,
+    /// What would come to a recorded link on the spot when the run is over.
+    too_late: Mailbox,
     /// Whether packets may meet a link behind each link that is computed on the spot.
     chained: Vec<bool>,
 }
@@ -235,6 +237,9 @@ impl Network {
                 let link = &mut self.links[hop.link as usize];
                 if link.is_active() {
                     return self.forward_actively(hop, packet);
+                }
+                if packet.at >= self.end && link.is_recorded() {
+                    return self.too_late.push(packet);
                 }
                 let bytes = packet.bytes();
                 let Some(at) = link.carry(packet.at, bytes) else { return self.refuse(hop.link, packet.at, packet) };
@@ -488,6 +493,9 @@ impl Network {
                 let inner = inner as usize;
                 let behind = inner.checked_sub(before.len() + 1);
                 let link = behind.map_or_else(|| &mut before[inner], |behind| &mut after[behind]);
+                if packet.at >= *end && link.is_recorded() {
+                    return Some(packet);
+                }
                 let Some(at) = link.carry(packet.at, bytes) else {
                     dropped[packet.passage()] += 1;
                     forget_sacks(sacks, packet);
@@ -693,7 +701,7 @@ impl Network {
     #[must_use]
     pub fn under_way(&self) -> Vec<u64> {
         let mut counts = vec![0; self.dropped.len()];
-        self.mailboxes.iter().flat_map(Mailbox::iter).for_each(|p| counts[p.passage()] += 1);
+        self.mailboxes.iter().chain([&self.too_late]).flat_map(Mailbox::iter).for_each(|p| counts[p.passage()] += 1);
         let crowded = self.crowds.iter().flat_map(|c| c.heap.iter());
         crowded.for_each(|Reverse(entry)| counts[entry.3.0.passage()] += 1);
         self.batches.iter().flat_map(Batch::iter).for_each(|p| counts[p.passage()] += 1);

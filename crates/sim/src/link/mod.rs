@@ -224,6 +224,13 @@ impl Link {
         Some(self.free + self.delay)
     }
 
+    /// Whether it is sampled.
+    #[must_use]
+    #[inline(always)]
+    pub fn is_recorded(&self) -> bool {
+        self.probe.is_some()
+    }
+
     /// Whether more than a bound decides about arrivals, so that [`Link::carry_actively`] has to.
     #[must_use]
     #[inline(always)]

@@ -66,6 +66,7 @@ impl<'a> Builder<'a> {
             link_ports: vec![Vec::new(); spec.links.len()],
             inboxes: Vec::with_capacity(ends),
             lanes: Vec::new(),
+            too_late: Mailbox::default(),
             chained: vec![false; spec.links.len()],
         };
         if let Some(events) = &spec.events {
@@ -144,13 +145,31 @@ impl<'a> Builder<'a> {
         network.lanes.push(Lane { hops: [there, back], leads: [laid[0].lead, laid[1].lead], loose });
     }
 
+    /// Whether a link is computed on the spot: one that others feed, or whose queue or wire has events, takes turns. A recorded
+    /// one is on the spot only behind a link that takes turns, so that its sender's turn does not become that of all its path.
+    fn is_on_the_spot(&self, link: usize) -> bool {
+        let this = &self.network.links[link];
+        let mut feeders = self.feeders[link].keys();
+        let (Some(feeder), None) = (feeders.next(), feeders.next()) else { return false };
+        if this.is_served() || this.is_unsteady() || matches!(feeder, Feeder::Source(..)) {
+            return false;
+        }
+        if !self.spec.links[link].record {
+            return true;
+        }
+        let Feeder::Link(name) = feeder else { return false };
+        if this.is_active() {
+            return false;
+        }
+        let before = self.spec.links.iter().position(|link| link.name == *name);
+        before.is_some_and(|before| !self.is_on_the_spot(before) || self.spec.links[before].record)
+    }
+
     fn make_ports(&mut self) {
+        let on_the_spot: Vec<bool> = (0..self.feeders.len()).map(|link| self.is_on_the_spot(link)).collect();
         let Self { spec, feeders, network, .. } = self;
         for (link, feeders) in feeders.iter_mut().enumerate() {
-            let sources = feeders.keys().filter(|feeder| matches!(feeder, Feeder::Source(..))).count();
-            let takes_turns = network.links[link].is_served() || network.links[link].is_unsteady() || sources > 0;
-            let on_the_spot = feeders.len() == 1 && !spec.links[link].record && !takes_turns;
-            if feeders.is_empty() || on_the_spot {
+            if feeders.is_empty() || on_the_spot[link] {
                 continue;
             }
             let crowded = feeders.len() > SCAN_FEEDERS;
