@@ -15,7 +15,7 @@ from elephan.cli.main import run_command
 from elephan.habitats.kernel import bpf, calibration, host
 from elephan.habitats.kernel.twin import twin
 from elephan.papers import in_kernel
-from elephan.papers.claims import Claim, parse_claims
+from elephan.papers.claims import Claim, Judgment, parse_claims
 from elephan.papers.conditions import Value, Where
 from elephan.papers.measurement import Measurement, constant
 from elephan.papers.paper import Experiment, Paper, RunSet
@@ -113,7 +113,7 @@ def test_a_twin_keeps_the_network_and_the_flows_and_states_what_it_lacks() -> No
     assert {key: after[key] for key in same} == {key: before[key] for key in same}
     (flow,), (own,) = before["flows"], after["flows"]
     assert own["name"] == flow["name"] == "cubic:2005-1"
-    assert (own["algorithm"], own["parameters"]) == ("cubic", {})
+    assert (own["algorithm"], own["parameters"]) == ("cubic:linux", {})
     told = ("payload_bytes", "initial_window", "receive_window")
     assert [own["stack"][key] for key in told] == [flow["stack"][key] for key in told] == [1000, 1, 500]
     assert own["stack"]["recovery"] == "prr"
@@ -242,6 +242,28 @@ def test_options_that_do_not_belong_together_are_told(
 # ---- columns ----
 
 
+def test_a_difference_that_the_twin_has_too_is_told_from_the_hosts(paper: Paper) -> None:
+    """Only the verdicts matter here: simulated, by the twin, and in the kernel."""
+    verdicts = {
+        "old": ("reproduced", "differs", "differs"),
+        "reno": ("reproduced", "reproduced", "differs"),
+        "marked": ("reproduced", "not_judged", "not_judged"),
+        "rule": ("reproduced", "reproduced", "reproduced"),
+    }
+    by_name = {claim.id.removeprefix("tiny."): claim for claim in paper.claims.claims}
+    judged = [
+        {name: Judgment(by_name[name], each[i], "", "") for name, each in verdicts.items()}  # type: ignore[arg-type]
+        for i in range(3)
+    ]
+    column = in_kernel.KernelColumn(in_kernel.KernelPlan(paper, "", (), (), {}), [])
+    column.judgments = {one.claim.id: one for one in judged[2].values()}
+    column.twins = {one.claim.id: one for name, one in judged[1].items() if name != "marked"}
+    simulated = list(judged[0].values())
+    assert column.other_verdicts(simulated) == ["tiny.old", "tiny.reno"]
+    assert column.by_twin(simulated) == ["tiny.old"]
+    assert column.totals == {"reproduced": 1, "differs": 2, "not_judged": 1}
+
+
 @pytest.mark.usefixtures("pretended")
 def test_claims_have_a_second_verdict_and_one_that_is_missing_says_why(paper: Paper, tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
@@ -263,8 +285,10 @@ def test_claims_have_a_second_verdict_and_one_that_is_missing_says_why(paper: Pa
     assert "kernel's verdict" in page
     assert "cannot do a queue" in page
     assert (tmp_path / "report" / "kernel-beside.svg").exists()
-    if heard:
-        assert heard[-1] == (5.0, 5.0, 1, 1)
+    assert (5.0, 5.0, 1, 1) in heard
+    # The kernel is pretended, so that the twin in the simulator is the very same run.
+    assert column["tiny.reno"]["twin_simulated"]["measured"] == column["tiny.reno"]["measured"]
+    assert column["tiny.old"]["twin_simulated"] is None
 
 
 @pytest.mark.usefixtures("pretended")
@@ -315,10 +339,12 @@ def test_a_small_paper_in_the_kernel(paper: Paper, tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
     result = simulated(paper, tmp_path, store)
     planned = in_kernel.plan(paper, store=store)
-    column = in_kernel.add(result, planned, store=store)
+    column = in_kernel.add(result, planned, jobs=1, store=store)
     if not all(outcome.believed for outcome in column.outcomes):
         pytest.skip(f"this host is too busy: {[outcome.why for outcome in column.outcomes]}")
     assert [column.judgments[f"tiny.{name}"].verdict for name in ("old", "reno")] == ["reproduced", "reproduced"]
+    assert {name: one.verdict for name, one in column.twins.items()} == dict.fromkeys(column.twins, "reproduced")
+    assert list(column.twins) == ["tiny.old", "tiny.reno"]
     assert column.host.startswith("Linux ")
     (run,) = column.runs.of(SCENARIOS["old cubic"])
     assert run.habitat == "kernel"
@@ -326,5 +352,6 @@ def test_a_small_paper_in_the_kernel(paper: Paper, tmp_path: Path) -> None:
     assert in_kernel.plan(paper, store=store).to_run == []
     saved = in_kernel.add(result, in_kernel.plan(paper, store=store), store=store)
     assert saved.judgments == column.judgments, "what is saved is judged alike"
+    assert saved.other_verdicts(result.claims) == saved.by_twin(result.claims) == []
     page = (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
     assert "The same experiments in today" in page

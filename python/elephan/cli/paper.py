@@ -98,7 +98,7 @@ def command(
         )
     if planned is not None:
         with meter() as progress:
-            papers.add_kernel(result, planned, store=where, progress=progress)
+            papers.add_kernel(result, planned, jobs=jobs, store=where, progress=progress)
     failed = result.kernel.failed if result.kernel is not None else 0
     if as_json:
         common.print_json(result.to_json())
@@ -143,16 +143,18 @@ def _print_kernel(result: PaperResult, column: KernelColumn) -> None:
     for judgment in result.claims:
         found = column.judgments[judgment.claim.id]
         if found.verdict != "not_judged":
-            cells = [judgment.measured_text or None, judgment.verdict, found.measured_text, found.verdict]
-            rows.append([judgment.claim.id, judgment.expectation, *cells])
+            beside = column.twins[judgment.claim.id]
+            each = [cell for one in (judgment, beside, found) for cell in (one.measured_text or None, one.verdict)]
+            rows.append([judgment.claim.id, judgment.expectation, *each])
     if rows:
-        header = ["claim", "allowed", "simulator", "verdict", "kernel", "kernel's verdict"]
+        header = ["claim", "allowed", "simulator", "verdict", "its twin", "verdict", "kernel", "kernel's verdict"]
         common.print_table("claims that runs of the kernel judge", header, rows)
     totals = column.totals
-    other = len(column.other_verdicts(result.claims))
+    other, by_twin = len(column.other_verdicts(result.claims)), len(column.by_twin(result.claims))
+    also = f"; to {by_twin} of them the simulator gives the kernel's when it runs what the kernel ran" if other else ""
     common.say(
         f"in the kernel: {totals['reproduced']} claims reproduced, {totals['differs']} differ, {totals['not_judged']} "
-        f"are not judged; {other} with another verdict than in the simulator"
+        f"are not judged; {other} with another verdict than in the simulator{also}"
     )
     for outcome in column.outcomes:
         if outcome.why and (outcome.run is not None or outcome.piece.to_run):

@@ -125,16 +125,21 @@ def plan_in_kernel(
 
 
 def add_kernel(
-    result: PaperResult, planned: KernelPlan, store: Store | None = None, progress: Progress | None = None
+    result: PaperResult,
+    planned: KernelPlan,
+    jobs: int | None = None,
+    store: Store | None = None,
+    progress: Progress | None = None,
 ) -> KernelColumn:
     """Run what is planned in the kernel, and add it to a reproduced paper and its report.
 
     Raises:
+        SweepError: a twin could not be simulated.
         Interrupted: Ctrl-C; what was finished is saved.
     """
     from elephan.papers import in_kernel
 
-    return in_kernel.add(result, planned, store=store, progress=progress)
+    return in_kernel.add(result, planned, jobs=jobs, store=store, progress=progress)
 
 
 def scoreboard(

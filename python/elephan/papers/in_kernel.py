@@ -31,6 +31,7 @@ PREPARATION_S = 2.0
 """What a run takes beside its scenario's own time: namespaces, programs, connections, tables."""
 
 NOT_MEASURED = "no run is behind it"
+_SHOWN = ("verdict", "measured", "measured_text")
 
 
 @dataclass(frozen=True)
@@ -277,12 +278,15 @@ class KernelColumn:
         plan: what was asked of the kernel.
         outcomes: one for each piece.
         judgments: of all claims of the selection, by id.
+        twins: judgments by the same twins in the simulator, of the claims that runs of the kernel judge. Where one has
+            the kernel's verdict, what was changed for the kernel makes it, and not the host.
         failed: how many runs failed.
     """
 
     plan: KernelPlan
     outcomes: list[Outcome]
     judgments: dict[str, Judgment] = field(default_factory=dict)
+    twins: dict[str, Judgment] = field(default_factory=dict)
     failed: int = 0
 
     @property
@@ -312,16 +316,23 @@ class KernelColumn:
             if "not_judged" not in (ours.verdict, theirs.verdict) and ours.verdict != theirs.verdict
         ]
 
+    def by_twin(self, simulated: Sequence[Judgment]) -> list[str]:
+        """Of those, the ids of the claims to which the twin gives the kernel's verdict in the simulator too."""
+        other = self.other_verdicts(simulated)
+        return [name for name in other if self.twins[name].verdict == self.judgments[name].verdict]
+
     def of(self, claim_id: str) -> dict[str, Any]:
         """The kernel's part of a claim's entry in the ``paper`` document."""
-        entry = self.judgments[claim_id].to_json()
-        return {key: entry[key] for key in ("verdict", "measured", "measured_text", "why", "runs")}
+        found = {key: self.judgments[claim_id].to_json()[key] for key in (*_SHOWN, "why", "runs")}
+        beside = self.twins.get(claim_id)
+        return found | {"twin_simulated": {key: beside.to_json()[key] for key in _SHOWN} if beside else None}
 
     def to_json(self, simulated: Sequence[Judgment]) -> dict[str, Any]:
         """As in the ``paper`` document."""
         return {
             "totals": self.totals,
             "other_verdict_than_simulated": self.other_verdicts(simulated),
+            "of_those_also_with_the_twin_simulated": self.by_twin(simulated),
             "runs": [outcome.to_json() for outcome in self.outcomes],
             "failed": self.failed,
             "left_out": [row.to_json() for row in self.plan.left_out],
@@ -329,11 +340,17 @@ class KernelColumn:
 
 
 def add(
-    result: PaperResult, planned: KernelPlan, *, store: Store | None = None, progress: Progress | None = None
+    result: PaperResult,
+    planned: KernelPlan,
+    *,
+    jobs: int | None = None,
+    store: Store | None = None,
+    progress: Progress | None = None,
 ) -> KernelColumn:
     """Run what is planned, judge the claims by it, and write it into the report of a reproduced paper.
 
-    One run at a time, in real time; each is saved when it ends. A run that fails is told of and the others go on.
+    One run at a time, in real time; each is saved when it ends. A run that fails is told of and the others go on. The
+    twins of what was run are then simulated, ``jobs`` at a time, so that a difference can be told from the host's.
 
     Raises:
         Interrupted: Ctrl-C; what was finished is saved.
@@ -345,10 +362,20 @@ def add(
     column.outcomes = list(_outcomes(planned, store, progress))
     column.failed = sum(one.run is None and one.piece.to_run for one in column.outcomes)
     column.judgments = {judgment.claim.id: judgment for judgment in _judged(result, column.runs)}
+    beside = {judgment.claim.id: judgment for judgment in _judged(result, _simulated(column, jobs, store, progress))}
+    column.twins = {name: beside[name] for name, own in column.judgments.items() if own.verdict != "not_judged"}
     result.kernel = column
     if result.report_path is not None:
         result.report_path = write(result, result.report_path.parent)
     return column
+
+
+def _simulated(column: KernelColumn, jobs: int | None, store: Store, progress: Progress | None) -> StandIns:
+    """The twins of the runs that count, in the simulator."""
+    pieces = [outcome.piece for outcome in column.outcomes if outcome.believed]
+    wanted = [(piece.twin.scenario, piece.scenario.seed) for piece in pieces]
+    runs = sweep(wanted, jobs=jobs, store=store, progress=progress)
+    return StandIns({piece.scenario.hash: run for piece, run in zip(pieces, runs, strict=True)}, {})
 
 
 def _outcomes(planned: KernelPlan, store: Store, progress: Progress | None) -> Iterator[Outcome]:

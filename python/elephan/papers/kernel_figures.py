@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 
 PREFIX = "kernel-"
 _OTHERS = "others"
+_PS_PER_MS = 1e9
 Place = tuple[float, tuple[float, ...]]
 """A flow's number in the kernel, and in the simulator with each seed."""
 
 QUANTITIES = {
     "share": ("Goodput over the rate of the bottleneck", "goodput / rate"),
-    "rtt_mean_ms": ("Mean round-trip time of the measured part", "mean RTT (ms)"),
+    "waiting_ms": ("Mean round-trip time without the propagation delay", "mean RTT − propagation (ms)"),
 }
 
 
@@ -82,12 +83,14 @@ def _algorithms(run: Run) -> list[str]:
 
 
 def _number(run: Run, name: str, flow: int) -> float | None:
-    row = run.summary()["flows"][flow]
-    if name != "share":
-        return None if row[name] is None else float(row[name])
-    form = run.canonical
-    rate_bps = min(form["links"][i]["rate_bps"] for i in form["flows"][flow]["path"])
-    return float(row["goodput_mbps"]) * 1e6 / float(rate_bps)
+    row, form = run.summary()["flows"][flow], run.canonical
+    links, path = form["links"], form["flows"][flow]["path"]
+    if name == "share":
+        return float(row["goodput_mbps"]) * 1e6 / float(min(links[i]["rate_bps"] for i in path))
+    if row["rtt_mean_ms"] is None:
+        return None
+    there_and_back = (*path, *form["flows"][flow]["reverse_path"])
+    return float(row["rtt_mean_ms"]) - sum(float(links[i]["delay_ps"]) for i in there_and_back) / _PS_PER_MS
 
 
 def _panel(name: str, found: dict[str, list[Place]]) -> LinePanel:

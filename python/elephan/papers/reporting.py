@@ -39,7 +39,7 @@ def write(result: PaperResult, out: Path) -> Path:
         sensitivity=[_sensitivity(row.to_json(), paper.id) for row in result.sensitivity],
         readings=[variant.title for variant in paper.variants],
         assumptions=paper.assumptions,
-        scenarios=list(_scenarios(result)),
+        scenarios=[*_scenarios(result), *_twins(result)],
         provenance=_provenance(result),
         phases=result.phases,
         quick_note=paper.quick_note,
@@ -119,6 +119,7 @@ def _kernel(result: PaperResult) -> KernelView | None:
     return KernelView(
         totals=column.totals,
         other=[name.removeprefix(f"{result.paper.id}.") for name in column.other_verdicts(result.claims)],
+        by_twin=[name.removeprefix(f"{result.paper.id}.") for name in column.by_twin(result.claims)],
         host=column.host,
         differences=list(dict.fromkeys(lines)),
         runs=rows,
@@ -168,6 +169,20 @@ def _scenarios(result: PaperResult) -> Iterator[ScenarioGroup]:
             rows.append(ScenarioRow(scenario.hash, label, scenario.hash, seeds, f"{wall_s:.2f} s", scenario.to_toml()))
         if rows:
             yield ScenarioGroup(experiment.title, tuple(rows))
+
+
+def _twins(result: PaperResult) -> Iterator[ScenarioGroup]:
+    """What was run in the kernel."""
+    made = [outcome for outcome in result.kernel.outcomes if outcome.run is not None] if result.kernel else []
+    rows: list[ScenarioRow] = []
+    for outcome in made:
+        scenario, seed = outcome.piece.twin.scenario, str(outcome.piece.scenario.seed)
+        takes = f"{outcome.piece.twin.duration_s:g} s"
+        key = f"kernel-{scenario.hash}"
+        if key not in {row.key for row in rows}:
+            rows.append(ScenarioRow(key, outcome.piece.label, scenario.hash, seed, takes, scenario.to_toml()))
+    if rows:
+        yield ScenarioGroup("In the kernel (elephan run scenario.toml --on kernel)", tuple(rows))
 
 
 def _warnings(result: PaperResult) -> Iterator[str]:

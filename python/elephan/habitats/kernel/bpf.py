@@ -81,7 +81,7 @@ def missing() -> str:
         return "needs Linux"
     if not BTF.exists():
         return f"the kernel does not describe its types ({BTF}); it must be built with CONFIG_DEBUG_INFO_BTF"
-    if b"bpf_struct_ops_tcp_congestion_ops" not in BTF.read_bytes():
+    if not _takes_congestion_control(BTF):
         return "the kernel takes no congestion control from BPF (Linux 5.6 or later, CONFIG_BPF_JIT)"
     if shutil.which("clang") is None:
         return "clang is not installed: apt-get install clang"
@@ -90,6 +90,12 @@ def missing() -> str:
     if os.geteuid() != 0:
         return "needs root"
     return ""
+
+
+@lru_cache(maxsize=4)
+def _takes_congestion_control(btf: Path) -> bool:
+    """Whether the kernel's types tell of it; they are megabytes, and are asked for with every flow."""
+    return b"bpf_struct_ops_tcp_congestion_ops" in btf.read_bytes()
 
 
 def _has_headers() -> bool:

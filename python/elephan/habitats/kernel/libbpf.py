@@ -8,6 +8,7 @@ import os
 import platform
 from collections import deque
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 
 _BPF_F_LINK = 1 << 13
@@ -27,6 +28,7 @@ class BpfError(RuntimeError):
     """The kernel or libbpf refused something; the text says what, and what libbpf had to say."""
 
 
+@lru_cache(maxsize=1)
 def find() -> str | None:
     """The name of the shared library; ``None`` where it is not installed."""
     return ctypes.util.find_library("bpf")

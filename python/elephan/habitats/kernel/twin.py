@@ -137,6 +137,8 @@ def _flow(flow: Mapping[str, Any], table: Mapping[str, Any], where: str) -> tupl
     mine: dict[str, Any] = {**table, "name": flow["name"], "algorithm": name, "stack": _stack(flow["stack"])}
     mine.pop("parameters", None)
     if name in BUILT_IN:
+        if any(preset["name"] == "linux" for preset in entry["presets"]):
+            mine["algorithm"] = f"{name}:linux"
         linux = defaults | _preset(f"{name}:linux")
         lost = {key: linux[key] for key, value in (defaults | wanted).items() if not _same(value, linux[key])}
         _check_stated(flow, lost, f"{where}.parameters")
