@@ -278,3 +278,16 @@ fn a_slow_host_sees_longer_round_trips_while_sacks_come() {
     let (slow, _) = worst(200);
     assert!(slow - plain > 0.05, "{slow} {plain}");
 }
+
+#[test]
+fn what_slow_start_lost_is_not_lost_again_and_again_in_repair() {
+    // 100 Mbit/s x 50 ms and a buffer of that: slow start loses about as many segments as path and buffer hold. These
+    // algorithms give up so little that the window they end with is more than is in flight while the holes are filled.
+    for algorithm in ["hstcp", "illinois"] {
+        let (links, flows) = dumbbell(100_000_000, 0.023, 417, &[(algorithm, 0.0)], &linux_stack());
+        let outcome = run(&spec(&links, &flows, 8.0, 0.0));
+        let totals = outcome.senders[0].totals;
+        assert!(totals.retransmits < 2 * 834, "{algorithm}: {} retransmissions", totals.retransmits);
+        assert!(totals.loss_events > 1, "{algorithm}: the first recovery never ends");
+    }
+}
