@@ -135,6 +135,37 @@ def test_a_limited_source_is_the_work_of_its_own_rate() -> None:
     assert work(beside) - work(alone) == pytest.approx(10 * 5e6 / (8 * 52))
 
 
+def test_links_with_buffers_cost_and_are_shared() -> None:
+    """Links that all have the bottleneck's rate: it is the shared one that is full, once for both flows."""
+    links = [("a", "b"), *((f"s{i}", "a") for i in (1, 2)), *(("b", f"r{i}") for i in (1, 2))]
+    scenario = Scenario.model_validate(
+        {
+            "duration": "10 s",
+            "link": [
+                {
+                    "name": f"{here}-{there}",
+                    "from": here,
+                    "to": there,
+                    "rate": "100 Mbit/s",
+                    "delay": "5 ms",
+                    "buffer": "100 packets",
+                }
+                for here, there in links
+            ],
+            "flow": [{"name": f"reno-{i}", "algorithm": "reno", "path": [f"s{i}-a", "a-b", f"b-r{i}"]} for i in (1, 2)],
+        }
+    )
+    form = scenario.canonical()
+    stack = form["flows"][0]["stack"]
+    segments = 10 * 100e6 / 8 / (stack["payload_bytes"] + stack["header_bytes"])
+    bounded = sum(
+        form["links"][i]["queue"]["limit_packets"] is not None
+        for i in (*form["flows"][0]["path"], *form["flows"][0]["reverse_path"])
+    )
+    assert bounded == 6
+    assert work(scenario) == pytest.approx(segments * (1 + 0.2 * 4))
+
+
 class SlowHabitat(synthetic.WrittenHabitat):
     """Takes a while, as an engine does: asks for leave to go on every few milliseconds."""
 
