@@ -282,7 +282,7 @@ def test_claims_have_a_second_verdict_and_one_that_is_missing_says_why(paper: Pa
     assert document["totals"] == {"reproduced": 4, "differs": 0, "not_judged": 0}
     assert document["kernel"]["left_out"][0]["runs"] == ["marked"]
     page = (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
-    assert "kernel's verdict" in page
+    assert "kernel's<br>verdict" in page
     assert "cannot do a queue" in page
     assert (tmp_path / "report" / "kernel-beside.svg").exists()
     assert (5.0, 5.0, 1, 1) in heard

@@ -279,7 +279,7 @@ class KernelColumn:
         outcomes: one for each piece.
         judgments: of all claims of the selection, by id.
         twins: judgments by the same twins in the simulator, of the claims that runs of the kernel judge. Where one has
-            the kernel's verdict, what was changed for the kernel makes it, and not the host.
+            the kernel's verdict, what was changed for the kernel is enough for it, without the host.
         failed: how many runs failed.
     """
 

@@ -104,7 +104,8 @@ def _kernel(result: PaperResult) -> KernelView | None:
     column = result.kernel
     if column is None:
         return None
-    lines = [line for outcome in column.outcomes for line in outcome.piece.twin.differences]
+    shown = [outcome for outcome in column.outcomes if outcome.run is not None or outcome.piece.chosen]
+    lines = [line for outcome in shown for line in outcome.piece.twin.differences]
     rows = [
         {
             "experiment": ", ".join(name.partition(".")[2] for name in outcome.piece.experiments),
@@ -113,8 +114,7 @@ def _kernel(result: PaperResult) -> KernelView | None:
             "state": "counts" if outcome.believed else outcome.why,
             "warnings": [] if outcome.why else list(outcome.run.warnings if outcome.run else ()),
         }
-        for outcome in column.outcomes
-        if outcome.run is not None or outcome.piece.chosen
+        for outcome in shown
     ]
     return KernelView(
         totals=column.totals,
@@ -123,7 +123,7 @@ def _kernel(result: PaperResult) -> KernelView | None:
         host=column.host,
         differences=list(dict.fromkeys(lines)),
         runs=rows,
-        not_run=sum(outcome.run is None and not outcome.piece.chosen for outcome in column.outcomes),
+        not_run=len(column.outcomes) - len(shown),
         left_out=[row.to_json() | {"count": len(row.labels)} for row in column.plan.left_out],
         figures=figures(result, column),
     )
