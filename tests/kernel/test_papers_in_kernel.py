@@ -21,7 +21,7 @@ from elephan.papers.measurement import Measurement, constant
 from elephan.papers.paper import Experiment, Paper, RunSet
 from elephan.papers.reproduction import PaperResult, reproduce
 from elephan.report.figures import Figure
-from elephan.runs import Run, Store
+from elephan.runs import Run, Store, run_id, sweep
 from elephan.scenario import Scenario, ScenarioError
 
 MISSING = host.missing()
@@ -274,7 +274,7 @@ def test_claims_have_a_second_verdict_and_one_that_is_missing_says_why(paper: Pa
     document = json.loads(json.dumps(result.to_json()))
     column = {claim["id"]: claim["kernel"] for claim in document["claims"]}
     assert column["tiny.reno"]["verdict"] == "reproduced"
-    assert column["tiny.reno"]["runs"] == [in_kernel.run_id(twin(SCENARIOS["reno"]).scenario.hash, "sim", 1)]
+    assert column["tiny.reno"]["runs"] == [run_id(twin(SCENARIOS["reno"]).scenario.hash, "sim", 1)]
     assert "'cubic:2005' has no run in the kernel: it was not run" in column["tiny.old"]["why"]
     assert "cannot do a queue 'codel'" in column["tiny.marked"]["why"]
     assert column["tiny.rule"]["why"] == in_kernel.NOT_MEASURED
@@ -317,7 +317,6 @@ def test_a_run_that_fails_is_told_and_the_others_go_on(
     store = Store(tmp_path / "store")
     result = simulated(paper, tmp_path, store)
     planned = in_kernel.plan(paper, store=store)
-    swept = in_kernel.sweep
 
     def sometimes(scenarios: Any, **more: Any) -> list[Run]:
         from elephan.runs import Failure, SweepError
@@ -325,7 +324,7 @@ def test_a_run_that_fails_is_told_and_the_others_go_on(
         ((scenario, seed),) = scenarios
         if scenario.title == "cubic:2005":
             raise SweepError([Failure(scenario, seed, RuntimeError("no namespace"))], [None])
-        return swept(scenarios, **more)
+        return sweep(scenarios, **more)
 
     monkeypatch.setattr(in_kernel, "sweep", sometimes)
     column = in_kernel.add(result, planned, store=store)
