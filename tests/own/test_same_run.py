@@ -44,7 +44,13 @@ def test_the_tables_are_the_same_bytes(stack: str, parameters: dict[str, float])
 def alone(algorithm: str, stack: str) -> tuple[dict[str, Any], dict[str, bytes]]:
     # Timeouts by many losses, and by a way that becomes longer although nothing was lost.
     longer = {"at": "5 s", "change": "400 ms"}
-    path: dict[str, Any] = {"rate": "20 Mbit/s", "rtt": "40 ms", "buffer": "20 packets", "loss": "8%", "delay_steps": [longer]}
+    path: dict[str, Any] = {
+        "rate": "20 Mbit/s",
+        "rtt": "40 ms",
+        "buffer": "20 packets",
+        "loss": "8%",
+        "delay_steps": [longer],
+    }
     flow = {"algorithm": algorithm, "name": "a"}
     result = habitats.get("sim").run(Scenario.dumbbell([flow], stack=stack, duration="15 s", **path), seed=2)
     frames = {name: pl.DataFrame(table) for name, table in result.tables.items()}
