@@ -8,7 +8,7 @@ QUICK_NOTE = (
     "Rates, buffers, alpha and Imin are a tenth, times are the paper's, and random losses are a hundred times as many, "
     "which keeps Reno's windows in proportion. Fig 15 has three buffers and Fig 19 three sizes. One seed. Rates and "
     "packets are shown at the paper's scale. High-speed rules depend on the window itself, so that they do not keep "
-    "their proportions; the delay-based ones do."
+    "their proportions; the delay-based ones do"
 )
 
 ASSUMPTIONS = (
