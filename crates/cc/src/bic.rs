@@ -5,11 +5,12 @@
 //! page of ns-2 scripts for it; its text was not to be had), in which the target follows each ACK; `search_update =
 //! round` has the paper's description instead, a new target each round trip. Fast convergence compares with the maximum
 //! recorded at the last loss: the pseudo-code compares with `max_win`, which probing has set to "large", so that read
-//! literally every loss after probing would look like the sign of a new flow. Differences: Linux (presets `linux`, `linux-2.6`) keeps 819/1024 of
-//! the window, has S_max 16, divides the distance by 4, moves by 1/5 segment a round trip near the maximum, forgets all
-//! after a timeout and divides by an estimate of segments per ACK that makes it grow almost twice as fast as meant where
-//! each segment is acknowledged by itself. Its first form (preset `linux-2.6.11`), which kept the paper's S_max 32 and β
-//! 1/8, has no such estimate and moves by 4/11 segment a round trip near the maximum.
+//! literally every loss after probing would look like the sign of a new flow. Differences: Linux (presets `linux`,
+//! `linux-2.6`) keeps 819/1024 of the window, has S_max 16, divides the distance by 4, moves by 1/5 segment a round
+//! trip near the maximum, forgets all after a timeout and divides by an estimate of segments per ACK that makes it grow
+//! almost twice as fast as meant where each segment is acknowledged by itself. Its first form (preset `linux-2.6.11`),
+//! which kept the paper's S_max 32 and β 1/8, has no such estimate and moves by 4/11 segment a round trip near the
+//! maximum.
 
 use crate::algorithm::{Ack, Algorithm, Signal, Start};
 use crate::loss_window::{AckRatio, Arithmetic, LossParams, LossWindow, window_methods};

@@ -8,7 +8,7 @@ use crate::time::Time;
 /// How many packets before its turn what one needs is fetched: far enough for memory, near enough to be there still.
 pub(super) const LOOK_AHEAD: usize = 4;
 
-/// As [`super::echo_with_care`], where the ACKs go into a batch with that rank.
+/// As the one of [`super::turns`], where the ACKs go into a batch with that rank.
 #[inline(never)]
 fn echo_with_care(
     receiver: &mut Receiver,
