@@ -30,6 +30,7 @@ LATE_P99_MAX_US = 500.0
 _DIGEST_DIGITS = 12
 _WAIT_S = 0.1
 _MOVED_PART_MAX = 0.01
+_STOLEN_PART_MIN = 0.01
 _SEGMENTS_AN_ACK_MAX = 4.0
 _CLOCK_STEP_MAX_US = 100.0
 _one_at_a_time = threading.Lock()
@@ -162,6 +163,7 @@ def summary(plan: Plan, logs: Logs, names: Mapping[int, str], before: Mapping[st
             "lateness": link["lateness"],
             "receivers": link["receivers"] | {"segments_an_ack": _segments_an_ack(plan, logs)},
             "drops": link["drops"],
+            "postponed": link["postponed"],
             "displaced": link["displaced"],
             "clock_step_us": link["clock_step_us"],
             "scheduling": link["scheduling"],
@@ -207,6 +209,14 @@ def _cautions(plan: Plan, logs: Logs) -> list[str]:
     return found
 
 
+def _stolen(logs: Logs) -> str:
+    """What a machine on the same hardware took, where it is enough to be the cause."""
+    part = logs.processor.get("steal", 0.0)
+    if part < _STOLEN_PART_MIN:
+        return ""
+    return f"; other machines on this hardware took {part:.0%} of the processors' time meanwhile"
+
+
 def _doubts(plan: Plan, logs: Logs) -> list[str]:
     """What makes a run one not to believe; one sentence each."""
     link = logs.link
@@ -215,9 +225,15 @@ def _doubts(plan: Plan, logs: Logs) -> list[str]:
     if late_us is not None and late_us > LATE_P99_MAX_US:
         found.append(
             f"the host was too busy: one packet of a hundred left the path {late_us / 1e3:.1f} ms late or more, "
-            f"and {LATE_P99_MAX_US / 1e3:g} ms is the most that is believed"
+            f"and {LATE_P99_MAX_US / 1e3:g} ms is the most that is believed{_stolen(logs)}"
         )
-    moved, carried = link["displaced"]["beyond_500_us"], link["conservation"]["sent"]
+    postponed, carried = link["postponed"], link["conservation"]["sent"]
+    if postponed > _MOVED_PART_MAX * carried:
+        found.append(
+            f"the host was too busy: {postponed} of {carried} packets had to wait behind the path, since the "
+            f"queues of the hosts' own devices were full{_stolen(logs)}"
+        )
+    moved = link["displaced"]["beyond_500_us"]
     if moved > _MOVED_PART_MAX * carried:
         found.append(f"{moved} of {carried} packets came to the path more than 0.5 ms after others that are newer")
     for cause, what in (

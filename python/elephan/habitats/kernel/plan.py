@@ -31,7 +31,7 @@ _DELAY_SPARE_S = 0.05
 _PS_PER_S = 10**12
 SPIN_RATE_MAX_BPS = 200_000_000
 SPIN_US = 40
-NAP_US = 40
+NAP_US = 20
 
 
 @dataclass(frozen=True)
