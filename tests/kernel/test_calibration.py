@@ -11,7 +11,7 @@ from elephan.habitats.kernel.calibration import Calibration, Result
 
 
 def result(rate: int, part: float = 0.999, *, believable: bool = True, algorithm: str = "cubic") -> Result:
-    return Result(algorithm, rate, 40, part, 10.0, 60.0, 0.5, believable)
+    return Result(algorithm, rate, 40, part, 10.0, 60.0, 0.5, 0.0, believable)
 
 
 def test_a_rate_is_honest_where_every_run_at_it_and_below_was() -> None:

@@ -159,7 +159,7 @@ def test_what_would_be_another_experiment_is_refused(scenario: Scenario, why: st
 
 
 def test_a_rate_that_the_host_did_not_carry_is_refused() -> None:
-    rows = [calibration.Result("reno", rate, 40, 1.0, 5.0, 40.0, 0.5, believable=rate < 50) for rate in (10, 100)]
+    rows = [calibration.Result("reno", rate, 40, 1.0, 5.0, 40.0, 0.5, 0.0, believable=rate < 50) for rate in (10, 100)]
     calibration.Calibration(calibration.host_name(), "2026-11-22", rows).save()
     assert twin(small("reno", rate="10 Mbit/s")).scenario.flows == ["reno-1"]
     with pytest.raises(ScenarioError, match="up to 10 Mbit/s honestly in its calibration, and this path has 20 Mbit/s"):

@@ -155,6 +155,49 @@ pub fn processor_seconds() -> f64 {
     clock(libc::CLOCK_PROCESS_CPUTIME_ID) as f64 / 1e9
 }
 
+/// The same of this thread alone, s.
+#[must_use]
+pub fn thread_seconds() -> f64 {
+    clock(libc::CLOCK_THREAD_CPUTIME_ID) as f64 / 1e9
+}
+
+/// Keeps this process's processors from sleeping, until it ends: a thread on each that has nothing to do, and comes after
+/// everything else (`SCHED_IDLE`). A processor that sleeps takes some µs to wake up, and a virtual one as long as it takes
+/// its hardware's other users to let it.
+pub fn keep_processors_awake() {
+    // SAFETY: a set of processors is plain bits, and its size is stated.
+    let allowed = unsafe {
+        let mut allowed: libc::cpu_set_t = std::mem::zeroed();
+        (libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut allowed) == 0).then_some(allowed)
+    };
+    let Some(allowed) = allowed else { return };
+    for number in 0..libc::CPU_SETSIZE as usize {
+        // SAFETY: the number is below the size of the set.
+        if unsafe { libc::CPU_ISSET(number, &allowed) } {
+            std::thread::spawn(move || {
+                if come_last(number).is_ok() {
+                    loop {
+                        std::hint::spin_loop();
+                    }
+                }
+            });
+        }
+    }
+}
+
+/// Puts this thread on one processor, after everything else there.
+fn come_last(number: usize) -> io::Result<()> {
+    // SAFETY: the structures live as long as the calls, and their sizes are stated; 0 is this thread.
+    unsafe {
+        let mut one: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(number, &mut one);
+        checked(libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const one))?;
+        checked(libc::sched_setscheduler(0, libc::SCHED_IDLE, &libc::sched_param { sched_priority: 0 }))?;
+        // So it is counted apart in /proc/stat.
+        checked(libc::setpriority(libc::PRIO_PROCESS, 0, 19)).map(drop)
+    }
+}
+
 /// Sets a socket option that is a structure without padding or a number.
 ///
 /// # Errors

@@ -100,6 +100,7 @@ def calibrate(quick: bool, as_json: bool) -> int:
             "late p50 µs": "late_p50_us",
             "late p99 µs": "late_p99_us",
             "cores used by the path": "link_processor",
+            "stolen by others": "stolen_part",
             "honest": "honest",
         }
         rows = [[getattr(result, name) for name in columns.values()] for result in found.results]

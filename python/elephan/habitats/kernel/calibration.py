@@ -30,6 +30,8 @@ class Result:
     Attributes:
         goodput_part: goodput in the second half, as a part of the payload's share of the rate.
         late_p99_us: one packet of a hundred left the path later than this.
+        link_processor: cores that the path took.
+        stolen_part: of the processors' time, what a hypervisor gave to others; late packets are its doing.
         believable: whether the run itself found nothing against it.
     """
 
@@ -40,6 +42,7 @@ class Result:
     late_p50_us: float
     late_p99_us: float
     link_processor: float
+    stolen_part: float
     believable: bool
 
     @property
@@ -161,6 +164,7 @@ def _result(algorithm: str, rate_mbps: int, rtt_ms: int, scenario: Scenario, rep
         late_p50_us=facts["lateness"]["p50_us"],
         late_p99_us=facts["lateness"]["p99_us"],
         link_processor=facts["processor_s"]["link"] / (_SETTLE_S + _MEASURE_S),
+        stolen_part=facts["processor"].get("steal", 0.0),
         believable=facts["believable"],
     )
 

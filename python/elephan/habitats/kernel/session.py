@@ -208,10 +208,11 @@ def device_script(plan: Plan, device: str, *addresses: str) -> str:
 
 
 def steer(device: str, away_from: int, processors: Collection[int]) -> str:
-    """What makes other processors than the path's do what a host does with the packets that come to it.
+    """What makes other processors than the path's do what a sender does with the ACKs that come to it.
 
-    A device hands a packet to its other end in the call that sends it, and TCP's work on it follows in that call: the
-    path would do the work of both hosts beside its own. Steering (RPS) gives it away, where there is somebody else.
+    A device hands a packet to its other end in the call that sends it, and TCP's work on it follows in that call. An ACK
+    makes a sender send, so that the path would have a part in whole bursts. Steering (RPS) gives this to others, where
+    there are any. What a receiver does is short, and stays.
     """
     mask = sum(1 << number for number in processors if number != away_from)
     words = [f"{mask >> shift & 0xFFFFFFFF:08x}" for shift in range(32 * (max(processors) // 32), -1, -32)]
@@ -250,9 +251,7 @@ def run(plan: Plan, names: Mapping[int, str], progress: Callable[[float], bool] 
         started_ns = time.monotonic_ns() + int(1e9 * (_LEAD_S + 2 * max(plan.round_trips_s)))
         for program in programs:
             program.go(started_ns)
-        steering = steer("path", programs[0].processor(), os.sched_getaffinity(0))
-        for namespace in (session.senders, session.receivers):
-            inside(namespace, steering)
+        inside(session.senders, steer("path", programs[0].processor(), os.sched_getaffinity(0)))
         _follow(plan, programs, started_ns, progress)
         link, receive, send = (program.result() for program in programs)
         return Logs(link, send, receive, host.processor_shares(before, host.processor_times()), started_ns)
