@@ -155,7 +155,7 @@ def program_of(what: str) -> int:
 
 @needs_kernel
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one processor has to do everything")
-def test_the_work_of_hosts_is_done_by_another_processor_than_the_path_s() -> None:
+def test_the_work_of_senders_is_done_by_another_processor_than_the_path_s() -> None:
     thread = threading.Thread(target=lambda: on_kernel(stated(["cubic"], duration="4 s")))
     thread.start()
     path = program_of("link")
@@ -163,7 +163,7 @@ def test_the_work_of_hosts_is_done_by_another_processor_than_the_path_s() -> Non
     # The name of the command ends at the last bracket; the 39th field is the processor (proc(5)).
     its_own = int(Path(f"/proc/{path}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[36])
     file = "/sys/class/net/path/queues/rx-0/rps_cpus"
-    for name in (name for name in own_namespaces() if not name.endswith("-path")):
+    for name in (name for name in own_namespaces() if name.endswith("-send")):
         read = subprocess.run(["ip", "netns", "exec", name, "cat", file], capture_output=True, text=True, check=True)
         mask = int(read.stdout.replace(",", ""), 16)
         assert mask

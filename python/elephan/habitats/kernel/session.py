@@ -210,9 +210,9 @@ def device_script(plan: Plan, device: str, *addresses: str) -> str:
 def steer(device: str, away_from: int, processors: Collection[int]) -> str:
     """What makes other processors than the path's do what a sender does with the ACKs that come to it.
 
-    A device hands a packet to its other end in the call that sends it, and TCP's work on it follows in that call. An ACK
-    makes a sender send, so that the path would have a part in whole bursts. Steering (RPS) gives this to others, where
-    there are any. What a receiver does is short, and stays.
+    A device hands a packet to its other end in the call that sends it, and TCP's work on it follows in that call. An
+    ACK makes a sender send, so that the path would have a part in whole bursts. Steering (RPS) gives this to others,
+    where there are any. What a receiver does is short, and stays.
     """
     mask = sum(1 << number for number in processors if number != away_from)
     words = [f"{mask >> shift & 0xFFFFFFFF:08x}" for shift in range(32 * (max(processors) // 32), -1, -32)]
