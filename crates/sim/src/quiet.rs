@@ -2,7 +2,7 @@
 //!
 //! A link that always finds its transmitter free adds a time that depends on a packet's size alone, so it needs no turn and
 //! no state. That can be proved from the scenario where all packets that cross it left one *origin*, the last link that can
-//! queue, as long before: the origin keeps them at least one transmission apart, and everything since then has moved them
+//! queue, as long before: the origin keeps them at least a transmission of the smallest apart, and everything since then has moved them
 //! by the same time, give or take the differences of their sizes. A receiver that acknowledges every segment at once hands
 //! the distance on to its ACKs.
 
@@ -18,6 +18,8 @@ struct Reach {
     delay: Time,
     /// How much longer it may have taken, for larger packets.
     spread: Time,
+    /// The smallest of them at the origin, bytes.
+    smallest: u64,
 }
 
 /// Whether each link is one that can never queue.
@@ -43,7 +45,7 @@ fn next_quiet(spec: &Spec, links: &[Link], sizes: &[(u64, u64)], quiet: &[bool])
             agreed[link] = Some(match (agreed[link], reach) {
                 (None, reach) => reach,
                 (Some(Some(a)), Some(b)) if (a.origin, a.delay) == (b.origin, b.delay) => {
-                    Some(Reach { spread: a.spread.max(b.spread), ..a })
+                    Some(Reach { spread: a.spread.max(b.spread), smallest: a.smallest.min(b.smallest), ..a })
                 }
                 _ => None,
             });
@@ -55,7 +57,8 @@ fn next_quiet(spec: &Spec, links: &[Link], sizes: &[(u64, u64)], quiet: &[bool])
         let lossless = matches!(this.loss, LossSpec::None) && this.impairments.is_none();
         // A router looks at packets that need not wait, too.
         let looks = this.record || this.queue.router().is_some();
-        let distance = links[reach.origin].transmission(sizes[reach.origin].0).since(reach.spread);
+        // Each left the origin a transmission of its own after whatever left before.
+        let distance = links[reach.origin].transmission(reach.smallest).since(reach.spread);
         !quiet[link] && !looks && lossless && distance >= links[link].transmission(sizes[link].1)
     };
     (0..links.len()).filter(provable).collect()
@@ -76,7 +79,7 @@ fn walk(flow: &FlowSpec, spec: &Spec, links: &[Link], quiet: &[bool], mut visit:
                 }
                 // One whose rate or delay changes keeps nothing apart.
                 _ if spec.links[link].impairments.is_some() => None,
-                _ => Some(Reach { origin: link, delay: Time::ZERO, spread: Time::ZERO }),
+                _ => Some(Reach { origin: link, delay: Time::ZERO, spread: Time::ZERO, smallest: low }),
             };
         }
         if flow.stack.ack_every > 1 || flow.is_udt() {
