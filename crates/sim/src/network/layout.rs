@@ -12,7 +12,7 @@ use crate::spec::{FlowSpec, Spec};
 use crate::time::Time;
 
 /// A link with more feeders than this merges them in a heap and not by looking at each.
-const SCAN_FEEDERS: usize = 8;
+pub(super) const SCAN_FEEDERS: usize = 8;
 
 /// What hands packets to a link or to an endpoint: a flow's end, or another link. The order breaks ties, so it goes by
 /// name and not by position in the scenario.

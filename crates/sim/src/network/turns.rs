@@ -1,5 +1,6 @@
 //! The turns of links: each carries everything that arrives before a horizon.
 
+use super::layout::SCAN_FEEDERS;
 use super::{HEAP, Hop, Mailbox, Network, Next, Tail, forget_sacks, lanes};
 use crate::endpoint::{Receiver, SackLog};
 use crate::packet::{Packet, flag};
@@ -12,6 +13,16 @@ fn echo_with_care(receiver: &mut Receiver, packet: &Packet, sacks: &mut SackLog,
     if let Some(ack) = receiver.on_segment_with_care(packet, sacks) {
         inbox.push(lead.pass(ack));
     }
+}
+
+/// The earliest of the heads of a link's ports and which it is; the first of them in a tie. Which it is cannot be predicted, so
+/// it is computed and not branched on.
+#[inline(always)]
+fn earliest_of(heads: &[Time; SCAN_FEEDERS]) -> (Time, usize) {
+    let earlier = |one: (Time, usize), other: (Time, usize)| if other.0 < one.0 { other } else { one };
+    let at = |i: usize| (heads[i], i);
+    let (low, high) = (earlier(at(0), at(1)), earlier(at(4), at(5)));
+    earlier(earlier(low, earlier(at(2), at(3))), earlier(high, earlier(at(6), at(7))))
 }
 
 impl Network {
@@ -144,6 +155,10 @@ impl Network {
         let Self { links, mailboxes, hops, paths, receivers, sacks, dropped, end, .. } = self;
         let (before, link_and_after) = links.split_at_mut(link);
         let (link, after) = link_and_after.split_first_mut()?;
+        // Nothing that comes into these ports during the turn is for this turn, so copies do.
+        let mut heads = [Time::NEVER; SCAN_FEEDERS];
+        heads.iter_mut().zip(ports).for_each(|(head, &port)| *head = mailboxes[port as usize].head);
+        let mut scanned = 0;
         'packets: loop {
             let from = if let [first, second] = *ports {
                 // Whose turn it is cannot be predicted, so it is computed and not branched on.
@@ -153,11 +168,16 @@ impl Network {
                 }
                 [first, second][usize::from(other < one)]
             } else {
-                let head = |port: &u32| mailboxes[*port as usize].head;
-                *ports.iter().min_by_key(|port| head(port)).filter(|port| head(port) < horizon)?
+                let (head, at) = earliest_of(&heads);
+                if head >= horizon {
+                    return None;
+                }
+                scanned = at;
+                ports[at]
             };
             *worked = true;
             let packet = mailboxes[from as usize].take_head();
+            heads[scanned] = mailboxes[from as usize].head;
             if MANY && let Some(soon) = mailboxes[from as usize].ahead(lanes::LOOK_AHEAD) {
                 let hop = &hops[paths[soon.passage()].first_hop as usize + soon.hop()];
                 let inbox = if let Next::Echo(port) = hop.next { mailboxes[port as usize].touch() } else { None };
