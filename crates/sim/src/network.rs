@@ -18,7 +18,7 @@ use std::sync::Arc;
 use elephan_cc::Router;
 
 use self::layout::Builder;
-use self::ports::{Batch, Crowd, Mailbox};
+use self::ports::{Batch, Crowd, Mailbox, Mailboxes};
 
 use crate::endpoint::{Expected, Receiver, SackLog, SenderTotals};
 use crate::events::NetworkLog;
@@ -100,7 +100,7 @@ impl Egress {
     #[inline(always)]
     pub fn send(&mut self, now: Time, packet: Packet, network: &mut Network) {
         self.free = self.free.max(now) + self.transmission;
-        network.mailboxes[self.port as usize].push(packet.next_hop(self.free + self.delay));
+        network.mailboxes.push(self.port as usize, packet.next_hop(self.free + self.delay));
     }
 }
 
@@ -190,7 +190,7 @@ pub struct Network {
     paths: Vec<Path>,
     /// Nothing happens from here on.
     end: Time,
-    mailboxes: Vec<Mailbox>,
+    mailboxes: Mailboxes,
     crowds: Vec<Crowd>,
     batches: Vec<Batch>,
     /// Rank of a packet's feeder in a heap, by `2f` and `2f + 1`.
@@ -240,7 +240,8 @@ impl Network {
                     return self.forward_actively(hop, packet);
                 }
                 if packet.at >= self.end && link.is_recorded() {
-                    return self.too_late.push(packet);
+                    self.too_late.push(packet);
+                    return;
                 }
                 let bytes = packet.bytes();
                 let Some(at) = link.carry(packet.at, bytes) else { return self.refuse(hop.link, packet.at, packet) };
@@ -283,7 +284,7 @@ impl Network {
     #[inline(always)]
     fn post(&mut self, port: u32, packet: Packet) {
         if port & HEAP == 0 {
-            self.mailboxes[port as usize].push(packet);
+            self.mailboxes.push(port as usize, packet);
         } else if port & BATCH != 0 {
             let rank = self.ranks[packet.passage()];
             self.batches[(port & !HEAP & !BATCH) as usize].push(packet, rank);
@@ -349,7 +350,7 @@ impl Network {
                 }
                 continue;
             }
-            let packet = self.mailboxes[inbox].take_head();
+            let packet = self.mailboxes.take_head(inbox);
             match receiver.on_expected_of_several(&packet) {
                 Expected::Answered(ack) => self.send(ack),
                 Expected::Noted => {}
@@ -367,7 +368,7 @@ impl Network {
         if from & HEAP != 0 {
             return self.crowds[(from & !HEAP) as usize].pop();
         }
-        self.mailboxes[from as usize].pop()
+        self.mailboxes.pop(from as usize)
     }
 
     /// The port with the earliest packet before `horizon`; the first of them in a tie.
@@ -387,7 +388,7 @@ impl Network {
     #[inline]
     fn port_head(&self, port: u32) -> Time {
         if port & HEAP == 0 {
-            self.mailboxes[port as usize].head
+            self.mailboxes.head(port as usize)
         } else if port & BATCH != 0 {
             self.batches[(port & !HEAP & !BATCH) as usize].head
         } else {
@@ -399,13 +400,13 @@ impl Network {
     #[must_use]
     #[inline(always)]
     pub fn head(&self, inbox: usize) -> Time {
-        self.mailboxes[inbox].head
+        self.mailboxes.head(inbox)
     }
 
     /// Takes the next packet out of a mailbox.
     #[inline(always)]
     pub fn take(&mut self, inbox: usize) -> Option<Packet> {
-        self.mailboxes[inbox].pop()
+        self.mailboxes.pop(inbox)
     }
 
     /// The mailbox of an endpoint, for [`Network::head`] and [`Network::take`].
@@ -479,7 +480,7 @@ impl Network {
     #[must_use]
     #[inline(always)]
     pub fn earlier_of(&self, timer: Time, inbox: u32) -> Time {
-        timer.min(self.mailboxes[inbox as usize].head)
+        timer.min(self.mailboxes.head(inbox as usize))
     }
 
     /// Packets still under way, by flow and direction as in [`Network::dropped`].

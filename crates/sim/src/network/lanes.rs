@@ -1,6 +1,6 @@
 //! What transfers that come and go add to the network: their places on a source's lane, and the turns of links that they cross.
 
-use super::{BATCH, Batch, HEAP, Mailbox, Network, Next, Path, Tail, forget_sacks};
+use super::{BATCH, Batch, HEAP, Network, Next, Path, Tail, forget_sacks};
 use crate::endpoint::{Receiver, SackLog};
 use crate::packet::Packet;
 use crate::time::Time;
@@ -60,11 +60,10 @@ impl Network {
             let packet = if FROM_BATCH {
                 batches[port as usize].pop_before(horizon)?
             } else {
-                let from = &mut mailboxes[port as usize];
-                if from.head >= horizon {
+                if mailboxes.head(port as usize) >= horizon {
                     return None;
                 }
-                from.take_head()
+                mailboxes.take_head(port as usize)
             };
             *worked = true;
             let hop = &hops[paths[packet.passage()].first_hop as usize + packet.hop()];
@@ -76,7 +75,7 @@ impl Network {
             };
             let packet = packet.next_hop(at + hop.tail.of(bytes));
             match hop.next {
-                Next::Mailbox(port) => mailboxes[port as usize].push(packet),
+                Next::Mailbox(port) => mailboxes.push(port as usize, packet),
                 Next::Batch(port) => batches[port as usize].push(packet, ranks[packet.passage()]),
                 Next::EchoBatch(port) if packet.at < *end => {
                     let flow = packet.flow() as usize;
@@ -99,7 +98,7 @@ impl Network {
     /// Reads the next packet in a mailbox, so that it is in the cache when it is taken out.
     #[inline(always)]
     pub fn touch_inbox(&self, inbox: u32) {
-        std::hint::black_box(self.mailboxes[inbox as usize].ahead(0).map(|packet| packet.at));
+        std::hint::black_box(self.mailboxes.of(inbox as usize).ahead(0).map(|packet| packet.at));
     }
 
     /// Makes room for one more transfer of a source at a time; the answer is its number among the flows.
@@ -109,13 +108,12 @@ impl Network {
         self.sacks.push(SackLog::new(self.lanes[source].loose));
         for direction in 0..2 {
             let lane = &self.lanes[source];
-            let (first_hop, inbox) = (self.hops.len() as u32, self.mailboxes.len() as u32);
+            let (first_hop, inbox) = (self.hops.len() as u32, self.mailboxes.add());
             self.hops.extend_from_slice(&lane.hops[direction]);
             if let Some(end) = self.hops.last_mut() {
                 end.port = inbox;
             }
             self.paths.push(Path { first_hop, lead: lane.leads[direction] });
-            self.mailboxes.push(Mailbox::default());
             self.inboxes.push(inbox);
             self.dropped.push(0);
             self.duplicated.push(0);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::ports::{Batch, Crowd, Mailbox};
+use super::ports::{Batch, Crowd, Mailbox, Mailboxes};
 use super::{BATCH, END, HEAP, Hop, INLINE, Lane, Network, Next, Node, Path, Plan, Tail};
 use crate::endpoint::{Receiver, SackLog};
 use crate::link::Link;
@@ -59,7 +59,7 @@ impl<'a> Builder<'a> {
             hops: Vec::new(),
             paths: Vec::with_capacity(ends),
             end: Time(spec.duration_ps),
-            mailboxes: Vec::new(),
+            mailboxes: Mailboxes::default(),
             crowds: Vec::new(),
             batches: Vec::new(),
             ranks: vec![0; ends],
@@ -138,7 +138,7 @@ impl<'a> Builder<'a> {
         let laid = network.paths.split_off(network.paths.len() - 2);
         let back = network.hops.split_off(laid[1].first_hop as usize);
         let there = network.hops.split_off(laid[0].first_hop as usize);
-        network.mailboxes.truncate(network.mailboxes.len() - 2);
+        network.mailboxes.remove_last(2);
         network.inboxes.truncate(network.inboxes.len() - 2);
         let disorders = |&l: &usize| self.spec.links[l].impairments.as_ref().is_some_and(|i| i.disorders());
         let loose = flow.reverse_path.iter().any(disorders);
@@ -182,8 +182,7 @@ impl<'a> Builder<'a> {
                     network.batches.push(Batch::default());
                     network.link_ports[link].push((network.batches.len() as u32 - 1) | HEAP | BATCH);
                 } else if !crowded {
-                    network.link_ports[link].push(network.mailboxes.len() as u32);
-                    network.mailboxes.push(Mailbox::default());
+                    network.link_ports[link].push(network.mailboxes.add());
                 }
                 *port = network.link_ports[link].last().copied().unwrap_or(INLINE);
             }
@@ -228,8 +227,7 @@ impl<'a> Builder<'a> {
             }
             delay += this.least_crossing(smallest);
         }
-        let inbox = self.network.mailboxes.len() as u32;
-        self.network.mailboxes.push(Mailbox::default());
+        let inbox = self.network.mailboxes.add();
         self.network.inboxes.push(inbox);
         self.network.hops.push(Hop { link: END, port: inbox, tail: Tail::default(), next: Next::Other });
         self.network.paths.push(Path { first_hop: first_hop as u32, lead });

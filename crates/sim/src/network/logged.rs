@@ -72,7 +72,7 @@ impl Network {
             let ack = if receiver.timer() <= arrival {
                 receiver.on_timer(sacks)
             } else {
-                let Some(packet) = self.mailboxes[inbox].pop() else { return worked };
+                let Some(packet) = self.mailboxes.pop(inbox) else { return worked };
                 if let Some(log) = &mut receiver.log {
                     log.push(Kind::Received, packet.at, &packet, NONE, None);
                 }
@@ -89,6 +89,6 @@ impl Network {
 
     /// The packets in a mailbox, the next first.
     pub(crate) fn waiting(&self, inbox: usize) -> impl Iterator<Item = &Packet> {
-        self.mailboxes[inbox].iter()
+        self.mailboxes.of(inbox).iter()
     }
 }

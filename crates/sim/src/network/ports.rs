@@ -7,50 +7,38 @@ use crate::packet::Packet;
 use crate::time::Time;
 
 /// Packets from one feeder that wait for a node's turn, in order.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Mailbox {
     slots: Vec<Packet>,
     taken: usize,
     put: usize,
-    /// Arrival of the oldest, or [`Time::NEVER`].
-    pub(super) head: Time,
-}
-
-impl Default for Mailbox {
-    fn default() -> Self {
-        Self { slots: Vec::new(), taken: 0, put: 0, head: Time::NEVER }
-    }
 }
 
 impl Mailbox {
+    /// Answers whether there was none before.
     #[inline(always)]
-    pub(super) fn push(&mut self, packet: Packet) {
+    pub(super) fn push(&mut self, packet: Packet) -> bool {
         if self.put - self.taken == self.slots.len() {
             self.grow();
         }
-        if self.put == self.taken {
+        let first = self.put == self.taken;
+        if first {
             // From the beginning, where memory was last used.
             (self.taken, self.put) = (0, 0);
-            self.head = packet.at;
         }
         let mask = self.slots.len() - 1;
         self.slots[self.put & mask] = packet;
         self.put += 1;
+        first
     }
 
+    /// The oldest, of which there must be one, and when the next arrives.
     #[inline(always)]
-    pub(super) fn pop(&mut self) -> Option<Packet> {
-        (self.put != self.taken).then(|| self.take_head())
-    }
-
-    /// The oldest, where `head` has said that there is one.
-    #[inline(always)]
-    pub(super) fn take_head(&mut self) -> Packet {
+    fn take(&mut self) -> (Packet, Time) {
         let mask = self.slots.len() - 1;
         let packet = self.slots[self.taken & mask];
         self.taken += 1;
-        self.head = if self.put == self.taken { Time::NEVER } else { self.slots[self.taken & mask].at };
-        packet
+        (packet, if self.put == self.taken { Time::NEVER } else { self.slots[self.taken & mask].at })
     }
 
     /// The packet that `places` others stand before.
@@ -79,6 +67,63 @@ impl Mailbox {
         self.taken = 0;
         wider.resize((wider.len() * 2).max(16), Packet::default());
         self.slots = wider;
+    }
+}
+
+/// All mailboxes, by number.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Mailboxes {
+    boxes: Vec<Mailbox>,
+    /// When the oldest in each arrives, or [`Time::NEVER`]: side by side, since every turn looks at those of all transfers.
+    heads: Vec<Time>,
+}
+
+impl Mailboxes {
+    /// Makes one more; answers its number.
+    pub(super) fn add(&mut self) -> u32 {
+        self.boxes.push(Mailbox::default());
+        self.heads.push(Time::NEVER);
+        self.boxes.len() as u32 - 1
+    }
+
+    /// Takes away the last so many.
+    pub(super) fn remove_last(&mut self, count: usize) {
+        self.boxes.truncate(self.boxes.len() - count);
+        self.heads.truncate(self.boxes.len());
+    }
+
+    #[inline(always)]
+    pub(super) fn head(&self, port: usize) -> Time {
+        self.heads[port]
+    }
+
+    #[inline(always)]
+    pub(super) fn push(&mut self, port: usize, packet: Packet) {
+        if self.boxes[port].push(packet) {
+            self.heads[port] = packet.at;
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn pop(&mut self, port: usize) -> Option<Packet> {
+        (self.heads[port] != Time::NEVER).then(|| self.take_head(port))
+    }
+
+    /// The oldest, where its head has said that there is one.
+    #[inline(always)]
+    pub(super) fn take_head(&mut self, port: usize) -> Packet {
+        let (packet, next) = self.boxes[port].take();
+        self.heads[port] = next;
+        packet
+    }
+
+    #[inline(always)]
+    pub(super) fn of(&self, port: usize) -> &Mailbox {
+        &self.boxes[port]
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Mailbox> {
+        self.boxes.iter()
     }
 }
 

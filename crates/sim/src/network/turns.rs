@@ -1,7 +1,8 @@
 //! The turns of links: each carries everything that arrives before a horizon.
 
 use super::layout::SCAN_FEEDERS;
-use super::{HEAP, Hop, Mailbox, Network, Next, Tail, forget_sacks, lanes};
+use super::ports::Mailboxes;
+use super::{HEAP, Hop, Network, Next, Tail, forget_sacks, lanes};
 use crate::endpoint::{Receiver, SackLog};
 use crate::packet::{Packet, flag};
 use crate::time::Time;
@@ -9,9 +10,15 @@ use crate::time::Time;
 /// A receiver that only reacts answers a segment that it did not expect. Apart from the common case, so that an ACK of that
 /// need not be put together in memory.
 #[inline(never)]
-fn echo_with_care(receiver: &mut Receiver, packet: &Packet, sacks: &mut SackLog, lead: Tail, inbox: &mut Mailbox) {
+fn echo_with_care(
+    receiver: &mut Receiver,
+    packet: &Packet,
+    sacks: &mut SackLog,
+    lead: Tail,
+    (mailboxes, port): (&mut Mailboxes, u32),
+) {
     if let Some(ack) = receiver.on_segment_with_care(packet, sacks) {
-        inbox.push(lead.pass(ack));
+        mailboxes.push(port as usize, lead.pass(ack));
     }
 }
 
@@ -157,12 +164,12 @@ impl Network {
         let (link, after) = link_and_after.split_first_mut()?;
         // Nothing that comes into these ports during the turn is for this turn, so copies do.
         let mut heads = [Time::NEVER; SCAN_FEEDERS];
-        heads.iter_mut().zip(ports).for_each(|(head, &port)| *head = mailboxes[port as usize].head);
+        heads.iter_mut().zip(ports).for_each(|(head, &port)| *head = mailboxes.head(port as usize));
         let mut scanned = 0;
         'packets: loop {
             let from = if let [first, second] = *ports {
                 // Whose turn it is cannot be predicted, so it is computed and not branched on.
-                let (one, other) = (mailboxes[first as usize].head, mailboxes[second as usize].head);
+                let (one, other) = (mailboxes.head(first as usize), mailboxes.head(second as usize));
                 if one.min(other) >= horizon {
                     return None;
                 }
@@ -176,11 +183,11 @@ impl Network {
                 ports[at]
             };
             *worked = true;
-            let packet = mailboxes[from as usize].take_head();
-            heads[scanned] = mailboxes[from as usize].head;
-            if MANY && let Some(soon) = mailboxes[from as usize].ahead(lanes::LOOK_AHEAD) {
+            let packet = mailboxes.take_head(from as usize);
+            heads[scanned] = mailboxes.head(from as usize);
+            if MANY && let Some(soon) = mailboxes.of(from as usize).ahead(lanes::LOOK_AHEAD) {
                 let hop = &hops[paths[soon.passage()].first_hop as usize + soon.hop()];
-                let inbox = if let Next::Echo(port) = hop.next { mailboxes[port as usize].touch() } else { None };
+                let inbox = if let Next::Echo(port) = hop.next { mailboxes.of(port as usize).touch() } else { None };
                 let flow = soon.flow() as usize;
                 std::hint::black_box((inbox, receivers[flow].touch(), paths[flow * 2 + 1].lead.delay));
             }
@@ -210,21 +217,15 @@ impl Network {
                 next = hop.next;
             }
             match next {
-                Next::Mailbox(port) => mailboxes[port as usize].push(packet),
+                Next::Mailbox(port) => mailboxes.push(port as usize, packet),
                 Next::Echo(port) if packet.at < *end => {
                     let flow = packet.flow() as usize;
                     let (receiver, lead) = (&mut receivers[flow], paths[flow * 2 + 1].lead);
                     match receiver.on_expected(&packet) {
-                        Some(ack) => mailboxes[port as usize].push(lead.pass(ack)),
+                        Some(ack) => mailboxes.push(port as usize, lead.pass(ack)),
                         None => {
                             // A copy, so that the packet itself need not lie in memory.
-                            echo_with_care(
-                                receiver,
-                                &{ packet },
-                                &mut sacks[flow],
-                                lead,
-                                &mut mailboxes[port as usize],
-                            );
+                            echo_with_care(receiver, &{ packet }, &mut sacks[flow], lead, (mailboxes, port));
                         }
                     }
                 }

@@ -88,7 +88,7 @@ pub struct Source {
     places: Vec<Place>,
     /// When each place's sender next has something to do by itself, and where its ACKs arrive.
     due: Vec<(Time, u32)>,
-    /// The places whose senders have something to do in this turn.
+    /// The places whose senders, or whose receivers, have something to do in this turn.
     turns: Vec<u32>,
     /// The same of the receivers.
     sinks: Vec<(Time, u32)>,
@@ -102,6 +102,18 @@ pub struct Source {
     never: Arc<[Time]>,
     gone: Count,
     totals: SourceTotals,
+}
+
+/// The places that have something to do before `horizon`. Which these are cannot be predicted, so each is written down, and only
+/// those that count are kept.
+fn list_due(places: &[(Time, u32)], horizon: Time, network: &Network, turns: &mut Vec<u32>) {
+    turns.resize(places.len(), 0);
+    let mut count = 0;
+    for (&(timer, inbox), place) in places.iter().zip(0..) {
+        turns[count] = place;
+        count += usize::from(network.earlier_of(timer, inbox) < horizon);
+    }
+    turns.truncate(count);
 }
 
 impl Source {
@@ -209,10 +221,7 @@ impl Source {
                 again = true;
             }
             let mut turns = std::mem::take(&mut self.turns);
-            turns.clear();
-            let due =
-                self.due.iter().zip(0..).filter(|((timer, inbox), _)| network.earlier_of(*timer, *inbox) < horizon);
-            turns.extend(due.map(|(_, place)| place));
+            list_due(&self.due, horizon, network, &mut turns);
             again |= !turns.is_empty();
             for (at, &i) in turns.iter().enumerate() {
                 if let Some(&next) = turns.get(at + 1) {
@@ -239,14 +248,18 @@ impl Source {
 
     /// The turn of all its receivers, where they have timers.
     pub fn run_sinks(&mut self, horizon: Time, network: &mut Network) -> bool {
-        let mut worked = false;
-        for (i, sink) in self.sinks.iter_mut().enumerate() {
-            if network.earlier_of(sink.0, sink.1) < horizon {
-                let flow = self.places[i].flow;
-                worked |= network.run_receiver(flow, horizon);
-                sink.0 = network.receivers[flow as usize].timer();
+        let mut turns = std::mem::take(&mut self.turns);
+        list_due(&self.sinks, horizon, network, &mut turns);
+        for (at, &i) in turns.iter().enumerate() {
+            if let Some(&next) = turns.get(at + 1) {
+                network.touch_inbox(self.sinks[next as usize].1);
             }
+            let flow = self.places[i as usize].flow;
+            network.run_receiver(flow, horizon);
+            self.sinks[i as usize].0 = network.receivers[flow as usize].timer();
         }
+        let worked = !turns.is_empty();
+        self.turns = turns;
         worked
     }
 
