@@ -137,6 +137,14 @@ static __always_inline __u32 threshold_to(fx ssthresh)
 	return whole >= INFINITE_SSTHRESH ? INFINITE_SSTHRESH : (__u32)whole;
 }
 
+static __always_inline void adopt_window(__u32 cwnd, struct state *s)
+{
+	if (fx_floor(s->win.w) > cwnd)
+		moderate(s, fx_from(cwnd));
+	else if (fx_floor(s->win.w) < cwnd)
+		s->win.w = fx_from(cwnd);
+}
+
 /* Takes over what the kernel made of window and threshold by itself. */
 static __always_inline void adopt(const struct tcp_sock *tp, struct state *s)
 {
@@ -146,10 +154,7 @@ static __always_inline void adopt(const struct tcp_sock *tp, struct state *s)
 		s->win.restarted = false;
 		return;
 	}
-	if (fx_floor(s->win.w) > cwnd)
-		moderate(s, fx_from(cwnd));
-	else if (fx_floor(s->win.w) < cwnd)
-		s->win.w = fx_from(cwnd);
+	adopt_window(cwnd, s);
 	if (threshold_to(s->win.ssthresh) != ssthresh)
 		s->win.ssthresh = threshold_from(ssthresh);
 }
@@ -274,22 +279,28 @@ HOOK(void, el_cong_avoid, struct sock *sk, __u32 una, __u32 acked)
 	report(sk, f, ack);
 }
 
+static __always_inline __u32 tell_congestion(struct flow *f)
+{
+	struct signal signal = { .now = now_us(), .min_rtt = f->now.win.min_rtt };
+
+	f->before = f->now;
+	f->now.win.recovering = true;
+	on_congestion(&f->now, &signal);
+	return threshold_to(f->now.win.ssthresh);
+}
+
 HOOK(__u32, el_ssthresh, struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct flow *f = flow_of(sk);
-	struct signal signal;
+	__u32 ssthresh;
 
 	if (!f)
 		return tp->snd_cwnd / 2 > 2 ? tp->snd_cwnd / 2 : 2;
 	adopt(tp, &f->now);
-	f->before = f->now;
-	signal.now = now_us();
-	signal.min_rtt = f->now.win.min_rtt;
-	f->now.win.recovering = true;
+	ssthresh = tell_congestion(f);
 	f->now.win.asked = true;
-	on_congestion(&f->now, &signal);
-	return threshold_to(f->now.win.ssthresh);
+	return ssthresh;
 }
 
 static __always_inline void tell_timeout(struct tcp_sock *tp, struct state *s)
@@ -342,6 +353,13 @@ HOOK(void, el_set_state, struct sock *sk, __u8 new_state)
 			flush(sk, f);
 			tell_timeout(tcp_sk(sk), &f->now);
 		}
+	} else if ((new_state == CA_RECOVERY || new_state == CA_CWR) && !asked && !win->recovering) {
+		/*
+		 * Linux 6.18 was seen to pass el_ssthresh over, where two sockets' ACKs were handled by one processor, and to
+		 * take any number for its answer.
+		 */
+		adopt_window(tcp_sk(sk)->snd_cwnd, &f->now);
+		tcp_sk(sk)->snd_ssthresh = tell_congestion(f);
 	} else if (new_state <= CA_DISORDER && win->recovering) {
 		win->recovering = false;
 		win->timed_out = false;

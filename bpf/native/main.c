@@ -49,10 +49,13 @@ static void set_param(const char *name, __s64 value)
 	exit(2);
 }
 
+/* Whether the kernel's question for a threshold does not arrive, and any number is the answer. */
+static bool unasked;
+
 /* A loss: the kernel's walk down to the threshold is over at once. */
 static void lose(struct sock *sk)
 {
-	sk->tp.snd_ssthresh = el_ssthresh(sk);
+	sk->tp.snd_ssthresh = unasked ? 12716352 : el_ssthresh(sk);
 	el_set_state(sk, CA_RECOVERY);
 	sk->tp.snd_cwnd = sk->tp.snd_ssthresh;
 }
@@ -141,6 +144,10 @@ int main(void)
 	while (fgets(line, sizeof(line), stdin)) {
 		if (sscanf(line, "P %63s %lld", name, &v[0]) == 2) {
 			set_param(name, v[0]);
+			continue;
+		}
+		if (line[0] == 'Q') {
+			unasked = true;
 			continue;
 		}
 		memset(v, 0, sizeof(v));

@@ -23,7 +23,7 @@ from tests.kernel.victim import keep_running, stated
 from elephan import habitats
 from elephan.cli.main import run_command
 from elephan.habitats.kernel import host, records
-from elephan.habitats.kernel.session import KernelError, steer
+from elephan.habitats.kernel.session import KernelError
 from elephan.runs import Run
 from elephan.runs.execute import compute
 from elephan.runs.tables import COLUMNS
@@ -151,32 +151,6 @@ def program_of(what: str) -> int:
             return pid
         time.sleep(0.05)
     raise AssertionError(f"no {what}")
-
-
-@needs_kernel
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one processor has to do everything")
-def test_the_work_of_senders_is_done_by_another_processor_than_the_path_s() -> None:
-    thread = threading.Thread(target=lambda: on_kernel(stated(["cubic"], duration="4 s")))
-    thread.start()
-    path = program_of("link")
-    time.sleep(1.0)
-    # The name of the command ends at the last bracket; the 39th field is the processor (proc(5)).
-    its_own = int(Path(f"/proc/{path}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[36])
-    file = "/sys/class/net/path/queues/rx-0/rps_cpus"
-    for name in (name for name in own_namespaces() if name.endswith("-send")):
-        read = subprocess.run(["ip", "netns", "exec", name, "cat", file], capture_output=True, text=True, check=True)
-        mask = int(read.stdout.replace(",", ""), 16)
-        assert mask
-        assert not mask >> its_own & 1
-    thread.join()
-
-
-@pytest.mark.parametrize(
-    ("away_from", "processors", "mask"),
-    [(0, {0, 1}, "00000002"), (1, {0, 1, 2, 3}, "0000000d"), (33, {0, 33}, "00000000,00000001"), (0, {0}, "00000000")],
-)
-def test_steering_names_all_processors_but_one(away_from: int, processors: set[int], mask: str) -> None:
-    assert steer("path", away_from, processors).endswith(f"echo {mask} > /sys/class/net/path/queues/rx-0/rps_cpus")
 
 
 @needs_kernel

@@ -21,6 +21,7 @@ const DROPTAIL: Course = Course {
     deaf: None,
     pause: None,
     spurious: None,
+    unasked: false,
 };
 
 /// Random losses, a jittery way back, timeouts in and out of a recovery, a spurious loss and an idle
@@ -38,6 +39,7 @@ const ROUGH: Course = Course {
     deaf: Some(26),
     pause: Some(18),
     spurious: Some(22),
+    unasked: false,
 };
 
 /// A deep buffer before a link whose rate goes up and down: queues of all lengths, few losses.
@@ -54,6 +56,7 @@ const SWINGING: Course = Course {
     deaf: None,
     pause: None,
     spurious: None,
+    unasked: false,
 };
 
 /// A long path with random losses and little queue, whose rate changes a little: each algorithm's own growth and retreat.
@@ -70,7 +73,11 @@ const LONG: Course = Course {
     deaf: None,
     pause: None,
     spurious: None,
+    unasked: false,
 };
+
+/// A kernel was seen to go on with any number for the threshold that it had asked for.
+const UNASKED: Course = Course { name: "unasked", unasked: true, ..ROUGH };
 
 #[track_caller]
 fn together(algorithm: &str, settings: &[(&str, Setting)], course: Course) {
@@ -88,6 +95,7 @@ macro_rules! twins {
             together(stringify!($name), &[], ROUGH);
             together(stringify!($name), &[], SWINGING);
             together(stringify!($name), &[], LONG);
+            together(stringify!($name), &[], UNASKED);
         })+
     };
 }

@@ -1,7 +1,7 @@
 //! `elephan-wire link`: carries real packets between two devices as the scenario's links would.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::collections::{BinaryHeap, HashMap};
 use std::net::Ipv4Addr;
 
 use elephan_sim::Time;
@@ -59,17 +59,6 @@ struct Troubles {
     unknown: u64,
     /// Packets that the device did not take.
     refused: u64,
-    /// Packets that waited since the host behind the device had no room for them at once.
-    postponed: u64,
-}
-
-/// A packet on its way out.
-#[derive(Clone, Copy)]
-struct Parcel {
-    slot: usize,
-    way: usize,
-    /// What it is, and when it was due, ns; nothing of a handshake.
-    carried: Option<(Passenger, i64)>,
 }
 
 /// The emulator at work.
@@ -84,8 +73,6 @@ struct Bottleneck<'a> {
     /// Packets of handshakes: when they are due, in order of arrival, slot and way.
     apart: BinaryHeap<Reverse<(i64, u64, usize, usize)>>,
     apart_count: u64,
-    /// What a host had no room for, by way; it is offered again.
-    postponed: [VecDeque<Parcel>; 2],
     times: Vec<i64>,
     sampled: usize,
     started_ns: i64,
@@ -115,19 +102,12 @@ pub fn run(plan: &Plan, devices: [&str; 2]) -> Result<Value, Problem> {
         Ok(()) => format!("SCHED_DEADLINE {}/{} µs", RESERVED_NS.0 / 1000, RESERVED_NS.1 / 1000),
         Err(error) => format!("time-sharing (SCHED_DEADLINE: {error})"),
     };
-    // Who started it has the hosts' work done elsewhere.
-    crate::say(&format!("on {}", sys::processor()))?;
     let mut bottleneck = Bottleneck::new(plan, ports, started_ns);
     bottleneck.carry_all();
     let mut log = bottleneck.log();
     log["scheduling"] = scheduling.into();
     log["processor_s"] = sys::thread_seconds().into();
     Ok(log)
-}
-
-/// Whether a device only has no room now: the queue of the processor that works for its host is full.
-fn no_room(error: &std::io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::ENOBUFS | libc::EAGAIN))
 }
 
 impl<'a> Bottleneck<'a> {
@@ -149,7 +129,6 @@ impl<'a> Bottleneck<'a> {
             free: Vec::new(),
             apart: BinaryHeap::new(),
             apart_count: 0,
-            postponed: Default::default(),
             times: times.iter().map(|time| (time.0 / 1000) as i64).collect(),
             sampled: 0,
             started_ns,
@@ -180,8 +159,7 @@ impl<'a> Bottleneck<'a> {
             self.deliver(now);
             let quiet = i64::try_from(self.emulator.quiet_until_ns()).unwrap_or(i64::MAX);
             let apart = self.apart.peek().map_or(i64::MAX, |Reverse((due, ..))| *due);
-            let again = if self.postponed.iter().all(VecDeque::is_empty) { i64::MAX } else { now };
-            self.wait(quiet.min(apart).min(again).min(now + tick_ns).max(now + nap_ns), spin_ns);
+            self.wait(quiet.min(apart).min(now + tick_ns).max(now + nap_ns), spin_ns);
         }
     }
 
@@ -269,12 +247,11 @@ impl<'a> Bottleneck<'a> {
 
     /// Hands on what is due.
     fn deliver(&mut self, now: i64) {
-        self.offer_again();
         while let Some(&Reverse((due, _, slot, way))) = self.apart.peek()
             && due <= now
         {
             self.apart.pop();
-            self.hand_on(Parcel { slot, way, carried: None });
+            self.hand_on(slot, way);
         }
         if now < 0 {
             return;
@@ -284,45 +261,21 @@ impl<'a> Bottleneck<'a> {
         self.free.append(&mut self.emulator.lost);
         while let Some((passenger, due)) = self.emulator.next_due(until) {
             self.sample_before(due as i64);
-            let (slot, way) = (passenger.slot, passenger.way as usize);
-            self.hand_on(Parcel { slot, way, carried: Some((passenger, due as i64)) });
+            self.hand_on(passenger.slot, passenger.way as usize);
+            self.delivered += 1;
+            let at = self.now_ns();
+            self.lateness.add((at - due as i64).max(0) as u64);
+            self.measure(passenger, at);
         }
         self.sample_before(until as i64);
     }
 
-    fn hand_on(&mut self, parcel: Parcel) {
-        // None overtakes.
-        if !self.postponed[parcel.way].is_empty() || !self.offer(parcel) {
-            self.troubles.postponed += 1;
-            self.postponed[parcel.way].push_back(parcel);
-        }
-    }
-
-    fn offer_again(&mut self) {
-        for way in 0..self.postponed.len() {
-            while let Some(&parcel) = self.postponed[way].front()
-                && self.offer(parcel)
-            {
-                self.postponed[way].pop_front();
-            }
-        }
-    }
-
-    /// Gives a packet to the host; whether there was room.
-    fn offer(&mut self, Parcel { slot, way, carried }: Parcel) -> bool {
-        match self.ports[1 - way].send(&self.slots[slot]) {
-            Ok(()) => {}
-            Err(error) if no_room(&error) => return false,
-            Err(_) => self.troubles.refused += 1,
+    fn hand_on(&mut self, slot: usize, way: usize) {
+        let other_side = 1 - way;
+        if self.ports[other_side].send(&self.slots[slot]).is_err() {
+            self.troubles.refused += 1;
         }
         self.free.push(slot);
-        if let Some((passenger, due)) = carried {
-            self.delivered += 1;
-            let at = self.now_ns();
-            self.lateness.add((at - due).max(0) as u64);
-            self.measure(passenger, at);
-        }
-        true
     }
 
     /// What a packet that has been handed on tells about its flow.
@@ -376,8 +329,7 @@ impl<'a> Bottleneck<'a> {
     fn log(&mut self) -> Value {
         let end = self.plan.end_ns().min(self.now_ns().max(0));
         self.sample_before(end);
-        let waiting = self.postponed.iter().flatten().filter(|parcel| parcel.carried.is_some()).count();
-        let under_way = (self.emulator.under_way() + waiting) as u64;
+        let under_way = self.emulator.under_way() as u64;
         let samples = self.emulator.finish(Time(end as u64 * 1000));
         let totals: Vec<_> = self.emulator.totals().copied().collect();
         let dropped: u64 = totals.iter().map(|t| t.dropped).sum();
@@ -402,7 +354,6 @@ impl<'a> Bottleneck<'a> {
                 "queue": dropped, "random_loss": lost, "ring_overflow": overflowed.map(|each| each.iter().sum::<u64>()).ok(),
                 "device_refused": self.troubles.refused, "of_no_flow": self.troubles.unknown,
             },
-            "postponed": self.troubles.postponed,
             "displaced": {
                 "packets": self.emulator.displaced, "beyond_500_us": self.emulator.displaced_much, "most_us": self.emulator.displaced_most.0 as f64 * 1e-6,
             },

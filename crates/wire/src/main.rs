@@ -90,15 +90,10 @@ fn write(path: &Path, document: &serde_json::Value) -> std::io::Result<()> {
     file.flush()
 }
 
-/// A word to whoever started this program.
-fn say(word: &str) -> Result<(), Problem> {
-    writeln!(stdout(), "{word}").and_then(|()| stdout().flush()).map_err(doing("standard output"))
-}
-
 /// Tells whoever started this program that it is ready, and waits for the instant of the beginning, in ns of the clock that
 /// never jumps. From then on the end of the standard input asks to stop.
 fn started() -> Result<i64, Problem> {
-    say("ready")?;
+    writeln!(stdout(), "ready").and_then(|()| stdout().flush()).map_err(doing("standard output"))?;
     let mut line = String::new();
     stdin().lock().read_line(&mut line).map_err(doing("standard input"))?;
     let started_ns = line.trim().parse().map_err(|_| Problem::Usage("no time to start at".into()))?;

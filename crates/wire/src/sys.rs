@@ -142,13 +142,6 @@ pub fn go_first(priority: c_int) -> io::Result<()> {
     checked(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) }).map(drop)
 }
 
-/// The processor that this thread is on.
-#[must_use]
-pub fn processor() -> c_int {
-    // SAFETY: no pointers; it only fails where a kernel has no such call, and then says -1.
-    unsafe { libc::sched_getcpu() }
-}
-
 /// User and system time of this process so far, s.
 #[must_use]
 pub fn processor_seconds() -> f64 {

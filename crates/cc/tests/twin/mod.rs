@@ -49,6 +49,8 @@ pub struct Course {
     pub pause: Option<u64>,
     /// The first loss after this turns out to be none, s.
     pub spurious: Option<u64>,
+    /// Where a loss makes the kernel ask for a threshold, the question does not arrive.
+    pub unasked: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -356,7 +358,7 @@ pub fn difference(algorithm: &str, settings: &[(&str, Setting)], course: Course)
     let words: Vec<_> = settings.iter().map(|(name, _)| *name).collect();
     let unique = format!("{algorithm}-{}-{}", course.name, words.join("-"));
     let events = folder.join(format!("{unique}.events"));
-    let mut text = String::new();
+    let mut text = String::from(if course.unasked { "Q\n" } else { "" });
     for (name, value) in settings {
         let symbol = if matches!(*name, "low_p" | "high_p") { format!("log2_{name}") } else { (*name).to_owned() };
         writeln!(text, "P {symbol} {}", fixed(algorithm, name, *value)).expect("a string takes it");

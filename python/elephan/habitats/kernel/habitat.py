@@ -163,7 +163,6 @@ def summary(plan: Plan, logs: Logs, names: Mapping[int, str], before: Mapping[st
             "lateness": link["lateness"],
             "receivers": link["receivers"] | {"segments_an_ack": _segments_an_ack(plan, logs)},
             "drops": link["drops"],
-            "postponed": link["postponed"],
             "displaced": link["displaced"],
             "clock_step_us": link["clock_step_us"],
             "scheduling": link["scheduling"],
@@ -227,13 +226,7 @@ def _doubts(plan: Plan, logs: Logs) -> list[str]:
             f"the host was too busy: one packet of a hundred left the path {late_us / 1e3:.1f} ms late or more, "
             f"and {LATE_P99_MAX_US / 1e3:g} ms is the most that is believed{_stolen(logs)}"
         )
-    postponed, carried = link["postponed"], link["conservation"]["sent"]
-    if postponed > _MOVED_PART_MAX * carried:
-        found.append(
-            f"the host was too busy: {postponed} of {carried} packets had to wait behind the path, since the "
-            f"queues of the hosts' own devices were full{_stolen(logs)}"
-        )
-    moved = link["displaced"]["beyond_500_us"]
+    moved, carried = link["displaced"]["beyond_500_us"], link["conservation"]["sent"]
     if moved > _MOVED_PART_MAX * carried:
         found.append(f"{moved} of {carried} packets came to the path more than 0.5 ms after others that are newer")
     for cause, what in (

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import subprocess
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -121,18 +120,6 @@ class Program:
             self.process.stdin.write(f"{started_ns}\n")
             self.process.stdin.flush()
 
-    def processor(self) -> int:
-        """Read from the path, once it has been told to go: which processor it runs on.
-
-        Raises:
-            KernelError: it ended instead.
-        """
-        assert self.process.stdout is not None
-        word, _, number = self.process.stdout.readline().strip().partition(" ")
-        if word != "on":
-            raise self.failure()
-        return int(number)
-
     def check(self) -> None:
         """Look whether it is well.
 
@@ -207,19 +194,6 @@ def device_script(plan: Plan, device: str, *addresses: str) -> str:
     return "\n".join([first, *(f"ip address add {address}/32 dev {device}" for address in addresses)])
 
 
-def steer(device: str, away_from: int, processors: Collection[int]) -> str:
-    """What makes other processors than the path's do what a sender does with the ACKs that come to it.
-
-    A device hands a packet to its other end in the call that sends it, and TCP's work on it follows in that call. An
-    ACK makes a sender send, so that the path would have a part in whole bursts. Steering (RPS) gives this to others,
-    where there are any. What a receiver does is short, and stays.
-    """
-    mask = sum(1 << number for number in processors if number != away_from)
-    words = [f"{mask >> shift & 0xFFFFFFFF:08x}" for shift in range(32 * (max(processors) // 32), -1, -32)]
-    file = f"/sys/class/net/{device}/queues/rx-0/rps_cpus"
-    return f"[ ! -e {file} ] || echo {','.join(words)} > {file}"
-
-
 def run(plan: Plan, names: Mapping[int, str], progress: Callable[[float], bool] | None) -> Logs:
     """Run a plan in real time.
 
@@ -251,7 +225,6 @@ def run(plan: Plan, names: Mapping[int, str], progress: Callable[[float], bool] 
         started_ns = time.monotonic_ns() + int(1e9 * (_LEAD_S + 2 * max(plan.round_trips_s)))
         for program in programs:
             program.go(started_ns)
-        inside(session.senders, steer("path", programs[0].processor(), os.sched_getaffinity(0)))
         _follow(plan, programs, started_ns, progress)
         link, receive, send = (program.result() for program in programs)
         return Logs(link, send, receive, host.processor_shares(before, host.processor_times()), started_ns)

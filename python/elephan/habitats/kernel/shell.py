@@ -139,10 +139,6 @@ def _opened(plan: Plan, congestion: str) -> Iterator[tuple[Session, int, list[Pr
         started_ns = time.monotonic_ns()
         for each in programs:
             each.go(started_ns)
-        away_from, processors = programs[0].processor(), os.sched_getaffinity(0)
-        # Both ends send.
-        inside(opened.senders, session.steer("path", away_from, processors))
-        command("sh", "-ec", session.steer(device, away_from, processors))
         yield opened, started_ns, programs
 
 
