@@ -65,7 +65,7 @@ class Counter:
         self._progress = progress
 
     def sweep(self, tasks: list[Job], jobs: int | None, store: Store) -> list[Run]:
-        """Run the jobs of one phase."""
+        """Run jobs, the first first."""
         from elephan.runs import sweep
 
         last = 0.0
@@ -79,7 +79,7 @@ class Counter:
             whole = max(self._total, self._done + total)
             return self._progress(self._done + done, whole, self._finished + finished, self._runs)
 
-        runs = sweep(tasks, jobs=jobs, store=store, progress=report)
+        runs = sweep(tasks, jobs=jobs, store=store, progress=report, in_order=True)
         self._done += last
         self._finished += len(tasks)
         return runs

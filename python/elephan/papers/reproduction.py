@@ -6,7 +6,9 @@ import math
 import re
 import time
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,12 +67,12 @@ class Phase:
     Attributes:
         name: what was run.
         runs: how many.
-        wall_seconds: from its first to its last.
+        run_seconds: the sum of what each run took when it was made; several are made at a time.
     """
 
     name: str
     runs: int
-    wall_seconds: float
+    run_seconds: float
 
 
 @dataclass(frozen=True)
@@ -118,6 +120,7 @@ class PaperResult:
         sensitivity: other readings.
         seed_checks: whether fewer seeds would have done.
         phases: what the work took.
+        wall_seconds: time spent on runs; what was saved already costs nothing.
         selection: what part of the paper was run; empty for all of it.
         beyond: the answer to the question that the paper left open, where it was asked.
         kernel: the same experiments in today's Linux, where they were run (:mod:`elephan.papers.in_kernel`).
@@ -130,6 +133,7 @@ class PaperResult:
     sensitivity: list[Sensitivity] = field(default_factory=list)
     seed_checks: list[SeedCheck] = field(default_factory=list)
     phases: list[Phase] = field(default_factory=list)
+    wall_seconds: float = 0.0
     selection: str = ""
     beyond: Answer | None = None
     kernel: KernelColumn | None = None
@@ -151,11 +155,6 @@ class PaperResult:
         return tuple(j.claim.id for j in self.claims if j.verdict == "differs" and not j.explained)
 
     @property
-    def wall_seconds(self) -> float:
-        """Time spent on runs; what was saved already costs nothing."""
-        return sum(phase.wall_seconds for phase in self.phases)
-
-    @property
     def segments_delivered(self) -> int:
         """Segments delivered in all runs of the paper's own setup."""
         return sum(int(run.summary()["segments_delivered"]) for run in self.runs)
@@ -175,9 +174,7 @@ class PaperResult:
             "runs": len(self.runs),
             "segments_delivered": self.segments_delivered,
             "wall_seconds": self.wall_seconds,
-            "phases": [
-                {"name": phase.name, "runs": phase.runs, "wall_seconds": phase.wall_seconds} for phase in self.phases
-            ],
+            "phases": [asdict(phase) for phase in self.phases],
             "sensitivity": [row.to_json() for row in self.sensitivity],
             "seed_checks": [asdict(check) for check in self.seed_checks],
             "beyond": self.beyond.to_json() if self.beyond else None,
@@ -229,19 +226,23 @@ class Reproduction:
         if self.beyond is not None:
             planner.experiments(self.beyond.experiments.values(), wanted.seeds)
         self.plan = planner.plan
+        self._wall_seconds = 0.0
 
-    def run(self, counter: Counter, jobs: int | None, store: Store) -> PaperResult:
-        """Run what is not saved, and judge.
+    def run(self, counter: Counter, jobs: int | None, store: Store) -> list[Run]:
+        """Run what is not saved. No phase waits for the one before it to end.
 
         Raises:
             SweepError, Interrupted: as :func:`reproduce`.
         """
-        found: list[Run] = []
-        phases = []
-        for name, tasks in self.plan.items():
-            started_s = time.perf_counter()
-            found += counter.sweep(tasks, jobs, store)
-            phases.append(Phase(name, len(tasks), time.perf_counter() - started_s))
+        started_s = time.perf_counter()
+        found = counter.sweep([job for tasks in self.plan.values() for job in tasks], jobs, store)
+        self._wall_seconds = time.perf_counter() - started_s
+        return found
+
+    def judge(self, found: Sequence[Run]) -> PaperResult:
+        """What its runs say, in the order of :meth:`run`."""
+        left = iter(found)
+        phases = [_phase(name, list(islice(left, len(tasks)))) for name, tasks in self.plan.items()]
         every = RunSet(found)
         own = every.of_scenarios(s for e in self.chosen.values() for s in e.scenarios.values())
         paper = self.paper
@@ -256,6 +257,7 @@ class Reproduction:
             sensitivity=sensitivity,
             seed_checks=_seed_checks(paper, claims, own, judged),
             phases=phases,
+            wall_seconds=self._wall_seconds,
             selection=", ".join(filter(None, [self.selection, "quick" if paper.quick else ""])),
             beyond=None if self.beyond is None else _answered(self.beyond, every),
         )
@@ -304,12 +306,27 @@ def reproduce_all(
     store = store or Store()
     listed = [(Reproduction(paper, wanted), folder) for paper, wanted, folder in papers]
     counter = Counter([reproduction.plan for reproduction, _ in listed], store, progress)
-    results = []
-    for reproduction, folder in listed:
-        result = reproduction.run(counter, jobs, store)
+
+    def finish(reproduction: Reproduction, found: Sequence[Run], folder: Path) -> PaperResult:
+        result = reproduction.judge(found)
         result.report_path = write(result, folder)
-        results.append(result)
-    return results
+        return result
+
+    # A paper is judged while the next one is run.
+    with ThreadPoolExecutor(1, thread_name_prefix="elephan-judge") as beside:
+        under_way = []
+        try:
+            for reproduction, folder in listed:
+                found = reproduction.run(counter, jobs, store)
+                under_way.append(beside.submit(finish, reproduction, found, folder))
+            return [each.result() for each in under_way]
+        except BaseException:
+            beside.shutdown(cancel_futures=True)
+            raise
+
+
+def _phase(name: str, runs: Sequence[Run]) -> Phase:
+    return Phase(name, len(runs), sum(float(run.manifest["wall_seconds"]) for run in runs))
 
 
 def _variants(paper: Paper, wanted: Wanted) -> tuple[Variant, ...]:

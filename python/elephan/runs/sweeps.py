@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent import futures
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from elephan import habitats
@@ -145,7 +145,7 @@ class Task:
 
     saved: bool = False
 
-    @property
+    @cached_property
     def work(self) -> float:
         """What there is to do for it; none when it was saved."""
         return 0.0 if self.saved else work(self.scenario)
@@ -197,6 +197,7 @@ def sweep(
     cluster: str | None = None,
     progress: SweepProgress | None = None,
     force: bool = False,
+    in_order: bool = False,
 ) -> list[Run]:
     """Run scenarios, longest first, and give their runs in the order of the input.
 
@@ -208,6 +209,7 @@ def sweep(
         cluster: address of a Dask scheduler, ``tcp://host:port``; the results come into this store.
         progress: told how far it is, several times a second, in the calling thread.
         force: run again what is saved.
+        in_order: begin with the first, not with the longest.
 
     Raises:
         ScenarioError: the habitat cannot run one of them; nothing was run.
@@ -233,7 +235,8 @@ def sweep(
     waiting = [task for task in plan.tasks.values() if not task.finished]
     if waiting:
         plan.store.prepare()
-    waiting.sort(key=lambda task: -task.work)
+    if not in_order:
+        waiting.sort(key=lambda task: -task.work)
     if waiting and cluster is not None:
         from elephan.runs.cluster import run_on_cluster
 
