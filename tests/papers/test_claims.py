@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -13,6 +14,8 @@ from elephan.papers.conditions import Value, Where, aggregation, listed_points, 
 from elephan.papers.measurement import Measurement, NotJudgedError, combined, constant, interval
 from elephan.papers.paper import Paper, RunSet
 from elephan.papers.reproduction import PaperResult
+from elephan.runs import Run
+from elephan.scenario import Scenario
 
 BASE = {
     "id": "p.one", "paper": "p", "figure": "Fig 1", "experiment": "p.E", "metric": "speed", "subject": "a",
@@ -208,3 +211,11 @@ def test_measurements_combine_after_the_median_over_seeds() -> None:
     assert total.run_ids == ("x",)
     with pytest.raises(NotJudgedError):
         combined([], sum)
+
+
+def test_runs_of_some_scenarios_keep_the_order_of_the_runs() -> None:
+    names = [f"{number:016x}" for number in range(50)]
+    runs = [SimpleNamespace(manifest={"scenario_hash": name}, seed=1) for name in names]
+    wanted = [SimpleNamespace(hash=name) for name in reversed(names[10:])]
+    fewer = RunSet(cast("list[Run]", runs)).of_scenarios(cast("list[Scenario]", wanted))
+    assert [run.manifest["scenario_hash"] for run in fewer] == names[10:]

@@ -192,7 +192,8 @@ class RunSet:
     def of_scenarios(self, scenarios: Iterable[Scenario]) -> RunSet:
         """The runs of some scenarios. Computed metrics are shared."""
         hashes = {scenario.hash for scenario in scenarios}
-        fewer = RunSet(run for name in hashes & self._by_hash.keys() for run in self._by_hash[name].values())
+        # In the order of the runs: that of a set differs from process to process, and reports with it.
+        fewer = RunSet(run for name, runs in self._by_hash.items() if name in hashes for run in runs.values())
         fewer._values = self._values
         return fewer
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -169,7 +169,7 @@ def paper_report(page: PaperPage, out: str | Path) -> Path:
     in_kernel = () if page.kernel is None else page.kernel.figures
     payloads = {
         "figures-data": {figure.id: figure.plotly() for figure in (*page.figures, *beyond, *in_kernel)},
-        "explorer-data": {"colors": drawing.COLORS, "runs": [asdict(view) for view in page.views]},
+        "explorer-data": {"colors": drawing.COLORS, "runs": [_view(view) for view in page.views]},
     }
     values = {name: getattr(page, name) for name in page.__dataclass_fields__}
     values |= {"figures": [_saved(figure, folder) for figure in page.figures]}
@@ -178,6 +178,11 @@ def paper_report(page: PaperPage, out: str | Path) -> Path:
     values |= {"judged": page.judged, "firm_share": page.firm_share, "experiments": page.experiments}
     text = pages.render("paper.html.j2", payloads, plotly=True, page=values)
     return pages.write(folder / REPORT, text)
+
+
+def _view(view: RunView) -> dict[str, Any]:
+    """As ``dataclasses.asdict``, which would copy every number of every curve."""
+    return vars(view) | {name: [vars(curve) for curve in getattr(view, name)] for name in ("windows", "queue")}
 
 
 def _saved(figure: Figure, folder: Path) -> dict[str, Any]:

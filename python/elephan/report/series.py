@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from elephan.report.figures import Curve, thinned
@@ -53,13 +54,11 @@ def _curve(
     # The ends of the measured part are samples of their own; a curve has equal steps.
     steps = times / period_s
     regular = np.abs(steps - np.round(steps)) < 1e-6
-    kept, stretch = thinned(_rounded(values[regular]), bins)
-    return Curve(name, float(times[regular][0]), round(period_s * stretch, 9), kept, color)
+    kept, stretch = thinned([None if value != value else value for value in values[regular].tolist()], bins)
+    return Curve(name, float(times[regular][0]), round(period_s * stretch, 9), _rounded(kept), color)
 
 
-def _rounded(values: npt.NDArray[np.float64]) -> list[float | None]:
-    """Four significant digits are more than a screen shows, and keep the file small."""
-    import numpy as np
-
-    digits = [None if np.isnan(value) else float(f"{value:.4g}") for value in values]
+def _rounded(values: Iterable[float | None]) -> list[float | None]:
+    """Four significant digits are more than a screen shows, and keep the file small; what is undefined is none."""
+    digits = [None if value is None or value != value else float(f"{value:.4g}") for value in values]
     return [int(value) if value is not None and value == int(value) else value for value in digits]
