@@ -137,25 +137,26 @@ static __always_inline __u32 threshold_to(fx ssthresh)
 	return whole >= INFINITE_SSTHRESH ? INFINITE_SSTHRESH : (__u32)whole;
 }
 
-static __always_inline void adopt_window(__u32 cwnd, struct state *s)
+/* Takes over a window that the kernel made by itself, but for what it made after an idle time or a timeout. */
+static __always_inline bool adopt_window(__u32 cwnd, struct state *s)
 {
+	if (s->win.restarted) {
+		s->win.restarted = false;
+		return false;
+	}
 	if (fx_floor(s->win.w) > cwnd)
 		moderate(s, fx_from(cwnd));
 	else if (fx_floor(s->win.w) < cwnd)
 		s->win.w = fx_from(cwnd);
+	return true;
 }
 
-/* Takes over what the kernel made of window and threshold by itself. */
+/* Takes over the threshold, too. */
 static __always_inline void adopt(const struct tcp_sock *tp, struct state *s)
 {
-	__u32 cwnd = tp->snd_cwnd, ssthresh = tp->snd_ssthresh;
+	__u32 ssthresh = tp->snd_ssthresh;
 
-	if (s->win.restarted) {
-		s->win.restarted = false;
-		return;
-	}
-	adopt_window(cwnd, s);
-	if (threshold_to(s->win.ssthresh) != ssthresh)
+	if (adopt_window(tp->snd_cwnd, s) && threshold_to(s->win.ssthresh) != ssthresh)
 		s->win.ssthresh = threshold_from(ssthresh);
 }
 

@@ -65,7 +65,7 @@ class Counter:
         self._progress = progress
 
     def sweep(self, tasks: list[Job], jobs: int | None, store: Store) -> list[Run]:
-        """Run jobs, the first first."""
+        """Run jobs in their order."""
         from elephan.runs import sweep
 
         last = 0.0

@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Any
 from elephan.papers.claims import Claim, Judgment
 from elephan.papers.measurement import NotJudgedError
 from elephan.papers.wording import number
-from elephan.report.paper import BeyondView, KernelView, PaperPage, RunView, ScenarioGroup, ScenarioRow, paper_report
+from elephan.report import stamps
+from elephan.report.paper import (
+    REPORT,
+    BeyondView,
+    KernelView,
+    PaperPage,
+    RunView,
+    ScenarioGroup,
+    ScenarioRow,
+    paper_report,
+)
 from elephan.report.provenance import facts
 from elephan.report.series import flow_curve, link_curve
 
@@ -24,8 +34,11 @@ VERDICTS = {"reproduced": "reproduced", "differs": "differs", "not_judged": "not
 
 
 def write(result: PaperResult, out: Path) -> Path:
-    """Write the report of a reproduced paper; its path."""
+    """Write the report of a reproduced paper, if it is not there already; its path."""
     paper = result.paper
+    stamp = stamps.stamp(_made_from(result))
+    if stamps.is_current(out, stamp):
+        return out / REPORT
     page = PaperPage(
         id=paper.id,
         title=paper.title,
@@ -51,7 +64,15 @@ def write(result: PaperResult, out: Path) -> Path:
         run_count=len(result.runs),
         segments=f"{result.segments_delivered / 1e9:.2f} billion",
     )
-    return paper_report(page, out)
+    return paper_report(page, out, stamp)
+
+
+def _made_from(result: PaperResult) -> dict[str, Any]:
+    """What a report hangs on, but for the code: its words, and the runs that are drawn."""
+    answer, column = result.beyond, result.kernel
+    runs = [*result.runs, *(answer.runs if answer else ()), *(column.runs if column else ())]
+    words = {key: value for key, value in result.to_json().items() if key not in {"report", "wall_seconds"}}
+    return words | {"drawn": [[run.id, run.manifest.get("created")] for run in runs]}
 
 
 def anchor(claim: Claim) -> str:

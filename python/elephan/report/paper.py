@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from elephan.report import figures as drawing
-from elephan.report import pages
+from elephan.report import pages, stamps
 from elephan.report.figures import Curve, Figure
 
 REPORT = "report.html"
@@ -161,10 +161,14 @@ class PaperPage:
         return list(dict.fromkeys(str(claim["experiment"]) for claim in self.claims))
 
 
-def paper_report(page: PaperPage, out: str | Path) -> Path:
-    """Write ``report.html``, and every figure as PDF and SVG beside it; the path of the page."""
+def paper_report(page: PaperPage, out: str | Path, stamp: str) -> Path:
+    """Write ``report.html``, and every figure as PDF and SVG beside it; the path of the page.
+
+    ``stamp`` is what it is made from (:mod:`elephan.report.stamps`).
+    """
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
+    stamps.remove(folder)
     beyond = () if page.beyond is None else page.beyond.figures
     in_kernel = () if page.kernel is None else page.kernel.figures
     payloads = {
@@ -172,12 +176,17 @@ def paper_report(page: PaperPage, out: str | Path) -> Path:
         "explorer-data": {"colors": drawing.COLORS, "runs": [_view(view) for view in page.views]},
     }
     values = {name: getattr(page, name) for name in page.__dataclass_fields__}
-    values |= {"figures": [_saved(figure, folder) for figure in page.figures]}
-    values |= {"beyond_figures": [_saved(figure, folder) for figure in beyond]}
-    values |= {"kernel_figures": [_saved(figure, folder) for figure in in_kernel]}
+    saved = {
+        "figures": [_saved(figure, folder) for figure in page.figures],
+        "beyond_figures": [_saved(figure, folder) for figure in beyond],
+        "kernel_figures": [_saved(figure, folder) for figure in in_kernel],
+    }
+    values |= saved
     values |= {"judged": page.judged, "firm_share": page.firm_share, "experiments": page.experiments}
     text = pages.render("paper.html.j2", payloads, plotly=True, page=values)
-    return pages.write(folder / REPORT, text)
+    path = pages.write(folder / REPORT, text)
+    stamps.put(folder, stamp, [REPORT, *(name for group in saved.values() for one in group for name in one["files"])])
+    return path
 
 
 def _view(view: RunView) -> dict[str, Any]:

@@ -199,7 +199,7 @@ def sweep(
     force: bool = False,
     in_order: bool = False,
 ) -> list[Run]:
-    """Run scenarios, longest first, and give their runs in the order of the input.
+    """Run scenarios, and give their runs in the order of the input.
 
     Args:
         scenarios: what to run; with ``(scenario, seed)``, with that seed instead of the scenario's own.
@@ -209,7 +209,7 @@ def sweep(
         cluster: address of a Dask scheduler, ``tcp://host:port``; the results come into this store.
         progress: told how far it is, several times a second, in the calling thread.
         force: run again what is saved.
-        in_order: begin with the first, not with the longest.
+        in_order: make them in the order of the input, not the longest first.
 
     Raises:
         ScenarioError: the habitat cannot run one of them; nothing was run.

@@ -1,26 +1,13 @@
 //! What transfers that come and go add to the network: their places on a source's lane, and the turns of links that they cross.
 
-use super::{BATCH, Batch, HEAP, Network, Next, Path, Tail, forget_sacks};
+use super::turns::answer_with_care;
+use super::{BATCH, HEAP, Network, Next, Path, forget_sacks};
 use crate::endpoint::{Receiver, SackLog};
 use crate::packet::Packet;
 use crate::time::Time;
 
 /// How many packets before its turn what one needs is fetched: far enough for memory, near enough to be there still.
 pub(super) const LOOK_AHEAD: usize = 4;
-
-/// As the one of [`super::turns`], where the ACKs go into a batch with that rank.
-#[inline(never)]
-fn echo_with_care(
-    receiver: &mut Receiver,
-    packet: &Packet,
-    sacks: &mut SackLog,
-    lead: Tail,
-    (batch, rank): (&mut Batch, u32),
-) {
-    if let Some(ack) = receiver.on_segment_with_care(packet, sacks) {
-        batch.push(lead.pass(ack), rank);
-    }
-}
 
 impl Network {
     /// A link's common turn where transfers come and go, and a single port feeds it.
@@ -84,9 +71,10 @@ impl Network {
                     match receiver.on_expected(&packet) {
                         Some(ack) => batches[port as usize].push(lead.pass(ack), ranks[back]),
                         None => {
-                            let into = (&mut batches[port as usize], ranks[back]);
                             // A copy, so that the packet itself need not lie in memory.
-                            echo_with_care(receiver, &{ packet }, &mut sacks[flow], lead, into);
+                            if let Some(ack) = answer_with_care(receiver, &{ packet }, &mut sacks[flow], lead) {
+                                batches[port as usize].push(ack, ranks[back]);
+                            }
                         }
                     }
                 }

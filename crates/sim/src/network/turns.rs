@@ -1,31 +1,28 @@
 //! The turns of links: each carries everything that arrives before a horizon.
 
 use super::layout::SCAN_FEEDERS;
-use super::ports::Mailboxes;
 use super::{HEAP, Hop, Network, Next, Tail, forget_sacks, lanes};
 use crate::endpoint::{Receiver, SackLog};
 use crate::packet::{Packet, flag};
 use crate::time::Time;
 
-/// A receiver that only reacts answers a segment that it did not expect. Apart from the common case, so that an ACK of that
-/// need not be put together in memory.
+/// What a receiver that only reacts answers to a segment that it did not expect. Apart from the common case, so that an
+/// ACK of that need not be put together in memory.
 #[inline(never)]
-fn echo_with_care(
+pub(super) fn answer_with_care(
     receiver: &mut Receiver,
     packet: &Packet,
     sacks: &mut SackLog,
     lead: Tail,
-    (mailboxes, port): (&mut Mailboxes, u32),
-) {
-    if let Some(ack) = receiver.on_segment_with_care(packet, sacks) {
-        mailboxes.push(port as usize, lead.pass(ack));
-    }
+) -> Option<Packet> {
+    receiver.on_segment_with_care(packet, sacks).map(|ack| lead.pass(ack))
 }
 
-/// The earliest of the heads of a link's ports and which it is; the first of them in a tie. Which it is cannot be predicted, so
-/// it is computed and not branched on.
+/// The earliest of the heads of a link's ports and which it is; the first of them in a tie. Which it is cannot be predicted,
+/// so it is computed and not branched on.
 #[inline(always)]
 fn earliest_of(heads: &[Time; SCAN_FEEDERS]) -> (Time, usize) {
+    const { assert!(SCAN_FEEDERS == 8, "each head is compared once") };
     let earlier = |one: (Time, usize), other: (Time, usize)| if other.0 < one.0 { other } else { one };
     let at = |i: usize| (heads[i], i);
     let (low, high) = (earlier(at(0), at(1)), earlier(at(4), at(5)));
@@ -162,29 +159,39 @@ impl Network {
         let Self { links, mailboxes, hops, paths, receivers, sacks, dropped, end, .. } = self;
         let (before, link_and_after) = links.split_at_mut(link);
         let (link, after) = link_and_after.split_first_mut()?;
-        // Nothing that comes into these ports during the turn is for this turn, so copies do.
         let mut heads = [Time::NEVER; SCAN_FEEDERS];
-        heads.iter_mut().zip(ports).for_each(|(head, &port)| *head = mailboxes.head(port as usize));
-        let mut scanned = 0;
+        if ports.len() > 2 {
+            heads.iter_mut().zip(ports).for_each(|(head, &port)| *head = mailboxes.head(port as usize));
+        }
         'packets: loop {
-            let from = if let [first, second] = *ports {
-                // Whose turn it is cannot be predicted, so it is computed and not branched on.
-                let (one, other) = (mailboxes.head(first as usize), mailboxes.head(second as usize));
-                if one.min(other) >= horizon {
-                    return None;
+            let (packet, from) = match *ports {
+                [only] => {
+                    if mailboxes.head(only as usize) >= horizon {
+                        return None;
+                    }
+                    (mailboxes.take_head(only as usize), only)
                 }
-                [first, second][usize::from(other < one)]
-            } else {
-                let (head, at) = earliest_of(&heads);
-                if head >= horizon {
-                    return None;
+                [first, second] => {
+                    // Whose turn it is cannot be predicted, so it is computed and not branched on.
+                    let (one, other) = (mailboxes.head(first as usize), mailboxes.head(second as usize));
+                    if one.min(other) >= horizon {
+                        return None;
+                    }
+                    let from = [first, second][usize::from(other < one)];
+                    (mailboxes.take_head(from as usize), from)
                 }
-                scanned = at;
-                ports[at]
+                _ => {
+                    let (head, at) = earliest_of(&heads);
+                    if head >= horizon {
+                        return None;
+                    }
+                    let packet = mailboxes.take_head(ports[at] as usize);
+                    // Nothing that comes into these ports during the turn is for this turn, so copies do.
+                    heads[at] = mailboxes.head(ports[at] as usize);
+                    (packet, ports[at])
+                }
             };
             *worked = true;
-            let packet = mailboxes.take_head(from as usize);
-            heads[scanned] = mailboxes.head(from as usize);
             if MANY && let Some(soon) = mailboxes.of(from as usize).ahead(lanes::LOOK_AHEAD) {
                 let hop = &hops[paths[soon.passage()].first_hop as usize + soon.hop()];
                 let inbox = if let Next::Echo(port) = hop.next { mailboxes.of(port as usize).touch() } else { None };
@@ -225,7 +232,9 @@ impl Network {
                         Some(ack) => mailboxes.push(port as usize, lead.pass(ack)),
                         None => {
                             // A copy, so that the packet itself need not lie in memory.
-                            echo_with_care(receiver, &{ packet }, &mut sacks[flow], lead, (mailboxes, port));
+                            if let Some(ack) = answer_with_care(receiver, &{ packet }, &mut sacks[flow], lead) {
+                                mailboxes.push(port as usize, ack);
+                            }
                         }
                     }
                 }

@@ -1,0 +1,58 @@
+"""Whether a report that lies in a folder is the one that would be written now."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from functools import lru_cache
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from elephan.report import pages
+
+NAME = "made-from.json"
+_LIBRARIES = ("jinja2", "matplotlib", "numpy", "plotly")
+
+
+def stamp(made_from: Any) -> str:
+    """A digest of what a report is made from, and of the code that makes it; ``made_from`` is JSON."""
+    text = json.dumps([made_from, _code()], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def is_current(folder: Path, stamp: str) -> bool:
+    """Whether a report with this stamp was written here, and all its files are still as long as they were."""
+    try:
+        found = json.loads((folder / NAME).read_text(encoding="utf-8"))
+        return bool(found["stamp"] == stamp and found["files"] == _sizes(folder, found["files"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def put(folder: Path, stamp: str, names: Iterable[str]) -> None:
+    """Note what these files of a folder were made from; to be called when all of them are written."""
+    pages.write(folder / NAME, json.dumps({"stamp": stamp, "files": _sizes(folder, names)}, indent=1) + "\n")
+
+
+def remove(folder: Path) -> None:
+    """What is about to be written is no report yet."""
+    (folder / NAME).unlink(missing_ok=True)
+
+
+def _sizes(folder: Path, names: Iterable[str]) -> dict[str, int]:
+    return {name: (folder / name).stat().st_size for name in names}
+
+
+@lru_cache(maxsize=1)
+def _code() -> str:
+    """Of our own files and of the versions of the libraries that draw."""
+    digest = hashlib.sha256(" ".join(map(version, _LIBRARIES)).encode())
+    package = Path(str(files("elephan")))
+    for path in sorted(package.rglob("*")):
+        if path.is_file() and path.suffix in {".py", ".j2", ".css", ".js", ".toml", ".csv"}:
+            digest.update(f"{path.relative_to(package).as_posix()}\n".encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
