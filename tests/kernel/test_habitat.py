@@ -22,7 +22,7 @@ from tests.kernel.victim import keep_running, stated
 
 from elephan import habitats
 from elephan.cli.main import run_command
-from elephan.habitats.kernel import host, records
+from elephan.habitats.kernel import bpf, host, records
 from elephan.habitats.kernel.session import KernelError
 from elephan.runs import Run
 from elephan.runs.execute import compute
@@ -228,10 +228,13 @@ def remaining(run: int) -> dict[int, str]:
 
 
 @needs_kernel
+@pytest.mark.parametrize("algorithm", ["reno", "stcp"])
 def test_a_program_of_ones_own_runs_as_the_user_who_asked_and_leaves_the_tables(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    algorithm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It fetches 5 MB from this host over 50 Mbit/s, which takes 0.83 s at least."""
+    if algorithm == "stcp" and (lacking := bpf.missing()):
+        pytest.skip(lacking)
     monkeypatch.setenv("SUDO_UID", "65534")
     monkeypatch.setenv("SUDO_GID", "65534")
     with socket.create_server(("0.0.0.0", 0)) as server:
@@ -243,7 +246,7 @@ def test_a_program_of_ones_own_runs_as_the_user_who_asked_and_leaves_the_tables(
         said.touch()
         said.parent.chmod(0o755)
         said.chmod(0o666)
-        path_options = ["--rate", "50 Mbit/s", "--rtt", "20 ms", "--buffer", "1 BDP", "--algorithm", "reno"]
+        path_options = ["--rate", "50 Mbit/s", "--rtt", "20 ms", "--buffer", "1 BDP", "--algorithm", algorithm]
         out = tmp_path / "out"
         program = ["bash", "-c", fetch, str(said)]
         assert run_command(["lab", "shell", *path_options, "--out", str(out), "--", *program]) == 0
@@ -258,6 +261,13 @@ def test_a_program_of_ones_own_runs_as_the_user_who_asked_and_leaves_the_tables(
     delivered = links.filter(pl.col("link").cast(pl.String) == "bottleneck/reverse")["delivered_bytes"].to_list()
     # The last sample may be 100 ms before the end, which is up to 625 kB.
     assert delivered[-1] >= 5_000_000 * 1500 // 1448 - 625_000
+    assert (out / "internals.parquet").exists() == (algorithm == "stcp")
+    if algorithm == "stcp":
+        reported = pl.read_parquet(out / "internals.parquet").with_columns(pl.col("flow", "variable").cast(pl.String))
+        windows = reported.filter((pl.col("flow") == "down") & (pl.col("variable") == "w"))
+        # A row a round trip: at most 20 ms and a full queue of as much.
+        assert windows.height >= 15
+        assert windows["time_s"].is_between(0, links["time_s"].to_list()[-1]).all()
     assert not own_namespaces()
     assert str(out) in capsys.readouterr().out
 

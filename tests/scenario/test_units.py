@@ -35,6 +35,7 @@ from elephan.scenario.units import Amount, Buffer, Loss
         (units.parse_buffer, "20% BDP", Buffer(bdp_share=Decimal("0.2"))),
         (units.parse_buffer, "12.5 % BDP", Buffer(bdp_share=Decimal("0.125"))),
         (units.parse_buffer, "2 BDP", Buffer(bdp_share=Decimal(2))),
+        (units.parse_buffer, "1bdp", Buffer(bdp_share=Decimal(1))),
         (units.parse_buffer, "Unlimited", Buffer(unlimited=True)),
         (units.parse_amount, "10 segments", Amount(segments=10)),
         (units.parse_amount, "10 MB", Amount(octets=10_000_000)),

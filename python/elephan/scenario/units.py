@@ -260,7 +260,7 @@ def parse_buffer(value: object) -> Buffer:
 
 
 def _bdp_share(text: str) -> Decimal | None:
-    match = re.fullmatch(r"([+-]?[\d_.]+(?:[eE][+-]?\d+)?)\s*(%?)\s*BDP", text)
+    match = re.fullmatch(r"([+-]?[\d_.]+(?:[eE][+-]?\d+)?)\s*(%?)\s*BDP", text, re.IGNORECASE)
     if match is None:
         return None
     return _number(match[1]) / (100 if match[2] else 1)

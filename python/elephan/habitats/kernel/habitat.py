@@ -71,11 +71,7 @@ class KernelHabitat:
             thoughts: list[pl.DataFrame] = []
             with algorithms(plan, thoughts) as names:
                 logs = session.run(plan, names, progress)
-        made, totals = tables(plan, logs), summary(plan, logs, names, before)
-        if thoughts:
-            made["internals"] = internals(plan, logs, thoughts)
-            totals["internals"] = made["internals"].height
-        return RawResult(made, totals)
+        return result(plan, logs, names, before, thoughts)
 
 
 @lru_cache(maxsize=1)
@@ -143,6 +139,17 @@ def algorithms(plan: Plan, thoughts: list[pl.DataFrame]) -> Iterator[dict[int, s
                 given[key] = stack.enter_context(bpf.registered(flow.algorithm, flow.parameters, folder, into=thoughts))
             names[i] = given[key]
         yield names
+
+
+def result(
+    plan: Plan, logs: Logs, names: Mapping[int, str], before: Mapping[str, Any], thoughts: list[pl.DataFrame]
+) -> RawResult:
+    """The tables of a run, with what its algorithms reported, and its totals."""
+    made, totals = tables(plan, logs), summary(plan, logs, names, before)
+    if thoughts:
+        made["internals"] = internals(plan, logs, thoughts)
+        totals["internals"] = made["internals"].height
+    return RawResult(made, totals)
 
 
 def summary(plan: Plan, logs: Logs, names: Mapping[int, str], before: Mapping[str, Any]) -> dict[str, Any]:

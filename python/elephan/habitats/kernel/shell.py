@@ -15,15 +15,17 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from elephan.habitats.base import RawResult
 from elephan.habitats.kernel import habitat, host, session
 from elephan.habitats.kernel.plan import Plan
 from elephan.habitats.kernel.records import Record
 from elephan.habitats.kernel.session import KernelError, Logs, Program, Session, command, inside
-from elephan.habitats.kernel.tables import tables
 from elephan.scenario import Scenario
+
+if TYPE_CHECKING:
+    import polars as pl
 
 HOST_ENVIRONMENT = "ELEPHAN_HOST"
 _DEVICE_HEX = 4
@@ -84,7 +86,8 @@ def run(path: Stated, program: Sequence[str]) -> Outcome:
     """
     plan = _plan(path)
     host.require()
-    with habitat.alone(None), habitat.algorithms(plan, []) as names:
+    thoughts: list[pl.DataFrame] = []
+    with habitat.alone(None), habitat.algorithms(plan, thoughts) as names:
         before = host.processor_times()
         with _opened(plan, names[0]) as (opened, started_ns, programs):
             status = _run_as_user(opened, program, plan)
@@ -96,8 +99,8 @@ def run(path: Stated, program: Sequence[str]) -> Outcome:
         return Outcome(status, path.scenario(path.longest), None)
     scenario = path.scenario(f"{periods * round(period_s * 1000)} ms")
     done = replace(plan, form=scenario.canonical())
-    raw = RawResult(tables(done, _cut(logs, periods + 1)), habitat.summary(done, logs, names, host.state()))
-    return Outcome(status, scenario, raw)
+    cut = _cut(logs, periods + 1)
+    return Outcome(status, scenario, habitat.result(done, cut, names, host.state(), thoughts))
 
 
 def _plan(path: Stated) -> Plan:

@@ -48,7 +48,8 @@ def internals(plan: Plan, logs: Logs, reported: list[pl.DataFrame]) -> pl.DataFr
     for table in reported:
         own = [name for name in table.columns if name not in _FROM_KERNEL]
         named = table.with_columns(pl.col("time_s") - 1e-9 * logs.started_ns, flow=pl.col("remote_address"))
-        named = named.filter(pl.col("flow").is_in(list(flows))).with_columns(pl.col("flow").replace_strict(flows))
+        named = named.filter(pl.col("flow").is_in(list(flows)) & (pl.col("time_s") <= plan.duration_s))
+        named = named.with_columns(pl.col("flow").replace_strict(flows))
         rows.append(named.unpivot(own, index=["time_s", "flow"], variable_name="variable", value_name="value"))
     whole = pl.concat(rows).sort("time_s", "flow", "variable")
     return whole.with_columns(pl.col("flow", "variable").cast(pl.Categorical))
