@@ -53,6 +53,12 @@ class Measurement:
         return max([len(self.sample), *(child.replicates for child in self.children)])
 
     @property
+    def sizes(self) -> frozenset[int]:
+        """The numbers of seeds of everything behind it, where there are several."""
+        own = frozenset({len(self.sample)} - {0, 1})
+        return own.union(*(child.sizes for child in self.children))
+
+    @property
     def run_ids(self) -> tuple[str, ...]:
         """Ids of all runs behind it, each once."""
         found = dict.fromkeys(self.runs)
