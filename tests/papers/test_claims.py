@@ -77,6 +77,19 @@ def test_replicates_are_judged_by_their_median_and_give_an_interval() -> None:
     assert one({}, Given({"a": [2.0, 2.0]})).low == 2.0
 
 
+@pytest.mark.parametrize("beside", [1.0, [1.3, 0.4, 2.5], [0.7, 1.9]])
+def test_draws_of_the_same_seeds_are_not_judged_twice_and_nothing_else_changes(
+    beside: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = {"relation": "greater_than_other", "expected": 0.0, "other": ["b"]}
+    given = Given({"a": [0.1, 1.2, 5.0], "b": beside})
+    quick = one(table, given)
+    assert 0 < quick.support < 1
+    # Without knowing how many seeds there are every draw is judged.
+    monkeypatch.setattr(Measurement, "sizes", frozenset())
+    assert one(table, given) == quick
+
+
 def test_a_comparison_names_what_it_compared() -> None:
     table = {"relation": "less_than_other", "expected": 0.0, "other": ["b", "c"]}
     judgment = one(table, Given({"a": 1.0, "b": 2.0, "c": 3.0}))
