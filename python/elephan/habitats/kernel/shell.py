@@ -119,6 +119,8 @@ def _opened(plan: Plan, congestion: str) -> Iterator[tuple[Session, int, list[Pr
     record.namespaces, record.devices = [opened.senders, opened.path], [device]
     flow = plan.flows[0]
     with record.kept(), contextlib.ExitStack() as ending:
+        _end_connections(flow.receiver)
+        ending.callback(_end_connections, flow.receiver)
         session.write_plan(opened.folder, plan.document({0: congestion, 1: congestion}) | {
             "handshakes_apart": False, "mirrored": True,
         })  # fmt: skip
@@ -143,6 +145,14 @@ def _opened(plan: Plan, congestion: str) -> Iterator[tuple[Session, int, list[Pr
         for each in programs:
             each.go(started_ns)
         yield opened, started_ns, programs
+
+
+def _end_connections(address: str) -> None:
+    """End this host's connections from its address on the path: the next program's path would carry what they repeat.
+
+    Where the kernel cannot (CONFIG_INET_DIAG_DESTROY), they end by their own timeouts.
+    """
+    subprocess.run(["ss", "-tKH", "src", address], capture_output=True, check=False)
 
 
 def _last_steps(device: str, to: str, own: str, congestion: str) -> str:
