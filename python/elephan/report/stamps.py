@@ -15,6 +15,8 @@ from elephan.report import pages
 
 NAME = "made-from.json"
 _LIBRARIES = ("jinja2", "matplotlib", "numpy", "plotly")
+_COMPILED = {".pyc", ".so", ""}
+"""Suffixes of what draws nothing; runs say which engine made them."""
 
 
 def stamp(made_from: Any) -> str:
@@ -52,7 +54,7 @@ def _code() -> str:
     digest = hashlib.sha256(" ".join(map(version, _LIBRARIES)).encode())
     package = Path(str(files("elephan")))
     for path in sorted(package.rglob("*")):
-        if path.is_file() and path.suffix in {".py", ".j2", ".css", ".js", ".toml", ".csv"}:
+        if path.is_file() and path.suffix not in _COMPILED:
             digest.update(f"{path.relative_to(package).as_posix()}\n".encode())
             digest.update(path.read_bytes())
     return digest.hexdigest()
