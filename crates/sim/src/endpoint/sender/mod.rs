@@ -116,6 +116,8 @@ pub struct Sender {
     armed: Time,
     /// Whether a tail loss probe may still be sent since then.
     may_probe: bool,
+    /// Start of the probe timeout: the last ACK or transmission of new data (RFC 8985 section 7.2).
+    probe_from: Time,
     /// Whether the stack has RACK-TLP.
     rack: bool,
     now: Time,
@@ -233,6 +235,7 @@ impl Sender {
             timer: start.min(clock.due()),
             armed: Time::NEVER,
             may_probe: false,
+            probe_from: Time::ZERO,
             rack: stack.detection == Detection::Rack,
             now: Time::ZERO,
             min_rtt: f64::INFINITY,
@@ -338,6 +341,8 @@ impl Sender {
     #[cold]
     fn on_timer(&mut self, network: &mut Network) {
         let now = self.timer;
+        assert!(now >= self.now, "a sender's clock went back");
+        self.now = now;
         self.sample_until(now);
         if !self.started && self.start <= now {
             self.begin(now, network);
@@ -356,10 +361,10 @@ impl Sender {
             self.serve_application(now, network);
         }
         let retransmission = self.probe_due().min(self.timeout_due()).min(self.reorder_due);
-        self.timer = self.clock.due().min(retransmission).min(self.pace.wake()).min(self.application_due());
-        if !self.started {
-            self.timer = self.timer.min(self.start);
-        }
+        let timer = self.clock.due().min(retransmission).min(self.pace.wake()).min(self.application_due());
+        let timer = if self.started { timer } else { timer.min(self.start) };
+        // A timeout that has shrunk since it was armed may be overdue: it fires now, never in the past.
+        self.timer = timer.max(now);
     }
 
     /// When the retransmission timer fires, if nothing happens before.
@@ -373,7 +378,7 @@ impl Sender {
             return Time::NEVER;
         }
         let delayed = if self.next - self.board.una() == 1 { self.stack.delayed_ack_ps } else { 0 };
-        self.armed + Time::from_seconds(2.0 * self.rto.srtt) + Time(delayed)
+        self.probe_from + Time::from_seconds(2.0 * self.rto.srtt) + Time(delayed)
     }
 
     fn begin(&mut self, now: Time, network: &mut Network) {
@@ -487,7 +492,7 @@ impl Sender {
     /// RTTs at least two minimum RTTs.
     #[inline]
     fn arm(&mut self, now: Time) {
-        self.armed = now;
+        (self.armed, self.probe_from) = (now, now);
         let mut earliest = self.shortest_timeout;
         if self.rack {
             self.may_probe = self.rto.srtt > 0.0;

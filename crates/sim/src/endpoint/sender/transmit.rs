@@ -128,6 +128,7 @@ impl Sender {
         if una == self.next {
             self.arm(now);
         }
+        self.probe_from = now;
         let first = self.next;
         if self.stack.time_one_segment && self.timed.is_none() {
             self.timed = Some((first, now));

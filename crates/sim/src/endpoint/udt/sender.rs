@@ -171,6 +171,8 @@ impl UdtSender {
 
     fn on_timer(&mut self, network: &mut Network) {
         let now = self.timer;
+        assert!(now >= self.now, "a sender's clock went back");
+        self.now = now;
         self.sample_until(now);
         if !self.started && self.start <= now {
             self.started = true;
@@ -190,17 +192,19 @@ impl UdtSender {
         if self.wake <= now {
             self.transmit(now, network);
         }
-        self.set_timer();
+        self.set_timer(now);
     }
 
-    fn set_timer(&mut self) {
-        self.timer = self.clock.due().min(self.wake).min(self.expires);
+    fn set_timer(&mut self, now: Time) {
+        let mut timer = self.clock.due().min(self.wake).min(self.expires);
         if let Some(application) = &self.application {
-            self.timer = self.timer.min(application.due());
+            timer = timer.min(application.due());
         }
         if !self.started {
-            self.timer = self.timer.min(self.start);
+            timer = timer.min(self.start);
         }
+        // An expiration that has shrunk with the RTT may be overdue: it fires now, never in the past.
+        self.timer = timer.max(now);
     }
 
     /// The expiration timer runs while anything is unacknowledged.
@@ -303,7 +307,7 @@ impl UdtSender {
         }
         self.set_expiration();
         self.transmit(now, network);
-        self.set_timer();
+        self.set_timer(now);
     }
 
     fn acknowledge(&mut self, next: u32, now: Time) {
