@@ -1,4 +1,7 @@
 //! Virtual time: whole picoseconds in a `u64`, exact at 100 Gbit/s and 213 days long (a run may be 53).
+//!
+//! Sums saturate at [`Time::NEVER`]. A backlog that a link of a few bit/s cannot send within 213 days leaves after the end of any
+//! run, and a sum that wrapped around would bring it back at once.
 
 use std::ops::{Add, AddAssign, Sub};
 
@@ -43,14 +46,14 @@ impl Add for Time {
     type Output = Self;
     #[inline]
     fn add(self, other: Self) -> Self {
-        Self(self.0 + other.0)
+        Self(self.0.saturating_add(other.0))
     }
 }
 
 impl AddAssign for Time {
     #[inline]
     fn add_assign(&mut self, other: Self) {
-        self.0 += other.0;
+        *self = *self + other;
     }
 }
 
@@ -71,5 +74,13 @@ mod tests {
         assert_eq!(Time::from_seconds(1e-11), Time(10));
         assert_eq!(u64::MAX / 1_000_000_000_000 / 86_400, 213);
         assert_eq!(Time((1 << 62) - 1).seconds() as u64 / 86_400, 53);
+    }
+
+    #[test]
+    fn a_sum_beyond_the_end_of_time_is_never() {
+        let mut late = Time(u64::MAX - 1);
+        assert_eq!(late + Time(2), Time::NEVER);
+        late += Time::SECOND;
+        assert_eq!(late, Time::NEVER);
     }
 }

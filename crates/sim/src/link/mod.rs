@@ -41,6 +41,13 @@ struct Uniform {
 }
 
 impl Uniform {
+    /// Whether no backlog that fits into memory (2³² packets) lasts so long that [`Link::free`] saturates, which would hide how
+    /// many packets wait.
+    fn is_countable(&self) -> bool {
+        const LONGEST: u64 = 1 << 63;
+        self.room.0.min(self.transmission.0.saturating_mul(1 << 32)) < LONGEST
+    }
+
     /// Packets that wait at `now`, when the transmitter becomes free at `free`.
     fn waiting(&self, free: Time, now: Time) -> u64 {
         free.since(now).0.saturating_sub(1) / self.transmission.0
@@ -170,6 +177,7 @@ impl Link {
             transmission,
             room: Time(limit.saturating_mul(transmission.0)),
         });
+        let uniform = uniform.filter(Uniform::is_countable);
         Self {
             uniform,
             delay: wire.as_ref().map_or(Time(spec.delay_ps), |wire| wire.least()),

@@ -91,7 +91,8 @@ impl Steps {
     fn send(&mut self, start: Time, bytes: u64) -> Time {
         let mut now = start;
         let mut left = bit_ps(bytes);
-        loop {
+        // What cannot be sent before the end of time is not sent at all.
+        while now < Time::NEVER {
             let until = self.rates.get(self.current + 1).map_or(Time::NEVER, |step| step.0);
             if until <= now {
                 self.current += 1;
@@ -106,6 +107,7 @@ impl Steps {
             now = until;
             self.current += 1;
         }
+        Time::NEVER
     }
 }
 
@@ -132,6 +134,12 @@ impl Trace {
             return self.at;
         }
         self.left = 0;
+        let round = self.times_ms[self.times_ms.len() - 1] * Time::MILLISECOND.0;
+        if self.round_began.0.saturating_add(round) <= now.0 {
+            // Whole rounds have passed by.
+            self.round_began += Time((now - self.round_began).0 / round * round);
+            self.next = 0;
+        }
         while self.peek() <= now {
             self.advance();
         }
