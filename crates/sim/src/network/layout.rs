@@ -14,14 +14,25 @@ use crate::time::Time;
 /// A link with more feeders than this merges them in a heap and not by looking at each.
 pub(super) const SCAN_FEEDERS: usize = 8;
 
-/// What hands packets to a link or to an endpoint: a flow's end, or another link. The order breaks ties, so it goes by
-/// name and not by position in the scenario.
+/// What hands packets to a link: a flow's end, or another link. Packets of one feeder arrive in order, those of several have to
+/// be merged. The order of feeders breaks ties, so it goes by name and not by position in the scenario.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Feeder<'a> {
     Flow(&'a str, bool),
-    Link(&'a str),
+    /// A link, and the links between that can never queue: they delay packets that take other ways differently.
+    Link(&'a str, Vec<&'a str>),
     /// All transfers of a source; they are not in order among themselves.
     Source(&'a str, bool),
+}
+
+impl<'a> Feeder<'a> {
+    /// What feeds the next link behind `link`, which this one feeds and which can never queue.
+    fn through(mut self, link: &'a str) -> Self {
+        if let Self::Link(_, between) = &mut self {
+            between.push(link);
+        }
+        self
+    }
 }
 
 pub(super) struct Builder<'a> {
@@ -78,23 +89,10 @@ impl<'a> Builder<'a> {
     pub(super) fn build(mut self) -> (Network, Plan) {
         let spec = self.spec;
         for flow in &spec.flows {
-            for (is_ack, path) in [(false, &flow.path), (true, &flow.reverse_path)] {
-                let mut feeder = Feeder::Flow(&flow.name, is_ack);
-                for &link in path.iter().filter(|&&l| !self.never_queues[l]) {
-                    self.feeders[link].insert(feeder, INLINE);
-                    feeder = Feeder::Link(&spec.links[link].name);
-                }
-            }
+            self.note_feeders(flow, |is_ack| Feeder::Flow(&flow.name, is_ack));
         }
         for source in &spec.traffic {
-            let flow = &source.flow;
-            for (is_ack, path) in [(false, &flow.path), (true, &flow.reverse_path)] {
-                let mut feeder = Feeder::Source(&flow.name, is_ack);
-                for &link in path.iter().filter(|&&l| !self.never_queues[l]) {
-                    self.feeders[link].insert(feeder, INLINE);
-                    feeder = Feeder::Link(&spec.links[link].name);
-                }
-            }
+            self.note_feeders(&source.flow, |is_ack| Feeder::Source(&source.flow.name, is_ack));
         }
         self.make_ports();
         for (f, flow) in spec.flows.iter().enumerate() {
@@ -115,6 +113,22 @@ impl<'a> Builder<'a> {
         }
         let plan = plan(&self.edges);
         (self.network, plan)
+    }
+
+    /// Notes what feeds each link on a flow's way there and back; `first` is what feeds the first link of each.
+    fn note_feeders(&mut self, flow: &'a FlowSpec, first: impl Fn(bool) -> Feeder<'a>) {
+        for (is_ack, path) in [(false, &flow.path), (true, &flow.reverse_path)] {
+            let mut feeder = first(is_ack);
+            for &link in path {
+                let name = &self.spec.links[link].name;
+                if self.never_queues[link] {
+                    feeder = feeder.through(name);
+                } else {
+                    self.feeders[link].insert(feeder, INLINE);
+                    feeder = Feeder::Link(name, Vec::new());
+                }
+            }
+        }
     }
 
     /// Lays a flow's way there and back; `nodes` are its sender and its receiver.
@@ -157,7 +171,7 @@ impl<'a> Builder<'a> {
         if !self.spec.links[link].record {
             return true;
         }
-        let Feeder::Link(name) = feeder else { return false };
+        let Feeder::Link(name, _) = feeder else { return false };
         if this.is_active() {
             return false;
         }
@@ -215,6 +229,7 @@ impl<'a> Builder<'a> {
             if self.never_queues[link] {
                 let before = self.network.hops[first_hop..].last_mut();
                 before.map_or(&mut lead, |hop| &mut hop.tail).add(this);
+                feeder = feeder.through(&self.spec.links[link].name);
             } else {
                 let port = self.feeders[link].get(&feeder).copied().unwrap_or(INLINE);
                 if port != INLINE {
@@ -223,7 +238,7 @@ impl<'a> Builder<'a> {
                     delay = Time::ZERO;
                 }
                 self.network.hops.push(Hop { link: link as u32, port, tail: Tail::default(), next: Next::Other });
-                feeder = Feeder::Link(&self.spec.links[link].name);
+                feeder = Feeder::Link(&self.spec.links[link].name, Vec::new());
             }
             delay += this.least_crossing(smallest);
         }
