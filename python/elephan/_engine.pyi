@@ -9,11 +9,19 @@ class Cancelled(Exception): ...  # noqa: N818
 class CallbackError(Exception):
     """An own algorithm raised; ``args`` are the flow's index, the callback and the simulated time in s."""
 
+class EngineDefectError(Exception):
+    """A defect of the engine; ``args`` are what failed and the line of the source."""
+
+class MemoryLimitError(Exception):
+    """A run needs more memory than it may have."""
+
 def run(
     spec_json: str,
     progress: Callable[[float], bool] | None = None,
     algorithms: Mapping[int, object] | None = None,
+    memory: int = ...,
 ) -> dict[str, Any]: ...
+def memory(spec_json: str) -> int: ...
 def check(spec_json: str) -> None: ...
 def algorithms() -> str: ...
 def queues() -> str: ...

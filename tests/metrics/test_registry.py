@@ -73,7 +73,12 @@ def test_metrics_of_the_summary_are_numbers_of_the_whole_run() -> None:
     )  # fmt: skip
     sized = synthetic.scenario([{"algorithm": "cubic", "size": "1 MB"}, "bic"], starts=["60 s", "0 s"])
     transfer = synthetic.run(sized, rates, completions={"cubic-1": 2.0})
-    values = run_metrics(transfer) | run_metrics(pair)
+    values: dict[str, float | None] = {}
+    for run in (transfer, pair):
+        found, undefined = run_metrics(run)
+        assert set(found) == set(RUN_METRICS)
+        assert all(found[name] is None and reason for name, reason in undefined.items())
+        values |= {name: value for name, value in found.items() if name not in undefined}
     assert set(values) == set(RUN_METRICS)
     for name, value in values.items():
         assert metrics.get(name).scope in ("run", "link")

@@ -1,8 +1,10 @@
 //! The binding: `run(json) -> Arrow tables`. Nothing else lives here.
 
 mod callbacks;
+mod defects;
 mod describe;
 mod events;
+mod ledger;
 mod own;
 mod tables;
 
@@ -17,7 +19,12 @@ use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use defects::guarded;
+use ledger::MemoryBound;
 use own::{Failure, Own};
+
+#[global_allocator]
+static ALLOCATOR: ledger::Counting = ledger::Counting;
 
 create_exception!(elephan._engine, Cancelled, PyException, "The progress callback asked the run to stop.");
 create_exception!(
@@ -26,9 +33,27 @@ create_exception!(
     PyException,
     "A user's algorithm raised; args are the flow's index, the callback and the simulated time in s, the cause is what it raised."
 );
+create_exception!(
+    elephan._engine,
+    MemoryLimitError,
+    PyException,
+    "A run needs, or while it ran needed, more memory than it may have."
+);
+create_exception!(
+    elephan._engine,
+    EngineDefectError,
+    PyException,
+    "The engine failed at a check of its own; args are what failed and the line of the source."
+);
 
 /// How often the progress callback is called, wall time.
 const REPORT_EVERY: Duration = Duration::from_millis(200);
+
+/// How often the engine looks whether it is to stop, and at its memory, wall time.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// Windows between two looks are at most so many, however little happens in them.
+const MOST_WINDOWS: u32 = 4096;
 
 /// The Python algorithms of a run, by the index of their flow.
 type Objects = BTreeMap<usize, Py<PyAny>>;
@@ -36,61 +61,102 @@ type Objects = BTreeMap<usize, Py<PyAny>>;
 /// Simulates a canonical scenario; releases the GIL, unless `algorithms` has any.
 ///
 /// `progress`, where given, is called about five times a second with the fraction done; a false answer raises `Cancelled`.
-/// `algorithms` are the objects of the flows whose algorithm is written in Python, by the flows' index.
-/// Raises `ValueError` (`path: message`) for a spec that cannot be run, and `CallbackError` for what an algorithm raised.
+/// `algorithms` are the objects of the flows whose algorithm is written in Python, by the flows' index. The run may take
+/// `memory` bytes.
+/// Raises `ValueError` (`path: message`) for a spec that cannot be run, `CallbackError` for what an algorithm raised,
+/// `MemoryLimitError` for a run that needs more memory, and `EngineDefectError` for a defect of the engine.
 #[pyfunction]
-#[pyo3(signature = (spec_json, progress=None, algorithms=None))]
+#[pyo3(signature = (spec_json, progress=None, algorithms=None, memory=u64::MAX))]
 fn run<'py>(
     py: Python<'py>,
     spec_json: &str,
     progress: Option<Py<PyAny>>,
     algorithms: Option<Objects>,
+    memory: u64,
 ) -> PyResult<Bound<'py, PyDict>> {
     let spec = Spec::from_json(spec_json).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    guarded(|| run_spec(py, &spec, progress.as_ref(), algorithms, memory))
+        .map_err(|defect| EngineDefectError::new_err((defect.message, defect.place)))?
+}
+
+fn run_spec<'py>(
+    py: Python<'py>,
+    spec: &Spec,
+    progress: Option<&Py<PyAny>>,
+    algorithms: Option<Objects>,
+    memory: u64,
+) -> PyResult<Bound<'py, PyDict>> {
+    let certain = spec.memory_bytes();
+    if certain > memory {
+        let (needed, limit) = (certain >> 20, memory >> 20);
+        return Err(MemoryLimitError::new_err(format!(
+            "the run needs at least {needed} MiB, and may take {limit} MiB"
+        )));
+    }
+    let bound = MemoryBound::new(memory);
     let began = Instant::now();
     let outcome = match algorithms {
-        Some(objects) if !objects.is_empty() => simulate_own(py, &spec, progress.as_ref(), &objects)?,
+        Some(objects) if !objects.is_empty() => simulate_own(py, spec, progress, &objects, &bound, memory - certain)?,
         _ => py.detach(|| {
             let engine = Engine::new(spec.clone()).map_err(|e| PyValueError::new_err(e.to_string()))?;
-            simulate(engine, progress.as_ref(), || false)
+            simulate(engine.limit_memory(memory - certain), progress, &bound, || false)
         })?,
     };
     let wall = began.elapsed();
     let result = PyDict::new(py);
-    let summary = tables::summary(&spec, &outcome, wall);
-    result.set_item("flows", tables::flows(&spec, &outcome)?.into_pyarrow_capsule(py)?)?;
-    result.set_item("samples", tables::samples(&spec, &outcome)?.into_pyarrow_capsule(py)?)?;
-    result.set_item("links", tables::links(&spec, &outcome)?.into_pyarrow_capsule(py)?)?;
+    let summary = tables::summary(spec, &outcome, wall);
+    result.set_item("flows", tables::flows(spec, &outcome)?.into_pyarrow_capsule(py)?)?;
+    result.set_item("samples", tables::samples(spec, &outcome)?.into_pyarrow_capsule(py)?)?;
+    result.set_item("links", tables::links(spec, &outcome)?.into_pyarrow_capsule(py)?)?;
     if !spec.traffic.is_empty() {
-        result.set_item("transfers", tables::transfers(&spec, &outcome)?.into_pyarrow_capsule(py)?)?;
-        result.set_item("sources", tables::sources(&spec, &outcome)?.into_pyarrow_capsule(py)?)?;
+        result.set_item("transfers", tables::transfers(spec, &outcome)?.into_pyarrow_capsule(py)?)?;
+        result.set_item("sources", tables::sources(spec, &outcome)?.into_pyarrow_capsule(py)?)?;
     }
     if let Some(log) = &outcome.events {
-        result.set_item("events", events::events(&spec, log)?.into_pyarrow_capsule(py)?)?;
+        result.set_item("events", events::events(spec, log)?.into_pyarrow_capsule(py)?)?;
     }
     result.set_item("summary", summary)?;
     Ok(result)
 }
 
-/// Runs to the end, or until `stop` says so, `progress` answers no, or either raises.
-fn simulate(engine: Engine, progress: Option<&Py<PyAny>>, stop: impl Fn() -> bool) -> PyResult<Outcome> {
+/// Runs to the end, or until `stop` says so, `progress` answers no, either raises, or memory is spent. The engine is asked
+/// every few milliseconds, however much happens in one of its windows.
+fn simulate(
+    engine: Engine,
+    progress: Option<&Py<PyAny>>,
+    bound: &MemoryBound,
+    stop: impl Fn() -> bool,
+) -> PyResult<Outcome> {
     let mut raised = None;
-    let mut reported = Instant::now();
-    let outcome = engine.run(|fraction| {
+    let (mut looked, mut reported) = (Instant::now(), Instant::now());
+    let mut windows = 1;
+    let outcome = engine.run_reporting(|fraction| {
         if stop() {
-            return false;
+            return None;
         }
-        if reported.elapsed() < REPORT_EVERY {
-            return true;
+        let now = Instant::now();
+        let since = now.duration_since(looked);
+        windows = if since < LOOK_EVERY / 2 { (windows * 2).min(MOST_WINDOWS) } else { windows };
+        windows = if since > LOOK_EVERY { (windows / 2).max(1) } else { windows };
+        looked = now;
+        if bound.is_exceeded() {
+            let message = format!("the run took more than {} MiB, which it may take", bound.limit_mib());
+            raised = Some(MemoryLimitError::new_err(message));
+            return None;
         }
-        reported = Instant::now();
-        ask(progress, fraction).unwrap_or_else(|error| {
+        if now.duration_since(reported) < REPORT_EVERY {
+            return Some(windows);
+        }
+        reported = now;
+        let go_on = ask(progress, fraction).unwrap_or_else(|error| {
             raised = Some(error);
             false
-        })
+        });
+        go_on.then_some(windows)
     });
     outcome.map_err(|error| match error {
         RunError::Cancelled(_) => raised.take().unwrap_or_else(|| Cancelled::new_err("cancelled")),
+        error @ RunError::Memory { .. } => MemoryLimitError::new_err(error.to_string()),
         error @ (RunError::Spec(_) | RunError::TooManyEvents { .. }) => PyValueError::new_err(error.to_string()),
     })
 }
@@ -99,7 +165,14 @@ fn simulate(engine: Engine, progress: Option<&Py<PyAny>>, stop: impl Fn() -> boo
 /// Reno in Python an ACK takes 380 ns of CPU time so, and 450 ns where each callback attaches anew. Several runs at a time
 /// gained nothing that could be measured from that, since nearly all of it is the interpreter's. Others get their turn inside
 /// the callbacks, where the interpreter hands itself over every few milliseconds.
-fn simulate_own(py: Python<'_>, spec: &Spec, progress: Option<&Py<PyAny>>, objects: &Objects) -> PyResult<Outcome> {
+fn simulate_own(
+    py: Python<'_>,
+    spec: &Spec,
+    progress: Option<&Py<PyAny>>,
+    objects: &Objects,
+    bound: &MemoryBound,
+    room: u64,
+) -> PyResult<Outcome> {
     let failure = Failure::default();
     let mut own = BTreeMap::new();
     for (&flow, object) in objects {
@@ -111,8 +184,9 @@ fn simulate_own(py: Python<'_>, spec: &Spec, progress: Option<&Py<PyAny>>, objec
     };
     let engine = Engine::with_controllers(spec.clone(), PREFERRED_WINDOW, make)
         .map_err(|e| PyValueError::new_err(e.to_string()))?
-        .reporting_every(1);
-    let outcome = simulate(engine, progress, || failure.get().is_some());
+        .reporting_every(1)
+        .limit_memory(room);
+    let outcome = simulate(engine, progress, bound, || failure.get().is_some());
     let Some(raised) = failure.get() else { return outcome };
     let error = raised.error.clone_ref(py);
     if error.is_instance_of::<PyKeyboardInterrupt>(py) {
@@ -138,6 +212,14 @@ fn check(spec_json: &str) -> PyResult<()> {
     check_algorithms(&spec).map_err(|e| PyValueError::new_err(e.to_string()))
 }
 
+/// The memory that a canonical scenario is certain to need, bytes; how far its windows and unbounded queues grow is not in it.
+/// Raises `ValueError` as `check`.
+#[pyfunction]
+fn memory(spec_json: &str) -> PyResult<u64> {
+    let spec = Spec::from_json(spec_json).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    Ok(spec.memory_bytes())
+}
+
 /// Every algorithm, as a JSON list.
 #[pyfunction]
 fn algorithms() -> String {
@@ -160,7 +242,9 @@ fn version() -> &'static str {
 #[pymodule(gil_used = true)]
 fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run, module)?)?;
+    defects::listen();
     module.add_function(wrap_pyfunction!(check, module)?)?;
+    module.add_function(wrap_pyfunction!(memory, module)?)?;
     module.add_function(wrap_pyfunction!(algorithms, module)?)?;
     module.add_function(wrap_pyfunction!(queues, module)?)?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
@@ -171,5 +255,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<callbacks::PySignal>()?;
     module.add_class::<callbacks::PyStart>()?;
     module.add("CallbackError", module.py().get_type::<CallbackError>())?;
+    module.add("EngineDefectError", module.py().get_type::<EngineDefectError>())?;
+    module.add("MemoryLimitError", module.py().get_type::<MemoryLimitError>())?;
     module.add("Cancelled", module.py().get_type::<Cancelled>())
 }

@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use elephan_cc::{Ack, Algorithm, Ecn, Lost, Needs, Sent, Signal, Start};
+use elephan_sim::spec::MOST_IN_FLIGHT;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -85,8 +86,11 @@ impl Own {
         let py = object.py();
         let window = number(object, intern!(py, "window"))?;
         let ssthresh = number(object, intern!(py, "ssthresh"))?;
-        if !(1.0..f64::INFINITY).contains(&window) {
-            return refuse(format!("window is {window}; it must be a number of segments, at least 1"));
+        if !(1.0..=f64::from(MOST_IN_FLIGHT)).contains(&window) {
+            let most = MOST_IN_FLIGHT;
+            return refuse(format!(
+                "window is {window:?}; it must be from 1 to {most} segments (2^28), the most in flight"
+            ));
         }
         if ssthresh.is_nan() || ssthresh <= 0.0 {
             return refuse(format!("ssthresh is {ssthresh}; it must be a number of segments above 0, or infinite"));

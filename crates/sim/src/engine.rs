@@ -20,8 +20,8 @@ pub const PREFERRED_WINDOW: Time = Time(4 * Time::MILLISECOND.0);
 /// With thousands of senders a turn finds few ACKs for each, and none of it in cache; longer ones find more.
 pub const WINDOW_WITH_SOURCES: Time = Time(5 * Time::MILLISECOND.0);
 
-/// Turns between two looks at the outside (progress, cancellation).
-const WINDOWS_PER_REPORT: u32 = 64;
+/// Turns between two looks at the outside (progress, cancellation), to begin with.
+const WINDOWS_PER_REPORT: u32 = 16;
 
 /// What a run leaves behind.
 #[derive(Debug)]
@@ -72,6 +72,14 @@ pub enum RunError {
     /// Somebody asked it to stop.
     #[error("cancelled at {0} of the run")]
     Cancelled(f64),
+    /// Packets on their way would take more memory than they may.
+    #[error("memory: packets on their way need more than {limit_mib} MiB at {at_s:.6} s of the run")]
+    Memory {
+        /// What they may take, MiB.
+        limit_mib: u64,
+        /// When they needed more, s.
+        at_s: f64,
+    },
     /// More happened than the event log may hold.
     #[error(
         "events: more than {limit} events after {at_s:.6} s of the run; log a shorter part of it (from, to) or allow more (limit)"
@@ -257,6 +265,13 @@ impl Engine {
         Ok(Self { spec, network, plan, window, windows_per_report: WINDOWS_PER_REPORT, senders, sources, udt, times })
     }
 
+    /// The same run, with at most `bytes` of memory for packets on their way.
+    #[must_use]
+    pub fn limit_memory(mut self, bytes: u64) -> Self {
+        self.network.limit_memory(bytes);
+        self
+    }
+
     /// The same run, with `report` told after each so many windows.
     #[must_use]
     pub fn reporting_every(self, windows: u32) -> Self {
@@ -270,7 +285,20 @@ impl Engine {
     ///
     /// # Panics
     /// Where a packet is unaccounted for or a clock goes back: a defect of the engine, not of the input.
-    pub fn run(mut self, mut report: impl FnMut(f64) -> bool) -> Result<Outcome, RunError> {
+    pub fn run(self, mut report: impl FnMut(f64) -> bool) -> Result<Outcome, RunError> {
+        let windows = self.windows_per_report;
+        self.run_reporting(|fraction| report(fraction).then_some(windows))
+    }
+
+    /// As [`Engine::run`], where `report` answers how many windows may pass before it is asked again, or nothing to stop. A caller
+    /// with a clock can so be asked as often as it likes, however much happens in a window.
+    ///
+    /// # Errors
+    /// As [`Engine::run`].
+    ///
+    /// # Panics
+    /// As [`Engine::run`].
+    pub fn run_reporting(mut self, mut report: impl FnMut(f64) -> Option<u32>) -> Result<Outcome, RunError> {
         let end = Time(self.spec.duration_ps);
         let mut now = Time::ZERO;
         let mut windows = 0;
@@ -280,14 +308,16 @@ impl Engine {
                 None => self.take_turns(horizon),
                 Some(events) => self.take_turns_logged(horizon, events.limit)?,
             };
+            if self.network.is_overdrawn() {
+                return Err(RunError::Memory { limit_mib: self.network.room_bytes() >> 20, at_s: now.seconds() });
+            }
             now = if worked { horizon } else { self.next_event().clamp(horizon, end) };
             windows += 1;
             if windows >= self.windows_per_report {
                 windows = 0;
                 let fraction = now.0 as f64 / end.0 as f64;
-                if !report(fraction) {
-                    return Err(RunError::Cancelled(fraction));
-                }
+                let Some(windows) = report(fraction) else { return Err(RunError::Cancelled(fraction)) };
+                self.windows_per_report = windows.max(1);
             }
         }
         Ok(self.finish(end))

@@ -7,6 +7,7 @@ pub mod engine;
 pub mod events;
 pub mod impairments;
 pub mod link;
+pub mod memory;
 pub mod network;
 pub mod packet;
 pub mod queue;

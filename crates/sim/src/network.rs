@@ -23,6 +23,7 @@ use self::ports::{Batch, Crowd, Mailbox, Mailboxes};
 use crate::endpoint::{Expected, Receiver, SackLog, SenderTotals};
 use crate::events::NetworkLog;
 use crate::link::{FRACTION_BITS, Link};
+use crate::memory::BYTES_PER_PACKET;
 use crate::packet::{Packet, flag};
 use crate::spec::Spec;
 use crate::time::Time;
@@ -201,8 +202,11 @@ pub struct Network {
     inboxes: Vec<u32>,
     /// Of each source of transfers.
     lanes: Vec<Lane>,
-    /// What would come to a recorded link on the spot when the run is over.
-    too_late: Mailbox,
+    /// Mailbox of what would come to a recorded link on the spot when the run is over.
+    too_late: u32,
+    /// Memory that packets may take, and whether a sender wanted more, bytes.
+    room_bytes: u64,
+    overdrawn: bool,
     /// Whether packets may meet a link behind each link that is computed on the spot.
     chained: Vec<bool>,
 }
@@ -240,7 +244,7 @@ impl Network {
                     return self.forward_actively(hop, packet);
                 }
                 if packet.at >= self.end && link.is_recorded() {
-                    self.too_late.push(packet);
+                    self.mailboxes.push(self.too_late as usize, packet);
                     return;
                 }
                 let bytes = packet.bytes();
@@ -424,6 +428,32 @@ impl Network {
         arrival.unwrap_or(Time::NEVER).min(link.next_service()).min(link.next_landing())
     }
 
+    /// Lets packets on their way take so much memory.
+    pub fn limit_memory(&mut self, bytes: u64) {
+        self.room_bytes = bytes;
+    }
+
+    /// The memory that packets may take, bytes.
+    #[must_use]
+    pub fn room_bytes(&self) -> u64 {
+        self.room_bytes
+    }
+
+    /// Whether so many packets more fit into the memory that packets may take. Where they do not, the run is over.
+    #[cold]
+    pub fn has_room_for(&mut self, packets: u32) -> bool {
+        let needed = self.mailboxes.bytes() + u64::from(packets) * BYTES_PER_PACKET;
+        self.overdrawn |= needed > self.room_bytes;
+        !self.overdrawn
+    }
+
+    /// Whether packets take more memory than they may, or a sender wanted them to.
+    #[must_use]
+    #[inline]
+    pub fn is_overdrawn(&self) -> bool {
+        self.overdrawn || self.mailboxes.bytes() > self.room_bytes
+    }
+
     /// Fills in what the packets of a passage meet behind each hop.
     fn look_ahead(&mut self, passage: usize) {
         let is_data = passage % 2 == 0;
@@ -487,7 +517,7 @@ impl Network {
     #[must_use]
     pub fn under_way(&self) -> Vec<u64> {
         let mut counts = vec![0; self.dropped.len()];
-        self.mailboxes.iter().chain([&self.too_late]).flat_map(Mailbox::iter).for_each(|p| counts[p.passage()] += 1);
+        self.mailboxes.iter().flat_map(Mailbox::iter).for_each(|p| counts[p.passage()] += 1);
         let crowded = self.crowds.iter().flat_map(|c| c.heap.iter());
         crowded.for_each(|Reverse(entry)| counts[entry.3.0.passage()] += 1);
         self.batches.iter().flat_map(Batch::iter).for_each(|p| counts[p.passage()] += 1);

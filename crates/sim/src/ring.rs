@@ -78,12 +78,13 @@ impl<T: Copy + Default> Fifo<T> {
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {
-        let mut wider = Vec::with_capacity((self.slots.len() * 2).max(16));
-        wider.extend(self.iter().copied());
-        let capacity = wider.capacity().next_power_of_two();
-        wider.resize(capacity, T::default());
-        self.slots = wider;
-        self.head = 0;
+        // In place: a copy of a large ring would need half as much memory again.
+        let before = self.slots.len();
+        let after = (before * 2).max(16);
+        self.slots.reserve_exact(after - before);
+        self.slots.resize(after, T::default());
+        // What had wrapped around to the beginning follows what stood at the old end.
+        self.slots.copy_within(0..self.head, before);
     }
 }
 

@@ -408,6 +408,16 @@ const fn ps_of(seconds: u64) -> u64 {
     seconds * Time::SECOND.0
 }
 
+/// Segments that one flow may have outstanding: as many as SACK's scoreboard and the largest receive window allow.
+pub const MOST_IN_FLIGHT: u32 = 1 << 28;
+
+/// Hosts keep no shorter time than this: below it, timers only burn processor time.
+pub const SHORTEST_TIMER_PS: u64 = Time::MILLISECOND.0 / 1000;
+
+/// A retransmission timer whose backoff stops earlier would fire hundreds of times a second on a path that is down; RFC 6298
+/// section 2.5 has 60 s, Linux 1 s at least.
+const SHORTEST_MAX_RTO_PS: u64 = 10 * Time::MILLISECOND.0;
+
 /// Segments that one flow may send: their numbers are 32 bits wide, with room for a window above.
 pub const MOST_SEGMENTS: u32 = u32::MAX - (1 << 29);
 
@@ -484,6 +494,10 @@ impl Spec {
                 let often = ps_of(1) / 10_000;
                 check(t_rho_ps >= often, format!("links[{i}].queue.t_rho_ps"), "must be at least 0.1 ms")?;
                 check(t_q_ps >= often, format!("links[{i}].queue.t_q_ps"), "must be at least 0.1 ms")?;
+            }
+            if let QueueSpec::Pie { update_ps, .. } | QueueSpec::DualPi2 { update_ps, .. } = link.queue {
+                let often = ps_of(1) / 10_000;
+                check(update_ps >= often, format!("links[{i}].queue.update_ps"), "must be at least 0.1 ms")?;
             }
             if let LossSpec::Bernoulli { p } = link.loss {
                 check((0.0..1.0).contains(&p), format!("links[{i}].loss.p"), "must be in [0, 1)")?;
@@ -588,21 +602,21 @@ impl Spec {
             "stack.ack_bytes",
             "an ACK is at most 65535 bytes",
         )?;
-        check(stack.initial_window > 0, "stack.initial_window", "must be at least 1 segment")?;
+        let windows = 1..=MOST_IN_FLIGHT;
+        check(windows.contains(&stack.initial_window), "stack.initial_window", "must be from 1 to 2^28 segments")?;
         check(stack.receive_window != Some(0), "stack.receive_window", "must be at least 1 segment")?;
-        check(stack.receive_window.unwrap_or(1) <= 1 << 28, "stack.receive_window", "is at most 2^28 segments")?;
+        check(stack.receive_window.unwrap_or(1) <= MOST_IN_FLIGHT, "stack.receive_window", "is at most 2^28 segments")?;
         check(stack.dup_threshold > 0, "stack.dup_threshold", "must be at least 1 segment")?;
         check(stack.ack_every > 0, "stack.ack_every", "must be at least 1 segment")?;
         check(
-            stack.ack_every == 1 || stack.delayed_ack_ps > 0,
+            stack.ack_every == 1 || stack.delayed_ack_ps >= SHORTEST_TIMER_PS,
             "stack.delayed_ack_ps",
-            "must be above 0 where ACKs are delayed",
+            "must be at least 1 us where ACKs are delayed",
         )?;
-        check(
-            stack.min_rto_ps > 0 && stack.min_rto_ps <= stack.max_rto_ps,
-            "stack.min_rto_ps",
-            "must be above 0 and at most max_rto_ps",
-        )?;
+        check(stack.min_rto_ps >= SHORTEST_TIMER_PS, "stack.min_rto_ps", "must be at least 1 us")?;
+        check(stack.initial_rto_ps >= SHORTEST_TIMER_PS, "stack.initial_rto_ps", "must be at least 1 us")?;
+        check(stack.max_rto_ps >= SHORTEST_MAX_RTO_PS, "stack.max_rto_ps", "must be at least 10 ms")?;
+        check(stack.min_rto_ps <= stack.max_rto_ps, "stack.min_rto_ps", "must be at most max_rto_ps")?;
         for (field, clock) in [("sender_clock", flow.sender_clock), ("receiver_clock", flow.receiver_clock)] {
             check(clock.offset_ps.unsigned_abs() <= ps_of(86_400), field, "is at most a day off")?;
             check(clock.drift_ppb.unsigned_abs() <= 10_000_000, field, "drifts by at most 1 %")?;
@@ -626,7 +640,8 @@ impl Spec {
             if let Some(FramesSpec { interval_ps, shape }) = application.frames {
                 check(!application.poisson, "application.frames", "and a Poisson process exclude each other")?;
                 check((0.1..=100.0).contains(&shape), "application.frames.shape", "must be from 0.1 to 100")?;
-                check(interval_ps <= ps_of(3600), "application.frames.interval_ps", "is at most an hour")?;
+                let interval_fits = (SHORTEST_TIMER_PS..=ps_of(3600)).contains(&interval_ps);
+                check(interval_fits, "application.frames.interval_ps", "must be from 1 us to an hour")?;
                 let mean_bits = application.rate_bps as f64 * (interval_ps as f64 * 1e-12);
                 check(mean_bits >= 8.0, "application.frames", "must hold a byte on average")?;
             }

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from elephan.cli import common
+from elephan.cli.memory import memory_option
 from elephan.cli.progress import meter
 from elephan.cli.sweep import print_sweep
 from elephan.scenario import Scenario
@@ -59,6 +60,7 @@ _SOURCE_COLUMNS = {
 @click.option("--out", metavar="DIR", help="Also put a copy of each run's folder there.")
 @click.option("--force", is_flag=True, help="Run it again even when the result is saved.")
 @common.jobs_option
+@memory_option
 @common.store_option
 @common.json_option
 def command(
@@ -69,6 +71,7 @@ def command(
     out: str | None,
     force: bool,
     jobs: int | None,
+    memory: int | None,
     store: str | None,
     as_json: bool,
 ) -> None:
@@ -83,7 +86,7 @@ def command(
     replicates = stated.replicates(seeds) if seeds else [stated]
     where = runs.Store(store)
     with meter() as progress:
-        done = runs.sweep(replicates, on=habitat, store=where, jobs=jobs, force=force, progress=progress)
+        done = runs.sweep(replicates, on=habitat, store=where, jobs=jobs, force=force, progress=progress, memory=memory)
     if out is not None:
         for run in done:
             shutil.copytree(run.dir, Path(out) / run.id, dirs_exist_ok=True)
@@ -102,12 +105,14 @@ def command(
 def document(done: Sequence[Run]) -> dict[str, Any]:
     """Several seeds of one scenario: the runs, and each metric's mean with its 95 % bootstrap interval.
 
-    A time that did not come with every seed has no mean; ``never`` counts the seeds with which it did not.
+    A time that did not come with every seed has no mean; ``never`` counts the seeds with which it did not. A metric
+    that is not defined for every seed is left out.
     """
     from elephan.metrics import interval
+    from elephan.runs.result import defined
 
     summaries = [run.summary() for run in done]
-    names = sorted(set.intersection(*(set(summary["metrics"]) for summary in summaries)))
+    names = sorted(set.intersection(*(set(defined(summary)) for summary in summaries)))
     metrics, never = {}, {}
     for name in names:
         values = [summary["metrics"][name] for summary in summaries]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from elephan.cli import common
+from elephan.cli.memory import memory_option
 from elephan.cli.progress import meter
 from elephan.scenario import Scenario, ScenarioError
 from elephan.scenario.overrides import parse_value
@@ -28,6 +29,7 @@ Grid = dict[str, list[Any]]
 @common.seeds_option
 @common.habitat_option
 @common.jobs_option
+@memory_option
 @click.option("--cluster", metavar="ADDRESS", help="Hand the runs to a Dask cluster, tcp://host:port.")
 @common.store_option
 @common.json_option
@@ -38,6 +40,7 @@ def command(
     seeds: int | None,
     habitat: str,
     jobs: int | None,
+    memory: int | None,
     cluster: str | None,
     store: str | None,
     as_json: bool,
@@ -64,6 +67,7 @@ def command(
             store=runs.Store(store),
             cluster=cluster,
             progress=progress,
+            memory=memory,
         )
     if as_json:
         rows = [{"grid": point, **run.summary()} for (point, _), run in zip(wanted, done, strict=True)]

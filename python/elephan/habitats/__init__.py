@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from elephan.habitats.base import Cancelled, Habitat, Progress, RawResult, varies
+from elephan.habitats.base import Cancelled, EngineDefectError, Habitat, Progress, RawResult, RunMemoryError, varies
+from elephan.habitats.memory import MemoryPool
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.words import hint
 
@@ -14,8 +15,12 @@ TITLES = {
 NAMES = tuple(TITLES)
 
 
-def get(name: str) -> Habitat:
+def get(name: str, memory: MemoryPool | None = None) -> Habitat:
     """The habitat of a name.
+
+    Args:
+        name: one of :data:`NAMES`.
+        memory: what its runs may take together; only the simulator's take much.
 
     Raises:
         ScenarioError: no such habitat, or one that this version does not have.
@@ -23,7 +28,7 @@ def get(name: str) -> Habitat:
     if name == "sim":
         from elephan.habitats.sim import SimHabitat
 
-        return SimHabitat()
+        return SimHabitat(memory)
     if name == "model":
         from elephan.habitats.model import ModelHabitat
 
@@ -35,4 +40,16 @@ def get(name: str) -> Habitat:
     raise ScenarioError(f"'{name}' is not a habitat; {hint(name, NAMES)}")
 
 
-__all__ = ["NAMES", "TITLES", "Cancelled", "Habitat", "Progress", "RawResult", "get", "varies"]
+__all__ = [
+    "NAMES",
+    "TITLES",
+    "Cancelled",
+    "EngineDefectError",
+    "Habitat",
+    "MemoryPool",
+    "Progress",
+    "RawResult",
+    "RunMemoryError",
+    "get",
+    "varies",
+]

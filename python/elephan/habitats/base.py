@@ -16,6 +16,23 @@ class Cancelled(Exception):  # noqa: N818  (it is not an error: someone asked fo
     """The progress callback asked for the run to end; nothing of it is kept."""
 
 
+class RunMemoryError(Exception):
+    """A run took more memory than it may; nothing of it is kept."""
+
+
+class EngineDefectError(Exception):
+    """The engine failed at a check of its own.
+
+    Attributes:
+        failed: what failed.
+        place: the line of the engine's source.
+    """
+
+    def __init__(self, failed: str, place: str) -> None:
+        self.failed, self.place = failed, place
+        super().__init__(f"{failed} ({place})")
+
+
 @dataclass(frozen=True)
 class RawResult:
     """What came out of a habitat, before metrics.

@@ -7,9 +7,11 @@ import json
 import traceback
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from elephan.algorithm import Algorithm, AlgorithmError
-from elephan.habitats.base import Cancelled, Progress, RawResult
+from elephan.habitats.base import Cancelled, EngineDefectError, Progress, RawResult, RunMemoryError
+from elephan.habitats.memory import FREE_FRACTION, MemoryPool
 from elephan.scenario import Scenario, ScenarioError, own
 from elephan.scenario.catalog import engine
 
@@ -21,6 +23,9 @@ class SimHabitat:
     """Runs any scenario of this version; deterministic: the same scenario and seed give the same bytes."""
 
     name = "sim"
+
+    def __init__(self, memory: MemoryPool | None = None) -> None:
+        self._memory = memory or MemoryPool()
 
     def version(self) -> str:
         """The engine's version and build, ``0.1.0+9baf198325c1``; results of different builds may differ."""
@@ -34,7 +39,10 @@ class SimHabitat:
         A flow with an algorithm of the user's own gets a new object of it, and keeps the interpreter for the whole run.
 
         Raises:
-            ScenarioError: the engine refuses the scenario, or an own algorithm is gone or has changed.
+            ScenarioError: the engine refuses the scenario, it needs more memory than it may have, or an own algorithm
+                is gone or has changed.
+            RunMemoryError: it took more memory than it may.
+            EngineDefectError: a defect of the engine.
             AlgorithmError: an own algorithm raised.
             Cancelled: ``progress`` returned ``False``.
             KeyboardInterrupt: Ctrl-C, in the main thread.
@@ -45,7 +53,9 @@ class SimHabitat:
         report = _Report(progress)
         made = engine()
         try:
-            result = made.run(json.dumps(form), report, own_objects(scenario))
+            result = self._run_in_memory(scenario, json.dumps(form), report)
+        except made.EngineDefectError as error:
+            raise EngineDefectError(*error.args) from error
         except made.CallbackError as error:
             flow, callback, time_s = error.args
             cause = error.__cause__
@@ -61,6 +71,38 @@ class SimHabitat:
         tables = {name: result[name] for name in TABLES if name in result}
         summary = result["summary"]
         return RawResult(tables, json.loads(summary) if isinstance(summary, str) else dict(summary))
+
+    def _run_in_memory(self, scenario: Scenario, form: str, report: _Report) -> dict[str, Any]:
+        """The engine's answer, within a share of the memory; where that does not do, alone with all of it."""
+        made = engine()
+        try:
+            certain = made.memory(form)
+        except ValueError as error:
+            raise ScenarioError(str(error)) from None
+        everything = self._memory.all_bytes()
+        limit = f"{_mib(everything)} MiB"
+        if not self._memory.stated:
+            limit += f", {FREE_FRACTION:.0%} of what is free"
+        if certain > everything:
+            raise ScenarioError(
+                f"the run needs at least {_mib(certain)} MiB of memory; the limit is {limit} (--memory)"
+            )
+        for alone in (False, True):
+            with self._memory.share(certain, alone=alone, go_on=lambda: report(0.0)) as share:
+                if share is None:
+                    raise made.Cancelled
+                try:
+                    found: dict[str, Any] = made.run(form, report, own_objects(scenario), share)
+                except made.MemoryLimitError as error:
+                    if share >= self._memory.all_bytes():
+                        raise RunMemoryError(f"{error}; the limit is {limit} (--memory)") from None
+                else:
+                    return found
+        raise RunMemoryError(f"the run outgrew its memory; the limit is {limit} (--memory)")
+
+
+def _mib(size: int) -> int:
+    return size // 2**20
 
 
 def own_objects(scenario: Scenario) -> dict[int, Algorithm]:

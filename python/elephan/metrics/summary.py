@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from elephan.metrics import queueing, throughput
@@ -32,7 +34,8 @@ RUN_METRICS = (
 
 
 def summarize(run: Run) -> dict[str, Any]:
-    """The summary of a run. Metrics that are not defined for it are left out; a time that never came is ``None``.
+    """The summary of a run. A metric without a value is ``None``: one that is not defined for the run has its reason in
+    ``undefined``, and a time that never came has none there.
 
     Counts of ``flows`` are over the whole run, their rates, round trips and windows over the measured part; everything
     of ``links`` and ``metrics`` is over the measured part, except times of convergence.
@@ -40,6 +43,7 @@ def summarize(run: Run) -> dict[str, Any]:
     from_s, to_s = window = measure_window(run)
     flow_columns = [*FLOW_COLUMNS, *(name for name in DATAGRAM_COLUMNS if name in run.flows.columns)]
     sources = run.manifest.get("engine_summary", {}).get("traffic", [])
+    metrics, undefined = run_metrics(run)
     return {
         "format": SUMMARY_FORMAT,
         "id": run.id,
@@ -58,34 +62,43 @@ def summarize(run: Run) -> dict[str, Any]:
             {key: _number(value) for key, value in row.items()} for row in run.flows.select(flow_columns).to_dicts()
         ],
         "links": [_link(run, name, window) for name in recorded_links(run)],
-        "metrics": run_metrics(run),
+        "metrics": metrics,
+        "undefined": undefined,
     } | ({"traffic": sources} if sources else {})
 
 
-def run_metrics(run: Run) -> dict[str, float | None]:
-    """The metrics of a run as a whole that are defined for it, over the measured part; ``None`` is never."""
-    values = {}
-    for name in RUN_METRICS:
-        try:
-            values[name] = _number(get(name)(run))
-        except MetricError:
-            continue  # a single flow has no asymmetry: what is not defined is not there
-    return values
+def run_metrics(run: Run) -> tuple[dict[str, float | None], dict[str, str]]:
+    """The metrics of a run as a whole over the measured part, and why those are not defined that are not."""
+    undefined: dict[str, str] = {}
+    return {name: _value(name, partial(get(name), run), undefined) for name in RUN_METRICS}, undefined
 
 
 def _link(run: Run, name: str, window: Window) -> dict[str, Any]:
     idle = link_counter(run, name, "arrived_packets", window) == 0
-    return {
-        "name": name,
-        "utilization": throughput.utilization(run, window, name),
-        "throughput_mbps": throughput.link_throughput_mbps(run, window, name),
-        "loss_rate": 0.0 if idle else throughput.loss_rate(run, window, name),
-        "drops": int(throughput.drops(run, window, name)),
-        "marks": _marks(run, name, window),
-        "queue_mean_packets": queueing.mean_queue_pkts(run, window, name),
-        "queue_min_packets": int(queueing.min_queue_pkts(run, window, name)),
-        "queue_max_packets": int(queueing.max_queue_pkts(run, window, name)),
+    undefined: dict[str, str] = {}
+    values = {
+        "utilization": lambda: throughput.utilization(run, window, name),
+        "throughput_mbps": lambda: throughput.link_throughput_mbps(run, window, name),
+        "loss_rate": lambda: 0.0 if idle else throughput.loss_rate(run, window, name),
+        "drops": lambda: int(throughput.drops(run, window, name)),
+        "marks": lambda: _marks(run, name, window),
+        "queue_mean_packets": lambda: queueing.mean_queue_pkts(run, window, name),
+        "queue_min_packets": lambda: int(queueing.min_queue_pkts(run, window, name)),
+        "queue_max_packets": lambda: int(queueing.max_queue_pkts(run, window, name)),
     }
+    row = {"name": name} | {key: _value(key, value, undefined) for key, value in values.items()}
+    return row | ({"undefined": undefined} if undefined else {})
+
+
+def _value(name: str, compute: Callable[[], Any], undefined: dict[str, str]) -> Any:
+    """A value, or ``None`` with its reason in ``undefined``."""
+    try:
+        return _number(compute())
+    except MetricError as error:
+        undefined[name] = str(error)
+    except Exception as error:  # noqa: BLE001  (a run that has been computed is not lost for a defect of one metric)
+        undefined[name] = f"a defect of this metric: {type(error).__name__}: {error}"
+    return None
 
 
 def _marks(run: Run, name: str, window: Window) -> int:

@@ -10,6 +10,7 @@ from elephan.report import pages
 from elephan.report.figures import Panel, Traces
 from elephan.report.provenance import facts
 from elephan.report.series import flow_curve, link_curve, throughput_curve
+from elephan.runs.result import defined
 
 if TYPE_CHECKING:
     from elephan.runs import Run
@@ -47,7 +48,7 @@ def run_report(run: Run, out: str | Path) -> Path:
     tables.append(_table("Links", LINK_COLUMNS, summary["links"]))
     numbers = _table(
         "Metrics", {"metric": "name", "value": "value", "unit": "unit", "what it is": "title"},
-        _metric_rows(summary["metrics"]),
+        _metric_rows(defined(summary)),
     )  # fmt: skip
     page = {
         "id": run.id,

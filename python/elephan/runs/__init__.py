@@ -1,7 +1,8 @@
 """Runs: what came out of scenarios, where it is kept, and how many are made at once."""
 
-from elephan.habitats import Cancelled
+from elephan.habitats import Cancelled, RunMemoryError
 from elephan.runs.execute import run
+from elephan.runs.failures import RunFailedError
 from elephan.runs.result import Run, RunError, run_id
 from elephan.runs.store import Store
 from elephan.runs.sweeps import Failure, Interrupted, ReplicateError, SweepError, SweepProgress, sweep
@@ -14,6 +15,8 @@ __all__ = [
     "ReplicateError",
     "Run",
     "RunError",
+    "RunFailedError",
+    "RunMemoryError",
     "Store",
     "SweepError",
     "SweepProgress",

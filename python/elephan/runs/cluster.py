@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from elephan import habitats
 from elephan.habitats import RawResult
 from elephan.runs import execute
+from elephan.runs.failures import explained
 from elephan.runs.result import Run
 from elephan.scenario import Scenario, ScenarioError
 
@@ -96,7 +97,7 @@ def _collect(plan: Plan, futures: dict[Any, Task], ended: Queue[Any], *, force: 
         _check_version(plan, origin)
         task.run = plan.store.save(_assembled(plan, task, RawResult(frames, summary), origin), replace=force)
     except Exception as error:  # noqa: BLE001  (it is kept and reported with its scenario; the others go on)
-        task.error = error
+        task.error = explained(error, plan.store, task.id, task.scenario, task.seed, plan.engine)
     future.release()
 
 

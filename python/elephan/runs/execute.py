@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from elephan import habitats
-from elephan.habitats import Cancelled, Habitat, Progress, RawResult
+from elephan.habitats import Cancelled, Habitat, MemoryPool, Progress, RawResult
+from elephan.runs.failures import explained
 from elephan.runs.provenance import provenance, warnings_after
 from elephan.runs.result import Run, run_id
 from elephan.runs.store import Store
@@ -27,6 +28,7 @@ def run(
     store: Store | None = None,
     force: bool = False,
     progress: Callable[[float], bool | None] | None = None,
+    memory: int | None = None,
 ) -> Run:
     """Run a scenario, or give the saved result of the same scenario and seed.
 
@@ -37,19 +39,28 @@ def run(
         store: where results are; ``$ELEPHAN_STORE`` or ``.elephan/runs`` by default.
         force: run it even when the result is there.
         progress: called now and then with the simulated fraction; returning ``False`` cancels.
+        memory: bytes that the run may take; 80 % of what is free by default.
 
     Raises:
-        ScenarioError: the habitat does not exist or cannot run this.
+        ScenarioError: the habitat does not exist or cannot run this, or it needs more memory than it may have.
+        RunMemoryError: it took more memory than it may.
+        RunFailedError: a defect of Elephan; the message names a file to report it with.
         Cancelled: ``progress`` returned ``False``; nothing is kept.
     """
-    habitat = habitats.get(on)
+    habitat = habitats.get(on, MemoryPool(memory))
     store = Store() if store is None else store
     seed = scenario.seed if seed is None else seed
     if not force:
         there = store.find(run_id(scenario.hash, on, seed), engine=engine_version(habitat))
         if there is not None:
             return there
-    return store.save(compute(habitat, scenario, seed, _interruptible(progress)), replace=force)
+    try:
+        return store.save(compute(habitat, scenario, seed, _interruptible(progress)), replace=force)
+    except Exception as error:
+        told = explained(error, store, run_id(scenario.hash, on, seed), scenario, seed, engine_version(habitat))
+        if told is error:
+            raise
+        raise told from error
 
 
 def compute(habitat: Habitat, scenario: Scenario, seed: int, progress: Progress | None = None) -> Run:

@@ -345,7 +345,7 @@ class Run:
             f"{measure['from_s']:g} s to {measure['to_s']:g} s</small>",
             _html_table(_FLOW_COLUMNS, summary["flows"]),
             _html_table(_LINK_COLUMNS, summary["links"]),
-            _html_table({"metric": "name", "value": "value"}, _metric_rows(summary["metrics"])),
+            _html_table({"metric": "name", "value": "value"}, _metric_rows(defined(summary))),
         ]
         parts += [f"<p>warning: {html.escape(line)}</p>" for line in summary["warnings"]]
         return "\n".join(parts)
@@ -360,6 +360,11 @@ _LINK_COLUMNS = {
     "link": "name", "utilization": "utilization", "loss rate": "loss_rate", "drops (packets)": "drops",
     "mean queue (packets)": "queue_mean_packets", "max queue (packets)": "queue_max_packets",
 }  # fmt: skip
+
+
+def defined(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """The metrics of a summary that are defined for its run; ``None`` is a time that never came."""
+    return {name: value for name, value in summary["metrics"].items() if name not in summary.get("undefined", ())}
 
 
 def _metric_rows(metrics: Mapping[str, Any]) -> list[dict[str, Any]]:

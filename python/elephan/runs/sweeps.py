@@ -6,6 +6,7 @@ twice. Ctrl-C stops the engines at their next progress report, and keeps whateve
 
 from __future__ import annotations
 
+import ctypes
 import threading
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
@@ -16,19 +17,25 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from elephan import habitats
-from elephan.habitats import Cancelled, Habitat, varies
+from elephan.habitats import Cancelled, Habitat, MemoryPool, varies
 from elephan.runs import execute
+from elephan.runs.failures import explained
 from elephan.runs.provenance import cores
 from elephan.runs.result import Run, run_id
 from elephan.runs.store import Store
-from elephan.scenario import Scenario
+from elephan.scenario import Scenario, ScenarioError
 
 SweepProgress = Callable[[float, float, int, int], bool | None]
 """Called with work done and in all (see :func:`work`; what was saved already is none), and with runs finished and in
 all; returning ``False`` cancels.
 """
 
+THREADS = "elephan-sweep"
+"""What the names of a sweep's threads begin with."""
+
 _LOOK_AGAIN_S = 0.1
+_PATIENCE_S = 0.15
+"""How long the runs of an interrupted sweep may take to stop, and again once they were interrupted themselves."""
 
 
 @dataclass(frozen=True)
@@ -198,6 +205,7 @@ def sweep(
     progress: SweepProgress | None = None,
     force: bool = False,
     in_order: bool = False,
+    memory: int | None = None,
 ) -> list[Run]:
     """Run scenarios, and give their runs in the order of the input.
 
@@ -210,16 +218,19 @@ def sweep(
         progress: told how far it is, several times a second, in the calling thread.
         force: run again what is saved.
         in_order: make them in the order of the input, not the longest first.
+        memory: bytes that the runs at a time may take together; 80 % of what is free by default.
 
     Raises:
-        ScenarioError: the habitat cannot run one of them; nothing was run.
+        ScenarioError: the habitat cannot run one of them; nothing was run. Of a single run, also that it needs more
+            memory than it may have.
         SweepError: some runs failed; the others went on and are saved.
         ReplicateError: two seeds gave equal results although something is random.
         Interrupted: Ctrl-C; what was finished is saved.
         Cancelled: ``progress`` returned ``False``; what was finished is saved.
         OSError: the store cannot be written.
     """
-    habitat = habitats.get(on)
+    pool = MemoryPool(memory)
+    habitat = habitats.get(on, pool)
     check = getattr(habitat, "check", None)
     plan = Plan(habitat, Store() if store is None else store, execute.engine_version(habitat))
     for item in scenarios:
@@ -242,7 +253,8 @@ def sweep(
 
         run_on_cluster(plan, waiting, cluster, progress, force=force)
     elif waiting:
-        _Pool(plan, waiting, min(jobs or cores(), len(waiting)), force=force).run(progress)
+        pool.runs = min(jobs or cores(), len(waiting))
+        _Pool(plan, waiting, pool.runs, force=force).run(progress)
     plan.report(progress)
     return finish(plan)
 
@@ -254,6 +266,8 @@ def finish(plan: Plan) -> list[Run]:
         SweepError, ReplicateError: as :func:`sweep`.
     """
     failures = [Failure(t.scenario, t.seed, t.error) for t in plan.tasks.values() if t.error is not None]
+    if failures and len(plan.tasks) == 1 and isinstance(failures[0].error, ScenarioError):
+        raise failures[0].error
     if failures:
         raise SweepError(failures, plan.results())
     check_replicates([task for task in plan.tasks.values() if varies(plan.habitat, task.scenario)])
@@ -289,29 +303,39 @@ class _Pool:
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._jobs = jobs
+        self._computing: set[int] = set()
 
     def run(self, progress: SweepProgress | None) -> None:
         """Work until all is done; reports from the calling thread, which is where Ctrl-C arrives."""
         # Not `Thread.join`: a Ctrl-C during it marks a thread that still runs as ended (CPython 3.11, bpo-45274).
-        with ThreadPoolExecutor(self._jobs, thread_name_prefix="elephan-sweep") as pool:
-            at_work = {pool.submit(self._work) for _ in range(self._jobs)}
-            try:
-                while at_work:
-                    self._plan.report(progress)
-                    ended, at_work = futures.wait(at_work, _LOOK_AGAIN_S)
-                    for future in ended:
-                        future.result()
-            except KeyboardInterrupt:
-                self._end(at_work)
-                raise Interrupted([run for run in self._plan.results() if run is not None]) from None
-            except BaseException:
-                self._end(at_work)
-                raise
+        pool = ThreadPoolExecutor(self._jobs, thread_name_prefix=THREADS)
+        at_work = {pool.submit(self._work) for _ in range(self._jobs)}
+        try:
+            while at_work:
+                self._plan.report(progress)
+                ended, at_work = futures.wait(at_work, _LOOK_AGAIN_S)
+                for future in ended:
+                    future.result()
+        except KeyboardInterrupt:
+            self._end(at_work)
+            raise Interrupted([run for run in self._plan.results() if run is not None]) from None
+        except BaseException:
+            self._end(at_work)
+            raise
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
     def _end(self, at_work: set[futures.Future[None]]) -> None:
-        """Ask the engines to stop, and let what is being saved be saved."""
+        """Ask the engines to stop, and let what is being saved be saved.
+
+        An algorithm of the user's own may be in a loop: it is interrupted. One that sleeps in a system call cannot be;
+        it is left behind in its thread, and its run is not kept.
+        """
         self._stop.set()
-        futures.wait(at_work)
+        _, at_work = futures.wait(at_work, _PATIENCE_S)
+        for thread in tuple(self._computing) if at_work else ():
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(KeyboardInterrupt))
+        futures.wait(at_work, _PATIENCE_S if self._computing else None)
 
     def _work(self) -> None:
         while not self._stop.is_set():
@@ -326,8 +350,11 @@ class _Pool:
                     self._stop.wait(_LOOK_AGAIN_S)
             except Cancelled:
                 return
-            except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  (it is kept and reported with its scenario; the others go on)
-                task.error = error
+            except BaseException as error:  # noqa: BLE001  (it is kept and reported with its scenario; the others go on)
+                if self._stop.is_set():
+                    return
+                plan = self._plan
+                task.error = explained(error, plan.store, task.id, task.scenario, task.seed, plan.engine)
 
     def _obtain(self, task: Task) -> bool:
         """Make or find one result; ``False`` while somebody else is at it."""
@@ -337,7 +364,11 @@ class _Pool:
         try:
             there = None if self._force else self._plan.saved(task)
             if there is None:
-                made = execute.compute(self._plan.habitat, task.scenario, task.seed, self._reporter(task))
+                self._computing.add(threading.get_ident())
+                try:
+                    made = execute.compute(self._plan.habitat, task.scenario, task.seed, self._reporter(task))
+                finally:
+                    self._computing.discard(threading.get_ident())
                 there = self._plan.store.save(made, replace=self._force)
             task.run = there
         finally:

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::ports::{Batch, Crowd, Mailbox, Mailboxes};
+use super::ports::{Batch, Crowd, Mailboxes};
 use super::{BATCH, END, HEAP, Hop, INLINE, Lane, Network, Next, Node, Path, Plan, Tail};
 use crate::endpoint::{Receiver, SackLog};
 use crate::link::Link;
@@ -77,7 +77,9 @@ impl<'a> Builder<'a> {
             link_ports: vec![Vec::new(); spec.links.len()],
             inboxes: Vec::with_capacity(ends),
             lanes: Vec::new(),
-            too_late: Mailbox::default(),
+            too_late: 0,
+            room_bytes: u64::MAX,
+            overdrawn: false,
             chained: vec![false; spec.links.len()],
         };
         if let Some(events) = &spec.events {
@@ -111,6 +113,7 @@ impl<'a> Builder<'a> {
         for (s, source) in spec.traffic.iter().enumerate() {
             self.lay_lane(s as u32, &source.flow);
         }
+        self.network.too_late = self.network.mailboxes.add();
         let plan = plan(&self.edges);
         (self.network, plan)
     }

@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use crate::packet::Packet;
 use crate::time::Time;
 
-/// Packets from one feeder that wait for a node's turn, in order.
+/// Packets from one feeder that wait for a node's turn, in order: a ring that holds what was put in and not taken out.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Mailbox {
     slots: Vec<Packet>,
@@ -15,12 +15,14 @@ pub(super) struct Mailbox {
 }
 
 impl Mailbox {
-    /// Answers whether there was none before.
     #[inline(always)]
-    pub(super) fn push(&mut self, packet: Packet) -> bool {
-        if self.put - self.taken == self.slots.len() {
-            self.grow();
-        }
+    fn is_full(&self) -> bool {
+        self.put - self.taken == self.slots.len()
+    }
+
+    /// Appends where there is room; answers whether there was no packet before.
+    #[inline(always)]
+    fn put(&mut self, packet: Packet) -> bool {
         let first = self.put == self.taken;
         if first {
             // From the beginning, where memory was last used.
@@ -59,14 +61,20 @@ impl Mailbox {
         (self.taken..self.put).map(move |i| &self.slots[i & mask])
     }
 
+    /// Doubles the ring, in place: a copy of a large one would need half as much memory again.
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {
-        let mut wider: Vec<Packet> = self.iter().copied().collect();
-        self.put = wider.len();
-        self.taken = 0;
-        wider.resize((wider.len() * 2).max(16), Packet::default());
-        self.slots = wider;
+        let before = self.slots.len();
+        let after = (before * 2).max(16);
+        self.slots.reserve_exact(after - before);
+        self.slots.resize(after, Packet::default());
+        for i in self.taken..self.put {
+            let slot = i & (after - 1);
+            if slot >= before {
+                self.slots[slot] = self.slots[slot - before];
+            }
+        }
     }
 }
 
@@ -76,6 +84,8 @@ pub(super) struct Mailboxes {
     boxes: Vec<Mailbox>,
     /// When the oldest in each arrives, or [`Time::NEVER`]: side by side, since every turn looks at those of all transfers.
     heads: Vec<Time>,
+    /// Memory of all slots.
+    bytes: u64,
 }
 
 impl Mailboxes {
@@ -99,9 +109,25 @@ impl Mailboxes {
 
     #[inline(always)]
     pub(super) fn push(&mut self, port: usize, packet: Packet) {
-        if self.boxes[port].push(packet) {
+        if self.boxes[port].is_full() {
+            self.grow(port);
+        }
+        if self.boxes[port].put(packet) {
             self.heads[port] = packet.at;
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, port: usize) {
+        let before = self.boxes[port].slots.len();
+        self.boxes[port].grow();
+        self.bytes += ((self.boxes[port].slots.len() - before) * size_of::<Packet>()) as u64;
+    }
+
+    /// Memory that packets wait in, bytes.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     #[inline(always)]

@@ -127,7 +127,7 @@ impl Controller {
         };
         // Where the last cycle is not long ago, its rate is a good one to begin with.
         let delta = self.count.saturating_sub(self.last_count);
-        let recent = now.since(self.drop_next) < Time(16 * self.p.interval.0);
+        let recent = now.since(self.drop_next) < Time(self.p.interval.0.saturating_mul(16));
         self.count = if delta > 1 && recent { delta } else { 1 };
         self.drop_next = self.control_law(now);
         self.last_count = self.count;

@@ -9,6 +9,9 @@ use crate::random::Stream;
 use crate::spec::{ApplicationSpec, FramesSpec};
 use crate::time::Time;
 
+/// Bursts that may pass between two segments before others get their turn: a billion of them take seconds.
+const MOST_BURSTS: u32 = 10_000;
+
 /// Periods of being on and off.
 #[derive(Clone, Debug)]
 struct Bursts {
@@ -56,6 +59,8 @@ pub struct Application {
     handed: u64,
     total: u64,
     due: Time,
+    /// It went on and off so often that it looks again when it is due, and hands nothing over.
+    pausing: bool,
     /// Since when all that was handed over is acknowledged.
     pub idle_since: Time,
 }
@@ -93,6 +98,7 @@ impl Application {
             handed: 0,
             total,
             due: Time::NEVER,
+            pausing: false,
             idle_since: start,
         };
         this.draw_next();
@@ -118,12 +124,14 @@ impl Application {
         self.handed == self.total
     }
 
-    /// The segments that are due by `now`.
+    /// The segments that are due by `now`; none where it was due only to look again.
     pub fn take(&mut self, now: Time) -> u32 {
         let before = self.handed;
         while self.due <= now {
-            self.handed += 1;
-            self.draw_next();
+            if !self.pausing {
+                self.handed += 1;
+                self.draw_next();
+            }
             self.schedule();
         }
         (self.handed - before) as u32
@@ -159,8 +167,16 @@ impl Application {
         };
         let clock = Time(ps.min(u128::from(u64::MAX >> 1)) as u64);
         let mut at = Time(self.start.0.saturating_add(clock.0));
+        self.pausing = false;
         if let Some(bursts) = &mut self.bursts {
+            let mut left = MOST_BURSTS;
             while bursts.from < self.stop && clock - bursts.clock >= bursts.to - bursts.from {
+                if left == 0 {
+                    self.pausing = true;
+                    self.due = if bursts.to >= self.stop { Time::NEVER } else { bursts.to };
+                    return;
+                }
+                left -= 1;
                 bursts.clock += bursts.to - bursts.from;
                 bursts.from = bursts.to + bursts.off.draw(&mut bursts.draws);
                 bursts.to = bursts.from + bursts.on.draw(&mut bursts.draws);
@@ -209,6 +225,21 @@ mod tests {
         let times = times(&spec, 1_000, 3001, u64::MAX);
         assert_eq!(times.len(), 1500);
         assert_eq!(times[..3], [SECOND, SECOND + 7 * SECOND / 4, SECOND + 7 * SECOND / 2].map(Time));
+    }
+
+    #[test]
+    fn bursts_much_shorter_than_a_segment_keep_the_mean_rate_and_let_others_in() {
+        let micro = DurationSpec::Constant { mean_ps: Time::MILLISECOND.0 / 1000 };
+        let spec = ApplicationSpec { rate_bps: 1_000, poisson: false, frames: None, bursts: Some((micro, micro)) };
+        let mut application = Application::new(&spec, 1, "f", 1_000, (Time(0), Time(10 * SECOND)), u64::MAX);
+        let (mut segments, mut looks) = (0, 0);
+        while !application.is_over() {
+            segments += application.take(application.due());
+            looks += 1;
+        }
+        // One segment in 2 s, and 10^6 bursts before each of them.
+        assert_eq!(segments, 5);
+        assert!(looks > 400, "{looks}");
     }
 
     #[test]

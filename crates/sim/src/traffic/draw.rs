@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use crate::random::Stream;
+use crate::spec::SHORTEST_TIMER_PS;
 use crate::time::Time;
 
 /// A distribution of lengths of time.
@@ -36,11 +37,15 @@ impl DurationSpec {
     #[must_use]
     pub fn problem(&self) -> Option<&'static str> {
         match *self {
-            Self::Constant { mean_ps } | Self::Exponential { mean_ps } => (mean_ps == 0).then_some("must be above 0"),
-            Self::Pareto { mean_ps: 0, .. } => Some("must be above 0"),
-            Self::Pareto { shape, .. } => {
-                (shape <= 1.0 || shape.is_nan()).then_some("needs a shape above 1, or it has no mean")
+            Self::Constant { mean_ps } | Self::Exponential { mean_ps } => {
+                (mean_ps < SHORTEST_TIMER_PS).then_some("must be at least 1 us")
             }
+            Self::Pareto { shape, .. } if shape <= 1.0 || shape.is_nan() => {
+                Some("needs a shape above 1, or it has no mean")
+            }
+            // Most draws are near the least one.
+            Self::Pareto { mean_ps, shape } => (mean_ps as f64 * (shape - 1.0) / shape < SHORTEST_TIMER_PS as f64)
+                .then_some("must be at least 1 us, as the shortest draw, mean x (shape - 1) / shape, must"),
         }
     }
 

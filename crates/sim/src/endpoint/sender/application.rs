@@ -30,6 +30,9 @@ impl Sender {
         let Some(application) = &mut self.application else { return };
         let fresh = application.take(now);
         let idle_since = application.idle_since;
+        if fresh == 0 {
+            return;
+        }
         self.end += fresh;
         if self.datagrams {
             for segment in self.next..self.end {

@@ -25,7 +25,7 @@ use crate::network::{Egress, End, Network};
 use crate::packet::{OWD_UNIT_PS, Packet, flag};
 use crate::random::{Name, Stream};
 use crate::record::{Clock, RttHistogram, SenderSample};
-use crate::spec::{ClockSpec, Detection, FlowSpec, MOST_SEGMENTS, Measure, Spec, StackSpec};
+use crate::spec::{ClockSpec, Detection, FlowSpec, MOST_IN_FLIGHT, MOST_SEGMENTS, Measure, Spec, StackSpec};
 use crate::time::Time;
 use crate::traffic::Application;
 
@@ -247,7 +247,7 @@ impl Sender {
             measuring: false,
             bytes,
             egress: network.egress(flow, bytes),
-            receive_window: stack.receive_window.unwrap_or(1 << 28),
+            receive_window: stack.receive_window.unwrap_or(MOST_IN_FLIGHT),
             end: if application.is_some() { 0 } else { this.size_segments.map_or(MOST_SEGMENTS, |s| s as u32) },
             max_burst: stack.max_burst.unwrap_or(u32::MAX),
             shortest_timeout: Time(stack.min_rto_ps.min(stack.initial_rto_ps)),

@@ -10,6 +10,9 @@ use crate::ring::MOST_INHERITED;
 use crate::spec::Detection;
 use crate::time::Time;
 
+/// Larger bursts have to fit into the run's memory before their first segment leaves.
+const SMALL_BURST: u32 = 4096;
+
 impl Sender {
     /// Takes over the memory of a sender that has ended, so that thousands of short transfers need not ask for it.
     pub fn inherit(&mut self, old: &mut Self) {
@@ -121,8 +124,11 @@ impl Sender {
         if now >= self.stop {
             return 0;
         }
-        let past = (self.next + room).min(self.end).min(una + self.receive_window);
+        let past = self.next.saturating_add(room).min(self.end).min(una + self.receive_window);
         if past <= self.next {
+            return 0;
+        }
+        if past - self.next > SMALL_BURST && !network.has_room_for(past - self.next) {
             return 0;
         }
         if una == self.next {
@@ -215,10 +221,18 @@ pub(super) fn widen<T: Copy + Default>(ring: &mut Vec<T>, base: u32, span: usize
     if span <= ring.len() {
         return;
     }
-    let mut wider = vec![T::default(); span.next_power_of_two().max(64)];
-    let mask = wider.len() - 1;
-    for segment in (base as usize..).take(ring.len()) {
-        wider[segment & mask] = ring[segment & (ring.len() - 1)];
+    let after = span.next_power_of_two().max(64);
+    // In place, doubling by doubling: a copy of a large ring would need half as much memory again.
+    ring.reserve_exact(after - ring.len());
+    while ring.len() < after {
+        let before = ring.len();
+        ring.resize((before * 2).max(64), T::default());
+        let mask = ring.len() - 1;
+        for segment in (base as usize..).take(before) {
+            let slot = segment & mask;
+            if slot >= before {
+                ring[slot] = ring[slot - before];
+            }
+        }
     }
-    *ring = wider;
 }

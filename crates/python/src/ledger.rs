@@ -1,0 +1,83 @@
+//! Memory of each thread, counted by the allocator: a run is one thread's, so what it takes can be told from what others take.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+thread_local! {
+    static LIVE: Cell<i64> = const { Cell::new(0) };
+}
+
+/// The system's allocator, which also counts what each thread holds.
+pub struct Counting;
+
+fn count(bytes: i64) {
+    // A thread that ends may free after its counter is gone.
+    let _ = LIVE.try_with(|live| live.set(live.get() + bytes));
+}
+
+// SAFETY: every call goes to the system's allocator unchanged; counting neither allocates nor unwinds.
+#[allow(unsafe_code, reason = "an allocator cannot be written without")]
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size() as i64);
+        // SAFETY: the caller's obligations are passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count(layout.size() as i64);
+        // SAFETY: as above.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        count(-(layout.size() as i64));
+        // SAFETY: as above.
+        unsafe { System.dealloc(block, layout) }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        count(new_size as i64 - layout.size() as i64);
+        // SAFETY: as above.
+        unsafe { System.realloc(block, layout, new_size) }
+    }
+}
+
+/// What this thread holds, bytes.
+fn held() -> i64 {
+    LIVE.with(Cell::get)
+}
+
+/// Memory of this process that is really there, bytes; nothing where the system does not say.
+fn resident() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = text.split_ascii_whitespace().nth(1)?.parse().ok()?;
+    Some(pages * 4096)
+}
+
+/// A bound on the memory of the run on this thread.
+pub struct MemoryBound {
+    limit: u64,
+    held: i64,
+    resident: Option<u64>,
+}
+
+impl MemoryBound {
+    /// From now on at most `limit` bytes.
+    pub fn new(limit: u64) -> Self {
+        Self { limit, held: held(), resident: resident() }
+    }
+
+    /// Whether this thread asked for more, and the process has grown by more: what was asked for and never used does not count,
+    /// nor what others use.
+    pub fn is_exceeded(&self) -> bool {
+        let asked = u64::try_from(held() - self.held).unwrap_or(0);
+        asked > self.limit
+            && self.resident.is_none_or(|before| resident().is_none_or(|now| now.saturating_sub(before) > self.limit))
+    }
+
+    /// What may be held, MiB.
+    pub fn limit_mib(&self) -> u64 {
+        self.limit >> 20
+    }
+}

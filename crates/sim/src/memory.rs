@@ -1,0 +1,91 @@
+//! Memory of a run: what is certain before it starts, and what packets may take while it runs.
+//!
+//! The estimate counts what a scenario asks for outright: samples, flows, transfers, and the first window of each flow. How far a
+//! window or a queue without a bound will grow is not known beforehand; [`crate::Engine::limit_memory`] bounds packets on their
+//! way, and whoever drives the engine bounds the rest between two time slices.
+
+use std::mem::size_of;
+
+use crate::endpoint::{Receiver, Sender};
+use crate::record::{LinkSample, ReceiverSample, SenderSample};
+use crate::spec::{ArrivalsSpec, FlowSpec, SourceSpec, Spec};
+use crate::time::Time;
+use crate::traffic::Transfer;
+
+/// One packet on its way, at most: a slot of 32 bytes in a ring that has just doubled, and what its sender remembers of it.
+pub const BYTES_PER_PACKET: u64 = 90;
+
+/// Columns of a table, 8 bytes a value and a bit for whether there is one.
+const FLOW_SAMPLE_COLUMNS: u64 = 12;
+const LINK_SAMPLE_COLUMNS: u64 = 13;
+const TRANSFER_COLUMNS: u64 = 14;
+
+/// What a flow keeps besides its ends: two paths of a few hops, mailboxes, names, a histogram of round-trip times.
+const BYTES_PER_FLOW: u64 = 24_000;
+
+/// What a transfer under way keeps besides its ends.
+const BYTES_PER_PLACE: u64 = 2_000;
+
+/// A column of values.
+const fn column(rows: u64) -> u64 {
+    rows * 8 + rows / 8
+}
+
+impl Spec {
+    /// Memory that this run is certain to need, bytes: its tables, its flows and transfers, and the segments that each flow sends
+    /// before it hears anything.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        let times = 2 + self.duration_ps.checked_div(self.sample_period_ps).unwrap_or(0);
+        let recorded = self.links.iter().filter(|link| link.record).count() as u64;
+        let flow_rows = times.saturating_mul(self.flows.len() as u64);
+        let link_rows = times.saturating_mul(recorded);
+        let held = |rows: u64, bytes: usize, columns: u64| {
+            rows.saturating_mul(bytes as u64).saturating_add(column(rows.min(1 << 56)).saturating_mul(columns))
+        };
+        let samples = held(times, size_of::<Time>(), 1)
+            .saturating_add(held(
+                flow_rows,
+                size_of::<SenderSample>() + size_of::<ReceiverSample>(),
+                FLOW_SAMPLE_COLUMNS,
+            ))
+            .saturating_add(held(link_rows, size_of::<LinkSample>(), LINK_SAMPLE_COLUMNS));
+        let flows = self.flows.iter().map(|flow| self.first_burst(flow) * BYTES_PER_PACKET + ends() + BYTES_PER_FLOW);
+        let traffic = self.traffic.iter().map(|source| self.transfers_bytes(source));
+        let queues = (self.links.len() * size_of::<crate::link::Link>()) as u64;
+        flows.chain(traffic).fold(samples.saturating_add(queues), u64::saturating_add)
+    }
+
+    /// Segments that a flow sends before the first ACK.
+    fn first_burst(&self, flow: &FlowSpec) -> u64 {
+        if flow.datagrams || flow.is_udt() || flow.application.is_some() || flow.start_ps >= self.duration_ps {
+            return 0;
+        }
+        let fixed = flow.algorithm.split(':').next() == Some("fixed");
+        let window = if fixed { flow.parameters.get("window").and_then(serde_json::Value::as_f64) } else { None };
+        let window = window.map_or(u64::from(flow.stack.initial_window), |window| window as u64);
+        let limits = [flow.stack.receive_window.map(u64::from), flow.size_segments];
+        limits.into_iter().flatten().fold(window, u64::min)
+    }
+
+    /// The transfers of a source: what is drawn before the run, and a row for each.
+    fn transfers_bytes(&self, source: &SourceSpec) -> u64 {
+        let flow = &source.flow;
+        let active_s = flow.stop_ps.unwrap_or(self.duration_ps).min(self.duration_ps).saturating_sub(flow.start_ps);
+        let active_s = active_s as f64 * 1e-12;
+        let (transfers, places) = match &source.arrivals {
+            ArrivalsSpec::Poisson { per_second } => (per_second * active_s, 0.0),
+            // So many as the drawn sizes need: at least one.
+            ArrivalsSpec::Load { .. } => (1.0, 0.0),
+            ArrivalsSpec::Users { users, .. } => (f64::from(*users), f64::from(*users)),
+            ArrivalsSpec::List { starts_ps, .. } => (starts_ps.len() as f64, 0.0),
+        };
+        let row = (size_of::<Transfer>() + 64) as f64 + column(8) as f64 / 8.0 * TRANSFER_COLUMNS as f64;
+        (transfers * row + places * (ends() + BYTES_PER_PLACE) as f64) as u64
+    }
+}
+
+/// The two ends of a flow.
+fn ends() -> u64 {
+    (size_of::<Sender>() + size_of::<Receiver>()) as u64
+}

@@ -1,0 +1,30 @@
+"""``--memory``: what the runs of a command may take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from elephan.scenario.errors import ScenarioError
+
+
+class Memory(click.ParamType[int]):
+    """An amount of memory with its unit: ``8 GB``, ``512 MiB``."""
+
+    name = "SIZE"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The bytes that were written."""
+        from elephan.scenario.units import parse_size
+
+        try:
+            return parse_size(str(value))
+        except ScenarioError as error:
+            self.fail(str(error), param, ctx)
+
+
+memory_option = click.option(
+    "--memory", type=Memory(), metavar="SIZE",
+    help="Memory that the runs at a time may take together, '8 GB'. [default: 80 % of what is free]",
+)  # fmt: skip
