@@ -6,9 +6,11 @@ Exit status: 0 done, 1 the run failed or a check did not hold, 2 the input was w
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib import import_module
+from typing import Any
 
 import click
 
@@ -82,7 +84,7 @@ def run_command(args: list[str]) -> int:
     from elephan.scenario.catalog import EngineMissingError
 
     try:
-        with _clean_stdout(args):
+        with _clean_stdout(args), _warnings_in_one_line():
             status = cli.main(args or ["--help"], prog_name="elephan", standalone_mode=False)
     except click.exceptions.Exit as leave:
         return leave.exit_code
@@ -116,6 +118,22 @@ def _clean_stdout(args: list[str]) -> AbstractContextManager[object]:
     from elephan.cli import common
 
     return common.documents_only()
+
+
+@contextmanager
+def _warnings_in_one_line() -> Iterator[None]:
+    """Print Elephan's own warnings without the place in the code that Python's have; others stay as they are."""
+    with warnings.catch_warnings():
+        before = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+            if category.__module__.startswith("elephan."):
+                click.echo(f"warning: {' '.join(str(message).split())}", err=True)
+            else:
+                before(message, category, *place, **more)
+
+        warnings.showwarning = show
+        yield
 
 
 def _show_tracebacks(error: BaseException) -> None:

@@ -77,21 +77,20 @@ def command(
 
 
 def find_run(name: str, store: str | None) -> Path | None:
-    """The folder of a run: a path, an id in the store, or the beginning of exactly one id.
+    """The folder of a run, also of a damaged one: a path, an id in the store, or the beginning of exactly one id.
 
     Raises:
         ScenarioError: the beginning of several ids.
     """
     from elephan import runs
 
-    if (Path(name) / "manifest.json").is_file():
+    if runs.looks_like_run(Path(name)) and Path(name).exists():
         return Path(name)
-    root = Path(runs.Store(store).root)
-    if (root / name / "manifest.json").is_file():
-        return root / name
-    found = (
-        sorted(path.parent for path in root.glob(f"{name}*/manifest.json")) if name.isalnum() or "-s" in name else []
-    )
+    where = runs.Store(store)
+    entries = [path for path in where.entries() if runs.looks_like_run(path)]
+    found = [path for path in entries if path.name == name] or [
+        path for path in entries if path.name.startswith(name) and (name.isalnum() or "-s" in name)
+    ]
     if len(found) > 1:
         raise ScenarioError(f"'{name}' begins {len(found)} runs: {', '.join(path.name for path in found[:6])}")
     return found[0] if found else None
@@ -102,6 +101,7 @@ def a_run(name: str, store: str | None, what: str) -> Run:
 
     Raises:
         ScenarioError: it is not a run; ``what`` says what only a run has.
+        DamagedRunError: it is damaged.
     """
     from elephan import runs
 
@@ -127,6 +127,8 @@ def export_run(
         written += run.to_csv(csv) if csv is not None else []
         written += run.to_parquet(parquet) if parquet is not None else []
         written += packets.write(run) if packets else []
+    except runs.DamagedRunError:
+        raise
     except runs.RunError as error:
         raise ScenarioError(str(error), source="show") from None
     if as_json:

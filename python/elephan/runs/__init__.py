@@ -3,13 +3,16 @@
 from elephan.habitats import Cancelled, RunMemoryError
 from elephan.runs.execute import run
 from elephan.runs.failures import RunFailedError
-from elephan.runs.result import Run, RunError, run_id
+from elephan.runs.result import Run
+from elephan.runs.saved import DamagedRunError, DamagedRunWarning, RunError, looks_like_run, run_id
 from elephan.runs.store import Store
 from elephan.runs.sweeps import Failure, Interrupted, ReplicateError, SweepError, SweepProgress, sweep
 from elephan.runs.tables import TableError
 
 __all__ = [
     "Cancelled",
+    "DamagedRunError",
+    "DamagedRunWarning",
     "Failure",
     "Interrupted",
     "ReplicateError",
@@ -21,6 +24,7 @@ __all__ = [
     "SweepError",
     "SweepProgress",
     "TableError",
+    "looks_like_run",
     "run",
     "run_id",
     "sweep",

@@ -94,8 +94,23 @@ def write_json(path: Path, document: Any) -> None:
 
     Raises:
         ValueError: a number that JSON does not have.
+        OSError: as :func:`write_bytes`.
     """
-    path.write_text(json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1) + "\n", encoding="utf-8")
+    text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+    # A file name that is not UTF-8 is in the command as a lone surrogate, which JSON has as an escape only.
+    write_bytes(path, text.encode(errors="backslashreplace"))
+
+
+def write_bytes(path: Path, content: bytes | memoryview) -> None:
+    """A file with this content.
+
+    Raises:
+        OSError: the disk is full, or the folder cannot be written; it names the file, which the system's own does not.
+    """
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def sync(folder: Path) -> None:

@@ -9,25 +9,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from elephan.runs import saved
+from elephan.runs.saved import MANIFEST, MANIFEST_FORMAT, SUMMARY
+from elephan.runs.saved import RunError as RunError
+from elephan.runs.saved import run_id as run_id
 from elephan.scenario import Scenario
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
-MANIFEST = "manifest.json"
-SUMMARY = "summary.json"
-MANIFEST_FORMAT = 1
 SUMMARY_FORMAT = 2
-
-
-class RunError(Exception):
-    """A run is not there, not whole, or only in memory; the message says which."""
-
-
-def run_id(scenario_hash: str, habitat: str, seed: int) -> str:
-    """The name of a result, and of its folder in the store."""
-    return f"{scenario_hash}-{habitat}-s{seed}"
 
 
 class Run:
@@ -63,10 +55,11 @@ class Run:
         """A saved run.
 
         Raises:
-            RunError: the folder holds no run, or one that another version of the format wrote.
+            DamagedRunError: a file of it is not as it was saved, or is of another format.
+            RunError: the folder holds no run.
         """
         folder = Path(folder).absolute()
-        return cls(read_manifest(folder), folder=folder, cached=cached)
+        return cls(saved.load(folder), folder=folder, cached=cached)
 
     @classmethod
     def from_tables(
@@ -113,11 +106,9 @@ class Run:
         manifest.setdefault("warnings", scenario.warnings())
         return cls(manifest, tables=frames, scenario=seeded)
 
-    def saved_in(self, folder: Path) -> Run:
-        """The same run without its tables, which are read from the folder when they are looked at."""
-        saved = Run(self.manifest, folder=folder, scenario=self._scenario)
-        saved.__dict__["_summary"] = self._summary
-        return saved
+    def saved_in(self, folder: Path, manifest: Mapping[str, Any]) -> Run:
+        """The run as a folder has it, with the manifest there; its tables are read when they are looked at."""
+        return Run(manifest, folder=folder, scenario=self._scenario)
 
     # ---- what it is ----
 
@@ -239,18 +230,29 @@ class Run:
     def tables(self) -> dict[str, pl.DataFrame]:
         """All of them, by name; ``transfers`` and ``sources`` with ``[[traffic]]``, ``events`` with an event log,
         ``internals`` where algorithms were put into the kernel."""
-        names = ["flows", "samples", "links"]
-        names += ["transfers", "sources"] if self.canonical.get("traffic") else []
-        names += ["events"] if self.has_events else []
-        names += ["internals"] if self.has_internals else []
-        return {name: self._table(name) for name in names}
+        return {name: self._table(name) for name in saved.table_names(self.manifest)}
 
     def _table(self, name: str) -> pl.DataFrame:
         if name not in self._tables:
             from elephan.runs import tables as files
 
+            self._verify()
             self._tables[name] = files.read(self.dir, name)
         return self._tables[name]
+
+    def _verify(self) -> None:
+        """Compare the saved files with the manifest again, since they may have changed after it was read.
+
+        Raises:
+            RunError: they are damaged, or those of another result.
+        """
+        try:
+            saved.verify(self.dir, self.manifest)
+        except saved.DamagedRunError:
+            there = saved.load(self.dir, name=self.id)
+            if there["tables_sha256"] != self.manifest["tables_sha256"]:
+                raise RunError(f"{self.dir}: replaced by another result since it was loaded; load it again") from None
+            self.manifest = there
 
     def to_csv(self, folder: str | Path) -> list[Path]:
         """Write the tables as CSV, one file each, with the manifest beside them; the files that were written.
@@ -282,25 +284,24 @@ class Run:
         if self._folder is not None and place.samefile(self._folder):
             raise RunError(f"{folder}: the run itself is saved there, and a saved run is never changed")
         write(frames, place)
-        write_json(place / MANIFEST, self.manifest)
-        return [*(place / f"{name}.{kind}" for name in frames), place / MANIFEST]
+        names = [f"{name}.{kind}" for name in frames]
+        write_json(place / MANIFEST, saved.seal(self.manifest, place, names))
+        return [place / name for name in (*names, MANIFEST)]
 
     # ---- numbers ----
 
     def summary(self) -> dict[str, Any]:
-        """The run as ``elephan run --json`` prints it; of a saved run, without reading its tables."""
+        """The run as ``elephan run --json`` prints it; of a run in a store, without reading its tables."""
         place = str(self._folder) if self._folder is not None else None
         return dict(self._summary) | {"dir": place, "cached": self.cached}
 
     @cached_property
     def _summary(self) -> dict[str, Any]:
-        if self._folder is not None:
-            try:
-                saved = json.loads((self._folder / SUMMARY).read_text(encoding="utf-8"))
-            except (OSError, ValueError) as error:
-                raise RunError(f"{self._folder / SUMMARY}: cannot be read ({error})") from error
-            if saved.get("format") == SUMMARY_FORMAT:
-                return dict(saved)
+        if self._folder is not None and SUMMARY in self.manifest.get(saved.FILES, {}):
+            self._verify()
+            summary = json.loads((self._folder / SUMMARY).read_bytes())
+            if summary.get("format") == SUMMARY_FORMAT:
+                return dict(summary)
         # Metrics are a floor above runs; this is the one place that looks up, so that a run can show its own numbers.
         from elephan.metrics.summary import summarize
 
@@ -385,21 +386,3 @@ def _html_cell(value: Any) -> str:
     if isinstance(value, int):
         return f'<td style="text-align:right">{value:,}</td>'
     return f"<td>{html.escape(str(value))}</td>"
-
-
-def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a saved run.
-
-    Raises:
-        RunError: there is none, or it is of another format.
-    """
-    path = folder / MANIFEST
-    try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise RunError(f"{folder}: no run is saved here (no {MANIFEST})") from None
-    except (OSError, ValueError) as error:
-        raise RunError(f"{path}: cannot be read ({error})") from error
-    if not isinstance(manifest, dict) or manifest.get("format") != MANIFEST_FORMAT:
-        raise RunError(f"{path}: not a manifest of format {MANIFEST_FORMAT}")
-    return manifest

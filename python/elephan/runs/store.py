@@ -1,23 +1,27 @@
 """The store: a folder of results, one folder each, named by what was run.
 
 A result is written beside its place and renamed into it, so that there is never half of one; two processes may share a
-store, and what a killed process left is removed by the next one that writes.
+store, and what a killed process left is removed by the next one that writes. What is read back is verified
+(:mod:`elephan.runs.saved`); a damaged result counts as not saved, with a warning, and is replaced by the next that is.
 """
 
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from elephan.runs import files
-from elephan.runs.result import MANIFEST, SUMMARY, Run, RunError, read_manifest
+from elephan.runs import files, saved
+from elephan.runs.result import Run
+from elephan.runs.saved import MANIFEST, SUMMARY, DamagedRunError, DamagedRunWarning, RunError
 from elephan.scenario.words import hint
 
 ENVIRONMENT = "ELEPHAN_STORE"
 DEFAULT = Path(".elephan") / "runs"
 _CLAIMS = ".claims"
+_VERIFIED = ".verified"
 
 
 class Store:
@@ -30,23 +34,47 @@ class Store:
     def __init__(self, root: str | Path | None = None) -> None:
         self.root = Path(root or os.environ.get(ENVIRONMENT) or DEFAULT).absolute()
         self._swept = False
+        self._told: set[tuple[Path, str]] = set()
 
     def path(self, run_id: str) -> Path:
         """Where the result of an id is, or would be."""
         return self.root / run_id
 
     def find(self, run_id: str, *, engine: str | None = None) -> Run | None:
-        """The saved result of an id, or ``None``.
+        """The saved result of an id, or ``None``, with a :class:`DamagedRunWarning` where it is damaged.
 
         With ``engine``, a result that another version of the engine made is not the one that was asked for.
         """
-        if not (self.path(run_id) / MANIFEST).is_file():
+        return self._intact(run_id, engine, "is made again")
+
+    def _intact(self, run_id: str, engine: str | None, consequence: str) -> Run | None:
+        def check(manifest: Mapping[str, Any]) -> None:
+            if engine is not None and _engine(manifest) != engine:
+                raise RunError(f"{run_id} was made by another version of the engine")
+
+        path = self.path(run_id)
+        if not os.path.lexists(path):
             return None
         try:
-            run = Run.load(self.path(run_id))
+            return Run(
+                saved.load(path, name=run_id, check=check, record=self._record(run_id)), folder=path, cached=True
+            )
+        except DamagedRunError as error:
+            self._tell(error, consequence)
         except RunError:
-            return None  # of another format: as good as not there, and replaced by the next save
-        return run if engine is None or _engine(run.manifest) == engine else None
+            pass  # of another engine, or just removed by another process
+        return None
+
+    def _tell(self, error: DamagedRunError, consequence: str) -> None:
+        """Say once that a run is damaged."""
+        told = (error.path, error.problem)
+        if told not in self._told:
+            self._told.add(told)
+            line = f"{error.path}: {error.problem}; the saved run is damaged and {consequence}"
+            warnings.warn(line, DamagedRunWarning, stacklevel=4)
+
+    def _record(self, run_id: str) -> Path:
+        return self.root / _VERIFIED / run_id
 
     def save(self, run: Run, *, replace: bool = False) -> Run:
         """Save a run in memory and give the saved one back.
@@ -58,21 +86,47 @@ class Store:
             OSError: the disk is full, or the folder cannot be written.
         """
         self.prepare()
+        target = self.path(run.id)
         with files.temporary_folder(self.root) as folder:
-            _write(run, folder, self.path(run.id))
-            target = self.path(run.id)
+            manifest = _write(run, folder, target)
             while not files.move_into_place(folder, target):
-                if not replace and _same(target, run):
-                    break
+                there = None if replace else self._same(run)
+                if there is not None:
+                    return there
                 self._put_aside(target)
-        return run.saved_in(target)
+        return run.saved_in(target, manifest)
+
+    def _same(self, run: Run) -> Run | None:
+        """The intact result that is there already, if the same engine made it, so that it need not be replaced."""
+
+        def check(manifest: Mapping[str, Any]) -> None:
+            if _engine(manifest) != _engine(run.manifest):
+                raise RunError(f"{run.id} was made by another version of the engine")
+
+        try:
+            return run.saved_in(self.path(run.id), saved.load(self.path(run.id), name=run.id, check=check))
+        except RunError:
+            return None
 
     def remove(self, run_id: str) -> bool:
         """Remove a result; whether there was one."""
-        if not self.path(run_id).exists():
+        if not os.path.lexists(self.path(run_id)):
             return False
         self._put_aside(self.path(run_id))
+        self._record(run_id).unlink(missing_ok=True)
         return True
+
+    def verify(self) -> dict[str, str]:
+        """Read every file of every saved run and compare it with its digest, whether it has changed or not.
+
+        Returns:
+            What is wrong, in one line, by the id of each damaged run; empty where all are intact.
+        """
+        return saved.damaged(path for path in self.entries() if saved.looks_like_run(path))
+
+    def entries(self) -> list[Path]:
+        """The folder of each saved result, damaged or not, in alphabetical order; also other things that lie there."""
+        return sorted(path for path in self.root.glob("*") if path.name[0] != ".")
 
     def _put_aside(self, path: Path) -> None:
         """Take a result out of sight at once, then delete it."""
@@ -101,13 +155,14 @@ class Store:
         return files.Lock.take(claims / run_id)
 
     def ids(self) -> list[str]:
-        """Ids of the saved results, in alphabetical order."""
-        return sorted(path.parent.name for path in self.root.glob(f"*/{MANIFEST}") if path.parent.name[0] != ".")
+        """Ids of the saved results, in alphabetical order; also of those whose files are damaged."""
+        return [path.name for path in self.entries() if (path / MANIFEST).exists()]
 
     def get(self, name: str) -> Run:
         """A saved result by its id, or by the beginning of one id only.
 
         Raises:
+            DamagedRunError: it is damaged.
             RunError: none, or several; the message has the nearest.
         """
         ids = self.ids()
@@ -119,7 +174,7 @@ class Store:
         raise RunError(f"'{name}' is not a saved result in {self.root}; {hint(name, ids)}")
 
     def __iter__(self) -> Iterator[Run]:
-        found = (self.find(run_id) for run_id in self.ids())
+        found = (self._intact(run_id, None, "is left out") for run_id in self.ids())
         return (run for run in found if run is not None)
 
     def __contains__(self, run_id: object) -> bool:
@@ -129,22 +184,17 @@ class Store:
         return f"<Store {self.root}: {len(self.ids())} runs>"
 
 
-def _write(run: Run, folder: Path, target: Path) -> None:
+def _write(run: Run, folder: Path, target: Path) -> dict[str, Any]:
+    """Write a run into a folder that will be renamed to its target; the manifest that was written."""
     from elephan.runs import tables
 
-    tables.write(run.tables(), folder)
+    frames = run.tables()
+    tables.write(frames, folder)
     files.write_json(folder / SUMMARY, run.summary() | {"dir": str(target)})
-    files.write_json(folder / MANIFEST, run.manifest)
+    manifest = saved.seal(run.manifest, folder, [*(f"{name}.parquet" for name in frames), SUMMARY])
+    files.write_json(folder / MANIFEST, manifest)
     files.sync(folder)
-
-
-def _same(folder: Path, run: Run) -> bool:
-    """Whether a folder holds a result of the same engine, so that it need not be replaced."""
-    try:
-        there = read_manifest(folder)
-    except RunError:
-        return False
-    return bool(_engine(there) == _engine(run.manifest))
+    return manifest
 
 
 def _engine(manifest: Mapping[str, Any]) -> Any:

@@ -8,6 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from elephan.runs import files
+from elephan.runs.saved import DamagedRunError, shown
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -71,7 +74,10 @@ def to_polars(tables: Mapping[str, Any]) -> dict[str, pl.DataFrame]:
 
 
 def digest(frames: Mapping[str, pl.DataFrame]) -> str:
-    """SHA-256 of the contents of the tables, in hexadecimal: equal exactly when all values are."""
+    """SHA-256 of the contents of tables from a habitat, in hexadecimal: equal exactly when all values are.
+
+    Tables that were read from files have another one; see :func:`was_digest`.
+    """
     import polars as pl
     import polars.selectors as cs
 
@@ -86,10 +92,44 @@ def digest(frames: Mapping[str, pl.DataFrame]) -> str:
     return total.hexdigest()
 
 
+def was_digest(frames: Mapping[str, pl.DataFrame], digest_before: str) -> bool:
+    """Whether tables that were read from files had this digest when a habitat gave them.
+
+    The digest is of bytes in memory, which files do not keep where there is no value: the engine has zeros there,
+    and the habitats in Python set spare bits in columns without any value.
+    """
+    return any(
+        digest({name: _rebuilt(frame, spare_bits) for name, frame in frames.items()}) == digest_before
+        for spare_bits in (False, True)
+    )
+
+
+def _rebuilt(frame: pl.DataFrame, spare_bits: bool) -> pl.DataFrame:
+    import polars as pl
+
+    columns = []
+    for column in frame.iter_columns():
+        if column.dtype == pl.String or (spare_bits and column.null_count() == len(column) > 0):
+            columns.append(pl.Series(column.name, column.to_list(), dtype=column.dtype))
+        elif column.null_count() and (column.dtype.is_numeric() or column.dtype == pl.Boolean):
+            zeros = column.fill_null(False if column.dtype == pl.Boolean else 0)
+            columns.append(pl.select(pl.when(column.is_not_null()).then(zeros).alias(column.name)).to_series())
+        else:
+            columns.append(column)
+    return pl.DataFrame(columns)
+
+
 def write(frames: Mapping[str, pl.DataFrame], folder: Path) -> None:
-    """One Parquet file a table."""
+    """One Parquet file a table.
+
+    Raises:
+        OSError: the disk is full, or the folder cannot be written.
+    """
     for name, frame in frames.items():
-        frame.write_parquet(folder / f"{name}.parquet", compression="zstd", statistics=True)
+        # Polars would report a full disk as a wrong Parquet file, and does not name the file.
+        content = io.BytesIO()
+        frame.write_parquet(content, compression="zstd", statistics=True)
+        files.write_bytes(folder / f"{name}.parquet", content.getbuffer())
 
 
 def write_csv(frames: Mapping[str, pl.DataFrame], folder: Path) -> None:
@@ -99,7 +139,15 @@ def write_csv(frames: Mapping[str, pl.DataFrame], folder: Path) -> None:
 
 
 def read(folder: Path, name: str) -> pl.DataFrame:
-    """A table from its Parquet file."""
+    """A table from its Parquet file.
+
+    Raises:
+        DamagedRunError: it is not a Parquet file.
+    """
     import polars as pl
 
-    return pl.read_parquet(folder / f"{name}.parquet")
+    path = folder / f"{name}.parquet"
+    try:
+        return pl.read_parquet(path)
+    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        raise DamagedRunError(path, f"not a table ({shown(error)})") from None

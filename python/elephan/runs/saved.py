@@ -1,0 +1,309 @@
+"""The files of a saved run: sealed with digests when they are written, verified when they are read.
+
+A manifest lists each file of its run with its size and SHA-256, and has a SHA-256 of itself. Sizes are compared at each
+look; digests once per change of a file, which its inode, size and times tell. Runs of earlier versions have one digest
+of their tables' contents instead: it is compared, and their summary is computed from the tables.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import stat
+import time
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from elephan.scenario.canonical import form_hash
+
+MANIFEST = "manifest.json"
+SUMMARY = "summary.json"
+MANIFEST_FORMAT = 1
+FILES = "files"
+SEAL = "manifest_sha256"
+
+_FIELDS = {
+    "id": str, "scenario_hash": str, "seed": int, "habitat": str, "scenario": dict, "scenario_toml": str,
+    "tables_sha256": str,
+}  # fmt: skip
+_OPTIONAL_FIELDS = {"versions": dict, "engine_summary": dict, "warnings": list, "host": dict, FILES: dict}
+_ID = re.compile(r"[0-9a-f]{8,}-.+-s\d+")
+_SHOWN = 60
+_LARGE_BYTES = 16_000_000
+"""From here on digests take longer than people notice (some 40 ms), and are remembered beside the run."""
+
+_RACY_NS = 2_000_000_000
+"""A file that changed this recently may change again at the same time of change: file systems have coarse clocks."""
+
+_verified: dict[str, str] = {}
+"""By folder: the state in which this process has found the files of a run intact."""
+
+
+class RunError(Exception):
+    """A run is not there, not whole, or only in memory; the message says which."""
+
+
+class DamagedRunError(RunError):
+    """A file of a saved run is not as it was saved.
+
+    Attributes:
+        path: the file.
+        problem: the difference.
+    """
+
+    def __init__(self, path: Path, problem: str) -> None:
+        super().__init__(path, problem)
+        self.path = path
+        self.problem = problem
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.problem}; the saved run is damaged: run its scenario again"
+
+
+class DamagedRunWarning(UserWarning):
+    """A damaged run was found in a store; the message says which file, why, and what happens to the run."""
+
+
+def run_id(scenario_hash: str, habitat: str, seed: int) -> str:
+    """The name of a result, and of its folder in the store."""
+    return f"{scenario_hash}-{habitat}-s{seed}"
+
+
+def table_names(manifest: Mapping[str, Any]) -> list[str]:
+    """The tables that a run has."""
+    names = ["flows", "samples", "links"]
+    names += ["transfers", "sources"] if manifest["scenario"].get("traffic") else []
+    names += ["events"] if manifest["scenario"].get("events") is not None else []
+    names += ["internals"] if "internals" in manifest.get("engine_summary", {}) else []
+    return names
+
+
+def seal(manifest: Mapping[str, Any], folder: Path, names: Iterable[str]) -> dict[str, Any]:
+    """A manifest with sizes and digests of the files that were written into a folder, and with its own digest.
+
+    Raises:
+        ValueError: the manifest has a number that JSON does not have.
+    """
+    files = {name: {"bytes": (folder / name).stat().st_size, "sha256": _digest(folder / name)} for name in names}
+    document = {key: value for key, value in manifest.items() if key != SEAL} | {FILES: files}
+    # Read back, so that the digest is of what a reader will see: JSON has no tuples and no keys that are numbers.
+    written: dict[str, Any] = json.loads(json.dumps(document, allow_nan=False))
+    return written | {SEAL: _own_digest(written)}
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _own_digest(manifest: Mapping[str, Any]) -> str:
+    document = {key: value for key, value in manifest.items() if key != SEAL}
+    return hashlib.sha256(json.dumps(document, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def looks_like_run(folder: Path) -> bool:
+    """Whether a path is, or once was, a saved run: by its name or by the files in it."""
+    parts = (MANIFEST, SUMMARY, "flows.parquet", "samples.parquet", "links.parquet")
+    return _ID.fullmatch(folder.name) is not None or any((folder / name).exists() for name in parts)
+
+
+def load(
+    folder: Path,
+    *,
+    name: str | None = None,
+    check: Callable[[Mapping[str, Any]], None] | None = None,
+    record: Path | None = None,
+    again: bool = False,
+) -> dict[str, Any]:
+    """The manifest of a saved run whose files are all intact.
+
+    Args:
+        folder: where it is saved.
+        name: the id that it must have; any by default.
+        check: raises a :class:`RunError` for the manifest of a run that is not wanted, before its files are read.
+        record: file in which a verification that took long is remembered for other processes.
+        again: compare all digests, also of files that did not change.
+
+    Raises:
+        DamagedRunError: it is damaged.
+        RunError: there is no run, or not the one that is wanted.
+    """
+    while True:
+        before = _identity(folder)
+        try:
+            manifest = read_manifest(folder, name)
+            if check is not None:
+                check(manifest)
+            verify(folder, manifest, record=record, again=again)
+        except DamagedRunError:
+            if _identity(folder) == before:
+                raise
+            # Another process has replaced the run meanwhile, so its files were read half before and half after.
+        else:
+            return manifest
+
+
+def _identity(folder: Path) -> tuple[int, int] | None:
+    try:
+        found = folder.lstat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def read_manifest(folder: Path, name: str | None = None) -> dict[str, Any]:
+    """The manifest of a saved run, intact in itself; the run's other files are not looked at.
+
+    Raises:
+        DamagedRunError: it is damaged, of another format, or of another run than ``name``.
+        RunError: there is no run.
+    """
+    path = folder / MANIFEST
+    if not os.path.lexists(folder) or (
+        name is None and folder.is_dir() and not os.path.lexists(path) and not looks_like_run(folder)
+    ):
+        raise RunError(f"{folder}: no run is saved here (no {MANIFEST})")
+    if not folder.is_dir():
+        raise DamagedRunError(folder, "not a folder")
+    _stat(path)
+    try:
+        manifest = json.loads(path.read_bytes())
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    except (ValueError, RecursionError) as error:
+        raise DamagedRunError(path, f"not JSON ({shown(error)})") from None
+    if not isinstance(manifest, dict):
+        raise DamagedRunError(path, "a JSON value that is not an object")
+    found = manifest.get("format")
+    if type(found) is not int or found != MANIFEST_FORMAT:
+        raise DamagedRunError(path, f"format {shown(found)} instead of {MANIFEST_FORMAT}")
+    if (SEAL in manifest or FILES in manifest) and manifest.get(SEAL) != _own_digest(manifest):
+        raise DamagedRunError(path, "altered since it was saved (its own SHA-256 differs)")
+    _check_fields(path, manifest)
+    if name is not None and manifest["id"] != name:
+        raise DamagedRunError(path, f"of the run {shown(manifest['id'])}")
+    return manifest
+
+
+def _check_fields(path: Path, manifest: Mapping[str, Any]) -> None:
+    for fields, needed in ((_FIELDS, True), (_OPTIONAL_FIELDS, False)):
+        for field, kind in fields.items():
+            if field not in manifest and needed:
+                raise DamagedRunError(path, f"the field '{field}' is missing")
+            if field in manifest and type(manifest[field]) is not kind:
+                raise DamagedRunError(path, f"the field '{field}' is {shown(manifest[field])}")
+    if manifest["id"] != run_id(manifest["scenario_hash"], manifest["habitat"], manifest["seed"]):
+        raise DamagedRunError(path, "its id does not name its scenario, habitat and seed")
+    if SEAL not in manifest and form_hash(manifest["scenario"]) != manifest["scenario_hash"]:
+        raise DamagedRunError(path, "its scenario does not have its hash")
+
+
+def verify(folder: Path, manifest: Mapping[str, Any], *, record: Path | None = None, again: bool = False) -> None:
+    """Compare the files of a run with its manifest; arguments as for :func:`load`.
+
+    Raises:
+        DamagedRunError: a file is missing, or not as it was saved.
+    """
+    tables = [f"{name}.parquet" for name in table_names(manifest)]
+    listed: Mapping[str, Any] | None = manifest.get(FILES)
+    if listed is None:
+        found = {name: _stat(folder / name) for name in tables}
+    else:
+        for name in tables:
+            if name not in listed:
+                raise DamagedRunError(folder / MANIFEST, f"no {name} in its list of files")
+        found = {name: _stat(folder / name, entry["bytes"]) for name, entry in listed.items()}
+    state = _state(manifest, found)
+    large = sum(file.st_size for file in found.values()) >= _LARGE_BYTES
+    if not again and (_verified.get(str(folder)) == state or (large and record is not None and _read(record) == state)):
+        return
+    if listed is None:
+        _compare_contents(folder, manifest)
+    else:
+        for name, entry in listed.items():
+            _compare_digest(folder / name, entry["sha256"])
+    if time.time_ns() - max(file.st_ctime_ns for file in found.values()) > _RACY_NS:
+        _verified[str(folder)] = state
+        if large and record is not None:
+            _remember(record, state)
+
+
+def _stat(path: Path, size: int | None = None) -> os.stat_result:
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    if not stat.S_ISREG(found.st_mode):
+        raise DamagedRunError(path, "not a file")
+    if found.st_size == 0:
+        raise DamagedRunError(path, "empty")
+    if size is not None and found.st_size != size:
+        raise DamagedRunError(path, f"{found.st_size:,} bytes instead of {size:,}")
+    return found
+
+
+def _state(manifest: Mapping[str, Any], found: Mapping[str, os.stat_result]) -> str:
+    """A digest of all that changes when a file of a run does: also of the time of change, which nobody can set."""
+    files = [(name, file.st_ino, file.st_size, file.st_mtime_ns, file.st_ctime_ns) for name, file in found.items()]
+    known = manifest.get(SEAL) or _own_digest(manifest)
+    return hashlib.sha256(repr((known, files)).encode()).hexdigest()
+
+
+def _compare_digest(path: Path, digest: str) -> None:
+    try:
+        found = _digest(path)
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    if found != digest:
+        raise DamagedRunError(path, "altered since it was saved (its SHA-256 differs)")
+
+
+def _compare_contents(folder: Path, manifest: Mapping[str, Any]) -> None:
+    """Compare the tables of a run of an earlier version, whose manifest has no digests of files."""
+    from elephan.runs import tables
+
+    frames = {name: tables.read(folder, name) for name in table_names(manifest)}
+    if not tables.was_digest(frames, manifest["tables_sha256"]):
+        raise DamagedRunError(folder, "its tables are not those that were saved (their SHA-256 differs)")
+
+
+def _read(record: Path) -> str:
+    try:
+        return record.read_text(encoding="ascii")
+    except (OSError, ValueError):
+        return ""
+
+
+def _remember(record: Path, state: str) -> None:
+    """Note a verification for other processes. A store that cannot be written is verified each time."""
+    with contextlib.suppress(OSError):
+        record.parent.mkdir(exist_ok=True)
+        # Half a record, of a process that was killed, is equal to no state.
+        record.write_text(state, encoding="ascii")
+
+
+def _unreadable(path: Path, error: OSError) -> DamagedRunError:
+    if isinstance(error, FileNotFoundError):
+        return DamagedRunError(path, "missing")
+    return DamagedRunError(path, f"cannot be read ({(error.strerror or str(error)).lower()})")
+
+
+def shown(value: object) -> str:
+    """A value of a damaged file, short and in one line."""
+    text = " ".join((str(value) if isinstance(value, str | BaseException) else repr(value)).split())
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+def damaged(folders: Iterable[Path]) -> dict[str, str]:
+    """By name, the difference of each run that is not intact, with every file read."""
+    found = {}
+    for folder in folders:
+        try:
+            load(folder, name=folder.name, again=True)
+        except RunError as error:
+            found[folder.name] = str(error)
+    return found
