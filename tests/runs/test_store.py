@@ -75,17 +75,6 @@ def test_the_first_to_finish_stays_unless_told_to_replace(tmp_path: Path) -> Non
     assert len(store.ids()) == 1
 
 
-def test_a_broken_manifest_is_as_good_as_none_and_is_replaced(tmp_path: Path) -> None:
-    store = Store(tmp_path)
-    saved = store.save(made())
-    (saved.dir / "manifest.json").write_text('{"format": 1, "id"')
-    assert store.find(saved.id) is None
-    with pytest.raises(RunError, match="cannot be read"):
-        Run.load(saved.dir)
-    store.save(made())
-    assert store.find(saved.id) is not None
-
-
 def test_a_failed_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(folder: Path) -> None:
         raise OSError(28, "No space left on device")

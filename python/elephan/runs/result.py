@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from elephan.runs import saved
 from elephan.runs.saved import MANIFEST, MANIFEST_FORMAT, SUMMARY
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SUMMARY_FORMAT = 2
+
+T = TypeVar("T")
 
 
 class Run:
@@ -236,9 +238,29 @@ class Run:
         if name not in self._tables:
             from elephan.runs import tables as files
 
-            self._verify()
-            self._tables[name] = files.read(self.dir, name)
+            self._tables[name] = self._read(lambda folder: files.read(folder, name))
         return self._tables[name]
+
+    def _read(self, read: Callable[[Path], T]) -> T:
+        """What ``read`` finds in the folder of this run, verified; again if another process replaces it meanwhile.
+
+        Raises:
+            RunError: the saved files are damaged, or those of another result.
+        """
+        while True:
+            before = saved.identity(self.dir)
+            self._verify()
+            try:
+                found = read(self.dir)
+            except saved.DamagedRunError:
+                if saved.identity(self.dir) == before:
+                    raise
+            except (OSError, ValueError) as error:
+                if saved.identity(self.dir) == before:
+                    raise saved.DamagedRunError(self.dir, f"cannot be read ({saved.shown(error)})") from None
+            else:
+                if saved.identity(self.dir) == before:
+                    return found
 
     def _verify(self) -> None:
         """Compare the saved files with the manifest again, since they may have changed after it was read.
@@ -298,8 +320,7 @@ class Run:
     @cached_property
     def _summary(self) -> dict[str, Any]:
         if self._folder is not None and SUMMARY in self.manifest.get(saved.FILES, {}):
-            self._verify()
-            summary = json.loads((self._folder / SUMMARY).read_bytes())
+            summary = self._read(lambda folder: json.loads((folder / SUMMARY).read_bytes()))
             if summary.get("format") == SUMMARY_FORMAT:
                 return dict(summary)
         # Metrics are a floor above runs; this is the one place that looks up, so that a run can show its own numbers.

@@ -123,7 +123,7 @@ def load(
 
     Args:
         folder: where it is saved.
-        name: the id that it must have; any by default.
+        name: the id that it must have; by default the folder's name, where that is an id.
         check: raises a :class:`RunError` for the manifest of a run that is not wanted, before its files are read.
         record: file in which a verification that took long is remembered for other processes.
         again: compare all digests, also of files that did not change.
@@ -132,22 +132,25 @@ def load(
         DamagedRunError: it is damaged.
         RunError: there is no run, or not the one that is wanted.
     """
+    if name is None and _ID.fullmatch(folder.name):
+        name = folder.name
     while True:
-        before = _identity(folder)
+        before = identity(folder)
         try:
             manifest = read_manifest(folder, name)
             if check is not None:
                 check(manifest)
             verify(folder, manifest, record=record, again=again)
         except DamagedRunError:
-            if _identity(folder) == before:
+            if identity(folder) == before:
                 raise
             # Another process has replaced the run meanwhile, so its files were read half before and half after.
         else:
             return manifest
 
 
-def _identity(folder: Path) -> tuple[int, int] | None:
+def identity(folder: Path) -> tuple[int, int] | None:
+    """Which folder has this name now; another one, when a process has replaced it."""
     try:
         found = folder.lstat()
     except OSError:
