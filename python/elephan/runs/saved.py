@@ -33,8 +33,8 @@ _FIELDS = {
 _OPTIONAL_FIELDS = {"versions": dict, "engine_summary": dict, "warnings": list, "host": dict, FILES: dict}
 _ID = re.compile(r"[0-9a-f]{8,}-.+-s\d+")
 _SHOWN = 60
-_LARGE_BYTES = 16_000_000
-"""From here on digests take longer than people notice (some 40 ms), and are remembered beside the run."""
+_LARGE_BYTES = 100_000
+"""From here on digests take longer than the rest of a lookup, 0.3 ms, and are remembered in the store."""
 
 _RACY_NS = 2_000_000_000
 """A file that changed this recently may change again at the same time of change: file systems have coarse clocks."""
@@ -125,7 +125,7 @@ def load(
         folder: where it is saved.
         name: the id that it must have; by default the folder's name, where that is an id.
         check: raises a :class:`RunError` for the manifest of a run that is not wanted, before its files are read.
-        record: file in which a verification that took long is remembered for other processes.
+        record: file in which the verification of a large run is remembered for other processes.
         again: compare all digests, also of files that did not change.
 
     Raises:
@@ -222,7 +222,10 @@ def verify(folder: Path, manifest: Mapping[str, Any], *, record: Path | None = N
         found = {name: _stat(folder / name, entry["bytes"]) for name, entry in listed.items()}
     state = _state(manifest, found)
     large = sum(file.st_size for file in found.values()) >= _LARGE_BYTES
-    if not again and (_verified.get(str(folder)) == state or (large and record is not None and _read(record) == state)):
+    if not again and _verified.get(str(folder)) == state:
+        return
+    if not again and large and record is not None and _read(record) == state:
+        _verified[str(folder)] = state
         return
     if listed is None:
         _compare_contents(folder, manifest)
