@@ -680,6 +680,43 @@ def test_exported_tables_are_a_run_that_can_be_shown(
     assert "plain/manifest.json: no flows.parquet in its list of files" in capsys.readouterr().err
 
 
+_NOT_ALLOWED = """
+import os, sys
+from elephan.cli.main import run_command
+if os.geteuid() == 0:
+    # Root reads everything, unless it gives these rights up for good: numbers of linux/capability.h.
+    import ctypes
+    libc = ctypes.CDLL(None, use_errno=True)
+    header = (ctypes.c_uint32 * 2)(0x20080522, 0)
+    assert libc.capset(header, (ctypes.c_uint32 * 6)()) == 0, os.strerror(ctypes.get_errno())
+store, folder = sys.argv[1:]
+commands = ["show", folder], ["run", "one.toml", "--store", store, "--json"], ["show", folder, "--json"]
+print([run_command(command) for command in commands], file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize("name", ["", "manifest.json", "summary.json", "samples.parquet"])
+def test_what_may_not_be_read_is_made_again(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("one.toml").write_text(SCENARIO)
+    assert run_command(["run", "one.toml", "--store", "runs", "--json"]) == 0
+    folder = Path(json.loads(capsys.readouterr().out)["dir"])
+    (folder / name).chmod(0)
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", _NOT_ALLOWED, "runs", str(folder)],
+        capture_output=True, text=True, env=environment, check=False,
+    )  # fmt: skip
+    refused, warned, statuses = done.stderr.splitlines()
+    problem = f"{folder / (name or M)}: cannot be read (permission denied); the saved run is damaged"
+    assert refused == f"elephan: {problem}: run its scenario again"
+    assert warned == f"warning: {problem} and is made again"
+    assert statuses == "[1, 0, 0]"
+    assert Store("runs").verify() == {}
+
+
 _LIMITED = """
 import resource, sys
 from elephan.cli.main import main

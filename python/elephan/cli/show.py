@@ -84,7 +84,7 @@ def find_run(name: str, store: str | None) -> Path | None:
     """
     from elephan import runs
 
-    if runs.looks_like_run(Path(name)) and Path(name).exists():
+    if Path(name).exists() and runs.looks_like_run(Path(name)):
         return Path(name)
     where = runs.Store(store)
     entries = [path for path in where.entries() if runs.looks_like_run(path)]

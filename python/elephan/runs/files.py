@@ -105,12 +105,19 @@ def write_bytes(path: Path, content: bytes | memoryview) -> None:
     """A file with this content.
 
     Raises:
-        OSError: the disk is full, or the folder cannot be written; it names the file, which the system's own does not.
+        OSError: the disk is full, or the folder cannot be written; it names the file.
     """
-    try:
+    with naming(path):
         path.write_bytes(content)
+
+
+@contextlib.contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Name the file in an error of writing it; the system names a file only where it cannot be opened."""
+    try:
+        yield
     except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from error
+        raise OSError(error.errno or errno.EIO, error.strerror or str(error), str(path)) from error
 
 
 def sync(folder: Path) -> None:
@@ -123,7 +130,8 @@ def sync_one(path: Path) -> None:
     """Have a file or a folder on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
-        os.fsync(descriptor)
+        with naming(path):
+            os.fsync(descriptor)
     finally:
         os.close(descriptor)
 

@@ -105,10 +105,19 @@ def _own_digest(manifest: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(document, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
+def is_there(path: Path) -> bool:
+    """Whether a path exists; in a folder that may not be read nothing does."""
+    try:
+        path.stat()
+    except OSError:
+        return False
+    return True
+
+
 def looks_like_run(folder: Path) -> bool:
     """Whether a path is, or once was, a saved run: by its name or by the files in it."""
     parts = (MANIFEST, SUMMARY, "flows.parquet", "samples.parquet", "links.parquet")
-    return _ID.fullmatch(folder.name) is not None or any((folder / name).exists() for name in parts)
+    return _ID.fullmatch(folder.name) is not None or any(is_there(folder / name) for name in parts)
 
 
 def load(

@@ -7,6 +7,7 @@ store, and what a killed process left is removed by the next one that writes. Wh
 
 from __future__ import annotations
 
+import contextlib
 import os
 import warnings
 from collections.abc import Iterator, Mapping
@@ -131,6 +132,10 @@ class Store:
     def _put_aside(self, path: Path) -> None:
         """Take a result out of sight at once, then delete it."""
         with files.temporary_folder(self.root) as folder:
+            if path.is_dir() and not path.is_symlink():
+                # A folder can only be moved into another one by whom may write in it.
+                with contextlib.suppress(PermissionError, FileNotFoundError):
+                    path.chmod(0o700)
             try:
                 path.rename(folder / "old")
             except FileNotFoundError:
@@ -156,7 +161,7 @@ class Store:
 
     def ids(self) -> list[str]:
         """Ids of the saved results, in alphabetical order; also of those whose files are damaged."""
-        return [path.name for path in self.entries() if (path / MANIFEST).exists()]
+        return [path.name for path in self.entries() if saved.is_there(path / MANIFEST)]
 
     def get(self, name: str) -> Run:
         """A saved result by its id, or by the beginning of one id only.

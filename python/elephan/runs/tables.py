@@ -133,9 +133,15 @@ def write(frames: Mapping[str, pl.DataFrame], folder: Path) -> None:
 
 
 def write_csv(frames: Mapping[str, pl.DataFrame], folder: Path) -> None:
-    """One CSV file a table: a header, a row a line, nothing where there is no value; numbers in full precision."""
+    """One CSV file a table: a header, a row a line, nothing where there is no value; numbers in full precision.
+
+    Raises:
+        OSError: the disk is full, or the folder cannot be written.
+    """
     for name, frame in frames.items():
-        frame.write_csv(folder / f"{name}.csv")
+        path = folder / f"{name}.csv"
+        with files.naming(path):
+            frame.write_csv(path)
 
 
 def read(folder: Path, name: str) -> pl.DataFrame:
