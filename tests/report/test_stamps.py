@@ -10,7 +10,7 @@ from tests.runs.synthetic import WrittenHabitat
 
 from elephan import habitats, papers
 from elephan.report import figures, stamps
-from elephan.runs import Store
+from elephan.runs import Run, Store
 
 
 def written(folder: Path) -> Path:
@@ -70,6 +70,6 @@ def test_a_paper_that_is_there_is_not_drawn_again(tmp_path: Path, monkeypatch: p
     next(out.glob("*.svg")).unlink()
     assert report() == (count, first)
     # Runs that were made again are other runs, though their ids are the same.
-    for made in store.root.glob("*/manifest.json"):
-        made.write_text(made.read_text().replace('"created": "2', '"created": "3'))
+    for made in store:
+        store.save(Run(made.manifest | {"created": "3000-01-01T00:00:00+00:00"}, tables=made.tables()), replace=True)
     assert report()[0] == count
