@@ -12,6 +12,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -22,17 +23,18 @@ from tests.runs.synthetic import constant
 
 from elephan import habitats, runs
 from elephan.cli.main import run_command
-from elephan.runs import DamagedRunError, DamagedRunWarning, Run, RunError, Store, saved
+from elephan.runs import DamagedRunError, DamagedRunWarning, Run, RunError, Store, files, saved
 from elephan.scenario import Scenario
 
 RATES = {"cubic-1": constant(60.0), "bic-2": constant(20.0)}
 Change = Callable[[Path], object]
 
 
-def made(seed: int = 1, engine: str = "1") -> Run:
+@lru_cache
+def made(seed: int = 1, engine: str = "1", wall_seconds: float = 0.5) -> Run:
     """A run in memory, of 20 s; the same for the same seed."""
     stated = synthetic.scenario(starts=["0 s", "5 s"], duration="20 s", seed=seed)
-    extra = {"versions": {"engine": engine}, "wall_seconds": 0.5}
+    extra = {"versions": {"engine": engine}, "wall_seconds": wall_seconds}
     rates = {name: constant(rate(pl.Series([0.0]).to_numpy())[0] + 0.01 * seed) for name, rate in RATES.items()}
     return Run.from_tables(stated, synthetic.tables(stated, rates), extra=extra)
 
@@ -292,6 +294,12 @@ def no_warning() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True)
+def no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing here loses power."""
+    monkeypatch.setattr(files, "sync_one", lambda path: None)
+
+
 def same_result(found: Run | None, wanted: Run) -> None:
     assert found is not None
     assert all(found.tables()[name].equals(table) for name, table in wanted.tables().items())
@@ -362,13 +370,11 @@ def test_damage_after_loading_is_seen_at_the_next_table(tmp_path: Path) -> None:
 def test_a_run_that_is_replaced_by_the_same_result_goes_on(tmp_path: Path) -> None:
     store = Store(tmp_path)
     run = store.save(made())
-    again = made()
-    again.manifest["wall_seconds"] = 0.7
+    again = made(wall_seconds=0.7)
     store.save(again, replace=True)
     assert run.flows.equals(again.flows)
     assert run.summary()["wall_seconds"] == 0.7
-    other = made()
-    other.manifest["tables_sha256"] = "0"
+    other = Run(made().manifest | {"tables_sha256": "0"}, tables=made().tables())
     store.save(other, replace=True)
     with pytest.raises(RunError, match="replaced by another result since it was loaded; load it again"):
         _ = run.samples
@@ -385,8 +391,7 @@ def test_a_run_that_is_replaced_while_it_is_verified_is_not_damaged(
 
     def replacing(folder: Path, *args: Any, **more: Any) -> None:
         if not replaced:
-            again = made()
-            again.manifest["wall_seconds"] = 0.7
+            again = made(wall_seconds=0.7)
             replaced.append(again)
             Store(tmp_path).save(again, replace=True)
         verify(folder, *args, **more)
@@ -418,8 +423,7 @@ print(found)
 
 def test_a_run_may_be_read_while_it_is_replaced(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    runs_in_turn = [made(), made()]
-    runs_in_turn[1].manifest["wall_seconds"] = 0.75
+    runs_in_turn = [made(), made(wall_seconds=0.75)]
     name = store.save(runs_in_turn[0]).id
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "PYTHONWARNINGS": "error::UserWarning"}
     reader = subprocess.Popen(
