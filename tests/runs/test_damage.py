@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -123,6 +124,18 @@ def table_edited(folder: Path) -> None:
     pl.read_parquet(path).with_columns(goodput_mbps=pl.lit(99.0)).write_parquet(path)
 
 
+def deep(folder: Path) -> None:
+    """As deep as the reader of JSON allows, which the digest may not."""
+    depth = sys.getrecursionlimit() * 100
+    while True:
+        text = '{"format": 1, "manifest_sha256": "", "a": ' + "[" * depth + "]" * depth + "}"
+        with contextlib.suppress(RecursionError):
+            json.loads(text)
+            break
+        depth = depth * 9 // 10
+    (folder / M).write_text(text)
+
+
 def digest_follows(folder: Path) -> None:
     """A table with other numbers, and its new digest in the manifest: that of the manifest gives it away."""
     table_edited(folder)
@@ -186,6 +199,11 @@ DAMAGE: dict[str, tuple[Change, str]] = {
     "manifest of zeros": (instead(M, bytes(4096)), "manifest.json: not JSON"),
     "manifest not UTF-8": (instead(M, b'{"format": 1, "id": "\xff"}'), "manifest.json: not JSON"),
     "manifest nested": (instead(M, b"[" * 200_000), "manifest.json: not JSON"),
+    "manifest nested as deep as JSON may be": (deep, "manifest.json: "),
+    "manifest with half a character": (
+        edited(M, lambda m: drop("files", "manifest_sha256")(m) or m["scenario"].update(x="\ud800")),
+        "manifest.json: not a manifest",
+    ),
     "manifest a huge number": (instead(M, b'{"format": 1' + b"0" * 10_000 + b"}"), "manifest.json: not JSON"),
     "manifest a list": (instead(M, b"[1, 2]\n"), "manifest.json: a JSON value that is not an object"),
     "manifest an empty object": (instead(M, b"{}\n"), "manifest.json: format None instead of 1"),

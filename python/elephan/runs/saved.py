@@ -190,24 +190,30 @@ def read_manifest(folder: Path, name: str | None = None) -> dict[str, Any]:
         raise DamagedRunError(path, f"not JSON ({shown(error)})") from None
     if not isinstance(manifest, dict):
         raise DamagedRunError(path, "a JSON value that is not an object")
-    found = manifest.get("format")
-    if type(found) is not int or found != MANIFEST_FORMAT:
-        raise DamagedRunError(path, f"format {shown(found)} instead of {MANIFEST_FORMAT}")
-    if (SEAL in manifest or FILES in manifest) and manifest.get(SEAL) != _own_digest(manifest):
-        raise DamagedRunError(path, "altered since it was saved (its own SHA-256 differs)")
-    _check_fields(path, manifest)
+    try:
+        _check(path, manifest)
+    except (ValueError, RecursionError) as error:
+        raise DamagedRunError(path, f"not a manifest ({shown(error)})") from None
     if name is not None and manifest["id"] != name:
         raise DamagedRunError(path, f"of the run {shown(manifest['id'])}")
     return manifest
 
 
-def _check_fields(path: Path, manifest: Mapping[str, Any]) -> None:
+def _check(path: Path, manifest: Mapping[str, Any]) -> None:
+    found = manifest.get("format")
+    if type(found) is not int or found != MANIFEST_FORMAT:
+        raise DamagedRunError(path, f"format {shown(found)} instead of {MANIFEST_FORMAT}")
+    if (SEAL in manifest or FILES in manifest) and manifest.get(SEAL) != _own_digest(manifest):
+        raise DamagedRunError(path, "altered since it was saved (its own SHA-256 differs)")
     for fields, needed in ((_FIELDS, True), (_OPTIONAL_FIELDS, False)):
         for field, kind in fields.items():
             if field not in manifest and needed:
                 raise DamagedRunError(path, f"the field '{field}' is missing")
             if field in manifest and type(manifest[field]) is not kind:
                 raise DamagedRunError(path, f"the field '{field}' is {shown(manifest[field])}")
+    for name, entry in manifest.get(FILES, {}).items():
+        if name != Path(name).name or not isinstance(entry, dict) or {"bytes", "sha256"} - set(entry):
+            raise DamagedRunError(path, f"{shown(name)} in its list of files is {shown(entry)}")
     if manifest["id"] != run_id(manifest["scenario_hash"], manifest["habitat"], manifest["seed"]):
         raise DamagedRunError(path, "its id does not name its scenario, habitat and seed")
     if SEAL not in manifest and form_hash(manifest["scenario"]) != manifest["scenario_hash"]:
