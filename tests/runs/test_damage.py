@@ -125,7 +125,7 @@ def table_edited(folder: Path) -> None:
 
 
 def deep(folder: Path) -> None:
-    """As deep as the reader of JSON allows, which the digest may not."""
+    """Nesting as deep as the reader of JSON allows; the digest may allow less."""
     depth = sys.getrecursionlimit() * 100
     while True:
         text = '{"format": 1, "manifest_sha256": "", "a": ' + "[" * depth + "]" * depth + "}"
@@ -272,7 +272,7 @@ def sorted_manifest(folder: Path) -> None:
 
 
 def left_over(folder: Path) -> None:
-    """What processes that were killed leave in a store."""
+    """Files that killed processes leave in a store."""
     half = folder.parent / ".tmp-0123456789abcdef"
     half.mkdir()
     (half / SAMPLES).write_bytes(b"half")

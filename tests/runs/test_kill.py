@@ -68,7 +68,7 @@ class Sweep:
         self.says("ready", LONGEST_S)
 
     def says(self, line: str, within_s: float) -> bool:
-        """Whether it says a line in time."""
+        """Wait for a line of its output; false if none comes in time."""
         assert self.process.stdout is not None
         if not select.select([self.process.stdout], [], [], within_s)[0]:
             return False
@@ -108,7 +108,7 @@ def damage(store: Store, chance: random.Random) -> None:
 
 
 def made_in(folder: Path) -> Counter[str]:
-    """How often the computation of each run has begun."""
+    """Number of times that the computation of each run has begun."""
     log = folder / "log"
     return Counter(log.read_text().split()) if log.exists() else Counter()
 

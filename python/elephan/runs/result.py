@@ -242,7 +242,7 @@ class Run:
         return self._tables[name]
 
     def _read(self, read: Callable[[Path], T]) -> T:
-        """What ``read`` finds in the folder of this run, verified; again if another process replaces it meanwhile.
+        """Read the verified folder of this run; repeat that if another process replaces the folder meanwhile.
 
         Raises:
             RunError: the saved files are damaged, or those of another result.

@@ -37,10 +37,10 @@ _LARGE_BYTES = 100_000
 """From here on digests take longer than the rest of a lookup, 0.3 ms, and are remembered in the store."""
 
 _RACY_NS = 2_000_000_000
-"""A file that changed this recently may change again at the same time of change: file systems have coarse clocks."""
+"""File systems have coarse clocks: two changes of a file within this time may have the same time of change."""
 
 _verified: dict[str, str] = {}
-"""By folder: the state in which this process has found the files of a run intact."""
+"""State of each folder (see ``_state``) in which this process has found all files intact."""
 
 
 class RunError(Exception):
@@ -106,7 +106,7 @@ def _own_digest(manifest: Mapping[str, Any]) -> str:
 
 
 def is_there(path: Path) -> bool:
-    """Whether a path exists; in a folder that may not be read nothing does."""
+    """Tell whether a path exists. In a folder without read permission no path does."""
     try:
         path.stat()
     except OSError:
@@ -115,7 +115,7 @@ def is_there(path: Path) -> bool:
 
 
 def looks_like_run(folder: Path) -> bool:
-    """Whether a path is, or once was, a saved run: by its name or by the files in it."""
+    """Tell by its name and by the files in it whether a folder is a saved run, intact or damaged."""
     parts = (MANIFEST, SUMMARY, "flows.parquet", "samples.parquet", "links.parquet")
     return _ID.fullmatch(folder.name) is not None or any(is_there(folder / name) for name in parts)
 
@@ -153,13 +153,13 @@ def load(
         except DamagedRunError:
             if identity(folder) == before:
                 raise
-            # Another process has replaced the run meanwhile, so its files were read half before and half after.
+            # Another process has replaced the run meanwhile: some files were read before, some after.
         else:
             return manifest
 
 
 def identity(folder: Path) -> tuple[int, int] | None:
-    """Which folder has this name now; another one, when a process has replaced it."""
+    """Device and inode of a folder; they differ after a process has replaced the folder."""
     try:
         found = folder.lstat()
     except OSError:
@@ -268,7 +268,7 @@ def _stat(path: Path, size: int | None = None) -> os.stat_result:
 
 
 def _state(manifest: Mapping[str, Any], found: Mapping[str, os.stat_result]) -> str:
-    """A digest of all that changes when a file of a run does: also of the time of change, which nobody can set."""
+    """Digest of the manifest and of each file's inode, size and times; programs cannot set the time of status change."""
     files = [(name, file.st_ino, file.st_size, file.st_mtime_ns, file.st_ctime_ns) for name, file in found.items()]
     known = manifest.get(SEAL) or _own_digest(manifest)
     return hashlib.sha256(repr((known, files)).encode()).hexdigest()
@@ -300,10 +300,10 @@ def _read(record: Path) -> str:
 
 
 def _remember(record: Path, state: str) -> None:
-    """Note a verification for other processes. A store that cannot be written is verified each time."""
+    """Record a verification for other processes. In a read-only store each process verifies again."""
     with contextlib.suppress(OSError):
         record.parent.mkdir(exist_ok=True)
-        # Half a record, of a process that was killed, is equal to no state.
+        # No rename is needed: a record that a killed process left incomplete equals no state.
         record.write_text(state, encoding="ascii")
 
 
@@ -320,7 +320,7 @@ def shown(value: object) -> str:
 
 
 def damaged(folders: Iterable[Path]) -> dict[str, str]:
-    """By name, the difference of each run that is not intact, with every file read."""
+    """Read every file of these runs; returns the reason for each damaged run, by its name."""
     found = {}
     for folder in folders:
         try:

@@ -126,14 +126,14 @@ class Store:
         return saved.damaged(path for path in self.entries() if saved.looks_like_run(path))
 
     def entries(self) -> list[Path]:
-        """The folder of each saved result, damaged or not, in alphabetical order; also other things that lie there."""
+        """Paths in the store, in alphabetical order: saved results, damaged or not, and whatever else is there."""
         return sorted(path for path in self.root.glob("*") if path.name[0] != ".")
 
     def _put_aside(self, path: Path) -> None:
         """Take a result out of sight at once, then delete it."""
         with files.temporary_folder(self.root) as folder:
             if path.is_dir() and not path.is_symlink():
-                # A folder can only be moved into another one by whom may write in it.
+                # Moving a folder to another parent changes its "..", and needs write permission on the folder.
                 with contextlib.suppress(PermissionError, FileNotFoundError):
                     path.chmod(0o700)
             try:

@@ -93,7 +93,7 @@ def digest(frames: Mapping[str, pl.DataFrame]) -> str:
 
 
 def was_digest(frames: Mapping[str, pl.DataFrame], digest_before: str) -> bool:
-    """Whether tables that were read from files had this digest when a habitat gave them.
+    """Tell whether tables that were read from files had this digest when a habitat gave them.
 
     The digest is of bytes in memory, which files do not keep where there is no value: the engine has zeros there,
     and the habitats in Python set spare bits in columns without any value.
