@@ -158,13 +158,16 @@ def load(
             return manifest
 
 
-def identity(folder: Path) -> tuple[int, int] | None:
-    """Device and inode of a folder; they differ after a process has replaced the folder."""
+def identity(folder: Path) -> tuple[int, int, int] | None:
+    """Device, inode and status-change time of a folder; they differ after a process has replaced the folder.
+
+    The time is needed because file systems give the inode of a removed folder to the next new one.
+    """
     try:
         found = folder.lstat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return found.st_dev, found.st_ino, found.st_ctime_ns
 
 
 def read_manifest(folder: Path, name: str | None = None) -> dict[str, Any]:
@@ -268,7 +271,7 @@ def _stat(path: Path, size: int | None = None) -> os.stat_result:
 
 
 def _state(manifest: Mapping[str, Any], found: Mapping[str, os.stat_result]) -> str:
-    """Digest of the manifest and of each file's inode, size and times; programs cannot set the time of status change."""
+    """Digest of the manifest and of each file's inode, size and times; programs cannot set the status-change time."""
     files = [(name, file.st_ino, file.st_size, file.st_mtime_ns, file.st_ctime_ns) for name, file in found.items()]
     known = manifest.get(SEAL) or _own_digest(manifest)
     return hashlib.sha256(repr((known, files)).encode()).hexdigest()
