@@ -253,13 +253,13 @@ class Run:
             try:
                 found = read(self.dir)
             except saved.DamagedRunError:
-                if saved.identity(self.dir) == before:
+                if not saved.replaced(self.dir, before):
                     raise
             except (OSError, ValueError) as error:
-                if saved.identity(self.dir) == before:
+                if not saved.replaced(self.dir, before):
                     raise saved.DamagedRunError(self.dir, f"cannot be read ({saved.shown(error)})") from None
             else:
-                if saved.identity(self.dir) == before:
+                if not saved.replaced(self.dir, before):
                     return found
 
     def _verify(self) -> None:

@@ -151,7 +151,7 @@ def load(
                 check(manifest)
             verify(folder, manifest, record=record, again=again)
         except DamagedRunError:
-            if identity(folder) == before:
+            if not replaced(folder, before):
                 raise
             # Another process has replaced the run meanwhile: some files were read before, some after.
         else:
@@ -168,6 +168,11 @@ def identity(folder: Path) -> tuple[int, int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino, found.st_ctime_ns
+
+
+def replaced(folder: Path, before: tuple[int, int, int] | None) -> bool:
+    """Tell whether a folder may be another one than that of an earlier ``identity``, or was not there then."""
+    return before is None or identity(folder) != before
 
 
 def read_manifest(folder: Path, name: str | None = None) -> dict[str, Any]:
