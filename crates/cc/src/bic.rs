@@ -8,8 +8,9 @@
 //! literally every loss after probing would look like the sign of a new flow. Differences: Linux (presets `linux`,
 //! `linux-2.6`) keeps 819/1024 of the window, has S_max 16, divides the distance by 4, moves by 1/5 segment a round
 //! trip near the maximum, forgets all after a timeout and divides by an estimate of segments per ACK that makes it grow
-//! almost twice as fast as meant where each segment is acknowledged by itself. Its first form (preset `linux-2.6.11`),
-//! which kept the paper's S_max 32 and β 1/8, has no such estimate and moves by 4/11 segment a round trip near the
+//! almost twice as fast as meant where each segment is acknowledged by itself. Since Linux 5.7 the counter adds segments
+//! and not ACKs, and is still divided by the estimate: with delayed ACKs too the window grows twice as fast as meant
+//! (preset `linux`; `linux-5.6` is 3.18 to 5.6). Linux's first form (preset `linux-2.6.11`), which kept the paper's S_max 32 and β 1/8, has no such estimate and moves by 4/11 segment a round trip near the
 //! maximum.
 
 use crate::algorithm::{Ack, Algorithm, Signal, Start};
@@ -72,6 +73,8 @@ params! {
         /// Allow for delayed ACKs by an estimate of the segments for each ACK, and grow by 5 % a round trip while no loss
         /// has been seen; Linux's form.
         per_ack_estimate: bool = flag(true), "Linux tcp_bic.c; not up to 2.6.12";
+        /// The window's counter adds the segments that an ACK acknowledges; off: one for each ACK. Arithmetic 'linux' only.
+        count_segments: bool = flag(true), "Linux tcp_bic.c since 5.7";
     }
 }
 
@@ -159,18 +162,24 @@ impl Bic {
                     ("per_ack_estimate", Setting::Bool(false)),
                 ],
             },
-            Preset { name: "linux", title: "Linux", overrides: &Self::linux_preset("linux") },
+            Preset { name: "linux", title: "Linux since 5.7", overrides: &Self::linux_preset("linux", true) },
+            Preset {
+                name: "linux-5.6",
+                title: "Linux 3.18 to 5.6: one for each ACK",
+                overrides: &Self::linux_preset("linux", false),
+            },
             Preset {
                 name: "linux-2.6",
                 title: "Linux 2.6.22, ns-2 TCP/Linux",
-                overrides: &Self::linux_preset("linux-2.6"),
+                overrides: &Self::linux_preset("linux-2.6", false),
             },
         ],
         tables: &[BicParams::TABLE, LossParams::TABLE],
     };
 
-    const fn linux_preset(arithmetic: &'static str) -> [(&'static str, Setting); 4] {
+    const fn linux_preset(arithmetic: &'static str, count_segments: bool) -> [(&'static str, Setting); 5] {
         [
+            ("count_segments", Setting::Bool(count_segments)),
             ("form", Setting::Text("linux")),
             ("arithmetic", Setting::Text(arithmetic)),
             ("s_max", Setting::Num(16.0)),
@@ -259,13 +268,13 @@ impl Bic {
     }
 
     #[inline]
-    fn grow_linux(&mut self, now: f64) {
+    fn grow_linux(&mut self, now: f64, n: f64) {
         if self.linux.at_window != self.win.w || now - self.linux.at_time > LINUX_PERIOD_S {
             self.linux.cnt = self.linux_cnt();
             self.linux.at_window = self.win.w;
             self.linux.at_time = now;
         }
-        self.win.grow_one_in(1.0, self.linux.cnt);
+        self.win.grow_one_in(if self.p.count_segments { n } else { 1.0 }, self.linux.cnt);
     }
 
     /// The window that a loss leaves, with the maximum recorded.
@@ -306,7 +315,7 @@ impl Algorithm for Bic {
             return;
         }
         if linux {
-            self.grow_linux(ack.now);
+            self.grow_linux(ack.now, n);
         } else if self.win.w < self.p.low_window {
             self.win.grow_per_round(n, 1.0);
         } else {
@@ -484,6 +493,20 @@ mod tests {
                 b.linux.ratio.update(1.0);
             }
             assert_eq!(b.linux_cnt(), (one_to_one * 16.0 / 31.0_f64).floor(), "{w}");
+        }
+    }
+
+    #[test]
+    fn since_linux_5_7_delayed_acks_grow_twice_as_fast() {
+        // S_max is 16 segments a round trip; the estimate of two segments an ACK divides the divisor by two.
+        for (preset, per_round) in [("linux-5.6", 16.0), ("linux", 32.0)] {
+            let mut b = bic(preset);
+            let mut d = after_a_loss_at(&mut b, 10_000.0);
+            let before = b.window();
+            for _ in 0..(before / 2.0) as usize {
+                d.ack(&mut b, 2.0, 0.1, 0.1 / before);
+            }
+            close(b.window() - before, per_round, 0.05);
         }
     }
 
