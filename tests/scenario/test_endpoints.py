@@ -109,3 +109,24 @@ def test_linux_s_timeout_leaves_room_for_a_recovery_on_a_long_path(base: str) ->
     assert floors[None][1] > 5
     assert floors[None][0] <= 1
     assert floors["1 ms"][0] > 5
+
+
+def test_jiffies_are_in_the_canonical_form_of_what_counts_them() -> None:
+    def stack(algorithm: str, table: object, **parameters: object) -> dict[str, Any]:
+        stated = scenario({"algorithm": algorithm, "parameters": parameters}, stack=table)
+        form: dict[str, Any] = stated.canonical()["flows"][0]["stack"]
+        return form
+
+    for base, hz in (("linux", 250), ("linux-2.6", 1000), ("ns2", 1000)):
+        assert stack("htcp:linux", base)["hz"] == hz
+    assert stack("htcp", "linux", arithmetic="linux")["hz"] == 250
+    assert stack("htcp:linux", {"base": "linux", "hz": 100})["hz"] == 100
+    # What does not count jiffies is the same experiment with any.
+    for algorithm in ("htcp", "reno:linux", "vegas:linux", "lp:linux", "cubic"):
+        assert "hz" not in stack(algorithm, {"base": "linux", "hz": 100})
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 2.5, "fast", 10**7])
+def test_a_wrong_number_of_jiffies_a_second_is_refused(wrong: object) -> None:
+    with pytest.raises(ScenarioError, match="hz"):
+        scenario(stack={"base": "linux", "hz": wrong})

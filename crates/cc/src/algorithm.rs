@@ -3,6 +3,8 @@
 //! Units are those of the papers: windows in segments, time in seconds, rates in segments per second. Nothing here
 //! knows the simulator: the same types can drive a real transport.
 
+use crate::jiffies::DEFAULT_HZ;
+
 /// The connection begins.
 #[derive(Clone, Copy, Debug)]
 pub struct Start {
@@ -14,13 +16,22 @@ pub struct Start {
     pub initial_ssthresh: f64,
     /// Payload of a segment, bytes, for algorithms that count in bits.
     pub segment_bytes: f64,
+    /// Timer interrupts a second of the sending host (Linux's `HZ`), for algorithms that count in [jiffies](crate::jiffies).
+    pub hz: f64,
     /// Seeds the algorithm's own [`Draws`](crate::draws::Draws), where it needs any.
     pub seed: u64,
 }
 
 impl Default for Start {
     fn default() -> Self {
-        Self { now: 0.0, initial_window: 10.0, initial_ssthresh: f64::INFINITY, segment_bytes: 1448.0, seed: 0 }
+        Self {
+            now: 0.0,
+            initial_window: 10.0,
+            initial_ssthresh: f64::INFINITY,
+            segment_bytes: 1448.0,
+            hz: DEFAULT_HZ,
+            seed: 0,
+        }
     }
 }
 
@@ -99,6 +110,8 @@ pub struct Needs {
     pub ecn: Ecn,
     /// Routers of a kind of their own.
     pub router: Option<Router>,
+    /// [`Start::hz`].
+    pub hz: bool,
 }
 
 /// A delivery-rate sample (draft-ietf-ccwg-bbr section 4.1; draft-cheng-iccrg-delivery-rate-estimation), of the newest

@@ -13,7 +13,8 @@
 //! (preset `linux`; `linux-5.6` is 3.18 to 5.6). Linux's first form (preset `linux-2.6.11`), which kept the paper's S_max 32 and β 1/8, has no such estimate and moves by 4/11 segment a round trip near the
 //! maximum.
 
-use crate::algorithm::{Ack, Algorithm, Signal, Start};
+use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
+use crate::jiffies::Jiffies;
 use crate::loss_window::{AckRatio, Arithmetic, LossParams, LossWindow, window_methods};
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
 
@@ -78,7 +79,7 @@ params! {
     }
 }
 
-/// Time after which Linux computes its divisor again though the window has not moved, s.
+/// Time after which Linux computes its divisor again though the window has not moved, s (`HZ / 32`).
 const LINUX_PERIOD_S: f64 = 1.0 / 32.0;
 /// Linux's largest divisor while no loss has been seen: 5 % growth a round trip.
 const LINUX_UNKNOWN_CNT: f64 = 20.0;
@@ -126,6 +127,7 @@ pub struct Bic {
     last_max: f64,
     search: Search,
     linux: Linux,
+    jiffies: Jiffies,
     saved: (f64, Search),
 }
 
@@ -201,7 +203,15 @@ impl Bic {
         if p.search_update == SearchUpdate::Round && win.arithmetic != Arithmetic::Fluid {
             return settings.conflict("search_update 'round' needs arithmetic 'fluid'");
         }
-        Ok(Self { win, p, last_max: 0.0, search: UNKNOWN, linux: NO_DIVISOR, saved: (0.0, UNKNOWN) })
+        Ok(Self {
+            win,
+            p,
+            last_max: 0.0,
+            search: UNKNOWN,
+            linux: NO_DIVISOR,
+            jiffies: Jiffies::default(),
+            saved: (0.0, UNKNOWN),
+        })
     }
 
     /// The paper's rules for one ACK in congestion avoidance, `w >= low_window`.
@@ -269,7 +279,8 @@ impl Bic {
 
     #[inline]
     fn grow_linux(&mut self, now: f64, n: f64) {
-        if self.linux.at_window != self.win.w || now - self.linux.at_time > LINUX_PERIOD_S {
+        let elapsed = self.jiffies.between(self.linux.at_time, now);
+        if self.linux.at_window != self.win.w || elapsed > self.jiffies.quotient(LINUX_PERIOD_S) {
             self.linux.cnt = self.linux_cnt();
             self.linux.at_window = self.win.w;
             self.linux.at_time = now;
@@ -300,8 +311,13 @@ impl Bic {
 }
 
 impl Algorithm for Bic {
+    fn needs(&self) -> Needs {
+        Needs { hz: self.p.form == Form::Linux, ..Needs::default() }
+    }
+
     fn on_start(&mut self, start: &Start) {
         self.win.start(start);
+        self.jiffies = Jiffies::new(start.hz);
     }
 
     #[inline]

@@ -12,7 +12,8 @@
 //! unknown, which disables the cap. In all of them growth is at most one segment for each acknowledged, as in slow start,
 //! and while idle or limited by the application the clock stands still (Linux: idle only).
 
-use crate::algorithm::{Ack, Algorithm, Cause, Signal, Start};
+use crate::algorithm::{Ack, Algorithm, Cause, Needs, Signal, Start};
+use crate::jiffies::Jiffies;
 use crate::loss_window::{AckRatio, Arithmetic, LossParams, LossWindow, window_methods};
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
 
@@ -62,10 +63,11 @@ params! {
     }
 }
 
-/// Time after which Linux computes its divisor again though the window has not moved, s.
+/// Time after which Linux computes its divisor again though the window has not moved, s (`HZ / 32`).
 const LINUX_PERIOD_S: f64 = 1.0 / 32.0;
-/// Linux's units of time a second: ticks, and those of its cubic function.
-const TICKS: f64 = 1000.0;
+/// Time after an epoch's start during which Linux takes no RTT for the smallest, s (`HZ`).
+const LINUX_EARLY_S: f64 = 1.0;
+/// Units of time a second of Linux's cubic function.
 const BICTCP_HZ: f64 = 1024.0;
 /// Linux's divisor before the first loss: the most it may be today, and what it is in 2.6.22.
 const UNKNOWN_CNT: f64 = 20.0;
@@ -122,6 +124,7 @@ pub struct Cubic {
     epoch: Epoch,
     saved: Epoch,
     linux: Linux,
+    jiffies: Jiffies,
 }
 
 impl Cubic {
@@ -211,6 +214,7 @@ impl Cubic {
             epoch: NO_EPOCH,
             saved: NO_EPOCH,
             linux: Linux { beta_scale, ..NO_LINUX },
+            jiffies: Jiffies::default(),
         })
     }
 
@@ -280,7 +284,8 @@ impl Cubic {
     /// Linux keeps the smallest RTT, without the samples of an epoch's first second.
     #[inline]
     fn linux_delay(&mut self, ack: &Ack) {
-        let early = self.epoch.begun && ack.now - self.epoch.start < 1.0;
+        let since = self.jiffies.between(self.epoch.start, ack.now);
+        let early = self.epoch.begun && since < self.jiffies.quotient(LINUX_EARLY_S);
         let Some(rtt) = ack.rtt else { return };
         if early || (self.linux_26() && !self.p.timestamps) {
             return;
@@ -293,17 +298,22 @@ impl Cubic {
     /// Linux's divisor from the cubic function: one segment of window for so many acknowledged.
     fn linux_cubic_cnt(&self, now: f64) -> f64 {
         let (e, w) = (&self.epoch, self.win.w);
-        let delay_ticks = (self.linux.delay_min * TICKS).floor();
-        let ticks = (now * TICKS).floor() - (e.start * TICKS).floor() + delay_ticks;
-        let t = (ticks * BICTCP_HZ / TICKS).floor();
+        let hz = self.jiffies.hz();
+        // 2.6 takes the delay from timestamps, which are jiffies.
+        let delay_jiffies = if self.linux_26() {
+            (self.linux.delay_min * hz).floor()
+        } else {
+            self.jiffies.from_measured(self.linux.delay_min)
+        };
+        let t = ((self.jiffies.between(e.start, now) + delay_jiffies) * BICTCP_HZ / hz).floor();
         let k = (e.k * BICTCP_HZ).floor();
         let offs = (t - k).abs() / BICTCP_HZ;
         let delta = (self.p.c * offs * offs * offs).floor();
         let target = if t < k { e.origin - delta } else { e.origin + delta };
         let mut cnt = if target > w { (w / (target - w)).floor() } else { 100.0 * w };
         if self.linux_26() && self.p.s_max > 0.0 && self.linux.delay_min > 0.0 {
-            // 2.6 keeps the delay in eighths of a tick, at least one of them.
-            let delay = delay_ticks.max(0.125) / TICKS;
+            // 2.6 keeps the delay in eighths of a jiffy, at least one of them.
+            let delay = delay_jiffies.max(0.125) / hz;
             if t >= k || self.p.s_max_region == CapRegion::Always {
                 cnt = cnt.max((w / (self.p.s_max * delay)).floor());
             }
@@ -315,9 +325,9 @@ impl Cubic {
     fn grow_linux(&mut self, now: f64, n: f64) {
         self.linux.acked += n;
         let w = self.win.w;
-        if self.linux.at_window != w || now - self.linux.at_time > LINUX_PERIOD_S {
-            let same_tick = (now * TICKS).floor() == (self.linux.at_time * TICKS).floor();
-            if !(self.epoch.begun && same_tick) || self.linux_26() {
+        let elapsed = self.jiffies.between(self.linux.at_time, now);
+        if self.linux.at_window != w || elapsed > self.jiffies.quotient(LINUX_PERIOD_S) {
+            if !(self.epoch.begun && elapsed == 0.0) || self.linux_26() {
                 if !self.epoch.begun {
                     let unknown = self.epoch.w_max;
                     self.begin_epoch(now);
@@ -377,8 +387,13 @@ impl Cubic {
 }
 
 impl Algorithm for Cubic {
+    fn needs(&self) -> Needs {
+        Needs { hz: self.win.integer(), ..Needs::default() }
+    }
+
     fn on_start(&mut self, start: &Start) {
         self.win.start(start);
+        self.jiffies = Jiffies::new(start.hz);
         self.last_ack = start.now;
     }
 

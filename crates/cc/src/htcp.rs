@@ -10,7 +10,8 @@
 //! the smoothed RTT and only from the first loss on (preset `linux-2.6`, ns-2's TCP/Linux); FreeBSD has neither adaptive
 //! backoff nor scaling and floors α at 1 (preset `freebsd`; its misplaced ageing of the largest RTT is not copied).
 
-use crate::algorithm::{Ack, Algorithm, Signal, Start};
+use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
+use crate::jiffies::Jiffies;
 use crate::loss_window::{Arithmetic, LossParams, LossWindow, window_methods};
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, flag, num, params};
 
@@ -45,11 +46,13 @@ params! {
 }
 
 /// What part of the difference between the largest and the smallest RTT stays after a loss (Linux, FreeBSD).
-const RTT_MAX_AGEING: f64 = 0.95;
-/// Linux's unit of time, s.
-const TICK_S: f64 = 0.001;
+const RTT_MAX_AGEING_PERCENT: f64 = 95.0;
 /// Time over which α is not computed again, s.
 const ALPHA_PERIOD_S: f64 = 0.001;
+
+/// Linux's inverse of the RTT scale, in eighths: from a half to ten.
+const SCALE_EIGHTHS: (f64, f64) = (4.0, 80.0);
+const SCALE_ONE: f64 = 8.0;
 
 /// α(Δ) before scaling, segments a round trip; `x` is the time beyond Δ_L, s.
 #[must_use]
@@ -68,8 +71,10 @@ pub struct Htcp {
     /// Δ counts from here, s.
     t_last: f64,
     last_ack: f64,
+    jiffies: Jiffies,
+    /// s, in integer arithmetic jiffies; infinite while unknown.
     rtt_min: f64,
-    /// 0 while unknown.
+    /// In the same unit; 0 while unknown.
     rtt_max: f64,
     adaptive_ok: bool,
     lost: bool,
@@ -142,6 +147,7 @@ impl Htcp {
             alpha_until: f64::NEG_INFINITY,
             t_last: 0.0,
             last_ack: 0.0,
+            jiffies: Jiffies::default(),
             rtt_min: f64::INFINITY,
             rtt_max: 0.0,
             adaptive_ok: false,
@@ -160,17 +166,41 @@ impl Htcp {
         if !self.p.rtt_scaling || self.rtt_min.is_infinite() {
             1.0
         } else if self.win.integer() {
-            // The ticks are rounded again: floating point must not turn 8 eighths into 7.
-            let eighths = 8.0 * (self.p.rtt_ref / TICK_S).round() / (self.rtt_min / TICK_S).round();
-            8.0 / eighths.floor().clamp(4.0, 80.0)
+            SCALE_ONE / self.inverse_scale()
         } else {
             (self.rtt_min / self.p.rtt_ref).clamp(0.1, 2.0)
         }
     }
 
+    /// Linux's inverse of the RTT scale, in eighths.
+    fn inverse_scale(&self) -> f64 {
+        let (least, most) = SCALE_EIGHTHS;
+        self.jiffies.quotient(SCALE_ONE * self.p.rtt_ref / self.rtt_min).clamp(least, most)
+    }
+
+    /// α(Δ) before scaling; Linux has it in whole segments, from jiffies.
+    fn unscaled_alpha(&self, now: f64) -> f64 {
+        if !self.win.integer() {
+            return alpha_of(now - self.t_last - self.p.delta_l);
+        }
+        let hz = self.jiffies.hz();
+        let beyond = self.jiffies.between(self.t_last, now) - self.jiffies.quotient(self.p.delta_l);
+        if beyond <= 0.0 {
+            return 1.0;
+        }
+        let half = (beyond / 2.0).floor();
+        1.0 + ((10.0 * beyond + (half * half / hz).floor()) / hz).floor()
+    }
+
     fn update_alpha(&mut self, now: f64) {
-        let alpha0 = self.win.whole(alpha_of(now - self.t_last - self.p.delta_l));
-        let alpha1 = self.win.whole(alpha0 * self.scale()).max(1.0);
+        let alpha0 = self.unscaled_alpha(now);
+        let alpha1 = if self.win.integer() && self.p.rtt_scaling && self.rtt_min.is_finite() {
+            // One division of integers, so that the quotient's whole part is exact.
+            (alpha0 * SCALE_ONE / self.inverse_scale()).floor()
+        } else {
+            alpha0 * self.scale()
+        };
+        let alpha1 = alpha1.max(1.0);
         let alpha = 2.0 * (1.0 - self.beta) * alpha1;
         self.alpha = if alpha > 0.0 { alpha.max(self.p.alpha_min) } else { 1.0 };
         self.alpha_until = now + ALPHA_PERIOD_S;
@@ -186,7 +216,7 @@ impl Htcp {
                 return;
             }
         }
-        let known = self.rtt_min > self.p.backoff_rtt_min && self.rtt_max > 0.0;
+        let known = self.rtt_min > self.constant(self.p.backoff_rtt_min) && self.rtt_max > 0.0;
         if self.adaptive_ok && known && self.p.adaptive_backoff {
             self.beta = (self.rtt_min / self.rtt_max).clamp(self.p.beta_min, self.p.beta_max);
             if self.win.integer() {
@@ -198,19 +228,29 @@ impl Htcp {
         }
     }
 
-    /// An RTT as Linux keeps it: whole ticks of 1 ms, rounded up (`usecs_to_jiffies`), in 2.6 truncated. It decides on
-    /// which eighth the RTT scale falls.
-    fn in_ticks(&self, rtt: f64) -> f64 {
+    /// An RTT as this arithmetic keeps it: Linux in jiffies, rounded up, in 2.6 truncated. The rounding decides on which
+    /// eighth the RTT scale falls.
+    fn round_trip(&self, rtt: f64) -> f64 {
         match self.win.arithmetic {
             Arithmetic::Fluid => rtt,
-            Arithmetic::Linux => (rtt / TICK_S).ceil().max(1.0) * TICK_S,
-            Arithmetic::Linux26 => (rtt / TICK_S).floor().max(1.0) * TICK_S,
+            Arithmetic::Linux => self.jiffies.from_measured(rtt).max(1.0),
+            Arithmetic::Linux26 => self.jiffies.at(rtt).max(1.0),
         }
+    }
+
+    /// A constant time in the unit of the RTTs.
+    fn constant(&self, seconds: f64) -> f64 {
+        if self.win.integer() { self.jiffies.from_constant(seconds) } else { seconds }
+    }
+
+    /// The time between two instants in the unit of the RTTs.
+    fn between(&self, from: f64, to: f64) -> f64 {
+        if self.win.integer() { self.jiffies.between(from, to) } else { to - from }
     }
 
     /// Round trips since the last loss ended, as Linux counts them: truncated.
     fn rounds_since_loss(&self, now: f64) -> f64 {
-        ((now - self.t_last) / self.rtt_min).floor()
+        (self.between(self.t_last, now) / self.rtt_min).floor()
     }
 
     #[inline]
@@ -225,13 +265,13 @@ impl Htcp {
             Some(rtt) => rtt,
             None => return,
         };
-        let rtt = self.in_ticks(rtt);
+        let rtt = self.round_trip(rtt);
         self.rtt_min = self.rtt_min.min(rtt);
         if ack.in_recovery || (self.p.smoothed_rtt && !(self.lost && self.rounds_since_loss(ack.now) > 3.0)) {
             return;
         }
         self.rtt_max = self.rtt_max.max(self.rtt_min);
-        if rtt > self.rtt_max && rtt <= self.rtt_max + self.p.rtt_max_slew {
+        if rtt > self.rtt_max && rtt <= self.rtt_max + self.constant(self.p.rtt_max_slew) {
             self.rtt_max = rtt;
         }
     }
@@ -250,16 +290,16 @@ impl Htcp {
     }
 
     fn sample_throughput(&mut self, now: f64) {
-        let elapsed = now - self.packets_since;
+        let elapsed = self.between(self.packets_since, now);
         // No RTT yet: the comparison with infinity fails and the count goes on.
         if elapsed <= 0.0 || elapsed < self.rtt_min {
             return;
         }
-        let sample = self.packets / elapsed;
+        let sample = self.win.whole(self.packets * if self.win.integer() { self.jiffies.hz() } else { 1.0 } / elapsed);
         if self.rounds_since_loss(now) <= 3.0 {
             (self.b_now, self.b_max) = (sample, sample);
         } else {
-            self.b_now = 0.75 * self.b_now + 0.25 * sample;
+            self.b_now = self.win.whole(0.75 * self.b_now + 0.25 * sample);
             self.b_max = self.b_max.max(self.b_now);
         }
         self.packets = 0.0;
@@ -291,7 +331,13 @@ impl Htcp {
         self.update_beta();
         self.update_alpha(signal.now);
         if self.rtt_max > self.rtt_min {
-            self.rtt_max = self.rtt_min + RTT_MAX_AGEING * (self.rtt_max - self.rtt_min);
+            let range = self.rtt_max - self.rtt_min;
+            let aged = if self.win.integer() {
+                (range * RTT_MAX_AGEING_PERCENT / 100.0).floor()
+            } else {
+                RTT_MAX_AGEING_PERCENT / 100.0 * range
+            };
+            self.rtt_max = self.rtt_min + aged;
         }
         self.t_last = signal.now;
         self.alpha_until = f64::NEG_INFINITY;
@@ -309,8 +355,13 @@ impl Htcp {
 }
 
 impl Algorithm for Htcp {
+    fn needs(&self) -> Needs {
+        Needs { hz: self.win.integer(), ..Needs::default() }
+    }
+
     fn on_start(&mut self, start: &Start) {
         self.win.start(start);
+        self.jiffies = Jiffies::new(start.hz);
         self.t_last = start.now;
         self.last_ack = start.now;
         self.packets_since = start.now;
@@ -440,7 +491,7 @@ mod tests {
         for (rtt, scale) in [(0.2, 2.0), (0.05, 0.5), (1.0, 2.0), (0.005, 0.1)] {
             for arithmetic in ["fluid", "linux"] {
                 let mut h = htcp("linux", &[("arithmetic", Setting::Text(arithmetic))]);
-                h.rtt_min = rtt;
+                h.rtt_min = h.round_trip(rtt);
                 close(h.scale(), scale, 1e-12);
             }
         }
@@ -450,13 +501,30 @@ mod tests {
     }
 
     #[test]
-    fn linux_scales_with_whole_milliseconds() {
-        // 100.03 ms are 101 ticks in Linux today, which makes 7 eighths, and 100 in Linux 2.6.
-        for (preset, scale) in [("linux", 8.0 / 7.0), ("linux-2.6", 1.0)] {
+    fn linux_scales_with_whole_jiffies() {
+        // 100.03 ms are 101 jiffies of 1 ms in Linux today, 26 of 4 ms, and 100 in Linux 2.6; 40.12 ms are 41 and 11.
+        for (preset, hz, rtt, eighths) in [
+            ("linux", 1000.0, 0.100_03, 7.0),
+            ("linux-2.6", 1000.0, 0.100_03, 8.0),
+            ("linux", 250.0, 0.100_03, 7.0),
+            ("linux", 1000.0, 0.040_12, 19.0),
+            ("linux", 250.0, 0.040_12, 18.0),
+        ] {
             let mut h = htcp(preset, &[]);
-            h.rtt_min = h.in_ticks(0.10003);
-            close(h.scale(), scale, 1e-12);
+            h.on_start(&Start { hz, ..Start::default() });
+            h.rtt_min = h.round_trip(rtt);
+            close(8.0 / h.scale(), eighths, 1e-12);
         }
+    }
+
+    #[test]
+    fn linux_ages_the_largest_rtt_in_whole_jiffies() {
+        // 40.12 ms and 80 ms are 11 and 20 jiffies of 4 ms: 95 % of the 9 between them are 8.
+        let mut h = htcp("linux", &[]);
+        h.on_start(&Start { hz: 250.0, ..Start::default() });
+        (h.rtt_min, h.rtt_max) = (h.round_trip(0.040_12), h.round_trip(0.08));
+        Driver::new().lose(&mut h);
+        assert_eq!((h.rtt_min, h.rtt_max), (11.0, 19.0));
     }
 
     #[test]

@@ -69,6 +69,7 @@ pub mod hstcp;
 pub mod htcp;
 pub mod hybla;
 pub mod illinois;
+pub mod jiffies;
 pub mod ledbat;
 pub mod ledbat_plus_plus;
 pub mod libra;

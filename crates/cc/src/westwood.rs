@@ -5,12 +5,13 @@
 //! Variant: one bandwidth sample a round trip (that is the "+"), a single pole of 0.9, and a window that a loss never
 //! raises. Bandwidth is counted from the ACKs themselves. The paper's text was not available: filter and floor are those
 //! that ns-3 and Linux have; ns-3 averages each sample with the one before (Tustin), which is not copied. Linux (presets
-//! `linux`, `linux-2.6`) filters twice with 7/8 in whole bytes a millisecond, halves for the duration of recovery and
+//! `linux`, `linux-2.6`) filters twice with 7/8 in whole bytes a jiffy, halves for the duration of recovery and
 //! takes the estimate at its end, where that may be *above* the window of before. ns-2's TCP/Linux (preset `ns2`) runs the
 //! module of 2.6.22 without the event at the end of recovery: the estimate is only the smallest window during it, the
 //! threshold is half the window, and what remains is standard TCP.
 
-use crate::algorithm::{Ack, Algorithm, Cause, Signal, Start};
+use crate::algorithm::{Ack, Algorithm, Cause, Needs, Signal, Start};
+use crate::jiffies::Jiffies;
 use crate::loss_window::{Arithmetic, FLOOR, LossParams, LossWindow, window_methods};
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
 
@@ -54,23 +55,21 @@ params! {
     }
 }
 
-/// Linux's unit of time, s.
-const TICK_S: f64 = 0.001;
-
 /// TCP Westwood+.
 #[derive(Clone, Debug)]
 pub struct Westwood {
     win: LossWindow,
     p: WestwoodParams,
     segment_bytes: f64,
-    /// Smoothed once and, for Linux, twice: segments/s, in integer arithmetic bytes a tick.
+    /// Smoothed once and, for Linux, twice: segments/s, in integer arithmetic bytes a jiffy.
     y1: f64,
     bwe: f64,
     sampled: bool,
     /// The running sample: segments delivered, and since when.
     bk: f64,
     t0: f64,
-    /// s; infinite before the first sample.
+    jiffies: Jiffies,
+    /// s, in integer arithmetic jiffies; infinite before the first sample.
     rtt_min: f64,
     relearn: bool,
     /// The estimate when the recovery that is under way began, where its end matters.
@@ -134,16 +133,31 @@ impl Westwood {
             sampled: false,
             bk: 0.0,
             t0: 0.0,
+            jiffies: Jiffies::default(),
             rtt_min: f64::INFINITY,
             relearn: false,
             repairing: None,
         })
     }
 
-    /// A time as this arithmetic keeps it.
+    /// An RTT as this arithmetic keeps it: in jiffies, that of 2.6 from the smoothed RTT, which is truncated.
     #[inline]
-    fn in_ticks(&self, seconds: f64) -> f64 {
-        if self.win.integer() { (seconds / TICK_S).floor() } else { seconds }
+    fn round_trip(&self, ack: &Ack, latest: f64) -> f64 {
+        match self.win.arithmetic {
+            Arithmetic::Fluid => latest,
+            Arithmetic::Linux => self.jiffies.from_measured(latest),
+            Arithmetic::Linux26 => self.jiffies.at(ack.srtt),
+        }
+    }
+
+    /// Time since the running sample began, and the shortest that a sample takes.
+    #[inline]
+    fn elapsed(&self, now: f64) -> (f64, f64) {
+        if self.win.integer() {
+            (self.jiffies.between(self.t0, now), self.jiffies.quotient(self.p.sample_min))
+        } else {
+            (now - self.t0, self.p.sample_min)
+        }
     }
 
     /// Takes one sample of bandwidth into the filter.
@@ -163,11 +177,9 @@ impl Westwood {
     #[inline]
     fn measure(&mut self, ack: &Ack) {
         let Some(latest) = ack.rtt else { return };
-        let rtt = if self.win.arithmetic == Arithmetic::Linux26 { ack.srtt } else { latest };
-        let rtt = self.in_ticks(rtt);
-        // The tick in which the sample began counts whole, as the one in which it ends.
-        let elapsed = self.in_ticks(ack.now) - self.in_ticks(self.t0);
-        if rtt > 0.0 && elapsed > rtt.max(self.in_ticks(self.p.sample_min)) {
+        let rtt = self.round_trip(ack, latest);
+        let (elapsed, sample_min) = self.elapsed(ack.now);
+        if rtt > 0.0 && elapsed > rtt.max(sample_min) {
             let sample =
                 if self.win.integer() { (self.bk * self.segment_bytes / elapsed).floor() } else { self.bk / elapsed };
             self.filter(sample);
@@ -193,8 +205,13 @@ impl Westwood {
 }
 
 impl Algorithm for Westwood {
+    fn needs(&self) -> Needs {
+        Needs { hz: self.win.integer(), ..Needs::default() }
+    }
+
     fn on_start(&mut self, start: &Start) {
         self.win.start(start);
+        self.jiffies = Jiffies::new(start.hz);
         self.segment_bytes = start.segment_bytes;
         self.t0 = start.now;
     }
@@ -287,6 +304,17 @@ mod tests {
         (linux.y1, linux.bwe, linux.sampled) = (8000.0, 8000.0, true);
         linux.filter(16000.0);
         assert_eq!((linux.y1, linux.bwe), (9000.0, 8125.0));
+    }
+
+    #[test]
+    fn linux_rounds_round_trips_up_to_jiffies() {
+        // 40.12 ms are 41 jiffies of 1 ms and 11 of 4 ms; 2.6 truncates.
+        for (preset, hz, jiffies) in [("linux", 1000.0, 41.0), ("linux", 250.0, 11.0), ("linux-2.6", 1000.0, 40.0)] {
+            let (mut d, mut w) = (Driver::new(), westwood(preset));
+            w.on_start(&Start { hz, ..Start::default() });
+            d.ack(&mut w, 1.0, 0.040_12, 0.003);
+            assert_eq!(w.rtt_min, jiffies, "{preset} at {hz}");
+        }
     }
 
     #[test]

@@ -59,6 +59,8 @@ told! {
         initial_ssthresh: f64 = f64::INFINITY,
         /// Payload of a segment, bytes.
         segment_bytes: f64 = 1448.0,
+        /// Timer interrupts a second of the sending host (Linux's `HZ`).
+        hz: f64 = 1000.0,
         /// Seeds the algorithm's own random numbers, where it needs any.
         seed: u64 = 0,
     }

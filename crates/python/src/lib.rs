@@ -11,7 +11,7 @@ mod tables;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use elephan_cc::Controller;
+use elephan_cc::{Algorithm, Controller};
 use elephan_sim::engine::{PREFERRED_WINDOW, check_algorithms, controller};
 use elephan_sim::{Engine, Outcome, RunError, Spec};
 use pyo3::create_exception;
@@ -220,6 +220,24 @@ fn memory(spec_json: &str) -> PyResult<u64> {
     Ok(spec.memory_bytes())
 }
 
+/// Whether an algorithm with these parameters, as JSON, counts in the jiffies of its host; not where it cannot be built.
+#[pyfunction]
+fn counts_jiffies(algorithm: &str, parameters_json: &str) -> bool {
+    let given: serde_json::Map<String, serde_json::Value> = serde_json::from_str(parameters_json).unwrap_or_default();
+    let parameters = given.into_iter().filter_map(|(name, value)| Some((name, value_of(&value)?))).collect();
+    elephan_cc::build(algorithm, &parameters).is_ok_and(|built| built.needs().hz)
+}
+
+/// A parameter's value; nothing where JSON has another kind.
+fn value_of(value: &serde_json::Value) -> Option<elephan_cc::Value> {
+    match value {
+        serde_json::Value::Bool(b) => Some(elephan_cc::Value::Bool(*b)),
+        serde_json::Value::String(s) => Some(elephan_cc::Value::Text(s.clone())),
+        serde_json::Value::Number(n) => n.as_f64().map(elephan_cc::Value::Num),
+        _ => None,
+    }
+}
+
 /// Every algorithm, as a JSON list.
 #[pyfunction]
 fn algorithms() -> String {
@@ -245,6 +263,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     defects::listen();
     module.add_function(wrap_pyfunction!(check, module)?)?;
     module.add_function(wrap_pyfunction!(memory, module)?)?;
+    module.add_function(wrap_pyfunction!(counts_jiffies, module)?)?;
     module.add_function(wrap_pyfunction!(algorithms, module)?)?;
     module.add_function(wrap_pyfunction!(queues, module)?)?;
     module.add_function(wrap_pyfunction!(version, module)?)?;

@@ -401,6 +401,13 @@ pub struct StackSpec {
     /// VIII.A: Linux 2.6 walks the list of all of them).
     #[serde(default)]
     pub host_scan_ps: u64,
+    /// Timer interrupts a second of the sending host (Linux's `HZ`): algorithms of Linux that count in jiffies.
+    #[serde(default = "default_hz")]
+    pub hz: u32,
+}
+
+fn default_hz() -> u32 {
+    elephan_cc::jiffies::DEFAULT_HZ as u32
 }
 
 /// Whole seconds in ps.
@@ -630,6 +637,7 @@ impl Spec {
             "must leave something of the round trip",
         )?;
         check(stack.host_ack_ps.max(stack.host_scan_ps) <= ps_of(1), "stack.host_ack_ps", "is at most a second")?;
+        check((1..=1_000_000).contains(&stack.hz), "stack.hz", "is from 1 to 1000000 a second")?;
         check(flow.size_segments != Some(0), "size_segments", "must be at least 1 segment")?;
         check(flow.size_segments.unwrap_or(1) < 1 << 31, "size_segments", "must be below 2^31 segments")?;
         check(!flow.datagrams || flow.application.is_some(), "application", "must say when the datagrams come")?;

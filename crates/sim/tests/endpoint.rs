@@ -72,6 +72,7 @@ const EVERYTHING: Needs = Needs {
     own_recovery: true,
     ecn: Ecn::Accurate,
     router: None,
+    hz: false,
 };
 
 fn spy(spec: Spec, window: f64, rate: Option<f64>, needs: Needs) -> (Outcome, Seen) {

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from elephan.scenario import own
+from elephan.scenario import catalog, own
 from elephan.scenario.disciplines import limits, queue_parameters
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.graph import DirectedLink, Graph, build_graph
@@ -92,7 +93,7 @@ def _source(graph: Graph, route: int, position: int, source: Traffic) -> dict[st
         "stop_ps": source.stop,
         "path": list(graph.routes[route].forward),
         "reverse_path": list(graph.routes[route].backward),
-        "stack": _stack(graph.stacks[route]),
+        "stack": _stack(graph.stacks[route], source.algorithm, source.parameters),
     }
     slowest_bps = graph.links[graph.slowest(route)].rate_bps
     return {"flow": flow, **source_form(source, f"traffic[{position}]", slowest_bps)}
@@ -171,7 +172,7 @@ def _flow(graph: Graph, position: int, flow: Flow) -> dict[str, Any]:
             "size_segments": size_segments,
             "path": list(graph.routes[position].forward),
             "reverse_path": list(graph.routes[position].backward),
-            "stack": _stack(stack),
+            "stack": _stack(stack, flow.algorithm, flow.parameters),
         }
         | _clocks(flow)
         | _base_rtt_error(graph, position, flow)
@@ -222,6 +223,9 @@ def _parameter(value: float | bool | str) -> float | bool | str:
     return value if isinstance(value, bool | str) else float(value)
 
 
-def _stack(stack: Stack) -> dict[str, Any]:
+def _stack(stack: Stack, algorithm: str, parameters: Mapping[str, float | bool | str]) -> dict[str, Any]:
     form = {name: getattr(stack, name) for name in Stack.__dataclass_fields__}
+    # Part of the experiment only where the algorithm asks for it, so that the hashes of all others stay.
+    if not (own.pinned(algorithm) or catalog.counts_jiffies(algorithm, parameters)):
+        del form["hz"]
     return {name: value for name, value in form.items() if value or name not in OPTIONAL}

@@ -6,6 +6,7 @@ The engine is the only place where these are declared; this module asks it, once
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -61,6 +62,16 @@ def router(algorithm: str) -> str | None:
     """The queue discipline that the routers on an algorithm's path must have; ``None`` where any will do."""
     entry = algorithms().get(algorithm.partition(":")[0])
     return None if entry is None else entry["router"]
+
+
+def counts_jiffies(algorithm: str, parameters: Mapping[str, float | bool | str]) -> bool:
+    """Whether an algorithm counts in the jiffies of its host (``[stack] hz``); not where the engine cannot build it."""
+    return _counts_jiffies(algorithm, json.dumps(dict(parameters)))
+
+
+@lru_cache(maxsize=1024)
+def _counts_jiffies(algorithm: str, parameters_json: str) -> bool:
+    return bool(engine().counts_jiffies(algorithm, parameters_json))
 
 
 def routers() -> set[str]:

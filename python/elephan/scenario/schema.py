@@ -128,6 +128,12 @@ class StackSpec(Table):
         description="what it takes besides for each outstanding segment where an ACK carries SACK blocks",
         examples=["50 ns"],
     )
+    hz: (
+        Annotated[int, BeforeValidator(reported(whole_number(1, 10**6, "a number of timer interrupts a second")))]
+        | None
+    ) = Field(
+        None, description="timer interrupts a second (Linux's HZ), for algorithms that count in jiffies", examples=[250]
+    )
 
     def resolve(self, inherited: Stack) -> Stack:
         """The complete stack: the named one, or ``inherited``, with this table's own fields over it.
@@ -169,7 +175,7 @@ _STACK_FIELDS = {
     for name in (
         "initial_window", "initial_ssthresh", "receive_window", "ack_every", "quick_acks", "detection", "recovery",
         "limited_transmit", "max_burst", "dup_threshold", "any_ack_restarts_timer", "time_one_segment",
-        "undo", "ecn", "pacing",
+        "undo", "ecn", "pacing", "hz",
     )
 }  # fmt: skip
 

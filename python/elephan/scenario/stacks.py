@@ -51,6 +51,8 @@ class Stack:
         host_ack_ps: what the sending host takes for an ACK before it looks at the clock; only RTT samples see it.
         host_scan_ps: what it takes besides for each outstanding segment where an ACK carries SACK blocks (Leith et al.
             2008, section VIII.A: Linux 2.6 walks the list of all of them).
+        hz: timer interrupts a second of the sending host (Linux's ``HZ``), the clock of Linux's BIC, CUBIC, H-TCP and
+            Westwood+, and before Linux 4.13 of TCP-LP.
     """
 
     payload_bytes: int
@@ -79,6 +81,7 @@ class Stack:
     pacing: bool = False
     host_ack_ps: int = 0
     host_scan_ps: int = 0
+    hz: int = 1000
 
     @property
     def wire_bytes(self) -> int:
@@ -108,16 +111,20 @@ LINUX = Stack(
     recovery="prr",
     limited_transmit=True,
     max_burst=None,
+    # Debian's kernels: CONFIG_HZ=250.
+    hz=250,
 )
 
 # Linux 2.6.13 to 2.6.23, the kernels of the high-speed TCP studies: RFC 3390's window, forward acknowledgement, rate
-# halving.
-LINUX_2_6 = replace(LINUX, initial_window=3, initial_rto_ps=3 * _S_PS, detection="fack", recovery="rate_halving")
+# halving. HZ is 1000, which i386 has in 2.6.0 to 2.6.12 (include/asm-i386/param.h); since 2.6.13 the build chooses it.
+LINUX_2_6 = replace(
+    LINUX, initial_window=3, initial_rto_ps=3 * _S_PS, detection="fack", recovery="rate_halving", hz=1000
+)
 
 # ns-2.35's Agent/TCP/Linux with TCPSink/Sack1: 1000-byte packets in 1040 on the wire, an ACK for every packet, 8 bytes
-# a SACK block, two segments at the start, a 1 ms tick; a hole counts as lost with four segments SACKed above it. Its
-# initial threshold is the window_ that a script sets, so a reproduction sets receive_window and initial_ssthresh to the
-# same number.
+# a SACK block, two segments at the start, a 1 ms tick (HZ in ns-linux-c.h is 1000); a hole counts as lost with four
+# segments SACKed above it. Its initial threshold is the window_ that a script sets, so a reproduction sets
+# receive_window and initial_ssthresh to the same number.
 NS2 = Stack(
     payload_bytes=1000,
     header_bytes=40,
@@ -167,6 +174,7 @@ RFC6675 = replace(
     detection="dupthresh",
     recovery="pipe",
     undo=False,
+    hz=1000,
 )
 
 # IP, UDP and UDT: 20, 8 and 16 bytes (draft-gg-udt-03 section 2); a packet carries at least as much as UDT's own ACK.
