@@ -9,26 +9,37 @@
 //! and what is said to be so in the papers is marked unverified. The extremes of the delay are those of the last
 //! `memory` seconds.
 //!
-//! Differences of Linux (presets `linux`, `linux-2.6`): delays are timestamps in milliseconds, converted with an
-//! integer quotient by an estimate of the receiver's clock rate, so that they jump by the whole uptime where it passes
-//! 1000 (as each queue that grows makes it) or falls below 501; their sign is dropped; the extremes are set to once and
-//! twice the smoothed delay after each indication, and the largest sample counts only when a second one comes;
-//! indications count from the beginning, and slow start follows them. Without TCP timestamps (preset `ns2`, as ns-2's
-//! TCP/Linux is unless told otherwise) it is standard TCP.
+//! Differences of Linux (presets `linux`, `linux-2.6`): delays are differences of TCP timestamps in words of 32 bits,
+//! converted with an integer quotient by an estimate of the receiver's clock rate, so that they jump by the whole uptime
+//! where it passes 1000 (as each queue that grows makes it) or falls below 501; they are smoothed in integers; the extremes
+//! are set to once and twice the smoothed delay after each indication, and the largest sample counts only when a second
+//! one comes; indications count from the beginning, and slow start follows them. Since Linux 4.10 each connection's
+//! timestamps begin at a random number, so that a delay is a random number of up to 2³² ms and the real delay nothing
+//! beside it: after one indication at most, `linux` is standard TCP. Before 4.13 timestamps were jiffies (preset
+//! `linux-2.6`, for hosts that were started together: clocks that differ are the scenario's). ns-2's TCP/Linux has words
+//! of 64 bits and rounds timestamps to the nearest millisecond (preset `ns2-timestamps`); without timestamps, as it is
+//! unless told otherwise, it is standard TCP (preset `ns2`).
+
+mod timestamps;
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::hstcp::{Hstcp, HstcpParams};
 use crate::loss_window::{FLOOR, LossParams};
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
 use crate::reno::{Reno, RenoParams};
+use timestamps::{Clock, Timestamps};
 
 choices! {
     /// How delays are measured.
     pub enum Delays {
         /// As real numbers with their sign; extremes over a time.
         Exact = "exact",
-        /// As Linux does, in its integers.
+        /// As Linux does since 4.13, in its integers.
         Linux = "linux",
+        /// As Linux did before, with jiffies for timestamps.
+        Linux26 = "linux-2.6",
+        /// As Linux 2.6 in words of 64 bits, with timestamps rounded to the nearest.
+        Ns2 = "ns2",
     }
 }
 
@@ -65,13 +76,11 @@ params! {
     }
 }
 
-/// Linux's units of time a second, and those of its delays.
-const TICKS: f64 = 1000.0;
 /// Windows in which the wait of a delayed ACK is left out: one segment always waits, of a few some do.
 const ALONE: f64 = 2.0;
 const FEW: f64 = 16.0;
-/// Weight of a new sample in Linux's estimate of the receiver's clock rate: 1 in so many.
-const RATE_WEIGHT: f64 = 64.0;
+/// Weight of a new sample of the delay in Linux, which has no other.
+const LINUX_SMOOTHING: f64 = 0.125;
 
 /// What an ACK's delay asks for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -81,7 +90,7 @@ enum Early {
     One,
 }
 
-/// The delay, its extremes, and the reactions to it. Delays are in s, for Linux in ms.
+/// The delay, its extremes, and the reactions to it. Delays are in s.
 #[derive(Clone, Debug)]
 struct Watch {
     p: LpParams,
@@ -93,11 +102,8 @@ struct Watch {
     period_end: f64,
     /// Smallest delay of this round trip and of the one before; small windows only.
     rounds: (f64, f64),
-    /// Linux's largest sample, which counts only when exceeded.
-    reserve: f64,
-    /// Linux: rate of the receiver's clock, ticks/s, and the two clocks at the last sample, ticks.
-    remote_hz: f64,
-    reference: Option<(f64, f64)>,
+    /// Linux's own measurement; none where delays are real numbers, and where there are no timestamps.
+    linux: Option<Timestamps>,
     /// Seconds; none while no reaction counts.
     reacted_at: Option<f64>,
     inference_s: f64,
@@ -107,6 +113,14 @@ struct Watch {
 const NO_EXTREMES: (f64, f64) = (f64::INFINITY, f64::NEG_INFINITY);
 
 impl Watch {
+    fn read(settings: &Settings) -> Result<Box<Self>, BuildError> {
+        let p = LpParams::read(settings)?;
+        if p.delays != Delays::Exact && p.smoothing != LINUX_SMOOTHING {
+            return settings.conflict(format!("smoothing must be {LINUX_SMOOTHING} unless delays is 'exact'"));
+        }
+        Ok(Box::new(Self::new(p)))
+    }
+
     fn new(p: LpParams) -> Self {
         Self {
             smoothed: None,
@@ -114,9 +128,7 @@ impl Watch {
             before: NO_EXTREMES,
             period_end: f64::NEG_INFINITY,
             rounds: (f64::INFINITY, f64::INFINITY),
-            reserve: 0.0,
-            remote_hz: 0.0,
-            reference: None,
+            linux: None,
             reacted_at: None,
             inference_s: 0.0,
             armed: !p.from_first_loss,
@@ -143,53 +155,35 @@ impl Watch {
         self.smooth(delay);
     }
 
-    /// Linux's sample: from the two timestamps of an ACK, in ticks.
-    fn sample_linux(&mut self, remote: f64, local: f64) {
-        if let Some((then_remote, then_local)) = self.reference
-            && remote != then_remote
-            && local != then_local
-        {
-            let rate = (TICKS * (remote - then_remote) / (local - then_local)).trunc().abs();
-            self.remote_hz = if self.remote_hz > 0.0 {
-                self.remote_hz + ((rate - self.remote_hz) / RATE_WEIGHT).floor()
-            } else {
-                rate
-            };
-        }
-        self.reference = Some((remote, local));
-        if self.remote_hz <= 0.0 {
-            return;
-        }
-        let delay = (remote * (TICKS / self.remote_hz).floor() - local).abs();
-        if delay == 0.0 {
-            return;
-        }
-        self.now.0 = self.now.0.min(delay);
-        if delay > self.now.1 {
-            if delay > self.reserve {
-                self.now.1 = if self.reserve == 0.0 { delay } else { self.reserve };
-                self.reserve = delay;
-            } else {
-                self.now.1 = delay;
-            }
-        }
-        self.smooth(delay);
+    /// The connection begins.
+    fn start(&mut self, start: &Start) {
+        let clock = match self.p.delays {
+            Delays::Exact => return,
+            Delays::Linux => Clock::Random,
+            Delays::Linux26 => Clock::Jiffies,
+            Delays::Ns2 => Clock::Ns2,
+        };
+        let (percent, round_trips) = ((self.p.threshold * 100.0).round(), self.p.inference.round());
+        self.linux = self
+            .p
+            .timestamps
+            .then(|| Timestamps::new(clock, (percent as u64, round_trips as u64), start.hz, start.seed));
     }
 
-    /// Whether the smoothed delay is above the threshold (Linux: not below it).
+    /// Whether the smoothed delay is above the threshold.
     fn is_early(&self) -> bool {
         let Some(smoothed) = self.smoothed else { return false };
         let (low, high) = self.extremes();
-        match self.p.delays {
-            Delays::Exact => smoothed > low + (self.p.threshold * (high - low)).max(self.p.tick),
-            Delays::Linux => smoothed.floor() >= low + (self.p.threshold * (high - low)).floor(),
-        }
+        smoothed > low + (self.p.threshold * (high - low)).max(self.p.tick)
     }
 
     /// Whether the window may not grow for now.
     #[inline]
     fn infers(&self, now: f64) -> bool {
-        self.reacted_at.is_some_and(|at| now - at < self.inference_s)
+        match &self.linux {
+            Some(linux) => linux.within_inference(),
+            None => self.reacted_at.is_some_and(|at| now - at < self.inference_s),
+        }
     }
 
     /// The delay without the receiver's wait for another segment to acknowledge with it: the smallest of a round trip where
@@ -213,36 +207,36 @@ impl Watch {
     #[inline]
     fn measure(&mut self, ack: &Ack, window: f64) {
         let (Some(delay), Some(rtt)) = (ack.owd, ack.rtt) else { return };
-        if self.p.delays == Delays::Exact {
+        if let Some(linux) = &mut self.linux {
+            linux.sample(ack, delay);
+        } else if self.p.delays == Delays::Exact {
             if let Some(delay) = self.without_waiting(ack, delay, window) {
                 self.sample(ack.now, delay);
             }
-        } else if self.p.timestamps {
-            let sent = ack.sent_at();
-            self.sample_linux(((sent + delay) * TICKS).floor(), (sent * TICKS).floor());
-        } else {
-            return;
+            self.inference_s = self.p.inference * rtt;
         }
-        self.inference_s = self.p.inference * rtt;
     }
 
-    /// What this ACK, outside recovery, asks for.
+    /// What this ACK asks for; nothing in recovery, though Linux's extremes begin anew there too.
     #[inline]
     fn judge(&mut self, ack: &Ack) -> Early {
-        if !self.armed || !self.is_early() {
-            return Early::Nothing;
-        }
         let again = self.infers(ack.now);
-        if self.p.delays == Delays::Linux {
-            let smoothed = self.smoothed.unwrap_or(0.0);
-            self.now = (smoothed.floor(), (2.0 * smoothed).floor());
-            self.reserve = self.now.1;
-        } else if again && self.reacted_at.is_some_and(|at| ack.sent_at() < at) {
+        let early = if let Some(linux) = &mut self.linux {
+            self.armed && linux.is_early()
+        } else {
             // Data from before the reaction can only tell what is known already.
+            let known = again && self.reacted_at.is_some_and(|at| ack.sent_at() < at);
+            self.armed && !ack.in_recovery && self.is_early() && !known
+        };
+        if !early {
             return Early::Nothing;
         }
         self.reacted_at = Some(ack.now);
-        if again { Early::One } else { Early::Halve }
+        match (ack.in_recovery, again) {
+            (true, _) => Early::Nothing,
+            (false, true) => Early::One,
+            (false, false) => Early::Halve,
+        }
     }
 }
 
@@ -279,11 +273,11 @@ pub type Lp = LowPriority<Reno>;
 pub type HstcpLp = LowPriority<Hstcp>;
 
 impl Lp {
-    const fn linux(arithmetic: &'static str, timestamps: bool) -> [(&'static str, Setting); 5] {
+    const fn linux(arithmetic: &'static str, delays: &'static str, timestamps: bool) -> [(&'static str, Setting); 5] {
         [
             ("slow_start_after", Setting::Bool(true)),
             ("arithmetic", Setting::Text(arithmetic)),
-            ("delays", Setting::Text("linux")),
+            ("delays", Setting::Text(delays)),
             ("from_first_loss", Setting::Bool(false)),
             ("timestamps", Setting::Bool(timestamps)),
         ]
@@ -303,23 +297,32 @@ impl Lp {
             Preset { name: "", title: "INFOCOM 2003, with Linux's constants", overrides: &[] },
             Preset {
                 name: "linux",
-                title: "Linux: delays from timestamps in ms, extremes set anew at each reaction",
-                overrides: &Self::linux("linux", true),
+                title: "Linux since 4.13: delays from timestamps with a random offset",
+                overrides: &Self::linux("linux", "linux", true),
             },
-            Preset { name: "linux-2.6", title: "Linux 2.6.22", overrides: &Self::linux("linux-2.6", true) },
+            Preset {
+                name: "linux-2.6",
+                title: "Linux 2.6.22: delays from timestamps in jiffies",
+                overrides: &Self::linux("linux-2.6", "linux-2.6", true),
+            },
+            Preset {
+                name: "ns2-timestamps",
+                title: "ns-2.35 TCP/Linux with timestamps: Linux 2.6.22 in words of 64 bits",
+                overrides: &Self::linux("linux-2.6", "ns2", true),
+            },
             Preset {
                 name: "ns2",
                 title: "ns-2.35 TCP/Linux: Linux 2.6.22 without timestamps, which is standard TCP",
-                overrides: &Self::linux("linux-2.6", false),
+                overrides: &Self::linux("linux-2.6", "ns2", false),
             },
         ],
         tables: &[LpParams::TABLE, RenoParams::TABLE, LossParams::TABLE],
     };
 
     /// # Errors
-    /// As [`Settings::read`].
+    /// As [`Settings::read`], and [`BuildError::Conflict`] where Linux's delays should be smoothed by another weight.
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
-        let watch = Box::new(Watch::new(LpParams::read(settings)?));
+        let watch = Watch::read(settings)?;
         Ok(Self { inner: Reno::new(settings)?, watch, keep: |_, _| 0.5 })
     }
 }
@@ -346,42 +349,56 @@ impl HstcpLp {
     };
 
     /// # Errors
-    /// As [`Hstcp::new`].
+    /// As [`Hstcp::new`] and [`Lp::new`].
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
-        let watch = Box::new(Watch::new(LpParams::read(settings)?));
+        let watch = Watch::read(settings)?;
         let own = HstcpLpParams::read(settings)?.own_decrease;
         Ok(Self { inner: Hstcp::new(settings)?, watch, keep: if own { |h, w| 1.0 - h.b(w) } else { |_, _| 0.5 } })
     }
 }
 
+impl<A: Yields> LowPriority<A> {
+    fn react(&mut self, early: Early) {
+        let w = self.inner.window();
+        match early {
+            Early::Nothing => return,
+            Early::Halve => self.inner.moderate((self.keep)(&self.inner, w) * w),
+            Early::One => self.inner.moderate(1.0),
+        }
+        if !self.watch.p.slow_start_after {
+            self.inner.leave_slow_start();
+        }
+    }
+}
+
 impl<A: Yields> Algorithm for LowPriority<A> {
     fn needs(&self) -> Needs {
-        Needs { one_way_delay: true, ..self.inner.needs() }
+        let hz = matches!(self.watch.p.delays, Delays::Linux26 | Delays::Ns2) && self.watch.p.timestamps;
+        Needs { one_way_delay: true, hz, ..self.inner.needs() }
     }
 
     fn on_start(&mut self, start: &Start) {
+        self.watch.start(start);
         self.inner.on_start(start);
     }
 
     #[inline]
     fn on_ack(&mut self, ack: &Ack) {
         self.watch.measure(ack, self.inner.window());
-        let early = if ack.in_recovery { Early::Nothing } else { self.watch.judge(ack) };
+        let early = self.watch.judge(ack);
         if early == Early::Nothing && !self.watch.infers(ack.now) {
+            self.inner.on_ack(ack);
+            return;
+        }
+        if early == Early::Halve && self.watch.linux.is_some() {
+            // Linux's inference time begins with the next ACK: the window grows on this one.
+            self.react(early);
             self.inner.on_ack(ack);
             return;
         }
         // Estimators of the inner algorithm go on, its window does not.
         self.inner.on_ack(&Ack { window_limited: false, ..*ack });
-        let w = self.inner.window();
-        match early {
-            Early::Nothing => {}
-            Early::Halve => self.inner.moderate((self.keep)(&self.inner, w) * w),
-            Early::One => self.inner.moderate(1.0),
-        }
-        if early != Early::Nothing && !self.watch.p.slow_start_after {
-            self.inner.leave_slow_start();
-        }
+        self.react(early);
     }
 
     fn on_congestion(&mut self, signal: &Signal) {
@@ -558,48 +575,82 @@ mod tests {
         }
     }
 
-    #[test]
-    fn linux_takes_the_first_delay_for_congestion_and_sets_its_extremes_by_it() {
-        let (mut d, mut a) = (Driver::new(), lp("linux", &[]));
-        d.now = 10.0;
-        d.start_at(&mut a, 64.0);
-        // The clock's rate takes two timestamps that differ.
-        delayed(&mut d, &mut a, 0.05, 0.1);
-        assert_eq!((a.watch.remote_hz, a.window()), (0.0, 64.0));
-        delayed(&mut d, &mut a, 0.05, 0.1);
-        assert_eq!((a.watch.remote_hz, a.window()), (1000.0, 32.0));
-        assert_eq!(a.watch.extremes(), (50.0, 100.0));
-        delayed(&mut d, &mut a, 0.05, 0.1);
-        assert_eq!(a.window(), 32.0);
-        // 15 % of the range are 7 ms: more than 57 after a few samples of 70, which come after the inference time.
-        for _ in 0..3 {
-            delayed(&mut d, &mut a, 0.07, 0.5);
-        }
-        assert_eq!(a.window(), 35.0);
-        delayed(&mut d, &mut a, 0.07, 0.5);
-        assert_eq!((a.window(), a.watch.extremes()), (17.0, (58.0, 116.0)));
+    /// The delays that Linux keeps: smallest, largest, smoothed.
+    fn kept(a: &Lp) -> (u64, u64, u64) {
+        a.watch.linux.as_ref().map_or((0, 0, 0), Timestamps::kept)
     }
 
     #[test]
-    fn linux_s_clock_rate_drifts_and_its_delay_jumps_where_the_quotient_does() {
-        for (rate, step) in [(490.0, 0.05), (1002.0, 0.05), (1000.0, 0.07)] {
-            let (mut d, mut a) = (Driver::new(), lp("linux", &[]));
-            d.now = 100.0;
+    fn linux_takes_the_first_delay_for_congestion_and_sets_its_extremes_by_it() {
+        for preset in ["linux-2.6", "ns2-timestamps"] {
+            let (mut d, mut a) = (Driver::new(), lp(preset, &[]));
+            d.now = 10.0;
             d.start_at(&mut a, 64.0);
+            // The clock's rate takes two timestamps that differ.
             delayed(&mut d, &mut a, 0.05, 0.1);
+            assert_eq!(a.window(), 65.0);
             delayed(&mut d, &mut a, 0.05, 0.1);
-            // The same 2 ms more and less, in turn: a true mean of 1000.
-            for turn in 0..100 {
-                delayed(&mut d, &mut a, if turn % 2 == 0 { 0.052 } else { 0.05 }, 0.1);
+            // The ACK that halves still lets slow start grow.
+            assert_eq!((a.window(), kept(&a)), (33.0, (50, 100, 50)));
+            delayed(&mut d, &mut a, 0.05, 0.1);
+            assert_eq!(a.window(), 33.0);
+            // 15 % of the range are 7 ms. The eighths of 50, 52, 54, 56, 58 (in integers 50, 52.5, 54.75, 56.75, 58.75).
+            for (smoothed, window) in [(52, 34.0), (54, 35.0), (56, 36.0)] {
+                delayed(&mut d, &mut a, 0.07, 0.5);
+                assert_eq!((kept(&a).2, a.window()), (smoothed, window), "{preset}");
             }
-            assert!(a.watch.remote_hz < 990.0, "{}", a.watch.remote_hz);
-            // Below 500 and above 1000, which one queue that grows suffices for, the delay is the uptime.
-            a.watch.remote_hz = rate;
-            let before = a.watch.smoothed.unwrap_or(0.0);
-            delayed(&mut d, &mut a, step, 0.02);
-            let jump = a.watch.smoothed.unwrap_or(0.0) - before;
-            close(jump, d.now * TICKS / 8.0, 0.01);
+            delayed(&mut d, &mut a, 0.07, 0.5);
+            assert_eq!((a.window(), kept(&a)), (19.0, (58, 117, 58)), "{preset}");
         }
+    }
+
+    #[test]
+    fn linux_smooths_in_integers() {
+        // Eighths of a millisecond are kept; what is subtracted is whole: 400, 400 + 51 − 50, and so on.
+        let (mut d, mut a) = (Driver::new(), lp("linux-2.6", &[]));
+        d.now = 10.0;
+        d.start_at(&mut a, 64.0);
+        delayed(&mut d, &mut a, 0.0505, 0.1);
+        delayed(&mut d, &mut a, 0.0505, 0.1);
+        for _ in 0..100 {
+            delayed(&mut d, &mut a, 0.0515, 0.1);
+        }
+        // A real average would be 51 − ε, whose whole part is 50.
+        assert_eq!(kept(&a).2, 51);
+    }
+
+    #[test]
+    fn a_clock_rate_above_1000_makes_the_delay_the_uptime() {
+        let (mut d, mut a) = (Driver::new(), lp("ns2-timestamps", &[]));
+        d.now = 100.0;
+        d.start_at(&mut a, 64.0);
+        delayed(&mut d, &mut a, 0.05, 0.1);
+        delayed(&mut d, &mut a, 0.05, 0.1);
+        let before = kept(&a).2;
+        // 36 ms of the receiver's clock for 20 of the sender's: 1800 Hz, of which a 64th counts.
+        delayed(&mut d, &mut a, 0.066, 0.02);
+        let jump = (kept(&a).2 - before) as f64;
+        close(jump, d.now * 1000.0 / 8.0, 0.01);
+    }
+
+    #[test]
+    fn a_random_offset_leaves_linux_one_reaction_at_most() {
+        // The delay goes up and down between 20 and 60 ms, slowly enough for the clock's rate: 2.6 reacts all the time.
+        let reactions = |preset: &str, seed: u64| {
+            let (mut d, mut a) = (Driver::new(), lp(preset, &[]));
+            d.now = 10.0;
+            a.on_start(&Start { now: d.now, initial_window: 64.0, initial_ssthresh: 64.0, seed, ..Start::default() });
+            let mut reactions = 0;
+            for turn in 0..400 {
+                let before = a.window();
+                delayed(&mut d, &mut a, 0.0205 + 0.001 * f64::from((turn % 80 - 40_i32).abs()), 0.1);
+                reactions += u32::from(a.window() < before);
+            }
+            reactions
+        };
+        assert!(reactions("linux-2.6", 0) > 4);
+        let counts: Vec<u32> = (0..64).map(|seed| reactions("linux", seed)).collect();
+        assert!(counts.iter().all(|&n| n <= 1) && counts.contains(&0), "{counts:?}");
     }
 
     #[test]

@@ -1,0 +1,183 @@
+//! One-way delays as Linux's TCP-LP computes them: from the timestamps of an ACK, in whole ticks and in the words of its
+//! machine, wherever they overflow.
+
+use crate::algorithm::Ack;
+use crate::draws::Draws;
+
+/// What the receiver's clock and the delays are reckoned in: units a second (`LP_RESOL`).
+const RESOLUTION: u64 = 1000;
+/// `owd_min` before the first sample.
+const NO_MINIMUM: u64 = 0xffff_ffff;
+/// Shift of the smoothed delay, which weighs a new sample by an eighth, and of the estimate of the receiver's clock rate.
+const DELAY_SHIFT: u32 = 3;
+const RATE_SHIFT: u32 = 6;
+
+/// Where the timestamps come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clock {
+    /// Milliseconds from a random offset for each connection, in words of 32 bits (Linux since 4.13).
+    Random,
+    /// Jiffies, in words of 32 bits (Linux before 4.10).
+    Jiffies,
+    /// Jiffies to the nearest, in words of 64 bits (ns-2's TCP/Linux).
+    Ns2,
+}
+
+/// The delays of one connection, and what they say.
+#[derive(Clone, Debug)]
+pub struct Timestamps {
+    clock: Clock,
+    percent: u64,
+    round_trips: u64,
+    /// Ticks a second of the timestamps.
+    hz: u64,
+    /// All ones of a word.
+    word: u64,
+    /// Ticks that the local clock is ahead of the simulation's, and the receiver's of the local one.
+    local_offset: u64,
+    remote_offset: u64,
+    /// The timestamps of the last ACK, ticks; 0 counts as none.
+    remote: u64,
+    local: u64,
+    /// Estimated rate of the receiver's clock, ticks/s; 0 while unknown.
+    remote_hz: u64,
+    /// Smoothed delay in eighths; 0 while unknown.
+    smoothed: u64,
+    least: u64,
+    most: u64,
+    /// The largest sample, which counts only when exceeded.
+    reserve: u64,
+    /// Ticks.
+    inference: u64,
+    now: u64,
+    /// 0 before the first reaction.
+    reacted_at: u64,
+    within_inference: bool,
+}
+
+/// Linux drops the sign of a result of 64 bits, which a difference of 32-bit words never has.
+fn magnitude(x: u64) -> u64 {
+    x.cast_signed().unsigned_abs()
+}
+
+impl Timestamps {
+    /// Without a sample. Congestion begins at `percent` of the range of the delays; a reaction is followed by `round_trips`
+    /// of inference; `hz` and `seed` are those of [`Start`](crate::Start).
+    pub fn new(clock: Clock, (percent, round_trips): (u64, u64), hz: f64, seed: u64) -> Self {
+        let mut draws = Draws::new(seed);
+        let mut offset = || if clock == Clock::Random { draws.bits() >> 32 } else { 0 };
+        Self {
+            clock,
+            percent,
+            round_trips,
+            hz: if clock == Clock::Random { RESOLUTION } else { (hz as u64).max(1) },
+            word: if clock == Clock::Ns2 { u64::MAX } else { u64::from(u32::MAX) },
+            local_offset: offset(),
+            remote_offset: offset(),
+            remote: 0,
+            local: 0,
+            remote_hz: 0,
+            smoothed: 0,
+            least: NO_MINIMUM,
+            most: 0,
+            reserve: 0,
+            inference: 0,
+            now: 0,
+            reacted_at: 0,
+            within_inference: false,
+        }
+    }
+
+    /// An instant of the simulation as a timestamp, before the clock's offset.
+    fn ticks(&self, seconds: f64) -> u64 {
+        let ticks = seconds * self.hz as f64;
+        // A receiver's clock that is behind may not have begun yet.
+        let whole = if self.clock == Clock::Ns2 { ticks.round() } else { ticks.floor() } as i64;
+        whole.cast_unsigned() & self.word
+    }
+
+    /// Takes the two timestamps of an ACK: when its segment was sent, and `delay` s later on the receiver's clock.
+    pub fn sample(&mut self, ack: &Ack, delay: f64) {
+        let sent = ack.sent_at();
+        let local = self.ticks(sent).wrapping_add(self.local_offset) & self.word;
+        let remote =
+            self.ticks(sent + delay).wrapping_add(self.local_offset).wrapping_add(self.remote_offset) & self.word;
+        let now = (((ack.now * self.hz as f64).floor() as u64) & self.word).wrapping_add(self.local_offset) & self.word;
+        self.estimate_rate(remote, local);
+        (self.remote, self.local) = (remote, local);
+        if self.remote_hz > 0 {
+            self.take_delay(remote, local);
+        }
+        let elapsed = now.wrapping_sub(local) & self.word;
+        if elapsed > 0 && elapsed <= self.word >> 1 {
+            self.inference = self.round_trips * elapsed;
+        }
+        self.within_inference =
+            self.reacted_at != 0 && (now.wrapping_sub(self.reacted_at) & self.word) < self.inference;
+        self.now = now;
+    }
+
+    /// The receiver's clock rate; a fraction of the 64th that each sample weighs is lost.
+    fn estimate_rate(&mut self, remote: u64, local: u64) {
+        let unknown = self.remote == 0 || self.local == 0;
+        if unknown || remote == self.remote || local == self.local {
+            return;
+        }
+        let passed = remote.wrapping_sub(self.remote) & self.word;
+        let rate = (self.hz.wrapping_mul(passed) & self.word) / (local.wrapping_sub(self.local) & self.word);
+        let rate = magnitude(rate);
+        let scaled = (self.remote_hz << RATE_SHIFT) & self.word;
+        let scaled =
+            if scaled > 0 { scaled.wrapping_add(rate).wrapping_sub(scaled >> RATE_SHIFT) } else { rate << RATE_SHIFT };
+        self.remote_hz = (scaled >> RATE_SHIFT) & self.word;
+    }
+
+    fn take_delay(&mut self, remote: u64, local: u64) {
+        let remote = remote.wrapping_mul(RESOLUTION / self.remote_hz);
+        let local = local.wrapping_mul(RESOLUTION / self.hz);
+        let delay = magnitude(remote.wrapping_sub(local) & self.word);
+        if delay == 0 {
+            return;
+        }
+        self.least = self.least.min(delay);
+        if delay > self.most {
+            if delay > self.reserve {
+                self.most = if self.reserve == 0 { delay } else { self.reserve };
+                self.reserve = delay;
+            } else {
+                self.most = delay;
+            }
+        }
+        self.smoothed = if self.smoothed == 0 {
+            delay << DELAY_SHIFT
+        } else {
+            self.smoothed.wrapping_add(delay).wrapping_sub(self.smoothed >> DELAY_SHIFT)
+        } & self.word;
+    }
+
+    /// Whether the smoothed delay is not below the threshold. The delays begin anew where it is not.
+    pub fn is_early(&mut self) -> bool {
+        let smoothed = self.smoothed >> DELAY_SHIFT;
+        let range = self.most.wrapping_sub(self.least) & self.word;
+        let above = (range.wrapping_mul(self.percent) & self.word) / 100;
+        if smoothed < self.least.wrapping_add(above) & self.word {
+            return false;
+        }
+        self.least = smoothed;
+        self.most = self.smoothed >> (DELAY_SHIFT - 1);
+        self.reserve = self.most;
+        self.reacted_at = self.now;
+        true
+    }
+
+    /// Smallest, largest and smoothed delay, in whole units.
+    #[cfg(test)]
+    pub fn kept(&self) -> (u64, u64, u64) {
+        (self.least, self.most, self.smoothed >> DELAY_SHIFT)
+    }
+
+    /// Whether the last reaction was less than the inference time before the last ACK.
+    pub fn within_inference(&self) -> bool {
+        self.within_inference
+    }
+}
