@@ -67,6 +67,8 @@ def ours_for(algorithm: str, *, timestamps: bool) -> str:
 
     CUBIC's, Compound's and LP's read what only timestamps bring; Westwood's never hears that a recovery ended.
     """
+    if algorithm == "lp" and timestamps:
+        return "lp:ns2-timestamps"
     if algorithm == "westwood" or (algorithm in ("cubic", "compound", "lp") and not timestamps):
         return f"{algorithm}:ns2"
     return f"{NAMES.get(algorithm, algorithm)}:linux-2.6"

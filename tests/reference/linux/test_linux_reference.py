@@ -1,8 +1,8 @@
 """The presets that stand for Linux's modules against the kernel itself, run in virtual time.
 
 One flow, 100 Mbit/s, 40 ms, 333 packets of buffer, 120 s, Debian's kernel with ``HZ`` 250: Linux 6.1, for TCP-LP 6.12.
-Some microseconds of delay decide whether H-TCP's largest RTT is 20 or 21 jiffies, which moves its mean window by 2 %, and
-move BIC's retransmissions by 1 %: four delays are averaged here. The kernel was run once.
+Some microseconds of delay decide whether H-TCP's largest RTT is 20 or 21 jiffies, which moves its mean window by 2 %,
+and move BIC's retransmissions by 1 %: four delays are averaged here. The kernel was run once.
 """
 
 from __future__ import annotations
