@@ -45,6 +45,7 @@ foreach {key value} $argv {
 }
 set flows [llength $arg(algorithms)]
 if {[llength $arg(starts)] != $flows} { fail "starts has [llength $arg(starts)] entries, algorithms has $flows" }
+if {[llength $arg(access_s)] ni [list 1 $flows]} { fail "access_s has one entry for all flows, or one for each" }
 if {$arg(seed) < 1} { fail "seed must be at least 1: ns-2 reads 0 as the time of day" }
 
 # ns-2 and its modules print to stdout as they please, so the document goes to the file `out` when one is named.
@@ -113,8 +114,10 @@ set followed [open $arg(follow_file) w]
 for {set i 0} {$i < $flows} {incr i} {
     set source [$ns node]
     set target [$ns node]
+    # One delay for all flows, or one for each.
+    set access_s [lindex $arg(access_s) [expr {[llength $arg(access_s)] == 1 ? 0 : $i}]]
     foreach {a b} [list $source $left $right $target] {
-        $ns duplex-link $a $b $arg(access_bps) $arg(access_s)s DropTail
+        $ns duplex-link $a $b $arg(access_bps) ${access_s}s DropTail
         $ns queue-limit $a $b $arg(access_queue)
         $ns queue-limit $b $a $arg(access_queue)
     }

@@ -3,12 +3,14 @@
     python benches/ns2/table.py --out tests/reference/ns2/table.json
     python benches/ns2/table.py --out tests/reference/ns2/table.json --timestamps
     python benches/ns2/table.py --out tests/reference/ns2/table.json --start gentle --flows 1
+    python benches/ns2/table.py --out tests/reference/ns2/table.json --judged --jobs 2
 
 Runs that are in the file already are kept, so it can be stopped and started again, and an algorithm may be added. The
 delay of the bottleneck is moved by a few microseconds as well: what then changes by much is chance in ns-2 itself, and
 no other simulator can be asked to agree with one such figure. With `--start gentle` the agents' `window_`, which is
 also their first ssthresh, is 1.04 of what the path and its queue hold: slow start then ends with a few losses, not
-with a window's worth.
+with a window's worth. `--judged` runs the paths of two flows that the page judges flow by flow, each eight times with
+the delay a microsecond longer; one run takes about a second.
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +29,59 @@ from reference import ALGORITHMS, FLOW_COLUMNS, Options, at_mark, provenance, si
 TIMESTAMPED = ["cubic", "htcp", "vegas", "illinois", "westwood", "veno", "yeah", "hybla", "lp", "compound"]
 SECOND_STARTS_S = 5.0
 MOVED_US = (-10, 0, 10)
-PATHS: dict[str, dict[str, float]] = {
+MOVED_JUDGED_US = tuple(range(8))
+PATHS: dict[str, dict[str, Any]] = {
     "100M": {"rate_bps": 100e6, "delay_s": 0.018, "buffer": 480, "duration_s": 200, "from_s": 50, "gentle": 1000},
     "622M": {"rate_bps": 622e6, "delay_s": 0.048, "buffer": 1555, "duration_s": 60, "from_s": 20, "gentle": 9400},
+    # Judged flow by flow: two flows, with the delay of each flow's access links. The bandwidth-delay products, with the
+    # mean round trip, are 24, 48, 361, 240, 2404, 1082 and 3245 packets.
+    "10M-0.5": {
+        "rate_bps": 10e6, "delay_s": 0.006, "access_s": [0.002, 0.002], "buffer": 12, "duration_s": 60, "from_s": 10,
+    },
+    "10M-4": {
+        "rate_bps": 10e6, "delay_s": 0.016, "access_s": [0.002, 0.002], "buffer": 192, "duration_s": 60, "from_s": 10,
+    },
+    "50M-0.3": {
+        "rate_bps": 50e6, "delay_s": 0.005, "access_s": [0.005, 0.020], "buffer": 108, "duration_s": 40, "from_s": 10,
+        "gentle": 490,
+    },
+    "50M-2": {
+        "rate_bps": 50e6, "delay_s": 0.005, "access_s": [0.0025, 0.0125], "buffer": 480, "duration_s": 40, "from_s": 10,
+        "gentle": 750,
+    },
+    "200M-0.2": {
+        "rate_bps": 200e6, "delay_s": 0.030, "access_s": [0.010, 0.010], "buffer": 480, "duration_s": 30, "from_s": 10,
+        "gentle": 3000,
+    },
+    "100M-1": {
+        "rate_bps": 100e6, "delay_s": 0.010, "access_s": [0.010, 0.025], "buffer": 1082, "duration_s": 40, "from_s": 10,
+        "gentle": 2250,
+    },
+    "300M-0.5": {
+        "rate_bps": 300e6, "delay_s": 0.010, "access_s": [0.010, 0.025], "buffer": 1622, "duration_s": 20, "from_s": 5,
+    },
+}  # fmt: skip
+# What the page judges: the paths, whether slow start overshoots there, and the modules.
+JUDGED: dict[str, tuple[str, list[str]]] = {
+    "10M-0.5": ("slow", ALGORITHMS),
+    "10M-4": ("slow", ALGORITHMS),
+    "50M-0.3": ("gentle", ALGORITHMS),
+    "50M-2": ("gentle", ALGORITHMS),
+    "200M-0.2": ("gentle", ALGORITHMS),
+    "100M-1": ("gentle", ALGORITHMS),
+    "300M-0.5": ("slow", ["yeah", "compound"]),
 }
+# The paths of one flow and of two that are compared line by line.
+LINE_BY_LINE = ("100M", "622M")
+
+
+def judged(paths: list[str], algorithms: list[str]) -> Iterator[dict[str, Any]]:
+    """The runs that the page judges: timestamps on for the modules that read them."""
+    for path in paths:
+        start, modules = JUDGED[path]
+        for algorithm in modules:
+            for moved_us in MOVED_JUDGED_US if algorithm in algorithms else ():
+                yield dict(zip(KEYS, (algorithm, path, 2, algorithm in TIMESTAMPED, start, moved_us), strict=True))
 
 
 def options(row: dict[str, Any]) -> Options:
@@ -38,7 +91,8 @@ def options(row: dict[str, Any]) -> Options:
         "headers": "tcp", "algorithms": " ".join([row["algorithm"]] * row["flows"]),
         "starts": " ".join(str(SECOND_STARTS_S * i) for i in range(row["flows"])),
         "rate_bps": f"{path['rate_bps']:.0f}", "delay_s": f"{path['delay_s'] + row['moved_us'] / 1e6:.6f}",
-        "access_bps": "1e9", "access_s": "0.001", "buffer": f"{path['buffer']:.0f}", "payload": "1000",
+        "access_bps": "1e9", "access_s": " ".join(map(str, path.get("access_s", [0.001]))),
+        "buffer": f"{path['buffer']:.0f}", "payload": "1000",
         "window": f"{path['gentle']:.0f}" if row["start"] == "gentle" else "67000",
         "timestamps": str(int(row["timestamps"])), "duration_s": f"{path['duration_s']:.0f}", "period_s": "1",
         "marks": f"{path['from_s']:.0f} {path['duration_s'] - 0.001:.3f}",
@@ -75,7 +129,7 @@ def save(path: Path, rows: list[dict[str, Any]]) -> None:
 
 
 # What made the file that is kept.
-CALLS = ("", " --timestamps", " --start gentle --flows 1")
+CALLS = ("", " --timestamps", " --start gentle --flows 1", " --judged --jobs 2")
 KEYS = ("algorithm", "path", "flows", "timestamps", "start", "moved_us")
 
 
@@ -84,30 +138,36 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--out", type=Path, required=True, help="the JSON file")
     parser.add_argument("--algorithm", action="append", choices=ALGORITHMS, help="may be repeated; default all")
-    parser.add_argument("--path", action="append", choices=tuple(PATHS), help="may be repeated; default both")
+    parser.add_argument("--path", action="append", choices=tuple(PATHS), help="may be repeated; default all")
     parser.add_argument("--flows", action="append", type=int, choices=(1, 2), help="may be repeated; default both")
     parser.add_argument("--timestamps", action="store_true", help="TCP timestamps on, for the modules that read them")
     parser.add_argument("--start", choices=("slow", "gentle"), default="slow", help="whether slow start overshoots")
+    parser.add_argument("--judged", action="store_true", help="the paths of two flows that the page judges")
+    parser.add_argument("--jobs", type=int, default=1, help="runs at a time")
     arguments = parser.parse_args()
     rows: list[dict[str, Any]] = json.loads(arguments.out.read_text())["rows"] if arguments.out.exists() else []
     there = {tuple(row[key] for key in KEYS) for row in rows}
     asked = arguments.algorithm or (TIMESTAMPED if arguments.timestamps else ALGORITHMS)
-    wanted = [
-        dict(zip(KEYS, (algorithm, path, flows, arguments.timestamps, arguments.start, moved_us), strict=True))
-        for path in arguments.path or PATHS
-        for flows in arguments.flows or (1, 2)
-        for algorithm in asked
-        for moved_us in MOVED_US
-    ]
-    for row in wanted:
-        if tuple(row[key] for key in KEYS) in there:
-            continue
+    if arguments.judged:
+        wanted = list(judged(arguments.path or list(JUDGED), arguments.algorithm or ALGORITHMS))
+    else:
+        wanted = [
+            dict(zip(KEYS, (algorithm, path, flows, arguments.timestamps, arguments.start, moved_us), strict=True))
+            for path in arguments.path or LINE_BY_LINE
+            for flows in arguments.flows or (1, 2)
+            for algorithm in asked
+            for moved_us in MOVED_US
+        ]
+    missing = [row for row in wanted if tuple(row[key] for key in KEYS) not in there]
+    with ThreadPoolExecutor(max_workers=arguments.jobs) as pool:
         try:
-            rows.append(measure(row))
+            for row in pool.map(measure, missing):
+                rows.append(row)
+                save(arguments.out, rows)
         except (RuntimeError, FileNotFoundError) as problem:
+            pool.shutdown(cancel_futures=True)
             print(f"table.py: {problem}", file=sys.stderr)
             return 1
-        save(arguments.out, rows)
     return 0
 
 

@@ -112,6 +112,9 @@ pub struct Needs {
     pub router: Option<Router>,
     /// [`Start::hz`].
     pub hz: bool,
+    /// A round begins with the end of a recovery ([`Ack::round_start`]), and not where the last one ended: Linux's
+    /// `tcp_vegas_state`.
+    pub rounds_restart: bool,
 }
 
 /// A delivery-rate sample (draft-ietf-ccwg-bbr section 4.1; draft-cheng-iccrg-delivery-rate-estimation), of the newest

@@ -13,7 +13,7 @@
 //! has no tuning (`linux-2.6`); ns-2's TCP/Linux has that one, and as long as timestamps are off gives it one RTT sample a
 //! round trip, too few for dwnd, which makes it Reno (`ns2`).
 
-use crate::algorithm::{Ack, Algorithm, Signal, Start};
+use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::loss_window::{Arithmetic, FLOOR, LossParams, LossWindow};
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
 use crate::round_trip::{MIN_SAMPLES, RoundTrip};
@@ -245,6 +245,13 @@ impl Compound {
         }
     }
 
+    /// The RTTs of a round that was interrupted say nothing. What was sent does in the module of 2006, which counts it from
+    /// the last round that ended on.
+    fn forget_round(&mut self) {
+        let acked = if self.p.rules == Rules::Early { self.round.acked } else { 0.0 };
+        self.round = RoundTrip { acked, ..RoundTrip::NEW };
+    }
+
     fn begin_round(&mut self) -> RoundTrip {
         std::mem::replace(&mut self.round, RoundTrip::NEW)
     }
@@ -272,8 +279,8 @@ impl Compound {
             RttFilter::Min => round.min,
             RttFilter::Mean => round.sum / f64::from(round.samples),
         };
-        // What was sent in the round is what its ACKs report, and at most a window.
-        let sent = round.acked.min(self.win.w);
+        // What was sent in the round is what its ACKs report, and at most a window; the module of 2006 has no such limit.
+        let sent = if early { round.acked } else { round.acked.min(self.win.w) };
         let queued = self.queued(sent, rtt);
         self.diff_reno = Some(self.queued(reno_then, rtt));
         if queued < self.gamma {
@@ -377,7 +384,7 @@ impl Compound {
         self.saved = Some(self.dwnd);
         self.tune();
         self.left = 0.0;
-        self.round = RoundTrip::NEW;
+        self.forget_round();
     }
 }
 
@@ -401,6 +408,10 @@ fn three_quarter_power(w: f64) -> f64 {
 }
 
 impl Algorithm for Compound {
+    fn needs(&self) -> Needs {
+        Needs { rounds_restart: self.p.rules != Rules::Draft, ..Needs::default() }
+    }
+
     fn on_start(&mut self, start: &Start) {
         self.win.start(start);
         self.reno_at_start = self.win.w;
@@ -429,7 +440,7 @@ impl Algorithm for Compound {
             }
         } else if ack.round_start {
             // A round trip in which the window was not what limited the flow says nothing.
-            self.begin_round();
+            self.forget_round();
         }
     }
 
@@ -464,7 +475,7 @@ impl Algorithm for Compound {
     }
 
     fn on_recovery_exit(&mut self, _now: f64) {
-        self.round = RoundTrip::NEW;
+        self.forget_round();
         self.diff_reno = None;
         self.reno_at_start = self.reno();
     }

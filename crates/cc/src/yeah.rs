@@ -7,7 +7,7 @@
 //! 101 of them for a step in fast mode and forgets the base RTT when sending resumes (preset `linux-2.6`, ns-2's TCP/Linux).
 //! Another simulator has the delay limit 1/φ as a quotient of integers, 0, and the decrease from the bytes in flight.
 
-use crate::algorithm::{Ack, Algorithm, Signal, Start};
+use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::loss_window::{Arithmetic, FLOOR, LossParams, LossWindow, window_methods};
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, flag, num, params};
 use crate::round_trip::{MIN_SAMPLES, RoundTrip};
@@ -184,6 +184,10 @@ impl Yeah {
 }
 
 impl Algorithm for Yeah {
+    fn needs(&self) -> Needs {
+        Needs { rounds_restart: self.win.integer(), ..Needs::default() }
+    }
+
     fn on_start(&mut self, start: &Start) {
         self.win.start(start);
     }

@@ -73,6 +73,7 @@ const EVERYTHING: Needs = Needs {
     ecn: Ecn::Accurate,
     router: None,
     hz: false,
+    rounds_restart: false,
 };
 
 fn spy(spec: Spec, window: f64, rate: Option<f64>, needs: Needs) -> (Outcome, Seen) {
@@ -122,6 +123,30 @@ fn every_segment_sent_and_every_segment_lost_is_reported_once() {
         let worst = seen.acks.iter().filter_map(|a| a.delivery).map(|d| d.lost).fold(0.0, f64::max);
         assert!((1.0..40.0).contains(&worst), "{worst} losses in one sample");
     }
+}
+
+/// Times between the end of each recovery and the next ACK that begins a round, s.
+fn from_recoveries_to_rounds(rounds_restart: bool) -> Vec<f64> {
+    let (mut links, flows) = path(2000, &ns2_stack());
+    links[0]["loss"] = json!({"kind": "bernoulli", "p": 0.001});
+    let needs = Needs { rounds_restart, ..Needs::default() };
+    let (_, seen) = spy(spec(&links, &flows, 20.0, 1.0), 600.0, None, needs);
+    let mut times = Vec::new();
+    for (i, pair) in seen.acks.windows(2).enumerate() {
+        let ended = pair[0].in_recovery && !pair[1].in_recovery;
+        let calm = seen.acks[i + 1..].iter().take_while(|ack| !ack.in_recovery);
+        if let Some(first) = calm.clone().find(|ack| ack.round_start).filter(|_| ended) {
+            times.push(first.now - pair[1].now);
+        }
+    }
+    times
+}
+
+#[test]
+fn a_round_begins_with_the_end_of_a_recovery_where_it_is_asked_for() {
+    let (restarted, not) = (from_recoveries_to_rounds(true), from_recoveries_to_rounds(false));
+    assert!(restarted.len() > 5 && restarted.iter().all(|&time| time > 0.099), "{restarted:?}");
+    assert!(not.iter().any(|&time| time < 0.09), "{not:?}");
 }
 
 #[test]

@@ -279,3 +279,22 @@ fn rules_with_another_arithmetic_are_refused() {
         assert!(matches!(Compound::new(&wrong.expect("each is allowed")), Err(BuildError::Conflict { .. })));
     }
 }
+
+#[test]
+fn the_module_of_2006_counts_what_was_sent_from_before_a_recovery_on() {
+    // 600 segments of a round before the loss and 500 after it: dwnd grows by 1100^0.75 / 8 − 1.
+    for (preset, sent) in [("linux-2.6", 1100.0), ("linux-1.1", 500.0)] {
+        let (mut d, mut c) = at(preset, &[], 1000.0, 0.0);
+        for _ in 0..600 {
+            d.ack(&mut c, 1.0, 0.1, 0.0001);
+        }
+        d.lose(&mut c);
+        for _ in 0..499 {
+            d.ack(&mut c, 1.0, 0.1, 0.0001);
+        }
+        d.now += 0.0001;
+        let last = d.make_ack(&c, 1.0, 0.1, true);
+        c.on_ack(&last);
+        assert_eq!(c.dwnd, c.increment(sent), "{preset}");
+    }
+}

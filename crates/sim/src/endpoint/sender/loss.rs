@@ -26,9 +26,9 @@ impl Sender {
     }
 
     #[inline]
-    pub(super) fn leave_if_repaired(&mut self, now: Time, cumulative: u32) {
+    pub(super) fn leave_if_repaired(&mut self, now: Time, cumulative: u32) -> bool {
         if matches!(self.state, State::Open) || cumulative < self.recover {
-            return;
+            return false;
         }
         if let State::Recovery(episode) = self.state
             && !self.needs.own_recovery
@@ -38,6 +38,7 @@ impl Sender {
         self.algorithm.on_recovery_exit(now.seconds());
         self.state = State::Open;
         self.undo_possible = false;
+        true
     }
 
     /// Looks for losses after an ACK; begins an episode where there is one. What was sent during an episode and lost is the

@@ -581,12 +581,12 @@ impl Sender {
         if self.undo_possible {
             self.try_undo(now, *packet, una);
         }
-        let round_start = cumulative > self.round_end;
-        if round_start {
+        let restarted = self.leave_if_repaired(now, cumulative) && self.needs.rounds_restart;
+        let round_start = !restarted && cumulative > self.round_end;
+        if round_start || restarted {
             self.round_end = self.next;
             self.round_peak = 0;
         }
-        self.leave_if_repaired(now, cumulative);
         let marked = if packet.flags() & flag::ECE == 0 { 0.0 } else { self.on_echo(now, cumulative, delivered) };
         if let Some(sampler) = &mut self.sampler {
             sampler.on_delivered(report.newest, delivered, now, self.min_rtt);
