@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 UV_VERSION := 0.13.9
 RUST_SOURCES := $(shell find crates -type f \( -name '*.rs' -o -name 'Cargo.toml' \) -not -path '*/target/*')
 
-.PHONY: help setup demo test lint bench docs clean
+.PHONY: help setup demo test fuzz lint bench docs clean
 
 help:
 	@grep -hE '^# make ' Makefile | sed 's/^# //'
@@ -52,6 +52,12 @@ demo: setup
 # make test    lint, types, all tests of both languages; the last line counts them (captures are read with tshark if it is there)
 test: setup
 	@scripts/test
+
+# make fuzz    random scenarios, TIME=60s, JOBS=2 processes, from SEED on; a failure is printed with the seed that replays it
+TIME ?= 60s
+JOBS ?= 2
+fuzz: setup
+	@$(BIN)/python -m tests.fuzz --time $(TIME) --jobs $(JOBS) $(if $(SEED),--first $(SEED))
 
 # make lint    formatting, lint and types only
 lint: setup

@@ -1,0 +1,570 @@
+"""Random scenarios: what a seed gives is the tables of a scenario file, as ``Scenario.from_dict`` reads them.
+
+Algorithms, queue disciplines and their parameters are those that the engine declares, so that a new one is reached
+without a change here. The fields are those of the schema; ``test_fuzz.py`` fails where one is never written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tests.fuzz.draws import GARBAGE, MS, US, Draws, S
+
+from elephan.scenario import catalog, units
+from elephan.scenario.schema import ARRIVALS, SIZES, TIMES
+from elephan.scenario.stacks import DETECTIONS, RECOVERIES, STACKS
+from elephan.scenario.traffic import RTTS
+
+FILES = Path(__file__).parent / "files"
+OWN = tuple(f"{FILES / 'own.py'}:{name}" for name in ("Steady", "Idle"))
+WIRE_BITS = 12_000
+Tables = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How large a scenario is: what its times, rates and amounts are drawn around."""
+
+    rate_bps: int
+    rtt_ps: int
+    duration_ps: int
+    packets: int
+
+    @property
+    def duration(self) -> tuple[float, float]:
+        """A range of times within the run."""
+        return self.duration_ps / 1000, self.duration_ps * 0.9
+
+
+@cache
+def algorithms() -> tuple[str, ...]:
+    """Every algorithm and preset that TCP flows may have."""
+    return tuple(catalog.spellings(catalog.algorithms()))
+
+
+@cache
+def queues() -> tuple[str, ...]:
+    """Every queue discipline and preset."""
+    return tuple(catalog.spellings(catalog.queues()))
+
+
+def tables(seed: int) -> Tables:
+    """The tables of the scenario of a seed."""
+    draw = Draws(seed)
+    draw.wildness = draw.choice((0.0, 0.0, 0.0, 0.005, 0.02, 0.1))
+    scale = _scale(draw)
+    topology = draw.choices(("dumbbell", "parking_lot", "link"), (5, 2, 4))[0]
+    senders = _Senders(draw, scale, topology)
+    path = {"dumbbell": senders.dumbbell, "parking_lot": senders.parking_lot, "link": senders.links}[topology]()
+    form: Tables = {"duration": units.format_time(scale.duration_ps), topology: path}
+    flows, sources = senders.counts()
+    if flows:
+        form["flow"] = [senders.flow(i) for i in range(flows)]
+    if sources:
+        form["traffic"] = [senders.source(i) for i in range(sources)]
+    form |= _run_fields(draw, scale)
+    return _spoiled(draw, form) if draw.chance(0.02) else form
+
+
+def _scale(draw: Draws) -> Scale:
+    """A run of some thousand packets; a few are far larger than anybody would wait for."""
+    packets = draw.count(20, 30_000)
+    rate_bps = draw.rate_bps(1e5, 2e10)
+    rtt_ps = max(2, draw.time_ps(50 * US, 800 * MS))
+    transmission_ps = packets * WIRE_BITS * S / rate_bps
+    duration_ps = round(max(transmission_ps, draw.uniform(0.5, 30) * rtt_ps))
+    if duration_ps * rate_bps > 4e4 * WIRE_BITS * S and not draw.extreme:
+        rate_bps = max(1, round(packets * WIRE_BITS * S / duration_ps))
+    if draw.extreme:
+        duration_ps = draw.time_ps(1, units.MAX_TIME_PS)
+    return Scale(rate_bps, rtt_ps, max(1, min(duration_ps, units.MAX_TIME_PS)), packets)
+
+
+def _run_fields(draw: Draws, scale: Scale) -> Tables:
+    form: Tables = {}
+    samples = draw.count(1, 400)
+    form["sample_period"] = units.format_time(max(1, scale.duration_ps // samples))
+    if draw.extreme:
+        form["sample_period"] = draw.time(1, units.MAX_TIME_PS)
+    if draw.chance(0.3):
+        form["title"] = "a random scenario"
+    form["seed"] = draw.choice((0, 1, draw.randrange(2**63)))
+    if draw.chance(0.5):
+        form["start_jitter"] = draw.time(1, scale.rtt_ps, zero=0.4)
+    if draw.chance(0.2):
+        form["send_jitter"] = draw.time(1, 100 * US, zero=0.2)
+    if draw.chance(0.4):
+        form["stack"] = draw.choice(tuple(STACKS)) if draw.chance(0.4) else _stack(draw, scale)
+    if draw.chance(0.3):
+        first, last = sorted(draw.randrange(scale.duration_ps + 1) for _ in range(2))
+        form["measure"] = {"from": units.format_time(first), "to": units.format_time(last)}
+        for end in draw.subset(("from", "to")):
+            del form["measure"][end]
+    if draw.chance(0.08):
+        form["events"] = True if draw.chance(0.3) else _events(draw, scale)
+    return form
+
+
+def _events(draw: Draws, scale: Scale) -> Tables:
+    form: Tables = {}
+    if draw.chance(0.5):
+        form["limit"] = draw.choice((1, 1000, 10**6, 10**9))
+    if draw.chance(0.5):
+        form["from"] = draw.time(*scale.duration, zero=0.2)
+    if draw.chance(0.3):
+        form["to"] = draw.time(*scale.duration)
+    return form
+
+
+def _stack(draw: Draws, scale: Scale) -> Tables:
+    whole: Tables = {
+        "base": draw.choice(tuple(STACKS)),
+        "payload": draw.size(1, 9000) if draw.chance(0.3) else draw.size(500, 9000),
+        "header": draw.size(1, 120),
+        "ack_size": draw.size(20, 120),
+        "sack_block": draw.size(1, 16),
+        "initial_window": draw.amount(1, 200, octets=9000),
+        "initial_ssthresh": draw.limit(1, 1000, octets=9000),
+        "receive_window": draw.limit(1, 10_000, octets=9000),
+        "ack_every": draw.choice((1, 1, 2, 2, 3, 8, 64)),
+        "delayed_ack": draw.time(100 * US, 500 * MS, zero=0.05),
+        "quick_acks": draw.choice((0, 1, 16, 1000, 10**6)),
+        "min_rto": draw.time(MS, S),
+        "max_rto": draw.time(10 * S, 200 * S),
+        "initial_rto": draw.time(10 * MS, 4 * S),
+        "rto_granularity": draw.time(10 * US, 300 * MS, zero=0.2),
+        "detection": draw.choice(DETECTIONS),
+        "recovery": draw.choice(RECOVERIES),
+        "limited_transmit": draw.chance(0.5),
+        "max_burst": draw.choice(("unlimited", 1, 2, 3, 10, 10**6)),
+        "dup_threshold": draw.choice((1, 2, 3, 4, 100, 10**6)),
+        "any_ack_restarts_timer": draw.chance(0.5),
+        "time_one_segment": draw.chance(0.5),
+        "undo": draw.chance(0.5),
+        "ecn": draw.chance(0.6),
+        "pacing": draw.chance(0.6),
+        "host_ack": draw.time(1, 100 * US, zero=0.2),
+        "host_scan": draw.time(1, US, zero=0.2),
+    }
+    kept = draw.choice((0.06, 0.15, 0.5))
+    if whole["ack_every"] > 1 and not draw.chance(0.1):
+        whole["base"] = draw.choice(("linux", "linux-2.6", "rfc6675"))
+    return {name: value for name, value in whole.items() if draw.chance(kept)}
+
+
+class _Senders:
+    """A path, and the flows and sources of transfers on it."""
+
+    def __init__(self, draw: Draws, scale: Scale, topology: str) -> None:
+        self.draw, self.scale, self.topology = draw, scale, topology
+        self.hops = 1
+        self.walks: list[tuple[list[str], list[str] | None]] = []
+        # Some algorithms need routers of their own kind: such a path has flows of them.
+        self.router = draw.choice(sorted(catalog.routers())) if draw.chance(0.1) else None
+
+    def counts(self) -> tuple[int, int]:
+        """How many flows and how many sources there are."""
+        draw = self.draw
+        flows = draw.choices((1, 2, 3, 4, draw.randint(5, 40)), (30, 30, 15, 10, 8))[0]
+        sources = draw.choices((0, 1, 2), (75, 20, 5))[0]
+        return (flows if not sources or draw.chance(0.6) else 0), sources
+
+    # ---- paths ----
+
+    def dumbbell(self) -> Tables:
+        """``[dumbbell]``."""
+        form = self._bottleneck()
+        form["rtt"] = units.format_time(2 * max(1, self.scale.rtt_ps // 2))
+        return form | self._access()
+
+    def parking_lot(self) -> Tables:
+        """``[parking_lot]``, with a round trip that divides among the hops."""
+        self.hops = self.draw.choices((1, 2, 3, 5, self.draw.randint(6, 30)), (2, 5, 4, 2, 1))[0]
+        form = self._bottleneck() | {"hops": self.hops}
+        share_ps = 2 * self.hops
+        form["rtt"] = units.format_time(max(1, self.scale.rtt_ps // share_ps) * share_ps)
+        return form | self._access()
+
+    def _bottleneck(self) -> Tables:
+        form: Tables = {"rate": units.format_rate(self.scale.rate_bps), "buffer": self._buffer(self.scale.rate_bps)}
+        return form | self._queue() | self._impairments(self.scale.rtt_ps // 2)
+
+    def _buffer(self, rate_bps: int) -> str:
+        """A limit that mostly has room for a packet."""
+        bdp_packets = rate_bps * self.scale.rtt_ps / (WIRE_BITS * S)
+        return self.draw.buffer(least_share=min(5.0, 1.5 / max(bdp_packets, 1e-9)))
+
+    def _access(self) -> Tables:
+        draw = self.draw
+        form: Tables = {}
+        if draw.chance(0.3):
+            form["access_rate"] = draw.rate(self.scale.rate_bps / 3, self.scale.rate_bps * 100)
+        if draw.chance(0.3):
+            # A multiple of the hops keeps the rest of the round trip divisible by them.
+            unit_ps = 2 * self.hops
+            delay_ps = int(self.scale.rtt_ps * draw.uniform(0, 0.25)) // unit_ps * unit_ps
+            form["access_delay"] = units.format_time(delay_ps)
+        return form
+
+    def links(self) -> list[Tables]:
+        """``[[link]]``: a row of nodes with links across it, and the walks that flows may take."""
+        draw = self.draw
+        nodes = [f"n{i}" for i in range(draw.choices((2, 3, 4, 8), (4, 4, 2, 1))[0])]
+        ends = [(nodes[i], nodes[i + 1]) for i in range(len(nodes) - 1)]
+        ends += [(start, end) for start, end in (draw.sample(nodes, 2) for _ in range(draw.choice((0, 0, 1, 2, 4))))]
+        found = []
+        for i, (start, end) in enumerate(ends):
+            delay_ps = round(draw.time_ps(self.scale.rtt_ps / 200, self.scale.rtt_ps / 2))
+            link: Tables = {"name": f"l{i}", "from": start, "to": end}
+            link["rate"] = draw.rate(self.scale.rate_bps / 2, self.scale.rate_bps * 2)
+            link["delay"] = "0 s" if draw.chance(0.1) else units.format_time(delay_ps)
+            if draw.chance(0.8):
+                link["buffer"] = self._buffer(self.scale.rate_bps // 2)
+            link |= self._queue() | self._impairments(delay_ps)
+            if draw.chance(0.15):
+                link["duplex"] = draw.chance(0.5)
+            if draw.chance(0.3):
+                link["record"] = draw.chance(0.7)
+            found.append(link)
+        self.walks = self._walks(nodes, found)
+        return found
+
+    def _walks(self, nodes: list[str], links: list[Tables]) -> list[tuple[list[str], list[str] | None]]:
+        """Some random walks, each with the way back where it is not that of the same links."""
+        draw = self.draw
+        steps: dict[str, list[tuple[str, str]]] = {node: [] for node in nodes}
+        for link in links:
+            steps[link["from"]].append((link["name"], link["to"]))
+            if link.get("duplex", True):
+                steps[link["to"]].append((link["name"] + "/reverse", link["from"]))
+        walks: list[tuple[list[str], list[str] | None]] = []
+        for _ in range(6):
+            at = begin = draw.choice(nodes)
+            path: list[str] = []
+            for _ in range(draw.randint(1, 4)):
+                onward = [step for step in steps[at] if step[0] not in path]
+                if onward:
+                    name, at = draw.choice(onward)
+                    path.append(name)
+            back = self._way(steps, at, begin)
+            if path and back:
+                walks.append((path, back if draw.chance(0.4) else None))
+        return walks or [([links[0]["name"]], None)]
+
+    def _way(self, steps: dict[str, list[tuple[str, str]]], start: str, end: str) -> list[str]:
+        """A random way from a node to another without a link twice; empty where the walk did not get there."""
+        at, way = start, []
+        for _ in range(12):
+            onward = [step for step in steps[at] if step[0] not in way]
+            if not onward:
+                return []
+            name, at = self.draw.choice(onward)
+            way.append(name)
+            if at == end:
+                return way
+        return []
+
+    def _queue(self) -> Tables:
+        draw = self.draw
+        form: Tables = {}
+        if self.router is not None and draw.chance(0.9):
+            form["queue"] = self.router
+        elif draw.chance(0.6):
+            form["queue"] = draw.choice(queues())
+        entry = catalog.queues()[form.get("queue", "droptail").partition(":")[0]]
+        parameters = {
+            declared["name"]: self._queue_parameter(declared)
+            for declared in entry["parameters"]
+            if declared["required"] or draw.chance(0.25)
+        }
+        return form | ({"queue_parameters": parameters} if parameters else {})
+
+    def _queue_parameter(self, declared: dict[str, Any]) -> Any:
+        draw, unit = self.draw, declared["unit"]
+        if unit == "amount":
+            return draw.buffer(shares=draw.chance(0.2))
+        if unit == "packets":
+            return f"{draw.count(1, 500)} packets"
+        value = draw.parameter(declared)
+        if unit == "s":
+            return units.format_time(max(1, round(value * S)))
+        whole = not isinstance(value, bool) and float(value).is_integer() and isinstance(declared["default"], float)
+        return int(value) if whole and draw.chance(0.5) else value
+
+    def _impairments(self, delay_ps: int) -> Tables:
+        draw, scale = self.draw, self.scale
+        form: Tables = {}
+        if draw.chance(0.25):
+            form["loss"] = self._loss()
+        if not draw.chance(0.4):
+            return form
+        kept = draw.choice((0.1, 0.2, 0.6))
+        if draw.chance(kept):
+            form["jitter"] = self._jitter()
+        if draw.chance(kept):
+            form["reorder"] = {"share": draw.share(1e-4, 0.3), "delay": draw.time(10 * US, scale.rtt_ps)}
+        if draw.chance(kept):
+            form["duplicate"] = draw.share(1e-4, 0.5)
+        if draw.chance(kept):
+            form["rate_steps"] = self._rate_steps()
+        elif draw.chance(kept):
+            form["rate_trace"] = self._rate_trace()
+        if draw.chance(kept):
+            times = sorted({draw.time_ps(*scale.duration) for _ in range(draw.randint(1, 5))})
+            form["delay_steps"] = [{"at": units.format_time(at), "change": self._change(delay_ps)} for at in times]
+        return form
+
+    def _change(self, delay_ps: int) -> str:
+        shorter = -self.draw.randrange(delay_ps + 1)
+        return units.format_offset(shorter) if self.draw.chance(0.5) else self.draw.time(1, self.scale.rtt_ps)
+
+    def _loss(self) -> Any:
+        draw = self.draw
+        kind = draw.random()
+        if kind < 0.5:
+            return draw.share(1e-5, 0.3)
+        if kind < 0.75:
+            most = max(2, 2 * self.scale.packets)
+            return {"packets": sorted({draw.count(1, most) for _ in range(draw.choice((1, 3, 30)))})}
+        bursts = {"to_bad": draw.share(1e-4, 0.1), "to_good": draw.share(0.01, 1)}
+        if draw.chance(0.3):
+            bursts["in_good"] = draw.share(1e-5, 0.1)
+        if draw.chance(0.5):
+            bursts["in_bad"] = draw.share(0.1, 1)
+        return bursts
+
+    def _jitter(self) -> Tables:
+        draw = self.draw
+        kind = draw.choice(("uniform", "normal", "exponential", "samples"))
+        if kind == "normal":
+            return {"normal": draw.time(US, 20 * MS, zero=0.2), "deviation": draw.time(US, 20 * MS)}
+        if kind == "samples":
+            listed = [draw.time(US, 20 * MS, zero=0.3) for _ in range(draw.randint(1, 9))]
+            return {"samples": str(FILES / "delays.txt") if draw.chance(0.2) else listed}
+        return {kind: draw.time(US, 20 * MS)}
+
+    def _rate_steps(self) -> list[Tables]:
+        draw, scale = self.draw, self.scale
+        times = sorted({draw.time_ps(*scale.duration) for _ in range(draw.randint(1, 5))})
+        rates = [
+            "0 bit/s" if draw.chance(0.3) else draw.rate(scale.rate_bps / 30, scale.rate_bps * 2) for _ in times[1:]
+        ]
+        rates.append(draw.rate(scale.rate_bps / 30, scale.rate_bps * 2))
+        return [{"at": units.format_time(at), "rate": rate} for at, rate in zip(times, rates, strict=True)]
+
+    def _rate_trace(self) -> Any:
+        draw = self.draw
+        if draw.chance(0.2):
+            return str(FILES / "downlink.trace")
+        longest_ms = max(1, min(2**32 - 1, self.scale.duration_ps // MS))
+        longest_ms = draw.choice((1, longest_ms, 2**32 - 1)) if draw.extreme else min(longest_ms, 2000)
+        times = sorted(draw.randint(0, longest_ms) for _ in range(draw.choice((1, 4, 40))))
+        return [*times[:-1], max(1, times[-1])]
+
+    # ---- what sends ----
+
+    def _place(self) -> Tables:
+        """Where on the path the data of a flow or a source go."""
+        draw = self.draw
+        form: Tables = {}
+        if self.topology == "link":
+            path, back = draw.choice(self.walks)
+            return {"path": path} | ({"reverse_path": back} if back else {})
+        if draw.chance(0.2):
+            form["direction"] = draw.choice(("right", "left"))
+        if self.topology == "parking_lot" and draw.chance(0.6):
+            first, last = sorted(draw.randint(1, self.hops) for _ in range(2))
+            form["hops"] = first if first == last and draw.chance(0.5) else [first, last]
+        return form
+
+    def _algorithm(self, transfers: bool = False) -> Tables:
+        draw = self.draw
+        name = draw.choice(algorithms())
+        for _ in range(5):
+            router = catalog.router(name)
+            suits = router is None or router == self.router or draw.chance(0.02)
+            if suits and (self.router is None or router == self.router or draw.chance(0.3)):
+                break
+            name = draw.choice(algorithms())
+        if self.router is not None and draw.chance(0.5):
+            name = draw.choice([each for each in algorithms() if catalog.router(each) == self.router])
+        if transfers and name.startswith("udt") and not draw.chance(0.05):
+            name = "cubic"
+        if not transfers and draw.chance(0.01):
+            given = {"increase": draw.spread(0.1, 100)} if draw.chance(0.3) else {}
+            return {"algorithm": OWN[0], "parameters": given} if given else {"algorithm": draw.choice(OWN)}
+        entry = catalog.algorithms()[name.partition(":")[0]]
+        kept = draw.choice((0.0, 0.1, 0.1, 0.5))
+        parameters = {
+            declared["name"]: draw.parameter(declared) for declared in entry["parameters"] if draw.chance(kept)
+        }
+        return {"algorithm": name} | ({"parameters": parameters} if parameters else {})
+
+    def flow(self, position: int) -> Tables:
+        """One of ``[[flow]]``."""
+        draw, scale = self.draw, self.scale
+        form: Tables = {"name": f"f{position}"} if draw.chance(0.7) else {}
+        form |= self._place()
+        if draw.chance(0.1):
+            form["datagrams"] = self._application() | ({"size": draw.size(29, 9000)} if draw.chance(0.7) else {})
+        else:
+            form |= self._algorithm()
+            form |= self._endpoints(form["algorithm"].startswith("udt"))
+        if draw.chance(0.4):
+            form["start"] = draw.time(*scale.duration, zero=0.3)
+        form |= self._stop(form)
+        if draw.chance(0.2):
+            form["size"] = draw.amount(1, max(2, scale.packets))
+        if self.topology == "dumbbell" and draw.chance(0.2):
+            form["rtt"] = units.format_time(2 * round(scale.rtt_ps // 2 * draw.spread(1, 8)))
+        return form
+
+    def _endpoints(self, udt: bool) -> Tables:
+        """What the ends of a TCP flow may have; UDT's ends have nothing of that but an application and a payload."""
+        draw, scale = self.draw, self.scale
+        form: Tables = {}
+        if draw.chance(0.25):
+            form["application"] = self._application()
+        if udt and not draw.chance(0.02):
+            return form | ({"stack": {"payload": draw.size(24, 9000)}} if draw.chance(0.3) else {})
+        if draw.chance(0.3):
+            form["stack"] = draw.choice(tuple(STACKS)) if draw.chance(0.4) else _stack(draw, scale)
+        if draw.chance(0.1):
+            form["sender_clock"] = self._clock()
+        if draw.chance(0.1):
+            form["receiver_clock"] = self._clock()
+        if draw.chance(0.1):
+            form["base_rtt_error"] = draw.offset(US, scale.rtt_ps)
+        return form
+
+    def _clock(self) -> Tables:
+        draw = self.draw
+        whole = {
+            "offset": draw.offset(US, S),
+            "drift": f"{draw.choice((-1, 1)) * draw.count(1, 10**7)} ppb",
+            "resolution": draw.time(US, 20 * MS, zero=0.2),
+        }
+        return {name: whole[name] for name in draw.subset(tuple(whole), 1)}
+
+    def _application(self) -> Tables:
+        draw, scale = self.draw, self.scale
+        form: Tables = {"rate": draw.rate(scale.rate_bps * 0.01, scale.rate_bps * 1.5)}
+        kind = draw.random()
+        if kind < 0.3:
+            form["arrivals"] = draw.choice(ARRIVALS)
+        elif kind < 0.5:
+            form["frames"] = draw.time(MS, 200 * MS)
+            if draw.chance(0.5):
+                form["frame_shape"] = draw.uniform(0.1, 100) if draw.extreme else draw.spread(0.3, 5)
+        if draw.chance(0.4):
+            least, most = scale.duration_ps / 500, scale.duration_ps
+            form |= {"on": draw.time(least, most), "off": draw.time(least, most)}
+            if draw.chance(0.5):
+                form["times"] = draw.choice(TIMES)
+            if draw.chance(0.2):
+                form["shape"] = self._shape()
+        return form
+
+    def _shape(self) -> float:
+        return 1 + (self.draw.choice((1e-12, 99.0)) if self.draw.extreme else self.draw.spread(0.05, 5))
+
+    def source(self, position: int) -> Tables:
+        """One of ``[[traffic]]``."""
+        draw, scale = self.draw, self.scale
+        form: Tables = {"name": f"t{position}"} if draw.chance(0.7) else {}
+        form |= self._place() | self._algorithm(transfers=True)
+        seconds = scale.duration_ps / S
+        kind = draw.choice(("load", "per_second", "users", "file", "transfers"))
+        if kind == "load":
+            percent = draw.choice((1e-6, 1000)) if draw.extreme else draw.spread(1, 150)
+            form["load"] = f"{percent:.9f}%" if draw.chance(0.7) else draw.rate(scale.rate_bps / 50, scale.rate_bps)
+        elif kind == "per_second":
+            form["per_second"] = draw.choice((1e-9, 1e9)) if draw.extreme else min(1e9, draw.spread(0.5, 300) / seconds)
+        elif kind == "users":
+            form |= {"users": 10**6 if draw.extreme else draw.count(1, 60)}
+            form["think"] = draw.time(scale.duration_ps / 100, scale.duration_ps)
+            if draw.chance(0.4):
+                form["think_times"] = draw.choice(TIMES)
+            if draw.chance(0.2):
+                form["think_shape"] = self._shape()
+        elif kind == "file":
+            form["file"] = str(FILES / "transfers.csv")
+        else:
+            form["transfers"] = self._transfers()
+        if kind in ("load", "per_second", "users"):
+            form |= self._sizes_and_round_trips()
+        if draw.chance(0.2):
+            form["start"] = draw.time(*scale.duration, zero=0.3)
+        form |= self._stop(form)
+        if draw.chance(0.2):
+            form["stack"] = draw.choice(tuple(STACKS)) if draw.chance(0.4) else _stack(draw, scale)
+        return form
+
+    def _stop(self, form: Tables) -> Tables:
+        """Perhaps an end, mostly after the start."""
+        draw = self.draw
+        if not draw.chance(0.15):
+            return {}
+        begin_ps = units.parse_time(form.get("start", "0 s")) if not draw.extreme else 0
+        return {"stop": units.format_time(min(units.MAX_TIME_PS, begin_ps + draw.time_ps(*self.scale.duration)))}
+
+    def _transfers(self) -> list[list[str]]:
+        draw, scale = self.draw, self.scale
+        timed = draw.chance(0.4)
+        rows = []
+        for _ in range(draw.choice((1, 3, 20))):
+            row = [draw.time(*scale.duration, zero=0.2), draw.size(1, 200_000)]
+            rows.append([*row, draw.time(4 * scale.rtt_ps, 20 * scale.rtt_ps)] if timed else row)
+        return rows
+
+    def _sizes_and_round_trips(self) -> Tables:
+        draw, scale = self.draw, self.scale
+        form: Tables = {}
+        if draw.chance(0.7):
+            # A load of few bytes each would be far more transfers than packets.
+            form["sizes"] = self._sizes()
+        if draw.chance(0.2):
+            times = sorted(draw.time_ps(scale.rtt_ps, 20 * scale.rtt_ps) for _ in range(3))
+            listed = [[share, units.format_time(time)] for share, time in zip((0, 0.5, 1), times, strict=True)]
+            named: list[Any] = [*RTTS, str(FILES / "rtts.csv"), listed, listed]
+            form["rtts"] = draw.choice(named)
+        return form
+
+    def _sizes(self) -> Tables:
+        draw = self.draw
+        kind = draw.choice(SIZES)
+        form: Tables = {"distribution": kind} if kind != "lognormal-pareto" or draw.chance(0.5) else {}
+        if kind != "lognormal-pareto":
+            form["mean"] = draw.size(2000, 200_000)
+            return form | ({"shape": self._shape()} if kind == "pareto" else {})
+        whole = {
+            "mu": draw.uniform(-1e3, 1e3) if draw.extreme else draw.uniform(6, 12),
+            "sigma": draw.uniform(-1, 1e3) if draw.extreme else draw.uniform(0.1, 2),
+            "body_share": draw.choice((0.0, 1.0, -1.0)) if draw.extreme else draw.uniform(0.5, 1),
+            "tail": draw.size(10_000, 10**6),
+            "tail_shape": draw.choice((0.0, 1.0, 1e9)) if draw.extreme else draw.uniform(1.01, 3),
+            "most": draw.size(2 * 10**6, 10**9),
+        }
+        return form | {name: value for name, value in whole.items() if draw.chance(0.4)}
+
+
+def _spoiled(draw: Draws, form: Tables) -> Tables:
+    """The tables with one value replaced by what has no meaning there, or with a field that is none."""
+    places: list[tuple[Any, Any]] = []
+
+    def collect(node: Any) -> None:
+        for key in list(node) if isinstance(node, dict) else range(len(node)):
+            places.append((node, key))
+            if isinstance(node[key], dict | list):
+                collect(node[key])
+
+    collect(form)
+    holder, key = draw.choice(places)
+    if isinstance(holder, dict) and draw.chance(0.2):
+        holder[f"{key}x"] = holder.pop(key)
+    else:
+        holder[key] = draw.choice(GARBAGE)
+    return form

@@ -1,0 +1,148 @@
+"""One scenario, tried: refused in one line, run, cancelled for its length, or failed."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import polars as pl
+from tests.fuzz import checks, limits
+
+from elephan import habitats
+from elephan.runs import Run
+from elephan.runs.execute import compute
+from elephan.scenario import Scenario, ScenarioError
+from elephan.scenario.schema import TABLES, ScenarioTable, field_names
+
+REFUSED, RAN, CANCELLED, FAILED = "refused", "ran", "cancelled", "failed"
+OUTCOMES = (REFUSED, RAN, CANCELLED, FAILED)
+AGAIN_EVERY = 16
+"""One of so many seeds is run a second time, and once more with its flows in another order."""
+LATE = ("events: more than ", "memory")
+"""Refusals that may come after a scenario was accepted: only running it shows that it is too large."""
+_NAMES = {*TABLES, *field_names(ScenarioTable), *(name for table in TABLES.values() for name in field_names(table))}
+_PLACE = re.compile(r"[a-z_]+")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a scenario.
+
+    Attributes:
+        kind: one of ``OUTCOMES``.
+        why: the refusal, or what failed; one line.
+        seconds: processor time of the run.
+        octets: memory that the run added at its peak.
+    """
+
+    kind: str
+    why: str = ""
+    seconds: float = 0.0
+    octets: int = 0
+
+    def to_json(self) -> str:
+        """One line."""
+        return json.dumps(asdict(self))
+
+    @property
+    def family(self) -> str:
+        """What failed, without numbers and names: failures with one cause mostly have one family."""
+        text = re.sub(r"[\w.+-]*\d[\w.+-]*", "#", self.why)
+        return re.sub(r"'[^']*'|^(flow|link|traffic) \S+|\b[flt]#\S*", "_", text)[:120]
+
+
+def attempt(form: dict[str, Any], again: bool = False) -> Outcome:
+    """Build a scenario, run it, look at its numbers; nothing that goes wrong is raised, but for Ctrl-C.
+
+    Args:
+        form: the tables of a scenario file.
+        again: run it twice more, the second time with its flows in another order where that must not matter.
+    """
+    try:
+        return _attempt(form, again)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001  (a panic of the engine is a BaseException)
+        return Outcome(FAILED, f"{type(error).__name__}: {' '.join(str(error).split())}"[:500])
+
+
+def _attempt(form: dict[str, Any], again: bool) -> Outcome:
+    try:
+        scenario = Scenario.from_dict(form)
+    except ScenarioError as error:
+        return _refusal(error)
+    size = limits.size_of(scenario.canonical())
+    limits.reset_peak()
+    resident = limits.resident_bytes()
+    began_s = time.process_time()
+    patience_s = min(limits.PATIENCE_S, size.seconds)
+    try:
+        run = _run(scenario, patience_s)
+    except habitats.Cancelled:
+        seconds = time.process_time() - began_s
+        if size.seconds <= seconds:
+            why = f"over its limits: more than {size.seconds:.1f} s of processor time for {size.events:.2g} events"
+            return Outcome(FAILED, why, seconds)
+        return Outcome(CANCELLED, f"{size.events:.2g} events", seconds)
+    except ScenarioError as error:
+        if not str(error).startswith(LATE):
+            return Outcome(FAILED, f"refused after it was accepted: {error}")
+        return _refusal(error)
+    seconds, octets = time.process_time() - began_s, max(0, limits.resident_bytes(peak=True) - resident)
+    if octets > size.octets:
+        return Outcome(
+            FAILED, f"over its limits: {octets >> 20} MiB of memory, not {size.octets / 2**20:.0f} MiB", seconds, octets
+        )
+    found = list(checks.problems(run))
+    if not found and again:
+        found = list(_repeated(scenario, run, form))
+    return Outcome(FAILED if found else RAN, "; ".join(found[:3]), seconds, octets)
+
+
+def _run(scenario: Scenario, patience_s: float) -> Run:
+    until_s = time.process_time() + patience_s
+    return compute(habitats.get("sim"), scenario, scenario.seed, lambda _: time.process_time() < until_s)
+
+
+def _refusal(error: ScenarioError) -> Outcome:
+    line = str(error)
+    if "\n" in line or not line.isprintable():
+        return Outcome(FAILED, f"a refusal that is not one line: {line!r}")
+    if not _NAMES.intersection(_PLACE.findall(line)):
+        return Outcome(FAILED, f"a refusal that names no field: {line}")
+    return Outcome(REFUSED, line)
+
+
+def _repeated(scenario: Scenario, run: Run, form: dict[str, Any]) -> list[str]:
+    """Differences between runs that must be equal."""
+    second = _run(scenario, 10 * limits.PATIENCE_S)
+    found = [
+        f"{name} differs when the scenario is run again"
+        for name, table in run.tables().items()
+        if not table.equals(second.tables()[name])
+    ]
+    turned = _turned(form)
+    if found or turned is None:
+        return found
+    other = _run(Scenario.from_dict(turned), 10 * limits.PATIENCE_S)
+    keys = {"flows": ["name"], "samples": ["flow", "time_s"], "links": ["link", "time_s"]}
+    return [
+        f"{name} differs when the flows are listed in another order"
+        for name, key in keys.items()
+        if not _sorted(run.tables()[name], key).equals(_sorted(other.tables()[name], key))
+    ]
+
+
+def _sorted(table: pl.DataFrame, key: list[str]) -> pl.DataFrame:
+    text = [name for name, dtype in table.schema.items() if dtype in (pl.Categorical, pl.String, pl.Enum)]
+    return table.with_columns(pl.col(text).cast(pl.String)).sort(key)
+
+
+def _turned(form: dict[str, Any]) -> dict[str, Any] | None:
+    """The scenario with its flows backwards, if links and flows have names of their own: then order has no meaning."""
+    flows = form.get("flow", [])
+    named = all("name" in flow for flow in flows)
+    return form | {"flow": flows[::-1]} if "link" in form and named and len(flows) > 1 else None
