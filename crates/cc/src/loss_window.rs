@@ -9,6 +9,10 @@ use crate::algorithm::{Ack, Signal, Start};
 use crate::param::{BuildError, Settings, choice, choices, flag, num, params};
 use crate::slow_start::{SlowStart, SlowStartKind, Step};
 
+/// Largest window of an algorithm that multiplies it on each ACK, segments: Linux's `snd_cwnd` has 32 bits. Without a bound
+/// the product reaches infinity.
+pub const MOST: f64 = 4_294_967_296.0;
+
 /// Smallest slow start threshold, and smallest window after a loss, segments (RFC 5681 §3.1).
 pub const FLOOR: f64 = 2.0;
 
@@ -325,7 +329,8 @@ impl AckRatio {
     /// One ACK of `n` segments outside recovery.
     #[inline]
     pub fn update(&mut self, n: f64) {
-        self.0 += n as i32 - (self.0 >> 4);
+        // Where Linux's 32 bits would wrap, at an ACK of 2³¹ sixteenths of a segment and more, this stays at its largest.
+        self.0 = self.0.saturating_add(n as i32 - (self.0 >> 4));
     }
 
     /// `cnt` ACKs' worth of segments in ACKs, at least one.

@@ -11,7 +11,7 @@
 //! t_ρ/2, so that a router sees its load in every interval (from the ns-2 sender).
 
 use crate::algorithm::{Ack, Algorithm, Load, Needs, Router, Signal, Start};
-use crate::loss_window::{LossWindow, window_methods};
+use crate::loss_window::{LossWindow, MOST, window_methods};
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
 
 choices! {
@@ -169,7 +169,7 @@ impl Algorithm for Vcp {
         self.rtt = ack.srtt;
         match self.allowed(ack) {
             Some(Load::Overload) if !ack.in_recovery => self.decrease(ack.now),
-            Some(Load::Low) if ack.may_grow() => self.win.w += ack.acked * self.multiplied(),
+            Some(Load::Low) if ack.may_grow() => self.win.w = (self.win.w + ack.acked * self.multiplied()).min(MOST),
             Some(Load::High) if ack.may_grow() => self.win.w += ack.acked * self.added() / self.win.w,
             _ => {}
         }

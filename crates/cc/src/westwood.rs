@@ -193,7 +193,7 @@ impl Westwood {
     /// Estimated bandwidth times the smallest RTT, segments; what the window is where nothing was measured yet.
     fn estimate(&self) -> f64 {
         if self.rtt_min.is_infinite() || !self.sampled {
-            return if self.win.integer() { FLOOR } else { 0.5 * self.win.w };
+            return if self.win.integer() { FLOOR } else { (0.5 * self.win.w).max(FLOOR) };
         }
         let segments = self.bwe * self.rtt_min / if self.win.integer() { self.segment_bytes } else { 1.0 };
         self.win.whole(segments).max(FLOOR)

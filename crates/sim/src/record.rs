@@ -1,5 +1,6 @@
 //! Recording: plain columns, one row for each sample time; they become tables in the binding.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::time::Time;
@@ -188,18 +189,21 @@ impl OneWayDelays {
     }
 }
 
-/// Quantiles of delays in buckets of 0.2 % width, allocated at the first sample.
+/// Quantiles of delays in buckets of 0.2 % width. Those of usual delays are an array, allocated at the first sample; a delay
+/// outside of it has an entry of a map.
 #[derive(Clone, Debug, Default)]
 pub struct RttHistogram {
     counts: Vec<u32>,
+    /// Counts by the lower edge of the bucket, ps.
+    unusual: BTreeMap<u64, u64>,
     total: u64,
 }
 
 /// Bits of mantissa that a bucket keeps: 2⁻⁹ = 0.2 %.
 const MANTISSA_BITS: u32 = 9;
-/// 2²⁰ ps ≈ 1 µs: the lowest bucket.
+/// 2²⁰ ps ≈ 1 µs: the array's lowest bucket.
 const LOWEST_EXPONENT: u32 = 20;
-/// 2⁴⁸ ps ≈ 281 s: beyond it samples share the last bucket.
+/// 2⁴⁸ ps ≈ 281 s: where the array ends.
 const HIGHEST_EXPONENT: u32 = 48;
 const BUCKETS: usize = ((HIGHEST_EXPONENT - LOWEST_EXPONENT) as usize) << MANTISSA_BITS;
 
@@ -210,33 +214,47 @@ impl RttHistogram {
         if self.counts.is_empty() {
             self.counts = vec![0; BUCKETS];
         }
-        self.counts[Self::bucket(rtt)] += 1;
         self.total += 1;
+        if (1 << LOWEST_EXPONENT..1 << HIGHEST_EXPONENT).contains(&rtt.0) {
+            let exponent = 63 - rtt.0.leading_zeros();
+            let mantissa = (rtt.0 >> (exponent - MANTISSA_BITS)) & ((1 << MANTISSA_BITS) - 1);
+            let bucket = (((exponent - LOWEST_EXPONENT) as usize) << MANTISSA_BITS) + mantissa as usize;
+            self.counts[bucket] += 1;
+        } else {
+            self.add_unusual(rtt);
+        }
     }
 
-    #[inline]
-    fn bucket(rtt: Time) -> usize {
-        let clamped = rtt.0.clamp(1 << LOWEST_EXPONENT, (1 << HIGHEST_EXPONENT) - 1);
-        let exponent = 63 - clamped.leading_zeros();
-        let mantissa = (clamped >> (exponent - MANTISSA_BITS)) & ((1 << MANTISSA_BITS) - 1);
-        (((exponent - LOWEST_EXPONENT) as usize) << MANTISSA_BITS) + mantissa as usize
+    #[cold]
+    fn add_unusual(&mut self, rtt: Time) {
+        *self.unusual.entry(rtt.0 & !(width(rtt.0) - 1)).or_default() += 1;
     }
 
     /// The `q`-quantile, s: the middle of the bucket that holds it; `None` without samples.
     #[must_use]
     pub fn quantile(&self, q: f64) -> Option<f64> {
         let rank = ((q * self.total as f64).ceil() as u64).clamp(1, self.total.max(1));
+        let edge = |bucket: usize| {
+            let mantissa = (bucket & ((1 << MANTISSA_BITS) - 1)) as u64 | (1 << MANTISSA_BITS);
+            mantissa << (LOWEST_EXPONENT - MANTISSA_BITS + (bucket >> MANTISSA_BITS) as u32)
+        };
+        let usual = self.counts.iter().enumerate().map(|(bucket, count)| (edge(bucket), u64::from(*count)));
+        let of = |(edge, count): (&u64, &u64)| (*edge, *count);
+        let below = self.unusual.range(..1 << LOWEST_EXPONENT).map(of);
+        let above = self.unusual.range(1 << HIGHEST_EXPONENT..).map(of);
         let mut seen = 0;
-        for (bucket, count) in self.counts.iter().enumerate() {
-            seen += u64::from(*count);
-            if seen >= rank {
-                let exponent = LOWEST_EXPONENT + (bucket >> MANTISSA_BITS) as u32;
-                let mantissa = (bucket & ((1 << MANTISSA_BITS) - 1)) as u64 | (1 << MANTISSA_BITS);
-                return Some((mantissa as f64 + 0.5) * (1_u64 << (exponent - MANTISSA_BITS)) as f64 * 1e-12);
-            }
-        }
-        None
+        below.chain(usual).chain(above).find_map(|(edge, count)| {
+            seen += count;
+            // A bucket of one ps has no middle but itself.
+            let middle = if width(edge) > 1 { 0.5 * width(edge) as f64 } else { 0.0 };
+            (seen >= rank).then(|| (edge as f64 + middle) * 1e-12)
+        })
     }
+}
+
+/// Width of the bucket of a delay, ps.
+fn width(delay_ps: u64) -> u64 {
+    1 << (63 - (delay_ps | 1).leading_zeros()).saturating_sub(MANTISSA_BITS)
 }
 
 #[cfg(test)]
@@ -260,6 +278,20 @@ mod tests {
         for (q, expected) in [(0.5, 0.5), (0.95, 0.95), (0.99, 0.99)] {
             let measured = histogram.quantile(q).expect("samples were added");
             assert!((measured / expected - 1.0).abs() < 0.002, "{q}: {measured}");
+        }
+    }
+
+    #[test]
+    fn quantiles_of_a_picosecond_and_of_days_are_within_a_bucket() {
+        let day = 86_400 * Time::SECOND.0;
+        let mut histogram = RttHistogram::default();
+        let delays = [1, 700, 90_000, Time::MILLISECOND.0, 300 * Time::SECOND.0, day, 50 * day];
+        for delay in delays {
+            histogram.add(Time(delay));
+        }
+        for (i, delay) in delays.into_iter().enumerate() {
+            let measured = histogram.quantile((i as f64 + 0.5) / delays.len() as f64).expect("samples were added");
+            assert!((measured * 1e12 / delay as f64 - 1.0).abs() < 0.002, "{delay} ps: {measured} s");
         }
     }
 }

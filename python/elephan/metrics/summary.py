@@ -74,7 +74,7 @@ def run_metrics(run: Run) -> tuple[dict[str, float | None], dict[str, str]]:
 
 
 def _link(run: Run, name: str, window: Window) -> dict[str, Any]:
-    idle = link_counter(run, name, "arrived_packets", window) == 0
+    idle = throughput.settled_packets(run, name, window) == 0
     undefined: dict[str, str] = {}
     values = {
         "utilization": lambda: throughput.utilization(run, window, name),

@@ -126,17 +126,26 @@ def drops(run: Run, window: Window | None = None, link: str | None = None) -> fl
 
 @metric("loss_rate", "1", "RFC 5166 §2.1.3", scope="link")
 def loss_rate(run: Run, window: Window | None = None, link: str | None = None) -> float:
-    """Packets dropped at the bottleneck over packets that arrived there, all flows together.
+    """Packets dropped at the bottleneck over packets whose wait there ended in the window, all flows together.
+
+    A wait ends when the packet is dropped or when its transmission begins: arrivals less the growth of the queue. A
+    discipline that drops packets from inside the queue (CoDel) may drop in the window what arrived before it. A
+    duplicate that a link before this one made counts as a packet of its own.
 
     Raises:
-        MetricError: no packet arrived.
+        MetricError: no packet was dropped or sent.
     """
     window = resolve_window(run, window)
     name = link or bottleneck(run)
-    arrived = link_counter(run, name, "arrived_packets", window)
-    if arrived == 0:
-        raise MetricError(f"no packet arrived at '{name}' in the window")
-    return drops(run, window, name) / arrived
+    settled = settled_packets(run, name, window)
+    if settled == 0:
+        raise MetricError(f"no packet was dropped or sent at '{name}' in the window")
+    return drops(run, window, name) / settled
+
+
+def settled_packets(run: Run, link: str, window: Window) -> float:
+    """Packets whose wait at a link ended in a window: dropped, or taken for transmission."""
+    return link_counter(run, link, "arrived_packets", window) - link_counter(run, link, "queue_packets", window)
 
 
 @metric("cov_total_throughput", "1", "ha2006 §4: coefficient of variation", scope="link", aliases=("stability",))

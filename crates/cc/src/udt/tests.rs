@@ -313,3 +313,14 @@ fn the_registry_knows_it_apart_from_tcp() {
     let wrong = crate::build_udt("udt:2009", &BTreeMap::new()).expect_err("there is no such preset").to_string();
     assert_eq!(wrong, "'2009' is not a preset of udt; allowed: 2008, draft");
 }
+
+#[test]
+fn the_drafts_slow_start_ends_with_a_window_of_a_packet_at_least() {
+    let mut udt = built("udt:draft", &[]);
+    udt.on_ack(1.0, 1, &path(0.5, 1.0));
+    assert!(!udt.in_slow_start());
+    assert_eq!(udt.window(), 1.0, "0.5 packets/s × 0.11 s are 0.055 packets");
+    let mut udt = built("udt:draft", &[]);
+    udt.on_ack(1.0, 1, &path(100.0, 1.0));
+    assert!(close(udt.window(), 11.0), "{}", udt.window());
+}

@@ -1,0 +1,288 @@
+//! Sequences of calls that no plausible path gives, with overflow checks: an algorithm may do anything then, but its window
+//! stays finite and at least a segment, and it never panics.
+//!
+//! An endpoint can give most of it: a clock that goes on by a picosecond or by a year, RTTs from nothing to days, ACKs of
+//! a thousand million segments after a gap is filled, losses and timeouts in any order.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use elephan_cc::{
+    Ack, Algorithm, Cause, Delivery, Entry, Load, Lost, Sent, Setting, Signal, Start, Value, build, registry,
+};
+
+const SEEDS: u64 = 30;
+const STEPS: u32 = 300;
+/// No endpoint has more outstanding.
+const MOST_IN_FLIGHT: f64 = 1e9;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Severity {
+    /// RTTs of a usual path, signals and ACKs in any order.
+    Order,
+    /// RTTs up to hours, the clock jumps by up to a year.
+    Time,
+    /// And RTTs of nothing and of days, ACKs of up to 10⁹ segments.
+    Extreme,
+    /// As `Extreme`, with an ACK only now and then.
+    Sparse,
+}
+
+/// A sequence of numbers (Marsaglia's xorshift): the same for a seed on any machine.
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+
+    fn one_of(&mut self, values: &[f64]) -> f64 {
+        values[self.below(values.len() as u64) as usize]
+    }
+}
+
+/// A connection: an algorithm, and an endpoint that does as it likes.
+struct Hostile {
+    numbers: Numbers,
+    severity: Severity,
+    now: f64,
+    min_rtt: f64,
+    delivered: f64,
+}
+
+impl Hostile {
+    fn new(severity: Severity, seed: u64) -> Self {
+        let mut numbers = Numbers(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        for _ in 0..5 {
+            numbers.next();
+        }
+        Self { numbers, severity, now: 0.0, min_rtt: f64::INFINITY, delivered: 0.0 }
+    }
+
+    fn start(&mut self, algorithm: &mut dyn Algorithm) {
+        self.now = self.numbers.one_of(&[0.0, 0.0, 1e3, 1e9]);
+        algorithm.on_start(&Start {
+            now: self.now,
+            initial_window: self.numbers.one_of(&[1.0, 2.0, 10.0, 1e6, 1e9]),
+            initial_ssthresh: self.numbers.one_of(&[1.0, 2.0, 64.0, f64::INFINITY]),
+            ..Start::default()
+        });
+    }
+
+    fn rtt(&mut self) -> f64 {
+        let rtt = match self.severity {
+            Severity::Order => self.numbers.one_of(&[0.01, 0.011, 0.05]),
+            Severity::Time => self.numbers.one_of(&[1e-6, 1e-3, 0.1, 10.0, 1e4]),
+            Severity::Extreme | Severity::Sparse => self.numbers.one_of(&[0.0, 1e-12, 1e-6, 0.1, 1e4, 1e6]),
+        };
+        self.min_rtt = self.min_rtt.min(rtt);
+        rtt
+    }
+
+    /// One call, or two; what it was.
+    fn step(&mut self, algorithm: &mut dyn Algorithm) -> String {
+        let gaps: &[f64] = if self.severity == Severity::Order {
+            &[0.0, 1e-9, 1e-3, 0.1]
+        } else {
+            &[0.0, 1e-12, 1e-3, 0.1, 1.0, 1e4, 3.15e7]
+        };
+        self.now += self.numbers.one_of(gaps);
+        let (now, rtt, window) = (self.now, self.rtt(), algorithm.window());
+        let calls = match self.severity {
+            Severity::Order | Severity::Time => 12,
+            Severity::Extreme => 6,
+            Severity::Sparse => 5,
+        };
+        match self.numbers.below(calls) {
+            0 => {
+                let in_flight = self.numbers.one_of(&[0.0, 1.0, window, MOST_IN_FLIGHT]);
+                let cause = if self.numbers.below(2) == 0 { Cause::Loss } else { Cause::Ecn };
+                let (repeated, min_rtt) = (false, self.min_rtt);
+                algorithm.on_lost(&self.lost(window));
+                algorithm.on_congestion(&Signal { now, in_flight, cause, srtt: rtt, min_rtt, repeated });
+                format!("a loss with {in_flight} in flight")
+            }
+            1 => {
+                let in_flight = self.numbers.one_of(&[0.0, 1.0, window]);
+                let (repeated, min_rtt) = (self.numbers.below(2) == 0, self.min_rtt);
+                let cause = Cause::Loss;
+                algorithm.on_timeout(&Signal { now, in_flight, cause, srtt: rtt, min_rtt, repeated });
+                format!("a timeout with {in_flight} in flight")
+            }
+            2 => {
+                let idle = self.numbers.one_of(&[0.0, 1.0, 1e8]);
+                algorithm.on_idle(now, idle);
+                format!("{idle} s idle")
+            }
+            3 => match self.numbers.below(3) {
+                0 => {
+                    algorithm.on_undo(now);
+                    "an undo".to_owned()
+                }
+                1 => {
+                    algorithm.on_recovery_exit(now);
+                    "the end of a recovery".to_owned()
+                }
+                _ => {
+                    let part = self.numbers.one_of(&[0.0, 0.5, 1.0, 2.0]);
+                    algorithm.moderate((part * window).max(1.0));
+                    format!("moderate to {part}")
+                }
+            },
+            _ => {
+                let acked = match self.severity {
+                    Severity::Order | Severity::Time => self.numbers.one_of(&[1.0, 2.0, 8.0]),
+                    Severity::Extreme | Severity::Sparse => self.numbers.one_of(&[1.0, 2.0, 8.0, 1e4, 1e9]),
+                };
+                algorithm.on_sent(&Sent { now, in_flight: window.min(MOST_IN_FLIGHT), retransmission: false });
+                let ack = self.ack(acked, rtt, window);
+                algorithm.on_ack(&ack);
+                format!("an ACK of {acked} with an RTT of {rtt} s")
+            }
+        }
+    }
+
+    fn lost(&mut self, window: f64) -> Lost {
+        Lost {
+            now: self.now,
+            sent_at: self.now - self.numbers.one_of(&[0.0, 1e-3, 1e4]),
+            delivered: self.delivered,
+            prior_delivered: (self.delivered - window.min(MOST_IN_FLIGHT)).max(0.0),
+            app_limited: self.numbers.below(2) == 0,
+            tx_in_flight: window.min(MOST_IN_FLIGHT),
+            lost: self.numbers.one_of(&[1.0, 1e6]),
+        }
+    }
+
+    fn ack(&mut self, acked: f64, rtt: f64, window: f64) -> Ack {
+        self.delivered += acked;
+        let in_flight = window.min(MOST_IN_FLIGHT);
+        let draw = &mut self.numbers;
+        let rate = if draw.below(4) == 0 { None } else { Some(draw.one_of(&[1e-9, 1.0, 1e4, 1e12])) };
+        let delivery = Delivery {
+            rate,
+            interval: draw.one_of(&[1e-9, 0.1, 1e6]),
+            delivered: self.delivered,
+            prior_delivered: (self.delivered - in_flight).max(0.0),
+            app_limited: draw.below(2) == 0,
+            tx_in_flight: in_flight,
+            lost: draw.one_of(&[0.0, 1.0, 1e6]),
+        };
+        Ack {
+            now: self.now,
+            acked,
+            rtt: if draw.below(5) == 0 { None } else { Some(rtt) },
+            owd: Some(rtt * draw.one_of(&[-1.0, 0.0, 0.5, 1.0])),
+            min_rtt: self.min_rtt,
+            srtt: rtt,
+            delivery: Some(delivery),
+            in_flight,
+            window_at_send: draw.one_of(&[0.0, 1.0, window]),
+            round_start: draw.below(4) == 0,
+            in_recovery: draw.below(4) == 0,
+            window_limited: draw.below(4) != 0,
+            marked: draw.one_of(&[0.0, 0.0, acked, 0.5 * acked]),
+            feedback: draw.one_of(&[0.0, -1e6, 1.0, 1e9]),
+            load: Some([Load::Low, Load::High, Load::Overload][draw.below(3) as usize]),
+        }
+    }
+}
+
+/// What an algorithm may not answer.
+fn wrong(algorithm: &dyn Algorithm) -> Option<String> {
+    let (window, ssthresh, floor) = (algorithm.window(), algorithm.ssthresh(), algorithm.recovery_floor());
+    if !window.is_finite() || window < 1.0 - 1e-12 {
+        return Some(format!("a window of {window}"));
+    }
+    if ssthresh.is_nan() || ssthresh < 0.0 {
+        return Some(format!("an ssthresh of {ssthresh}"));
+    }
+    if floor.is_nan() {
+        return Some("a recovery floor that is no number".to_owned());
+    }
+    let pace = algorithm.pacing_rate()?;
+    (!pace.is_finite() || pace <= 0.0).then(|| format!("a pace of {pace} segments/s"))
+}
+
+/// Some parameters anywhere in their ranges, at the ends of these more often than not.
+fn parameters(entry: &Entry, numbers: &mut Numbers) -> BTreeMap<String, Value> {
+    let mut chosen = BTreeMap::new();
+    for parameter in entry.parameters() {
+        if numbers.below(4) > 0 {
+            continue;
+        }
+        let domain = parameter.domain;
+        let value = match domain.default {
+            Setting::Bool(_) => Value::Bool(numbers.below(2) == 0),
+            Setting::Text(_) => {
+                let word = domain.choices[numbers.below(domain.choices.len() as u64) as usize];
+                Value::Text(word.to_owned())
+            }
+            Setting::Num(default) => {
+                let (low, high) = (domain.min.max(-1e12), domain.max.min(1e12));
+                let inner = low + (high - low) * (numbers.below(1000) as f64 / 1000.0);
+                Value::Num(numbers.one_of(&[low, high, inner, (2.0 * default).clamp(low, high)]))
+            }
+        };
+        chosen.insert(parameter.name.to_owned(), value);
+    }
+    chosen
+}
+
+fn run(entry: &Entry, name: &str, severity: Severity, seed: u64) -> Option<String> {
+    let mut endpoint = Hostile::new(severity, seed);
+    // Parameters that contradict each other are refused; the defaults do not.
+    let chosen = if seed % 2 == 0 { BTreeMap::new() } else { parameters(entry, &mut endpoint.numbers) };
+    let Ok(mut algorithm) = build(name, &chosen) else { return None };
+    endpoint.start(&mut algorithm);
+    for step in 0..STEPS {
+        let what = endpoint.step(&mut algorithm);
+        if let Some(wrong) = wrong(&algorithm) {
+            return Some(format!("{wrong} after step {step}, {what}, with {chosen:?}"));
+        }
+    }
+    None
+}
+
+#[test]
+fn whatever_happens_a_window_is_finite_and_at_least_a_segment() {
+    let mut failures = Vec::new();
+    for entry in registry() {
+        for preset in entry.presets {
+            let colon = if preset.name.is_empty() { "" } else { ":" };
+            let name = format!("{}{colon}{}", entry.name, preset.name);
+            for severity in [Severity::Order, Severity::Time, Severity::Extreme, Severity::Sparse] {
+                // One line for each preset and severity: the others of it mostly have the same cause.
+                failures.extend((0..SEEDS).find_map(|seed| {
+                    let outcome = catch_unwind(AssertUnwindSafe(|| run(entry, &name, severity, seed)));
+                    let why = outcome.unwrap_or_else(|panic| {
+                        let text = panic.downcast_ref::<String>().cloned();
+                        Some(text.or(panic.downcast_ref::<&str>().map(|&text| text.to_owned())).unwrap_or_default())
+                    })?;
+                    Some(format!("{name}, {severity:?}, seed {seed}: {why}"))
+                }));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn a_recovery_of_westwood_that_ends_at_a_segment_leaves_a_segment() {
+    let chosen = BTreeMap::from([("response".to_owned(), Value::Text("at-exit".to_owned()))]);
+    let mut westwood = build("westwood", &chosen).expect("it is a word of the parameter");
+    westwood.on_start(&Start::default());
+    let signal = Signal { now: 0.1, in_flight: 1.0, cause: Cause::Loss, srtt: 0.1, min_rtt: 0.1, repeated: false };
+    westwood.on_congestion(&signal);
+    westwood.moderate(1.0);
+    // Nothing was measured yet.
+    westwood.on_recovery_exit(0.2);
+    assert!(westwood.window() >= 1.0, "{}", westwood.window());
+}
