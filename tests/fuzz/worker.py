@@ -93,7 +93,8 @@ class Worker:
         status = process.wait()
         self._process = None
         self._errors.seek(0)
-        said = [line for line in self._errors.read()[-4000:].splitlines() if line.strip() and not line.startswith("note:")]
+        lines = self._errors.read()[-4000:].splitlines()
+        said = [line for line in lines if line.strip() and not line.startswith("note:")]
         last = said[-1:] or ["it said nothing"]
         ended = signal.Signals(-status).name if status < 0 else f"exit status {status}"
         return Outcome(FAILED, f"the process died, {ended}: {last[0]}"[:500])

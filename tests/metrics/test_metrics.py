@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -110,6 +111,26 @@ def test_utilization_and_loss_are_those_of_the_bottleneck() -> None:
     assert metrics.drops(run) == pytest.approx(80e6 / 8 / 1040 * 50 / 0.98 * 0.02)
     with pytest.raises(MetricError, match="'bottlenek' was not recorded; did you mean 'bottleneck'"):
         metrics.utilization(run, link="bottlenek")
+
+
+def test_the_loss_rate_counts_packets_that_came_before_the_window_with_those_that_left_in_it() -> None:
+    run = two()
+    links = run.links
+    # 400 packets wait at the window's start; in the window 10 arrive, 300 are dropped from the queue, and 100 are sent.
+    from_s, to_s = run.canonical["measure"]["from_ps"] / 1e12, run.canonical["measure"]["to_ps"] / 1e12
+    changed = {
+        from_s: {"arrived_packets": 1000, "dropped_packets": 0, "queue_packets": 400},
+        to_s: {"arrived_packets": 1010, "dropped_packets": 300, "queue_packets": 10},
+    }
+    for time_s, values in changed.items():
+        at = pl.col("time_s") == time_s
+        links = links.with_columns(
+            pl.when(at).then(pl.lit(value)).otherwise(pl.col(name)).cast(links.schema[name]).alias(name)
+            for name, value in values.items()
+        )
+    run = Run.from_tables(run.scenario, run.tables() | {"links": links})
+    assert metrics.loss_rate(run) == pytest.approx(300 / 400)
+    assert run.summary()["links"][0]["loss_rate"] == pytest.approx(300 / 400)
 
 
 def test_without_a_link_of_that_name_the_bottleneck_is_the_busiest() -> None:
