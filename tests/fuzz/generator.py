@@ -14,7 +14,7 @@ from typing import Any
 from tests.fuzz.draws import GARBAGE, MS, US, Draws, S
 
 from elephan.scenario import catalog, units
-from elephan.scenario.schema import ARRIVALS, SIZES, TIMES
+from elephan.scenario.schema import ARRIVALS, SIZES, TIMES, StackSpec
 from elephan.scenario.stacks import DETECTIONS, RECOVERIES, STACKS
 from elephan.scenario.traffic import RTTS
 
@@ -149,6 +149,10 @@ def _stack(draw: Draws, scale: Scale) -> Tables:
         "host_ack": draw.time(1, 100 * US, zero=0.2),
         "host_scan": draw.time(1, US, zero=0.2),
     }
+    # A field that is new in the schema has its examples, until it is drawn above.
+    for name, field in StackSpec.model_fields.items():
+        if name not in whole and field.examples:
+            whole[name] = draw.choice(field.examples)
     kept = draw.choice((0.06, 0.15, 0.5))
     if whole["ack_every"] > 1 and not draw.chance(0.1):
         whole["base"] = draw.choice(("linux", "linux-2.6", "rfc6675"))
