@@ -247,7 +247,7 @@ impl RttHistogram {
             seen += count;
             // A bucket of one ps has no middle but itself.
             let middle = if width(edge) > 1 { 0.5 * width(edge) as f64 } else { 0.0 };
-            (seen >= rank).then(|| (edge as f64 + middle) * 1e-12)
+            (seen >= rank).then_some((edge as f64 + middle) * 1e-12)
         })
     }
 }
