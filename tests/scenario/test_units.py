@@ -95,7 +95,7 @@ def test_what_means_nothing_is_refused_in_one_line(parse: Callable[[object], obj
     assert len(str(caught.value)) > 10
 
 
-@given(st.integers(1, units.MAX_RATE_BPS))
+@given(st.integers(units.MIN_RATE_BPS, units.MAX_RATE_BPS))
 def test_a_rate_survives_being_written_and_read(rate_bps: int) -> None:
     assert units.parse_rate(units.format_rate(rate_bps)) == rate_bps
 

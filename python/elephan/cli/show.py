@@ -185,7 +185,9 @@ def show_other(name: str, out: str | None, store: str | None, as_json: bool) -> 
         *papers.ids(),
     ]
     raise ScenarioError(
-        f"'{name}' is not a run, a paper, an algorithm, a queue or a metric; {hint(name, known)}", source="show"
+        f"'{name}' is not a run, a paper, an algorithm, a queue or a metric; "
+        f"{hint(name, known, lister='elephan list')}",
+        source="show",
     )
 
 

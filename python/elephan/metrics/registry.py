@@ -83,7 +83,9 @@ def get(name: str) -> Metric:
     """
     found = _METRICS.get(_ALIASES.get(name, name))
     if found is None:
-        raise MetricError(f"'{name}' is not a metric; {hint(name, [*_METRICS, *_ALIASES])}")
+        raise MetricError(
+            f"'{name}' is not a metric; {hint(name, [*_METRICS, *_ALIASES], lister='elephan list metrics')}"
+        )
     return found
 
 

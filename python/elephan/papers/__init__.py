@@ -66,7 +66,7 @@ def get(paper_id: str, quick: bool = False) -> Paper:
         ScenarioError: there is none; the message has the nearest.
     """
     if paper_id not in INDEX:
-        raise ScenarioError(f"'{paper_id}' is not a paper; {hint(paper_id, ids())}")
+        raise ScenarioError(f"'{paper_id}' is not a paper; {hint(paper_id, ids(), lister='elephan list papers')}")
     found: Paper = import_module(f"elephan.papers.{paper_id}").paper(quick)
     return found
 

@@ -13,6 +13,8 @@ from typing import Any
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.words import hint
 
+_LISTERS = {"an algorithm": "elephan list algorithms", "a queue discipline": "elephan list queues"}
+
 Descriptor = dict[str, Any]
 Parameter = float | bool | str
 
@@ -106,7 +108,7 @@ def check_name(spec: str, entries: dict[str, Descriptor], article: str) -> Descr
         if not presets:
             raise ScenarioError(f"'{spec}': {name} has no presets; write '{name}'")
         raise ScenarioError(f"'{spec}' is not a preset of {name}; {hint(spec, presets)}")
-    raise ScenarioError(f"'{spec}' is not {article}; {hint(spec, known)}")
+    raise ScenarioError(f"'{spec}' is not {article}; {hint(spec, known, lister=_LISTERS.get(article, ''))}")
 
 
 def check_parameter(entry: Descriptor, name: str, value: object) -> None:

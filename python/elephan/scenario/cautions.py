@@ -26,6 +26,7 @@ def cautions(scenario: ScenarioTable, graph: Graph) -> list[str]:
         *_changing_links(graph),
         *_short_round_trips(scenario, graph),
         *_unlogged_transfers(scenario),
+        *_overloads(scenario, graph),
         *router_cautions(scenario, graph),
     ]
 
@@ -143,6 +144,23 @@ def _unlogged_transfers(scenario: ScenarioTable) -> list[str]:
         for i, source in enumerate(scenario.traffic)
         if scenario.events is not None
     ]
+
+
+def _overloads(scenario: ScenarioTable, graph: Graph) -> list[str]:
+    """Sources that offer as much as their slowest link carries, or more."""
+    found = []
+    for i, source in enumerate(scenario.traffic):
+        if source.load is None:
+            continue
+        rate_bps = graph.links[graph.slowest(len(scenario.flow) + i)].rate_bps
+        load = source.load if isinstance(source.load, float) else source.load / rate_bps
+        if load >= 1:
+            found.append(
+                f"{source_name(source, i)}: its load of {100 * load:.4g} % is all that its slowest link carries, or "
+                "more: unfinished transfers pile up for as long as the run lasts, so every number depends on the "
+                "duration"
+            )
+    return found
 
 
 def _flow_window(flow: Flow) -> int:

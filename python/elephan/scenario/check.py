@@ -10,7 +10,7 @@ from elephan.scenario import catalog, own
 from elephan.scenario.canonical import flow_name, measure_window, source_name
 from elephan.scenario.errors import ScenarioError, join_path
 from elephan.scenario.graph import Graph
-from elephan.scenario.schema import DATAGRAMS, Events, Flow, ScenarioTable, Traffic
+from elephan.scenario.schema import DATAGRAMS, STACK_FIELDS, Events, Flow, ScenarioTable, Traffic
 from elephan.scenario.stacks import is_udt
 from elephan.scenario.traffic import check_round_trips
 from elephan.scenario.units import PS_PER_S, format_rate, format_time
@@ -19,11 +19,11 @@ MAX_SAMPLES = 100_000_000
 _ENGINE_PATH = re.compile(r"(?P<path>[a-z_]+(?:\[\d+\]|\.[A-Za-z_]+)*): (?P<message>.*)", re.DOTALL)
 
 
-def check_with_engine(canonical_json: str) -> None:
+def check_with_engine(canonical_json: str, scenario: ScenarioTable, graph: Graph) -> None:
     """Ask the engine about what only it knows, such as parameters of an algorithm that contradict each other.
 
     Raises:
-        ScenarioError: with the field that the engine names.
+        ScenarioError: with the field of the scenario that gave what the engine refuses.
     """
     try:
         catalog.engine().check(canonical_json)
@@ -31,8 +31,41 @@ def check_with_engine(canonical_json: str) -> None:
         named = _ENGINE_PATH.fullmatch(str(error))
         if named is None:
             raise ScenarioError(str(error)) from None
-        # The canonical form's lists are called flows and links; flows are in the user's order, so their positions hold.
-        raise ScenarioError(named["message"], path=named["path"].replace("flows[", "flow[")) from None
+        raise ScenarioError(named["message"], path=written_path(named["path"], scenario, graph)) from None
+
+
+_OF_FORM = re.compile(r"(?P<list>flows|traffic|links)\[(?P<position>\d+)\](?:\.(?P<rest>.+))?")
+_UNIT = re.compile(r"_(?:ps|bps|ppb|bytes|packets|segments|ms)$")
+_RENAMED = {
+    "queue.limit": "buffer", "loss.p": "loss", "reorder.p": "reorder.share", "arrivals.bps": "load",
+    "arrivals.per_second": "per_second", "arrivals.users": "users", "arrivals.think": "think",
+}  # fmt: skip
+
+
+def written_path(path: str, scenario: ScenarioTable, graph: Graph) -> str:
+    """The field of the scenario that a field of the canonical form came from.
+
+    ``links[0].rate_bps`` is ``link[0].rate``. A dumbbell's links are not in the scenario: theirs is ``dumbbell.rate``.
+    """
+    match = _OF_FORM.fullmatch(path)
+    if match is None:
+        return _UNIT.sub("", path)
+    position, rest = int(match["position"]), match["rest"] or ""
+    rest = _UNIT.sub("", rest.removeprefix("impairments.").removeprefix("flow."))
+    rest = _RENAMED.get(rest, rest)
+    if match["list"] == "links":
+        return join_path(graph.links[position].field, rest.replace("queue.", "queue_parameters."))
+    sender: Flow | Traffic = (scenario.flow if match["list"] == "flows" else scenario.traffic)[position]
+    where = f"{match['list'].removesuffix('s')}[{position}]"
+    if rest.startswith("arrivals."):
+        # The list of a source's transfers.
+        rest = "file" if isinstance(sender, Traffic) and sender.file is not None else "transfers"
+    table, _, field = rest.partition(".")
+    if table == "stack":
+        field = next((ours for ours, theirs in STACK_FIELDS.items() if _UNIT.sub("", theirs) == field), field)
+        rest = f"stack.{field}"
+    own_stack = sender.stack is not None and getattr(sender.stack, field, None) is not None
+    return rest if table == "stack" and not own_stack else join_path(where, rest)
 
 
 def check_scenario(scenario: ScenarioTable, graph: Graph) -> None:

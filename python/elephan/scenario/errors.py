@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+_LONGEST_WORD = 240
+_LONGEST_MESSAGE = 1000
+
 
 class ScenarioError(Exception):
     """A scenario, an option or a name that a user gave is wrong.
@@ -15,7 +18,7 @@ class ScenarioError(Exception):
     """
 
     def __init__(self, message: str, *, path: str = "", source: str | None = None) -> None:
-        self.message = " ".join(message.split())
+        self.message = one_line(message)
         self.path = path
         self.source = source
         super().__init__(self.message)
@@ -30,6 +33,20 @@ class ScenarioError(Exception):
 
     def __reduce__(self) -> tuple[object, ...]:
         return (_rebuild, (self.message, self.path, self.source))
+
+
+def one_line(message: str) -> str:
+    """A message in one line that a terminal can show: without the middle of what is too long, controls escaped."""
+    words = [_cut(word, _LONGEST_WORD) for word in message.split()]
+    return _cut("".join(map(_visible, " ".join(words))), _LONGEST_MESSAGE)
+
+
+def _visible(letter: str) -> str:
+    return letter if letter.isprintable() else letter.encode("unicode_escape", "surrogatepass").decode("ascii")
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[: longest // 2]}…{text[-longest // 4 :]}"
 
 
 def _rebuild(message: str, path: str, source: str | None) -> ScenarioError:

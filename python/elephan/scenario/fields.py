@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from typing import Annotated, Any, TypeVar
@@ -162,17 +163,18 @@ def parse_algorithm(value: Any) -> str:
 QueueParameters = Annotated[dict[str, Any], BeforeValidator(reported(parse_parameters))]
 
 
+MOST_LOAD = 10
+"""Largest load, as a fraction of the link's rate: more than 1 is offered and cannot be carried."""
+
+
 def parse_load(value: Any) -> float | int:
     """A part of a link's rate as a float, or a rate in bit/s as an integer."""
 
     if not isinstance(value, str) or not value.strip().endswith("%"):
         return units.parse_rate(value)
-    try:
-        share = float(value.strip().removesuffix("%")) / 100
-    except ValueError:
-        share = 0.0
-    if not 0 < share <= 10:
-        raise ScenarioError(f'\'{value}\' is not a load; write for example "60%" or "40 Mbit/s"')
+    share = units.parse_percentage(value)
+    if not 0 < share <= MOST_LOAD:
+        raise ScenarioError(f"'{value}' is not a load; it is above 0% and at most {100 * MOST_LOAD}%")
     return share
 
 
@@ -198,6 +200,17 @@ def parse_frequency(value: Any) -> float:
     return float(value)
 
 
+def finite(low: float, high: float) -> Callable[[Any], float]:
+    """A parser of a number from ``low`` to ``high``."""
+
+    def parse(value: Any) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+            raise ScenarioError(f"{value!r} is not allowed; it is a number from {low:g} to {high:g}")
+        return float(value)
+
+    return parse
+
+
 def parse_rtts(value: Any) -> str | tuple[tuple[float, int], ...]:
     """A word or a file's name as it is, or quantiles: parts and RTTs in ps."""
 
@@ -206,9 +219,15 @@ def parse_rtts(value: Any) -> str | tuple[tuple[float, int], ...]:
     example = '[[0, "20 ms"], [0.5, "60 ms"], [1, "200 ms"]]'
     if not isinstance(value, list | tuple) or not all(isinstance(row, list | tuple) and len(row) == 2 for row in value):
         raise ScenarioError(f"{value!r} is not a distribution of round-trip times; write for example {example}")
-    rows = [(share, rtt if isinstance(rtt, int) else units.parse_positive_time(rtt)) for share, rtt in value]
+    # Integers are the ps of a scenario that was read before; a file has lists, and times with units.
+    read_before = isinstance(value, tuple)
+    rows = [
+        (share, rtt if read_before and isinstance(rtt, int) else units.parse_positive_time(rtt)) for share, rtt in value
+    ]
     shares = [share for share, _ in rows]
-    numbers = all(isinstance(share, int | float) and not isinstance(share, bool) for share in shares)
+    numbers = all(
+        isinstance(share, int | float) and not isinstance(share, bool) and math.isfinite(share) for share in shares
+    )
     if not numbers or not shares or shares[0] != 0 or shares[-1] != 1 or sorted(set(shares)) != shares:
         raise ScenarioError(f"the shares {shares} do not rise from 0 to 1; write for example {example}")
     if sorted(rtt for _, rtt in rows) != [rtt for _, rtt in rows]:

@@ -29,7 +29,7 @@ def parse_value(text: str) -> Any:
     """A value as TOML would read it; what TOML cannot read is a plain word, so that ``622 Mbit/s`` needs no quotes."""
     try:
         return tomllib.loads(f"value = {text}")["value"] if "\n" not in text else text
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):  # no TOML, or what TOML's parser gives up on
         return text
 
 
@@ -53,7 +53,7 @@ def _steps(key: str) -> list[str | int]:
         match = _STEP.fullmatch(part)
         if match is None:
             raise ScenarioError(
-                f"'{key}' is not a field; write for example measure.from, flow[0].algorithm or flow[*].start"
+                "not a field; write for example measure.from, flow[0].algorithm or flow[*].start", path=key or "''"
             )
         steps.append(match["name"])
         steps += [index if index == "*" else int(index) for index in re.findall(r"\[(\d+|\*)\]", match["indexes"])]

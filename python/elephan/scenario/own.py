@@ -8,13 +8,14 @@ refused.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import inspect
 import re
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib import import_module
@@ -24,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from elephan import algorithm as contract
 from elephan.algorithm import NEEDS, Algorithm
-from elephan.scenario import catalog
+from elephan.scenario import catalog, reading
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.fingerprint import UnknownValueError, Walk, installed
 from elephan.scenario.words import hint
@@ -36,6 +37,7 @@ GROUP = "elephan.algorithms"
 _PINNED = re.compile(r"(?P<name>.+)@(?P<digest>[0-9a-f]{64})(?:#\d+)?", re.DOTALL)
 _FILE = re.compile(r"(?P<path>.+\.py):(?P<name>[^\W\d]\w*)", re.DOTALL)
 _INDIRECT = re.compile(r"(?P<module>[\w.]+):(?P<name>[\w.<>]+)")
+_MOST_BYTES = 16_000_000
 
 Maker = Callable[..., Algorithm]
 
@@ -168,20 +170,40 @@ def _signature(maker: Maker) -> Mapping[str, inspect.Parameter] | None:
 
 
 def _new(maker: Maker, name: str, parameters: Mapping[str, Any]) -> Algorithm:
-    try:
+    with _own_code(f"{name} cannot be made: "):
         made = maker(**parameters)
-    except Exception as error:
-        raise ScenarioError(f"{name} cannot be made: {_told(error)}") from error
     if not isinstance(made, Algorithm):
         raise ScenarioError(
             f"{name} is not an algorithm: it makes a {type(made).__name__}; derive from elephan.Algorithm"
         )
-    if isinstance(made.needs, str):
-        raise ScenarioError(f"{name}.needs: '{made.needs}' is a word alone; write needs = (\"{made.needs}\",)")
-    wrong = [str(word) for word in made.needs if word not in NEEDS]
+    with _own_code(f"{name}.needs: "):
+        needs: object = made.needs
+    if isinstance(needs, str):
+        raise ScenarioError(f"{name}.needs: '{needs}' is a word alone; write needs = (\"{needs}\",)")
+    if not isinstance(needs, list | tuple | set | frozenset):
+        raise ScenarioError(f'{name}.needs: {needs!r} is not a tuple of words; write for example needs = ("pacing",)')
+    wrong = [str(word) for word in needs if not isinstance(word, str) or word not in NEEDS]
     if wrong:
         raise ScenarioError(f"{name}.needs: '{wrong[0]}' is not a need; {hint(wrong[0], NEEDS)}")
     return made
+
+
+@contextlib.contextmanager
+def _own_code(what: str, path: Path | None = None) -> Iterator[None]:
+    """Runs code of the user's own; whatever it raises, ``sys.exit()`` too, becomes a line that begins with ``what``.
+
+    Ctrl-C and SIGTERM are the user's, and pass.
+
+    Raises:
+        ScenarioError: the code raised.
+    """
+    try:
+        yield
+    except (KeyboardInterrupt, ScenarioError):
+        raise
+    except BaseException as error:
+        # SystemExit would end this program, silently where its code is 0.
+        raise ScenarioError(f"{what}{_told(error, path)}") from error
 
 
 def _split(spec: str) -> tuple[str, str]:
@@ -266,12 +288,12 @@ def _load_file(path: Path) -> tuple[ModuleType, str]:
         ScenarioError: no such file, or it cannot be run.
     """
     try:
-        text = path.read_bytes()
+        text = reading.read_bytes(path, _MOST_BYTES)
     except FileNotFoundError:
         near = [str(entry) for entry in path.parent.glob("*.py")] if path.parent.is_dir() else []
         raise ScenarioError(f"{path}: no such file" + (f"; {hint(str(path), near)}" if near else "")) from None
-    except OSError as error:
-        raise ScenarioError(f"{path}: {(error.strerror or 'cannot be read').lower()}") from None
+    except ScenarioError as error:
+        raise ScenarioError(f"{path}: {error.message}") from None
     key = hashlib.sha256(str(path.absolute()).encode() + b"\0" + text).hexdigest()
     name = f"elephan_own_{key[:16]}"
     with _lock:
@@ -279,12 +301,11 @@ def _load_file(path: Path) -> tuple[ModuleType, str]:
             sys.modules[name] = module = ModuleType(name)
             module.__file__ = str(path.absolute())
             try:
-                exec(compile(text, str(path), "exec", dont_inherit=True), vars(module))
-                module.__dict__["__elephan_digest__"] = _digest_of_file(text, module)
-            except BaseException as error:
+                with _own_code(f"{path}: ", path):
+                    exec(compile(text, str(path), "exec", dont_inherit=True), vars(module))
+                    module.__dict__["__elephan_digest__"] = _digest_of_file(text, module)
+            except BaseException:
                 del sys.modules[name]
-                if isinstance(error, Exception):
-                    raise ScenarioError(f"{path}: {_told(error, path)}") from error
                 raise
         module = sys.modules[name]
     return module, str(module.__dict__["__elephan_digest__"])
@@ -306,6 +327,8 @@ def _told(error: BaseException, path: Path | None = None) -> str:
         f.lineno for f in traceback.extract_tb(error.__traceback__) if path is not None and f.filename == str(path)
     ]
     where = f"line {lines[-1]}: " if lines else ""
+    if isinstance(error, SystemExit):
+        return f"{where}calls sys.exit({'' if error.code is None else repr(error.code)}); it must not end the program"
     help_ = "; a file is run by itself: put what it needs in it, or install it" if _is_missing_module(error) else ""
     return f"{where}{type(error).__name__}: {error}{help_}"
 
@@ -393,10 +416,8 @@ def points() -> dict[str, EntryPoint]:
 
 
 def _from_entry_point(name: str) -> Loaded:
-    try:
+    with _own_code(f"'{name}' of {package(name)} cannot be loaded: "):
         maker = points()[name].load()
-    except Exception as error:
-        raise ScenarioError(f"'{name}' of {package(name)} cannot be loaded: {_told(error)}") from error
     _check_maker(maker, f"'{name}' of {package(name)}")
 
     def current() -> str:

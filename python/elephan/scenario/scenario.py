@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from elephan.algorithm import Algorithm
-from elephan.scenario import own, traces
+from elephan.scenario import own, reading, traces
 from elephan.scenario.canonical import canonical_form, canonical_json, form_hash
 from elephan.scenario.cautions import cautions, randomness
 from elephan.scenario.check import check_scenario, check_with_engine
@@ -36,12 +36,13 @@ class Scenario(ScenarioTable):
     """
 
     def __init__(self, **tables: Any) -> None:
+        _refuse_huge(tables)
         try:
             super().__init__(**tables)
         except ValidationError as error:
             raise _first_problem(error) from None
         check_scenario(self, self.graph)
-        check_with_engine(self.canonical_json())
+        check_with_engine(self.canonical_json(), self, self.graph)
 
     @classmethod
     def load(cls, path: str | FilePath, overrides: Mapping[str, Any] | None = None) -> Scenario:
@@ -70,9 +71,13 @@ class Scenario(ScenarioTable):
             ScenarioError: as :meth:`load`.
         """
         try:
-            raw = tomllib.loads(text)
+            raw = tomllib.loads(text.removeprefix("\ufeff"))
         except tomllib.TOMLDecodeError as error:
             raise ScenarioError(_toml_problem(text, str(error)), source=source) from None
+        except RecursionError:
+            raise ScenarioError("not a scenario: its brackets are nested too deeply", source=source) from None
+        except ValueError:  # from int(), which refuses thousands of digits
+            raise ScenarioError("a whole number has more digits than any field allows", source=source) from None
         if folder is not None:
             _anchor(raw, folder)
         try:
@@ -246,21 +251,40 @@ def _anchor(raw: dict[str, Any], folder: FilePath) -> None:
                 source[field] = str((folder / named).absolute())
 
 
+def _refuse_huge(value: Any, *place: str | int) -> None:
+    """Refuse whole numbers that no field can hold: to print one, or to make a float of it, raises.
+
+    Raises:
+        ScenarioError: with the field.
+    """
+    if isinstance(value, int):
+        if value.bit_length() > _MOST_BITS:
+            raise ScenarioError("a whole number has more digits than any field allows", path=join_path(*place))
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            _refuse_huge(item, *place, key)
+    elif isinstance(value, list | tuple):
+        for i, item in enumerate(value):
+            # A trace has millions of small ones.
+            if not isinstance(item, float | str) and (not isinstance(item, int) or item.bit_length() > _MOST_BITS):
+                _refuse_huge(item, *place, i)
+
+
+_MOST_BITS = 256
+_MOST_BYTES = 64_000_000
+
+
 def _read(path: FilePath) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return reading.read_text(path, _MOST_BYTES)
     except FileNotFoundError:
         folder = path.parent if path.parent.is_dir() else FilePath()
         near = nearest(path.name, [entry.name for entry in folder.glob("*.toml")])
         raise ScenarioError(
             "no such file" + (f"; did you mean '{folder / near}'?" if near else ""), source=str(path)
         ) from None
-    except IsADirectoryError:
-        raise ScenarioError("a folder, not a scenario file", source=str(path)) from None
-    except UnicodeDecodeError:
-        raise ScenarioError("not a text file in UTF-8", source=str(path)) from None
-    except OSError as error:
-        raise ScenarioError((error.strerror or "cannot be read").lower(), source=str(path)) from None
+    except ScenarioError as error:
+        raise error.located(source=str(path)) from None
 
 
 _UNQUOTED = re.compile(r"\s*[\w-]+\s*=\s*(?P<quantity>[\d.]+\s*[A-Za-z%µ][^#]*?)\s*(#.*)?")

@@ -35,6 +35,7 @@ from elephan.scenario.fields import (
     dump_load,
     dump_rtts,
     dump_transfers,
+    finite,
     listed,
     one_of,
     parse_algorithm,
@@ -58,6 +59,10 @@ TIMES = ("constant", "exponential", "pareto")
 SIZES = ("constant", "exponential", "pareto", "lognormal-pareto")
 DATAGRAMS = "datagrams"
 DATAGRAM_HEADER_BYTES = 28
+MOST_WINDOW = 2**28
+"""Largest window of a stack, segments: RFC 7323 allows 2^30 bytes."""
+
+_MOST_OCTETS = 65_535
 
 
 class Table(BaseModel):
@@ -143,7 +148,7 @@ class StackSpec(Table):
         """
         start = STACKS[self.base] if self.base else inherited
         chosen = {field: getattr(start, field) for field in Stack.__dataclass_fields__}
-        for ours, theirs in _STACK_FIELDS.items():
+        for ours, theirs in STACK_FIELDS.items():
             value = getattr(self, ours)
             if value is not None:
                 chosen[theirs] = None if value == units.UNLIMITED else value
@@ -158,7 +163,7 @@ class StackSpec(Table):
         return stack
 
 
-_STACK_FIELDS = {
+STACK_FIELDS = {
     "payload": "payload_bytes",
     "header": "header_bytes",
     "ack_size": "ack_bytes",
@@ -186,15 +191,22 @@ def whole_segments(amount: Amount, payload_bytes: int, field: str) -> int:
     Raises:
         ScenarioError: less than one segment fits.
     """
-    if amount.segments is not None:
-        return amount.segments
-    count = (amount.octets or 0) // payload_bytes
+    count = amount.segments if amount.segments is not None else (amount.octets or 0) // payload_bytes
+    if count > MOST_WINDOW:
+        raise ScenarioError(f"'{amount}' is too large; the limit is 2^28 segments", path=field)
     if count < 1:
         raise ScenarioError(f"'{amount}' is less than one segment of {payload_bytes} B", path=field)
     return count
 
 
 def _check_stack(stack: Stack) -> None:
+    for field in ("header_bytes", "ack_bytes", "sack_block_bytes"):
+        if getattr(stack, field) > _MOST_OCTETS:
+            written = next(ours for ours, theirs in STACK_FIELDS.items() if theirs == field)
+            raise ScenarioError(
+                f"'{units.format_size(getattr(stack, field))}' is too large; a packet has at most {_MOST_OCTETS} B",
+                path=written,
+            )
     if stack.wire_bytes > 2**16:
         raise ScenarioError(
             f"a packet of {stack.wire_bytes} B (payload and header) is more than 65536 B", path="payload"
@@ -545,11 +557,19 @@ class Sizes(Table):
     shape: Annotated[float, BeforeValidator(reported(parse_shape))] = Field(
         1.2, description="pareto: above 1; up to 2 the variance is infinite", examples=[1.2]
     )
-    mu: float = Field(9.357, description="lognormal-pareto: mean of the body's logarithm, of bytes (Barford 1998)")
-    sigma: float = Field(1.318, description="its standard deviation (Barford 1998)")
-    body_share: float = Field(0.93, description="share of the body; the rest is of the tail (unverified)")
+    mu: Annotated[float, BeforeValidator(reported(finite(0, 40)))] = Field(
+        9.357, description="lognormal-pareto: mean of the body's logarithm, of bytes (Barford 1998)"
+    )
+    sigma: Annotated[float, BeforeValidator(reported(finite(1e-6, 20)))] = Field(
+        1.318, description="its standard deviation (Barford 1998)"
+    )
+    body_share: Annotated[float, BeforeValidator(reported(finite(0, 1)))] = Field(
+        0.93, description="share of the body; the rest is of the tail (unverified)"
+    )
     tail: Size = Field(133_000, description="where the body ends and the tail begins (Barford 1998)")
-    tail_shape: float = Field(1.1, description="shape of the tail (Barford 1998)")
+    tail_shape: Annotated[float, BeforeValidator(reported(finite(0.01, 100)))] = Field(
+        1.1, description="shape of the tail (Barford 1998)"
+    )
     most: Size = Field(10**8, description="where the tail ends (an assumption, so that there is a variance)")
 
 

@@ -9,10 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from elephan.scenario import units
+from elephan.scenario import reading, units
 from elephan.scenario.errors import ScenarioError
 
 MOST_VALUES = 10_000_000
+MOST_BYTES = 256_000_000
+_MOST_DIGITS = 10
 MOST_MS = 2**32 - 1
 
 
@@ -28,6 +30,8 @@ def parse_rate_trace(value: Any) -> tuple[int, ...]:
         text = str(given).strip()
         if isinstance(given, bool) or not text.isascii() or not text.isdigit():
             raise ScenarioError(f"{where}{given!r} is not a time; it is a whole number of milliseconds")
+        if len(text) > _MOST_DIGITS:
+            raise ScenarioError(f"{where}{text} is too large; a trace lasts at most {MOST_MS} ms")
         time_ms = int(text)
         if time_ms < last:
             raise ScenarioError(f"{where}{time_ms} follows {last}; times do not go back")
@@ -64,10 +68,13 @@ def _values(value: Any, noun: str, content: str) -> Iterator[tuple[str, Any]]:
     """Each value of a list or a line of a file, with its place for messages."""
     if isinstance(value, str):
         try:
-            lines = Path(value).read_text(encoding="utf-8").splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "it is not a text file"
-            raise ScenarioError(f"'{value}' cannot be read: {reason}") from None
+            lines = reading.read_text(Path(value), MOST_BYTES).splitlines()
+        except FileNotFoundError:
+            raise ScenarioError(f"'{value}': no such file") from None
+        except ValueError:
+            raise ScenarioError(f"{value!r} is not a file's name") from None
+        except ScenarioError as error:
+            raise ScenarioError(f"'{value}': {error.message}") from None
         found: list[tuple[str, Any]] = [(f"{value}, line {i}: ", line) for i, line in enumerate(lines, 1)]
     elif isinstance(value, list | tuple):
         found = [("", item) for item in value]

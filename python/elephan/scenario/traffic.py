@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from elephan.scenario import reading
 from elephan.scenario.errors import ScenarioError, join_path
 from elephan.scenario.schema import Traffic
 from elephan.scenario.units import PS_PER_S, format_time
@@ -13,6 +14,8 @@ from elephan.scenario.words import hint
 
 _PS_PER_MS = 10**9
 _MOST_QUANTILES = 1001
+_MOST_BYTES = 2_000_000_000
+_MOST_ROWS = 20_000_000
 
 RTTS: dict[str, tuple[tuple[float, int], ...]] = {
     "aikat": tuple(
@@ -168,11 +171,20 @@ def _table(path: Path, place: str) -> Any:
     import polars as pl
 
     try:
-        return pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path)
+        reading.check_regular(path, _MOST_BYTES)
+        lazy = pl.scan_parquet(path) if path.suffix == ".parquet" else pl.scan_csv(path)
+        # A Parquet file of a few kB can hold more rows than fit into memory.
+        table = lazy.head(_MOST_ROWS + 1).collect()
     except FileNotFoundError:
         raise ScenarioError(f"'{path}': no such file", path=place) from None
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise ScenarioError(f"'{path}' is not a table: {str(error).splitlines()[0]}", path=place) from None
+    except ScenarioError as error:
+        raise ScenarioError(f"'{path}': {error.message}", path=place) from None
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        said = (str(error).splitlines() or [type(error).__name__])[0]
+        raise ScenarioError(f"'{path}' is not a table: {said}", path=place) from None
+    if table.height > _MOST_ROWS:
+        raise ScenarioError(f"'{path}' has more than {_MOST_ROWS:,} rows", path=place)
+    return table
 
 
 def _column(table: Any, name: str, path: Path, place: str) -> list[float]:

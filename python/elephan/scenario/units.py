@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Context, Decimal, InvalidOperation
 
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.words import nearest
 
 PS_PER_S = 10**12
-MAX_TIME_PS = 2**63 - 1
+MAX_TIME_PS = 2**62 - 1
+MIN_RATE_BPS = 8
 MAX_RATE_BPS = 100 * 10**12
 MAX_BYTES = 2**62
 
@@ -35,6 +36,13 @@ SEGMENT_ALIASES = {"segment": 1}
 UNLIMITED = "unlimited"
 OPPORTUNITY_BYTES = 1500
 """What one opportunity of a rate trace carries."""
+
+MAX_LETTERS = 100
+"""A longer quantity is refused before anything is computed from it."""
+
+_MAX_EXPONENT = 60
+_EXACT = Context(prec=400)
+"""Digits for a number of `MAX_LETTERS` digits with any exponent that is allowed, times any unit."""
 
 _QUANTITY = re.compile(r"\s*(?P<number>[+-]?(?:\d[\d_]*\.?[\d_]*|\.\d+)(?:[eE][+-]?\d+)?)\s*(?P<unit>\S.*?)?\s*")
 
@@ -114,10 +122,24 @@ def plain_decimal(value: Decimal) -> str:
 
 
 def _number(text: str) -> Decimal:
+    """A number exactly as it is written; the work is bounded by its length and its exponent.
+
+    Raises:
+        ScenarioError: not a number, too many digits, or an exponent beyond ±60.
+    """
+    if len(text) > MAX_LETTERS:
+        raise ScenarioError(f"'{_short(text)}' has {len(text)} letters; a quantity has at most {MAX_LETTERS}")
+    exponent = text.casefold().partition("e")[2].lstrip("+-").replace("_", "").lstrip("0")
+    if len(exponent) > 2 or (exponent and int(exponent) > _MAX_EXPONENT):
+        raise ScenarioError(f"'{text}' has an exponent beyond ±{_MAX_EXPONENT}, which no quantity here needs")
     try:
         return Decimal(text.replace("_", ""))
     except InvalidOperation:
         raise ScenarioError(f"'{text}' is not a number") from None
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:40]}…{text[-10:]}"
 
 
 def _scaled(
@@ -128,18 +150,99 @@ def _scaled(
         raise ScenarioError(f'{_shown(value)} is not {what}; write for example "{example}"')
     if not isinstance(value, str):
         raise ScenarioError(f'{value} has no unit; write {what} such as "{example}"')
+    if len(value) > MAX_LETTERS:
+        raise ScenarioError(f"'{_short(value)}' has {len(value)} letters; {what} has at most {MAX_LETTERS}")
     match = _QUANTITY.fullmatch(value)
     if match is None:
         raise ScenarioError(f"'{value}' is not {what}; write for example \"{example}\"")
-    unit = match["unit"]
+    number, unit = match["number"], match["unit"]
     if unit is None:
         raise ScenarioError(f"'{value}' has no unit; write {what} such as \"{example}\"")
     factor = units.get(unit, aliases.get(unit))
     if factor is None:
-        near = nearest(unit, units) or nearest(unit, aliases)
-        meant = f"did you mean '{near}'?" if near else f"allowed: {', '.join(units)}"
-        raise ScenarioError(f"'{value}': '{unit}' is not a unit of {_noun(what)}; {meant}")
-    return _number(match["number"]) * factor, unit
+        raise ScenarioError(
+            f"'{value}': '{unit}' is not a unit of {_noun(what)}; {_meant(number, unit, units, aliases)}"
+        )
+    return _EXACT.multiply(_number(number), factor), unit
+
+
+_SYNONYMS = {
+    "ns": ("nsec", "nanosecond", "nanoseconds"),
+    "us": ("usec", "microsecond", "microseconds"),
+    "ms": ("msec", "millisecond", "milliseconds"),
+    "s": ("sec", "secs", "second", "seconds"),
+    "min": ("mins", "minute", "minutes"),
+    "h": ("hr", "hrs", "hour", "hours"),
+}
+_MEANT = {word: unit for unit, words in _SYNONYMS.items() for word in words}
+_SHORTEST_TO_GUESS = 4
+_DATA = re.compile(
+    r"(?P<prefix>[kKmMgGtT]?)(?P<binary>i?)(?P<unit>bits?|bytes?|[bB])(?P<rate>\s*(?:/|per\s+)\s*(?:s|sec|second)|p/?s|PS)?",
+)
+_PERCENT = re.compile(r"(?:%|per\s?cent|pct)(?:\s+of(?:\s+the)?\s+bdp)?", re.IGNORECASE)
+
+
+def _meant(number: str, unit: str, units: dict[str, int], aliases: dict[str, int]) -> str:
+    """The end of the line about a unit that is not known: the right words, if they are certain, or what is allowed.
+
+    A guess is never of another size: bits and bytes are converted, and of one or two letters nothing is guessed.
+    """
+    if "% BDP" in units and _PERCENT.fullmatch(unit):
+        return f"did you mean '{number}% BDP'?"
+    converted = _converted(number, unit, units)
+    if converted is not None:
+        return converted
+    known = units | aliases
+    plain = unit.casefold()
+    near = _MEANT.get(plain) if _MEANT.get(plain) in units else None
+    alike = [word for word in known if word.casefold() == plain]
+    if near is None and len({known[word] for word in alike}) == 1:
+        near = alike[0]
+    if near is None and len(unit) >= _SHORTEST_TO_GUESS:
+        near = nearest(unit, units, value_of=units.get) or nearest(unit, aliases, value_of=aliases.get)
+    return f"did you mean '{near}'?" if near else f"allowed: {', '.join(units)}"
+
+
+def _converted(number: str, unit: str, units: dict[str, int]) -> str | None:
+    """Bytes a second as a rate in bits, and bits as a size in bytes, with the number that is then right."""
+    match = _DATA.fullmatch(unit)
+    rate = "bit/s" in units
+    if match is None or not (rate or "B" in units) or rate != bool(match["rate"]):
+        return None
+    power = "kmgt".find(match["prefix"].casefold()) + 1 if match["prefix"] else 0
+    if match["binary"] and not power:
+        return None
+    scale = (1024 if match["binary"] else 1000) ** power
+    letter = match["unit"]
+    in_bytes = letter.startswith("byte") or letter == "B"
+    try:
+        written = _number(number)
+    except ScenarioError:
+        return None
+    if rate:
+        exact = _EXACT.multiply(written, scale * (8 if in_bytes else 1))
+        if exact != exact.to_integral_value() or not MIN_RATE_BPS <= exact <= MAX_RATE_BPS:
+            return None
+        bits = format_rate(int(exact))
+        if not in_bytes and any(word.casefold() == unit.casefold() for word in RATE_UNITS | RATE_ALIASES):
+            return None
+        if not in_bytes:
+            return f"did you mean '{bits}'?"
+        if unit.isupper() and not match["binary"] and "/" not in unit:
+            return f"rates are in bits: write '{format_rate(int(exact) // 8)}', or '{bits}' for bytes"
+        return f"rates are in bits: write '{bits}'"
+    if in_bytes:
+        return None
+    exact = _EXACT.multiply(written, scale)
+    octets = _EXACT.divide(exact, 8)
+    if octets != octets.to_integral_value() or not 0 < octets <= MAX_BYTES:
+        return None
+    if letter == "b" and not unit.startswith(("M", "G", "T", "K")):
+        # People write kb for both.
+        if exact != exact.to_integral_value():
+            return None
+        return f"sizes are in bytes: write '{format_size(int(exact))}', or '{format_size(int(octets))}' for bits"
+    return f"sizes are in bytes: write '{format_size(int(octets))}'"
 
 
 def _noun(what: str) -> str:
@@ -154,7 +257,7 @@ def _shown(value: object) -> str:
 
 
 def _whole(amount: Decimal, value: object, unit: str) -> int:
-    if amount != amount.to_integral_value():
+    if amount != amount.to_integral_value(context=_EXACT):
         raise ScenarioError(f"'{value}' is not a whole number of {unit}")
     return int(amount)
 
@@ -168,13 +271,13 @@ def _bounded(amount: int, value: object, low: int, high: int, low_text: str, hig
 
 
 def parse_rate(value: object) -> int:
-    """A link's rate in bit/s, from 1 bit/s to 100 Tbit/s.
+    """A link's rate in bit/s, from 8 bit/s to 100 Tbit/s.
 
     Raises:
         ScenarioError: no unit, a unit of something else, not positive, or not a whole number of bit/s.
     """
     scaled, _ = _scaled(value, "a rate", "622 Mbit/s", RATE_UNITS, RATE_ALIASES)
-    return _bounded(_whole(scaled, value, "bit/s"), value, 1, MAX_RATE_BPS, "at least 1 bit/s", "100 Tbit/s")
+    return _bounded(_whole(scaled, value, "bit/s"), value, MIN_RATE_BPS, MAX_RATE_BPS, "at least 8 bit/s", "100 Tbit/s")
 
 
 def parse_time(value: object) -> int:
@@ -184,7 +287,7 @@ def parse_time(value: object) -> int:
         ScenarioError: no unit, a unit of something else, negative, too long for the clock, or finer than a picosecond.
     """
     scaled, _ = _scaled(value, "a time", "48 ms", TIME_UNITS, TIME_ALIASES)
-    return _bounded(_whole(scaled, value, "picoseconds"), value, 0, MAX_TIME_PS, "zero or more", "106 days")
+    return _bounded(_whole(scaled, value, "picoseconds"), value, 0, MAX_TIME_PS, "zero or more", "53 days")
 
 
 def parse_positive_time(value: object) -> int:
@@ -239,7 +342,7 @@ def parse_buffer(value: object) -> Buffer:
     """
     if isinstance(value, Buffer):
         return value
-    if isinstance(value, str):
+    if isinstance(value, str) and len(value) <= MAX_LETTERS:
         text = value.strip()
         if text.casefold() == UNLIMITED:
             return Buffer(unlimited=True)
@@ -306,6 +409,15 @@ def parse_loss(value: object) -> Loss:
     return Loss(probability=float(probability))
 
 
+def parse_percentage(value: str) -> float:
+    """A percentage as a fraction: ``60%`` is 0.6.
+
+    Raises:
+        ScenarioError: not a number with a percent sign.
+    """
+    return float(_probability(value))
+
+
 def _bursts(value: dict[str, object]) -> Bursts:
     for key in value:
         if key not in Bursts.__dataclass_fields__:
@@ -340,17 +452,22 @@ def parse_share(value: object) -> float:
 
 
 def parse_step_rate(value: object) -> int:
-    """A rate in bit/s that may be zero, while a link is down.
+    """A rate in bit/s, as of :func:`parse_rate`, or zero while a link is down.
 
     Raises:
         ScenarioError: as :func:`parse_rate`.
     """
     scaled, _ = _scaled(value, "a rate", "622 Mbit/s", RATE_UNITS, RATE_ALIASES)
-    return _bounded(_whole(scaled, value, "bit/s"), value, 0, MAX_RATE_BPS, "zero or more", "100 Tbit/s")
+    if scaled == 0:
+        return 0
+    low_text = "at least 8 bit/s, or 0 while the link is down"
+    return _bounded(_whole(scaled, value, "bit/s"), value, MIN_RATE_BPS, MAX_RATE_BPS, low_text, "100 Tbit/s")
 
 
 def _probability(value: object) -> Decimal:
     if isinstance(value, str):
+        if len(value) > MAX_LETTERS:
+            raise ScenarioError(f"'{_short(value)}' has {len(value)} letters; a probability has at most {MAX_LETTERS}")
         text = value.strip()
         share = text.endswith("%")
         if re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*%?", text) is None:

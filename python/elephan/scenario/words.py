@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
-_SHORTEST_LIST_TO_SUMMARIZE = 24
+_LONGEST_LIST = 16
+_NEAR_WORDS = 3
 
 
 def distance(left: str, right: str) -> int:
@@ -22,39 +24,59 @@ def distance(left: str, right: str) -> int:
     return previous[-1]
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
+def nearest(word: str, known: Iterable[str], *, value_of: Callable[[str], Any] | None = None) -> str | None:
     """The known word that ``word`` most likely stands for, or ``None`` when none is close.
 
     Case and the choice of ``-``, ``_`` or a space do not count. A third of the letters may be wrong, and always one.
+    With ``value_of``, words that are as near as each other and have different values give ``None``.
     """
-
-    def plain(text: str) -> str:
-        return text.casefold().replace("-", "_").replace(" ", "_")
-
     words = list(known)
-    best: tuple[int, int, str] | None = None
+    best: list[tuple[int, int, str]] = []
     for candidate in words:
-        edits = distance(plain(word), plain(candidate))
         allowed = max(1, min(len(word), len(candidate)) // 3)
-        rank = (edits, abs(len(word) - len(candidate)), candidate)
-        if edits <= allowed and (best is None or rank < best):
-            best = rank
-    if best is not None:
-        return best[2]
+        if abs(len(word) - len(candidate)) > allowed:
+            continue  # at least as many edits
+        edits = distance(_plain(word), _plain(candidate))
+        if edits <= allowed:
+            best.append((edits, abs(len(word) - len(candidate)), candidate))
+    if best:
+        best.sort()
+        same = [candidate for edits, _, candidate in best if edits == best[0][0]]
+        if value_of is not None and len({value_of(candidate) for candidate in same}) > 1:
+            return None
+        return best[0][2]
     if len(word) < 3:
         return None
-    starts = sorted(c for c in words if plain(c).startswith(plain(word)))
+    starts = sorted(c for c in words if _plain(c).startswith(_plain(word)))
     return starts[0] if starts else None
 
 
-def hint(word: str, known: Iterable[str]) -> str:
-    """The end of an error line: ``did you mean 'cubic'?``, or what is allowed when nothing is near."""
+def _plain(text: str) -> str:
+    return text.casefold().replace("-", "_").replace(" ", "_")
+
+
+def hint(word: str, known: Iterable[str], *, lister: str = "") -> str:
+    """The end of an error line: ``did you mean 'cubic'?``, or what is allowed when nothing is near.
+
+    Of a long list only the words that are most alike; ``lister`` is the command that prints all of it.
+    """
     words = sorted(known)
     near = nearest(word, words)
     if near is not None:
         return f"did you mean '{near}'?"
     if not words:
         return "nothing is allowed here"
-    if len(words) > _SHORTEST_LIST_TO_SUMMARIZE:
-        return f"allowed: {', '.join(words[:_SHORTEST_LIST_TO_SUMMARIZE])}, …"
-    return f"allowed: {', '.join(words)}"
+    if len(words) <= _LONGEST_LIST:
+        return f"allowed: {', '.join(words)}"
+    alike = _alike(word, words)
+    some = f"allowed: {', '.join(alike)} and {len(words) - len(alike)} more" if alike else f"{len(words)} are allowed"
+    return f"{some}; '{lister}' lists them" if lister else some
+
+
+def _alike(word: str, words: list[str]) -> list[str]:
+    """A few words of a long list that have the most in common with one that is not in it."""
+    from difflib import get_close_matches
+
+    if len(word) > 2 * max(map(len, words)):
+        return []
+    return get_close_matches(word, words, n=_NEAR_WORDS, cutoff=0.4)

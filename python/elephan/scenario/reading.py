@@ -1,0 +1,90 @@
+"""Reads files that a user named: regular files only, and never more of one than its limit."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import stat
+from pathlib import Path
+
+from elephan.scenario.errors import ScenarioError
+
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_KINDS = {
+    stat.S_IFDIR: "a folder, not a file",
+    stat.S_IFIFO: "a pipe, not a file; write its content into a file first",
+    stat.S_IFCHR: "a device, not a file",
+    stat.S_IFBLK: "a device, not a file",
+    stat.S_IFSOCK: "a socket, not a file",
+}
+
+
+def check_regular(path: Path, limit_bytes: int) -> None:
+    """Refuse what is not a regular file of at most ``limit_bytes``; a symbolic link counts as its target.
+
+    Raises:
+        ScenarioError: the message says why, without the path.
+        FileNotFoundError: no such file.
+    """
+    try:
+        _check(os.stat(path), limit_bytes)  # noqa: PTH116  (Path.stat hides that a name is too long)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise _unreadable(error) from None
+
+
+def read_bytes(path: Path, limit_bytes: int) -> bytes:
+    """The content of a regular file of at most ``limit_bytes``.
+
+    Raises:
+        ScenarioError: not a regular file, too large, or not readable; the message says why, without the path.
+        FileNotFoundError: no such file.
+    """
+    check_regular(path, limit_bytes)
+    try:
+        # O_NONBLOCK: to open a pipe that has taken the file's place since would wait for its other end.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as file:
+            _check(os.fstat(descriptor), limit_bytes)
+            content = file.read(limit_bytes + 1)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise _unreadable(error) from None
+    if len(content) > limit_bytes:
+        raise ScenarioError(f"more than {_shown(limit_bytes)}, the limit for such a file")
+    return content
+
+
+def read_text(path: Path, limit_bytes: int) -> str:
+    """The text of a regular file in UTF-8, without its byte-order mark.
+
+    Raises:
+        ScenarioError, FileNotFoundError: as :func:`read_bytes`; or the file is not text in UTF-8.
+    """
+    content = read_bytes(path, limit_bytes)
+    if content.startswith(_UTF16):
+        raise ScenarioError("text in UTF-16; save it as UTF-8")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise ScenarioError(
+            f"not text in UTF-8: line {line} has the byte 0x{content[error.start]:02x}; save it as UTF-8"
+        ) from None
+
+
+def _check(status: os.stat_result, limit_bytes: int) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        raise ScenarioError(_KINDS.get(stat.S_IFMT(status.st_mode), "not a file"))
+    if status.st_size > limit_bytes:
+        raise ScenarioError(f"{_shown(status.st_size)}, more than the limit for such a file, {_shown(limit_bytes)}")
+
+
+def _shown(octets: int) -> str:
+    return f"{octets / 1e6:,.1f} MB"
+
+
+def _unreadable(error: OSError) -> ScenarioError:
+    return ScenarioError((error.strerror or "cannot be read").lower())
