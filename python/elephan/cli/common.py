@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
 
+from elephan.cli import targets
 from elephan.scenario.errors import ScenarioError
-from elephan.scenario.overrides import parse_assignment
+from elephan.scenario.overrides import covers, parse_assignment
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from elephan.scenario import Scenario
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -23,8 +26,9 @@ json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON document on stdout, and nothing else."
 )
 store_option = click.option(
-    "--store", metavar="DIR", help="Folder of saved results. [default: $ELEPHAN_STORE, or .elephan/runs]"
-)
+    "--store", metavar="DIR", callback=targets.store_folder,
+    help="Folder of saved results. [default: $ELEPHAN_STORE, or .elephan/runs]",
+)  # fmt: skip
 habitat_option = click.option(
     "--on", "habitat", default="sim", metavar="HABITAT", help="Where to run it. [default: sim]"
 )
@@ -66,8 +70,30 @@ def overrides_of(assignments: Sequence[str]) -> dict[str, Any]:
             key, value = parse_assignment(text)
         except ScenarioError as error:
             raise error.located(source="--set") from None
+        if key in overrides:
+            raise ScenarioError(f"'{key}' is set twice; set it once", source="--set")
         overrides[key] = value
     return overrides
+
+
+def load_scenario(path: str, fixed: Mapping[str, Any], point: Mapping[str, Any] | None = None) -> Scenario:
+    """A scenario file with the fields that ``--set`` and one point of ``--grid`` change.
+
+    Raises:
+        ScenarioError: a wrong scenario; what an option has put there is named after the option and not after the file.
+    """
+    from elephan.scenario import Scenario
+
+    point = point or {}
+    try:
+        return Scenario.load(path, overrides={**fixed, **point})
+    except ScenarioError as error:
+        for option, changed in (("--grid", point), ("--set", fixed)):
+            for key, value in reversed(list(changed.items())):
+                if error.source == path and covers(key, error.path):
+                    where = "" if error.path == key else error.path
+                    raise ScenarioError(error.message, path=where, source=f"{option} {key}={value}") from None
+        raise
 
 
 _documents: TextIO | None = None
@@ -121,7 +147,11 @@ def print_table(title: str, header: Sequence[str], rows: Iterable[Sequence[Any]]
         table.add_column(Text(name), justify="right" if numeric else "left", overflow="fold")
     for row in cells:
         table.add_row(*(Text(cell) for cell in row))
-    console().print(table)
+    made = console()
+    # Printed by click: rich ends the program when a pipe is closed, with status 1 and no word.
+    with made.capture() as captured:
+        made.print(table)
+    click.echo(captured.get(), nl=False)
 
 
 def show_cell(value: Any) -> str:

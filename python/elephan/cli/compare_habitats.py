@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import click
 
-from elephan.cli import common
+from elephan.cli import common, targets
 from elephan.cli.progress import meter
-from elephan.scenario import Scenario
 
 
 @click.command("compare-habitats")
@@ -20,7 +19,9 @@ from elephan.scenario import Scenario
     "--repeats", type=common.Count(1, 1000), metavar="N",
     help="Runs in the kernel, each of which takes as long as the scenario says. [default: 3]",
 )  # fmt: skip
-@click.option("--out", metavar="DIR", help="Folder of the report. [default: reports/HASH]")
+@click.option(
+    "--out", metavar="DIR", callback=targets.writable_folder, help="Folder of the report. [default: reports/HASH]"
+)
 @common.jobs_option
 @common.store_option
 @common.json_option
@@ -46,7 +47,7 @@ def command(
     for name in chosen:
         habitats.get(name)
 
-    stated = Scenario.load(scenario, overrides=common.overrides_of(assignments))
+    stated = common.load_scenario(scenario, common.overrides_of(assignments))
     with meter() as progress:
         found = habitat_comparison.compare_habitats(
             stated, seeds=seeds or 1, repeats=repeats or habitat_comparison.REPEATS, names=chosen, jobs=jobs,

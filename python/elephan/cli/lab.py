@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from elephan.cli import common
+from elephan.cli import common, targets
 from elephan.scenario.words import hint
 
 
@@ -117,7 +117,9 @@ def calibrate(quick: bool, as_json: bool) -> int:
 @click.option("--algorithm", default="cubic", show_default=True, metavar="ALG", help="Congestion control, both ways.")
 @click.option("--loss", metavar="P", help="Random loss on the way up, for example 0.001%.")
 @click.option("--longest", default="1 h", show_default=True, metavar="TIME", help="When the path ends at the latest.")
-@click.option("--out", metavar="DIR", help="Folder for the tables. [default: shell-DATE-TIME]")
+@click.option(
+    "--out", metavar="DIR", callback=targets.writable_folder, help="Folder for the run. [default: shell-DATE-TIME]"
+)
 @click.argument("program", nargs=-1, type=click.UNPROCESSED, metavar="[-- PROGRAM…]")
 def shell(
     rate: str,

@@ -1,10 +1,12 @@
 """The command ``elephan``: finds the verb, and turns whatever goes wrong into one line and an exit status.
 
-Exit status: 0 done, 1 the run failed or a check did not hold, 2 the input was wrong.
+Exit status: 0 done, 1 the run failed or a check did not hold, 2 the input was wrong, 130 interrupted by Ctrl-C, 143
+ended by SIGTERM.
 """
 
 from __future__ import annotations
 
+import signal
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -16,10 +18,13 @@ import click
 
 from elephan import __version__
 from elephan.algorithm import AlgorithmError
-from elephan.scenario.errors import ScenarioError
+from elephan.cli import signals, stdout
+from elephan.scenario.errors import ScenarioError, one_line
 from elephan.scenario.words import hint
 
 DONE, FAILED, WRONG_INPUT = 0, 1, 2
+INTERRUPTED, TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
+_KEPT = "finished runs are kept, and the same command goes on from there"
 
 VERBS = {
     "run": "run one scenario",
@@ -70,21 +75,25 @@ def cli() -> None:
     """A laboratory for TCP congestion control on long fat networks.
 
     Each verb has its own --help, and --json prints one JSON document on stdout. Exit status: 0 done, 1 the run failed
-    or a check did not hold, 2 the input was wrong.
+    or a check did not hold, 2 the input was wrong, 130 interrupted by Ctrl-C, 143 ended by SIGTERM.
     """
 
 
 def main(args: Sequence[str] | None = None) -> None:
     """The console script. Never returns: exits with the status."""
-    sys.exit(run_command(sys.argv[1:] if args is None else list(args)))
+    with signals.terminable():
+        status = run_command(sys.argv[1:] if args is None else list(args))
+    sys.exit(status)
 
 
 def run_command(args: list[str]) -> int:
     """Run one command line and return its exit status."""
     from elephan.scenario.catalog import EngineMissingError
 
+    if sys.stdout is None:
+        return _complain("stdout is closed, so nothing could be printed; write >/dev/null to print nothing", FAILED)
     try:
-        with _clean_stdout(args), _warnings_in_one_line():
+        with stdout.named(), _clean_stdout(args), _warnings_in_one_line():
             status = cli.main(args or ["--help"], prog_name="elephan", standalone_mode=False)
     except click.exceptions.Exit as leave:
         return leave.exit_code
@@ -93,15 +102,21 @@ def run_command(args: list[str]) -> int:
     except ScenarioError as error:
         return _complain(str(error), WRONG_INPUT)
     except (KeyboardInterrupt, click.Abort):
-        return _complain("interrupted; finished runs are kept, and the same command goes on from there", FAILED)
+        if signals.terminated():
+            return _complain(f"ended by SIGTERM; {_KEPT}", TERMINATED)
+        return _complain(f"interrupted; {_KEPT}", INTERRUPTED)
+    except SystemExit as error:
+        return _complain(f"something that was loaded ended the program: sys.exit({error.code!r})", FAILED)
     except EngineMissingError as error:
         return _complain(str(error), FAILED)
-    except BrokenPipeError:
+    except stdout.ReaderGoneError:
         # Whoever read our output has seen enough (``elephan list | head``); keep Python from complaining at exit.
         sys.stdout = None
         return DONE
     except OSError as error:
-        return _complain(f"{error.filename}: {(error.strerror or str(error)).lower()}", FAILED)
+        return _after(error)
+    except MemoryError:
+        return _complain("out of memory", FAILED)
     except Exception as error:
         # Our own errors (a failed sweep, a damaged run) are sentences; anything else is a defect and shows itself.
         if not type(error).__module__.startswith("elephan."):
@@ -145,8 +160,19 @@ def _show_tracebacks(error: BaseException) -> None:
             shown.add(failed.trace)
 
 
+def _after(error: OSError) -> int:
+    """What the system refused, in one line that names the file; stdout is one too."""
+    if error.filename == stdout.NAME:
+        sys.stdout = None  # keep Python from complaining at exit
+    named = f"{error.filename}: " if error.filename is not None else ""
+    return _complain(f"{named}{(error.strerror or str(error)).lower()}", FAILED)
+
+
 def _complain(line: str, status: int) -> int:
-    click.echo(f"elephan: {' '.join(line.split())}", err=True)
+    try:
+        click.echo(f"elephan: {one_line(line)}", err=True)
+    except OSError:
+        sys.stderr = None  # nobody can be told, but by the status
     return status
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from elephan.cli import common
+from elephan.cli import common, targets
 from elephan.cli.progress import meter
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.words import hint
@@ -51,7 +51,9 @@ HABITATS = ("sim", "kernel")
     help="With --on kernel: run only those with this label, or of this experiment; * stands for anything. Repeatable.",
 )
 @click.option("--again", is_flag=True, help="With --on kernel: make those again that were not believed.")
-@click.option("--out", metavar="DIR", help="Folder of the report. [default: reports/ID]")
+@click.option(
+    "--out", metavar="DIR", callback=targets.writable_folder, help="Folder of the report. [default: reports/ID]"
+)
 @common.jobs_option
 @common.store_option
 @common.json_option

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from elephan.cli import common
+from elephan.cli import common, targets
 from elephan.cli.progress import meter
 
 
@@ -16,7 +16,9 @@ from elephan.cli.progress import meter
     help="Also run other readings of what the papers leave open. [default: each paper's own choice]",
 )
 @click.option("--beyond", is_flag=True, help="Also answer the questions that the papers left open.")
-@click.option("--out", metavar="DIR", help="Folder of the reports. [default: reports]")
+@click.option(
+    "--out", metavar="DIR", callback=targets.writable_folder, help="Folder of the reports. [default: reports]"
+)
 @common.jobs_option
 @common.store_option
 @common.json_option

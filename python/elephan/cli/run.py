@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from elephan.cli import common
+from elephan.cli import common, targets
 from elephan.cli.memory import memory_option
 from elephan.cli.progress import meter
 from elephan.cli.sweep import print_sweep
-from elephan.scenario import Scenario
+from elephan.writing import whole_file
 
 if TYPE_CHECKING:
     from elephan.runs import Run
@@ -57,7 +57,9 @@ _SOURCE_COLUMNS = {
 @common.habitat_option
 @common.set_option
 @common.seeds_option
-@click.option("--out", metavar="DIR", help="Also put a copy of each run's folder there.")
+@click.option(
+    "--out", metavar="DIR", callback=targets.writable_folder, help="Also put a copy of each run's folder there."
+)
 @click.option("--force", is_flag=True, help="Run it again even when the result is saved.")
 @common.jobs_option
 @memory_option
@@ -82,14 +84,16 @@ def command(
     from elephan import habitats, runs
 
     habitats.get(habitat)
-    stated = Scenario.load(scenario, overrides=common.overrides_of(assignments))
+    stated = common.load_scenario(scenario, common.overrides_of(assignments))
     replicates = stated.replicates(seeds) if seeds else [stated]
+    if out is not None:
+        Path(out).mkdir(parents=True, exist_ok=True)
     where = runs.Store(store)
     with meter() as progress:
         done = runs.sweep(replicates, on=habitat, store=where, jobs=jobs, force=force, progress=progress, memory=memory)
     if out is not None:
         for run in done:
-            shutil.copytree(run.dir, Path(out) / run.id, dirs_exist_ok=True)
+            copy_run(run, Path(out) / run.id)
     if as_json:
         common.print_json(document(done) if seeds else done[0].summary())
         return
@@ -100,6 +104,15 @@ def command(
         print_intervals(document(done))
     if out is not None:
         common.say(f"copied to {out}")
+
+
+def copy_run(run: Run, target: Path) -> None:
+    """Copy a run's files into a folder, the manifest last: without it the folder is not a run."""
+    target.mkdir(parents=True, exist_ok=True)
+    for file in sorted(run.dir.iterdir(), key=lambda file: file.name == "manifest.json"):
+        if file.is_file():
+            with whole_file(target / file.name) as copy, file.open("rb") as source, copy.open("wb") as destination:
+                shutil.copyfileobj(source, destination)
 
 
 def document(done: Sequence[Run]) -> dict[str, Any]:

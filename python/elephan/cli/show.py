@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from elephan.cli import common
+from elephan.cli import common, targets
 from elephan.cli.numbers import Asked, show_numbers
 from elephan.cli.packets import Packets
 from elephan.scenario import ScenarioError, catalog, own
@@ -19,12 +19,27 @@ if TYPE_CHECKING:
 
 @click.command("show")
 @click.argument("name", metavar="RUN|ID")
-@click.option("--out", metavar="DIR", help="Folder of the report. [default: the run's own folder, or reports/ID]")
-@click.option("--csv", "csv", metavar="DIR", help="Instead, write the run's tables there as CSV files.")
-@click.option("--parquet", "parquet", metavar="DIR", help="Instead, write the run's tables there as Parquet files.")
-@click.option("--pcapng", metavar="FILE", help="Instead, write the run's packets there, for Wireshark and the like.")
+@click.option(
+    "--out", metavar="DIR", callback=targets.writable_folder,
+    help="Folder of the report. [default: the run's own folder, or reports/ID]",
+)  # fmt: skip
+@click.option(
+    "--csv", metavar="DIR", callback=targets.writable_folder,
+    help="Instead, write the run's tables there as CSV files.",
+)  # fmt: skip
+@click.option(
+    "--parquet", metavar="DIR", callback=targets.writable_folder,
+    help="Instead, write the run's tables there as Parquet files.",
+)  # fmt: skip
+@click.option(
+    "--pcapng", metavar="FILE", callback=targets.writable_file,
+    help="Instead, write the run's packets there, for Wireshark and the like.",
+)  # fmt: skip
 @click.option("--at", metavar="SIDE", help="As they pass the sender or the receiver. [default: sender]")
-@click.option("--qlog", metavar="FILE", help="Instead, write what the run's senders did there, for qvis and the like.")
+@click.option(
+    "--qlog", metavar="FILE", callback=targets.writable_file,
+    help="Instead, write what the run's senders did there, for qvis and the like.",
+)  # fmt: skip
 @click.option("--metric", "names", multiple=True, metavar="NAME", help="Instead, print this metric of the run.")
 @click.option(
     "--window", nargs=2, metavar="FROM TO", help="Of this part of the run. [default: the measured part; of packets all]"

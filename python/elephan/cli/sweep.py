@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from elephan.cli import common
 from elephan.cli.memory import memory_option
 from elephan.cli.progress import meter
 from elephan.scenario import Scenario, ScenarioError
-from elephan.scenario.overrides import parse_value
+from elephan.scenario.overrides import covers, parse_value
 
 if TYPE_CHECKING:
     from elephan.runs import Run
@@ -55,9 +55,10 @@ def command(
     grid = parse_grid(axes)
     points = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
     fixed = common.overrides_of(assignments)
+    check_overlap(fixed, grid)
     wanted: list[tuple[dict[str, Any], Scenario]] = []
     for point in points:
-        stated = Scenario.load(scenario, overrides=fixed | point)
+        stated = common.load_scenario(scenario, fixed, point)
         wanted += [(point, replicate) for replicate in (stated.replicates(seeds) if seeds else [stated])]
     with meter() as progress:
         done = runs.sweep(
@@ -92,8 +93,38 @@ def parse_grid(axes: Sequence[str]) -> Grid:
             )
         if key.strip() in grid:
             raise ScenarioError(f"'{key.strip()}' is there twice; write its values in one axis", source="--grid")
+        for i, value in enumerate(chosen):
+            if any(_same(value, earlier) for earlier in chosen[:i]):
+                raise ScenarioError(f"{value!r} is there twice; write each value once", source=f"--grid {key.strip()}")
         grid[key.strip()] = chosen
     return grid
+
+
+def _same(left: Any, right: Any) -> bool:
+    """Equal as values of a scenario: 1 and 1.0 are, 1 and true are not."""
+    return bool(left == right) and isinstance(left, bool) == isinstance(right, bool)
+
+
+def check_overlap(fixed: Mapping[str, Any], grid: Grid) -> None:
+    """Refuse fields that are set twice, where the later value would silently replace the earlier.
+
+    ``--set 'flow[*].algorithm=bic' --grid 'flow[0].algorithm=cubic,reno'`` is all right: the grid changes a part.
+
+    Raises:
+        ScenarioError: with both.
+    """
+    for axis in grid:
+        for key in fixed:
+            if covers(axis, key):
+                raise ScenarioError(
+                    f"'{key}' is set by --set {key}={fixed[key]} too; write it in one of the two",
+                    source=f"--grid {axis}",
+                )
+        for other in grid:
+            if other != axis and covers(axis, other):
+                raise ScenarioError(
+                    f"'{other}' is an axis too, and both set it; write one of the two", source=f"--grid {axis}"
+                )
 
 
 def split_values(text: str) -> list[str]:

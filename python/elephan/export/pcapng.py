@@ -36,6 +36,7 @@ from elephan.export.events import ack_departures
 from elephan.export.headers import Column, Packets
 from elephan.runs import Run
 from elephan.scenario import ScenarioError
+from elephan.writing import whole_file
 
 if TYPE_CHECKING:
     import polars as pl
@@ -77,7 +78,7 @@ def write_pcapng(run: Run, events: pl.DataFrame, path: str | Path, at: Side = "s
                 f"a payload of {size} B leaves no room for headers in an IPv4 packet", path=f"flow[{i}]"
             )
     packets = captured(run, events, at)
-    with Path(path).open("wb") as file:
+    with whole_file(path) as place, place.open("wb") as file:
         file.write(_section(f"elephan {__version__}", f"elephan run {run.id}, captured at the {at}s"))
         for flow in flows:
             file.write(_interface(str(flow["name"]), f"the {at} of flow {flow['name']}, {flow['algorithm']}"))

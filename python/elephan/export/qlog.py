@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from elephan import __version__
 from elephan.runs import Run
+from elephan.writing import whole_file
 
 if TYPE_CHECKING:
     import polars as pl
@@ -46,7 +47,7 @@ def write_qlog(run: Run, events: pl.DataFrame, path: str | Path) -> int:
     Raises:
         OSError: the file cannot be written.
     """
-    with Path(path).open("w", encoding="utf-8") as file:
+    with whole_file(path) as place, place.open("w", encoding="utf-8") as file:
         head = {
             "qlog_version": VERSION,
             "qlog_format": "JSON",

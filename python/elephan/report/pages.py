@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from functools import lru_cache
 from importlib.resources import files
@@ -12,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import elephan
+from elephan.writing import whole_file
 
 TEMPLATES = files("elephan.report") / "templates"
 
@@ -56,13 +55,6 @@ def _plotly_js() -> str:
 def write(path: Path, text: str) -> Path:
     """Write a page whole or not at all; its path."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with whole_file(path) as place:
+        place.write_text(text, encoding="utf-8")
     return path

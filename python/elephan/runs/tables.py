@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from elephan.runs import files
 from elephan.runs.saved import DamagedRunError, shown
+from elephan.writing import whole_file
 
 if TYPE_CHECKING:
     import polars as pl
@@ -46,6 +47,10 @@ EXTRA: dict[str, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 """Tables of those runs alone whose scenario has what they are about, or asks for them."""
+
+
+_FORMULA = r"^[=+\-@\t\r]"
+"""Beginnings of what spreadsheets evaluate."""
 
 
 class TableError(ValueError):
@@ -135,13 +140,22 @@ def write(frames: Mapping[str, pl.DataFrame], folder: Path) -> None:
 def write_csv(frames: Mapping[str, pl.DataFrame], folder: Path) -> None:
     """One CSV file a table: a header, a row a line, nothing where there is no value; numbers in full precision.
 
+    A name that a spreadsheet would take for a formula has an apostrophe before it (OWASP, CSV injection).
+
     Raises:
         OSError: the disk is full, or the folder cannot be written.
     """
+    import polars as pl
+    import polars.selectors as cs
+
+    names = cs.string() | cs.categorical()
     for name, frame in frames.items():
-        path = folder / f"{name}.csv"
-        with files.naming(path):
-            frame.write_csv(path)
+        text = names.cast(pl.String)
+        plain = frame.with_columns(
+            pl.when(text.str.contains(_FORMULA)).then(pl.lit("'") + text).otherwise(text).name.keep()
+        )
+        with whole_file(folder / f"{name}.csv") as file:
+            plain.write_csv(file)
 
 
 def read(folder: Path, name: str) -> pl.DataFrame:

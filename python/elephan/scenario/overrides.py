@@ -60,6 +60,20 @@ def _steps(key: str) -> list[str | int]:
     return steps
 
 
+def covers(key: str, path: str) -> bool:
+    """Whether a key of overrides sets a field: the field itself, or a table or a list that it is in.
+
+    ``flow[*].start`` covers ``flow[0].start``, and ``dumbbell`` covers ``dumbbell.rate``.
+    """
+    try:
+        ours, theirs = _steps(key), _steps(path)
+    except ScenarioError:
+        return key == path
+    if len(ours) > len(theirs):
+        return False
+    return all(mine in (step, "*") for mine, step in zip(ours, theirs, strict=False))
+
+
 def _assign(table: Any, steps: list[str | int], value: Any, key: str) -> None:
     step, rest = steps[0], steps[1:]
     if isinstance(table, list):

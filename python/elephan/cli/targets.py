@@ -1,0 +1,68 @@
+"""Folders and files that a command is to write: refused before anything is run, where they cannot be written."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from elephan.scenario.errors import ScenarioError
+
+
+def writable_folder(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """Check an option's folder, which is there or can be made.
+
+    Raises:
+        ScenarioError: a file is in its place, or it cannot be written.
+    """
+    if value is not None:
+        _check_folder(parameter.opts[0], value, writable=True)
+    return value
+
+
+def store_folder(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """Check the folder of saved results, or the one that $ELEPHAN_STORE names; to look something up it is only read.
+
+    Raises:
+        ScenarioError: a file is in its place.
+    """
+    from_environment = os.environ.get("ELEPHAN_STORE")
+    if value is not None:
+        _check_folder(parameter.opts[0], value, writable=False)
+    elif from_environment:
+        _check_folder("$ELEPHAN_STORE", from_environment, writable=False)
+    return value
+
+
+def writable_file(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """Check an option's file: its folder is there, and no folder in its place.
+
+    Raises:
+        ScenarioError: it cannot be written.
+    """
+    if value is None:
+        return None
+    option, path = parameter.opts[0], Path(value)
+    if not value:
+        raise ScenarioError("'' is not a file's name", source=option)
+    if path.is_dir():
+        raise ScenarioError(f"'{value}' is a folder; write the name of a file", source=option)
+    if not path.parent.is_dir():
+        raise ScenarioError(f"'{value}': there is no folder '{path.parent}'", source=option)
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise ScenarioError(f"'{value}' cannot be written: no permission, or a read-only place", source=option)
+    return value
+
+
+def _check_folder(option: str, value: str, *, writable: bool) -> None:
+    if not value:
+        raise ScenarioError("'' is not a folder's name", source=option)
+    path = Path(value).absolute()
+    there = next(place for place in (path, *path.parents) if os.path.lexists(place))
+    if not there.is_dir():
+        # What is there may be a link into nowhere.
+        shown = value if there == path else f"{value}': '{there}"
+        raise ScenarioError(f"'{shown}' is not a folder; write the name of a folder, or of a new one", source=option)
+    if writable and not os.access(there, os.W_OK | os.X_OK):
+        raise ScenarioError(f"'{value}' cannot be written: no permission, or a read-only place", source=option)
