@@ -5,8 +5,13 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import threading
+from base64 import b64encode
 from collections.abc import Iterator
+from hashlib import sha256
+from html import unescape
 from html.parser import HTMLParser
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -17,6 +22,7 @@ from tests.runs.synthetic import WrittenHabitat, constant
 from elephan import habitats, papers, report
 from elephan.papers import overview
 from elephan.papers.reproduction import PaperResult, select
+from elephan.report.habitats import habitats_report
 from elephan.runs import Store
 from elephan.scenario import ScenarioError
 
@@ -177,18 +183,115 @@ def test_the_report_of_a_run_shows_its_numbers_and_its_scenario(tmp_path: Path) 
     assert re.search(r"asymmetry</td><td class=\"num\">0\.5", text)
 
 
-@pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")
-def test_a_browser_draws_the_report_without_an_error(reproduced: PaperResult) -> None:
+@pytest.fixture(scope="module")
+def kinds(reproduced: PaperResult, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A page of every kind."""
+    folder = tmp_path_factory.mktemp("pages")
+    board = overview.write([reproduced], folder)
+    assert board.report_path is not None
+    scenario = synthetic.scenario(starts=["0 s", "20 s"])
+    run = synthetic.run(scenario, {"cubic-1": constant(60.0), "bic-2": constant(20.0)})
+    compared = {"lines": [], "refused": {}}
     assert reproduced.report_path is not None
+    return {
+        "paper": reproduced.report_path,
+        "board": board.report_path,
+        "run": report.run_report(run, folder / "run"),
+        "habitats": habitats_report(compared, {"sim": run, "model": run}, folder / "habitats"),
+    }
+
+
+KINDS = ["paper", "board", "run", "habitats"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_page_allows_no_request_and_no_script_but_its_own(kind: str, kinds: dict[str, Path]) -> None:
+    text = kinds[kind].read_text(encoding="utf-8")
+    found = re.search(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">', text)
+    assert found is not None
+    rules = dict(rule.strip().split(" ", 1) for rule in unescape(found[1]).split(";"))
+    assert rules["default-src"] == "'none'"
+    assert rules["img-src"] == "data:"
+    scripts = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    hashes = {f"'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'" for script in scripts}
+    assert set(rules["script-src"].split()) == hashes
+    # The policy holds from where it stands: before everything else that could ask for something.
+    assert text.index("Content-Security-Policy") < text.index("<style>")
+    assert not re.search(r"\son\w+=", re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL))
+
+
+def browse(page: Path, *options: str) -> tuple[str, str]:
+    """What Chromium makes of a page, and what it says on its console."""
     assert BROWSER is not None
     done = subprocess.run(
         [
             BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=20000",
-            "--enable-logging=stderr", "--window-size=1200,6000", "--dump-dom", f"file://{reproduced.report_path}",
+            "--enable-logging=stderr", "--window-size=1200,6000", *options, "--dump-dom", f"file://{page}",
         ],
         capture_output=True, text=True, timeout=120, check=True,
     )  # fmt: skip
-    assert "CONSOLE" not in done.stderr, done.stderr
-    # Plotly puts its class on what it has drawn: seven figures and the chosen run.
-    assert len(re.findall(r'class="plot js-plotly-plot"', done.stdout)) == 8
-    assert re.search(r'id="shown"[^>]*>\d+ of \d+ claims', done.stdout)
+    return done.stdout, "\n".join(line for line in done.stderr.splitlines() if "CONSOLE" in line)
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")
+@pytest.mark.parametrize(("kind", "figures"), [("paper", 8), ("board", 0), ("run", 1), ("habitats", 1)])
+def test_a_browser_draws_the_page_without_an_error(kind: str, figures: int, kinds: dict[str, Path]) -> None:
+    drawn, said = browse(kinds[kind])
+    assert said == ""
+    # Plotly puts its class on what it has drawn: of the paper seven figures and the chosen run.
+    assert len(re.findall(r'class="plot js-plotly-plot"', drawn)) == figures
+    if figures:
+        assert drawn.count('<path class="js-line"') >= figures
+    if kind == "paper":
+        assert re.search(r'id="shown"[^>]*>\d+ of \d+ claims', drawn)
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")
+def test_a_browser_asks_nobody_whatever_stands_in_a_page(kinds: dict[str, Path], tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    class Listener(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *what: object) -> None:
+            pass
+
+    text = kinds["run"].read_text(encoding="utf-8")
+    with HTTPServer(("127.0.0.1", 0), Listener) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}"
+        foreign = (
+            f'<img src="{address}/img"><script src="{address}/script"></script>'
+            f'<script>fetch("{address}/fetch")</script>'
+            f'<link rel="stylesheet" href="{address}/css"><iframe src="{address}/frame"></iframe>'
+            f'<div style="background: url({address}/background); height: 9px">x</div>'
+        )
+        page = tmp_path / "foreign.html"
+        page.write_text(text.replace("<main", foreign + "<main", 1), encoding="utf-8")
+        drawn, said = browse(page)
+        server.shutdown()
+    assert asked == []
+    assert said.count("Content Security Policy") >= 5
+    # Its own figures are drawn all the same.
+    assert 'class="plot js-plotly-plot"' in drawn
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")
+def test_a_figure_can_be_saved_under_the_policy(kinds: dict[str, Path], tmp_path: Path) -> None:
+    text = kinds["run"].read_text(encoding="utf-8")
+    script = (
+        "addEventListener('load', () => setTimeout(async () => {"
+        "const node = document.querySelector('.js-plotly-plot');"
+        "const url = await Plotly.toImage(node, { format: 'svg' });"
+        "document.title = 'saved ' + url.slice(0, 18); }, 2000));"
+    )
+    own = f"'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'"
+    text = text.replace("script-src ", f"script-src {own} ", 1)
+    page = tmp_path / "saving.html"
+    page.write_text(text.replace("</body>", f"<script>{script}</script></body>"), encoding="utf-8")
+    drawn, said = browse(page)
+    assert said == ""
+    assert "<title>saved data:image/svg+xml" in drawn

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -17,17 +19,30 @@ TEMPLATES = files("elephan.report") / "templates"
 
 def render(template: str, payloads: Mapping[str, Any], *, plotly: bool, **values: Any) -> str:
     """A page; ``payloads`` become JSON that the page's script reads, by element id."""
+    scripts = [*([_plotly_js()] if plotly else []), (TEMPLATES / "page.js").read_text(encoding="utf-8")]
     return str(
         _environment()
         .get_template(template)
         .render(
             version=elephan.__version__,
+            policy=policy(scripts),
             css=(TEMPLATES / "style.css").read_text(encoding="utf-8"),
-            js=(TEMPLATES / "page.js").read_text(encoding="utf-8"),
-            plotly_js=_plotly_js() if plotly else "",
+            scripts=scripts,
             payloads={name: embedded(data) for name, data in payloads.items()},
             **values,
         )
+    )
+
+
+def policy(scripts: Sequence[str]) -> str:
+    """Content-Security-Policy of a page: no request at all, and no script but these.
+
+    Plotly writes style attributes and a style element of its own, and saves a figure by way of an image in the page.
+    """
+    hashes = " ".join(f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for text in scripts)
+    return (
+        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
     )
 
 
