@@ -245,3 +245,21 @@ def test_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkey
     assert "Congestion window of reno-1" in page
     assert run_command(["compare-habitats", "s.toml", "--in", "model", "--set", "flow[0].algorithm=bbr3"]) == 0
     assert "model: flow[0].algorithm: the model has no law for 'bbr3'" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("algorithms", [["cubic"], ["bbr"], ["cubic", "bbr"]], ids="+".join)
+def test_counts_never_fall_and_nothing_is_lost_negatively(algorithms: list[str]) -> None:
+    path = {
+        "rate": "50 Mbit/s",
+        "rtt": "40 ms",
+        "buffer": "1 BDP",
+        "duration": "30 s",
+        "start_jitter": "0 s",
+        "sample_period": "2 ms",
+    }
+    run = compute(habitats.get("model"), Scenario.dumbbell(algorithms, **path), 1)
+    for column in ("arrived_packets", "dropped_packets", "delivered_packets", "delivered_bytes"):
+        counts = run.links[column].to_list()
+        assert counts == sorted(counts), column
+    assert metrics.drops(run) >= 0
+    assert 0 <= metrics.loss_rate(run) < 0.01

@@ -7,10 +7,20 @@ from typing import Any
 import pytest
 from tests.kernel.victim import stated
 
+from elephan import Ack, Algorithm, Signal, habitats
 from elephan.cli.main import run_command
 from elephan.habitats.kernel import host, records
 from elephan.habitats.kernel.plan import Plan
 from elephan.scenario import Scenario, ScenarioError
+
+
+class Mine(Algorithm):
+    def on_ack(self, ack: Ack) -> None:
+        self.window += ack.acked / self.window
+
+    def on_congestion(self, signal: Signal) -> None:
+        self.window = max(self.window / 2.0, 2.0)
+
 
 LOAD = {"algorithm": "reno", "load": "10%", "sizes": {"distribution": "pareto", "mean": "20 kB", "shape": 1.5}}
 
@@ -22,12 +32,13 @@ LOAD = {"algorithm": "reno", "load": "10%", "sizes": {"distribution": "pareto", 
         (stated(["cubic"], queue="codel"), "link bottleneck: the habitat 'kernel' cannot do a queue 'codel'"),
         (stated(["cubic"], send_jitter="1 ms"), "send_jitter: the habitat 'kernel' cannot do send_jitter"),
         (stated(["udt"]), "flow[0].algorithm: the habitat 'kernel' cannot do UDT"),
-        (stated(["vivace"]), "flow[0].algorithm: the habitat 'kernel' has no 'vivace'; it has "),
+        (stated(["vivace"]), "flow[0].algorithm: the habitat 'kernel' has no 'vivace'; allowed: areno, "),
         (stated(["cubic:2005"]), "flow[0].algorithm: Linux has its own cubic and not 'cubic:2005'; write 'cubic'"),
         (stated([{"algorithm": "cubic", "parameters": {"c": 0.3}}]), "Linux's own cubic has no parameter"),
         (stated(["reno"], stack="ns2"), "which cannot be told header_bytes = 40"),
         (stated(["reno"], stack={"ecn": True}), "which cannot be told ecn = True"),
-        (stated(["reno"], jitter={"uniform": "2 ms"}), "cannot do a link with impairments"),
+        (stated(["reno"], jitter={"uniform": "2 ms"}), "cannot do a link with jitter; "),
+        (stated([{"algorithm": "reno", "base_rtt_error": "1 ms"}]), "cannot do a flow with base_rtt_error; "),
         (stated(["reno"], duration="10 s", traffic=[LOAD]), "the habitat 'kernel' cannot do background traffic"),
     ],
 )  # fmt: skip
@@ -35,6 +46,15 @@ def test_what_cannot_be_done_is_refused_by_name(scenario: Scenario, sentence: st
     with pytest.raises(ScenarioError) as refused:
         Plan.of(scenario)
     assert sentence in str(refused.value)
+
+
+@pytest.mark.parametrize("where", ["kernel", "model"])
+def test_an_algorithm_in_python_is_refused_by_its_name(where: str) -> None:
+    scenario = Scenario.dumbbell([Mine], rate="10 Mbit/s", rtt="20 ms", buffer="20 packets", duration="10 s")
+    with pytest.raises(ScenarioError) as refused:
+        habitats.get(where).check(scenario)  # type: ignore[attr-defined]
+    assert str(refused.value).startswith("flow[0].algorithm: 'Mine' is written in Python, ")
+    assert "source_sha256" not in str(refused.value)
 
 
 def test_buffers_are_larger_than_what_the_path_holds() -> None:

@@ -13,6 +13,7 @@ from html import unescape
 from html.parser import HTMLParser
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 from markupsafe import escape
@@ -191,7 +192,7 @@ def kinds(reproduced: PaperResult, tmp_path_factory: pytest.TempPathFactory) -> 
     assert board.report_path is not None
     scenario = synthetic.scenario(starts=["0 s", "20 s"])
     run = synthetic.run(scenario, {"cubic-1": constant(60.0), "bic-2": constant(20.0)})
-    compared = {"lines": [], "refused": {}}
+    compared: dict[str, Any] = {"lines": [], "refused": {}}
     assert reproduced.report_path is not None
     return {
         "paper": reproduced.report_path,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -45,6 +45,14 @@ class RawResult:
 
     tables: dict[str, Any]
     summary: dict[str, Any]
+
+
+def unknown_fields(form: Mapping[str, Any], known: Set[str]) -> list[str]:
+    """The fields of a canonical flow or link that a habitat does not know, as a scenario file names them."""
+    other = set(form) - known
+    if "impairments" in other:
+        other = other - {"impairments"} | set(form["impairments"])
+    return sorted(name.removesuffix("_ps").removesuffix("_ms") for name in other)
 
 
 class Habitat(Protocol):

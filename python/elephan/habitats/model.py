@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import elephan
-from elephan.habitats.base import Cancelled, Progress, RawResult
+from elephan.habitats.base import Cancelled, Progress, RawResult, unknown_fields
 from elephan.scenario import Scenario, ScenarioError
 from elephan.scenario.catalog import algorithms
 from elephan.scenario.words import hint
@@ -141,12 +141,15 @@ def _only_plain(form: Mapping[str, Any]) -> None:
     if not form["flows"]:
         raise _refuse("happens without a flow", "flow")
     for i, flow in enumerate(form["flows"]):
-        other = sorted(set(flow) - _PLAIN_FLOW)
-        if other:
+        if "source_sha256" in flow:
+            raise ScenarioError(
+                f"'{flow['algorithm']}' is written in Python, and the model has no law for it; 'sim' runs it",
+                path=f"flow[{i}].algorithm",
+            )
+        if other := unknown_fields(flow, _PLAIN_FLOW):
             raise _refuse(f"a flow with {', '.join(other)} does", f"flow[{i}]")
     for link in form["links"]:
-        other = sorted(set(link) - _PLAIN_LINK)
-        if other:
+        if other := unknown_fields(link, _PLAIN_LINK):
             raise _refuse(f"a link with {', '.join(other)} does", f"link {link['name']}")
         if link["loss"]["kind"] not in ("none", "bernoulli"):
             raise _refuse(f"losses of the kind '{link['loss']['kind']}' do", f"link {link['name']}")
@@ -345,7 +348,8 @@ def _links(plan: _Plan, found: Trajectory) -> pl.DataFrame:
             "queue_min": np.minimum(before, waiting).astype(np.uint64),
             "queue_max": np.ceil(np.maximum(before, waiting)).astype(np.uint64),
             "queue_integral_packet_s": waited,
-            "arrived_packets": (delivered + dropped + np.round(waiting)).astype(np.uint64),
+            # A window that is cut takes what it had in the queue with it; until that has been served, nothing arrives.
+            "arrived_packets": np.maximum.accumulate(delivered + dropped + np.round(waiting)).astype(np.uint64),
             "dropped_packets": dropped.astype(np.uint64),
             "marked_packets": np.zeros(len(waiting), dtype=np.uint64),
             "delivered_packets": delivered.astype(np.uint64),

@@ -215,7 +215,8 @@ class _Link:
         if over and now_s >= self.full_until_s:
             self._lose(now_s, delay_s)
         if over:
-            self.lost += sum(flow.growth for flow in self.flows if flow.active(now_s)) * step_s
+            # What the windows grow by, all together, finds no room; where they shrink, nothing comes back.
+            self.lost += max(0.0, sum(flow.growth for flow in self.flows if flow.active(now_s))) * step_s
         busy = self._rates(now_s, delay_s)
         if self.early is not None:
             self._drop_early(now_s, step_s, delay_s, busy)

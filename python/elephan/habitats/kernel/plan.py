@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address
 from typing import Any
 
+from elephan.habitats.base import unknown_fields
 from elephan.scenario import Scenario, ScenarioError
 from elephan.scenario.stacks import STACKS
+from elephan.scenario.words import hint
 
 BUILT_IN = {"reno": "reno", "cubic": "cubic", "bbr": "bbr"}
 """Algorithms that Linux itself has: their names there. Its modules have no parameters, and are our preset ``linux``."""
@@ -153,12 +155,17 @@ def _only_plain(form: Mapping[str, Any]) -> None:
             raise _refuse("datagrams", f"flow[{i}].datagrams")
         if flow["algorithm"].partition(":")[0] == "udt":
             raise _refuse("UDT", f"flow[{i}].algorithm")
-        if other := sorted(set(flow) - _PLAIN_FLOW):
+        if "source_sha256" in flow:
+            raise ScenarioError(
+                f"'{flow['algorithm']}' is written in Python, which a kernel cannot run; 'sim' can",
+                path=f"flow[{i}].algorithm",
+            )
+        if other := unknown_fields(flow, _PLAIN_FLOW):
             raise _refuse(f"a flow with {', '.join(other)}", f"flow[{i}]")
         _check_stack(flow["stack"], f"flow[{i}].stack")
     for link in form["links"]:
         where = f"link {link['name']}"
-        if other := sorted(set(link) - _PLAIN_LINK):
+        if other := unknown_fields(link, _PLAIN_LINK):
             raise _refuse(f"a link with {', '.join(other)}", where)
         if link["queue"]["kind"] not in _QUEUES:
             raise _refuse(f"a queue '{link['queue']['kind']}'", where)
@@ -216,8 +223,8 @@ def _check_bpf(name: str, flow: Mapping[str, Any], where: str) -> None:
     if name in BUILT_IN:
         raise ScenarioError(f"Linux has its own {name} and not '{algorithm}'; write '{name}'", path=there)
     if name not in offered:
-        known = ", ".join(sorted({*BUILT_IN, *offered}))
-        raise ScenarioError(f"the habitat 'kernel' has no '{algorithm}'; it has {known}", path=there)
+        known = hint(name, {*BUILT_IN, *offered})
+        raise ScenarioError(f"the habitat 'kernel' has no '{algorithm}'; {known}", path=there)
     if offered[name]:
         raise ScenarioError(f"'{algorithm}' would have to be put into the kernel: {offered[name]}", path=there)
     try:
