@@ -10,13 +10,16 @@ from elephan.algorithm import Algorithm
 from elephan.runs import Run, Store, SweepProgress, sweep
 from elephan.scenario import Scenario, ScenarioError, catalog, own
 from elephan.scenario.fields import parse_load
-from elephan.scenario.units import format_time, parse_positive_time
+from elephan.scenario.units import PS_PER_S, format_time, parse_positive_time, parse_rate
 
 if TYPE_CHECKING:
     import polars as pl
 
 RIVALS = ("cubic", "reno")
 DURATION = "120 s"
+LEAST_S = 14
+"""Shortest run: late-starting flows begin after a quarter of it, and convergence takes 10 whole seconds of both."""
+
 ALONE = "alone"
 LATE = "its own kind, arriving late"
 RIVAL = "rival"
@@ -95,6 +98,15 @@ def compare(
     """
     if not algorithms:
         raise ScenarioError("no algorithm to compare", source="compare")
+    try:
+        duration_ps = parse_positive_time(duration)
+    except ScenarioError as error:
+        raise error.located(source="duration") from None
+    if duration_ps < LEAST_S * PS_PER_S:
+        raise ScenarioError(
+            f"'{duration}' is too short; late-starting flows have to be there for 10 s, so it is at least {LEAST_S} s",
+            source="duration",
+        )
     specs = _named([*algorithms, *rivals])
     labels = {spec: label for label, spec in specs.items()}
     wanted, others = ([labels[own.pin(name)] for name in names] for names in (algorithms, rivals))
@@ -102,22 +114,28 @@ def compare(
     if loss:
         path["loss"] = loss
     if background is not None:
-        path["traffic"] = background_traffic(background)
+        path["traffic"] = background_traffic(background, rate)
     meetings = plan(list(dict.fromkeys(wanted)), list(dict.fromkeys(others)), flows, duration, path, specs)
     runs = sweep([meeting.scenario for meeting in meetings], jobs=jobs, store=store, progress=progress)
     return tabulate(meetings, runs, flows)
 
 
-def background_traffic(load: str) -> list[dict[str, Any]]:
+def background_traffic(load: str, rate: str) -> list[dict[str, Any]]:
     """The ``[[traffic]]`` tables of a comparison: one source each way.
 
     Raises:
-        ScenarioError: no load.
+        ScenarioError: no load, or one that leaves nothing of the bottleneck's rate.
     """
     try:
-        parse_load(load)
+        offered = parse_load(load)
     except ScenarioError as error:
         raise error.located(source="background") from None
+    if (offered if isinstance(offered, float) else offered / parse_rate(rate)) >= 1:
+        raise ScenarioError(
+            f"'{load}' is all that the bottleneck carries, or more: transfers would pile up for as long as the run "
+            "lasts; a background load is below 100%",
+            source="background",
+        )
     common = {"algorithm": BACKGROUND_ALGORITHM, "load": load}
     return [common | {"name": BACKGROUND}, common | {"name": f"{BACKGROUND}-back", "direction": "left"}]
 
@@ -214,6 +232,12 @@ def _harm(alone_mbps: float | None, together_mbps: float | None) -> float | None
 def _measure(meeting: Meeting, run: Run, flows: int) -> dict[str, Any]:
     from elephan import metrics
 
+    def or_none(metric: Callable[..., float], **more: Any) -> float | None:
+        try:
+            return metric(run, **more)
+        except metrics.MetricError:
+            return None  # nothing arrived in the measured part, or a flow was not there
+
     own = [f"{meeting.algorithm}-{i + 1}" for i in range(flows)]
     other = [name for name in metrics.flow_names(run) if name not in own]
     goodput = metrics.goodput_mbps(run)
@@ -229,11 +253,11 @@ def _measure(meeting: Meeting, run: Run, flows: int) -> dict[str, Any]:
         "other_goodput_mbps": theirs,
         "share": mine / total if total > 0 else None,
         "jain": metrics.jain_index(list(goodput.values())) if total > 0 else None,
-        "utilization": metrics.utilization(run),
-        "loss_rate": metrics.loss_rate(run),
-        "queue_delay_ms": metrics.mean_queue_delay_ms(run),
+        "utilization": or_none(metrics.utilization),
+        "loss_rate": or_none(metrics.loss_rate),
+        "queue_delay_ms": or_none(metrics.mean_queue_delay_ms),
         "rtt_p99_ms": rtts_ms.max() if len(rtts_ms) else None,
-        "late_comer_converges_s": metrics.convergence_time_s(run, flows=[own[0], other[0]]) if late else None,
+        "late_comer_converges_s": or_none(metrics.convergence_time_s, flows=[own[0], other[0]]) if late else None,
         "harm_to_other": None,
         "harm_among_others": None,
     }

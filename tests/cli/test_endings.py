@@ -237,3 +237,33 @@ def test_an_error_of_the_file_names_the_file(folder: Path, capsys: pytest.Captur
     assert line.startswith("--set measure.to=9 s: ")
     (folder / "bad.toml").write_text(SCENARIO.replace("reno", "rino"))
     assert complaint(["run", "bad.toml", "--set", "seed=2"], capsys).startswith("bad.toml: flow[0].algorithm: 'rino'")
+
+
+COMPARE = ["compare", "reno", "--rate", "10 Mbit/s", "--rtt", "20 ms", "--buffer", "20 packets"]
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        ([*COMPARE, "--duration", "5s"], "--duration: '5s' is too short; "),
+        ([*COMPARE, "--duration", "13.9 s"], "--duration: '13.9 s' is too short; "),
+        ([*COMPARE, "--duration", "soon"], "--duration: 'soon' is not a time"),
+        ([*COMPARE, "--background", "120%"], "--background: '120%' is all that the bottleneck carries, or more"),
+        ([*COMPARE, "--background", "10 Mbit/s"], "--background: '10 Mbit/s' is all that the bottleneck carries"),
+        ([*COMPARE, "--background", "nan%"], "--background: 'nan%' is not"),
+        ([*COMPARE, "--rate", "10 MB/s"], "--rate: '10 MB/s': 'MB/s' is not a unit of rate; rates are in bits"),
+        ([*COMPARE, "--buffer", "20%"], "--buffer: '20%': '%' is not a unit of buffer; did you mean '20% BDP'?"),
+        ([*COMPARE, "--loss", "100%"], "--loss: '100%' is not a probability of loss"),
+        ([*COMPARE, "--stack", "linx"], "--stack: 'linx' is not a stack"),
+        ([*COMPARE, "cubik"], "compare: 'cubik' is not an algorithm; did you mean 'cubic'?"),
+    ],
+)
+def test_compare_refuses_before_anything_is_run(
+    args: list[str], said: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert complaint(args, capsys).startswith(said)
+    assert not (folder / ".elephan").exists()
+
+
+def test_the_shortest_comparison_has_an_answer(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command([*COMPARE, "--duration", "14 s", "--json"]) == 0

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import click
 
 from elephan.cli import common
 from elephan.cli.progress import meter
+from elephan.scenario.errors import ScenarioError
 
 _COLUMNS = {
     "algorithm": "algorithm",
@@ -28,6 +30,34 @@ _COLUMNS = {
     "background_p50_ms": "its p50 ms",
     "background_p99_ms": "its p99 ms",
 }
+
+
+_OPTIONS = {
+    "dumbbell.rate": "--rate",
+    "dumbbell.rtt": "--rtt",
+    "dumbbell.buffer": "--buffer",
+    "dumbbell.loss": "--loss",
+    "duration": "--duration",
+    "stack": "--stack",
+    "background": "--background",
+    "flows": "--flows",
+}
+
+
+@contextmanager
+def named_options() -> Iterator[None]:
+    """Errors about a field name the option that the user wrote.
+
+    Raises:
+        ScenarioError: what was raised inside, under the option's name.
+    """
+    try:
+        yield
+    except ScenarioError as error:
+        field = error.path or error.source or ""
+        option = next((o for name, o in _OPTIONS.items() if field == name or field.startswith(f"{name}.")), None)
+        source = option or ("compare" if error.source is None else error.source)
+        raise ScenarioError(error.message, path="" if option else error.path, source=source) from None
 
 
 @click.command("compare")
@@ -69,7 +99,7 @@ def command(
     from elephan import runs
 
     extra: dict[str, Any] = {"duration": duration, "stack": stack, "jobs": jobs}
-    with meter() as progress:
+    with named_options(), meter() as progress:
         table = elephan.compare(
             list(algorithms),
             rate=rate,
