@@ -271,7 +271,12 @@ def test_a_program_of_ones_own_runs_as_the_user_who_asked_and_leaves_the_tables(
     assert not own_namespaces()
     # Nothing is left that would repeat its last segments on the next path.
     assert not subprocess.run(["ss", "-tanH", "src", "198.19.0.1"], capture_output=True, check=True).stdout
-    assert str(out) in capsys.readouterr().out
+    assert f"elephan show {out}" in capsys.readouterr().out
+    assert run_command(["show", str(out)]) == 0
+    shown = capsys.readouterr().out
+    assert "down" in shown
+    assert f"report: {out / 'report.html'}" in shown
+    assert Run.load(out).manifest["program"] == program
 
 
 def serve(server: socket.socket, octets: int) -> None:

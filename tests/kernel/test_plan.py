@@ -9,7 +9,7 @@ from tests.kernel.victim import stated
 
 from elephan import Ack, Algorithm, Signal, habitats
 from elephan.cli.main import run_command
-from elephan.habitats.kernel import host, records
+from elephan.habitats.kernel import host, records, session, tables
 from elephan.habitats.kernel.plan import Plan
 from elephan.scenario import Scenario, ScenarioError
 
@@ -91,3 +91,21 @@ def test_what_belongs_to_a_process_that_is_there_is_not_removed(monkeypatch: pyt
     assert [record.name for record in records.records()] == [mine.name]
     assert mine.remove() == [f"folder {mine.folders[0]}"]
     assert records.records() == []
+
+
+def test_what_a_closed_socket_said_last_is_held() -> None:
+    """The last sample may come when a socket is closed; the simulator keeps a flow's last window too."""
+    plan = Plan.of(stated(["cubic"]))
+    sender = {
+        "cwnd": [None, 10, 20, None], "ssthresh": [None, None, 15, None], "srtt_s": [None, 0.02, 0.03, None],
+        "in_flight": [None, 10, 20, None], "retransmits": [None, 0, 3, None], "loss_events": [None, 0, 1, None],
+    }  # fmt: skip
+    path = {"rtt_s": [None, 0.02, 0.03, 0.03], "received_bytes": [0, 1448, 2896, 4344], "wire_bytes": [0, 1, 2, 3]}
+    link = {"times_s": [0.0, 0.1, 0.2, 0.3], "flows": [{"samples": path}]}
+    logs = session.Logs(link, {"flows": [{"samples": sender}]}, {}, {}, 0)
+    samples = tables._samples(plan, logs, 0)
+    assert samples["cwnd"].to_list() == [0, 10, 20, 20]
+    assert samples["ssthresh"].to_list() == [None, None, 15, 15]
+    assert samples["in_flight"].to_list() == [0, 10, 20, 0]
+    assert samples["retransmits"].to_list() == [0, 0, 3, 3]
+    assert samples["loss_events"].to_list() == [0, 0, 1, 1]

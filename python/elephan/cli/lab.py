@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from elephan.cli import common, targets
+from elephan.scenario.units import PS_PER_S
 from elephan.scenario.words import hint
+
+if TYPE_CHECKING:
+    from elephan.habitats import RawResult
+    from elephan.runs import Run
+    from elephan.scenario import Scenario
 
 
 class _Tasks(click.Group):
@@ -137,23 +145,36 @@ def shell(
     path, at the address $ELEPHAN_HOST, and nothing else is. The exit status is the program's.
     """
     from elephan.habitats.kernel import shell as path
-    from elephan.runs import Run
 
     stated = path.Stated(rate, rtt, buffer_size, algorithm, loss, longest)
     done = path.run(stated, program)
     if done.raw is None:
         common.warn("the program ended before there was anything to measure")
         return done.status
-    run = Run.from_tables(done.scenario, done.raw.tables, habitat="shell", summary=done.raw.summary)
-    run.manifest["warnings"] = list(done.raw.summary["warnings"])
-    run.manifest["program"] = list(program)
     folder = path.default_folder() if out is None else Path(out)
-    run.to_parquet(folder)
+    run = save_shell(done.scenario, done.raw, program, folder)
     summary = run.summary()
     flows = {"flow": "name", "goodput Mbit/s": "goodput_mbps", "retransmits": "retransmits", "losses": "loss_events",
              "RTT mean ms": "rtt_mean_ms", "cwnd mean": "cwnd_mean"}  # fmt: skip
     common.print_table("", list(flows), [[row[name] for name in flows.values()] for row in summary["flows"]])
     for warning in run.warnings:
         common.warn(warning)
-    common.say(str(folder))
+    common.say(f"{folder} (elephan show {folder})")
     return done.status
+
+
+def save_shell(scenario: Scenario, raw: RawResult, program: Sequence[str], folder: Path) -> Run:
+    """Save what a program did as a run, which ``elephan show`` and :meth:`elephan.Run.load` read."""
+    from elephan.runs.execute import assemble
+    from elephan.runs.files import write_json
+    from elephan.runs.provenance import provenance
+    from elephan.runs.result import SUMMARY
+
+    wall_seconds = scenario.duration / PS_PER_S  # the path is in real time
+    origin = provenance(engine=str(raw.summary["engine_version"]), wall_seconds=wall_seconds)
+    run = assemble(scenario, raw, "shell", scenario.seed, origin)
+    run.manifest["program"] = list(program)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_json(folder / SUMMARY, run.summary() | {"dir": str(folder.absolute())})
+    run.to_parquet(folder)
+    return run

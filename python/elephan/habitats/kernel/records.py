@@ -72,7 +72,12 @@ class Record:
                 Path(folder).mkdir(mode=0o700)
             yield
         finally:
-            self.remove()
+            try:
+                self.remove()
+            except KeyboardInterrupt:
+                # Another Ctrl-C, or SIGTERM: nothing is left all the same.
+                self.remove()
+                raise
 
     @property
     def path(self) -> Path:

@@ -61,20 +61,27 @@ def _samples(plan: Plan, logs: Logs, i: int) -> pl.DataFrame:
     path, sender = logs.link["flows"][i]["samples"], logs.send["flows"][i]["samples"]
     payload = plan.form["flows"][i]["stack"]["payload_bytes"]
     times = logs.link["times_s"]
-    counts = {name: [value or 0 for value in sender[name]] for name in ("in_flight", "retransmits", "loss_events")}
+
+    def held(name: str) -> pl.Series:
+        """What the socket said last; at the last sample it may be closed already."""
+        return pl.Series(sender[name], dtype=pl.Float64).fill_null(strategy="forward")
+
+    def count(name: str) -> pl.Series:
+        return held(name).fill_null(0).cast(pl.UInt64)
+
     return pl.DataFrame(
         {
             "time_s": times,
             "flow": [plan.flows[i].name] * len(times),
-            "cwnd": [float(value or 0) for value in sender["cwnd"]],
-            "ssthresh": pl.Series(sender["ssthresh"], dtype=pl.Float64),
-            "srtt_s": pl.Series(sender["srtt_s"], dtype=pl.Float64),
+            "cwnd": held("cwnd").fill_null(0),
+            "ssthresh": held("ssthresh"),
+            "srtt_s": held("srtt_s"),
             "rtt_s": pl.Series(path["rtt_s"], dtype=pl.Float64),
-            "in_flight": pl.Series(counts["in_flight"], dtype=pl.UInt32),
+            "in_flight": pl.Series(sender["in_flight"], dtype=pl.UInt32).fill_null(0),
             "delivered_segments": pl.Series([n // payload for n in path["received_bytes"]], dtype=pl.UInt64),
             "wire_bytes": pl.Series(path["wire_bytes"], dtype=pl.UInt64),
-            "retransmits": pl.Series(counts["retransmits"], dtype=pl.UInt64),
-            "loss_events": pl.Series(counts["loss_events"], dtype=pl.UInt64),
+            "retransmits": count("retransmits"),
+            "loss_events": count("loss_events"),
         }
     ).with_columns(pl.col("flow").cast(pl.Categorical))
 
