@@ -10,6 +10,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -283,3 +284,24 @@ def serve(server: socket.socket, octets: int) -> None:
     connection, _ = server.accept()
     with connection:
         connection.sendall(bytes(octets))
+
+
+@needs_kernel
+@pytest.mark.parametrize("algorithm", ["reno", "stcp"])
+def test_sigterm_leaves_nothing_on_the_host(algorithm: str, tmp_path: Path) -> None:
+    if algorithm == "stcp" and (lacking := bpf.missing()):
+        pytest.skip(lacking)
+    (tmp_path / "long.toml").write_text(stated([algorithm], duration="60 s").to_toml())
+    command = [sys.executable, "-m", "elephan", "run", "long.toml", "--on", "kernel"]
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    begun_s = time.monotonic()
+    while not any(record.pid == process.pid and record.namespaces for record in records.records()):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() - begun_s < 60
+        time.sleep(0.05)
+    process.terminate()
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (143, "")
+    assert "ended by SIGTERM" in err
+    assert not any(record.pid == process.pid for record in records.records())
+    assert not any(f"-{process.pid}-" in name for name in namespaces())

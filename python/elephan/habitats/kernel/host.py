@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import platform
 import shutil
-import subprocess
 import sys
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from elephan.habitats.kernel.records import Record
+from elephan.habitats.kernel.records import Record, to_its_end
 from elephan.scenario import ScenarioError
 
 PROGRAM = "elephan-wire"
@@ -65,11 +64,10 @@ def _no_path() -> str:
     steps = (["ip", "netns", "add", name], ["ip", "-n", name, "link", "add", "left", "type", "veth", "peer", "right"])
     with record.kept():
         for step in steps:
-            done = subprocess.run(step, capture_output=True, text=True, check=False)
+            done = to_its_end(*step)
             if done.returncode:
                 return f"'{' '.join(step)}' fails: {done.stderr.strip()}"
-        packets = ["ip", "netns", "exec", name, str(program()), "probe", "left"]
-        done = subprocess.run(packets, capture_output=True, text=True, check=False)
+        done = to_its_end("ip", "netns", "exec", name, str(program()), "probe", "left")
         return done.stderr.strip() if done.returncode else ""
 
 

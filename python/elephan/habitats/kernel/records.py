@@ -15,6 +15,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -153,4 +154,14 @@ def _end_processes_in(namespace: str) -> None:
 
 
 def _ip(*arguments: str) -> None:
-    subprocess.run(["ip", *arguments], capture_output=True, check=False)
+    to_its_end("ip", *arguments)
+
+
+def to_its_end(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a short program that changes the host, and wait for its end whatever signal comes meanwhile.
+
+    The exception of a signal is raised in the main thread alone. While that thread starts a program, the exception
+    would leave the program running, and what it makes would outlive the cleaning up.
+    """
+    with ThreadPoolExecutor(1, thread_name_prefix="elephan-command") as other:
+        return other.submit(lambda: subprocess.run(arguments, capture_output=True, text=True, check=False)).result()

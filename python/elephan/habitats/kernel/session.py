@@ -18,7 +18,7 @@ from typing import Any
 from elephan.habitats.base import Cancelled
 from elephan.habitats.kernel import host
 from elephan.habitats.kernel.plan import Plan
-from elephan.habitats.kernel.records import Record
+from elephan.habitats.kernel.records import Record, to_its_end
 
 PLAN = "plan.json"
 _MAC = "02:e1:e9:00:00:01"
@@ -58,7 +58,7 @@ def command(*arguments: str) -> None:
     Raises:
         KernelError: it fails; with what it said.
     """
-    done = subprocess.run(arguments, capture_output=True, text=True, check=False)
+    done = to_its_end(*arguments)
     if done.returncode:
         said = done.stderr.strip().splitlines()
         raise KernelError(f"'{' '.join(arguments)}' fails: {said[0] if said else done.returncode}")
