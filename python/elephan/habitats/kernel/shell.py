@@ -13,6 +13,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -178,7 +179,15 @@ def _run_as_user(opened: Session, program: Sequence[str], plan: Plan) -> int:
     try:
         # It is ours to ignore Ctrl-C, and not the program's.
         restore = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
-        return subprocess.run(arguments, env=environment, check=False, preexec_fn=restore).returncode
+        # Started in another thread, so that no signal's exception comes between the start and the wait.
+        with ThreadPoolExecutor(1) as other:
+            # The thread that forks is the only one that runs Python then: this one waits.
+            started = other.submit(lambda: subprocess.Popen(arguments, env=environment, preexec_fn=restore))  # noqa: PLW1509
+            try:
+                return started.result().wait()
+            except BaseException:
+                started.result().kill()
+                raise
     finally:
         signal.signal(signal.SIGINT, before)
 
