@@ -112,8 +112,9 @@ def test_background_traffic_is_in_every_run_and_has_columns_of_its_own(tmp_path:
 
 
 def test_background_traffic_is_the_same_for_all() -> None:
-    path = {"rate": "20 Mbit/s", "rtt": "40 ms", "buffer": "1 BDP", "stack": "linux", "seed": 1}
-    path["traffic"] = comparison.background_traffic("4 Mbit/s", path["rate"])
+    rate = "20 Mbit/s"
+    path: dict[str, Any] = {"rate": rate, "rtt": "40 ms", "buffer": "1 BDP", "stack": "linux", "seed": 1}
+    path["traffic"] = comparison.background_traffic("4 Mbit/s", rate)
     forms = [meeting.scenario.canonical() for meeting in comparison.plan(["bic"], ["cubic"], 1, "20 s", path)]
     both = [[(s["flow"]["name"], s["flow"]["algorithm"], s["arrivals"]) for s in form["traffic"]] for form in forms]
     load = {"kind": "load", "bps": 4_000_000}

@@ -168,7 +168,7 @@ def save_shell(scenario: Scenario, raw: RawResult, program: Sequence[str], folde
     from elephan.runs.execute import assemble
     from elephan.runs.files import write_json
     from elephan.runs.provenance import provenance
-    from elephan.runs.result import SUMMARY
+    from elephan.runs.saved import SUMMARY
 
     wall_seconds = scenario.duration / PS_PER_S  # the path is in real time
     origin = provenance(engine=str(raw.summary["engine_version"]), wall_seconds=wall_seconds)

@@ -6,11 +6,13 @@ ended by SIGTERM.
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
+import threading
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from importlib import import_module
 from typing import Any
 
@@ -23,7 +25,7 @@ from elephan.scenario.errors import ScenarioError, one_line
 from elephan.scenario.words import hint
 
 DONE, FAILED, WRONG_INPUT = 0, 1, 2
-INTERRUPTED, TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
+THREADS = "elephan-sweep"  # as in elephan.runs.sweeps, which takes time to import
 _KEPT = "finished runs are kept, and the same command goes on from there"
 
 VERBS = {
@@ -81,9 +83,24 @@ def cli() -> None:
 
 def main(args: Sequence[str] | None = None) -> None:
     """The console script. Never returns: exits with the status."""
-    with signals.terminable():
+    with signals.terminable(), signals.watched(_last_words):
         status = run_command(sys.argv[1:] if args is None else list(args))
+    if any(thread.name.startswith(THREADS) for thread in threading.enumerate()):
+        # A run that cannot be stopped, in an algorithm that sleeps: Python would wait for its thread.
+        _flush()
+        os._exit(status)
     sys.exit(status)
+
+
+def _last_words(number: int) -> str:
+    return f"ended by SIGTERM; {_KEPT}" if number == signal.SIGTERM else f"interrupted; {_KEPT}"
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            with suppress(OSError):
+                stream.flush()
 
 
 def run_command(args: list[str]) -> int:
@@ -102,9 +119,8 @@ def run_command(args: list[str]) -> int:
     except ScenarioError as error:
         return _complain(str(error), WRONG_INPUT)
     except (KeyboardInterrupt, click.Abort):
-        if signals.terminated():
-            return _complain(f"ended by SIGTERM; {_KEPT}", TERMINATED)
-        return _complain(f"interrupted; {_KEPT}", INTERRUPTED)
+        number = signal.SIGTERM if signals.terminated() else signal.SIGINT
+        return _complain(_last_words(number), 128 + number)
     except SystemExit as error:
         return _complain(f"something that was loaded ended the program: sys.exit({error.code!r})", FAILED)
     except EngineMissingError as error:

@@ -27,10 +27,8 @@ def explained(
 
     The file holds the scenario as TOML, the seed, versions, the failed check and the traceback.
     """
-    if (
-        isinstance(error, _TOLD)
-        or (type(error).__module__.startswith("elephan.")
-        and not isinstance(error, EngineDefectError))
+    if isinstance(error, _TOLD) or (
+        type(error).__module__.startswith("elephan.") and not isinstance(error, EngineDefectError)
     ):
         return error
     what = str(error) or type(error).__name__

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from elephan.writing import naming
+
 _LOCK = ".lock"
 _TEMPORARY = ".tmp-"
 
@@ -109,15 +111,6 @@ def write_bytes(path: Path, content: bytes | memoryview) -> None:
     """
     with naming(path):
         path.write_bytes(content)
-
-
-@contextlib.contextmanager
-def naming(path: Path) -> Iterator[None]:
-    """Name the file in an error of writing it; the system names a file only where it cannot be opened."""
-    try:
-        yield
-    except OSError as error:
-        raise OSError(error.errno or errno.EIO, error.strerror or str(error), str(path)) from error
 
 
 def sync(folder: Path) -> None:

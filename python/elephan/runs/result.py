@@ -331,7 +331,7 @@ class Run:
     @property
     def metrics(self) -> dict[str, Any]:
         """Metrics of the run as a whole, over the measured part; ``None`` is a time that never came."""
-        return dict(self._summary["metrics"])
+        return defined(self._summary)
 
     # ---- looking at it ----
 

@@ -20,6 +20,7 @@ from elephan.habitats.kernel.session import Logs
 from elephan.habitats.kernel.tables import internals, tables
 from elephan.habitats.kernel.traces import runtime_dir
 from elephan.scenario import Scenario
+from elephan.unhurried import unhurried
 
 if TYPE_CHECKING:
     import polars as pl
@@ -65,7 +66,7 @@ class KernelHabitat:
         """
         plan = Plan.of(scenario, seed)
         host.require()
-        with alone(progress):
+        with alone(progress), unhurried():
             records.remove_abandoned()
             before = host.state()
             thoughts: list[pl.DataFrame] = []

@@ -24,6 +24,7 @@ from elephan.habitats.kernel.plan import Plan
 from elephan.habitats.kernel.records import Record
 from elephan.habitats.kernel.session import KernelError, Logs, Program, Session, command, inside
 from elephan.scenario import Scenario
+from elephan.unhurried import unhurried
 
 if TYPE_CHECKING:
     import polars as pl
@@ -88,7 +89,7 @@ def run(path: Stated, program: Sequence[str]) -> Outcome:
     plan = _plan(path)
     host.require()
     thoughts: list[pl.DataFrame] = []
-    with habitat.alone(None), habitat.algorithms(plan, thoughts) as names:
+    with habitat.alone(None), unhurried(), habitat.algorithms(plan, thoughts) as names:
         before = host.processor_times()
         with _opened(plan, names[0]) as (opened, started_ns, programs):
             status = _run_as_user(opened, program, plan)
