@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+MEMORY_BYTES = 2**30
+"""Memory that a run may take; one that needs more is refused or ended by the engine, and counts as cancelled."""
 PATIENCE_S = 2.0
 """Processor time after which a run that may take longer is cancelled."""
 BASE_S = 1.0

@@ -87,6 +87,8 @@ def _attempt(form: dict[str, Any], again: bool) -> Outcome:
             why = f"over its limits: more than {size.seconds:.1f} s of processor time for {size.events:.2g} events"
             return Outcome(FAILED, why, seconds)
         return Outcome(CANCELLED, f"{size.events:.2g} events", seconds)
+    except habitats.RunMemoryError as error:
+        return Outcome(CANCELLED, str(error))
     except ScenarioError as error:
         if not str(error).startswith(LATE):
             return Outcome(FAILED, f"refused after it was accepted: {error}")
@@ -104,7 +106,8 @@ def _attempt(form: dict[str, Any], again: bool) -> Outcome:
 
 def _run(scenario: Scenario, patience_s: float) -> Run:
     until_s = time.process_time() + patience_s
-    return compute(habitats.get("sim"), scenario, scenario.seed, lambda _: time.process_time() < until_s)
+    habitat = habitats.get("sim", habitats.MemoryPool(limits.MEMORY_BYTES))
+    return compute(habitat, scenario, scenario.seed, lambda _: time.process_time() < until_s)
 
 
 def _refusal(error: ScenarioError) -> Outcome:

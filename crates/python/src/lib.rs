@@ -90,7 +90,7 @@ fn run_spec<'py>(
     if certain > memory {
         let (needed, limit) = (certain >> 20, memory >> 20);
         return Err(MemoryLimitError::new_err(format!(
-            "the run needs at least {needed} MiB, and may take {limit} MiB"
+            "memory: the run needs at least {needed} MiB, more than {limit} MiB"
         )));
     }
     let bound = MemoryBound::new(memory);
@@ -140,7 +140,7 @@ fn simulate(
         windows = if since > LOOK_EVERY { (windows / 2).max(1) } else { windows };
         looked = now;
         if bound.is_exceeded() {
-            let message = format!("the run took more than {} MiB, which it may take", bound.limit_mib());
+            let message = format!("memory: the run took more than {} MiB", bound.limit_mib());
             raised = Some(MemoryLimitError::new_err(message));
             return None;
         }

@@ -73,7 +73,7 @@ pub enum RunError {
     #[error("cancelled at {0} of the run")]
     Cancelled(f64),
     /// Packets on their way would take more memory than they may.
-    #[error("memory: packets on their way need more than {limit_mib} MiB at {at_s:.6} s of the run")]
+    #[error("memory: packets on their way need more than the {limit_mib} MiB left for them, at {at_s:.6} s of the run")]
     Memory {
         /// What they may take, MiB.
         limit_mib: u64,

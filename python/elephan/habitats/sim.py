@@ -85,7 +85,7 @@ class SimHabitat:
             limit += f", {FREE_FRACTION:.0%} of what is free"
         if certain > everything:
             raise ScenarioError(
-                f"the run needs at least {_mib(certain)} MiB of memory; the limit is {limit} (--memory)"
+                f"the run needs at least {_mib(certain)} MiB; the limit is {limit} (--memory)", path="memory"
             )
         for alone in (False, True):
             with self._memory.share(certain, alone=alone, go_on=lambda: report(0.0)) as share:
@@ -98,7 +98,7 @@ class SimHabitat:
                         raise RunMemoryError(f"{error}; the limit is {limit} (--memory)") from None
                 else:
                     return found
-        raise RunMemoryError(f"the run outgrew its memory; the limit is {limit} (--memory)")
+        raise RunMemoryError(f"memory: the run outgrew it; the limit is {limit} (--memory)")
 
 
 def _mib(size: int) -> int:
