@@ -9,8 +9,8 @@ Runs that are in the file already are kept, so it can be stopped and started aga
 delay of the bottleneck is moved by a few microseconds as well: what then changes by much is chance in ns-2 itself, and
 no other simulator can be asked to agree with one such figure. With `--start gentle` the agents' `window_`, which is
 also their first ssthresh, is 1.04 of what the path and its queue hold: slow start then ends with a few losses, not
-with a window's worth. `--judged` runs the paths of two flows that the page judges flow by flow, each eight times with
-the delay a microsecond longer; one run takes about a second.
+with a window's worth. `--judged` runs the paths of two flows that the page judges flow by flow, each up to eight times
+with the delay an eighth of a packet's transmission time longer; one run takes about a second.
 """
 
 from __future__ import annotations
@@ -29,47 +29,52 @@ from reference import ALGORITHMS, FLOW_COLUMNS, Options, at_mark, provenance, si
 TIMESTAMPED = ["cubic", "htcp", "vegas", "illinois", "westwood", "veno", "yeah", "hybla", "lp", "compound"]
 SECOND_STARTS_S = 5.0
 MOVED_US = (-10, 0, 10)
-MOVED_JUDGED_US = tuple(range(8))
 PATHS: dict[str, dict[str, Any]] = {
     "100M": {"rate_bps": 100e6, "delay_s": 0.018, "buffer": 480, "duration_s": 200, "from_s": 50, "gentle": 1000},
     "622M": {"rate_bps": 622e6, "delay_s": 0.048, "buffer": 1555, "duration_s": 60, "from_s": 20, "gentle": 9400},
-    # Judged flow by flow: two flows, with the delay of each flow's access links. The bandwidth-delay products, with the
-    # mean round trip, are 24, 48, 361, 240, 2404, 1082 and 3245 packets.
+    # Judged flow by flow: two flows, with the delay of each flow's access links. The bottleneck's delay moves by steps
+    # of an eighth of the time that a packet takes there: smaller ones leave the order of the packets as it was. The
+    # bandwidth-delay products, with the mean round trip, are 24, 48, 361, 240, 2404, 1082 and 3245 packets.
     "10M-0.5": {
         "rate_bps": 10e6, "delay_s": 0.006, "access_s": [0.002, 0.002], "buffer": 12, "duration_s": 60, "from_s": 10,
+        "step_us": 104,
     },
     "10M-4": {
         "rate_bps": 10e6, "delay_s": 0.016, "access_s": [0.002, 0.002], "buffer": 192, "duration_s": 60, "from_s": 10,
+        "step_us": 104,
     },
     "50M-0.3": {
         "rate_bps": 50e6, "delay_s": 0.005, "access_s": [0.005, 0.020], "buffer": 108, "duration_s": 40, "from_s": 10,
-        "gentle": 490,
+        "gentle": 490, "step_us": 21,
     },
     "50M-2": {
         "rate_bps": 50e6, "delay_s": 0.005, "access_s": [0.0025, 0.0125], "buffer": 480, "duration_s": 40, "from_s": 10,
-        "gentle": 750,
+        "gentle": 750, "step_us": 21,
     },
     "200M-0.2": {
-        "rate_bps": 200e6, "delay_s": 0.030, "access_s": [0.010, 0.010], "buffer": 480, "duration_s": 30, "from_s": 10,
-        "gentle": 3000,
+        "rate_bps": 200e6, "delay_s": 0.030, "access_s": [0.010, 0.010], "buffer": 480, "duration_s": 15, "from_s": 6,
+        "gentle": 3000, "step_us": 5,
     },
     "100M-1": {
-        "rate_bps": 100e6, "delay_s": 0.010, "access_s": [0.010, 0.025], "buffer": 1082, "duration_s": 40, "from_s": 10,
-        "gentle": 2250,
+        "rate_bps": 100e6, "delay_s": 0.010, "access_s": [0.010, 0.025], "buffer": 1082, "duration_s": 25, "from_s": 8,
+        "gentle": 2250, "step_us": 10,
     },
     "300M-0.5": {
         "rate_bps": 300e6, "delay_s": 0.010, "access_s": [0.010, 0.025], "buffer": 1622, "duration_s": 20, "from_s": 5,
+        "step_us": 3,
     },
 }  # fmt: skip
-# What the page judges: the paths, whether slow start overshoots there, and the modules.
-JUDGED: dict[str, tuple[str, list[str]]] = {
-    "10M-0.5": ("slow", ALGORITHMS),
-    "10M-4": ("slow", ALGORITHMS),
-    "50M-0.3": ("gentle", ALGORITHMS),
-    "50M-2": ("gentle", ALGORITHMS),
-    "200M-0.2": ("gentle", ALGORITHMS),
-    "100M-1": ("gentle", ALGORITHMS),
-    "300M-0.5": ("slow", ["yeah", "compound"]),
+# What the page judges: the paths, whether slow start overshoots there, how often each run is made, and the modules. The
+# large paths have fewer runs, so that all of them take some ten minutes.
+LARGE = ["reno", "cubic", "bic", "htcp", "illinois", "westwood", "yeah", "compound"]
+JUDGED: dict[str, tuple[str, int, list[str]]] = {
+    "10M-0.5": ("slow", 8, ALGORITHMS),
+    "10M-4": ("slow", 8, ALGORITHMS),
+    "50M-0.3": ("gentle", 8, ALGORITHMS),
+    "50M-2": ("gentle", 8, ALGORITHMS),
+    "200M-0.2": ("gentle", 4, LARGE),
+    "100M-1": ("gentle", 4, LARGE),
+    "300M-0.5": ("slow", 4, ["yeah", "compound"]),
 }
 # The paths of one flow and of two that are compared line by line.
 LINE_BY_LINE = ("100M", "622M")
@@ -78,9 +83,10 @@ LINE_BY_LINE = ("100M", "622M")
 def judged(paths: list[str], algorithms: list[str]) -> Iterator[dict[str, Any]]:
     """The runs that the page judges: timestamps on for the modules that read them."""
     for path in paths:
-        start, modules = JUDGED[path]
+        start, runs, modules = JUDGED[path]
         for algorithm in modules:
-            for moved_us in MOVED_JUDGED_US if algorithm in algorithms else ():
+            for run in range(runs) if algorithm in algorithms else ():
+                moved_us = run * PATHS[path]["step_us"]
                 yield dict(zip(KEYS, (algorithm, path, 2, algorithm in TIMESTAMPED, start, moved_us), strict=True))
 
 

@@ -1,13 +1,14 @@
-"""The comparison with ns-2 (docs/reference/ns2.md): goodput within 5 %, on the lines that are cheap to run.
+"""The comparison with ns-2 (docs/reference/ns2.md): its judgement, and the lines that are cheap to run.
 
-Where ns-2 sent again what had arrived, because it forgot its SACKs, the goodput is not compared; that it did is. Where
-microseconds move the goodput by more than 5 %, the two ranges overlap.
+Where ns-2 sent again what had arrived, because it forgot its SACKs, the goodput is not compared; that it did is.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import json
+import re
+import statistics
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -17,6 +18,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 TABLE = json.loads((Path(__file__).parent / "table.json").read_text(encoding="utf-8"))
+PAGE = (ROOT / "docs" / "reference" / "ns2.md").read_text(encoding="utf-8")
 
 
 def comparison() -> ModuleType:
@@ -34,37 +36,85 @@ CASES = COMPARE.cases(TABLE)
 CHEAP = [
     case
     for case in CASES
-    if case.start == "slow" and (case.path == "100M" or (case.flows == 1 and not case.timestamps))
+    if case.start == "slow"
+    and (case.path == "100M" or (case.path == "622M" and case.flows == 1 and not case.timestamps))
 ]
-GENTLE = [case for case in CASES if case.start == "gentle"]
+GENTLE = [case for case in CASES if case.start == "gentle" and case.flows == 1]
+JUDGED = [case for case in CASES if (case.path, case.flows, case.start) in COMPARE.TITLES]
+# Of both simulators together, in two flows: what chance moves by more than that is judged on the page.
+TOTAL_AGREES = 0.01
 
 
 def name(case: Any) -> str:
     return f"{case.algorithm}-{case.path}-{case.flows}{'-timestamps' if case.timestamps else ''}"
 
 
-def both(case: Any) -> tuple[Any, Any]:
-    return COMPARE.figures(CASES[case]), COMPARE.figures([COMPARE.run_ours(case, TABLE, 0)])
+def totals(figures: Any) -> list[float]:
+    return [sum(flows) for flows in zip(*figures.goodput_mbps, strict=True)]
+
+
+def agree(ns2: Any, ours: Any) -> bool:
+    """Whether a run of ours has ns-2's total goodput within 1 %, or is among what microseconds make of it there."""
+    theirs, mine = totals(ns2), statistics.median(totals(ours))
+    low, high = min(theirs) * (1 - TOTAL_AGREES), max(theirs) * (1 + TOTAL_AGREES)
+    return low <= mine <= high
 
 
 @pytest.mark.parametrize("case", CHEAP, ids=name)
 def test_goodput_agrees_with_ns2(case: Any) -> None:
-    ns2, ours = both(case)
+    ns2, ours = COMPARE.figures(CASES[case]), COMPARE.figures([COMPARE.run_ours(case, TABLE, 0)])
     # Elephan never sends again more than a few segments that had arrived.
     assert max(ours.resent_per_drop) < 1.05
-    if abs(ours.differs(ns2)) > COMPARE.AGREES and not COMPARE.forgets(ns2):
-        moved = COMPARE.figures([COMPARE.run_ours(case, TABLE, row["moved_us"]) for row in CASES[case]])
-        assert COMPARE.overlap(ns2, moved), (ns2, moved)
+    assert COMPARE.forgets(ns2) or agree(ns2, ours), (ns2, ours)
 
 
 @pytest.mark.parametrize("case", GENTLE, ids=name)
 def test_without_the_overshoot_every_module_agrees(case: Any) -> None:
     """Also those that make ns-2 forget its SACKs after an overshoot: nothing else makes them differ."""
-    ns2, ours = both(case)
+    ns2, ours = COMPARE.figures(CASES[case]), COMPARE.figures([COMPARE.run_ours(case, TABLE, 0)])
     assert not COMPARE.forgets(ns2)
-    assert abs(ours.differs(ns2)) <= COMPARE.AGREES, (ns2, ours)
+    assert agree(ns2, ours), (ns2, ours)
+
+
+def test_compound_and_yeah_leave_a_recovery_as_ns2_does() -> None:
+    """300 Mbit/s, two flows of 60 and 120 ms: Compound's drops are those of the slow start resumed after a recovery."""
+    for case in (case for case in JUDGED if case.path == "300M-0.5"):
+        rows = CASES[case]
+        ours = COMPARE.figures([COMPARE.run_ours(case, TABLE, row["moved_us"]) for row in rows])
+        drops = COMPARE.difference(ours.dropped, COMPARE.figures(rows).dropped)
+        assert abs(drops.mean) < 0.01, (case.algorithm, drops)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "least", "word"),
+    [
+        ([100.0] * 8, [100.5] * 8, 0.0, "same"),
+        ([102.0] * 8, [100.0] * 8, 0.0, "differs"),
+        ([103.0, 97.0, 102.0, 98.0], [100.0, 100.1, 100.0, 99.9], 0.0, "not settled"),
+        ([110.0, 111.0, 109.0, 110.0], [100.0, 100.1, 100.0, 99.9], 0.0, "differs"),
+        # One packet of 46 is more than 1 %.
+        ([47.0] * 4, [46.0] * 4, 1.0, "same"),
+        ([47.0] * 4, [46.0] * 4, 0.0, "differs"),
+        ([0.0] * 4, [0.0] * 4, 1.0, "same"),
+        ([1.0] * 4, [0.0] * 4, 1.0, "differs"),
+    ],
+)
+def test_a_difference_is_judged_by_its_interval(
+    ours: list[float], theirs: list[float], least: float, word: str
+) -> None:
+    assert COMPARE.difference(ours, theirs, least).verdict == word
 
 
 def test_the_modules_are_all_there() -> None:
     assert {case.algorithm for case in GENTLE} == {case.algorithm for case in CHEAP}
-    assert len(CASES) >= 100
+    assert len({case.path for case in JUDGED}) >= 6
+    assert {len(CASES[case]) for case in JUDGED} == {4, 8}
+
+
+def test_the_page_has_every_judged_line_and_its_count() -> None:
+    rows = [line for line in PAGE.splitlines() if re.search(r"\| (same|not settled|\*\*differs\*\*) \|", line)]
+    assert len(rows) == len(JUDGED)
+    words = {word: sum(f"| {word} |" in row for row in rows) for word in ("same", "not settled", "**differs**")}
+    counts = re.search(r"All of them together: (\d+) lines: (\d+) same, (\d+) not settled, (\d+) differs", PAGE)
+    assert counts is not None
+    assert [int(n) for n in counts.groups()] == [len(rows), *words.values()]
