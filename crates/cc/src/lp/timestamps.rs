@@ -57,7 +57,7 @@ pub struct Timestamps {
 
 /// Linux drops the sign of a result of 64 bits, which a difference of 32-bit words never has.
 fn magnitude(x: u64) -> u64 {
-    x.cast_signed().unsigned_abs()
+    (x as i64).unsigned_abs()
 }
 
 impl Timestamps {
@@ -93,7 +93,7 @@ impl Timestamps {
         let ticks = seconds * self.hz as f64;
         // A receiver's clock that is behind may not have begun yet.
         let whole = if self.clock == Clock::Ns2 { ticks.round() } else { ticks.floor() } as i64;
-        whole.cast_unsigned() & self.word
+        whole as u64 & self.word
     }
 
     /// Takes the two timestamps of an ACK: when its segment was sent, and `delay` s later on the receiver's clock.
