@@ -25,7 +25,7 @@ use crate::events::NetworkLog;
 use crate::link::{FRACTION_BITS, Link};
 use crate::memory::BYTES_PER_PACKET;
 use crate::packet::{Packet, flag};
-use crate::spec::Spec;
+use crate::spec::{MOST_IN_FLIGHT, Spec};
 use crate::time::Time;
 
 /// What links that can never queue add to a packet's time.
@@ -329,9 +329,12 @@ impl Network {
         let (hop, next) = (self.hops.get(first)?, self.hops.get(first + 1)?);
         let link = self.links.get(hop.link as usize)?;
         let to_mailbox = next.port != INLINE && next.port & HEAP == 0 && next.link != END;
-        (hop.port == INLINE && link.is_plain() && to_mailbox).then(|| Egress {
+        let transmission = link.transmission(u64::from(bytes));
+        // As many packets as may be outstanding are sent before the end of time.
+        let quick = transmission.0.saturating_mul(u64::from(MOST_IN_FLIGHT)) < Time::FAR.0 / 2;
+        (hop.port == INLINE && link.is_plain() && to_mailbox && quick).then(|| Egress {
             free: Time::ZERO,
-            transmission: link.transmission(u64::from(bytes)),
+            transmission,
             delay: link.delay + hop.tail.of(u64::from(bytes)),
             port: next.port,
         })

@@ -95,6 +95,13 @@ impl LinkSpec {
         steps.map(|step| step.delay_ps).chain([self.delay_ps]).min().unwrap_or(self.delay_ps)
     }
 
+    /// The longest propagation delay that it ever has, ps.
+    #[must_use]
+    pub fn longest_ps(&self) -> u64 {
+        let steps = self.impairments.iter().flat_map(|i| &i.delay_steps);
+        steps.map(|step| step.delay_ps).chain([self.delay_ps]).max().unwrap_or(self.delay_ps)
+    }
+
     /// The fastest that it ever is, bit/s.
     #[must_use]
     pub fn fastest_bps(&self) -> u64 {
@@ -629,7 +636,14 @@ impl Spec {
             check(clock.drift_ppb.unsigned_abs() <= 10_000_000, field, "drifts by at most 1 %")?;
             check(clock.resolution_ps <= ps_of(1), field, "ticks at least once a second")?;
         }
-        let round_trip_ps: u64 = flow.path.iter().chain(&flow.reverse_path).map(|&l| self.links[l].shortest_ps()).sum();
+        let links = || flow.path.iter().chain(&flow.reverse_path).map(|&l| &self.links[l]);
+        let longest_ps = links().map(LinkSpec::longest_ps).fold(0, u64::saturating_add);
+        check(
+            longest_ps < 1 << 61,
+            "path",
+            "and the way back take 26 days or more; the limit on a round trip is 26 days",
+        )?;
+        let round_trip_ps: u64 = links().map(LinkSpec::shortest_ps).sum();
         check(flow.base_rtt_error_ps <= ps_of(3600) as i64, "base_rtt_error_ps", "is at most an hour")?;
         check(
             flow.base_rtt_error_ps.saturating_add_unsigned(round_trip_ps) > 0 || flow.base_rtt_error_ps == 0,

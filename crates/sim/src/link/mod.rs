@@ -41,13 +41,6 @@ struct Uniform {
 }
 
 impl Uniform {
-    /// Whether no backlog that fits into memory (2³² packets) lasts so long that [`Link::free`] saturates, which would hide how
-    /// many packets wait.
-    fn is_countable(&self) -> bool {
-        const LONGEST: u64 = 1 << 63;
-        self.room.0.min(self.transmission.0.saturating_mul(1 << 32)) < LONGEST
-    }
-
     /// Packets that wait at `now`, when the transmitter becomes free at `free`.
     fn waiting(&self, free: Time, now: Time) -> u64 {
         free.since(now).0.saturating_sub(1) / self.transmission.0
@@ -58,6 +51,12 @@ impl Uniform {
         let n = u128::from(self.waiting(free, now));
         n * u128::from(free.since(now).0) - u128::from(self.transmission.0) * n * (n + 1) / 2
     }
+}
+
+/// Whether no backlog that the buffer of a link holds, of `room` ps, and that fits into memory (2³¹ packets), lasts until
+/// [`Time::FAR`]: the time until the transmitter is free then never ends there, and tells how many packets wait.
+fn is_countable(room: u64, transmission: u64) -> bool {
+    room.min(transmission.saturating_mul(1 << 31)) < Time::FAR.0 / 2
 }
 
 #[derive(Clone, Debug)]
@@ -165,6 +164,7 @@ impl Link {
         let service = service.map(|queue| Box::new(Service::new(queue)));
         let ps_per_byte = ((8_000_000_000_000_u128 << FRACTION_BITS) / u128::from(spec.rate_bps)) as u64;
         let transmission = Time(((u128::from(sizes.0) * u128::from(ps_per_byte)) >> FRACTION_BITS) as u64);
+        let longest = ((u128::from(sizes.1) * u128::from(ps_per_byte)) >> FRACTION_BITS) as u64;
         let impairments = spec.impairments.as_deref();
         let schedule = impairments.and_then(|i| Schedule::new(spec.rate_bps, i)).map(Box::new);
         let wire = impairments.filter(|i| i.beyond_rate());
@@ -177,13 +177,13 @@ impl Link {
             transmission,
             room: Time(limit.saturating_mul(transmission.0)),
         });
-        let uniform = uniform.filter(Uniform::is_countable);
+        let uniform = uniform.filter(|uniform| is_countable(uniform.room.0, uniform.transmission.0));
         Self {
             uniform,
             delay: wire.as_ref().map_or(Time(spec.delay_ps), |wire| wire.least()),
             ps_per_byte,
             free: Time::ZERO,
-            plain: simple && queue.is_unlimited() && matches!(loss, Loss::None),
+            plain: simple && queue.is_unlimited() && matches!(loss, Loss::None) && is_countable(u64::MAX, longest),
             active: queue.is_active() || schedule.is_some(),
             service,
             // A packet that opportunities send piece by piece waits until the last of them.
@@ -259,7 +259,7 @@ impl Link {
                 (start, schedule.send(start, bytes))
             }
         };
-        self.free = end;
+        self.free = end.min(Time::FAR);
         (start, end)
     }
 
@@ -369,6 +369,10 @@ impl Link {
     /// [`Link::admit`] where packets have different sizes.
     fn admit_mixed(&mut self, now: Time, bytes: u64) -> bool {
         self.drain(now);
+        if self.free >= Time::FAR {
+            // What comes now is sent when all that waits is: never.
+            self.free = Time(Time::FAR.0 - self.transmission(bytes).0);
+        }
         let busy = self.free > now;
         if busy && !self.queue.admits(self.backlog, bytes) {
             self.totals.dropped += 1;

@@ -92,7 +92,7 @@ impl Steps {
         let mut now = start;
         let mut left = bit_ps(bytes);
         // What cannot be sent before the end of time is not sent at all.
-        while now < Time::NEVER {
+        while now < Time::FAR {
             let until = self.rates.get(self.current + 1).map_or(Time::NEVER, |step| step.0);
             if until <= now {
                 self.current += 1;
@@ -117,14 +117,15 @@ impl Trace {
     }
 
     fn peek(&self) -> Time {
-        self.round_began + Time(self.times_ms[self.next] * Time::MILLISECOND.0)
+        self.round_began.later(Time(self.times_ms[self.next] * Time::MILLISECOND.0))
     }
 
     fn advance(&mut self) {
         self.next += 1;
         if self.next == self.times_ms.len() {
             self.next = 0;
-            self.round_began += Time(self.times_ms[self.times_ms.len() - 1] * Time::MILLISECOND.0);
+            self.round_began =
+                self.round_began.later(Time(self.times_ms[self.times_ms.len() - 1] * Time::MILLISECOND.0));
         }
     }
 

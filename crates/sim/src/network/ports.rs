@@ -61,10 +61,10 @@ impl Mailbox {
         (self.taken..self.put).map(move |i| &self.slots[i & mask])
     }
 
-    /// Doubles the ring, in place: a copy of a large one would need half as much memory again.
+    /// Doubles the ring, in place: a copy of a large one would need half as much memory again. Answers by how many bytes.
     #[cold]
     #[inline(never)]
-    fn grow(&mut self) {
+    fn grow(&mut self) -> u64 {
         let before = self.slots.len();
         let after = (before * 2).max(16);
         self.slots.reserve_exact(after - before);
@@ -75,6 +75,7 @@ impl Mailbox {
                 self.slots[slot] = self.slots[slot - before];
             }
         }
+        ((after - before) * size_of::<Packet>()) as u64
     }
 }
 
@@ -109,20 +110,13 @@ impl Mailboxes {
 
     #[inline(always)]
     pub(super) fn push(&mut self, port: usize, packet: Packet) {
-        if self.boxes[port].is_full() {
-            self.grow(port);
+        let mailbox = &mut self.boxes[port];
+        if mailbox.is_full() {
+            self.bytes += mailbox.grow();
         }
-        if self.boxes[port].put(packet) {
+        if mailbox.put(packet) {
             self.heads[port] = packet.at;
         }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn grow(&mut self, port: usize) {
-        let before = self.boxes[port].slots.len();
-        self.boxes[port].grow();
-        self.bytes += ((self.boxes[port].slots.len() - before) * size_of::<Packet>()) as u64;
     }
 
     /// Memory that packets wait in, bytes.

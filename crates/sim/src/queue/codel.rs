@@ -60,7 +60,7 @@ impl Controller {
     }
 
     fn control_law(&self, from: Time) -> Time {
-        from + Time::from_seconds(self.p.interval.seconds() / libm::sqrt(f64::from(self.count)))
+        from.later(Time::from_seconds(self.p.interval.seconds() / libm::sqrt(f64::from(self.count))))
     }
 
     /// The head of the queue, and whether it may be dropped.

@@ -118,7 +118,8 @@ impl Router {
         self.standing = self.least.min(waiting);
         self.least = waiting;
         let propagation = self.d - waiting / self.capacity;
-        self.queue_due += Time::from_seconds((self.p.standing * propagation).max(INTERVAL_LEAST_S));
+        let interval = Time::from_seconds((self.p.standing * propagation).max(INTERVAL_LEAST_S));
+        self.queue_due = self.queue_due.later(interval);
     }
 
     fn end_control_interval(&mut self) {
@@ -133,7 +134,7 @@ impl Router {
         self.xi_n = if self.input > 0.0 { self.residue_neg / self.input } else { 0.0 };
         (self.input, self.spacings, self.rtt_spacings) = (0.0, 0.0, 0.0);
         self.since = self.control_due;
-        self.control_due += Time::from_seconds(self.d);
+        self.control_due = self.control_due.later(Time::from_seconds(self.d));
     }
 
     /// The change that the aggregate should make in a mean RTT (φ), and what is shuffled (h), bytes, at an input `rate`.

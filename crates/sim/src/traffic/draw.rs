@@ -296,9 +296,12 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_mean_is_refused() {
+    fn what_has_no_mean_or_is_too_short_is_refused() {
+        const US: u64 = SHORTEST_TIMER_PS;
         assert!(DurationSpec::Pareto { mean_ps: 1, shape: 1.0 }.problem().is_some());
         assert!(DurationSpec::Exponential { mean_ps: 0 }.problem().is_some());
-        assert!(DurationSpec::Pareto { mean_ps: 1, shape: 1.01 }.problem().is_none());
+        assert!(DurationSpec::Pareto { mean_ps: 200 * US, shape: 1.01 }.problem().is_none());
+        assert!(DurationSpec::Pareto { mean_ps: 50 * US, shape: 1.01 }.problem().is_some());
+        assert!(DurationSpec::Constant { mean_ps: 1 }.problem().is_some());
     }
 }

@@ -369,7 +369,7 @@ impl Sender {
 
     /// When the retransmission timer fires, if nothing happens before.
     fn timeout_due(&self) -> Time {
-        if self.armed == Time::NEVER { Time::NEVER } else { self.armed + self.rto.timeout() }
+        if self.armed == Time::NEVER { Time::NEVER } else { self.armed.later(self.rto.timeout()) }
     }
 
     /// When a tail loss probe is due, if nothing happens before (RFC 8985 section 7.2).
@@ -378,7 +378,7 @@ impl Sender {
             return Time::NEVER;
         }
         let delayed = if self.next - self.board.una() == 1 { self.stack.delayed_ack_ps } else { 0 };
-        self.probe_from + Time::from_seconds(2.0 * self.rto.srtt) + Time(delayed)
+        self.probe_from.later(Time::from_seconds(2.0 * self.rto.srtt)).later(Time(delayed))
     }
 
     fn begin(&mut self, now: Time, network: &mut Network) {

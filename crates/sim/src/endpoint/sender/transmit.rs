@@ -218,9 +218,14 @@ impl Sender {
 /// Grows a ring of per-segment values so that `span` segments from `base` on fit.
 #[inline]
 pub(super) fn widen<T: Copy + Default>(ring: &mut Vec<T>, base: u32, span: usize) {
-    if span <= ring.len() {
-        return;
+    if span > ring.len() {
+        double(ring, base, span);
     }
+}
+
+#[cold]
+#[inline(never)]
+fn double<T: Copy + Default>(ring: &mut Vec<T>, base: u32, span: usize) {
     let after = span.next_power_of_two().max(64);
     // In place, doubling by doubling: a copy of a large ring would need half as much memory again.
     ring.reserve_exact(after - ring.len());

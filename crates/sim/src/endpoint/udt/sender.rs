@@ -212,7 +212,7 @@ impl UdtSender {
         let Estimates { rtt, rtt_var, .. } = self.path;
         let period_s = self.control.parameters().expiration_s(f64::from(self.expirations), rtt, rtt_var);
         let waits = self.next > self.una;
-        self.expires = if waits { self.heard + Time::from_seconds(period_s) } else { Time::NEVER };
+        self.expires = if waits { self.heard.later(Time::from_seconds(period_s)) } else { Time::NEVER };
     }
 
     /// Nothing was heard for too long: everything unacknowledged is sent again; in the library, unless some of it is about to
@@ -381,7 +381,7 @@ impl UdtSender {
                 self.send_new(now, network);
             }
             if !self.pair {
-                self.pace = self.pace.max(now) + Time::from_seconds(self.control.period());
+                self.pace = self.pace.max(now).later(Time::from_seconds(self.control.period()));
             }
         }
     }
