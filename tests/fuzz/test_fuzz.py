@@ -100,7 +100,9 @@ def test_a_panic_is_a_failure_and_not_the_end(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_run_that_takes_longer_than_its_size_justifies_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
-    endless = {"duration": "100 h"} | {name: value for name, value in DUMBBELL.items() if name != "duration"}
+    endless = {"duration": "100 h", "sample_period": "1 h"} | {
+        name: value for name, value in DUMBBELL.items() if name != "duration"
+    }
     monkeypatch.setattr(limits, "PATIENCE_S", 0.0)
     assert trial.attempt(endless).kind == CANCELLED
     monkeypatch.setattr(limits, "BASE_S", 0.0)

@@ -143,7 +143,7 @@ def answering(**attributes: Any) -> type[elephan.Algorithm]:
 @pytest.mark.parametrize(
     ("attributes", "line"),
     [
-        ({"window": 0.5}, "window is 0.5; it must be a number of segments, at least 1"),
+        ({"window": 0.5}, "window is 0.5; it must be from 1 to 268435456 segments"),
         ({"window": float("nan")}, "window is NaN; it must be"),
         ({"window": float("inf")}, "window is inf; it must be"),
         ({"window": "ten"}, "window is 'ten', which is not a number"),

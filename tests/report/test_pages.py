@@ -36,7 +36,7 @@ def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaperResult
     """The quick part of weigle2006 in a habitat that answers at once."""
     folder = tmp_path_factory.mktemp("paper")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(habitats, "get", lambda name: WrittenHabitat())
+        patch.setattr(habitats, "get", lambda name, memory=None: WrittenHabitat())
         yield papers.reproduce("weigle2006", quick=True, store=Store(folder / "runs"), out=folder / "out", jobs=2)
 
 
@@ -125,7 +125,7 @@ def test_the_document_has_the_documented_fields(reproduced: PaperResult) -> None
 
 def test_what_is_saved_is_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     habitat = WrittenHabitat()
-    monkeypatch.setattr(habitats, "get", lambda name: habitat)
+    monkeypatch.setattr(habitats, "get", lambda name, memory=None: habitat)
     store = Store(tmp_path / "runs")
     finished = []
     for _ in range(2):

@@ -47,7 +47,7 @@ def test_a_stamp_is_of_what_is_shown_and_of_the_code(monkeypatch: pytest.MonkeyP
 
 
 def test_a_paper_that_is_there_is_not_drawn_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(habitats, "get", lambda name: WrittenHabitat())
+    monkeypatch.setattr(habitats, "get", lambda name, memory=None: WrittenHabitat())
     drawn: list[str] = []
     save = figures.save
 

@@ -32,7 +32,7 @@ class Pecking(synthetic.WrittenHabitat):
 
 
 def answer(monkeypatch: pytest.MonkeyPatch, store: Path, algorithms: Sequence[str], **more: Any) -> dict[Any, Any]:
-    monkeypatch.setattr(habitats, "get", lambda name: Pecking())
+    monkeypatch.setattr(habitats, "get", lambda name, memory=None: Pecking())
     table = elephan.compare(algorithms, **(PATH | more), store=Store(store))
     return {(row["algorithm"], row["against"]): row for row in table.to_dicts()}
 

@@ -767,7 +767,7 @@ def test_a_disk_that_is_full_is_one_line_and_leaves_nothing(tmp_path: Path) -> N
 @pytest.fixture
 def written(monkeypatch: pytest.MonkeyPatch) -> synthetic.WrittenHabitat:
     habitat = synthetic.WrittenHabitat()
-    monkeypatch.setattr(habitats, "get", lambda name: habitat)
+    monkeypatch.setattr(habitats, "get", lambda name, memory=None: habitat)
     return habitat
 
 

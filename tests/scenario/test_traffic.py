@@ -257,7 +257,7 @@ def test_a_variable_bit_rate_comes_in_frames(tmp_path: Path) -> None:
         ({"frame_shape": 2}, "flow[0].datagrams.frame_shape: has no meaning without frames"),
         ({"frames": "40 ms", "frame_shape": 0}, "flow[0].datagrams.frame_shape: 0 is not a shape"),
         ({"frames": "1 us"}, "flow[0].datagrams.frames: '1 us' at 2 Mbit/s holds less than a byte"),
-        ({"frames": "2 h"}, "is at most an hour"),
+        ({"frames": "2 h"}, "must be from 1 us to an hour"),
     ],
 )
 def test_frames_that_make_no_sense_are_refused(fields: dict[str, Any], line: str) -> None:

@@ -284,8 +284,8 @@ mod tests {
                 "name": name, "algorithm": "cubic", "start_ps": 0, "path": path, "reverse_path": [1],
                 "stack": {
                     "payload_bytes": 1448, "header_bytes": 52, "ack_bytes": 52, "sack_block_bytes": 8,
-                    "initial_window": 10, "ack_every": 2, "delayed_ack_ps": 1, "quick_acks": 0, "min_rto_ps": 1,
-                    "max_rto_ps": 2, "initial_rto_ps": 1, "rto_granularity_ps": 1, "detection": "rack",
+                    "initial_window": 10, "ack_every": 2, "delayed_ack_ps": 1_000_000, "quick_acks": 0, "min_rto_ps": 1_000_000,
+                    "max_rto_ps": 10_000_000_000_u64, "initial_rto_ps": 1_000_000, "rto_granularity_ps": 1, "detection": "rack",
                     "recovery": "prr", "limited_transmit": true, "dup_threshold": 3, "any_ack_restarts_timer": false,
                     "time_one_segment": false, "undo": true,
                 },

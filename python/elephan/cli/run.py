@@ -13,6 +13,7 @@ from elephan.cli import common, targets
 from elephan.cli.memory import memory_option
 from elephan.cli.progress import meter
 from elephan.cli.sweep import print_sweep
+from elephan.scenario.errors import ScenarioError
 from elephan.writing import whole_file
 
 if TYPE_CHECKING:
@@ -89,8 +90,15 @@ def command(
     if out is not None:
         Path(out).mkdir(parents=True, exist_ok=True)
     where = runs.Store(store)
-    with meter() as progress:
-        done = runs.sweep(replicates, on=habitat, store=where, jobs=jobs, force=force, progress=progress, memory=memory)
+    try:
+        with meter() as progress:
+            done = runs.sweep(
+                replicates, on=habitat, store=where, jobs=jobs, force=force, progress=progress, memory=memory
+            )
+    except runs.SweepError as failed:
+        if seeds is None and isinstance(failed.failures[0].error, ScenarioError):
+            raise failed.failures[0].error from None  # the one run was refused: the input is wrong
+        raise
     if out is not None:
         for run in done:
             copy_run(run, Path(out) / run.id)

@@ -23,7 +23,7 @@ from elephan.runs.failures import explained
 from elephan.runs.provenance import cores
 from elephan.runs.result import Run, run_id
 from elephan.runs.store import Store
-from elephan.scenario import Scenario, ScenarioError
+from elephan.scenario import Scenario
 
 SweepProgress = Callable[[float, float, int, int], bool | None]
 """Called with work done and in all (see :func:`work`; what was saved already is none), and with runs finished and in
@@ -221,8 +221,7 @@ def sweep(
         memory: bytes that the runs at a time may take together; 80 % of what is free by default.
 
     Raises:
-        ScenarioError: the habitat cannot run one of them; nothing was run. Of a single run, also that it needs more
-            memory than it may have.
+        ScenarioError: the habitat cannot run one of them; nothing was run.
         SweepError: some runs failed; the others went on and are saved.
         ReplicateError: two seeds gave equal results although something is random.
         Interrupted: Ctrl-C; what was finished is saved.
@@ -266,8 +265,6 @@ def finish(plan: Plan) -> list[Run]:
         SweepError, ReplicateError: as :func:`sweep`.
     """
     failures = [Failure(t.scenario, t.seed, t.error) for t in plan.tasks.values() if t.error is not None]
-    if failures and len(plan.tasks) == 1 and isinstance(failures[0].error, ScenarioError):
-        raise failures[0].error
     if failures:
         raise SweepError(failures, plan.results())
     check_replicates([task for task in plan.tasks.values() if varies(plan.habitat, task.scenario)])
