@@ -53,7 +53,11 @@ fn a_backlog_beyond_the_end_of_time_is_counted_and_never_leaves() {
         links[0]["record"] = json!(record);
         let mut stack = ns2_stack();
         (stack["payload_bytes"], stack["initial_window"]) = (json!(60_000), json!(400));
-        let outcome = run(&spec(&links, &json!([flow("f", "reno", 0.0, &[0], &[1], &stack)]), 2.0, 1.0));
+        // A link behind that is evaluated inline sees the packets of the far future, in order.
+        let mut behind = link("behind", 1_000_000, 0.001, None);
+        behind["loss"] = json!({"kind": "list", "packets": [1_000_000]});
+        links.as_array_mut().expect("a list").push(behind);
+        let outcome = run(&spec(&links, &json!([flow("f", "reno", 0.0, &[0, 2], &[1], &stack)]), 2.0, 1.0));
         assert_eq!((outcome.conservation.sent, outcome.conservation.under_way), (400, 400));
         for (_, samples) in &outcome.links {
             let last = samples.rows.last().expect("the link is recorded");

@@ -369,10 +369,8 @@ impl Link {
     /// [`Link::admit`] where packets have different sizes.
     fn admit_mixed(&mut self, now: Time, bytes: u64) -> bool {
         self.drain(now);
-        if self.free >= Time::FAR {
-            // What comes now is sent when all that waits is: never.
-            self.free = Time(Time::FAR.0 - self.transmission(bytes).0);
-        }
+        // What cannot be sent before the end of time leaves then, all of it: later arrivals not before earlier ones.
+        self.free = self.free.min(Time(Time::FAR.0 - self.transmission(bytes).0));
         let busy = self.free > now;
         if busy && !self.queue.admits(self.backlog, bytes) {
             self.totals.dropped += 1;
