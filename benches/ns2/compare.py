@@ -29,7 +29,7 @@ from elephan.runs.execute import compute
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = ROOT / "tests" / "reference" / "ns2" / "table.json"
 PAGE = ROOT / "docs" / "reference" / "ns2.md"
-# What counts as the same: a difference of 1 %, of drops also one packet.
+# Limit of "same": a difference of 1 %, of drops also one packet.
 AGREES = 0.01
 ONE_DROP = 1.0
 CONFIDENCE = 0.95
@@ -99,7 +99,7 @@ def difference(ours: Sequence[float], theirs: Sequence[float], least: float = 0.
 
 
 def differences(ns2: Figures, ours: Figures) -> list[Difference]:
-    """Of each flow's goodput, and last of the drops."""
+    """One difference for the goodput of each flow, and last one for the drops."""
     pairs = zip(ours.goodput_mbps, ns2.goodput_mbps, strict=True)
     return [*(difference(mine, theirs) for mine, theirs in pairs), difference(ours.dropped, ns2.dropped, ONE_DROP)]
 

@@ -64,7 +64,7 @@ PATHS: dict[str, dict[str, Any]] = {
         "step_us": 3,
     },
 }  # fmt: skip
-# What the page judges: the paths, whether slow start overshoots there, how often each run is made, and the modules. The
+# Scope of the page: the paths, whether slow start overshoots there, how often each run is made, and the modules. The
 # large paths have fewer runs, so that all of them take some ten minutes.
 LARGE = ["reno", "cubic", "bic", "htcp", "illinois", "westwood", "yeah", "compound"]
 JUDGED: dict[str, tuple[str, int, list[str]]] = {

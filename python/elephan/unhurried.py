@@ -24,6 +24,6 @@ def unhurried() -> Iterator[None]:
 
 
 def is_at_work() -> bool:
-    """Whether such work is under way in any thread."""
+    """True while such work is under way in any thread."""
     with _lock:
         return _count > 0

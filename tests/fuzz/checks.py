@@ -1,4 +1,4 @@
-"""What the numbers of a run must obey, whatever its scenario."""
+"""Rules that the numbers of a run must obey, for every scenario."""
 
 from __future__ import annotations
 

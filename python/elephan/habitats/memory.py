@@ -41,7 +41,7 @@ class MemoryPool:
 
     @property
     def stated(self) -> bool:
-        """Whether somebody has stated the limit."""
+        """True if the caller stated the limit."""
         return self.limit is not None
 
     def all_bytes(self) -> int:

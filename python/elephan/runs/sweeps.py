@@ -31,7 +31,7 @@ all; returning ``False`` cancels.
 """
 
 THREADS = "elephan-sweep"
-"""What the names of a sweep's threads begin with."""
+"""Prefix of the names of a sweep's threads."""
 
 _LOOK_AGAIN_S = 0.1
 _PATIENCE_S = 0.15
