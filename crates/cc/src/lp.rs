@@ -170,7 +170,7 @@ impl Watch {
             .then(|| Timestamps::new(clock, (percent as u64, round_trips as u64), start.hz, start.seed));
     }
 
-    /// Whether the smoothed delay is above the threshold.
+    /// True while the smoothed delay is above the threshold.
     fn is_early(&self) -> bool {
         let Some(smoothed) = self.smoothed else { return false };
         let (low, high) = self.extremes();
@@ -217,7 +217,7 @@ impl Watch {
         }
     }
 
-    /// What this ACK asks for; nothing in recovery, though Linux's extremes begin anew there too.
+    /// Reaction to this ACK; none in recovery, though Linux's extremes begin anew there too.
     #[inline]
     fn judge(&mut self, ack: &Ack) -> Early {
         let again = self.infers(ack.now);

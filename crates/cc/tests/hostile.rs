@@ -195,7 +195,7 @@ impl Hostile {
     }
 }
 
-/// What an algorithm may not answer.
+/// Answers that no algorithm may give.
 fn wrong(algorithm: &dyn Algorithm) -> Option<String> {
     let (window, ssthresh, floor) = (algorithm.window(), algorithm.ssthresh(), algorithm.recovery_floor());
     if !window.is_finite() || window < 1.0 - 1e-12 {

@@ -43,7 +43,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// What this thread holds, bytes.
+/// Memory that this thread holds, bytes.
 fn held() -> i64 {
     LIVE.with(Cell::get)
 }
@@ -68,7 +68,7 @@ impl MemoryBound {
         Self { limit, held: held(), resident: resident() }
     }
 
-    /// Whether this thread asked for more, and the process has grown by more: what was asked for and never used does not count,
+    /// True if this thread asked for more, and the process has grown by more: what was asked for and never used does not count,
     /// nor what others use.
     pub fn is_exceeded(&self) -> bool {
         let asked = u64::try_from(held() - self.held).unwrap_or(0);
@@ -76,7 +76,7 @@ impl MemoryBound {
             && self.resident.is_none_or(|before| resident().is_none_or(|now| now.saturating_sub(before) > self.limit))
     }
 
-    /// What may be held, MiB.
+    /// The bound, MiB.
     pub fn limit_mib(&self) -> u64 {
         self.limit >> 20
     }

@@ -75,7 +75,7 @@ pub enum RunError {
     /// Packets on their way would take more memory than they may.
     #[error("memory: packets on their way need more than the {limit_mib} MiB left for them, at {at_s:.6} s of the run")]
     Memory {
-        /// What they may take, MiB.
+        /// Memory that they may take, MiB.
         limit_mib: u64,
         /// When they needed more, s.
         at_s: f64,

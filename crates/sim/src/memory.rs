@@ -20,10 +20,10 @@ const FLOW_SAMPLE_COLUMNS: u64 = 12;
 const LINK_SAMPLE_COLUMNS: u64 = 13;
 const TRANSFER_COLUMNS: u64 = 14;
 
-/// What a flow keeps besides its ends: two paths of a few hops, mailboxes, names, a histogram of round-trip times.
+/// Memory of a flow besides its ends: two paths of a few hops, mailboxes, names, a histogram of round-trip times.
 const BYTES_PER_FLOW: u64 = 24_000;
 
-/// What a transfer under way keeps besides its ends.
+/// Memory of an active transfer besides its ends, bytes.
 const BYTES_PER_PLACE: u64 = 2_000;
 
 /// A column of values.

@@ -442,7 +442,7 @@ impl Network {
         self.room_bytes
     }
 
-    /// Whether so many packets more fit into the memory that packets may take. Where they do not, the run is over.
+    /// True if so many packets more fit into the memory that packets may take. Where they do not, the run is over.
     #[cold]
     pub fn has_room_for(&mut self, packets: u32) -> bool {
         let needed = self.mailboxes.bytes() + u64::from(packets) * BYTES_PER_PACKET;
@@ -450,7 +450,7 @@ impl Network {
         !self.overdrawn
     }
 
-    /// Whether packets take more memory than they may, or a sender wanted them to.
+    /// True if packets take more memory than they may, or a sender wanted them to.
     #[must_use]
     #[inline]
     pub fn is_overdrawn(&self) -> bool {

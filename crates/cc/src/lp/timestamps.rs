@@ -4,7 +4,7 @@
 use crate::algorithm::Ack;
 use crate::draws::Draws;
 
-/// What the receiver's clock and the delays are reckoned in: units a second (`LP_RESOL`).
+/// Units of the receiver's clock and of the delays, per second (`LP_RESOL`).
 const RESOLUTION: u64 = 1000;
 /// `owd_min` before the first sample.
 const NO_MINIMUM: u64 = 0xffff_ffff;
@@ -12,7 +12,7 @@ const NO_MINIMUM: u64 = 0xffff_ffff;
 const DELAY_SHIFT: u32 = 3;
 const RATE_SHIFT: u32 = 6;
 
-/// Where the timestamps come from.
+/// Source of the timestamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
     /// Milliseconds from a random offset for each connection, in words of 32 bits (Linux since 4.13).
@@ -155,7 +155,7 @@ impl Timestamps {
         } & self.word;
     }
 
-    /// Whether the smoothed delay is not below the threshold. The delays begin anew where it is not.
+    /// True unless the smoothed delay is below the threshold. The delays begin anew where it is not.
     pub fn is_early(&mut self) -> bool {
         let smoothed = self.smoothed >> DELAY_SHIFT;
         let range = self.most.wrapping_sub(self.least) & self.word;
