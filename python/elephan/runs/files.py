@@ -91,6 +91,14 @@ def remove_abandoned(root: Path) -> list[Path]:
     return removed
 
 
+def remove_abandoned_locks(folder: Path) -> None:
+    """Remove the files of locks whose process was killed before it could."""
+    for path in folder.iterdir():
+        lock = Lock.take(path)
+        if lock is not None:
+            lock.release()
+
+
 def write_json(path: Path, document: Any) -> None:
     """A JSON file for people and programs; infinite and undefined numbers are refused, since JSON has neither.
 

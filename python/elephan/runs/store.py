@@ -34,6 +34,7 @@ class Store:
 
     def __init__(self, root: str | Path | None = None) -> None:
         self.root = Path(root or os.environ.get(ENVIRONMENT) or DEFAULT).absolute()
+        self._claims = self.root / _CLAIMS
         self._swept = False
         self._told: set[tuple[Path, str]] = set()
 
@@ -151,13 +152,14 @@ class Store:
         if not self._swept:
             self._swept = True
             files.remove_abandoned(self.root)
+            if self._claims.is_dir():
+                files.remove_abandoned_locks(self._claims)
 
     def claim(self, run_id: str) -> files.Lock | None:
         """The right to compute a result, until released; ``None`` while another thread or process has it."""
         self.prepare()
-        claims = self.root / _CLAIMS
-        claims.mkdir(exist_ok=True)
-        return files.Lock.take(claims / run_id)
+        self._claims.mkdir(exist_ok=True)
+        return files.Lock.take(self._claims / run_id)
 
     def ids(self) -> list[str]:
         """Ids of the saved results, in alphabetical order; also of those whose files are damaged."""
