@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 UV_VERSION := 0.13.9
 RUST_SOURCES := $(shell find crates -type f \( -name '*.rs' -o -name 'Cargo.toml' \) -not -path '*/target/*')
 
-.PHONY: help setup demo test fuzz lint bench docs clean
+.PHONY: help setup demo test fuzz trajectories lint bench docs clean
 
 help:
 	@grep -hE '^# make ' Makefile | sed 's/^# //'
@@ -58,6 +58,10 @@ TIME ?= 60s
 JOBS ?= 2
 fuzz: setup
 	@$(BIN)/python -m tests.fuzz --time $(TIME) --jobs $(JOBS) $(if $(SEED),--first $(SEED))
+
+# make trajectories    write the tables of trajectories that the tests compare with, after a change of behavior that is meant
+trajectories: setup
+	$(BIN)/python -m pytest -n 2 -q tests/trajectories --snapshot-update
 
 # make lint    formatting, lint and types only
 lint: setup
