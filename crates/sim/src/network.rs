@@ -113,6 +113,8 @@ struct Path {
     lead: Tail,
 }
 
+/// Mailboxes whose memory is added up in the time of a window.
+const MAILBOXES_PER_WINDOW: usize = 64;
 const END: u32 = u32::MAX;
 const INLINE: u32 = u32::MAX;
 /// Set in the number of a port that is a heap, or a batch.
@@ -207,6 +209,7 @@ pub struct Network {
     /// Memory that packets may take, and whether a sender wanted more, bytes.
     room_bytes: u64,
     overdrawn: bool,
+    windows_until_sum: usize,
     /// Whether packets may meet a link behind each link that is computed on the spot.
     chained: Vec<bool>,
 }
@@ -450,11 +453,17 @@ impl Network {
         !self.overdrawn
     }
 
-    /// True if packets take more memory than they may, or a sender wanted them to.
-    #[must_use]
+    /// True if packets take more memory than they may, or a sender wanted them to. The engine asks after each window; where
+    /// there are many mailboxes, their memory is added up once in several windows.
     #[inline]
-    pub fn is_overdrawn(&self) -> bool {
-        self.overdrawn || self.mailboxes.bytes() > self.room_bytes
+    pub fn is_overdrawn(&mut self) -> bool {
+        if self.windows_until_sum > 0 {
+            self.windows_until_sum -= 1;
+        } else {
+            self.windows_until_sum = self.mailboxes.len() / MAILBOXES_PER_WINDOW;
+            self.overdrawn |= self.mailboxes.bytes() > self.room_bytes;
+        }
+        self.overdrawn
     }
 
     /// Fills in what the packets of a passage meet behind each hop.

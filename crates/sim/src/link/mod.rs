@@ -369,8 +369,9 @@ impl Link {
     /// [`Link::admit`] where packets have different sizes.
     fn admit_mixed(&mut self, now: Time, bytes: u64) -> bool {
         self.drain(now);
+        let transmission = self.transmission(bytes);
         // What cannot be sent before the end of time leaves then, all of it: later arrivals not before earlier ones.
-        self.free = self.free.min(Time(Time::FAR.0 - self.transmission(bytes).0));
+        self.free = self.free.min(Time(Time::FAR.0 - transmission.0));
         let busy = self.free > now;
         if busy && !self.queue.admits(self.backlog, bytes) {
             self.totals.dropped += 1;
@@ -378,7 +379,7 @@ impl Link {
             return false;
         }
         let start = self.free.max(now);
-        self.join(now, start, start + self.transmission(bytes), bytes);
+        self.join(now, start, start + transmission, bytes);
         true
     }
 

@@ -80,6 +80,7 @@ impl<'a> Builder<'a> {
             too_late: 0,
             room_bytes: u64::MAX,
             overdrawn: false,
+            windows_until_sum: 0,
             chained: vec![false; spec.links.len()],
         };
         if let Some(events) = &spec.events {
