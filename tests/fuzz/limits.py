@@ -51,7 +51,7 @@ def size_of(form: dict[str, Any]) -> Size:
     events = 1000.0
     slots = float(len(form["flows"]) + len(form["links"]))
     for flow in form["flows"]:
-        events += _packets(form, flow, seconds) + _timers(flow, seconds)
+        events += _packets(form, flow, seconds) + _timers(flow, seconds) + _arrivals(flow, seconds)
     for source in sources:
         count = _transfers(source, seconds)
         slots += min(count, 1e6)
@@ -84,6 +84,12 @@ def _packets(form: dict[str, Any], flow: dict[str, Any], seconds: float) -> floa
         entering = min(entering, 10.0 * flow["size_segments"])
     # Fast senders into a small buffer lose more than is carried.
     return 4.0 * float(entering) * (len(flow["path"]) + len(flow["reverse_path"]))
+
+
+def _arrivals(flow: dict[str, Any], seconds: float) -> float:
+    """Segments that the flow's application hands over, more perhaps than its path can carry."""
+    application = flow.get("application") or {}
+    return float(application.get("rate_bps", 0)) * seconds / (8 * flow["stack"]["payload_bytes"])
 
 
 def _fastest(link: dict[str, Any]) -> float:
