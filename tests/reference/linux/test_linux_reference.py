@@ -1,8 +1,8 @@
 """The presets that stand for Linux's modules against the kernel itself, run in virtual time.
 
 One flow, 100 Mbit/s, 40 ms, 333 packets of buffer, 120 s, Debian's kernel with ``HZ`` 250: Linux 6.1, for TCP-LP 6.12.
-Some microseconds of delay decide whether H-TCP's largest RTT is 20 or 21 jiffies, which moves its mean window by 2 %,
-and move BIC's retransmissions by 1 %: four delays are averaged here. The kernel was run once.
+Some microseconds of delay decide whether H-TCP's largest RTT is 20 or 21 jiffies, which moves its mean window by 2 %:
+four delays are averaged here. The kernel was run once.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ def test_lp_alone_has_the_path_to_itself_as_in_the_kernel() -> None:
 
 
 def test_bic_retransmits_as_the_kernel_does() -> None:
-    # 2 % and not 1 %: of eight delays each moves the figure by up to 1.5 %, and the kernel's is one run.
+    # Some microseconds of delay, or two packets of buffer, move it from 2,829 to 2,956 (20 runs: mean 2,887, deviation 35):
+    # the kernel's one run cannot be told from ours, nor the mean be settled to 1 %.
     assert mean_figures("bic:linux")[2] == pytest.approx(2856, rel=0.02)
     # Until Linux 5.6 a delayed ACK counted once.
     assert mean_figures("bic:linux-5.6")[2] < 0.6 * 2856
