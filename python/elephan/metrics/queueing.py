@@ -15,6 +15,7 @@ from elephan.metrics.reading import (
     resolve_window,
 )
 from elephan.metrics.registry import metric
+from elephan.metrics.throughput import settled_packets
 from elephan.runs.result import Run
 
 
@@ -101,19 +102,22 @@ def queue_empty_fraction(run: Run, window: Window | None = None, link: str | Non
 
 @metric("mark_rate", "1", "RFC 3168; RFC 5166 §2.1.3", scope="link")
 def mark_rate(run: Run, window: Window | None = None, link: str | None = None) -> float:
-    """Packets that the bottleneck marked over packets that arrived there, all flows together.
+    """Packets that the bottleneck marked over packets that it could mark, all flows together.
+
+    A discipline marks packets that arrive (RED) or packets whose wait ends (CoDel): the divisor is the larger number of
+    the two in the window.
 
     Raises:
-        MetricError: no packet arrived, or this habitat does not count marks.
+        MetricError: there was no packet, or this habitat does not count marks.
     """
     window = resolve_window(run, window)
     name = link or bottleneck(run)
     if "marked_packets" not in run.links.columns:
         raise MetricError("marks are not counted in this run")
-    arrived = link_counter(run, name, "arrived_packets", window)
-    if arrived == 0:
-        raise MetricError(f"no packet arrived at '{name}' in the window")
-    return link_counter(run, name, "marked_packets", window) / arrived
+    markable = max(link_counter(run, name, "arrived_packets", window), settled_packets(run, name, window))
+    if markable == 0:
+        raise MetricError(f"no packet arrived at '{name}' in the window or left it")
+    return link_counter(run, name, "marked_packets", window) / markable
 
 
 @metric("mean_queue_delay_ms", "ms", "Little 1961", scope="link")
