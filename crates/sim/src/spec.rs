@@ -658,7 +658,9 @@ impl Spec {
         if let Some(application) = &flow.application {
             check(application.rate_bps > 0, "application.rate_bps", "must be above 0")?;
             let bits = 8.0 * f64::from(stack.payload_bytes);
-            let most = application.rate_bps as f64 * (self.duration_ps as f64 * 1e-12) / bits;
+            // The first frame comes at once, however long the interval.
+            let frame_ps = application.frames.map_or(0, |frames| frames.interval_ps);
+            let most = application.rate_bps as f64 * (self.duration_ps.max(frame_ps) as f64 * 1e-12) / bits;
             if let Some(FramesSpec { interval_ps, shape }) = application.frames {
                 check(!application.poisson, "application.frames", "and a Poisson process exclude each other")?;
                 check((0.1..=100.0).contains(&shape), "application.frames.shape", "must be from 0.1 to 100")?;

@@ -101,7 +101,7 @@ impl Application {
             pausing: false,
             idle_since: start,
         };
-        this.draw_next();
+        this.draw_next(0);
         this.schedule();
         this
     }
@@ -129,15 +129,21 @@ impl Application {
         let before = self.handed;
         while self.due <= now {
             if !self.pausing {
-                self.handed += 1;
-                self.draw_next();
+                // A frame's segments come at one time, all of them at once: there may be a thousand million.
+                let together = match &self.pace {
+                    Pace::Frames { ready, .. } => (*ready).min(self.total - self.handed).max(1),
+                    Pace::Even | Pace::Poisson { .. } => 1,
+                };
+                self.handed += together;
+                self.draw_next(together);
             }
             self.schedule();
         }
         (self.handed - before) as u32
     }
 
-    fn draw_next(&mut self) {
+    /// Draws what follows after so many segments.
+    fn draw_next(&mut self, gone: u64) {
         match &mut self.pace {
             Pace::Even => {}
             Pace::Poisson { draws, at } => {
@@ -147,7 +153,7 @@ impl Application {
             Pace::Frames { draws, interval_ps, shape, frame, ready, rest } => {
                 let bits = (self.bits_ps / u128::from(Time::SECOND.0)) as f64;
                 let mean_bits = self.rate_bps as f64 * (*interval_ps as f64 * 1e-12);
-                *ready = ready.saturating_sub(1);
+                *ready = ready.saturating_sub(gone);
                 while *ready == 0 {
                     *frame += 1;
                     *rest += weibull(draws, mean_bits, *shape);
@@ -275,6 +281,18 @@ mod tests {
         // The standard deviation is 1.24 of the mean.
         let mean = times.len() as f64 / n;
         assert!((mean / 1000.0 - 1.0).abs() < 5.0 * 1.24 / n.sqrt(), "{mean}");
+    }
+
+    #[test]
+    fn a_frame_of_a_thousand_million_segments_is_handed_over_at_once_up_to_the_total() {
+        let frames = FramesSpec { interval_ps: SECOND, shape: 1.0 };
+        let spec = ApplicationSpec { rate_bps: 1_u64 << 40, poisson: false, frames: Some(frames), bursts: None };
+        let mut application = Application::new(&spec, 1, "f", 8, (Time(0), Time(10 * SECOND)), 3_000_000_000);
+        let first = application.take(Time(0));
+        assert!(first > 100_000_000, "{first}");
+        let rest: u32 = (1..10).map(|s| application.take(Time(s * SECOND))).sum();
+        assert_eq!(first + rest, 3_000_000_000);
+        assert!(application.is_over());
     }
 
     #[test]

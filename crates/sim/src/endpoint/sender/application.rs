@@ -3,8 +3,9 @@
 use elephan_cc::Algorithm;
 
 use super::Sender;
+use super::transmit::SMALL_BURST;
 use crate::network::Network;
-use crate::spec::{FlowSpec, Spec};
+use crate::spec::{FlowSpec, MOST_SEGMENTS, Spec};
 use crate::time::Time;
 use crate::traffic::Application;
 
@@ -14,7 +15,7 @@ pub(in crate::endpoint) fn of_flow(spec: &Spec, flow: &FlowSpec, start: Time) ->
     let stack = &flow.stack;
     let bytes = stack.payload_bytes + if flow.datagrams { stack.header_bytes } else { 0 };
     let stop = Time(flow.stop_ps.unwrap_or(spec.duration_ps).min(spec.duration_ps));
-    let total = flow.size_segments.unwrap_or(u64::MAX);
+    let total = flow.size_segments.unwrap_or(u64::from(MOST_SEGMENTS));
     let bits = u64::from(bytes) * 8;
     Some(Box::new(Application::new(application, spec.seed, &flow.name, bits, (start, stop), total)))
 }
@@ -35,6 +36,9 @@ impl Sender {
         }
         self.end += fresh;
         if self.datagrams {
+            if fresh > SMALL_BURST && !network.has_room_for(fresh) {
+                return;
+            }
             for segment in self.next..self.end {
                 self.emit(segment, 0, now, network);
             }

@@ -11,7 +11,7 @@ use crate::spec::Detection;
 use crate::time::Time;
 
 /// Larger bursts have to fit into the run's memory before their first segment leaves.
-const SMALL_BURST: u32 = 4096;
+pub(super) const SMALL_BURST: u32 = 4096;
 
 impl Sender {
     /// Takes over the memory of a sender that has ended, so that thousands of short transfers need not ask for it.
