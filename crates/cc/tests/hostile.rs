@@ -7,8 +7,10 @@
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use elephan_cc::udt::Estimates;
 use elephan_cc::{
-    Ack, Algorithm, Cause, Delivery, Entry, Load, Lost, Sent, Setting, Signal, Start, Value, build, registry,
+    Ack, Algorithm, Cause, Delivery, Entry, Load, Lost, Sent, Setting, Signal, Start, Value, build, build_udt,
+    other_transports, registry,
 };
 
 const SEEDS: u64 = 30;
@@ -272,6 +274,49 @@ fn whatever_happens_a_window_is_finite_and_at_least_a_segment() {
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// A UDT connection's calls in any order, with estimates of an endpoint that may be anything.
+fn run_udt(entry: &Entry, name: &str, seed: u64) -> Option<String> {
+    let mut numbers = Numbers((seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let chosen = if seed % 2 == 0 { BTreeMap::new() } else { parameters(entry, &mut numbers) };
+    let Ok(mut udt) = build_udt(name, &chosen) else { return None };
+    let (mut now, mut next) = (numbers.one_of(&[0.0, 1e3, 1e9]), 0_u32);
+    udt.on_start(now, numbers.one_of(&[28.0, 1500.0, 65_536.0]), seed);
+    for step in 0..STEPS {
+        now += numbers.one_of(&[0.0, 1e-12, 1e-3, 0.1, 1e4, 3.15e7]);
+        next = next.saturating_add(numbers.one_of(&[0.0, 1.0, 8.0, 1e9]) as u32);
+        let path = Estimates {
+            rtt: numbers.one_of(&[0.0, 1e-12, 0.1, 1e6]),
+            rtt_var: numbers.one_of(&[0.0, 0.05, 1e6]),
+            arrival_rate: numbers.one_of(&[0.0, 1e-6, 1e4, 1e12]),
+            capacity: numbers.one_of(&[0.0, 1e-6, 1e4, 1e12]),
+        };
+        match numbers.below(8) {
+            0 => drop(udt.on_nak(numbers.below(u64::from(next) + 1) as u32, next, &path)),
+            1 => udt.on_timeout(&path),
+            _ => udt.on_ack(now, next, &path),
+        }
+        let (window, period) = (udt.window(), udt.period());
+        if !window.is_finite() || window < 1.0 || !period.is_finite() || period < 0.0 {
+            return Some(format!(
+                "{name}, seed {seed}: a window of {window}, a period of {period} s after step {step}"
+            ));
+        }
+    }
+    None
+}
+
+#[test]
+fn whatever_happens_udt_has_a_window_of_a_packet_and_a_finite_period() {
+    for entry in other_transports() {
+        for preset in entry.presets {
+            let colon = if preset.name.is_empty() { "" } else { ":" };
+            let name = format!("{}{colon}{}", entry.name, preset.name);
+            let wrong = (0..4 * SEEDS).find_map(|seed| run_udt(entry, &name, seed));
+            assert_eq!(wrong, None);
+        }
+    }
 }
 
 #[test]
