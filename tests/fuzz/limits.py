@@ -19,6 +19,7 @@ SECONDS_PER_EVENT = 4e-6
 BASE_BYTES = 256 * 2**20
 BYTES_PER_EVENT = 200
 BYTES_PER_SAMPLE = 400
+BYTES_PER_SEGMENT = 90
 BYTES_PER_SLOT = 20_000
 """A flow, a link or an active transfer."""
 _PS = 1e-12

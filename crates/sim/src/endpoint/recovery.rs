@@ -94,13 +94,12 @@ impl Episode {
 
     /// Two ACKs take two segments out of flight and let one in, until the floor; below it the whole deficit goes out.
     fn halve_rate_as_ns2(&mut self, in_flight: u32) {
-        let mut flight = in_flight;
-        self.next = self.next.min(flight + 1);
-        while flight < self.floor.max(self.next) {
-            flight += 1;
-            self.next = self.next.min((flight - 1).max(1));
+        self.next = self.next.min(in_flight + 1);
+        self.allowance = in_flight;
+        if in_flight < self.floor.max(self.next) {
+            self.allowance = self.floor.max(in_flight + 1);
+            self.next = self.next.min(in_flight.max(1));
         }
-        self.allowance = flight;
     }
 
     /// Three duplicate ACKs at the beginning take three out; the lost segment goes out again whatever the estimate.
@@ -223,6 +222,10 @@ mod tests {
         assert_eq!(episode.allowance(), 25);
         assert_eq!(episode.final_window(30), 33);
         assert_eq!(Episode::begin(RecoveryRule::RateHalvingNs2, 100, 100, 80, 80).final_window(30), 80);
+        // An algorithm without a floor of its own: as much as it likes, and not a loop up to it.
+        let mut unbounded = Episode::begin(RecoveryRule::RateHalvingNs2, 10, 10, u32::MAX, u32::MAX);
+        unbounded.on_ack(1, 9, false, NONE);
+        assert_eq!(unbounded.allowance(), u32::MAX);
     }
 
     #[test]
