@@ -14,7 +14,7 @@ RUST_SOURCES := $(shell find crates -type f \( -name '*.rs' -o -name 'Cargo.toml
 help:
 	@grep -hE '^# make ' Makefile | sed 's/^# //'
 
-# make setup   dependencies and the release build of the engine, into .venv; for the kernel habitat Debian's clang and others, if root
+# make setup   dependencies and the release build of the engine, into .venv; for the kernel backend Debian's clang and others, if root
 setup: $(VENV)/.engine $(VENV)/.kernel
 
 # What runs on real Linux TCP needs besides; everything else of Elephan works without, and 'elephan lab check' says what is missing.

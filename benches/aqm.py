@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from elephan import Scenario
-from elephan.habitats import get
+from elephan.backends import get
 from elephan.runs.execute import compute
 
 ROOT = Path(__file__).resolve().parents[1]

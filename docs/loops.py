@@ -72,14 +72,14 @@ def measure() -> list[dict[str, Any]]:
     return points
 
 
-def add(habitat: str, prefix: str, points: list[dict[str, Any]]) -> None:
-    """Run points in a habitat and put their means and deviations into them."""
-    ends_s = [DURATION_S if habitat == "sim" else MODEL_ROUNDS * p["rtt_ms"] / 1e3 for p in points]
+def add(backend: str, prefix: str, points: list[dict[str, Any]]) -> None:
+    """Run points in a backend and put their means and deviations into them."""
+    ends_s = [DURATION_S if backend == "sim" else MODEL_ROUNDS * p["rtt_ms"] / 1e3 for p in points]
     wanted = [
         scenario(p["algorithm"], p["mbps"], p["rtt_ms"], p["alpha"], p["flows"], end_s)
         for p, end_s in zip(points, ends_s, strict=True)
     ]
-    for point, end_s, run in zip(points, ends_s, elephan.sweep(wanted, on=habitat), strict=True):
+    for point, end_s, run in zip(points, ends_s, elephan.sweep(wanted, on=backend), strict=True):
         settled_s = end_s * SETTLED_S / DURATION_S
         waiting = run.links.filter(run.links["time_s"] > settled_s)["queue_packets"].to_numpy()
         target = point["flows"] * point["alpha"]

@@ -23,7 +23,7 @@ from typing import Any
 from scipy import stats
 
 from elephan import Scenario
-from elephan.habitats import get
+from elephan.backends import get
 from elephan.runs.execute import compute
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -102,7 +102,7 @@ def test_a_sigterm_that_is_ignored_stays_ignored() -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 @pytest.mark.parametrize(
-    "args", [["--help"], ["list", "habitats"], ["list", "--json"], ["run", "two.toml"], ["run", "two.toml", "--json"]]
+    "args", [["--help"], ["list", "backends"], ["list", "--json"], ["run", "two.toml"], ["run", "two.toml", "--json"]]
 )
 def test_a_full_stdout_is_named(args: list[str], folder: Path) -> None:
     with Path("/dev/full").open("w") as full:
@@ -145,7 +145,7 @@ TARGETS = [
     (["run", "two.toml", "--out", ""], "--out: '' is not a folder's name"),
     (["paper", "weigle2006", "--out", "file"], "--out: 'file' is not a folder"),
     (["papers", "--out", "file"], "--out: 'file' is not a folder"),
-    (["compare-habitats", "two.toml", "--out", "file"], "--out: 'file' is not a folder"),
+    (["compare-backends", "two.toml", "--out", "file"], "--out: 'file' is not a folder"),
     (["show", "x", "--out", "file"], "--out: 'file' is not a folder"),
     (["show", "x", "--csv", "file"], "--csv: 'file' is not a folder"),
     (["show", "x", "--parquet", "file"], "--parquet: 'file' is not a folder"),
@@ -224,7 +224,7 @@ OPTIONS = [
     (["run"], "--set", "dumbbell.bufer=3", "not a field of dumbbell; did you mean 'buffer'?"),
     (["run"], "--set", "flow[x].y=3", "not a field; write for example"),
     (["sweep"], "--grid", "flow[1].algorithm=cubik", "'cubik' is not an algorithm"),
-    (["compare-habitats"], "--set", "dumbbell.rate=10 MB/s", "'10 MB/s': 'MB/s' is not a unit of rate"),
+    (["compare-backends"], "--set", "dumbbell.rate=10 MB/s", "'10 MB/s': 'MB/s' is not a unit of rate"),
 ]
 
 

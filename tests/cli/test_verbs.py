@@ -51,7 +51,7 @@ def answer(args: list[str], capsys: pytest.CaptureFixture[str]) -> Any:
 
 
 RUN_FIELDS = {
-    "id", "dir", "habitat", "scenario_hash", "cached", "wall_seconds", "segments_delivered", "warnings",
+    "id", "dir", "backend", "scenario_hash", "cached", "wall_seconds", "segments_delivered", "warnings",
     "measure", "flows", "links", "metrics",
 }  # fmt: skip
 FLOW_FIELDS = {

@@ -90,7 +90,8 @@ def _packets(form: dict[str, Any], flow: dict[str, Any], seconds: float) -> floa
 def _arrivals(flow: dict[str, Any], seconds: float) -> float:
     """Segments that the flow's application hands over, more perhaps than its path can carry."""
     application = flow.get("application") or {}
-    return float(application.get("rate_bps", 0)) * seconds / (8 * flow["stack"]["payload_bytes"])
+    bits = 8.0 * flow["stack"]["payload_bytes"]
+    return float(application.get("rate_bps", 0) * seconds / bits)
 
 
 def _fastest(link: dict[str, Any]) -> float:

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 from tests.fuzz import checks, limits
 
-from elephan import habitats
+from elephan import backends
 from elephan.runs import Run
 from elephan.runs.execute import compute
 from elephan.scenario import Scenario, ScenarioError
@@ -81,13 +81,13 @@ def _attempt(form: dict[str, Any], again: bool) -> Outcome:
     patience_s = min(limits.PATIENCE_S, size.seconds)
     try:
         run = _run(scenario, patience_s)
-    except habitats.Cancelled:
+    except backends.Cancelled:
         seconds = time.process_time() - began_s
         if size.seconds <= seconds:
             why = f"over its limits: more than {size.seconds:.1f} s of processor time for {size.events:.2g} events"
             return Outcome(FAILED, why, seconds)
         return Outcome(CANCELLED, f"{size.events:.2g} events", seconds)
-    except habitats.RunMemoryError as error:
+    except backends.RunMemoryError as error:
         return Outcome(CANCELLED, str(error))
     except ScenarioError as error:
         if not str(error).startswith(LATE):
@@ -107,8 +107,8 @@ def _attempt(form: dict[str, Any], again: bool) -> Outcome:
 
 def _run(scenario: Scenario, patience_s: float) -> Run:
     until_s = time.process_time() + patience_s
-    habitat = habitats.get("sim", habitats.MemoryPool(limits.MEMORY_BYTES))
-    return compute(habitat, scenario, scenario.seed, lambda _: time.process_time() < until_s)
+    backend = backends.get("sim", backends.MemoryPool(limits.MEMORY_BYTES))
+    return compute(backend, scenario, scenario.seed, lambda _: time.process_time() < until_s)
 
 
 def _refusal(error: ScenarioError) -> Outcome:

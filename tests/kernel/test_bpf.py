@@ -16,9 +16,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from elephan.habitats.kernel import bpf, libbpf
-from elephan.habitats.kernel.object_file import ObjectFile
-from elephan.habitats.kernel.traces import runtime_dir
+from elephan.backends.kernel import bpf, libbpf
+from elephan.backends.kernel.object_file import ObjectFile
+from elephan.backends.kernel.traces import runtime_dir
 from elephan.scenario.catalog import algorithms
 from elephan.scenario.errors import ScenarioError
 
@@ -117,7 +117,7 @@ def test_what_a_killed_process_registered_is_gone_after_cleaning(links: bool, tm
     older = "libbpf._BPF_F_LINK = 1 << 30\n"
     program = (
         "import sys, time, pathlib\n"
-        "from elephan.habitats.kernel import bpf, libbpf\n"
+        "from elephan.backends.kernel import bpf, libbpf\n"
         f"{'' if links else older}"
         "with bpf.registered('stcp', {}, pathlib.Path(sys.argv[1])) as name:\n"
         "    print(name, flush=True)\n"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from elephan.habitats.kernel import bpf, host
-from elephan.habitats.kernel.habitat import KernelHabitat
+from elephan.backends.kernel import bpf, host
+from elephan.backends.kernel.backend import KernelBackend
 from elephan.runs import Run
 from elephan.runs.result import RunError
 from elephan.scenario import Scenario
@@ -23,8 +23,8 @@ def scenario(*flows: str, duration: str = "4 s") -> Scenario:
 
 
 def run(given: Scenario) -> Run:
-    raw = KernelHabitat().run(given)
-    return Run.from_tables(given, raw.tables, habitat="kernel", summary=raw.summary)
+    raw = KernelBackend().run(given)
+    return Run.from_tables(given, raw.tables, backend="kernel", summary=raw.summary)
 
 
 @needs_kernel
@@ -65,14 +65,14 @@ def test_hcc_keeps_alpha_segments_in_the_queue() -> None:
 def test_what_an_object_cannot_do_is_refused_before_anything_is_run() -> None:
     given = scenario('algorithm = "hcc"\nparameters = { known_owd = 0.01 }')
     with pytest.raises(ScenarioError, match=r"^flow\[0\]: in the kernel 'known_owd' of hcc is 0.0 always$"):
-        KernelHabitat().check(given)
+        KernelBackend().check(given)
 
 
 def test_a_run_without_such_algorithms_has_no_internals() -> None:
     given = scenario('algorithm = "reno"')
-    from elephan.habitats.sim import SimHabitat
+    from elephan.backends.sim import SimBackend
 
-    raw = SimHabitat().run(given)
+    raw = SimBackend().run(given)
     made = Run.from_tables(given, raw.tables, summary=raw.summary)
     assert not made.has_internals
     with pytest.raises(RunError, match="no algorithm of it was put into a kernel"):

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from elephan.habitats.kernel import calibration
-from elephan.habitats.kernel.calibration import Calibration, Result
+from elephan.backends.kernel import calibration
+from elephan.backends.kernel.calibration import Calibration, Result
 
 
 def result(rate: int, part: float = 0.999, *, believable: bool = True, algorithm: str = "cubic") -> Result:

@@ -6,10 +6,10 @@ from typing import Any
 
 from tests.kernel.victim import stated
 
-from elephan.habitat_comparison import _line, _wanted
-from elephan.habitats.kernel.habitat import KernelHabitat
-from elephan.habitats.model import ModelHabitat
-from elephan.habitats.sim import SimHabitat
+from elephan.backend_comparison import _line, _wanted
+from elephan.backends.kernel.backend import KernelBackend
+from elephan.backends.model import ModelBackend
+from elephan.backends.sim import SimBackend
 
 
 def test_a_difference_no_larger_than_the_spread_may_be_the_hosts_own() -> None:
@@ -24,6 +24,6 @@ def test_a_difference_no_larger_than_the_spread_may_be_the_hosts_own() -> None:
 
 def test_what_measures_is_repeated_also_where_nothing_is_random() -> None:
     scenario = stated(["cubic"], start_jitter="0 s")
-    assert [s.seed for s in _wanted(scenario, KernelHabitat(), 1, 3)] == [1, 2, 3]
-    assert len(_wanted(stated(["cubic"]), SimHabitat(), 4, 3)) == 4
-    assert len(_wanted(scenario, ModelHabitat(), 4, 3)) == 1
+    assert [s.seed for s in _wanted(scenario, KernelBackend(), 1, 3)] == [1, 2, 3]
+    assert len(_wanted(stated(["cubic"]), SimBackend(), 4, 3)) == 4
+    assert len(_wanted(scenario, ModelBackend(), 4, 3)) == 1

@@ -11,9 +11,9 @@ import pytest
 from tests.kernel.victim import stated
 
 from elephan import papers
+from elephan.backends.kernel import bpf, calibration, host
+from elephan.backends.kernel.twin import twin
 from elephan.cli.main import run_command
-from elephan.habitats.kernel import bpf, calibration, host
-from elephan.habitats.kernel.twin import twin
 from elephan.papers import in_kernel
 from elephan.papers.claims import Claim, Judgment, parse_claims
 from elephan.papers.conditions import Value, Where
@@ -92,7 +92,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def pretended(monkeypatch: pytest.MonkeyPatch) -> None:
     """The simulator stands for the kernel, so that all but its runs is tried anywhere."""
-    monkeypatch.setattr(in_kernel, "HABITAT", "sim")
+    monkeypatch.setattr(in_kernel, "BACKEND", "sim")
     monkeypatch.setattr(host, "require", lambda: None)
     monkeypatch.setattr(in_kernel, "doubts", lambda run: [])
     monkeypatch.setattr(in_kernel.KernelColumn, "host", "a pretended host")
@@ -198,7 +198,7 @@ def test_a_plan_says_how_long_it_takes_and_what_is_left_out(paper: Paper, tmp_pa
     assert planned.takes_s == 2 * (3 + in_kernel.PREPARATION_S)
     assert list(planned.lines()) == [
         "in the kernel: 2 runs one after the other, 10 s of real time; 0 are saved",
-        "left out: tiny.E, 1 runs: link bottleneck: the habitat 'kernel' cannot do a queue 'codel'; 'sim' can",
+        "left out: tiny.E, 1 runs: link bottleneck: the backend 'kernel' cannot do a queue 'codel'; 'sim' can",
     ]
     some = in_kernel.plan(paper, only=["REN*"], store=Store(tmp_path / "store"))
     assert [piece.label for piece in some.to_run] == ["reno"]
@@ -217,7 +217,7 @@ def test_where_nothing_can_be_run_it_says_what_is_missing(
     with pytest.raises(ScenarioError, match="needs root; run the same command with sudo; see elephan lab check"):
         in_kernel.plan(paper)
     assert run_command(["paper", "weigle2006", "--quick", "--figure", "F4", "--on", "kernel"]) == 2
-    assert capsys.readouterr().err.startswith("elephan: weigle2006: the habitat 'kernel' needs root")
+    assert capsys.readouterr().err.startswith("elephan: weigle2006: the backend 'kernel' needs root")
     monkeypatch.setattr(host, "missing", dict)
     assert run_command(["paper", "leith2008", "--quick", "--figure", "F1", "--on", "kernel"]) == 2
     assert "nothing of this can be run in the kernel: leith2008.F1: flow[1].datagrams" in capsys.readouterr().err
@@ -292,7 +292,7 @@ def test_claims_have_a_second_verdict_and_one_that_is_missing_says_why(paper: Pa
 
 
 @pytest.mark.usefixtures("pretended")
-def test_what_the_habitat_doubts_is_shown_and_not_judged_by(
+def test_what_the_backend_doubts_is_shown_and_not_judged_by(
     paper: Paper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = Store(tmp_path / "store")
@@ -346,7 +346,7 @@ def test_a_small_paper_in_the_kernel(paper: Paper, tmp_path: Path) -> None:
     assert list(column.twins) == ["tiny.old", "tiny.reno"]
     assert column.host.startswith("Linux ")
     (run,) = column.runs.of(SCENARIOS["old cubic"])
-    assert run.habitat == "kernel"
+    assert run.backend == "kernel"
     assert run.manifest["engine_summary"]["kernel"]["congestion_controls"] == ["cubic"]
     assert in_kernel.plan(paper, store=store).to_run == []
     saved = in_kernel.add(result, in_kernel.plan(paper, store=store), store=store)

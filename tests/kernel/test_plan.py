@@ -1,4 +1,4 @@
-"""What the kernel habitat refuses, and how: anywhere, root or not."""
+"""What the kernel backend refuses, and how: anywhere, root or not."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from tests.kernel.victim import stated
 
-from elephan import Ack, Algorithm, Signal, habitats
+from elephan import Ack, Algorithm, Signal, backends
+from elephan.backends.kernel import host, records, session, tables
+from elephan.backends.kernel.plan import Plan
 from elephan.cli.main import run_command
-from elephan.habitats.kernel import host, records, session, tables
-from elephan.habitats.kernel.plan import Plan
 from elephan.scenario import Scenario, ScenarioError
 
 
@@ -28,18 +28,18 @@ LOAD = {"algorithm": "reno", "load": "10%", "sizes": {"distribution": "pareto", 
 @pytest.mark.parametrize(
     ("scenario", "sentence"),
     [
-        (stated(["cubic"], events=True), "events: the habitat 'kernel' cannot do an event log"),
-        (stated(["cubic"], queue="codel"), "link bottleneck: the habitat 'kernel' cannot do a queue 'codel'"),
-        (stated(["cubic"], send_jitter="1 ms"), "send_jitter: the habitat 'kernel' cannot do send_jitter"),
-        (stated(["udt"]), "flow[0].algorithm: the habitat 'kernel' cannot do UDT"),
-        (stated(["vivace"]), "flow[0].algorithm: the habitat 'kernel' has no 'vivace'; allowed: areno, "),
+        (stated(["cubic"], events=True), "events: the backend 'kernel' cannot do an event log"),
+        (stated(["cubic"], queue="codel"), "link bottleneck: the backend 'kernel' cannot do a queue 'codel'"),
+        (stated(["cubic"], send_jitter="1 ms"), "send_jitter: the backend 'kernel' cannot do send_jitter"),
+        (stated(["udt"]), "flow[0].algorithm: the backend 'kernel' cannot do UDT"),
+        (stated(["vivace"]), "flow[0].algorithm: the backend 'kernel' has no 'vivace'; allowed: areno, "),
         (stated(["cubic:2005"]), "flow[0].algorithm: Linux has its own cubic and not 'cubic:2005'; write 'cubic'"),
         (stated([{"algorithm": "cubic", "parameters": {"c": 0.3}}]), "Linux's own cubic has no parameter"),
         (stated(["reno"], stack="ns2"), "which cannot be told header_bytes = 40"),
         (stated(["reno"], stack={"ecn": True}), "which cannot be told ecn = True"),
         (stated(["reno"], jitter={"uniform": "2 ms"}), "cannot do a link with jitter; "),
         (stated([{"algorithm": "reno", "base_rtt_error": "1 ms"}]), "cannot do a flow with base_rtt_error; "),
-        (stated(["reno"], duration="10 s", traffic=[LOAD]), "the habitat 'kernel' cannot do background traffic"),
+        (stated(["reno"], duration="10 s", traffic=[LOAD]), "the backend 'kernel' cannot do background traffic"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_done_is_refused_by_name(scenario: Scenario, sentence: str) -> None:
@@ -52,7 +52,7 @@ def test_what_cannot_be_done_is_refused_by_name(scenario: Scenario, sentence: st
 def test_an_algorithm_in_python_is_refused_by_its_name(where: str) -> None:
     scenario = Scenario.dumbbell([Mine], rate="10 Mbit/s", rtt="20 ms", buffer="20 packets", duration="10 s")
     with pytest.raises(ScenarioError) as refused:
-        habitats.get(where).check(scenario)  # type: ignore[attr-defined]
+        backends.get(where).check(scenario)
     assert str(refused.value).startswith("flow[0].algorithm: 'Mine' is written in Python, ")
     assert "source_sha256" not in str(refused.value)
 
@@ -75,7 +75,7 @@ def test_a_host_that_cannot_says_what_would_help(
     (tmp_path / "s.toml").write_text(stated(["cubic"]).to_toml())
     assert host.missing()["root"]
     assert run_command(["run", "s.toml", "--on", "kernel"]) == 2
-    assert "the habitat 'kernel' needs root" in capsys.readouterr().err
+    assert "the backend 'kernel' needs root" in capsys.readouterr().err
     assert run_command(["lab", "check"]) == 1
     assert "cannot run on real Linux TCP" in capsys.readouterr().out
 

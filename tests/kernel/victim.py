@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from elephan.habitats.kernel import session
-from elephan.habitats.kernel.plan import Plan
+from elephan.backends.kernel import session
+from elephan.backends.kernel.plan import Plan
 from elephan.scenario import Scenario
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elephan import habitats
+from elephan import backends
 from elephan.models.delay import (
     equilibrium,
     fast_loop,
@@ -110,7 +110,7 @@ def engine(algorithm: str, mbps: int, rtt_ms: int, alpha: float, flows: int) -> 
         },
         start_jitter="5 ms",
     )  # fmt: skip
-    links = compute(habitats.get("sim"), scenario, 1).links
+    links = compute(backends.get("sim"), scenario, 1).links
     waiting = links.filter(links["time_s"] > 30)["queue_packets"].to_numpy()
     return waiting / (flows * alpha)
 
@@ -181,7 +181,7 @@ def test_a_kept_point_of_the_plane_is_what_the_model_gives(algorithm: str) -> No
             "initial_ssthresh": "200000 segments",
         },
     )  # fmt: skip
-    links = compute(habitats.get("model"), scenario, 1).links
+    links = compute(backends.get("model"), scenario, 1).links
     waiting = links.filter(links["time_s"] > point["rtt_ms"] / 4)["queue_packets"].to_numpy() / point["alpha"]
     assert waiting.mean() == pytest.approx(point["model_mean"], abs=1e-3)
     assert waiting.std() == pytest.approx(point["model_deviation"], abs=1e-3)
@@ -196,5 +196,5 @@ def test_the_engine_has_the_golden_ratio() -> None:
         rate="100 Mbit/s", rtt="40 ms", buffer="20000 packets", duration="60 s",
         measure={"from": "40 s"}, stack={"base": "ns2", "payload": "1000 B", "header": "0 B"},
     )  # fmt: skip
-    flows = compute(habitats.get("sim"), scenario, 1).summary()["flows"]
+    flows = compute(backends.get("sim"), scenario, 1).summary()["flows"]
     assert flows[1]["goodput_mbps"] / flows[0]["goodput_mbps"] == pytest.approx((1 + 5**0.5) / 2, rel=0.02)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from elephan import habitats, metrics
+from elephan import backends, metrics
 from elephan.models import epochs
 from elephan.models.cycles import Floats
 from elephan.runs.execute import compute
@@ -135,7 +135,7 @@ def test_the_engines_epochs_are_those(algorithm: str, form: Callable[[epochs.Pat
         [algorithm], rate="100 Mbit/s", rtt="40 ms", buffer=f"{round(share * 500)} packets", duration="300 s",
         sample_period="10 ms", stack={"base": "ns2", "payload": "1000 B", "header": "0 B"},
     )  # fmt: skip
-    run = compute(habitats.get("sim"), scenario, 1)
+    run = compute(backends.get("sim"), scenario, 1)
     (measured,) = metrics.epoch_duration_s(run, skip=5).values()  # slow start ends in up to four losses
     on = epochs.path(12_500, 0.04, round(share * 500))
     rtt_s, rule_s = 0.04 * (1 + share), float(form(on))

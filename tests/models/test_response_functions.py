@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import elephan
-from elephan import habitats
+from elephan import backends
 from elephan.models import RESPONSES, mean_window, westwood
 from elephan.models.cycles import under_even_losses, under_random_losses
 from elephan.runs.execute import compute
@@ -174,7 +174,7 @@ def test_westwood_is_near_its_form_where_others_keep_a_queue() -> None:
         measure={"from": "20 s"},
         stack={"base": "linux", "ack_every": 1},
     )
-    flow = compute(habitats.get("sim"), scenario, 1).summary()["flows"][0]
+    flow = compute(backends.get("sim"), scenario, 1).summary()["flows"][0]
     rtt_s = flow["rtt_mean_ms"] / 1e3
     window = flow["goodput_mbps"] * 1e6 / 8 / 1448 * rtt_s
     assert window == pytest.approx(float(westwood(1e-3, rtt_s, rtt_s - 0.1)), rel=0.25)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elephan import habitats
+from elephan import backends
 from elephan.models.throughput import (
     backoff,
     mathis,
@@ -142,7 +142,7 @@ def test_with_sack_and_independent_losses_the_engine_lies_between_padhye_and_mat
         ["reno"], rate="1 Gbit/s", rtt="100 ms", buffer="100% BDP", duration="400 s", loss=p,
         stack={"base": "rfc6675"}, sample_period="1 s",
     )  # fmt: skip
-    (flow,) = compute(habitats.get("sim"), scenario, 1).summary()["flows"]
+    (flow,) = compute(backends.get("sim"), scenario, 1).summary()["flows"]
     stack = scenario.canonical()["flows"][0]["stack"]
     measured = flow["goodput_mbps"] * 1e6 / 8 / stack["payload_bytes"]
     # ACKs come for every second segment, but the window grows by bytes (RFC 3465): b is 1.

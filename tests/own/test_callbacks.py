@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import elephan
-from elephan import habitats, runs
+from elephan import backends, runs
 from elephan.runs import Store, SweepError
 from elephan.scenario import Scenario, ScenarioError
 
@@ -30,7 +30,7 @@ class Quiet(elephan.Algorithm):
 def result(maker: Callable[..., elephan.Algorithm], **more: Any) -> runs.Run:
     flow: dict[str, Any] = {key: more.pop(key) for key in ("size", "stop", "stack") if key in more}
     scenario = Scenario.dumbbell([{"algorithm": maker, **flow}], **(PATH | more))
-    return runs.Run.from_tables(scenario, habitats.get("sim").run(scenario).tables)
+    return runs.Run.from_tables(scenario, backends.get("sim").run(scenario).tables)
 
 
 def told(**more: Any) -> dict[str, list[tuple[Any, ...]]]:
@@ -288,7 +288,7 @@ def test_each_flow_of_each_run_has_an_object_of_its_own() -> None:
     kept: list[elephan.Algorithm] = []
     flows = [{"algorithm": Noted, "name": f"f{i}"} for i in range(2)]
     for _ in range(2):
-        habitats.get("sim").run(Scenario.dumbbell(flows, **PATH))
+        backends.get("sim").run(Scenario.dumbbell(flows, **PATH))
     assert [len(starts) for starts in made.values()] == [1, 1, 1, 1]
 
 

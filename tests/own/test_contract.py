@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import elephan
-from elephan import _engine, habitats
+from elephan import _engine, backends
 from elephan.algorithm import NEEDS
 from elephan.scenario import Scenario
 
@@ -54,5 +54,5 @@ def test_the_engine_knows_every_need(need: str) -> None:
             pass
 
     path = {"rate": "10 Mbit/s", "rtt": "40 ms", "buffer": "30 packets", "duration": "1 s"}
-    made = habitats.get("sim").run(Scenario.dumbbell([Needy], **path))
+    made = backends.get("sim").run(Scenario.dumbbell([Needy], **path))
     assert made.summary["segments_delivered"] > 100

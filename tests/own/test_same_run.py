@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from elephan import habitats
+from elephan import backends
 from elephan.scenario import Scenario
 
 MY_RENO = f"{Path(__file__).resolve().parents[2] / 'examples' / 'my_reno.py'}:MyReno"
@@ -21,7 +21,7 @@ def tables(algorithm: str, parameters: dict[str, float], **path: Any) -> dict[st
         {"algorithm": algorithm, "name": "short", "size": "200 kB", "start": "4 s"},
     ]
     scenario = Scenario.dumbbell(flows, rate="20 Mbit/s", rtt="40 ms", duration="15 s", **path)
-    result = habitats.get("sim").run(scenario, seed=3)
+    result = backends.get("sim").run(scenario, seed=3)
     frames = {name: pl.DataFrame(table) for name, table in result.tables.items()}
     frames["flows"] = frames["flows"].drop("algorithm")  # it is what differs
     return frames
@@ -52,7 +52,7 @@ def alone(algorithm: str, stack: str) -> tuple[dict[str, Any], dict[str, bytes]]
         "delay_steps": [longer],
     }
     flow = {"algorithm": algorithm, "name": "a"}
-    result = habitats.get("sim").run(Scenario.dumbbell([flow], stack=stack, duration="15 s", **path), seed=2)
+    result = backends.get("sim").run(Scenario.dumbbell([flow], stack=stack, duration="15 s", **path), seed=2)
     frames = {name: pl.DataFrame(table) for name, table in result.tables.items()}
     counts = {"undone": result.summary["undone"], "timeouts": frames["flows"]["timeouts"].sum()}
     frames["flows"] = frames["flows"].drop("algorithm")

@@ -18,12 +18,12 @@ from typing import Any
 import pytest
 from markupsafe import escape
 from tests.runs import synthetic
-from tests.runs.synthetic import WrittenHabitat, constant
+from tests.runs.synthetic import WrittenBackend, constant
 
-from elephan import habitats, papers, report
+from elephan import backends, papers, report
 from elephan.papers import overview
 from elephan.papers.reproduction import PaperResult, select
-from elephan.report.habitats import habitats_report
+from elephan.report.backends import backends_report
 from elephan.runs import Store
 from elephan.scenario import ScenarioError
 
@@ -33,10 +33,10 @@ BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil
 
 @pytest.fixture(scope="module")
 def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaperResult]:
-    """The quick part of weigle2006 in a habitat that answers at once."""
+    """The quick part of weigle2006 in a backend that answers at once."""
     folder = tmp_path_factory.mktemp("paper")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(habitats, "get", lambda name, memory=None: WrittenHabitat())
+        patch.setattr(backends, "get", lambda name, memory=None: WrittenBackend())
         yield papers.reproduce("weigle2006", quick=True, store=Store(folder / "runs"), out=folder / "out", jobs=2)
 
 
@@ -124,8 +124,8 @@ def test_the_document_has_the_documented_fields(reproduced: PaperResult) -> None
 
 
 def test_what_is_saved_is_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    habitat = WrittenHabitat()
-    monkeypatch.setattr(habitats, "get", lambda name, memory=None: habitat)
+    backend = WrittenBackend()
+    monkeypatch.setattr(backends, "get", lambda name, memory=None: backend)
     store = Store(tmp_path / "runs")
     finished = []
     for _ in range(2):
@@ -133,7 +133,7 @@ def test_what_is_saved_is_not_run_again(tmp_path: Path, monkeypatch: pytest.Monk
             "weigle2006", figure="8", quick=True, store=store, out=tmp_path / "out",
             progress=lambda done_s, total_s, runs, of: finished.append((runs, of)),
         )  # fmt: skip
-    assert len(habitat.computed) == 2
+    assert len(backend.computed) == 2
     assert finished[-1] == (2, 2)
 
 
@@ -198,11 +198,11 @@ def kinds(reproduced: PaperResult, tmp_path_factory: pytest.TempPathFactory) -> 
         "paper": reproduced.report_path,
         "board": board.report_path,
         "run": report.run_report(run, folder / "run"),
-        "habitats": habitats_report(compared, {"sim": run, "model": run}, folder / "habitats"),
+        "backends": backends_report(compared, {"sim": run, "model": run}, folder / "backends"),
     }
 
 
-KINDS = ["paper", "board", "run", "habitats"]
+KINDS = ["paper", "board", "run", "backends"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -235,7 +235,7 @@ def browse(page: Path, *options: str) -> tuple[str, str]:
 
 
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")
-@pytest.mark.parametrize(("kind", "figures"), [("paper", 8), ("board", 0), ("run", 1), ("habitats", 1)])
+@pytest.mark.parametrize(("kind", "figures"), [("paper", 8), ("board", 0), ("run", 1), ("backends", 1)])
 def test_a_browser_draws_the_page_without_an_error(kind: str, figures: int, kinds: dict[str, Path]) -> None:
     drawn, said = browse(kinds[kind])
     assert said == ""

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.runs.synthetic import WrittenHabitat
+from tests.runs.synthetic import WrittenBackend
 
-from elephan import habitats, papers
+from elephan import backends, papers
 from elephan.report import figures, stamps
 from elephan.runs import Run, Store
 
@@ -47,7 +47,7 @@ def test_a_stamp_is_of_what_is_shown_and_of_the_code(monkeypatch: pytest.MonkeyP
 
 
 def test_a_paper_that_is_there_is_not_drawn_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(habitats, "get", lambda name, memory=None: WrittenHabitat())
+    monkeypatch.setattr(backends, "get", lambda name, memory=None: WrittenBackend())
     drawn: list[str] = []
     save = figures.save
 

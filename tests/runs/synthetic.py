@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from elephan.habitats import Cancelled, Progress, RawResult
+from elephan.backends import Backend, Cancelled, Progress, RawResult
 from elephan.runs import Run
 from elephan.scenario import Scenario
 
@@ -146,16 +146,18 @@ def run(stated: Scenario, rates_mbps: Mapping[str, Curve], **more: Any) -> Run:
     return Run.from_tables(stated, tables(stated, rates_mbps, **more))
 
 
-class WrittenHabitat:
-    """A habitat that answers at once with written-down tables, which depend on the seed; for the store and sweeps.
+class WrittenBackend(Backend):
+    """A backend that answers at once with written-down tables, which depend on the seed; for the store and sweeps.
 
     Attributes:
         computed: ``(hash, seed)`` of what was asked of it.
     """
 
     name = "sim"
+    title = "tables that are written down"
 
     def __init__(self, *, release: str = "1", seeds_matter: bool = True, broken: Sequence[str] = ()) -> None:
+        super().__init__()
         self.release = release
         self.computed: list[tuple[str, int]] = []
         self._seeds_matter = seeds_matter

@@ -11,15 +11,15 @@ from tests.runs import synthetic
 from tests.runs.synthetic import constant
 
 import elephan
-from elephan import comparison, habitats
-from elephan.habitats import Progress, RawResult
+from elephan import backends, comparison
+from elephan.backends import Progress, RawResult
 from elephan.runs import Store
 from elephan.scenario import Scenario, ScenarioError
 
 PATH: dict[str, Any] = {"rate": "100 Mbit/s", "rtt": "100 ms", "buffer": "200 packets", "stack": synthetic.STACK}
 
 
-class Pecking(synthetic.WrittenHabitat):
+class Pecking(synthetic.WrittenBackend):
     """BIC takes what it likes: three times as much as anyone else; what is alone gets 90 Mbit/s."""
 
     def run(self, scenario: Scenario, seed: int | None = None, progress: Progress | None = None) -> RawResult:
@@ -32,7 +32,7 @@ class Pecking(synthetic.WrittenHabitat):
 
 
 def answer(monkeypatch: pytest.MonkeyPatch, store: Path, algorithms: Sequence[str], **more: Any) -> dict[Any, Any]:
-    monkeypatch.setattr(habitats, "get", lambda name, memory=None: Pecking())
+    monkeypatch.setattr(backends, "get", lambda name, memory=None: Pecking())
     table = elephan.compare(algorithms, **(PATH | more), store=Store(store))
     return {(row["algorithm"], row["against"]): row for row in table.to_dicts()}
 

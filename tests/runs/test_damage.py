@@ -22,7 +22,7 @@ import pytest
 from tests.runs import synthetic
 from tests.runs.synthetic import constant
 
-from elephan import habitats, runs
+from elephan import backends, runs
 from elephan.cli.main import run_command
 from elephan.runs import DamagedRunError, DamagedRunWarning, Run, RunError, Store, files, saved
 from elephan.scenario import Scenario
@@ -206,9 +206,9 @@ DAMAGE: dict[str, tuple[Change, str]] = {
     ),
     "manifest a huge number": (instead(M, b'{"format": 1' + b"0" * 10_000 + b"}"), "manifest.json: not JSON"),
     "manifest a list": (instead(M, b"[1, 2]\n"), "manifest.json: a JSON value that is not an object"),
-    "manifest an empty object": (instead(M, b"{}\n"), "manifest.json: format None instead of 1"),
-    "manifest of format 99": (edited(M, put(format=99)), "manifest.json: format 99 instead of 1"),
-    "manifest of format 1.0": (edited(M, put(format=1.0)), "manifest.json: format 1.0 instead of 1"),
+    "manifest an empty object": (instead(M, b"{}\n"), "manifest.json: format None instead of 2"),
+    "manifest of format 99": (edited(M, put(format=99)), "manifest.json: format 99 instead of 2"),
+    "manifest of format 1.0": (edited(M, put(format=1.0)), "manifest.json: format 1.0 instead of 2"),
     "manifest of another run": (of_another_run(M), "manifest.json: of the run"),
     "manifest with another time": (edited(M, put(wall_seconds=0.001)), "manifest.json: altered"),
     "manifest with another rate": (
@@ -574,7 +574,7 @@ EARLIER_DAMAGE: dict[str, tuple[Change, str]] = {
     "another rate": (
         edited(M, lambda m: m["scenario"]["links"][0].update(rate_bps=10**9)), "its scenario does not have its hash",
     ),
-    "another seed": (edited(M, put(seed=9)), "its id does not name its scenario, habitat and seed"),
+    "another seed": (edited(M, put(seed=9)), "its id does not name its scenario, backend and seed"),
 }  # fmt: skip
 
 
@@ -619,7 +619,7 @@ WEB = {"name": "web", "algorithm": "cubic", "load": "20%"}
     ],
     ids=["two flows", "datagrams", "all tables", "the model"],
 )  # fmt: skip
-def test_tables_that_are_read_back_have_the_digest_of_the_habitats(
+def test_tables_that_are_read_back_have_the_digest_of_the_backends(
     on: str, more: dict[str, Any], tmp_path: Path
 ) -> None:
     stated = Scenario.dumbbell(rate="5 Mbit/s", rtt="40 ms", buffer="1 BDP", duration="5 s", **more)
@@ -765,14 +765,14 @@ def test_a_disk_that_is_full_is_one_line_and_leaves_nothing(tmp_path: Path) -> N
 
 
 @pytest.fixture
-def written(monkeypatch: pytest.MonkeyPatch) -> synthetic.WrittenHabitat:
-    habitat = synthetic.WrittenHabitat()
-    monkeypatch.setattr(habitats, "get", lambda name, memory=None: habitat)
-    return habitat
+def written(monkeypatch: pytest.MonkeyPatch) -> synthetic.WrittenBackend:
+    backend = synthetic.WrittenBackend()
+    monkeypatch.setattr(backends, "get", lambda name, memory=None: backend)
+    return backend
 
 
 def test_a_sweep_makes_again_what_is_damaged_and_nothing_else(
-    tmp_path: Path, written: synthetic.WrittenHabitat
+    tmp_path: Path, written: synthetic.WrittenBackend
 ) -> None:
     wanted = [synthetic.scenario(duration=f"{20 + i} s") for i in range(5)]
     first = runs.sweep(wanted, store=Store(tmp_path))

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from elephan import metrics, runs
-from elephan.habitats import Cancelled
+from elephan.backends import Cancelled
 from elephan.runs import Run, Store
 from elephan.scenario import Scenario
 

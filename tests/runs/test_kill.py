@@ -32,25 +32,25 @@ LONGEST_S = 60.0
 _SWEEP = """
 import os, sys
 import polars
-from elephan import habitats, runs
+from elephan import backends, runs
 from elephan.runs.result import run_id
 from elephan.scenario import Scenario
 
 store, log, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
 path = {"rate": "2 Mbit/s", "rtt": "20 ms", "buffer": "1 BDP"}
 wanted = [Scenario.dumbbell(["reno"], duration=f"{1000 + i} ms", **path) for i in range(count)]
-sim = habitats.get("sim")
+sim = backends.get("sim")
 told = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
-class Telling:
+class Telling(backends.Backend):
     name = "sim"
-    version = sim.version
+    version = staticmethod(sim.version)
 
     def run(self, scenario, seed=None, progress=None):
         os.write(told, (run_id(scenario.hash, "sim", seed) + "\\n").encode())
         return sim.run(scenario, seed, progress)
 
-habitats.get = lambda name, memory=None: Telling()
+backends.get = lambda name, memory=None: Telling()
 print("ready", flush=True)
 sys.stdin.readline()
 runs.sweep(wanted, store=runs.Store(store), jobs=2)

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 import elephan
-from elephan import habitats, runs
-from elephan.habitats import EngineDefectError, MemoryPool, RawResult, RunMemoryError
-from elephan.habitats.base import Progress
-from elephan.habitats.sim import SimHabitat
+from elephan import backends, runs
+from elephan.backends import EngineDefectError, MemoryPool, RawResult, RunMemoryError
+from elephan.backends.base import Progress
+from elephan.backends.sim import SimBackend
 from elephan.runs.failures import FOLDER, RunFailedError
 from elephan.runs.store import Store
 from elephan.scenario import Scenario, ScenarioError
@@ -59,7 +59,7 @@ def test_a_window_that_outgrows_its_memory_ends_the_run_with_one_line(tmp_path: 
 
 def test_a_sample_period_of_nanoseconds_is_refused() -> None:
     with pytest.raises(ScenarioError, match=r"sample_period|memory"):
-        SimHabitat(MemoryPool(512 * MIB)).run(dumbbell({"algorithm": "reno"}, sample_period="40 ns"))
+        SimBackend(MemoryPool(512 * MIB)).run(dumbbell({"algorithm": "reno"}, sample_period="40 ns"))
 
 
 def test_shares_of_memory_add_up_to_the_limit() -> None:
@@ -77,7 +77,7 @@ def test_shares_of_memory_add_up_to_the_limit() -> None:
 # ---- failures ----
 
 
-class Defective(SimHabitat):
+class Defective(SimBackend):
     """Fails as the engine would for one scenario, and runs the others."""
 
     def run(self, scenario: Scenario, seed: int | None = None, progress: Progress | None = None) -> RawResult:
@@ -92,7 +92,7 @@ class Defective(SimHabitat):
 def test_a_run_that_fails_leaves_the_others_and_a_report(
     title: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(habitats, "get", lambda name, memory=None: Defective(memory))
+    monkeypatch.setattr(backends, "get", lambda name, memory=None: Defective(memory))
     good = dumbbell({"algorithm": "reno"})
     bad = Scenario.from_dict(json.loads(json.dumps({**_plain(good), "title": title, "duration": "5 s"})))
     with pytest.raises(runs.SweepError) as failed:

@@ -43,7 +43,7 @@ def test_a_saved_run_is_the_run(tmp_path: Path) -> None:
     assert loaded.metrics["asymmetry"] == pytest.approx(0.5)
 
 
-def test_the_id_names_scenario_habitat_and_seed() -> None:
+def test_the_id_names_scenario_backend_and_seed() -> None:
     run = made(seed=7)
     assert run.id == f"{run.scenario.hash}-sim-s7"
     assert run.seed == 7
@@ -210,7 +210,7 @@ def test_a_run_in_memory_has_no_folder() -> None:
 def test_the_summary_is_what_the_command_line_promises() -> None:
     summary = made().summary()
     assert {
-        "id", "dir", "habitat", "scenario_hash", "cached", "wall_seconds", "segments_delivered", "warnings", "measure",
+        "id", "dir", "backend", "scenario_hash", "cached", "wall_seconds", "segments_delivered", "warnings", "measure",
         "flows", "links", "metrics",
     } <= set(summary)  # fmt: skip
     assert {

@@ -12,30 +12,30 @@ from typing import Any, TypeVar
 import pytest
 from tests.runs import synthetic
 
-from elephan import habitats, runs
-from elephan.habitats import Cancelled, Progress, RawResult
+from elephan import backends, runs
+from elephan.backends import Cancelled, Progress, RawResult
 from elephan.runs import Interrupted, ReplicateError, Store, SweepError
 from elephan.runs.sweeps import unsaved_work, work
 from elephan.scenario import Scenario, ScenarioError
 
-H = TypeVar("H", bound=synthetic.WrittenHabitat)
+H = TypeVar("H", bound=synthetic.WrittenBackend)
 
 
 @pytest.fixture
-def written(monkeypatch: pytest.MonkeyPatch) -> synthetic.WrittenHabitat:
-    return use(monkeypatch, synthetic.WrittenHabitat())
+def written(monkeypatch: pytest.MonkeyPatch) -> synthetic.WrittenBackend:
+    return use(monkeypatch, synthetic.WrittenBackend())
 
 
-def use(monkeypatch: pytest.MonkeyPatch, habitat: H) -> H:
-    monkeypatch.setattr(habitats, "get", lambda name, memory=None: habitat)
-    return habitat
+def use(monkeypatch: pytest.MonkeyPatch, backend: H) -> H:
+    monkeypatch.setattr(backends, "get", lambda name, memory=None: backend)
+    return backend
 
 
 def some(count: int, **more: Any) -> list[Scenario]:
     return [synthetic.scenario(duration=f"{20 + i} s", title=f"number {i}", **more) for i in range(count)]
 
 
-def test_results_come_in_the_order_of_the_input(tmp_path: Path, written: synthetic.WrittenHabitat) -> None:
+def test_results_come_in_the_order_of_the_input(tmp_path: Path, written: synthetic.WrittenBackend) -> None:
     wanted = some(5)
     done = runs.sweep(wanted, store=Store(tmp_path), jobs=3)
     assert [run.scenario for run in done] == wanted
@@ -43,13 +43,13 @@ def test_results_come_in_the_order_of_the_input(tmp_path: Path, written: synthet
     assert {run.manifest["title"] for run in done} == {f"number {i}" for i in range(5)}
 
 
-def test_the_longest_run_begins_first(tmp_path: Path, written: synthetic.WrittenHabitat) -> None:
+def test_the_longest_run_begins_first(tmp_path: Path, written: synthetic.WrittenBackend) -> None:
     wanted = some(4)
     runs.sweep(wanted, store=Store(tmp_path), jobs=1)
     assert written.computed == [(scenario.hash, 1) for scenario in reversed(wanted)]
 
 
-def test_what_is_saved_is_not_run_again(tmp_path: Path, written: synthetic.WrittenHabitat) -> None:
+def test_what_is_saved_is_not_run_again(tmp_path: Path, written: synthetic.WrittenBackend) -> None:
     runs.sweep(some(2), store=Store(tmp_path))
     done = runs.sweep(some(4), store=Store(tmp_path))
     assert len(written.computed) == 4
@@ -58,7 +58,7 @@ def test_what_is_saved_is_not_run_again(tmp_path: Path, written: synthetic.Writt
     assert len(written.computed) == 6
 
 
-def test_the_same_run_asked_for_twice_is_made_once(tmp_path: Path, written: synthetic.WrittenHabitat) -> None:
+def test_the_same_run_asked_for_twice_is_made_once(tmp_path: Path, written: synthetic.WrittenBackend) -> None:
     scenario = synthetic.scenario()
     first, second = runs.sweep([scenario, (scenario, 1)], store=Store(tmp_path))
     assert first is second
@@ -66,16 +66,16 @@ def test_the_same_run_asked_for_twice_is_made_once(tmp_path: Path, written: synt
 
 
 def test_a_new_engine_makes_its_own_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    use(monkeypatch, synthetic.WrittenHabitat(release="1"))
+    use(monkeypatch, synthetic.WrittenBackend(release="1"))
     runs.sweep(some(1), store=Store(tmp_path))
-    newer = use(monkeypatch, synthetic.WrittenHabitat(release="2"))
+    newer = use(monkeypatch, synthetic.WrittenBackend(release="2"))
     assert not runs.sweep(some(1), store=Store(tmp_path))[0].cached
     assert len(newer.computed) == 1
     assert runs.run(some(1)[0], store=Store(tmp_path)).cached
 
 
 def test_one_failure_is_named_and_the_others_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    use(monkeypatch, synthetic.WrittenHabitat(broken=["number 1"]))
+    use(monkeypatch, synthetic.WrittenBackend(broken=["number 1"]))
     with pytest.raises(SweepError, match=r"1 of 3 runs failed: number 1 \(seed 1\): .*1 cannot be run") as caught:
         runs.sweep(some(3), store=Store(tmp_path))
     assert [run is None for run in caught.value.runs] == [False, True, False]
@@ -84,7 +84,7 @@ def test_one_failure_is_named_and_the_others_go_on(tmp_path: Path, monkeypatch: 
 
 
 def test_equal_replicates_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    use(monkeypatch, synthetic.WrittenHabitat(seeds_matter=False))
+    use(monkeypatch, synthetic.WrittenBackend(seeds_matter=False))
     scenario = synthetic.scenario()
     with pytest.raises(ReplicateError, match="seeds 1 and 2 gave equal results"):
         runs.sweep([(scenario, 1), (scenario, 2)], store=Store(tmp_path))
@@ -92,13 +92,13 @@ def test_equal_replicates_are_an_error(tmp_path: Path, monkeypatch: pytest.Monke
     assert len(runs.sweep([(still, 1), (still, 2)], store=Store(tmp_path))) == 2
 
 
-def test_different_replicates_are_fine(tmp_path: Path, written: synthetic.WrittenHabitat) -> None:
+def test_different_replicates_are_fine(tmp_path: Path, written: synthetic.WrittenBackend) -> None:
     done = runs.sweep(synthetic.scenario().replicates(4), store=Store(tmp_path))
     assert [run.seed for run in done] == [1, 2, 3, 4]
     assert len({run.manifest["tables_sha256"] for run in done}) == 4
 
 
-def test_progress_ends_with_everything_done(tmp_path: Path, written: synthetic.WrittenHabitat) -> None:
+def test_progress_ends_with_everything_done(tmp_path: Path, written: synthetic.WrittenBackend) -> None:
     told: list[tuple[float, float, int, int]] = []
     runs.sweep(some(3), store=Store(tmp_path), progress=lambda *state: told.append(state))
     whole = sum(work(scenario) for scenario in some(3))
@@ -106,7 +106,7 @@ def test_progress_ends_with_everything_done(tmp_path: Path, written: synthetic.W
     assert [state[0] for state in told] == sorted(state[0] for state in told)
 
 
-def test_what_was_saved_before_is_no_work(tmp_path: Path, written: synthetic.WrittenHabitat) -> None:
+def test_what_was_saved_before_is_no_work(tmp_path: Path, written: synthetic.WrittenBackend) -> None:
     store, three = Store(tmp_path), some(3)
     runs.sweep(three[:2], store=store)
     told: list[tuple[float, float, int, int]] = []
@@ -166,7 +166,7 @@ def test_links_with_buffers_cost_and_are_shared() -> None:
     assert work(scenario) == pytest.approx(segments * (1 + 0.2 * 4))
 
 
-class SlowHabitat(synthetic.WrittenHabitat):
+class SlowBackend(synthetic.WrittenBackend):
     """Takes a while, as an engine does: asks for leave to go on every few milliseconds."""
 
     def __init__(self, seconds: float) -> None:
@@ -189,7 +189,7 @@ class SlowHabitat(synthetic.WrittenHabitat):
 def test_an_interrupt_stops_within_a_second_and_keeps_what_is_finished(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    slow = use(monkeypatch, SlowHabitat(60))
+    slow = use(monkeypatch, SlowBackend(60))
     wanted = [*some(1), *some(3)[1:]]
     runs.sweep(wanted[:1], store=Store(tmp_path))
     interrupted_at: list[float] = []
@@ -209,14 +209,14 @@ def test_an_interrupt_stops_within_a_second_and_keeps_what_is_finished(
 
 
 def test_progress_may_cancel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    use(monkeypatch, SlowHabitat(60))
+    use(monkeypatch, SlowBackend(60))
     with pytest.raises(Cancelled):
         runs.sweep(some(2)[1:], store=Store(tmp_path), progress=lambda *state: False)
     assert len(Store(tmp_path).ids()) == 0
 
 
 def test_a_progress_callback_that_fails_stops_the_sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    use(monkeypatch, SlowHabitat(60))
+    use(monkeypatch, SlowBackend(60))
 
     def fail(*state: float) -> None:
         raise ZeroDivisionError
@@ -226,7 +226,7 @@ def test_a_progress_callback_that_fails_stops_the_sweep(tmp_path: Path, monkeypa
 
 
 def test_what_another_sweep_computes_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    slow = use(monkeypatch, SlowHabitat(0.5))
+    slow = use(monkeypatch, SlowBackend(0.5))
     results: list[Sequence[Any]] = []
     threads = [
         threading.Thread(target=lambda: results.append(runs.sweep(some(4), store=Store(tmp_path), jobs=1)))
@@ -241,7 +241,7 @@ def test_what_another_sweep_computes_is_waited_for(tmp_path: Path, monkeypatch: 
     assert len(slow.computed) == 4
 
 
-def test_run_gives_the_saved_result_of_its_seed(tmp_path: Path, written: synthetic.WrittenHabitat) -> None:
+def test_run_gives_the_saved_result_of_its_seed(tmp_path: Path, written: synthetic.WrittenBackend) -> None:
     scenario = synthetic.scenario()
     assert runs.run(scenario, seed=3, store=Store(tmp_path)).seed == 3
     assert runs.run(scenario, seed=3, store=Store(tmp_path)).cached
@@ -253,10 +253,10 @@ def test_run_gives_the_saved_result_of_its_seed(tmp_path: Path, written: synthet
         runs.run(scenario, seed=5, store=Store(tmp_path), progress=lambda fraction: False)
 
 
-def test_a_manifest_says_where_a_result_comes_from(tmp_path: Path, written: synthetic.WrittenHabitat) -> None:
+def test_a_manifest_says_where_a_result_comes_from(tmp_path: Path, written: synthetic.WrittenBackend) -> None:
     manifest = runs.run(synthetic.scenario(), store=Store(tmp_path)).manifest
     assert manifest["versions"]["engine"] == "1"
-    assert manifest["habitat"] == "sim"
+    assert manifest["backend"] == "sim"
     assert manifest["host"]["cpu"]
     assert manifest["conservation"] == {"sent": 1}
     assert Scenario.from_toml(manifest["scenario_toml"]).hash == manifest["scenario_hash"]
@@ -264,7 +264,7 @@ def test_a_manifest_says_where_a_result_comes_from(tmp_path: Path, written: synt
 
 
 def test_a_store_that_cannot_be_is_found_out_before_anything_runs(
-    tmp_path: Path, written: synthetic.WrittenHabitat
+    tmp_path: Path, written: synthetic.WrittenBackend
 ) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(OSError, match="File exists"):
@@ -272,6 +272,6 @@ def test_a_store_that_cannot_be_is_found_out_before_anything_runs(
     assert written.computed == []
 
 
-def test_no_such_habitat() -> None:
-    with pytest.raises(ScenarioError, match="'simm' is not a habitat; did you mean 'sim'"):
+def test_no_such_backend() -> None:
+    with pytest.raises(ScenarioError, match="'simm' is not a backend; did you mean 'sim'"):
         runs.sweep([synthetic.scenario()], on="simm")

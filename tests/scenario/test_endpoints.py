@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from elephan import habitats
+from elephan import backends
 from elephan.runs.execute import compute
 from elephan.scenario import Scenario, ScenarioError, units
 
@@ -104,7 +104,7 @@ def test_linux_s_timeout_leaves_room_for_a_recovery_on_a_long_path(base: str) ->
     for granularity in (None, "1 ms"):
         stack = {"base": base} | ({"rto_granularity": granularity} if granularity else {})
         stated = scenario({"algorithm": "bic"}, path, stack).with_overrides({"duration": "200 s"})
-        (flow,) = compute(habitats.get("sim"), stated, 1).summary()["flows"]
+        (flow,) = compute(backends.get("sim"), stated, 1).summary()["flows"]
         floors[granularity] = flow["timeouts"], flow["loss_events"]
     assert floors[None][1] > 5
     assert floors[None][0] <= 1

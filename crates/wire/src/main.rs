@@ -1,4 +1,4 @@
-//! `elephan-wire`: the programs of the kernel habitat. `link` is the emulated path, `send` and `receive` are the hosts at its
+//! `elephan-wire`: the programs of the kernel backend. `link` is the emulated path, `send` and `receive` are the hosts at its
 //! ends. The Python package makes the namespaces and devices, writes the plan, and starts one of each.
 
 mod connection;

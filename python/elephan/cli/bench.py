@@ -17,8 +17,8 @@ from typing import Any
 import click
 
 import elephan
+from elephan.backends.sim import own_objects
 from elephan.cli import common
-from elephan.habitats.sim import own_objects
 from elephan.scenario import Scenario, ScenarioError, catalog
 
 # 1555 packets are 20 % of the BDP of 7775 packets of 1000 bytes.

@@ -29,8 +29,8 @@ store_option = click.option(
     "--store", metavar="DIR", callback=targets.store_folder,
     help="Folder of saved results. [default: $ELEPHAN_STORE, or .elephan/runs]",
 )  # fmt: skip
-habitat_option = click.option(
-    "--on", "habitat", default="sim", metavar="HABITAT", help="Where to run it. [default: sim]"
+backend_option = click.option(
+    "--on", "backend", default="sim", metavar="BACKEND", help="Where to run it. [default: sim]"
 )
 set_option = click.option(
     "--set", "assignments", multiple=True, metavar="KEY=VALUE",

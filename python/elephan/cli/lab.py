@@ -1,4 +1,4 @@
-"""``elephan lab``: the kernel habitat's host."""
+"""``elephan lab``: the kernel backend's host."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from elephan.scenario.units import PS_PER_S
 from elephan.scenario.words import hint
 
 if TYPE_CHECKING:
-    from elephan.habitats import RawResult
+    from elephan.backends import RawResult
     from elephan.runs import Run
     from elephan.scenario import Scenario
 
@@ -43,7 +43,7 @@ def check(as_json: bool) -> int:
 
     The exit status is 1 where no scenario can be run on it.
     """
-    from elephan.habitats.kernel import lab
+    from elephan.backends.kernel import lab
 
     items = lab.check()
     able = lab.can_run(items)
@@ -59,7 +59,7 @@ def check(as_json: bool) -> int:
 
 
 def _verdict(item: object) -> str:
-    from elephan.habitats.kernel.lab import Item
+    from elephan.backends.kernel.lab import Item
 
     assert isinstance(item, Item)
     return "yes" if item.ok else "no, and needed" if item.needed else "no"
@@ -69,7 +69,7 @@ def _verdict(item: object) -> str:
 @common.json_option
 def clean(as_json: bool) -> None:
     """Remove what runs that were killed have left on this host, and nothing else."""
-    from elephan.habitats.kernel import records
+    from elephan.backends.kernel import records
 
     removed = records.remove_abandoned()
     if as_json:
@@ -90,8 +90,8 @@ def calibrate(quick: bool, as_json: bool) -> int:
     Reno and CUBIC at 100, 400, 622 and 1000 Mbit/s, 40 and 100 ms, in real time: about six minutes. The exit status
     is 1 where it does not even carry the lowest rate.
     """
+    from elephan.backends.kernel import calibration
     from elephan.cli.progress import meter
-    from elephan.habitats.kernel import calibration
 
     wanted = calibration.scenarios(("cubic",), rtts_ms=(40,)) if quick else calibration.scenarios()
     with meter() as progress:
@@ -144,7 +144,7 @@ def shell(
     The program (your shell, if none is given) runs as the user who called sudo. This host is at the other end of the
     path, at the address $ELEPHAN_HOST, and nothing else is. The exit status is the program's.
     """
-    from elephan.habitats.kernel import shell as path
+    from elephan.backends.kernel import shell as path
 
     stated = path.Stated(rate, rtt, buffer_size, algorithm, loss, longest)
     done = path.run(stated, program)

@@ -10,7 +10,7 @@ from elephan.cli import common
 from elephan.scenario import ScenarioError, catalog, own
 from elephan.scenario.words import hint
 
-KINDS = ("algorithms", "papers", "queues", "metrics", "stacks", "habitats")
+KINDS = ("algorithms", "papers", "queues", "metrics", "stacks", "backends")
 _ABSENT = {"suites": "suites are not part of this version"}
 
 
@@ -49,9 +49,9 @@ def entries_of(kind: str) -> list[dict[str, Any]]:
         from elephan.scenario.stacks import STACKS, TITLES
 
         return [_entry(kind, name, "stack", TITLES[name], "") for name in STACKS]
-    from elephan import habitats
+    from elephan import backends
 
-    return [_entry(kind, name, "habitat", habitats.TITLES[name], "") for name in habitats.NAMES]
+    return [_entry(kind, name, "backend", backends.kind(name).title, "") for name in backends.names()]
 
 
 def _entry(list_name: str, name: str, kind: str, title: str, source: str) -> dict[str, Any]:

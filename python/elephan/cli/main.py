@@ -31,7 +31,7 @@ _KEPT = "finished runs are kept, and the same command goes on from there"
 VERBS = {
     "run": "run one scenario",
     "compare": "which algorithm for this path, and who gets hurt?",
-    "compare-habitats": "one scenario in each habitat, side by side",
+    "compare-backends": "one scenario in each backend, side by side",
     "paper": "reproduce a paper and judge its claims",
     "papers": "the scoreboard over all papers",
     "sweep": "run a scenario over a grid of values",
@@ -40,6 +40,8 @@ VERBS = {
     "lab": "what this host can do for --on kernel; cleaning up",
     "bench": "the engine's speed on this machine",
 }
+RENAMED = {"compare-habitats": "compare-backends"}
+"""Verbs of earlier versions and their successors."""
 
 
 class LazyGroup(click.Group):
@@ -61,6 +63,8 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the verb, or name the nearest one."""
+        if args and args[0] in RENAMED:
+            raise click.UsageError(f"'{args[0]}' is now called '{RENAMED[args[0]]}'", ctx)
         if args and not args[0].startswith("-") and args[0] not in VERBS:
             raise click.UsageError(f"'{args[0]}' is not a verb; {hint(args[0], VERBS)}", ctx)
         return super().resolve_command(ctx, args)

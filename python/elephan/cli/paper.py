@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from elephan.papers.in_kernel import KernelColumn
     from elephan.papers.reproduction import PaperResult
 
-HABITATS = ("sim", "kernel")
+BACKENDS = ("sim", "kernel")
 
 
 @click.command("paper")
@@ -39,9 +39,9 @@ HABITATS = ("sim", "kernel")
 @click.option("--beyond", is_flag=True, help="Also answer the question that the paper left open.")
 @click.option(
     "--on",
-    "habitat",
+    "backend",
     default="sim",
-    metavar="HABITAT",
+    metavar="BACKEND",
     help="kernel: also run what this host can carry in real Linux, in real time, one run at a time. [default: sim]",
 )
 @click.option(
@@ -64,7 +64,7 @@ def command(
     seeds: int | None,
     sensitivity: bool | None,
     beyond: bool,
-    habitat: str,
+    backend: str,
     only: Sequence[str],
     again: bool,
     out: str | None,
@@ -78,10 +78,10 @@ def command(
     """
     from elephan import papers, runs
 
-    _check(habitat, only, again=again)
+    _check(backend, only, again=again)
     where = runs.Store(store)
     planned = None
-    if habitat == "kernel":
+    if backend == "kernel":
         planned = papers.plan_in_kernel(paper, figure=figure, quick=quick, only=only, again=again, store=where)
         for line in planned.lines():
             click.echo(line, err=True)
@@ -131,10 +131,10 @@ def _print(result: PaperResult) -> None:
     common.say(f"report: {result.report_path}")
 
 
-def _check(habitat: str, only: Sequence[str], *, again: bool) -> None:
-    if habitat not in HABITATS:
-        raise ScenarioError(f"'{habitat}' is no place for a paper; {hint(habitat, HABITATS)}", path="on")
-    if habitat != "kernel" and (only or again):
+def _check(backend: str, only: Sequence[str], *, again: bool) -> None:
+    if backend not in BACKENDS:
+        raise ScenarioError(f"'{backend}' is no place for a paper; {hint(backend, BACKENDS)}", path="on")
+    if backend != "kernel" and (only or again):
         name = "only" if only else "again"
         raise ScenarioError(f"it says what is run in the kernel; write --on kernel --{name}", path=name)
 

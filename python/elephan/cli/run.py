@@ -55,7 +55,7 @@ _SOURCE_COLUMNS = {
 
 @click.command("run")
 @click.argument("scenario", metavar="SCENARIO.toml")
-@common.habitat_option
+@common.backend_option
 @common.set_option
 @common.seeds_option
 @click.option(
@@ -68,7 +68,7 @@ _SOURCE_COLUMNS = {
 @common.json_option
 def command(
     scenario: str,
-    habitat: str,
+    backend: str,
     assignments: Sequence[str],
     seeds: int | None,
     out: str | None,
@@ -82,9 +82,9 @@ def command(
 
     A result that is saved is not made again. The numbers are those of the scenario's measured part.
     """
-    from elephan import habitats, runs
+    from elephan import backends, runs
 
-    habitats.get(habitat)
+    backends.get(backend)
     stated = common.load_scenario(scenario, common.overrides_of(assignments))
     replicates = stated.replicates(seeds) if seeds else [stated]
     if out is not None:
@@ -93,7 +93,7 @@ def command(
     try:
         with meter() as progress:
             done = runs.sweep(
-                replicates, on=habitat, store=where, jobs=jobs, force=force, progress=progress, memory=memory
+                replicates, on=backend, store=where, jobs=jobs, force=force, progress=progress, memory=memory
             )
     except runs.SweepError as failed:
         if seeds is None and isinstance(failed.failures[0].error, ScenarioError):

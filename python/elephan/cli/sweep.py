@@ -27,7 +27,7 @@ Grid = dict[str, list[Any]]
 )
 @common.set_option
 @common.seeds_option
-@common.habitat_option
+@common.backend_option
 @common.jobs_option
 @memory_option
 @click.option("--cluster", metavar="ADDRESS", help="Hand the runs to a Dask cluster, tcp://host:port.")
@@ -38,7 +38,7 @@ def command(
     axes: Sequence[str],
     assignments: Sequence[str],
     seeds: int | None,
-    habitat: str,
+    backend: str,
     jobs: int | None,
     memory: int | None,
     cluster: str | None,
@@ -49,9 +49,9 @@ def command(
 
     What is saved is not run again: the same command after an interruption goes on from there.
     """
-    from elephan import habitats, runs
+    from elephan import backends, runs
 
-    habitats.get(habitat)
+    backends.get(backend)
     grid = parse_grid(axes)
     points = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
     fixed = common.overrides_of(assignments)
@@ -63,7 +63,7 @@ def command(
     with meter() as progress:
         done = runs.sweep(
             [stated for _, stated in wanted],
-            on=habitat,
+            on=backend,
             jobs=jobs,
             store=runs.Store(store),
             cluster=cluster,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from elephan import habitats
-from elephan.habitats import Progress
+from elephan import backends
+from elephan.backends import Progress
 from elephan.runs import Run, RunError, tables
 from elephan.scenario import Scenario
 from elephan.scenario.units import format_time
@@ -30,7 +30,7 @@ def events_of(run: Run, from_ps: int = 0, to_ps: int | None = None, progress: Pr
         return _part(run, from_ps, to_ps)
     part: dict[str, Any] = {"from": format_time(from_ps)} | ({} if to_ps is None else {"to": format_time(to_ps)})
     scenario = Scenario.from_dict(run.scenario.to_dict() | {"events": part})
-    frames = tables.to_polars(habitats.get(run.habitat).run(scenario, run.seed, progress).tables)
+    frames = tables.to_polars(backends.get(run.backend).run(scenario, run.seed, progress).tables)
     events = frames.pop(tables.EVENTS)
     if tables.digest(frames) != run.manifest["tables_sha256"]:
         engine = run.manifest.get("versions", {}).get("engine", "another version")

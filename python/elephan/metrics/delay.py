@@ -76,7 +76,7 @@ def relative_power(run: Run, window: Window | None = None, flows: Flows = None) 
 def _one_way(run: Run, name: str, window: Window | None, flows: Flows) -> dict[str, float]:
     check_measured(run, window, "one-way delays")
     if name not in run.flows.columns:
-        raise MetricError(f"the habitat '{run.habitat}' keeps no one-way delays")
+        raise MetricError(f"the backend '{run.backend}' keeps no one-way delays")
     datagrams = [str(spec["name"]) for spec in specs(run, flows) if spec.get("datagrams")]
     if not datagrams:
         raise MetricError("no flow of datagrams; those of TCP have round trips (rtt_mean_ms)")

@@ -108,7 +108,7 @@ def mark_rate(run: Run, window: Window | None = None, link: str | None = None) -
     the two in the window.
 
     Raises:
-        MetricError: there was no packet, or this habitat does not count marks.
+        MetricError: there was no packet, or this backend does not count marks.
     """
     window = resolve_window(run, window)
     name = link or bottleneck(run)

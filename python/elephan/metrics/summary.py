@@ -19,7 +19,7 @@ FLOW_COLUMNS = (
 )  # fmt: skip
 
 DATAGRAM_COLUMNS = ("owd_min_ms", "owd_mean_ms", "owd_p50_ms", "owd_p95_ms", "owd_p99_ms")
-"""What flows of datagrams have besides, where the habitat says it."""
+"""What flows of datagrams have besides, where the backend says it."""
 
 RUN_METRICS = (
     "jain", "min_max_ratio", "asymmetry", "abs_asymmetry", "late_comer_share", "rtt_fairness_ratio",
@@ -48,7 +48,7 @@ def summarize(run: Run) -> dict[str, Any]:
         "format": SUMMARY_FORMAT,
         "id": run.id,
         "dir": None,
-        "habitat": run.habitat,
+        "backend": run.backend,
         "scenario_hash": run.manifest["scenario_hash"],
         "seed": run.seed,
         "title": run.manifest.get("title"),
@@ -102,7 +102,7 @@ def _value(name: str, compute: Callable[[], Any], undefined: dict[str, str]) -> 
 
 
 def _marks(run: Run, name: str, window: Window) -> int:
-    """ECN marks; a habitat without a queue that marks has no such column."""
+    """ECN marks; a backend without a queue that marks has no such column."""
     if "marked_packets" not in run.links.columns:
         return 0
     return int(link_counter(run, name, "marked_packets", window))

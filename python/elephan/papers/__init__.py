@@ -117,7 +117,7 @@ def plan_in_kernel(
     """What this host's kernel can carry of a paper, and how long it takes (:func:`elephan.papers.in_kernel.plan`).
 
     Raises:
-        ScenarioError: no such paper or figure, no kernel habitat here, or nothing of this can be carried.
+        ScenarioError: no such paper or figure, no kernel backend here, or nothing of this can be carried.
     """
     from elephan.papers import in_kernel
 

@@ -1,7 +1,7 @@
 """A paper's experiments in today's Linux: which can be carried, how long they take, and what its claims say of them.
 
 The network and the flows are the paper's; the endpoints are the kernel's own, and an algorithm is its object in BPF or
-Linux's own (:mod:`elephan.habitats.kernel.twin`). So this is no reproduction of the paper: it is a column beside it.
+Linux's own (:mod:`elephan.backends.kernel.twin`). So this is no reproduction of the paper: it is a column beside it.
 """
 
 from __future__ import annotations
@@ -11,22 +11,21 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
-from elephan import habitats
-from elephan.habitats.kernel import host
-from elephan.habitats.kernel.twin import Twin, twin
+from elephan import backends
+from elephan.backends.kernel import host
+from elephan.backends.kernel.twin import Twin, twin
 from elephan.papers.claims import Judgment, judge_all, totals
 from elephan.papers.measurement import NotJudgedError
 from elephan.papers.paper import Experiment, Paper, RunSet
 from elephan.papers.reproduction import PaperResult, select
 from elephan.papers.wording import expectation
 from elephan.runs import Run, Store, SweepError, run_id, sweep
-from elephan.runs.execute import engine_version
 from elephan.scenario import Scenario, ScenarioError
 
 if TYPE_CHECKING:
     from elephan.papers.planning import Progress
 
-HABITAT = "kernel"
+BACKEND = "kernel"
 PREPARATION_S = 2.0
 """What a run takes beside its scenario's own time: namespaces, programs, connections, tables."""
 
@@ -46,7 +45,7 @@ class Piece:
         twin: what is run.
         chosen: it is to be run; otherwise it only counts where it is saved.
         saved: there is a result.
-        again: the result is one that the habitat doubts, and it is to be made again.
+        again: the result is one that the backend doubts, and it is to be made again.
     """
 
     experiments: tuple[str, ...]
@@ -139,7 +138,7 @@ def plan(
         figure: only the experiments of one figure.
         only: run what matches one of these patterns alone: a run's label, its experiment, or ``EXPERIMENT/LABEL``.
             What is saved counts all the same.
-        again: make those again whose saved result the habitat doubts.
+        again: make those again whose saved result the backend doubts.
         store: where results are kept.
 
     Raises:
@@ -151,7 +150,7 @@ def plan(
         raise ScenarioError(f"{error}; see elephan lab check", path=paper.id) from None
     experiments, selection = select(paper, figure)
     store = Store() if store is None else store
-    engine = engine_version(habitats.get(HABITAT))
+    engine = backends.get(BACKEND).version()
     known: dict[str, Twin | str] = {}
     pieces: dict[str, Piece] = {}
     left: dict[tuple[str, str], list[str]] = {}
@@ -169,7 +168,7 @@ def plan(
                 within, chosen = (*before.experiments, experiment.id), before.chosen or bool(matching)
                 pieces[scenario.hash] = replace(before, experiments=within, chosen=chosen)
             else:
-                run = store.find(run_id(found.scenario.hash, HABITAT, scenario.seed), engine=engine)
+                run = store.find(run_id(found.scenario.hash, BACKEND, scenario.seed), engine=engine)
                 pieces[scenario.hash] = Piece(
                     (experiment.id,), experiment.title, label, scenario, found, not only or bool(matching),
                     run is not None, again and run is not None and bool(doubts(run)),
@@ -208,7 +207,7 @@ def duration(seconds: float) -> str:
 
 
 def doubts(run: Run) -> list[str]:
-    """Why the habitat itself does not believe a run; empty where it does."""
+    """Why the backend itself does not believe a run; empty where it does."""
     facts = run.manifest["engine_summary"]["kernel"]
     return [] if facts["believable"] else [str(line) for line in run.manifest["engine_summary"]["warnings"]]
 
@@ -380,17 +379,17 @@ def _simulated(column: KernelColumn, jobs: int | None, store: Store, progress: P
 
 def _outcomes(planned: KernelPlan, store: Store, progress: Progress | None) -> Iterator[Outcome]:
     total_s, done_s, finished, count = planned.takes_s, 0.0, 0, len(planned.to_run)
-    engine = engine_version(habitats.get(HABITAT))
+    engine = backends.get(BACKEND).version()
     for piece in planned.pieces:
         if not piece.to_run:
-            run = store.find(run_id(piece.twin.scenario.hash, HABITAT, piece.scenario.seed), engine=engine)
+            run = store.find(run_id(piece.twin.scenario.hash, BACKEND, piece.scenario.seed), engine=engine)
             yield _outcome(piece, run, "it was not run")
             continue
         report = None if progress is None else _reporter(progress, done_s, piece.takes_s, total_s, finished, count)
         try:
             (made,) = sweep(
                 [(piece.twin.scenario, piece.scenario.seed)],
-                on=HABITAT,
+                on=BACKEND,
                 jobs=1,
                 store=store,
                 progress=report,

@@ -14,7 +14,7 @@ Manifest = dict[str, Any]
 
 
 def facts(runs: Iterable[Run]) -> list[tuple[str, str]]:
-    """Versions, host, habitat, seeds and times of some runs, as names and values; what differs is all listed."""
+    """Versions, host, backend, seeds and times of some runs, as names and values; what differs is all listed."""
     manifests = [run.manifest for run in runs]
     if not manifests:
         return [("elephan", elephan.__version__)]
@@ -23,7 +23,7 @@ def facts(runs: Iterable[Run]) -> list[tuple[str, str]]:
     rows = [
         ("elephan", _each(manifests, lambda m: m.get("versions", {}).get("elephan", elephan.__version__))),
         ("engine", _each(manifests, lambda m: m.get("versions", {}).get("engine"))),
-        ("habitat", _each(manifests, lambda m: m.get("habitat"))),
+        ("backend", _each(manifests, lambda m: m.get("backend"))),
         ("runs", str(len(manifests))),
         ("seeds", _each(manifests, lambda m: m.get("seed"))),
         ("computed", f"{created[0]} to {created[-1]}" if created else ""),

@@ -1,6 +1,6 @@
 """Runs: what came out of scenarios, where it is kept, and how many are made at once."""
 
-from elephan.habitats import Cancelled, RunMemoryError
+from elephan.backends import Cancelled, RunMemoryError
 from elephan.runs.execute import run
 from elephan.runs.failures import RunFailedError
 from elephan.runs.result import Run

@@ -6,8 +6,8 @@ import secrets
 from queue import Empty, Queue
 from typing import TYPE_CHECKING, Any
 
-from elephan import habitats
-from elephan.habitats import RawResult
+from elephan import backends
+from elephan.backends import RawResult
 from elephan.runs import execute
 from elephan.runs.failures import explained
 from elephan.runs.result import Run
@@ -23,9 +23,9 @@ Answer = tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
 
 
 def compute_remotely(scenario_toml: str, seed: int, on: str) -> Answer:
-    """What a worker does: run, and send back the tables as Arrow, the habitat's summary and the provenance."""
+    """What a worker does: run, and send back the tables as Arrow, the backend's summary and the provenance."""
     scenario = Scenario.from_toml(scenario_toml, source="cluster")
-    made = execute.compute(habitats.get(on), scenario, seed)
+    made = execute.compute(backends.get(on), scenario, seed)
     frames = {name: frame.to_arrow() for name, frame in made.tables().items()}
     origin = {key: made.manifest[key] for key in ("created", "wall_seconds", "versions", "command", "host")}
     return frames, made.manifest["engine_summary"], origin
@@ -66,7 +66,7 @@ def run_on_cluster(
 def _submit(client: Any, plan: Plan, task: Task) -> Any:
     # A key of its own for each request: what a scheduler remembers of an earlier one may be of another engine.
     key = f"elephan-{task.id}-{secrets.token_hex(4)}"
-    return client.submit(compute_remotely, task.scenario.to_toml(), task.seed, plan.habitat.name, key=key, pure=False)
+    return client.submit(compute_remotely, task.scenario.to_toml(), task.seed, plan.backend.name, key=key, pure=False)
 
 
 def _connect(address: str) -> Any:
@@ -102,7 +102,7 @@ def _collect(plan: Plan, futures: dict[Any, Task], ended: Queue[Any], *, force: 
 
 
 def _assembled(plan: Plan, task: Task, raw: RawResult, origin: dict[str, Any]) -> Run:
-    return execute.assemble(task.scenario, raw, plan.habitat.name, task.seed, origin)
+    return execute.assemble(task.scenario, raw, plan.backend.name, task.seed, origin)
 
 
 def _check_version(plan: Plan, origin: dict[str, Any]) -> None:

@@ -6,19 +6,13 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from elephan import habitats
-from elephan.habitats import Cancelled, Habitat, MemoryPool, Progress, RawResult
+from elephan import backends
+from elephan.backends import Backend, Cancelled, MemoryPool, Progress, RawResult
 from elephan.runs.failures import explained
 from elephan.runs.provenance import provenance, warnings_after
 from elephan.runs.result import Run, run_id
 from elephan.runs.store import Store
 from elephan.scenario import Scenario
-
-
-def engine_version(habitat: Habitat) -> str:
-    """The version of what runs scenarios in a habitat; a result of another version is not used again."""
-    version: Callable[[], str] | None = getattr(habitat, "version", None)
-    return version() if version is not None else ""
 
 
 def run(
@@ -34,7 +28,7 @@ def run(
 
     Args:
         scenario: what to run.
-        on: the habitat.
+        on: the backend.
         seed: what the random streams start from; the scenario's own by default.
         store: where results are; ``$ELEPHAN_STORE`` or ``.elephan/runs`` by default.
         force: run it even when the result is there.
@@ -42,49 +36,48 @@ def run(
         memory: bytes that the run may take; 80 % of what is free by default.
 
     Raises:
-        ScenarioError: the habitat does not exist or cannot run this, or it needs more memory than it may have.
+        ScenarioError: the backend does not exist or cannot run this, or it needs more memory than it may have.
         RunMemoryError: it took more memory than it may.
         RunFailedError: a defect of Elephan; the message names a file to report it with.
         Cancelled: ``progress`` returned ``False``; nothing is kept.
     """
-    habitat = habitats.get(on, MemoryPool(memory))
+    backend = backends.get(on, MemoryPool(memory))
     store = Store() if store is None else store
     seed = scenario.seed if seed is None else seed
     if not force:
-        there = store.find(run_id(scenario.hash, on, seed), engine=engine_version(habitat))
+        there = store.find(run_id(scenario.hash, on, seed), engine=backend.version())
         if there is not None:
             return there
+    backend.check(scenario)
     try:
-        return store.save(compute(habitat, scenario, seed, _interruptible(progress)), replace=force)
+        return store.save(compute(backend, scenario, seed, _interruptible(progress)), replace=force)
     except Exception as error:
-        told = explained(error, store, run_id(scenario.hash, on, seed), scenario, seed, engine_version(habitat))
+        told = explained(error, store, run_id(scenario.hash, on, seed), scenario, seed, backend.version())
         if told is error:
             raise
         raise told from error
 
 
-def compute(habitat: Habitat, scenario: Scenario, seed: int, progress: Progress | None = None) -> Run:
+def compute(backend: Backend, scenario: Scenario, seed: int, progress: Progress | None = None) -> Run:
     """Run a scenario, and keep the result in memory.
 
     Raises:
         ScenarioError, Cancelled: as :func:`run`.
     """
     begun_s = time.perf_counter()
-    raw = habitat.run(scenario, seed, progress)
+    raw = backend.run(scenario, seed, progress)
     wall_seconds = time.perf_counter() - begun_s
-    return assemble(
-        scenario, raw, habitat.name, seed, provenance(engine=engine_version(habitat), wall_seconds=wall_seconds)
-    )
+    return assemble(scenario, raw, backend.name, seed, provenance(engine=backend.version(), wall_seconds=wall_seconds))
 
 
-def assemble(scenario: Scenario, raw: RawResult, habitat: str, seed: int, origin: dict[str, Any]) -> Run:
-    """A run in memory from what a habitat gave, with its provenance and warnings.
+def assemble(scenario: Scenario, raw: RawResult, backend: str, seed: int, origin: dict[str, Any]) -> Run:
+    """A run in memory from what a backend gave, with its provenance and warnings.
 
     Raises:
-        TableError: the habitat's tables are not what every run has.
+        TableError: the backend's tables are not what every run has.
     """
     extra = origin | {"conservation": raw.summary.get("conservation", {})}
-    made = Run.from_tables(scenario, raw.tables, habitat=habitat, seed=seed, summary=raw.summary, extra=extra)
+    made = Run.from_tables(scenario, raw.tables, backend=backend, seed=seed, summary=raw.summary, extra=extra)
     made.manifest["warnings"] = [*made.warnings, *raw.summary.get("warnings", ()), *warnings_after(made)]
     return made
 
@@ -98,4 +91,4 @@ def _interruptible(progress: Callable[[float], bool | None] | None) -> Progress:
     return callback
 
 
-__all__ = ["Cancelled", "assemble", "compute", "engine_version", "run"]
+__all__ = ["Cancelled", "assemble", "compute", "run"]

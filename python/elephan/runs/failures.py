@@ -7,7 +7,7 @@ import traceback
 from typing import Any
 
 from elephan.algorithm import AlgorithmError
-from elephan.habitats import Cancelled, EngineDefectError, RunMemoryError
+from elephan.backends import Cancelled, EngineDefectError, RunMemoryError
 from elephan.runs.provenance import provenance
 from elephan.runs.store import Store
 from elephan.scenario import Scenario, ScenarioError

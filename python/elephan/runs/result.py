@@ -1,4 +1,4 @@
-"""`Run`: what came out of a scenario, whichever habitat made it."""
+"""`Run`: what came out of a scenario, whichever backend made it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
-SUMMARY_FORMAT = 2
+SUMMARY_FORMAT = 3
 
 T = TypeVar("T")
 
@@ -28,10 +28,10 @@ class Run:
     """One result: its scenario, its tables, its numbers.
 
     Tables are read when they are first looked at. Runs come from :func:`elephan.run`, :meth:`load` or, for other
-    habitats and for tests, :meth:`from_tables`.
+    backends and for tests, :meth:`from_tables`.
 
     Attributes:
-        id: scenario hash, habitat and seed; the folder's name in the store.
+        id: scenario hash, backend and seed; the folder's name in the store.
         manifest: provenance: canonical scenario, versions, seed, host, command, warnings, conservation counts.
         cached: whether it was there before it was asked for.
     """
@@ -69,19 +69,19 @@ class Run:
         scenario: Scenario,
         tables: Mapping[str, Any],
         *,
-        habitat: str = "sim",
+        backend: str = "sim",
         seed: int | None = None,
         summary: Mapping[str, Any] | None = None,
         extra: Mapping[str, Any] | None = None,
     ) -> Run:
-        """A run in memory, from a habitat's tables (anything that Arrow's PyCapsule interface can read).
+        """A run in memory, from a backend's tables (anything that Arrow's PyCapsule interface can read).
 
         Args:
             scenario: what was run.
             tables: ``flows``, ``samples`` and ``links``, and ``events`` where the scenario asks for it.
-            habitat: who made them.
+            backend: who made them.
             seed: what the random streams started from; the scenario's own by default.
-            summary: the habitat's totals.
+            summary: the backend's totals.
             extra: more for the manifest.
 
         Raises:
@@ -94,11 +94,11 @@ class Run:
         seeded = scenario if seed == scenario.seed else scenario.with_seed(seed)
         manifest = {
             "format": MANIFEST_FORMAT,
-            "id": run_id(scenario.hash, habitat, seed),
+            "id": run_id(scenario.hash, backend, seed),
             "title": scenario.title,
             "scenario_hash": scenario.hash,
             "seed": seed,
-            "habitat": habitat,
+            "backend": backend,
             "scenario": seeded.canonical(),
             "scenario_toml": seeded.to_toml(),
             "engine_summary": dict(summary or {}),
@@ -148,9 +148,9 @@ class Run:
         return int(self.manifest["seed"])
 
     @property
-    def habitat(self) -> str:
+    def backend(self) -> str:
         """Where it was run."""
-        return str(self.manifest["habitat"])
+        return str(self.manifest["backend"])
 
     @property
     def warnings(self) -> list[str]:

@@ -22,15 +22,19 @@ from elephan.scenario.canonical import form_hash
 
 MANIFEST = "manifest.json"
 SUMMARY = "summary.json"
-MANIFEST_FORMAT = 1
+MANIFEST_FORMAT = 2
+"""Format 1 said ``habitat`` instead of ``backend``; it is read as format 2."""
+
 FILES = "files"
 SEAL = "manifest_sha256"
 
 _FIELDS = {
-    "id": str, "scenario_hash": str, "seed": int, "habitat": str, "scenario": dict, "scenario_toml": str,
+    "id": str, "scenario_hash": str, "seed": int, "backend": str, "scenario": dict, "scenario_toml": str,
     "tables_sha256": str,
 }  # fmt: skip
 _OPTIONAL_FIELDS = {"versions": dict, "engine_summary": dict, "warnings": list, "host": dict, FILES: dict}
+_NAMES_NOW = {"habitat": "backend"}
+"""Fields of format 1 that have another name since."""
 _ID = re.compile(r"[0-9a-f]{8,}-.+-s\d+")
 _SHOWN = 60
 _LARGE_BYTES = 100_000
@@ -68,9 +72,9 @@ class DamagedRunWarning(UserWarning):
     """A damaged run was found in a store; the message says which file, why, and what happens to the run."""
 
 
-def run_id(scenario_hash: str, habitat: str, seed: int) -> str:
+def run_id(scenario_hash: str, backend: str, seed: int) -> str:
     """The name of a result, and of its folder in the store."""
-    return f"{scenario_hash}-{habitat}-s{seed}"
+    return f"{scenario_hash}-{backend}-s{seed}"
 
 
 def table_names(manifest: Mapping[str, Any]) -> list[str]:
@@ -204,15 +208,23 @@ def read_manifest(folder: Path, name: str | None = None) -> dict[str, Any]:
         raise DamagedRunError(path, f"not a manifest ({shown(error)})") from None
     if name is not None and manifest["id"] != name:
         raise DamagedRunError(path, f"of the run {shown(manifest['id'])}")
-    return manifest
+    return _renamed(manifest)
+
+
+def _renamed(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """A manifest of any format in the fields of the present one."""
+    made = {_NAMES_NOW.get(key, key): value for key, value in manifest.items()}
+    return made | {"format": MANIFEST_FORMAT}
 
 
 def _check(path: Path, manifest: Mapping[str, Any]) -> None:
     found = manifest.get("format")
-    if type(found) is not int or found != MANIFEST_FORMAT:
+    if type(found) is not int or not 1 <= found <= MANIFEST_FORMAT:
         raise DamagedRunError(path, f"format {shown(found)} instead of {MANIFEST_FORMAT}")
     if (SEAL in manifest or FILES in manifest) and manifest.get(SEAL) != _own_digest(manifest):
         raise DamagedRunError(path, "altered since it was saved (its own SHA-256 differs)")
+    if found == 1:
+        manifest = _renamed(manifest)
     for fields, needed in ((_FIELDS, True), (_OPTIONAL_FIELDS, False)):
         for field, kind in fields.items():
             if field not in manifest and needed:
@@ -222,8 +234,8 @@ def _check(path: Path, manifest: Mapping[str, Any]) -> None:
     for name, entry in manifest.get(FILES, {}).items():
         if name != Path(name).name or not isinstance(entry, dict) or {"bytes", "sha256"} - set(entry):
             raise DamagedRunError(path, f"{shown(name)} in its list of files is {shown(entry)}")
-    if manifest["id"] != run_id(manifest["scenario_hash"], manifest["habitat"], manifest["seed"]):
-        raise DamagedRunError(path, "its id does not name its scenario, habitat and seed")
+    if manifest["id"] != run_id(manifest["scenario_hash"], manifest["backend"], manifest["seed"]):
+        raise DamagedRunError(path, "its id does not name its scenario, backend and seed")
     if SEAL not in manifest and form_hash(manifest["scenario"]) != manifest["scenario_hash"]:
         raise DamagedRunError(path, "its scenario does not have its hash")
 

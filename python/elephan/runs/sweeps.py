@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
 
-from elephan import habitats
-from elephan.habitats import Cancelled, Habitat, MemoryPool, varies
+from elephan import backends
+from elephan.backends import Backend, Cancelled, MemoryPool
 from elephan.runs import execute
 from elephan.runs.failures import explained
 from elephan.runs.provenance import cores
@@ -134,7 +134,7 @@ def work(scenario: Scenario) -> float:
 
 def unsaved_work(jobs: Iterable[tuple[Scenario, int]], store: Store, on: str = "sim") -> float:
     """The work of the jobs whose results are not in a store."""
-    engine = execute.engine_version(habitats.get(on))
+    engine = backends.get(on).version()
     wanted = {run_id(scenario.hash, on, seed): scenario for scenario, seed in jobs}
     return sum(work(scenario) for name, scenario in wanted.items() if store.find(name, engine=engine) is None)
 
@@ -167,7 +167,7 @@ class Task:
 class Plan:
     """What a sweep has to do, and where it stands."""
 
-    habitat: Habitat
+    backend: Backend
     store: Store
     engine: str
     tasks: dict[str, Task] = field(default_factory=dict)
@@ -211,7 +211,7 @@ def sweep(
 
     Args:
         scenarios: what to run; with ``(scenario, seed)``, with that seed instead of the scenario's own.
-        on: the habitat.
+        on: the backend.
         jobs: runs at a time; one a core by default. On a cluster, its workers decide.
         store: where results are; ``$ELEPHAN_STORE`` or ``.elephan/runs`` by default.
         cluster: address of a Dask scheduler, ``tcp://host:port``; the results come into this store.
@@ -221,7 +221,7 @@ def sweep(
         memory: bytes that the runs at a time may take together; 80 % of what is free by default.
 
     Raises:
-        ScenarioError: the habitat cannot run one of them; nothing was run.
+        ScenarioError: the backend cannot run one of them; nothing was run.
         SweepError: some runs failed; the others went on and are saved.
         ReplicateError: two seeds gave equal results although something is random.
         Interrupted: Ctrl-C; what was finished is saved.
@@ -229,13 +229,11 @@ def sweep(
         OSError: the store cannot be written.
     """
     pool = MemoryPool(memory)
-    habitat = habitats.get(on, pool)
-    check = getattr(habitat, "check", None)
-    plan = Plan(habitat, Store() if store is None else store, execute.engine_version(habitat))
+    backend = backends.get(on, pool)
+    plan = Plan(backend, Store() if store is None else store, backend.version())
     for item in scenarios:
         scenario, seed = item if isinstance(item, tuple) else (item, item.seed)
-        if check is not None:
-            check(scenario)
+        backend.check(scenario)
         task = Task(run_id(scenario.hash, on, seed), scenario, seed)
         plan.order.append(task.id)
         if task.id not in plan.tasks:
@@ -267,7 +265,7 @@ def finish(plan: Plan) -> list[Run]:
     failures = [Failure(t.scenario, t.seed, t.error) for t in plan.tasks.values() if t.error is not None]
     if failures:
         raise SweepError(failures, plan.results())
-    check_replicates([task for task in plan.tasks.values() if varies(plan.habitat, task.scenario)])
+    check_replicates([task for task in plan.tasks.values() if plan.backend.varies(task.scenario)])
     return [run for run in plan.results() if run is not None]
 
 
@@ -363,7 +361,7 @@ class _Pool:
             if there is None:
                 self._computing.add(threading.get_ident())
                 try:
-                    made = execute.compute(self._plan.habitat, task.scenario, task.seed, self._reporter(task))
+                    made = execute.compute(self._plan.backend, task.scenario, task.seed, self._reporter(task))
                 finally:
                     self._computing.discard(threading.get_ident())
                 there = self._plan.store.save(made, replace=self._force)

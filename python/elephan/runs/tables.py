@@ -30,7 +30,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         "arrived_packets", "dropped_packets", "delivered_packets", "delivered_bytes",
     ),
 }  # fmt: skip
-"""What every habitat's tables have at least; a habitat may add columns."""
+"""What every backend's tables have at least; a backend may add columns."""
 
 EVENTS = "events"
 EXTRA: dict[str, tuple[str, ...]] = {
@@ -54,7 +54,7 @@ _FORMULA = r"^[=+\-@\t\r]"
 
 
 class TableError(ValueError):
-    """A habitat's table lacks something that every run has."""
+    """A backend's table lacks something that every run has."""
 
 
 def to_polars(tables: Mapping[str, Any]) -> dict[str, pl.DataFrame]:
@@ -68,18 +68,18 @@ def to_polars(tables: Mapping[str, Any]) -> dict[str, pl.DataFrame]:
     frames: dict[str, pl.DataFrame] = {}
     for name, columns in (COLUMNS | {name: columns for name, columns in EXTRA.items() if name in tables}).items():
         if name not in tables:
-            raise TableError(f"the habitat gave no table '{name}'")
+            raise TableError(f"the backend gave no table '{name}'")
         given = tables[name]
         frame = given if isinstance(given, pl.DataFrame) else pl.DataFrame(given)
         missing = [column for column in columns if column not in frame.columns]
         if missing:
-            raise TableError(f"the habitat's table '{name}' has no column {', '.join(missing)}")
+            raise TableError(f"the backend's table '{name}' has no column {', '.join(missing)}")
         frames[name] = frame
     return frames
 
 
 def digest(frames: Mapping[str, pl.DataFrame]) -> str:
-    """SHA-256 of the contents of tables from a habitat, in hexadecimal: equal exactly when all values are.
+    """SHA-256 of the contents of tables from a backend, in hexadecimal: equal exactly when all values are.
 
     Tables that were read from files have another one; see :func:`was_digest`.
     """
@@ -98,10 +98,10 @@ def digest(frames: Mapping[str, pl.DataFrame]) -> str:
 
 
 def was_digest(frames: Mapping[str, pl.DataFrame], digest_before: str) -> bool:
-    """Tell whether tables that were read from files had this digest when a habitat gave them.
+    """Tell whether tables that were read from files had this digest when a backend gave them.
 
     The digest is of bytes in memory, which files do not keep where there is no value: the engine has zeros there,
-    and the habitats in Python set spare bits in columns without any value.
+    and the backends in Python set spare bits in columns without any value.
     """
     return any(
         digest({name: _rebuilt(frame, spare_bits) for name, frame in frames.items()}) == digest_before

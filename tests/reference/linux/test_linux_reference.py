@@ -11,7 +11,7 @@ from statistics import fmean
 
 import pytest
 
-from elephan import Scenario, habitats
+from elephan import Scenario, backends
 from elephan.runs.execute import compute
 
 RTTS_US = (40_000, 40_020, 40_040, 40_060)
@@ -31,7 +31,7 @@ def figures(algorithm: str, rtt_us: int, stack: dict[str, object]) -> tuple[floa
             "flow": [{"algorithm": algorithm}],
         }
     )
-    run = compute(habitats.get("sim"), stated, 1)
+    run = compute(backends.get("sim"), stated, 1)
     window = run.samples.filter(run.samples["time_s"] >= from_s)["cwnd"].mean()
     assert isinstance(window, float)
     (flow,) = run.summary()["flows"]

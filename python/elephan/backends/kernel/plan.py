@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address
 from typing import Any
 
-from elephan.habitats.base import unknown_fields
+from elephan.backends.base import unknown_fields
 from elephan.scenario import Scenario, ScenarioError
 from elephan.scenario.stacks import STACKS
 from elephan.scenario.words import hint
@@ -83,7 +83,7 @@ class Plan:
         """Read a scenario.
 
         Raises:
-            ScenarioError: the kernel habitat cannot run it; the sentence says why.
+            ScenarioError: the kernel backend cannot run it; the sentence says why.
         """
         form = scenario.canonical()
         if seed is not None:
@@ -137,7 +137,7 @@ def _buffer_bytes(window_bytes: int) -> int:
 
 
 def _refuse(what: str, path: str = "") -> ScenarioError:
-    return ScenarioError(f"the habitat 'kernel' cannot do {what}; 'sim' can", path=path)
+    return ScenarioError(f"the backend 'kernel' cannot do {what}; 'sim' can", path=path)
 
 
 def _only_plain(form: Mapping[str, Any]) -> None:
@@ -149,7 +149,7 @@ def _only_plain(form: Mapping[str, Any]) -> None:
     if form["send_jitter_ps"]:
         raise _refuse("send_jitter: real senders have their own", "send_jitter")
     if not 0 < len(form["flows"]) <= _FLOWS_MAX:
-        raise ScenarioError(f"the habitat 'kernel' has 1 to {_FLOWS_MAX} flows", path="flow")
+        raise ScenarioError(f"the backend 'kernel' has 1 to {_FLOWS_MAX} flows", path="flow")
     for i, flow in enumerate(form["flows"]):
         if flow["algorithm"] == "datagrams":
             raise _refuse("datagrams", f"flow[{i}].datagrams")
@@ -177,7 +177,7 @@ def _check_stack(stack: Mapping[str, Any], where: str) -> None:
     for field in linux.__dataclass_fields__:
         if field not in _CAN_DIFFER and stack.get(field, getattr(linux, field)) != getattr(linux, field):
             raise ScenarioError(
-                f"the habitat 'kernel' has Linux's own endpoints, which cannot be told {field} = {stack[field]}; "
+                f"the backend 'kernel' has Linux's own endpoints, which cannot be told {field} = {stack[field]}; "
                 "'sim' can, or write stack = \"linux\"",
                 path=where,
             )
@@ -216,7 +216,7 @@ def _flow(form: Mapping[str, Any], i: int, flow: Mapping[str, Any]) -> Flow:
 
 def _check_bpf(name: str, flow: Mapping[str, Any], where: str) -> None:
     """Whether the kernel can be given an algorithm."""
-    from elephan.habitats.kernel import bpf
+    from elephan.backends.kernel import bpf
 
     algorithm, offered = flow["algorithm"], bpf.available()
     there = f"{where}.algorithm"
@@ -224,7 +224,7 @@ def _check_bpf(name: str, flow: Mapping[str, Any], where: str) -> None:
         raise ScenarioError(f"Linux has its own {name} and not '{algorithm}'; write '{name}'", path=there)
     if name not in offered:
         known = hint(name, {*BUILT_IN, *offered})
-        raise ScenarioError(f"the habitat 'kernel' has no '{algorithm}'; {known}", path=there)
+        raise ScenarioError(f"the backend 'kernel' has no '{algorithm}'; {known}", path=there)
     if offered[name]:
         raise ScenarioError(f"'{algorithm}' would have to be put into the kernel: {offered[name]}", path=there)
     try:

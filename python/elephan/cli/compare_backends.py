@@ -1,4 +1,4 @@
-"""``elephan compare-habitats``: one scenario, wherever it can be run, side by side."""
+"""``elephan compare-backends``: one scenario, wherever it can be run, side by side."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from elephan.cli import common, targets
 from elephan.cli.progress import meter
 
 
-@click.command("compare-habitats")
+@click.command("compare-backends")
 @click.argument("scenario", metavar="SCENARIO.toml")
 @common.set_option
 @common.seeds_option
-@click.option("--in", "names", metavar="HABITAT,…", help="Which habitats. [default: each that can]")
+@click.option("--in", "names", metavar="BACKEND,…", help="Which backends. [default: each that can]")
 @click.option(
     "--repeats", type=common.Count(1, 1000), metavar="N",
     help="Runs in the kernel, each of which takes as long as the scenario says. [default: 3]",
@@ -36,28 +36,28 @@ def command(
     store: str | None,
     as_json: bool,
 ) -> None:
-    """Run one scenario in each habitat that can, and put the numbers side by side.
+    """Run one scenario in each backend that can, and put the numbers side by side.
 
     The simulator is what the others are compared with; with several seeds, its mean and its range over them. The kernel
     is measured several times: a difference that is no larger than what lies between its own runs is marked with ≈.
     """
-    from elephan import habitat_comparison, habitats, runs
+    from elephan import backend_comparison, backends, runs
 
-    chosen = [name.strip() for name in names.split(",")] if names else habitats.NAMES
+    chosen = [name.strip() for name in names.split(",")] if names else backends.names()
     for name in chosen:
-        habitats.get(name)
+        backends.get(name)
 
     stated = common.load_scenario(scenario, common.overrides_of(assignments))
     with meter() as progress:
-        found = habitat_comparison.compare_habitats(
-            stated, seeds=seeds or 1, repeats=repeats or habitat_comparison.REPEATS, names=chosen, jobs=jobs,
+        found = backend_comparison.compare_backends(
+            stated, seeds=seeds or 1, repeats=repeats or backend_comparison.REPEATS, names=chosen, jobs=jobs,
             store=runs.Store(store), out=out, progress=progress,
         )  # fmt: skip
     if as_json:
         common.print_json(found.to_json())
         return
-    others = [name for name in found.runs if name != habitat_comparison.REFERENCE]
-    header = ["of", "quantity", habitat_comparison.REFERENCE, "its range", *(f"{n}, difference" for n in others)]
+    others = [name for name in found.runs if name != backend_comparison.REFERENCE]
+    header = ["of", "quantity", backend_comparison.REFERENCE, "its range", *(f"{n}, difference" for n in others)]
     rows = []
     for line in found.lines:
         spread = f"{common.show_cell(line.low)} to {common.show_cell(line.high)}" if line.low != line.high else ""
@@ -76,7 +76,7 @@ def command(
 
 
 def _beside(line: object, name: str) -> str:
-    from elephan.habitat_comparison import Line
+    from elephan.backend_comparison import Line
 
     assert isinstance(line, Line)
     value, difference = line.values.get(name), line.differences.get(name)

@@ -1,4 +1,4 @@
-"""The kernel habitat: real sockets over the emulated path, the simulator's tables, and nothing left behind."""
+"""The kernel backend: real sockets over the emulated path, the simulator's tables, and nothing left behind."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ import polars as pl
 import pytest
 from tests.kernel.victim import keep_running, stated
 
-from elephan import habitats
+from elephan import backends
+from elephan.backends.kernel import bpf, host, records
+from elephan.backends.kernel.session import KernelError
 from elephan.cli.main import run_command
-from elephan.habitats.kernel import bpf, host, records
-from elephan.habitats.kernel.session import KernelError
 from elephan.runs import Run
 from elephan.runs.execute import compute
 from elephan.runs.tables import COLUMNS
@@ -36,7 +36,7 @@ MOMENTS = 20
 
 
 def on_kernel(scenario: Scenario) -> Run:
-    return compute(habitats.get("kernel"), scenario, 1)
+    return compute(backends.get("kernel"), scenario, 1)
 
 
 def facts(run: Run) -> dict[str, Any]:
@@ -62,7 +62,7 @@ def believed(run: Run) -> Run:
 @needs_kernel
 def test_a_flow_has_the_tables_and_the_numbers_of_a_simulation() -> None:
     scenario = stated(["reno"])
-    run, sim = on_kernel(scenario), compute(habitats.get("sim"), scenario, 1)
+    run, sim = on_kernel(scenario), compute(backends.get("sim"), scenario, 1)
     for name, columns in COLUMNS.items():
         table, simulated = run.tables()[name], sim.tables()[name]
         assert set(columns) <= set(table.columns)

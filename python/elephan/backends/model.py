@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import elephan
-from elephan.habitats.base import Cancelled, Progress, RawResult, unknown_fields
+from elephan.backends.base import Backend, Cancelled, Progress, RawResult, unknown_fields
 from elephan.scenario import Scenario, ScenarioError
 from elephan.scenario.catalog import algorithms
 from elephan.scenario.words import hint
@@ -35,13 +35,14 @@ _PLAIN_FLOW = {
 _PLAIN_LINK = {"name", "rate_bps", "delay_ps", "loss", "queue", "record"}
 
 
-class ModelHabitat:
+class ModelBackend(Backend):
     """Integrates the fluid equations of a scenario."""
 
     name = "model"
+    title = "fluid equations over one bottleneck"
 
     def varies(self, scenario: Scenario) -> bool:
-        """Whether another seed gives another result: only where something is lost at random."""
+        """True where something is lost at random: only then another seed gives another result."""
         links = scenario.canonical()["links"]
         return any(link["loss"]["kind"] == "bernoulli" or link["queue"]["kind"] == "red" for link in links)
 
@@ -50,7 +51,7 @@ class ModelHabitat:
         return f"{elephan.__version__}+{_code()}"
 
     def check(self, scenario: Scenario) -> None:
-        """Whether the model can say something of a scenario, before anything is run.
+        """Refuse a scenario that the model does not cover, before anything is run.
 
         Raises:
             ScenarioError: as :meth:`run`.
@@ -363,5 +364,5 @@ def _summary(plan: _Plan, found: Trajectory) -> dict[str, Any]:
     return {
         "segments_delivered": int(found.served[-1]),
         "warnings": plan.warnings,
-        "engine_version": ModelHabitat().version(),
+        "engine_version": ModelBackend().version(),
     }

@@ -1,4 +1,4 @@
-"""The kernel habitat: real Linux TCP over an emulated path, in real time."""
+"""The kernel backend: real Linux TCP over an emulated path, in real time."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import elephan
-from elephan.habitats.base import Cancelled, Progress, RawResult
-from elephan.habitats.kernel import bpf, calibration, host, records, session
-from elephan.habitats.kernel.plan import Plan
-from elephan.habitats.kernel.session import Logs
-from elephan.habitats.kernel.tables import internals, tables
-from elephan.habitats.kernel.traces import runtime_dir
+from elephan.backends.base import Backend, Cancelled, Progress, RawResult
+from elephan.backends.kernel import bpf, calibration, host, records, session
+from elephan.backends.kernel.plan import Plan
+from elephan.backends.kernel.session import Logs
+from elephan.backends.kernel.tables import internals, tables
+from elephan.backends.kernel.traces import runtime_dir
 from elephan.scenario import Scenario
 from elephan.unhurried import unhurried
 
@@ -37,10 +37,11 @@ _CLOCK_STEP_MAX_US = 100.0
 _one_at_a_time = threading.Lock()
 
 
-class KernelHabitat:
+class KernelBackend(Backend):
     """Runs dumbbells and other graphs of links with real sockets; needs Linux and root, and real time."""
 
     name = "kernel"
+    title = "real Linux TCP over an emulated bottleneck"
     measures = True
 
     def version(self) -> str:
@@ -48,7 +49,7 @@ class KernelHabitat:
         return f"{elephan.__version__}+{_program_digest()}.{bpf.digest()}, Linux {platform.release()}"
 
     def check(self, scenario: Scenario) -> None:
-        """Whether this host can run a scenario, before anything is run.
+        """Refuse a scenario that this host cannot run, before anything is run.
 
         Raises:
             ScenarioError: it cannot; the sentence says why.
@@ -165,7 +166,7 @@ def summary(plan: Plan, logs: Logs, names: Mapping[int, str], before: Mapping[st
         "conservation": link["conservation"],
         "links": [{key: value for key, value in each.items() if key != "samples"} for each in link["links"]],
         "warnings": [*doubts, *_cautions(plan, logs)],
-        "engine_version": KernelHabitat().version(),
+        "engine_version": KernelBackend().version(),
         "kernel": {
             "believable": not doubts,
             "lateness": link["lateness"],

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from elephan.habitats.base import Cancelled
-from elephan.habitats.kernel import host
-from elephan.habitats.kernel.plan import Plan
-from elephan.habitats.kernel.records import Record, to_its_end
+from elephan.backends.base import Cancelled
+from elephan.backends.kernel import host
+from elephan.backends.kernel.plan import Plan
+from elephan.backends.kernel.records import Record, to_its_end
 
 PLAN = "plan.json"
 _MAC = "02:e1:e9:00:00:01"

@@ -1,4 +1,4 @@
-"""The model habitat: the same tables, near what the simulator says, and a sentence where it can say nothing."""
+"""The model backend: the same tables, near what the simulator says, and a sentence where it can say nothing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from elephan import habitats, metrics
+from elephan import backends, metrics
 from elephan.cli.main import run_command
 from elephan.models import mean_window
 from elephan.runs import Run, Store, sweep
@@ -34,7 +34,7 @@ def stated(flows: list[Any], buffer: int = 500, **more: Any) -> Scenario:
 
 
 def in_both(scenario: Scenario) -> tuple[Run, Run]:
-    return compute(habitats.get("model"), scenario, 1), compute(habitats.get("sim"), scenario, 1)
+    return compute(backends.get("model"), scenario, 1), compute(backends.get("sim"), scenario, 1)
 
 
 ALGORITHMS = ["reno", "hstcp", "stcp", "htcp", "cubic:rfc8312", "illinois", "compound", "vegas", "fast", "hcc"]
@@ -99,13 +99,13 @@ def test_how_often_it_is_looked_at_does_not_change_what_happens(period_ms: int) 
     """A step of the equations is 4.2 ms here, so that samples cut steps short; what is a round trip old stays so."""
     hcc = {"algorithm": "hcc", "parameters": {"alpha": 284.0}}
     more: dict[str, Any] = {"rate": "50 Mbit/s", "rtt": "100 ms", "duration": "40 s", "measure": {"from": "20 s"}}
-    run = compute(habitats.get("model"), stated([hcc], 100_000, sample_period=f"{period_ms} ms", **more), 1)
+    run = compute(backends.get("model"), stated([hcc], 100_000, sample_period=f"{period_ms} ms", **more), 1)
     waiting = run.links.filter(run.links["time_s"] > 20)["queue_packets"].to_numpy()
     assert waiting.std() / 284.0 == pytest.approx(0.143, abs=0.004)
 
 
 def test_the_tables_are_those_of_every_run() -> None:
-    run = compute(habitats.get("model"), stated(["reno", {"algorithm": "cubic:rfc8312", "start": "20 s"}]), 1)
+    run = compute(backends.get("model"), stated(["reno", {"algorithm": "cubic:rfc8312", "start": "20 s"}]), 1)
     for name, columns in COLUMNS.items():
         assert set(columns) <= set(run.tables()[name].columns)
     assert run.flows["retransmits"].null_count() == 2
@@ -118,7 +118,7 @@ def test_the_tables_are_those_of_every_run() -> None:
 
 def test_conservation() -> None:
     """What left the bottleneck is what was delivered, and what waited is the integral of the queue."""
-    run = compute(habitats.get("model"), stated(["reno", "stcp"]), 1)
+    run = compute(backends.get("model"), stated(["reno", "stcp"]), 1)
     links = run.links
     total = run.flows["segments_delivered"].sum()
     assert links["delivered_packets"][-1] == pytest.approx(total, abs=2)
@@ -127,7 +127,7 @@ def test_conservation() -> None:
 
 
 def test_a_sized_flow_ends() -> None:
-    run = compute(habitats.get("model"), stated([{"algorithm": "reno", "size": "5 MB"}, "reno"]), 1)
+    run = compute(backends.get("model"), stated([{"algorithm": "reno", "size": "5 MB"}, "reno"]), 1)
     sized, other = run.summary()["flows"]
     assert sized["completion_s"] is not None
     assert sized["segments_delivered"] == pytest.approx(5000, abs=40)
@@ -166,7 +166,7 @@ UNDER_LOSSES = ["reno", "stcp", "htcp", "cubic", "cubic:rfc8312", "compound"]
 
 
 def mean_over(name: str, scenario: Scenario, seeds: int, value: Callable[[dict[str, Any]], float]) -> float:
-    return fmean(value(compute(habitats.get(name), scenario, seed).summary()) for seed in range(1, seeds + 1))
+    return fmean(value(compute(backends.get(name), scenario, seed).summary()) for seed in range(1, seeds + 1))
 
 
 @pytest.mark.parametrize("algorithm", UNDER_LOSSES)
@@ -188,7 +188,7 @@ def test_reno_under_random_losses_has_its_own_mean_window() -> None:
         "duration": "600 s",
         "measure": {"from": "20 s"},
     }
-    summary = compute(habitats.get("model"), stated(["reno", "reno"], **more), 1).summary()
+    summary = compute(backends.get("model"), stated(["reno", "reno"], **more), 1).summary()
     window = fmean(flow["goodput_mbps"] for flow in summary["flows"]) * 1e6 / 8000 * 0.1
     lost = summary["links"][0]["loss_rate"]
     assert lost == pytest.approx(1e-3, rel=0.1)
@@ -200,7 +200,7 @@ def test_early_drops_keep_the_queue_of_the_simulation() -> None:
     stack = STACK | {"base": "linux", "ack_every": 1}
     more: dict[str, Any] = {"duration": "80 s", "measure": {"from": "10 s"}}
     scenario = stated(["reno"] * 8, queue="red", stack=stack, **more)
-    own, their = (compute(habitats.get(name), scenario, 1).summary() for name in ("model", "sim"))
+    own, their = (compute(backends.get(name), scenario, 1).summary() for name in ("model", "sim"))
     both = [sum(flow["goodput_mbps"] for flow in s["flows"]) for s in (own, their)]
     assert both[0] == pytest.approx(both[1], rel=0.03)
     for key in ("queue_mean_packets", "loss_rate"):
@@ -212,7 +212,7 @@ def test_seeds_differ_where_something_is_drawn(tmp_path: Path) -> None:
     for scenario in (stated(["reno"], loss=1e-3, **more), stated(["reno"], queue="red", **more)):
         one, two = sweep(scenario.replicates(2), on="model", store=Store(tmp_path))
         assert one.manifest["tables_sha256"] != two.manifest["tables_sha256"]
-        again = compute(habitats.get("model"), scenario, 2)
+        again = compute(backends.get("model"), scenario, 2)
         assert again.manifest["tables_sha256"] == two.manifest["tables_sha256"]
 
 
@@ -220,13 +220,13 @@ def test_another_flow_does_not_change_a_flows_losses() -> None:
     """Each has a stream of its own: on a path that both leave empty the first goes on as if alone."""
     more: dict[str, Any] = {"rate": "10 Gbit/s", "loss": 1e-3, "duration": "20 s", "measure": {"from": "10 s"}}
     flow = {"algorithm": "reno", "name": "first"}
-    alone, beside = (compute(habitats.get("model"), stated(f, **more), 1) for f in ([flow], [flow, "reno"]))
+    alone, beside = (compute(backends.get("model"), stated(f, **more), 1) for f in ([flow], [flow, "reno"]))
     rows = [run.samples.filter(run.samples["flow"] == "first")["cwnd"].to_list() for run in (alone, beside)]
     assert rows[0] == rows[1]
 
 
 def test_what_makes_no_difference_is_said() -> None:
-    run = compute(habitats.get("model"), stated(["reno:linux"]), 1)
+    run = compute(backends.get("model"), stated(["reno:linux"]), 1)
     assert any("arithmetic" in line for line in run.warnings)
     assert any("no packets" in line for line in run.warnings)
 
@@ -234,16 +234,16 @@ def test_what_makes_no_difference_is_said() -> None:
 def test_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("s.toml").write_text(stated(["reno"], duration="40 s", measure={"from": "20 s"}).to_toml())
-    assert run_command(["compare-habitats", "s.toml", "--json", "--seeds", "2", "--in", "sim,model"]) == 0
+    assert run_command(["compare-backends", "s.toml", "--json", "--seeds", "2", "--in", "sim,model"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert set(document["habitats"]) == {"sim", "model"}
-    assert len(document["habitats"]["sim"]) == 2
+    assert set(document["backends"]) == {"sim", "model"}
+    assert len(document["backends"]["sim"]) == 2
     (goodput,) = [line for line in document["lines"] if line["quantity"].startswith("goodput")]
     assert goodput["low"] <= goodput["sim"] <= goodput["high"]
     assert abs(goodput["differences"]["model"]) < 0.05
     page = Path(document["report"]).read_text(encoding="utf-8")
     assert "Congestion window of reno-1" in page
-    assert run_command(["compare-habitats", "s.toml", "--in", "model", "--set", "flow[0].algorithm=bbr3"]) == 0
+    assert run_command(["compare-backends", "s.toml", "--in", "model", "--set", "flow[0].algorithm=bbr3"]) == 0
     assert "model: flow[0].algorithm: the model has no law for 'bbr3'" in capsys.readouterr().out
 
 
@@ -257,7 +257,7 @@ def test_counts_never_fall_and_nothing_is_lost_negatively(algorithms: list[str])
         "start_jitter": "0 s",
         "sample_period": "2 ms",
     }
-    run = compute(habitats.get("model"), Scenario.dumbbell(algorithms, **path), 1)
+    run = compute(backends.get("model"), Scenario.dumbbell(algorithms, **path), 1)
     for column in ("arrived_packets", "dropped_packets", "delivered_packets", "delivered_bytes"):
         counts = run.links[column].to_list()
         assert counts == sorted(counts), column

@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from elephan.habitats.kernel.records import Record, to_its_end
+from elephan.backends.kernel.records import Record, to_its_end
 from elephan.scenario import ScenarioError
 
 PROGRAM = "elephan-wire"
@@ -78,7 +78,7 @@ def require() -> None:
         ScenarioError: with what is missing first, and what would help.
     """
     for what, why in missing().items():
-        raise ScenarioError(f"the habitat 'kernel' needs {what}; {why}")
+        raise ScenarioError(f"the backend 'kernel' needs {what}; {why}")
 
 
 def state() -> dict[str, Any]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from elephan.habitats.kernel.plan import Plan
-from elephan.habitats.kernel.session import Logs
+from elephan.backends.kernel.plan import Plan
+from elephan.backends.kernel.session import Logs
 
 if TYPE_CHECKING:
     import polars as pl

@@ -7,9 +7,9 @@ import subprocess
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from elephan.habitats.kernel import bpf, calibration, host, records
-from elephan.habitats.kernel.plan import BUILT_IN
-from elephan.habitats.kernel.traces import started_of
+from elephan.backends.kernel import bpf, calibration, host, records
+from elephan.backends.kernel.plan import BUILT_IN
+from elephan.backends.kernel.traces import started_of
 
 _CORES_WANTED = 2
 _BUSY = 0.5
@@ -18,7 +18,7 @@ _USEC_STAMPS = (6, 7)
 
 @dataclass(frozen=True)
 class Item:
-    """One thing that the kernel habitat needs, or is the better for.
+    """One thing that the kernel backend needs, or is the better for.
 
     Attributes:
         name: what.

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from elephan.habitats.kernel import bpf, calibration
-from elephan.habitats.kernel.plan import BUILT_IN, Plan
+from elephan.backends.kernel import bpf, calibration
+from elephan.backends.kernel.plan import BUILT_IN, Plan
 from elephan.scenario import Scenario, ScenarioError
 from elephan.scenario.catalog import Parameter, algorithms
 from elephan.scenario.stacks import STACKS
@@ -52,7 +52,7 @@ def twin(scenario: Scenario) -> Twin:
     """The twin of a scenario.
 
     Raises:
-        ScenarioError: the kernel habitat cannot run one that is the same experiment; the sentence says why.
+        ScenarioError: the kernel backend cannot run one that is the same experiment; the sentence says why.
     """
     form = scenario.canonical()
     tables = scenario.to_dict()

@@ -1,4 +1,4 @@
-"""One scenario in each habitat that can run it, and by how much they differ."""
+"""One scenario in each backend that can run it, and by how much they differ."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from elephan import habitats
+from elephan import backends
 from elephan.runs import Run, Store, SweepProgress, sweep
 from elephan.scenario import Scenario, ScenarioError
 
 REFERENCE = "sim"
 REPEATS = 3
-"""Runs of a habitat where each is a measurement."""
+"""Runs of a backend where each is a measurement."""
 
 FLOW_QUANTITIES = {
     "goodput_mbps": "goodput (Mbit/s)",
@@ -34,7 +34,7 @@ LINK_QUANTITIES = {
 
 @dataclass(frozen=True)
 class Line:
-    """One number in each habitat.
+    """One number in each backend.
 
     Attributes:
         of: name of the flow or the link.
@@ -42,10 +42,10 @@ class Line:
         reference: the simulator's mean over its seeds.
         low: its smallest over the seeds.
         high: its largest.
-        values: of the other habitats; ``None`` where one has no such number.
+        values: of the other backends; ``None`` where one has no such number.
         differences: of each from the reference, as a part of it; left out where that is 0 or unknown.
         within: whether each lies in the simulator's own range over its seeds.
-        spreads: of habitats that measure, where each run is another: the largest value less the smallest.
+        spreads: of backends that measure, where each run is another: the largest value less the smallest.
         repeatable: of those, whether the difference is no more than the spread, so that the host's own repeatability
             may be all of it.
     """
@@ -62,7 +62,7 @@ class Line:
     repeatable: Mapping[str, bool] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """As in the document of ``elephan compare-habitats --json``."""
+        """As in the document of ``elephan compare-backends --json``."""
         return {
             "of": self.of,
             "quantity": self.quantity,
@@ -78,12 +78,12 @@ class Line:
 
 
 @dataclass
-class HabitatComparison:
-    """A scenario in several habitats.
+class BackendComparison:
+    """A scenario in several backends.
 
     Attributes:
         scenario: which.
-        runs: of each habitat that could, by its name.
+        runs: of each backend that could, by its name.
         refused: why the others could not.
         lines: numbers side by side.
         report_path: the page with windows and queues on common axes.
@@ -96,38 +96,38 @@ class HabitatComparison:
     report_path: Path | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The document that ``elephan compare-habitats --json`` prints."""
+        """The document that ``elephan compare-backends --json`` prints."""
         return {
             "scenario_hash": self.scenario.hash,
-            "habitats": {name: [run.summary() for run in found] for name, found in self.runs.items()},
+            "backends": {name: [run.summary() for run in found] for name, found in self.runs.items()},
             "refused": self.refused,
             "lines": [line.to_json() for line in self.lines],
             "report": str(self.report_path) if self.report_path else None,
         }
 
 
-def compare_habitats(
+def compare_backends(
     scenario: Scenario,
     *,
     seeds: int = 1,
     repeats: int = REPEATS,
-    names: Sequence[str] = habitats.NAMES,
+    names: Sequence[str] | None = None,
     jobs: int | None = None,
     store: Store | None = None,
     out: str | Path | None = None,
     progress: SweepProgress | None = None,
-) -> HabitatComparison:
-    """Run a scenario in each habitat that can, and compare with the simulator.
+) -> BackendComparison:
+    """Run a scenario in each backend that can, and compare with the simulator.
 
     Args:
         scenario: what to run.
-        seeds: how many in the habitats where something is random.
-        repeats: runs in a habitat that measures, each with a seed of its own.
-        names: which habitats; the simulator is always one.
+        seeds: how many in the backends where something is random.
+        repeats: runs in a backend that measures, each with a seed of its own.
+        names: the backends, all by default; the simulator is always one.
         jobs: runs at a time; one a core by default.
         store: where results are kept.
         out: folder of the report; ``reports/<hash>`` by default.
-        progress: told how far each habitat is.
+        progress: told how far each backend is.
 
     Raises:
         ScenarioError: not even the simulator can run it.
@@ -137,35 +137,31 @@ def compare_habitats(
     store = store or Store()
     found: dict[str, list[Run]] = {}
     refused: dict[str, str] = {}
-    for name in (REFERENCE, *(name for name in names if name != REFERENCE)):
-        habitat = habitats.get(name)
+    for name in (REFERENCE, *(name for name in names or backends.names() if name != REFERENCE)):
+        backend = backends.get(name)
         try:
             found[name] = sweep(
-                _wanted(scenario, habitat, seeds, repeats), on=name, jobs=jobs, store=store, progress=progress
+                _wanted(scenario, backend, seeds, repeats), on=name, jobs=jobs, store=store, progress=progress
             )
         except ScenarioError as error:
             if name == REFERENCE:
                 raise
             refused[name] = str(error)
-    result = HabitatComparison(scenario, found, refused)
+    result = BackendComparison(scenario, found, refused)
     result.lines = _lines(found)
-    from elephan.report.habitats import habitats_report
+    from elephan.report.backends import backends_report
 
     folder = Path(out) if out is not None else Path("reports") / scenario.hash
-    result.report_path = habitats_report(result.to_json(), {name: group[0] for name, group in found.items()}, folder)
+    result.report_path = backends_report(result.to_json(), {name: group[0] for name, group in found.items()}, folder)
     return result
 
 
-def _wanted(scenario: Scenario, habitat: habitats.Habitat, seeds: int, repeats: int) -> list[Scenario]:
-    if _measures(habitat):
+def _wanted(scenario: Scenario, backend: backends.Backend, seeds: int, repeats: int) -> list[Scenario]:
+    if backend.measures:
         return [scenario.with_seed(scenario.seed + i) for i in range(repeats)]
     # The reference is asked for as many as were wanted, so that it says why there cannot be so many.
-    many = seeds if habitat.name == REFERENCE or habitats.varies(habitat, scenario) else 1
+    many = seeds if backend.name == REFERENCE or backend.varies(scenario) else 1
     return scenario.replicates(many) if many > 1 else [scenario]
-
-
-def _measures(habitat: habitats.Habitat) -> bool:
-    return bool(getattr(habitat, "measures", False))
 
 
 def _lines(found: Mapping[str, Sequence[Run]]) -> list[Line]:
@@ -210,9 +206,9 @@ def _line(of: str, quantity: str, values: Mapping[str, Sequence[float | None]]) 
 
 
 def _repeated(name: str, values: Sequence[float | None]) -> list[float]:
-    """The values of a habitat that measures, if there are several."""
+    """The values of a backend that measures, if there are several."""
     known = [value for value in values if value is not None]
-    return known if len(known) > 1 and _measures(habitats.get(name)) else []
+    return known if len(known) > 1 and backends.kind(name).measures else []
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

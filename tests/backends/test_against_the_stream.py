@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from elephan import habitats
+from elephan import backends
 from elephan.runs import Run
 from elephan.runs.execute import compute
 from elephan.scenario import Scenario
@@ -20,7 +20,7 @@ PROPAGATION_S = 0.05
 def beside_cubic(algorithm: str, **changed: Any) -> Run:
     shorter = {"duration": "40 s", "events": True, "flow[0].algorithm": algorithm}
     overrides = shorter | {name.replace("__", "."): value for name, value in changed.items()}
-    return compute(habitats.get("sim"), Scenario.load(EXAMPLE).with_overrides(overrides), 1)
+    return compute(backends.get("sim"), Scenario.load(EXAMPLE).with_overrides(overrides), 1)
 
 
 def goodput_mbps(run: Run) -> float:

@@ -150,9 +150,9 @@ def calibrate(
 
 
 def _result(algorithm: str, rate_mbps: int, rtt_ms: int, scenario: Scenario, report: Callable[[float], bool]) -> Result:
-    from elephan.habitats.kernel.habitat import KernelHabitat
+    from elephan.backends.kernel.backend import KernelBackend
 
-    raw = KernelHabitat().run(scenario, progress=report)
+    raw = KernelBackend().run(scenario, progress=report)
     facts = raw.summary["kernel"]
     stack = scenario.canonical()["flows"][0]["stack"]
     ideal_mbps = rate_mbps * stack["payload_bytes"] / (stack["payload_bytes"] + stack["header_bytes"])

@@ -1,4 +1,4 @@
-"""The report of one scenario in several habitats: numbers side by side, windows and queues on common axes."""
+"""The report of one scenario in several backends: numbers side by side, windows and queues on common axes."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 BINS = 1500
 
 
-def habitats_report(document: Mapping[str, Any], runs: Mapping[str, Run], out: str | Path) -> Path:
-    """Write ``report.html`` into a folder; its path. ``document`` is that of ``elephan compare-habitats --json``."""
+def backends_report(document: Mapping[str, Any], runs: Mapping[str, Run], out: str | Path) -> Path:
+    """Write ``report.html`` into a folder; its path. ``document`` is that of ``elephan compare-backends --json``."""
     figure = _over_time(runs)
     first = next(iter(runs.values()))
     page = {
@@ -32,7 +32,7 @@ def habitats_report(document: Mapping[str, Any], runs: Mapping[str, Run], out: s
         "provenance": [(f"{name}: {key}", value) for name, run in runs.items() for key, value in facts([run])],
     }
     payloads = {"figures-data": {figure.id: figure.plotly()}}
-    text = pages.render("habitats.html.j2", payloads, plotly=True, page=page)
+    text = pages.render("backends.html.j2", payloads, plotly=True, page=page)
     return pages.write(Path(out) / "report.html", text)
 
 
@@ -54,7 +54,7 @@ def _over_time(runs: Mapping[str, Run]) -> Traces:
     panels.append(Panel("Queue of the bottleneck, mean of each interval", "packets", queues))
     return Traces(
         "time",
-        "Windows and queue in each habitat, first seed",
+        "Windows and queue in each backend, first seed",
         "The gray part is measured. Drag to zoom, double-click to go back.",
         tuple(panels),
         shaded=(*measure_window(first), "measured"),

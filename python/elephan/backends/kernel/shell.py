@@ -18,11 +18,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from elephan.habitats.base import RawResult
-from elephan.habitats.kernel import habitat, host, session
-from elephan.habitats.kernel.plan import Plan
-from elephan.habitats.kernel.records import Record
-from elephan.habitats.kernel.session import KernelError, Logs, Program, Session, command, inside
+from elephan.backends.base import RawResult
+from elephan.backends.kernel import backend, host, session
+from elephan.backends.kernel.plan import Plan
+from elephan.backends.kernel.records import Record
+from elephan.backends.kernel.session import KernelError, Logs, Program, Session, command, inside
 from elephan.scenario import Scenario
 from elephan.unhurried import unhurried
 
@@ -89,7 +89,7 @@ def run(path: Stated, program: Sequence[str]) -> Outcome:
     plan = _plan(path)
     host.require()
     thoughts: list[pl.DataFrame] = []
-    with habitat.alone(None), unhurried(), habitat.algorithms(plan, thoughts) as names:
+    with backend.alone(None), unhurried(), backend.algorithms(plan, thoughts) as names:
         before = host.processor_times()
         with _opened(plan, names[0]) as (opened, started_ns, programs):
             status = _run_as_user(opened, program, plan)
@@ -102,7 +102,7 @@ def run(path: Stated, program: Sequence[str]) -> Outcome:
     scenario = path.scenario(f"{periods * round(period_s * 1000)} ms")
     done = replace(plan, form=scenario.canonical())
     cut = _cut(logs, periods + 1)
-    return Outcome(status, scenario, habitat.result(done, cut, names, host.state(), thoughts))
+    return Outcome(status, scenario, backend.result(done, cut, names, host.state(), thoughts))
 
 
 def _plan(path: Stated) -> Plan:

@@ -19,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from elephan.habitats.kernel.traces import runtime_dir, started_of
+from elephan.backends.kernel.traces import runtime_dir, started_of
 
 PREFIX = "elephan-"
 NETNS = Path("/run/netns")
@@ -135,7 +135,7 @@ def records() -> list[Record]:
 
 def remove_abandoned() -> list[str]:
     """Remove what processes that are gone have left, registered algorithms too; what it was, in words."""
-    from elephan.habitats.kernel import bpf
+    from elephan.backends.kernel import bpf
 
     removed = []
     for record in records():

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from elephan.algorithm import Algorithm, AlgorithmError
-from elephan.habitats.base import Cancelled, EngineDefectError, Progress, RawResult, RunMemoryError
-from elephan.habitats.memory import FREE_FRACTION, MemoryPool
+from elephan.backends.base import Backend, Cancelled, EngineDefectError, Progress, RawResult, RunMemoryError
+from elephan.backends.memory import FREE_FRACTION
 from elephan.scenario import Scenario, ScenarioError, own
 from elephan.scenario.catalog import engine
 
@@ -19,13 +19,11 @@ TABLES = ("flows", "samples", "links", "transfers", "sources", "events")
 BUILD_DIGITS = 12
 
 
-class SimHabitat:
+class SimBackend(Backend):
     """Runs any scenario of this version; deterministic: the same scenario and seed give the same bytes."""
 
     name = "sim"
-
-    def __init__(self, memory: MemoryPool | None = None) -> None:
-        self._memory = memory or MemoryPool()
+    title = "the packet-level engine, in virtual time"
 
     def version(self) -> str:
         """The engine's version and build, ``0.1.0+9baf198325c1``; results of different builds may differ."""
@@ -79,22 +77,22 @@ class SimHabitat:
             certain = made.memory(form)
         except ValueError as error:
             raise ScenarioError(str(error)) from None
-        everything = self._memory.all_bytes()
+        everything = self.memory.all_bytes()
         limit = f"{_mib(everything)} MiB"
-        if not self._memory.stated:
+        if not self.memory.stated:
             limit += f", {FREE_FRACTION:.0%} of what is free"
         if certain > everything:
             raise ScenarioError(
                 f"the run needs at least {_mib(certain)} MiB; the limit is {limit} (--memory)", path="memory"
             )
         for alone in (False, True):
-            with self._memory.share(certain, alone=alone, go_on=lambda: report(0.0)) as share:
+            with self.memory.share(certain, alone=alone, go_on=lambda: report(0.0)) as share:
                 if share is None:
                     raise made.Cancelled
                 try:
                     found: dict[str, Any] = made.run(form, report, own_objects(scenario), share)
                 except made.MemoryLimitError as error:
-                    if share >= self._memory.all_bytes():
+                    if share >= self.memory.all_bytes():
                         raise RunMemoryError(f"{error}; the limit is {limit} (--memory)") from None
                 else:
                     return found

@@ -26,10 +26,10 @@ from ipaddress import IPv4Address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from elephan.habitats.kernel import libbpf
-from elephan.habitats.kernel.libbpf import BpfError, CongestionControl
-from elephan.habitats.kernel.object_file import ObjectFile
-from elephan.habitats.kernel.traces import runtime_dir, started_of
+from elephan.backends.kernel import libbpf
+from elephan.backends.kernel.libbpf import BpfError, CongestionControl
+from elephan.backends.kernel.object_file import ObjectFile
+from elephan.backends.kernel.traces import runtime_dir, started_of
 from elephan.scenario.catalog import Parameter, algorithms, check_name, check_parameter
 from elephan.scenario.errors import ScenarioError
 

@@ -1,0 +1,88 @@
+"""The backends: where a scenario is run. Each gives the same tables for the same scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from elephan.backends.base import Backend, Cancelled, EngineDefectError, Progress, RawResult, RunMemoryError
+from elephan.backends.memory import MemoryPool
+from elephan.scenario.errors import ScenarioError, one_line
+from elephan.scenario.words import hint
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+GROUP = "elephan.backends"
+"""Entry points of installed packages that offer backends."""
+
+_BUILT_IN = {
+    "sim": "elephan.backends.sim:SimBackend",
+    "model": "elephan.backends.model:ModelBackend",
+    "kernel": "elephan.backends.kernel.backend:KernelBackend",
+}
+
+
+def names() -> list[str]:
+    """The built-in backends, then those that installed packages offer."""
+    return [*_BUILT_IN, *_offered()]
+
+
+def get(name: str, memory: MemoryPool | None = None) -> Backend:
+    """A new object of the backend with a name.
+
+    Args:
+        name: one of :func:`names`.
+        memory: the memory that its runs may take together; only the simulator's take much.
+
+    Raises:
+        ScenarioError: as :func:`kind`.
+    """
+    return kind(name)(memory)
+
+
+def kind(name: str) -> type[Backend]:
+    """The class of the backend with a name.
+
+    Raises:
+        ScenarioError: there is no such backend, or the package that offers it cannot be loaded.
+    """
+    if name in _BUILT_IN:
+        module, _, attribute = _BUILT_IN[name].partition(":")
+        built_in: type[Backend] = getattr(import_module(module), attribute)
+        return built_in
+    point = _offered().get(name)
+    if point is None:
+        raise ScenarioError(f"'{name}' is not a backend; {hint(name, names())}")
+    owner = f"the backend '{name}' of {point.dist.name if point.dist is not None else point.value}"
+    try:
+        found = point.load()
+    except Exception as error:
+        raise ScenarioError(f"{owner} cannot be loaded: {one_line(str(error))}") from error
+    if not (isinstance(found, type) and issubclass(found, Backend)):
+        raise ScenarioError(f"{owner} is not a subclass of elephan.backends.Backend")
+    return found
+
+
+@cache
+def _offered() -> Mapping[str, EntryPoint]:
+    """The backends that installed packages offer, by name; none hides a built-in one."""
+    from importlib.metadata import entry_points  # a tenth of the time that a saved answer takes
+
+    return {point.name: point for point in entry_points(group=GROUP) if point.name not in _BUILT_IN}
+
+
+__all__ = [
+    "Backend",
+    "Cancelled",
+    "EngineDefectError",
+    "MemoryPool",
+    "Progress",
+    "RawResult",
+    "RunMemoryError",
+    "get",
+    "kind",
+    "names",
+]

@@ -1,0 +1,102 @@
+"""The interface of a backend, which turns a scenario into tables."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Set
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from elephan.backends.memory import MemoryPool
+from elephan.scenario import Scenario
+
+Progress = Callable[[float], bool]
+"""Called now and then with the simulated fraction, 0 to 1; returning ``False`` cancels the run."""
+
+
+class Cancelled(Exception):  # noqa: N818  (it is not an error: someone asked for it)
+    """The progress callback asked for the run to end; nothing of it is kept."""
+
+
+class RunMemoryError(Exception):
+    """A run took more memory than it may; nothing of it is kept."""
+
+
+class EngineDefectError(Exception):
+    """The engine failed at a check of its own.
+
+    Attributes:
+        failed: what failed.
+        place: the line of the engine's source.
+    """
+
+    def __init__(self, failed: str, place: str) -> None:
+        self.failed, self.place = failed, place
+        super().__init__(f"{failed} ({place})")
+
+
+@dataclass(frozen=True)
+class RawResult:
+    """What came out of a backend, before metrics.
+
+    Attributes:
+        tables: ``flows``, ``samples`` and ``links``, and ``events`` where the scenario asks for it; each anything that
+            Arrow's PyCapsule interface can read.
+        summary: totals, conservation counts and versions, as the backend reports them.
+    """
+
+    tables: dict[str, Any]
+    summary: dict[str, Any]
+
+
+def unknown_fields(form: Mapping[str, Any], known: Set[str]) -> list[str]:
+    """The fields of a canonical flow or link that a backend does not know, as a scenario file names them."""
+    other = set(form) - known
+    if "impairments" in other:
+        other = other - {"impairments"} | set(form["impairments"])
+    return sorted(name.removesuffix("_ps").removesuffix("_ms") for name in other)
+
+
+class Backend(ABC):
+    """A place where scenarios are run: the base class of all backends.
+
+    A package offers a backend of its own by an entry point of the group ``elephan.backends``: its name is that of the
+    backend, its value the class.
+
+    Attributes:
+        name: as in ``--on`` and in the ids of runs.
+        title: one line.
+        measures: the same seed gives something else each time, as real hosts do.
+        memory: the memory that the runs of this object may take together.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    measures: ClassVar[bool] = False
+
+    def __init__(self, memory: MemoryPool | None = None) -> None:
+        self.memory = memory or MemoryPool()
+
+    @abstractmethod
+    def run(self, scenario: Scenario, seed: int | None = None, progress: Progress | None = None) -> RawResult:
+        """Run a scenario with its own or another seed.
+
+        Raises:
+            ScenarioError: this backend cannot run this scenario; the sentence says why.
+            Cancelled: ``progress`` returned ``False``.
+        """
+
+    @abstractmethod
+    def version(self) -> str:
+        """The version of everything that decides results; a result of another version is not used again."""
+
+    def check(self, scenario: Scenario) -> None:  # noqa: B027  (a backend that runs everything refuses nothing)
+        """Refuse a scenario before anything is run.
+
+        Raises:
+            ScenarioError: this backend cannot run it; the sentence says why.
+        """
+
+    def varies(self, scenario: Scenario) -> bool:
+        """True if another seed gives another result of this scenario."""
+        return scenario.is_random

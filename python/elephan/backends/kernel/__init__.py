@@ -1,0 +1,1 @@
+"""The kernel backend: real Linux TCP over an emulated bottleneck."""

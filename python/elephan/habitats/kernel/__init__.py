@@ -1,1 +1,0 @@
-"""The kernel habitat: real Linux TCP over an emulated bottleneck."""

@@ -1,0 +1,57 @@
+"""Runs that earlier versions saved are found, verified and read."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from elephan.runs import DamagedRunError, Run, Store
+from elephan.runs.saved import MANIFEST, MANIFEST_FORMAT
+
+SAVED = Path(__file__).parent / "format_1" / "770f90c0d4c5ebb1-sim-s1"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    shutil.copytree(SAVED, tmp_path / "runs" / SAVED.name)
+    return Store(tmp_path / "runs")
+
+
+def test_a_run_of_the_first_format_is_found_and_has_the_fields_of_today(store: Store) -> None:
+    assert json.loads((SAVED / MANIFEST).read_text())["habitat"] == "sim"
+    run = store.find(SAVED.name)
+    assert run is not None
+    assert (run.backend, run.manifest["format"], "habitat" in run.manifest) == ("sim", MANIFEST_FORMAT, False)
+    summary = run.summary()
+    assert (summary["backend"], summary["flows"][0]["segments_delivered"]) == (
+        "sim",
+        run.flows["segments_delivered"][0],
+    )
+    assert summary["flows"] == json.loads((SAVED / "summary.json").read_text())["flows"]
+    assert store.verify() == {}
+
+
+def test_an_altered_run_of_the_first_format_is_damaged(store: Store) -> None:
+    manifest = store.path(SAVED.name) / MANIFEST
+    manifest.write_text(manifest.read_text().replace('"habitat": "sim"', '"habitat": "kernel"'))
+    with pytest.raises(DamagedRunError, match="altered since it was saved"):
+        Run.load(store.path(SAVED.name))
+
+
+def test_a_run_of_the_first_format_is_exported_in_that_of_today(store: Store, tmp_path: Path) -> None:
+    run = store.find(SAVED.name)
+    assert run is not None
+    run.to_parquet(tmp_path / "out")
+    again = Run.load(tmp_path / "out")
+    assert (again.manifest["format"], again.backend, again.id) == (MANIFEST_FORMAT, "sim", run.id)
+
+
+def test_a_format_of_a_later_version_is_refused(store: Store) -> None:
+    path = store.path(SAVED.name) / MANIFEST
+    document = json.loads(path.read_text())
+    path.write_text(json.dumps(document | {"format": MANIFEST_FORMAT + 1}))
+    with pytest.raises(DamagedRunError, match=f"format {MANIFEST_FORMAT + 1} instead of {MANIFEST_FORMAT}"):
+        Run.load(store.path(SAVED.name))
