@@ -13,6 +13,7 @@ import pytest
 
 import elephan
 from elephan import runs
+from elephan.backends.sim import SimBackend
 from elephan.runs import Store, SweepError
 from elephan.scenario import Scenario, ScenarioError
 
@@ -48,9 +49,7 @@ def test_a_cluster_gives_the_same_results_as_threads(cluster: Any, tmp_path: Pat
 
 
 def test_a_run_that_fails_on_a_worker_is_named(cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from elephan.runs import execute
-
-    monkeypatch.setattr(execute, "engine_version", lambda backend: "another")
+    monkeypatch.setattr(SimBackend, "version", lambda self: "another")
     with pytest.raises(SweepError, match=r"1 of 1 runs failed: cubic-1 \(seed 1\).*the worker's engine is"):
         runs.sweep([short()], store=Store(tmp_path), cluster=cluster.scheduler_address)
 
