@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import math
 import random
 import re
+import signal
 import sys
 import threading
 import time
@@ -18,6 +20,8 @@ from tests.fuzz.shrink import shrink
 from tests.fuzz.trial import AGAIN_EVERY, FAILED, OUTCOMES, Outcome
 from tests.fuzz.worker import Worker
 
+TELL_EVERY_S = 60.0
+"""Time between lines that say how far it is."""
 SHOWN = 3
 """Failures of one family that are printed as they come; all are counted."""
 
@@ -104,17 +108,25 @@ def _run(first: int, seconds: float, count: int | None, jobs: int) -> int:
     threads = [threading.Thread(target=work) for _ in range(jobs)]
     for thread in threads:
         thread.start()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        for thread in threads:
-            thread.join()
+        while _await(threads, TELL_EVERY_S):
+            print(tally.line(first, time.monotonic() - began_s), flush=True)
     except KeyboardInterrupt:
         stopped.set()
-        for thread in threads:
-            thread.join()
+        _await(threads)
     for family, rows in sorted(tally.families.items(), key=lambda item: -len(item[1])):
         print(f"{len(rows)} times, first with --seed {min(rows)[0]}: {family}")
     print(tally.line(first, time.monotonic() - began_s))
     return 1 if tally.families else 0
+
+
+def _await(threads: list[threading.Thread], seconds: float = math.inf) -> bool:
+    """Wait for threads, not for longer than this; true if some still run."""
+    until_s = time.monotonic() + seconds
+    while (busy := [thread for thread in threads if thread.is_alive()]) and time.monotonic() < until_s:
+        busy[0].join(0.2)
+    return bool(busy)
 
 
 def _replay(seed: int | None, file: Path | None, smaller: bool) -> int:

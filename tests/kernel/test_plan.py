@@ -1,4 +1,4 @@
-"""What the kernel backend refuses, and how: anywhere, root or not."""
+"""Refusals of the kernel backend and their sentences: anywhere, root or not."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from elephan.backends.memory import MemoryPool
 from elephan.scenario import Scenario
 
 Progress = Callable[[float], bool]
-"""Called now and then with the simulated fraction, 0 to 1; returning ``False`` cancels the run."""
+"""A callback, called now and then with the simulated fraction, 0 to 1; returning ``False`` cancels the run."""
 
 
 class Cancelled(Exception):  # noqa: N818  (it is not an error: someone asked for it)
@@ -37,7 +37,7 @@ class EngineDefectError(Exception):
 
 @dataclass(frozen=True)
 class RawResult:
-    """What came out of a backend, before metrics.
+    """The tables and totals of a run as a backend gives them, before metrics.
 
     Attributes:
         tables: ``flows``, ``samples`` and ``links``, and ``events`` where the scenario asks for it; each anything that

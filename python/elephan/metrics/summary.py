@@ -19,7 +19,7 @@ FLOW_COLUMNS = (
 )  # fmt: skip
 
 DATAGRAM_COLUMNS = ("owd_min_ms", "owd_mean_ms", "owd_p50_ms", "owd_p95_ms", "owd_p99_ms")
-"""What flows of datagrams have besides, where the backend says it."""
+"""Fields that flows of datagrams have besides, where the backend gives them."""
 
 RUN_METRICS = (
     "jain", "min_max_ratio", "asymmetry", "abs_asymmetry", "late_comer_share", "rtt_fairness_ratio",

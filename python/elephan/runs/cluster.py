@@ -23,7 +23,7 @@ Answer = tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
 
 
 def compute_remotely(scenario_toml: str, seed: int, on: str) -> Answer:
-    """What a worker does: run, and send back the tables as Arrow, the backend's summary and the provenance."""
+    """Runs a scenario on a worker; sends back the tables as Arrow, the backend's summary and the provenance."""
     scenario = Scenario.from_toml(scenario_toml, source="cluster")
     made = execute.compute(backends.get(on), scenario, seed)
     frames = {name: frame.to_arrow() for name, frame in made.tables().items()}

@@ -30,7 +30,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         "arrived_packets", "dropped_packets", "delivered_packets", "delivered_bytes",
     ),
 }  # fmt: skip
-"""What every backend's tables have at least; a backend may add columns."""
+"""Columns that the tables of every backend have; a backend may add others."""
 
 EVENTS = "events"
 EXTRA: dict[str, tuple[str, ...]] = {
