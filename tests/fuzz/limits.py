@@ -106,6 +106,9 @@ def _timers(flow: dict[str, Any], seconds: float) -> float:
     shortest_s = max(1e-9, min(stack["min_rto_ps"], stack["initial_rto_ps"]) * _PS)
     # Timeouts back off exponentially, up to max_rto.
     events = math.log2(1 + stack["max_rto_ps"] * _PS / shortest_s) + 4 * seconds / max(1e-9, stack["max_rto_ps"] * _PS)
+    if str(flow.get("algorithm", "")).partition(":")[0] == "udt":
+        # Its receiver acknowledges every SYN, and its sender looks for losses as often.
+        events += 4 * seconds / float(flow.get("parameters", {}).get("syn", 0.01))
     application = flow.get("application") or {}
     frames = application.get("frames")
     if frames:
