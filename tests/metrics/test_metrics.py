@@ -113,11 +113,11 @@ def test_utilization_and_loss_are_those_of_the_bottleneck() -> None:
         metrics.utilization(run, link="bottlenek")
 
 
-def with_links_at(run: Run, changed: dict[float, dict[str, int]]) -> Run:
-    """The run with other values in the links' table at some times."""
-    links = run.links
-    for time_s, values in changed.items():
-        at = pl.col("time_s") == time_s
+def with_links_at(run: Run, start: dict[str, int], end: dict[str, int]) -> Run:
+    """The run with other values in the links' table at the start and the end of the measured part."""
+    links, measure = run.links, run.canonical["measure"]
+    for time_ps, values in ((measure["from_ps"], start), (measure["to_ps"], end)):
+        at = pl.col("time_s") == time_ps / 1e12
         known = links.with_columns(pl.lit(0).alias(name) for name in values if name not in links.columns)
         links = known.with_columns(
             pl.when(at).then(pl.lit(value)).otherwise(pl.col(name)).cast(known.schema[name]).alias(name)
@@ -126,36 +126,20 @@ def with_links_at(run: Run, changed: dict[float, dict[str, int]]) -> Run:
     return Run.from_tables(run.scenario, run.tables() | {"links": links})
 
 
-def measured_s(run: Run) -> tuple[float, float]:
-    measure = run.canonical["measure"]
-    return measure["from_ps"] / 1e12, measure["to_ps"] / 1e12
-
-
 def test_the_loss_rate_counts_packets_that_came_before_the_window_with_those_that_left_in_it() -> None:
-    run = two()
-    from_s, to_s = measured_s(run)
     # 400 packets wait at the window's start; in the window 10 arrive, 300 are dropped from the queue, and 100 are sent.
     run = with_links_at(
-        run,
-        {
-            from_s: {"arrived_packets": 1000, "dropped_packets": 0, "queue_packets": 400},
-            to_s: {"arrived_packets": 1010, "dropped_packets": 300, "queue_packets": 10},
-        },
+        two(),
+        {"arrived_packets": 1000, "dropped_packets": 0, "queue_packets": 400},
+        {"arrived_packets": 1010, "dropped_packets": 300, "queue_packets": 10},
     )
     assert metrics.loss_rate(run) == pytest.approx(300 / 400)
     assert run.summary()["links"][0]["loss_rate"] == pytest.approx(300 / 400)
 
 
 def test_the_mark_rate_counts_packets_that_came_before_the_window_and_were_marked_as_they_left() -> None:
-    run = two()
-    from_s, to_s = measured_s(run)
-    run = with_links_at(
-        run,
-        {
-            from_s: {"arrived_packets": 1000, "marked_packets": 0, "queue_packets": 400},
-            to_s: {"arrived_packets": 1010, "marked_packets": 300, "queue_packets": 10},
-        },
-    )
+    start = {"arrived_packets": 1000, "marked_packets": 0, "queue_packets": 400}
+    run = with_links_at(two(), start, {"arrived_packets": 1010, "marked_packets": 300, "queue_packets": 10})
     assert metrics.mark_rate(run) == pytest.approx(300 / 400)
 
 

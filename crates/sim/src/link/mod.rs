@@ -53,8 +53,8 @@ impl Uniform {
     }
 }
 
-/// Whether no backlog that the buffer of a link holds, of `room` ps, and that fits into memory (2³¹ packets), lasts until
-/// [`Time::FAR`]: the time until the transmitter is free then never ends there, and tells how many packets wait.
+/// True if every backlog that fits into the buffer of a link (`room`, ps) and into memory (2³¹ packets) is sent before
+/// [`Time::FAR`]. Then the time until the transmitter is free tells how many packets wait.
 fn is_countable(room: u64, transmission: u64) -> bool {
     room.min(transmission.saturating_mul(1 << 31)) < Time::FAR.0 / 2
 }
