@@ -5,7 +5,7 @@
 pub mod endpoint;
 pub mod engine;
 pub mod events;
-pub mod impairments;
+
 pub mod link;
 pub mod memory;
 pub mod network;

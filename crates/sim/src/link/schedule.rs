@@ -1,6 +1,6 @@
 //! Rates that change: from given times on, or given opportunities to send.
 
-use crate::impairments::{Impairments, OPPORTUNITY_BYTES};
+use crate::spec::{Impairments, OPPORTUNITY_BYTES};
 use crate::time::Time;
 
 /// What a link sends by where it has no single rate.
@@ -168,7 +168,7 @@ impl Trace {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::impairments::RateStep;
+    use crate::spec::RateStep;
     use proptest::prelude::*;
 
     fn ms(ms: u64) -> Time {

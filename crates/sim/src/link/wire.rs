@@ -6,9 +6,9 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-use crate::impairments::{Impairments, JitterSpec, ReorderSpec};
 use crate::packet::Packet;
 use crate::random::Stream;
+use crate::spec::{Impairments, JitterSpec, ReorderSpec};
 use crate::time::Time;
 
 #[derive(Clone, Debug)]
@@ -151,7 +151,7 @@ fn draw(jitter: &JitterSpec, stream: &mut Stream) -> Time {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::impairments::DelayStep;
+    use crate::spec::DelayStep;
 
     const MS: u64 = Time::MILLISECOND.0;
 

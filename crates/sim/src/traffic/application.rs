@@ -4,9 +4,9 @@
 //! size; what is left of a distance when it goes off is waited for when it is on again, so that the mean rate is the stated one
 //! times the share of time that it is on, however short the bursts.
 
-use super::draw::{DurationSpec, exponential, weibull};
+use super::draw::{exponential, weibull};
 use crate::random::Stream;
-use crate::spec::{ApplicationSpec, FramesSpec};
+use crate::spec::{ApplicationSpec, DurationSpec, FramesSpec};
 use crate::time::Time;
 
 /// Bursts that may pass between two segments before others get their turn: a billion of them take seconds.

@@ -1,54 +1,13 @@
-//! Distributions, drawn by inversion from one uniform number each, with a libm of our own: the same on every machine.
-
-use serde::Deserialize;
+//! Draws from distributions, by inversion from one uniform number each, with a libm of our own: the same on every machine.
 
 use crate::random::Stream;
-use crate::spec::SHORTEST_TIMER_PS;
+use crate::spec::{DurationSpec, RttSpec, SizeSpec};
 use crate::time::Time;
-
-/// A distribution of lengths of time.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum DurationSpec {
-    /// Always the same.
-    Constant {
-        /// It, ps.
-        mean_ps: u64,
-    },
-    /// Memoryless.
-    Exponential {
-        /// Mean, ps.
-        mean_ps: u64,
-    },
-    /// Pareto: heavy-tailed; P(X > x) = (scale / x)^shape with scale = mean (shape − 1) / shape.
-    Pareto {
-        /// Mean, ps.
-        mean_ps: u64,
-        /// Above 1, so that there is a mean.
-        shape: f64,
-    },
-}
 
 /// Longer draws than this count as this, ps: half of the longest run, so that times can be added up.
 const LONGEST_PS: f64 = (1_u64 << 61) as f64;
 
 impl DurationSpec {
-    /// What is wrong with it, if anything.
-    #[must_use]
-    pub fn problem(&self) -> Option<&'static str> {
-        match *self {
-            Self::Constant { mean_ps } | Self::Exponential { mean_ps } => {
-                (mean_ps < SHORTEST_TIMER_PS).then_some("must be at least 1 us")
-            }
-            Self::Pareto { shape, .. } if shape <= 1.0 || shape.is_nan() => {
-                Some("needs a shape above 1, or it has no mean")
-            }
-            // Most draws are near the least one.
-            Self::Pareto { mean_ps, shape } => (mean_ps as f64 * (shape - 1.0) / shape < SHORTEST_TIMER_PS as f64)
-                .then_some("must be at least 1 us, as the shortest draw, mean x (shape - 1) / shape, must"),
-        }
-    }
-
     /// A length of time; at least 1 ps.
     pub fn draw(&self, stream: &mut Stream) -> Time {
         let ps = match *self {
@@ -60,64 +19,7 @@ impl DurationSpec {
     }
 }
 
-/// A distribution of the sizes of transfers.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum SizeSpec {
-    /// Always the same.
-    Constant {
-        /// It, bytes.
-        mean_bytes: f64,
-    },
-    /// Memoryless.
-    Exponential {
-        /// Mean, bytes.
-        mean_bytes: f64,
-    },
-    /// Pareto: heavy-tailed.
-    Pareto {
-        /// Mean, bytes.
-        mean_bytes: f64,
-        /// Above 1.
-        shape: f64,
-    },
-    /// A lognormal body, cut where the tail begins, and a Pareto tail, cut at the largest size (Barford and Crovella 1998).
-    LognormalPareto {
-        /// Mean of the body's logarithm (of bytes).
-        mu: f64,
-        /// Its standard deviation.
-        sigma: f64,
-        /// Share of the transfers that are of the body.
-        body_share: f64,
-        /// Where the tail begins, bytes.
-        tail_bytes: f64,
-        /// Shape of the tail.
-        tail_shape: f64,
-        /// The largest size, bytes.
-        most_bytes: f64,
-    },
-}
-
 impl SizeSpec {
-    /// What is wrong with it, if anything.
-    #[must_use]
-    pub fn problem(&self) -> Option<&'static str> {
-        let positive = |x: f64| x > 0.0 && x.is_finite();
-        match *self {
-            Self::Constant { mean_bytes } | Self::Exponential { mean_bytes } => {
-                (!positive(mean_bytes)).then_some("need a mean above 0")
-            }
-            Self::Pareto { mean_bytes, shape } => (!positive(mean_bytes) || shape <= 1.0 || shape.is_nan())
-                .then_some("need a mean above 0, a shape above 1"),
-            Self::LognormalPareto { mu, sigma, body_share, tail_bytes, tail_shape, most_bytes } => {
-                let numbers = mu.is_finite() && positive(sigma) && positive(tail_shape) && positive(tail_bytes);
-                let shares = (0.0..=1.0).contains(&body_share) && most_bytes.is_finite() && most_bytes > tail_bytes;
-                (!numbers || !shares)
-                    .then_some("need a body, a share of it from 0 to 1, and a tail below the largest size")
-            }
-        }
-    }
-
     /// A size in bytes; at least 1.
     pub fn draw(&self, stream: &mut Stream) -> f64 {
         let bytes = match *self {
@@ -139,29 +41,7 @@ impl SizeSpec {
     }
 }
 
-/// A distribution of round-trip times, by its quantiles; logarithms are interpolated between them.
-#[derive(Clone, Debug, Deserialize, PartialEq)]
-pub struct RttSpec {
-    /// Shares, from 0 to 1, rising.
-    pub shares: Vec<f64>,
-    /// The quantiles there, ps; not decreasing.
-    pub rtts_ps: Vec<u64>,
-}
-
 impl RttSpec {
-    /// What is wrong with it, if anything.
-    #[must_use]
-    pub fn problem(&self) -> Option<&'static str> {
-        let (shares, rtts) = (&self.shares, &self.rtts_ps);
-        if shares.len() != rtts.len() || shares.first() != Some(&0.0) || shares.last() != Some(&1.0) {
-            return Some("RTTs need a quantile for each share, and shares from 0 to 1");
-        }
-        let rises = shares.windows(2).all(|pair| pair[0] < pair[1]) && rtts.is_sorted();
-        let sensible = rtts.iter().all(|&rtt| rtt > 0 && rtt <= 3600 * Time::SECOND.0);
-        (!rises || !sensible)
-            .then_some("RTTs need shares that rise, and quantiles from 1 ps to an hour that do not fall")
-    }
-
     /// A round-trip time.
     pub fn draw(&self, stream: &mut Stream) -> Time {
         let u = stream.uniform();
@@ -293,15 +173,5 @@ mod tests {
         for p in [1e-12, 0.001, 0.3, 0.7, 0.999] {
             assert!((normal_cdf(normal_quantile(p)) / p - 1.0).abs() < 1e-10, "{p}");
         }
-    }
-
-    #[test]
-    fn what_has_no_mean_or_is_too_short_is_refused() {
-        const US: u64 = SHORTEST_TIMER_PS;
-        assert!(DurationSpec::Pareto { mean_ps: 1, shape: 1.0 }.problem().is_some());
-        assert!(DurationSpec::Exponential { mean_ps: 0 }.problem().is_some());
-        assert!(DurationSpec::Pareto { mean_ps: 200 * US, shape: 1.01 }.problem().is_none());
-        assert!(DurationSpec::Pareto { mean_ps: 50 * US, shape: 1.01 }.problem().is_some());
-        assert!(DurationSpec::Constant { mean_ps: 1 }.problem().is_some());
     }
 }

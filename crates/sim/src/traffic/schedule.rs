@@ -1,8 +1,8 @@
 //! When transfers begin, how large they are, and over what distance.
 
-use super::draw::{DurationSpec, RttSpec, SizeSpec, exponential};
+use super::draw::exponential;
 use crate::random::Stream;
-use crate::spec::{ArrivalsSpec, MOST_TRANSFERS, SourceSpec, Spec, SpecError};
+use crate::spec::{ArrivalsSpec, DurationSpec, MOST_TRANSFERS, RttSpec, SizeSpec, SourceSpec, Spec, SpecError};
 use crate::time::Time;
 
 /// A transfer longer than this is cut there, segments.

@@ -9,6 +9,7 @@
 //! expirations. The receiver's buffer never fills, since its application reads at once. The library lets a packet leave at
 //! once, whatever the period, when a NAK comes; here, as in the draft, it does not.
 
+mod kinds;
 mod losses;
 mod mail;
 mod receiver;
@@ -25,25 +26,6 @@ use super::{Receiver, Sender};
 use crate::network::{Count, Network};
 use crate::spec::{FlowSpec, Spec};
 use crate::time::Time;
-
-/// Headers of IP, UDP and UDT: 20, 8 and 16 bytes. An ACK2 is nothing but headers.
-pub const HEADER_BYTES: u32 = 44;
-
-/// A light ACK: headers and a packet number.
-pub const LIGHT_ACK_BYTES: u32 = HEADER_BYTES + 4;
-
-/// An ACK: besides, RTT, RTTVar, free buffer, arrival rate and capacity, 4 bytes each.
-pub const ACK_BYTES: u32 = HEADER_BYTES + 24;
-
-/// A word of a NAK's list: a packet, or one end of a run.
-const WORD_BYTES: u32 = 4;
-
-/// [`crate::packet::Packet::extra`] of data.
-const DATA: u32 = 0;
-/// The same of an ACK2; its segment is the number of the ACK that it answers.
-const ACK2: u32 = 1;
-/// The same of a light ACK; that of an ACK or a NAK is the number of its message.
-const LIGHT_ACK: u32 = u32::MAX;
 
 /// A UDT flow.
 #[derive(Debug)]

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use elephan_cc::udt::{Arrivals, Estimates, UdtParams};
 
+use super::kinds::{ACK2, LIGHT_ACK, WORD_BYTES};
 use super::losses::{Missing, words_for};
 use super::mail::{Mail, Message};
-use super::{ACK_BYTES, ACK2, HEADER_BYTES, LIGHT_ACK, LIGHT_ACK_BYTES, WORD_BYTES};
 use crate::endpoint::{Receiver, Sender};
 use crate::network::{End, Network};
 use crate::packet::{Packet, flag};
 use crate::record::{Clock, ReceiverSample, RttHistogram};
+use crate::spec::udt::{ACK_BYTES, HEADER_BYTES, LIGHT_ACK_BYTES};
 use crate::spec::{FlowSpec, Measure, Spec};
 use crate::time::Time;
 

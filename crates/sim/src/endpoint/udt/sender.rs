@@ -4,15 +4,16 @@ use std::sync::Arc;
 
 use elephan_cc::udt::{Estimates, Timers, Udt as Control, UdtParams};
 
+use super::kinds::{ACK2, DATA, LIGHT_ACK};
 use super::losses::Lost;
 use super::mail::{Mail, Message};
-use super::{ACK2, DATA, HEADER_BYTES, LIGHT_ACK};
 use crate::endpoint::Sender;
 use crate::endpoint::sender::{Measured, SenderTotals, application_of};
 use crate::network::{End, Network};
 use crate::packet::{Packet, flag};
 use crate::random::Stream;
 use crate::record::{Clock, SenderSample};
+use crate::spec::udt::HEADER_BYTES;
 use crate::spec::{FlowSpec, MOST_SEGMENTS, Measure, Spec};
 use crate::time::Time;
 use crate::traffic::Application;

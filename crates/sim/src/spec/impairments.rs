@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::spec::SpecError;
+use super::error::SpecError;
 use crate::time::Time;
 
 /// Bytes that one opportunity of a trace carries: a packet of the usual size. Mahimahi counts 1,504, of which 4 are a header of

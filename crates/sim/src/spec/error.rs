@@ -1,0 +1,17 @@
+//! The error of a spec that cannot be run.
+
+/// A spec that cannot be run.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error("{path}: {message}")]
+pub struct SpecError {
+    /// Where in the spec.
+    pub path: String,
+    /// What is wrong with it, what is allowed.
+    pub message: String,
+}
+
+impl SpecError {
+    pub(crate) fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { path: path.into(), message: message.into() }
+    }
+}
