@@ -3,8 +3,8 @@
 use elephan_cc::{Algorithm, Cause};
 
 use super::{Sender, State};
+use crate::endpoint::boundary::Outlet;
 use crate::endpoint::recovery::{Episode, Losses};
-use crate::network::Network;
 use crate::packet::Packet;
 use crate::spec::Detection;
 use crate::time::Time;
@@ -54,7 +54,7 @@ impl Sender {
     }
 
     /// The timer of RACK's reordering window: what should have been overtaken by now is lost.
-    pub(super) fn give_up_waiting(&mut self, now: Time, network: &mut Network) {
+    pub(super) fn give_up_waiting(&mut self, now: Time, out: &mut impl Outlet) {
         if !self.detect(now) {
             return;
         }
@@ -66,7 +66,7 @@ impl Sender {
         if let State::Recovery(episode) = &mut self.state {
             episode.on_ack(0, in_flight, false, Losses { more: true, begin });
         }
-        self.transmit(now, network);
+        self.transmit(now, out);
     }
 
     /// Marks the retransmissions that are lost by now; answers whether any was.

@@ -3,6 +3,7 @@
 use elephan_cc::{Cause, Ecn, Needs, Router};
 
 use super::{Sender, State};
+use crate::endpoint::receiver::Receiver;
 use crate::packet::flag;
 use crate::time::Time;
 
@@ -65,10 +66,14 @@ impl Marks {
 }
 
 impl Sender {
-    /// Whether the receiver has to repeat an echo until it is answered.
-    #[must_use]
-    pub fn wants_repeated_echoes(&self) -> bool {
-        self.marks.mode == Mode::Classic
+    /// Tells the receiver how to echo marks and what routers report.
+    pub fn instruct(&self, receiver: &mut Receiver) {
+        if self.marks.mode == Mode::Classic {
+            receiver.latch_marks();
+        }
+        if let Some(router) = self.needs.router {
+            receiver.listen_to(router);
+        }
     }
 
     /// The kind of routers that the receiver has to listen to.

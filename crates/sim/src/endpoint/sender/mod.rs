@@ -12,64 +12,23 @@ use std::sync::Arc;
 
 use elephan_cc::{Ack, Algorithm, Cause, Controller, Load, Needs, Router, Signal, Start};
 
-pub(super) use self::application::of_flow as application_of;
+use self::log::SenderLog;
 use self::marks::Marks;
 use self::pacing::Pace;
 use self::sampler::Sampler;
 use self::transmit::widen;
+use super::boundary::{Endpoint, EndpointState, Outlet, PacketCounts};
+use super::departures::Departures;
 use super::recovery::{Episode, Losses};
 use super::rto::Rto;
 use super::scoreboard::Scoreboard;
-use crate::events::Log;
-use crate::network::{Egress, End, Network};
+use crate::application::Application;
 use crate::packet::{OWD_UNIT_PS, Packet, flag};
-use crate::random::{Name, Stream};
-use crate::record::{Clock, RttHistogram, SenderSample};
+use crate::random::Name;
+use crate::record::{Clock, Measured, SenderRecord, SenderSample, SenderTotals};
+use crate::sidecar::Sidecar;
 use crate::spec::{ClockSpec, Detection, FlowSpec, MOST_IN_FLIGHT, MOST_SEGMENTS, Measure, Spec, StackSpec};
 use crate::time::Time;
-use crate::traffic::Application;
-
-/// Totals of a sender since the beginning.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SenderTotals {
-    /// Segments put on the wire, retransmissions included.
-    pub sent: u64,
-    /// Retransmissions.
-    pub retransmits: u64,
-    /// Recovery episodes that began with a loss.
-    pub loss_events: u64,
-    /// Answers to ECN echoes that were as one to a loss (RFC 3168).
-    pub ecn_events: u64,
-    /// Segments acknowledged with an ECN echo.
-    pub marked: u64,
-    /// Retransmission timeouts.
-    pub timeouts: u64,
-    /// Episodes and timeouts that turned out to be spurious and were undone.
-    pub undone: u64,
-    /// ACKs processed.
-    pub acks: u64,
-}
-
-/// Statistics inside the measurement window.
-#[derive(Clone, Debug, Default)]
-pub struct Measured {
-    /// Smallest RTT, s.
-    pub rtt_min: f64,
-    /// Σ RTT, s.
-    pub rtt_sum: f64,
-    /// Samples of RTT.
-    pub rtt_count: u64,
-    /// ∫ cwnd dt, segments × s.
-    pub cwnd_integral: f64,
-    /// Largest cwnd.
-    pub cwnd_max: f64,
-    /// Times that the send loop ended, from the beginning of the window to the end of the run.
-    pub sends: u64,
-    /// Of those, because of the receive window.
-    pub receiver_limited: u64,
-    /// Distribution of RTT.
-    pub rtt: RttHistogram,
-}
 
 #[derive(Clone, Copy, Debug)]
 enum State {
@@ -129,7 +88,6 @@ pub struct Sender {
     cwnd_since: Time,
     measuring: bool,
     bytes: u16,
-    egress: Option<Egress>,
     receive_window: u32,
     end: u32,
     max_burst: u32,
@@ -152,27 +110,24 @@ pub struct Sender {
     start: Time,
     stop: Time,
     started: bool,
-    last_departure: Time,
     /// Whether [`Sender::remember`] has anything to do.
     remembers: bool,
     /// Whether anybody is told of each segment that is sent.
     watches: bool,
-    log: Option<Box<Log>>,
+    log: Option<Box<SenderLog>>,
     sampler: Option<Box<Sampler>>,
     /// Retransmissions found lost by this ACK.
     lost_again: Vec<u32>,
     marks: Marks,
     pace: Pace,
-    /// What hands data over bit by bit, and whether it is sent as datagrams.
+    /// What hands data over bit by bit.
     application: Option<Box<Application>>,
-    datagrams: bool,
     /// The sender's clock and the receiver's, where they differ from true time and somebody looks.
     clocks: Option<Box<(ClockSpec, ClockSpec)>>,
     /// Whether the host takes time over an ACK, and until when it is busy.
     slow_host: bool,
     host_busy: Time,
-    jitter: u64,
-    jitter_stream: Stream,
+    departures: Departures,
     stack: StackSpec,
     measure: Measure,
     clock: Clock,
@@ -187,21 +142,6 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// The sender of a flow of the scenario, which starts a little later than said.
-    #[must_use]
-    pub fn of_flow(
-        flow: u32,
-        spec: &Spec,
-        this: &FlowSpec,
-        algorithm: Controller,
-        network: &Network,
-        sample_times: &Arc<[Time]>,
-    ) -> Self {
-        let mut jitter = Stream::new(spec.seed, &format!("flow {} start", this.name));
-        let start = Time(this.start_ps + jitter.below(spec.start_jitter_ps + 1));
-        Self::new(flow, spec, this, start, algorithm, network, sample_times)
-    }
-
     /// A sender that starts at `start`.
     #[must_use]
     pub fn new(
@@ -210,17 +150,15 @@ impl Sender {
         this: &FlowSpec,
         start: Time,
         algorithm: Controller,
-        network: &Network,
         sample_times: &Arc<[Time]>,
     ) -> Self {
         let stack = this.stack.clone();
         let bytes = (stack.payload_bytes + stack.header_bytes) as u16;
         let clock = Clock::new(sample_times);
         let needs = algorithm.needs();
-        let application = application::of_flow(spec, this, start);
+        let application = Application::of_flow(spec, this, start);
         let name = Name::default().and("flow ").and(&this.name);
         Self {
-            datagrams: this.datagrams,
             flow,
             board: Scoreboard::default(),
             next: 0,
@@ -242,11 +180,10 @@ impl Sender {
             latest_rtt: f64::NAN,
             round_end: 0,
             round_peak: 0,
-            cwnd: if this.datagrams { f64::NAN } else { 0.0 },
+            cwnd: 0.0,
             cwnd_since: Time::ZERO,
             measuring: false,
             bytes,
-            egress: network.egress(flow, bytes),
             receive_window: stack.receive_window.unwrap_or(MOST_IN_FLIGHT),
             end: if application.is_some() { 0 } else { this.size_segments.map_or(MOST_SEGMENTS, |s| s as u32) },
             max_burst: stack.max_burst.unwrap_or(u32::MAX),
@@ -264,7 +201,6 @@ impl Sender {
             start,
             stop: this.stop_ps.map_or(Time::NEVER, Time),
             started: false,
-            last_departure: Time::ZERO,
             remembers: stack.detection == Detection::Rack
                 || needs.window_at_send
                 || needs.delivery
@@ -284,8 +220,7 @@ impl Sender {
             host_busy: Time::ZERO,
             needs,
             algorithm_seed: name.and(" algorithm").stream(spec.seed).bits(),
-            jitter: spec.send_jitter_ps,
-            jitter_stream: name.and(" departures").stream(spec.seed),
+            departures: Departures::new(spec.seed, &this.name, spec.send_jitter_ps),
             measure: spec.measure,
             clock,
             totals: SenderTotals::default(),
@@ -297,68 +232,36 @@ impl Sender {
         }
     }
 
-    /// A turn: everything before `horizon`. Answers whether there was anything.
-    pub fn run(&mut self, horizon: Time, network: &mut Network) -> bool {
-        let mut worked = false;
-        let inbox = network.inbox(self.flow, End::Sender);
-        loop {
-            let arrival = network.head(inbox);
-            if self.timer <= arrival {
-                if self.timer >= horizon {
-                    return worked;
-                }
-                self.on_timer(network);
-            } else {
-                if arrival >= horizon {
-                    return worked;
-                }
-                let Some(packet) = network.take(inbox) else { return worked };
-                self.on_packet(&packet, network);
-            }
-            worked = true;
-        }
-    }
-
-    /// When it next has something to do by itself.
+    /// Everything that the run keeps of it.
     #[must_use]
-    pub fn timer(&self) -> Time {
-        self.timer
-    }
-
-    /// When the flow really starts, jitter included.
-    #[must_use]
-    pub fn start(&self) -> Time {
-        self.start
-    }
-
-    /// Ends the run: the samples due at its end.
-    pub fn finish(&mut self, end: Time) {
-        self.sample_until(end);
+    pub fn into_record(self) -> SenderRecord {
+        let Self { start, totals, measured, samples, completed, .. } = self;
+        SenderRecord { start, totals, measured, samples, rates: None, completed }
     }
 
     // ---- timers ------------------------------------------------------------------------------------------------------
 
     #[cold]
-    fn on_timer(&mut self, network: &mut Network) {
+    fn on_timer_due(&mut self, out: &mut impl Outlet) {
         let now = self.timer;
         assert!(now >= self.now, "a sender's clock went back");
         self.now = now;
         self.sample_until(now);
         if !self.started && self.start <= now {
-            self.begin(now, network);
+            self.begin(now, out);
         }
         if self.reorder_due <= now {
             self.reorder_due = Time::NEVER;
-            self.give_up_waiting(now, network);
+            self.give_up_waiting(now, out);
         }
         if self.probe_due().min(self.timeout_due()) <= now {
-            if self.timeout_due() <= now { self.on_timeout(now, network) } else { self.probe_tail(now, network) }
+            if self.timeout_due() <= now { self.on_timeout(now, out) } else { self.probe_tail(now, out) }
         }
         if self.pace.is_due(now) {
-            self.transmit(now, network);
+            self.transmit(now, out);
         }
         if self.application_due() <= now {
-            self.serve_application(now, network);
+            self.serve_application(now, out);
         }
         let retransmission = self.probe_due().min(self.timeout_due()).min(self.reorder_due);
         let timer = self.clock.due().min(retransmission).min(self.pace.wake()).min(self.application_due());
@@ -381,11 +284,8 @@ impl Sender {
         self.probe_from.later(Time::from_seconds(2.0 * self.rto.srtt)).later(Time(delayed))
     }
 
-    fn begin(&mut self, now: Time, network: &mut Network) {
+    fn begin(&mut self, now: Time, out: &mut impl Outlet) {
         self.started = true;
-        if self.datagrams {
-            return;
-        }
         self.algorithm.on_start(&Start {
             now: now.seconds(),
             initial_window: f64::from(self.stack.initial_window),
@@ -395,7 +295,7 @@ impl Sender {
             seed: self.algorithm_seed,
         });
         self.note_window(now, self.algorithm.window());
-        self.transmit(now, network);
+        self.transmit(now, out);
     }
 
     fn sample_until(&mut self, now: Time) {
@@ -413,7 +313,7 @@ impl Sender {
             }
             self.samples.push(SenderSample {
                 cwnd: self.cwnd,
-                ssthresh: if self.started && !self.datagrams { self.algorithm.ssthresh() } else { f64::INFINITY },
+                ssthresh: if self.started { self.algorithm.ssthresh() } else { f64::INFINITY },
                 srtt: if self.rto.srtt > 0.0 { self.rto.srtt } else { f64::NAN },
                 rtt: self.latest_rtt,
                 in_flight: self.board.in_flight(self.next),
@@ -455,7 +355,7 @@ impl Sender {
     }
 
     /// RFC 6298 section 5: everything is lost, begin again with the lowest segment.
-    fn on_timeout(&mut self, now: Time, network: &mut Network) {
+    fn on_timeout(&mut self, now: Time, out: &mut impl Outlet) {
         self.totals.timeouts += 1;
         let signal = self.signal(now, Cause::Loss);
         if self.stack.detection == Detection::Dupack {
@@ -475,17 +375,17 @@ impl Sender {
         self.reorder_due = Time::NEVER;
         self.note_window(now, self.algorithm.window());
         self.arm(now);
-        self.transmit(now, network);
+        self.transmit(now, out);
     }
 
     /// Tail loss probe, RFC 8985 section 7.
-    fn probe_tail(&mut self, now: Time, network: &mut Network) {
+    fn probe_tail(&mut self, now: Time, out: &mut impl Outlet) {
         self.arm(now);
         self.may_probe = false;
-        if self.send_new(1, now, network) == 0 {
+        if self.send_new(1, now, out) == 0 {
             // Not marked lost: if it was, the SACK or the timeout that follows says so.
             self.totals.retransmits += 1;
-            self.emit(self.next - 1, self.marks.on_retransmission(), now, network);
+            self.emit(self.next - 1, self.marks.on_retransmission(), now, out);
         }
     }
 
@@ -507,14 +407,14 @@ impl Sender {
     // ---- acknowledgements --------------------------------------------------------------------------------------------
 
     #[inline(always)]
-    fn on_packet(&mut self, packet: &Packet, network: &mut Network) {
+    fn on_acknowledgement(&mut self, packet: &Packet, out: &mut impl Outlet) {
         let now = packet.at;
         assert!(now >= self.now, "a sender's clock went back");
         self.now = now;
         self.totals.acks += 1;
         let una = self.board.una();
         let cumulative = packet.segment();
-        let has_sack = packet.flags() & flag::SACK != 0;
+        let has_sack = packet.flags() & flag::BESIDE != 0;
         let mut report = Report { owd: packet.extra(), newest: cumulative.wrapping_sub(1), feedback: 0.0 };
         let mut delivered = 0;
         if self.board.is_clean() && !has_sack {
@@ -524,7 +424,7 @@ impl Sender {
             delivered += cumulative - una;
             self.board.advance_clean(cumulative);
         } else {
-            let entry = if has_sack { network.sacks[self.flow as usize].take(packet.extra()) } else { None };
+            let entry = if has_sack { out.beside().sacks.take(packet.extra()) } else { None };
             if let Some(entry) = entry {
                 self.note_overtaken(entry.trigger);
             }
@@ -539,7 +439,7 @@ impl Sender {
         if delivered == 0 && cumulative <= una {
             return;
         }
-        self.digest(packet, report, una, delivered, network);
+        self.digest(packet, report, una, delivered, out);
     }
 
     fn apply_sack(&mut self, blocks: &[(u32, u32)]) -> u32 {
@@ -553,7 +453,7 @@ impl Sender {
     }
 
     #[inline(always)]
-    fn digest(&mut self, packet: &Packet, report: Report, una: u32, delivered: u32, network: &mut Network) {
+    fn digest(&mut self, packet: &Packet, report: Report, una: u32, delivered: u32, out: &mut impl Outlet) {
         let now = packet.at;
         let cumulative = packet.segment();
         let rtt = if self.slow_host { self.when_host_looks(*packet) } else { now } - packet.stamp;
@@ -633,14 +533,14 @@ impl Sender {
         } else if cumulative > una || self.stack.any_ack_restarts_timer {
             self.arm(now);
         }
-        self.transmit(now, network);
+        self.transmit(now, out);
     }
 
     /// When a slow host gets round to an ACK: after all that came before it, and after a walk over everything outstanding
     /// where the ACK carries SACK blocks. Only the samples of RTT see this, not what is sent when.
     #[cold]
     fn when_host_looks(&mut self, packet: Packet) -> Time {
-        let sacks = packet.flags() & flag::SACK != 0 && (self.needs.router.is_none() || self.board.sacked() > 0);
+        let sacks = packet.flags() & flag::BESIDE != 0 && (self.needs.router.is_none() || self.board.sacked() > 0);
         let scanned = if !sacks { 0 } else { u64::from(self.next - self.board.una()) };
         let work = self.stack.host_ack_ps + self.stack.host_scan_ps * scanned;
         self.host_busy = self.host_busy.max(packet.at) + Time(work);
@@ -652,6 +552,40 @@ impl Sender {
         // In slow start a window of up to twice what was used is still being probed (Linux, is_cwnd_limited).
         self.limit == Limit::Window
             || (self.cwnd < self.algorithm.ssthresh() && self.cwnd < 2.0 * f64::from(self.round_peak))
+    }
+}
+
+impl EndpointState for Sender {
+    #[inline(always)]
+    fn timer(&self) -> Time {
+        self.timer
+    }
+
+    fn packets(&self) -> PacketCounts {
+        PacketCounts { sent: self.totals.sent, received: self.totals.acks }
+    }
+
+    fn finish(&mut self, end: Time) {
+        self.sample_until(end);
+    }
+}
+
+impl<O: Outlet> Endpoint<O> for Sender {
+    fn on_timer(&mut self, out: &mut O) {
+        self.on_timer_due(out);
+    }
+
+    #[inline(always)]
+    fn on_packet(&mut self, packet: &Packet, out: &mut O) {
+        self.on_acknowledgement(packet, out);
+    }
+
+    fn log_arrivals(&mut self, packets: &mut dyn Iterator<Item = Packet>, beside: &Sidecar) {
+        self.log_acks(packets, beside);
+    }
+
+    fn log_settled(&mut self) {
+        self.settle_log();
     }
 }
 

@@ -3,7 +3,7 @@
 use elephan_cc::Algorithm;
 
 use super::{Limit, Sender, State};
-use crate::network::Network;
+use crate::endpoint::boundary::Outlet;
 use crate::time::Time;
 
 /// Linux paces at twice the window's rate while it grows fast, and a fifth above it afterwards (`tcp_pacing_ss_ratio`,
@@ -55,10 +55,10 @@ impl Sender {
 
     /// Sends what the window and the pace allow.
     #[inline(never)]
-    pub(super) fn transmit_paced(&mut self, now: Time, network: &mut Network) {
+    pub(super) fn transmit_paced(&mut self, now: Time, out: &mut impl Outlet) {
         self.pace.wake = Time::NEVER;
         let Some(rate) = self.pace_rate() else {
-            self.transmit_with_care(now, u32::MAX, network);
+            self.transmit_with_care(now, u32::MAX, out);
             return;
         };
         loop {
@@ -71,7 +71,7 @@ impl Sender {
                 self.set_limit(Limit::Window);
                 return;
             }
-            if self.transmit_with_care(now, 1, network) == 0 {
+            if self.transmit_with_care(now, 1, out) == 0 {
                 return;
             }
             self.pace.next = self.pace.next.max(now).later(Time::from_seconds(1.0 / rate));

@@ -6,23 +6,23 @@ use elephan_cc::udt::{Estimates, Timers, Udt as Control, UdtParams};
 
 use super::kinds::{ACK2, DATA, LIGHT_ACK};
 use super::losses::Lost;
-use super::mail::{Mail, Message};
-use crate::endpoint::Sender;
-use crate::endpoint::sender::{Measured, SenderTotals, application_of};
-use crate::network::{End, Network};
+use super::messages::Message;
+use crate::application::Application;
+use crate::endpoint::boundary::{Endpoint, EndpointState, Outlet, PacketCounts};
+use crate::endpoint::departures::Departures;
 use crate::packet::{Packet, flag};
 use crate::random::Stream;
-use crate::record::{Clock, SenderSample};
+use crate::record::{Clock, Measured, SenderRecord, SenderSample, SenderTotals};
 use crate::spec::udt::HEADER_BYTES;
 use crate::spec::{FlowSpec, MOST_SEGMENTS, Measure, Spec};
 use crate::time::Time;
-use crate::traffic::Application;
 
 /// A packet whose number is a multiple of this is sent back to back with the next.
 const PAIR_EVERY: u32 = 16;
 
+/// The sending end of a UDT flow.
 #[derive(Debug)]
-pub(super) struct UdtSender {
+pub struct UdtSender {
     flow: u32,
     control: Control,
     path: Estimates,
@@ -53,9 +53,7 @@ pub(super) struct UdtSender {
     now: Time,
     bytes: u16,
     seed: u64,
-    jitter: u64,
-    jitter_stream: Stream,
-    last_departure: Time,
+    departures: Departures,
     application: Option<Box<Application>>,
     clock: Clock,
     measure: Measure,
@@ -71,7 +69,9 @@ pub(super) struct UdtSender {
 }
 
 impl UdtSender {
-    pub(super) fn new(
+    /// The sender of the flow number `flow` of a spec, which starts at `start`.
+    #[must_use]
+    pub fn new(
         flow: u32,
         spec: &Spec,
         this: &FlowSpec,
@@ -81,7 +81,7 @@ impl UdtSender {
     ) -> Self {
         let stack = &this.stack;
         let UdtParams { syn, initial_arrival_rate, initial_capacity, flow_window, .. } = *control.parameters();
-        let application = application_of(spec, this, start);
+        let application = Application::of_flow(spec, this, start);
         let clock = Clock::new(sample_times);
         Self {
             flow,
@@ -105,9 +105,7 @@ impl UdtSender {
             now: Time::ZERO,
             bytes: (stack.payload_bytes + stack.header_bytes) as u16,
             seed: Stream::new(spec.seed, &format!("flow {} algorithm", this.name)).bits(),
-            jitter: spec.send_jitter_ps,
-            jitter_stream: Stream::new(spec.seed, &format!("flow {} departures", this.name)),
-            last_departure: Time::ZERO,
+            departures: Departures::new(spec.seed, &this.name, spec.send_jitter_ps),
             application,
             clock,
             measure: spec.measure,
@@ -124,53 +122,15 @@ impl UdtSender {
         }
     }
 
-    pub(super) fn run(&mut self, horizon: Time, mail: &mut Mail, network: &mut Network) -> bool {
-        let mut worked = false;
-        let inbox = network.inbox(self.flow, End::Sender);
-        loop {
-            let arrival = network.head(inbox);
-            if self.timer <= arrival {
-                if self.timer >= horizon {
-                    return worked;
-                }
-                self.on_timer(network);
-            } else {
-                if arrival >= horizon {
-                    return worked;
-                }
-                let Some(packet) = network.take(inbox) else { return worked };
-                self.on_packet(&packet, mail, network);
-            }
-            worked = true;
-        }
-    }
-
-    pub(super) fn timer(&self) -> Time {
-        self.timer
-    }
-
-    pub(super) fn ack2s(&self) -> u64 {
-        self.ack2s
-    }
-
-    pub(super) fn rates(&self) -> &[f64] {
-        &self.rates
-    }
-
-    pub(super) fn finish(&mut self, end: Time) {
-        self.sample_until(end);
-    }
-
-    pub(super) fn write_into(&mut self, row: &mut Sender) {
-        row.totals = self.totals;
-        row.samples = std::mem::take(&mut self.samples);
-        row.completed = self.completed;
-        row.measured = std::mem::take(&mut self.measured);
+    /// Everything that the run keeps of it, but the samples of RTT, which the receiver has.
+    pub(super) fn into_record(self) -> SenderRecord {
+        let Self { start, totals, measured, samples, rates, completed, .. } = self;
+        SenderRecord { start, totals, measured, samples, rates: Some(rates), completed }
     }
 
     // ---- timers ------------------------------------------------------------------------------------------------------
 
-    fn on_timer(&mut self, network: &mut Network) {
+    fn on_timer_due(&mut self, out: &mut impl Outlet) {
         let now = self.timer;
         assert!(now >= self.now, "a sender's clock went back");
         self.now = now;
@@ -191,7 +151,7 @@ impl UdtSender {
             self.wake = now;
         }
         if self.wake <= now {
-            self.transmit(now, network);
+            self.transmit(now, out);
         }
         self.set_timer(now);
     }
@@ -279,7 +239,7 @@ impl UdtSender {
 
     // ---- what the receiver says --------------------------------------------------------------------------------------
 
-    fn on_packet(&mut self, packet: &Packet, mail: &mut Mail, network: &mut Network) {
+    fn on_control_packet(&mut self, packet: &Packet, out: &mut impl Outlet) {
         let now = packet.at;
         assert!(now >= self.now, "a sender's clock went back");
         self.now = now;
@@ -288,9 +248,10 @@ impl UdtSender {
         if packet.extra() == LIGHT_ACK {
             self.acknowledge(packet.segment(), now);
         } else {
-            match mail.read(packet.extra()) {
-                Some(&Message::Ack { number, rtt, arrival_rate, capacity }) => {
-                    self.answer(number, now, network);
+            let payload = out.beside().take_payload(packet);
+            match payload.and_then(|payload| Message::from_bytes(&payload)) {
+                Some(Message::Ack { number, rtt, arrival_rate, capacity }) => {
+                    self.answer(number, now, out);
                     if packet.segment() > self.last_ack {
                         self.last_ack = packet.segment();
                         self.acknowledge(packet.segment(), now);
@@ -299,15 +260,13 @@ impl UdtSender {
                         self.control.on_ack(now.seconds(), self.last_ack, &self.path);
                     }
                 }
-                Some(&Message::Gap { first, past }) => self.on_nak(&[(first, past)]),
-                Some(Message::Gaps(gaps)) => self.on_nak(gaps),
-                // So late that nobody remembers what it was to say.
+                Some(Message::Gaps(gaps)) => self.on_nak(&gaps),
                 None => {}
             }
             self.note_window(now);
         }
         self.set_expiration();
-        self.transmit(now, network);
+        self.transmit(now, out);
         self.set_timer(now);
     }
 
@@ -333,10 +292,10 @@ impl UdtSender {
         }
     }
 
-    fn answer(&mut self, number: u32, now: Time, network: &mut Network) {
+    fn answer(&mut self, number: u32, now: Time, out: &mut impl Outlet) {
         self.ack2s += 1;
-        let at = now.max(self.last_departure);
-        network.send(Packet::new(at, now, self.flow, number, HEADER_BYTES as u16, 0, ACK2));
+        let at = now.max(self.departures.last());
+        out.send(Packet::new(at, now, self.flow, number, HEADER_BYTES as u16, 0, ACK2));
     }
 
     // ---- sending -----------------------------------------------------------------------------------------------------
@@ -356,7 +315,7 @@ impl UdtSender {
     }
 
     /// Sends what the period and the windows allow.
-    fn transmit(&mut self, now: Time, network: &mut Network) {
+    fn transmit(&mut self, now: Time, out: &mut impl Outlet) {
         self.wake = Time::NEVER;
         if !self.started {
             return;
@@ -377,9 +336,9 @@ impl UdtSender {
             }
             let completes_pair = std::mem::take(&mut self.pair);
             if has_lost && !(completes_pair && has_new) {
-                self.send_again(now, network);
+                self.send_again(now, out);
             } else {
-                self.send_new(now, network);
+                self.send_new(now, out);
             }
             if !self.pair {
                 self.pace = self.pace.max(now).later(Time::from_seconds(self.control.period()));
@@ -387,13 +346,13 @@ impl UdtSender {
         }
     }
 
-    fn send_again(&mut self, now: Time, network: &mut Network) {
+    fn send_again(&mut self, now: Time, out: &mut impl Outlet) {
         let Some(packet) = self.lost.pop() else { return };
         self.totals.retransmits += 1;
-        self.emit(packet, flag::RETRANSMIT, now, network);
+        self.emit(packet, flag::RETRANSMIT, now, out);
     }
 
-    fn send_new(&mut self, now: Time, network: &mut Network) {
+    fn send_new(&mut self, now: Time, out: &mut impl Outlet) {
         if self.una == self.next {
             (self.heard, self.expirations) = (now, 1);
         }
@@ -403,16 +362,36 @@ impl UdtSender {
             self.set_expiration();
         }
         self.pair = packet % PAIR_EVERY == 0;
-        self.emit(packet, 0, now, network);
+        self.emit(packet, 0, now, out);
     }
 
-    fn emit(&mut self, packet: u32, flags: u8, now: Time, network: &mut Network) {
+    fn emit(&mut self, packet: u32, flags: u8, now: Time, out: &mut impl Outlet) {
         self.totals.sent += 1;
-        let mut at = now;
-        if self.jitter > 0 {
-            at = (now + Time(self.jitter_stream.below(self.jitter))).max(self.last_departure);
-            self.last_departure = at;
-        }
-        network.send(Packet::new(at, now, self.flow, packet, self.bytes, flags, DATA));
+        let at = self.departures.next(now);
+        out.send(Packet::new(at, now, self.flow, packet, self.bytes, flags, DATA));
+    }
+}
+
+impl EndpointState for UdtSender {
+    fn timer(&self) -> Time {
+        self.timer
+    }
+
+    fn packets(&self) -> PacketCounts {
+        PacketCounts { sent: self.totals.sent + self.ack2s, received: self.totals.acks }
+    }
+
+    fn finish(&mut self, end: Time) {
+        self.sample_until(end);
+    }
+}
+
+impl<O: Outlet> Endpoint<O> for UdtSender {
+    fn on_timer(&mut self, out: &mut O) {
+        self.on_timer_due(out);
+    }
+
+    fn on_packet(&mut self, packet: &Packet, out: &mut O) {
+        self.on_control_packet(packet, out);
     }
 }
