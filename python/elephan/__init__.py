@@ -16,6 +16,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from elephan.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from elephan._engine import Ack as Ack
     from elephan._engine import Delivery as Delivery
@@ -33,8 +35,6 @@ if TYPE_CHECKING:
     from elephan.scenario import Scenario as Scenario
     from elephan.scenario import ScenarioError as ScenarioError
     from elephan.scenario.catalog import algorithms as algorithms
-
-__version__ = "0.1.0"
 
 _HOMES = {
     "Ack": "elephan._engine",

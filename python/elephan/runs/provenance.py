@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import elephan
 from elephan.scenario import catalog
+from elephan.version import __version__
 
 if TYPE_CHECKING:
     from elephan.runs.result import Run
@@ -28,7 +28,7 @@ def provenance(*, engine: str, wall_seconds: float) -> dict[str, Any]:
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "wall_seconds": wall_seconds,
         "versions": {
-            "elephan": elephan.__version__,
+            "elephan": __version__,
             "engine": engine,
             "python": platform.python_version(),
             "polars": polars.__version__,
