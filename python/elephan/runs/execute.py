@@ -10,7 +10,8 @@ from elephan import backends
 from elephan.backends import Backend, Cancelled, MemoryPool, Progress, RawResult
 from elephan.runs.failures import explained
 from elephan.runs.provenance import provenance, warnings_after
-from elephan.runs.result import Run, run_id
+from elephan.runs.result import Run
+from elephan.runs.saved import run_id
 from elephan.runs.store import Store
 from elephan.scenario import Scenario
 

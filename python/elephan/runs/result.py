@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from elephan.runs import saved
-from elephan.runs.saved import MANIFEST, MANIFEST_FORMAT, SUMMARY
-from elephan.runs.saved import RunError as RunError
-from elephan.runs.saved import run_id as run_id
+from elephan.runs.errors import DamagedRunError, RunError, shown
+from elephan.runs.saved import MANIFEST, MANIFEST_FORMAT, SUMMARY, run_id
 from elephan.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -252,12 +251,12 @@ class Run:
             self._verify()
             try:
                 found = read(self.dir)
-            except saved.DamagedRunError:
+            except DamagedRunError:
                 if not saved.replaced(self.dir, before):
                     raise
             except (OSError, ValueError) as error:
                 if not saved.replaced(self.dir, before):
-                    raise saved.DamagedRunError(self.dir, f"cannot be read ({saved.shown(error)})") from None
+                    raise DamagedRunError(self.dir, f"cannot be read ({shown(error)})") from None
             else:
                 if not saved.replaced(self.dir, before):
                     return found
@@ -270,7 +269,7 @@ class Run:
         """
         try:
             saved.verify(self.dir, self.manifest)
-        except saved.DamagedRunError:
+        except DamagedRunError:
             there = saved.load(self.dir, name=self.id)
             if there["tables_sha256"] != self.manifest["tables_sha256"]:
                 raise RunError(f"{self.dir}: replaced by another result since it was loaded; load it again") from None

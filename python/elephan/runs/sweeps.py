@@ -21,7 +21,8 @@ from elephan.backends import Backend, Cancelled, MemoryPool
 from elephan.runs import execute
 from elephan.runs.failures import explained
 from elephan.runs.provenance import cores
-from elephan.runs.result import Run, run_id
+from elephan.runs.result import Run
+from elephan.runs.saved import run_id
 from elephan.runs.store import Store
 from elephan.scenario import Scenario
 
