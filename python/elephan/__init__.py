@@ -16,6 +16,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from elephan import hooks
 from elephan.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -35,6 +36,16 @@ if TYPE_CHECKING:
     from elephan.scenario import Scenario as Scenario
     from elephan.scenario import ScenarioError as ScenarioError
     from elephan.scenario.catalog import algorithms as algorithms
+
+hooks.register(
+    {
+        "summarize": "elephan.metrics.summary:summarize",
+        "warnings_after": "elephan.metrics.cautions:warnings_after",
+        "plot_cwnd": "elephan.report.plots:plot_cwnd",
+        "plot_queue": "elephan.report.plots:plot_queue",
+        "plot_throughput": "elephan.report.plots:plot_throughput",
+    }
+)
 
 _HOMES = {
     "Ack": "elephan._engine",
