@@ -15,8 +15,9 @@ from elephan.backends.kernel import bpf, calibration, host
 from elephan.backends.kernel.twin import twin
 from elephan.cli.main import run_command
 from elephan.papers import in_kernel
-from elephan.papers.claims import Claim, Judgment, parse_claims
+from elephan.papers.claims import Claim, parse_claims
 from elephan.papers.conditions import Value, Where
+from elephan.papers.judging import Judgment
 from elephan.papers.measurement import Measurement, constant
 from elephan.papers.paper import Experiment, Paper, RunSet
 from elephan.papers.reproduction import PaperResult, reproduce

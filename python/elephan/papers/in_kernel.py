@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from elephan import backends
 from elephan.backends.kernel import host
 from elephan.backends.kernel.twin import Twin, twin
-from elephan.papers.claims import Judgment, judge_all, totals
+from elephan.papers.judging import Judgment, judge_all, totals
 from elephan.papers.measurement import NotJudgedError
 from elephan.papers.paper import Experiment, Paper, RunSet
 from elephan.papers.reproduction import PaperResult, select

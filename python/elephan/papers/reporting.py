@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from elephan.papers.claims import Claim, Judgment
+from elephan.papers.claims import Claim
+from elephan.papers.judging import Judgment
 from elephan.papers.measurement import NotJudgedError
 from elephan.papers.wording import number
 from elephan.report import stamps

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from elephan.papers import boards
-from elephan.papers.claims import ClaimSet, Judgment, judge_all, totals
+from elephan.papers.claims import ClaimSet
+from elephan.papers.judging import Judgment, judge_all, totals
 from elephan.papers.paper import Beyond, Experiment, Paper, RunSet, Variant
 from elephan.papers.planning import Counter, Planner, Progress
 from elephan.scenario import ScenarioError
