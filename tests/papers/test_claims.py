@@ -14,7 +14,7 @@ from elephan.papers.conditions import Value, Where, aggregation, listed_points, 
 from elephan.papers.judging import judge, judge_all, totals
 from elephan.papers.measurement import Measurement, NotJudgedError, combined, constant, interval
 from elephan.papers.paper import Paper, RunSet
-from elephan.papers.reproduction import PaperResult
+from elephan.papers.results import PaperResult
 from elephan.runs import Run
 from elephan.scenario import Scenario
 

@@ -13,12 +13,12 @@ from elephan.scenario.errors import ScenarioError
 from elephan.scenario.words import hint
 
 if TYPE_CHECKING:
-    from elephan.papers.in_kernel import KernelColumn, KernelPlan
     from elephan.papers.judging import Judgment
+    from elephan.papers.kernel_column import KernelColumn, KernelPlan
     from elephan.papers.overview import Scoreboard
     from elephan.papers.paper import Paper
     from elephan.papers.planning import Progress
-    from elephan.papers.reproduction import PaperResult
+    from elephan.papers.results import PaperResult
     from elephan.runs import Run, Store
 
 

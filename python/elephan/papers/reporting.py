@@ -28,7 +28,7 @@ from elephan.report.series import flow_curve, link_curve
 
 if TYPE_CHECKING:
     from elephan.papers.paper import Paper, RunSet
-    from elephan.papers.reproduction import PaperResult
+    from elephan.papers.results import PaperResult
 
 VIEW_BINS = 400
 VERDICTS = {"reproduced": "reproduced", "differs": "differs", "not_judged": "not judged"}
