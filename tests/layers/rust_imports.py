@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from tests.layers.graph import Imports
@@ -74,9 +75,9 @@ class Module:
     paths: list[Named] = field(default_factory=list)
     tests: list[str] = field(default_factory=list)
 
-    @property
+    @cached_property
     def names(self) -> dict[str, Named]:
-        """The paths that ``use`` declarations give a name here."""
+        """The paths that ``use`` declarations give a name here; for when the module is read."""
         return {named.name: named for named in self.paths if named.name}
 
 
