@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -54,11 +54,13 @@ class Named:
         path: its segments.
         line: the line where it is.
         name: the name that a ``use`` declaration gives it; empty for a glob and outside of declarations.
+        exported: the declaration is a ``pub use``.
     """
 
     path: tuple[str, ...]
     line: int
     name: str = ""
+    exported: bool = False
 
 
 @dataclass
@@ -68,11 +70,13 @@ class Module:
     Attributes:
         file: relative to the source folder.
         paths: everything that it names.
+        words: the words outside of ``use`` declarations.
         tests: its submodules in files of their own that are compiled for tests only.
     """
 
     file: str
     paths: list[Named] = field(default_factory=list)
+    words: set[str] = field(default_factory=set)
     tests: list[str] = field(default_factory=list)
 
     @cached_property
@@ -80,13 +84,18 @@ class Module:
         """The paths that ``use`` declarations give a name here; for when the module is read."""
         return {named.name: named for named in self.paths if named.name}
 
+    def imports(self, named: Named) -> bool:
+        """False for a name that this module only re-exports."""
+        return not (named.exported and named.name) or named.name in self.words
+
 
 def read_imports(source: Path) -> Imports:
     """Reads each file of a crate's source folder, without comments, literals, attributes and tests.
 
     A file imports the files of the items that it names: in ``use`` declarations and in paths that begin with ``crate``,
-    ``self``, ``super``, a submodule or an imported name. A name that a module only re-exports counts as the file that
-    defines it; a name behind a glob, as the file with the glob. ``mod x;`` is no import.
+    ``self``, ``super``, a submodule or an imported name. A re-exported name counts as the file that defines it; a name
+    behind a glob, as the file with the glob. Neither ``mod x;`` nor ``pub use x::Y;`` is an import, unless the file
+    itself uses the name.
 
     Raises:
         ValueError: the source has something that is not understood.
@@ -102,7 +111,7 @@ def read_imports(source: Path) -> Imports:
     modules = {place: module for place, module in modules.items() if not any(_below(place, test) for test in tests)}
     imports: Imports = {module.file: {} for module in modules.values()}
     for place, module in modules.items():
-        for named in module.paths:
+        for named in filter(module.imports, module.paths):
             found = _target(modules, place, named.path)
             if found is not None and modules[found[0]].file != module.file:
                 imports[module.file].setdefault(modules[found[0]].file, named.line)
@@ -169,8 +178,15 @@ class _Reader:
         text = self._text(at)
         if text == "#" and self._text(at + 1) == "[":
             return self._attribute(module, at)
-        if text == "pub" and self._text(at + 1) == "(" and self._text(at + 2) in ("crate", "in", "self", "super"):
-            return self._past_group(at + 1)
+        if text == "pub":
+            after = self._past_visibility(at)
+            if self._text(after) != "use":
+                return after
+            found, after = self._use(after + 1, ())
+            module.paths += [replace(named, exported=True) for named in found]
+            return after
+        if text == "mod" and self._text(at + 2) == ";":
+            return at + 3
         if text == "mod" and self._text(at + 2) == "{":
             after = self._past_group(at + 2)
             self.read((*place, self._text(at + 1)), at + 3, after - 1)
@@ -182,6 +198,11 @@ class _Reader:
         if self._tokens[at].is_word:
             return self._path(module, at)
         return at + 1
+
+    def _past_visibility(self, at: int) -> int:
+        """The token after ``pub``, ``pub(crate)`` or ``pub(in …)``; a field may be ``pub (crate::A, B)``."""
+        restricted = self._text(at + 2) == "in" or self._text(at + 3) == ")"
+        return self._past_group(at + 1) if self._text(at + 1) == "(" and restricted else at + 1
 
     def _past_group(self, at: int) -> int:
         """The token after the bracket that closes the one at ``at``."""
@@ -206,7 +227,7 @@ class _Reader:
         while self._text(after) == "#":
             after = self._past_group(after + 1)
         if self._text(after) == "pub":
-            after = self._past_group(after + 1) if self._text(after + 1) == "(" else after + 1
+            after = self._past_visibility(after)
         if self._text(after) not in _ITEMS:
             raise ValueError(f"{self._file}:{self._tokens[at].line}: cfg(test) of something that is not an item")
         if self._text(after) == "mod" and self._text(after + 2) == ";":
@@ -249,6 +270,8 @@ class _Reader:
         while self._text(at) == "::" and at + 1 < len(self._tokens) and self._tokens[at + 1].is_word:
             path.append(self._text(at + 1))
             at += 2
+        if not inner:
+            module.words.add(path[0])
         if len(path) > 1 and not inner:
             module.paths.append(Named(tuple(path), line))
         return at

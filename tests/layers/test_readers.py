@@ -190,6 +190,14 @@ def test_a_re_export_is_the_file_that_defines_it(tree: Path) -> None:
     assert (found["b.rs"], found["a/deep.rs"]) == ({"a/deep.rs": 1}, {"c.rs": 1})
 
 
+def test_a_re_export_is_an_import_of_a_file_that_uses_the_name_itself(tree: Path) -> None:
+    shared = "pub use deep::Thing;\npub struct Shared;\n"
+    used = {"a.rs": f"{shared}enum Any {{ One(Thing) }}\n", "b.rs": "pub(crate) use c::*;\n", "b/c.rs": ""}
+    found = rust(tree, used | {"a/deep.rs": "use super::Shared;\n"})
+    assert (found["a.rs"], found["b.rs"]) == ({"a/deep.rs": 1}, {"b/c.rs": 1})
+    assert rust(tree, {"a.rs": f"mod deep;\n{shared}pub use deep::deep;\n"})["a.rs"] == {}
+
+
 def test_a_macro_is_of_the_file_that_makes_it_a_path(tree: Path) -> None:
     macro = "macro_rules! params { () => { $crate::kind::Kind }; }\npub(crate) use params;\n"
     found = rust(tree, {"param.rs": macro, "kind.rs": "", "a.rs": "use crate::param::params;\n"})
@@ -206,13 +214,13 @@ def test_comments_literals_attributes_and_visibility_are_left_out(tree: Path) ->
         //! See [`crate::a`].
         /* crate::a::f() /* nested */ crate::a::f() */
         #[doc(alias = crate::a::NAME)]
+        pub struct Pair(pub(crate) u8, pub (crate::b::B, u8));
         pub(in crate::a) fn f<'a>(x: &'a str) -> char {
             let _ = ("crate::a::f(\"", r#"crate::"a"::f"#, b"crate::a::f", '"', '\'', b'\\');
             'x'
         }
-        fn g() { crate::b::h() }
         """
-    assert rust(tree, {"a.rs": "", "b.rs": "", "c.rs": text})["c.rs"] == {"b.rs": 9}
+    assert rust(tree, {"a.rs": "", "b.rs": "", "c.rs": text})["c.rs"] == {"b.rs": 5}
 
 
 def test_tests_are_left_out(tree: Path) -> None:
