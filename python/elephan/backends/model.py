@@ -15,11 +15,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import elephan
 from elephan.backends.base import Backend, Cancelled, Progress, RawResult, unknown_fields
 from elephan.scenario import Scenario, ScenarioError
 from elephan.scenario.catalog import algorithms
 from elephan.scenario.words import hint
+from elephan.version import __version__
 
 if TYPE_CHECKING:
     import polars as pl
@@ -48,7 +48,7 @@ class ModelBackend(Backend):
 
     def version(self) -> str:
         """The package's version and a digest of the model's own code: results of another one are not used again."""
-        return f"{elephan.__version__}+{_code()}"
+        return f"{__version__}+{_code()}"
 
     def check(self, scenario: Scenario) -> None:
         """Refuse a scenario that the model does not cover, before anything is run.

@@ -12,8 +12,8 @@ from elephan.report.charts import LineChart, LinePanel, Points
 from elephan.report.figures import COLORS, Figure
 
 if TYPE_CHECKING:
-    from elephan.papers.in_kernel import KernelColumn
-    from elephan.papers.reproduction import PaperResult
+    from elephan.papers.kernel_column import KernelColumn
+    from elephan.papers.results import PaperResult
     from elephan.runs import Run
 
 PREFIX = "kernel-"
