@@ -97,7 +97,7 @@ impl Sender {
     /// Tells the algorithm of a lost segment, where it wants to know.
     fn report_lost(&mut self, segment: u32, now: Time) {
         if let Some(sampler) = &mut self.sampler {
-            let lost = sampler.on_lost(segment, now);
+            let lost = sampler.on_lost(segment.into(), now.0);
             if self.needs.losses {
                 self.algorithm.on_lost(&lost);
             }
@@ -157,19 +157,18 @@ impl Sender {
         if !self.reordering_seen && certain {
             return Time::ZERO;
         }
-        Time::from_seconds((self.min_rtt * 0.25).min(self.rto.srtt))
+        Time::from_seconds((self.min_rtt.get() * 0.25).min(self.rto.srtt))
     }
 
     /// Segments below were sent so long before something that was delivered that they are lost.
     pub(super) fn rack_edge(&mut self, now: Time) -> u32 {
         let patience = self.rack_rtt + self.reorder_window();
         let mut segment = self.board.marked_below().max(self.board.una());
-        let mask = self.sent_at.len() - 1;
         let top = self.board.forward_ack();
         self.reorder_due = Time::NEVER;
         while segment < top {
             if !self.board.is_sacked(segment) {
-                let sent = self.sent_at[segment as usize & mask];
+                let sent = self.sent_at.get(segment.into()).unwrap_or_default();
                 if sent >= self.rack_stamp {
                     break;
                 }

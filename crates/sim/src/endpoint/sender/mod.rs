@@ -5,18 +5,16 @@ mod log;
 mod loss;
 mod marks;
 mod pacing;
-mod sampler;
 mod transmit;
 
 use std::sync::Arc;
 
+use elephan_cc::estimators::{DeliverySampler, MinRtt, RoundCounter, SegmentRing, WindowUse};
 use elephan_cc::{Ack, Algorithm, Cause, Controller, Load, Needs, Router, Signal, Start};
 
 use self::log::SenderLog;
 use self::marks::Marks;
 use self::pacing::Pace;
-use self::sampler::Sampler;
-use self::transmit::widen;
 use super::boundary::{Endpoint, EndpointState, Outlet, PacketCounts};
 use super::departures::Departures;
 use super::recovery::{Episode, Losses};
@@ -67,7 +65,6 @@ pub struct Sender {
     board: Scoreboard,
     next: u32,
     state: State,
-    limit: Limit,
     rto: Rto,
     timer: Time,
     /// When the retransmission timer was last restarted; [`Time::NEVER`] while nothing is outstanding. When it fires is only
@@ -80,10 +77,10 @@ pub struct Sender {
     /// Whether the stack has RACK-TLP.
     rack: bool,
     now: Time,
-    min_rtt: f64,
+    min_rtt: MinRtt,
     latest_rtt: f64,
-    round_end: u32,
-    round_peak: u32,
+    rounds: RoundCounter,
+    window_use: WindowUse,
     cwnd: f64,
     cwnd_since: Time,
     measuring: bool,
@@ -99,12 +96,12 @@ pub struct Sender {
     rack_rtt: Time,
     reordering_seen: bool,
     reorder_due: Time,
-    /// Send time of each outstanding segment, kept for RACK; a ring.
-    sent_at: Vec<Time>,
+    /// Send time of each outstanding segment, kept for RACK.
+    sent_at: SegmentRing<Time>,
     /// The segment being timed, and when it was sent, where one is timed at a time.
     timed: Option<(u32, Time)>,
-    /// Window at which each outstanding segment was sent, kept for algorithms that ask; a ring.
-    sent_window: Vec<f32>,
+    /// Window at which each outstanding segment was sent, kept for algorithms that ask.
+    sent_window: SegmentRing<f32>,
     first_repair: Time,
     undo_possible: bool,
     start: Time,
@@ -115,7 +112,7 @@ pub struct Sender {
     /// Whether anybody is told of each segment that is sent.
     watches: bool,
     log: Option<Box<SenderLog>>,
-    sampler: Option<Box<Sampler>>,
+    sampler: Option<Box<DeliverySampler>>,
     /// Retransmissions found lost by this ACK.
     lost_again: Vec<u32>,
     marks: Marks,
@@ -163,7 +160,6 @@ impl Sender {
             board: Scoreboard::default(),
             next: 0,
             state: State::Open,
-            limit: Limit::Window,
             rto: Rto::new(
                 Time(stack.initial_rto_ps),
                 Time(stack.min_rto_ps),
@@ -176,10 +172,10 @@ impl Sender {
             probe_from: Time::ZERO,
             rack: stack.detection == Detection::Rack,
             now: Time::ZERO,
-            min_rtt: f64::INFINITY,
+            min_rtt: MinRtt::new(),
             latest_rtt: f64::NAN,
-            round_end: 0,
-            round_peak: 0,
+            rounds: RoundCounter::default(),
+            window_use: WindowUse::new(),
             cwnd: 0.0,
             cwnd_since: Time::ZERO,
             measuring: false,
@@ -193,9 +189,9 @@ impl Sender {
             rack_rtt: Time::ZERO,
             reordering_seen: false,
             reorder_due: Time::NEVER,
-            sent_at: Vec::new(),
+            sent_at: SegmentRing::new(),
             timed: None,
-            sent_window: Vec::new(),
+            sent_window: SegmentRing::new(),
             first_repair: Time::NEVER,
             undo_possible: false,
             start,
@@ -349,7 +345,7 @@ impl Sender {
             in_flight: f64::from(self.board.in_flight(self.next)),
             cause,
             srtt: self.rto.srtt,
-            min_rtt: self.min_rtt,
+            min_rtt: self.min_rtt.get(),
             repeated: self.rto.is_backed_off(),
         }
     }
@@ -399,7 +395,7 @@ impl Sender {
             self.may_probe = self.rto.srtt > 0.0;
         }
         if self.may_probe {
-            earliest = earliest.min(Time::from_seconds(2.0 * self.min_rtt));
+            earliest = earliest.min(Time::from_seconds(2.0 * self.min_rtt.get()));
         }
         self.timer = self.timer.min(now + earliest);
     }
@@ -459,7 +455,7 @@ impl Sender {
         let rtt = if self.slow_host { self.when_host_looks(*packet) } else { now } - packet.stamp;
         let sample = rtt.seconds();
         self.latest_rtt = sample;
-        self.min_rtt = self.min_rtt.min(sample);
+        let min_rtt = self.min_rtt.update(sample);
         if !self.stack.time_one_segment {
             self.rto.sample(sample);
         } else if let Some((segment, at)) = self.timed
@@ -482,14 +478,16 @@ impl Sender {
             self.try_undo(now, *packet, una);
         }
         let restarted = self.leave_if_repaired(now, cumulative) && self.needs.rounds_restart;
-        let round_start = !restarted && cumulative > self.round_end;
+        if restarted {
+            self.rounds.restart(self.next.into());
+        }
+        let round_start = !restarted && self.rounds.on_ack(cumulative.into(), self.next.into());
         if round_start || restarted {
-            self.round_end = self.next;
-            self.round_peak = 0;
+            self.window_use.begin_round();
         }
         let marked = if packet.flags() & flag::ECE == 0 { 0.0 } else { self.on_echo(now, cumulative, delivered) };
         if let Some(sampler) = &mut self.sampler {
-            sampler.on_delivered(report.newest, delivered, now, self.min_rtt);
+            sampler.on_delivered(report.newest.into(), delivered, now.0, min_rtt);
         }
         let losses = if self.board.is_clean() { Losses::default() } else { self.detect_on_ack(now) };
         let in_flight = self.board.in_flight(self.next);
@@ -499,7 +497,7 @@ impl Sender {
             acked: f64::from(delivered),
             rtt: Some(sample),
             owd: None,
-            min_rtt: self.min_rtt,
+            min_rtt,
             srtt: self.rto.srtt,
             delivery: None,
             in_flight: f64::from(in_flight),
@@ -507,7 +505,7 @@ impl Sender {
             round_start,
             // A duplicate ACK may be the beginning of a recovery, and is no reason to grow (RFC 5681 section 3.2).
             in_recovery: recovering || cumulative <= una,
-            window_limited: self.was_window_limited(),
+            window_limited: self.window_use.is_limited(self.cwnd, || self.algorithm.ssthresh()),
             marked,
             feedback: 0.0,
             load: None,
@@ -545,13 +543,6 @@ impl Sender {
         let work = self.stack.host_ack_ps + self.stack.host_scan_ps * scanned;
         self.host_busy = self.host_busy.max(packet.at) + Time(work);
         self.host_busy
-    }
-
-    #[inline]
-    fn was_window_limited(&self) -> bool {
-        // In slow start a window of up to twice what was used is still being probed (Linux, is_cwnd_limited).
-        self.limit == Limit::Window
-            || (self.cwnd < self.algorithm.ssthresh() && self.cwnd < 2.0 * f64::from(self.round_peak))
     }
 }
 
@@ -596,15 +587,15 @@ struct Wanted<'a> {
     /// Of a segment on the wire.
     bytes: f64,
     report: Report,
-    sampler: Option<&'a Sampler>,
+    sampler: Option<&'a DeliverySampler>,
     clocks: Option<&'a (ClockSpec, ClockSpec)>,
-    sent_window: &'a [f32],
+    sent_window: &'a SegmentRing<f32>,
 }
 
 impl Wanted<'_> {
     #[inline(never)]
     fn complete(&self, ack: &mut Ack) {
-        ack.delivery = self.sampler.and_then(Sampler::sample);
+        ack.delivery = self.sampler.and_then(DeliverySampler::sample);
         ack.owd = self.needs.one_way_delay.then(|| self.one_way_delay());
         match self.needs.router {
             Some(Router::Xcp) => ack.feedback = f64::from(self.report.feedback) / self.bytes,
@@ -612,9 +603,8 @@ impl Wanted<'_> {
             None => {}
         }
         let cumulative = self.packet.segment();
-        if self.needs.window_at_send && cumulative > 0 && !self.sent_window.is_empty() {
-            let mask = self.sent_window.len() - 1;
-            ack.window_at_send = f64::from(self.sent_window[(cumulative - 1) as usize & mask]);
+        if self.needs.window_at_send && cumulative > 0 {
+            ack.window_at_send = self.sent_window.get(u64::from(cumulative - 1)).map_or(0.0, f64::from);
         }
     }
 

@@ -21,7 +21,7 @@ impl Sender {
     /// Takes over the memory of a sender that has ended, so that thousands of short transfers need not ask for it.
     pub fn inherit(&mut self, old: &mut Self) {
         self.board.inherit(&mut old.board);
-        if self.sent_at.is_empty() && old.sent_at.len() <= MOST_INHERITED {
+        if self.sent_at.capacity() == 0 && old.sent_at.capacity() <= MOST_INHERITED {
             // What stands in it is never read before it is written.
             self.sent_at = std::mem::take(&mut old.sent_at);
         }
@@ -32,7 +32,7 @@ impl Sender {
     #[inline(always)]
     pub fn touch(&self) {
         std::hint::black_box((
-            (self.completed, self.board.una(), self.sent_at.first(), self.measured.rtt_count),
+            (self.completed, self.board.una(), self.sent_at.get(0), self.measured.rtt_count),
             (self.stack.initial_window, self.state, self.rto.srtt, self.cwnd, self.rack_stamp),
             (self.totals.acks, self.next),
         ));
@@ -61,7 +61,7 @@ impl Sender {
             let sent = if room > 0 { self.send_new(room, now, out) } else { 0 };
             let limit = if sent == room { Limit::Window } else { self.other_limit(now) };
             self.set_limit(limit);
-            self.round_peak = self.round_peak.max(in_flight + sent);
+            self.window_use.note_in_flight(in_flight + sent);
             return;
         }
         self.transmit_with_care(now, u32::MAX, out);
@@ -77,7 +77,7 @@ impl Sender {
 
     #[inline]
     pub(super) fn set_limit(&mut self, limit: Limit) {
-        self.limit = limit;
+        self.window_use.stopped(limit == Limit::Window);
         self.measured.sends += 1;
         self.measured.receiver_limited += u64::from(limit == Limit::Receiver);
     }
@@ -99,7 +99,7 @@ impl Sender {
         }
         let limit = if sent == room || held_back { Limit::Window } else { self.other_limit(now) };
         self.set_limit(limit);
-        self.round_peak = self.round_peak.max(in_flight + sent);
+        self.window_use.note_in_flight(in_flight + sent);
         if let State::Recovery(episode) = &mut self.state {
             episode.on_sent(sent);
         }
@@ -173,21 +173,17 @@ impl Sender {
     pub(super) fn remember(&mut self, segment: u32, flags: u8, now: Time, out: &mut impl Outlet) -> u32 {
         let times = self.stack.detection == Detection::Rack;
         let windows = self.needs.window_at_send;
-        let span = (self.next - self.board.una() + 1) as usize;
+        let una = u64::from(self.board.una());
         if times {
-            widen(&mut self.sent_at, self.board.una(), span);
-            let mask = self.sent_at.len() - 1;
-            self.sent_at[segment as usize & mask] = now;
+            self.sent_at.set(una, segment.into(), now);
         }
         if windows {
-            widen(&mut self.sent_window, self.board.una(), span);
-            let mask = self.sent_window.len() - 1;
-            self.sent_window[segment as usize & mask] = self.cwnd as f32;
+            self.sent_window.set(una, segment.into(), self.cwnd as f32);
         }
         if self.watches {
             let in_flight = self.board.in_flight(self.next);
             if let Some(sampler) = &mut self.sampler {
-                sampler.on_sent(segment, self.board.una(), in_flight, now);
+                sampler.on_sent(segment.into(), una, in_flight, now.0);
             }
             if self.needs.sends {
                 let retransmission = flags & flag::RETRANSMIT != 0;
@@ -206,36 +202,9 @@ impl Sender {
 
     /// The congestion header of a segment that leaves now.
     fn head(&self, out: &mut impl Outlet) -> u32 {
-        let asked = self.algorithm.request(self.limit == Limit::Window);
+        let asked = self.algorithm.request(self.window_use.was_held_back());
         let (spacing, feedback) = (asked.rtt / asked.window, asked.increase * f64::from(self.bytes));
         let header = Header { rtt: asked.rtt, spacing, feedback };
         out.beside().headers().map_or(0, |headers| headers.put(header))
-    }
-}
-
-/// Grows a ring of per-segment values so that `span` segments from `base` on fit.
-#[inline]
-pub(super) fn widen<T: Copy + Default>(ring: &mut Vec<T>, base: u32, span: usize) {
-    if span > ring.len() {
-        double(ring, base, span);
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn double<T: Copy + Default>(ring: &mut Vec<T>, base: u32, span: usize) {
-    let after = span.next_power_of_two().max(64);
-    // In place, doubling by doubling: a copy of a large ring would need half as much memory again.
-    ring.reserve_exact(after - ring.len());
-    while ring.len() < after {
-        let before = ring.len();
-        ring.resize((before * 2).max(64), T::default());
-        let mask = ring.len() - 1;
-        for segment in (base as usize..).take(before) {
-            let slot = segment & mask;
-            if slot >= before {
-                ring[slot] = ring[slot - before];
-            }
-        }
     }
 }
