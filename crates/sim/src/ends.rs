@@ -106,7 +106,8 @@ pub(crate) fn ends_of<T: Into<Transport>>(
     } else {
         match make(index, this)?.into() {
             Transport::Foreign(sender, receiver) if this.foreign.is_some() => {
-                [sender, receiver].map(|end| Kind::Foreign(Foreign(end)))
+                let [(low, high), _] = this.packet_sizes();
+                [sender, receiver].map(|endpoint| Kind::Foreign(Foreign { endpoint, packet_bytes: low..=high }))
             }
             Transport::Tcp(mut controller) if this.foreign.is_none() => {
                 check_routers(spec, &format!("flows[{index}]"), this, controller.needs().router)?;
@@ -196,12 +197,12 @@ pub(crate) fn into_records(ends: [FlowEnd; 2], inline: Option<Receiver>) -> (Sen
             let sent = match sender {
                 Kind::TcpSender(sender) => sender.into_record(),
                 Kind::Datagrams(sender) => sender.into_record(),
-                Kind::Foreign(mut end) => end.0.sender_record(),
+                Kind::Foreign(mut end) => end.endpoint.sender_record(),
                 _ => SenderRecord::default(),
             };
             let received = match receiver {
                 Kind::TcpReceiver(receiver) => receiver.into_record(),
-                Kind::Foreign(mut end) => end.0.receiver_record(),
+                Kind::Foreign(mut end) => end.endpoint.receiver_record(),
                 _ => inline.map(Receiver::into_record).unwrap_or_default(),
             };
             (sent, received)

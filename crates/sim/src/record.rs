@@ -182,7 +182,7 @@ pub struct Measured {
 }
 
 /// A receiver at a sample time; counts are since the beginning.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiverSample {
     /// Distinct segments that arrived.
     pub delivered: u64,

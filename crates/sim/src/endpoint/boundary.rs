@@ -11,6 +11,8 @@
 //! its events in the order of time, a timer before an arrival of the same instant. So an endpoint of another crate, a kernel in
 //! virtual time for example, needs nothing of the engine's inside.
 
+use std::ops::RangeInclusive;
+
 use crate::packet::{Packet, flag};
 use crate::record::{ReceiverRecord, SenderRecord};
 use crate::sidecar::Sidecar;
@@ -104,28 +106,59 @@ pub trait ForeignEndpoint: for<'a> Endpoint<dyn Outlet + 'a> + std::fmt::Debug +
 
 /// An endpoint of another crate, behind the engine's static dispatch.
 #[derive(Debug)]
-pub struct Foreign(pub Box<dyn ForeignEndpoint>);
+pub struct Foreign {
+    /// The endpoint.
+    pub endpoint: Box<dyn ForeignEndpoint>,
+    /// Sizes of its packets, bytes on the wire: the network is laid out for these.
+    pub packet_bytes: RangeInclusive<u64>,
+}
+
+/// Way out of an endpoint of another crate, which may not send packets of other sizes than it has declared.
+struct Checked<'a, O> {
+    out: &'a mut O,
+    packet_bytes: &'a RangeInclusive<u64>,
+}
+
+impl<O: Outlet> Outlet for Checked<'_, O> {
+    fn address(&self) -> (u32, End) {
+        self.out.address()
+    }
+
+    fn send(&mut self, packet: Packet) {
+        let (bytes, allowed) = (packet.bytes(), self.packet_bytes);
+        assert!(allowed.contains(&bytes), "an endpoint sent a packet of {bytes} bytes, and declared {allowed:?}");
+        self.out.send(packet);
+    }
+
+    fn beside(&mut self) -> &mut Sidecar {
+        self.out.beside()
+    }
+
+    fn has_room_for(&mut self, packets: u32) -> bool {
+        self.out.has_room_for(packets)
+    }
+}
 
 impl EndpointState for Foreign {
     fn timer(&self) -> Time {
-        self.0.timer()
+        self.endpoint.timer()
     }
 
     fn packets(&self) -> PacketCounts {
-        self.0.packets()
+        self.endpoint.packets()
     }
 
     fn finish(&mut self, end: Time) {
-        self.0.finish(end);
+        self.endpoint.finish(end);
     }
 }
 
 impl<O: Outlet> Endpoint<O> for Foreign {
     fn on_timer(&mut self, out: &mut O) {
-        self.0.on_timer(out);
+        self.endpoint.on_timer(&mut Checked { out, packet_bytes: &self.packet_bytes });
     }
 
     fn on_packet(&mut self, packet: &Packet, out: &mut O) {
-        self.0.on_packet(packet, out);
+        self.endpoint.on_packet(packet, &mut Checked { out, packet_bytes: &self.packet_bytes });
     }
 }

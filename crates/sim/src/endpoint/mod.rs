@@ -11,6 +11,7 @@ mod recovery;
 mod rto;
 mod scoreboard;
 mod sender;
+mod statistics;
 pub mod udt;
 
 pub use boundary::{End, Endpoint, EndpointState, Foreign, ForeignEndpoint, Outlet, PacketCounts};

@@ -249,10 +249,10 @@ impl Source {
                 }
                 let i = i as usize;
                 let Slot { sender, attachment, .. } = &mut self.slots[i];
-                let was_open = sender.completed.is_none();
+                let was_open = sender.completed().is_none();
                 attachment.give_turn::<false, _>(sender, horizon, network);
                 self.due[i].0 = sender.timer();
-                if was_open && sender.completed.is_some() {
+                if was_open && sender.completed().is_some() {
                     self.note_end(i);
                 }
             }
@@ -370,7 +370,7 @@ impl Source {
     fn note_end(&mut self, slot: usize) {
         self.ending.push(slot as u32);
         let Slot { sender, user, .. } = &self.slots[slot];
-        let (Some(users), Some(completed)) = (&mut self.users, sender.completed) else { return };
+        let (Some(users), Some(completed)) = (&mut self.users, sender.completed()) else { return };
         if let Some(next) = users.next(*user, completed) {
             self.waiting.push(Reverse((next.start, *user)));
             self.next_of_user[*user as usize] = Some(next);
@@ -410,8 +410,8 @@ impl Source {
         let Slot { sender, transfer, .. } = &self.slots[slot];
         let Some(receiver) = self.slots[slot].receiver(network) else { return };
         let row = &mut self.totals.transfers[*transfer as usize];
-        row.completed = sender.completed.unwrap_or(Time::NEVER);
-        row.totals = sender.totals;
+        row.completed = sender.completed().unwrap_or(Time::NEVER);
+        row.totals = sender.totals();
         self.totals.delivered += receiver.totals.delivered;
         self.totals.duplicates += receiver.duplicates;
         // What arrived since the sample before; what came after the last that it took came before the next.

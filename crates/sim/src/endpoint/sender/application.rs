@@ -2,7 +2,7 @@
 
 use elephan_cc::Algorithm;
 
-use super::Sender;
+use super::core::Sender;
 use crate::endpoint::boundary::Outlet;
 use crate::time::Time;
 
@@ -24,7 +24,7 @@ impl Sender {
         let idle = now.since(idle_since);
         if self.next == self.board.una() && self.next > 0 && idle > self.rto.timeout() {
             self.algorithm.on_idle(now.seconds(), idle.seconds());
-            self.note_window(now, self.algorithm.window());
+            self.stats.note_window(now, self.algorithm.window());
         }
         self.transmit(now, out);
     }
@@ -38,8 +38,8 @@ impl Sender {
                 return;
             }
         }
-        if self.board.una() >= self.end && self.completed.is_none() {
-            self.completed = Some(now);
+        if self.board.una() >= self.end && self.stats.completed.is_none() {
+            self.stats.completed = Some(now);
         }
     }
 }

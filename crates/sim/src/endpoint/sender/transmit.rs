@@ -2,7 +2,9 @@
 
 use elephan_cc::{Algorithm, Router, Sent};
 
-use super::{Limit, Sender, State};
+use super::core::Sender;
+use super::pace::Limit;
+use super::repair::State;
 use crate::application::SMALL_BURST;
 use crate::endpoint::boundary::Outlet;
 use crate::packet::{Packet, flag};
@@ -21,9 +23,9 @@ impl Sender {
     /// Takes over the memory of a sender that has ended, so that thousands of short transfers need not ask for it.
     pub fn inherit(&mut self, old: &mut Self) {
         self.board.inherit(&mut old.board);
-        if self.sent_at.capacity() == 0 && old.sent_at.capacity() <= MOST_INHERITED {
+        if self.rack.sent_at.capacity() == 0 && old.rack.sent_at.capacity() <= MOST_INHERITED {
             // What stands in it is never read before it is written.
-            self.sent_at = std::mem::take(&mut old.sent_at);
+            self.rack.sent_at = std::mem::take(&mut old.rack.sent_at);
         }
     }
 
@@ -32,18 +34,18 @@ impl Sender {
     #[inline(always)]
     pub fn touch(&self) {
         std::hint::black_box((
-            (self.completed, self.board.una(), self.sent_at.get(0), self.measured.rtt_count),
-            (self.stack.initial_window, self.state, self.rto.srtt, self.cwnd, self.rack_stamp),
-            (self.totals.acks, self.next),
+            (self.stats.completed, self.board.una(), self.rack.sent_at.get(0), self.stats.measured.rtt_count),
+            (self.stack.initial_window, self.repair.state, self.rto.srtt, self.stats.cwnd, self.rack.stamp),
+            (self.stats.totals.acks, self.next),
         ));
     }
 
     #[inline]
     pub(super) fn allowance(&self) -> u32 {
-        match &self.state {
+        match &self.repair.state {
             State::Recovery(episode) if !self.needs.own_recovery => episode.allowance(),
             State::Recovery(_) => (self.algorithm.window() as u32).max(1),
-            State::Open | State::Loss => (self.cwnd as u32).max(1),
+            State::Open | State::Loss => (self.stats.cwnd as u32).max(1),
         }
     }
 
@@ -57,7 +59,7 @@ impl Sender {
         if self.is_plain_sailing() {
             // The common case: nothing to repair and nothing to count.
             let in_flight = self.next - self.board.una();
-            let room = (self.cwnd as u32).max(1).saturating_sub(in_flight).min(self.max_burst);
+            let room = (self.stats.cwnd as u32).max(1).saturating_sub(in_flight).min(self.max_burst);
             let sent = if room > 0 { self.send_new(room, now, out) } else { 0 };
             let limit = if sent == room { Limit::Window } else { self.other_limit(now) };
             self.set_limit(limit);
@@ -78,8 +80,7 @@ impl Sender {
     #[inline]
     pub(super) fn set_limit(&mut self, limit: Limit) {
         self.window_use.stopped(limit == Limit::Window);
-        self.measured.sends += 1;
-        self.measured.receiver_limited += u64::from(limit == Limit::Receiver);
+        self.stats.note_send(limit == Limit::Receiver);
     }
 
     /// Sends at most `most` segments; answers how many there were.
@@ -87,7 +88,7 @@ impl Sender {
     pub(super) fn transmit_with_care(&mut self, now: Time, most: u32, out: &mut impl Outlet) -> u32 {
         let in_flight = self.board.in_flight(self.next);
         let room = self.allowance().saturating_sub(in_flight).min(self.max_burst).min(most);
-        let held_back = !self.stack.limited_transmit && self.board.sacked() > 0 && matches!(self.state, State::Open);
+        let held_back = !self.stack.limited_transmit && self.board.sacked() > 0 && self.repair.is_open();
         let mut sent = 0;
         if !held_back && room > 0 {
             if self.board.lost() > 0 {
@@ -100,7 +101,7 @@ impl Sender {
         let limit = if sent == room || held_back { Limit::Window } else { self.other_limit(now) };
         self.set_limit(limit);
         self.window_use.note_in_flight(in_flight + sent);
-        if let State::Recovery(episode) = &mut self.state {
+        if let State::Recovery(episode) = &mut self.repair.state {
             episode.on_sent(sent);
         }
         sent
@@ -114,7 +115,7 @@ impl Sender {
             && let Some(segment) = self.board.next_to_repair()
         {
             self.board.retransmitted(segment, self.next, now);
-            self.totals.retransmits += 1;
+            self.stats.totals.retransmits += 1;
             self.emit(segment, self.marks.on_retransmission(), now, out);
             sent += 1;
         }
@@ -138,7 +139,7 @@ impl Sender {
         if una == self.next {
             self.arm(now);
         }
-        self.probe_from = now;
+        self.timeout.probe_from = now;
         let first = self.next;
         if self.stack.time_one_segment && self.timed.is_none() {
             self.timed = Some((first, now));
@@ -157,7 +158,7 @@ impl Sender {
     #[inline(always)]
     pub(super) fn emit(&mut self, segment: u32, flags: u8, now: Time, out: &mut impl Outlet) {
         let extra = if self.remembers { self.remember(segment, flags, now, out) } else { 0 };
-        self.totals.sent += 1;
+        self.stats.totals.sent += 1;
         let mut at = now;
         if self.departures.is_jittered() {
             at = self.departures.next(now);
@@ -175,10 +176,10 @@ impl Sender {
         let windows = self.needs.window_at_send;
         let una = u64::from(self.board.una());
         if times {
-            self.sent_at.set(una, segment.into(), now);
+            self.rack.sent_at.set(una, segment.into(), now);
         }
         if windows {
-            self.sent_window.set(una, segment.into(), self.cwnd as f32);
+            self.sent_window.set(una, segment.into(), self.stats.cwnd as f32);
         }
         if self.watches {
             let in_flight = self.board.in_flight(self.next);

@@ -10,11 +10,12 @@ use super::messages::Message;
 use crate::application::Application;
 use crate::endpoint::boundary::{Endpoint, EndpointState, Outlet, PacketCounts};
 use crate::endpoint::departures::Departures;
+use crate::endpoint::statistics::SenderStatistics;
 use crate::packet::{Packet, flag};
 use crate::random::Stream;
-use crate::record::{Clock, Measured, SenderRecord, SenderSample, SenderTotals};
+use crate::record::{SenderRecord, SenderSample};
 use crate::spec::udt::HEADER_BYTES;
-use crate::spec::{FlowSpec, MOST_SEGMENTS, Measure, Spec};
+use crate::spec::{FlowSpec, MOST_SEGMENTS, Spec};
 use crate::time::Time;
 
 /// A packet whose number is a multiple of this is sent back to back with the next.
@@ -55,17 +56,9 @@ pub struct UdtSender {
     seed: u64,
     departures: Departures,
     application: Option<Box<Application>>,
-    clock: Clock,
-    measure: Measure,
-    measuring: bool,
-    cwnd: f64,
-    cwnd_since: Time,
-    totals: SenderTotals,
-    measured: Measured,
-    samples: Vec<SenderSample>,
+    stats: SenderStatistics,
     rates: Vec<f64>,
     ack2s: u64,
-    completed: Option<Time>,
 }
 
 impl UdtSender {
@@ -82,7 +75,7 @@ impl UdtSender {
         let stack = &this.stack;
         let UdtParams { syn, initial_arrival_rate, initial_capacity, flow_window, .. } = *control.parameters();
         let application = Application::of_flow(spec, this, start);
-        let clock = Clock::new(sample_times);
+        let stats = SenderStatistics::new(spec.measure, sample_times);
         Self {
             flow,
             path: Estimates::new(syn, initial_arrival_rate, initial_capacity),
@@ -101,31 +94,22 @@ impl UdtSender {
             start,
             stop: this.stop_ps.map_or(Time::NEVER, Time),
             started: false,
-            timer: start.min(clock.due()),
+            timer: start.min(stats.due()),
             now: Time::ZERO,
             bytes: (stack.payload_bytes + stack.header_bytes) as u16,
             seed: Stream::new(spec.seed, &format!("flow {} algorithm", this.name)).bits(),
             departures: Departures::new(spec.seed, &this.name, spec.send_jitter_ps),
             application,
-            clock,
-            measure: spec.measure,
-            measuring: false,
-            cwnd: 0.0,
-            cwnd_since: Time::ZERO,
-            totals: SenderTotals::default(),
-            measured: Measured::default(),
-            samples: Vec::new(),
+            stats,
             rates: Vec::new(),
             ack2s: 0,
-            completed: None,
             control,
         }
     }
 
     /// Everything that the run keeps of it, but the samples of RTT, which the receiver has.
     pub(super) fn into_record(self) -> SenderRecord {
-        let Self { start, totals, measured, samples, rates, completed, .. } = self;
-        SenderRecord { start, totals, measured, samples, rates: Some(rates), completed }
+        SenderRecord { rates: Some(self.rates), ..self.stats.into_record(self.start) }
     }
 
     // ---- timers ------------------------------------------------------------------------------------------------------
@@ -157,7 +141,7 @@ impl UdtSender {
     }
 
     fn set_timer(&mut self, now: Time) {
-        let mut timer = self.clock.due().min(self.wake).min(self.expires);
+        let mut timer = self.stats.due().min(self.wake).min(self.expires);
         if let Some(application) = &self.application {
             timer = timer.min(application.due());
         }
@@ -179,7 +163,7 @@ impl UdtSender {
     /// Nothing was heard for too long: everything unacknowledged is sent again; in the library, unless some of it is about to
     /// be.
     fn expire(&mut self, now: Time) {
-        self.totals.timeouts += 1;
+        self.stats.totals.timeouts += 1;
         if self.lost.is_empty() || self.control.parameters().timers == Timers::Draft {
             self.lost.insert(self.una, self.next);
         }
@@ -192,49 +176,26 @@ impl UdtSender {
     }
 
     fn sample_until(&mut self, now: Time) {
-        while self.clock.due() <= now {
-            let at = self.clock.due();
-            self.clock.advance();
-            self.settle_window(at);
-            if at.0 == self.measure.from_ps {
-                self.measuring = true;
-                (self.measured.sends, self.measured.receiver_limited) = (0, 0);
-                self.measured.cwnd_max = self.cwnd;
-            }
-            if at.0 == self.measure.to_ps {
-                self.measuring = false;
-            }
-            self.rates.push(if self.started { self.control.rate() } else { f64::NAN });
-            self.samples.push(SenderSample {
-                cwnd: self.cwnd,
+        let Self { stats, rates, control, path, lost, .. } = self;
+        let srtt = if self.last_ack > 0 { path.rtt } else { f64::NAN };
+        let (started, in_flight) = (self.started, self.next - self.una - lost.len());
+        stats.sample_until(now, |stats| {
+            rates.push(if started { control.rate() } else { f64::NAN });
+            SenderSample {
+                cwnd: stats.cwnd,
                 ssthresh: f64::INFINITY,
-                srtt: if self.last_ack > 0 { self.path.rtt } else { f64::NAN },
-                // The receiver knows the samples of RTT, and fills them in.
+                srtt,
+                // The receiver has the samples of RTT, and fills them in.
                 rtt: f64::NAN,
-                in_flight: self.next - self.una - self.lost.len(),
-                retransmits: self.totals.retransmits,
-                loss_events: self.totals.loss_events,
-            });
-        }
-    }
-
-    /// Brings ∫ cwnd dt up to `at`.
-    fn settle_window(&mut self, at: Time) {
-        if self.measuring {
-            self.measured.cwnd_integral += self.cwnd * (at - self.cwnd_since).seconds();
-        }
-        self.cwnd_since = at;
+                in_flight,
+                retransmits: stats.totals.retransmits,
+                loss_events: stats.totals.loss_events,
+            }
+        });
     }
 
     fn note_window(&mut self, now: Time) {
-        let window = self.control.window();
-        if window != self.cwnd {
-            self.settle_window(now);
-            self.cwnd = window;
-            if self.measuring {
-                self.measured.cwnd_max = self.measured.cwnd_max.max(window);
-            }
-        }
+        self.stats.note_window(now, self.control.window());
     }
 
     // ---- what the receiver says --------------------------------------------------------------------------------------
@@ -243,7 +204,7 @@ impl UdtSender {
         let now = packet.at;
         assert!(now >= self.now, "a sender's clock went back");
         self.now = now;
-        self.totals.acks += 1;
+        self.stats.totals.acks += 1;
         (self.heard, self.expirations) = (now, 1);
         if packet.extra() == LIGHT_ACK {
             self.acknowledge(packet.segment(), now);
@@ -277,15 +238,15 @@ impl UdtSender {
         self.una = next;
         self.lost.forget_below(next);
         let all_there = self.application.as_ref().is_none_or(|application| application.is_complete());
-        if self.una >= self.end && all_there && self.completed.is_none() {
-            self.completed = Some(now);
+        if self.una >= self.end && all_there && self.stats.completed.is_none() {
+            self.stats.completed = Some(now);
         }
     }
 
     fn on_nak(&mut self, gaps: &[(u32, u32)]) {
         let Some(&(first, _)) = gaps.first() else { return };
         if self.control.on_nak(first, self.next, &self.path) {
-            self.totals.loss_events += 1;
+            self.stats.totals.loss_events += 1;
         }
         for &(first, past) in gaps {
             self.lost.insert(first.max(self.una), past);
@@ -323,14 +284,12 @@ impl UdtSender {
         loop {
             let (has_new, has_lost) = (self.has_new(now), !self.lost.is_empty());
             if !has_new && !has_lost {
-                self.measured.sends += 1;
                 let more = self.next < self.end && now < self.stop;
-                let receiver = more && self.next >= self.receive_limit();
-                self.measured.receiver_limited += u64::from(receiver);
+                self.stats.note_send(more && self.next >= self.receive_limit());
                 return;
             }
             if now < self.pace {
-                self.measured.sends += 1;
+                self.stats.note_send(false);
                 self.wake = self.pace;
                 return;
             }
@@ -348,7 +307,7 @@ impl UdtSender {
 
     fn send_again(&mut self, now: Time, out: &mut impl Outlet) {
         let Some(packet) = self.lost.pop() else { return };
-        self.totals.retransmits += 1;
+        self.stats.totals.retransmits += 1;
         self.emit(packet, flag::RETRANSMIT, now, out);
     }
 
@@ -366,7 +325,7 @@ impl UdtSender {
     }
 
     fn emit(&mut self, packet: u32, flags: u8, now: Time, out: &mut impl Outlet) {
-        self.totals.sent += 1;
+        self.stats.totals.sent += 1;
         let at = self.departures.next(now);
         out.send(Packet::new(at, now, self.flow, packet, self.bytes, flags, DATA));
     }
@@ -378,7 +337,7 @@ impl EndpointState for UdtSender {
     }
 
     fn packets(&self) -> PacketCounts {
-        PacketCounts { sent: self.totals.sent + self.ack2s, received: self.totals.acks }
+        PacketCounts { sent: self.stats.totals.sent + self.ack2s, received: self.stats.totals.acks }
     }
 
     fn finish(&mut self, end: Time) {
