@@ -56,7 +56,8 @@ impl Spec {
 
     /// Segments that a flow sends before the first ACK.
     fn first_burst(&self, flow: &FlowSpec) -> u64 {
-        if flow.datagrams || flow.has_own_transport() || flow.application.is_some() || flow.start_ps >= self.duration_ps {
+        if flow.datagrams || flow.has_own_transport() || flow.application.is_some() || flow.start_ps >= self.duration_ps
+        {
             return 0;
         }
         let fixed = flow.algorithm.split(':').next() == Some("fixed");

@@ -10,7 +10,7 @@
 //! registers.
 
 use super::fabric::Network;
-use super::hops::{Next, Tail};
+use super::hops::{Hop, Next, Path, Tail};
 use super::ports::{BatchId, LinkId, MailboxId, Port, Ports};
 use crate::endpoint::Receiver;
 use crate::link::Carried;
@@ -155,6 +155,15 @@ fn answer_slowly(receiver: &mut Receiver, packet: &Packet, sidecar: &mut Sidecar
     receiver.on_segment_with_care(packet, sidecar).map(|ack| lead.pass(ack))
 }
 
+/// Reads what a packet that stands before `hop` will need, so that it is in the cache by then.
+#[inline(always)]
+fn fetch(soon: &Packet, hop: &Hop, ports: &Ports, sinks: &[Option<Receiver>], paths: &[Path]) {
+    let inbox = if let Next::Echo(port) = hop.next { ports.mailboxes.of(port).touch() } else { None };
+    let flow = soon.flow() as usize;
+    let sink = sinks[flow].as_ref().map(Receiver::touch);
+    std::hint::black_box((inbox, sink, paths[flow * 2 + 1].lead.delay));
+}
+
 impl Network {
     /// A link's turn: it carries everything that arrives before `horizon`. Returns whether there was anything.
     pub fn run_link(&mut self, link: LinkId, horizon: Time) -> bool {
@@ -267,10 +276,7 @@ impl Network {
             *worked = true;
             if MANY && let Some(soon) = feed.soon(ports) {
                 let hop = &hops[paths[soon.passage()].first_hop as usize + soon.hop()];
-                let inbox = if let Next::Echo(port) = hop.next { ports.mailboxes.of(port).touch() } else { None };
-                let flow = soon.flow() as usize;
-                let sink = sinks[flow].as_ref().map(Receiver::touch);
-                std::hint::black_box((inbox, sink, paths[flow * 2 + 1].lead.delay));
+                fetch(soon, hop, ports, sinks, paths);
             }
             let bytes = packet.bytes();
             let capable = packet.flags() & flag::ECT != 0;
