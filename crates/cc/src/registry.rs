@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::algorithm::{Ack, Algorithm, Lost, Needs, Request, Sent, Signal, Start};
+use crate::algorithm::{Ack, Algorithm, Answer, Lost, Needs, RouterAssisted, Sent, Signal, Start};
 use crate::param::{BuildError, Entry, Settings, Value};
 use crate::udt::Udt;
 
@@ -104,9 +104,9 @@ const OTHER_TRANSPORTS: &[Entry] = &[Udt::ENTRY];
 impl Controller {
     /// [`Algorithm::on_ack`] and the window that follows from it, with one dispatch. The short and common algorithms become
     /// part of an endpoint's hot path, so that an ACK need not be written into memory for them; they want nothing of what
-    /// [`Needs`] lists. For the others `complete` fills that in.
+    /// [`Needs`] lists. For the others `complete` fills that in, and returns what routers answered.
     #[inline(always)]
-    pub fn react(&mut self, ack: Ack, complete: impl FnOnce(&mut Ack)) -> f64 {
+    pub fn react(&mut self, ack: Ack, complete: impl FnOnce(&mut Ack) -> Option<Answer>) -> f64 {
         macro_rules! short {
             ($($variant:ident),+) => {
                 match self {
@@ -116,8 +116,8 @@ impl Controller {
                     })+
                     other => {
                         let mut full = ack;
-                        complete(&mut full);
-                        other.react_at_length(&full)
+                        let answer = complete(&mut full);
+                        other.react_at_length(&full, answer)
                     }
                 }
             };
@@ -126,9 +126,14 @@ impl Controller {
     }
 
     #[inline(never)]
-    fn react_at_length(&mut self, ack: &Ack) -> f64 {
+    fn react_at_length(&mut self, ack: &Ack, answer: Option<Answer>) -> f64 {
         each!(self, a => {
             a.on_ack(ack);
+            if let Some(answer) = answer
+                && let Some(assisted) = a.router_assisted()
+            {
+                assisted.on_answer(ack, answer);
+            }
             a.window()
         })
     }
@@ -181,11 +186,11 @@ impl Algorithm for Controller {
     fn pacing_rate(&self) -> Option<f64> {
         each!(self, a => a.pacing_rate())
     }
-    fn request(&self, limited: bool) -> Request {
-        each!(self, a => a.request(limited))
-    }
     fn needs(&self) -> Needs {
         each!(self, a => a.needs())
+    }
+    fn router_assisted(&mut self) -> Option<&mut dyn RouterAssisted> {
+        each!(self, a => a.router_assisted())
     }
 }
 

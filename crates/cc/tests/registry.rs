@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use elephan_cc::{Algorithm, BuildError, Setting, Start, Value, build, registry};
+use elephan_cc::{Algorithm, BuildError, Controller, Setting, Start, Value, build, registry};
 
 fn none() -> BTreeMap<String, Value> {
     BTreeMap::new()
@@ -16,26 +16,35 @@ fn error(spec: &str, params: &BTreeMap<String, Value>) -> String {
     build(spec, params).expect_err("it is wrong").to_string()
 }
 
+/// Every preset of every algorithm, by its full name.
+fn presets() -> impl Iterator<Item = (String, Controller)> {
+    let named = registry().iter().flat_map(|entry| entry.presets.iter().map(|preset| (entry.name, preset.name)));
+    named.map(|(name, preset)| {
+        let spec = if preset.is_empty() { name.to_owned() } else { format!("{name}:{preset}") };
+        let controller = build(&spec, &none()).expect("it is in the registry");
+        (spec, controller)
+    })
+}
+
 #[test]
 fn every_algorithm_and_preset_can_be_built_and_started() {
     for entry in registry() {
         assert_eq!(entry.presets[0].name, "", "the first preset of {} is its default", entry.name);
-        for preset in entry.presets {
-            let spec =
-                if preset.name.is_empty() { entry.name.to_owned() } else { format!("{}:{}", entry.name, preset.name) };
-            let mut controller = build(&spec, &none()).expect("it is in the registry");
-            controller.on_start(&Start {
-                now: 0.0,
-                initial_window: 3.0,
-                initial_ssthresh: f64::INFINITY,
-                ..Start::default()
-            });
-            if entry.name == "fixed" {
-                continue;
-            }
-            assert_eq!(controller.window(), 3.0, "{spec}");
-            assert!(controller.ssthresh().is_infinite());
+    }
+    for (spec, mut controller) in presets() {
+        controller.on_start(&Start { initial_window: 3.0, ..Start::default() });
+        if spec == "fixed" {
+            continue;
         }
+        assert_eq!(controller.window(), 3.0, "{spec}");
+        assert!(controller.ssthresh().is_infinite());
+    }
+}
+
+#[test]
+fn an_algorithm_is_router_assisted_exactly_where_it_needs_routers() {
+    for (spec, mut controller) in presets() {
+        assert_eq!(controller.router_assisted().is_some(), controller.needs().router.is_some(), "{spec}");
     }
 }
 

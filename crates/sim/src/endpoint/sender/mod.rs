@@ -10,7 +10,7 @@ mod transmit;
 use std::sync::Arc;
 
 use elephan_cc::estimators::{DeliverySampler, MinRtt, RoundCounter, SegmentRing, WindowUse};
-use elephan_cc::{Ack, Algorithm, Cause, Controller, Load, Needs, Router, Signal, Start};
+use elephan_cc::{Ack, Algorithm, Answer, Cause, Controller, Load, Needs, Router, Signal, Start};
 
 pub(super) use self::application::of_flow as application_of;
 use self::marks::Marks;
@@ -607,14 +607,12 @@ impl Sender {
             in_recovery: recovering || cumulative <= una,
             window_limited: self.window_use.is_limited(self.cwnd, || self.algorithm.ssthresh()),
             marked,
-            feedback: 0.0,
-            load: None,
         };
         let window = self.algorithm.react(ack, |ack| {
             let (sampler, clocks) = (self.sampler.as_deref(), self.clocks.as_deref());
             let (needs, sent_window) = (self.needs, &self.sent_window);
             let (packet, bytes) = (*packet, f64::from(self.bytes));
-            Wanted { needs, packet, bytes, report, sampler, clocks, sent_window }.complete(ack);
+            Wanted { needs, packet, bytes, report, sampler, clocks, sent_window }.complete(ack)
         });
         if let State::Recovery(episode) = &mut self.state
             && !self.needs.own_recovery
@@ -659,19 +657,19 @@ struct Wanted<'a> {
 }
 
 impl Wanted<'_> {
+    /// Fills in the ACK; returns the routers' answer.
     #[inline(never)]
-    fn complete(&self, ack: &mut Ack) {
+    fn complete(&self, ack: &mut Ack) -> Option<Answer> {
         ack.delivery = self.sampler.and_then(DeliverySampler::sample);
         ack.owd = self.needs.one_way_delay.then(|| self.one_way_delay());
-        match self.needs.router {
-            Some(Router::Xcp) => ack.feedback = f64::from(self.report.feedback) / self.bytes,
-            Some(Router::Vcp) => ack.load = Some(self.load()),
-            None => {}
-        }
         let cumulative = self.packet.segment();
         if self.needs.window_at_send && cumulative > 0 {
             ack.window_at_send = self.sent_window.get(u64::from(cumulative - 1)).map_or(0.0, f64::from);
         }
+        self.needs.router.map(|router| match router {
+            Router::Xcp => Answer::Feedback(f64::from(self.report.feedback) / self.bytes),
+            Router::Vcp => Answer::Load(self.load()),
+        })
     }
 
     /// What VCP routers report.
