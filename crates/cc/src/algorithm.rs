@@ -126,6 +126,15 @@ pub struct Needs {
     pub rounds_restart: bool,
 }
 
+impl Needs {
+    /// Whether anything has to be filled in with each ACK: a field of [`Ack`] that is empty otherwise, or an [`Answer`].
+    #[must_use]
+    #[inline]
+    pub const fn with_acks(&self) -> bool {
+        self.window_at_send || self.one_way_delay || self.delivery || self.router.is_some()
+    }
+}
+
 /// A delivery-rate sample (draft-ietf-ccwg-bbr section 4.1; draft-cheng-iccrg-delivery-rate-estimation), of the newest
 /// segment that an ACK reports.
 #[derive(Clone, Copy, Debug, Default)]
@@ -293,7 +302,8 @@ pub trait Algorithm {
     fn pacing_rate(&self) -> Option<f64> {
         None
     }
-    /// What it needs; asked once, before the connection begins.
+    /// What it needs; the same at any time.
+    #[inline]
     fn needs(&self) -> Needs {
         Needs::default()
     }

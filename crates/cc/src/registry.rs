@@ -32,6 +32,22 @@ macro_rules! algorithms {
             };
         }
 
+        /// Returns what an algorithm that needs nothing with ACKs makes of one. The question costs nothing: for all but the
+        /// few whose needs depend on parameters the compiler knows the answer.
+        macro_rules! fast_path {
+            ($self:ident, $ack:ident) => {
+                match $self {
+                    $(Controller::$variant(a) => if !a.needs().with_acks() {
+                        // A copy for each: where one algorithm's rules are not inlined, only its own copy is in memory.
+                        let own = $ack;
+                        a.on_ack(&own);
+                        return a.window();
+                    })+
+                    Controller::Custom(_) => {}
+                }
+            };
+        }
+
         impl Controller {
             /// Another one as this was made, where it has not been started; nothing for an algorithm of the user's own.
             #[must_use]
@@ -102,27 +118,16 @@ algorithms! {
 const OTHER_TRANSPORTS: &[Entry] = &[Udt::ENTRY];
 
 impl Controller {
-    /// [`Algorithm::on_ack`] and the window that follows from it, with one dispatch. The short and common algorithms become
-    /// part of an endpoint's hot path, so that an ACK need not be written into memory for them; they want nothing of what
-    /// [`Needs`] lists. For the others `complete` fills that in, and returns what routers answered.
+    /// [`Algorithm::on_ack`] and the window that follows from it, with one dispatch. An algorithm that needs nothing with ACKs
+    /// gets the ACK as it is: the rules become part of an endpoint's hot path where they are short, so that the ACK need not
+    /// be written into memory. For the others, and for an algorithm of the user's own, `complete` fills in what
+    /// [`Needs::with_acks`] is about and returns what routers answered.
     #[inline(always)]
     pub fn react(&mut self, ack: Ack, complete: impl FnOnce(&mut Ack) -> Option<Answer>) -> f64 {
-        macro_rules! short {
-            ($($variant:ident),+) => {
-                match self {
-                    $(Controller::$variant(a) => {
-                        a.on_ack(&ack);
-                        a.window()
-                    })+
-                    other => {
-                        let mut full = ack;
-                        let answer = complete(&mut full);
-                        other.react_at_length(&full, answer)
-                    }
-                }
-            };
-        }
-        short!(Reno, Hstcp, Stcp, Htcp, Bic, Cubic, Fixed)
+        fast_path!(self, ack);
+        let mut full = ack;
+        let answer = complete(&mut full);
+        self.react_at_length(&full, answer)
     }
 
     #[inline(never)]

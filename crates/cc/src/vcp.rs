@@ -156,6 +156,7 @@ impl Vcp {
 }
 
 impl Algorithm for Vcp {
+    #[inline]
     fn needs(&self) -> Needs {
         Needs { router: Some(Router::Vcp), pacing: self.p.pace, ..Needs::default() }
     }

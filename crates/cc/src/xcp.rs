@@ -46,6 +46,7 @@ impl Xcp {
 }
 
 impl Algorithm for Xcp {
+    #[inline]
     fn needs(&self) -> Needs {
         Needs { router: Some(Router::Xcp), ..Needs::default() }
     }
