@@ -100,6 +100,9 @@ pub mod windowed;
 pub mod xcp;
 pub mod yeah;
 
-pub use algorithm::{Ack, Algorithm, Cause, Delivery, Ecn, Load, Lost, Needs, Request, Router, Sent, Signal, Start};
+pub use algorithm::{
+    Ack, Algorithm, Answer, Cause, Delivery, Ecn, Load, Lost, Needs, Request, Router, RouterAssisted, Sent, Signal,
+    Start,
+};
 pub use param::{BuildError, Entry, Kind, ParamSpec, Preset, Setting, Value};
 pub use registry::{Controller, build, build_udt, other_transports, registry};

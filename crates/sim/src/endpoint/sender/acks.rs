@@ -1,7 +1,7 @@
 //! What a sender does with an ACK.
 
 use elephan_cc::estimators::{DeliverySampler, SegmentRing};
-use elephan_cc::{Ack, Algorithm, Load, Needs, Router};
+use elephan_cc::{Ack, Algorithm, Answer, Load, Needs, Router};
 
 use super::core::Sender;
 use super::repair::State;
@@ -73,20 +73,7 @@ impl Sender {
     fn digest(&mut self, packet: &Packet, report: Report, una: u32, delivered: u32, out: &mut impl Outlet) {
         let now = packet.at;
         let cumulative = packet.segment();
-        let rtt = if self.host.is_slow { self.when_host_looks(*packet) } else { now } - packet.stamp;
-        let sample = rtt.seconds();
-        self.latest_rtt = sample;
-        let min_rtt = self.min_rtt.update(sample);
-        if !self.stack.time_one_segment {
-            self.rto.sample(sample);
-        } else if let Some((segment, at)) = self.timed
-            && cumulative > segment
-        {
-            self.rto.sample((now - at).seconds());
-            self.timed = None;
-        }
-        self.stats.note_rtt(rtt, sample);
-        self.rack.note_delivered(packet.stamp, rtt);
+        let (sample, min_rtt) = self.measure_rtt(packet);
         if self.repair.undo_possible {
             self.try_undo(now, *packet, una);
         }
@@ -120,14 +107,12 @@ impl Sender {
             in_recovery: recovering || cumulative <= una,
             window_limited: self.window_use.is_limited(self.stats.cwnd, || self.algorithm.ssthresh()),
             marked,
-            feedback: 0.0,
-            load: None,
         };
         let window = self.algorithm.react(ack, |ack| {
             let (sampler, clocks) = (self.sampler.as_deref(), self.host.clocks.as_deref());
             let (needs, sent_window) = (self.needs, &self.sent_window);
             let (packet, bytes) = (*packet, f64::from(self.bytes));
-            Wanted { needs, packet, bytes, report, sampler, clocks, sent_window }.complete(ack);
+            Wanted { needs, packet, bytes, report, sampler, clocks, sent_window }.complete(ack)
         });
         if let State::Recovery(episode) = &mut self.repair.state
             && !self.needs.own_recovery
@@ -145,6 +130,26 @@ impl Sender {
             self.arm(now);
         }
         self.transmit(now, out);
+    }
+
+    /// Takes the RTT sample of an ACK; returns the sample and the smallest so far, s.
+    #[inline(always)]
+    fn measure_rtt(&mut self, packet: &Packet) -> (f64, f64) {
+        let rtt = if self.host.is_slow { self.when_host_looks(*packet) } else { packet.at } - packet.stamp;
+        let sample = rtt.seconds();
+        self.latest_rtt = sample;
+        let min_rtt = self.min_rtt.update(sample);
+        if !self.stack.time_one_segment {
+            self.rto.sample(sample);
+        } else if let Some((segment, at)) = self.timed
+            && packet.segment() > segment
+        {
+            self.rto.sample((packet.at - at).seconds());
+            self.timed = None;
+        }
+        self.stats.note_rtt(rtt, sample);
+        self.rack.note_delivered(packet.stamp, rtt);
+        (sample, min_rtt)
     }
 
     /// When the host gets round to an ACK: a slow one walks over everything outstanding if the ACK carries SACK blocks.
@@ -169,19 +174,19 @@ struct Wanted<'a> {
 }
 
 impl Wanted<'_> {
+    /// Fills in the ACK; returns the routers' answer.
     #[inline(never)]
-    fn complete(&self, ack: &mut Ack) {
+    fn complete(&self, ack: &mut Ack) -> Option<Answer> {
         ack.delivery = self.sampler.and_then(DeliverySampler::sample);
         ack.owd = self.needs.one_way_delay.then(|| self.one_way_delay());
-        match self.needs.router {
-            Some(Router::Xcp) => ack.feedback = f64::from(self.report.feedback) / self.bytes,
-            Some(Router::Vcp) => ack.load = Some(self.load()),
-            None => {}
-        }
         let cumulative = self.packet.segment();
         if self.needs.window_at_send && cumulative > 0 {
             ack.window_at_send = self.sent_window.get(u64::from(cumulative - 1)).map_or(0.0, f64::from);
         }
+        self.needs.router.map(|router| match router {
+            Router::Xcp => Answer::Feedback(f64::from(self.report.feedback) / self.bytes),
+            Router::Vcp => Answer::Load(self.load()),
+        })
     }
 
     /// What VCP routers report.

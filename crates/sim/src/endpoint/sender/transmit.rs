@@ -202,8 +202,9 @@ impl Sender {
     }
 
     /// The congestion header of a segment that leaves now.
-    fn head(&self, out: &mut impl Outlet) -> u32 {
-        let asked = self.algorithm.request(self.window_use.was_held_back());
+    fn head(&mut self, out: &mut impl Outlet) -> u32 {
+        let limited = self.window_use.was_held_back();
+        let Some(asked) = self.algorithm.router_assisted().map(|assisted| assisted.request(limited)) else { return 0 };
         let (spacing, feedback) = (asked.rtt / asked.window, asked.increase * f64::from(self.bytes));
         let header = Header { rtt: asked.rtt, spacing, feedback };
         out.beside().headers().map_or(0, |headers| headers.put(header))
