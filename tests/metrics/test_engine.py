@@ -132,3 +132,22 @@ def test_one_way_delays_are_of_datagrams(store: Store) -> None:
         metrics.owd_mean_ms(busy, flows=["cubic-1"])
     with pytest.raises(metrics.MetricError, match="kept for the measured part"):
         metrics.owd_mean_ms(busy, window=(0, 5))
+
+
+def test_samples_closer_than_a_nanosecond_are_told_apart(store: Store) -> None:
+    link = {"name": "l", "from": "a", "to": "b", "rate": "100 Gbit/s", "delay": "1 us", "buffer": "10 packets"}
+    flow = {"name": "f", "path": ["l"], "algorithm": "reno"}
+    stack = {"initial_window": "26 segments"}
+    stated = Scenario(
+        duration="4.5 ns",
+        sample_period="66 ps",
+        start_jitter="0 s",
+        link=[link],
+        flow=[flow],
+        stack=stack,
+        measure={"from": "3 ns"},
+    )
+    short = runs.run(stated, store=store)
+    # All 26 segments come at once: one is sent, ten wait and the rest are dropped.
+    assert metrics.min_queue_pkts(short, link="l") == metrics.max_queue_pkts(short, link="l") == 10
+    assert metrics.mean_queue_pkts(short, link="l") == pytest.approx(10)

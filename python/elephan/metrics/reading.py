@@ -191,8 +191,9 @@ def link_series(run: Run, link: str, column: str, window: Window) -> tuple[Array
 
 
 def _series(run: Run, rows: pl.DataFrame, column: str, window: Window) -> tuple[Array, Array]:
-    inside = rows.filter(pl.col("time_s").is_between(window[0] - GRID_TOLERANCE_S, window[1] + GRID_TOLERANCE_S))
-    inside = inside.sort("time_s")
+    rows = rows.sort("time_s")
+    start_s, end_s = _snapped(rows["time_s"].to_numpy().astype(np.float64), np.array(window))
+    inside = rows.filter(pl.col("time_s").is_between(start_s, end_s))
     times = inside["time_s"].to_numpy().astype(np.float64)
     first, last = times[[0, -1]] if len(times) else (np.nan, np.nan)
     if not abs(first - window[0]) <= GRID_TOLERANCE_S:
@@ -206,10 +207,25 @@ def _series(run: Run, rows: pl.DataFrame, column: str, window: Window) -> tuple[
 
 
 def _rows_at(run: Run, table: pl.DataFrame, time_s: float, key: str) -> pl.DataFrame:
-    rows = table.filter(pl.col("time_s").is_between(time_s - GRID_TOLERANCE_S, time_s + GRID_TOLERANCE_S))
+    times = table["time_s"].unique().sort().to_numpy().astype(np.float64)
+    rows = table.filter(pl.col("time_s") == _snapped(times, np.array([time_s]))[0])
     if rows.is_empty():
         raise _off_grid(run, time_s)
     return rows.unique(subset=[key], keep="last", maintain_order=True)
+
+
+def _snapped(times: Array, wanted: Array) -> Array:
+    """For each time the nearest of ``times`` (ascending, s) if that is within the tolerance, or else the time itself.
+
+    The nearest, since samples may be closer to each other than the tolerance.
+    """
+    if not len(times):
+        return wanted
+    above = np.minimum(np.searchsorted(times, wanted), len(times) - 1)
+    below = np.maximum(above - 1, 0)
+    nearest = times[np.where(wanted - times[below] < np.abs(times[above] - wanted), below, above)]
+    snapped: Array = np.where(np.abs(nearest - wanted) <= GRID_TOLERANCE_S, nearest, wanted)
+    return snapped
 
 
 def _off_grid(run: Run, time_s: float) -> MetricError:
@@ -237,8 +253,9 @@ def on_grid(run: Run, times: Array, values: Array, window: Window, step_s: float
     """The values of a series every ``step_s`` seconds; as :func:`grid`."""
     count = int((window[1] - window[0]) / step_s + 1e-9) + 1
     wanted = window[0] + step_s * np.arange(count, dtype=np.float64)
-    position = np.minimum(np.searchsorted(times, wanted - GRID_TOLERANCE_S), len(times) - 1)
-    missed = np.abs(times[position] - wanted) > GRID_TOLERANCE_S
+    snapped = _snapped(times, wanted)
+    position = np.minimum(np.searchsorted(times, snapped), len(times) - 1)
+    missed = times[position] != snapped
     if missed.any():
         raise _off_grid(run, float(wanted[missed][0]))
     return wanted, values[position]
@@ -267,9 +284,10 @@ def alive(run: Run, flow: str, column: str, window: Window) -> tuple[Array, Arra
 
 def sample_times(run: Run, window: Window | None = None) -> Array:
     """All sample times of a window, the whole run unless given."""
-    start_s, end_s = window or (0.0, duration_s(run))
-    times = run.samples["time_s"].unique().sort().to_numpy().astype(np.float64)
-    return times[(times >= start_s - GRID_TOLERANCE_S) & (times <= end_s + GRID_TOLERANCE_S)]
+    times: Array = run.samples["time_s"].unique().sort().to_numpy().astype(np.float64)
+    first, last = _snapped(times, np.array(window or (0.0, duration_s(run))))
+    inside: Array = times[(times >= first) & (times <= last)]
+    return inside
 
 
 def column(run: Run, name: str, flows: Sequence[str] | None = None) -> dict[str, float]:
