@@ -136,6 +136,7 @@ def test_a_list_of_transfers_is_the_same_as_a_file_of_them(tmp_path: Path) -> No
         ({"per_second": 5}, "traffic[0].per_second: load says already when transfers begin"),
         ({"load": None, "users": 5}, "traffic[0].think: missing; users need"),
         ({"load": "0%"}, "traffic[0].load: '0%' is not a load"),
+        ({"load": "900 Gbit/s"}, "traffic[0].load: needs more than 20 million transfers"),
         ({"load": None, "file": "nothing.csv", "sizes": None}, "traffic[0].file: 'nothing.csv': no such file"),
         ({"load": None, "transfers": []}, "traffic[0].transfers: [] is not a list of transfers"),
         ({"load": None, "sizes": None, "transfers": [[0.5, "1 kB"]]}, "traffic[0].transfers: 0.5 has no unit"),

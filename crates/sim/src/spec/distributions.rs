@@ -85,6 +85,17 @@ pub enum SizeSpec {
 }
 
 impl SizeSpec {
+    /// Mean size, bytes, if it has a simple form.
+    #[must_use]
+    pub fn mean_bytes(&self) -> Option<f64> {
+        match *self {
+            Self::Constant { mean_bytes } | Self::Exponential { mean_bytes } | Self::Pareto { mean_bytes, .. } => {
+                Some(mean_bytes)
+            }
+            Self::LognormalPareto { .. } => None,
+        }
+    }
+
     /// What is wrong with it, if anything.
     #[must_use]
     pub fn problem(&self) -> Option<&'static str> {

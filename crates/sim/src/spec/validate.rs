@@ -61,7 +61,19 @@ impl Spec {
                 let many = per_second * (self.duration_ps as f64 * 1e-12);
                 check(many < f64::from(MOST_TRANSFERS), "arrivals.per_second", "gives more than 20 million transfers")?;
             }
-            ArrivalsSpec::Load { bps } => check(*bps > 0, "arrivals.bps", "must be above 0")?,
+            ArrivalsSpec::Load { bps } => {
+                check(*bps > 0, "arrivals.bps", "must be above 0")?;
+                let stack = &flow.stack;
+                let active_ps =
+                    flow.stop_ps.map_or(self.duration_ps, |stop| stop.min(self.duration_ps)) - flow.start_ps;
+                let wire_bits = f64::from(stack.payload_bytes + stack.header_bytes) * 8.0;
+                let segments = *bps as f64 * (active_ps as f64 * 1e-12) / wire_bits;
+                // Of a transfer at most: its last segment need not be full.
+                let of_each = |mean_bytes| mean_bytes / f64::from(stack.payload_bytes) + 1.0;
+                let mean = source.sizes.as_ref().and_then(SizeSpec::mean_bytes);
+                let few = mean.is_none_or(|mean| segments / of_each(mean) < f64::from(MOST_TRANSFERS));
+                check(few, "arrivals.bps", "needs more than 20 million transfers for its load")?;
+            }
             ArrivalsSpec::Users { users, think } => {
                 check((1..=MOST_TRANSFERS).contains(users), "arrivals.users", "are from 1 to 20 million")?;
                 check(think.problem().is_none(), "arrivals.think", think.problem().unwrap_or_default())?;
