@@ -14,6 +14,8 @@ MEMORY_BYTES = 2**30
 """Memory that a run may take; one that needs more is refused or ended by the engine, and counts as cancelled."""
 PATIENCE_S = 2.0
 """Processor time after which a run that may take longer is cancelled."""
+LONGEST_S = 30.0
+"""Processor time after which any run is cancelled."""
 BASE_S = 1.0
 SECONDS_PER_EVENT = 4e-6
 BASE_BYTES = 256 * 2**20

@@ -78,13 +78,15 @@ def _attempt(form: dict[str, Any], again: bool) -> Outcome:
     limits.reset_peak()
     resident = limits.resident_bytes()
     began_s = time.process_time()
-    patience_s = min(limits.PATIENCE_S, size.seconds)
+    # A short run may send more than its links carry, so how long it may take is known afterwards.
+    is_short = size.seconds <= limits.PATIENCE_S
+    patience_s = limits.LONGEST_S if is_short else limits.PATIENCE_S
     try:
         run = _run(scenario, patience_s)
     except backends.Cancelled:
         seconds = time.process_time() - began_s
-        if size.seconds <= seconds:
-            why = f"over its limits: more than {size.seconds:.1f} s of processor time for {size.events:.2g} events"
+        if is_short:
+            why = f"over its limits: more than {seconds:.1f} s of processor time for {size.events:.2g} events"
             return Outcome(FAILED, why, seconds)
         return Outcome(CANCELLED, f"{size.events:.2g} events", seconds)
     except backends.RunMemoryError as error:
@@ -94,8 +96,13 @@ def _attempt(form: dict[str, Any], again: bool) -> Outcome:
             return Outcome(FAILED, f"refused after it was accepted: {error}")
         return _refusal(error)
     seconds, octets = time.process_time() - began_s, max(0, limits.resident_bytes(peak=True) - resident)
-    # A sender with a large window fills a queue without a bound, however little the links carry.
-    allowed = size.octets + limits.BYTES_PER_SEGMENT * run.manifest["conservation"]["sent"]
+    # A sender with a large window fills or overflows a queue, however little the links carry.
+    sent = run.manifest["conservation"]["sent"]
+    allowed_s = size.seconds + limits.SECONDS_PER_EVENT * sent
+    if seconds > allowed_s:
+        why = f"over its limits: {seconds:.1f} s of processor time, not {allowed_s:.1f} s, for {sent} packets"
+        return Outcome(FAILED, why, seconds)
+    allowed = size.octets + limits.BYTES_PER_SEGMENT * sent
     if octets > allowed:
         why = f"over its limits: {octets >> 20} MiB of memory, not {allowed / 2**20:.0f} MiB"
         return Outcome(FAILED, why, seconds, octets)
