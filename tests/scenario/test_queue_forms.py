@@ -39,3 +39,21 @@ def test_every_discipline_is_stored_with_its_defaults_and_with_each_parameter_gi
         name: {parameter["name"] for parameter in entry["parameters"]} for name, entry in entries.items()
     }
     assert [name for name, each in given.items() if required[name] not in each] == []
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "line"),
+    [
+        ("taget_ps", 5, r"links\[0\].queue.taget_ps: not a parameter of codel; did you mean 'target_ps'\?"),
+        ("target_ps", 1, r"links\[0\].queue.target_ps: 1 ps is not allowed; it must be from 1 ns to 100 s"),
+        ("kind", "cobel", r"links\[0\].queue.kind: 'cobel' is not a queue discipline; did you mean 'codel'\?"),
+    ],
+)
+def test_a_form_that_no_scenario_gives_is_refused_by_the_engine(key: str, value: Any, line: str) -> None:
+    path = {"rate": "100 Mbit/s", "rtt": "40 ms", "buffer": "1 BDP", "queue": "codel"}
+    form = Scenario.from_dict({"duration": "5 s", "dumbbell": path, "flow": [{"algorithm": "cubic"}]}).canonical()
+    catalog.engine().check(json.dumps(form))
+    form["links"][0]["queue"][key] = value
+    for ask in (catalog.engine().check, catalog.engine().run):
+        with pytest.raises(ValueError, match=line):
+            ask(json.dumps(form))

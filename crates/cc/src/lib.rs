@@ -89,15 +89,17 @@ pub mod stcp;
 #[cfg(test)]
 mod testing;
 pub mod udt;
+mod unit;
 pub mod vcp;
 pub mod vegas;
 pub mod veno;
 pub mod vivace;
 pub mod westwood;
 pub mod windowed;
+mod words;
 pub mod xcp;
 pub mod yeah;
 
 pub use algorithm::{Ack, Algorithm, Cause, Delivery, Ecn, Load, Lost, Needs, Request, Router, Sent, Signal, Start};
-pub use param::{BuildError, Entry, Kind, ParamSpec, Preset, Setting, Value};
+pub use param::{BuildError, Entry, Kind, Parameter, Preset, Setting, Value};
 pub use registry::{Controller, build, build_udt, other_transports, registry};

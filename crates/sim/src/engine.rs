@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use elephan_cc::{Algorithm, Controller, Router, Value};
+use elephan_cc::param::Problem;
+use elephan_cc::{Algorithm, BuildError, Controller, Router, Value};
 
 use crate::endpoint::udt::Udt;
 use crate::endpoint::{Misled, Receiver, Sender};
@@ -10,7 +11,7 @@ use crate::events::{Log, gather};
 use crate::link::LinkTotals;
 use crate::network::{Count, End, Network, Node, Plan};
 use crate::record::{LinkSamples, sample_times};
-use crate::spec::{FlowSpec, Spec, SpecError};
+use crate::spec::{FlowSpec, Spec, SpecError, value_of};
 use crate::time::Time;
 use crate::traffic::{Source, SourceTotals};
 
@@ -115,9 +116,7 @@ pub fn controller(index: usize, flow: &FlowSpec) -> Result<Controller, SpecError
         // Datagrams ask no TCP's algorithm, nor does UDT; a sender holds one all the same.
         return elephan_cc::build("reno", &BTreeMap::new()).map_err(|e| SpecError::new("flows", e.to_string()));
     }
-    let parameters = parameters(index, flow)?;
-    elephan_cc::build(&flow.algorithm, &parameters)
-        .map_err(|e| SpecError::new(format!("flows[{index}].algorithm"), e.to_string()))
+    elephan_cc::build(&flow.algorithm, &parameters(index, flow)?).map_err(|e| refused(index, &e))
 }
 
 /// The rate control of a flow of UDT.
@@ -125,8 +124,7 @@ pub fn controller(index: usize, flow: &FlowSpec) -> Result<Controller, SpecError
 /// # Errors
 /// As [`controller`].
 fn udt_control(index: usize, flow: &FlowSpec) -> Result<elephan_cc::udt::Udt, SpecError> {
-    elephan_cc::build_udt(&flow.algorithm, &parameters(index, flow)?)
-        .map_err(|e| SpecError::new(format!("flows[{index}].algorithm"), e.to_string()))
+    elephan_cc::build_udt(&flow.algorithm, &parameters(index, flow)?).map_err(|e| refused(index, &e))
 }
 
 /// Refuses an algorithm that cannot be built.
@@ -138,20 +136,23 @@ fn check_algorithm(index: usize, flow: &FlowSpec) -> Result<(), SpecError> {
 }
 
 fn parameters(index: usize, flow: &FlowSpec) -> Result<BTreeMap<String, Value>, SpecError> {
-    let mut parameters = BTreeMap::new();
-    for (name, value) in &flow.parameters {
-        let value = match value {
-            serde_json::Value::Bool(b) => Value::Bool(*b),
-            serde_json::Value::String(s) => Value::Text(s.clone()),
-            serde_json::Value::Number(n) => Value::Num(n.as_f64().unwrap_or(f64::NAN)),
-            other => {
-                let path = format!("flows[{index}].parameters.{name}");
-                return Err(SpecError::new(path, format!("{other} is not a number, a truth value or a word")));
-            }
-        };
-        parameters.insert(name.clone(), value);
+    let read = |(name, json): (&String, _)| {
+        let path = || format!("flows[{index}].parameters.{name}");
+        let value = value_of(json);
+        let value =
+            value.ok_or_else(|| SpecError::new(path(), format!("{json} is not a number, a switch or a word")))?;
+        Ok((name.clone(), value))
+    };
+    flow.parameters.iter().map(read).collect()
+}
+
+/// The error of a flow whose algorithm cannot be built.
+fn refused(index: usize, error: &BuildError) -> SpecError {
+    let Problem { parameter, message, .. } = error.problem();
+    match parameter {
+        Some(name) => SpecError::new(format!("flows[{index}].parameters.{name}"), message.clone()),
+        None => SpecError::new(format!("flows[{index}].algorithm"), error.to_string()),
     }
-    Ok(parameters)
 }
 
 /// The turn of an end of a flow of UDT.
@@ -194,7 +195,8 @@ pub fn check_algorithms(spec: &Spec) -> Result<(), SpecError> {
 /// As [`controller`], for the transfers of a source, with the routers that it needs.
 pub(crate) fn source_controller(spec: &Spec, index: usize, flow: &FlowSpec) -> Result<Controller, SpecError> {
     let place = format!("traffic[{index}]");
-    let controller = controller(index, flow).map_err(|e| SpecError::new(format!("{place}.algorithm"), e.message))?;
+    let of_source = |e: SpecError| SpecError::new(e.path.replacen("flows", "traffic", 1), e.message);
+    let controller = controller(index, flow).map_err(of_source)?;
     check_routers(spec, &place, flow, controller.needs().router)?;
     Ok(controller)
 }
@@ -227,6 +229,7 @@ impl Engine {
         mut make: impl FnMut(usize, &FlowSpec) -> Result<Controller, SpecError>,
     ) -> Result<Self, SpecError> {
         spec.validate()?;
+        crate::queue::check(&spec.links)?;
         let times = sample_times(
             Time(spec.sample_period_ps),
             Time(spec.measure.from_ps),

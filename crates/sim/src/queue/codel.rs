@@ -1,30 +1,24 @@
 //! CoDel: drops at the head of the queue while the least delay of an interval stays above a target (RFC 8289).
 
-use super::{Backlog, ECN, Entry, seconds};
+use elephan_cc::param::{BuildError, MS, NS, S, Settings, duration, flag};
+
+use super::entry::{AtDeparture, Discipline, Entry, Place};
+use super::{Backlog, DropTail};
+use crate::endpoint::SackLog;
 use crate::packet::{Packet, flag};
 use crate::ring::Fifo;
 use crate::time::Time;
 
-pub(super) const ENTRY: Entry = Entry {
-    name: "codel",
-    title: "Controlled delay",
-    source: "RFC 8289",
-    parameters: &[
-        seconds("target", 0.005, "queueing delay that may stand"),
-        seconds("interval", 0.1, "how long it may, about the largest RTT"),
-        ECN,
-    ],
-};
-
-/// What a scenario says of CoDel.
-#[derive(Clone, Copy, Debug)]
-pub struct CodelParameters {
-    /// Queueing delay that may stand.
-    pub target: Time,
-    /// How long it may.
-    pub interval: Time,
-    /// See [`ENTRY`].
-    pub ecn: bool,
+elephan_cc::params! {
+    /// Parameters of CoDel.
+    pub struct CodelParameters {
+        /// Queueing delay that may stand.
+        target: Time = duration(5.0 * MS, 1.0 * NS, 100.0 * S), "RFC 8289 section 4.4; RFC 8290 section 5.2.2";
+        /// Time for which a longer delay may stand, about the largest RTT.
+        interval: Time = duration(100.0 * MS, 1.0 * NS, 100.0 * S), "RFC 8289 section 4.3; RFC 8290 section 5.2.1";
+        /// ECN-capable packets are marked and not dropped.
+        ecn: bool = flag(true), "RFC 8290 section 5.2.6";
+    }
 }
 
 /// The controller of one queue. Names follow RFC 8289 section 5.
@@ -173,6 +167,46 @@ impl Source for Held {
 
     fn bytes(&self) -> u64 {
         self.bytes
+    }
+}
+
+/// One queue with CoDel.
+#[derive(Clone, Debug)]
+pub struct Codel {
+    tail: DropTail,
+    held: Held,
+    controller: Controller,
+}
+
+impl Discipline for Codel {
+    const ENTRY: Entry = Entry::new("codel", "Controlled delay", "RFC 8289", &[CodelParameters::TABLE]);
+
+    fn build(settings: &Settings, place: Place) -> Result<Self, BuildError> {
+        let controller = Controller::new(CodelParameters::read(settings)?);
+        Ok(Self { tail: place.tail(false), held: Held::default(), controller })
+    }
+}
+
+impl AtDeparture for Codel {
+    fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, _: &mut [SackLog]) {
+        if self.tail.admits(self.held.backlog(), packet.bytes()) {
+            self.controller.note_size(packet.bytes());
+            self.held.push(packet);
+        } else {
+            dropped.push(packet);
+        }
+    }
+
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Packet>, _: &mut [SackLog]) -> Option<Packet> {
+        self.controller.dequeue(now, &mut self.held, dropped)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.held.backlog()
+    }
+
+    fn for_each(&self, look: impl FnMut(&Packet)) {
+        self.held.iter().for_each(look);
     }
 }
 

@@ -1,13 +1,17 @@
 //! Drop-tail: first in, first out; a packet that does not fit is dropped.
 
-use super::{Backlog, Entry, IN_SERVICE};
+use elephan_cc::param::{BuildError, Settings, flag};
 
-pub(super) const ENTRY: Entry = Entry {
-    name: "droptail",
-    title: "Drop-tail in packets or bytes",
-    source: "RFC 7567 section 2",
-    parameters: &[IN_SERVICE],
-};
+use super::entry::{AtArrival, Discipline, Entry, Place, Preset};
+use super::{Arrival, Backlog, Verdict};
+
+elephan_cc::params! {
+    /// Parameters of the disciplines that decide at arrivals.
+    pub struct TailParameters {
+        /// The packet in transmission counts as waiting.
+        count_in_service: bool = flag(false), "ns-2 and Linux do not count it";
+    }
+}
 
 /// A first-in, first-out queue with a bound on what waits.
 #[derive(Clone, Debug)]
@@ -39,6 +43,29 @@ impl DropTail {
 
     pub(super) fn is_unlimited(&self) -> bool {
         self.limit_packets == u64::MAX && self.limit_bytes == u64::MAX
+    }
+}
+
+impl Discipline for DropTail {
+    const ENTRY: Entry = Entry {
+        presets: &[Preset { name: "ns2", title: "as ns-2 counts: a limit of N lets N-1 packets wait", below_limit: 1 }],
+        ..Entry::new("droptail", "Drop-tail in packets or bytes", "RFC 7567 section 2", &[TailParameters::TABLE])
+    };
+
+    fn build(settings: &Settings, place: Place) -> Result<Self, BuildError> {
+        Ok(place.tail(TailParameters::read(settings)?.count_in_service))
+    }
+}
+
+impl AtArrival for DropTail {
+    #[inline]
+    fn tail(&self) -> &DropTail {
+        self
+    }
+
+    #[inline]
+    fn decide(&mut self, arrival: &Arrival) -> Verdict {
+        if self.admits(arrival.backlog, arrival.bytes) { Verdict::Accept } else { Verdict::Drop }
     }
 }
 

@@ -3,23 +3,24 @@
 
 use std::collections::VecDeque;
 
+use elephan_cc::param::{BuildError, Settings, int};
+
+use super::Backlog;
 use super::codel::{CodelParameters, Controller, Held, Source};
-use super::{Backlog, ECN, Entry, number, seconds};
+use super::entry::{AtDeparture, Discipline, Entry, Place};
+use crate::endpoint::SackLog;
 use crate::packet::Packet;
 use crate::time::Time;
 
-pub(super) const ENTRY: Entry = Entry {
-    name: "fq_codel",
-    title: "Flow queues with controlled delay; at the bound the longest loses its head",
-    source: "RFC 8290",
-    parameters: &[
-        seconds("target", 0.005, "queueing delay that may stand in a flow's queue"),
-        seconds("interval", 0.1, "how long it may, about the largest RTT"),
-        ECN,
-        number("queues", 1024.0, (1.0, 65_536.0), "queues that flows are hashed into"),
-        number("quantum", 1514.0, (1.0, 1e6), "bytes that a queue may send in a turn"),
-    ],
-};
+elephan_cc::params! {
+    /// Parameters of FQ-CoDel besides CoDel's.
+    pub struct FqCodelParameters {
+        /// Queues that flows are hashed into.
+        queues: u32 = int(1024.0, 1.0, 65_536.0, Unit::None), "RFC 8290 section 5.2.5";
+        /// Bytes that a queue may send in a turn.
+        quantum: u32 = int(1514.0, 1.0, 1e6, Unit::Bytes), "RFC 8290 section 5.2.4";
+    }
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum List {
@@ -54,47 +55,21 @@ fn hash(flow: u32) -> u64 {
 }
 
 impl FqCodel {
-    /// Empty queues.
-    #[must_use]
-    pub fn new(limit: Option<u64>, p: CodelParameters, queues: u32, quantum: u32) -> Self {
+    fn new(limit: Option<u64>, p: CodelParameters, own: FqCodelParameters) -> Self {
         let bucket = Bucket { held: Held::default(), controller: Controller::new(p), deficit: 0, list: List::None };
         Self {
-            buckets: vec![bucket; queues.max(1) as usize],
+            buckets: vec![bucket; own.queues as usize],
             new: VecDeque::new(),
             old: VecDeque::new(),
-            quantum: i64::from(quantum.max(1)),
+            quantum: i64::from(own.quantum),
             limit: limit.unwrap_or(u64::MAX),
             backlog: Backlog::default(),
         }
     }
 
-    pub(super) fn backlog(&self) -> Backlog {
-        self.backlog
-    }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Packet> {
-        self.buckets.iter().flat_map(|bucket| bucket.held.iter())
-    }
-
     fn forget(&mut self, packet: &Packet) {
         self.backlog.packets -= 1;
         self.backlog.bytes -= packet.bytes();
-    }
-
-    pub(super) fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>) {
-        let at = (hash(packet.flow()) % self.buckets.len() as u64) as usize;
-        let bucket = &mut self.buckets[at];
-        bucket.controller.note_size(packet.bytes());
-        bucket.held.push(packet);
-        self.backlog.packets += 1;
-        self.backlog.bytes += packet.bytes();
-        if bucket.list == List::None {
-            (bucket.list, bucket.deficit) = (List::New, self.quantum);
-            self.new.push_back(at as u32);
-        }
-        if self.backlog.packets > self.limit {
-            self.drop_from_longest(dropped);
-        }
     }
 
     fn drop_from_longest(&mut self, dropped: &mut Vec<Packet>) {
@@ -110,8 +85,39 @@ impl FqCodel {
             dropped.push(packet);
         }
     }
+}
 
-    pub(super) fn dequeue(&mut self, now: Time, dropped: &mut Vec<Packet>) -> Option<Packet> {
+impl Discipline for FqCodel {
+    const ENTRY: Entry = Entry::new(
+        "fq_codel",
+        "Flow queues with controlled delay; at the bound the longest loses its head",
+        "RFC 8290",
+        &[CodelParameters::TABLE, FqCodelParameters::TABLE],
+    );
+
+    fn build(settings: &Settings, place: Place) -> Result<Self, BuildError> {
+        Ok(Self::new(place.limit_packets, CodelParameters::read(settings)?, FqCodelParameters::read(settings)?))
+    }
+}
+
+impl AtDeparture for FqCodel {
+    fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, _: &mut [SackLog]) {
+        let at = (hash(packet.flow()) % self.buckets.len() as u64) as usize;
+        let bucket = &mut self.buckets[at];
+        bucket.controller.note_size(packet.bytes());
+        bucket.held.push(packet);
+        self.backlog.packets += 1;
+        self.backlog.bytes += packet.bytes();
+        if bucket.list == List::None {
+            (bucket.list, bucket.deficit) = (List::New, self.quantum);
+            self.new.push_back(at as u32);
+        }
+        if self.backlog.packets > self.limit {
+            self.drop_from_longest(dropped);
+        }
+    }
+
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Packet>, _: &mut [SackLog]) -> Option<Packet> {
         loop {
             let from_new = !self.new.is_empty();
             let list = if from_new { &mut self.new } else { &mut self.old };
@@ -148,6 +154,14 @@ impl FqCodel {
             }
         }
     }
+
+    fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    fn for_each(&self, look: impl FnMut(&Packet)) {
+        self.buckets.iter().flat_map(|bucket| bucket.held.iter()).for_each(look);
+    }
 }
 
 #[cfg(test)]
@@ -160,7 +174,7 @@ mod tests {
             interval: Time(100 * Time::MILLISECOND.0),
             ecn: true,
         };
-        FqCodel::new(limit, p, 1024, 1514)
+        FqCodel::new(limit, p, FqCodelParameters { queues: 1024, quantum: 1514 })
     }
 
     fn packet(flow: u32, segment: u32) -> Packet {
@@ -171,13 +185,15 @@ mod tests {
     fn busy_flows_share_evenly_and_a_new_one_goes_first() {
         let (mut queue, mut gone) = (queue(None), Vec::new());
         for segment in 0..100 {
-            queue.enqueue(packet(1, segment), &mut gone);
-            queue.enqueue(packet(2, segment), &mut gone);
+            queue.enqueue(packet(1, segment), &mut gone, &mut []);
+            queue.enqueue(packet(2, segment), &mut gone, &mut []);
         }
-        let sent: Vec<u32> = (0..40).filter_map(|_| queue.dequeue(Time(2), &mut gone)).map(|p| p.flow()).collect();
+        let sent: Vec<u32> =
+            (0..40).filter_map(|_| queue.dequeue(Time(2), &mut gone, &mut [])).map(|p| p.flow()).collect();
         assert_eq!(sent.iter().filter(|flow| **flow == 1).count(), 20);
-        queue.enqueue(packet(3, 0), &mut gone);
-        let next: Vec<u32> = (0..2).filter_map(|_| queue.dequeue(Time(2), &mut gone)).map(|p| p.flow()).collect();
+        queue.enqueue(packet(3, 0), &mut gone, &mut []);
+        let next: Vec<u32> =
+            (0..2).filter_map(|_| queue.dequeue(Time(2), &mut gone, &mut [])).map(|p| p.flow()).collect();
         assert!(next.contains(&3), "{next:?}");
         assert_eq!((queue.backlog().packets, gone.len()), (159, 0));
     }
@@ -186,10 +202,10 @@ mod tests {
     fn at_the_bound_the_longest_queue_loses_its_head() {
         let (mut queue, mut gone) = (queue(Some(10)), Vec::new());
         for segment in 0..9 {
-            queue.enqueue(packet(1, segment), &mut gone);
+            queue.enqueue(packet(1, segment), &mut gone, &mut []);
         }
-        queue.enqueue(packet(2, 0), &mut gone);
-        queue.enqueue(packet(2, 1), &mut gone);
+        queue.enqueue(packet(2, 0), &mut gone, &mut []);
+        queue.enqueue(packet(2, 1), &mut gone, &mut []);
         assert_eq!(gone.iter().map(|p| (p.flow(), p.segment())).collect::<Vec<_>>(), [(1, 0)]);
         assert_eq!(queue.backlog().packets, 10);
     }
@@ -198,10 +214,10 @@ mod tests {
     fn everything_that_came_leaves_once_and_in_order_within_a_flow() {
         let (mut queue, mut gone) = (queue(None), Vec::new());
         for n in 0..3000_u32 {
-            queue.enqueue(packet(n % 7, n / 7), &mut gone);
+            queue.enqueue(packet(n % 7, n / 7), &mut gone, &mut []);
         }
         let mut next = [0_u32; 7];
-        while let Some(p) = queue.dequeue(Time(2), &mut gone) {
+        while let Some(p) = queue.dequeue(Time(2), &mut gone, &mut []) {
             assert_eq!(p.segment(), next[p.flow() as usize]);
             next[p.flow() as usize] += 1;
         }
