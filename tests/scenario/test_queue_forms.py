@@ -45,7 +45,7 @@ def test_every_discipline_is_stored_with_its_defaults_and_with_each_parameter_gi
     ("key", "value", "line"),
     [
         ("taget_ps", 5, r"links\[0\].queue.taget_ps: not a parameter of codel; did you mean 'target_ps'\?"),
-        ("target_ps", 1, r"links\[0\].queue.target_ps: 1 ps is not allowed; it must be from 1 ns to 100 s"),
+        ("target_ps", 1, r"links\[0\].queue.target: 1 ps is not allowed; it must be from 1 ns to 100 s"),
         ("kind", "cobel", r"links\[0\].queue.kind: 'cobel' is not a queue discipline; did you mean 'codel'\?"),
     ],
 )

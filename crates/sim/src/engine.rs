@@ -116,34 +116,21 @@ pub fn controller(index: usize, flow: &FlowSpec) -> Result<Controller, SpecError
         // Datagrams ask no TCP's algorithm, nor does UDT; a sender holds one all the same.
         return elephan_cc::build("reno", &BTreeMap::new()).map_err(|e| SpecError::new("flows", e.to_string()));
     }
-    elephan_cc::build(&flow.algorithm, &parameters(index, flow)?).map_err(|e| refused(index, &e))
+    elephan_cc::build(&flow.algorithm, &parameters(flow)).map_err(|e| refused(index, &e))
 }
 
 /// The rate control of a flow of UDT.
-///
-/// # Errors
-/// As [`controller`].
 fn udt_control(index: usize, flow: &FlowSpec) -> Result<elephan_cc::udt::Udt, SpecError> {
-    elephan_cc::build_udt(&flow.algorithm, &parameters(index, flow)?).map_err(|e| refused(index, &e))
+    elephan_cc::build_udt(&flow.algorithm, &parameters(flow)).map_err(|e| refused(index, &e))
 }
 
 /// Refuses an algorithm that cannot be built.
-///
-/// # Errors
-/// As [`controller`].
 fn check_algorithm(index: usize, flow: &FlowSpec) -> Result<(), SpecError> {
     if flow.is_udt() { udt_control(index, flow).map(|_| ()) } else { controller(index, flow).map(|_| ()) }
 }
 
-fn parameters(index: usize, flow: &FlowSpec) -> Result<BTreeMap<String, Value>, SpecError> {
-    let read = |(name, json): (&String, _)| {
-        let path = || format!("flows[{index}].parameters.{name}");
-        let value = value_of(json);
-        let value =
-            value.ok_or_else(|| SpecError::new(path(), format!("{json} is not a number, a switch or a word")))?;
-        Ok((name.clone(), value))
-    };
-    flow.parameters.iter().map(read).collect()
+fn parameters(flow: &FlowSpec) -> BTreeMap<String, Value> {
+    flow.parameters.iter().map(|(name, json)| (name.clone(), value_of(json))).collect()
 }
 
 /// The error of a flow whose algorithm cannot be built.

@@ -201,12 +201,8 @@ impl AtDeparture for Codel {
         self.controller.dequeue(now, &mut self.held, dropped)
     }
 
-    fn backlog(&self) -> Backlog {
-        self.held.backlog()
-    }
-
-    fn for_each(&self, look: impl FnMut(&Packet)) {
-        self.held.iter().for_each(look);
+    fn held(&self) -> impl Iterator<Item = &Held> {
+        std::iter::once(&self.held)
     }
 }
 

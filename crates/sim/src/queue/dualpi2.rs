@@ -6,7 +6,7 @@
 
 use elephan_cc::param::{BuildError, MS, NS, S, Settings, US, duration, num};
 
-use super::Backlog;
+use super::DropTail;
 use super::codel::{Held, Source};
 use super::entry::{AtDeparture, Discipline, Entry, Place};
 use crate::endpoint::SackLog;
@@ -38,8 +38,7 @@ elephan_cc::params! {
 #[derive(Clone, Debug)]
 pub struct DualPi2 {
     p: DualPi2Parameters,
-    limit_packets: u64,
-    limit_bytes: u64,
+    tail: DropTail,
     scalable: Held,
     classic: Held,
     /// p' of Appendix A: the classic probability is its square, the coupled one k times it.
@@ -55,11 +54,10 @@ pub struct DualPi2 {
 const CREDIT_MOST: f64 = 3000.0;
 
 impl DualPi2 {
-    fn new(limit_packets: Option<u64>, limit_bytes: Option<u64>, p: DualPi2Parameters, draws: Stream) -> Self {
+    fn new(tail: DropTail, p: DualPi2Parameters, draws: Stream) -> Self {
         Self {
             p,
-            limit_packets: limit_packets.unwrap_or(u64::MAX),
-            limit_bytes: limit_bytes.unwrap_or(u64::MAX),
+            tail,
             scalable: Held::default(),
             classic: Held::default(),
             base: 0.0,
@@ -109,16 +107,14 @@ impl Discipline for DualPi2 {
         Entry::new("dualpi2", "Dual queue coupled AQM", "RFC 9332 Appendix A", &[DualPi2Parameters::TABLE]);
 
     fn build(settings: &Settings, place: Place) -> Result<Self, BuildError> {
-        let p = DualPi2Parameters::read(settings)?;
-        Ok(Self::new(place.limit_packets, place.limit_bytes, p, place.draws))
+        Ok(Self::new(place.tail(false), DualPi2Parameters::read(settings)?, place.draws))
     }
 }
 
 impl AtDeparture for DualPi2 {
     fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, _: &mut [SackLog]) {
         self.catch_up(packet.at);
-        let backlog = self.backlog();
-        if backlog.packets >= self.limit_packets || backlog.bytes + packet.bytes() > self.limit_bytes {
+        if !self.tail.admits(self.backlog(), packet.bytes()) {
             dropped.push(packet);
         } else if packet.flags() & flag::ECT1 != 0 {
             // A marked packet may be of either kind; ECT(1) survives the mark here, so that nothing has to be guessed.
@@ -153,13 +149,8 @@ impl AtDeparture for DualPi2 {
         }
     }
 
-    fn backlog(&self) -> Backlog {
-        let (l, c) = (self.scalable.backlog(), self.classic.backlog());
-        Backlog { packets: l.packets + c.packets, bytes: l.bytes + c.bytes }
-    }
-
-    fn for_each(&self, look: impl FnMut(&Packet)) {
-        self.scalable.iter().chain(self.classic.iter()).for_each(look);
+    fn held(&self) -> impl Iterator<Item = &Held> {
+        [&self.scalable, &self.classic].into_iter()
     }
 }
 
@@ -172,7 +163,7 @@ mod tests {
     fn dual() -> DualPi2 {
         let (target, update, step) = (Time(15 * MS), Time(16 * MS), Time(MS));
         let p = DualPi2Parameters { target, update, alpha: 0.16, beta: 3.2, coupling: 2.0, step, classic_share: 0.1 };
-        DualPi2::new(Some(100_000), None, p, Stream::new(1, "test"))
+        DualPi2::new(DropTail::new(Some(100_000), None, false), p, Stream::new(1, "test"))
     }
 
     fn packet(at: Time, flags: u8) -> Packet {

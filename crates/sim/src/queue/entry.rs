@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use elephan_cc::Router;
 use elephan_cc::param::{BuildError, Field, Parameter, Settings, Value};
 
+use super::codel::Held;
 use super::{Arrival, Backlog, DropTail, Verdict};
 use crate::endpoint::SackLog;
 use crate::packet::Packet;
@@ -20,8 +21,7 @@ pub struct Entry {
     pub title: &'static str,
     /// Paper, RFC or program that defines it.
     pub source: &'static str,
-    /// The parameter tables: the discipline's own, and those it shares. The limit of a queue, which every link has, is no
-    /// parameter.
+    /// The parameter tables: the discipline's own, and those it shares. The limit, which every queue has, is in none.
     pub tables: &'static [&'static [Parameter]],
     /// Other ways to count the limit.
     pub presets: &'static [Preset],
@@ -85,10 +85,7 @@ pub(super) trait Discipline: Sized {
     /// Name, source and parameters.
     const ENTRY: Entry;
 
-    /// An empty queue.
-    ///
-    /// # Errors
-    /// Values that contradict each other.
+    /// An empty queue; an error for values that contradict each other.
     fn build(settings: &Settings, place: Place) -> Result<Self, BuildError>;
 }
 
@@ -110,11 +107,16 @@ pub(super) trait AtDeparture: Discipline {
     /// The packet that is sent at `now`; those that are dropped instead are put into `dropped`.
     fn dequeue(&mut self, now: Time, dropped: &mut Vec<Packet>, logs: &mut [SackLog]) -> Option<Packet>;
 
-    /// What waits.
-    fn backlog(&self) -> Backlog;
+    /// The queues of waiting packets.
+    fn held(&self) -> impl Iterator<Item = &Held>;
 
-    /// Visits the packets that wait.
-    fn for_each(&self, look: impl FnMut(&Packet));
+    /// Number and bytes of the waiting packets.
+    fn backlog(&self) -> Backlog {
+        self.held().map(Held::backlog).fold(Backlog::default(), |sum, one| Backlog {
+            packets: sum.packets + one.packets,
+            bytes: sum.bytes + one.bytes,
+        })
+    }
 }
 
 impl Field for Time {

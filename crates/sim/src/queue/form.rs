@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 use elephan_cc::Router;
 use elephan_cc::param::{Amount, BuildError, Parameter, Problem, Settings, Type, Value};
-use serde_json::{Map, json};
+use serde_json::{Map, Value as Json, json};
 
 use super::entry::{Entry, Place};
-use super::registry::{self, Queue, Served, registry};
+use super::registry::{self, Queue, REGISTRY, Served};
 use crate::random::Stream;
 use crate::spec::{LinkSpec, QueueSpec, SpecError, value_of};
 
 fn entry(kind: &str) -> Result<&'static Entry, BuildError> {
-    let known = || registry().iter().map(|entry| entry.name).collect::<Vec<_>>();
-    let found = registry().iter().find(|entry| entry.name == kind);
+    let known = || REGISTRY.iter().map(|entry| entry.name).collect::<Vec<_>>();
+    let found = REGISTRY.iter().find(|entry| entry.name == kind);
     found.ok_or_else(|| BuildError::unknown_name(kind, "a queue discipline", &known()))
 }
 
@@ -38,7 +38,7 @@ pub fn form(
     mut given: BTreeMap<String, Value>,
     rate_bps: u64,
     packet_bytes: u64,
-) -> Result<Map<String, serde_json::Value>, BuildError> {
+) -> Result<Map<String, Json>, BuildError> {
     let entry = entry(kind)?;
     (entry.derive)(&mut given, rate_bps as f64 / (8 * packet_bytes) as f64);
     let settings = Settings::new(entry.name, &entry.parameters(), &[], &given)?;
@@ -68,19 +68,16 @@ fn values(entry: &Entry, spec: &QueueSpec) -> Result<BTreeMap<String, Value>, Bu
         return Err(BuildError::unknown_parameter(entry.name, key, &known));
     }
     for parameter in &parameters {
-        let given: Vec<_> =
-            keys(parameter).iter().map(|key| spec.parameters.get(key).filter(|v| !v.is_null())).collect();
+        let given: Vec<Option<&Json>> = keys(parameter).iter().map(|key| spec.parameters.get(key)).collect();
         let value = match given[..] {
-            [packets, bytes] if given.iter().flatten().all(|value| value.is_u64()) => {
-                let whole = |value: Option<&serde_json::Value>| value.and_then(serde_json::Value::as_u64);
+            [packets, bytes] => {
+                let whole = |json: Option<&Json>| json.and_then(Json::as_u64);
+                let wrong = given.iter().flatten().find(|json| !json.is_u64() && !json.is_null());
                 let amount = Amount { packets: whole(packets), bytes: whole(bytes) };
-                (amount != Amount::default()).then_some(Value::Amount(amount))
+                let amount = (amount != Amount::default()).then_some(Value::Amount(amount));
+                wrong.map_or(amount, |json| Some(value_of(json)))
             }
-            _ => given
-                .into_iter()
-                .flatten()
-                .next()
-                .map(|value| value_of(value).unwrap_or(Value::Text(value.to_string()))),
+            _ => given.into_iter().flatten().next().map(value_of),
         };
         values.extend(value.map(|value| (parameter.name.to_owned(), value)));
     }
@@ -108,14 +105,6 @@ impl QueueSpec {
     pub fn router(&self) -> Option<Router> {
         entry(&self.kind).ok().and_then(|entry| entry.router)
     }
-
-    /// The key that a problem is about.
-    fn key(&self, problem: &Problem) -> String {
-        let Some(name) = &problem.parameter else { return "kind".to_owned() };
-        let parameters = entry(&self.kind).map(Entry::parameters).unwrap_or_default();
-        let declared = parameters.iter().find(|parameter| parameter.name == name);
-        declared.and_then(|parameter| keys(parameter).into_iter().next()).unwrap_or_else(|| name.clone())
-    }
 }
 
 /// Refuses unknown disciplines, unknown parameters and wrong values.
@@ -125,8 +114,8 @@ impl QueueSpec {
 pub fn check(links: &[LinkSpec]) -> Result<(), SpecError> {
     for (i, LinkSpec { queue, rate_bps, .. }) in links.iter().enumerate() {
         queue.try_build(*rate_bps, Stream::new(0, "")).map_err(|error| {
-            let problem = error.problem();
-            SpecError::new(format!("links[{i}].queue.{}", queue.key(problem)), problem.message.clone())
+            let Problem { parameter, message, .. } = error.problem();
+            SpecError::new(format!("links[{i}].queue.{}", parameter.as_deref().unwrap_or("kind")), message.clone())
         })?;
     }
     Ok(())
@@ -136,19 +125,19 @@ pub fn check(links: &[LinkSpec]) -> Result<(), SpecError> {
 mod tests {
     use super::*;
 
-    fn link(queue: serde_json::Value) -> LinkSpec {
+    fn link(queue: Json) -> LinkSpec {
         let link = json!({"name": "l", "rate_bps": 100_000_000, "delay_ps": 1000, "queue": queue});
         serde_json::from_value(link).expect("a link")
     }
 
-    fn refused(queue: serde_json::Value) -> String {
+    fn refused(queue: Json) -> String {
         check(&[link(queue)]).expect_err("it is wrong").to_string()
     }
 
     #[test]
     fn a_form_with_all_defaults_is_one_that_a_spec_may_have() {
         let mark = Value::Amount(Amount { packets: Some(20), bytes: None });
-        for entry in registry() {
+        for entry in REGISTRY {
             let needs_mark = entry.parameters().iter().any(|p| p.name == "mark");
             let given = needs_mark.then(|| ("mark".to_owned(), mark.clone()));
             let mut queue = form(entry.name, given.into_iter().collect(), 100_000_000, 1500).expect("it is right");
@@ -161,7 +150,7 @@ mod tests {
 
     #[test]
     fn every_parameter_is_documented_and_its_keys_are_its_own() {
-        for entry in registry() {
+        for entry in REGISTRY {
             let mut found: Vec<String> = entry.parameters().iter().flat_map(keys).collect();
             found.extend(["kind", "limit_packets", "limit_bytes"].map(str::to_owned));
             let all = found.len();
@@ -185,21 +174,22 @@ mod tests {
             ),
             (
                 json!({"kind": "pie", "update_ps": 5_000_000}),
-                "update_ps: 5 us is not allowed; it must be from 100 us to 100 s",
+                "update: 5 us is not allowed; it must be from 100 us to 100 s",
             ),
-            (json!({"kind": "pie", "update_ps": 1000.5}), "update_ps: 1000.5 is not a whole number of ps"),
+            (json!({"kind": "pie", "update_ps": 1000.5}), "update: 1000.5 is not a whole number of ps"),
             (json!({"kind": "pie", "alpha": [1]}), "alpha: '[1]' is not a number"),
+            (json!({"kind": "pie", "alpha": null}), "alpha: 'null' is not a number"),
             (
                 json!({"kind": "threshold"}),
-                "mark_packets: missing, and threshold has no default for it; write for example mark = \"20 packets\"",
+                "mark: missing, and threshold has no default for it; write for example mark = \"20 packets\"",
             ),
             (
                 json!({"kind": "threshold", "mark_bytes": -1}),
-                "mark_packets: -1 is not an amount; write for example \"20 packets\"",
+                "mark: -1 is not an amount; write for example \"20 packets\"",
             ),
             (
                 json!({"kind": "red", "min_packets": 90, "max_packets": 30, "weight": 0.002}),
-                "max_packets: 30 packets must be more than min, 90",
+                "max: 30 packets must be more than min, 90",
             ),
         ] {
             assert_eq!(refused(queue), format!("links[0].queue.{message}"));

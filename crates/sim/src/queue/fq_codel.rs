@@ -159,8 +159,8 @@ impl AtDeparture for FqCodel {
         self.backlog
     }
 
-    fn for_each(&self, look: impl FnMut(&Packet)) {
-        self.buckets.iter().flat_map(|bucket| bucket.held.iter()).for_each(look);
+    fn held(&self) -> impl Iterator<Item = &Held> {
+        self.buckets.iter().map(|bucket| &bucket.held)
     }
 }
 

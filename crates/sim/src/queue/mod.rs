@@ -18,7 +18,7 @@ mod xcp;
 pub use droptail::DropTail;
 pub use entry::{Entry, Preset};
 pub use form::{check, form};
-pub use registry::{Queue, Served, registry};
+pub use registry::{Queue, REGISTRY, Served};
 
 use crate::time::Time;
 

@@ -1,8 +1,9 @@
-//! Every discipline, once: one line each makes its variant of [`Queue`] or [`Served`], its entry in [`registry`] and its way
+//! Every discipline, once: one line each makes its variant of [`Queue`] or [`Served`], its entry in [`REGISTRY`] and its way
 //! from a spec into a link.
 
 use elephan_cc::param::{BuildError, Settings};
 
+use super::codel::Held;
 use super::entry::{AtArrival, AtDeparture, Discipline, Entry, Place};
 use super::{Arrival, Backlog, DropTail, Verdict};
 use crate::endpoint::SackLog;
@@ -25,13 +26,10 @@ macro_rules! disciplines {
             $(#[doc = concat!("See [`", stringify!($late), "`].")] $departure(Box<$late>)),+
         }
 
-        const REGISTRY: &[Entry] = &[DropTail::ENTRY, $(<$early>::ENTRY,)+ $(<$late>::ENTRY),+];
+        /// Every discipline with its parameters.
+        pub const REGISTRY: &[Entry] = &[DropTail::ENTRY, $(<$early>::ENTRY,)+ $(<$late>::ENTRY),+];
 
-        /// The queue `name`: one that decides at arrivals, and one that decides at departures where the discipline is of that
-        /// kind.
-        ///
-        /// # Errors
-        /// Values that contradict each other.
+        /// The queue `name`: one that decides at arrivals, and one that decides at departures where the discipline does.
         pub(super) fn build(name: &str, settings: &Settings, place: Place) -> Result<(Queue, Option<Served>), BuildError> {
             $(if name == <$early>::ENTRY.name {
                 return Ok((Queue::$arrival(Box::new(<$early>::build(settings, place)?)), None));
@@ -60,14 +58,12 @@ macro_rules! disciplines {
         }
 
         impl Served {
-            /// Takes a packet that arrives at `packet.at`; the packets that are dropped for it are put into `dropped`. `logs`
-            /// have the congestion headers of each flow.
+            /// Takes a packet that arrives at `packet.at`, with the congestion headers of each flow.
             pub fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, logs: &mut [SackLog]) {
                 match self { $(Self::$departure(queue) => queue.enqueue(packet, dropped, logs)),+ }
             }
 
-            /// The packet that is sent at `now`, when the transmitter is free; those that are dropped instead are put into
-            /// `dropped`.
+            /// The packet that is sent at `now`, when the transmitter is free.
             pub fn dequeue(&mut self, now: Time, dropped: &mut Vec<Packet>, logs: &mut [SackLog]) -> Option<Packet> {
                 match self { $(Self::$departure(queue) => queue.dequeue(now, dropped, logs)),+ }
             }
@@ -80,7 +76,7 @@ macro_rules! disciplines {
 
             /// Visits the packets that wait.
             pub fn for_each(&self, look: impl FnMut(&Packet)) {
-                match self { $(Self::$departure(queue) => queue.for_each(look)),+ }
+                match self { $(Self::$departure(queue) => queue.held().flat_map(Held::iter).for_each(look)),+ }
             }
         }
     };
@@ -100,12 +96,6 @@ disciplines! {
         Xcp = super::xcp::Xcp,
         Vcp = super::vcp::Vcp,
     }
-}
-
-/// Every discipline with its parameters.
-#[must_use]
-pub fn registry() -> &'static [Entry] {
-    REGISTRY
 }
 
 impl Queue {

@@ -8,9 +8,9 @@
 use elephan_cc::Load;
 use elephan_cc::param::{BuildError, MS, S, Settings, US, duration, num};
 
+use super::DropTail;
 use super::codel::{Held, Source};
 use super::entry::{AtDeparture, Discipline, Entry, Place};
-use super::{Backlog, DropTail};
 use crate::endpoint::SackLog;
 use crate::packet::Packet;
 use crate::time::Time;
@@ -145,12 +145,8 @@ impl AtDeparture for Vcp {
         Some(packet.loaded(self.router.load))
     }
 
-    fn backlog(&self) -> Backlog {
-        self.held.backlog()
-    }
-
-    fn for_each(&self, look: impl FnMut(&Packet)) {
-        self.held.iter().for_each(look);
+    fn held(&self) -> impl Iterator<Item = &Held> {
+        std::iter::once(&self.held)
     }
 }
 

@@ -7,9 +7,9 @@
 
 use elephan_cc::param::{BuildError, Settings, num};
 
+use super::DropTail;
 use super::codel::{Held, Source};
 use super::entry::{AtDeparture, Discipline, Entry, Place};
-use super::{Backlog, DropTail};
 use crate::endpoint::{Header, SackLog};
 use crate::packet::Packet;
 use crate::time::Time;
@@ -204,12 +204,8 @@ impl AtDeparture for Xcp {
         Some(packet)
     }
 
-    fn backlog(&self) -> Backlog {
-        self.held.backlog()
-    }
-
-    fn for_each(&self, look: impl FnMut(&Packet)) {
-        self.held.iter().for_each(look);
+    fn held(&self) -> impl Iterator<Item = &Held> {
+        std::iter::once(&self.held)
     }
 }
 

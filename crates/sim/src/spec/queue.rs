@@ -20,13 +20,13 @@ pub struct QueueSpec {
     pub parameters: BTreeMap<String, serde_json::Value>,
 }
 
-/// The value of a parameter; nothing for a list, a table or null.
+/// The value of a parameter. A list or a table is a word, which no parameter has.
 #[must_use]
-pub fn value_of(json: &serde_json::Value) -> Option<Value> {
+pub fn value_of(json: &serde_json::Value) -> Value {
     match json {
-        serde_json::Value::Bool(on) => Some(Value::Bool(*on)),
-        serde_json::Value::String(word) => Some(Value::Text(word.clone())),
-        serde_json::Value::Number(number) => number.as_f64().map(Value::Num),
-        _ => None,
+        serde_json::Value::Bool(on) => Value::Bool(*on),
+        serde_json::Value::Number(number) => Value::Num(number.as_f64().unwrap_or(f64::NAN)),
+        serde_json::Value::String(word) => Value::Text(word.clone()),
+        other => Value::Text(other.to_string()),
     }
 }
