@@ -44,7 +44,7 @@ pub struct FqCodel {
     new: VecDeque<u32>,
     old: VecDeque<u32>,
     quantum: i64,
-    limit: u64,
+    limit: Backlog,
     backlog: Backlog,
 }
 
@@ -55,14 +55,14 @@ fn hash(flow: u32) -> u64 {
 }
 
 impl FqCodel {
-    fn new(limit: Option<u64>, p: CodelParameters, own: FqCodelParameters) -> Self {
+    fn new(limit: Backlog, p: CodelParameters, own: FqCodelParameters) -> Self {
         let bucket = Bucket { held: Held::default(), controller: Controller::new(p), deficit: 0, list: List::None };
         Self {
             buckets: vec![bucket; own.queues as usize],
             new: VecDeque::new(),
             old: VecDeque::new(),
             quantum: i64::from(own.quantum),
-            limit: limit.unwrap_or(u64::MAX),
+            limit,
             backlog: Backlog::default(),
         }
     }
@@ -96,7 +96,9 @@ impl Discipline for FqCodel {
     );
 
     fn build(settings: &Settings, place: Place) -> Result<Self, BuildError> {
-        Ok(Self::new(place.limit_packets, CodelParameters::read(settings)?, FqCodelParameters::read(settings)?))
+        let (packets, bytes) = (place.limit_packets.unwrap_or(u64::MAX), place.limit_bytes.unwrap_or(u64::MAX));
+        let limit = Backlog { packets, bytes };
+        Ok(Self::new(limit, CodelParameters::read(settings)?, FqCodelParameters::read(settings)?))
     }
 }
 
@@ -112,7 +114,7 @@ impl AtDeparture for FqCodel {
             (bucket.list, bucket.deficit) = (List::New, self.quantum);
             self.new.push_back(at as u32);
         }
-        if self.backlog.packets > self.limit {
+        while self.backlog.packets > self.limit.packets || self.backlog.bytes > self.limit.bytes {
             self.drop_from_longest(dropped);
         }
     }
@@ -168,13 +170,13 @@ impl AtDeparture for FqCodel {
 mod tests {
     use super::*;
 
-    fn queue(limit: Option<u64>) -> FqCodel {
+    fn queue(packets: u64, bytes: u64) -> FqCodel {
         let p = CodelParameters {
             target: Time(5 * Time::MILLISECOND.0),
             interval: Time(100 * Time::MILLISECOND.0),
             ecn: true,
         };
-        FqCodel::new(limit, p, FqCodelParameters { queues: 1024, quantum: 1514 })
+        FqCodel::new(Backlog { packets, bytes }, p, FqCodelParameters { queues: 1024, quantum: 1514 })
     }
 
     fn packet(flow: u32, segment: u32) -> Packet {
@@ -183,7 +185,7 @@ mod tests {
 
     #[test]
     fn busy_flows_share_evenly_and_a_new_one_goes_first() {
-        let (mut queue, mut gone) = (queue(None), Vec::new());
+        let (mut queue, mut gone) = (queue(u64::MAX, u64::MAX), Vec::new());
         for segment in 0..100 {
             queue.enqueue(packet(1, segment), &mut gone, &mut []);
             queue.enqueue(packet(2, segment), &mut gone, &mut []);
@@ -200,7 +202,7 @@ mod tests {
 
     #[test]
     fn at_the_bound_the_longest_queue_loses_its_head() {
-        let (mut queue, mut gone) = (queue(Some(10)), Vec::new());
+        let (mut queue, mut gone) = (queue(10, u64::MAX), Vec::new());
         for segment in 0..9 {
             queue.enqueue(packet(1, segment), &mut gone, &mut []);
         }
@@ -211,8 +213,19 @@ mod tests {
     }
 
     #[test]
+    fn a_bound_in_bytes_takes_as_many_heads_as_it_needs() {
+        let (mut queue, mut gone) = (queue(u64::MAX, 10_000), Vec::new());
+        for segment in 0..10 {
+            queue.enqueue(packet(1, segment), &mut gone, &mut []);
+        }
+        queue.enqueue(Packet::new(Time(1), Time(1), 2, 0, 1500, 0, 0), &mut gone, &mut []);
+        assert_eq!(gone.iter().map(|p| (p.flow(), p.segment())).collect::<Vec<_>>(), [(1, 0), (1, 1)]);
+        assert_eq!(queue.backlog(), Backlog { packets: 9, bytes: 9500 });
+    }
+
+    #[test]
     fn everything_that_came_leaves_once_and_in_order_within_a_flow() {
-        let (mut queue, mut gone) = (queue(None), Vec::new());
+        let (mut queue, mut gone) = (queue(u64::MAX, u64::MAX), Vec::new());
         for n in 0..3000_u32 {
             queue.enqueue(packet(n % 7, n / 7), &mut gone, &mut []);
         }
