@@ -61,6 +61,14 @@ def test_a_threshold_that_makes_no_sense_is_refused(path: dict[str, Any], line: 
         scenario(path=path).canonical()
 
 
+def test_a_share_of_the_bdp_on_a_link_without_flows_is_refused() -> None:
+    link = {"from": "a", "to": "b", "rate": "10 Mbit/s", "delay": "5 ms", "buffer": "1 BDP"}
+    table = {"duration": "5 s", "flow": [{"algorithm": "reno", "path": ["used"]}]}
+    links = [link | {"name": "used"}, link | {"name": "unused"} | marking("20% BDP")]
+    with pytest.raises(ScenarioError, match="mark: '20% BDP' has no meaning on a link that no flow crosses"):
+        Scenario.from_dict(table | {"link": links})
+
+
 def test_what_is_off_is_not_in_the_canonical_form() -> None:
     plain = scenario()
     assert scenario(stack={"base": "ns2", "ecn": False, "pacing": False, "host_scan": "0 s"}).hash == plain.hash

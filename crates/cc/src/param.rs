@@ -415,7 +415,7 @@ impl Parameter {
                 let allowed = hint(word.trim_matches('\''), words);
                 Err(BuildError::UnknownWord(problem(format!("{other} is not one of its values; {allowed}"))))
             }
-            (Type::Amount, Value::Amount(amount)) => {
+            (Type::Amount, Value::Amount(amount)) if *amount != Amount::default() => {
                 let given = [amount.packets, amount.bytes].into_iter().flatten();
                 match given.map(|n| n as f64).find(|n| !(domain.min..=domain.max).contains(n)) {
                     Some(_) => {
@@ -694,6 +694,7 @@ mod tests {
             ("target", Value::Num(2e12 + 1.0), "2.000000000001 s is not allowed; it must be from 100 us to 2 s"),
             ("low", Value::Num(101.0), "101 packets is not allowed; it must be from 0 to 100 packets"),
             ("mark", bytes, "0 B is not allowed; it must be from 1 to 1e9 packets or bytes"),
+            ("mark", Value::Amount(Amount::default()), "0 B is not an amount; write for example \"20 packets\""),
             ("mark", Value::Num(20.0), "20 is not an amount; write for example \"20 packets\""),
             ("tarjet", Value::Num(5.0), "not a parameter of thing; did you mean 'target'?"),
         ] {

@@ -60,7 +60,12 @@ def _amount(graph: Graph, position: int, value: Any) -> tuple[int | None, int | 
     buffer = units.parse_buffer(value)
     if buffer.unlimited:
         raise ScenarioError("'unlimited' is not an amount; write for example \"20 packets\"")
-    return limits(graph, position, buffer)
+    packets, octets = limits(graph, position, buffer)
+    if packets is None and octets is None:
+        raise ScenarioError(
+            f"'{buffer}' has no meaning on a link that no flow crosses; write for example \"20 packets\""
+        )
+    return packets, octets
 
 
 def _packets(graph: Graph, position: int, value: Any) -> float:
