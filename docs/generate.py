@@ -153,23 +153,32 @@ def queues_page() -> str:
     """Every queue discipline with its presets and parameters."""
     from elephan.scenario import catalog
 
-    parts = ["# Queues\n", "`elephan show NAME` prints the same.\n"]
+    parts = ["# Queues\n", QUEUES_INTRODUCTION]
     for name, entry in catalog.queues().items():
         parts.append(f"## `{name}`: {entry['title']}\n\nSource: {entry['source']}\n")
         parts += _tables(name, entry)
     return "\n".join(parts)
 
 
+QUEUES_INTRODUCTION = """`elephan show NAME` prints the same.
+
+In a scenario file, a duration is written with its unit (`"5 ms"`). A length in packets is written as
+`"20 packets"` or as a fraction of the BDP (`"20% BDP"`), an amount as either of these or in bytes (`"30 kB"`).
+"""
+
+
 def _tables(name: str, entry: dict[str, Any]) -> list[str]:
     """Presets and parameters, where there are any."""
+    from elephan.scenario import catalog
+
     parts = []
     presets = [p for p in entry.get("presets", []) if p["name"]]
     if presets:
         rows = [(f"`{name}:{p['name']}`", p["title"], _settings(p["overrides"])) for p in presets]
         parts.append(table(["preset", "what it is", "changes"], rows))
-    parameters = entry.get("parameters", [])
-    if parameters:
-        parts.append(table(["parameter", "default", "allowed", "what", "source"], map(_parameter, parameters)))
+    found = [catalog.parameter_row(parameter) for parameter in entry["parameters"]]
+    if found:
+        parts.append(table(list(found[0]), [[f"`{row['parameter']}`", *list(row.values())[1:]] for row in found]))
     return parts
 
 
@@ -332,20 +341,6 @@ def _settings(overrides: dict[str, Any]) -> str:
 
 def _literal(value: Any) -> str:
     return "unlimited" if value is None else str(value).lower() if isinstance(value, bool) else f"{value}"
-
-
-def _parameter(parameter: dict[str, Any]) -> tuple[str, ...]:
-    choices, low, high = parameter.get("choices"), parameter.get("min"), parameter.get("max")
-    allowed = (
-        ", ".join(choices) if choices else "" if low is None and high is None else f"{_bound(low)} to {_bound(high)}"
-    )
-    default = _literal(parameter["default"]) if "default" in parameter else ""
-    unit = f" {parameter['unit']}" if parameter.get("unit") else ""
-    return f"`{parameter['name']}`", default + unit, allowed, parameter.get("doc", ""), parameter.get("source", "")
-
-
-def _bound(value: float | None) -> str:
-    return "unlimited" if value is None else f"{value:g}"
 
 
 def pages() -> dict[str, Callable[[], str]]:

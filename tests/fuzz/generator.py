@@ -287,16 +287,16 @@ class _Senders:
         return form | ({"queue_parameters": parameters} if parameters else {})
 
     def _queue_parameter(self, declared: dict[str, Any]) -> Any:
-        draw, unit = self.draw, declared["unit"]
-        if unit == "amount":
+        draw, kind = self.draw, declared["type"]
+        if kind == "amount":
             return draw.buffer(shares=draw.chance(0.2))
-        if unit == "packets":
+        if kind == "packets":
             return f"{draw.count(1, 500)} packets"
         value = draw.parameter(declared)
-        if unit == "s":
+        if kind == "duration":
             return units.format_time(max(1, round(value * S)))
-        whole = not isinstance(value, bool) and float(value).is_integer() and isinstance(declared["default"], float)
-        return int(value) if whole and draw.chance(0.5) else value
+        whole = kind == "integer" or (kind == "number" and float(value).is_integer() and draw.chance(0.5))
+        return round(value) if whole else value
 
     def _impairments(self, delay_ps: int) -> Tables:
         draw, scale = self.draw, self.scale

@@ -38,12 +38,19 @@ def test_a_threshold_is_an_amount_like_a_buffer() -> None:
 @pytest.mark.parametrize(
     ("path", "line"),
     [
-        ({"queue": "threshold"}, "dumbbell.queue_parameters.mark: the queue threshold needs it"),
+        ({"queue": "threshold"}, "dumbbell.queue_parameters.mark: missing, and threshold has no default for it"),
+        (marking("0.01% BDP"), "dumbbell.queue_parameters.mark: 0 packets is not allowed; it must be from 1 to"),
         ({"queue_parameters": {"mark": "9 packets"}}, "queue_parameters.mark: not a parameter of droptail"),
         (marking("unlimited"), "dumbbell.queue_parameters.mark: 'unlimited' is not an amount"),
         (marking("9 ms"), "dumbbell.queue_parameters.mark: '9 ms'"),
         ({"queue": "codel", "queue_parameters": {"taget": "5 ms"}}, "did you mean 'target'?"),
         ({"queue": "codel", "queue_parameters": {"target": 5}}, "dumbbell.queue_parameters.target: 5 has no unit"),
+        (
+            {"queue": "pie", "queue_parameters": {"update": "1 us"}},
+            "update: 1 us is not allowed; it must be from 100 us",
+        ),
+        ({"queue": "codel", "queue_parameters": {"target": "200 s"}}, "it must be from 1 ns to 100 s"),
+        ({"queue": "fq_codel", "queue_parameters": {"queues": 8.5}}, "queues: 8.5 is not a whole number"),
         ({"queue": "pie", "queue_parameters": {"alpha": -1}}, "dumbbell.queue_parameters.alpha: -1 is not allowed"),
         ({"queue": "red", "queue_parameters": {"min": "90 packets", "max": "30 packets"}}, "must be more than min, 90"),
         ({"queue": "treshold"}, "did you mean 'threshold'?"),
@@ -52,6 +59,14 @@ def test_a_threshold_is_an_amount_like_a_buffer() -> None:
 def test_a_threshold_that_makes_no_sense_is_refused(path: dict[str, Any], line: str) -> None:
     with pytest.raises(ScenarioError, match=line.replace("?", r"\?")):
         scenario(path=path).canonical()
+
+
+def test_a_share_of_the_bdp_on_a_link_without_flows_is_refused() -> None:
+    link = {"from": "a", "to": "b", "rate": "10 Mbit/s", "delay": "5 ms", "buffer": "1 BDP"}
+    table = {"duration": "5 s", "flow": [{"algorithm": "reno", "path": ["used"]}]}
+    links = [link | {"name": "used"}, link | {"name": "unused"} | marking("20% BDP")]
+    with pytest.raises(ScenarioError, match="mark: '20% BDP' has no meaning on a link that no flow crosses"):
+        Scenario.from_dict(table | {"link": links})
 
 
 def test_what_is_off_is_not_in_the_canonical_form() -> None:

@@ -15,9 +15,9 @@ params! {
     /// Parameters of TCP-Africa.
     pub struct AfricaParams {
         /// Segments in queues below which it is fast (α).
-        alpha: f64 = num(1.641, 0.0, 1e6, "segments"), "King et al. 2005 (unverified)";
+        alpha: f64 = num(1.641, 0.0, 1e6, Unit::Segments), "King et al. 2005 (unverified)";
         /// Weight of a new sample in the smoothed RTT.
-        rtt_gain: f64 = num(0.125, 1e-3, 1.0, ""), "a Linux derivative of it";
+        rtt_gain: f64 = num(0.125, 1e-3, 1.0, Unit::None), "a Linux derivative of it";
         /// A loss in slow mode halves.
         slow_halves: bool = flag(false), "some descriptions (unverified)";
     }

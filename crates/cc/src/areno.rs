@@ -37,13 +37,13 @@ params! {
     /// Parameters of TCP Adaptive Reno.
     pub struct ArenoParams {
         /// Bandwidth for which the probe part grows by one segment a round trip (M).
-        bandwidth_unit: f64 = num(10e6, 1.0, 1e12, "bit/s"), "Shimonishi et al. 2006 as later papers give it (unverified)";
+        bandwidth_unit: f64 = num(10e6, 1.0, 1e12, Unit::BitsPerSecond), "Shimonishi et al. 2006 as later papers give it (unverified)";
         /// How fast the increase falls with the level of congestion (α).
-        steepness: f64 = num(10.0, 0.1, 100.0, ""), "implementations of Shimonishi et al. 2006 (unverified)";
+        steepness: f64 = num(10.0, 0.1, 100.0, Unit::None), "implementations of Shimonishi et al. 2006 (unverified)";
         /// Weight of the past in the RTT at which losses happen.
-        history: f64 = num(0.85, 0.0, 1.0, ""), "implementations of Shimonishi et al. 2006 (unverified)";
+        history: f64 = num(0.85, 0.0, 1.0, Unit::None), "implementations of Shimonishi et al. 2006 (unverified)";
         /// Increase of the probe part at full congestion, besides Reno's own.
-        increase_constant: f64 = num(0.0, 0.0, 10.0, "segments"), "the paper's formula has 1 of an unclear unit (unverified)";
+        increase_constant: f64 = num(0.0, 0.0, 10.0, Unit::Segments), "the paper's formula has 1 of an unclear unit (unverified)";
         /// Which RTT shows congestion.
         rtt_source: RttSource = choice("mean", RttSource::WORDS), "implementations: mostly the last (unverified)";
         /// What a loss does first.
@@ -51,7 +51,7 @@ params! {
         /// Probe before the first loss, when no RTT of losses is known.
         probe_at_first: bool = flag(true), "most implementations (unverified)";
         /// Weight of the past in the bandwidth estimate.
-        filter_pole: f64 = num(0.9, 0.0, 0.999, ""), "implementations: Westwood+ (unverified)";
+        filter_pole: f64 = num(0.9, 0.0, 0.999, Unit::None), "implementations: Westwood+ (unverified)";
     }
 }
 

@@ -19,29 +19,29 @@ params! {
     /// Parameters of BBR.
     pub struct BbrParams {
         /// Pacing and window gain while the bandwidth is searched.
-        startup_gain: f64 = num(2.0 / std::f64::consts::LN_2, 1.0, 10.0, ""), "ACM Queue 2016; 2/ln 2";
+        startup_gain: f64 = num(2.0 / std::f64::consts::LN_2, 1.0, 10.0, Unit::None), "ACM Queue 2016; 2/ln 2";
         /// Pacing gain while the queue of the search drains.
-        drain_gain: f64 = num(std::f64::consts::LN_2 / 2.0, 0.01, 1.0, ""), "ACM Queue 2016; ln 2/2";
+        drain_gain: f64 = num(std::f64::consts::LN_2 / 2.0, 0.01, 1.0, Unit::None), "ACM Queue 2016; ln 2/2";
         /// Pacing gain of the phase that probes for more.
-        probe_gain: f64 = num(1.25, 1.0, 10.0, ""), "ACM Queue 2016";
+        probe_gain: f64 = num(1.25, 1.0, 10.0, Unit::None), "ACM Queue 2016";
         /// Pacing gain of the phase after it.
-        yield_gain: f64 = num(0.75, 0.01, 1.0, ""), "ACM Queue 2016";
+        yield_gain: f64 = num(0.75, 0.01, 1.0, Unit::None), "ACM Queue 2016";
         /// Window gain outside the search.
-        cwnd_gain: f64 = num(2.0, 1.0, 10.0, ""), "ACM Queue 2016; Linux tcp_bbr.c";
+        cwnd_gain: f64 = num(2.0, 1.0, 10.0, Unit::None), "ACM Queue 2016; Linux tcp_bbr.c";
         /// Rounds that the largest delivery rate is remembered.
-        bandwidth_rounds: f64 = num(10.0, 1.0, 1e3, "rounds"), "Linux tcp_bbr.c (a gain cycle and 2)";
+        bandwidth_rounds: f64 = num(10.0, 1.0, 1e3, Unit::RoundTrips), "Linux tcp_bbr.c (a gain cycle and 2)";
         /// Time that the smallest RTT is believed.
-        min_rtt_window: f64 = num(10.0, 0.1, 1e4, "s"), "ACM Queue 2016; Linux tcp_bbr.c";
+        min_rtt_window: f64 = num(10.0, 0.1, 1e4, Unit::Seconds), "ACM Queue 2016; Linux tcp_bbr.c";
         /// Time spent with `min_window` in flight when it is believed no more.
-        probe_rtt_time: f64 = num(0.2, 0.0, 10.0, "s"), "ACM Queue 2016; Linux tcp_bbr.c";
+        probe_rtt_time: f64 = num(0.2, 0.0, 10.0, Unit::Seconds), "ACM Queue 2016; Linux tcp_bbr.c";
         /// Smallest window.
-        min_window: f64 = num(4.0, 1.0, 100.0, "segments"), "ACM Queue 2016; Linux tcp_bbr.c";
+        min_window: f64 = num(4.0, 1.0, 100.0, Unit::Segments), "ACM Queue 2016; Linux tcp_bbr.c";
         /// Growth of the bandwidth in a round below which the pipe may be full.
-        full_growth: f64 = num(1.25, 1.0, 10.0, ""), "Linux tcp_bbr.c";
+        full_growth: f64 = num(1.25, 1.0, 10.0, Unit::None), "Linux tcp_bbr.c";
         /// Rounds without that growth after which it is.
-        full_rounds: f64 = num(3.0, 1.0, 100.0, "rounds"), "Linux tcp_bbr.c";
+        full_rounds: f64 = num(3.0, 1.0, 100.0, Unit::RoundTrips), "Linux tcp_bbr.c";
         /// Part of the bandwidth that the pacing rate stays below it.
-        pacing_margin: f64 = num(0.01, 0.0, 0.5, ""), "Linux tcp_bbr.c";
+        pacing_margin: f64 = num(0.01, 0.0, 0.5, Unit::None), "Linux tcp_bbr.c";
         /// Room in the window for three bursts of a millisecond each, as offload makes them.
         offload_budget: bool = flag(true), "Linux tcp_bbr.c";
         /// Room in the window for what arrives acknowledged at once beyond the bandwidth.

@@ -23,39 +23,39 @@ params! {
     /// Parameters of BBR version 3.
     pub struct Bbr3Params {
         /// Pacing gain in Startup.
-        startup_gain: f64 = num(4.0 * std::f64::consts::LN_2, 1.0, 10.0, ""), "draft-ietf-ccwg-bbr §2.4; 4 ln 2";
+        startup_gain: f64 = num(4.0 * std::f64::consts::LN_2, 1.0, 10.0, Unit::None), "draft-ietf-ccwg-bbr §2.4; 4 ln 2";
         /// Pacing gain in Drain.
-        drain_gain: f64 = num(0.5, 0.01, 1.0, ""), "draft-ietf-ccwg-bbr §5.6.1";
+        drain_gain: f64 = num(0.5, 0.01, 1.0, Unit::None), "draft-ietf-ccwg-bbr §5.6.1";
         /// Pacing gain in ProbeBW_DOWN.
-        down_gain: f64 = num(0.9, 0.01, 1.0, ""), "draft-ietf-ccwg-bbr §5.6.1";
+        down_gain: f64 = num(0.9, 0.01, 1.0, Unit::None), "draft-ietf-ccwg-bbr §5.6.1";
         /// Pacing gain in ProbeBW_UP.
-        up_gain: f64 = num(1.25, 1.0, 10.0, ""), "draft-ietf-ccwg-bbr §5.6.1";
+        up_gain: f64 = num(1.25, 1.0, 10.0, Unit::None), "draft-ietf-ccwg-bbr §5.6.1";
         /// Window gain outside ProbeBW_UP and ProbeRTT.
-        cwnd_gain: f64 = num(2.0, 1.0, 10.0, ""), "draft-ietf-ccwg-bbr §5.6.1";
+        cwnd_gain: f64 = num(2.0, 1.0, 10.0, Unit::None), "draft-ietf-ccwg-bbr §5.6.1";
         /// Window gain in ProbeBW_UP.
-        up_cwnd_gain: f64 = num(2.25, 1.0, 10.0, ""), "draft-ietf-ccwg-bbr §5.6.1";
+        up_cwnd_gain: f64 = num(2.25, 1.0, 10.0, Unit::None), "draft-ietf-ccwg-bbr §5.6.1";
         /// Window gain in ProbeRTT.
-        probe_rtt_cwnd_gain: f64 = num(0.5, 0.0, 1.0, ""), "draft-ietf-ccwg-bbr §2.8";
+        probe_rtt_cwnd_gain: f64 = num(0.5, 0.0, 1.0, Unit::None), "draft-ietf-ccwg-bbr §2.8";
         /// Loss in a round beyond which a probe went too far.
-        loss_threshold: f64 = num(0.02, 0.0, 0.9, ""), "draft-ietf-ccwg-bbr §2.7";
+        loss_threshold: f64 = num(0.02, 0.0, 0.9, Unit::None), "draft-ietf-ccwg-bbr §2.7";
         /// Part of a bound that one round with losses leaves at least.
-        beta: f64 = num(0.7, 0.01, 1.0, ""), "draft-ietf-ccwg-bbr §2.7";
+        beta: f64 = num(0.7, 0.01, 1.0, Unit::None), "draft-ietf-ccwg-bbr §2.7";
         /// Part of the long-term bound left free in ProbeBW_CRUISE.
-        headroom: f64 = num(0.15, 0.0, 0.9, ""), "draft-ietf-ccwg-bbr §2.7";
+        headroom: f64 = num(0.15, 0.0, 0.9, Unit::None), "draft-ietf-ccwg-bbr §2.7";
         /// Smallest window.
-        min_window: f64 = num(4.0, 1.0, 100.0, "segments"), "draft-ietf-ccwg-bbr §2.7";
+        min_window: f64 = num(4.0, 1.0, 100.0, Unit::Segments), "draft-ietf-ccwg-bbr §2.7";
         /// Time that the smallest RTT is believed.
-        min_rtt_window: f64 = num(10.0, 0.1, 1e4, "s"), "draft-ietf-ccwg-bbr §2.8";
+        min_rtt_window: f64 = num(10.0, 0.1, 1e4, Unit::Seconds), "draft-ietf-ccwg-bbr §2.8";
         /// Time between two ProbeRTT.
-        probe_rtt_interval: f64 = num(5.0, 0.1, 1e4, "s"), "draft-ietf-ccwg-bbr-05 §2.8";
+        probe_rtt_interval: f64 = num(5.0, 0.1, 1e4, Unit::Seconds), "draft-ietf-ccwg-bbr-05 §2.8";
         /// Time that ProbeRTT lasts at least.
-        probe_rtt_time: f64 = num(0.2, 0.0, 10.0, "s"), "draft-ietf-ccwg-bbr §2.8";
+        probe_rtt_time: f64 = num(0.2, 0.0, 10.0, Unit::Seconds), "draft-ietf-ccwg-bbr §2.8";
         /// Shortest time between two probes for bandwidth; up to a second more is drawn.
-        probe_wait: f64 = num(2.0, 0.0, 1e3, "s"), "draft-ietf-ccwg-bbr §5.3.3.5";
+        probe_wait: f64 = num(2.0, 0.0, 1e3, Unit::Seconds), "draft-ietf-ccwg-bbr §5.3.3.5";
         /// Rounds between two probes that are enough where Reno would need no longer.
-        probe_rounds: f64 = num(63.0, 1.0, 1e6, "rounds"), "draft-ietf-ccwg-bbr §5.3.3.5";
+        probe_rounds: f64 = num(63.0, 1.0, 1e6, Unit::RoundTrips), "draft-ietf-ccwg-bbr §5.3.3.5";
         /// Part of the bandwidth that the pacing rate stays below it.
-        pacing_margin: f64 = num(0.01, 0.0, 0.5, ""), "draft-ietf-ccwg-bbr §2.5";
+        pacing_margin: f64 = num(0.01, 0.0, 0.5, Unit::None), "draft-ietf-ccwg-bbr §2.5";
     }
 }
 

@@ -54,13 +54,13 @@ params! {
         /// The paper's increase rule or Linux's.
         form: Form = choice("paper", Form::WORDS), "Xu et al. 2004 §III; Linux tcp_bic.c";
         /// Largest increase a round trip (S_max).
-        s_max: f64 = num(32.0, 0.01, 1e6, "segments"), "Xu et al. 2004; Linux has 16";
+        s_max: f64 = num(32.0, 0.01, 1e6, Unit::Segments), "Xu et al. 2004; Linux has 16";
         /// Smallest increase a round trip (S_min); the paper's form.
-        s_min: f64 = num(0.01, 1e-6, 1e3, "segments"), "Xu et al. 2004";
+        s_min: f64 = num(0.01, 1e-6, 1e3, Unit::Segments), "Xu et al. 2004";
         /// Part of the window given up on a loss (β).
-        beta: f64 = num(0.125, 0.0, 1.0, ""), "Xu et al. 2004; Linux has 205/1024";
+        beta: f64 = num(0.125, 0.0, 1.0, Unit::None), "Xu et al. 2004; Linux has 205/1024";
         /// Window below which it is standard TCP.
-        low_window: f64 = num(14.0, 0.0, 1e9, "segments"), "Xu et al. 2004; Linux";
+        low_window: f64 = num(14.0, 0.0, 1e9, Unit::Segments), "Xu et al. 2004; Linux";
         /// Aim below the last maximum when that is lower than the one before.
         fast_convergence: bool = flag(true), "Xu et al. 2004 §III.D";
         /// What a loss is compared with for fast convergence; the paper's form.
@@ -68,9 +68,9 @@ params! {
         /// When the target moves; the paper's form.
         search_update: SearchUpdate = choice("ack", SearchUpdate::WORDS), "Xu et al. 2004 §III";
         /// The search goes this part of the distance to the maximum each round trip: one in this many; Linux's form.
-        search_divisor: f64 = num(4.0, 2.0, 1e3, ""), "Linux tcp_bic.c BICTCP_B";
+        search_divisor: f64 = num(4.0, 2.0, 1e3, Unit::None), "Linux tcp_bic.c BICTCP_B";
         /// Round trips from `search_divisor` below the maximum up to it; Linux's form.
-        smooth_part: f64 = num(20.0, 1.0, 1e4, ""), "Linux tcp_bic.c; 11 up to 2.6.12";
+        smooth_part: f64 = num(20.0, 1.0, 1e4, Unit::None), "Linux tcp_bic.c; 11 up to 2.6.12";
         /// Allow for delayed ACKs by an estimate of the segments for each ACK, and grow by 5 % a round trip while no loss
         /// has been seen; Linux's form.
         per_ack_estimate: bool = flag(true), "Linux tcp_bic.c; not up to 2.6.12";

@@ -17,13 +17,13 @@ params! {
     /// Parameters of CDG.
     pub struct CdgParams {
         /// Round trips whose gradients are summed; a power of two.
-        window: f64 = num(8.0, 1.0, 256.0, "round trips"), "Linux tcp_cdg.c window";
+        window: f64 = num(8.0, 1.0, 256.0, Unit::RoundTrips), "Linux tcp_cdg.c window";
         /// Part of the window kept at a back-off.
-        backoff_beta: f64 = num(724.0 / 1024.0, 0.1, 1.0, ""), "Linux tcp_cdg.c backoff_beta: the root of a half";
+        backoff_beta: f64 = num(724.0 / 1024.0, 0.1, 1.0, Unit::None), "Linux tcp_cdg.c backoff_beta: the root of a half";
         /// Back off with probability 1 - exp(-this × the summed gradient).
-        backoff_factor: f64 = num(42.0, 0.0, 1e6, "1/s"), "Linux tcp_cdg.c backoff_factor; the paper's G of 3 ms";
+        backoff_factor: f64 = num(42.0, 0.0, 1e6, Unit::PerSecond), "Linux tcp_cdg.c backoff_factor; the paper's G of 3 ms";
         /// Back-offs without effect after which the gradient is ignored; 0: never.
-        use_ineff: f64 = num(5.0, 0.0, 1e3, ""), "Linux tcp_cdg.c use_ineff; Hayes & Armitage 2011";
+        use_ineff: f64 = num(5.0, 0.0, 1e3, Unit::None), "Linux tcp_cdg.c use_ineff; Hayes & Armitage 2011";
         /// Remember the window that standard TCP would have, and fall back to half of that on a loss.
         use_shadow: bool = flag(true), "Linux tcp_cdg.c use_shadow; Hayes & Armitage 2011";
         /// Take no notice of a loss while the queue seems not to be full.

@@ -54,23 +54,23 @@ params! {
     /// Parameters of Compound TCP.
     pub struct CompoundParams {
         /// Growth of the window for each round trip is this times window^k (α).
-        alpha: f64 = num(0.125, 0.0, 1e3, ""), "Tan et al. 2006";
+        alpha: f64 = num(0.125, 0.0, 1e3, Unit::None), "Tan et al. 2006";
         /// Exponent of the growth; the Linux modules have 3/4 always.
-        k: f64 = num(0.75, 0.0, 1.0, ""), "Tan et al. 2006";
+        k: f64 = num(0.75, 0.0, 1.0, Unit::None), "Tan et al. 2006";
         /// Part of the window given up on a loss (β).
-        beta: f64 = num(0.5, 0.0, 1.0, ""), "Tan et al. 2006";
+        beta: f64 = num(0.5, 0.0, 1.0, Unit::None), "Tan et al. 2006";
         /// dwnd shrinks by this times the segments in queues (ζ; η in the drafts).
-        zeta: f64 = num(1.0, 0.0, 1e3, ""), "Linux modules; in the paper unverified";
+        zeta: f64 = num(1.0, 0.0, 1e3, Unit::None), "Linux modules; in the paper unverified";
         /// Segments in queues below which dwnd grows (γ), at first.
-        gamma: f64 = num(30.0, 0.0, 1e6, "segments"), "Tan et al. 2006";
+        gamma: f64 = num(30.0, 0.0, 1e6, Unit::Segments), "Tan et al. 2006";
         /// Smallest γ that tuning sets.
-        gamma_low: f64 = num(5.0, 0.0, 1e6, "segments"), "Andrew's module; in the draft unverified";
+        gamma_low: f64 = num(5.0, 0.0, 1e6, Unit::Segments), "Andrew's module; in the draft unverified";
         /// Largest γ that tuning sets.
-        gamma_high: f64 = num(30.0, 0.0, 1e6, "segments"), "Andrew's module; in the draft unverified";
+        gamma_high: f64 = num(30.0, 0.0, 1e6, Unit::Segments), "Andrew's module; in the draft unverified";
         /// Part of the way that γ moves at each loss; 0: fixed.
-        gamma_gain: f64 = num(0.25, 0.0, 1.0, ""), "Andrew's module 1.1 (January 2008: 0.5); in the draft unverified";
+        gamma_gain: f64 = num(0.25, 0.0, 1.0, Unit::None), "Andrew's module 1.1 (January 2008: 0.5); in the draft unverified";
         /// Window below which dwnd is 0.
-        low_window: f64 = num(38.0, 0.0, 1e6, "segments"), "Andrew's module; INFOCOM 41? (unverified)";
+        low_window: f64 = num(38.0, 0.0, 1e6, Unit::Segments), "Andrew's module; INFOCOM 41? (unverified)";
         /// What dwnd grows from.
         grow_from: GrowFrom = choice("window", GrowFrom::WORDS), "Tan et al. 2006; drafts -00, -01: dwnd";
         /// Which RTT stands for a round trip.

@@ -28,29 +28,29 @@ params! {
     /// Parameters of Copa.
     pub struct CopaParams {
         /// Inverse of the segments that a flow keeps in the queue.
-        delta: f64 = num(0.5, 1e-4, 100.0, "1/segments"), "Arun & Balakrishnan 2018 (unverified); mvfst has 0.05";
+        delta: f64 = num(0.5, 1e-4, 100.0, Unit::PerSegment), "Arun & Balakrishnan 2018 (unverified); mvfst has 0.05";
         /// Which RTT the queueing delay is computed from.
         queueing_rtt: QueueingRtt = choice("standing", QueueingRtt::WORDS), "Arun & Balakrishnan 2018; mvfst: latest";
         /// Time over which the smallest RTT is the base.
-        min_rtt_window: f64 = num(10.0, 0.1, 1e4, "s"), "Arun & Balakrishnan 2018; mvfst";
+        min_rtt_window: f64 = num(10.0, 0.1, 1e4, Unit::Seconds), "Arun & Balakrishnan 2018; mvfst";
         /// The standing RTT is the smallest of this many smoothed RTTs.
-        standing_rtts: f64 = num(0.5, 0.01, 10.0, ""), "Arun & Balakrishnan 2018; mvfst";
+        standing_rtts: f64 = num(0.5, 0.01, 10.0, Unit::None), "Arun & Balakrishnan 2018; mvfst";
         /// Round trips in the same direction after which the velocity doubles.
-        same_direction: f64 = num(3.0, 1.0, 100.0, ""), "Arun & Balakrishnan 2018; mvfst";
+        same_direction: f64 = num(3.0, 1.0, 100.0, Unit::None), "Arun & Balakrishnan 2018; mvfst";
         /// Compete with flows that fill the queue.
         competitive: bool = flag(true), "Arun & Balakrishnan 2018; mvfst: no";
         /// The queue is nearly empty below this part of its largest delay in four round trips.
-        nearly_empty: f64 = num(0.1, 0.0, 1.0, ""), "Arun & Balakrishnan 2018";
+        nearly_empty: f64 = num(0.1, 0.0, 1.0, Unit::None), "Arun & Balakrishnan 2018";
         /// Round trips without a nearly empty queue after which it competes.
-        patience: f64 = num(5.0, 1.0, 1e3, ""), "Arun & Balakrishnan 2018 (unverified)";
+        patience: f64 = num(5.0, 1.0, 1e3, Unit::None), "Arun & Balakrishnan 2018 (unverified)";
         /// Give up a velocity gained in the other direction at once, not with the next round trip.
         turn_at_once: bool = flag(true), "mvfst; the authors' sender has a like rule; Arun & Balakrishnan 2018 (unverified)";
         /// Slow start doubles the window at once every round trip, not by one segment for each acknowledged.
         double_at_once: bool = flag(false), "mvfst; the authors' sender: no";
         /// Pacing rate in units of a window each standing RTT.
-        pacing_gain: f64 = num(2.0, 1.0, 100.0, ""), "Arun & Balakrishnan 2018; mvfst";
+        pacing_gain: f64 = num(2.0, 1.0, 100.0, Unit::None), "Arun & Balakrishnan 2018; mvfst";
         /// Smallest window.
-        min_window: f64 = num(2.0, 1.0, 100.0, "segments"), "the authors' sender; mvfst";
+        min_window: f64 = num(2.0, 1.0, 100.0, Unit::Segments), "the authors' sender; mvfst";
     }
 }
 

@@ -43,19 +43,19 @@ params! {
     /// Parameters of CUBIC.
     pub struct CubicParams {
         /// Steepness of the curve (C).
-        c: f64 = num(0.4, 1e-6, 1e6, "segments/s^3"), "RFC 9438 §5";
+        c: f64 = num(0.4, 1e-6, 1e6, Unit::SegmentsPerSecondCubed), "RFC 9438 §5";
         /// Part of the window kept on a loss (β_cubic; papers write β for 1 minus this).
-        beta: f64 = num(0.7, 0.1, 0.999, ""), "RFC 9438 §4.6; PFLDnet 2005 has 0.8";
+        beta: f64 = num(0.7, 0.1, 0.999, Unit::None), "RFC 9438 §4.6; PFLDnet 2005 has 0.8";
         /// Part of the window kept on an ECN echo.
-        beta_ecn: f64 = num(0.7, 0.1, 0.999, ""), "RFC 9438 §4.6; RFC 8511 §3 allows 0.85";
+        beta_ecn: f64 = num(0.7, 0.1, 0.999, Unit::None), "RFC 9438 §4.6; RFC 8511 §3 allows 0.85";
         /// Aim below the last maximum when that is lower than the one before.
         fast_convergence: bool = flag(true), "RFC 9438 §4.7";
         /// How the window that standard TCP would have is estimated; CUBIC is never below it.
         reno_estimate: RenoEstimate = choice("acked", RenoEstimate::WORDS), "RFC 9438 §4.3";
         /// Largest target, in windows; 0 for none.
-        target_cap: f64 = num(1.5, 0.0, 1e3, "windows"), "RFC 9438 eq. 2";
+        target_cap: f64 = num(1.5, 0.0, 1e3, Unit::Windows), "RFC 9438 eq. 2";
         /// Largest growth (S_max); 0 for none.
-        s_max: f64 = num(0.0, 0.0, 1e9, "segments/s"), "PFLDnet 2005 (value not verified); Linux 2.6.22 has 16 per 0.1 s";
+        s_max: f64 = num(0.0, 0.0, 1e9, Unit::SegmentsPerSecond), "PFLDnet 2005 (value not verified); Linux 2.6.22 has 16 per 0.1 s";
         /// On which side of the last maximum `s_max` holds.
         s_max_region: CapRegion = choice("always", CapRegion::WORDS), "PFLDnet 2005; Linux 2.6.22";
         /// Whether TCP timestamps are on; without them Linux 2.6 never learns the smallest RTT. Linux 2.6 form only.

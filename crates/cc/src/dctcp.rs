@@ -27,9 +27,9 @@ params! {
     /// Parameters of DCTCP.
     pub struct DctcpParams {
         /// Weight of a new sample in α (g).
-        g: f64 = num(0.0625, 1e-4, 1.0, ""), "RFC 8257 §4.2";
+        g: f64 = num(0.0625, 1e-4, 1.0, Unit::None), "RFC 8257 §4.2";
         /// α before the first sample.
-        initial_alpha: f64 = num(1.0, 0.0, 1.0, ""), "RFC 8257 §3.3; Linux dctcp_alpha_on_init";
+        initial_alpha: f64 = num(1.0, 0.0, 1.0, Unit::None), "RFC 8257 §3.3; Linux dctcp_alpha_on_init";
         /// When marks reduce the window.
         reaction: Reaction = choice("first-mark", Reaction::WORDS), "SIGCOMM 2010; Linux; RFC 8257 §3.3: window-end";
         /// Go on growing in the window of data after a reduction.

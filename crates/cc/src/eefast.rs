@@ -28,17 +28,17 @@ params! {
     /// Parameters of EEFAST.
     pub struct EefastParams {
         /// Segments that the flow keeps in the queues of the forward path.
-        alpha: f64 = num(200.0, 1.0, 1e9, "segments"), "as FAST's here; Xu et al. 2011 use 400 at 200 Mbit/s for its successor";
+        alpha: f64 = num(200.0, 1.0, 1e9, Unit::Segments), "as FAST's here; Xu et al. 2011 use 400 at 200 Mbit/s for its successor";
         /// Part of the way to the target that one update goes (γ).
-        gamma: f64 = num(0.5, 1e-3, 1.0, ""), "Jin et al. 2004 eq. 7; Xu et al. 2011 section 3.2.2";
+        gamma: f64 = num(0.5, 1e-3, 1.0, Unit::None), "Jin et al. 2004 eq. 7; Xu et al. 2011 section 3.2.2";
         /// Averaged forward queueing delay below which the window doubles each round trip.
-        mi_threshold: f64 = num(0.00075, 0.0, 10.0, "s"), "unverified; ns-2 tcp-fast.cc mi_threshold_";
+        mi_threshold: f64 = num(0.00075, 0.0, 10.0, Unit::Seconds), "unverified; ns-2 tcp-fast.cc mi_threshold_";
         /// Update in every so many round trips, 1 or 2.
-        update_every: f64 = num(2.0, 1.0, 2.0, "round trips"), "unverified; Wei et al. 2006 for FAST";
+        update_every: f64 = num(2.0, 1.0, 2.0, Unit::RoundTrips), "unverified; Wei et al. 2006 for FAST";
         /// How the window is updated.
         form: Form = choice("fast", Form::WORDS), "unverified; Xu et al. 2011 section 3.2 fits both";
         /// Part of the window given up on a loss.
-        decrease: f64 = num(0.5, 0.0, 1.0, ""), "unverified; FAST";
+        decrease: f64 = num(0.5, 0.0, 1.0, Unit::None), "unverified; FAST";
     }
 }
 

@@ -32,25 +32,25 @@ params! {
     /// Parameters of FAST.
     pub struct FastParams {
         /// Segments that the flow keeps in queues.
-        alpha: f64 = num(200.0, 1.0, 1e9, "segments"), "no paper fixes it and Weigle et al. 2006 do not state theirs; between ns-2's 100 and the 400 of later papers";
+        alpha: f64 = num(200.0, 1.0, 1e9, Unit::Segments), "no paper fixes it and Weigle et al. 2006 do not state theirs; between ns-2's 100 and the 400 of later papers";
         /// Width of the band above `alpha` in which the window stays (β - α); ns-2 timing only.
-        dead_band: f64 = num(0.0, 0.0, 1e9, "segments"), "ns-2 tcp-fast.cc: alpha_ = beta_ = 100";
+        dead_band: f64 = num(0.0, 0.0, 1e9, Unit::Segments), "ns-2 tcp-fast.cc: alpha_ = beta_ = 100";
         /// Part of the way to the target that one update goes (γ).
-        gamma: f64 = num(0.5, 1e-3, 1.0, ""), "Jin et al. 2004 eq. 7";
+        gamma: f64 = num(0.5, 1e-3, 1.0, Unit::None), "Jin et al. 2004 eq. 7";
         /// Averaged queueing delay below which the window doubles each round trip.
-        mi_threshold: f64 = num(0.00075, 0.0, 10.0, "s"), "ns-2 tcp-fast.cc mi_threshold_";
+        mi_threshold: f64 = num(0.00075, 0.0, 10.0, Unit::Seconds), "ns-2 tcp-fast.cc mi_threshold_";
         /// Update in every so many round trips, 1 or 2.
-        update_every: f64 = num(2.0, 1.0, 2.0, "round trips"), "Wei et al. 2006; ns-2 before 1.1.3 has 1";
+        update_every: f64 = num(2.0, 1.0, 2.0, Unit::RoundTrips), "Wei et al. 2006; ns-2 before 1.1.3 has 1";
         /// The papers' update or ns-2's.
         timing: Timing = choice("paper", Timing::WORDS), "Jin et al. 2004; ns-2 tcp-fast.cc 1.1.3";
         /// Smallest time between updates; ns-2 timing only.
-        update_period: f64 = num(0.01, 0.0, 10.0, "s"), "ns-2 fast_update_cwnd_interval_";
+        update_period: f64 = num(0.01, 0.0, 10.0, Unit::Seconds), "ns-2 fast_update_cwnd_interval_";
         /// Largest weight of a new RTT sample in the average.
-        filter_max: f64 = num(0.25, 1e-6, 1.0, ""), "Jin et al. 2004 (not verified in its text); ns-2 has 1/256";
+        filter_max: f64 = num(0.25, 1e-6, 1.0, Unit::None), "Jin et al. 2004 (not verified in its text); ns-2 has 1/256";
         /// Round trip of the empty path, where it is known; 0: the smallest RTT that this flow has seen.
-        known_rtt: f64 = num(0.0, 0.0, 100.0, "s"), "Xu et al. 2011 section 4 lets each flow know its propagation delay";
+        known_rtt: f64 = num(0.0, 0.0, 100.0, Unit::Seconds), "Xu et al. 2011 section 4 lets each flow know its propagation delay";
         /// Part of the window given up on a loss.
-        decrease: f64 = num(0.5, 0.0, 1.0, ""), "ns-2 tcp-fast.cc; Jin et al. 2004";
+        decrease: f64 = num(0.5, 0.0, 1.0, Unit::None), "ns-2 tcp-fast.cc; Jin et al. 2004";
     }
 }
 

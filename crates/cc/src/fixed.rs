@@ -10,7 +10,7 @@ params! {
     /// Parameters of the constant window.
     pub struct FixedParams {
         /// The window, at all times.
-        window: f64 = num(100.0, 1.0, 268_435_456.0, "segments"), "the user's";
+        window: f64 = num(100.0, 1.0, 268_435_456.0, Unit::Segments), "the user's";
     }
 }
 

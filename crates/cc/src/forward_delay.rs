@@ -34,7 +34,7 @@ params! {
         /// How queueing delay and round-trip time are averaged.
         filter: Filter = choice("fast", Filter::WORDS), "unstated in Xu et al. 2011; FAST's filter is the nearest relative";
         /// One-way delay of an empty forward path as the two clocks show it; 0: learned from the smallest seen.
-        known_owd: f64 = num(0.0, 0.0, 10.0, "s"), "Xu et al. 2011 section 4 lets each flow know its propagation delay";
+        known_owd: f64 = num(0.0, 0.0, 10.0, Unit::Seconds), "Xu et al. 2011 section 4 lets each flow know its propagation delay";
     }
 }
 

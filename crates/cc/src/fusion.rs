@@ -39,21 +39,21 @@ params! {
     /// Parameters of TCP-Fusion.
     pub struct FusionParams {
         /// Queueing delay below which the window grows (and three times which it shrinks above).
-        queue_delay: f64 = num(0.004, 1e-6, 1.0, "s"), "implementations: 4 ms, a timer tick (unverified)";
+        queue_delay: f64 = num(0.004, 1e-6, 1.0, Unit::Seconds), "implementations: 4 ms, a timer tick (unverified)";
         /// The window grows by the bandwidth times this in a round trip.
-        growth_delay: f64 = num(0.001, 0.0, 1.0, "s"), "implementations: B/(12 Mbit/s) segments (unverified)";
+        growth_delay: f64 = num(0.001, 0.0, 1.0, Unit::Seconds), "implementations: B/(12 Mbit/s) segments (unverified)";
         /// Flows that share the growth (N).
-        flows: f64 = num(1.0, 1.0, 1e6, ""), "named in a paper of the authors, in no implementation (unverified)";
+        flows: f64 = num(1.0, 1.0, 1e6, Unit::None), "named in a paper of the authors, in no implementation (unverified)";
         /// Smallest threshold, in segments of its own in queues.
-        queue_min: f64 = num(1.0, 0.0, 1e6, "segments"), "one implementation (unverified)";
+        queue_min: f64 = num(1.0, 0.0, 1e6, Unit::Segments), "one implementation (unverified)";
         /// The virtual Reno window after a loss.
         reno_reset: RenoReset = choice("half", RenoReset::WORDS), "published model of the authors (unverified)";
         /// Which RTT stands for a round trip.
         rtt_statistic: RttStatistic = choice("min", RttStatistic::WORDS), "as Vegas in Linux (unverified)";
         /// Smallest part of the window kept on a loss.
-        keep_min: f64 = num(0.5, 0.1, 1.0, ""), "implementations of Kaneko et al. 2007 (unverified)";
+        keep_min: f64 = num(0.5, 0.1, 1.0, Unit::None), "implementations of Kaneko et al. 2007 (unverified)";
         /// Weight of the past in the bandwidth estimate.
-        filter_pole: f64 = num(0.9, 0.0, 0.999, ""), "implementations: Westwood+ (unverified)";
+        filter_pole: f64 = num(0.9, 0.0, 0.999, Unit::None), "implementations: Westwood+ (unverified)";
     }
 }
 

@@ -100,15 +100,15 @@ params! {
     /// Parameters of HCC.
     pub struct HccParams {
         /// Segments that the flow keeps in the queues of the forward path.
-        alpha: f64 = num(400.0, 1.0, 1e9, "segments"), "Xu et al. 2011 section 4: 400 at 200 Mbit/s, 2000 at 1 Gbit/s";
+        alpha: f64 = num(400.0, 1.0, 1e9, Unit::Segments), "Xu et al. 2011 section 4: 400 at 200 Mbit/s, 2000 at 1 Gbit/s";
         /// The largest change is this part of alpha, before it is halved (γ).
-        gamma: f64 = num(0.5, 1e-3, 1.0, ""), "Xu et al. 2011 section 4; Imax = γα, section 3.2.2";
+        gamma: f64 = num(0.5, 1e-3, 1.0, Unit::None), "Xu et al. 2011 section 4; Imax = γα, section 3.2.2";
         /// Smallest step of the search, before it is halved (Imin).
-        i_min: f64 = num(1.0, 0.0, 1e6, "segments"), "unstated in Xu et al. 2011; BIC has 0.01";
+        i_min: f64 = num(1.0, 0.0, 1e6, Unit::Segments), "unstated in Xu et al. 2011; BIC has 0.01";
         /// Averaged forward queueing delay that ends the start.
-        mi_threshold: f64 = num(0.00075, 0.0, 10.0, "s"), "unstated in Xu et al. 2011; ns-2 tcp-fast.cc mi_threshold_";
+        mi_threshold: f64 = num(0.00075, 0.0, 10.0, Unit::Seconds), "unstated in Xu et al. 2011; ns-2 tcp-fast.cc mi_threshold_";
         /// Part of the clipped change that one update makes.
-        part: f64 = num(0.5, 1e-3, 1.0, ""), "Xu et al. 2011 section 3.2.2 and Table 1: a half";
+        part: f64 = num(0.5, 1e-3, 1.0, Unit::None), "Xu et al. 2011 section 3.2.2 and Table 1: a half";
         /// Clip the change before its part is taken, or after.
         clip_order: ClipOrder = choice("clip_then_part", ClipOrder::WORDS), "Xu et al. 2011 Table 1";
         /// What "per RTT" is counted by.
@@ -128,13 +128,13 @@ params! {
         /// When the lower end of the search moves.
         search_from: SearchFrom = choice("every_round", SearchFrom::WORDS), "Xu et al. 2011 Table 1; its section 3.3 reads as on_target";
         /// Updates beyond the loss reference without a loss before the delay takes over.
-        pass_rounds: f64 = num(1.0, 1.0, 100.0, "updates"), "Xu et al. 2011 Table 1: passed, and no loss detected";
+        pass_rounds: f64 = num(1.0, 1.0, 100.0, Unit::Updates), "Xu et al. 2011 Table 1: passed, and no loss detected";
         /// How the connection goes on after a timeout.
         after_timeout: AfterTimeout = choice("search", AfterTimeout::WORDS), "unstated in Xu et al. 2011";
         /// Averaged queueing delay below which the anticipated window counts as infinite.
-        q_floor: f64 = num(1e-6, 1e-12, 1.0, "s"), "ours: keeps equation 3 finite";
+        q_floor: f64 = num(1e-6, 1e-12, 1.0, Unit::Seconds), "ours: keeps equation 3 finite";
         /// Window below which it grows as standard TCP; 0: none.
-        low_window: f64 = num(0.0, 0.0, 1e6, "segments"), "not in Xu et al. 2011; BIC has 14";
+        low_window: f64 = num(0.0, 0.0, 1e6, Unit::Segments), "not in Xu et al. 2011; BIC has 14";
         /// Where the delay leads the window.
         reference: Reference = choice("ratio", Reference::WORDS), "Xu et al. 2011 equation 3";
     }

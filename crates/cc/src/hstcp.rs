@@ -28,17 +28,17 @@ params! {
         /// Closed form or Linux's table.
         form: Form = choice("closed", Form::WORDS), "RFC 3649 §5; Linux tcp_highspeed.c";
         /// Window up to which standard TCP is used (Low_Window); closed form.
-        low_window: f64 = num(38.0, 1.0, 1e6, "segments"), "RFC 3649 §5";
+        low_window: f64 = num(38.0, 1.0, 1e6, Unit::Segments), "RFC 3649 §5";
         /// Upper end of the response function (High_Window); closed form.
-        high_window: f64 = num(83000.0, 2.0, 1e9, "segments"), "RFC 3649 §5";
+        high_window: f64 = num(83000.0, 2.0, 1e9, Unit::Segments), "RFC 3649 §5";
         /// Loss rate at `low_window`; closed form.
-        low_p: f64 = num(1e-3, 1e-12, 1.0, ""), "RFC 3649 §5; ns-2 has 1.5/38^2";
+        low_p: f64 = num(1e-3, 1e-12, 1.0, Unit::None), "RFC 3649 §5; ns-2 has 1.5/38^2";
         /// Loss rate at `high_window` (High_P); closed form.
-        high_p: f64 = num(1e-7, 1e-15, 1.0, ""), "RFC 3649 §5";
+        high_p: f64 = num(1e-7, 1e-15, 1.0, Unit::None), "RFC 3649 §5";
         /// Decrease at `high_window` (High_Decrease); closed form.
-        high_decrease: f64 = num(0.1, 0.0, 0.5, ""), "RFC 3649 §5";
+        high_decrease: f64 = num(0.1, 0.0, 0.5, Unit::None), "RFC 3649 §5";
         /// Smallest decrease; the formula reaches 0 at 567,416 segments.
-        min_decrease: f64 = num(0.1, 0.0, 0.5, ""), "RFC 3649 §5 gives 0.1 as the smallest value in use";
+        min_decrease: f64 = num(0.1, 0.0, 0.5, Unit::None), "RFC 3649 §5 gives 0.1 as the smallest value in use";
     }
 }
 

@@ -19,27 +19,27 @@ params! {
     /// Parameters of H-TCP.
     pub struct HtcpParams {
         /// Time after a loss during which it is standard TCP (Δ_L).
-        delta_l: f64 = num(1.0, 0.0, 1e6, "s"), "Shorten & Leith 2004; draft-leith-tcp-htcp-06 §4.1";
+        delta_l: f64 = num(1.0, 0.0, 1e6, Unit::Seconds), "Shorten & Leith 2004; draft-leith-tcp-htcp-06 §4.1";
         /// Smallest part of the window kept on a loss.
-        beta_min: f64 = num(0.5, 0.1, 1.0, ""), "draft-leith-tcp-htcp-06 §4.2";
+        beta_min: f64 = num(0.5, 0.1, 1.0, Unit::None), "draft-leith-tcp-htcp-06 §4.2";
         /// Largest part of the window kept on a loss.
-        beta_max: f64 = num(0.8, 0.1, 1.0, ""), "draft-leith-tcp-htcp-06 §4.2";
+        beta_max: f64 = num(0.8, 0.1, 1.0, Unit::None), "draft-leith-tcp-htcp-06 §4.2";
         /// Keep the ratio of the smallest to the largest RTT on a loss; off: keep `beta_min`.
         adaptive_backoff: bool = flag(true), "draft-leith-tcp-htcp-06 §4.2; Linux";
         /// Keep only `beta_min` when the throughput of an epoch differs from that of the one before.
         bandwidth_switch: bool = flag(true), "Linux tcp_htcp.c";
         /// Difference of throughput that the bandwidth switch reacts to.
-        throughput_ratio: f64 = num(0.2, 0.0, 1.0, ""), "draft-leith-tcp-htcp-06 §4.2; Linux";
+        throughput_ratio: f64 = num(0.2, 0.0, 1.0, Unit::None), "draft-leith-tcp-htcp-06 §4.2; Linux";
         /// Scale α with the RTT.
         rtt_scaling: bool = flag(false), "Linux has it on, FreeBSD off";
         /// RTT at which the scale is 1.
-        rtt_ref: f64 = num(0.1, 1e-3, 10.0, "s"), "Linux tcp_htcp.c";
+        rtt_ref: f64 = num(0.1, 1e-3, 10.0, Unit::Seconds), "Linux tcp_htcp.c";
         /// Smallest α, after compensation for β; 0 for none.
-        alpha_min: f64 = num(0.0, 0.0, 1.0, "segments"), "FreeBSD and ns-3 have 1, Linux none";
+        alpha_min: f64 = num(0.0, 0.0, 1.0, Unit::Segments), "FreeBSD and ns-3 have 1, Linux none";
         /// Smallest RTT above which the backoff adapts.
-        backoff_rtt_min: f64 = num(0.0, 0.0, 1.0, "s"), "Linux has 10 ms";
+        backoff_rtt_min: f64 = num(0.0, 0.0, 1.0, Unit::Seconds), "Linux has 10 ms";
         /// A larger RTT sample is believed only within this much of the largest so far.
-        rtt_max_slew: f64 = num(0.02, 0.0, 10.0, "s"), "Linux tcp_htcp.c";
+        rtt_max_slew: f64 = num(0.02, 0.0, 10.0, Unit::Seconds), "Linux tcp_htcp.c";
         /// Measure with the smoothed RTT, in congestion avoidance from the first loss on.
         smoothed_rtt: bool = flag(false), "Linux 2.6.22";
     }

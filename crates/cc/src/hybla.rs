@@ -17,11 +17,11 @@ params! {
     /// Parameters of Hybla.
     pub struct HyblaParams {
         /// RTT of the reference connection (RTT_0).
-        rtt0: f64 = num(0.025, 1e-3, 10.0, "s"), "Linux tcp_hybla.c; ns-3 has 50 ms; Caini & Firrincieli 2004 (unverified)";
+        rtt0: f64 = num(0.025, 1e-3, 10.0, Unit::Seconds), "Linux tcp_hybla.c; ns-3 has 50 ms; Caini & Firrincieli 2004 (unverified)";
         /// Largest ρ: in slow start each segment acknowledged adds 2^ρ - 1.
-        rho_max: f64 = num(16.0, 1.0, 20.0, ""), "Linux tcp_hybla.c (a shift of at most 16)";
+        rho_max: f64 = num(16.0, 1.0, 20.0, Unit::None), "Linux tcp_hybla.c (a shift of at most 16)";
         /// Largest window; 0 for none.
-        window_max: f64 = num(0.0, 0.0, 1e9, "segments"), "Linux tcp_hybla.c has 65,535";
+        window_max: f64 = num(0.0, 0.0, 1e9, Unit::Segments), "Linux tcp_hybla.c has 65,535";
         /// Multiply the initial window by ρ at the first RTT sample.
         scale_start: bool = flag(false), "Caini & Firrincieli 2004 (unverified)";
     }

@@ -31,29 +31,29 @@ params! {
     /// Parameters of TCP-Illinois.
     pub struct IllinoisParams {
         /// Largest additive increase for each round trip.
-        alpha_max: f64 = num(10.0, 1e-3, 1e6, "segments"), "Liu, Başar & Srikant 2006; Linux tcp_illinois.c";
+        alpha_max: f64 = num(10.0, 1e-3, 1e6, Unit::Segments), "Liu, Başar & Srikant 2006; Linux tcp_illinois.c";
         /// Smallest additive increase for each round trip.
-        alpha_min: f64 = num(0.3, 1e-3, 1e6, "segments"), "Linux tcp_illinois.c; in the paper unverified (0.1?)";
+        alpha_min: f64 = num(0.3, 1e-3, 1e6, Unit::Segments), "Linux tcp_illinois.c; in the paper unverified (0.1?)";
         /// Smallest part of the window given up on a loss.
-        beta_min: f64 = num(0.125, 0.0, 1.0, ""), "Liu, Başar & Srikant 2006; Linux tcp_illinois.c";
+        beta_min: f64 = num(0.125, 0.0, 1.0, Unit::None), "Liu, Başar & Srikant 2006; Linux tcp_illinois.c";
         /// Largest part of the window given up on a loss.
-        beta_max: f64 = num(0.5, 0.0, 1.0, ""), "Liu, Başar & Srikant 2006; Linux tcp_illinois.c";
+        beta_max: f64 = num(0.5, 0.0, 1.0, Unit::None), "Liu, Başar & Srikant 2006; Linux tcp_illinois.c";
         /// Part of the largest queueing delay up to which α is `alpha_max` (d_1).
-        d1: f64 = num(0.01, 0.0, 1.0, ""), "Linux tcp_illinois.c";
+        d1: f64 = num(0.01, 0.0, 1.0, Unit::None), "Linux tcp_illinois.c";
         /// Part of the largest queueing delay up to which β is `beta_min` (d_2).
-        d2: f64 = num(0.1, 0.0, 1.0, ""), "Linux tcp_illinois.c";
+        d2: f64 = num(0.1, 0.0, 1.0, Unit::None), "Linux tcp_illinois.c";
         /// Part of the largest queueing delay from which β is `beta_max` (d_3).
-        d3: f64 = num(0.8, 0.0, 1.0, ""), "Linux tcp_illinois.c";
+        d3: f64 = num(0.8, 0.0, 1.0, Unit::None), "Linux tcp_illinois.c";
         /// Round trips with hardly any delay before α is `alpha_max` again (θ).
-        theta: f64 = num(5.0, 1.0, 1e6, "round trips"), "Linux tcp_illinois.c";
+        theta: f64 = num(5.0, 1.0, 1e6, Unit::RoundTrips), "Linux tcp_illinois.c";
         /// A round trip with delay makes the count of those start again.
         theta_consecutive: bool = flag(false), "the paper's intent, unverified; Linux: off";
         /// Window below which it is standard TCP (W_thresh).
-        window_threshold: f64 = num(15.0, 0.0, 1e6, "segments"), "Linux tcp_illinois.c; in the paper unverified (10?)";
+        window_threshold: f64 = num(15.0, 0.0, 1e6, Unit::Segments), "Linux tcp_illinois.c; in the paper unverified (10?)";
         /// A loss keeps β of the window, instead of giving it up.
         keeps_beta: bool = flag(false), "Linux 2.6.22, corrected in November 2007; ns-2.35's TCP/Linux";
         /// Round trips after a loss in which RTT samples are ignored; the first one ends with recovery.
-        ignored_rounds: f64 = num(0.0, 0.0, 100.0, "round trips"), "Leith et al. 2008 §VIII: 2";
+        ignored_rounds: f64 = num(0.0, 0.0, 100.0, Unit::RoundTrips), "Leith et al. 2008 §VIII: 2";
         /// Of what the largest RTT is the largest.
         max_source: MaxSource = choice("sample", MaxSource::WORDS), "Linux tcp_illinois.c";
         /// A timeout halves, whatever β.

@@ -27,23 +27,23 @@ params! {
     /// Parameters of LEDBAT.
     pub struct LedbatParams {
         /// Queueing delay that it aims at.
-        target: f64 = num(0.1, 1e-4, 10.0, "s"), "RFC 6817 §2.4.2 (at most 100 ms); libutp";
+        target: f64 = num(0.1, 1e-4, 10.0, Unit::Seconds), "RFC 6817 §2.4.2 (at most 100 ms); libutp";
         /// Segments by which the window grows in a round trip with no queue.
-        gain: f64 = num(1.0, 1e-3, 100.0, "segments"), "RFC 6817 §2.4.2 (at most 1)";
+        gain: f64 = num(1.0, 1e-3, 100.0, Unit::Segments), "RFC 6817 §2.4.2 (at most 1)";
         /// The same in bytes, where it is not 0.
-        gain_bytes: f64 = num(0.0, 0.0, 1e6, "bytes"), "libutp has 3000";
+        gain_bytes: f64 = num(0.0, 0.0, 1e6, Unit::Bytes), "libutp has 3000";
         /// Segments that the window may be above what is in flight.
-        allowed_increase: f64 = num(1.0, 0.0, 1e9, "segments"), "RFC 6817 §2.4.2; libutp has no such bound";
+        allowed_increase: f64 = num(1.0, 0.0, 1e9, Unit::Segments), "RFC 6817 §2.4.2; libutp has no such bound";
         /// Smallest window.
-        min_window: f64 = num(2.0, 1.0, 100.0, "segments"), "RFC 6817 §2.4.2";
+        min_window: f64 = num(2.0, 1.0, 100.0, Unit::Segments), "RFC 6817 §2.4.2";
         /// Minutes over which the base delay is the minimum.
-        base_history: f64 = num(10.0, 1.0, 1e3, "min"), "RFC 6817 §2.4.2; libutp has 13";
+        base_history: f64 = num(10.0, 1.0, 1e3, Unit::Minutes), "RFC 6817 §2.4.2; libutp has 13";
         /// Samples of which the smallest is the current delay.
-        current_filter: f64 = num(4.0, 1.0, 1e3, ""), "RFC 6817 §2.4.2 (at least 4); libutp has 3";
+        current_filter: f64 = num(4.0, 1.0, 1e3, Unit::None), "RFC 6817 §2.4.2 (at least 4); libutp has 3";
         /// How a connection starts.
         slow_start: Beginning = choice("none", Beginning::WORDS), "RFC 6817 §2.4.2 (none shown, one allowed); libutp";
         /// Part of the target at which libutp's slow start ends.
-        slow_start_exit: f64 = num(0.9, 0.01, 10.0, ""), "libutp";
+        slow_start_exit: f64 = num(0.9, 0.01, 10.0, Unit::None), "libutp";
         /// Take no delay for longer than the RTT.
         bound_by_rtt: bool = flag(false), "libutp";
     }

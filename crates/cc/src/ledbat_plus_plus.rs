@@ -14,25 +14,25 @@ params! {
     /// Parameters of LEDBAT++.
     pub struct LedbatPlusPlusParams {
         /// Queueing delay that it aims at.
-        target: f64 = num(0.06, 1e-4, 10.0, "s"), "draft-irtf-iccrg-ledbat-plus-plus §4.5";
+        target: f64 = num(0.06, 1e-4, 10.0, Unit::Seconds), "draft-irtf-iccrg-ledbat-plus-plus §4.5";
         /// The gain is at least one over this.
-        gain_divisor_max: f64 = num(16.0, 1.0, 1e3, ""), "draft-irtf-iccrg-ledbat-plus-plus §4.2";
+        gain_divisor_max: f64 = num(16.0, 1.0, 1e3, Unit::None), "draft-irtf-iccrg-ledbat-plus-plus §4.2";
         /// Part of the window given up for each target of delay beyond it, a round trip.
-        decrease: f64 = num(1.0, 0.0, 100.0, ""), "draft-irtf-iccrg-ledbat-plus-plus §4.3 (Constant)";
+        decrease: f64 = num(1.0, 0.0, 100.0, Unit::None), "draft-irtf-iccrg-ledbat-plus-plus §4.3 (Constant)";
         /// Largest part of the window given up in a round trip.
-        decrease_max: f64 = num(0.5, 0.0, 1.0, ""), "draft-irtf-iccrg-ledbat-plus-plus §4.3";
+        decrease_max: f64 = num(0.5, 0.0, 1.0, Unit::None), "draft-irtf-iccrg-ledbat-plus-plus §4.3";
         /// Part of the target at which the first slow start ends.
-        slow_start_exit: f64 = num(0.75, 0.01, 10.0, ""), "draft-irtf-iccrg-ledbat-plus-plus §4.1";
+        slow_start_exit: f64 = num(0.75, 0.01, 10.0, Unit::None), "draft-irtf-iccrg-ledbat-plus-plus §4.1";
         /// Window in a slowdown, and the smallest. The draft starts with it too; here the endpoint's initial window rules.
-        min_window: f64 = num(2.0, 1.0, 100.0, "segments"), "draft-irtf-iccrg-ledbat-plus-plus §4.4";
+        min_window: f64 = num(2.0, 1.0, 100.0, Unit::Segments), "draft-irtf-iccrg-ledbat-plus-plus §4.4";
         /// Round trips from the end of the first slow start to the first slowdown, and that a slowdown holds.
-        slowdown_rtts: f64 = num(2.0, 0.0, 100.0, ""), "draft-irtf-iccrg-ledbat-plus-plus §4.4";
+        slowdown_rtts: f64 = num(2.0, 0.0, 100.0, Unit::None), "draft-irtf-iccrg-ledbat-plus-plus §4.4";
         /// Time between two slowdowns in units of the time that the last one took.
-        slowdown_interval: f64 = num(9.0, 0.0, 1e3, ""), "draft-irtf-iccrg-ledbat-plus-plus §4.4";
+        slowdown_interval: f64 = num(9.0, 0.0, 1e3, Unit::None), "draft-irtf-iccrg-ledbat-plus-plus §4.4";
         /// Minutes over which the base delay is the minimum.
-        base_history: f64 = num(10.0, 1.0, 1e3, "min"), "RFC 6817 §2.4.2";
+        base_history: f64 = num(10.0, 1.0, 1e3, Unit::Minutes), "RFC 6817 §2.4.2";
         /// Samples of which the smallest is the current delay.
-        current_filter: f64 = num(4.0, 1.0, 1e3, ""), "RFC 6817 §2.4.2 (unverified for LEDBAT++)";
+        current_filter: f64 = num(4.0, 1.0, 1e3, Unit::None), "RFC 6817 §2.4.2 (unverified for LEDBAT++)";
     }
 }
 

@@ -91,12 +91,14 @@ pub mod stcp;
 #[cfg(test)]
 mod testing;
 pub mod udt;
+mod unit;
 pub mod vcp;
 pub mod vegas;
 pub mod veno;
 pub mod vivace;
 pub mod westwood;
 pub mod windowed;
+mod words;
 pub mod xcp;
 pub mod yeah;
 
@@ -104,5 +106,5 @@ pub use algorithm::{
     Ack, Algorithm, Answer, Cause, Delivery, Ecn, Load, Lost, Needs, Request, Router, RouterAssisted, Sent, Signal,
     Start,
 };
-pub use param::{BuildError, Entry, Kind, ParamSpec, Preset, Setting, Value};
+pub use param::{BuildError, Entry, Kind, Parameter, Preset, Setting, Value};
 pub use registry::{Controller, build, build_udt, other_transports, registry};

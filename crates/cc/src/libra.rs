@@ -15,15 +15,15 @@ params! {
     /// Parameters of TCP Libra.
     pub struct LibraParams {
         /// Increase for each Mbit/s of capacity (k_1).
-        k1: f64 = num(2.0, 0.0, 1e6, ""), "Marfia et al. 2005 (unverified)";
+        k1: f64 = num(2.0, 0.0, 1e6, Unit::None), "Marfia et al. 2005 (unverified)";
         /// How fast the increase falls with the queue (k_2).
-        k2: f64 = num(2.0, 0.0, 1e3, ""), "Marfia et al. 2005 (unverified)";
+        k2: f64 = num(2.0, 0.0, 1e3, Unit::None), "Marfia et al. 2005 (unverified)";
         /// RTT well below which rates do not depend on it (T_0).
-        t0: f64 = num(1.0, 1e-3, 1e3, "s"), "Marfia et al. 2005 (unverified)";
+        t0: f64 = num(1.0, 1e-3, 1e3, Unit::Seconds), "Marfia et al. 2005 (unverified)";
         /// Decrease: a loss gives up T_1/(2 (T_0 + RTT)).
-        t1: f64 = num(1.0, 0.0, 1e3, "s"), "Marfia et al. 2005 (unverified)";
+        t1: f64 = num(1.0, 0.0, 1e3, Unit::Seconds), "Marfia et al. 2005 (unverified)";
         /// Capacity of the path; 0: the largest rate measured in a round trip.
-        capacity: f64 = num(0.0, 0.0, 1e9, "Mbit/s"), "Marfia et al. 2005: from packet pairs (unverified)";
+        capacity: f64 = num(0.0, 0.0, 1e9, Unit::MegabitsPerSecond), "Marfia et al. 2005: from packet pairs (unverified)";
     }
 }
 

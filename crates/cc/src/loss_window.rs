@@ -45,7 +45,7 @@ params! {
         /// How the window grows before the first sign of congestion.
         slow_start: SlowStartKind = choice("standard", SlowStartKind::WORDS), "RFC 5681 §3.1";
         /// Window up to which limited slow start doubles each round trip.
-        limited_max_ssthresh: f64 = num(100.0, 2.0, 1e9, "segments"), "RFC 3742 §2";
+        limited_max_ssthresh: f64 = num(100.0, 2.0, 1e9, Unit::Segments), "RFC 3742 §2";
         /// Whether a loss reduces the window or what is outstanding.
         reduce_from: ReduceFrom = choice("window", ReduceFrom::WORDS), "Linux and ns-2; RFC 5681 §3.1 says flight";
         /// Whether the window is a real number or Linux's integer with a counter.

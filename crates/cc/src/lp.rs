@@ -47,16 +47,16 @@ params! {
     /// Parameters of low priority.
     pub struct LpParams {
         /// Part of the range of one-way delays above its smallest from which there is congestion (δ).
-        threshold: f64 = num(0.15, 0.0, 1.0, ""), "Kuzmanovic & Knightly 2003; Linux tcp_lp.c";
+        threshold: f64 = num(0.15, 0.0, 1.0, Unit::None), "Kuzmanovic & Knightly 2003; Linux tcp_lp.c";
         /// Delay above the smallest that timestamps cannot tell from none: without it a path without queues makes the flow's
         /// own bursts its congestion.
-        tick: f64 = num(0.001, 0.0, 1.0, "s"), "Linux's TCP timestamps tick in ms; the paper's in more";
+        tick: f64 = num(0.001, 0.0, 1.0, Unit::Seconds), "Linux's TCP timestamps tick in ms; the paper's in more";
         /// Weight of a new sample of the delay (γ).
-        smoothing: f64 = num(0.125, 0.001, 1.0, ""), "Kuzmanovic & Knightly 2003; Linux tcp_lp.c";
+        smoothing: f64 = num(0.125, 0.001, 1.0, Unit::None), "Kuzmanovic & Knightly 2003; Linux tcp_lp.c";
         /// Time without growth after a reaction.
-        inference: f64 = num(3.0, 0.0, 1e3, "RTTs"), "Linux tcp_lp.c";
+        inference: f64 = num(3.0, 0.0, 1e3, Unit::RoundTrips), "Linux tcp_lp.c";
         /// How long the extremes of the delay are remembered; 0 for always.
-        memory: f64 = num(180.0, 0.0, 1e6, "s"), "chosen here: minutes";
+        memory: f64 = num(180.0, 0.0, 1e6, Unit::Seconds), "chosen here: minutes";
         /// React from the first loss on only.
         from_first_loss: bool = flag(true), "Kuzmanovic & Knightly 2003 (unverified); Linux has it off";
         /// Slow start up to the old threshold follows a reaction; off: only additive growth does.

@@ -16,33 +16,33 @@ params! {
     /// Parameters of NV.
     pub struct NvParams {
         /// Segments that may wait in queues.
-        pad: f64 = num(10.0, 0.0, 1e6, "segments"), "Linux tcp_nv.c nv_pad";
+        pad: f64 = num(10.0, 0.0, 1e6, Unit::Segments), "Linux tcp_nv.c nv_pad";
         /// No growth this close to that.
-        pad_buffer: f64 = num(2.0, 0.0, 1e6, "segments"), "Linux tcp_nv.c nv_pad_buffer";
+        pad_buffer: f64 = num(2.0, 0.0, 1e6, Unit::Segments), "Linux tcp_nv.c nv_pad_buffer";
         /// The smallest RTT is forgotten about this often.
-        reset_period: f64 = num(5.0, 0.1, 1e4, "s"), "Linux tcp_nv.c nv_reset_period";
+        reset_period: f64 = num(5.0, 0.1, 1e4, Unit::Seconds), "Linux tcp_nv.c nv_reset_period";
         /// Smallest window without losses.
-        min_cwnd: f64 = num(2.0, 2.0, 1e4, "segments"), "Linux tcp_nv.c nv_min_cwnd";
+        min_cwnd: f64 = num(2.0, 2.0, 1e4, Unit::Segments), "Linux tcp_nv.c nv_min_cwnd";
         /// Part of the excess given up, in 128ths.
-        congestion_decrease: f64 = num(38.0, 0.0, 128.0, "1/128"), "Linux tcp_nv.c nv_cong_dec_mult: 30 %";
+        congestion_decrease: f64 = num(38.0, 0.0, 128.0, Unit::Of128), "Linux tcp_nv.c nv_cong_dec_mult: 30 %";
         /// Part of the window kept on a loss, in 1024ths.
-        loss_keep: f64 = num(819.0, 128.0, 1024.0, "1/1024"), "Linux tcp_nv.c nv_loss_dec_factor: 80 %";
+        loss_keep: f64 = num(819.0, 128.0, 1024.0, Unit::Of1024), "Linux tcp_nv.c nv_loss_dec_factor: 80 %";
         /// Weight of a new RTT in the average, in 256ths; 0: no average.
-        rtt_factor: f64 = num(128.0, 0.0, 256.0, "1/256"), "Linux tcp_nv.c nv_rtt_factor";
+        rtt_factor: f64 = num(128.0, 0.0, 256.0, Unit::Of256), "Linux tcp_nv.c nv_rtt_factor";
         /// RTT of the path where it is known, which bounds the smallest RTT; 0: unknown.
-        base_rtt: f64 = num(0.0, 0.0, 10.0, "s"), "Linux tcp_nv.c: asked of a BPF program";
+        base_rtt: f64 = num(0.0, 0.0, 10.0, Unit::Seconds), "Linux tcp_nv.c: asked of a BPF program";
         /// Decisions without congestion after which a growth rate lowered by timeouts doubles; 0: it is not lowered.
-        growth_rate_neg: f64 = num(8.0, 0.0, 1e3, "decisions"), "Linux tcp_nv.c nv_cwnd_growth_rate_neg";
+        growth_rate_neg: f64 = num(8.0, 0.0, 1e3, Unit::Decisions), "Linux tcp_nv.c nv_cwnd_growth_rate_neg";
         /// RTT samples that a decision to shrink needs.
-        dec_eval_min: f64 = num(60.0, 0.0, 254.0, "samples"), "Linux tcp_nv.c nv_dec_eval_min_calls";
+        dec_eval_min: f64 = num(60.0, 0.0, 254.0, Unit::Samples), "Linux tcp_nv.c nv_dec_eval_min_calls";
         /// RTT samples that a decision to grow needs.
-        inc_eval_min: f64 = num(20.0, 0.0, 254.0, "samples"), "Linux tcp_nv.c nv_inc_eval_min_calls";
+        inc_eval_min: f64 = num(20.0, 0.0, 254.0, Unit::Samples), "Linux tcp_nv.c nv_inc_eval_min_calls";
         /// RTT samples that the end of the first slow start needs.
-        ssthresh_eval_min: f64 = num(30.0, 0.0, 254.0, "samples"), "Linux tcp_nv.c nv_ssthresh_eval_min_calls";
+        ssthresh_eval_min: f64 = num(30.0, 0.0, 254.0, Unit::Samples), "Linux tcp_nv.c nv_ssthresh_eval_min_calls";
         /// Round trips without enough samples after which growth stops.
-        stop_rtt_cnt: f64 = num(10.0, 0.0, 254.0, "round trips"), "Linux tcp_nv.c nv_stop_rtt_cnt";
+        stop_rtt_cnt: f64 = num(10.0, 0.0, 254.0, Unit::RoundTrips), "Linux tcp_nv.c nv_stop_rtt_cnt";
         /// Round trips that a decision to shrink needs.
-        rtt_min_cnt: f64 = num(2.0, 0.0, 254.0, "round trips"), "Linux tcp_nv.c nv_rtt_min_cnt";
+        rtt_min_cnt: f64 = num(2.0, 0.0, 254.0, Unit::RoundTrips), "Linux tcp_nv.c nv_rtt_min_cnt";
     }
 }
 

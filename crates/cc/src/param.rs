@@ -1,40 +1,45 @@
-//! Parameters as data: every algorithm declares each of its parameters once, with default, limits, unit and source.
+//! Parameters as data: an algorithm or a queue discipline declares each of its parameters once, with type, range, unit,
+//! default, source and meaning.
 //!
-//! [`params!`](crate::param) turns that declaration into a struct, a constant table for the documentation and the
-//! checked reading of what a user asked for, so that no default is written twice.
+//! [`params!`](crate::params) turns that declaration into a struct, a constant table for the documentation and the checked
+//! reading of the values that a user gives. [`Parameter::check`] is the only check of a value.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What a user gives for a parameter.
+pub use crate::unit::Unit;
+use crate::words::hint;
+
+/// A user's value of a parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// A number, in the unit that the parameter states.
+    /// A number, in the unit that the parameter declares; a duration in ps.
     Num(f64),
     /// On or off.
     Bool(bool),
-    /// One of the choices that the parameter states.
+    /// One of the words that the parameter declares.
     Text(String),
+    /// A number of packets, of bytes, or both.
+    Amount(Amount),
 }
 
-impl fmt::Display for Value {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Value::Num(x) => write!(f, "{x}"),
-            Value::Bool(x) => write!(f, "{x}"),
-            Value::Text(x) => write!(f, "'{x}'"),
-        }
-    }
+/// A number of packets, of bytes, or both.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Amount {
+    /// Packets.
+    pub packets: Option<u64>,
+    /// Bytes.
+    pub bytes: Option<u64>,
 }
 
-/// A value in a constant table: a default, or what a preset sets.
+/// A value in a constant table: a default, or a preset's value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Setting {
-    /// A number.
+    /// A number; a duration in ps.
     Num(f64),
     /// On or off.
     Bool(bool),
-    /// One of the parameter's choices.
+    /// One of the parameter's words.
     Text(&'static str),
 }
 
@@ -48,49 +53,141 @@ impl From<Setting> for Value {
     }
 }
 
-/// Default and limits of a parameter.
+/// Type of a parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Type {
+    /// A number.
+    Number,
+    /// A whole number.
+    Integer,
+    /// On or off.
+    Switch,
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// A time that a user writes with its unit. It is kept in ps, which a float holds exactly up to 2.5 hours.
+    Duration,
+    /// A queue length in packets.
+    Packets,
+    /// A queue length in packets or in bytes.
+    Amount,
+}
+
+impl Type {
+    /// The name in lists.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Type::Number => "number",
+            Type::Integer => "integer",
+            Type::Switch => "switch",
+            Type::Word(_) => "word",
+            Type::Duration => "duration",
+            Type::Packets => "packets",
+            Type::Amount => "amount",
+        }
+    }
+
+    /// A value as a user would write it, for messages.
+    fn example(self) -> String {
+        match self {
+            Type::Number | Type::Integer => "1".to_owned(),
+            Type::Switch => "true".to_owned(),
+            Type::Word(words) => format!("\"{}\"", words.first().unwrap_or(&"")),
+            Type::Duration => "\"5 ms\"".to_owned(),
+            Type::Packets | Type::Amount => "\"20 packets\"".to_owned(),
+        }
+    }
+}
+
+/// Default of a parameter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Default {
+    /// The value where neither a preset nor the user says otherwise.
+    Value(Setting),
+    /// A value must be given.
+    Required,
+    /// The value that this formula, in words, gives for the link.
+    Derived(&'static str),
+}
+
+/// Type, range, unit and default of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Domain {
-    /// Used where neither the preset nor the user says otherwise.
-    pub default: Setting,
-    /// Smallest value allowed (numbers only).
+    /// Type.
+    pub kind: Type,
+    /// Default.
+    pub default: Default,
+    /// Smallest value allowed (of numbers; of durations in ps).
     pub min: f64,
-    /// Largest value allowed (numbers only).
+    /// Largest value allowed.
     pub max: f64,
-    /// Unit of a number; empty for a ratio, a switch or a choice.
-    pub unit: &'static str,
-    /// The words allowed (choices only).
-    pub choices: &'static [&'static str],
+    /// Unit.
+    pub unit: Unit,
 }
 
-/// A number between `min` and `max`, both allowed.
+/// Picoseconds of a nanosecond, a microsecond, a millisecond and a second, for the declaration of durations.
+pub const NS: f64 = 1e3;
+/// See [`NS`].
+pub const US: f64 = 1e6;
+/// See [`NS`].
+pub const MS: f64 = 1e9;
+/// See [`NS`].
+pub const S: f64 = 1e12;
+
+/// Declares a number between `min` and `max`, both allowed.
 #[must_use]
-pub const fn num(default: f64, min: f64, max: f64, unit: &'static str) -> Domain {
-    Domain { default: Setting::Num(default), min, max, unit, choices: &[] }
+pub const fn num(default: f64, min: f64, max: f64, unit: Unit) -> Domain {
+    Domain { kind: Type::Number, default: Default::Value(Setting::Num(default)), min, max, unit }
 }
 
-/// A switch.
+/// Declares a whole number between `min` and `max`, both allowed.
+#[must_use]
+pub const fn int(default: f64, min: f64, max: f64, unit: Unit) -> Domain {
+    Domain { kind: Type::Integer, ..num(default, min, max, unit) }
+}
+
+/// Declares a duration between `min` and `max`, both allowed, all in ps.
+#[must_use]
+pub const fn duration(default: f64, min: f64, max: f64) -> Domain {
+    Domain { kind: Type::Duration, ..num(default, min, max, Unit::Seconds) }
+}
+
+/// Declares a switch.
 #[must_use]
 pub const fn flag(default: bool) -> Domain {
-    Domain { default: Setting::Bool(default), min: 0.0, max: 1.0, unit: "", choices: &[] }
+    let default = Default::Value(Setting::Bool(default));
+    Domain { kind: Type::Switch, default, min: 0.0, max: 1.0, unit: Unit::None }
 }
 
-/// One word out of a few.
+/// Declares one word out of a few.
 #[must_use]
-pub const fn choice(default: &'static str, choices: &'static [&'static str]) -> Domain {
-    Domain { default: Setting::Text(default), min: 0.0, max: 0.0, unit: "", choices }
+pub const fn choice(default: &'static str, words: &'static [&'static str]) -> Domain {
+    let default = Default::Value(Setting::Text(default));
+    Domain { kind: Type::Word(words), default, min: 0.0, max: 0.0, unit: Unit::None }
+}
+
+/// Declares a number, of `kind`, whose default follows from the link by `formula`, in words.
+#[must_use]
+pub const fn derived(kind: Type, formula: &'static str, min: f64, max: f64, unit: Unit) -> Domain {
+    Domain { kind, default: Default::Derived(formula), min, max, unit }
+}
+
+/// Declares an amount between `min` and `max` packets or bytes that must be given.
+#[must_use]
+pub const fn required_amount(min: f64, max: f64) -> Domain {
+    Domain { kind: Type::Amount, default: Default::Required, min, max, unit: Unit::PacketsOrBytes }
 }
 
 /// One parameter, as the documentation and the error messages see it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ParamSpec {
+pub struct Parameter {
     /// Name, as a user writes it.
     pub name: &'static str,
-    /// Default and limits.
+    /// Type, range, unit and default.
     pub domain: Domain,
     /// Paper or RFC with section, or the code that the value comes from.
     pub source: &'static str,
-    /// What it does.
+    /// Meaning.
     pub doc: &'static str,
 }
 
@@ -152,226 +249,320 @@ pub struct Entry {
     /// The first one is the algorithm without a suffix.
     pub presets: &'static [Preset],
     /// The parameter tables: the algorithm's own, then those it shares.
-    pub tables: &'static [&'static [ParamSpec]],
+    pub tables: &'static [&'static [Parameter]],
 }
 
 impl Entry {
     /// Every parameter once, with the defaults of the algorithm without a suffix.
     #[must_use]
-    pub fn parameters(&self) -> Vec<ParamSpec> {
-        let mut all: Vec<ParamSpec> = self.tables.iter().flat_map(|table| table.iter().copied()).collect();
+    pub fn parameters(&self) -> Vec<Parameter> {
+        let mut all: Vec<Parameter> = self.tables.iter().flat_map(|table| table.iter().copied()).collect();
         let Some(base) = self.presets.first() else { return all };
         for (name, setting) in base.overrides {
             for spec in all.iter_mut().filter(|spec| spec.name == *name) {
-                spec.domain.default = *setting;
+                spec.domain.default = Default::Value(*setting);
             }
         }
         all
     }
 }
 
-/// Why an algorithm could not be built from what a user wrote.
-#[derive(Clone, Debug, PartialEq)]
+/// A value, a name or a parameter that cannot be used.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Problem {
+    /// The algorithm or the queue discipline; empty where its name is unknown.
+    pub owner: String,
+    /// The parameter, where one is to blame.
+    pub parameter: Option<String>,
+    /// The value that was read, and what is allowed.
+    pub message: String,
+}
+
+/// The reason why an algorithm or a queue could not be built from a user's values.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BuildError {
-    /// No algorithm has this name.
-    UnknownAlgorithm {
-        /// What was read.
-        name: String,
-        /// What exists.
-        allowed: Vec<&'static str>,
-    },
+    /// Nothing of the kind has this name.
+    UnknownName(Problem),
     /// The algorithm has no such preset.
-    UnknownPreset {
-        /// The algorithm.
-        algorithm: &'static str,
-        /// What was read after the colon.
-        preset: String,
-        /// What exists.
-        allowed: Vec<&'static str>,
-    },
-    /// The algorithm has no such parameter.
-    UnknownParameter {
-        /// The algorithm.
-        algorithm: &'static str,
-        /// What was read.
-        parameter: String,
-        /// What exists.
-        allowed: Vec<&'static str>,
-    },
+    UnknownPreset(Problem),
+    /// The owner has no such parameter.
+    UnknownParameter(Problem),
+    /// A parameter without a default was not given.
+    Missing(Problem),
     /// A number where a word was expected, or the like.
-    WrongType {
-        /// The algorithm.
-        algorithm: &'static str,
-        /// The parameter.
-        parameter: &'static str,
-        /// What was read.
-        value: Value,
-        /// What is allowed, in words.
-        expected: String,
-    },
-    /// A number outside its limits, or not a number.
-    OutOfRange {
-        /// The algorithm.
-        algorithm: &'static str,
-        /// The parameter.
-        parameter: &'static str,
-        /// What was read.
-        value: f64,
-        /// Smallest allowed.
-        min: f64,
-        /// Largest allowed.
-        max: f64,
-        /// Unit of all three.
-        unit: &'static str,
-    },
-    /// A word that is none of the parameter's choices.
-    UnknownChoice {
-        /// The algorithm.
-        algorithm: &'static str,
-        /// The parameter.
-        parameter: &'static str,
-        /// What was read.
-        value: String,
-        /// What is allowed.
-        allowed: Vec<&'static str>,
-    },
+    WrongType(Problem),
+    /// A number outside its range, or not a number.
+    OutOfRange(Problem),
+    /// A word that is none of the parameter's.
+    UnknownWord(Problem),
     /// Values that are each allowed, but not together.
-    Conflict {
-        /// The algorithm.
-        algorithm: &'static str,
-        /// What contradicts what.
-        message: String,
-    },
+    Conflict(Problem),
+}
+
+impl BuildError {
+    /// The details.
+    #[must_use]
+    pub fn problem(&self) -> &Problem {
+        match self {
+            Self::UnknownName(problem)
+            | Self::UnknownPreset(problem)
+            | Self::UnknownParameter(problem)
+            | Self::Missing(problem)
+            | Self::WrongType(problem)
+            | Self::OutOfRange(problem)
+            | Self::UnknownWord(problem)
+            | Self::Conflict(problem) => problem,
+        }
+    }
+
+    /// No entry of the kind `article`, such as "an algorithm", is called `name`.
+    pub fn unknown_name(name: &str, article: &str, known: &[&str]) -> Self {
+        let message = format!("'{name}' is not {article}; {}", hint(name, known));
+        Self::UnknownName(Problem { message, ..Problem::default() })
+    }
+
+    /// `owner` has no parameter `name`.
+    pub fn unknown_parameter(owner: &str, name: &str, known: &[&str]) -> Self {
+        let allowed = if known.is_empty() { "it has none".to_owned() } else { hint(name, known) };
+        let message = format!("not a parameter of {owner}; {allowed}");
+        Self::UnknownParameter(Problem { owner: owner.to_owned(), parameter: Some(name.to_owned()), message })
+    }
 }
 
 impl fmt::Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::UnknownAlgorithm { name, allowed } => {
-                write!(f, "'{name}' is not an algorithm; allowed: {}", allowed.join(", "))
-            }
-            Self::UnknownPreset { algorithm, preset, allowed } => {
-                write!(f, "'{preset}' is not a preset of {algorithm}; allowed: {}", allowed.join(", "))
-            }
-            Self::UnknownParameter { algorithm, parameter, allowed } => {
-                write!(f, "'{parameter}' is not a parameter of {algorithm}; allowed: {}", allowed.join(", "))
-            }
-            Self::WrongType { algorithm, parameter, value, expected } => {
-                write!(f, "{parameter} of {algorithm}: {value} is not {expected}")
-            }
-            Self::OutOfRange { algorithm, parameter, value, min, max, unit } => {
-                let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
-                write!(f, "{parameter} of {algorithm}: {value} is outside {min} to {max}{unit}")
-            }
-            Self::UnknownChoice { algorithm, parameter, value, allowed } => {
-                write!(f, "{parameter} of {algorithm}: '{value}' is not one of {}", allowed.join(", "))
-            }
-            Self::Conflict { algorithm, message } => write!(f, "{algorithm}: {message}"),
-        }
+        let Problem { owner, parameter, message } = self.problem();
+        let parts = [Some(owner), parameter.as_ref(), Some(message)];
+        let parts: Vec<&str> =
+            parts.into_iter().flatten().map(String::as_str).filter(|part| !part.is_empty()).collect();
+        f.write_str(&parts.join(": "))
     }
 }
 
 impl std::error::Error for BuildError {}
 
-/// The values that an algorithm is built with: its defaults, then a preset's, then the user's.
-#[derive(Debug)]
+/// A number without a trail of digits.
+fn shown(x: f64) -> String {
+    match x.abs() {
+        _ if x.is_nan() => "nan".to_owned(),
+        size if size.is_finite() && size != 0.0 && !(1e-4..1e9).contains(&size) => format!("{x:e}"),
+        _ => format!("{x}"),
+    }
+}
+
+/// A duration in its largest unit.
+fn shown_time(ps: f64) -> String {
+    let units = [(S, "s"), (MS, "ms"), (US, "us"), (NS, "ns"), (1.0, "ps")];
+    let (size, unit) = units.into_iter().find(|(size, _)| ps >= *size).unwrap_or((1.0, "ps"));
+    format!("{} {unit}", ps / size)
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Num(x) => f.write_str(&shown(*x)),
+            Value::Bool(x) => write!(f, "{x}"),
+            Value::Text(x) => write!(f, "'{x}'"),
+            Value::Amount(Amount { packets: Some(packets), .. }) => write!(f, "{packets} packets"),
+            Value::Amount(Amount { bytes, .. }) => write!(f, "{} B", bytes.unwrap_or(0)),
+        }
+    }
+}
+
+impl Domain {
+    /// A number of this domain, with its unit where it is not that of the range.
+    fn shown(&self, x: f64) -> String {
+        match self.kind {
+            Type::Duration => shown_time(x),
+            Type::Packets => format!("{} packets", shown(x)),
+            _ => shown(x),
+        }
+    }
+
+    /// The range, in words.
+    fn range(&self) -> String {
+        let (low, high) = (self.min, self.max);
+        match self.kind {
+            Type::Duration => format!("from {} to {}", shown_time(low), shown_time(high)),
+            _ => format!("from {} to {} {}", shown(low), shown(high), self.unit.as_str()).trim_end().to_owned(),
+        }
+    }
+}
+
+impl Parameter {
+    /// Checks a value of `owner`: its type, its range, its word.
+    ///
+    /// # Errors
+    /// [`BuildError::WrongType`], [`BuildError::OutOfRange`], [`BuildError::UnknownWord`].
+    pub fn check(&self, owner: &str, value: &Value) -> Result<(), BuildError> {
+        let problem = |message| self.problem(owner, message);
+        let domain = &self.domain;
+        let inside = |x: f64| {
+            let allowed = (domain.min..=domain.max).contains(&x);
+            let message = || format!("{} is not allowed; it must be {}", domain.shown(x), domain.range());
+            if allowed { Ok(()) } else { Err(BuildError::OutOfRange(problem(message()))) }
+        };
+        let wrong = |what: &str| Err(BuildError::WrongType(problem(format!("{value} {what}"))));
+        match (domain.kind, value) {
+            (Type::Number | Type::Packets, Value::Num(x)) => inside(*x),
+            (Type::Integer | Type::Duration, Value::Num(x)) if x.fract() == 0.0 || !x.is_finite() => inside(*x),
+            (Type::Integer, Value::Num(_)) => wrong("is not a whole number"),
+            (Type::Duration, Value::Num(_)) => wrong("is not a whole number of ps"),
+            (Type::Switch, Value::Bool(_)) => Ok(()),
+            (Type::Word(words), Value::Text(word)) if words.contains(&word.as_str()) => Ok(()),
+            (Type::Word(words), other) => {
+                let word = other.to_string();
+                let allowed = hint(word.trim_matches('\''), words);
+                Err(BuildError::UnknownWord(problem(format!("{other} is not one of its values; {allowed}"))))
+            }
+            (Type::Amount, Value::Amount(amount)) if *amount != Amount::default() => {
+                let given = [amount.packets, amount.bytes].into_iter().flatten();
+                match given.map(|n| n as f64).find(|n| !(domain.min..=domain.max).contains(n)) {
+                    Some(_) => {
+                        let message = format!("{value} is not allowed; it must be {}", domain.range());
+                        Err(BuildError::OutOfRange(problem(message)))
+                    }
+                    None => Ok(()),
+                }
+            }
+            (Type::Number | Type::Integer, _) => wrong("is not a number"),
+            (Type::Duration, _) => wrong("is not a duration"),
+            (Type::Switch, _) => wrong("is neither true nor false"),
+            (Type::Packets, _) => wrong("is not in packets; write for example \"30 packets\""),
+            (Type::Amount, _) => wrong("is not an amount; write for example \"20 packets\""),
+        }
+    }
+
+    fn problem(&self, owner: &str, message: String) -> Problem {
+        Problem { owner: owner.to_owned(), parameter: Some(self.name.to_owned()), message }
+    }
+}
+
+/// The checked values that an algorithm or a queue is built with: the defaults, then a preset's, then the user's.
+#[derive(Clone, Debug)]
 pub struct Settings {
-    algorithm: &'static str,
+    owner: &'static str,
     values: BTreeMap<&'static str, Value>,
 }
 
 impl Settings {
-    /// Puts the three layers together.
+    /// Puts the three layers together and checks each value.
     ///
     /// # Errors
-    /// [`BuildError::UnknownPreset`] and [`BuildError::UnknownParameter`]; what the values themselves may be is checked
-    /// when they are read.
-    pub fn resolve(entry: &Entry, preset: &str, params: &BTreeMap<String, Value>) -> Result<Self, BuildError> {
-        let specs = entry.parameters();
-        let Some(preset) = entry.presets.iter().find(|p| p.name == preset) else {
-            let allowed = entry.presets.iter().map(|p| p.name).filter(|name| !name.is_empty()).collect();
-            return Err(BuildError::UnknownPreset { algorithm: entry.name, preset: preset.to_owned(), allowed });
-        };
-        let mut values: BTreeMap<&'static str, Value> =
-            specs.iter().map(|spec| (spec.name, spec.domain.default.into())).collect();
-        for (name, setting) in preset.overrides {
-            values.insert(name, (*setting).into());
+    /// All but [`BuildError::UnknownName`], [`BuildError::UnknownPreset`] and [`BuildError::Conflict`].
+    pub fn new(
+        owner: &'static str,
+        parameters: &[Parameter],
+        preset: &[(&'static str, Setting)],
+        given: &BTreeMap<String, Value>,
+    ) -> Result<Self, BuildError> {
+        if let Some(name) = given.keys().find(|name| parameters.iter().all(|p| p.name != **name)) {
+            let known: Vec<&str> = parameters.iter().map(|p| p.name).collect();
+            return Err(BuildError::unknown_parameter(owner, name, &known));
         }
-        for (name, value) in params {
-            let Some(spec) = specs.iter().find(|spec| spec.name == name) else {
-                let allowed = specs.iter().map(|spec| spec.name).collect();
-                return Err(BuildError::UnknownParameter { algorithm: entry.name, parameter: name.clone(), allowed });
+        let mut values = BTreeMap::new();
+        for parameter in parameters {
+            let set = preset.iter().find(|(name, _)| *name == parameter.name).map(|(_, setting)| (*setting).into());
+            let value = match (given.get(parameter.name).cloned().or(set), parameter.domain.default) {
+                (Some(value), _) => value,
+                (None, Default::Value(setting)) => setting.into(),
+                (None, Default::Required | Default::Derived(_)) => {
+                    let (name, example) = (parameter.name, parameter.domain.kind.example());
+                    let message =
+                        format!("missing, and {owner} has no default for it; write for example {name} = {example}");
+                    return Err(BuildError::Missing(parameter.problem(owner, message)));
+                }
             };
-            values.insert(spec.name, value.clone());
+            parameter.check(owner, &value)?;
+            values.insert(parameter.name, value);
         }
-        Ok(Self { algorithm: entry.name, values })
+        Ok(Self { owner, values })
     }
 
-    /// The value of one parameter, checked against its domain.
+    /// The settings of an algorithm with one of its presets.
     ///
     /// # Errors
-    /// [`BuildError::WrongType`], [`BuildError::OutOfRange`], [`BuildError::UnknownChoice`].
-    pub fn read<T: Field>(&self, spec: &ParamSpec) -> Result<T, BuildError> {
-        let value = self.values.get(spec.name).cloned().unwrap_or_else(|| spec.domain.default.into());
-        T::read(self.algorithm, spec, &value)
+    /// As [`Settings::new`], and [`BuildError::UnknownPreset`].
+    pub fn resolve(entry: &Entry, preset: &str, given: &BTreeMap<String, Value>) -> Result<Self, BuildError> {
+        let Some(found) = entry.presets.iter().find(|p| p.name == preset) else {
+            let known: Vec<&str> = entry.presets.iter().map(|p| p.name).filter(|name| !name.is_empty()).collect();
+            let message = format!("'{preset}' is not a preset of {}; {}", entry.name, hint(preset, &known));
+            return Err(BuildError::UnknownPreset(Problem { message, ..Problem::default() }));
+        };
+        Self::new(entry.name, &entry.parameters(), found.overrides, given)
+    }
+
+    /// Every value, by the name of its parameter.
+    #[must_use]
+    pub fn values(&self) -> &BTreeMap<&'static str, Value> {
+        &self.values
+    }
+
+    /// The value of one parameter, as the type of a field; the default of a parameter that is not in the owner's tables.
+    ///
+    /// # Errors
+    /// [`BuildError::WrongType`] where the field's type is not the declared one.
+    pub fn read<T: Field>(&self, parameter: &Parameter) -> Result<T, BuildError> {
+        let value = match (self.values.get(parameter.name), parameter.domain.default) {
+            (Some(value), _) => T::of(parameter, value),
+            (None, Default::Value(setting)) => T::of(parameter, &setting.into()),
+            (None, Default::Required | Default::Derived(_)) => None,
+        };
+        let message = || "is declared with another type".to_owned();
+        value.ok_or_else(|| BuildError::WrongType(parameter.problem(self.owner, message())))
     }
 
     /// An error about values that contradict each other.
     pub fn conflict<T>(&self, message: impl Into<String>) -> Result<T, BuildError> {
-        Err(BuildError::Conflict { algorithm: self.algorithm, message: message.into() })
+        let (owner, message) = (self.owner.to_owned(), message.into());
+        Err(BuildError::Conflict(Problem { owner, parameter: None, message }))
+    }
+
+    /// An error about the value of `parameter`, which another one does not allow.
+    pub fn conflict_of<T>(&self, parameter: &str, message: impl Into<String>) -> Result<T, BuildError> {
+        let (owner, message) = (self.owner.to_owned(), message.into());
+        Err(BuildError::Conflict(Problem { owner, parameter: Some(parameter.to_owned()), message }))
     }
 }
 
-/// A type that a parameter may have.
+/// A type that a field of a parameter struct may have.
 pub trait Field: Sized {
-    /// Reads a value that a user or a preset gave.
-    ///
-    /// # Errors
-    /// As [`Settings::read`].
-    fn read(algorithm: &'static str, spec: &ParamSpec, value: &Value) -> Result<Self, BuildError>;
+    /// The value that [`Parameter::check`] has allowed; nothing where the declaration has another type than the field.
+    fn of(parameter: &Parameter, value: &Value) -> Option<Self>;
 }
 
 impl Field for f64 {
-    fn read(algorithm: &'static str, spec: &ParamSpec, value: &Value) -> Result<Self, BuildError> {
-        let Value::Num(x) = *value else {
-            let expected = "a number".to_owned();
-            return Err(BuildError::WrongType { algorithm, parameter: spec.name, value: value.clone(), expected });
-        };
-        let Domain { min, max, unit, .. } = spec.domain;
-        if (min..=max).contains(&x) {
-            Ok(x)
-        } else {
-            Err(BuildError::OutOfRange { algorithm, parameter: spec.name, value: x, min, max, unit })
-        }
+    fn of(_: &Parameter, value: &Value) -> Option<Self> {
+        if let Value::Num(x) = value { Some(*x) } else { None }
+    }
+}
+
+impl Field for u32 {
+    fn of(parameter: &Parameter, value: &Value) -> Option<Self> {
+        let fits = parameter.domain.kind == Type::Integer && parameter.domain.max <= f64::from(u32::MAX);
+        f64::of(parameter, value).filter(|_| fits).map(|x| x as u32)
     }
 }
 
 impl Field for bool {
-    fn read(algorithm: &'static str, spec: &ParamSpec, value: &Value) -> Result<Self, BuildError> {
-        match value {
-            Value::Bool(x) => Ok(*x),
-            other => Err(BuildError::WrongType {
-                algorithm,
-                parameter: spec.name,
-                value: other.clone(),
-                expected: "true or false".to_owned(),
-            }),
-        }
+    fn of(_: &Parameter, value: &Value) -> Option<Self> {
+        if let Value::Bool(x) = value { Some(*x) } else { None }
     }
 }
 
-/// Reads a word and gives its place among the parameter's choices; for [`choices!`](crate::param).
-pub(crate) fn read_choice(algorithm: &'static str, spec: &ParamSpec, value: &Value) -> Result<usize, BuildError> {
-    let Value::Text(word) = value else {
-        let expected = format!("one of {}", spec.domain.choices.join(", "));
-        return Err(BuildError::WrongType { algorithm, parameter: spec.name, value: value.clone(), expected });
-    };
-    spec.domain.choices.iter().position(|c| c == word).ok_or_else(|| BuildError::UnknownChoice {
-        algorithm,
-        parameter: spec.name,
-        value: word.clone(),
-        allowed: spec.domain.choices.to_vec(),
-    })
+impl Field for Amount {
+    fn of(_: &Parameter, value: &Value) -> Option<Self> {
+        if let Value::Amount(x) = value { Some(*x) } else { None }
+    }
+}
+
+/// The place of a value among the parameter's words; for [`choices!`](crate::choices).
+#[must_use]
+pub fn place_of_word(parameter: &Parameter, value: &Value) -> Option<usize> {
+    match (parameter.domain.kind, value) {
+        (Type::Word(words), Value::Text(word)) => words.iter().position(|known| known == word),
+        _ => None,
+    }
 }
 
 /// Declares an enum whose variants are the words of a parameter.
@@ -388,18 +579,15 @@ macro_rules! choices {
         }
 
         impl $crate::param::Field for $name {
-            fn read(
-                algorithm: &'static str,
-                spec: &$crate::param::ParamSpec,
-                value: &$crate::param::Value,
-            ) -> Result<Self, $crate::param::BuildError> {
-                $crate::param::read_choice(algorithm, spec, value).map(|at| Self::VARIANTS[at])
+            fn of(parameter: &$crate::param::Parameter, value: &$crate::param::Value) -> Option<Self> {
+                $crate::param::place_of_word(parameter, value).map(|at| Self::VARIANTS[at])
             }
         }
     };
 }
 
-/// Declares a parameter struct: `/// doc`, then `name: type = domain, "source";`.
+/// Declares a parameter struct: `/// doc`, then `name: type = domain, "source";`. `Unit` is known in the domains.
+#[macro_export]
 macro_rules! params {
     ($(#[$meta:meta])* pub struct $name:ident {
         $($(#[doc = $doc:literal])+ $field:ident : $ty:ty = $domain:expr, $source:literal;)+
@@ -409,28 +597,117 @@ macro_rules! params {
         pub struct $name { $($(#[doc = $doc])+ pub $field: $ty),+ }
 
         impl $name {
-            /// Every parameter with its default, limits, unit, source and meaning.
-            pub const TABLE: &'static [$crate::param::ParamSpec] = &[$($crate::param::ParamSpec {
-                name: stringify!($field),
-                domain: $domain,
-                source: $source,
-                doc: concat!($($doc),+).trim_ascii(),
-            }),+];
+            /// Every parameter with its type, range, unit, default, source and meaning.
+            pub const TABLE: &'static [$crate::param::Parameter] = {
+                #[allow(unused_imports)]
+                use $crate::param::Unit;
+                &[$($crate::param::Parameter {
+                    name: stringify!($field),
+                    domain: $domain,
+                    source: $source,
+                    doc: concat!($($doc),+).trim_ascii(),
+                }),+]
+            };
 
-            /// Reads the values that an algorithm is built with.
+            /// Reads the values that an algorithm or a queue is built with.
             ///
             /// # Errors
-            /// As [`Settings::read`](crate::param::Settings::read).
+            /// As `Settings::read`.
             pub fn read(settings: &$crate::param::Settings) -> Result<Self, $crate::param::BuildError> {
-                let mut specs = Self::TABLE.iter();
-                $(let $field: $ty = match specs.next() {
-                    Some(spec) => settings.read(spec)?,
-                    None => unreachable!("the table has one row a field"),
-                };)+
-                Ok(Self { $($field),+ })
+                let [$($field),+] = Self::TABLE else { unreachable!("the table has one row a field") };
+                Ok(Self { $($field: settings.read($field)?),+ })
             }
         }
     };
 }
 
 pub(crate) use {choices, params};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    choices! {
+        /// A word.
+        pub enum Pace {
+            /// Slow.
+            Slow = "slow",
+            /// Fast.
+            Fast = "fast",
+        }
+    }
+
+    params! {
+        /// One parameter of each type.
+        pub struct Every {
+            /// A number.
+            gain: f64 = num(0.5, 0.0, 1.0, Unit::PerSecond), "a test";
+            /// A whole number.
+            queues: u32 = int(8.0, 1.0, 64.0, Unit::None), "a test";
+            /// A switch.
+            ecn: bool = flag(true), "a test";
+            /// A word.
+            pace: Pace = choice("fast", Pace::WORDS), "a test";
+            /// A duration.
+            target: f64 = duration(5.0 * MS, 100.0 * US, 2.0 * S), "a test";
+            /// A queue length.
+            low: f64 = derived(Type::Packets, "a formula", 0.0, 100.0, Unit::Packets), "a test";
+            /// A threshold.
+            mark: Amount = required_amount(1.0, 1e9), "a test";
+        }
+    }
+
+    fn given(more: &[(&str, Value)]) -> BTreeMap<String, Value> {
+        let mark = Value::Amount(Amount { packets: Some(20), bytes: None });
+        let base = [("low", Value::Num(3.0)), ("mark", mark)];
+        base.iter().chain(more).map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
+    }
+
+    fn refused(name: &str, value: Value) -> String {
+        let error = Settings::new("thing", Every::TABLE, &[], &given(&[(name, value)])).expect_err("it is wrong");
+        assert_eq!(error.problem().parameter.as_deref(), Some(name));
+        error.problem().message.clone()
+    }
+
+    #[test]
+    fn a_user_s_value_goes_before_the_default_and_is_read_as_the_field_s_type() {
+        let some = given(&[("queues", Value::Num(16.0)), ("pace", Value::Text("slow".to_owned()))]);
+        let every = Every::read(&Settings::new("thing", Every::TABLE, &[], &some).expect("right")).expect("right");
+        assert_eq!((every.gain, every.queues, every.ecn, every.pace), (0.5, 16, true, Pace::Slow));
+        assert_eq!((every.target, every.low, every.mark.packets), (5e9, 3.0, Some(20)));
+    }
+
+    #[test]
+    fn a_wrong_value_is_refused_with_the_value_and_the_range() {
+        let text = |word: &str| Value::Text(word.to_owned());
+        let bytes = Value::Amount(Amount { packets: None, bytes: Some(0) });
+        for (name, value, message) in [
+            ("gain", Value::Num(2.0), "2 is not allowed; it must be from 0 to 1 1/s"),
+            ("gain", Value::Num(f64::NAN), "nan is not allowed; it must be from 0 to 1 1/s"),
+            ("gain", text("high"), "'high' is not a number"),
+            ("queues", Value::Num(8.5), "8.5 is not a whole number"),
+            ("queues", Value::Num(65.0), "65 is not allowed; it must be from 1 to 64"),
+            ("ecn", Value::Num(1.0), "1 is neither true nor false"),
+            ("pace", text("medium"), "'medium' is not one of its values; allowed: slow, fast"),
+            ("pace", text("fost"), "'fost' is not one of its values; did you mean 'fast'?"),
+            ("target", Value::Num(5e6), "5 us is not allowed; it must be from 100 us to 2 s"),
+            ("target", Value::Num(2e12 + 1.0), "2.000000000001 s is not allowed; it must be from 100 us to 2 s"),
+            ("low", Value::Num(101.0), "101 packets is not allowed; it must be from 0 to 100 packets"),
+            ("mark", bytes, "0 B is not allowed; it must be from 1 to 1e9 packets or bytes"),
+            ("mark", Value::Amount(Amount::default()), "0 B is not an amount; write for example \"20 packets\""),
+            ("mark", Value::Num(20.0), "20 is not an amount; write for example \"20 packets\""),
+            ("tarjet", Value::Num(5.0), "not a parameter of thing; did you mean 'target'?"),
+        ] {
+            assert_eq!(refused(name, value), message);
+        }
+    }
+
+    #[test]
+    fn a_parameter_without_a_default_must_be_given() {
+        let error = Settings::new("thing", Every::TABLE, &[], &BTreeMap::new()).expect_err("two are missing");
+        assert_eq!(
+            error.to_string(),
+            "thing: low: missing, and thing has no default for it; write for example low = \"20 packets\""
+        );
+    }
+}

@@ -18,15 +18,15 @@ params! {
     /// Parameters of Prague.
     pub struct PragueParams {
         /// Weight of a new sample in α (g).
-        g: f64 = num(0.0625, 1e-4, 1.0, ""), "tcp_prague PRAGUE_SHIFT_G; RFC 8257 §4.2";
+        g: f64 = num(0.0625, 1e-4, 1.0, Unit::None), "tcp_prague PRAGUE_SHIFT_G; RFC 8257 §4.2";
         /// α before the first sample.
-        initial_alpha: f64 = num(1.0, 0.0, 1.0, ""), "tcp_prague; picoquic has 0";
+        initial_alpha: f64 = num(1.0, 0.0, 1.0, Unit::None), "tcp_prague; picoquic has 0";
         /// Behave as at `rtt_virtual` where the RTT is shorter.
         rtt_independence: bool = flag(true), "tcp_prague prague_rtt_scaling; RFC 9331 §4.3";
         /// RTT below which the behavior does not depend on the RTT.
-        rtt_virtual: f64 = num(0.025, 1e-6, 10.0, "s"), "tcp_prague prague_rtt_target";
+        rtt_virtual: f64 = num(0.025, 1e-6, 10.0, Unit::Seconds), "tcp_prague prague_rtt_target";
         /// Round trips after slow start before that begins.
-        transition: f64 = num(500.0, 0.0, 1e9, "round trips"), "tcp_prague prague_rtt_transition";
+        transition: f64 = num(500.0, 0.0, 1e9, Unit::RoundTrips), "tcp_prague prague_rtt_transition";
     }
 }
 

@@ -222,8 +222,8 @@ fn resolve(
 ) -> Result<(&'static Entry, Settings), BuildError> {
     let (name, preset) = spec.split_once(':').unwrap_or((spec, ""));
     let Some(entry) = entries.iter().find(|entry| entry.name == name) else {
-        let allowed = entries.iter().map(|entry| entry.name).collect();
-        return Err(BuildError::UnknownAlgorithm { name: name.to_owned(), allowed });
+        let known: Vec<&str> = entries.iter().map(|entry| entry.name).collect();
+        return Err(BuildError::unknown_name(name, "an algorithm", &known));
     };
     Ok((entry, Settings::resolve(entry, preset, params)?))
 }

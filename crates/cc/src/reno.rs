@@ -13,11 +13,11 @@ params! {
     /// Parameters of standard TCP.
     pub struct RenoParams {
         /// Additive increase for each round trip (a).
-        increase: f64 = num(1.0, 0.0, 1e6, "segments"), "RFC 5681 §3.1";
+        increase: f64 = num(1.0, 0.0, 1e6, Unit::Segments), "RFC 5681 §3.1";
         /// Part of the window given up on a loss (b).
-        decrease: f64 = num(0.5, 0.0, 1.0, ""), "RFC 5681 §3.1";
+        decrease: f64 = num(0.5, 0.0, 1.0, Unit::None), "RFC 5681 §3.1";
         /// Part of the window given up on an ECN echo.
-        decrease_ecn: f64 = num(0.5, 0.0, 1.0, ""), "RFC 3168 §6.1.2; RFC 8511 §3 allows 0.2";
+        decrease_ecn: f64 = num(0.5, 0.0, 1.0, Unit::None), "RFC 3168 §6.1.2; RFC 8511 §3 allows 0.2";
     }
 }
 

@@ -69,15 +69,15 @@ params! {
     /// Parameters of UDT: those of the rate control, then those of the endpoint.
     pub struct UdtParams {
         /// SYN: the time from one increase to the next, and from one ACK to the next.
-        syn: f64 = num(0.01, 1e-4, 1.0, "s"), "draft-gg-udt-03 §4";
+        syn: f64 = num(0.01, 1e-4, 1.0, Unit::Seconds), "draft-gg-udt-03 §4";
         /// β of the increase: packets × bytes for each bit/s of the available bandwidth.
-        beta: f64 = num(1.5e-6, 1e-9, 1e-3, "packets B s/bit"), "draft-gg-udt-03 §7.2";
+        beta: f64 = num(1.5e-6, 1e-9, 1e-3, Unit::PacketByteSecondsPerBit), "draft-gg-udt-03 §7.2";
         /// The least increase.
         floor: Floor = choice("hundredth", Floor::WORDS), "draft-gg-udt-03 §7.2 (min_inc); UDT4 of 24 January 2012";
         /// Part by which a period grows at a decrease; the rate loses 1/9.
-        decrease: f64 = num(0.125, 0.001, 10.0, ""), "draft-gg-udt-03 §7.2; UDT4 onLoss";
+        decrease: f64 = num(0.125, 0.001, 10.0, Unit::None), "draft-gg-udt-03 §7.2; UDT4 onLoss";
         /// Further decreases in a congestion period, at most; as multiples, NAKs that may lead to one, the first included.
-        more_decreases: f64 = num(5.0, 0.0, 1000.0, ""), "draft-gg-udt-03 §7.2; UDT4 onLoss";
+        more_decreases: f64 = num(5.0, 0.0, 1000.0, Unit::None), "draft-gg-udt-03 §7.2; UDT4 onLoss";
         /// Which further NAKs of a congestion period lead to a decrease.
         schedule: Schedule = choice("multiples", Schedule::WORDS), "UDT4 onLoss; spaced: draft-gg-udt-03 §7.2";
         /// Below the rate of the last decrease, take at most a ninth of the capacity as available.
@@ -89,29 +89,29 @@ params! {
         /// A NAK that ends slow start is answered with a decrease too, and not only with the arrival rate.
         decrease_at_exit: bool = flag(false), "draft-gg-udt-03 §7.2; on: UDT4 of December 2008";
         /// Sending period in slow start.
-        initial_period: f64 = num(1e-6, 0.0, 1.0, "s"), "UDT4; draft-gg-udt-03 §7.2 has 0";
+        initial_period: f64 = num(1e-6, 0.0, 1.0, Unit::Seconds), "UDT4; draft-gg-udt-03 §7.2 has 0";
         /// Window at the start.
-        initial_window: f64 = num(16.0, 1.0, 1e6, "packets"), "draft-gg-udt-03 §7.2";
+        initial_window: f64 = num(16.0, 1.0, 1e6, Unit::Packets), "draft-gg-udt-03 §7.2";
         /// What the window has besides A (RTT + SYN).
-        margin: f64 = num(16.0, 1.0, 1e6, "packets"), "draft-gg-udt-03 §7.2";
+        margin: f64 = num(16.0, 1.0, 1e6, Unit::Packets), "draft-gg-udt-03 §7.2";
         /// Packets that may be unacknowledged at most: the receiver's buffer.
-        flow_window: f64 = num(25_600.0, 2.0, 1e8, "packets"), "UDT4 (UDT_FC)";
+        flow_window: f64 = num(25_600.0, 2.0, 1e8, Unit::Packets), "UDT4 (UDT_FC)";
         /// Arrival rate before the first ACK; 0 knows none, and takes the first as it is.
-        initial_arrival_rate: f64 = num(16.0, 0.0, 1e9, "packets/s"), "UDT4; the draft has none";
+        initial_arrival_rate: f64 = num(16.0, 0.0, 1e9, Unit::PacketsPerSecond), "UDT4; the draft has none";
         /// Capacity before the first ACK; 0 knows none, and takes the first as it is.
-        initial_capacity: f64 = num(1.0, 0.0, 1e9, "packets/s"), "UDT4; the draft has none";
+        initial_capacity: f64 = num(1.0, 0.0, 1e9, Unit::PacketsPerSecond), "UDT4; the draft has none";
         /// Packet pairs that the receiver remembers.
-        pairs: f64 = num(64.0, 2.0, 1024.0, "pairs"), "UDT4 (CPktTimeWindow); draft-gg-udt-03 §6.2 has 16";
+        pairs: f64 = num(64.0, 2.0, 1024.0, Unit::Pairs), "UDT4 (CPktTimeWindow); draft-gg-udt-03 §6.2 has 16";
         /// The capacity is the mean of the pairs near the median, and not the median.
         mean_of_pairs: bool = flag(true), "UDT4 getBandwidth; off: draft-gg-udt-03 §6.2";
         /// Packets that a light ACK, a number alone, is sent for between two ACKs.
-        light_ack: f64 = num(64.0, 1.0, 1e6, "packets"), "UDT4 (self-clocking interval)";
+        light_ack: f64 = num(64.0, 1.0, 1e6, Unit::Packets), "UDT4 (self-clocking interval)";
         /// The receiver reports a loss again, k RTT after its last report, k = 2, 3, ….
         repeat_naks: bool = flag(false), "UDT4 (periodic NAKs disabled); on: draft-gg-udt-03 §6.2";
         /// When the expiration timer fires, and when an ACK is sent again: as in the library, or as in the draft.
         timers: Timers = choice("library", Timers::WORDS), "UDT4 checkTimers, sendCtrl; draft: draft-gg-udt-03 §4, §6.2";
         /// The least period of the expiration timer.
-        min_expiration: f64 = num(0.3, 0.001, 60.0, "s"), "UDT4; draft-gg-udt-03 §4 has 0.5";
+        min_expiration: f64 = num(0.3, 0.001, 60.0, Unit::Seconds), "UDT4; draft-gg-udt-03 §4 has 0.5";
     }
 }
 

@@ -38,19 +38,19 @@ params! {
     /// Parameters of VCP.
     pub struct VcpParams {
         /// Interval over which routers measure their load (t_ρ); theirs should be the same.
-        t_rho: f64 = num(0.2, 1e-3, 10.0, "s"), "SIGCOMM 2005; ns-2 vcp-queue.h";
+        t_rho: f64 = num(0.2, 1e-3, 10.0, Unit::Seconds), "SIGCOMM 2005; ns-2 vcp-queue.h";
         /// Gain of the multiplicative increase (k): ξ = k (1/0.8 − 1).
-        k: f64 = num(0.25, 1e-3, 10.0, ""), "ns-2 vcp-src.h";
+        k: f64 = num(0.25, 1e-3, 10.0, Unit::None), "ns-2 vcp-src.h";
         /// Segments added a round trip of T_ref (α).
-        alpha: f64 = num(1.0, 1e-3, 1e6, "segments"), "ns-2 vcp-src.h";
+        alpha: f64 = num(1.0, 1e-3, 1e6, Unit::Segments), "ns-2 vcp-src.h";
         /// Part of the window that a decrease leaves (β).
-        beta: f64 = num(0.875, 0.1, 0.999, ""), "SIGCOMM 2005; ns-2 vcp-src.cc";
+        beta: f64 = num(0.875, 0.1, 0.999, Unit::None), "SIGCOMM 2005; ns-2 vcp-src.cc";
         /// Round-trip time at which the additive step is α (T_ref).
-        t_ref: f64 = num(0.2, 1e-3, 10.0, "s"), "SIGCOMM 2005 (t_ρ); ns-2: 0.1";
+        t_ref: f64 = num(0.2, 1e-3, 10.0, Unit::Seconds), "SIGCOMM 2005 (t_ρ); ns-2: 0.1";
         /// How the additive step depends on the RTT.
         scaling: Scaling = choice("square", Scaling::WORDS), "SIGCOMM 2005; ns-2: bounded";
         /// Largest T/t_ρ that the multiplicative increase reckons with.
-        rtts_max: f64 = num(1e6, 0.1, 1e6, ""), "SIGCOMM 2005 has no bound; ns-2: 2.5";
+        rtts_max: f64 = num(1e6, 0.1, 1e6, Unit::None), "SIGCOMM 2005 has no bound; ns-2: 2.5";
         /// What happens between a decrease and the time when it shows in the routers' load.
         settle: Settle = choice("hold", Settle::WORDS), "SIGCOMM 2005; ns-2: follow";
         /// Spread small windows over long round trips.

@@ -48,25 +48,25 @@ params! {
     /// Parameters of Vegas.
     pub struct VegasParams {
         /// Segments in queues below which the window grows.
-        alpha: f64 = num(2.0, 0.0, 1e6, "segments"), "Brakmo & Peterson 1995 (1 or 2); ns-2 has 1";
+        alpha: f64 = num(2.0, 0.0, 1e6, Unit::Segments), "Brakmo & Peterson 1995 (1 or 2); ns-2 has 1";
         /// Segments in queues above which it shrinks.
-        beta: f64 = num(4.0, 0.0, 1e6, "segments"), "Brakmo & Peterson 1995 (3 or 4); ns-2 has 3";
+        beta: f64 = num(4.0, 0.0, 1e6, Unit::Segments), "Brakmo & Peterson 1995 (3 or 4); ns-2 has 3";
         /// Segments in queues above which slow start ends.
-        gamma: f64 = num(1.0, 0.0, 1e6, "segments"), "Brakmo & Peterson 1995; ns-2; Linux";
+        gamma: f64 = num(1.0, 0.0, 1e6, Unit::Segments), "Brakmo & Peterson 1995; ns-2; Linux";
         /// How the segments in queues are computed.
         diff: Diff = choice("paper", Diff::WORDS), "Brakmo & Peterson 1995; ns-2 tcp-vegas.cc; Linux tcp_vegas.c";
         /// Which RTT stands for a round.
         round_rtt: RoundRtt = choice("mean", RoundRtt::WORDS), "ns-2: mean; Linux: min";
         /// Samples that a round needs; with fewer it is standard TCP on one ACK.
-        samples_min: f64 = num(1.0, 1.0, 1e3, ""), "Linux has 3";
+        samples_min: f64 = num(1.0, 1.0, 1e3, Unit::None), "Linux has 3";
         /// Slow start doubles every other round trip and measures in between.
         double_every_other: bool = flag(true), "Brakmo & Peterson 1995; Linux: every round trip";
         /// Spread an increase over the round that follows.
         spread_increase: bool = flag(false), "ns-2 tcp-vegas.cc";
         /// Part of the window given up on a loss; ns-3 goes down to its threshold instead.
-        decrease: f64 = num(0.25, 0.0, 1.0, ""), "ns-2 tcp-vegas.cc; Linux has 0.5";
+        decrease: f64 = num(0.25, 0.0, 1.0, Unit::None), "ns-2 tcp-vegas.cc; Linux has 0.5";
         /// Window after a timeout.
-        timeout_window: f64 = num(1.0, 1.0, 10.0, "segments"), "RFC 5681 §3.1; ns-2 has 2";
+        timeout_window: f64 = num(1.0, 1.0, 10.0, Unit::Segments), "RFC 5681 §3.1; ns-2 has 2";
         /// Forget the base RTT when sending resumes after an idle time.
         forget_base: bool = flag(false), "Linux tcp_vegas.c";
     }

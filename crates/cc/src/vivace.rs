@@ -44,35 +44,35 @@ params! {
     /// Parameters of Vivace.
     pub struct VivaceParams {
         /// Exponent of the throughput's worth.
-        exponent: f64 = num(0.9, 0.01, 1.0, ""), "Dong et al. 2018; PCC-Uspace";
+        exponent: f64 = num(0.9, 0.01, 1.0, Unit::None), "Dong et al. 2018; PCC-Uspace";
         /// Price of a rising RTT.
-        latency_price: f64 = num(900.0, 0.0, 1e6, ""), "Dong et al. 2018; PCC-Uspace";
+        latency_price: f64 = num(900.0, 0.0, 1e6, Unit::None), "Dong et al. 2018; PCC-Uspace";
         /// Price of a loss.
-        loss_price: f64 = num(11.35, 0.0, 1e6, ""), "Dong et al. 2018; PCC-Uspace";
+        loss_price: f64 = num(11.35, 0.0, 1e6, Unit::None), "Dong et al. 2018; PCC-Uspace";
         /// Part of the rate by which a probe is above or below it.
-        probe_step: f64 = num(0.05, 1e-3, 0.5, ""), "Dong et al. 2018; PCC-Uspace";
+        probe_step: f64 = num(0.05, 1e-3, 0.5, Unit::None), "Dong et al. 2018; PCC-Uspace";
         /// Mbit/s for each unit of the utility's gradient.
-        conversion: f64 = num(1.0, 1e-3, 1e3, ""), "Dong et al. 2018; PCC-Uspace (theta)";
+        conversion: f64 = num(1.0, 1e-3, 1e3, Unit::None), "Dong et al. 2018; PCC-Uspace (theta)";
         /// How steps grow while they go on in one direction.
         amplifier: Amplifier = choice("power", Amplifier::WORDS), "PCC-Uspace; Dong et al. 2018 (unverified)";
         /// Largest first step as a part of the rate.
-        bound: f64 = num(0.05, 1e-3, 1.0, ""), "PCC-Uspace; Dong et al. 2018 (unverified)";
+        bound: f64 = num(0.05, 1e-3, 1.0, Unit::None), "PCC-Uspace; Dong et al. 2018 (unverified)";
         /// By how much that grows each time it binds.
-        bound_step: f64 = num(0.05, 0.0, 1.0, ""), "PCC-Uspace; Dong et al. 2018: 0.1 (unverified)";
+        bound_step: f64 = num(0.05, 0.0, 1.0, Unit::None), "PCC-Uspace; Dong et al. 2018: 0.1 (unverified)";
         /// Smallest step.
-        min_step: f64 = num(0.5, 0.0, 1e3, "Mbit/s"), "PCC-Uspace";
+        min_step: f64 = num(0.5, 0.0, 1e3, Unit::MegabitsPerSecond), "PCC-Uspace";
         /// Smallest rate.
-        min_rate: f64 = num(0.5, 1e-3, 1e3, "Mbit/s"), "PCC-Uspace";
+        min_rate: f64 = num(0.5, 1e-3, 1e3, Unit::MegabitsPerSecond), "PCC-Uspace";
         /// Largest rate.
-        max_rate: f64 = num(1e6, 1.0, 1e9, "Mbit/s"), "none in the sources";
+        max_rate: f64 = num(1e6, 1.0, 1e9, Unit::MegabitsPerSecond), "none in the sources";
         /// Which slopes of the RTT are noise.
         noise: Noise = choice("error", Noise::WORDS), "PCC-Uspace; Dong et al. 2018 (unverified)";
         /// Slopes below this are noise, with `threshold`.
-        gradient_threshold: f64 = num(0.01, 0.0, 1.0, ""), "Dong et al. 2018 (unverified)";
+        gradient_threshold: f64 = num(0.01, 0.0, 1.0, Unit::None), "Dong et al. 2018 (unverified)";
         /// Segments that an interval has at least.
-        interval_segments: f64 = num(5.0, 2.0, 1e3, "segments"), "PCC-Uspace";
+        interval_segments: f64 = num(5.0, 2.0, 1e3, Unit::Segments), "PCC-Uspace";
         /// What may be outstanding, in units of the rate times the smallest RTT.
-        outstanding: f64 = num(2.5, 1.0, 100.0, ""), "PCC-Uspace";
+        outstanding: f64 = num(2.5, 1.0, 100.0, Unit::None), "PCC-Uspace";
     }
 }
 

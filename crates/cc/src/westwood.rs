@@ -43,9 +43,9 @@ params! {
         /// Once or twice smoothed.
         filter: Filter = choice("single", Filter::WORDS), "Grieco & Mascolo 2004 (unverified); ns-3; Linux has twice";
         /// Weight of the old value where smoothed once.
-        pole: f64 = num(0.9, 0.0, 0.999, ""), "Grieco & Mascolo 2004 (unverified); ns-3";
+        pole: f64 = num(0.9, 0.0, 0.999, Unit::None), "Grieco & Mascolo 2004 (unverified); ns-3";
         /// Shortest time over which bandwidth is sampled; otherwise one RTT.
-        sample_min: f64 = num(0.05, 0.0, 10.0, "s"), "Linux tcp_westwood.c";
+        sample_min: f64 = num(0.05, 0.0, 10.0, Unit::Seconds), "Linux tcp_westwood.c";
         /// What a loss does with the estimate.
         response: Response = choice("at-once", Response::WORDS), "Grieco & Mascolo 2004; Linux has at-exit";
         /// A timeout sets the threshold by the estimate; off: half of the window.

@@ -16,21 +16,21 @@ params! {
     /// Parameters of YeAH-TCP.
     pub struct YeahParams {
         /// Segments in queues that are allowed (`Q_max`).
-        q_max: f64 = num(80.0, 0.0, 1e9, "segments"), "Linux tcp_yeah.c; in the paper unverified";
+        q_max: f64 = num(80.0, 0.0, 1e9, Unit::Segments), "Linux tcp_yeah.c; in the paper unverified";
         /// The queue is divided by this when it is given up early (γ).
-        gamma: f64 = num(1.0, 0.1, 1e6, ""), "Linux tcp_yeah.c; in the paper unverified";
+        gamma: f64 = num(1.0, 0.1, 1e6, Unit::None), "Linux tcp_yeah.c; in the paper unverified";
         /// Smallest part of the window given up on a loss (2^-δ).
-        loss_min: f64 = num(0.125, 0.0, 1.0, ""), "Linux tcp_yeah.c: δ = 3; in the paper unverified";
+        loss_min: f64 = num(0.125, 0.0, 1.0, Unit::None), "Linux tcp_yeah.c: δ = 3; in the paper unverified";
         /// Largest part of the window given up early (2^-ε).
-        early_max: f64 = num(0.5, 0.0, 1.0, ""), "Linux tcp_yeah.c: ε = 1; in the paper unverified";
+        early_max: f64 = num(0.5, 0.0, 1.0, Unit::None), "Linux tcp_yeah.c: ε = 1; in the paper unverified";
         /// Queueing delay that is allowed, as a part of the base RTT (1/φ).
-        delay_max: f64 = num(0.125, 0.0, 1e3, ""), "Linux tcp_yeah.c: φ = 8; in the paper unverified";
+        delay_max: f64 = num(0.125, 0.0, 1e3, Unit::None), "Linux tcp_yeah.c: φ = 8; in the paper unverified";
         /// Round trips of slow mode in a row that prove competition with Reno (ρ).
-        rho: f64 = num(16.0, 1.0, 1e6, "round trips"), "Linux tcp_yeah.c; in the paper unverified";
+        rho: f64 = num(16.0, 1.0, 1e6, Unit::RoundTrips), "Linux tcp_yeah.c; in the paper unverified";
         /// Round trips of fast mode that make it forget a Reno flow (ζ).
-        zeta: f64 = num(50.0, 0.0, 1e6, "round trips"), "Linux tcp_yeah.c; in the paper unverified";
+        zeta: f64 = num(50.0, 0.0, 1e6, Unit::RoundTrips), "Linux tcp_yeah.c; in the paper unverified";
         /// Segments acknowledged for each segment of window in fast mode, at windows above it.
-        stcp_count: f64 = num(100.0, 1.0, 1e6, "segments"), "Linux tcp_yeah.c; Scalable TCP's 0.01";
+        stcp_count: f64 = num(100.0, 1.0, 1e6, Unit::Segments), "Linux tcp_yeah.c; Scalable TCP's 0.01";
         /// Forget the base RTT when sending resumes after an idle time.
         forget_base: bool = flag(false), "Linux tcp_vegas.c: on";
     }

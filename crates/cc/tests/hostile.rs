@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use elephan_cc::param::{Default, Type};
 use elephan_cc::udt::Estimates;
 use elephan_cc::{
     Ack, Algorithm, Answer, Cause, Delivery, Entry, Load, Lost, Router, Sent, Setting, Signal, Start, Value, build,
@@ -228,17 +229,14 @@ fn parameters(entry: &Entry, numbers: &mut Numbers) -> BTreeMap<String, Value> {
             continue;
         }
         let domain = parameter.domain;
-        let value = match domain.default {
-            Setting::Bool(_) => Value::Bool(numbers.below(2) == 0),
-            Setting::Text(_) => {
-                let word = domain.choices[numbers.below(domain.choices.len() as u64) as usize];
-                Value::Text(word.to_owned())
-            }
-            Setting::Num(default) => {
+        let value = match (domain.kind, domain.default) {
+            (Type::Word(words), _) => Value::Text(words[numbers.below(words.len() as u64) as usize].to_owned()),
+            (_, Default::Value(Setting::Num(default))) => {
                 let (low, high) = (domain.min.max(-1e12), domain.max.min(1e12));
                 let inner = low + (high - low) * (numbers.below(1000) as f64 / 1000.0);
                 Value::Num(numbers.one_of(&[low, high, inner, (2.0 * default).clamp(low, high)]))
             }
+            _ => Value::Bool(numbers.below(2) == 0),
         };
         chosen.insert(parameter.name.to_owned(), value);
     }

@@ -1,69 +1,83 @@
-//! What can be named in a scenario, as JSON.
+//! Names and parameters of a scenario, as JSON.
 
 use std::collections::BTreeMap;
 
-use elephan_cc::{Algorithm, Setting};
+use elephan_cc::param::{Default, Domain, S, Type};
+use elephan_cc::{Algorithm, Parameter, Setting};
 use serde_json::{Map, Value, json};
 
-fn setting(value: Setting) -> Value {
+/// A number of a domain: durations in s, integers as such, nothing for an infinite bound.
+fn number(domain: &Domain, x: f64) -> Value {
+    match domain.kind {
+        Type::Duration => json!(x / S),
+        Type::Integer => json!(x as i64),
+        _ if x.is_finite() => json!(x),
+        _ => Value::Null,
+    }
+}
+
+fn setting(domain: &Domain, value: Setting) -> Value {
     match value {
-        Setting::Num(x) if x.is_finite() => json!(x),
-        Setting::Num(_) => Value::Null,
+        Setting::Num(x) => number(domain, x),
         Setting::Bool(x) => json!(x),
         Setting::Text(x) => json!(x),
     }
 }
 
+/// A parameter of an algorithm or of a queue. A default that is neither required nor derived is its value.
+fn parameter(p: &Parameter) -> Value {
+    let domain = &p.domain;
+    let (default, derived) = match domain.default {
+        Default::Value(value) => (setting(domain, value), Value::Null),
+        Default::Derived(formula) => (Value::Null, json!(formula)),
+        Default::Required => (Value::Null, Value::Null),
+    };
+    let (choices, ranged): (&[_], _) = match domain.kind {
+        Type::Word(words) => (words, false),
+        kind => (&[], kind != Type::Switch),
+    };
+    let limit = |x| if ranged { number(domain, x) } else { Value::Null };
+    json!({
+        "name": p.name, "type": domain.kind.as_str(), "unit": domain.unit.as_str(), "default": default, "derived": derived,
+        "required": domain.default == Default::Required, "min": limit(domain.min), "max": limit(domain.max),
+        "choices": choices, "source": p.source, "doc": p.doc,
+    })
+}
+
 /// Every algorithm with its presets and parameters, those of transports other than TCP last.
 pub fn algorithms() -> Value {
-    let parameter = |p: &elephan_cc::ParamSpec| {
-        let domain = &p.domain;
-        let limit = |x: f64| {
-            let number = matches!(domain.default, Setting::Num(_));
-            if number && x.is_finite() { json!(x) } else { Value::Null }
-        };
-        json!({
-            "name": p.name, "default": setting(domain.default), "min": limit(domain.min), "max": limit(domain.max),
-            "unit": domain.unit, "choices": domain.choices, "source": p.source, "doc": p.doc,
-        })
-    };
-    let preset = |p: &elephan_cc::Preset| {
-        let overrides: Map<String, Value> = p.overrides.iter().map(|(k, v)| ((*k).to_owned(), setting(*v))).collect();
-        json!({"name": p.name, "title": p.title, "overrides": overrides})
-    };
     let router = |e: &elephan_cc::Entry| {
         let built = elephan_cc::build(e.name, &BTreeMap::new()).ok();
         built.and_then(|algorithm| algorithm.needs().router).map(elephan_cc::Router::as_str)
     };
     let entry = |e: &elephan_cc::Entry| {
+        let parameters = e.parameters();
+        let changed = |(name, value): &(&str, Setting)| {
+            let declared = parameters.iter().find(|p| p.name == *name);
+            ((*name).to_owned(), declared.map_or(Value::Null, |p| setting(&p.domain, *value)))
+        };
+        let preset = |p: &elephan_cc::Preset| {
+            let overrides: Map<String, Value> = p.overrides.iter().map(changed).collect();
+            json!({"name": p.name, "title": p.title, "overrides": overrides})
+        };
         json!({
             "router": router(e), "name": e.name, "title": e.title, "kind": e.kind.as_str(), "signals": e.signals, "source": e.source,
             "doc": e.doc, "presets": e.presets.iter().map(preset).collect::<Vec<_>>(),
-            "parameters": e.parameters().iter().map(parameter).collect::<Vec<_>>(),
+            "parameters": parameters.iter().map(parameter).collect::<Vec<_>>(),
         })
     };
     Value::Array(elephan_cc::registry().iter().chain(elephan_cc::other_transports()).map(entry).collect())
 }
 
-/// Every queue discipline with its parameters.
+/// Every queue discipline with its presets and parameters.
 pub fn queues() -> Value {
+    let preset = |p: &elephan_sim::queue::Preset| json!({"name": p.name, "title": p.title, "overrides": {}, "below_limit": p.below_limit});
     let entry = |e: &elephan_sim::queue::Entry| {
-        let parameters: Vec<Value> = e.parameters.iter().map(queue_parameter).collect();
-        json!({"name": e.name, "kind": "queue", "title": e.title, "source": e.source, "parameters": parameters})
+        json!({
+            "name": e.name, "kind": "queue", "title": e.title, "source": e.source,
+            "presets": e.presets.iter().map(preset).collect::<Vec<_>>(),
+            "parameters": e.parameters().iter().map(parameter).collect::<Vec<_>>(),
+        })
     };
     Value::Array(elephan_sim::queue::REGISTRY.iter().map(entry).collect())
-}
-
-fn queue_parameter(p: &elephan_sim::queue::Parameter) -> Value {
-    use elephan_sim::queue::Default;
-    let (default, required) = match p.default {
-        Default::Required => (Value::Null, true),
-        Default::Derived => (Value::Null, false),
-        Default::Number(x) => (json!(x), false),
-        Default::Switch(x) => (json!(x), false),
-    };
-    json!({
-        "name": p.name, "unit": p.unit, "default": default, "required": required, "min": p.range.0, "max": p.range.1,
-        "doc": p.doc,
-    })
 }

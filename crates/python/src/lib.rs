@@ -6,12 +6,13 @@ mod describe;
 mod events;
 mod ledger;
 mod own;
+mod parameters;
 mod tables;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use elephan_cc::{Algorithm, Controller};
+use elephan_cc::Controller;
 use elephan_sim::algorithms::{check_algorithms, controller};
 use elephan_sim::engine::PREFERRED_SLICE;
 use elephan_sim::{Engine, Outcome, RunError, Spec};
@@ -210,7 +211,8 @@ fn ask(progress: Option<&Py<PyAny>>, fraction: f64) -> PyResult<bool> {
 #[pyfunction]
 fn check(spec_json: &str) -> PyResult<()> {
     let spec = Spec::from_json(spec_json).map_err(|e| PyValueError::new_err(e.to_string()))?;
-    check_algorithms(&spec).map_err(|e| PyValueError::new_err(e.to_string()))
+    let checked = elephan_sim::queue::check(&spec.links).and_then(|()| check_algorithms(&spec));
+    checked.map_err(|e| PyValueError::new_err(e.to_string()))
 }
 
 /// The memory that a canonical scenario is certain to need, bytes; how far its windows and unbounded queues grow is not in it.
@@ -219,24 +221,6 @@ fn check(spec_json: &str) -> PyResult<()> {
 fn memory(spec_json: &str) -> PyResult<u64> {
     let spec = Spec::from_json(spec_json).map_err(|e| PyValueError::new_err(e.to_string()))?;
     Ok(spec.memory_bytes())
-}
-
-/// Whether an algorithm with these parameters, as JSON, counts in the jiffies of its host; not where it cannot be built.
-#[pyfunction]
-fn counts_jiffies(algorithm: &str, parameters_json: &str) -> bool {
-    let given: serde_json::Map<String, serde_json::Value> = serde_json::from_str(parameters_json).unwrap_or_default();
-    let parameters = given.into_iter().filter_map(|(name, value)| Some((name, value_of(&value)?))).collect();
-    elephan_cc::build(algorithm, &parameters).is_ok_and(|built| built.needs().hz)
-}
-
-/// A parameter's value; nothing where JSON has another kind.
-fn value_of(value: &serde_json::Value) -> Option<elephan_cc::Value> {
-    match value {
-        serde_json::Value::Bool(b) => Some(elephan_cc::Value::Bool(*b)),
-        serde_json::Value::String(s) => Some(elephan_cc::Value::Text(s.clone())),
-        serde_json::Value::Number(n) => n.as_f64().map(elephan_cc::Value::Num),
-        _ => None,
-    }
 }
 
 /// Every algorithm, as a JSON list.
@@ -264,7 +248,9 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     defects::listen();
     module.add_function(wrap_pyfunction!(check, module)?)?;
     module.add_function(wrap_pyfunction!(memory, module)?)?;
-    module.add_function(wrap_pyfunction!(counts_jiffies, module)?)?;
+    module.add_function(wrap_pyfunction!(parameters::check_parameters, module)?)?;
+    module.add_function(wrap_pyfunction!(parameters::queue_form, module)?)?;
+    module.add_function(wrap_pyfunction!(parameters::counts_jiffies, module)?)?;
     module.add_function(wrap_pyfunction!(algorithms, module)?)?;
     module.add_function(wrap_pyfunction!(queues, module)?)?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
@@ -276,6 +262,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<callbacks::PyStart>()?;
     module.add("CallbackError", module.py().get_type::<CallbackError>())?;
     module.add("EngineDefectError", module.py().get_type::<EngineDefectError>())?;
+    module.add("ParameterError", module.py().get_type::<parameters::ParameterError>())?;
     module.add("MemoryLimitError", module.py().get_type::<MemoryLimitError>())?;
     module.add("Cancelled", module.py().get_type::<Cancelled>())
 }

@@ -2,18 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use elephan_cc::{Algorithm, Controller, Router, Value};
+use elephan_cc::param::Problem;
+use elephan_cc::{Algorithm, BuildError, Controller, Router, Value};
 
-use crate::spec::{FlowSpec, Spec, SpecError};
+use crate::spec::{FlowSpec, Spec, SpecError, value_of};
 
 /// The congestion control of a TCP flow.
 ///
 /// # Errors
 /// An unknown algorithm, preset or parameter, or a value out of range.
 pub fn controller(index: usize, flow: &FlowSpec) -> Result<Controller, SpecError> {
-    let parameters = parameters(index, flow)?;
-    elephan_cc::build(&flow.algorithm, &parameters)
-        .map_err(|e| SpecError::new(format!("flows[{index}].algorithm"), e.to_string()))
+    elephan_cc::build(&flow.algorithm, &parameters(flow)).map_err(|e| refused(index, &e))
 }
 
 /// The rate control of a flow of UDT.
@@ -21,8 +20,7 @@ pub fn controller(index: usize, flow: &FlowSpec) -> Result<Controller, SpecError
 /// # Errors
 /// As [`controller`].
 pub(crate) fn udt_control(index: usize, flow: &FlowSpec) -> Result<elephan_cc::udt::Udt, SpecError> {
-    elephan_cc::build_udt(&flow.algorithm, &parameters(index, flow)?)
-        .map_err(|e| SpecError::new(format!("flows[{index}].algorithm"), e.to_string()))
+    elephan_cc::build_udt(&flow.algorithm, &parameters(flow)).map_err(|e| refused(index, &e))
 }
 
 /// Rejects an algorithm that cannot be built, or whose routers are missing.
@@ -39,21 +37,17 @@ fn check_algorithm(spec: &Spec, index: usize, flow: &FlowSpec) -> Result<(), Spe
     }
 }
 
-fn parameters(index: usize, flow: &FlowSpec) -> Result<BTreeMap<String, Value>, SpecError> {
-    let mut parameters = BTreeMap::new();
-    for (name, value) in &flow.parameters {
-        let value = match value {
-            serde_json::Value::Bool(b) => Value::Bool(*b),
-            serde_json::Value::String(s) => Value::Text(s.clone()),
-            serde_json::Value::Number(n) => Value::Num(n.as_f64().unwrap_or(f64::NAN)),
-            other => {
-                let path = format!("flows[{index}].parameters.{name}");
-                return Err(SpecError::new(path, format!("{other} is not a number, a truth value or a word")));
-            }
-        };
-        parameters.insert(name.clone(), value);
+fn parameters(flow: &FlowSpec) -> BTreeMap<String, Value> {
+    flow.parameters.iter().map(|(name, json)| (name.clone(), value_of(json))).collect()
+}
+
+/// The error of a flow whose algorithm cannot be built.
+fn refused(index: usize, error: &BuildError) -> SpecError {
+    let Problem { parameter, message, .. } = error.problem();
+    match parameter {
+        Some(name) => SpecError::new(format!("flows[{index}].parameters.{name}"), message.clone()),
+        None => SpecError::new(format!("flows[{index}].algorithm"), error.to_string()),
     }
-    Ok(parameters)
 }
 
 /// An algorithm that needs routers of a kind must have one on the path of its data.
@@ -91,7 +85,8 @@ pub fn check_algorithms(spec: &Spec) -> Result<(), SpecError> {
 /// As [`controller`], for the transfers of a source, with the routers that it needs.
 pub(crate) fn source_controller(spec: &Spec, index: usize, flow: &FlowSpec) -> Result<Controller, SpecError> {
     let place = format!("traffic[{index}]");
-    let controller = controller(index, flow).map_err(|e| SpecError::new(format!("{place}.algorithm"), e.message))?;
+    let of_source = |e: SpecError| SpecError::new(e.path.replacen("flows", "traffic", 1), e.message);
+    let controller = controller(index, flow).map_err(of_source)?;
     check_routers(spec, &place, flow, controller.needs().router)?;
     Ok(controller)
 }

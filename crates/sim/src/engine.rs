@@ -8,6 +8,7 @@ use crate::events::gather;
 use crate::link::Link;
 use crate::network::{self, Network, Node, Plan};
 use crate::outcome::{Conservation, Outcome, RunError};
+use crate::queue;
 use crate::record::sample_times;
 use crate::spec::{FlowSpec, Spec, SpecError};
 use crate::time::Time;
@@ -65,6 +66,7 @@ impl Engine {
         mut make: impl FnMut(usize, &FlowSpec) -> Result<T, SpecError>,
     ) -> Result<Self, SpecError> {
         spec.validate()?;
+        queue::check(&spec.links)?;
         let times = sample_times(
             Time(spec.sample_period_ps),
             Time(spec.measure.from_ps),

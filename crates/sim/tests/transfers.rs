@@ -3,7 +3,6 @@ mod common;
 
 use common::{at, digest, dumbbell, link, linux_stack, ns2_stack, ps, run, spec};
 use elephan_sim::engine::Engine;
-use elephan_sim::spec::QueueSpec;
 use elephan_sim::traffic::SourceTotals;
 use elephan_sim::{Outcome, Spec, Time};
 use serde_json::{Value, json};
@@ -202,8 +201,7 @@ fn a_hundred_thousand_transfers_need_room_for_those_under_way() {
     let one = source("s", 2, json!({"kind": "load", "bps": 6_000_000_000_u64}), sizes, &linux_stack());
     let mut spec = with_sources(10_000_000_000, &[], &[one], &linux_stack(), (8.0, 3.0));
     for link in &mut spec.links[..2] {
-        let limit_packets = Some(6000);
-        link.queue = QueueSpec::DropTail { limit_packets, limit_bytes: None, count_in_service: false };
+        link.queue.limit_packets = Some(6000);
     }
     let outcome = run(&spec);
     let source = &outcome.sources[0];

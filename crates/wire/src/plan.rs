@@ -113,6 +113,7 @@ impl Plan {
         let file = File::open(path).map_err(|e| wrong(e.to_string()))?;
         let plan: Self = serde_json::from_reader(BufReader::new(file)).map_err(|e| wrong(e.to_string()))?;
         plan.spec.validate().map_err(|e| wrong(e.to_string()))?;
+        elephan_sim::queue::check(&plan.spec.links).map_err(|e| wrong(e.to_string()))?;
         if plan.flows.len() != plan.spec.flows.len() {
             return Err(wrong("it has other ends than flows".into()));
         }

@@ -228,18 +228,9 @@ def show_entry(entry: catalog.Descriptor, as_json: bool) -> None:
     ]
     if presets:
         common.print_table("presets", ["name", "what it is", "changes"], presets)
-    header = {
-        "parameter": "name",
-        "default": "default",
-        "from": "min",
-        "to": "max",
-        "unit": "unit",
-        "what": "doc",
-        "source": "source",
-    }
-    rows = [[parameter.get(key) for key in header.values()] for parameter in entry.get("parameters", [])]
+    rows = [catalog.parameter_row(parameter) for parameter in entry.get("parameters", [])]
     if rows:
-        common.print_table("parameters", list(header), rows)
+        common.print_table("parameters", list(rows[0]), [list(row.values()) for row in rows])
 
 
 def settings(overrides: dict[str, Any]) -> str:

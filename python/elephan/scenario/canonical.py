@@ -132,18 +132,22 @@ def _queue(graph: Graph, position: int) -> dict[str, Any]:
     link = graph.links[position]
     kind, _, preset = link.queue.partition(":")
     packets, octets = limits(graph, position, link.buffer)
-    if preset == "ns2":
-        # ns-2 drops when the queue would reach its limit, so that a limit of N holds at most N-1.
-        packets = None if packets is None else packets - 1
-        octets = None if octets is None else octets - 1
+    below = _below_limit(kind, preset)
+    packets = None if packets is None else packets - below
+    octets = None if octets is None else octets - below
     if packets == 0 or (octets is not None and octets < _largest_packet(graph, position)):
-        raise ScenarioError(_too_small(link, preset), path=f"{link.field}.buffer")
+        raise ScenarioError(_too_small(link, below), path=f"{link.field}.buffer")
     form = {"kind": kind, "limit_packets": packets, "limit_bytes": octets}
     return form | queue_parameters(graph, position, kind)
 
 
-def _too_small(link: DirectedLink, preset: str) -> str:
-    why = " (droptail:ns2 holds one less than its limit)" if preset == "ns2" else ""
+def _below_limit(kind: str, preset: str) -> int:
+    """Packets or bytes fewer than the limit that may wait, where another program counts so."""
+    return sum(entry["below_limit"] for entry in catalog.queues()[kind]["presets"] if entry["name"] == preset)
+
+
+def _too_small(link: DirectedLink, below: int) -> str:
+    why = f" ({link.queue} holds {below} less than its limit)" if below else ""
     return f"'{link.buffer}' is less than one packet{why}; a buffer holds at least 1 packet"
 
 

@@ -6,23 +6,19 @@ The engine is the only place where these are declared; this module asks it, once
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
-from elephan.scenario.errors import ScenarioError
+from elephan.scenario.errors import ScenarioError, join_path
+from elephan.scenario.units import PS_PER_S, format_time
 from elephan.scenario.words import hint
 
 _LISTERS = {"an algorithm": "elephan list algorithms", "a queue discipline": "elephan list queues"}
 
 Descriptor = dict[str, Any]
 Parameter = float | bool | str
-
-
-# Ways to count a limit that other programs have; the canonical form resolves them, so that the engine need not know.
-_QUEUE_PRESETS = {
-    "droptail": [{"name": "ns2", "title": "as ns-2 counts: a limit of N lets N-1 packets wait", "overrides": {}}],
-}
 
 
 class EngineMissingError(RuntimeError):
@@ -54,10 +50,41 @@ def algorithms() -> dict[str, Descriptor]:
 @lru_cache(maxsize=1)
 def queues() -> dict[str, Descriptor]:
     """The queue disciplines by name, in the same form as the algorithms."""
+    return {entry["name"]: entry for entry in json.loads(engine().queues())}
+
+
+def default(entry: Descriptor, name: str) -> Any:
+    """The declared default of a parameter; ``None`` where it is derived or must be given."""
+    return next(parameter["default"] for parameter in entry["parameters"] if parameter["name"] == name)
+
+
+def parameter_row(parameter: Descriptor) -> dict[str, str]:
+    """A parameter as lists show it. A duration has its unit beside each value."""
+    low, high, unit = parameter.get("min"), parameter.get("max"), parameter.get("unit", "")
+    allowed = ", ".join(parameter.get("choices", []))
+    if low is not None or high is not None:
+        allowed = f"{_shown(parameter, low, 'unlimited')} to {_shown(parameter, high, 'unlimited')}"
+    missing = "required" if parameter.get("required") else parameter.get("derived") or ""
     return {
-        entry["name"]: {"presets": _QUEUE_PRESETS.get(entry["name"], [])} | entry
-        for entry in json.loads(engine().queues())
+        "parameter": parameter["name"],
+        "type": parameter.get("type", ""),
+        "default": _shown(parameter, parameter.get("default"), missing),
+        "allowed": allowed,
+        "unit": "" if parameter.get("type") == "duration" else unit,
+        "what": parameter["doc"],
+        "source": parameter["source"],
     }
+
+
+def _shown(parameter: Descriptor, value: Any, missing: str) -> str:
+    """A default or a bound as text."""
+    if value is None:
+        return missing
+    if parameter.get("type") == "duration":
+        return format_time(round(value * PS_PER_S))
+    if isinstance(value, float):
+        return f"{value:.12g}"
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def router(algorithm: str) -> str | None:
@@ -68,12 +95,12 @@ def router(algorithm: str) -> str | None:
 
 def counts_jiffies(algorithm: str, parameters: Mapping[str, float | bool | str]) -> bool:
     """Whether an algorithm counts in the jiffies of its host (``[stack] hz``); not where the engine cannot build it."""
-    return _counts_jiffies(algorithm, json.dumps(dict(parameters)))
+    return _counts_jiffies(algorithm, tuple(parameters.items()))
 
 
-@lru_cache(maxsize=1024)
-def _counts_jiffies(algorithm: str, parameters_json: str) -> bool:
-    return bool(engine().counts_jiffies(algorithm, parameters_json))
+@lru_cache(maxsize=1024, typed=True)
+def _counts_jiffies(algorithm: str, parameters: tuple[tuple[str, Parameter], ...]) -> bool:
+    return bool(engine().counts_jiffies(algorithm, dict(parameters)))
 
 
 def routers() -> set[str]:
@@ -111,37 +138,31 @@ def check_name(spec: str, entries: dict[str, Descriptor], article: str) -> Descr
     raise ScenarioError(f"'{spec}' is not {article}; {hint(spec, known, lister=_LISTERS.get(article, ''))}")
 
 
-def check_parameter(entry: Descriptor, name: str, value: object) -> None:
-    """One parameter of an algorithm or a queue, by its declared type, bounds and choices.
+def check_parameters(algorithm: str, parameters: Mapping[str, Parameter]) -> None:
+    """Check an algorithm's parameters against the engine's declarations.
 
     Raises:
-        ScenarioError: not a parameter of it, the wrong type, or out of bounds.
+        ScenarioError: with the field; not a parameter of it, the wrong type, out of bounds, or a contradiction.
     """
-    declared = {parameter["name"]: parameter for parameter in entry.get("parameters", [])}
-    if name not in declared:
-        raise ScenarioError(f"not a parameter of {entry['name']}; {hint(name, declared)}")
-    parameter = declared[name]
-    default, choices = parameter.get("default"), parameter.get("choices")
-    if choices:
-        if value not in choices:
-            raise ScenarioError(f"{value!r} is not one of its values; {hint(str(value), map(str, choices))}")
-        return
-    if isinstance(default, bool):
-        if not isinstance(value, bool):
-            raise ScenarioError(f"{value!r} is neither true nor false")
-        return
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ScenarioError(f"{value!r} is not a number")
-    low, high = parameter.get("min"), parameter.get("max")
-    too_low = low is not None and value < low
-    too_high = high is not None and value > high
-    if too_low or too_high or value != value or abs(value) == float("inf"):
-        bounds = _bounds(low, high)
-        unit = f" {parameter['unit']}" if parameter.get("unit") else ""
-        raise ScenarioError(f"{value} is not allowed; it must be {bounds}{unit}")
+    with _told("parameters", "algorithm"):
+        engine().check_parameters(algorithm, dict(parameters))
 
 
-def _bounds(low: float | None, high: float | None) -> str:
-    if low is None:
-        return "a finite number" if high is None else f"at most {high:g}"
-    return f"at least {low:g}" if high is None else f"from {low:g} to {high:g}"
+def queue_form(kind: str, given: Mapping[str, Any], rate_bps: int, packet_bytes: int) -> dict[str, Any]:
+    """The parameters of a queue in the canonical form, defaults included; durations are given in ps, amounts as pairs.
+
+    Raises:
+        ScenarioError: as :func:`check_parameters`.
+    """
+    with _told("queue_parameters", "queue"):
+        return dict(json.loads(engine().queue_form(kind, dict(given), rate_bps, packet_bytes)))
+
+
+@contextmanager
+def _told(table: str, owner: str) -> Iterator[None]:
+    """Turn the engine's error about a parameter into one that names the field."""
+    try:
+        yield
+    except engine().ParameterError as error:
+        name, message = error.args
+        raise ScenarioError(message, path=owner if name is None else join_path(table, name)) from None

@@ -165,8 +165,7 @@ def _overloads(scenario: ScenarioTable, graph: Graph) -> list[str]:
 
 def _flow_window(flow: Flow) -> int:
     """What UDT lets be unacknowledged at most, packets."""
-    declared = {parameter["name"]: parameter["default"] for parameter in catalog.algorithms()["udt"]["parameters"]}
-    return int(flow.parameters.get("flow_window", declared["flow_window"]))
+    return int(flow.parameters.get("flow_window", catalog.default(catalog.algorithms()["udt"], "flow_window")))
 
 
 def _small_receive_window(scenario: ScenarioTable, graph: Graph) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 from elephan.scenario import catalog, own
 from elephan.scenario.canonical import flow_name, measure_window, source_name
@@ -51,7 +50,8 @@ def written_path(path: str, scenario: ScenarioTable, graph: Graph) -> str:
     if match is None:
         return _UNIT.sub("", path)
     position, rest = int(match["position"]), match["rest"] or ""
-    rest = _UNIT.sub("", rest.removeprefix("impairments.").removeprefix("flow."))
+    if not rest.startswith("parameters."):
+        rest = _UNIT.sub("", rest.removeprefix("impairments.").removeprefix("flow."))
     rest = _RENAMED.get(rest, rest)
     if match["list"] == "links":
         return join_path(graph.links[position].field, rest.replace("queue.", "queue_parameters."))
@@ -243,15 +243,14 @@ def _check_algorithm(flow: Flow | Traffic, where: str) -> None:
             raise error.located(path=join_path(where, "parameters" if error.path else "algorithm")) from error
         return
     try:
-        entry: dict[str, Any] = catalog.check_name(flow.algorithm, catalog.algorithms(), "an algorithm")
+        catalog.check_name(flow.algorithm, catalog.algorithms(), "an algorithm")
     except ScenarioError as error:
         module, colon, name = flow.algorithm.partition(":")
         if colon and Path(f"{module}.py").is_file():
             meant = f"'{flow.algorithm}' is not an algorithm; did you mean './{module}.py:{name}'?"
             raise ScenarioError(meant, path=join_path(where, "algorithm")) from None
         raise error.located(path=join_path(where, "algorithm")) from None
-    for name, value in flow.parameters.items():
-        try:
-            catalog.check_parameter(entry, name, value)
-        except ScenarioError as error:
-            raise error.located(path=join_path(where, "parameters", name)) from None
+    try:
+        catalog.check_parameters(flow.algorithm, flow.parameters)
+    except ScenarioError as error:
+        raise error.located(path=where) from None

@@ -38,15 +38,15 @@ def router_cautions(scenario: ScenarioTable, graph: Graph) -> list[str]:
 def _other_intervals(scenario: ScenarioTable, graph: Graph) -> list[str]:
     """VCP senders that reckon with other intervals than the routers on their path have."""
     found = []
-    declared = {parameter["name"]: parameter["default"] for parameter in catalog.queues()["vcp"]["parameters"]}
+    declared_s = catalog.default(catalog.queues()["vcp"], _T_RHO)
     for i, flow in enumerate(scenario.flow):
         if flow.datagrams is not None or catalog.router(flow.algorithm) != "vcp":
             continue
-        own_s = float(flow.parameters.get(_T_RHO, declared[_T_RHO]))
+        own_s = float(flow.parameters.get(_T_RHO, declared_s))
         for position in graph.routes[i].forward:
             link = graph.links[position]
             given = link.queue_parameters.get(_T_RHO)
-            theirs_s = declared[_T_RHO] if given is None else parse_positive_time(given) * 1e-12
+            theirs_s = declared_s if given is None else parse_positive_time(given) * 1e-12
             if link.queue == "vcp" and abs(theirs_s - own_s) > 1e-9:
                 own, theirs = (format_time(round(interval_s * 1e12)) for interval_s in (own_s, theirs_s))
                 found.append(

@@ -311,7 +311,7 @@ fn the_registry_knows_it_apart_from_tcp() {
     }
     assert!(crate::build("udt", &BTreeMap::new()).is_err(), "no TCP endpoint can run it");
     let wrong = crate::build_udt("udt:2009", &BTreeMap::new()).expect_err("there is no such preset").to_string();
-    assert_eq!(wrong, "'2009' is not a preset of udt; allowed: 2008, draft");
+    assert_eq!(wrong, "'2009' is not a preset of udt; did you mean '2008'?");
 }
 
 #[test]

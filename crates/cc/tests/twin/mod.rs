@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
 use elephan_cc::draws::Draws;
+use elephan_cc::param::{Unit, place_of_word};
 use elephan_cc::{Ack, Algorithm, Cause, Controller, Setting, Signal, Start, Value, build};
 
 /// Segments that pass a hole before it counts as lost.
@@ -340,10 +341,10 @@ fn fixed(algorithm: &str, name: &str, setting: Setting) -> i64 {
     let specs = || elephan_cc::registry().iter().filter(|e| e.name == algorithm).flat_map(|e| e.tables.iter());
     let spec = specs().flat_map(|t| t.iter()).find(|s| s.name == name).expect("the algorithm has it");
     let number = match setting {
-        Setting::Num(x) if spec.domain.unit == "s" => x / S,
+        Setting::Num(x) if spec.domain.unit == Unit::Seconds => x / S,
         Setting::Num(x) => x,
         Setting::Bool(on) => f64::from(u8::from(on)),
-        Setting::Text(word) => spec.domain.choices.iter().position(|c| *c == word).expect("a choice") as f64,
+        Setting::Text(_) => place_of_word(spec, &setting.into()).expect("a word of it") as f64,
     };
     let number = if matches!(name, "low_p" | "high_p") { number.log2() } else { number };
     (number * 4_294_967_296.0).round() as i64

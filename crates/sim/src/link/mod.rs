@@ -574,6 +574,8 @@ impl Probe {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use crate::record::sample_times;
     use crate::spec::QueueSpec;
@@ -585,7 +587,12 @@ mod tests {
             rate_bps: 1_000_000_000,
             delay_ps: 5_000,
             loss: LossSpec::None,
-            queue: QueueSpec::DropTail { limit_packets: limit, limit_bytes: None, count_in_service: false },
+            queue: QueueSpec {
+                kind: "droptail".into(),
+                limit_packets: limit,
+                limit_bytes: None,
+                parameters: BTreeMap::new(),
+            },
             record,
             impairments: None,
         }

@@ -1,30 +1,24 @@
 //! CoDel: drops at the head of the queue while the least delay of an interval stays above a target (RFC 8289).
 
-use super::{Backlog, ECN, Entry, seconds};
+use elephan_cc::param::{BuildError, MS, NS, S, Settings, duration, flag};
+
+use super::DropTail;
+use super::entry::{AtDeparture, Discipline, Entry, Place};
+use super::held::{Held, Source};
 use crate::packet::{Packet, flag};
-use crate::ring::Fifo;
+use crate::sidecar::CongestionHeaders;
 use crate::time::Time;
 
-pub(super) const ENTRY: Entry = Entry {
-    name: "codel",
-    title: "Controlled delay",
-    source: "RFC 8289",
-    parameters: &[
-        seconds("target", 0.005, "queueing delay that may stand"),
-        seconds("interval", 0.1, "how long it may, about the largest RTT"),
-        ECN,
-    ],
-};
-
-/// What a scenario says of CoDel.
-#[derive(Clone, Copy, Debug)]
-pub struct CodelParameters {
-    /// Queueing delay that may stand.
-    pub target: Time,
-    /// How long it may.
-    pub interval: Time,
-    /// See [`ENTRY`].
-    pub ecn: bool,
+elephan_cc::params! {
+    /// Parameters of CoDel.
+    pub struct CodelParameters {
+        /// Queueing delay that may stand.
+        target: Time = duration(5.0 * MS, 1.0 * NS, 100.0 * S), "RFC 8289 section 4.4; RFC 8290 section 5.2.2";
+        /// Time for which a longer delay may stand, about the largest RTT.
+        interval: Time = duration(100.0 * MS, 1.0 * NS, 100.0 * S), "RFC 8289 section 4.3; RFC 8290 section 5.2.1";
+        /// ECN-capable packets are marked and not dropped.
+        ecn: bool = flag(true), "RFC 8290 section 5.2.6";
+    }
 }
 
 /// The controller of one queue. Names follow RFC 8289 section 5.
@@ -38,14 +32,6 @@ pub struct Controller {
     count: u32,
     last_count: u32,
     dropping: bool,
-}
-
-/// A queue that CoDel's controller can take from.
-pub(super) trait Source {
-    /// The oldest packet, which `at` says when it came.
-    fn take(&mut self) -> Option<Packet>;
-    /// Bytes that wait.
-    fn bytes(&self) -> u64;
 }
 
 impl Controller {
@@ -138,41 +124,39 @@ impl Controller {
     }
 }
 
-/// A first-in, first-out queue with its bytes.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Held {
-    packets: Fifo<Packet>,
-    bytes: u64,
+/// One queue with CoDel.
+#[derive(Clone, Debug)]
+pub struct Codel {
+    tail: DropTail,
+    held: Held,
+    controller: Controller,
 }
 
-impl Held {
-    pub(super) fn push(&mut self, packet: Packet) {
-        self.bytes += packet.bytes();
-        self.packets.push(packet);
-    }
+impl Discipline for Codel {
+    const ENTRY: Entry = Entry::new("codel", "Controlled delay", "RFC 8289", &[CodelParameters::TABLE]);
 
-    pub(super) fn backlog(&self) -> Backlog {
-        Backlog { packets: self.packets.len() as u64, bytes: self.bytes }
-    }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Packet> {
-        self.packets.iter()
-    }
-
-    pub(super) fn head(&self) -> Option<&Packet> {
-        self.packets.front()
+    fn build(settings: &Settings, place: Place) -> Result<Self, BuildError> {
+        let controller = Controller::new(CodelParameters::read(settings)?);
+        Ok(Self { tail: place.tail(false), held: Held::default(), controller })
     }
 }
 
-impl Source for Held {
-    fn take(&mut self) -> Option<Packet> {
-        let packet = self.packets.pop()?;
-        self.bytes -= packet.bytes();
-        Some(packet)
+impl AtDeparture for Codel {
+    fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, _: &mut dyn CongestionHeaders) {
+        if self.tail.admits(self.held.backlog(), packet.bytes()) {
+            self.controller.note_size(packet.bytes());
+            self.held.push(packet);
+        } else {
+            dropped.push(packet);
+        }
     }
 
-    fn bytes(&self) -> u64 {
-        self.bytes
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Packet>, _: &mut dyn CongestionHeaders) -> Option<Packet> {
+        self.controller.dequeue(now, &mut self.held, dropped)
+    }
+
+    fn held(&self) -> impl Iterator<Item = &Held> {
+        std::iter::once(&self.held)
     }
 }
 

@@ -4,57 +4,41 @@
 //! Variant: the scheduler is weighted round robin (Appendix A.1 allows it; Linux has it), the native marking of the shallow queue is the
 //! step of Linux's `sch_dualpi2` and not the ramp of Appendix A, the base controller PI2 is that of Appendix A.1.
 
-use super::codel::{Held, Source};
-use super::{Backlog, Entry, number, seconds};
+use elephan_cc::param::{BuildError, MS, NS, S, Settings, US, duration, num};
+
+use super::DropTail;
+use super::entry::{AtDeparture, Discipline, Entry, Place};
+use super::held::{Held, Source};
 use crate::packet::{Packet, flag};
 use crate::random::Stream;
+use crate::sidecar::CongestionHeaders;
 use crate::time::Time;
 
-pub(super) const ENTRY: Entry = Entry {
-    name: "dualpi2",
-    title: "Dual queue coupled AQM",
-    source: "RFC 9332 Appendix A",
-    parameters: &[
-        seconds("target", 0.015, "delay of the classic queue aimed at"),
-        seconds("update", 0.016, "distance of two updates of the probability (Tupdate)"),
-        number("alpha", 0.16, (0.0, 1e3), "weight of the distance from the target, 1/s"),
-        number("beta", 3.2, (0.0, 1e3), "weight of the trend, 1/s"),
-        number(
-            "coupling",
-            2.0,
-            (0.1, 100.0),
-            "marks of the scalable queue for a square root of the classic probability (k)",
-        ),
-        seconds("step", 0.001, "delay from which every packet of the scalable queue is marked"),
-        number("classic_share", 0.1, (0.0, 1.0), "least part of the rate for the classic queue while both are busy"),
-    ],
-};
-
-/// What a scenario says of DualPI2.
-#[derive(Clone, Copy, Debug)]
-pub struct DualPi2Parameters {
-    /// Delay of the classic queue aimed at.
-    pub target: Time,
-    /// Distance of two updates.
-    pub update: Time,
-    /// 1/s.
-    pub alpha: f64,
-    /// 1/s.
-    pub beta: f64,
-    /// See [`ENTRY`].
-    pub coupling: f64,
-    /// See [`ENTRY`].
-    pub step: Time,
-    /// See [`ENTRY`].
-    pub classic_share: f64,
+elephan_cc::params! {
+    /// Parameters of DualPI2.
+    pub struct DualPi2Parameters {
+        /// Delay of the classic queue aimed at.
+        target: Time = duration(15.0 * MS, 1.0 * NS, 100.0 * S), "RFC 9332 Appendix A.1";
+        /// Interval between two updates of the probability (Tupdate).
+        update: Time = duration(16.0 * MS, 100.0 * US, 100.0 * S), "RFC 9332 Appendix A.1";
+        /// Weight of the difference from the target.
+        alpha: f64 = num(0.16, 0.0, 1e3, Unit::PerSecond), "RFC 9332 Appendix A.1";
+        /// Weight of the trend.
+        beta: f64 = num(3.2, 0.0, 1e3, Unit::PerSecond), "RFC 9332 Appendix A.1";
+        /// Marks of the scalable queue for a square root of the classic probability (k).
+        coupling: f64 = num(2.0, 0.1, 100.0, Unit::None), "RFC 9332 Appendix A.1";
+        /// Delay from which every packet of the scalable queue is marked.
+        step: Time = duration(1.0 * MS, 1.0 * NS, 100.0 * S), "Linux sch_dualpi2.c";
+        /// Least fraction of the rate for the classic queue while both are busy.
+        classic_share: f64 = num(0.1, 0.0, 1.0, Unit::None), "Linux sch_dualpi2.c";
+    }
 }
 
 /// Both queues of a link.
 #[derive(Clone, Debug)]
 pub struct DualPi2 {
     p: DualPi2Parameters,
-    limit_packets: u64,
-    limit_bytes: u64,
+    tail: DropTail,
     scalable: Held,
     classic: Held,
     /// p' of Appendix A: the classic probability is its square, the coupled one k times it.
@@ -70,13 +54,10 @@ pub struct DualPi2 {
 const CREDIT_MOST: f64 = 3000.0;
 
 impl DualPi2 {
-    /// Empty queues.
-    #[must_use]
-    pub fn new(limit_packets: Option<u64>, limit_bytes: Option<u64>, p: DualPi2Parameters, draws: Stream) -> Self {
+    fn new(tail: DropTail, p: DualPi2Parameters, draws: Stream) -> Self {
         Self {
             p,
-            limit_packets: limit_packets.unwrap_or(u64::MAX),
-            limit_bytes: limit_bytes.unwrap_or(u64::MAX),
+            tail,
             scalable: Held::default(),
             classic: Held::default(),
             base: 0.0,
@@ -84,28 +65,6 @@ impl DualPi2 {
             updated: Time::ZERO,
             credit: 0.0,
             draws,
-        }
-    }
-
-    pub(super) fn backlog(&self) -> Backlog {
-        let (l, c) = (self.scalable.backlog(), self.classic.backlog());
-        Backlog { packets: l.packets + c.packets, bytes: l.bytes + c.bytes }
-    }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Packet> {
-        self.scalable.iter().chain(self.classic.iter())
-    }
-
-    pub(super) fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>) {
-        self.catch_up(packet.at);
-        let backlog = self.backlog();
-        if backlog.packets >= self.limit_packets || backlog.bytes + packet.bytes() > self.limit_bytes {
-            dropped.push(packet);
-        } else if packet.flags() & flag::ECT1 != 0 {
-            // A marked packet may be of either kind; ECT(1) survives the mark here, so that nothing has to be guessed.
-            self.scalable.push(packet);
-        } else {
-            self.classic.push(packet);
         }
     }
 
@@ -141,8 +100,31 @@ impl DualPi2 {
             self.credit = 0.0;
         }
     }
+}
 
-    pub(super) fn dequeue(&mut self, now: Time, dropped: &mut Vec<Packet>) -> Option<Packet> {
+impl Discipline for DualPi2 {
+    const ENTRY: Entry =
+        Entry::new("dualpi2", "Dual queue coupled AQM", "RFC 9332 Appendix A", &[DualPi2Parameters::TABLE]);
+
+    fn build(settings: &Settings, place: Place) -> Result<Self, BuildError> {
+        Ok(Self::new(place.tail(false), DualPi2Parameters::read(settings)?, place.draws))
+    }
+}
+
+impl AtDeparture for DualPi2 {
+    fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, _: &mut dyn CongestionHeaders) {
+        self.catch_up(packet.at);
+        if !self.tail.admits(self.backlog(), packet.bytes()) {
+            dropped.push(packet);
+        } else if packet.flags() & flag::ECT1 != 0 {
+            // A marked packet may be of either kind; ECT(1) survives the mark here, so that nothing has to be guessed.
+            self.scalable.push(packet);
+        } else {
+            self.classic.push(packet);
+        }
+    }
+
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Packet>, _: &mut dyn CongestionHeaders) -> Option<Packet> {
         self.catch_up(now);
         loop {
             let classic = self.classic_first();
@@ -166,6 +148,10 @@ impl DualPi2 {
             dropped.push(packet);
         }
     }
+
+    fn held(&self) -> impl Iterator<Item = &Held> {
+        [&self.scalable, &self.classic].into_iter()
+    }
 }
 
 #[cfg(test)]
@@ -177,7 +163,7 @@ mod tests {
     fn dual() -> DualPi2 {
         let (target, update, step) = (Time(15 * MS), Time(16 * MS), Time(MS));
         let p = DualPi2Parameters { target, update, alpha: 0.16, beta: 3.2, coupling: 2.0, step, classic_share: 0.1 };
-        DualPi2::new(Some(100_000), None, p, Stream::new(1, "test"))
+        DualPi2::new(DropTail::new(Some(100_000), None, false), p, Stream::new(1, "test"))
     }
 
     fn packet(at: Time, flags: u8) -> Packet {
@@ -191,10 +177,10 @@ mod tests {
         queue.base = 0.2;
         let (mut gone, mut marked) = (Vec::new(), 0);
         for _ in 0..100_000 {
-            queue.enqueue(packet(Time(1), 0), &mut gone);
-            queue.dequeue(Time(1), &mut gone);
-            queue.enqueue(packet(Time(1), flag::ECT1), &mut gone);
-            marked += u32::from(queue.dequeue(Time(1), &mut gone).is_some_and(|p| p.is_marked()));
+            queue.enqueue(packet(Time(1), 0), &mut gone, &mut ());
+            queue.dequeue(Time(1), &mut gone, &mut ());
+            queue.enqueue(packet(Time(1), flag::ECT1), &mut gone, &mut ());
+            marked += u32::from(queue.dequeue(Time(1), &mut gone, &mut ()).is_some_and(|p| p.is_marked()));
         }
         let (classic, scalable) = (gone.len() as f64 / 1e5, f64::from(marked) / 1e5);
         assert!((classic - 0.04).abs() < 0.003 && (scalable - 0.4).abs() < 0.008, "{classic} {scalable}");
@@ -204,10 +190,10 @@ mod tests {
     fn the_scalable_queue_is_marked_beyond_its_step() {
         let mut queue = dual();
         let mut gone = Vec::new();
-        queue.enqueue(packet(Time::ZERO, flag::ECT1), &mut gone);
-        queue.enqueue(packet(Time(MS), flag::ECT1), &mut gone);
-        assert!(queue.dequeue(Time(MS + 1), &mut gone).is_some_and(|p| p.is_marked()));
-        assert!(queue.dequeue(Time(MS + 1), &mut gone).is_some_and(|p| !p.is_marked()));
+        queue.enqueue(packet(Time::ZERO, flag::ECT1), &mut gone, &mut ());
+        queue.enqueue(packet(Time(MS), flag::ECT1), &mut gone, &mut ());
+        assert!(queue.dequeue(Time(MS + 1), &mut gone, &mut ()).is_some_and(|p| p.is_marked()));
+        assert!(queue.dequeue(Time(MS + 1), &mut gone, &mut ()).is_some_and(|p| !p.is_marked()));
     }
 
     #[test]
@@ -215,10 +201,10 @@ mod tests {
         let mut queue = dual();
         let mut gone = Vec::new();
         for _ in 0..10_000 {
-            queue.enqueue(packet(Time(1), 0), &mut gone);
-            queue.enqueue(packet(Time(1), flag::ECT1), &mut gone);
+            queue.enqueue(packet(Time(1), 0), &mut gone, &mut ());
+            queue.enqueue(packet(Time(1), flag::ECT1), &mut gone, &mut ());
         }
-        let sent = (0..5000).filter_map(|_| queue.dequeue(Time(2), &mut gone));
+        let sent = (0..5000).filter_map(|_| queue.dequeue(Time(2), &mut gone, &mut ()));
         let classic = sent.filter(|p| p.flags() & flag::ECT1 == 0).count();
         assert!((495..=505).contains(&classic), "{classic}");
     }
@@ -227,7 +213,7 @@ mod tests {
     fn the_controller_moves_by_its_two_weights() {
         let mut queue = dual();
         let mut gone = Vec::new();
-        queue.enqueue(packet(Time::ZERO, 0), &mut gone);
+        queue.enqueue(packet(Time::ZERO, 0), &mut gone, &mut ());
         // At 16 ms the head has waited 16 ms: 0.16 × 1 ms + 3.2 × 16 ms.
         queue.catch_up(Time(16 * MS));
         assert!((queue.base - (0.16 * 0.001 + 3.2 * 0.016)).abs() < 1e-12, "{}", queue.base);

@@ -3,23 +3,25 @@
 
 use std::collections::VecDeque;
 
-use super::codel::{CodelParameters, Controller, Held, Source};
-use super::{Backlog, ECN, Entry, number, seconds};
+use elephan_cc::param::{BuildError, Settings, int};
+
+use super::Backlog;
+use super::codel::{CodelParameters, Controller};
+use super::entry::{AtDeparture, Discipline, Entry, Place};
+use super::held::{Held, Source};
 use crate::packet::Packet;
+use crate::sidecar::CongestionHeaders;
 use crate::time::Time;
 
-pub(super) const ENTRY: Entry = Entry {
-    name: "fq_codel",
-    title: "Flow queues with controlled delay; at the bound the longest loses its head",
-    source: "RFC 8290",
-    parameters: &[
-        seconds("target", 0.005, "queueing delay that may stand in a flow's queue"),
-        seconds("interval", 0.1, "how long it may, about the largest RTT"),
-        ECN,
-        number("queues", 1024.0, (1.0, 65_536.0), "queues that flows are hashed into"),
-        number("quantum", 1514.0, (1.0, 1e6), "bytes that a queue may send in a turn"),
-    ],
-};
+elephan_cc::params! {
+    /// Parameters of FQ-CoDel besides CoDel's.
+    pub struct FqCodelParameters {
+        /// Queues that flows are hashed into.
+        queues: u32 = int(1024.0, 1.0, 65_536.0, Unit::None), "RFC 8290 section 5.2.5";
+        /// Bytes that a queue may send in a turn.
+        quantum: u32 = int(1514.0, 1.0, 1e6, Unit::Bytes), "RFC 8290 section 5.2.4";
+    }
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum List {
@@ -43,7 +45,7 @@ pub struct FqCodel {
     new: VecDeque<u32>,
     old: VecDeque<u32>,
     quantum: i64,
-    limit: u64,
+    limit: Backlog,
     backlog: Backlog,
 }
 
@@ -54,47 +56,21 @@ fn hash(flow: u32) -> u64 {
 }
 
 impl FqCodel {
-    /// Empty queues.
-    #[must_use]
-    pub fn new(limit: Option<u64>, p: CodelParameters, queues: u32, quantum: u32) -> Self {
+    fn new(limit: Backlog, p: CodelParameters, own: FqCodelParameters) -> Self {
         let bucket = Bucket { held: Held::default(), controller: Controller::new(p), deficit: 0, list: List::None };
         Self {
-            buckets: vec![bucket; queues.max(1) as usize],
+            buckets: vec![bucket; own.queues as usize],
             new: VecDeque::new(),
             old: VecDeque::new(),
-            quantum: i64::from(quantum.max(1)),
-            limit: limit.unwrap_or(u64::MAX),
+            quantum: i64::from(own.quantum),
+            limit,
             backlog: Backlog::default(),
         }
-    }
-
-    pub(super) fn backlog(&self) -> Backlog {
-        self.backlog
-    }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Packet> {
-        self.buckets.iter().flat_map(|bucket| bucket.held.iter())
     }
 
     fn forget(&mut self, packet: &Packet) {
         self.backlog.packets -= 1;
         self.backlog.bytes -= packet.bytes();
-    }
-
-    pub(super) fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>) {
-        let at = (hash(packet.flow()) % self.buckets.len() as u64) as usize;
-        let bucket = &mut self.buckets[at];
-        bucket.controller.note_size(packet.bytes());
-        bucket.held.push(packet);
-        self.backlog.packets += 1;
-        self.backlog.bytes += packet.bytes();
-        if bucket.list == List::None {
-            (bucket.list, bucket.deficit) = (List::New, self.quantum);
-            self.new.push_back(at as u32);
-        }
-        if self.backlog.packets > self.limit {
-            self.drop_from_longest(dropped);
-        }
     }
 
     fn drop_from_longest(&mut self, dropped: &mut Vec<Packet>) {
@@ -110,8 +86,41 @@ impl FqCodel {
             dropped.push(packet);
         }
     }
+}
 
-    pub(super) fn dequeue(&mut self, now: Time, dropped: &mut Vec<Packet>) -> Option<Packet> {
+impl Discipline for FqCodel {
+    const ENTRY: Entry = Entry::new(
+        "fq_codel",
+        "Flow queues with controlled delay; at the bound the longest loses its head",
+        "RFC 8290",
+        &[CodelParameters::TABLE, FqCodelParameters::TABLE],
+    );
+
+    fn build(settings: &Settings, place: Place) -> Result<Self, BuildError> {
+        let (packets, bytes) = (place.limit_packets.unwrap_or(u64::MAX), place.limit_bytes.unwrap_or(u64::MAX));
+        let limit = Backlog { packets, bytes };
+        Ok(Self::new(limit, CodelParameters::read(settings)?, FqCodelParameters::read(settings)?))
+    }
+}
+
+impl AtDeparture for FqCodel {
+    fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, _: &mut dyn CongestionHeaders) {
+        let at = (hash(packet.flow()) % self.buckets.len() as u64) as usize;
+        let bucket = &mut self.buckets[at];
+        bucket.controller.note_size(packet.bytes());
+        bucket.held.push(packet);
+        self.backlog.packets += 1;
+        self.backlog.bytes += packet.bytes();
+        if bucket.list == List::None {
+            (bucket.list, bucket.deficit) = (List::New, self.quantum);
+            self.new.push_back(at as u32);
+        }
+        while self.backlog.packets > self.limit.packets || self.backlog.bytes > self.limit.bytes {
+            self.drop_from_longest(dropped);
+        }
+    }
+
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Packet>, _: &mut dyn CongestionHeaders) -> Option<Packet> {
         loop {
             let from_new = !self.new.is_empty();
             let list = if from_new { &mut self.new } else { &mut self.old };
@@ -148,19 +157,27 @@ impl FqCodel {
             }
         }
     }
+
+    fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    fn held(&self) -> impl Iterator<Item = &Held> {
+        self.buckets.iter().map(|bucket| &bucket.held)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn queue(limit: Option<u64>) -> FqCodel {
+    fn queue(packets: u64, bytes: u64) -> FqCodel {
         let p = CodelParameters {
             target: Time(5 * Time::MILLISECOND.0),
             interval: Time(100 * Time::MILLISECOND.0),
             ecn: true,
         };
-        FqCodel::new(limit, p, 1024, 1514)
+        FqCodel::new(Backlog { packets, bytes }, p, FqCodelParameters { queues: 1024, quantum: 1514 })
     }
 
     fn packet(flow: u32, segment: u32) -> Packet {
@@ -169,39 +186,52 @@ mod tests {
 
     #[test]
     fn busy_flows_share_evenly_and_a_new_one_goes_first() {
-        let (mut queue, mut gone) = (queue(None), Vec::new());
+        let (mut queue, mut gone) = (queue(u64::MAX, u64::MAX), Vec::new());
         for segment in 0..100 {
-            queue.enqueue(packet(1, segment), &mut gone);
-            queue.enqueue(packet(2, segment), &mut gone);
+            queue.enqueue(packet(1, segment), &mut gone, &mut ());
+            queue.enqueue(packet(2, segment), &mut gone, &mut ());
         }
-        let sent: Vec<u32> = (0..40).filter_map(|_| queue.dequeue(Time(2), &mut gone)).map(|p| p.flow()).collect();
+        let sent: Vec<u32> =
+            (0..40).filter_map(|_| queue.dequeue(Time(2), &mut gone, &mut ())).map(|p| p.flow()).collect();
         assert_eq!(sent.iter().filter(|flow| **flow == 1).count(), 20);
-        queue.enqueue(packet(3, 0), &mut gone);
-        let next: Vec<u32> = (0..2).filter_map(|_| queue.dequeue(Time(2), &mut gone)).map(|p| p.flow()).collect();
+        queue.enqueue(packet(3, 0), &mut gone, &mut ());
+        let next: Vec<u32> =
+            (0..2).filter_map(|_| queue.dequeue(Time(2), &mut gone, &mut ())).map(|p| p.flow()).collect();
         assert!(next.contains(&3), "{next:?}");
         assert_eq!((queue.backlog().packets, gone.len()), (159, 0));
     }
 
     #[test]
     fn at_the_bound_the_longest_queue_loses_its_head() {
-        let (mut queue, mut gone) = (queue(Some(10)), Vec::new());
+        let (mut queue, mut gone) = (queue(10, u64::MAX), Vec::new());
         for segment in 0..9 {
-            queue.enqueue(packet(1, segment), &mut gone);
+            queue.enqueue(packet(1, segment), &mut gone, &mut ());
         }
-        queue.enqueue(packet(2, 0), &mut gone);
-        queue.enqueue(packet(2, 1), &mut gone);
+        queue.enqueue(packet(2, 0), &mut gone, &mut ());
+        queue.enqueue(packet(2, 1), &mut gone, &mut ());
         assert_eq!(gone.iter().map(|p| (p.flow(), p.segment())).collect::<Vec<_>>(), [(1, 0)]);
         assert_eq!(queue.backlog().packets, 10);
     }
 
     #[test]
+    fn a_bound_in_bytes_takes_as_many_heads_as_it_needs() {
+        let (mut queue, mut gone) = (queue(u64::MAX, 10_000), Vec::new());
+        for segment in 0..10 {
+            queue.enqueue(packet(1, segment), &mut gone, &mut ());
+        }
+        queue.enqueue(Packet::new(Time(1), Time(1), 2, 0, 1500, 0, 0), &mut gone, &mut ());
+        assert_eq!(gone.iter().map(|p| (p.flow(), p.segment())).collect::<Vec<_>>(), [(1, 0), (1, 1)]);
+        assert_eq!(queue.backlog(), Backlog { packets: 9, bytes: 9500 });
+    }
+
+    #[test]
     fn everything_that_came_leaves_once_and_in_order_within_a_flow() {
-        let (mut queue, mut gone) = (queue(None), Vec::new());
+        let (mut queue, mut gone) = (queue(u64::MAX, u64::MAX), Vec::new());
         for n in 0..3000_u32 {
-            queue.enqueue(packet(n % 7, n / 7), &mut gone);
+            queue.enqueue(packet(n % 7, n / 7), &mut gone, &mut ());
         }
         let mut next = [0_u32; 7];
-        while let Some(p) = queue.dequeue(Time(2), &mut gone) {
+        while let Some(p) = queue.dequeue(Time(2), &mut gone, &mut ()) {
             assert_eq!(p.segment(), next[p.flow() as usize]);
             next[p.flow() as usize] += 1;
         }

@@ -3,45 +3,30 @@
 //! Variant: the delay is that of an arriving packet, known exactly here, where the RFC also allows an estimate from the
 //! departure rate.
 
-use super::{Arrival, DropTail, Entry, IN_SERVICE, Verdict, number, seconds};
+use elephan_cc::param::{BuildError, MS, NS, S, Settings, US, duration, num};
+
+use super::droptail::TailParameters;
+use super::entry::{AtArrival, Discipline, Entry, Place};
+use super::{Arrival, DropTail, Verdict};
 use crate::random::Stream;
 use crate::time::Time;
 
-pub(super) const ENTRY: Entry = Entry {
-    name: "pie",
-    title: "Proportional integral controller enhanced",
-    source: "RFC 8033",
-    parameters: &[
-        IN_SERVICE,
-        seconds("target", 0.015, "queueing delay aimed at (QDELAY_REF)"),
-        seconds("update", 0.015, "distance of two updates of the probability (T_UPDATE)"),
-        number("alpha", 0.125, (0.0, 1e3), "weight of the distance from the target, 1/s"),
-        number("beta", 1.25, (0.0, 1e3), "weight of the trend, 1/s"),
-        seconds("burst", 0.15, "bursts up to this pass after an empty queue (MAX_BURST)"),
-        number(
-            "mark_threshold",
-            0.1,
-            (0.0, 1.0),
-            "probability up to which ECN-capable packets are marked and not dropped",
-        ),
-    ],
-};
-
-/// What a scenario says of PIE.
-#[derive(Clone, Copy, Debug)]
-pub struct PieParameters {
-    /// Queueing delay aimed at.
-    pub target: Time,
-    /// Distance of two updates.
-    pub update: Time,
-    /// 1/s.
-    pub alpha: f64,
-    /// 1/s.
-    pub beta: f64,
-    /// Allowance for bursts.
-    pub burst: Time,
-    /// See [`ENTRY`].
-    pub mark_threshold: f64,
+elephan_cc::params! {
+    /// Parameters of PIE.
+    pub struct PieParameters {
+        /// Queueing delay aimed at (QDELAY_REF).
+        target: Time = duration(15.0 * MS, 1.0 * NS, 100.0 * S), "RFC 8033 section 4.2";
+        /// Interval between two updates of the probability (T_UPDATE).
+        update: Time = duration(15.0 * MS, 100.0 * US, 100.0 * S), "RFC 8033 section 4.2";
+        /// Weight of the difference from the target.
+        alpha: f64 = num(0.125, 0.0, 1e3, Unit::PerSecond), "RFC 8033 section 4.2";
+        /// Weight of the trend.
+        beta: f64 = num(1.25, 0.0, 1e3, Unit::PerSecond), "RFC 8033 section 4.2";
+        /// Bursts up to this duration pass after an empty queue (MAX_BURST).
+        burst: Time = duration(150.0 * MS, 1.0 * NS, 100.0 * S), "RFC 8033 section 4.4";
+        /// Probability up to which ECN-capable packets are marked and not dropped.
+        mark_threshold: f64 = num(0.1, 0.0, 1.0, Unit::None), "RFC 8033 section 5.1";
+    }
 }
 
 /// Below these probabilities the controller's steps are divided by these (RFC 8033 section 4.2).
@@ -60,7 +45,7 @@ const ACCUMULATED_MOST: f64 = 8.5;
 /// A queue with PIE.
 #[derive(Clone, Debug)]
 pub struct Pie {
-    pub(super) tail: DropTail,
+    tail: DropTail,
     p: PieParameters,
     probability: f64,
     accumulated: f64,
@@ -71,9 +56,7 @@ pub struct Pie {
 }
 
 impl Pie {
-    /// An empty queue.
-    #[must_use]
-    pub fn new(tail: DropTail, p: PieParameters, draws: Stream) -> Self {
+    fn new(tail: DropTail, p: PieParameters, draws: Stream) -> Self {
         let allowance = p.burst;
         Self {
             tail,
@@ -138,8 +121,28 @@ impl Pie {
         }
         false
     }
+}
 
-    pub(super) fn decide(&mut self, arrival: &Arrival) -> Verdict {
+impl Discipline for Pie {
+    const ENTRY: Entry = Entry::new(
+        "pie",
+        "Proportional integral controller enhanced",
+        "RFC 8033",
+        &[TailParameters::TABLE, PieParameters::TABLE],
+    );
+
+    fn build(settings: &Settings, place: Place) -> Result<Self, BuildError> {
+        let tail = place.tail(TailParameters::read(settings)?.count_in_service);
+        Ok(Self::new(tail, PieParameters::read(settings)?, place.draws))
+    }
+}
+
+impl AtArrival for Pie {
+    fn tail(&self) -> &DropTail {
+        &self.tail
+    }
+
+    fn decide(&mut self, arrival: &Arrival) -> Verdict {
         self.catch_up(arrival);
         if !self.tail.admits(arrival.backlog, arrival.bytes) {
             self.accumulated = 0.0;

@@ -1,61 +1,56 @@
 //! Random early detection (S. Floyd, V. Jacobson, "Random early detection gateways for congestion avoidance", IEEE/ACM ToN
 //! 1(4), 1993), gentle (Floyd 2000) and adaptive (Floyd, Gummadi, Shenker 2001) where asked for.
 
-use super::{Arrival, Default, DropTail, ECN, Entry, IN_SERVICE, Parameter, Verdict, number, switch};
+use std::collections::BTreeMap;
+
+use elephan_cc::param::{BuildError, Settings, Type, Value, derived, flag, num};
+
+use super::droptail::TailParameters;
+use super::entry::{AtArrival, Discipline, Entry, Place};
+use super::{Arrival, DropTail, Verdict};
 use crate::random::Stream;
 use crate::time::Time;
 
-pub(super) const ENTRY: Entry = Entry {
-    name: "red",
-    title: "Random early detection, gentle and adaptive where asked for",
-    source: "Floyd & Jacobson, ToN 1(4), 1993; Floyd, Gummadi & Shenker, 2001",
-    parameters: &[
-        IN_SERVICE,
-        Parameter {
-            name: "min",
-            unit: "packets",
-            default: Default::Derived,
-            range: (0.0, 1e9),
-            doc: "average below which nothing is dropped; 2.5 ms of the link's rate by default, at least 5 packets",
-        },
-        Parameter {
-            name: "max",
-            unit: "packets",
-            default: Default::Derived,
-            range: (1.0, 1e9),
-            doc: "average from which everything is dropped (gentle: from twice of it); three times min by default",
-        },
-        number("max_p", 0.1, (1e-6, 1.0), "probability at max"),
-        Parameter {
-            name: "weight",
-            unit: "",
-            default: Default::Derived,
-            range: (1e-9, 1.0),
-            doc: "weight of an arrival in the average; 1 - exp(-1/C) by default, C the link's rate in packets/s",
-        },
-        switch("gentle", true, "the probability rises to 1 between max and twice of it"),
-        switch("adaptive", false, "max_p follows the average into the middle of the thresholds"),
-        ECN,
-    ],
-};
+elephan_cc::params! {
+    /// Parameters of RED.
+    pub struct RedParameters {
+        /// Average queue below which no packet is dropped.
+        min: f64 = derived(Type::Packets, "2.5 ms of the link's rate, at least 5 packets, at most max / 3", 0.0, 1e12, Unit::Packets),
+            "Floyd, Gummadi & Shenker 2001, section 4";
+        /// Average queue from which every packet is dropped; with `gentle` from twice that.
+        max: f64 = derived(Type::Packets, "3 min", 1.0, 1e12, Unit::Packets), "Floyd, Gummadi & Shenker 2001, section 4";
+        /// Probability of a drop at max.
+        max_p: f64 = num(0.1, 1e-6, 1.0, Unit::None), "ns-2 red.cc (linterm_); Floyd & Jacobson 1993 have 1/50";
+        /// Weight of an arrival in the average.
+        weight: f64 = derived(Type::Number, "1 - exp(-1/C), C the link's rate in packets/s", 1e-12, 1.0, Unit::None),
+            "Floyd, Gummadi & Shenker 2001, section 4";
+        /// The probability rises to 1 between max and twice max.
+        gentle: bool = flag(true), "Floyd, Recommendation on using the gentle_ variant of RED, 2000";
+        /// The probability at max follows the average into the middle of the thresholds.
+        adaptive: bool = flag(false), "Floyd, Gummadi & Shenker 2001, Figure 4";
+        /// ECN-capable packets are marked and not dropped.
+        ecn: bool = flag(true), "RFC 3168 section 5";
+    }
+}
 
-/// What a scenario says of RED.
-#[derive(Clone, Copy, Debug)]
-pub struct RedParameters {
-    /// Packets.
-    pub min_packets: f64,
-    /// Packets.
-    pub max_packets: f64,
-    /// Probability at `max_packets`.
-    pub max_p: f64,
-    /// Weight of a sample.
-    pub weight: f64,
-    /// See [`ENTRY`].
-    pub gentle: bool,
-    /// See [`ENTRY`].
-    pub adaptive: bool,
-    /// See [`ENTRY`].
-    pub ecn: bool,
+/// Half of the target delay of 5 ms, s, and the lowest lower threshold, packets (Floyd, Gummadi, Shenker 2001, section 4).
+const HALF_TARGET_S: f64 = 0.0025;
+const MIN_LEAST: f64 = 5.0;
+
+/// Adds the defaults that follow from a rate in packets/s.
+fn derive(given: &mut BTreeMap<String, Value>, rate: f64) {
+    let number = |name| match given.get(name) {
+        Some(Value::Num(x)) => Some(*x),
+        _ => None,
+    };
+    let (low, high) = (number("min"), number("max"));
+    let derived = MIN_LEAST.max(HALF_TARGET_S * rate);
+    let min = low.unwrap_or_else(|| high.map_or(derived, |high| derived.min(high / 3.0)));
+    // The platform's exponential, which the hashes of saved results were made with: libm's differs in the last bit.
+    let weight = 1.0 - (-1.0 / rate.max(1.0)).exp();
+    for (name, value) in [("min", min), ("max", 3.0 * min), ("weight", weight)] {
+        given.entry(name.to_owned()).or_insert(Value::Num(value));
+    }
 }
 
 /// Distance of two looks at `max_p`, and what they change it by (Floyd, Gummadi, Shenker 2001, Figure 4).
@@ -67,7 +62,7 @@ const MAX_P_RANGE: (f64, f64) = (0.01, 0.5);
 /// A queue with RED.
 #[derive(Clone, Debug)]
 pub struct Red {
-    pub(super) tail: DropTail,
+    tail: DropTail,
     p: RedParameters,
     average: f64,
     /// Packets since the last one that was dropped or marked; −1 below the lower threshold.
@@ -77,9 +72,7 @@ pub struct Red {
 }
 
 impl Red {
-    /// An empty queue.
-    #[must_use]
-    pub fn new(tail: DropTail, p: RedParameters, draws: Stream) -> Self {
+    fn new(tail: DropTail, p: RedParameters, draws: Stream) -> Self {
         Self { tail, p, average: 0.0, count: -1, adapted: Time::ZERO, draws }
     }
 
@@ -94,8 +87,8 @@ impl Red {
     }
 
     fn adapt(&mut self, now: Time) {
-        let middle = (self.p.max_packets - self.p.min_packets) * 0.1;
-        let (low, high) = (self.p.min_packets + 4.0 * middle, self.p.min_packets + 6.0 * middle);
+        let middle = (self.p.max - self.p.min) * 0.1;
+        let (low, high) = (self.p.min + 4.0 * middle, self.p.min + 6.0 * middle);
         while self.adapted + ADAPT_EVERY <= now {
             self.adapted += ADAPT_EVERY;
             if self.average > high && self.p.max_p < MAX_P_RANGE.1 {
@@ -108,7 +101,7 @@ impl Red {
 
     /// Probability of a drop for an average, before it is spread.
     fn probability(&self) -> f64 {
-        let RedParameters { min_packets: low, max_packets: high, max_p, gentle, .. } = self.p;
+        let RedParameters { min: low, max: high, max_p, gentle, .. } = self.p;
         if self.average < low {
             0.0
         } else if self.average < high {
@@ -119,8 +112,34 @@ impl Red {
             1.0
         }
     }
+}
 
-    pub(super) fn decide(&mut self, arrival: &Arrival) -> Verdict {
+impl Discipline for Red {
+    const ENTRY: Entry = Entry {
+        derive,
+        ..Entry::new(
+            "red",
+            "Random early detection, gentle and adaptive where asked for",
+            "Floyd & Jacobson, ToN 1(4), 1993; Floyd, Gummadi & Shenker, 2001",
+            &[TailParameters::TABLE, RedParameters::TABLE],
+        )
+    };
+
+    fn build(settings: &Settings, place: Place) -> Result<Self, BuildError> {
+        let p = RedParameters::read(settings)?;
+        if p.min >= p.max {
+            return settings.conflict_of("max", format!("{} packets must be more than min, {}", p.max, p.min));
+        }
+        Ok(Self::new(place.tail(TailParameters::read(settings)?.count_in_service), p, place.draws))
+    }
+}
+
+impl AtArrival for Red {
+    fn tail(&self) -> &DropTail {
+        &self.tail
+    }
+
+    fn decide(&mut self, arrival: &Arrival) -> Verdict {
         if self.p.adaptive {
             self.adapt(arrival.now);
         }
@@ -156,8 +175,8 @@ mod tests {
     }
 
     fn parameters() -> RedParameters {
-        let (min_packets, max_packets, max_p, weight) = (20.0, 60.0, 0.1, 1.0);
-        RedParameters { min_packets, max_packets, max_p, weight, gentle: true, adaptive: false, ecn: true }
+        let (min, max, max_p, weight) = (20.0, 60.0, 0.1, 1.0);
+        RedParameters { min, max, max_p, weight, gentle: true, adaptive: false, ecn: true }
     }
 
     fn arrival(now: Time, packets: u64, capable: bool) -> Arrival {

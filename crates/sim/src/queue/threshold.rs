@@ -1,39 +1,54 @@
 //! Step marking: drop-tail that marks what finds more than a threshold waiting, as the switches do that DCTCP was made for.
 
-use super::{Arrival, Default, DropTail, Entry, IN_SERVICE, Parameter, Verdict};
+use elephan_cc::param::{Amount, BuildError, Settings, required_amount};
 
-pub(super) const ENTRY: Entry = Entry {
-    name: "threshold",
-    title: "Drop-tail with step ECN marking",
-    source: "RFC 8257 section 3.1 (DCTCP's threshold K)",
-    parameters: &[
-        IN_SERVICE,
-        Parameter {
-            name: "mark",
-            unit: "amount",
-            default: Default::Required,
-            range: (1.0, 1e12),
-            doc: "an ECN-capable packet that finds so many packets or bytes waiting, or more, is marked",
-        },
-    ],
-};
+use super::droptail::TailParameters;
+use super::entry::{AtArrival, Discipline, Entry, Place};
+use super::{Arrival, DropTail, Verdict};
+
+elephan_cc::params! {
+    /// Parameters of step marking.
+    pub struct ThresholdParameters {
+        /// An ECN-capable packet that finds so many packets or bytes waiting, or more, is marked.
+        mark: Amount = required_amount(1.0, 1e12), "RFC 8257 section 3.1 (K)";
+    }
+}
 
 /// A first-in, first-out queue with a bound, and with thresholds for marking.
 #[derive(Clone, Debug)]
 pub struct Threshold {
-    pub(super) tail: DropTail,
+    tail: DropTail,
     mark_packets: u64,
     mark_bytes: u64,
 }
 
 impl Threshold {
     /// `tail` with thresholds in packets, bytes or both; the lower one decides.
-    #[must_use]
-    pub fn new(tail: DropTail, mark_packets: Option<u64>, mark_bytes: Option<u64>) -> Self {
-        Self { tail, mark_packets: mark_packets.unwrap_or(u64::MAX), mark_bytes: mark_bytes.unwrap_or(u64::MAX) }
+    fn new(tail: DropTail, mark: Amount) -> Self {
+        Self { tail, mark_packets: mark.packets.unwrap_or(u64::MAX), mark_bytes: mark.bytes.unwrap_or(u64::MAX) }
+    }
+}
+
+impl Discipline for Threshold {
+    const ENTRY: Entry = Entry::new(
+        "threshold",
+        "Drop-tail with step ECN marking",
+        "RFC 8257 section 3.1 (DCTCP's threshold K)",
+        &[TailParameters::TABLE, ThresholdParameters::TABLE],
+    );
+
+    fn build(settings: &Settings, place: Place) -> Result<Self, BuildError> {
+        let tail = place.tail(TailParameters::read(settings)?.count_in_service);
+        Ok(Self::new(tail, ThresholdParameters::read(settings)?.mark))
+    }
+}
+
+impl AtArrival for Threshold {
+    fn tail(&self) -> &DropTail {
+        &self.tail
     }
 
-    pub(super) fn decide(&self, arrival: &Arrival) -> Verdict {
+    fn decide(&mut self, arrival: &Arrival) -> Verdict {
         let waiting = arrival.backlog;
         if !self.tail.admits(waiting, arrival.bytes) {
             Verdict::Drop
@@ -53,8 +68,9 @@ mod tests {
 
     #[test]
     fn the_lower_threshold_decides() {
-        let queue = Threshold::new(DropTail::new(Some(100), None, false), Some(10), Some(6000));
-        let verdict = |packets, bytes, capable| {
+        let mark = Amount { packets: Some(10), bytes: Some(6000) };
+        let mut queue = Threshold::new(DropTail::new(Some(100), None, false), mark);
+        let mut verdict = |packets, bytes, capable| {
             let (now, transmission, free) = (Time::ZERO, Time(1), Time::ZERO);
             let backlog = Backlog { packets, bytes };
             queue.decide(&Arrival { now, bytes: 1000, transmission, backlog, free, capable })

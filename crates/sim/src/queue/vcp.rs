@@ -6,35 +6,27 @@
 //! is a mark to any of them.
 
 use elephan_cc::Load;
+use elephan_cc::param::{BuildError, MS, S, Settings, US, duration, num};
 
-use super::codel::{Held, Source};
-use super::{DropTail, Entry, number, seconds};
+use super::DropTail;
+use super::entry::{AtDeparture, Discipline, Entry, Place};
+use super::held::{Held, Source};
 use crate::packet::Packet;
+use crate::sidecar::CongestionHeaders;
 use crate::time::Time;
 
-pub(super) const ENTRY: Entry = Entry {
-    name: "vcp",
-    title: "Variable-structure congestion control protocol",
-    source: "Xia, Subramanian, Stoica, Kalyanaraman, SIGCOMM 2005",
-    parameters: &[
-        seconds("t_rho", 0.2, "interval over which the load is measured (t_ρ), longer than most RTTs"),
-        seconds("t_q", 0.01, "distance of samples of the queue (t_q)"),
-        number("kq", 0.5, (0.0, 100.0), "part of the persistent queue that counts as load (κ_q)"),
-        number("gamma", 0.98, (0.01, 2.0), "part of the capacity aimed at (γ)"),
-    ],
-};
-
-/// What a scenario says of VCP.
-#[derive(Clone, Copy, Debug)]
-pub struct VcpParameters {
-    /// Length of an interval.
-    pub t_rho: Time,
-    /// Distance of samples.
-    pub t_q: Time,
-    /// Weight of the queue.
-    pub kq: f64,
-    /// Target utilization.
-    pub gamma: f64,
+elephan_cc::params! {
+    /// Parameters of VCP.
+    pub struct VcpParameters {
+        /// Interval over which the load is measured (t_ρ), longer than most RTTs.
+        t_rho: Time = duration(200.0 * MS, 100.0 * US, 100.0 * S), "SIGCOMM 2005";
+        /// Interval between two samples of the queue (t_q).
+        t_q: Time = duration(10.0 * MS, 100.0 * US, 100.0 * S), "SIGCOMM 2005";
+        /// Fraction of the persistent queue that counts as load (κ_q).
+        kq: f64 = num(0.5, 0.0, 100.0, Unit::None), "SIGCOMM 2005";
+        /// Fraction of the capacity aimed at (γ).
+        gamma: f64 = num(0.98, 0.01, 2.0, Unit::None), "SIGCOMM 2005";
+    }
 }
 
 /// Weight of the last interval in the persistent queue.
@@ -118,18 +110,25 @@ pub struct Vcp {
     router: Router,
 }
 
-impl Vcp {
-    /// An empty queue of a link of `rate_bps`.
-    #[must_use]
-    pub fn new(tail: DropTail, p: VcpParameters, rate_bps: u64) -> Self {
-        Self { tail, held: Held::default(), router: Router::new(p, rate_bps) }
-    }
+impl Discipline for Vcp {
+    const ENTRY: Entry = Entry {
+        router: Some(elephan_cc::Router::Vcp),
+        ..Entry::new(
+            "vcp",
+            "Variable-structure congestion control protocol",
+            "Xia, Subramanian, Stoica, Kalyanaraman, SIGCOMM 2005",
+            &[VcpParameters::TABLE],
+        )
+    };
 
-    pub(super) fn held(&self) -> &Held {
-        &self.held
+    fn build(settings: &Settings, place: Place) -> Result<Self, BuildError> {
+        let router = Router::new(VcpParameters::read(settings)?, place.rate_bps);
+        Ok(Self { tail: place.tail(false), held: Held::default(), router })
     }
+}
 
-    pub(super) fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>) {
+impl AtDeparture for Vcp {
+    fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, _: &mut dyn CongestionHeaders) {
         let waiting = self.held.backlog();
         self.router.catch_up(packet.at, waiting.bytes);
         self.router.input += packet.bytes() as f64;
@@ -140,10 +139,14 @@ impl Vcp {
         }
     }
 
-    pub(super) fn dequeue(&mut self, now: Time) -> Option<Packet> {
+    fn dequeue(&mut self, now: Time, _: &mut Vec<Packet>, _: &mut dyn CongestionHeaders) -> Option<Packet> {
         self.router.catch_up(now, self.held.backlog().bytes);
         let packet = self.held.take()?;
         Some(packet.loaded(self.router.load))
+    }
+
+    fn held(&self) -> impl Iterator<Item = &Held> {
+        std::iter::once(&self.held)
     }
 }
 

@@ -5,50 +5,27 @@
 //! rate, as it recommends. What the paper leaves open is as in ns-2: the first interval is 50 ms and none is shorter than
 //! 1 ms. While no packet says its round-trip time, the last mean stands.
 
-use super::codel::{Held, Source};
-use super::{DropTail, Entry, number};
+use elephan_cc::param::{BuildError, Settings, num};
+
+use super::DropTail;
+use super::entry::{AtDeparture, Discipline, Entry, Place};
+use super::held::{Held, Source};
 use crate::packet::Packet;
 use crate::sidecar::{CongestionHeaders, Header};
 use crate::time::Time;
 
-pub(super) const ENTRY: Entry = Entry {
-    name: "xcp",
-    title: "Explicit control protocol",
-    source: "Katabi, Handley, Rohrs, SIGCOMM 2002",
-    parameters: &[
-        number(
-            "alpha",
-            0.4,
-            (1e-6, 10.0),
-            "part of the spare capacity handed out in a mean RTT; stable below 0.555 (§4)",
-        ),
-        number(
-            "beta",
-            0.226,
-            (0.0, 10.0),
-            "part of the standing queue taken back in a mean RTT; α²√2 for stability (§4)",
-        ),
-        number("gamma", 0.1, (0.0, 1.0), "part of the traffic that is shared out anew in a mean RTT (§3.5.2)"),
-        number(
-            "standing",
-            1.0,
-            (0.01, 10.0),
-            "a queue is standing where it never is empty for so many mean propagation delays (§3.5.1); ns-2: 0.5",
-        ),
-    ],
-};
-
-/// What a scenario says of XCP.
-#[derive(Clone, Copy, Debug)]
-pub struct XcpParameters {
-    /// Gain of spare capacity.
-    pub alpha: f64,
-    /// Gain of the queue.
-    pub beta: f64,
-    /// Part that is shuffled.
-    pub gamma: f64,
-    /// Over which part of the propagation delay the queue is at its least.
-    pub standing: f64,
+elephan_cc::params! {
+    /// Parameters of XCP.
+    pub struct XcpParameters {
+        /// Fraction of the spare capacity handed out in a mean RTT; stable below 0.555.
+        alpha: f64 = num(0.4, 1e-6, 10.0, Unit::None), "SIGCOMM 2002 section 4";
+        /// Fraction of the standing queue taken back in a mean RTT; α²√2 for stability.
+        beta: f64 = num(0.226, 0.0, 10.0, Unit::None), "SIGCOMM 2002 section 4";
+        /// Fraction of the traffic that is shared out anew in a mean RTT.
+        gamma: f64 = num(0.1, 0.0, 1.0, Unit::None), "SIGCOMM 2002 section 3.5.2";
+        /// Mean propagation delays for which a queue that is standing never is empty.
+        standing: f64 = num(1.0, 0.01, 10.0, Unit::None), "SIGCOMM 2002 section 3.5.1; ns-2: 0.5";
+    }
 }
 
 /// Mean RTT before any is known, s.
@@ -189,18 +166,25 @@ pub struct Xcp {
     router: Router,
 }
 
-impl Xcp {
-    /// An empty queue of a link of `rate_bps`.
-    #[must_use]
-    pub fn new(tail: DropTail, p: XcpParameters, rate_bps: u64) -> Self {
-        Self { tail, held: Held::default(), router: Router::new(p, rate_bps) }
-    }
+impl Discipline for Xcp {
+    const ENTRY: Entry = Entry {
+        router: Some(elephan_cc::Router::Xcp),
+        ..Entry::new(
+            "xcp",
+            "Explicit control protocol",
+            "Katabi, Handley, Rohrs, SIGCOMM 2002",
+            &[XcpParameters::TABLE],
+        )
+    };
 
-    pub(super) fn held(&self) -> &Held {
-        &self.held
+    fn build(settings: &Settings, place: Place) -> Result<Self, BuildError> {
+        let router = Router::new(XcpParameters::read(settings)?, place.rate_bps);
+        Ok(Self { tail: place.tail(false), held: Held::default(), router })
     }
+}
 
-    pub(super) fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, headers: &mut dyn CongestionHeaders) {
+impl AtDeparture for Xcp {
+    fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, headers: &mut dyn CongestionHeaders) {
         let waiting = self.held.backlog();
         self.router.catch_up(packet.at, waiting.bytes);
         self.router.arrive(packet.bytes(), headers.header(&packet), waiting.bytes);
@@ -211,13 +195,17 @@ impl Xcp {
         }
     }
 
-    pub(super) fn dequeue(&mut self, now: Time, headers: &mut dyn CongestionHeaders) -> Option<Packet> {
+    fn dequeue(&mut self, now: Time, _: &mut Vec<Packet>, headers: &mut dyn CongestionHeaders) -> Option<Packet> {
         self.router.catch_up(now, self.held.backlog().bytes);
         let packet = self.held.take()?;
         if let Some(header) = headers.header(&packet) {
             self.router.depart(packet.bytes(), header);
         }
         Some(packet)
+    }
+
+    fn held(&self) -> impl Iterator<Item = &Held> {
+        std::iter::once(&self.held)
     }
 }
 

@@ -119,6 +119,14 @@ impl CongestionHeaders for Vec<Sidecar> {
     }
 }
 
+/// No packet has a header.
+#[cfg(test)]
+impl CongestionHeaders for () {
+    fn header(&mut self, _: &Packet) -> Option<&mut Header> {
+        None
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -23,7 +23,7 @@ pub use self::flow::{ApplicationSpec, FlowSpec, ForeignSpec, FramesSpec};
 pub use self::impairments::{DelayStep, Impairments, JitterSpec, OPPORTUNITY_BYTES, RateStep, ReorderSpec};
 pub use self::limits::{MOST_IN_FLIGHT, MOST_SEGMENTS, MOST_TRANSFERS, SHORTEST_TIMER_PS};
 pub use self::link::{LinkSpec, LossSpec};
-pub use self::queue::QueueSpec;
+pub use self::queue::{QueueSpec, value_of};
 pub use self::stack::{ClockSpec, Detection, RecoveryRule, StackSpec};
 pub use self::traffic::{ArrivalsSpec, SourceSpec};
 

@@ -4,7 +4,6 @@ use super::distributions::{RttSpec, SizeSpec};
 use super::flow::{ApplicationSpec, FlowSpec, ForeignSpec, FramesSpec};
 use super::limits::{MOST_IN_FLIGHT, MOST_SEGMENTS, MOST_TRANSFERS, SHORTEST_MAX_RTO_PS, SHORTEST_TIMER_PS, ps_of};
 use super::link::{LinkSpec, LossSpec};
-use super::queue::QueueSpec;
 use super::stack::{ClockSpec, StackSpec};
 use super::traffic::{ArrivalsSpec, SourceSpec};
 use super::{Spec, SpecError, udt};
@@ -246,7 +245,8 @@ fn validate_stack(place: &str, stack: &StackSpec) -> Result<(), SpecError> {
 fn validate_link(place: &str, link: &LinkSpec) -> Result<(), SpecError> {
     let check = checker(place);
     check(link.rate_bps >= 8, "rate_bps", "must be at least 8 bit/s")?;
-    validate_queue(place, &link.queue)?;
+    check(link.queue.limit_packets != Some(0), "queue.limit_packets", "must hold at least one packet")?;
+    check(link.queue.limit_bytes != Some(0), "queue.limit_bytes", "must hold at least one packet")?;
     if let LossSpec::Bernoulli { p } = link.loss {
         check((0.0..1.0).contains(&p), "loss.p", "must be in [0, 1)")?;
     }
@@ -261,25 +261,6 @@ fn validate_link(place: &str, link: &LinkSpec) -> Result<(), SpecError> {
         // A packet may leave at the instant at which it came; without a delay, time would not advance.
         let advances = impairments.rate_trace_ms.is_empty() || link.shortest_ps() > 0;
         check(advances, "impairments.rate_trace_ms", "needs a delay of the link above 0")?;
-    }
-    Ok(())
-}
-
-fn validate_queue(place: &str, queue: &QueueSpec) -> Result<(), SpecError> {
-    let check = checker(place);
-    let (limit_packets, limit_bytes) = queue.limits();
-    check(limit_packets != Some(0), "queue.limit_packets", "must hold at least one packet")?;
-    check(limit_bytes != Some(0), "queue.limit_bytes", "must hold at least one packet")?;
-    if let QueueSpec::Threshold { mark_packets: None, mark_bytes: None, .. } = queue {
-        check(false, "queue.mark_packets", "needs a threshold in packets or bytes")?;
-    }
-    let often = ps_of(1) / 10_000;
-    if let QueueSpec::Vcp { t_rho_ps, t_q_ps, .. } = *queue {
-        check(t_rho_ps >= often, "queue.t_rho_ps", "must be at least 0.1 ms")?;
-        check(t_q_ps >= often, "queue.t_q_ps", "must be at least 0.1 ms")?;
-    }
-    if let QueueSpec::Pie { update_ps, .. } | QueueSpec::DualPi2 { update_ps, .. } = *queue {
-        check(update_ps >= often, "queue.update_ps", "must be at least 0.1 ms")?;
     }
     Ok(())
 }

@@ -30,7 +30,7 @@ from elephan.backends.kernel import libbpf
 from elephan.backends.kernel.libbpf import BpfError, CongestionControl
 from elephan.backends.kernel.object_file import ObjectFile
 from elephan.backends.kernel.traces import runtime_dir, started_of
-from elephan.scenario.catalog import Parameter, algorithms, check_name, check_parameter
+from elephan.scenario.catalog import Parameter, algorithms, check_name, check_parameters
 from elephan.scenario.errors import ScenarioError
 
 if TYPE_CHECKING:
@@ -112,8 +112,7 @@ def resolve(algorithm: str, parameters: Mapping[str, Parameter]) -> tuple[str, d
     name, _, preset = algorithm.partition(":")
     if name not in names():
         raise ScenarioError(f"there is no kernel object for '{name}'; there is one for {', '.join(names())}")
-    for parameter, value in parameters.items():
-        check_parameter(entry, parameter, value)
+    check_parameters(algorithm, parameters)
     overrides: Mapping[str, Parameter] = next((p["overrides"] for p in entry["presets"] if p["name"] == preset), {})
     return name, {**overrides, **parameters}
 

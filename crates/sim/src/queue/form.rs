@@ -1,0 +1,207 @@
+//! The parameters of a queue between a spec, where a key ends with its unit, and the values that a discipline is built from.
+
+use std::collections::BTreeMap;
+
+use elephan_cc::Router;
+use elephan_cc::param::{Amount, BuildError, Parameter, Problem, Settings, Type, Value};
+use serde_json::{Map, Value as Json, json};
+
+use super::entry::{Entry, Place};
+use super::registry::{self, Queue, REGISTRY, Served};
+use crate::random::Stream;
+use crate::spec::{LinkSpec, QueueSpec, SpecError, value_of};
+
+fn entry(kind: &str) -> Result<&'static Entry, BuildError> {
+    let known = || REGISTRY.iter().map(|entry| entry.name).collect::<Vec<_>>();
+    let found = REGISTRY.iter().find(|entry| entry.name == kind);
+    found.ok_or_else(|| BuildError::unknown_name(kind, "a queue discipline", &known()))
+}
+
+/// The keys of a parameter in a spec.
+fn keys(parameter: &Parameter) -> Vec<String> {
+    let suffixes: &[&str] = match parameter.domain.kind {
+        Type::Duration => &["_ps"],
+        Type::Packets => &["_packets"],
+        Type::Amount => &["_packets", "_bytes"],
+        Type::Number | Type::Integer | Type::Switch | Type::Word(_) => &[""],
+    };
+    suffixes.iter().map(|suffix| format!("{}{suffix}", parameter.name)).collect()
+}
+
+/// The parameters of a queue `kind` as a spec has them: `given`, and the defaults for a link of `rate_bps` whose largest data
+/// packets have `packet_bytes`.
+///
+/// # Errors
+/// Values that the discipline does not allow.
+pub fn form(
+    kind: &str,
+    mut given: BTreeMap<String, Value>,
+    rate_bps: u64,
+    packet_bytes: u64,
+) -> Result<Map<String, Json>, BuildError> {
+    let entry = entry(kind)?;
+    (entry.derive)(&mut given, rate_bps as f64 / (8 * packet_bytes) as f64);
+    let settings = Settings::new(entry.name, &entry.parameters(), &[], &given)?;
+    let place = Place { limit_packets: None, limit_bytes: None, rate_bps, draws: Stream::new(0, "") };
+    registry::build(kind, &settings, place)?;
+    let mut form = Map::new();
+    for parameter in entry.parameters() {
+        let values = match (&settings.values()[parameter.name], parameter.domain.kind) {
+            (Value::Num(x), Type::Duration | Type::Integer) => vec![json!(*x as u64)],
+            (Value::Num(x), _) => vec![json!(x)],
+            (Value::Bool(x), _) => vec![json!(x)],
+            (Value::Text(x), _) => vec![json!(x)],
+            (Value::Amount(x), _) => vec![json!(x.packets), json!(x.bytes)],
+        };
+        form.extend(keys(&parameter).into_iter().zip(values));
+    }
+    Ok(form)
+}
+
+/// The values of `spec` by the names of the parameters.
+fn values(entry: &Entry, spec: &QueueSpec) -> Result<BTreeMap<String, Value>, BuildError> {
+    let mut values = BTreeMap::new();
+    let parameters = entry.parameters();
+    let known: Vec<String> = parameters.iter().flat_map(keys).collect();
+    if let Some(key) = spec.parameters.keys().find(|key| !known.contains(key)) {
+        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+        return Err(BuildError::unknown_parameter(entry.name, key, &known));
+    }
+    for parameter in &parameters {
+        let given: Vec<Option<&Json>> = keys(parameter).iter().map(|key| spec.parameters.get(key)).collect();
+        let value = match given[..] {
+            [packets, bytes] => {
+                let whole = |json: Option<&Json>| json.and_then(Json::as_u64);
+                let wrong = given.iter().flatten().find(|json| !json.is_u64() && !json.is_null());
+                let amount = Amount { packets: whole(packets), bytes: whole(bytes) };
+                let amount = (amount != Amount::default()).then_some(Value::Amount(amount));
+                wrong.map_or(amount, |json| Some(value_of(json)))
+            }
+            _ => given.into_iter().flatten().next().map(value_of),
+        };
+        values.extend(value.map(|value| (parameter.name.to_owned(), value)));
+    }
+    Ok(values)
+}
+
+impl QueueSpec {
+    fn try_build(&self, rate_bps: u64, draws: Stream) -> Result<(Queue, Option<Served>), BuildError> {
+        let entry = entry(&self.kind)?;
+        let settings = Settings::new(entry.name, &entry.parameters(), &[], &values(entry, self)?)?;
+        let (limit_packets, limit_bytes) = (self.limit_packets, self.limit_bytes);
+        registry::build(&self.kind, &settings, Place { limit_packets, limit_bytes, rate_bps, draws })
+    }
+
+    /// The queue of the link `name` of `rate_bps` in the run `seed`: one that decides at arrivals, and one that decides at
+    /// departures where the discipline is of that kind. Relies on [`check`].
+    #[must_use]
+    pub fn build(&self, seed: u64, name: &str, rate_bps: u64) -> (Queue, Option<Served>) {
+        let built = self.try_build(rate_bps, Stream::new(seed, &format!("link {name} queue")));
+        built.unwrap_or_else(|error| unreachable!("queues are checked before links are built: {error}"))
+    }
+
+    /// The kind of router that it is, for the algorithms that need one.
+    #[must_use]
+    pub fn router(&self) -> Option<Router> {
+        entry(&self.kind).ok().and_then(|entry| entry.router)
+    }
+}
+
+/// Refuses unknown disciplines, unknown parameters and wrong values.
+///
+/// # Errors
+/// The first field that is wrong.
+pub fn check(links: &[LinkSpec]) -> Result<(), SpecError> {
+    for (i, LinkSpec { queue, rate_bps, .. }) in links.iter().enumerate() {
+        queue.try_build(*rate_bps, Stream::new(0, "")).map_err(|error| {
+            let Problem { parameter, message, .. } = error.problem();
+            SpecError::new(format!("links[{i}].queue.{}", parameter.as_deref().unwrap_or("kind")), message.clone())
+        })?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn link(queue: Json) -> LinkSpec {
+        let link = json!({"name": "l", "rate_bps": 100_000_000, "delay_ps": 1000, "queue": queue});
+        serde_json::from_value(link).expect("a link")
+    }
+
+    fn refused(queue: Json) -> String {
+        check(&[link(queue)]).expect_err("it is wrong").to_string()
+    }
+
+    #[test]
+    fn a_form_with_all_defaults_is_one_that_a_spec_may_have() {
+        let mark = Value::Amount(Amount { packets: Some(20), bytes: None });
+        for entry in REGISTRY {
+            let needs_mark = entry.parameters().iter().any(|p| p.name == "mark");
+            let given = needs_mark.then(|| ("mark".to_owned(), mark.clone()));
+            let mut queue = form(entry.name, given.into_iter().collect(), 100_000_000, 1500).expect("it is right");
+            assert_eq!(queue.len(), entry.parameters().iter().flat_map(keys).count(), "{}", entry.name);
+            queue.insert("kind".to_owned(), json!(entry.name));
+            queue.insert("limit_packets".to_owned(), json!(100));
+            check(&[link(json!(queue))]).expect("it is right");
+        }
+    }
+
+    #[test]
+    fn every_parameter_is_documented_and_its_keys_are_its_own() {
+        for entry in REGISTRY {
+            let mut found: Vec<String> = entry.parameters().iter().flat_map(keys).collect();
+            found.extend(["kind", "limit_packets", "limit_bytes"].map(str::to_owned));
+            let all = found.len();
+            found.sort();
+            found.dedup();
+            assert_eq!(found.len(), all, "{}", entry.name);
+            for parameter in entry.parameters() {
+                assert!(!parameter.doc.is_empty() && !parameter.source.is_empty(), "{}.{}", entry.name, parameter.name);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_refused_with_its_key_and_the_nearest_word() {
+        for (queue, message) in [
+            (json!({"kind": "cobel"}), "kind: 'cobel' is not a queue discipline; did you mean 'codel'?"),
+            (json!({"kind": "codel", "taget_ps": 5}), "taget_ps: not a parameter of codel; did you mean 'target_ps'?"),
+            (
+                json!({"kind": "xcp", "weight": 1}),
+                "weight: not a parameter of xcp; allowed: alpha, beta, gamma, standing",
+            ),
+            (
+                json!({"kind": "pie", "update_ps": 5_000_000}),
+                "update: 5 us is not allowed; it must be from 100 us to 100 s",
+            ),
+            (json!({"kind": "pie", "update_ps": 1000.5}), "update: 1000.5 is not a whole number of ps"),
+            (json!({"kind": "pie", "alpha": [1]}), "alpha: '[1]' is not a number"),
+            (json!({"kind": "pie", "alpha": null}), "alpha: 'null' is not a number"),
+            (
+                json!({"kind": "threshold"}),
+                "mark: missing, and threshold has no default for it; write for example mark = \"20 packets\"",
+            ),
+            (
+                json!({"kind": "threshold", "mark_bytes": -1}),
+                "mark: -1 is not an amount; write for example \"20 packets\"",
+            ),
+            (
+                json!({"kind": "red", "min_packets": 90, "max_packets": 30, "weight": 0.002}),
+                "max: 30 packets must be more than min, 90",
+            ),
+        ] {
+            assert_eq!(refused(queue), format!("links[0].queue.{message}"));
+        }
+    }
+
+    #[test]
+    fn a_key_that_is_not_there_has_the_declared_default() {
+        let (spec, full) = (link(json!({"kind": "codel"})), json!({"target_ps": 5_000_000_000_u64, "ecn": true}));
+        let read = values(entry("codel").expect("it is one"), &spec.queue).expect("it is right");
+        assert!(read.is_empty());
+        let given = form("codel", read, 1_000_000, 1500).expect("it is right");
+        assert_eq!((&given["target_ps"], &given["ecn"]), (&full["target_ps"], &full["ecn"]));
+    }
+}

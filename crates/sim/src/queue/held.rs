@@ -1,0 +1,51 @@
+//! Packets that wait in a queue that decides at departures.
+
+use super::Backlog;
+use crate::packet::Packet;
+use crate::ring::Fifo;
+
+/// A queue that CoDel's controller can take from.
+pub(super) trait Source {
+    /// The oldest packet, which `at` says when it came.
+    fn take(&mut self) -> Option<Packet>;
+    /// Bytes that wait.
+    fn bytes(&self) -> u64;
+}
+
+/// A first-in, first-out queue with its bytes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Held {
+    packets: Fifo<Packet>,
+    bytes: u64,
+}
+
+impl Held {
+    pub(super) fn push(&mut self, packet: Packet) {
+        self.bytes += packet.bytes();
+        self.packets.push(packet);
+    }
+
+    pub(super) fn backlog(&self) -> Backlog {
+        Backlog { packets: self.packets.len() as u64, bytes: self.bytes }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Packet> {
+        self.packets.iter()
+    }
+
+    pub(super) fn head(&self) -> Option<&Packet> {
+        self.packets.front()
+    }
+}
+
+impl Source for Held {
+    fn take(&mut self) -> Option<Packet> {
+        let packet = self.packets.pop()?;
+        self.bytes -= packet.bytes();
+        Some(packet)
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
