@@ -1,4 +1,4 @@
-"""The scenarios whose canonical forms must not change: those of the examples, of the documentation and of the papers."""
+"""The scenarios whose canonical forms must not change: those of the examples, the pages and the papers."""
 
 from __future__ import annotations
 
