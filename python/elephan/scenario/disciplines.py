@@ -32,7 +32,7 @@ def limits(graph: Graph, position: int, buffer: Buffer) -> tuple[int | None, int
     return int((bdp * buffer.bdp_share).to_integral_value(ROUND_HALF_UP)), None
 
 
-def queue_parameters(graph: Graph, position: int, kind: str) -> dict[str, Any]:
+def queue_parameters(graph: Graph, position: int, kind: str) -> dict[str, bool | int | float | None]:
     """Every parameter of a link's discipline in the engine's units: packets, bytes, ps, numbers and switches.
 
     Raises:
@@ -40,7 +40,7 @@ def queue_parameters(graph: Graph, position: int, kind: str) -> dict[str, Any]:
     """
     link = graph.links[position]
     declared = {parameter["name"]: parameter for parameter in catalog.queues()[kind]["parameters"]}
-    form: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name in link.queue_parameters:
         if name not in declared:
             field = f"{link.field}.queue_parameters.{name}"
@@ -49,14 +49,15 @@ def queue_parameters(graph: Graph, position: int, kind: str) -> dict[str, Any]:
     for name, parameter in declared.items():
         field = f"{link.field}.queue_parameters.{name}"
         try:
-            form |= _parameter(graph, position, kind, parameter, link.queue_parameters.get(name))
+            values |= _parameter(graph, position, kind, parameter, link.queue_parameters.get(name))
         except ScenarioError as error:
             raise error.located(path=field) from None
-    if kind == "red" and form["min"] >= form["max"]:
+    if kind == "red" and values["min"] >= values["max"]:
         raise ScenarioError(
-            f"{form['max']:g} packets must be more than min, {form['min']:g}", path=f"{link.field}.queue_parameters.max"
+            f"{values['max']:g} packets must be more than min, {values['min']:g}",
+            path=f"{link.field}.queue_parameters.max",
         )
-    return {_ENGINE_NAMES.get((kind, name), name): value for name, value in form.items()}
+    return {_ENGINE_NAMES.get((kind, name), name): value for name, value in values.items()}
 
 
 _ENGINE_NAMES = {("red", "min"): "min_packets", ("red", "max"): "max_packets"}
