@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from elephan.scenario import Scenario
+from elephan.scenario.lookups import wire_bytes
 
 GOODPUT_PART_MIN = 0.99
 """A host carries a rate honestly where a flow has this part of the goodput that the path allows, and is believed."""
@@ -154,8 +155,8 @@ def _result(algorithm: str, rate_mbps: int, rtt_ms: int, scenario: Scenario, rep
 
     raw = KernelBackend().run(scenario, progress=report)
     facts = raw.summary["kernel"]
-    stack = scenario.canonical()["flows"][0]["stack"]
-    ideal_mbps = rate_mbps * stack["payload_bytes"] / (stack["payload_bytes"] + stack["header_bytes"])
+    stack = scenario.form.flows[0].stack
+    ideal_mbps = rate_mbps * stack.payload_bytes / wire_bytes(stack)
     return Result(
         algorithm=algorithm,
         rate_mbps=rate_mbps,
