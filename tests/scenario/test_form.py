@@ -13,8 +13,8 @@ import pytest
 from tests.fuzz import generator
 from tests.scenario import known
 
-from elephan.scenario import Scenario, ScenarioError, catalog, document
-from elephan.scenario.form import BernoulliLoss, ClockSpec, LossSpec, NoneLoss
+from elephan.scenario import Scenario, ScenarioError, catalog, document, lookups
+from elephan.scenario.form import BernoulliLoss, ClockSpec, LossSpec, NoneLoss, QueueSpec
 
 ROOT = Path(__file__).resolve().parents[2]
 SEEDS = range(160)
@@ -137,6 +137,26 @@ def test_a_union_is_matched_by_its_classes() -> None:
     lossy = minimal()
     lossy["links"][0]["loss"] = {"kind": "bernoulli", "p": 0.25}
     assert [probability(link.loss) for link in document.read(lossy).links][:2] == [0.25, 0.0]
+
+
+def test_a_parameter_of_a_queue_has_the_type_that_is_asked_for() -> None:
+    queue = QueueSpec(kind="red", parameters={"max_p": 0.1, "gentle": True, "mark_bytes": None})
+    assert lookups.queue_number(queue, "max_p") == 0.1
+    assert lookups.queue_switch(queue, "gentle")
+    for name in ("gentle", "mark_bytes"):
+        with pytest.raises(TypeError, match=f"{name} of red is"):
+            lookups.queue_number(queue, name)
+    with pytest.raises(TypeError, match=r"^max_p of red is 0\.1 and no switch"):
+        lookups.queue_switch(queue, "max_p")
+
+
+def test_lookups_follow_the_path() -> None:
+    form = document.read(minimal())
+    (flow,) = form.flows
+    assert lookups.base_rtt_ps(form, flow) == 20 * 10**9
+    assert lookups.slowest_bps(form, flow) == lookups.link_named(form, "bottleneck").rate_bps == 10**7
+    with pytest.raises(KeyError, match="nowhere"):
+        lookups.link_named(form, "nowhere")
 
 
 @pytest.mark.parametrize(

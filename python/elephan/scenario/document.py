@@ -25,7 +25,7 @@ from elephan.scenario.form import (
     StackSpec,
 )
 
-_LEFT_OUT: dict[type[Form], tuple[str, ...]] = {
+LEFT_OUT: dict[type[Form], tuple[str, ...]] = {
     Spec: ("title", "traffic", "events"),
     LinkSpec: ("impairments",),
     Impairments: ("rate_steps", "rate_trace_ms", "delay_steps", "jitter", "reorder", "duplicate"),
@@ -97,7 +97,7 @@ def _written(value: object) -> Any:
 
 
 def _table(form: Form) -> dict[str, Any]:
-    left_out, defaults = _LEFT_OUT.get(type(form), ()), _defaults(type(form))
+    left_out, defaults = LEFT_OUT.get(type(form), ()), _defaults(type(form))
     tag = form.__struct_config__.tag
     table: dict[str, Any] = {} if tag is None else {"kind": tag}
     for name in form.__struct_fields__:
