@@ -39,6 +39,7 @@ LEFT_OUT: dict[type[Form], tuple[str, ...]] = {
 }  # fmt: skip
 """Fields that a document does not have where they are at their default."""
 
+_PLAIN = frozenset((int, float, str, bool, type(None)))
 _QUEUE_FIELDS = frozenset(QueueSpec.__struct_fields__) - {"parameters"}
 
 
@@ -97,19 +98,21 @@ def _written(value: object) -> Any:
 
 
 def _table(form: Form) -> dict[str, Any]:
-    left_out, defaults = LEFT_OUT.get(type(form), ()), _defaults(type(form))
-    tag = form.__struct_config__.tag
-    table: dict[str, Any] = {} if tag is None else {"kind": tag}
-    for name in form.__struct_fields__:
-        value = getattr(form, name)
-        if name not in left_out or value != defaults[name]:
+    table = msgspec.structs.asdict(form)
+    defaults = _defaults(type(form))
+    for name in LEFT_OUT.get(type(form), ()):
+        if table[name] == defaults[name]:
+            del table[name]
+    for name, value in table.items():
+        if type(value) not in _PLAIN:
             table[name] = _written(value)
     if isinstance(form, QueueSpec):
         table |= table.pop("parameters")
     if isinstance(form, SourceSpec) and form.flow.size_segments is None:
         # The flow stands for all transfers of the source, and each has a size of its own.
         del table["flow"]["size_segments"]
-    return table
+    tag = form.__struct_config__.tag
+    return table if tag is None else {"kind": tag, **table}
 
 
 @cache
