@@ -16,6 +16,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from elephan import hooks
+from elephan.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from elephan._engine import Ack as Ack
     from elephan._engine import Delivery as Delivery
@@ -34,7 +37,15 @@ if TYPE_CHECKING:
     from elephan.scenario import ScenarioError as ScenarioError
     from elephan.scenario.catalog import algorithms as algorithms
 
-__version__ = "0.1.0"
+hooks.register(
+    {
+        "summarize": "elephan.metrics.summary:summarize",
+        "warnings_after": "elephan.metrics.cautions:warnings_after",
+        "plot_cwnd": "elephan.report.plots:plot_cwnd",
+        "plot_queue": "elephan.report.plots:plot_queue",
+        "plot_throughput": "elephan.report.plots:plot_throughput",
+    }
+)
 
 _HOMES = {
     "Ack": "elephan._engine",

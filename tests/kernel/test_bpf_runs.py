@@ -7,8 +7,7 @@ import pytest
 
 from elephan.backends.kernel import bpf, host
 from elephan.backends.kernel.backend import KernelBackend
-from elephan.runs import Run
-from elephan.runs.result import RunError
+from elephan.runs import Run, RunError
 from elephan.scenario import Scenario
 from elephan.scenario.errors import ScenarioError
 

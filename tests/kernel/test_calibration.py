@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 
+from elephan.backends.base import Backend, Progress, RawResult
 from elephan.backends.kernel import calibration
 from elephan.backends.kernel.calibration import Calibration, Result
+from elephan.scenario import Scenario
 
 
 def result(rate: int, part: float = 0.999, *, believable: bool = True, algorithm: str = "cubic") -> Result:
@@ -39,3 +42,38 @@ def test_the_scenarios_are_what_is_promised() -> None:
     assert {(rate, rtt) for _, rate, rtt, _ in wanted} == {(r, t) for r in (100, 400, 622, 1000) for t in (40, 100)}
     assert {algorithm for algorithm, *_ in wanted} == {"cubic", "reno"}
     assert [rate for _, rate, _, _ in wanted] == sorted(rate for _, rate, _, _ in wanted)
+
+
+class Carrying(Backend):
+    """Carries every path at 99 % of the payload's share of its rate."""
+
+    def run(self, scenario: Scenario, seed: int | None = None, progress: Progress | None = None) -> RawResult:
+        form = scenario.canonical()
+        stack = form["flows"][0]["stack"]
+        payload_fraction = stack["payload_bytes"] / (stack["payload_bytes"] + stack["header_bytes"])
+        bottleneck_bps = min(link["rate_bps"] for link in form["links"])
+        assert progress is not None
+        assert progress(0.5)
+        facts = {
+            "lateness": {"p50_us": 12.0, "p99_us": 70.0},
+            "processor_s": {"link": 10.0},
+            "processor": {"steal": 0.01},
+            "believable": True,
+        }
+        flows = pl.DataFrame({"goodput_mbps": [0.99 * payload_fraction * bottleneck_bps / 1e6]})
+        return RawResult({"flows": flows}, {"kernel": facts})
+
+    def version(self) -> str:
+        return "0"
+
+
+def test_each_path_is_run_once_and_its_goodput_compared_with_the_ideal() -> None:
+    wanted = calibration.scenarios(("cubic",), (100, 400), (40,))
+    told: list[tuple[float, float, int, int]] = []
+    made = calibration.calibrate(wanted, Carrying(), lambda *state: told.append(state))
+    assert told == [(10.0, 40.0, 0, 2), (30.0, 40.0, 1, 2)]
+    assert [(row.rate_mbps, row.late_p99_us, row.link_processor, row.stolen_part) for row in made.results] == [
+        (100, 70.0, 0.5, 0.01), (400, 70.0, 0.5, 0.01),
+    ]  # fmt: skip
+    assert [row.goodput_part for row in made.results] == pytest.approx([0.99, 0.99])
+    assert made.host == calibration.host_name()

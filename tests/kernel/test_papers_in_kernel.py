@@ -14,12 +14,14 @@ from elephan import papers
 from elephan.backends.kernel import bpf, calibration, host
 from elephan.backends.kernel.twin import twin
 from elephan.cli.main import run_command
-from elephan.papers import in_kernel
-from elephan.papers.claims import Claim, Judgment, parse_claims
+from elephan.papers import in_kernel, kernel_column
+from elephan.papers.claims import Claim, parse_claims
 from elephan.papers.conditions import Value, Where
+from elephan.papers.judging import Judgment
 from elephan.papers.measurement import Measurement, constant
 from elephan.papers.paper import Experiment, Paper, RunSet
-from elephan.papers.reproduction import PaperResult, reproduce
+from elephan.papers.reproduction import reproduce
+from elephan.papers.results import PaperResult
 from elephan.report.figures import Figure
 from elephan.runs import Run, Store, run_id, sweep
 from elephan.scenario import Scenario, ScenarioError
@@ -95,7 +97,7 @@ def pretended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(in_kernel, "BACKEND", "sim")
     monkeypatch.setattr(host, "require", lambda: None)
     monkeypatch.setattr(in_kernel, "doubts", lambda run: [])
-    monkeypatch.setattr(in_kernel.KernelColumn, "host", "a pretended host")
+    monkeypatch.setattr(kernel_column.KernelColumn, "host", "a pretended host")
 
 
 def simulated(paper: Paper, tmp_path: Path, store: Store) -> PaperResult:
@@ -195,7 +197,7 @@ def test_the_pairs_of_a_figure_can_all_be_carried() -> None:
 def test_a_plan_says_how_long_it_takes_and_what_is_left_out(paper: Paper, tmp_path: Path) -> None:
     planned = in_kernel.plan(paper, store=Store(tmp_path / "store"))
     assert [piece.label for piece in planned.to_run] == ["old cubic", "reno"]
-    assert planned.takes_s == 2 * (3 + in_kernel.PREPARATION_S)
+    assert planned.takes_s == 2 * (3 + kernel_column.PREPARATION_S)
     assert list(planned.lines()) == [
         "in the kernel: 2 runs one after the other, 10 s of real time; 0 are saved",
         "left out: tiny.E, 1 runs: link bottleneck: the backend 'kernel' cannot do a queue 'codel'; 'sim' can",
@@ -206,7 +208,12 @@ def test_a_plan_says_how_long_it_takes_and_what_is_left_out(paper: Paper, tmp_pa
     assert len(in_kernel.plan(paper, only=["e/*"], store=Store(tmp_path / "store")).to_run) == 2
     with pytest.raises(ScenarioError, match="'vegas' is the label of no run here; there are 'old cubic', 'reno'"):
         in_kernel.plan(paper, only=["vegas"])
-    assert [in_kernel.duration(s) for s in (30, 600, 9000, 64500)] == ["30 s", "10 min", "2 h 30 min", "17 h 55 min"]
+    assert [kernel_column.duration(s) for s in (30, 600, 9000, 64500)] == [
+        "30 s",
+        "10 min",
+        "2 h 30 min",
+        "17 h 55 min",
+    ]
 
 
 def test_where_nothing_can_be_run_it_says_what_is_missing(
@@ -255,7 +262,7 @@ def test_a_difference_that_the_twin_has_too_is_told_from_the_hosts(paper: Paper)
         {name: Judgment(by_name[name], each[i], "", "") for name, each in verdicts.items()}  # type: ignore[arg-type]
         for i in range(3)
     ]
-    column = in_kernel.KernelColumn(in_kernel.KernelPlan(paper, "", (), (), {}), [])
+    column = kernel_column.KernelColumn(kernel_column.KernelPlan(paper, "", (), (), {}), [])
     column.judgments = {one.claim.id: one for one in judged[2].values()}
     column.twins = {one.claim.id: one for name, one in judged[1].items() if name != "marked"}
     simulated = list(judged[0].values())

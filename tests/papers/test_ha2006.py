@@ -10,7 +10,7 @@ from tests.runs import synthetic
 from tests.runs.synthetic import constant, step
 
 from elephan import papers
-from elephan.papers.claims import ClaimSet, judge_all
+from elephan.papers.claims import ClaimSet
 from elephan.papers.ha2006 import cases
 from elephan.papers.ha2006.beyond import QUEUES, Answers, tau
 from elephan.papers.ha2006.measure import UNREACHED_S, Context, HaMeasurer
@@ -27,6 +27,7 @@ from elephan.papers.ha2006.setup import (
     quantile_ms,
     rtt_quantiles_ms,
 )
+from elephan.papers.judging import judge_all
 from elephan.papers.measurement import NotJudgedError
 from elephan.papers.paper import Paper, RunSet
 from elephan.papers.relations import RELATIONS

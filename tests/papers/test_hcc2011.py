@@ -18,10 +18,10 @@ import elephan
 from elephan import papers
 from elephan.metrics.reading import flow_series
 from elephan.models import hcc
-from elephan.papers.claims import Judgment, judge_all
 from elephan.papers.hcc2011.published import Published
 from elephan.papers.hcc2011.rules import Climb
 from elephan.papers.hcc2011.setup import HIGH_SPEED, RATIO_RTTS_MS, Setup
+from elephan.papers.judging import Judgment, judge_all
 from elephan.papers.paper import Paper, RunSet
 from elephan.papers.reproduction import Reproduction, Wanted, reproduce
 from elephan.runs import Run, Store

@@ -15,7 +15,8 @@ import pytest
 
 from elephan import papers
 from elephan.models import hybrid
-from elephan.papers.claims import Claim, ClaimError, judge_all
+from elephan.papers.claims import Claim, ClaimError
+from elephan.papers.judging import judge_all
 from elephan.papers.katto2008 import beyond, windows
 from elephan.papers.katto2008.assumptions import ASSUMPTIONS
 from elephan.papers.katto2008.measure import KattoMeasurer

@@ -13,7 +13,8 @@ from tests.runs import synthetic
 from tests.runs.synthetic import constant
 
 from elephan import papers
-from elephan.papers.claims import Claim, Judgment, judge_all
+from elephan.papers.claims import Claim
+from elephan.papers.judging import Judgment, judge_all
 from elephan.papers.leith2008 import experiments, paper, rules
 from elephan.papers.leith2008 import setup as paths
 from elephan.papers.leith2008.measure import LeithMeasurer, lone

@@ -11,7 +11,7 @@ from tests.runs import synthetic
 from tests.runs.synthetic import constant
 
 from elephan import papers
-from elephan.papers.claims import Judgment, judge_all
+from elephan.papers.judging import Judgment, judge_all
 from elephan.papers.paper import Paper, RunSet
 from elephan.papers.relations import RELATIONS
 from elephan.papers.weigle2006.measure import REGION_COUNTS, boundaries, certain_regions, region_of, regions_by_rank

@@ -22,7 +22,8 @@ from tests.runs.synthetic import WrittenBackend, constant
 
 from elephan import backends, papers, report
 from elephan.papers import overview
-from elephan.papers.reproduction import PaperResult, select
+from elephan.papers.reproduction import select
+from elephan.papers.results import PaperResult
 from elephan.report.backends import backends_report
 from elephan.runs import Store
 from elephan.scenario import ScenarioError

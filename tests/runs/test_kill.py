@@ -33,7 +33,7 @@ _SWEEP = """
 import os, sys
 import polars
 from elephan import backends, runs
-from elephan.runs.result import run_id
+from elephan.runs import run_id
 from elephan.scenario import Scenario
 
 store, log, count = sys.argv[1], sys.argv[2], int(sys.argv[3])

@@ -271,7 +271,7 @@ def test_a_saved_run_answers_without_a_heavy_import(tmp_path: Path) -> None:
 
 
 def test_warnings_name_who_was_held_back_and_who_lost_too_seldom() -> None:
-    from elephan.runs.provenance import warnings_after
+    from elephan.metrics.cautions import warnings_after
 
     stated = synthetic.scenario(["cubic"])
     limited = synthetic.run(stated, {"cubic-1": constant(60.0)}, flow_columns={"receive_window_limited_fraction": 0.4})

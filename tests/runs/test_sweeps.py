@@ -15,7 +15,7 @@ from tests.runs import synthetic
 from elephan import backends, runs
 from elephan.backends import Cancelled, Progress, RawResult
 from elephan.runs import Interrupted, ReplicateError, Store, SweepError
-from elephan.runs.sweeps import unsaved_work, work
+from elephan.runs.work import unsaved_work, work
 from elephan.scenario import Scenario, ScenarioError
 
 H = TypeVar("H", bound=synthetic.WrittenBackend)

@@ -50,9 +50,9 @@ pub enum Ecn {
 /// What the routers on its path have to be, where an algorithm cannot do without their help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Router {
-    /// Each segment says what [`Algorithm::request`] says, routers answer it, and [`Ack::feedback`] is their answer (XCP).
+    /// Each segment carries a [`RouterAssisted::request`], and routers answer with [`Answer::Feedback`] (XCP).
     Xcp,
-    /// Routers write how loaded they are into the two ECN bits of each segment: [`Ack::load`] (VCP).
+    /// Routers write how loaded they are into the two ECN bits of each segment: [`Answer::Load`] (VCP).
     Vcp,
 }
 
@@ -89,6 +89,15 @@ pub enum Load {
     Overload,
 }
 
+/// Answer of the routers on a path to the segments that one ACK is for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Answer {
+    /// Change of rate that XCP routers want, segments/s: the sum over the segments.
+    Feedback(f64),
+    /// Load that VCP routers report.
+    Load(Load),
+}
+
 /// What an algorithm needs besides ACKs, losses and timeouts. What is not asked for is not computed, and costs nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
@@ -108,13 +117,22 @@ pub struct Needs {
     pub own_recovery: bool,
     /// ECN.
     pub ecn: Ecn,
-    /// Routers of a kind of their own.
+    /// Routers of a kind of their own: the algorithm is [`RouterAssisted`].
     pub router: Option<Router>,
     /// [`Start::hz`].
     pub hz: bool,
     /// A round begins with the end of a recovery ([`Ack::round_start`]), and not where the last one ended: Linux's
     /// `tcp_vegas_state`.
     pub rounds_restart: bool,
+}
+
+impl Needs {
+    /// Whether anything has to be filled in with each ACK: a field of [`Ack`] that is empty otherwise, or an [`Answer`].
+    #[must_use]
+    #[inline]
+    pub const fn with_acks(&self) -> bool {
+        self.window_at_send || self.one_way_delay || self.delivery || self.router.is_some()
+    }
 }
 
 /// A delivery-rate sample (draft-ietf-ccwg-bbr section 4.1; draft-cheng-iccrg-delivery-rate-estimation), of the newest
@@ -199,11 +217,6 @@ pub struct Ack {
     pub window_limited: bool,
     /// Of the segments newly delivered, those that a queue had marked; only with [`Ecn::Accurate`] and [`Ecn::L4s`].
     pub marked: f64,
-    /// By how much routers want the rate to change, segments/s: the sum over the segments that this ACK is for. Only with
-    /// [`Router::Xcp`], otherwise 0.
-    pub feedback: f64,
-    /// The load that routers report; only with [`Router::Vcp`].
-    pub load: Option<Load>,
 }
 
 impl Ack {
@@ -289,13 +302,24 @@ pub trait Algorithm {
     fn pacing_rate(&self) -> Option<f64> {
         None
     }
-    /// What a segment that is about to leave tells routers; `limited` where the window, and not the application or the
-    /// receiver, held the sender back last. Only with [`Router::Xcp`].
-    fn request(&self, _limited: bool) -> Request {
-        Request::default()
-    }
-    /// What it needs; asked once, before the connection begins.
+    /// What it needs; the same at any time.
+    #[inline]
     fn needs(&self) -> Needs {
         Needs::default()
     }
+    /// The algorithm as one that routers assist: present exactly with [`Needs::router`].
+    fn router_assisted(&mut self) -> Option<&mut dyn RouterAssisted> {
+        None
+    }
+}
+
+/// An algorithm that routers assist: it writes requests into its segments, and its ACKs bring the routers' answers.
+pub trait RouterAssisted {
+    /// What a segment that is about to leave tells routers; `limited` where the window, and not the application or the
+    /// receiver, held the sender back last. Only with [`Router::Xcp`].
+    fn request(&mut self, _limited: bool) -> Request {
+        Request::default()
+    }
+    /// The routers' answer that came with an ACK; after the ACK's own [`Algorithm::on_ack`].
+    fn on_answer(&mut self, ack: &Ack, answer: Answer);
 }

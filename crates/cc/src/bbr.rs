@@ -564,6 +564,7 @@ impl Algorithm for Bbr {
         self.first_pace(FIRST_RTT_S);
     }
 
+    #[inline]
     fn needs(&self) -> Needs {
         Needs { delivery: true, losses: true, pacing: true, own_recovery: true, ..Needs::default() }
     }

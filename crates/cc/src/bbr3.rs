@@ -437,6 +437,7 @@ impl Algorithm for Bbr3 {
         self.first_pace(FIRST_RTT_S);
     }
 
+    #[inline]
     fn needs(&self) -> Needs {
         Needs { delivery: true, losses: true, pacing: true, own_recovery: true, ..Needs::default() }
     }

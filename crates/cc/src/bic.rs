@@ -311,6 +311,7 @@ impl Bic {
 }
 
 impl Algorithm for Bic {
+    #[inline]
     fn needs(&self) -> Needs {
         Needs { hz: self.p.form == Form::Linux, ..Needs::default() }
     }

@@ -408,6 +408,7 @@ fn three_quarter_power(w: f64) -> f64 {
 }
 
 impl Algorithm for Compound {
+    #[inline]
     fn needs(&self) -> Needs {
         Needs { rounds_restart: self.p.rules != Rules::Draft, ..Needs::default() }
     }

@@ -254,6 +254,7 @@ impl Algorithm for Copa {
         (self.s.tested_at, self.s.doubled_at, self.s.emptied_at) = (start.now, start.now, start.now);
     }
 
+    #[inline]
     fn needs(&self) -> Needs {
         Needs { losses: self.p.competitive, pacing: true, own_recovery: true, ..Needs::default() }
     }

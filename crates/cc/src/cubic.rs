@@ -387,6 +387,7 @@ impl Cubic {
 }
 
 impl Algorithm for Cubic {
+    #[inline]
     fn needs(&self) -> Needs {
         Needs { hz: self.win.integer(), ..Needs::default() }
     }

@@ -161,6 +161,7 @@ impl Dctcp {
 }
 
 impl Algorithm for Dctcp {
+    #[inline]
     fn needs(&self) -> Needs {
         Needs { ecn: Ecn::Accurate, ..Needs::default() }
     }

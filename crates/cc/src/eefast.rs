@@ -226,6 +226,7 @@ impl Algorithm for Eefast {
         self.ssthresh
     }
 
+    #[inline]
     fn needs(&self) -> Needs {
         Needs { one_way_delay: true, ..Needs::default() }
     }

@@ -365,6 +365,7 @@ impl Algorithm for Fast {
         self.ssthresh
     }
 
+    #[inline]
     fn needs(&self) -> Needs {
         Needs { window_at_send: self.p.timing == Timing::Ns2, ..Needs::default() }
     }

@@ -494,6 +494,7 @@ impl Algorithm for Hcc {
         self.ssthresh
     }
 
+    #[inline]
     fn needs(&self) -> Needs {
         Needs { one_way_delay: true, ..Needs::default() }
     }

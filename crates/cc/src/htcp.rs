@@ -355,6 +355,7 @@ impl Htcp {
 }
 
 impl Algorithm for Htcp {
+    #[inline]
     fn needs(&self) -> Needs {
         Needs { hz: self.win.integer(), ..Needs::default() }
     }

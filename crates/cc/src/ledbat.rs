@@ -156,6 +156,7 @@ impl Algorithm for Ledbat {
         }
     }
 
+    #[inline]
     fn needs(&self) -> Needs {
         Needs { one_way_delay: true, ..Needs::default() }
     }

@@ -4,7 +4,8 @@
 //! seconds, segments per second. It reads no clock, has no randomness that its caller did not seed and knows no simulator. All transcendentals
 //! come from `libm`, so that results are the same on every machine.
 //!
-//! To use one: [`build`] a [`Controller`] by name and drive it through [`Algorithm`]. To add one: write a file like those
+//! To use one: [`build`] a [`Controller`] by name and drive it through [`Algorithm`]; [`estimators`] has what a transport measures
+//! for that. To add one: write a file like those
 //! here and put one line into `registry.rs`.
 //!
 //! | module | algorithm |
@@ -60,6 +61,7 @@ pub mod dctcp;
 pub mod delay_history;
 pub mod draws;
 pub mod eefast;
+pub mod estimators;
 pub mod fast;
 pub mod fixed;
 pub mod forward_delay;
@@ -98,6 +100,9 @@ pub mod windowed;
 pub mod xcp;
 pub mod yeah;
 
-pub use algorithm::{Ack, Algorithm, Cause, Delivery, Ecn, Load, Lost, Needs, Request, Router, Sent, Signal, Start};
+pub use algorithm::{
+    Ack, Algorithm, Answer, Cause, Delivery, Ecn, Load, Lost, Needs, Request, Router, RouterAssisted, Sent, Signal,
+    Start,
+};
 pub use param::{BuildError, Entry, Kind, ParamSpec, Preset, Setting, Value};
 pub use registry::{Controller, build, build_udt, other_transports, registry};

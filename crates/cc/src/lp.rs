@@ -372,6 +372,7 @@ impl<A: Yields> LowPriority<A> {
 }
 
 impl<A: Yields> Algorithm for LowPriority<A> {
+    #[inline]
     fn needs(&self) -> Needs {
         let hz = matches!(self.watch.p.delays, Delays::Linux26 | Delays::Ns2) && self.watch.p.timestamps;
         Needs { one_way_delay: true, hz, ..self.inner.needs() }

@@ -288,6 +288,7 @@ impl Algorithm for Nv {
 
     window_methods!();
 
+    #[inline]
     fn needs(&self) -> Needs {
         Needs { delivery: true, ..Needs::default() }
     }

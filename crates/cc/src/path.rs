@@ -3,8 +3,9 @@
 
 use std::collections::VecDeque;
 
-use crate::algorithm::{Ack, Algorithm, Cause, Delivery, Lost, Sent, Signal, Start};
+use crate::algorithm::{Ack, Algorithm, Cause, Sent, Signal, Start};
 use crate::draws::Draws;
+use crate::estimators::{DeliverySampler, MinRtt, RoundCounter, seconds};
 
 #[derive(Clone, Copy)]
 struct Packet {
@@ -14,11 +15,6 @@ struct Packet {
     acknowledged: f64,
     queueing: f64,
     window: f64,
-    prior_delivered: f64,
-    delivered_at: f64,
-    first_sent: f64,
-    tx_in_flight: f64,
-    lost_before: f64,
     passed: u8,
 }
 
@@ -33,11 +29,10 @@ pub struct Flow<'a> {
     next_send: f64,
     last_progress: f64,
     sent: u64,
-    delivered_at: f64,
-    first_sent: f64,
-    min_rtt: f64,
+    sampler: DeliverySampler,
+    rounds: RoundCounter,
+    min_rtt: MinRtt,
     srtt: f64,
-    round_end: u64,
     recovery: Option<Recovery>,
 }
 
@@ -64,17 +59,21 @@ impl<'a> Flow<'a> {
             next_send: starts_at,
             last_progress: starts_at,
             sent: 0,
-            delivered_at: 0.0,
-            first_sent: 0.0,
-            min_rtt: f64::INFINITY,
+            sampler: DeliverySampler::default(),
+            rounds: RoundCounter::default(),
+            min_rtt: MinRtt::new(),
             srtt: 0.0,
-            round_end: 0,
             recovery: None,
         }
     }
 
     fn in_flight(&self) -> f64 {
         self.flying.len() as f64
+    }
+
+    /// Lowest outstanding segment.
+    fn lowest(&self) -> u64 {
+        self.flying.front().map_or(self.sent, |packet| packet.number)
     }
 
     fn may_send_at(&self) -> f64 {
@@ -90,6 +89,11 @@ impl<'a> Flow<'a> {
     fn times_out_at(&self) -> f64 {
         if self.flying.is_empty() { f64::INFINITY } else { self.last_progress + (2.0 * self.srtt).max(1.0) }
     }
+}
+
+/// The nearest instant in ps.
+fn ps(seconds: f64) -> u64 {
+    (seconds * 1e12).round() as u64
 }
 
 /// The bottleneck.
@@ -133,7 +137,7 @@ impl Path {
                 self.now = until;
                 return;
             }
-            self.now = at;
+            self.now = seconds(ps(at));
             match what {
                 0 => {
                     self.acknowledge(&mut flows[which]);
@@ -156,7 +160,7 @@ impl Path {
             });
         }
         if flow.flying.is_empty() {
-            (flow.delivered_at, flow.first_sent, flow.last_progress) = (self.now, self.now, self.now);
+            flow.last_progress = self.now;
         }
         let drawn = self.draws.uniform() < self.loss;
         let dropped = drawn || self.queue() >= self.buffer;
@@ -171,15 +175,11 @@ impl Path {
             acknowledged: if dropped { f64::INFINITY } else { arrives },
             queueing: begins - self.now,
             window: flow.algorithm.window(),
-            prior_delivered: flow.delivered,
-            delivered_at: flow.delivered_at,
-            first_sent: flow.first_sent,
-            tx_in_flight: flow.flying.len() as f64 + 1.0,
-            lost_before: flow.lost,
             passed: 0,
         });
+        let (lowest, in_flight) = (flow.lowest(), flow.in_flight());
+        flow.sampler.on_sent(flow.sent, lowest, flow.flying.len() as u32, ps(self.now));
         flow.sent += 1;
-        let in_flight = flow.in_flight();
         flow.algorithm.on_sent(&Sent { now: self.now, in_flight, retransmission: false });
         flow.next_send = match flow.algorithm.pacing_rate() {
             Some(rate) => flow.next_send.max(self.now - 1.0 / rate) + 1.0 / rate,
@@ -190,11 +190,11 @@ impl Path {
     fn acknowledge(&mut self, flow: &mut Flow<'_>) {
         let at = flow.flying.iter().position(|p| p.acknowledged.is_finite()).unwrap_or(0);
         let Some(packet) = flow.flying.remove(at) else { return };
-        let rtt = self.now - packet.sent;
-        flow.min_rtt = flow.min_rtt.min(rtt);
+        let rtt = seconds(ps(self.now) - ps(packet.sent));
+        let min_rtt = flow.min_rtt.update(rtt);
         flow.srtt = if flow.srtt == 0.0 { rtt } else { 0.875 * flow.srtt + 0.125 * rtt };
         flow.delivered += 1.0;
-        flow.delivered_at = self.now;
+        flow.sampler.on_delivered(packet.number, 1, ps(self.now), min_rtt);
         flow.last_progress = self.now;
         let before = flow.in_flight() + 1.0;
         let ended = flow.recovery.filter(|r| packet.number >= r.repaired);
@@ -206,30 +206,15 @@ impl Path {
             }
         }
         self.find_losses(flow, at, before);
-        let interval = (packet.sent - packet.first_sent).max(self.now - packet.delivered_at);
-        let rate = (interval >= flow.min_rtt).then(|| (flow.delivered - packet.prior_delivered) / interval);
-        flow.first_sent = packet.sent;
-        let delivery = Delivery {
-            rate,
-            interval,
-            delivered: flow.delivered,
-            prior_delivered: packet.prior_delivered,
-            app_limited: false,
-            tx_in_flight: packet.tx_in_flight,
-            lost: flow.lost - packet.lost_before,
-        };
-        let round_start = packet.number >= flow.round_end;
-        if round_start {
-            flow.round_end = flow.sent;
-        }
+        let round_start = flow.rounds.on_ack(packet.number + 1, flow.sent);
         let ack = Ack {
             now: self.now,
             acked: 1.0,
             rtt: Some(rtt),
             owd: Some(self.base / 2.0 + packet.queueing + 1234.5),
-            min_rtt: flow.min_rtt,
+            min_rtt,
             srtt: flow.srtt,
-            delivery: Some(delivery),
+            delivery: flow.sampler.sample(),
             in_flight: flow.in_flight(),
             window_at_send: packet.window,
             round_start,
@@ -248,15 +233,8 @@ impl Path {
         while let Some(packet) = flow.flying.front().copied().filter(|p| p.passed >= 3) {
             flow.flying.pop_front();
             flow.lost += 1.0;
-            flow.algorithm.on_lost(&Lost {
-                now: self.now,
-                sent_at: packet.sent,
-                delivered: flow.delivered,
-                prior_delivered: packet.prior_delivered,
-                app_limited: false,
-                tx_in_flight: packet.tx_in_flight,
-                lost: flow.lost - packet.lost_before,
-            });
+            let lost = flow.sampler.on_lost(packet.number, ps(self.now));
+            flow.algorithm.on_lost(&lost);
             match &mut flow.recovery {
                 Some(recovery) if packet.number < recovery.end => recovery.repaired = flow.sent,
                 Some(recovery) => recovery.more = true,
@@ -272,12 +250,16 @@ impl Path {
     }
 
     fn signal(&self, flow: &Flow<'_>, in_flight: f64) -> Signal {
-        let (cause, srtt, min_rtt) = (Cause::Loss, flow.srtt, flow.min_rtt);
+        let (cause, srtt, min_rtt) = (Cause::Loss, flow.srtt, flow.min_rtt.get());
         Signal { now: self.now, in_flight, cause, srtt, min_rtt, repeated: false }
     }
 
     fn time_out(&mut self, flow: &mut Flow<'_>) {
         flow.lost += flow.in_flight();
+        for packet in &flow.flying {
+            let lost = flow.sampler.on_lost(packet.number, ps(self.now));
+            flow.algorithm.on_lost(&lost);
+        }
         let signal = self.signal(flow, flow.in_flight());
         flow.flying.clear();
         flow.algorithm.on_timeout(&signal);

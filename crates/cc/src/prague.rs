@@ -142,6 +142,7 @@ impl Prague {
 }
 
 impl Algorithm for Prague {
+    #[inline]
     fn needs(&self) -> Needs {
         Needs { ecn: Ecn::L4s, pacing: true, ..Needs::default() }
     }

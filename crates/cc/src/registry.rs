@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::algorithm::{Ack, Algorithm, Lost, Needs, Request, Sent, Signal, Start};
+use crate::algorithm::{Ack, Algorithm, Answer, Lost, Needs, RouterAssisted, Sent, Signal, Start};
 use crate::param::{BuildError, Entry, Settings, Value};
 use crate::udt::Udt;
 
@@ -29,6 +29,22 @@ macro_rules! algorithms {
         macro_rules! each {
             ($self:ident, $inner:ident => $call:expr) => {
                 match $self { $(Controller::$variant($inner) => $call,)+ Controller::Custom($inner) => $call }
+            };
+        }
+
+        /// Returns what an algorithm that needs nothing with ACKs makes of one. The question costs nothing: for all but the
+        /// few whose needs depend on parameters the compiler knows the answer.
+        macro_rules! fast_path {
+            ($self:ident, $ack:ident) => {
+                match $self {
+                    $(Controller::$variant(a) => if !a.needs().with_acks() {
+                        // A copy for each: where one algorithm's rules are not inlined, only its own copy is in memory.
+                        let own = $ack;
+                        a.on_ack(&own);
+                        return a.window();
+                    })+
+                    Controller::Custom(_) => {}
+                }
             };
         }
 
@@ -102,33 +118,27 @@ algorithms! {
 const OTHER_TRANSPORTS: &[Entry] = &[Udt::ENTRY];
 
 impl Controller {
-    /// [`Algorithm::on_ack`] and the window that follows from it, with one dispatch. The short and common algorithms become
-    /// part of an endpoint's hot path, so that an ACK need not be written into memory for them; they want nothing of what
-    /// [`Needs`] lists. For the others `complete` fills that in.
+    /// [`Algorithm::on_ack`] and the window that follows from it, with one dispatch. An algorithm that needs nothing with ACKs
+    /// gets the ACK as it is: the rules become part of an endpoint's hot path where they are short, so that the ACK need not
+    /// be written into memory. For the others, and for an algorithm of the user's own, `complete` fills in what
+    /// [`Needs::with_acks`] is about and returns what routers answered.
     #[inline(always)]
-    pub fn react(&mut self, ack: Ack, complete: impl FnOnce(&mut Ack)) -> f64 {
-        macro_rules! short {
-            ($($variant:ident),+) => {
-                match self {
-                    $(Controller::$variant(a) => {
-                        a.on_ack(&ack);
-                        a.window()
-                    })+
-                    other => {
-                        let mut full = ack;
-                        complete(&mut full);
-                        other.react_at_length(&full)
-                    }
-                }
-            };
-        }
-        short!(Reno, Hstcp, Stcp, Htcp, Bic, Cubic, Fixed)
+    pub fn react(&mut self, ack: Ack, complete: impl FnOnce(&mut Ack) -> Option<Answer>) -> f64 {
+        fast_path!(self, ack);
+        let mut full = ack;
+        let answer = complete(&mut full);
+        self.react_at_length(&full, answer)
     }
 
     #[inline(never)]
-    fn react_at_length(&mut self, ack: &Ack) -> f64 {
+    fn react_at_length(&mut self, ack: &Ack, answer: Option<Answer>) -> f64 {
         each!(self, a => {
             a.on_ack(ack);
+            if let Some(answer) = answer
+                && let Some(assisted) = a.router_assisted()
+            {
+                assisted.on_answer(ack, answer);
+            }
             a.window()
         })
     }
@@ -181,11 +191,11 @@ impl Algorithm for Controller {
     fn pacing_rate(&self) -> Option<f64> {
         each!(self, a => a.pacing_rate())
     }
-    fn request(&self, limited: bool) -> Request {
-        each!(self, a => a.request(limited))
-    }
     fn needs(&self) -> Needs {
         each!(self, a => a.needs())
+    }
+    fn router_assisted(&mut self) -> Option<&mut dyn RouterAssisted> {
+        each!(self, a => a.router_assisted())
     }
 }
 

@@ -61,8 +61,6 @@ impl Driver {
             in_recovery: false,
             window_limited: self.window_limited,
             marked: 0.0,
-            feedback: 0.0,
-            load: None,
         }
     }
 

@@ -10,7 +10,7 @@
 //! timeouts are Reno's. A window of at most 64 segments is sent in a power of two of equal slots where these are longer than
 //! t_ρ/2, so that a router sees its load in every interval (from the ns-2 sender).
 
-use crate::algorithm::{Ack, Algorithm, Load, Needs, Router, Signal, Start};
+use crate::algorithm::{Ack, Algorithm, Answer, Load, Needs, Router, RouterAssisted, Signal, Start};
 use crate::loss_window::{LossWindow, MOST, window_methods};
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
 
@@ -142,8 +142,7 @@ impl Vcp {
     }
 
     /// What the sender may do by now, of what routers say.
-    fn allowed(&self, ack: &Ack) -> Option<Load> {
-        let load = ack.load?;
+    fn allowed(&self, ack: &Ack, load: Load) -> Option<Load> {
         let unsettled = ack.now < self.settled_at;
         match self.p.settle {
             _ if !unsettled => Some(load),
@@ -157,6 +156,7 @@ impl Vcp {
 }
 
 impl Algorithm for Vcp {
+    #[inline]
     fn needs(&self) -> Needs {
         Needs { router: Some(Router::Vcp), pacing: self.p.pace, ..Needs::default() }
     }
@@ -167,12 +167,6 @@ impl Algorithm for Vcp {
 
     fn on_ack(&mut self, ack: &Ack) {
         self.rtt = ack.srtt;
-        match self.allowed(ack) {
-            Some(Load::Overload) if !ack.in_recovery => self.decrease(ack.now),
-            Some(Load::Low) if ack.may_grow() => self.win.w = (self.win.w + ack.acked * self.multiplied()).min(MOST),
-            Some(Load::High) if ack.may_grow() => self.win.w += ack.acked * self.added() / self.win.w,
-            _ => {}
-        }
     }
 
     fn on_congestion(&mut self, signal: &Signal) {
@@ -203,7 +197,23 @@ impl Algorithm for Vcp {
         (self.rtt / slots > self.p.t_rho / 2.0).then_some(slots / self.rtt)
     }
 
+    fn router_assisted(&mut self) -> Option<&mut dyn RouterAssisted> {
+        Some(self)
+    }
+
     window_methods!();
+}
+
+impl RouterAssisted for Vcp {
+    fn on_answer(&mut self, ack: &Ack, answer: Answer) {
+        let Answer::Load(load) = answer else { return };
+        match self.allowed(ack, load) {
+            Some(Load::Overload) if !ack.in_recovery => self.decrease(ack.now),
+            Some(Load::Low) if ack.may_grow() => self.win.w = (self.win.w + ack.acked * self.multiplied()).min(MOST),
+            Some(Load::High) if ack.may_grow() => self.win.w += ack.acked * self.added() / self.win.w,
+            _ => {}
+        }
+    }
 }
 
 #[cfg(test)]
@@ -220,9 +230,15 @@ mod tests {
         let n = v.window().floor();
         for _ in 0..n as u32 {
             d.now += rtt / n;
-            let ack = d.make_ack(v, 1.0, rtt, false);
-            v.on_ack(&Ack { load: Some(load), ..ack });
+            answered(d, v, rtt, load);
         }
+    }
+
+    /// An ACK with the routers' answer.
+    fn answered(d: &mut Driver, v: &mut Vcp, rtt: f64, load: Load) {
+        let ack = d.make_ack(v, 1.0, rtt, false);
+        v.on_ack(&ack);
+        v.on_answer(&ack, Answer::Load(load));
     }
 
     /// Growth in a round trip, segments.
@@ -258,8 +274,7 @@ mod tests {
         d.start(&mut v, 100.0);
         let mut at = |now: f64, load| {
             d.now = now;
-            let ack = d.make_ack(&v, 1.0, 0.1, false);
-            v.on_ack(&Ack { load: Some(load), ..ack });
+            answered(&mut d, &mut v, 0.1, load);
             v.window()
         };
         assert_eq!(at(1.0, Load::Overload), 87.5);
@@ -281,8 +296,7 @@ mod tests {
         d.start(&mut v, 100.0);
         let mut at = |now: f64, load| {
             d.now = now;
-            let ack = d.make_ack(&v, 1.0, 0.1, false);
-            v.on_ack(&Ack { load: Some(load), ..ack });
+            answered(&mut d, &mut v, 0.1, load);
             v.window()
         };
         assert_eq!(at(1.0, Load::Overload), 87.5);

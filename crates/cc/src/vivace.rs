@@ -402,6 +402,7 @@ impl Algorithm for Vivace {
         self.pacing_rate = self.s.rate / self.s.segment_mbit;
     }
 
+    #[inline]
     fn needs(&self) -> Needs {
         Needs { delivery: true, losses: true, sends: true, pacing: true, own_recovery: true, ..Needs::default() }
     }

@@ -205,6 +205,7 @@ impl Westwood {
 }
 
 impl Algorithm for Westwood {
+    #[inline]
     fn needs(&self) -> Needs {
         Needs { hz: self.win.integer(), ..Needs::default() }
     }

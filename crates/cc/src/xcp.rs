@@ -7,7 +7,7 @@
 //! while the window is what holds it back, and otherwise for no more than it has. A loss halves the window and a timeout
 //! restarts it, as in standard TCP (§3.3). There is no slow start: before the first RTT is known routers give nothing.
 
-use crate::algorithm::{Ack, Algorithm, Needs, Request, Router, Signal, Start};
+use crate::algorithm::{Ack, Algorithm, Answer, Needs, Request, Router, RouterAssisted, Signal, Start};
 use crate::loss_window::{LossWindow, window_methods};
 use crate::param::{BuildError, Entry, Kind, Preset, Settings};
 
@@ -46,6 +46,7 @@ impl Xcp {
 }
 
 impl Algorithm for Xcp {
+    #[inline]
     fn needs(&self) -> Needs {
         Needs { router: Some(Router::Xcp), ..Needs::default() }
     }
@@ -56,10 +57,6 @@ impl Algorithm for Xcp {
 
     fn on_ack(&mut self, ack: &Ack) {
         self.rtt = ack.srtt;
-        let change = ack.feedback * ack.srtt;
-        if change < 0.0 || ack.may_grow() {
-            self.win.w = (self.win.w + change).max(1.0);
-        }
     }
 
     fn on_congestion(&mut self, signal: &Signal) {
@@ -81,11 +78,25 @@ impl Algorithm for Xcp {
         self.win.undo();
     }
 
-    fn request(&self, limited: bool) -> Request {
-        Request { rtt: self.rtt, window: self.win.w, increase: if limited { f64::INFINITY } else { 0.0 } }
+    fn router_assisted(&mut self) -> Option<&mut dyn RouterAssisted> {
+        Some(self)
     }
 
     window_methods!();
+}
+
+impl RouterAssisted for Xcp {
+    fn request(&mut self, limited: bool) -> Request {
+        Request { rtt: self.rtt, window: self.win.w, increase: if limited { f64::INFINITY } else { 0.0 } }
+    }
+
+    fn on_answer(&mut self, ack: &Ack, answer: Answer) {
+        let Answer::Feedback(feedback) = answer else { return };
+        let change = feedback * ack.srtt;
+        if change < 0.0 || ack.may_grow() {
+            self.win.w = (self.win.w + change).max(1.0);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -99,7 +110,8 @@ mod tests {
 
     fn ack(d: &mut Driver, x: &mut Xcp, feedback: f64) {
         let ack = d.make_ack(x, 1.0, 0.1, false);
-        x.on_ack(&Ack { feedback, ..ack });
+        x.on_ack(&ack);
+        x.on_answer(&ack, Answer::Feedback(feedback));
     }
 
     #[test]

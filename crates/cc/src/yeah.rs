@@ -184,6 +184,7 @@ impl Yeah {
 }
 
 impl Algorithm for Yeah {
+    #[inline]
     fn needs(&self) -> Needs {
         Needs { rounds_restart: self.win.integer(), ..Needs::default() }
     }

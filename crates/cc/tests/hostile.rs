@@ -9,8 +9,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use elephan_cc::udt::Estimates;
 use elephan_cc::{
-    Ack, Algorithm, Cause, Delivery, Entry, Load, Lost, Sent, Setting, Signal, Start, Value, build, build_udt,
-    other_transports, registry,
+    Ack, Algorithm, Answer, Cause, Delivery, Entry, Load, Lost, Router, Sent, Setting, Signal, Start, Value, build,
+    build_udt, other_transports, registry,
 };
 
 const SEEDS: u64 = 30;
@@ -146,6 +146,15 @@ impl Hostile {
                 algorithm.on_sent(&Sent { now, in_flight: window.min(MOST_IN_FLIGHT), retransmission: false });
                 let ack = self.ack(acked, rtt, window);
                 algorithm.on_ack(&ack);
+                let feedback = self.numbers.one_of(&[0.0, -1e6, 1.0, 1e9]);
+                let load = [Load::Low, Load::High, Load::Overload][self.numbers.below(3) as usize];
+                let answer = match algorithm.needs().router {
+                    Some(Router::Vcp) => Answer::Load(load),
+                    Some(Router::Xcp) | None => Answer::Feedback(feedback),
+                };
+                if let Some(assisted) = algorithm.router_assisted() {
+                    assisted.on_answer(&ack, answer);
+                }
                 format!("an ACK of {acked} with an RTT of {rtt} s")
             }
         }
@@ -191,8 +200,6 @@ impl Hostile {
             in_recovery: draw.below(4) == 0,
             window_limited: draw.below(4) != 0,
             marked: draw.one_of(&[0.0, 0.0, acked, 0.5 * acked]),
-            feedback: draw.one_of(&[0.0, -1e6, 1.0, 1e9]),
-            load: Some([Load::Low, Load::High, Load::Overload][draw.below(3) as usize]),
         }
     }
 }

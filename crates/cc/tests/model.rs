@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use elephan_cc::{
-    Ack, Algorithm, Cause, Controller, Delivery, Ecn, Load, Lost, Needs, Router, Sent, Signal, Start, build, registry,
+    Ack, Algorithm, Answer, Cause, Controller, Delivery, Ecn, Load, Lost, Needs, Router, Sent, Signal, Start, build,
+    registry,
 };
 use proptest::prelude::*;
 
@@ -145,10 +146,13 @@ impl Connection {
             in_recovery: self.in_recovery,
             window_limited,
             marked: if self.marks && self.needs.ecn != Ecn::Endpoint { acked } else { 0.0 },
-            feedback: self.feedback(acked),
-            load: self.load(),
         };
         self.algorithm.on_ack(&ack);
+        if let Some(answer) = self.answer(acked)
+            && let Some(assisted) = self.algorithm.router_assisted()
+        {
+            assisted.on_answer(&ack, answer);
+        }
         let after = self.algorithm.window();
         if self.needs.own_recovery {
             // The window follows a model of the path, in recovery as elsewhere.
@@ -165,19 +169,15 @@ impl Connection {
         self.check("an ACK");
     }
 
-    /// A marking router takes back a segment for each acknowledged, another gives one more; where it says nothing, nothing.
-    fn feedback(&self, acked: f64) -> f64 {
-        match (self.needs.router, self.marks) {
-            (Some(Router::Xcp), true) => -acked / self.srtt,
-            (Some(Router::Xcp), false) if self.delivered > 100.0 => acked / self.srtt,
-            _ => 0.0,
+    /// A marking router is overloaded, and takes back a segment for each acknowledged; another is not, and gives one more.
+    /// Before some segments are delivered VCP's say nothing, and XCP's give nothing.
+    fn answer(&self, acked: f64) -> Option<Answer> {
+        let given = self.delivered > 100.0;
+        match (self.needs.router?, self.marks) {
+            (Router::Xcp, true) => Some(Answer::Feedback(-acked / self.srtt)),
+            (Router::Xcp, false) => Some(Answer::Feedback(if given { acked / self.srtt } else { 0.0 })),
+            (Router::Vcp, marks) => given.then_some(Answer::Load(if marks { Load::Overload } else { Load::Low })),
         }
-    }
-
-    /// A marking router is overloaded, another is not; before some segments are delivered none has said anything.
-    fn load(&self) -> Option<Load> {
-        let says = self.needs.router == Some(Router::Vcp) && self.delivered > 100.0;
-        says.then_some(if self.marks { Load::Overload } else { Load::Low })
     }
 
     fn signal(&self, cause: Cause, repeated: bool) -> Signal {

@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use elephan_cc::{Algorithm, BuildError, Setting, Start, Value, build, registry};
+use elephan_cc::{
+    Ack, Algorithm, Answer, BuildError, Cause, Controller, Delivery, Load, Setting, Signal, Start, Value, build,
+    registry,
+};
 
 fn none() -> BTreeMap<String, Value> {
     BTreeMap::new()
@@ -16,26 +19,104 @@ fn error(spec: &str, params: &BTreeMap<String, Value>) -> String {
     build(spec, params).expect_err("it is wrong").to_string()
 }
 
+/// Every preset of every algorithm, by its full name.
+fn presets() -> impl Iterator<Item = (String, Controller)> {
+    let named = registry().iter().flat_map(|entry| entry.presets.iter().map(|preset| (entry.name, preset.name)));
+    named.map(|(name, preset)| {
+        let spec = if preset.is_empty() { name.to_owned() } else { format!("{name}:{preset}") };
+        let controller = build(&spec, &none()).expect("it is in the registry");
+        (spec, controller)
+    })
+}
+
 #[test]
 fn every_algorithm_and_preset_can_be_built_and_started() {
     for entry in registry() {
         assert_eq!(entry.presets[0].name, "", "the first preset of {} is its default", entry.name);
-        for preset in entry.presets {
-            let spec =
-                if preset.name.is_empty() { entry.name.to_owned() } else { format!("{}:{}", entry.name, preset.name) };
-            let mut controller = build(&spec, &none()).expect("it is in the registry");
-            controller.on_start(&Start {
-                now: 0.0,
-                initial_window: 3.0,
-                initial_ssthresh: f64::INFINITY,
-                ..Start::default()
-            });
-            if entry.name == "fixed" {
-                continue;
-            }
-            assert_eq!(controller.window(), 3.0, "{spec}");
-            assert!(controller.ssthresh().is_infinite());
+    }
+    for (spec, mut controller) in presets() {
+        controller.on_start(&Start { initial_window: 3.0, ..Start::default() });
+        if spec == "fixed" {
+            continue;
         }
+        assert_eq!(controller.window(), 3.0, "{spec}");
+        assert!(controller.ssthresh().is_infinite());
+    }
+}
+
+/// What the endpoint tells it besides the plain ACK, where it is told anything.
+fn filled_in(ack: &Ack, answer: bool) -> (Ack, Option<Answer>) {
+    let delivery =
+        Delivery { rate: Some(1e3), interval: 0.1, delivered: 1e4, tx_in_flight: 9.0, ..Delivery::default() };
+    (
+        Ack { owd: Some(0.03), delivery: Some(delivery), window_at_send: 7.0, ..*ack },
+        answer.then_some(Answer::Load(Load::Low)),
+    )
+}
+
+/// The ACKs of some round trips with a queue that comes and goes, and of a loss.
+fn acks() -> impl Iterator<Item = (Ack, bool)> {
+    (1..2000_u32).map(|i| {
+        let now = f64::from(i) * 0.001;
+        let rtt = 0.05 + 0.02 * libm::sin(now).abs();
+        let (round_start, in_flight) = (i % 50 == 1, 40.0);
+        let ack =
+            Ack { now, acked: 1.0, rtt: Some(rtt), min_rtt: 0.05, srtt: rtt, in_flight, round_start, ..Ack::default() };
+        (Ack { window_limited: true, ..ack }, i % 700 == 0)
+    })
+}
+
+#[test]
+fn exactly_the_algorithms_that_need_nothing_with_an_ack_get_it_as_it_is() {
+    for (spec, mut controller) in presets() {
+        let needs = controller.needs();
+        controller.on_start(&Start::default());
+        let mut completed = 0;
+        for (ack, _) in acks().take(10) {
+            controller.react(ack, |ack| {
+                completed += 1;
+                let (full, answer) = filled_in(ack, needs.router.is_some());
+                *ack = full;
+                answer
+            });
+        }
+        assert_eq!(completed, if needs.with_acks() { 10 } else { 0 }, "{spec}");
+    }
+}
+
+#[test]
+fn what_an_algorithm_does_not_ask_for_it_does_not_read() {
+    for (spec, mut plain) in presets() {
+        let needs = plain.needs();
+        let mut told = build(&spec, &none()).expect("it is in the registry");
+        for controller in [&mut plain, &mut told] {
+            controller.on_start(&Start::default());
+        }
+        for (ack, lost) in acks() {
+            let (all, _) = filled_in(&ack, false);
+            let asked = Ack {
+                owd: all.owd.filter(|_| needs.one_way_delay),
+                delivery: all.delivery.filter(|_| needs.delivery),
+                window_at_send: if needs.window_at_send { all.window_at_send } else { 0.0 },
+                ..ack
+            };
+            plain.on_ack(&asked);
+            told.on_ack(&all);
+            if lost {
+                let (now, srtt) = (ack.now, ack.srtt);
+                let signal = Signal { now, in_flight: 40.0, cause: Cause::Loss, srtt, min_rtt: 0.05, repeated: false };
+                plain.on_congestion(&signal);
+                told.on_congestion(&signal);
+            }
+            assert_eq!(plain.window().to_bits(), told.window().to_bits(), "{spec} at {} s", ack.now);
+        }
+    }
+}
+
+#[test]
+fn an_algorithm_is_router_assisted_exactly_where_it_needs_routers() {
+    for (spec, mut controller) in presets() {
+        assert_eq!(controller.router_assisted().is_some(), controller.needs().router.is_some(), "{spec}");
     }
 }
 

@@ -161,8 +161,6 @@ impl PyAck {
             in_recovery,
             window_limited,
             marked,
-            // A class of the user's own cannot ask for routers of a kind of their own.
-            ..Ack::default()
         })
     }
 

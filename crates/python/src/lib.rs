@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use elephan_cc::{Algorithm, Controller};
-use elephan_sim::engine::{PREFERRED_WINDOW, check_algorithms, controller};
+use elephan_sim::algorithms::{check_algorithms, controller};
+use elephan_sim::engine::PREFERRED_SLICE;
 use elephan_sim::{Engine, Outcome, RunError, Spec};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyValueError};
@@ -182,7 +183,7 @@ fn simulate_own(
         Some(own) => Ok(Controller::Custom(Box::new(own))),
         None => controller(index, flow),
     };
-    let engine = Engine::with_controllers(spec.clone(), PREFERRED_WINDOW, make)
+    let engine = Engine::with_transports(spec.clone(), PREFERRED_SLICE, make)
         .map_err(|e| PyValueError::new_err(e.to_string()))?
         .reporting_every(1)
         .limit_memory(room);

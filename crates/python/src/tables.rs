@@ -8,8 +8,7 @@ use arrow_array::{
     Array, ArrayRef, DictionaryArray, Float64Array, Int32Array, RecordBatch, StringArray, UInt32Array, UInt64Array,
 };
 use arrow_schema::{Field, Schema};
-use elephan_sim::endpoint::{Receiver, Sender};
-use elephan_sim::record::{LinkSample, OneWayDelays, ReceiverSample};
+use elephan_sim::record::{LinkSample, OneWayDelays, ReceiverRecord, ReceiverSample, SenderRecord};
 use elephan_sim::spec::{ArrivalsSpec, FlowSpec, SourceSpec};
 use elephan_sim::traffic::{SourceTotals, Transfer};
 use elephan_sim::{Outcome, Spec, Time};
@@ -56,8 +55,8 @@ fn names<'a>(names: impl Iterator<Item = &'a str>, repeat: usize) -> PyResult<Ar
 /// What a flow's row needs.
 struct Row<'a> {
     spec: &'a FlowSpec,
-    sender: &'a Sender,
-    receiver: &'a Receiver,
+    sender: &'a SenderRecord,
+    receiver: &'a ReceiverRecord,
     window_s: f64,
     from: usize,
     to: usize,
@@ -106,7 +105,7 @@ pub fn flows(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
     Table::new(vec![
         ("name", strings(&|r| r.spec.name.clone())),
         ("algorithm", strings(&|r| r.spec.algorithm.clone())),
-        ("start_s", float(&|r| r.sender.start().seconds())),
+        ("start_s", float(&|r| r.sender.start.seconds())),
         ("goodput_mbps", float(&|r| r.goodput_mbps())),
         ("throughput_mbps", float(&|r| r.throughput_mbps())),
         ("segments_delivered", count(&|r| r.receiver.totals.delivered)),
@@ -133,7 +132,7 @@ pub fn flows(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
         ("owd_p50_ms", float(&|r| r.delay_ms(|d| d.histogram.quantile(0.5)))),
         ("owd_p95_ms", float(&|r| r.delay_ms(|d| d.histogram.quantile(0.95)))),
         ("owd_p99_ms", float(&|r| r.delay_ms(|d| d.histogram.quantile(0.99)))),
-        ("completion_s", float(&|r| r.sender.completed.map_or(f64::NAN, |end| end.since(r.sender.start()).seconds()))),
+        ("completion_s", float(&|r| r.sender.completed.map_or(f64::NAN, |end| end.since(r.sender.start).seconds()))),
     ])
 }
 
@@ -167,7 +166,7 @@ pub fn samples(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
         ("loss_events", sent(&|s| s.loss_events)),
     ];
     // Only UDT has a rate of its own, so only a run with a flow of it has the column.
-    if !outcome.udt.is_empty() {
+    if outcome.senders.iter().any(|sender| sender.rates.is_some()) {
         columns.push(("sending_rate_mbps", sending_rates(spec, outcome)));
     }
     Table::new(columns)
@@ -175,9 +174,9 @@ pub fn samples(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
 
 /// What one packet each period of UDT is on the wire; nothing for other flows.
 fn sending_rates(spec: &Spec, outcome: &Outcome) -> ArrayRef {
-    let rates = spec.flows.iter().enumerate().flat_map(|(f, flow)| {
+    let rates = spec.flows.iter().zip(&outcome.senders).flat_map(|(flow, sender)| {
         let packet_mbits = f64::from(flow.stack.payload_bytes + flow.stack.header_bytes) * 8e-6;
-        let rates = outcome.udt.get(&(f as u32)).map(|udt| udt.rates());
+        let rates = sender.rates.as_deref();
         (0..outcome.times.len()).map(move |k| rates.map_or(f64::NAN, |rates| rates[k] * packet_mbits))
     });
     floats(rates)

@@ -4,8 +4,8 @@
 //! the run is over. A run that does not ask has none of this: its flows take other turns ([`crate::engine`]), and only
 //! packets that are dropped or marked meet a question whether somebody looks.
 
-use crate::endpoint::{Receiver, SackEntry, Sender};
 use crate::packet::{Packet, flag};
+use crate::sidecar::SackEntry;
 use crate::spec::{EventsSpec, Spec};
 use crate::time::Time;
 
@@ -164,21 +164,16 @@ impl NetworkLog {
     }
 }
 
-/// All logs as one, in order of time; at the same time links come before endpoints, and either go by name, so that the order
+/// All logs as one, in order of time; `ends` has those of each flow's sender and receiver; at the same time links come before endpoints, and either go by name, so that the order
 /// is the scenario's and not the schedule's.
 #[must_use]
-pub fn gather(
-    spec: &Spec,
-    network: Option<NetworkLog>,
-    senders: &mut [Sender],
-    receivers: &mut [Receiver],
-) -> Option<Log> {
+pub fn gather(spec: &Spec, network: Option<NetworkLog>, mut ends: Vec<[Option<Log>; 2]>) -> Option<Log> {
     let mut all = network?.log;
     all.rows.sort_by(|a, b| (a.at, link_name(spec, a)).cmp(&(b.at, link_name(spec, b))));
     let mut by_name: Vec<usize> = (0..spec.flows.len()).collect();
     by_name.sort_by(|&a, &b| spec.flows[a].name.cmp(&spec.flows[b].name));
     for flow in by_name {
-        for log in [senders[flow].take_log(), receivers[flow].take_log()].iter_mut().flatten() {
+        for log in ends[flow].iter_mut().flatten() {
             all.append(log);
         }
     }

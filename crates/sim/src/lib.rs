@@ -2,13 +2,17 @@
 //!
 //! [`Spec`] in, [`Outcome`] out: the same spec gives the same bits on every machine.
 
+pub mod algorithms;
+pub mod application;
+pub mod draw;
 pub mod endpoint;
+mod ends;
 pub mod engine;
 pub mod events;
-
 pub mod link;
 pub mod memory;
 pub mod network;
+pub mod outcome;
 pub mod packet;
 pub mod queue;
 pub mod quiet;
@@ -16,10 +20,13 @@ pub mod random;
 pub mod record;
 pub mod ring;
 pub mod runs;
+pub mod sidecar;
 pub mod spec;
 pub mod time;
 pub mod traffic;
 
-pub use engine::{Conservation, Engine, Outcome, RunError};
+pub use ends::Transport;
+pub use engine::Engine;
+pub use outcome::{Conservation, Outcome, RunError};
 pub use spec::{Spec, SpecError};
 pub use time::Time;

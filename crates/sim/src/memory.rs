@@ -7,13 +7,11 @@
 use std::mem::size_of;
 
 use crate::endpoint::{Receiver, Sender};
+use crate::packet::BYTES_PER_PACKET;
 use crate::record::{LinkSample, ReceiverSample, SenderSample};
 use crate::spec::{ArrivalsSpec, FlowSpec, SourceSpec, Spec};
 use crate::time::Time;
 use crate::traffic::Transfer;
-
-/// One packet on its way, at most: a slot of 32 bytes in a ring that has just doubled, and what its sender remembers of it.
-pub const BYTES_PER_PACKET: u64 = 90;
 
 /// Columns of a table, 8 bytes a value and a bit for whether there is one.
 const FLOW_SAMPLE_COLUMNS: u64 = 12;
@@ -58,7 +56,8 @@ impl Spec {
 
     /// Segments that a flow sends before the first ACK.
     fn first_burst(&self, flow: &FlowSpec) -> u64 {
-        if flow.datagrams || flow.is_udt() || flow.application.is_some() || flow.start_ps >= self.duration_ps {
+        if flow.datagrams || flow.has_own_transport() || flow.application.is_some() || flow.start_ps >= self.duration_ps
+        {
             return 0;
         }
         let fixed = flow.algorithm.split(':').next() == Some("fixed");

@@ -11,9 +11,10 @@ use crate::time::Time;
 pub mod flag {
     /// An acknowledgement, on its way back to the sender.
     pub const ACK: u8 = 1;
-    /// An acknowledgement of which more is in the flow's [`crate::endpoint::SackLog`] under [`super::Packet::extra`]: SACK
-    /// blocks, what segment it answers where that is not the one below the next expected, and the feedback of routers.
-    pub const SACK: u8 = 2;
+    /// More of the packet is in its flow's [`crate::sidecar::Sidecar`] under [`super::Packet::extra`]: of an ACK the SACK blocks,
+    /// the segment that it answers if that is not the one below the next expected, and the feedback of routers; of a datagram
+    /// its payload.
+    pub const BESIDE: u8 = 2;
     /// A retransmitted segment.
     pub const RETRANSMIT: u8 = 4;
     /// ECN-capable (RFC 3168): a queue may mark it instead of dropping it.
@@ -29,6 +30,9 @@ pub mod flag {
     /// Either of the two kinds of ECN-capable packets.
     pub const ECT: u8 = ECT0 | ECT1;
 }
+
+/// One packet on its way, at most: a slot of 32 bytes in a ring that has just doubled, and what its sender remembers of it.
+pub const BYTES_PER_PACKET: u64 = 90;
 
 /// Resolution of a one-way delay carried by an ACK, ps (16 ns: a `u32` then reaches 68 s).
 pub const OWD_UNIT_PS: u64 = 16_000;
@@ -94,8 +98,8 @@ impl Packet {
         (self.what >> FLAGS) as u8
     }
 
-    /// ACK: forward one-way delay in units of [`OWD_UNIT_PS`], or the entry of the SACK log where [`flag::SACK`] is set.
-    /// Data: its congestion header ([`crate::endpoint::Headers`]), or 0.
+    /// ACK: forward one-way delay in units of [`OWD_UNIT_PS`], or the number of its SACK entry if [`flag::BESIDE`] is set.
+    /// Data: its congestion header ([`crate::sidecar::Header`]), or 0.
     #[must_use]
     #[inline]
     pub fn extra(&self) -> u32 {

@@ -84,7 +84,7 @@ fn walk(flow: &FlowSpec, spec: &Spec, links: &[Link], quiet: &[bool], mut visit:
                 _ => Some(Reach { origin: link, delay: Time::ZERO, spread: Time::ZERO, smallest: low }),
             };
         }
-        if flow.stack.ack_every > 1 || flow.is_udt() {
+        if flow.stack.ack_every > 1 || flow.has_own_transport() {
             reach = None;
         }
     }

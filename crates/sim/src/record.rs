@@ -139,13 +139,95 @@ pub struct SenderSample {
     pub loss_events: u64,
 }
 
+/// Totals of a sender since the beginning.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SenderTotals {
+    /// Segments put on the wire, retransmissions included.
+    pub sent: u64,
+    /// Retransmissions.
+    pub retransmits: u64,
+    /// Recovery episodes that began with a loss.
+    pub loss_events: u64,
+    /// Answers to ECN echoes that were as one to a loss (RFC 3168).
+    pub ecn_events: u64,
+    /// Segments acknowledged with an ECN echo.
+    pub marked: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Episodes and timeouts that turned out to be spurious and were undone.
+    pub undone: u64,
+    /// ACKs processed.
+    pub acks: u64,
+}
+
+/// Statistics inside the measurement window.
+#[derive(Clone, Debug, Default)]
+pub struct Measured {
+    /// Smallest RTT, s.
+    pub rtt_min: f64,
+    /// Σ RTT, s.
+    pub rtt_sum: f64,
+    /// Samples of RTT.
+    pub rtt_count: u64,
+    /// ∫ cwnd dt, segments × s.
+    pub cwnd_integral: f64,
+    /// Largest cwnd.
+    pub cwnd_max: f64,
+    /// Times that the send loop ended, from the beginning of the window to the end of the run.
+    pub sends: u64,
+    /// Of those, because of the receive window.
+    pub receiver_limited: u64,
+    /// Distribution of RTT.
+    pub rtt: RttHistogram,
+}
+
 /// A receiver at a sample time; counts are since the beginning.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiverSample {
     /// Distinct segments that arrived.
     pub delivered: u64,
     /// Bytes on the wire that arrived, headers and duplicates included.
     pub wire_bytes: u64,
+}
+
+/// Everything that a run keeps of a sender.
+#[derive(Clone, Debug)]
+pub struct SenderRecord {
+    /// When the flow started, jitter included.
+    pub start: Time,
+    /// Totals since the beginning.
+    pub totals: SenderTotals,
+    /// Statistics inside the measurement window.
+    pub measured: Measured,
+    /// One for each sample time.
+    pub samples: Vec<SenderSample>,
+    /// Sending rate at each sample time, packets/s, of transports that have one.
+    pub rates: Option<Vec<f64>>,
+    /// When the last segment of a sized transfer was acknowledged.
+    pub completed: Option<Time>,
+}
+
+impl Default for SenderRecord {
+    fn default() -> Self {
+        let measured = Measured { rtt_min: f64::INFINITY, ..Measured::default() };
+        let (totals, samples) = (SenderTotals::default(), Vec::new());
+        Self { start: Time::ZERO, totals, measured, samples, rates: None, completed: None }
+    }
+}
+
+/// Everything that a run keeps of a receiver.
+#[derive(Clone, Debug, Default)]
+pub struct ReceiverRecord {
+    /// Distinct segments, and bytes on the wire.
+    pub totals: ReceiverSample,
+    /// Segments that had arrived before.
+    pub duplicates: u64,
+    /// ACKs sent.
+    pub acks_sent: u64,
+    /// One for each sample time.
+    pub samples: Vec<ReceiverSample>,
+    /// One-way delays of datagrams.
+    pub delays: Option<Box<OneWayDelays>>,
 }
 
 /// One-way delays of the datagrams that arrive in the measured part, from being handed over to the last bit.

@@ -26,8 +26,7 @@ impl Time {
     #[must_use]
     #[inline]
     pub fn seconds(self) -> f64 {
-        // Signed: one instruction; an instant never reaches 2⁶³ ps.
-        self.0 as i64 as f64 * 1e-12
+        elephan_cc::estimators::seconds(self.0)
     }
 
     /// The nearest instant to `seconds`; used where an estimator (RTO, RACK) turns into a timer.

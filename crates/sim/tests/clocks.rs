@@ -106,7 +106,7 @@ fn stages(links: &[(u64, u64, bool)], per_stage: usize, choices: &[(Vec<u8>, u8)
 }
 
 fn with_window(spec: &Spec, window: Time) -> String {
-    let engine = Engine::with_window(spec.clone(), window).expect("the scenario is right");
+    let engine = Engine::with_slice(spec.clone(), window).expect("the scenario is right");
     digest(&engine.run(|_| true).expect("nobody cancels"))
 }
 

@@ -5,7 +5,8 @@ use std::cell::Cell;
 
 use common::*;
 use elephan_cc::{Ack, Algorithm, Controller, Needs, Signal, Start};
-use elephan_sim::engine::{PREFERRED_WINDOW, controller};
+use elephan_sim::algorithms::controller;
+use elephan_sim::engine::PREFERRED_SLICE;
 use elephan_sim::{Engine, RunError, Spec, SpecError};
 
 /// Another algorithm behind a pointer.
@@ -59,7 +60,7 @@ fn lossy(algorithms: &[(&str, f64)]) -> Spec {
 #[test]
 fn a_boxed_algorithm_gives_the_same_run_as_the_one_in_the_box() {
     let spec = lossy(&[("reno", 0.0), ("cubic", 1.0)]);
-    let boxed = Engine::with_controllers(spec.clone(), PREFERRED_WINDOW, |index, flow| {
+    let boxed = Engine::with_transports(spec.clone(), PREFERRED_SLICE, |index, flow| {
         let inner = controller(index, flow)?;
         Ok(if index == 0 { Controller::Custom(Box::new(Boxed(inner))) } else { inner })
     });
@@ -87,7 +88,7 @@ fn a_run_that_reports_every_window_ends_at_the_first_one_that_says_no() {
             count.set(count.get() + 1);
             fraction < stop_at
         });
-        (count.get(), ended.map(|outcome| outcome.window.seconds()))
+        (count.get(), ended.map(|outcome| outcome.slice.seconds()))
     };
     let ((each, whole), (coarse, _)) = (reports(1, 2.0), reports(64, 2.0));
     let window_s = whole.expect("nobody cancels");

@@ -79,7 +79,7 @@ const EVERYTHING: Needs = Needs {
 fn spy(spec: Spec, window: f64, rate: Option<f64>, needs: Needs) -> (Outcome, Seen) {
     let seen = Arc::new(Mutex::new(Seen::default()));
     let make = |_: usize, _: &_| Ok(Controller::Custom(Box::new(Spy { window, rate, needs, seen: Arc::clone(&seen) })));
-    let engine = Engine::with_controllers(spec, Time(4_000_000_000), make).expect("the spec is right");
+    let engine = Engine::with_transports(spec, Time(4_000_000_000), make).expect("the spec is right");
     let outcome = engine.run(|_| true).expect("nobody cancels");
     let seen = std::mem::take(&mut *seen.lock().expect("nobody panicked with it"));
     (outcome, seen)

@@ -37,7 +37,7 @@ fn fates(loss: &Value, n: usize) -> Vec<bool> {
         elephan_sim::Time(3),
     );
     let mut link = elephan_sim::link::Link::new(&spec.links[0], (1040, 1040), 3, &times);
-    (0..n as u64).map(|k| link.carry(elephan_sim::Time(k * 10_000_000), 1040).is_some()).collect()
+    (0..n as u64).map(|k| link.carry(elephan_sim::Time(k * 10_000_000), 1040, false).is_some()).collect()
 }
 
 /// Two-state losses in closed form: in the bad state for p/(p + r) of the packets; without losses in the good one and with

@@ -89,7 +89,7 @@ fn queue(pick: u8, limit: u64) -> Value {
 }
 
 fn with_window(spec: &Spec, window: Time) -> String {
-    digest(&Engine::with_window(spec.clone(), window).expect("it is right").run(|_| true).expect("nobody cancels"))
+    digest(&Engine::with_slice(spec.clone(), window).expect("it is right").run(|_| true).expect("nobody cancels"))
 }
 
 type Row = ([u64; 4], [u32; 4], Option<Blocks>);
@@ -98,8 +98,7 @@ type Row = ([u64; 4], [u32; 4], Option<Blocks>);
 fn with_log(spec: &Spec, window: Time) -> (String, Vec<Row>) {
     let mut spec = spec.clone();
     spec.events = Some(EventsSpec { limit: 1_000_000, from_ps: 0, to_ps: None });
-    let outcome =
-        Engine::with_window(spec.clone(), window).expect("it is right").run(|_| true).expect("nobody cancels");
+    let outcome = Engine::with_slice(spec.clone(), window).expect("it is right").run(|_| true).expect("nobody cancels");
     let log = outcome.events.as_ref().expect("it was asked for");
     let rank = |name: &str, names: &mut dyn Iterator<Item = &String>| {
         names.filter(|other| other.as_str() < name).count() as u64

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{digest, dumbbell, linux_stack, ns2_stack, ps, spec};
-use elephan_sim::endpoint::Receiver;
+use elephan_sim::record::ReceiverRecord;
 use elephan_sim::{Engine, Outcome, Time};
 use serde_json::{Value, json};
 
@@ -50,7 +50,7 @@ fn at_bottleneck(queue: &Value, rate_bps: u64, algorithms: &[(&str, f64)], stack
 fn run(queue: &Value, rate_bps: u64, algorithms: &[(&str, f64)], stack: &Value, window: Time) -> Outcome {
     let (links, flows) = at_bottleneck(queue, rate_bps, algorithms, stack);
     let spec = spec(&links, &flows, 60.0, 20.0);
-    Engine::with_window(spec, window).expect("the spec is right").run(|_| true).expect("nobody cancels")
+    Engine::with_slice(spec, window).expect("the spec is right").run(|_| true).expect("nobody cancels")
 }
 
 const WINDOW: Time = Time(4_000_000_000);
@@ -75,7 +75,7 @@ fn at_work(outcome: &Outcome, rate_bps: u64) -> (f64, f64) {
 }
 
 /// Segments delivered over the last 40 s.
-fn late(receiver: &Receiver) -> u64 {
+fn late(receiver: &ReceiverRecord) -> u64 {
     receiver.totals.delivered - receiver.samples[200].delivered
 }
 

@@ -82,7 +82,7 @@ struct Part {
 impl Part {
     fn of(outcome: &Outcome, rate_bps: u64, from_s: f64, to_s: f64) -> Self {
         let (from, to) = (common::at(outcome, from_s), common::at(outcome, to_s));
-        let rate = |r: &elephan_sim::endpoint::Receiver| {
+        let rate = |r: &elephan_sim::record::ReceiverRecord| {
             (r.samples[to].delivered - r.samples[from].delivered) as f64 / (to_s - from_s)
         };
         let rows = &outcome.links[0].1.rows;
@@ -318,7 +318,7 @@ fn neither_the_length_of_a_turn_nor_the_order_of_flows_nor_what_is_recorded_matt
             let path = Path { stack, reverse: 2, ..Path::new(kind, 20_000_000, 0.05) };
             let spec = path.spec(kind, &[0.0, 0.3, 0.7], 8.0);
             let run = |spec: &Spec, window: u64| {
-                let engine = Engine::with_window(spec.clone(), Time(window)).expect("it is right");
+                let engine = Engine::with_slice(spec.clone(), Time(window)).expect("it is right");
                 engine.run(|_| true).expect("nobody cancels")
             };
             let one = run(&spec, 4_000_000_000);

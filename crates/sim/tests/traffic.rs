@@ -19,7 +19,7 @@ fn datagrams(load: f64, poisson: bool, limit: Option<u64>, (duration_s, delay_s)
     source["datagrams"] = json!(true);
     source["application"] = json!({"rate_bps": (load * 1e7) as u64, "poisson": poisson});
     // Long turns cost less here; the result does not depend on them.
-    let engine = Engine::with_window(spec(&Value::Array(links), &json!([source]), duration_s, 10.0), Time::SECOND);
+    let engine = Engine::with_slice(spec(&Value::Array(links), &json!([source]), duration_s, 10.0), Time::SECOND);
     engine.expect("the scenario is right").run(|_| true).expect("nobody cancels")
 }
 
@@ -178,7 +178,7 @@ fn neither_windows_nor_the_order_of_flows_matter_with_applications() {
     flows[2]["application"] = json!({"rate_bps": 8_000_000, "poisson": true, "bursts": [mean(200), mean(300)]});
     let straight = spec(&links, &flows, 20.0, 5.0);
     let expected = digest(&run(&straight));
-    let short = Engine::with_window(straight.clone(), Time(70_000_000)).expect("it is right");
+    let short = Engine::with_slice(straight.clone(), Time(70_000_000)).expect("it is right");
     assert_eq!(digest(&short.run(|_| true).expect("nobody cancels")), expected);
     let mut turned = straight.clone();
     turned.flows.reverse();

@@ -88,7 +88,7 @@ fn windows_and_order_do_not_matter_and_other_sources_draw_the_same() {
         let both = with_sources(20_000_000, &[("cubic", 0.0), ("reno", 1.0)], &[a.clone(), b], &stack, (20.0, 5.0));
         let expected = run(&both);
         assert!(expected.sources.iter().all(|s| s.transfers.len() > 100), "there is something to compare");
-        let short = Engine::with_window(both.clone(), Time(70_000_000)).expect("it is right");
+        let short = Engine::with_slice(both.clone(), Time(70_000_000)).expect("it is right");
         assert_eq!(everything(&short.run(|_| true).expect("nobody cancels")), everything(&expected));
         let mut turned = both.clone();
         turned.traffic.reverse();

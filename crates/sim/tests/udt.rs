@@ -50,7 +50,7 @@ fn jain(rates: &[f64]) -> f64 {
 
 /// When the sending rate first was above `mbps`, to the sample, s.
 fn first_above(outcome: &Outcome, mbps: f64) -> f64 {
-    let rates = outcome.udt[&0].rates();
+    let rates = outcome.senders[0].rates.as_deref().expect("UDT has a rate");
     // Slow start has no rate to speak of: it is over with the first loss.
     let climbing = (0..rates.len()).skip_while(|&k| outcome.senders[0].samples[k].loss_events == 0);
     let mut above = climbing.skip_while(|&k| rates[k] * PACKET_BITS * 1e-6 <= mbps);
@@ -80,7 +80,7 @@ fn a_loss_costs_a_ninth_of_the_rate() {
     let mut text = spec(&links, &flows, 20.0, 1.0);
     text.sample_period_ps = ps(0.01);
     let outcome = run(&text);
-    let (rates, samples) = (outcome.udt[&0].rates(), &outcome.senders[0].samples);
+    let (rates, samples) = (outcome.senders[0].rates.as_deref().expect("UDT has a rate"), &outcome.senders[0].samples);
     let mut teeth = Vec::new();
     for k in 1..rates.len() {
         if samples[k].loss_events > samples[k - 1].loss_events && samples[k].loss_events > 1 {
@@ -214,7 +214,7 @@ fn neither_windows_nor_the_order_of_flows_matter() {
     assert!(outcome.conservation.duplicated > 100);
     let expected = digest(&outcome);
     for window_ps in [70_000_000, 900_000_000, 40_000_000_000] {
-        let engine = Engine::with_window(straight.clone(), Time(window_ps)).expect("it is right");
+        let engine = Engine::with_slice(straight.clone(), Time(window_ps)).expect("it is right");
         assert_eq!(digest(&engine.run(|_| true).expect("nobody cancels")), expected, "{window_ps}");
     }
     let mut turned = straight.clone();
@@ -265,7 +265,7 @@ proptest! {
         for (sender, receiver) in expected.senders.iter().zip(&expected.receivers) {
             prop_assert!(receiver.totals.delivered <= sender.totals.sent - sender.totals.retransmits);
         }
-        let other = Engine::with_window(straight.clone(), Time(window_ps)).expect("it is right");
+        let other = Engine::with_slice(straight.clone(), Time(window_ps)).expect("it is right");
         prop_assert_eq!(digest(&other.run(|_| true).expect("nobody cancels")), digest(&expected));
         let mut turned = straight.clone();
         turned.flows.reverse();

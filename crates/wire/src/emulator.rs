@@ -180,17 +180,12 @@ impl Emulator {
         self.latest[link] = event.at;
         let bytes = u64::from(event.passenger.bytes);
         let found = &mut self.links[link];
-        let carried = if found.is_active() {
-            // Marks are not written into packets, so that none is capable of one.
-            found.carry_actively(event.at, bytes, false).map(|(at, _)| at)
-        } else {
-            found.carry(event.at, bytes)
-        };
-        let Some(at) = carried else {
+        // Marks are not written into packets, so that none is capable of one.
+        let Some(carried) = found.carry(event.at, bytes, false) else {
             self.lost.push(event.passenger.slot);
             return false;
         };
-        event.at = at;
+        event.at = carried.at;
         event.hop += 1;
         true
     }

@@ -13,6 +13,7 @@ use crate::diag;
 use crate::info::TcpInfo;
 use crate::plan::{Ends, Plan, Problem, RECEIVER_PORT, SENDER_PORT, doing};
 use crate::route::Route;
+use crate::start::started;
 use crate::sys;
 use crate::watched::Watched;
 
@@ -53,7 +54,7 @@ pub fn receive(plan: &Plan, device: &str) -> Result<Value, Problem> {
             }
         });
     }
-    let started_ns = crate::started()?;
+    let started_ns = started()?;
     sleep_to_end(started_ns + plan.end_ns());
     Ok(json!({"processor_s": sys::processor_seconds()}))
 }
@@ -111,7 +112,7 @@ pub fn send(plan: &Arc<Plan>, device: &str) -> Result<Value, Problem> {
     for ends in &plan.flows {
         sender(ends, false).map(drop)?;
     }
-    let started_ns = crate::started()?;
+    let started_ns = started()?;
     let sockets: Arc<Vec<OnceLock<OwnedFd>>> = Arc::new(plan.flows.iter().map(|_| OnceLock::new()).collect());
     let failures: Arc<Mutex<Vec<Problem>>> = Arc::default();
     for flow in 0..plan.flows.len() {
@@ -199,7 +200,7 @@ fn watch(plan: &Plan, started_ns: i64, sockets: &[OnceLock<OwnedFd>]) -> Value {
 /// The kernel does not tell.
 pub fn watch_peer(plan: &Plan, peer: Ipv4Addr) -> Result<Value, Problem> {
     diag::connections_to(peer).map_err(doing("sock_diag"))?;
-    let started_ns = crate::started()?;
+    let started_ns = started()?;
     Ok(look_on(
         plan,
         started_ns,

@@ -14,6 +14,7 @@ use crate::frame::{self, Packet, Tcp};
 use crate::lateness::Histogram;
 use crate::plan::{Plan, Problem, doing};
 use crate::port::{Frame, Port};
+use crate::start::started;
 use crate::sys;
 
 /// Frames that may wait in each ring: more than a tenth of a second at 1 Gbit/s.
@@ -95,7 +96,7 @@ pub fn run(plan: &Plan, devices: [&str; 2]) -> Result<Value, Problem> {
         Port::open(device, plan.largest_bytes as usize + frame::ETHERNET_BYTES, RING_FRAMES).map_err(doing(device))
     };
     let ports = [open(devices[0])?, open(devices[1])?];
-    let started_ns = crate::started()?;
+    let started_ns = started()?;
     sys::keep_processors_awake();
     // Not before: a thread with a reservation cannot start others.
     let scheduling = match sys::reserve_processor(RESERVED_NS.0, RESERVED_NS.1) {

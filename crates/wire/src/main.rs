@@ -12,15 +12,15 @@ mod link;
 mod plan;
 mod port;
 mod route;
+mod start;
 mod sys;
 mod watched;
 
-use std::io::{BufRead, Write, stdin, stdout};
+use std::io::Write;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::thread;
 
 use crate::plan::{Plan, Problem, doing};
 use crate::route::Route;
@@ -88,19 +88,4 @@ fn write(path: &Path, document: &serde_json::Value) -> std::io::Result<()> {
     let mut file = std::io::BufWriter::new(std::fs::File::create(path)?);
     serde_json::to_writer(&mut file, document)?;
     file.flush()
-}
-
-/// Tells whoever started this program that it is ready, and waits for the instant of the beginning, in ns of the clock that
-/// never jumps. From then on the end of the standard input asks to stop.
-fn started() -> Result<i64, Problem> {
-    writeln!(stdout(), "ready").and_then(|()| stdout().flush()).map_err(doing("standard output"))?;
-    let mut line = String::new();
-    stdin().lock().read_line(&mut line).map_err(doing("standard input"))?;
-    let started_ns = line.trim().parse().map_err(|_| Problem::Usage("no time to start at".into()))?;
-    thread::spawn(|| {
-        let mut rest = String::new();
-        while stdin().lock().read_line(&mut rest).is_ok_and(|read| read > 0) {}
-        sys::ask_to_stop();
-    });
-    Ok(started_ns)
 }

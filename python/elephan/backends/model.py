@@ -14,13 +14,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import elephan
 from elephan.backends.base import Backend, Cancelled, Progress, RawResult, unknown_fields
 from elephan.scenario import Scenario, ScenarioError
 from elephan.scenario.catalog import algorithms
 from elephan.scenario.form import BernoulliLoss, LinkSpec, NoneLoss, Spec
 from elephan.scenario.lookups import narrowest_link, queue_number, queue_switch, wire_bytes
 from elephan.scenario.words import hint
+from elephan.version import __version__
 
 if TYPE_CHECKING:
     import polars as pl
@@ -47,7 +47,7 @@ class ModelBackend(Backend):
 
     def version(self) -> str:
         """The package's version and a digest of the model's own code: results of another one are not used again."""
-        return f"{elephan.__version__}+{_code()}"
+        return f"{__version__}+{_code()}"
 
     def check(self, scenario: Scenario) -> None:
         """Refuse a scenario that the model does not cover, before anything is run.

@@ -91,11 +91,12 @@ def calibrate(quick: bool, as_json: bool) -> int:
     is 1 where it does not even carry the lowest rate.
     """
     from elephan.backends.kernel import calibration
+    from elephan.backends.kernel.backend import KernelBackend
     from elephan.cli.progress import meter
 
     wanted = calibration.scenarios(("cubic",), rtts_ms=(40,)) if quick else calibration.scenarios()
     with meter() as progress:
-        found = calibration.calibrate(wanted, progress)
+        found = calibration.calibrate(wanted, KernelBackend(), progress)
     path = found.save()
     if as_json:
         common.print_json(found.to_json() | {"saved": str(path)})

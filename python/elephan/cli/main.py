@@ -18,11 +18,11 @@ from typing import Any
 
 import click
 
-from elephan import __version__
 from elephan.algorithm import AlgorithmError
 from elephan.cli import signals, stdout
 from elephan.scenario.errors import ScenarioError, one_line
 from elephan.scenario.words import hint
+from elephan.version import __version__
 
 DONE, FAILED, WRONG_INPUT = 0, 1, 2
 THREADS = "elephan-sweep"  # as in elephan.runs.sweeps, which takes time to import

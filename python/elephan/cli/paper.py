@@ -13,8 +13,8 @@ from elephan.scenario.errors import ScenarioError
 from elephan.scenario.words import hint
 
 if TYPE_CHECKING:
-    from elephan.papers.in_kernel import KernelColumn
-    from elephan.papers.reproduction import PaperResult
+    from elephan.papers.kernel_column import KernelColumn
+    from elephan.papers.results import PaperResult
 
 BACKENDS = ("sim", "kernel")
 

@@ -30,7 +30,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from elephan import __version__
 from elephan.export import headers
 from elephan.export.events import ack_departures
 from elephan.export.headers import Column, Packets
@@ -38,6 +37,7 @@ from elephan.runs import Run
 from elephan.scenario import ScenarioError
 from elephan.scenario.form import FlowSpec, Spec
 from elephan.scenario.lookups import wire_bytes
+from elephan.version import __version__
 from elephan.writing import whole_file
 
 if TYPE_CHECKING:

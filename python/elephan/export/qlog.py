@@ -22,9 +22,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from elephan import __version__
 from elephan.runs import Run
 from elephan.scenario.form import FlowSpec
+from elephan.version import __version__
 from elephan.writing import whole_file
 
 if TYPE_CHECKING:

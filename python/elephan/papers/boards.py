@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from elephan.papers.claims import Judgment, totals
+from elephan.papers.judging import Judgment, totals
 from elephan.papers.themes import theme
 
 Board = dict[str, dict[str, int]]

@@ -1,4 +1,4 @@
-"""A paper's experiments in today's Linux: which can be carried, how long they take, and what its claims say of them.
+"""A paper's experiments in today's Linux: the plan of its runs, the runs, and the judgment of its claims by them.
 
 The network and the flows are the paper's; the endpoints are the kernel's own, and an algorithm is its object in BPF or
 Linux's own (:mod:`elephan.backends.kernel.twin`). So this is no reproduction of the paper: it is a column beside it.
@@ -6,18 +6,19 @@ Linux's own (:mod:`elephan.backends.kernel.twin`). So this is no reproduction of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from elephan import backends
 from elephan.backends.kernel import host
 from elephan.backends.kernel.twin import Twin, twin
-from elephan.papers.claims import Judgment, judge_all, totals
-from elephan.papers.measurement import NotJudgedError
-from elephan.papers.paper import Experiment, Paper, RunSet
-from elephan.papers.reproduction import PaperResult, select
+from elephan.papers.judging import Judgment, judge_all
+from elephan.papers.kernel_column import KernelColumn, KernelPlan, LeftOut, Outcome, Piece, StandIns
+from elephan.papers.paper import Experiment, Paper
+from elephan.papers.reproduction import select
+from elephan.papers.results import PaperResult
 from elephan.papers.wording import expectation
 from elephan.runs import Run, Store, SweepError, run_id, sweep
 from elephan.scenario import Scenario, ScenarioError
@@ -26,101 +27,7 @@ if TYPE_CHECKING:
     from elephan.papers.planning import Progress
 
 BACKEND = "kernel"
-PREPARATION_S = 2.0
-"""What a run takes beside its scenario's own time: namespaces, programs, connections, tables."""
-
 NOT_MEASURED = "no run is behind it"
-_SHOWN = ("verdict", "measured", "measured_text")
-
-
-@dataclass(frozen=True)
-class Piece:
-    """A run of a paper that the kernel can carry.
-
-    Attributes:
-        experiments: ids of the experiments that it is of.
-        title: of its first experiment.
-        label: there.
-        scenario: the paper's.
-        twin: what is run.
-        chosen: it is to be run; otherwise it only counts where it is saved.
-        saved: there is a result.
-        again: the result is one that the backend doubts, and it is to be made again.
-    """
-
-    experiments: tuple[str, ...]
-    title: str
-    label: str
-    scenario: Scenario
-    twin: Twin
-    chosen: bool
-    saved: bool
-    again: bool = False
-
-    @property
-    def to_run(self) -> bool:
-        """Whether it has to be run."""
-        return self.chosen and (self.again or not self.saved)
-
-    @property
-    def takes_s(self) -> float:
-        """Real time of a run."""
-        return self.twin.duration_s + PREPARATION_S
-
-
-@dataclass(frozen=True)
-class LeftOut:
-    """Runs of an experiment that the kernel cannot carry, all for the same reason."""
-
-    experiment: str
-    labels: tuple[str, ...]
-    why: str
-
-    def to_json(self) -> dict[str, Any]:
-        """As in the ``paper`` document."""
-        return {"experiment": self.experiment, "runs": list(self.labels), "why": self.why}
-
-
-@dataclass(frozen=True)
-class KernelPlan:
-    """What a paper, or a part of it, asks of the kernel.
-
-    Attributes:
-        paper: which.
-        selection: in words; empty for all of it.
-        pieces: what can be carried.
-        left_out: what cannot.
-        refused: why a scenario cannot be carried, by its hash.
-    """
-
-    paper: Paper
-    selection: str
-    pieces: tuple[Piece, ...]
-    left_out: tuple[LeftOut, ...]
-    refused: Mapping[str, str]
-
-    @property
-    def to_run(self) -> list[Piece]:
-        """What has to be run, in the paper's order."""
-        return [piece for piece in self.pieces if piece.to_run]
-
-    @property
-    def takes_s(self) -> float:
-        """Real time of all that has to be run, one after the other."""
-        return sum(piece.takes_s for piece in self.to_run)
-
-    def lines(self) -> Iterator[str]:
-        """What a reader should know before it begins."""
-        runs = self.to_run
-        there = sum(piece.saved and not piece.again for piece in self.pieces)
-        other = sum(not piece.chosen and not piece.saved for piece in self.pieces)
-        asked = f", {other} not asked for" if other else ""
-        yield (
-            f"in the kernel: {len(runs)} runs one after the other, {duration(self.takes_s)} of real time; "
-            f"{there} are saved{asked}"
-        )
-        for row in self.left_out:
-            yield f"left out: {row.experiment}, {len(row.labels)} runs: {row.why}"
 
 
 def plan(
@@ -198,144 +105,10 @@ def _matches(pattern: str, experiment: Experiment, label: str) -> bool:
     return any(fnmatchcase(name.casefold(), pattern.strip().casefold()) for name in names)
 
 
-def duration(seconds: float) -> str:
-    """A length of time for a reader: hours and minutes, or minutes, or seconds."""
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60:02d} min"
-
-
 def doubts(run: Run) -> list[str]:
     """Why the backend itself does not believe a run; empty where it does."""
     facts = run.manifest["engine_summary"]["kernel"]
     return [] if facts["believable"] else [str(line) for line in run.manifest["engine_summary"]["warnings"]]
-
-
-# ---- what came out ----
-
-
-class StandIns(RunSet):
-    """Runs of the kernel, found by the paper's own scenarios; of those that are not there, why."""
-
-    def __init__(self, runs: Mapping[str, Run], absent: Mapping[str, str]) -> None:
-        super().__init__(())
-        self._by_hash = {name: {run.seed: run} for name, run in runs.items()}
-        self._absent = absent
-
-    def of(self, scenario: Scenario) -> list[Run]:
-        """The run that stands for a scenario.
-
-        Raises:
-            NotJudgedError: there is none; with the reason.
-        """
-        if scenario.hash not in self._by_hash:
-            why = self._absent.get(scenario.hash, "it is not part of this selection")
-            raise NotJudgedError(f"'{scenario.title or scenario.hash}' has no run in the kernel: {why}")
-        return super().of(scenario)
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What became of a piece.
-
-    Attributes:
-        piece: which.
-        run: the result; ``None`` where it was not run or has failed.
-        why: why there is no result, or why it is not believed; empty where it counts.
-    """
-
-    piece: Piece
-    run: Run | None
-    why: str = ""
-
-    @property
-    def believed(self) -> bool:
-        """Whether claims are judged by it."""
-        return self.run is not None and not self.why
-
-    def to_json(self) -> dict[str, Any]:
-        """As in the ``paper`` document."""
-        return {
-            "experiments": list(self.piece.experiments),
-            "label": self.piece.label,
-            "title": self.piece.scenario.title,
-            "run": self.run.id if self.run else None,
-            "believable": None if self.run is None else not doubts(self.run),
-            "why": self.why,
-            "warnings": list(self.run.warnings) if self.run else [],
-            "differences": list(self.piece.twin.differences),
-            "duration_s": self.piece.twin.duration_s,
-        }
-
-
-@dataclass
-class KernelColumn:
-    """The column of a paper's report.
-
-    Attributes:
-        plan: what was asked of the kernel.
-        outcomes: one for each piece.
-        judgments: of all claims of the selection, by id.
-        twins: judgments by the same twins in the simulator, of the claims that runs of the kernel judge. Where one has
-            the kernel's verdict, what was changed for the kernel is enough for it, without the host.
-        failed: how many runs failed.
-    """
-
-    plan: KernelPlan
-    outcomes: list[Outcome]
-    judgments: dict[str, Judgment] = field(default_factory=dict)
-    twins: dict[str, Judgment] = field(default_factory=dict)
-    failed: int = 0
-
-    @property
-    def runs(self) -> StandIns:
-        """The runs that are believed."""
-        believed = {one.piece.scenario.hash: one.run for one in self.outcomes if one.run is not None and one.believed}
-        absent = {one.piece.scenario.hash: one.why for one in self.outcomes if not one.believed}
-        return StandIns(believed, {**self.plan.refused, **absent})
-
-    @property
-    def host(self) -> str:
-        """The kernels that made the runs, and their numbers of cores."""
-        facts = [one.run.manifest["engine_summary"]["kernel"]["host_before"] for one in self.outcomes if one.run]
-        return "; ".join(dict.fromkeys(f"Linux {each['kernel']}, {each['cores']} cores" for each in facts))
-
-    @property
-    def totals(self) -> dict[str, int]:
-        """Claims by the kernel's verdict."""
-        return totals(self.judgments.values())
-
-    def other_verdicts(self, simulated: Sequence[Judgment]) -> list[str]:
-        """Ids of the claims that both judge, and not alike."""
-        both = [(judgment, self.judgments[judgment.claim.id]) for judgment in simulated]
-        return [
-            ours.claim.id
-            for ours, theirs in both
-            if "not_judged" not in (ours.verdict, theirs.verdict) and ours.verdict != theirs.verdict
-        ]
-
-    def by_twin(self, simulated: Sequence[Judgment]) -> list[str]:
-        """Of those, the ids of the claims to which the twin gives the kernel's verdict in the simulator too."""
-        other = self.other_verdicts(simulated)
-        return [name for name in other if self.twins[name].verdict == self.judgments[name].verdict]
-
-    def of(self, claim_id: str) -> dict[str, Any]:
-        """The kernel's part of a claim's entry in the ``paper`` document."""
-        found = {key: self.judgments[claim_id].to_json()[key] for key in (*_SHOWN, "why", "runs")}
-        beside = self.twins.get(claim_id)
-        return found | {"twin_simulated": {key: beside.to_json()[key] for key in _SHOWN} if beside else None}
-
-    def to_json(self, simulated: Sequence[Judgment]) -> dict[str, Any]:
-        """As in the ``paper`` document."""
-        return {
-            "totals": self.totals,
-            "other_verdict_than_simulated": self.other_verdicts(simulated),
-            "of_those_also_with_the_twin_simulated": self.by_twin(simulated),
-            "runs": [outcome.to_json() for outcome in self.outcomes],
-            "failed": self.failed,
-            "left_out": [row.to_json() for row in self.plan.left_out],
-        }
 
 
 def add(

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from elephan.papers import boards
-from elephan.papers.claims import Judgment
+from elephan.papers.judging import Judgment
 from elephan.papers.reporting import anchor
-from elephan.papers.reproduction import PaperResult
+from elephan.papers.results import PaperResult
 from elephan.papers.themes import THEMES, theme
 from elephan.papers.wording import number
 

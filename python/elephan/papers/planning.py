@@ -55,7 +55,7 @@ class Counter:
     """Adds the progress of consecutive sweeps, in work: what is saved already counts as none."""
 
     def __init__(self, plans: Iterable[Mapping[str, list[Job]]], store: Store, progress: Progress | None) -> None:
-        from elephan.runs.sweeps import unsaved_work
+        from elephan.runs.work import unsaved_work
 
         jobs = [job for plan in plans for tasks in plan.values() for job in tasks]
         self._total = unsaved_work(jobs, store) if progress is not None else 0.0

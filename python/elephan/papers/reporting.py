@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from elephan.papers.claims import Claim, Judgment
+from elephan.papers.claims import Claim
+from elephan.papers.judging import Judgment
 from elephan.papers.measurement import NotJudgedError
 from elephan.papers.wording import number
 from elephan.report import stamps
@@ -27,7 +28,7 @@ from elephan.report.series import flow_curve, link_curve
 
 if TYPE_CHECKING:
     from elephan.papers.paper import Paper, RunSet
-    from elephan.papers.reproduction import PaperResult
+    from elephan.papers.results import PaperResult
 
 VIEW_BINS = 400
 VERDICTS = {"reproduced": "reproduced", "differs": "differs", "not_judged": "not judged"}

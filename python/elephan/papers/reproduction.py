@@ -7,184 +7,21 @@ import re
 import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from elephan.papers import boards
-from elephan.papers.claims import ClaimSet, Judgment, judge_all, totals
+from elephan.papers.claims import ClaimSet
+from elephan.papers.judging import Judgment, judge_all
 from elephan.papers.paper import Beyond, Experiment, Paper, RunSet, Variant
 from elephan.papers.planning import Counter, Planner, Progress
+from elephan.papers.results import Answer, PaperResult, Phase, SeedCheck, Sensitivity
 from elephan.scenario import ScenarioError
 from elephan.scenario.words import hint
 
 if TYPE_CHECKING:
-    from elephan.papers.in_kernel import KernelColumn
     from elephan.runs import Run, Store
-
-
-@dataclass(frozen=True)
-class Sensitivity:
-    """What another reading of the paper does to its verdicts, one seed each.
-
-    Attributes:
-        variant: the reading.
-        runs: how many runs it needed that the paper's own setup had not.
-        judged: claims that both could judge.
-        reproduced: of those, under this reading.
-        reproduced_before: of those, under the paper's own setup with the same seed.
-        gained: ids that hold under this reading only.
-        lost: ids that hold under the paper's own setup only.
-    """
-
-    variant: Variant
-    runs: int
-    judged: int
-    reproduced: int
-    reproduced_before: int
-    gained: tuple[str, ...]
-    lost: tuple[str, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """As in the ``paper`` document."""
-        return {
-            "variant": self.variant.id,
-            "title": self.variant.title,
-            "runs": self.runs,
-            "judged": self.judged,
-            "reproduced": self.reproduced,
-            "reproduced_before": self.reproduced_before,
-            "gained": list(self.gained),
-            "lost": list(self.lost),
-        }
-
-
-@dataclass(frozen=True)
-class Phase:
-    """One part of the work and what it took.
-
-    Attributes:
-        name: what was run.
-        runs: how many.
-        run_seconds: the sum of what each run took when it was made; several are made at a time.
-    """
-
-    name: str
-    runs: int
-    run_seconds: float
-
-
-@dataclass(frozen=True)
-class SeedCheck:
-    """What the verdicts would have been with fewer seeds.
-
-    Attributes:
-        seeds: of each scenario, the first so many.
-        claims: claims with more than one seed behind them.
-        other_verdict: of those, how many have another verdict than with all seeds.
-    """
-
-    seeds: int
-    claims: int
-    other_verdict: int
-
-
-@dataclass(frozen=True)
-class Answer:
-    """A question that the paper left open, and what came out.
-
-    Attributes:
-        beyond: the question.
-        runs: behind the answer.
-        sentences: the answer.
-    """
-
-    beyond: Beyond
-    runs: RunSet
-    sentences: tuple[str, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """As in the ``paper`` document."""
-        return {"question": self.beyond.question, "answer": list(self.sentences), "runs": len(self.runs)}
-
-
-@dataclass
-class PaperResult:
-    """A reproduced paper.
-
-    Attributes:
-        paper: what was reproduced.
-        claims: every claim of the selection with its verdict.
-        runs: the runs behind them.
-        sensitivity: other readings.
-        seed_checks: whether fewer seeds would have done.
-        phases: what the work took.
-        wall_seconds: time spent on runs; what was saved already costs nothing.
-        selection: what part of the paper was run; empty for all of it.
-        beyond: the answer to the question that the paper left open, where it was asked.
-        kernel: the same experiments in today's Linux, where they were run (:mod:`elephan.papers.in_kernel`).
-        report_path: the HTML report.
-    """
-
-    paper: Paper
-    claims: list[Judgment]
-    runs: RunSet
-    sensitivity: list[Sensitivity] = field(default_factory=list)
-    seed_checks: list[SeedCheck] = field(default_factory=list)
-    phases: list[Phase] = field(default_factory=list)
-    wall_seconds: float = 0.0
-    selection: str = ""
-    beyond: Answer | None = None
-    kernel: KernelColumn | None = None
-    report_path: Path | None = None
-
-    @property
-    def totals(self) -> dict[str, int]:
-        """Claims by verdict."""
-        return totals(self.claims)
-
-    @property
-    def firm(self) -> dict[str, int]:
-        """As ``totals``, of the claims that the paper states plainly and that hang little on what it leaves open."""
-        return totals(judgment for judgment in self.claims if judgment.claim.firm)
-
-    @property
-    def unexplained(self) -> tuple[str, ...]:
-        """Ids of the claims that differ and that no finding of ours speaks of."""
-        return tuple(j.claim.id for j in self.claims if j.verdict == "differs" and not j.explained)
-
-    @property
-    def segments_delivered(self) -> int:
-        """Segments delivered in all runs of the paper's own setup."""
-        return sum(int(run.summary()["segments_delivered"]) for run in self.runs)
-
-    def to_json(self) -> dict[str, Any]:
-        """The document that ``elephan paper --json`` prints."""
-        return {
-            "paper": self.paper.id,
-            "title": self.paper.title,
-            "quick": self.paper.quick,
-            "selection": self.selection,
-            "claims": [self._entry(judgment) for judgment in self.claims],
-            "totals": self.totals,
-            "certain_and_robust": self.firm,
-            "unexplained": list(self.unexplained),
-            "boards": boards.by_kind(self.claims),
-            "runs": len(self.runs),
-            "segments_delivered": self.segments_delivered,
-            "wall_seconds": self.wall_seconds,
-            "phases": [asdict(phase) for phase in self.phases],
-            "sensitivity": [row.to_json() for row in self.sensitivity],
-            "seed_checks": [asdict(check) for check in self.seed_checks],
-            "beyond": self.beyond.to_json() if self.beyond else None,
-            "kernel": self.kernel.to_json(self.claims) if self.kernel else None,
-            "report": str(self.report_path) if self.report_path else None,
-        }
-
-    def _entry(self, judgment: Judgment) -> dict[str, Any]:
-        beside = {"kernel": self.kernel.of(judgment.claim.id)} if self.kernel else {}
-        return judgment.to_json() | beside
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from elephan.papers.claims import Judgment
+from elephan.papers.judging import Judgment
 
 OTHER = "do its rules and models say what it does?"
 _METRICS = {

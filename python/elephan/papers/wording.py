@@ -1,12 +1,10 @@
-"""Claims and judgments in words."""
+"""Claims and numbers in words."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from elephan.papers.claims import Claim, Judgment
+from elephan.papers.claims import Claim
 
 _COMPARISONS = {"greater_than_other": "more than", "less_than_other": "less than", "approx_equal_other": "the same as"}
 _DIGITS = 4
@@ -63,38 +61,3 @@ def _slack(claim: Claim) -> str:
     if claim.tol_rel:
         parts.append(f"{number(100 * claim.tol_rel)} %")
     return f" (± {' or '.join(parts)})" if parts else ""
-
-
-def sentence(judgment: Judgment, finding: str | None = None) -> str:
-    """One sentence with the numbers; where a claim differs, our explanation of the cause comes first."""
-    claim = judgment.claim
-    measured = figure_text(judgment.measured if judgment.measured is not None else math.nan, claim.metric)
-    between = ""
-    if judgment.low is not None and judgment.high is not None and judgment.low != judgment.high:
-        between = f" ({number(judgment.low)} to {number(judgment.high)} over seeds)"
-    compared = f"; {judgment.detail}" if judgment.detail else ""
-    numbers = f"{_what(claim)} {measured}{between}, allowed {judgment.expectation}{_distance(judgment)}{compared}"
-    if judgment.verdict == "differs" and finding:
-        return f"{finding} [{numbers}]"
-    return numbers
-
-
-def _what(claim: Claim) -> str:
-    if claim.relation in ("greater_than_other", "less_than_other"):
-        return "measured a margin of"
-    if claim.relation == "approx_equal_other":
-        return "measured a difference of"
-    if claim.relation in ("argmax", "argmin"):
-        return "measured rank"
-    if claim.relation == "ordering_desc":
-        return "measured an agreement (Kendall's tau) of"
-    return "measured"
-
-
-def _distance(judgment: Judgment) -> str:
-    margin = judgment.margin
-    if judgment.verdict != "differs" or margin is None or not math.isfinite(margin) or margin == 0:
-        return ""
-    if judgment.claim.relation in ("member_of", "count", "argmax", "argmin", "ordering_desc"):
-        return ""
-    return f", off by {number(-margin)}"

@@ -11,10 +11,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import elephan
+from elephan.version import __version__
 from elephan.writing import whole_file
 
-TEMPLATES = files("elephan.report") / "templates"
+TEMPLATES = files(__package__) / "templates"
 
 
 def render(template: str, payloads: Mapping[str, Any], *, plotly: bool, **values: Any) -> str:
@@ -24,7 +24,7 @@ def render(template: str, payloads: Mapping[str, Any], *, plotly: bool, **values
         _environment()
         .get_template(template)
         .render(
-            version=elephan.__version__,
+            version=__version__,
             policy=policy(scripts),
             css=(TEMPLATES / "style.css").read_text(encoding="utf-8"),
             scripts=scripts,

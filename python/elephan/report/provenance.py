@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-import elephan
+from elephan.version import __version__
 
 if TYPE_CHECKING:
     from elephan.runs import Run
@@ -17,11 +17,11 @@ def facts(runs: Iterable[Run]) -> list[tuple[str, str]]:
     """Versions, host, backend, seeds and times of some runs, as names and values; what differs is all listed."""
     manifests = [run.manifest for run in runs]
     if not manifests:
-        return [("elephan", elephan.__version__)]
+        return [("elephan", __version__)]
     walls = [float(manifest["wall_seconds"]) for manifest in manifests if "wall_seconds" in manifest]
     created = sorted(str(manifest["created"]) for manifest in manifests if "created" in manifest)
     rows = [
-        ("elephan", _each(manifests, lambda m: m.get("versions", {}).get("elephan", elephan.__version__))),
+        ("elephan", _each(manifests, lambda m: m.get("versions", {}).get("elephan", __version__))),
         ("engine", _each(manifests, lambda m: m.get("versions", {}).get("engine"))),
         ("backend", _each(manifests, lambda m: m.get("backend"))),
         ("runs", str(len(manifests))),

@@ -1,12 +1,14 @@
 """Runs: what came out of scenarios, where it is kept, and how many are made at once."""
 
 from elephan.backends import Cancelled, RunMemoryError
+from elephan.runs.errors import DamagedRunError, DamagedRunWarning, RunError
 from elephan.runs.execute import run
 from elephan.runs.failures import RunFailedError
+from elephan.runs.plan import Interrupted, SweepProgress
 from elephan.runs.result import Run
-from elephan.runs.saved import DamagedRunError, DamagedRunWarning, RunError, looks_like_run, run_id
+from elephan.runs.saved import looks_like_run, run_id
 from elephan.runs.store import Store
-from elephan.runs.sweeps import Failure, Interrupted, ReplicateError, SweepError, SweepProgress, sweep
+from elephan.runs.sweeps import Failure, ReplicateError, SweepError, sweep
 from elephan.runs.tables import TableError
 
 __all__ = [

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import secrets
 from queue import Empty, Queue
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from elephan import backends
 from elephan.backends import RawResult
 from elephan.runs import execute
 from elephan.runs.failures import explained
+from elephan.runs.plan import Interrupted, Plan, SweepProgress, Task
 from elephan.runs.result import Run
 from elephan.scenario import Scenario, ScenarioError
-
-if TYPE_CHECKING:
-    from elephan.runs.sweeps import Plan, SweepProgress, Task
 
 CONNECT_S = 10
 _LOOK_AGAIN_S = 0.1
@@ -41,8 +39,6 @@ def run_on_cluster(
         Interrupted, Cancelled: as a sweep on threads; what was finished is saved. A worker ends the run it is at, since
             Dask does not interrupt it, and its result is dropped.
     """
-    from elephan.runs.sweeps import Interrupted
-
     client = _connect(address)
     ended: Queue[Any] = Queue()
     try:

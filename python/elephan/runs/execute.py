@@ -8,9 +8,11 @@ from typing import Any
 
 from elephan import backends
 from elephan.backends import Backend, Cancelled, MemoryPool, Progress, RawResult
+from elephan.hooks import hook
 from elephan.runs.failures import explained
-from elephan.runs.provenance import provenance, warnings_after
-from elephan.runs.result import Run, run_id
+from elephan.runs.provenance import provenance
+from elephan.runs.result import Run
+from elephan.runs.saved import run_id
 from elephan.runs.store import Store
 from elephan.scenario import Scenario
 
@@ -78,7 +80,7 @@ def assemble(scenario: Scenario, raw: RawResult, backend: str, seed: int, origin
     """
     extra = origin | {"conservation": raw.summary.get("conservation", {})}
     made = Run.from_tables(scenario, raw.tables, backend=backend, seed=seed, summary=raw.summary, extra=extra)
-    made.manifest["warnings"] = [*made.warnings, *raw.summary.get("warnings", ()), *warnings_after(made)]
+    made.manifest["warnings"] = [*made.warnings, *raw.summary.get("warnings", ()), *hook("warnings_after")(made)]
     return made
 
 

@@ -9,10 +9,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from elephan.hooks import hook
 from elephan.runs import saved
-from elephan.runs.saved import MANIFEST, MANIFEST_FORMAT, SUMMARY
-from elephan.runs.saved import RunError as RunError
-from elephan.runs.saved import run_id as run_id
+from elephan.runs.errors import DamagedRunError, RunError, shown
+from elephan.runs.saved import MANIFEST, MANIFEST_FORMAT, SUMMARY, run_id
 from elephan.scenario import Scenario, document
 from elephan.scenario.form import Spec
 
@@ -265,12 +265,12 @@ class Run:
             self._verify()
             try:
                 found = read(self.dir)
-            except saved.DamagedRunError:
+            except DamagedRunError:
                 if not saved.replaced(self.dir, before):
                     raise
             except (OSError, ValueError) as error:
                 if not saved.replaced(self.dir, before):
-                    raise saved.DamagedRunError(self.dir, f"cannot be read ({saved.shown(error)})") from None
+                    raise DamagedRunError(self.dir, f"cannot be read ({shown(error)})") from None
             else:
                 if not saved.replaced(self.dir, before):
                     return found
@@ -283,7 +283,7 @@ class Run:
         """
         try:
             saved.verify(self.dir, self.manifest)
-        except saved.DamagedRunError:
+        except DamagedRunError:
             there = saved.load(self.dir, name=self.id)
             if there["tables_sha256"] != self.manifest["tables_sha256"]:
                 raise RunError(f"{self.dir}: replaced by another result since it was loaded; load it again") from None
@@ -336,10 +336,8 @@ class Run:
             summary = self._read(lambda folder: json.loads((folder / SUMMARY).read_bytes()))
             if summary.get("format") == SUMMARY_FORMAT:
                 return dict(summary)
-        # Metrics are a floor above runs; this is the one place that looks up, so that a run can show its own numbers.
-        from elephan.metrics.summary import summarize
-
-        return summarize(self)
+        made: dict[str, Any] = hook("summarize")(self)
+        return made
 
     @property
     def metrics(self) -> dict[str, Any]:
@@ -350,21 +348,18 @@ class Run:
 
     def plot_cwnd(self, flows: Sequence[str] | None = None) -> Figure:
         """Congestion windows over time."""
-        from elephan.runs.plots import plot_cwnd
-
-        return plot_cwnd(self, flows)
+        figure: Figure = hook("plot_cwnd")(self, flows)
+        return figure
 
     def plot_throughput(self, flows: Sequence[str] | None = None, bin_s: float = 1.0) -> Figure:
         """Throughput of each flow in bins of ``bin_s`` seconds."""
-        from elephan.runs.plots import plot_throughput
-
-        return plot_throughput(self, flows, bin_s)
+        figure: Figure = hook("plot_throughput")(self, flows, bin_s)
+        return figure
 
     def plot_queue(self, link: str | None = None) -> Figure:
         """The queue of the bottleneck, or of another recorded link, over time."""
-        from elephan.runs.plots import plot_queue
-
-        return plot_queue(self, link)
+        figure: Figure = hook("plot_queue")(self, link)
+        return figure
 
     def __repr__(self) -> str:
         senders = [*self.form.flows, *(source.flow for source in self.form.traffic)]

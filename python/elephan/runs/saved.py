@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from elephan.runs import tables
+from elephan.runs.errors import DamagedRunError, RunError, shown
 from elephan.scenario.canonical import form_hash
 
 MANIFEST = "manifest.json"
@@ -36,7 +38,6 @@ _OPTIONAL_FIELDS = {"versions": dict, "engine_summary": dict, "warnings": list, 
 _NAMES_NOW = {"habitat": "backend"}
 """Fields of format 1 that have another name since."""
 _ID = re.compile(r"[0-9a-f]{8,}-.+-s\d+")
-_SHOWN = 60
 _LARGE_BYTES = 100_000
 """From here on digests take longer than the rest of a lookup, 0.3 ms, and are remembered in the store."""
 
@@ -45,31 +46,6 @@ _RACY_NS = 2_000_000_000
 
 _verified: dict[str, str] = {}
 """State of each folder (see ``_state``) in which this process has found all files intact."""
-
-
-class RunError(Exception):
-    """A run is not there, not whole, or only in memory; the message says which."""
-
-
-class DamagedRunError(RunError):
-    """A file of a saved run is not as it was saved.
-
-    Attributes:
-        path: the file.
-        problem: the difference.
-    """
-
-    def __init__(self, path: Path, problem: str) -> None:
-        super().__init__(path, problem)
-        self.path = path
-        self.problem = problem
-
-    def __str__(self) -> str:
-        return f"{self.path}: {self.problem}; the saved run is damaged: run its scenario again"
-
-
-class DamagedRunWarning(UserWarning):
-    """A damaged run was found in a store; the message says which file, why, and what happens to the run."""
 
 
 def run_id(scenario_hash: str, backend: str, seed: int) -> str:
@@ -305,8 +281,6 @@ def _compare_digest(path: Path, digest: str) -> None:
 
 def _compare_contents(folder: Path, manifest: Mapping[str, Any]) -> None:
     """Compare the tables of a run of an earlier version, whose manifest has no digests of files."""
-    from elephan.runs import tables
-
     frames = {name: tables.read(folder, name) for name in table_names(manifest)}
     if not tables.was_digest(frames, manifest["tables_sha256"]):
         raise DamagedRunError(folder, "its tables are not those that were saved (their SHA-256 differs)")
@@ -331,12 +305,6 @@ def _unreadable(path: Path, error: OSError) -> DamagedRunError:
     if isinstance(error, FileNotFoundError):
         return DamagedRunError(path, "missing")
     return DamagedRunError(path, f"cannot be read ({(error.strerror or str(error)).lower()})")
-
-
-def shown(value: object) -> str:
-    """A value of a damaged file, short and in one line."""
-    text = " ".join((str(value) if isinstance(value, str | BaseException) else repr(value)).split())
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
 def damaged(folders: Iterable[Path]) -> dict[str, str]:

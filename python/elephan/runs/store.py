@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from elephan.runs import files, saved
+from elephan.runs.errors import DamagedRunError, DamagedRunWarning, RunError
 from elephan.runs.result import Run
-from elephan.runs.saved import MANIFEST, SUMMARY, DamagedRunError, DamagedRunWarning, RunError
+from elephan.runs.saved import MANIFEST, SUMMARY
 from elephan.scenario.words import hint
 
 ENVIRONMENT = "ELEPHAN_STORE"

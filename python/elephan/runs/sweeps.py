@@ -8,28 +8,22 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections import Counter, defaultdict, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent import futures
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from dataclasses import dataclass
 
 from elephan import backends
-from elephan.backends import Backend, Cancelled, MemoryPool
+from elephan.backends import Cancelled, MemoryPool
 from elephan.runs import execute
 from elephan.runs.failures import explained
+from elephan.runs.plan import Interrupted, Plan, SweepProgress, Task
 from elephan.runs.provenance import cores
-from elephan.runs.result import Run, run_id
+from elephan.runs.result import Run
+from elephan.runs.saved import run_id
 from elephan.runs.store import Store
 from elephan.scenario import Scenario
-from elephan.scenario.form import ArrivalsSpec, FlowSpec, LinkSpec, LoadArrivals
-from elephan.scenario.lookups import wire_bytes
-
-SweepProgress = Callable[[float, float, int, int], bool | None]
-"""Called with work done and in all (see :func:`work`; what was saved already is none), and with runs finished and in
-all; returning ``False`` cancels.
-"""
 
 THREADS = "elephan-sweep"
 """Prefix of the names of a sweep's threads."""
@@ -69,130 +63,6 @@ class SweepError(Exception):
 
 class ReplicateError(Exception):
     """Two seeds of a scenario in which something is random gave the same result: the seed does not reach it."""
-
-
-class Interrupted(KeyboardInterrupt):
-    """Ctrl-C during a sweep.
-
-    Attributes:
-        runs: what was finished, in the order of the input; it is saved.
-    """
-
-    def __init__(self, runs: Sequence[Run]) -> None:
-        self.runs = list(runs)
-        super().__init__(f"stopped; {len(self.runs)} finished runs are saved")
-
-
-_TRANSFERS_COST = 2.5
-"""A segment of a short transfer takes the engine about as long as this many of a long flow (``elephan bench``)."""
-
-_LINKS_COST = 0.2
-"""What each link with a bounded buffer adds, there or back, beyond the two of a dumbbell, to a segment's cost."""
-
-
-def _segment_cost(sender: FlowSpec, links: Sequence[LinkSpec], cost: float) -> float:
-    """What a segment costs that passes a sender's links, where one over a dumbbell costs ``cost``."""
-    queues = (links[i].queue for i in (*sender.path, *sender.reverse_path))
-    bounded = sum(queue.limit_packets is not None or queue.limit_bytes is not None for queue in queues)
-    return cost * (1.0 + _LINKS_COST * max(bounded - 2, 0))
-
-
-@lru_cache(maxsize=4096)
-def work(scenario: Scenario) -> float:
-    """About how long the engine will take for a scenario, in segments of a long flow over a dumbbell.
-
-    Of each path the narrowest link, of several the one that most senders cross, is taken to be full, limited sources to
-    send at their own rate, and transfers to bring their load. Only for what runs first and how far a sweep is.
-    """
-    form = scenario.form
-    links = form.links
-    senders: list[tuple[FlowSpec, ArrivalsSpec | None, float]] = [(flow, None, 1.0) for flow in form.flows]
-    senders += [(source.flow, source.arrivals, _TRANSFERS_COST) for source in form.traffic]
-    crossed = Counter(i for sender, _, _ in senders for i in set(sender.path))
-    limited_per_s = 0.0
-    loads: dict[int, list[tuple[float, float]]] = defaultdict(list)
-    filling: dict[int, float] = defaultdict(float)
-    for sender, arrivals, base in senders:
-        narrowest = min(sender.path, key=lambda i: (links[i].rate_bps, -crossed[i]))
-        cost_per_bit = _segment_cost(sender, links, base) / (8 * wire_bytes(sender.stack))
-        if sender.application is not None:
-            limited_per_s += cost_per_bit * min(sender.application.rate_bps, links[narrowest].rate_bps)
-        elif isinstance(arrivals, LoadArrivals):
-            loads[narrowest].append((arrivals.bps, cost_per_bit))
-        else:
-            filling[narrowest] = max(filling[narrowest], cost_per_bit)
-    per_s = limited_per_s
-    for link in loads.keys() | filling.keys():
-        rate_bps = links[link].rate_bps
-        offered_bps = sum(bps for bps, _ in loads[link])
-        carried = min(1.0, rate_bps / offered_bps) if offered_bps else 1.0
-        per_s += sum(bps * carried * cost for bps, cost in loads[link])
-        per_s += filling[link] * (rate_bps - offered_bps * carried)
-    return per_s * float(form.duration_ps) / 1e12
-
-
-def unsaved_work(jobs: Iterable[tuple[Scenario, int]], store: Store, on: str = "sim") -> float:
-    """The work of the jobs whose results are not in a store."""
-    engine = backends.get(on).version()
-    wanted = {run_id(scenario.hash, on, seed): scenario for scenario, seed in jobs}
-    return sum(work(scenario) for name, scenario in wanted.items() if store.find(name, engine=engine) is None)
-
-
-@dataclass
-class Task:
-    """One run of a sweep: asked for once or several times, made once."""
-
-    id: str
-    scenario: Scenario
-    seed: int
-    fraction: float = 0.0
-    run: Run | None = None
-    error: BaseException | None = None
-
-    saved: bool = False
-
-    @cached_property
-    def work(self) -> float:
-        """What there is to do for it; none when it was saved."""
-        return 0.0 if self.saved else work(self.scenario)
-
-    @property
-    def finished(self) -> bool:
-        """Whether there is a result or an error."""
-        return self.run is not None or self.error is not None
-
-
-@dataclass
-class Plan:
-    """What a sweep has to do, and where it stands."""
-
-    backend: Backend
-    store: Store
-    engine: str
-    tasks: dict[str, Task] = field(default_factory=dict)
-    order: list[str] = field(default_factory=list)
-
-    def saved(self, task: Task) -> Run | None:
-        """The result, when somebody has saved it."""
-        return self.store.find(task.id, engine=self.engine)
-
-    def report(self, progress: SweepProgress | None) -> None:
-        """Tell how far it is.
-
-        Raises:
-            Cancelled: ``progress`` returned ``False``.
-        """
-        if progress is None:
-            return
-        tasks = list(self.tasks.values())
-        done = sum(task.work * (1.0 if task.finished else task.fraction) for task in tasks)
-        total = sum(task.work for task in tasks)
-        if progress(done, total, sum(task.finished for task in tasks), len(tasks)) is False:
-            raise Cancelled
-
-    def results(self) -> list[Run | None]:
-        """In the order of the input."""
-        return [self.tasks[run_id].run for run_id in self.order]
 
 
 def sweep(

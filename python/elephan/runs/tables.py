@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from elephan.runs import files
-from elephan.runs.saved import DamagedRunError, shown
+from elephan.runs.errors import DamagedRunError, shown
 from elephan.writing import whole_file
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ LEFT_OUT: dict[type[Form], tuple[str, ...]] = {
     LinkSpec: ("impairments",),
     Impairments: ("rate_steps", "rate_trace_ms", "delay_steps", "jitter", "reorder", "duplicate"),
     FlowSpec: (
-        "source_sha256", "application", "datagrams", "base_rtt_error_ps", "sender_clock", "receiver_clock",
+        "source_sha256", "application", "datagrams", "foreign", "base_rtt_error_ps", "sender_clock", "receiver_clock",
     ),
     ApplicationSpec: ("poisson", "frames", "bursts"),
     StackSpec: ("ecn", "pacing", "host_ack_ps", "host_scan_ps", "hz"),

@@ -97,6 +97,18 @@ class ApplicationSpec(Form, frozen=True, kw_only=True):
     poisson: bool = False
 
 
+class ForeignSpec(Form, frozen=True, kw_only=True):
+    """Packets of endpoints that are not the engine's own.
+
+    Attributes:
+        smallest_bytes: Size of the smallest packet that either end sends, bytes on the wire.
+        largest_bytes: Size of the largest packet, bytes on the wire.
+    """
+
+    smallest_bytes: int
+    largest_bytes: int
+
+
 class ClockSpec(Form, frozen=True, kw_only=True):
     """Clock of a host. Its time at ``t`` is ``t × (1 + drift) + offset``, rounded down to its resolution.
 
@@ -219,6 +231,7 @@ class FlowSpec(Form, frozen=True, kw_only=True):
             told too much.
         datagrams: Sends the application's segments as datagrams: each leaves at once, without acknowledgements,
             retransmissions or congestion control.
+        foreign: Packets of endpoints that the caller of the engine supplies; the engine's own endpoints where absent.
         parameters: Parameters of the algorithm that differ from its preset.
         receiver_clock: Clock of the receiver.
         sender_clock: Clock of the sender, which its timestamps show.
@@ -237,6 +250,7 @@ class FlowSpec(Form, frozen=True, kw_only=True):
     application: ApplicationSpec | None = None
     base_rtt_error_ps: int = 0
     datagrams: bool = False
+    foreign: ForeignSpec | None = None
     parameters: Mapping[str, bool | int | float | str] = {}
     receiver_clock: ClockSpec = ClockSpec()
     sender_clock: ClockSpec = ClockSpec()

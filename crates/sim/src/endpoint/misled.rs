@@ -1,6 +1,6 @@
 //! An algorithm that believes the shortest round trip to be longer or shorter than it was.
 
-use elephan_cc::{Ack, Algorithm, Controller, Lost, Needs, Request, Sent, Signal, Start};
+use elephan_cc::{Ack, Algorithm, Answer, Controller, Lost, Needs, Request, RouterAssisted, Sent, Signal, Start};
 
 /// Any algorithm with a wrong base RTT (Leith et al. 2008, figure 11). Many algorithms take the smallest sample themselves, so
 /// samples are read wrong too: none is below what is believed, and one of the shortest round trip is what is believed. The
@@ -72,10 +72,23 @@ impl Algorithm for Misled {
     fn pacing_rate(&self) -> Option<f64> {
         self.inner.pacing_rate()
     }
-    fn request(&self, limited: bool) -> Request {
-        self.inner.request(limited)
-    }
     fn needs(&self) -> Needs {
         self.inner.needs()
+    }
+    fn router_assisted(&mut self) -> Option<&mut dyn RouterAssisted> {
+        let assisted = self.inner.needs().router.is_some();
+        assisted.then_some(self)
+    }
+}
+
+impl RouterAssisted for Misled {
+    fn request(&mut self, limited: bool) -> Request {
+        self.inner.router_assisted().map_or_else(Request::default, |assisted| assisted.request(limited))
+    }
+    fn on_answer(&mut self, ack: &Ack, answer: Answer) {
+        let ack = self.believed(ack);
+        if let Some(assisted) = self.inner.router_assisted() {
+            assisted.on_answer(&ack, answer);
+        }
     }
 }

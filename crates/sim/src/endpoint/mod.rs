@@ -1,18 +1,21 @@
-//! The two ends of a flow: of TCP, SACK-based, per segment, after Linux; and of UDT ([`udt`]). The endpoint finds losses and repairs them; the
-//! algorithm says how large the window is.
+//! The two ends of a flow: of TCP with SACK, per segment, after Linux ([`Sender`], [`Receiver`]); of datagrams; and of UDT ([`udt`]).
+//! An endpoint finds losses and repairs them; the algorithm says how large the window is. All meet the network at one boundary
+//! ([`boundary`]), and so do endpoints of other crates.
 
-mod headers;
+pub mod boundary;
+mod datagrams;
+mod departures;
 mod misled;
 mod receiver;
 mod recovery;
 mod rto;
-mod sack_log;
 mod scoreboard;
 mod sender;
+mod statistics;
 pub mod udt;
 
-pub use headers::{Header, Headers};
+pub use boundary::{End, Endpoint, EndpointState, Foreign, ForeignEndpoint, Outlet, PacketCounts};
+pub use datagrams::DatagramSender;
 pub use misled::Misled;
-pub use receiver::{Expected, Receiver};
-pub use sack_log::{SackEntry, SackLog};
-pub use sender::{Sender, SenderTotals};
+pub use receiver::Receiver;
+pub use sender::Sender;

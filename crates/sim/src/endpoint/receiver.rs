@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use elephan_cc::{Load, Router};
 
-use super::sack_log::{SackEntry, SackLog};
-use crate::events::Log;
+use super::boundary::{Endpoint, EndpointState, Outlet, PacketCounts};
+use crate::events::{Kind, Log, NONE};
 use crate::packet::{OWD_UNIT_PS, Packet, flag};
-use crate::record::{Clock, OneWayDelays, ReceiverSample};
+use crate::record::{Clock, OneWayDelays, ReceiverRecord, ReceiverSample};
 use crate::ring::MOST_INHERITED;
 use crate::runs::RunSet;
-use crate::spec::{EventsSpec, FlowSpec, Measure};
+use crate::sidecar::{SackEntry, Sidecar};
+use crate::spec::{FlowSpec, Measure, Spec};
 use crate::time::Time;
 
 /// What a receiver tells its sender of what routers did to the segments.
@@ -28,7 +29,7 @@ enum Echo {
 
 /// What a receiver that does not acknowledge each segment does with one.
 #[derive(Clone, Copy, Debug)]
-pub enum Expected {
+enum Expected {
     /// It was the next, and this is the ACK.
     Answered(Packet),
     /// It was the next; its ACK is delayed.
@@ -77,8 +78,8 @@ pub struct Receiver {
     /// One for each sample time.
     pub samples: Vec<ReceiverSample>,
     clock: Clock,
-    /// It acknowledges each segment when it comes or none at all, and takes no turns.
-    reactive: bool,
+    /// It has no timer, so that its samples are taken when a segment comes.
+    is_inline: bool,
     /// Segments and ACKs, where somebody looks.
     pub(crate) log: Option<Box<Log>>,
     /// How long datagrams took, where it is theirs.
@@ -86,13 +87,23 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// The receiver of a flow.
+    /// The receiver of the flow number `flow` of a spec.
     #[must_use]
-    pub fn new(flow: u32, spec: &FlowSpec, sample_times: &Arc<[Time]>) -> Self {
-        Self::from(Clock::new(sample_times), flow, spec)
+    pub fn of_flow(flow: u32, spec: &Spec, this: &FlowSpec, sample_times: &Arc<[Time]>) -> Self {
+        let mut receiver = Self::from(Clock::new(sample_times), flow, this);
+        if receiver.silent {
+            let Measure { from_ps, to_ps } = spec.measure;
+            receiver.delays = Some(Box::new(OneWayDelays::new(Time(from_ps), Time(to_ps))));
+        }
+        if let Some(events) = &spec.events {
+            // The slow path logs.
+            (receiver.simple, receiver.delays_acks, receiver.is_inline) = (false, false, false);
+            receiver.log = Some(Box::new(Log::new(events)));
+        }
+        receiver
     }
 
-    /// The receiver of a flow of which there is nothing before `start`, its samples neither.
+    /// The receiver of a transfer that begins at `start`; it has no samples before.
     #[must_use]
     pub fn starting(start: Time, flow: u32, spec: &FlowSpec, sample_times: &Arc<[Time]>) -> Self {
         Self::from(Clock::starting(sample_times, start), flow, spec)
@@ -128,7 +139,7 @@ impl Receiver {
             acks_sent: 0,
             samples: Vec::new(),
             clock,
-            reactive: (stack.ack_every == 1 || spec.datagrams) && !spec.is_udt(),
+            is_inline: spec.answers_at_once(),
             log: None,
             delays: None,
         }
@@ -139,11 +150,6 @@ impl Receiver {
         if old.out_of_order.bits().capacity() as usize <= MOST_INHERITED {
             self.out_of_order.inherit(&mut old.out_of_order);
         }
-    }
-
-    /// Keeps the delays of datagrams, where that is what comes.
-    pub(crate) fn keep_delays(&mut self, measure: Measure) {
-        self.delays = self.silent.then(|| Box::new(OneWayDelays::new(Time(measure.from_ps), Time(measure.to_ps))));
     }
 
     /// Marks are to be echoed as RFC 3168 has it.
@@ -161,38 +167,27 @@ impl Receiver {
         (self.simple, self.delays_acks) = (false, false);
     }
 
-    /// Keeps a log from now on, and takes turns for it.
-    pub(crate) fn keep_log(&mut self, spec: &EventsSpec) {
-        self.reactive = false;
-        self.log = Some(Box::new(Log::new(spec)));
+    /// Events logged so far.
+    pub(crate) fn logged(&self) -> usize {
+        self.log.as_ref().map_or(0, |log| log.rows.len())
     }
 
     pub(crate) fn take_log(&mut self) -> Option<Log> {
         self.log.take().map(|log| *log)
     }
 
-    /// When it next has something to do by itself.
+    /// Everything that the run keeps of it.
     #[must_use]
-    pub fn timer(&self) -> Time {
-        self.timer
-    }
-
-    /// Ends the run: the samples due at its end.
-    pub fn finish(&mut self, end: Time) {
-        self.sample_until(end);
-    }
-
-    /// Whether it only ever reacts: it acknowledges each segment when it comes, and has no timer but the samples'.
-    #[must_use]
-    pub fn is_reactive(&self) -> bool {
-        self.reactive
+    pub fn into_record(self) -> ReceiverRecord {
+        let Self { totals, duplicates, acks_sent, samples, delays, .. } = self;
+        ReceiverRecord { totals, duplicates, acks_sent, samples, delays }
     }
 
     /// Its timer is due: samples, or a delayed ACK.
-    pub fn on_timer(&mut self, log: &mut SackLog) -> Option<Packet> {
+    fn on_timer_due(&mut self, beside: &mut Sidecar) -> Option<Packet> {
         let now = self.timer;
         self.sample_until(now);
-        let ack = (self.ack_due <= now).then(|| self.acknowledge(now, log));
+        let ack = (self.ack_due <= now).then(|| self.acknowledge(now, beside));
         self.timer = self.clock.due().min(self.ack_due);
         ack
     }
@@ -211,20 +206,11 @@ impl Receiver {
         (self.timer, self.next, self.out_of_order.is_empty())
     }
 
-    /// A segment arrives; the answer is the ACK to send, if one is due.
+    /// A segment arrives, fast path: the next segment, nothing missing, acknowledged at once. Returns its ACK; in any other case
+    /// nothing is done and there is none.
     ///
     /// # Panics
-    /// Where arrivals go back in time, which would be a defect of the engine.
-    #[inline(always)]
-    pub fn on_segment(&mut self, packet: &Packet, log: &mut SackLog) -> Option<Packet> {
-        self.on_expected(packet).or_else(|| self.on_segment_with_care(packet, log))
-    }
-
-    /// As [`Receiver::on_segment`] in the common case: the next segment, nothing missing, acknowledged at once. In any other
-    /// nothing is done and there is no answer.
-    ///
-    /// # Panics
-    /// As [`Receiver::on_segment`].
+    /// If arrivals go back in time, which would be a defect of the engine.
     #[inline(always)]
     pub fn on_expected(&mut self, packet: &Packet) -> Option<Packet> {
         let now = packet.at;
@@ -243,13 +229,12 @@ impl Receiver {
         Some(Packet::new(now, packet.stamp, self.flow, self.next, self.ack_bytes, flags, owd))
     }
 
-    /// As [`Receiver::on_segment`] in the common case of a receiver that delays ACKs and whose timer is not due: the next
-    /// segment, nothing missing, no marks.
+    /// The fast path of a receiver that delays ACKs and whose timer is not due: the next segment, nothing missing, no marks.
     ///
     /// # Panics
-    /// As [`Receiver::on_segment`].
+    /// As [`Receiver::on_expected`].
     #[inline(always)]
-    pub fn on_expected_of_several(&mut self, packet: &Packet) -> Expected {
+    fn on_expected_of_several(&mut self, packet: &Packet) -> Expected {
         let now = packet.at;
         assert!(now >= self.now, "a receiver's clock went back");
         let in_order = packet.segment() == self.next && self.out_of_order.is_empty();
@@ -276,12 +261,13 @@ impl Receiver {
         Expected::Answered(Packet::new(now, packet.stamp, self.flow, self.next, self.ack_bytes, flags, owd))
     }
 
-    /// As [`Receiver::on_segment`], after [`Receiver::on_expected`] had no answer.
+    /// A segment arrives, slow path: everything that [`Receiver::on_expected`] has no answer to. Returns the ACK to send, if one is
+    /// due.
     #[inline(never)]
-    pub fn on_segment_with_care(&mut self, packet: &Packet, log: &mut SackLog) -> Option<Packet> {
+    pub fn on_segment_with_care(&mut self, packet: &Packet, beside: &mut Sidecar) -> Option<Packet> {
         let now = packet.at;
         self.now = now;
-        if self.timer <= now && self.is_reactive() {
+        if self.timer <= now && self.is_inline {
             self.sample_until(now);
             self.timer = self.clock.due();
         }
@@ -293,7 +279,7 @@ impl Receiver {
             }
             return None;
         }
-        let earlier = self.note_mark(packet, log);
+        let earlier = self.note_mark(packet, beside);
         self.pending = *packet;
         let segment = packet.segment();
         let mut in_order = false;
@@ -316,26 +302,26 @@ impl Receiver {
             }
             return earlier;
         }
-        Some(self.acknowledge(now, log))
+        Some(self.acknowledge(now, beside))
     }
 
     /// Remembers whether a segment was marked. Where that changes while an ACK is being delayed, the answer is the ACK for
     /// the segments before, so that no ACK is for both kinds (RFC 8257 section 3.2).
-    fn note_mark(&mut self, packet: &Packet, log: &mut SackLog) -> Option<Packet> {
+    fn note_mark(&mut self, packet: &Packet, beside: &mut Sidecar) -> Option<Packet> {
         let marked = packet.flags() & flag::CE != 0;
         if self.echo != Echo::Marks {
-            self.note_router(packet, log);
+            self.note_router(packet, beside);
             return None;
         }
         let in_order = packet.segment() == self.next && self.out_of_order.is_empty();
         let changes = marked != self.marked && self.unacknowledged > 0 && self.quick_acks == 0 && in_order;
-        let earlier = changes.then(|| self.acknowledge(packet.at, log));
+        let earlier = changes.then(|| self.acknowledge(packet.at, beside));
         self.marked = marked;
         earlier
     }
 
     /// Remembers what routers have to say, in another way than by a mark of its own on each segment.
-    fn note_router(&mut self, packet: &Packet, log: &mut SackLog) {
+    fn note_router(&mut self, packet: &Packet, beside: &mut Sidecar) {
         match self.echo {
             Echo::Marks => {}
             Echo::Latch => {
@@ -343,7 +329,7 @@ impl Receiver {
             }
             Echo::Load => self.load = self.load.max(packet.load()),
             Echo::Feedback => {
-                let header = log.headers().and_then(|headers| headers.take(packet));
+                let header = beside.headers().and_then(|headers| headers.take(packet.extra()));
                 self.feedback += header.map_or(0.0, |header| header.feedback);
             }
         }
@@ -409,7 +395,7 @@ impl Receiver {
     }
 
     #[inline]
-    fn acknowledge(&mut self, now: Time, log: &mut SackLog) -> Packet {
+    fn acknowledge(&mut self, now: Time, beside: &mut Sidecar) -> Packet {
         let segment = &self.pending;
         let owd = ((now - segment.stamp).0 / OWD_UNIT_PS).min(u64::from(u32::MAX)) as u32;
         let (mut bytes, mut flags, mut extra) = (self.ack_bytes, flag::ACK | (segment.flags() & flag::RETRANSMIT), owd);
@@ -420,15 +406,66 @@ impl Receiver {
         let stamp = segment.stamp;
         let feedback = if self.echo == Echo::Marks { 0.0 } else { self.echo_router(&mut flags) };
         if self.recent_count > 0 || trigger + 1 != self.next || self.echo == Echo::Feedback {
-            flags |= flag::SACK;
+            flags |= flag::BESIDE;
             bytes += self.sack_block_bytes * u16::from(self.recent_count);
             let entry = SackEntry { blocks: self.recent, count: self.recent_count, owd, trigger, feedback };
-            extra = log.put(entry);
+            extra = beside.sacks.put(entry);
         }
         let ack = Packet::new(now, stamp, self.flow, self.next, bytes, flags, extra);
         self.acks_sent += 1;
         self.unacknowledged = 0;
         self.ack_due = Time::NEVER;
         ack
+    }
+}
+
+impl EndpointState for Receiver {
+    #[inline(always)]
+    fn timer(&self) -> Time {
+        self.timer
+    }
+
+    fn packets(&self) -> PacketCounts {
+        PacketCounts { sent: self.acks_sent, received: self.totals.delivered + self.duplicates }
+    }
+
+    fn finish(&mut self, end: Time) {
+        self.sample_until(end);
+    }
+}
+
+impl<O: Outlet> Endpoint<O> for Receiver {
+    fn on_timer(&mut self, out: &mut O) {
+        if let Some(ack) = self.on_timer_due(out.beside()) {
+            self.send(ack, out);
+        }
+    }
+
+    #[inline(always)]
+    fn on_packet(&mut self, packet: &Packet, out: &mut O) {
+        match self.on_expected_of_several(packet) {
+            Expected::Answered(ack) => out.send(ack),
+            Expected::Noted => {}
+            Expected::Not => self.on_unexpected(packet, out),
+        }
+    }
+}
+
+impl Receiver {
+    #[inline(never)]
+    fn on_unexpected(&mut self, packet: &Packet, out: &mut impl Outlet) {
+        if let Some(log) = &mut self.log {
+            log.push(Kind::Received, packet.at, packet, NONE, None);
+        }
+        if let Some(ack) = self.on_segment_with_care(packet, out.beside()) {
+            self.send(ack, out);
+        }
+    }
+
+    fn send(&mut self, ack: Packet, out: &mut impl Outlet) {
+        if let Some(log) = &mut self.log {
+            log.push(Kind::AckSent, ack.at, &ack, NONE, out.beside().sacks.of(&ack).map(Into::into));
+        }
+        out.send(ack);
     }
 }

@@ -8,10 +8,11 @@
 
 mod schedule;
 mod served;
+mod service;
 mod wire;
 
 use self::schedule::Schedule;
-use self::served::Service;
+use self::service::Service;
 use self::wire::{Launch, Wire};
 use crate::packet::Packet;
 use crate::queue::{Arrival, Backlog, Queue, Verdict};
@@ -59,6 +60,28 @@ fn is_countable(room: u64, transmission: u64) -> bool {
     room.min(transmission.saturating_mul(1 << 31)) < Time::FAR.0 / 2
 }
 
+/// How a link decides about a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Admission {
+    /// Everything passes and nothing is recorded: only the transmitter's clock matters.
+    Everything,
+    /// At its arrival: random loss, and a bound on the queue.
+    Bound,
+    /// At its arrival: the queue discipline decides by more than a bound, or the rate changes.
+    Discipline,
+    /// When the transmitter becomes free: the queue keeps packets.
+    AtDeparture,
+}
+
+/// A packet that a link lets through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Carried {
+    /// When its last bit reaches the far end.
+    pub at: Time,
+    /// The queue has marked it.
+    pub marked: bool,
+}
+
 #[derive(Clone, Debug)]
 enum Loss {
     None,
@@ -96,10 +119,7 @@ pub struct Link {
     last_arrival: Time,
     /// Propagation delay; the shortest where it changes.
     pub delay: Time,
-    /// Nothing can be lost or refused here and nobody looks: only the transmitter's clock matters.
-    plain: bool,
-    /// Whether [`Link::carry_actively`] has to decide.
-    active: bool,
+    admission: Admission,
     /// Set where all packets have one size.
     uniform: Option<Uniform>,
     hold_while_sent: bool,
@@ -183,8 +203,15 @@ impl Link {
             delay: wire.as_ref().map_or(Time(spec.delay_ps), |wire| wire.least()),
             ps_per_byte,
             free: Time::ZERO,
-            plain: simple && queue.is_unlimited() && matches!(loss, Loss::None) && is_countable(u64::MAX, longest),
-            active: queue.is_active() || schedule.is_some(),
+            admission: if service.is_some() {
+                Admission::AtDeparture
+            } else if queue.is_active() || schedule.is_some() {
+                Admission::Discipline
+            } else if simple && queue.is_unlimited() && matches!(loss, Loss::None) && is_countable(u64::MAX, longest) {
+                Admission::Everything
+            } else {
+                Admission::Bound
+            },
             service,
             // A packet that opportunities send piece by piece waits until the last of them.
             hold_while_sent: queue.counts_in_service() || by_trace,
@@ -214,22 +241,35 @@ impl Link {
         Time(((u128::from(bytes) * u128::from(self.ps_per_byte)) >> FRACTION_BITS) as u64)
     }
 
-    /// A packet arrives; the answer is when its last bit reaches the far end, or `None` where it is lost or dropped.
+    /// A packet arrives, which the queue may mark if it is `capable` of ECN. Returns `None` if the packet is lost or dropped. A link
+    /// whose queue decides at departures has [`Link::receive`] and [`Link::send_next`] instead.
     ///
     /// # Panics
-    /// Where arrivals go back in time, which would be a defect of the engine.
+    /// If arrivals go back in time, which would be a defect of the engine.
     #[inline(always)]
-    pub fn carry(&mut self, now: Time, bytes: u64) -> Option<Time> {
-        assert!(now >= self.last_arrival, "a link's clock went back");
-        self.last_arrival = now;
-        if !self.plain && !self.admit(now, bytes) {
-            return None;
+    pub fn carry(&mut self, now: Time, bytes: u64, capable: bool) -> Option<Carried> {
+        self.note_arrival(now);
+        match self.admission {
+            Admission::Everything => {}
+            Admission::Bound => {
+                if !self.admit(now, bytes) {
+                    return None;
+                }
+            }
+            Admission::Discipline => return self.carry_by_discipline(now, bytes, capable),
+            Admission::AtDeparture => return None,
         }
         let start = self.free.max(now);
         self.free = start + self.transmission(bytes);
         self.totals.accepted += 1;
         self.totals.accepted_bytes += bytes;
-        Some(self.free + self.delay)
+        Some(Carried { at: self.free + self.delay, marked: false })
+    }
+
+    #[inline(always)]
+    fn note_arrival(&mut self, now: Time) {
+        assert!(now >= self.last_arrival, "a link's clock went back");
+        self.last_arrival = now;
     }
 
     /// Whether it is sampled.
@@ -239,11 +279,10 @@ impl Link {
         self.probe.is_some()
     }
 
-    /// Whether more than a bound decides about arrivals, so that [`Link::carry_actively`] has to.
+    /// Whether a queue discipline decides about arrivals by more than a bound, or the rate changes.
     #[must_use]
-    #[inline(always)]
-    pub fn is_active(&self) -> bool {
-        self.active
+    pub fn decides_by_discipline(&self) -> bool {
+        self.admission == Admission::Discipline
     }
 
     /// When a packet that comes at `now` begins to be sent, and when its last bit leaves.
@@ -301,18 +340,11 @@ impl Link {
         if head == Time::NEVER { head } else { head.since(self.least_crossing(0)) }
     }
 
-    /// As [`Link::carry`], where the queue decides by more than a bound and may mark the packet if it is `capable` of ECN;
-    /// answers whether it did.
-    ///
-    /// # Panics
-    /// As [`Link::carry`].
-    pub fn carry_actively(&mut self, now: Time, bytes: u64, capable: bool) -> Option<(Time, bool)> {
-        assert!(now >= self.last_arrival, "a link's clock went back");
-        self.last_arrival = now;
+    /// [`Link::carry`] by [`Admission::Discipline`].
+    #[inline(never)]
+    fn carry_by_discipline(&mut self, now: Time, bytes: u64, capable: bool) -> Option<Carried> {
         self.sample_before(now);
-        if !matches!(self.loss, Loss::None) && self.loses() {
-            self.totals.lost += 1;
-            self.totals.dropped_bytes += bytes;
+        if self.loses_arrival(bytes) {
             return None;
         }
         self.drain(now);
@@ -329,7 +361,7 @@ impl Link {
         self.totals.accepted_bytes += bytes;
         let marked = verdict == Verdict::Mark;
         self.totals.marked += u64::from(marked);
-        Some((self.free + self.delay, marked))
+        Some(Carried { at: self.free + self.delay, marked })
     }
 
     /// Samples that are due before an arrival at `now` see the queue before it.
@@ -345,9 +377,7 @@ impl Link {
     /// Loss and queue: whether the packet will be sent.
     fn admit(&mut self, now: Time, bytes: u64) -> bool {
         self.sample_before(now);
-        if !matches!(self.loss, Loss::None) && self.loses() {
-            self.totals.lost += 1;
-            self.totals.dropped_bytes += bytes;
+        if self.loses_arrival(bytes) {
             return false;
         }
         let Some(uniform) = self.uniform else { return self.admit_mixed(now, bytes) };
@@ -397,6 +427,17 @@ impl Link {
         } else if let Some(probe) = &mut self.probe {
             probe.in_service_bytes = bytes;
         }
+    }
+
+    /// Random loss of a packet that arrives.
+    #[inline]
+    fn loses_arrival(&mut self, bytes: u64) -> bool {
+        if matches!(self.loss, Loss::None) || !self.loses() {
+            return false;
+        }
+        self.totals.lost += 1;
+        self.totals.dropped_bytes += bytes;
+        true
     }
 
     #[cold]
@@ -512,7 +553,7 @@ impl Link {
     /// Whether it never drops, never loses and is not looked at: a transmitter and a delay.
     #[must_use]
     pub fn is_plain(&self) -> bool {
-        self.plain
+        self.admission == Admission::Everything
     }
 }
 
@@ -554,9 +595,10 @@ mod tests {
     fn a_packet_leaves_when_its_last_bit_has_been_sent_and_arrives_a_delay_later() {
         let mut link = Link::new(&spec(None, false), (125, 125), 0, &sample_times(Time(1), Time(0), Time(1), Time(1)));
         // 125 bytes at 1 Gbit/s are 1 µs.
-        assert_eq!(link.carry(Time(0), 125), Some(Time(1_005_000)));
-        assert_eq!(link.carry(Time(400_000), 125), Some(Time(2_005_000)));
-        assert_eq!(link.carry(Time(9_000_000), 125), Some(Time(10_005_000)));
+        let at = |link: &mut Link, now| link.carry(now, 125, false).map(|carried| carried.at);
+        assert_eq!(at(&mut link, Time(0)), Some(Time(1_005_000)));
+        assert_eq!(at(&mut link, Time(400_000)), Some(Time(2_005_000)));
+        assert_eq!(at(&mut link, Time(9_000_000)), Some(Time(10_005_000)));
     }
 
     #[test]
@@ -564,7 +606,7 @@ mod tests {
         for sizes in [(125, 125), (100, 125)] {
             let times = sample_times(Time(10_000_000), Time(0), Time(1_500_000), Time(10_000_000));
             let mut link = Link::new(&spec(Some(2), true), sizes, 0, &times);
-            let carried: Vec<bool> = (0..5).map(|_| link.carry(Time(0), 125).is_some()).collect();
+            let carried: Vec<bool> = (0..5).map(|_| link.carry(Time(0), 125, false).is_some()).collect();
             assert_eq!(carried, [true, true, true, false, false]);
             // At 1.5 µs one has left, one is being sent, one waits.
             let rows = link.finish(Time(10_000_000)).expect("the link is recorded").rows;
@@ -588,7 +630,7 @@ mod tests {
             let mut now = Time(0);
             for gap in gaps {
                 now += Time(gap);
-                prop_assert_eq!(one.carry(now, 125), any.carry(now, 125));
+                prop_assert_eq!(one.carry(now, 125, false), any.carry(now, 125, false));
             }
             prop_assert_eq!(one.totals, any.totals);
             let (one, any) = (one.finish(end).expect("recorded").rows, any.finish(end).expect("recorded").rows);

@@ -1,43 +1,17 @@
 //! A link whose queue decides at departures: what waits is really kept, and the transmitter asks for the next packet when it
 //! becomes free.
 
-use super::{Link, Loss};
-use crate::endpoint::SackLog;
+use super::{Admission, Link};
 use crate::packet::Packet;
-use crate::queue::{Backlog, Served};
+use crate::sidecar::CongestionHeaders;
 use crate::time::Time;
-
-/// The queue, and when the transmitter next asks it.
-#[derive(Clone, Debug)]
-pub(super) struct Service {
-    queue: Served,
-    /// The transmitter is free from then on, or something waits since then.
-    ready: Time,
-}
-
-impl Service {
-    pub(super) fn new(queue: Served) -> Self {
-        Self { queue, ready: Time::ZERO }
-    }
-
-    pub(super) fn backlog(&self) -> Backlog {
-        self.queue.backlog()
-    }
-
-    /// Packets × ps that those waiting at `at` have waited by then.
-    pub(super) fn waited(&self, at: Time) -> u128 {
-        let mut sum = 0;
-        self.queue.for_each(|packet| sum += u128::from((at - packet.at).0));
-        sum
-    }
-}
 
 impl Link {
     /// Whether its queue decides at departures: [`Link::receive`] and [`Link::send_next`] instead of [`Link::carry`].
     #[must_use]
     #[inline(always)]
     pub fn is_served(&self) -> bool {
-        self.service.is_some()
+        self.admission == Admission::AtDeparture
     }
 
     /// When the transmitter next takes something; [`Time::NEVER`] where nothing waits.
@@ -63,19 +37,15 @@ impl Link {
         }
     }
 
-    /// A packet arrives; what is lost or dropped for it is put into `gone`. `logs` have what the packets of each flow carry
-    /// beside them.
+    /// A packet arrives; what is lost or dropped for it is put into `gone`. `headers` has the congestion headers.
     ///
     /// # Panics
     /// Where arrivals go back in time, which would be a defect of the engine.
-    pub fn receive(&mut self, packet: Packet, gone: &mut Vec<Packet>, logs: &mut [SackLog]) {
+    pub fn receive(&mut self, packet: Packet, gone: &mut Vec<Packet>, headers: &mut dyn CongestionHeaders) {
         let now = packet.at;
-        assert!(now >= self.last_arrival, "a link's clock went back");
-        self.last_arrival = now;
+        self.note_arrival(now);
         self.sample_before(now);
-        if !matches!(self.loss, Loss::None) && self.loses() {
-            self.totals.lost += 1;
-            self.totals.dropped_bytes += packet.bytes();
+        if self.loses_arrival(packet.bytes()) {
             gone.push(packet);
             return;
         }
@@ -87,17 +57,22 @@ impl Link {
             };
         }
         let before = gone.len();
-        service.queue.enqueue(packet, gone, logs);
+        service.queue.enqueue(packet, gone, headers);
         self.note_gone(now, &gone[before..]);
     }
 
     /// The transmitter takes the next packet at `now`, which is [`Link::next_service`]; what is dropped instead is put into
     /// `gone`. The answer is the packet as it was when it arrived here, marked or not, and when it reaches the far end.
-    pub fn send_next(&mut self, now: Time, gone: &mut Vec<Packet>, logs: &mut [SackLog]) -> Option<(Packet, Time)> {
+    pub fn send_next(
+        &mut self,
+        now: Time,
+        gone: &mut Vec<Packet>,
+        headers: &mut dyn CongestionHeaders,
+    ) -> Option<(Packet, Time)> {
         self.sample_before(now);
         let service = self.service.as_mut()?;
         let before = gone.len();
-        let next = service.queue.dequeue(now, gone, logs);
+        let next = service.queue.dequeue(now, gone, headers);
         self.note_gone(now, &gone[before..]);
         let packet = next?;
         let bytes = packet.bytes();

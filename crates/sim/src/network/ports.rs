@@ -1,10 +1,57 @@
-//! Where packets wait for a node's turn. This is the simulator's bookkeeping, not a router's buffer.
+//! Containers in which packets wait for a node's turn: bookkeeping of the simulator, not a router's buffer.
+//!
+//! ```text
+//!  one feeder, in order:        mailbox  ─┐
+//!  one feeder, in order:        mailbox  ─┼─► merged by time, ties by the feeders' order ──► turn of a link
+//!  transfers of a source:       batch    ─┘
+//!  more than eight feeders:     heap     ───► by time, then by the feeder's rank
+//! ```
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::packet::Packet;
 use crate::time::Time;
+
+/// Index newtypes: an index of one kind cannot be taken for another.
+macro_rules! index {
+    ($($(#[$doc:meta])* $name:ident),*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub u32);
+
+        impl $name {
+            /// The index into a list.
+            #[must_use]
+            #[inline(always)]
+            pub fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+    )*};
+}
+
+index! {
+    /// Index of a link.
+    LinkId,
+    /// Index of a mailbox.
+    MailboxId,
+    /// Index of a heap.
+    HeapId,
+    /// Index of a batch.
+    BatchId
+}
+
+/// Container that feeds a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Port {
+    /// Packets of one feeder.
+    Mailbox(MailboxId),
+    /// Packets of many feeders.
+    Heap(HeapId),
+    /// Packets of the transfers of a source.
+    Batch(BatchId),
+}
 
 /// Packets from one feeder that wait for a node's turn, in order: a ring that holds what was put in and not taken out.
 #[derive(Clone, Debug, Default)]
@@ -88,10 +135,10 @@ pub(super) struct Mailboxes {
 
 impl Mailboxes {
     /// Makes one more; answers its number.
-    pub(super) fn add(&mut self) -> u32 {
+    pub(super) fn add(&mut self) -> MailboxId {
         self.boxes.push(Mailbox::default());
         self.heads.push(Time::NEVER);
-        self.boxes.len() as u32 - 1
+        MailboxId(self.boxes.len() as u32 - 1)
     }
 
     /// Takes away the last so many.
@@ -101,18 +148,18 @@ impl Mailboxes {
     }
 
     #[inline(always)]
-    pub(super) fn head(&self, port: usize) -> Time {
-        self.heads[port]
+    pub(super) fn head(&self, id: MailboxId) -> Time {
+        self.heads[id.index()]
     }
 
     #[inline(always)]
-    pub(super) fn push(&mut self, port: usize, packet: Packet) {
-        let mailbox = &mut self.boxes[port];
+    pub(super) fn push(&mut self, id: MailboxId, packet: Packet) {
+        let mailbox = &mut self.boxes[id.index()];
         if mailbox.is_full() {
             mailbox.grow();
         }
         if mailbox.put(packet) {
-            self.heads[port] = packet.at;
+            self.heads[id.index()] = packet.at;
         }
     }
 
@@ -126,21 +173,21 @@ impl Mailboxes {
     }
 
     #[inline(always)]
-    pub(super) fn pop(&mut self, port: usize) -> Option<Packet> {
-        (self.heads[port] != Time::NEVER).then(|| self.take_head(port))
+    pub(super) fn pop(&mut self, id: MailboxId) -> Option<Packet> {
+        (self.heads[id.index()] != Time::NEVER).then(|| self.take_head(id))
     }
 
     /// The oldest, where its head has said that there is one.
     #[inline(always)]
-    pub(super) fn take_head(&mut self, port: usize) -> Packet {
-        let (packet, next) = self.boxes[port].take();
-        self.heads[port] = next;
+    pub(super) fn take_head(&mut self, id: MailboxId) -> Packet {
+        let (packet, next) = self.boxes[id.index()].take();
+        self.heads[id.index()] = next;
         packet
     }
 
     #[inline(always)]
-    pub(super) fn of(&self, port: usize) -> &Mailbox {
-        &self.boxes[port]
+    pub(super) fn of(&self, id: MailboxId) -> &Mailbox {
+        &self.boxes[id.index()]
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Mailbox> {
@@ -148,14 +195,59 @@ impl Mailboxes {
     }
 }
 
+/// All containers.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ports {
+    pub(super) mailboxes: Mailboxes,
+    pub(super) heaps: Vec<Heap>,
+    pub(super) batches: Vec<Batch>,
+}
+
+impl Ports {
+    /// When the next packet in a port arrives.
+    #[inline]
+    pub(super) fn head(&self, port: Port) -> Time {
+        match port {
+            Port::Mailbox(id) => self.mailboxes.head(id),
+            Port::Heap(id) => self.heaps[id.index()].head(),
+            Port::Batch(id) => self.batches[id.index()].head,
+        }
+    }
+
+    /// Takes the earliest packet in `ports` that arrives before `horizon`; in a tie that of the first port.
+    #[inline(always)]
+    pub(super) fn next_before(&mut self, ports: &[Port], horizon: Time) -> Option<Packet> {
+        let mut best = horizon;
+        let mut from = None;
+        for &port in ports {
+            let head = self.head(port);
+            if head < best {
+                best = head;
+                from = Some(port);
+            }
+        }
+        match from? {
+            Port::Mailbox(id) => self.mailboxes.pop(id),
+            Port::Heap(id) => self.heaps[id.index()].pop(),
+            Port::Batch(id) => self.batches[id.index()].pop(),
+        }
+    }
+
+    /// All packets that wait.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Packet> {
+        let mailed = self.mailboxes.iter().flat_map(Mailbox::iter);
+        mailed.chain(self.heaps.iter().flat_map(Heap::iter)).chain(self.batches.iter().flat_map(Batch::iter))
+    }
+}
+
 /// Packets from many feeders: ordered by time, then by the feeder's rank, then by order of arrival.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Crowd {
-    pub(super) heap: BinaryHeap<Reverse<(Time, u32, u64, HeapPacket)>>,
+pub(super) struct Heap {
+    heap: BinaryHeap<Reverse<(Time, u32, u64, HeapPacket)>>,
     pushed: u64,
 }
 
-impl Crowd {
+impl Heap {
     pub(super) fn push(&mut self, packet: Packet, rank: u32) {
         self.heap.push(Reverse((packet.at, rank, self.pushed, HeapPacket(packet))));
         self.pushed += 1;
@@ -168,9 +260,13 @@ impl Crowd {
     pub(super) fn pop(&mut self) -> Option<Packet> {
         self.heap.pop().map(|Reverse(entry)| entry.3.0)
     }
+
+    fn iter(&self) -> impl Iterator<Item = &Packet> {
+        self.heap.iter().map(|Reverse(entry)| &entry.3.0)
+    }
 }
 
-/// Packets from the transfers of a source, ordered as in a [`Crowd`]: put in as they come during one turn, and sorted when the
+/// Packets from the transfers of a source, ordered as in a [`Heap`]: put in as they come during one turn, and sorted when the
 /// link takes its own. What is put in hardly ever is for a later turn, so sorting at once costs a tenth of a heap.
 #[derive(Clone, Debug)]
 pub(super) struct Batch {
@@ -297,14 +393,14 @@ impl Batch {
         std::mem::swap(&mut self.keys, &mut self.spread);
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Packet> {
+    fn iter(&self) -> impl Iterator<Item = &Packet> {
         self.keys[self.taken..].iter().map(|key| &self.packets[*key as u32 as usize])
     }
 }
 
 /// Compares equal to every other, so that the heap never looks into it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct HeapPacket(pub(super) Packet);
+struct HeapPacket(Packet);
 
 impl PartialEq for HeapPacket {
     fn eq(&self, _: &Self) -> bool {

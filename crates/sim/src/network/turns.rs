@@ -1,25 +1,132 @@
-//! The turns of links: each carries everything that arrives before a horizon.
+//! Turns of links: each carries everything that arrives before a horizon.
+//!
+//! ```text
+//!  ports ──► Feed ──► Link::carry ──► mailbox or batch behind the link            (common: stays in one loop)
+//!                         │
+//!                         └─► refused, marked, on a wire, or something else behind: returned as an Uncommon, handled outside
+//! ```
+//!
+//! The loop over common packets is one function for all kinds of ports; what is uncommon leaves it, so that a packet stays in
+//! registers.
 
-use super::layout::SCAN_FEEDERS;
-use super::{HEAP, Hop, Network, Next, Tail, forget_sacks, lanes};
-use crate::endpoint::{Receiver, SackLog};
+use super::fabric::Network;
+use super::hops::{Hop, Next, Path, Tail};
+use super::ports::{BatchId, LinkId, MailboxId, Port, Ports};
+use crate::endpoint::Receiver;
+use crate::link::Carried;
 use crate::packet::{Packet, flag};
+use crate::sidecar::Sidecar;
 use crate::time::Time;
 
-/// What a receiver that only reacts answers to a segment that it did not expect. Apart from the common case, so that an
-/// ACK of that need not be put together in memory.
-#[inline(never)]
-pub(super) fn answer_with_care(
-    receiver: &mut Receiver,
-    packet: &Packet,
-    sacks: &mut SackLog,
-    lead: Tail,
-) -> Option<Packet> {
-    receiver.on_segment_with_care(packet, sacks).map(|ack| lead.pass(ack))
+/// A link with more feeders than this merges them in a heap and not by looking at each.
+pub(super) const SCAN_FEEDERS: usize = 8;
+
+/// How many packets before its turn the data that one needs is fetched: far enough for memory, near enough to be there still.
+const LOOK_AHEAD: usize = 4;
+
+/// Packets of a link's ports in the order of time.
+trait Feed {
+    /// Takes the next packet before `horizon`.
+    fn next(&mut self, ports: &mut Ports, horizon: Time) -> Option<Packet>;
+
+    /// A packet that comes soon, so that what it needs can be fetched.
+    #[inline(always)]
+    fn soon<'a>(&self, _: &'a Ports) -> Option<&'a Packet> {
+        None
+    }
 }
 
-/// The earliest of the heads of a link's ports and which it is; the first of them in a tie. Which it is cannot be predicted,
-/// so it is computed and not branched on.
+/// A single mailbox.
+struct OneMailbox(MailboxId);
+
+impl Feed for OneMailbox {
+    #[inline(always)]
+    fn next(&mut self, ports: &mut Ports, horizon: Time) -> Option<Packet> {
+        (ports.mailboxes.head(self.0) < horizon).then(|| ports.mailboxes.take_head(self.0))
+    }
+}
+
+/// A single batch.
+struct OneBatch(BatchId);
+
+impl Feed for OneBatch {
+    #[inline(always)]
+    fn next(&mut self, ports: &mut Ports, horizon: Time) -> Option<Packet> {
+        ports.batches[self.0.index()].pop_before(horizon)
+    }
+}
+
+/// Two mailboxes.
+struct TwoMailboxes([MailboxId; 2], usize);
+
+impl Feed for TwoMailboxes {
+    #[inline(always)]
+    fn next(&mut self, ports: &mut Ports, horizon: Time) -> Option<Packet> {
+        let [first, second] = self.0;
+        let (one, other) = (ports.mailboxes.head(first), ports.mailboxes.head(second));
+        if one.min(other) >= horizon {
+            return None;
+        }
+        // Branchless: the branch predictor cannot learn this selection.
+        self.1 = usize::from(other < one);
+        Some(ports.mailboxes.take_head(self.0[self.1]))
+    }
+
+    #[inline(always)]
+    fn soon<'a>(&self, ports: &'a Ports) -> Option<&'a Packet> {
+        ports.mailboxes.of(self.0[self.1]).ahead(LOOK_AHEAD)
+    }
+}
+
+/// Up to [`SCAN_FEEDERS`] mailboxes, with copies of their heads: nothing that comes into these mailboxes during the turn is for this
+/// turn.
+struct SomeMailboxes {
+    ids: [MailboxId; SCAN_FEEDERS],
+    heads: [Time; SCAN_FEEDERS],
+    latest: usize,
+}
+
+impl SomeMailboxes {
+    fn new(mailboxes: &[MailboxId], ports: &Ports) -> Self {
+        let mut this = Self { ids: [MailboxId(0); SCAN_FEEDERS], heads: [Time::NEVER; SCAN_FEEDERS], latest: 0 };
+        for ((id, head), &mailbox) in this.ids.iter_mut().zip(&mut this.heads).zip(mailboxes) {
+            (*id, *head) = (mailbox, ports.mailboxes.head(mailbox));
+        }
+        this
+    }
+}
+
+impl Feed for SomeMailboxes {
+    #[inline(always)]
+    fn next(&mut self, ports: &mut Ports, horizon: Time) -> Option<Packet> {
+        let (head, at) = earliest_of(&self.heads);
+        if head >= horizon {
+            return None;
+        }
+        self.latest = at;
+        let packet = ports.mailboxes.take_head(self.ids[at]);
+        self.heads[at] = ports.mailboxes.head(self.ids[at]);
+        Some(packet)
+    }
+
+    #[inline(always)]
+    fn soon<'a>(&self, ports: &'a Ports) -> Option<&'a Packet> {
+        ports.mailboxes.of(self.ids[self.latest]).ahead(LOOK_AHEAD)
+    }
+}
+
+/// Any ports.
+struct AnyPorts<'a>(&'a [Port]);
+
+impl Feed for AnyPorts<'_> {
+    #[inline]
+    fn next(&mut self, ports: &mut Ports, horizon: Time) -> Option<Packet> {
+        ports.next_before(self.0, horizon)
+    }
+}
+
+/// The earliest of the heads and its position; the first of them in a tie. Branchless: the branch predictor cannot learn this
+/// selection.
 #[inline(always)]
 fn earliest_of(heads: &[Time; SCAN_FEEDERS]) -> (Time, usize) {
     const { assert!(SCAN_FEEDERS == 8, "each head is compared once") };
@@ -29,235 +136,211 @@ fn earliest_of(heads: &[Time; SCAN_FEEDERS]) -> (Time, usize) {
     earlier(earlier(low, earlier(at(2), at(3))), earlier(high, earlier(at(6), at(7))))
 }
 
+/// A packet that leaves the loop over common packets.
+enum Uncommon {
+    /// It goes on to something else than a mailbox or a batch.
+    Forward(Packet),
+    /// A link dropped or lost it.
+    Refused(LinkId, Packet),
+    /// The link of this turn sends it with a mark.
+    Marked(Packet, Time),
+    /// The link's wire does more than delay; this is when the packet reaches the far end if nothing happens on the wire.
+    Launch(Packet, Time),
+}
+
+/// An inline receiver answers a segment that it did not expect. Apart from the fast path, so that an ACK of that need not be put
+/// together in memory.
+#[inline(never)]
+fn answer_slowly(receiver: &mut Receiver, packet: &Packet, sidecar: &mut Sidecar, lead: Tail) -> Option<Packet> {
+    receiver.on_segment_with_care(packet, sidecar).map(|ack| lead.pass(ack))
+}
+
+/// Reads what a packet that stands before `hop` will need, so that it is in the cache by then.
+#[inline(always)]
+fn fetch(soon: &Packet, hop: &Hop, ports: &Ports, sinks: &[Option<Receiver>], paths: &[Path]) {
+    let inbox = if let Next::Echo(port) = hop.next { ports.mailboxes.of(port).touch() } else { None };
+    let flow = soon.flow() as usize;
+    let sink = sinks[flow].as_ref().map(Receiver::touch);
+    std::hint::black_box((inbox, sink, paths[flow * 2 + 1].lead.delay));
+}
+
 impl Network {
-    /// A link's turn: it carries everything that arrives before `horizon`. Answers whether there was anything.
-    pub fn run_link(&mut self, link: u32, horizon: Time) -> bool {
-        if self.links[link as usize].is_unsteady() {
-            self.serve_unsteady(link, horizon)
-        } else if self.links[link as usize].is_served() {
-            self.serve_queue(link, horizon)
-        } else if self.links[link as usize].is_active() {
-            self.serve_actively(link, horizon)
+    /// A link's turn: it carries everything that arrives before `horizon`. Returns whether there was anything.
+    pub fn run_link(&mut self, link: LinkId, horizon: Time) -> bool {
+        let mut worked = if self.links[link.index()].is_served() {
+            self.serve_departures(link, horizon)
         } else {
-            self.serve_link(link, horizon)
+            self.serve_arrivals(link, horizon)
+        };
+        while let Some((packet, at)) = self.links[link.index()].land(horizon) {
+            worked = true;
+            let tail = self.tail(&packet);
+            self.forward(packet.next_hop(at + tail.of(packet.bytes())));
         }
+        worked
     }
 
-    /// A link's turn where its queue decides at departures.
+    /// The turn of a link whose queue decides at departures.
     #[inline(never)]
-    fn serve_queue(&mut self, link: u32, horizon: Time) -> bool {
-        let ports = std::mem::take(&mut self.link_ports[link as usize]);
+    fn serve_departures(&mut self, link: LinkId, horizon: Time) -> bool {
+        let feeders = std::mem::take(&mut self.link_ports[link.index()]);
         let mut gone = Vec::new();
         let mut worked = false;
         loop {
-            let service = self.links[link as usize].next_service();
-            let arrival = ports.iter().map(|&port| self.port_head(port)).min().unwrap_or(Time::NEVER);
+            let service = self.links[link.index()].next_service();
+            let arrival = feeders.iter().map(|&port| self.ports.head(port)).min().unwrap_or(Time::NEVER);
             if service.min(arrival) >= horizon {
                 break;
             }
             worked = true;
-            // At the same instant the one in transmission has left before the new one comes.
+            let this = &mut self.links[link.index()];
+            // At the same instant the packet in transmission has left before the new one comes.
             if service <= arrival {
-                if let Some((packet, at)) = self.links[link as usize].send_next(service, &mut gone, &mut self.sacks) {
-                    if packet.is_marked() {
-                        self.note_mark(link, service, packet);
-                    }
+                if let Some((packet, at)) = this.send_next(service, &mut gone, &mut self.sidecars) {
+                    let packet = if packet.is_marked() { self.note_mark(link, service, packet) } else { packet };
                     self.leave(link, packet, at);
                 }
-            } else if let Some(packet) = self.next_arrival(&ports, horizon) {
-                self.links[link as usize].receive(packet, &mut gone, &mut self.sacks);
+            } else if let Some(packet) = self.ports.next_before(&feeders, horizon) {
+                this.receive(packet, &mut gone, &mut self.sidecars);
             }
             gone.drain(..).for_each(|packet| self.refuse(link, service.min(arrival), packet));
         }
-        self.link_ports[link as usize] = ports;
+        self.link_ports[link.index()] = feeders;
         worked
     }
 
-    /// A link's turn where its delay line does more than delay.
-    #[inline(never)]
-    fn serve_unsteady(&mut self, link: u32, horizon: Time) -> bool {
-        let mut worked = false;
-        if self.links[link as usize].is_served() {
-            worked = self.serve_queue(link, horizon);
-        } else {
-            let ports = std::mem::take(&mut self.link_ports[link as usize]);
-            while let Some(packet) = self.next_arrival(&ports, horizon) {
-                worked = true;
-                let hop = Hop { tail: Tail::default(), ..self.hop(&packet) };
-                let active = self.links[link as usize].is_active();
-                let sent = if active { self.cross_actively(hop, packet) } else { self.cross(hop, packet) };
-                let Some(sent) = sent else { continue };
-                // It stands before the next hop already; on the wire it is kept as it came here, marked or not.
-                let marked = sent.flags() & flag::CE != packet.flags() & flag::CE;
-                self.leave(link, if marked { packet.marked() } else { packet }, sent.at);
+    /// The turn of a link that decides at arrivals.
+    fn serve_arrivals(&mut self, link: LinkId, horizon: Time) -> bool {
+        let feeders = std::mem::take(&mut self.link_ports[link.index()]);
+        let mut mailboxes = [MailboxId(0); SCAN_FEEDERS];
+        let mut count = 0;
+        for (slot, port) in mailboxes.iter_mut().zip(&feeders) {
+            if let Port::Mailbox(id) = port {
+                *slot = *id;
+                count += 1;
             }
-            self.link_ports[link as usize] = ports;
         }
-        while let Some((packet, at)) = self.links[link as usize].land(horizon) {
-            worked = true;
-            let tail = self.hop(&packet).tail;
-            self.forward(packet.next_hop(at + tail.of(packet.bytes())));
-        }
+        let worked = match (&*feeders, &mailboxes[..count]) {
+            ([Port::Batch(id)], _) => self.serve(OneBatch(*id), link, horizon),
+            ([_], &[id]) => self.serve(OneMailbox(id), link, horizon),
+            ([_, _], &[first, second]) => self.serve(TwoMailboxes([first, second], 0), link, horizon),
+            (feeders, ids) if feeders.len() == ids.len() => {
+                self.serve(SomeMailboxes::new(ids, &self.ports), link, horizon)
+            }
+            _ => self.serve(AnyPorts(&feeders), link, horizon),
+        };
+        self.link_ports[link.index()] = feeders;
         worked
     }
 
-    /// A packet that `link` has sent, and that reaches its far end at `at` if nothing happens on the wire.
-    #[inline(never)]
-    fn leave(&mut self, link: u32, packet: Packet, at: Time) {
-        if !self.links[link as usize].is_unsteady() {
-            let tail = self.hop(&packet).tail;
-            self.forward(packet.next_hop(at + tail.of(packet.bytes())));
-        } else if self.links[link as usize].launch(packet, at) {
-            self.duplicated[packet.passage()] += 1;
-            self.note_duplicate(link, at, packet);
-            self.sacks[packet.flow() as usize].copy(&packet);
-        }
-    }
-
-    /// The common turn: a queue that only a bound decides about. What is uncommon behind the link is done here.
-    fn serve_link(&mut self, link: u32, horizon: Time) -> bool {
-        let ports = std::mem::take(&mut self.link_ports[link as usize]);
+    /// Carries the packets of a feed before `horizon`. Returns whether there was any.
+    #[inline(always)]
+    fn serve<F: Feed>(&mut self, mut feed: F, link: LinkId, horizon: Time) -> bool {
         let mut worked = false;
-        if let [port] = *ports
-            && !self.lanes.is_empty()
-            && self.log.is_none()
-        {
-            self.serve_transfers(port, link as usize, horizon, &mut worked);
-        } else if self.log.is_some() || ports.iter().any(|port| port & HEAP != 0) {
-            while let Some(packet) = self.next_arrival(&ports, horizon) {
-                worked = true;
-                let hop = self.hop(&packet);
-                if let Some(packet) = self.cross(hop, packet) {
-                    self.forward(packet);
+        let carry = match (self.lanes.is_empty(), self.chained) {
+            (true, false) => Self::carry_common::<F, false, false>,
+            (true, true) => Self::carry_common::<F, false, true>,
+            (false, _) => Self::carry_common::<F, true, true>,
+        };
+        while let Some(uncommon) = carry(self, &mut feed, link, horizon, &mut worked) {
+            match uncommon {
+                Uncommon::Forward(packet) => self.forward(packet),
+                Uncommon::Refused(link, packet) => self.refuse(link, packet.at, packet),
+                Uncommon::Marked(packet, at) => {
+                    let packet = self.note_mark(link, packet.at, packet);
+                    self.leave(link, packet, at);
                 }
-            }
-        } else {
-            let serve = match (self.lanes.is_empty(), self.chained[link as usize]) {
-                (true, false) => Self::serve_until_uncommon::<false, false>,
-                (true, true) => Self::serve_until_uncommon::<false, true>,
-                (false, _) => Self::serve_until_uncommon::<true, true>,
-            };
-            while let Some(packet) = serve(self, &ports, link as usize, horizon, &mut worked) {
-                self.forward(packet);
+                Uncommon::Launch(packet, at) => self.leave(link, packet, at),
             }
         }
-        self.link_ports[link as usize] = ports;
         worked
     }
 
-    /// Carries what waits in `ports` before `horizon`, up to a packet that meets something uncommon behind the link. With
-    /// `MANY` flows, what a packet will need is fetched into the cache a few packets before. What comes behind is `CHAINED` where
-    /// that may be a link that is computed on the spot.
+    /// Carries common packets of a feed, up to one that is uncommon. With `MANY` flows, what a packet will need is fetched into the
+    /// cache a few packets before. What comes behind is `CHAINED` if that may be an inline link.
     #[inline(never)]
-    fn serve_until_uncommon<const MANY: bool, const CHAINED: bool>(
+    fn carry_common<F: Feed, const MANY: bool, const CHAINED: bool>(
         &mut self,
-        ports: &[u32],
-        link: usize,
+        feed: &mut F,
+        link: LinkId,
         horizon: Time,
         worked: &mut bool,
-    ) -> Option<Packet> {
-        let Self { links, mailboxes, hops, paths, receivers, sacks, dropped, end, .. } = self;
-        let (before, link_and_after) = links.split_at_mut(link);
+    ) -> Option<Uncommon> {
+        let Self { links, ports, hops, paths, sinks, sidecars, ranks, end, .. } = self;
+        let id = link;
+        let (before, link_and_after) = links.split_at_mut(link.index());
         let (link, after) = link_and_after.split_first_mut()?;
-        let mut heads = [Time::NEVER; SCAN_FEEDERS];
-        if ports.len() > 2 {
-            heads.iter_mut().zip(ports).for_each(|(head, &port)| *head = mailboxes.head(port as usize));
-        }
-        'packets: loop {
-            let (packet, from) = match *ports {
-                [only] => {
-                    if mailboxes.head(only as usize) >= horizon {
-                        return None;
-                    }
-                    (mailboxes.take_head(only as usize), only)
-                }
-                [first, second] => {
-                    // Whose turn it is cannot be predicted, so it is computed and not branched on.
-                    let (one, other) = (mailboxes.head(first as usize), mailboxes.head(second as usize));
-                    if one.min(other) >= horizon {
-                        return None;
-                    }
-                    let from = [first, second][usize::from(other < one)];
-                    (mailboxes.take_head(from as usize), from)
-                }
-                _ => {
-                    let (head, at) = earliest_of(&heads);
-                    if head >= horizon {
-                        return None;
-                    }
-                    let packet = mailboxes.take_head(ports[at] as usize);
-                    // Nothing that comes into these ports during the turn is for this turn, so copies do.
-                    heads[at] = mailboxes.head(ports[at] as usize);
-                    (packet, ports[at])
-                }
-            };
+        let unsteady = link.is_unsteady();
+        loop {
+            let packet = feed.next(ports, horizon)?;
             *worked = true;
-            if MANY && let Some(soon) = mailboxes.of(from as usize).ahead(lanes::LOOK_AHEAD) {
+            if MANY && let Some(soon) = feed.soon(ports) {
                 let hop = &hops[paths[soon.passage()].first_hop as usize + soon.hop()];
-                let inbox = if let Next::Echo(port) = hop.next { mailboxes.of(port as usize).touch() } else { None };
-                let flow = soon.flow() as usize;
-                std::hint::black_box((inbox, receivers[flow].touch(), paths[flow * 2 + 1].lead.delay));
+                fetch(soon, hop, ports, sinks, paths);
+            }
+            let bytes = packet.bytes();
+            let capable = packet.flags() & flag::ECT != 0;
+            let Some(Carried { at, marked }) = link.carry(packet.at, bytes, capable) else {
+                return Some(Uncommon::Refused(id, packet));
+            };
+            if marked {
+                return Some(Uncommon::Marked(packet.marked(), at));
+            }
+            if unsteady {
+                return Some(Uncommon::Launch(packet, at));
             }
             let hop = &hops[paths[packet.passage()].first_hop as usize + packet.hop()];
-            let bytes = packet.bytes();
-            let Some(at) = link.carry(packet.at, bytes) else {
-                dropped[packet.passage()] += 1;
-                forget_sacks(sacks, packet);
-                continue;
-            };
             let mut packet = packet.next_hop(at + hop.tail.of(bytes));
             let mut next = hop.next;
             while CHAINED && let Next::Inline(inner) = next {
-                let inner = inner as usize;
-                let behind = inner.checked_sub(before.len() + 1);
-                let link = behind.map_or_else(|| &mut before[inner], |behind| &mut after[behind]);
+                let behind = inner.index().checked_sub(before.len() + 1);
+                let link = behind.map_or_else(|| &mut before[inner.index()], |behind| &mut after[behind]);
                 if packet.at >= *end && link.is_recorded() {
-                    return Some(packet);
+                    return Some(Uncommon::Forward(packet));
                 }
-                let Some(at) = link.carry(packet.at, bytes) else {
-                    dropped[packet.passage()] += 1;
-                    forget_sacks(sacks, packet);
-                    continue 'packets;
+                let Some(Carried { at, marked: false }) = link.carry(packet.at, bytes, false) else {
+                    return Some(Uncommon::Refused(inner, packet));
                 };
                 let hop = &hops[paths[packet.passage()].first_hop as usize + packet.hop()];
                 packet = packet.next_hop(at + hop.tail.of(bytes));
                 next = hop.next;
             }
             match next {
-                Next::Mailbox(port) => mailboxes.push(port as usize, packet),
-                Next::Echo(port) if packet.at < *end => {
+                Next::Mailbox(port) => ports.mailboxes.push(port, packet),
+                Next::Batch(port) => ports.batches[port.index()].push(packet, ranks[packet.passage()]),
+                Next::Echo(_) | Next::EchoBatch(_) if packet.at < *end => {
                     let flow = packet.flow() as usize;
-                    let (receiver, lead) = (&mut receivers[flow], paths[flow * 2 + 1].lead);
-                    match receiver.on_expected(&packet) {
-                        Some(ack) => mailboxes.push(port as usize, lead.pass(ack)),
-                        None => {
-                            // A copy, so that the packet itself need not lie in memory.
-                            if let Some(ack) = answer_with_care(receiver, &{ packet }, &mut sacks[flow], lead) {
-                                mailboxes.push(port as usize, ack);
-                            }
-                        }
+                    let lead = paths[flow * 2 + 1].lead;
+                    let Some(receiver) = &mut sinks[flow] else { return Some(Uncommon::Forward(packet)) };
+                    let ack = match receiver.on_expected(&packet) {
+                        Some(ack) => lead.pass(ack),
+                        // A copy, so that the packet itself need not lie in memory.
+                        None => match answer_slowly(receiver, &{ packet }, &mut sidecars[flow], lead) {
+                            Some(ack) => ack,
+                            None => continue,
+                        },
+                    };
+                    match next {
+                        Next::EchoBatch(port) => ports.batches[port.index()].push(ack, ranks[flow * 2 + 1]),
+                        Next::Echo(port) => ports.mailboxes.push(port, ack),
+                        _ => return Some(Uncommon::Forward(ack)),
                     }
                 }
-                Next::Batch(_) | Next::Echo(_) | Next::EchoBatch(_) | Next::Inline(_) | Next::Other => {
-                    return Some(packet);
+                Next::Echo(_) | Next::EchoBatch(_) | Next::Inline(_) | Next::Other => {
+                    return Some(Uncommon::Forward(packet));
                 }
             }
         }
     }
 
-    /// A link's turn where its queue decides by more than a bound.
+    /// A packet that `link` has sent, and that reaches its far end at `at` if nothing happens on the wire.
     #[inline(never)]
-    fn serve_actively(&mut self, link: u32, horizon: Time) -> bool {
-        let ports = std::mem::take(&mut self.link_ports[link as usize]);
-        let mut worked = false;
-        while let Some(packet) = self.next_arrival(&ports, horizon) {
-            worked = true;
-            let hop = self.hop(&packet);
-            if let Some(packet) = self.cross_actively(hop, packet) {
-                self.forward(packet);
-            }
+    fn leave(&mut self, link: LinkId, packet: Packet, at: Time) {
+        if !self.links[link.index()].is_unsteady() {
+            let tail = self.tail(&packet);
+            self.forward(packet.next_hop(at + tail.of(packet.bytes())));
+        } else if self.links[link.index()].launch(packet, at) {
+            self.note_duplicate(link, at, &packet);
         }
-        self.link_ports[link as usize] = ports;
-        worked
     }
 }

@@ -2,8 +2,8 @@
 
 use super::codel::{CodelParameters, Controller, Held};
 use super::{Backlog, DropTail, DualPi2, FqCodel, Vcp, Xcp};
-use crate::endpoint::SackLog;
 use crate::packet::Packet;
+use crate::sidecar::CongestionHeaders;
 use crate::time::Time;
 
 /// One queue with CoDel.
@@ -40,7 +40,7 @@ impl Codel {
 impl Served {
     /// A packet arrives at `packet.at`; what is dropped for it is put into `dropped`. `logs` have the congestion headers of
     /// each flow.
-    pub fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, logs: &mut [SackLog]) {
+    pub fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, headers: &mut dyn CongestionHeaders) {
         match self {
             Self::Codel(queue) if queue.tail.admits(queue.held.backlog(), packet.bytes()) => {
                 queue.controller.note_size(packet.bytes());
@@ -49,18 +49,23 @@ impl Served {
             Self::Codel(_) => dropped.push(packet),
             Self::FqCodel(queue) => queue.enqueue(packet, dropped),
             Self::DualPi2(queue) => queue.enqueue(packet, dropped),
-            Self::Xcp(queue) => queue.enqueue(packet, dropped, logs),
+            Self::Xcp(queue) => queue.enqueue(packet, dropped, headers),
             Self::Vcp(queue) => queue.enqueue(packet, dropped),
         }
     }
 
     /// The transmitter is free at `now`: what it sends, and what is dropped instead.
-    pub fn dequeue(&mut self, now: Time, dropped: &mut Vec<Packet>, logs: &mut [SackLog]) -> Option<Packet> {
+    pub fn dequeue(
+        &mut self,
+        now: Time,
+        dropped: &mut Vec<Packet>,
+        headers: &mut dyn CongestionHeaders,
+    ) -> Option<Packet> {
         match self {
             Self::Codel(queue) => queue.controller.dequeue(now, &mut queue.held, dropped),
             Self::FqCodel(queue) => queue.dequeue(now, dropped),
             Self::DualPi2(queue) => queue.dequeue(now, dropped),
-            Self::Xcp(queue) => queue.dequeue(now, logs),
+            Self::Xcp(queue) => queue.dequeue(now, headers),
             Self::Vcp(queue) => queue.dequeue(now),
         }
     }

@@ -7,8 +7,8 @@
 
 use super::codel::{Held, Source};
 use super::{DropTail, Entry, number};
-use crate::endpoint::{Header, SackLog};
 use crate::packet::Packet;
+use crate::sidecar::{CongestionHeaders, Header};
 use crate::time::Time;
 
 pub(super) const ENTRY: Entry = Entry {
@@ -200,10 +200,10 @@ impl Xcp {
         &self.held
     }
 
-    pub(super) fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, logs: &mut [SackLog]) {
+    pub(super) fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, headers: &mut dyn CongestionHeaders) {
         let waiting = self.held.backlog();
         self.router.catch_up(packet.at, waiting.bytes);
-        self.router.arrive(packet.bytes(), logs[packet.flow() as usize].header(&packet), waiting.bytes);
+        self.router.arrive(packet.bytes(), headers.header(&packet), waiting.bytes);
         if self.tail.admits(waiting, packet.bytes()) {
             self.held.push(packet);
         } else {
@@ -211,10 +211,10 @@ impl Xcp {
         }
     }
 
-    pub(super) fn dequeue(&mut self, now: Time, logs: &mut [SackLog]) -> Option<Packet> {
+    pub(super) fn dequeue(&mut self, now: Time, headers: &mut dyn CongestionHeaders) -> Option<Packet> {
         self.router.catch_up(now, self.held.backlog().bytes);
         let packet = self.held.take()?;
-        if let Some(header) = logs[packet.flow() as usize].header(&packet) {
+        if let Some(header) = headers.header(&packet) {
             self.router.depart(packet.bytes(), header);
         }
         Some(packet)

@@ -38,6 +38,9 @@ pub struct FlowSpec {
     /// congestion control.
     #[serde(default)]
     pub datagrams: bool,
+    /// Packets of endpoints that the caller of the engine supplies; the engine's own endpoints where absent.
+    #[serde(default)]
+    pub foreign: Option<ForeignSpec>,
     /// Links of the data, by their position in `links`.
     pub path: Vec<usize>,
     /// Links of the ACKs, by their position in `links`.
@@ -55,17 +58,41 @@ pub struct FlowSpec {
     pub receiver_clock: ClockSpec,
 }
 
+/// Packets of endpoints that are not the engine's own.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+pub struct ForeignSpec {
+    /// Size of the smallest packet that either end sends, bytes on the wire.
+    pub smallest_bytes: u16,
+    /// Size of the largest packet, bytes on the wire.
+    pub largest_bytes: u16,
+}
+
 impl FlowSpec {
+    /// Whether its endpoints are neither TCP's nor datagrams', whose packets have the sizes of the stack.
+    #[must_use]
+    pub fn has_own_transport(&self) -> bool {
+        self.is_udt() || self.foreign.is_some()
+    }
+
     /// Whether it is a flow of UDT, which has endpoints of its own.
     #[must_use]
     pub fn is_udt(&self) -> bool {
         self.source_sha256.is_none() && self.algorithm.split(':').next() == Some("udt")
     }
 
+    /// Whether its receiver has no timer: it answers each packet at once, or not at all.
+    #[must_use]
+    pub fn answers_at_once(&self) -> bool {
+        (self.stack.ack_every == 1 || self.datagrams) && !self.has_own_transport()
+    }
+
     /// Sizes of its smallest and its largest packet, those with data and those that answer them, bytes.
     #[must_use]
     pub fn packet_sizes(&self) -> [(u64, u64); 2] {
         let stack = &self.stack;
+        if let Some(ForeignSpec { smallest_bytes, largest_bytes }) = self.foreign {
+            return [(smallest_bytes.into(), largest_bytes.into()); 2];
+        }
         let data = u64::from(stack.payload_bytes + stack.header_bytes);
         if self.is_udt() {
             // ACK2s go the way of data, and a NAK is at most as large as a full packet; or has two words.
@@ -79,6 +106,9 @@ impl FlowSpec {
     /// No packet of it is smaller, bytes.
     #[must_use]
     pub fn smallest_bytes(&self) -> u64 {
+        if let Some(foreign) = self.foreign {
+            return foreign.smallest_bytes.into();
+        }
         u64::from(if self.is_udt() { udt::HEADER_BYTES } else { self.stack.ack_bytes.min(self.stack.payload_bytes) })
     }
 }

@@ -1,7 +1,7 @@
 //! Checks of a spec: everything that an engine relies on.
 
 use super::distributions::{RttSpec, SizeSpec};
-use super::flow::{ApplicationSpec, FlowSpec, FramesSpec};
+use super::flow::{ApplicationSpec, FlowSpec, ForeignSpec, FramesSpec};
 use super::limits::{MOST_IN_FLIGHT, MOST_SEGMENTS, MOST_TRANSFERS, SHORTEST_MAX_RTO_PS, SHORTEST_TIMER_PS, ps_of};
 use super::link::{LinkSpec, LossSpec};
 use super::queue::QueueSpec;
@@ -137,6 +137,12 @@ impl Spec {
         }
         if flow.is_udt() {
             self.validate_udt(place, flow)?;
+        }
+        if let Some(ForeignSpec { smallest_bytes, largest_bytes }) = flow.foreign {
+            let sizes = (1..=largest_bytes).contains(&smallest_bytes);
+            check(sizes, "foreign.smallest_bytes", "must be at least 1 byte, and at most largest_bytes")?;
+            check(self.events.is_none(), "foreign", "endpoints have no event log; leave events out")?;
+            check(!flow.datagrams && !flow.is_udt(), "foreign", "endpoints exclude datagrams and UDT")?;
         }
         let slowest_bps = flow.path.iter().map(|&l| self.links[l].fastest_bps()).min().unwrap_or(0);
         let wire_bits = 8.0 * f64::from(stack.payload_bytes + stack.header_bytes);

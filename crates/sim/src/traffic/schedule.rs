@@ -1,6 +1,6 @@
 //! When transfers begin, how large they are, and over what distance.
 
-use super::draw::exponential;
+use crate::draw::exponential;
 use crate::random::Stream;
 use crate::spec::{ArrivalsSpec, DurationSpec, MOST_TRANSFERS, RttSpec, SizeSpec, SourceSpec, Spec, SpecError};
 use crate::time::Time;

@@ -1,9 +1,11 @@
 //! A source of transfers: it begins them, gives each a sender and a receiver while it lasts, and keeps the accounts.
 //!
-//! A transfer occupies a *place*: a sender, a receiver and a copy of the source's path, with which it is a flow like others.
-//! When all is acknowledged and nothing of it is under way any more, the next transfer takes the place over. So memory is that
-//! of the transfers under way at a time. When each place next has something to do stands in one short list, so that those that
-//! wait cost next to nothing.
+//! ```text
+//!  arrivals ──► transfer ──► slot: sender + receiver + copy of the path ──► completed, drained ──► free for the next transfer
+//! ```
+//!
+//! A transfer in its *slot* is a flow like others. Memory is that of the transfers under way at a time. The next event of each slot
+//! stands in one short list, so that those that wait cost next to nothing.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,10 +15,10 @@ use std::sync::Arc;
 use elephan_cc::Controller;
 
 use super::schedule::{Planned, Schedule, Users};
-use crate::endpoint::{Receiver, Sender, SenderTotals};
-use crate::engine::source_controller;
-use crate::network::{Count, Network};
-use crate::record::ReceiverSample;
+use crate::algorithms::source_controller;
+use crate::endpoint::{End, EndpointState, PacketCounts, Receiver, Sender};
+use crate::network::{Attachment, Count, MailboxId, Network};
+use crate::record::{ReceiverSample, SenderTotals};
 use crate::spec::{FlowSpec, SourceSpec, Spec, SpecError};
 use crate::time::Time;
 
@@ -54,14 +56,29 @@ pub struct SourceTotals {
     pub most_at_once: usize,
 }
 
-/// Whoever has a place.
+/// An active transfer, or one that is over.
 #[derive(Debug)]
-struct Place {
+struct Slot {
     sender: Sender,
+    attachment: Attachment,
+    /// The receiver, unless it is evaluated inline by the network.
+    sink: Option<(Receiver, Attachment)>,
     flow: u32,
     transfer: u32,
-    /// Whose, where there are users.
+    /// The user that the transfer belongs to, if the source has users.
     user: u32,
+}
+
+impl Slot {
+    fn receiver<'a>(&'a self, network: &'a Network) -> Option<&'a Receiver> {
+        let own = self.sink.as_ref().map(|(receiver, _)| receiver);
+        own.or(network.sinks[self.flow as usize].as_ref())
+    }
+
+    /// Packets that the sender and the receiver count.
+    fn packets(&self, network: &Network) -> [PacketCounts; 2] {
+        [self.sender.packets(), self.receiver(network).map(EndpointState::packets).unwrap_or_default()]
+    }
 }
 
 /// A transfer that is to begin; ordered by time, then by user.
@@ -85,17 +102,18 @@ pub struct Source {
     next_of_user: Vec<Option<Planned>>,
     /// Transfers that each user has begun.
     begun_by_user: Vec<u32>,
-    places: Vec<Place>,
-    /// When each place's sender next has something to do by itself, and where its ACKs arrive.
-    due: Vec<(Time, u32)>,
-    /// The places whose senders, or whose receivers, have something to do in this turn.
+    slots: Vec<Slot>,
+    /// The next event of each slot's sender by itself, and the mailbox of its ACKs.
+    due: Vec<(Time, MailboxId)>,
+    /// The slots whose senders, or whose receivers, have an event in this turn.
     turns: Vec<u32>,
     /// The same of the receivers.
-    sinks: Vec<(Time, u32)>,
+    sinks: Vec<(Time, MailboxId)>,
     /// Places whose transfer is over, but for packets that may be under way; and those that are free.
     ending: Vec<u32>,
     free: Vec<u32>,
-    reactive: bool,
+    /// Receivers are evaluated inline.
+    is_inline: bool,
     times: Arc<[Time]>,
     /// The positions of the ends of the measured part in those times.
     edges: [usize; 2],
@@ -104,14 +122,14 @@ pub struct Source {
     totals: SourceTotals,
 }
 
-/// The places that have something to do before `horizon`. Which these are cannot be predicted, so each is written down, and only
-/// those that count are kept.
-fn list_due(places: &[(Time, u32)], horizon: Time, network: &Network, turns: &mut Vec<u32>) {
-    turns.resize(places.len(), 0);
+/// Lists the slots that have an event before `horizon`. Branchless, since the branch predictor cannot learn this selection: each is
+/// written down, and only those that count are kept.
+fn list_due(slots: &[(Time, MailboxId)], horizon: Time, network: &Network, turns: &mut Vec<u32>) {
+    turns.resize(slots.len(), 0);
     let mut count = 0;
-    for (&(timer, inbox), place) in places.iter().zip(0..) {
-        turns[count] = place;
-        count += usize::from(network.earlier_of(timer, inbox) < horizon);
+    for (&(timer, inbox), slot) in slots.iter().zip(0..) {
+        turns[count] = slot;
+        count += usize::from(timer.min(network.head(inbox)) < horizon);
     }
     turns.truncate(count);
 }
@@ -165,7 +183,7 @@ impl Source {
         Ok(Self {
             index,
             name: flow.name.clone(),
-            reactive: flow.stack.ack_every == 1,
+            is_inline: flow.answers_at_once(),
             flow,
             controller,
             first_rank,
@@ -176,7 +194,7 @@ impl Source {
             waiting,
             begun_by_user: vec![0; next_of_user.len()],
             next_of_user,
-            places: Vec::new(),
+            slots: Vec::new(),
             due: Vec::new(),
             turns: Vec::new(),
             sinks: Vec::new(),
@@ -199,21 +217,21 @@ impl Source {
     /// When a sender next has something to do, or a transfer begins.
     #[must_use]
     pub fn next_event(&self, network: &Network) -> Time {
-        let senders = self.due.iter().map(|&(timer, inbox)| network.earlier_of(timer, inbox)).min();
+        let senders = self.due.iter().map(|&(timer, inbox)| timer.min(network.head(inbox))).min();
         self.next_start().min(senders.unwrap_or(Time::NEVER))
     }
 
     /// When a receiver next has something to do.
     #[must_use]
     pub fn next_sink_event(&self, network: &Network) -> Time {
-        self.sinks.iter().map(|&(timer, inbox)| network.earlier_of(timer, inbox)).min().unwrap_or(Time::NEVER)
+        self.sinks.iter().map(|&(timer, inbox)| timer.min(network.head(inbox))).min().unwrap_or(Time::NEVER)
     }
 
     /// The turn of all its senders.
     pub fn run(&mut self, spec: &Spec, horizon: Time, network: &mut Network) -> bool {
-        self.clear_places(network);
+        self.free_slots(network);
         let mut worked = false;
-        // A user who thinks for less than a window begins the next transfer in the same one.
+        // A user who thinks for less than a slice begins the next transfer in the same one.
         loop {
             let mut again = false;
             while self.next_start() < horizon {
@@ -226,15 +244,15 @@ impl Source {
             for (at, &i) in turns.iter().enumerate() {
                 if let Some(&next) = turns.get(at + 1) {
                     // It was last looked at an RTT ago, and thousands of others since.
-                    network.touch_inbox(self.due[next as usize].1);
-                    self.places[next as usize].sender.touch();
+                    network.touch(self.due[next as usize].1);
+                    self.slots[next as usize].sender.touch();
                 }
                 let i = i as usize;
-                let place = &mut self.places[i];
-                let was_open = place.sender.completed.is_none();
-                place.sender.run(horizon, network);
-                self.due[i].0 = place.sender.timer();
-                if was_open && place.sender.completed.is_some() {
+                let Slot { sender, attachment, .. } = &mut self.slots[i];
+                let was_open = sender.completed().is_none();
+                attachment.give_turn::<false, _>(sender, horizon, network);
+                self.due[i].0 = sender.timer();
+                if was_open && sender.completed().is_some() {
                     self.note_end(i);
                 }
             }
@@ -252,11 +270,11 @@ impl Source {
         list_due(&self.sinks, horizon, network, &mut turns);
         for (at, &i) in turns.iter().enumerate() {
             if let Some(&next) = turns.get(at + 1) {
-                network.touch_inbox(self.sinks[next as usize].1);
+                network.touch(self.sinks[next as usize].1);
             }
-            let flow = self.places[i as usize].flow;
-            network.run_receiver(flow, horizon);
-            self.sinks[i as usize].0 = network.receivers[flow as usize].timer();
+            let Some((receiver, attachment)) = &mut self.slots[i as usize].sink else { continue };
+            attachment.give_turn::<false, _>(receiver, horizon, network);
+            self.sinks[i as usize].0 = receiver.timer();
         }
         let worked = !turns.is_empty();
         self.turns = turns;
@@ -278,29 +296,37 @@ impl Source {
         let transfer = self.totals.transfers.len() as u32;
         self.name_transfer(transfer, user);
         self.flow.size_segments = Some(u64::from(planned.segments));
-        let (flow, place) = self.find_place(network);
-        let receiver = Receiver::starting(planned.start, flow, &self.flow, &self.times);
+        let (flow, slot) = self.find_slot(network);
+        let mut receiver = Receiver::starting(planned.start, flow, &self.flow, &self.times);
         let Some(algorithm) = self.controller.another() else { return };
-        network.occupy(self.index, receiver, flow, self.first_rank + user, extra);
-        let mut sender = Sender::new(flow, spec, &self.flow, planned.start, algorithm, network, &self.never);
-        if let Some(before) = self.places.get_mut(place) {
+        let mut sender = Sender::new(flow, spec, &self.flow, planned.start, algorithm, &self.never);
+        sender.instruct(&mut receiver);
+        let mut before = self.slots.get_mut(slot);
+        if let Some(before) = &mut before {
             sender.inherit(&mut before.sender);
         }
-        if sender.wants_repeated_echoes() {
-            network.receivers[flow as usize].latch_marks();
-        }
-        network.attend(flow, sender.router());
-        self.due[place].0 = sender.timer();
-        if !self.reactive {
-            self.sinks[place].0 = network.receivers[flow as usize].timer();
-        }
-        let new = Place { sender, flow, transfer, user };
-        if place == self.places.len() {
-            self.places.push(new)
+        let rank = self.first_rank + user;
+        let sink = if self.is_inline {
+            network.occupy(self.index, Some(receiver), flow, rank, extra);
+            None
         } else {
-            self.places[place] = new
+            if let Some((before, _)) = before.and_then(|before| before.sink.as_mut()) {
+                receiver.inherit(before);
+            }
+            network.occupy(self.index, None, flow, rank, extra);
+            self.sinks[slot].0 = receiver.timer();
+            Some((receiver, network.attach(flow, End::Receiver, None)))
+        };
+        network.equip(flow, sender.router());
+        self.due[slot].0 = sender.timer();
+        let attachment = network.attach(flow, End::Sender, Some(sender.packet_bytes()));
+        let new = Slot { sender, attachment, sink, flow, transfer, user };
+        if slot == self.slots.len() {
+            self.slots.push(new);
+        } else {
+            self.slots[slot] = new;
         }
-        let at_once = self.places.len() - self.free.len() - self.ending.len();
+        let at_once = self.slots.len() - self.free.len() - self.ending.len();
         self.totals.most_at_once = self.totals.most_at_once.max(at_once);
         self.totals.transfers.push(Transfer {
             start: planned.start,
@@ -327,37 +353,37 @@ impl Source {
         };
     }
 
-    fn find_place(&mut self, network: &mut Network) -> (u32, usize) {
-        if let Some(place) = self.free.pop() {
-            return (self.places[place as usize].flow, place as usize);
+    /// A free slot: its number among the flows, and its position.
+    fn find_slot(&mut self, network: &mut Network) -> (u32, usize) {
+        if let Some(slot) = self.free.pop() {
+            return (self.slots[slot as usize].flow, slot as usize);
         }
-        let flow =
-            network.widen_lane(self.index, Receiver::new(network.receivers.len() as u32, &self.flow, &self.never));
-        self.due.push((Time::NEVER, network.inbox(flow, crate::network::End::Sender) as u32));
-        if !self.reactive {
-            self.sinks.push((Time::NEVER, network.inbox(flow, crate::network::End::Receiver) as u32));
+        let flow = network.add_slot(self.index);
+        self.due.push((Time::NEVER, network.attach(flow, End::Sender, None).inbox()));
+        if !self.is_inline {
+            self.sinks.push((Time::NEVER, network.attach(flow, End::Receiver, None).inbox()));
         }
-        (flow, self.places.len())
+        (flow, self.slots.len())
     }
 
     /// A transfer is over: its user thinks about the next.
-    fn note_end(&mut self, place: usize) {
-        self.ending.push(place as u32);
-        let Place { sender, user, .. } = &self.places[place];
-        let (Some(users), Some(completed)) = (&mut self.users, sender.completed) else { return };
+    fn note_end(&mut self, slot: usize) {
+        self.ending.push(slot as u32);
+        let Slot { sender, user, .. } = &self.slots[slot];
+        let (Some(users), Some(completed)) = (&mut self.users, sender.completed()) else { return };
         if let Some(next) = users.next(*user, completed) {
             self.waiting.push(Reverse((next.start, *user)));
             self.next_of_user[*user as usize] = Some(next);
         }
     }
 
-    /// Frees the places of which nothing is under way any more.
-    fn clear_places(&mut self, network: &Network) {
+    /// Frees the slots of transfers that are over and have no packets under way any more.
+    fn free_slots(&mut self, network: &Network) {
         let mut i = 0;
         while i < self.ending.len() {
-            let place = self.ending[i] as usize;
-            let Place { sender, flow, .. } = &self.places[place];
-            let counts = network.counts(*flow as usize, &sender.totals);
+            let slot = self.ending[i] as usize;
+            let held = &self.slots[slot];
+            let counts = network.counts(held.flow as usize, held.packets(network));
             let drained = counts.iter().all(|count| count.sent + count.duplicated == count.received + count.dropped);
             if !drained {
                 i += 1;
@@ -369,23 +395,23 @@ impl Source {
                 self.gone.received += count.received;
                 self.gone.dropped += count.dropped;
             }
-            self.settle(place, network);
-            self.due[place].0 = Time::NEVER;
-            if let Some(sink) = self.sinks.get_mut(place) {
+            self.settle(slot, network);
+            self.due[slot].0 = Time::NEVER;
+            if let Some(sink) = self.sinks.get_mut(slot) {
                 sink.0 = Time::NEVER;
             }
             self.ending.swap_remove(i);
-            self.free.push(place as u32);
+            self.free.push(slot as u32);
         }
     }
 
-    /// Puts what a place's transfer has come to into the totals.
-    fn settle(&mut self, place: usize, network: &Network) {
-        let Place { sender, flow, transfer, .. } = &self.places[place];
-        let receiver = &network.receivers[*flow as usize];
+    /// Adds a slot's transfer to the totals.
+    fn settle(&mut self, slot: usize, network: &Network) {
+        let Slot { sender, transfer, .. } = &self.slots[slot];
+        let Some(receiver) = self.slots[slot].receiver(network) else { return };
         let row = &mut self.totals.transfers[*transfer as usize];
-        row.completed = sender.completed.unwrap_or(Time::NEVER);
-        row.totals = sender.totals;
+        row.completed = sender.completed().unwrap_or(Time::NEVER);
+        row.totals = sender.totals();
         self.totals.delivered += receiver.totals.delivered;
         self.totals.duplicates += receiver.duplicates;
         // What arrived since the sample before; what came after the last that it took came before the next.
@@ -399,27 +425,25 @@ impl Source {
         }
     }
 
-    /// Ends the run, once its receivers have ended it.
-    pub fn finish(&mut self, network: &Network) {
-        let mut taken = vec![true; self.places.len()];
-        self.free.iter().for_each(|&place| taken[place as usize] = false);
-        for place in (0..self.places.len()).filter(|&place| taken[place]) {
-            self.settle(place, network);
+    /// Ends the run at `end`, after the network's receivers.
+    pub fn finish(&mut self, end: Time, network: &Network) {
+        self.slots.iter_mut().filter_map(|slot| slot.sink.as_mut()).for_each(|(receiver, _)| receiver.finish(end));
+        let mut taken = vec![true; self.slots.len()];
+        self.free.iter().for_each(|&slot| taken[slot as usize] = false);
+        for slot in (0..self.slots.len()).filter(|&slot| taken[slot]) {
+            self.settle(slot, network);
         }
     }
 
-    /// The flows whose packets may be under way, and what their senders count.
-    pub fn places(&self) -> impl Iterator<Item = (usize, SenderTotals)> {
-        let mut taken = vec![true; self.places.len()];
-        self.free.iter().for_each(|&place| taken[place as usize] = false);
-        self.places
-            .iter()
-            .zip(taken)
-            .filter(|(_, taken)| *taken)
-            .map(|(place, _)| (place.flow as usize, place.sender.totals))
+    /// The flows whose packets may be under way, and the packets that their two ends count.
+    pub fn active<'a>(&'a self, network: &'a Network) -> impl Iterator<Item = (usize, [PacketCounts; 2])> + 'a {
+        let mut taken = vec![true; self.slots.len()];
+        self.free.iter().for_each(|&slot| taken[slot as usize] = false);
+        let slots = self.slots.iter().zip(taken).filter(|(_, taken)| *taken);
+        slots.map(|(slot, _)| (slot.flow as usize, slot.packets(network)))
     }
 
-    /// The packets of the transfers whose places were given on.
+    /// The packets of the transfers whose slots were freed.
     #[must_use]
     pub fn gone(&self) -> Count {
         self.gone

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-import elephan
 from elephan.backends.base import Backend, Cancelled, Progress, RawResult
 from elephan.backends.kernel import bpf, calibration, host, records, session
 from elephan.backends.kernel.plan import Plan
@@ -21,6 +20,7 @@ from elephan.backends.kernel.tables import internals, tables
 from elephan.backends.kernel.traces import runtime_dir
 from elephan.scenario import Scenario
 from elephan.unhurried import unhurried
+from elephan.version import __version__
 
 if TYPE_CHECKING:
     import polars as pl
@@ -46,7 +46,7 @@ class KernelBackend(Backend):
 
     def version(self) -> str:
         """The package's version, a digest of the programs, and the kernel: results of others are not used again."""
-        return f"{elephan.__version__}+{_program_digest()}.{bpf.digest()}, Linux {platform.release()}"
+        return f"{__version__}+{_program_digest()}.{bpf.digest()}, Linux {platform.release()}"
 
     def check(self, scenario: Scenario) -> None:
         """Refuse a scenario that this host cannot run, before anything is run.

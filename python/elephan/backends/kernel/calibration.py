@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from elephan.backends.base import Backend, RawResult
 from elephan.scenario import Scenario
 from elephan.scenario.lookups import wire_bytes
 
@@ -124,12 +125,14 @@ def _scenario(algorithm: str, rate_mbps: int, rtt_ms: int) -> Scenario:
 
 def calibrate(
     wanted: list[tuple[str, int, int, Scenario]],
+    backend: Backend,
     progress: Callable[[float, float, int, int], bool | None] | None = None,
 ) -> Calibration:
     """Run everything, one after the other.
 
     Args:
         wanted: as from :func:`scenarios`.
+        backend: the kernel backend, which runs it.
         progress: told the seconds that are done and all of them, and the same of runs; returning ``False`` cancels.
 
     Raises:
@@ -146,14 +149,12 @@ def calibrate(
                 return True
             return progress((done + fraction) * each_s, len(wanted) * each_s, done, len(wanted)) is not False
 
-        results.append(_result(algorithm, rate, rtt, scenario, report))
+        raw = backend.run(scenario, progress=report)
+        results.append(_result(algorithm, rate, rtt, scenario, raw))
     return Calibration(host_name(), datetime.now(UTC).isoformat(timespec="seconds"), results)
 
 
-def _result(algorithm: str, rate_mbps: int, rtt_ms: int, scenario: Scenario, report: Callable[[float], bool]) -> Result:
-    from elephan.backends.kernel.backend import KernelBackend
-
-    raw = KernelBackend().run(scenario, progress=report)
+def _result(algorithm: str, rate_mbps: int, rtt_ms: int, scenario: Scenario, raw: RawResult) -> Result:
     facts = raw.summary["kernel"]
     stack = scenario.form.flows[0].stack
     ideal_mbps = rate_mbps * stack.payload_bytes / wire_bytes(stack)

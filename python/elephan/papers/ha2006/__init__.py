@@ -13,7 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from elephan.papers import INDEX
 from elephan.papers.claims import load_claims, load_findings
 from elephan.papers.ha2006.assumptions import ASSUMPTIONS
 from elephan.papers.ha2006.beyond import beyond
@@ -32,6 +31,7 @@ from elephan.papers.ha2006.setup import (
     Case,
     Setup,
 )
+from elephan.papers.index import INDEX
 from elephan.papers.paper import Experiment, Paper, Variant
 from elephan.scenario import Scenario
 

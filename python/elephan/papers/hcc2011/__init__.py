@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 
-from elephan.papers import INDEX
 from elephan.papers.claims import load_claims, load_findings
 from elephan.papers.hcc2011.assumptions import ASSUMPTIONS, QUICK_NOTE
 from elephan.papers.hcc2011.beyond import beyond
@@ -31,6 +30,7 @@ from elephan.papers.hcc2011.setup import (
     Setup,
 )
 from elephan.papers.hcc2011.variants import variants
+from elephan.papers.index import INDEX
 from elephan.papers.paper import Experiment, Paper
 from elephan.scenario import Scenario
 

@@ -11,8 +11,8 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from elephan.papers import INDEX
 from elephan.papers.claims import load_claims, load_findings
+from elephan.papers.index import INDEX
 from elephan.papers.leith2008 import rules
 from elephan.papers.leith2008 import setup as paths
 from elephan.papers.leith2008.assumptions import ASSUMPTIONS

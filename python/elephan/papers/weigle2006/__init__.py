@@ -11,8 +11,8 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from elephan.papers import INDEX
 from elephan.papers.claims import load_claims, load_findings
+from elephan.papers.index import INDEX
 from elephan.papers.paper import Experiment, Paper, Variant
 from elephan.papers.weigle2006.beyond import open_question
 from elephan.papers.weigle2006.figures import figures

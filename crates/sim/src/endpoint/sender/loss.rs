@@ -2,9 +2,10 @@
 
 use elephan_cc::{Algorithm, Cause};
 
-use super::{Sender, State};
+use super::core::Sender;
+use super::repair::State;
+use crate::endpoint::boundary::Outlet;
 use crate::endpoint::recovery::{Episode, Losses};
-use crate::network::Network;
 use crate::packet::Packet;
 use crate::spec::Detection;
 use crate::time::Time;
@@ -13,31 +14,31 @@ impl Sender {
     /// Eifel detection (RFC 3522): an ACK of the lowest segment that echoes a time before its retransmission acknowledges
     /// the original, so nothing had been lost.
     pub(super) fn try_undo(&mut self, now: Time, packet: Packet, una: u32) {
-        if packet.segment() <= una || matches!(self.state, State::Open) {
+        if packet.segment() <= una || self.repair.is_open() {
             return;
         }
-        self.undo_possible = false;
-        if packet.stamp < self.first_repair && self.board.sacked() == 0 {
+        self.repair.undo_possible = false;
+        if packet.stamp < self.repair.first && self.board.sacked() == 0 {
             self.board.forget_losses(self.next);
             self.algorithm.on_undo(now.seconds());
-            self.totals.undone += 1;
-            self.state = State::Open;
+            self.stats.totals.undone += 1;
+            self.repair.state = State::Open;
         }
     }
 
     #[inline]
     pub(super) fn leave_if_repaired(&mut self, now: Time, cumulative: u32) -> bool {
-        if matches!(self.state, State::Open) || cumulative < self.recover {
+        if self.repair.is_open() || cumulative < self.repair.point {
             return false;
         }
-        if let State::Recovery(episode) = self.state
+        if let State::Recovery(episode) = self.repair.state
             && !self.needs.own_recovery
         {
             self.algorithm.moderate(f64::from(episode.final_window(self.next - cumulative)));
         }
         self.algorithm.on_recovery_exit(now.seconds());
-        self.state = State::Open;
-        self.undo_possible = false;
+        self.repair.state = State::Open;
+        self.repair.undo_possible = false;
         true
     }
 
@@ -46,7 +47,7 @@ impl Sender {
     pub(super) fn detect_on_ack(&mut self, now: Time) -> Losses {
         let again = self.lost_retransmissions(now);
         let more = self.detect(now) || again;
-        let begin = matches!(self.state, State::Open) && self.board.lost() > 0;
+        let begin = self.repair.is_open() && self.board.lost() > 0;
         if begin {
             self.begin_loss_episode(now);
         }
@@ -54,42 +55,42 @@ impl Sender {
     }
 
     /// The timer of RACK's reordering window: what should have been overtaken by now is lost.
-    pub(super) fn give_up_waiting(&mut self, now: Time, network: &mut Network) {
+    pub(super) fn give_up_waiting(&mut self, now: Time, out: &mut impl Outlet) {
         if !self.detect(now) {
             return;
         }
-        let begin = matches!(self.state, State::Open);
+        let begin = self.repair.is_open();
         if begin {
             self.begin_loss_episode(now);
         }
         let in_flight = self.board.in_flight(self.next);
-        if let State::Recovery(episode) = &mut self.state {
+        if let State::Recovery(episode) = &mut self.repair.state {
             episode.on_ack(0, in_flight, false, Losses { more: true, begin });
         }
-        self.transmit(now, network);
+        self.transmit(now, out);
     }
 
     /// Marks the retransmissions that are lost by now; answers whether any was.
     fn lost_retransmissions(&mut self, now: Time) -> bool {
         let again = match self.stack.detection {
             Detection::Rack => {
-                let (stamp, due) = (self.rack_stamp, self.rack_rtt + self.reorder_window());
+                let (stamp, due) = (self.rack.stamp, self.rack.rtt + self.reorder_window());
                 let board = &mut self.board;
-                board.mark_lost_retransmissions(|_, at| at < stamp && now >= at + due, &mut self.lost_again)
+                board.mark_lost_retransmissions(|_, at| at < stamp && now >= at + due, &mut self.repair.lost_again)
             }
             Detection::Fack => {
                 // Something first sent after the retransmission has been SACKed.
                 let forward = self.board.forward_ack();
-                self.board.mark_lost_retransmissions(|next_then, _| forward > next_then, &mut self.lost_again)
+                self.board.mark_lost_retransmissions(|next_then, _| forward > next_then, &mut self.repair.lost_again)
             }
             // RFC 6675 leaves a lost retransmission to the timeout.
             Detection::Dupthresh | Detection::Dupack => 0,
         };
         if again > 0 {
-            for i in 0..self.lost_again.len() {
-                self.report_lost(self.lost_again[i], now);
+            for i in 0..self.repair.lost_again.len() {
+                self.report_lost(self.repair.lost_again[i], now);
             }
-            self.lost_again.clear();
+            self.repair.lost_again.clear();
         }
         again > 0
     }
@@ -97,7 +98,7 @@ impl Sender {
     /// Tells the algorithm of a lost segment, where it wants to know.
     fn report_lost(&mut self, segment: u32, now: Time) {
         if let Some(sampler) = &mut self.sampler {
-            let lost = sampler.on_lost(segment, now);
+            let lost = sampler.on_lost(segment.into(), now.0);
             if self.needs.losses {
                 self.algorithm.on_lost(&lost);
             }
@@ -131,8 +132,7 @@ impl Sender {
                 forward.saturating_sub(self.stack.dup_threshold)
             }
             Detection::Dupack => {
-                let entered =
-                    matches!(self.state, State::Recovery(_)) || self.board.sacked() >= self.stack.dup_threshold;
+                let entered = self.repair.is_in_episode() || self.board.sacked() >= self.stack.dup_threshold;
                 if entered { self.board.forward_ack() } else { 0 }
             }
             Detection::Rack => self.rack_edge(now),
@@ -148,34 +148,33 @@ impl Sender {
     pub(super) fn note_overtaken(&mut self, segment: u32) {
         let board = &self.board;
         let below = segment >= board.una() && segment < board.forward_ack();
-        self.reordering_seen |= below && !board.is_sacked(segment) && !board.is_resent(segment);
+        self.rack.reordering_seen |= below && !board.is_sacked(segment) && !board.is_resent(segment);
     }
 
     /// RFC 8985 section 6.2: how long a segment may be overtaken before it counts as lost.
     pub(super) fn reorder_window(&self) -> Time {
-        let certain = matches!(self.state, State::Recovery(_)) || self.board.sacked() >= self.stack.dup_threshold;
-        if !self.reordering_seen && certain {
+        let certain = self.repair.is_in_episode() || self.board.sacked() >= self.stack.dup_threshold;
+        if !self.rack.reordering_seen && certain {
             return Time::ZERO;
         }
-        Time::from_seconds((self.min_rtt * 0.25).min(self.rto.srtt))
+        Time::from_seconds((self.min_rtt.get() * 0.25).min(self.rto.srtt))
     }
 
     /// Segments below were sent so long before something that was delivered that they are lost.
     pub(super) fn rack_edge(&mut self, now: Time) -> u32 {
-        let patience = self.rack_rtt + self.reorder_window();
+        let patience = self.rack.rtt + self.reorder_window();
         let mut segment = self.board.marked_below().max(self.board.una());
-        let mask = self.sent_at.len() - 1;
         let top = self.board.forward_ack();
-        self.reorder_due = Time::NEVER;
+        self.rack.reorder_due = Time::NEVER;
         while segment < top {
             if !self.board.is_sacked(segment) {
-                let sent = self.sent_at[segment as usize & mask];
-                if sent >= self.rack_stamp {
+                let sent = self.rack.sent_at.get(segment.into()).unwrap_or_default();
+                if sent >= self.rack.stamp {
                     break;
                 }
                 if now < sent + patience {
-                    self.reorder_due = sent + patience;
-                    self.timer = self.timer.min(self.reorder_due);
+                    self.rack.reorder_due = sent + patience;
+                    self.timer = self.timer.min(self.rack.reorder_due);
                     break;
                 }
             }
@@ -185,7 +184,7 @@ impl Sender {
     }
 
     fn begin_loss_episode(&mut self, now: Time) {
-        self.totals.loss_events += 1;
+        self.stats.totals.loss_events += 1;
         self.begin_episode(now, Cause::Loss);
         self.settle_marks();
     }
@@ -198,9 +197,9 @@ impl Sender {
         self.algorithm.on_congestion(&signal);
         let target = (self.algorithm.window() as u32).max(1);
         let floor = self.algorithm.recovery_floor() as u32;
-        self.state = State::Recovery(Episode::begin(self.stack.recovery, window, outstanding, target, floor));
-        self.recover = self.next;
-        self.first_repair = now;
-        self.undo_possible = self.stack.undo && cause == Cause::Loss;
+        self.repair.state = State::Recovery(Episode::begin(self.stack.recovery, window, outstanding, target, floor));
+        self.repair.point = self.next;
+        self.repair.first = now;
+        self.repair.undo_possible = self.stack.undo && cause == Cause::Loss;
     }
 }

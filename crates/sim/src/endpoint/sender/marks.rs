@@ -1,14 +1,12 @@
 //! What a sender does about ECN: which packets are capable of it, and how an echo is answered.
 
-use elephan_cc::{Cause, Ecn, Needs, Router};
+use elephan_cc::{Ecn, Needs, Router};
 
-use super::{Sender, State};
 use crate::packet::flag;
-use crate::time::Time;
 
 /// How a flow uses ECN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
+pub(super) enum Mode {
     Off,
     /// RFC 3168: an echo is answered like a loss, once a window, and the receiver repeats it until it is.
     Classic,
@@ -19,13 +17,13 @@ enum Mode {
 /// The state of a flow's ECN.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Marks {
-    mode: Mode,
+    pub(super) mode: Mode,
     /// Of every new segment.
     data: u8,
     /// The next new segment tells the receiver that its echo has been answered.
-    answered: bool,
+    pub(super) answered: bool,
     /// Echoes in ACKs of segments below are of the window that has been answered for.
-    until: u32,
+    pub(super) until: u32,
 }
 
 impl Marks {
@@ -61,45 +59,5 @@ impl Marks {
     /// Flags of a retransmission: not capable of classic ECN (RFC 3168 section 6.1.5).
     pub(super) fn on_retransmission(&self) -> u8 {
         flag::RETRANSMIT | if self.mode == Mode::Accurate { self.data } else { 0 }
-    }
-}
-
-impl Sender {
-    /// Whether the receiver has to repeat an echo until it is answered.
-    #[must_use]
-    pub fn wants_repeated_echoes(&self) -> bool {
-        self.marks.mode == Mode::Classic
-    }
-
-    /// The kind of routers that the receiver has to listen to.
-    #[must_use]
-    pub fn router(&self) -> Option<Router> {
-        self.needs.router
-    }
-
-    /// An ACK of `delivered` segments up to `cumulative` echoes a mark. Answers how many marked segments the algorithm is to
-    /// hear of.
-    #[inline(never)]
-    pub(super) fn on_echo(&mut self, now: Time, cumulative: u32, delivered: u32) -> f64 {
-        self.totals.marked += u64::from(delivered);
-        match self.marks.mode {
-            Mode::Accurate => return f64::from(delivered),
-            Mode::Classic if cumulative > self.marks.until && matches!(self.state, State::Open) => {
-                self.totals.ecn_events += 1;
-                self.begin_episode(now, Cause::Ecn);
-                self.marks.answered = true;
-                self.marks.until = self.next;
-            }
-            Mode::Classic | Mode::Off => {}
-        }
-        0.0
-    }
-
-    /// A loss was answered: echoes of marks in the same window are answered with it.
-    pub(super) fn settle_marks(&mut self) {
-        if self.marks.mode == Mode::Classic {
-            self.marks.answered = true;
-            self.marks.until = self.next;
-        }
     }
 }

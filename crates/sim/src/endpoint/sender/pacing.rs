@@ -2,8 +2,9 @@
 
 use elephan_cc::Algorithm;
 
-use super::{Limit, Sender, State};
-use crate::network::Network;
+use super::core::Sender;
+use super::pace::Limit;
+use crate::endpoint::boundary::Outlet;
 use crate::time::Time;
 
 /// Linux paces at twice the window's rate while it grows fast, and a fifth above it afterwards (`tcp_pacing_ss_ratio`,
@@ -11,54 +12,23 @@ use crate::time::Time;
 const SLOW_START_FACTOR: f64 = 2.0;
 const AVOIDANCE_FACTOR: f64 = 1.2;
 
-/// When the next segment may leave.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Pace {
-    active: bool,
-    next: Time,
-    /// When the sender wants to be woken; [`Time::NEVER`] while pacing is not what holds it back.
-    wake: Time,
-}
-
-impl Pace {
-    pub(super) fn new(active: bool) -> Self {
-        Self { active, next: Time::ZERO, wake: Time::NEVER }
-    }
-
-    /// Whether segments are paced at all.
-    #[inline(always)]
-    pub(super) fn is_active(&self) -> bool {
-        self.active
-    }
-
-    #[inline]
-    pub(super) fn wake(&self) -> Time {
-        self.wake
-    }
-
-    /// Whether the sender wanted to be woken by `now`.
-    #[inline]
-    pub(super) fn is_due(&self, now: Time) -> bool {
-        self.wake <= now
-    }
-}
-
 impl Sender {
     /// Segments/s, where there is a rate yet.
     fn pace_rate(&self) -> Option<f64> {
         if self.needs.pacing {
             return self.algorithm.pacing_rate();
         }
-        let factor = if self.cwnd < self.algorithm.ssthresh() / 2.0 { SLOW_START_FACTOR } else { AVOIDANCE_FACTOR };
-        (self.rto.srtt > 0.0).then(|| factor * self.cwnd.max(1.0) / self.rto.srtt)
+        let factor =
+            if self.stats.cwnd < self.algorithm.ssthresh() / 2.0 { SLOW_START_FACTOR } else { AVOIDANCE_FACTOR };
+        (self.rto.srtt > 0.0).then(|| factor * self.stats.cwnd.max(1.0) / self.rto.srtt)
     }
 
     /// Sends what the window and the pace allow.
     #[inline(never)]
-    pub(super) fn transmit_paced(&mut self, now: Time, network: &mut Network) {
+    pub(super) fn transmit_paced(&mut self, now: Time, out: &mut impl Outlet) {
         self.pace.wake = Time::NEVER;
         let Some(rate) = self.pace_rate() else {
-            self.transmit_with_care(now, u32::MAX, network);
+            self.transmit_with_care(now, u32::MAX, out);
             return;
         };
         loop {
@@ -71,7 +41,7 @@ impl Sender {
                 self.set_limit(Limit::Window);
                 return;
             }
-            if self.transmit_with_care(now, 1, network) == 0 {
+            if self.transmit_with_care(now, 1, out) == 0 {
                 return;
             }
             self.pace.next = self.pace.next.max(now).later(Time::from_seconds(1.0 / rate));
@@ -81,6 +51,6 @@ impl Sender {
     /// Whether nothing has to be counted or repaired.
     #[inline(always)]
     pub(super) fn is_plain_sailing(&self) -> bool {
-        matches!(self.state, State::Open) && self.board.is_clean()
+        self.repair.is_open() && self.board.is_clean()
     }
 }

@@ -7,11 +7,11 @@ use elephan_cc::udt::{Arrivals, Estimates, UdtParams};
 
 use super::kinds::{ACK2, LIGHT_ACK, WORD_BYTES};
 use super::losses::{Missing, words_for};
-use super::mail::{Mail, Message};
-use crate::endpoint::{Receiver, Sender};
-use crate::network::{End, Network};
+use super::messages::Message;
+use super::sender::UdtSender;
+use crate::endpoint::boundary::{Endpoint, EndpointState, Outlet, PacketCounts};
 use crate::packet::{Packet, flag};
-use crate::record::{Clock, ReceiverSample, RttHistogram};
+use crate::record::{Clock, ReceiverRecord, ReceiverSample, RttHistogram, SenderRecord};
 use crate::spec::udt::{ACK_BYTES, HEADER_BYTES, LIGHT_ACK_BYTES};
 use crate::spec::{FlowSpec, Measure, Spec};
 use crate::time::Time;
@@ -19,8 +19,9 @@ use crate::time::Time;
 /// ACKs that an ACK2 may yet come for; the library remembers as many.
 const ACK_HISTORY: usize = 1024;
 
+/// The receiving end of a UDT flow.
 #[derive(Debug)]
-pub(super) struct UdtReceiver {
+pub struct UdtReceiver {
     flow: u32,
     p: UdtParams,
     /// One past the highest packet that has come.
@@ -64,7 +65,9 @@ pub(super) struct UdtReceiver {
 }
 
 impl UdtReceiver {
-    pub(super) fn new(flow: u32, spec: &Spec, this: &FlowSpec, p: UdtParams, sample_times: &Arc<[Time]>) -> Self {
+    /// The receiver of the flow number `flow` of a spec.
+    #[must_use]
+    pub fn new(flow: u32, spec: &Spec, this: &FlowSpec, p: UdtParams, sample_times: &Arc<[Time]>) -> Self {
         let clock = Clock::new(sample_times);
         Self {
             flow,
@@ -103,63 +106,30 @@ impl UdtReceiver {
         }
     }
 
-    pub(super) fn run(&mut self, horizon: Time, mail: &mut Mail, network: &mut Network) -> bool {
-        let mut worked = false;
-        let inbox = network.inbox(self.flow, End::Receiver);
-        loop {
-            let arrival = network.head(inbox);
-            if self.timer <= arrival {
-                if self.timer >= horizon {
-                    return worked;
-                }
-                self.on_timer(mail, network);
-            } else {
-                if arrival >= horizon {
-                    return worked;
-                }
-                let Some(packet) = network.take(inbox) else { return worked };
-                self.on_packet(&packet, mail, network);
-            }
-            worked = true;
-        }
-    }
-
-    pub(super) fn timer(&self) -> Time {
-        self.timer
-    }
-
-    pub(super) fn ack2s(&self) -> u64 {
-        self.ack2s
-    }
-
-    pub(super) fn finish(&mut self, end: Time) {
-        self.sample_until(end);
-    }
-
-    /// Fills in the flow's row, the samples of RTT included, which a TCP flow's sender has.
-    pub(super) fn write_into(&mut self, row: &mut Receiver, sender: &mut Sender) {
-        row.totals = self.totals;
-        row.duplicates = self.duplicates;
-        row.acks_sent = self.sent;
-        row.samples = std::mem::take(&mut self.samples);
-        for (sample, &rtt) in sender.samples.iter_mut().zip(&self.rtts) {
+    /// Everything that the run keeps of the two ends.
+    #[must_use]
+    pub fn into_records(self, sender: UdtSender) -> (SenderRecord, ReceiverRecord) {
+        let mut sent = sender.into_record();
+        for (sample, &rtt) in sent.samples.iter_mut().zip(&self.rtts) {
             sample.rtt = rtt;
         }
-        let measured = &mut sender.measured;
+        let measured = &mut sent.measured;
         (measured.rtt_min, measured.rtt_sum, measured.rtt_count) = (self.rtt_min, self.rtt_sum, self.rtt_count);
-        measured.rtt = std::mem::take(&mut self.rtt);
+        measured.rtt = self.rtt;
+        let Self { totals, duplicates, sent: acks_sent, samples, .. } = self;
+        (sent, ReceiverRecord { totals, duplicates, acks_sent, samples, delays: None })
     }
 
-    fn on_timer(&mut self, mail: &mut Mail, network: &mut Network) {
+    fn on_timer_due(&mut self, out: &mut impl Outlet) {
         let now = self.timer;
         self.sample_until(now);
         if self.ack_due <= now {
             self.ack_due = now + self.syn;
             (self.packets, self.light_acks) = (0, 1);
-            self.acknowledge(now, mail, network);
+            self.acknowledge(now, out);
         }
         if self.nak_due <= now {
-            self.report_again(now, mail, network);
+            self.report_again(now, out);
         }
         self.set_timer();
     }
@@ -183,7 +153,7 @@ impl UdtReceiver {
         }
     }
 
-    fn on_packet(&mut self, packet: &Packet, mail: &mut Mail, network: &mut Network) {
+    fn on_data_or_ack2(&mut self, packet: &Packet, out: &mut impl Outlet) {
         let now = packet.at;
         assert!(now >= self.now, "a receiver's clock went back");
         self.now = now;
@@ -191,7 +161,7 @@ impl UdtReceiver {
         if packet.extra() == ACK2 {
             self.on_ack2(packet.segment(), now);
         } else {
-            self.on_data(packet.segment(), now, mail, network);
+            self.on_data(packet.segment(), now, out);
         }
     }
 
@@ -214,7 +184,7 @@ impl UdtReceiver {
         }
     }
 
-    fn on_data(&mut self, packet: u32, now: Time, mail: &mut Mail, network: &mut Network) {
+    fn on_data(&mut self, packet: u32, now: Time, out: &mut impl Outlet) {
         let p = &self.p;
         let arrivals = self.arrivals.get_or_insert_with(|| {
             // The library has its histories filled from the beginning, as it has its estimates.
@@ -234,14 +204,14 @@ impl UdtReceiver {
             self.totals.delivered += 1;
             let first = std::mem::replace(&mut self.next, packet + 1);
             if packet > first {
-                self.report(first, packet, now, mail, network);
+                self.report(first, packet, now, out);
             }
         }
         if f64::from(self.packets) >= self.p.light_ack * f64::from(self.light_acks) {
             self.light_acks += 1;
             let next = self.acknowledged();
             if next != self.known {
-                self.send(next, LIGHT_ACK_BYTES, LIGHT_ACK, now, network);
+                self.send(Packet::new(now, now, self.flow, next, LIGHT_ACK_BYTES as u16, flag::ACK, LIGHT_ACK), out);
             }
         }
     }
@@ -251,7 +221,7 @@ impl UdtReceiver {
         self.missing.first().unwrap_or(self.next)
     }
 
-    fn acknowledge(&mut self, now: Time, mail: &mut Mail, network: &mut Network) {
+    fn acknowledge(&mut self, now: Time, out: &mut impl Outlet) {
         let next = self.acknowledged();
         let Estimates { rtt, rtt_var, .. } = self.path;
         let again = Time::from_seconds(self.p.ack_again_s(rtt, rtt_var));
@@ -261,42 +231,71 @@ impl UdtReceiver {
         let Some(arrivals) = &mut self.arrivals else { return };
         let (arrival_rate, capacity) = (arrivals.rate(), arrivals.capacity());
         let number = self.ack_number;
-        let id = mail.put(Message::Ack { number, rtt, arrival_rate, capacity });
         self.ack_number += 1;
         (self.acked, self.acked_at) = (next, now);
         if self.acks.len() == ACK_HISTORY {
             self.acks.pop_front();
         }
         self.acks.push_back((next, now));
-        self.send(next, ACK_BYTES, id, now, network);
+        self.send_message(next, ACK_BYTES, &Message::Ack { number, rtt, arrival_rate, capacity }, now, out);
     }
 
     /// `[first, past)` is missing: the sender hears of it at once.
-    fn report(&mut self, first: u32, past: u32, now: Time, mail: &mut Mail, network: &mut Network) {
+    fn report(&mut self, first: u32, past: u32, now: Time, out: &mut impl Outlet) {
         self.missing.insert(first, past, now);
         if self.p.repeat_naks && self.nak_due == Time::NEVER {
             self.nak_due = now + self.until_next_look();
             self.set_timer();
         }
-        let id = mail.put(Message::Gap { first, past });
-        self.send(first, HEADER_BYTES + WORD_BYTES * words_for(first, past), id, now, network);
+        let bytes = HEADER_BYTES + WORD_BYTES * words_for(first, past);
+        self.send_message(first, bytes, &Message::Gaps(vec![(first, past)]), now, out);
     }
 
     fn until_next_look(&self) -> Time {
         Time::from_seconds(self.p.repeat_s(self.path.rtt, self.path.rtt_var))
     }
 
-    fn report_again(&mut self, now: Time, mail: &mut Mail, network: &mut Network) {
+    fn report_again(&mut self, now: Time, out: &mut impl Outlet) {
         self.nak_due = if self.missing.is_empty() { Time::NEVER } else { now + self.until_next_look() };
         let gaps = self.missing.report_again(now, self.path.rtt, self.nak_words);
         let Some(&(first, _)) = gaps.first() else { return };
         let words: u32 = gaps.iter().map(|&(first, past)| words_for(first, past)).sum();
-        let id = mail.put(Message::Gaps(gaps.into_boxed_slice()));
-        self.send(first, HEADER_BYTES + WORD_BYTES * words, id, now, network);
+        self.send_message(first, HEADER_BYTES + WORD_BYTES * words, &Message::Gaps(gaps), now, out);
     }
 
-    fn send(&mut self, segment: u32, bytes: u32, extra: u32, now: Time, network: &mut Network) {
+    /// Sends an ACK or a NAK of `bytes` on the wire.
+    fn send_message(&mut self, segment: u32, bytes: u32, message: &Message, now: Time, out: &mut impl Outlet) {
+        let id = out.beside().put_payload(message.to_bytes());
+        let flags = flag::ACK | flag::BESIDE;
+        self.send(Packet::new(now, now, self.flow, segment, bytes as u16, flags, id), out);
+    }
+
+    fn send(&mut self, packet: Packet, out: &mut impl Outlet) {
         self.sent += 1;
-        network.send(Packet::new(now, now, self.flow, segment, bytes as u16, flag::ACK, extra));
+        out.send(packet);
+    }
+}
+
+impl EndpointState for UdtReceiver {
+    fn timer(&self) -> Time {
+        self.timer
+    }
+
+    fn packets(&self) -> PacketCounts {
+        PacketCounts { sent: self.sent, received: self.totals.delivered + self.duplicates + self.ack2s }
+    }
+
+    fn finish(&mut self, end: Time) {
+        self.sample_until(end);
+    }
+}
+
+impl<O: Outlet> Endpoint<O> for UdtReceiver {
+    fn on_timer(&mut self, out: &mut O) {
+        self.on_timer_due(out);
+    }
+
+    fn on_packet(&mut self, packet: &Packet, out: &mut O) {
+        self.on_data_or_ack2(packet, out);
     }
 }

@@ -6,23 +6,24 @@ use elephan_cc::udt::{Estimates, Timers, Udt as Control, UdtParams};
 
 use super::kinds::{ACK2, DATA, LIGHT_ACK};
 use super::losses::Lost;
-use super::mail::{Mail, Message};
-use crate::endpoint::Sender;
-use crate::endpoint::sender::{Measured, SenderTotals, application_of};
-use crate::network::{End, Network};
+use super::messages::Message;
+use crate::application::Application;
+use crate::endpoint::boundary::{Endpoint, EndpointState, Outlet, PacketCounts};
+use crate::endpoint::departures::Departures;
+use crate::endpoint::statistics::SenderStatistics;
 use crate::packet::{Packet, flag};
 use crate::random::Stream;
-use crate::record::{Clock, SenderSample};
+use crate::record::{SenderRecord, SenderSample};
 use crate::spec::udt::HEADER_BYTES;
-use crate::spec::{FlowSpec, MOST_SEGMENTS, Measure, Spec};
+use crate::spec::{FlowSpec, MOST_SEGMENTS, Spec};
 use crate::time::Time;
-use crate::traffic::Application;
 
 /// A packet whose number is a multiple of this is sent back to back with the next.
 const PAIR_EVERY: u32 = 16;
 
+/// The sending end of a UDT flow.
 #[derive(Debug)]
-pub(super) struct UdtSender {
+pub struct UdtSender {
     flow: u32,
     control: Control,
     path: Estimates,
@@ -53,25 +54,17 @@ pub(super) struct UdtSender {
     now: Time,
     bytes: u16,
     seed: u64,
-    jitter: u64,
-    jitter_stream: Stream,
-    last_departure: Time,
+    departures: Departures,
     application: Option<Box<Application>>,
-    clock: Clock,
-    measure: Measure,
-    measuring: bool,
-    cwnd: f64,
-    cwnd_since: Time,
-    totals: SenderTotals,
-    measured: Measured,
-    samples: Vec<SenderSample>,
+    stats: SenderStatistics,
     rates: Vec<f64>,
     ack2s: u64,
-    completed: Option<Time>,
 }
 
 impl UdtSender {
-    pub(super) fn new(
+    /// The sender of the flow number `flow` of a spec, which starts at `start`.
+    #[must_use]
+    pub fn new(
         flow: u32,
         spec: &Spec,
         this: &FlowSpec,
@@ -81,8 +74,8 @@ impl UdtSender {
     ) -> Self {
         let stack = &this.stack;
         let UdtParams { syn, initial_arrival_rate, initial_capacity, flow_window, .. } = *control.parameters();
-        let application = application_of(spec, this, start);
-        let clock = Clock::new(sample_times);
+        let application = Application::of_flow(spec, this, start);
+        let stats = SenderStatistics::new(spec.measure, sample_times);
         Self {
             flow,
             path: Estimates::new(syn, initial_arrival_rate, initial_capacity),
@@ -101,76 +94,27 @@ impl UdtSender {
             start,
             stop: this.stop_ps.map_or(Time::NEVER, Time),
             started: false,
-            timer: start.min(clock.due()),
+            timer: start.min(stats.due()),
             now: Time::ZERO,
             bytes: (stack.payload_bytes + stack.header_bytes) as u16,
             seed: Stream::new(spec.seed, &format!("flow {} algorithm", this.name)).bits(),
-            jitter: spec.send_jitter_ps,
-            jitter_stream: Stream::new(spec.seed, &format!("flow {} departures", this.name)),
-            last_departure: Time::ZERO,
+            departures: Departures::new(spec.seed, &this.name, spec.send_jitter_ps),
             application,
-            clock,
-            measure: spec.measure,
-            measuring: false,
-            cwnd: 0.0,
-            cwnd_since: Time::ZERO,
-            totals: SenderTotals::default(),
-            measured: Measured::default(),
-            samples: Vec::new(),
+            stats,
             rates: Vec::new(),
             ack2s: 0,
-            completed: None,
             control,
         }
     }
 
-    pub(super) fn run(&mut self, horizon: Time, mail: &mut Mail, network: &mut Network) -> bool {
-        let mut worked = false;
-        let inbox = network.inbox(self.flow, End::Sender);
-        loop {
-            let arrival = network.head(inbox);
-            if self.timer <= arrival {
-                if self.timer >= horizon {
-                    return worked;
-                }
-                self.on_timer(network);
-            } else {
-                if arrival >= horizon {
-                    return worked;
-                }
-                let Some(packet) = network.take(inbox) else { return worked };
-                self.on_packet(&packet, mail, network);
-            }
-            worked = true;
-        }
-    }
-
-    pub(super) fn timer(&self) -> Time {
-        self.timer
-    }
-
-    pub(super) fn ack2s(&self) -> u64 {
-        self.ack2s
-    }
-
-    pub(super) fn rates(&self) -> &[f64] {
-        &self.rates
-    }
-
-    pub(super) fn finish(&mut self, end: Time) {
-        self.sample_until(end);
-    }
-
-    pub(super) fn write_into(&mut self, row: &mut Sender) {
-        row.totals = self.totals;
-        row.samples = std::mem::take(&mut self.samples);
-        row.completed = self.completed;
-        row.measured = std::mem::take(&mut self.measured);
+    /// Everything that the run keeps of it, but the samples of RTT, which the receiver has.
+    pub(super) fn into_record(self) -> SenderRecord {
+        SenderRecord { rates: Some(self.rates), ..self.stats.into_record(self.start) }
     }
 
     // ---- timers ------------------------------------------------------------------------------------------------------
 
-    fn on_timer(&mut self, network: &mut Network) {
+    fn on_timer_due(&mut self, out: &mut impl Outlet) {
         let now = self.timer;
         assert!(now >= self.now, "a sender's clock went back");
         self.now = now;
@@ -191,13 +135,13 @@ impl UdtSender {
             self.wake = now;
         }
         if self.wake <= now {
-            self.transmit(now, network);
+            self.transmit(now, out);
         }
         self.set_timer(now);
     }
 
     fn set_timer(&mut self, now: Time) {
-        let mut timer = self.clock.due().min(self.wake).min(self.expires);
+        let mut timer = self.stats.due().min(self.wake).min(self.expires);
         if let Some(application) = &self.application {
             timer = timer.min(application.due());
         }
@@ -219,7 +163,7 @@ impl UdtSender {
     /// Nothing was heard for too long: everything unacknowledged is sent again; in the library, unless some of it is about to
     /// be.
     fn expire(&mut self, now: Time) {
-        self.totals.timeouts += 1;
+        self.stats.totals.timeouts += 1;
         if self.lost.is_empty() || self.control.parameters().timers == Timers::Draft {
             self.lost.insert(self.una, self.next);
         }
@@ -232,65 +176,43 @@ impl UdtSender {
     }
 
     fn sample_until(&mut self, now: Time) {
-        while self.clock.due() <= now {
-            let at = self.clock.due();
-            self.clock.advance();
-            self.settle_window(at);
-            if at.0 == self.measure.from_ps {
-                self.measuring = true;
-                (self.measured.sends, self.measured.receiver_limited) = (0, 0);
-                self.measured.cwnd_max = self.cwnd;
-            }
-            if at.0 == self.measure.to_ps {
-                self.measuring = false;
-            }
-            self.rates.push(if self.started { self.control.rate() } else { f64::NAN });
-            self.samples.push(SenderSample {
-                cwnd: self.cwnd,
+        let Self { stats, rates, control, path, lost, .. } = self;
+        let srtt = if self.last_ack > 0 { path.rtt } else { f64::NAN };
+        let (started, in_flight) = (self.started, self.next - self.una - lost.len());
+        stats.sample_until(now, |stats| {
+            rates.push(if started { control.rate() } else { f64::NAN });
+            SenderSample {
+                cwnd: stats.cwnd,
                 ssthresh: f64::INFINITY,
-                srtt: if self.last_ack > 0 { self.path.rtt } else { f64::NAN },
-                // The receiver knows the samples of RTT, and fills them in.
+                srtt,
+                // The receiver has the samples of RTT, and fills them in.
                 rtt: f64::NAN,
-                in_flight: self.next - self.una - self.lost.len(),
-                retransmits: self.totals.retransmits,
-                loss_events: self.totals.loss_events,
-            });
-        }
-    }
-
-    /// Brings ∫ cwnd dt up to `at`.
-    fn settle_window(&mut self, at: Time) {
-        if self.measuring {
-            self.measured.cwnd_integral += self.cwnd * (at - self.cwnd_since).seconds();
-        }
-        self.cwnd_since = at;
+                in_flight,
+                retransmits: stats.totals.retransmits,
+                loss_events: stats.totals.loss_events,
+            }
+        });
     }
 
     fn note_window(&mut self, now: Time) {
-        let window = self.control.window();
-        if window != self.cwnd {
-            self.settle_window(now);
-            self.cwnd = window;
-            if self.measuring {
-                self.measured.cwnd_max = self.measured.cwnd_max.max(window);
-            }
-        }
+        self.stats.note_window(now, self.control.window());
     }
 
     // ---- what the receiver says --------------------------------------------------------------------------------------
 
-    fn on_packet(&mut self, packet: &Packet, mail: &mut Mail, network: &mut Network) {
+    fn on_control_packet(&mut self, packet: &Packet, out: &mut impl Outlet) {
         let now = packet.at;
         assert!(now >= self.now, "a sender's clock went back");
         self.now = now;
-        self.totals.acks += 1;
+        self.stats.totals.acks += 1;
         (self.heard, self.expirations) = (now, 1);
         if packet.extra() == LIGHT_ACK {
             self.acknowledge(packet.segment(), now);
         } else {
-            match mail.read(packet.extra()) {
-                Some(&Message::Ack { number, rtt, arrival_rate, capacity }) => {
-                    self.answer(number, now, network);
+            let payload = out.beside().take_payload(packet);
+            match payload.and_then(|payload| Message::from_bytes(&payload)) {
+                Some(Message::Ack { number, rtt, arrival_rate, capacity }) => {
+                    self.answer(number, now, out);
                     if packet.segment() > self.last_ack {
                         self.last_ack = packet.segment();
                         self.acknowledge(packet.segment(), now);
@@ -299,15 +221,13 @@ impl UdtSender {
                         self.control.on_ack(now.seconds(), self.last_ack, &self.path);
                     }
                 }
-                Some(&Message::Gap { first, past }) => self.on_nak(&[(first, past)]),
-                Some(Message::Gaps(gaps)) => self.on_nak(gaps),
-                // So late that nobody remembers what it was to say.
+                Some(Message::Gaps(gaps)) => self.on_nak(&gaps),
                 None => {}
             }
             self.note_window(now);
         }
         self.set_expiration();
-        self.transmit(now, network);
+        self.transmit(now, out);
         self.set_timer(now);
     }
 
@@ -318,25 +238,25 @@ impl UdtSender {
         self.una = next;
         self.lost.forget_below(next);
         let all_there = self.application.as_ref().is_none_or(|application| application.is_complete());
-        if self.una >= self.end && all_there && self.completed.is_none() {
-            self.completed = Some(now);
+        if self.una >= self.end && all_there && self.stats.completed.is_none() {
+            self.stats.completed = Some(now);
         }
     }
 
     fn on_nak(&mut self, gaps: &[(u32, u32)]) {
         let Some(&(first, _)) = gaps.first() else { return };
         if self.control.on_nak(first, self.next, &self.path) {
-            self.totals.loss_events += 1;
+            self.stats.totals.loss_events += 1;
         }
         for &(first, past) in gaps {
             self.lost.insert(first.max(self.una), past);
         }
     }
 
-    fn answer(&mut self, number: u32, now: Time, network: &mut Network) {
+    fn answer(&mut self, number: u32, now: Time, out: &mut impl Outlet) {
         self.ack2s += 1;
-        let at = now.max(self.last_departure);
-        network.send(Packet::new(at, now, self.flow, number, HEADER_BYTES as u16, 0, ACK2));
+        let at = now.max(self.departures.last());
+        out.send(Packet::new(at, now, self.flow, number, HEADER_BYTES as u16, 0, ACK2));
     }
 
     // ---- sending -----------------------------------------------------------------------------------------------------
@@ -356,7 +276,7 @@ impl UdtSender {
     }
 
     /// Sends what the period and the windows allow.
-    fn transmit(&mut self, now: Time, network: &mut Network) {
+    fn transmit(&mut self, now: Time, out: &mut impl Outlet) {
         self.wake = Time::NEVER;
         if !self.started {
             return;
@@ -364,22 +284,20 @@ impl UdtSender {
         loop {
             let (has_new, has_lost) = (self.has_new(now), !self.lost.is_empty());
             if !has_new && !has_lost {
-                self.measured.sends += 1;
                 let more = self.next < self.end && now < self.stop;
-                let receiver = more && self.next >= self.receive_limit();
-                self.measured.receiver_limited += u64::from(receiver);
+                self.stats.note_send(more && self.next >= self.receive_limit());
                 return;
             }
             if now < self.pace {
-                self.measured.sends += 1;
+                self.stats.note_send(false);
                 self.wake = self.pace;
                 return;
             }
             let completes_pair = std::mem::take(&mut self.pair);
             if has_lost && !(completes_pair && has_new) {
-                self.send_again(now, network);
+                self.send_again(now, out);
             } else {
-                self.send_new(now, network);
+                self.send_new(now, out);
             }
             if !self.pair {
                 self.pace = self.pace.max(now).later(Time::from_seconds(self.control.period()));
@@ -387,13 +305,13 @@ impl UdtSender {
         }
     }
 
-    fn send_again(&mut self, now: Time, network: &mut Network) {
+    fn send_again(&mut self, now: Time, out: &mut impl Outlet) {
         let Some(packet) = self.lost.pop() else { return };
-        self.totals.retransmits += 1;
-        self.emit(packet, flag::RETRANSMIT, now, network);
+        self.stats.totals.retransmits += 1;
+        self.emit(packet, flag::RETRANSMIT, now, out);
     }
 
-    fn send_new(&mut self, now: Time, network: &mut Network) {
+    fn send_new(&mut self, now: Time, out: &mut impl Outlet) {
         if self.una == self.next {
             (self.heard, self.expirations) = (now, 1);
         }
@@ -403,16 +321,36 @@ impl UdtSender {
             self.set_expiration();
         }
         self.pair = packet % PAIR_EVERY == 0;
-        self.emit(packet, 0, now, network);
+        self.emit(packet, 0, now, out);
     }
 
-    fn emit(&mut self, packet: u32, flags: u8, now: Time, network: &mut Network) {
-        self.totals.sent += 1;
-        let mut at = now;
-        if self.jitter > 0 {
-            at = (now + Time(self.jitter_stream.below(self.jitter))).max(self.last_departure);
-            self.last_departure = at;
-        }
-        network.send(Packet::new(at, now, self.flow, packet, self.bytes, flags, DATA));
+    fn emit(&mut self, packet: u32, flags: u8, now: Time, out: &mut impl Outlet) {
+        self.stats.totals.sent += 1;
+        let at = self.departures.next(now);
+        out.send(Packet::new(at, now, self.flow, packet, self.bytes, flags, DATA));
+    }
+}
+
+impl EndpointState for UdtSender {
+    fn timer(&self) -> Time {
+        self.timer
+    }
+
+    fn packets(&self) -> PacketCounts {
+        PacketCounts { sent: self.stats.totals.sent + self.ack2s, received: self.stats.totals.acks }
+    }
+
+    fn finish(&mut self, end: Time) {
+        self.sample_until(end);
+    }
+}
+
+impl<O: Outlet> Endpoint<O> for UdtSender {
+    fn on_timer(&mut self, out: &mut O) {
+        self.on_timer_due(out);
+    }
+
+    fn on_packet(&mut self, packet: &Packet, out: &mut O) {
+        self.on_control_packet(packet, out);
     }
 }

@@ -7,6 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from elephan.metrics.reading import (
+    bottleneck,
+    duration_s,
+    flow_names,
+    flow_series,
+    grid,
+    link_series,
+    measure_window,
+)
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -16,8 +26,6 @@ if TYPE_CHECKING:
 
 def plot_cwnd(run: Run, flows: Sequence[str] | None = None) -> Figure:
     """Congestion windows over time; the measured part is shaded."""
-    from elephan.metrics.reading import duration_s, flow_names, flow_series
-
     figure, axes = _axes(run)
     for name in flow_names(run, flows):
         times, cwnd = flow_series(run, name, "cwnd", (0.0, duration_s(run)))
@@ -28,8 +36,6 @@ def plot_cwnd(run: Run, flows: Sequence[str] | None = None) -> Figure:
 
 def plot_throughput(run: Run, flows: Sequence[str] | None = None, bin_s: float = 1.0) -> Figure:
     """Throughput on the wire of each flow, in bins."""
-    from elephan.metrics.reading import duration_s, flow_names, grid
-
     figure, axes = _axes(run)
     for name in flow_names(run, flows):
         edges, octets = grid(run, name, "wire_bytes", (0.0, duration_s(run)), bin_s)
@@ -40,8 +46,6 @@ def plot_throughput(run: Run, flows: Sequence[str] | None = None, bin_s: float =
 
 def plot_queue(run: Run, link: str | None = None) -> Figure:
     """Packets waiting at a link: the range between samples as a band, its mean as a line."""
-    from elephan.metrics.reading import bottleneck, duration_s, link_series
-
     figure, axes = _axes(run)
     name = link or bottleneck(run)
     whole = (0.0, duration_s(run))
@@ -57,8 +61,6 @@ def plot_queue(run: Run, link: str | None = None) -> Figure:
 
 def _axes(run: Run) -> tuple[Figure, Axes]:
     import matplotlib.pyplot as plt
-
-    from elephan.metrics.reading import measure_window
 
     figure, axes = plt.subplots(figsize=(8, 3.5), layout="constrained")
     plt.close(figure)  # a notebook shows what a call returns; an open figure would be shown twice

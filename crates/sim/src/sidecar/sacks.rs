@@ -1,8 +1,7 @@
-//! SACK blocks travel beside the packets, so that a packet stays small; so do congestion headers, where a flow has them.
+//! SACK blocks of the ACKs under way.
 
 use std::collections::BTreeMap;
 
-use super::headers::{Header, Headers};
 use crate::packet::{Packet, flag};
 use crate::ring::Fifo;
 
@@ -23,17 +22,15 @@ pub struct SackEntry {
 
 /// SACK blocks of the ACKs under way, in the order in which they were sent.
 #[derive(Clone, Debug, Default)]
-pub struct SackLog {
+pub struct Sacks {
     entries: Fifo<SackEntry>,
     first: u32,
     /// Set where ACKs may come in another order or twice: entries by number, and how many packets have each.
     #[allow(clippy::box_collection, reason = "a log without it must stay small")]
     loose: Option<Box<BTreeMap<u32, (SackEntry, u32)>>>,
-    /// Of the flow's segments, where they have any.
-    headers: Option<Box<Headers>>,
 }
 
-impl SackLog {
+impl Sacks {
     /// An empty log; `loose` where ACKs may come in another order or twice.
     #[must_use]
     pub fn new(loose: bool) -> Self {
@@ -57,7 +54,7 @@ impl SackLog {
     /// The entry of an ACK under way, without taking it out.
     #[must_use]
     pub fn of(&self, ack: &Packet) -> Option<SackEntry> {
-        let has_entry = ack.is_ack() && ack.flags() & flag::SACK != 0;
+        let has_entry = ack.is_ack() && ack.flags() & flag::BESIDE != 0;
         if !has_entry {
             return None;
         }
@@ -65,28 +62,6 @@ impl SackLog {
             Some(loose) => loose.get(&ack.extra()).map(|held| held.0),
             None => self.entries.get(ack.extra().wrapping_sub(self.first) as usize),
         }
-    }
-
-    /// The flow's segments have congestion headers from now on.
-    pub fn carry_headers(&mut self) {
-        self.headers = Some(Box::default());
-    }
-
-    /// The flow's headers, where it has any.
-    pub fn headers(&mut self) -> Option<&mut Headers> {
-        self.headers.as_deref_mut()
-    }
-
-    /// The congestion header of a data packet, where it has one.
-    #[inline]
-    pub fn header(&mut self, packet: &Packet) -> Option<&mut Header> {
-        self.headers.as_mut()?.of(packet)
-    }
-
-    /// Packets under way that have a congestion header; none where the flow has no headers.
-    #[must_use]
-    pub fn headers_under_way(&self) -> Option<u64> {
-        self.headers.as_ref().map(|headers| headers.under_way())
     }
 
     /// Takes an entry out, and forgets those of ACKs that were lost before it.
@@ -117,25 +92,17 @@ impl SackLog {
         Some(entry)
     }
 
-    /// A packet was lost, and what it had here with it.
-    pub fn forget(&mut self, packet: &Packet) {
-        if packet.is_ack() {
-            if self.loose.is_some() && packet.flags() & flag::SACK != 0 {
-                self.take_loose(packet.extra());
-            }
-        } else if let Some(headers) = &mut self.headers {
-            headers.take(packet);
+    /// Drops the entry of an ACK that is lost.
+    pub fn forget(&mut self, ack: &Packet) {
+        if self.loose.is_some() && ack.flags() & flag::BESIDE != 0 {
+            self.take_loose(ack.extra());
         }
     }
 
-    /// A packet will come once more.
-    pub fn copy(&mut self, packet: &Packet) {
-        if !packet.is_ack() {
-            if let Some(headers) = &mut self.headers {
-                headers.copy(packet);
-            }
-        } else if packet.flags() & flag::SACK != 0
-            && let Some((_, packets)) = self.loose.as_mut().and_then(|loose| loose.get_mut(&packet.extra()))
+    /// Shares the entry of an ACK that will arrive once more.
+    pub fn copy(&mut self, ack: &Packet) {
+        if ack.flags() & flag::BESIDE != 0
+            && let Some((_, packets)) = self.loose.as_mut().and_then(|loose| loose.get_mut(&ack.extra()))
         {
             *packets += 1;
         }
@@ -149,7 +116,7 @@ mod tests {
 
     #[test]
     fn a_sack_log_forgets_the_entries_of_lost_acks() {
-        let mut log = SackLog::default();
+        let mut log = Sacks::default();
         let ids: Vec<u32> = (0..5).map(|i| log.put(SackEntry { owd: i, ..SackEntry::default() })).collect();
         assert_eq!(log.take(ids[2]).map(|e| e.owd), Some(2));
         assert_eq!(log.take(ids[3]).map(|e| e.owd), Some(3));
@@ -159,9 +126,9 @@ mod tests {
 
     #[test]
     fn a_loose_log_finds_entries_in_any_order_and_keeps_none_too_long() {
-        let mut log = SackLog::new(true);
+        let mut log = Sacks::new(true);
         let ids: Vec<u32> = (0..4).map(|i| log.put(SackEntry { owd: i, ..SackEntry::default() })).collect();
-        let ack = |id| Packet::new(Time(1), Time(1), 0, 0, 40, flag::ACK | flag::SACK, id);
+        let ack = |id| Packet::new(Time(1), Time(1), 0, 0, 40, flag::ACK | flag::BESIDE, id);
         log.copy(&ack(ids[1]));
         log.forget(&ack(ids[0]));
         for (id, owd) in [(3, Some(3)), (1, Some(1)), (2, Some(2)), (1, Some(1)), (1, None), (0, None)] {

@@ -1,21 +1,19 @@
-//! Delivery-rate samples, and what else is remembered of each segment for the algorithms that ask
-//! (draft-ietf-ccwg-bbr section 4.1, Delivery Rate Samples).
+//! Delivery-rate samples.
 
-use elephan_cc::{Delivery, Lost};
+use super::{SegmentRing, seconds};
+use crate::algorithm::{Delivery, Lost};
 
-use super::widen;
-use crate::time::Time;
-
-/// The connection when a segment was sent.
+/// State of the connection when a segment was sent. Instants are in ps.
 #[derive(Clone, Copy, Debug, Default)]
 struct Record {
-    sent: Time,
+    /// `P.sent_time`.
+    sent: u64,
     /// `P.delivered`.
     delivered: u64,
     /// `P.delivered_time`.
-    delivered_at: Time,
+    delivered_at: u64,
     /// `P.first_send_time`.
-    first_sent: Time,
+    first_sent: u64,
     /// `P.lost`.
     lost: u64,
     /// `P.tx_in_flight`.
@@ -24,16 +22,22 @@ struct Record {
     app_limited: bool,
 }
 
-/// Counts what is delivered and lost, and knows for each outstanding segment how much that was when it was sent.
+/// Estimates the delivery rate: each ACK gives a sample, the segments delivered since its newest segment was sent over the
+/// time that took ([`Ack::delivery`](crate::Ack::delivery), [`Lost`]).
+///
+/// The sampler follows draft-ietf-ccwg-bbr §4.1 (Delivery Rate Samples), before that draft-cheng-iccrg-delivery-rate-estimation,
+/// and keeps the names of their variables; it counts in segments. A sample is of the newest segment that an ACK reports, so
+/// the sampler hears of that one alone and of the number of the others.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Sampler {
-    records: Vec<Record>,
+pub struct DeliverySampler {
+    records: SegmentRing<Record>,
     /// `C.delivered`.
     delivered: u64,
     /// `C.delivered_time`.
-    delivered_at: Time,
+    delivered_at: u64,
     /// `C.first_send_time`.
-    first_sent: Time,
+    first_sent: u64,
+    /// `C.lost`.
     lost: u64,
     /// `C.app_limited`: the count of delivered segments at which the application-limited phase is over; 0 outside one.
     app_limited_until: u64,
@@ -42,17 +46,17 @@ pub(super) struct Sampler {
     lost_before: u64,
 }
 
-impl Sampler {
-    /// A segment goes out; `una` is the lowest outstanding one, `in_flight` counts it.
-    pub(super) fn on_sent(&mut self, segment: u32, una: u32, in_flight: u32, now: Time) {
+impl DeliverySampler {
+    /// A segment is sent at `now_ps`. `una` is the lowest outstanding segment; `in_flight`, the number of segments
+    /// outstanding, includes this one.
+    #[inline]
+    pub fn on_sent(&mut self, segment: u64, una: u64, in_flight: u32, now_ps: u64) {
         if in_flight <= 1 {
-            self.first_sent = now;
-            self.delivered_at = now;
+            self.first_sent = now_ps;
+            self.delivered_at = now_ps;
         }
-        widen(&mut self.records, una, (segment.max(una) - una + 2) as usize);
-        let mask = self.records.len() - 1;
-        self.records[segment as usize & mask] = Record {
-            sent: now,
+        let record = Record {
+            sent: now_ps,
             delivered: self.delivered,
             delivered_at: self.delivered_at,
             first_sent: self.first_sent,
@@ -60,24 +64,27 @@ impl Sampler {
             in_flight,
             app_limited: self.app_limited_until != 0,
         };
+        self.records.set(una, segment, record);
     }
 
-    /// An ACK delivers `count` segments, the newest of them `segment`.
-    pub(super) fn on_delivered(&mut self, segment: u32, count: u32, now: Time, min_rtt: f64) {
+    /// An ACK that arrives at `now_ps` delivers `count` segments, the newest of them `segment`. `min_rtt`, s, is the smallest
+    /// RTT, this ACK's included.
+    #[inline]
+    pub fn on_delivered(&mut self, segment: u64, count: u32, now_ps: u64, min_rtt: f64) {
         self.newest = None;
         self.delivered += u64::from(count);
-        self.delivered_at = now;
+        self.delivered_at = now_ps;
         if self.delivered > self.app_limited_until {
             self.app_limited_until = 0;
         }
-        if count == 0 || self.records.is_empty() {
+        if count == 0 {
             return;
         }
-        let record = self.records[segment as usize & (self.records.len() - 1)];
+        let Some(record) = self.records.get(segment) else { return };
         self.first_sent = record.sent;
-        let sending = record.sent.since(record.first_sent);
-        let acknowledging = now.since(record.delivered_at);
-        let interval = sending.max(acknowledging).seconds();
+        let sending = record.sent.saturating_sub(record.first_sent);
+        let acknowledging = now_ps.saturating_sub(record.delivered_at);
+        let interval = seconds(sending.max(acknowledging));
         let delivered = (self.delivered - record.delivered) as f64;
         self.lost_before = record.lost;
         self.newest = Some(Delivery {
@@ -91,22 +98,20 @@ impl Sampler {
         });
     }
 
-    /// The sample of the ACK of now, with the losses that it has shown.
-    pub(super) fn sample(&self) -> Option<Delivery> {
+    /// The sample of the latest ACK, with the losses that the ACK has shown; nothing if it delivered no segment.
+    #[must_use]
+    #[inline]
+    pub fn sample(&self) -> Option<Delivery> {
         self.newest.map(|sample| Delivery { lost: (self.lost - self.lost_before) as f64, ..sample })
     }
 
-    /// A segment is found lost.
-    pub(super) fn on_lost(&mut self, segment: u32, now: Time) -> Lost {
+    /// A segment is found lost at `now_ps`. A segment that was never reported as sent counts as sent at the beginning.
+    pub fn on_lost(&mut self, segment: u64, now_ps: u64) -> Lost {
         self.lost += 1;
-        let record = if self.records.is_empty() {
-            Record::default()
-        } else {
-            self.records[segment as usize & (self.records.len() - 1)]
-        };
+        let record = self.records.get(segment).unwrap_or_default();
         Lost {
-            now: now.seconds(),
-            sent_at: record.sent.seconds(),
+            now: seconds(now_ps),
+            sent_at: seconds(record.sent),
             delivered: self.delivered as f64,
             prior_delivered: record.delivered as f64,
             app_limited: record.app_limited,
@@ -116,7 +121,7 @@ impl Sampler {
     }
 
     /// The application has nothing more to send while `in_flight` segments are outstanding.
-    pub(super) fn on_application_limited(&mut self, in_flight: u32) {
+    pub fn on_application_limited(&mut self, in_flight: u32) {
         self.app_limited_until = (self.delivered + u64::from(in_flight)).max(1);
     }
 }
@@ -125,53 +130,53 @@ impl Sampler {
 mod tests {
     use super::*;
 
-    fn deliver(sampler: &mut Sampler, segment: u32, now: Time, min_rtt: f64) -> Delivery {
-        sampler.on_delivered(segment, 1, now, min_rtt);
+    fn deliver(sampler: &mut DeliverySampler, segment: u64, now_ps: u64, min_rtt: f64) -> Delivery {
+        sampler.on_delivered(segment, 1, now_ps, min_rtt);
         sampler.sample().expect("it was sent")
     }
 
-    fn at(ms: u64) -> Time {
-        Time(ms * Time::MILLISECOND.0)
+    fn at(ms: u64) -> u64 {
+        ms * 1_000_000_000
     }
 
     #[test]
     fn the_rate_is_what_was_delivered_over_the_longer_of_the_two_times() {
-        let mut sampler = Sampler::default();
+        let mut sampler = DeliverySampler::default();
         // Ten segments at once; their ACKs come 10 ms apart from 100 ms on.
         for segment in 0..10 {
-            sampler.on_sent(segment, 0, segment + 1, Time::ZERO);
+            sampler.on_sent(segment, 0, segment as u32 + 1, 0);
         }
-        let first = deliver(&mut sampler, 0, at(100), at(100).seconds());
-        assert_eq!((first.rate, first.prior_delivered, first.tx_in_flight), (Some(1.0 / at(100).seconds()), 0.0, 1.0));
+        let first = deliver(&mut sampler, 0, at(100), seconds(at(100)));
+        assert_eq!((first.rate, first.prior_delivered, first.tx_in_flight), (Some(1.0 / seconds(at(100))), 0.0, 1.0));
         for segment in 1..9 {
-            sampler.on_delivered(segment, 1, at(100 + 10 * u64::from(segment)), at(100).seconds());
+            sampler.on_delivered(segment, 1, at(100 + 10 * segment), seconds(at(100)));
         }
-        let last = deliver(&mut sampler, 9, at(190), at(100).seconds());
+        let last = deliver(&mut sampler, 9, at(190), seconds(at(100)));
         assert!((last.rate.expect("the interval is long enough") - 10.0 / 0.19).abs() < 1e-9);
         // Sent when the first was acknowledged, acknowledged 100 ms later: ten segments in 100 ms.
-        let mut sampler = Sampler::default();
+        let mut sampler = DeliverySampler::default();
         for segment in 0..10 {
-            sampler.on_sent(segment, 0, segment + 1, at(10 * u64::from(segment)));
+            sampler.on_sent(segment, 0, segment as u32 + 1, at(10 * segment));
         }
         for segment in 0..10 {
-            sampler.on_delivered(segment, 1, at(100 + 10 * u64::from(segment)), at(100).seconds());
-            sampler.on_sent(10 + segment, segment + 1, 10, at(100 + 10 * u64::from(segment)));
+            sampler.on_delivered(segment, 1, at(100 + 10 * segment), seconds(at(100)));
+            sampler.on_sent(10 + segment, segment + 1, 10, at(100 + 10 * segment));
         }
-        let steady = deliver(&mut sampler, 10, at(200), at(100).seconds());
+        let steady = deliver(&mut sampler, 10, at(200), seconds(at(100)));
         assert!((steady.rate.expect("the interval is long enough") - 100.0).abs() < 1e-9);
     }
 
     #[test]
     fn an_interval_shorter_than_the_smallest_rtt_gives_no_rate() {
-        let mut sampler = Sampler::default();
-        sampler.on_sent(0, 0, 1, Time::ZERO);
+        let mut sampler = DeliverySampler::default();
+        sampler.on_sent(0, 0, 1, 0);
         assert_eq!(deliver(&mut sampler, 0, at(50), 0.1).rate, None);
     }
 
     #[test]
     fn losses_are_counted_from_the_sending_of_the_segment() {
-        let mut sampler = Sampler::default();
-        sampler.on_sent(0, 0, 1, Time::ZERO);
+        let mut sampler = DeliverySampler::default();
+        sampler.on_sent(0, 0, 1, 0);
         sampler.on_sent(1, 0, 2, at(1));
         assert_eq!(sampler.on_lost(0, at(5)).lost, 1.0);
         sampler.on_sent(2, 0, 2, at(6));
@@ -182,8 +187,8 @@ mod tests {
 
     #[test]
     fn an_application_limited_phase_ends_when_what_was_in_flight_is_delivered() {
-        let mut sampler = Sampler::default();
-        sampler.on_sent(0, 0, 1, Time::ZERO);
+        let mut sampler = DeliverySampler::default();
+        sampler.on_sent(0, 0, 1, 0);
         sampler.on_application_limited(1);
         sampler.on_sent(1, 0, 2, at(1));
         assert!(!deliver(&mut sampler, 0, at(100), 0.1).app_limited);

@@ -4,10 +4,13 @@
 //! size; what is left of a distance when it goes off is waited for when it is on again, so that the mean rate is the stated one
 //! times the share of time that it is on, however short the bursts.
 
-use super::draw::{exponential, weibull};
+use crate::draw::{exponential, weibull};
 use crate::random::Stream;
-use crate::spec::{ApplicationSpec, DurationSpec, FramesSpec};
+use crate::spec::{ApplicationSpec, DurationSpec, FlowSpec, FramesSpec, MOST_SEGMENTS, Spec};
 use crate::time::Time;
+
+/// Larger bursts of segments have to fit into the run's memory before the first of them leaves.
+pub const SMALL_BURST: u32 = 4096;
 
 /// Bursts that may pass between two segments before others get their turn: a billion of them take seconds.
 const MOST_BURSTS: u32 = 10_000;
@@ -104,6 +107,18 @@ impl Application {
         this.draw_next(0);
         this.schedule();
         this
+    }
+
+    /// The application of a flow that starts at `start`, where it has one.
+    #[must_use]
+    pub fn of_flow(spec: &Spec, flow: &FlowSpec, start: Time) -> Option<Box<Self>> {
+        let application = flow.application.as_ref()?;
+        let stack = &flow.stack;
+        let bytes = stack.payload_bytes + if flow.datagrams { stack.header_bytes } else { 0 };
+        let stop = Time(flow.stop_ps.unwrap_or(spec.duration_ps).min(spec.duration_ps));
+        let total = flow.size_segments.unwrap_or(u64::from(MOST_SEGMENTS));
+        let bits = u64::from(bytes) * 8;
+        Some(Box::new(Self::new(application, spec.seed, &flow.name, bits, (start, stop), total)))
     }
 
     /// When it hands over the next segment; [`Time::NEVER`] once it is through.

@@ -1,0 +1,27 @@
+//! The estimators that a transport needs in order to drive an algorithm: [`DeliverySampler`] (delivery rate), [`RoundCounter`]
+//! (round trips), [`MinRtt`] (smallest RTT) and [`WindowUse`] (window-limited or not). They fill in [`Ack`](crate::Ack) and
+//! [`Lost`](crate::Lost). The simulator's TCP endpoint uses them; so can any other transport, and a test.
+//!
+//! Segments are numbered as they are sent for the first time: TCP's sequence numbers divided by the segment size, or the
+//! packet numbers of QUIC. Instants are picoseconds since an arbitrary origin, in a `u64`: no float takes part in time
+//! arithmetic, and results are the same on every machine.
+
+mod min_rtt;
+mod ring;
+mod rounds;
+mod sampler;
+mod window_use;
+
+pub use min_rtt::MinRtt;
+pub use ring::SegmentRing;
+pub use rounds::RoundCounter;
+pub use sampler::DeliverySampler;
+pub use window_use::WindowUse;
+
+/// Converts picoseconds, an instant or a duration below 2⁶³ ps, to seconds.
+#[must_use]
+#[inline]
+pub fn seconds(ps: u64) -> f64 {
+    // Signed: one instruction, where an unsigned conversion takes several.
+    ps as i64 as f64 * 1e-12
+}

@@ -1,0 +1,90 @@
+//! Values of the outstanding segments, by segment number.
+
+/// A ring with a slot for each outstanding segment. Its length is a power of two, and a segment's slot is its number modulo
+/// the length. Slots are not cleared: a value stays until another segment needs the slot.
+#[derive(Clone, Debug, Default)]
+pub struct SegmentRing<T> {
+    slots: Vec<T>,
+}
+
+impl<T: Copy + Default> SegmentRing<T> {
+    /// An empty ring, which has no memory yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { slots: Vec::new() }
+    }
+
+    /// Number of slots; 0 before the first value.
+    #[must_use]
+    #[inline]
+    pub fn capacity(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Sets the value of a segment that is sent, while `base` is the lowest outstanding one. The ring grows where it is too
+    /// short for the segments from `base - 1` on: the one that was acknowledged last keeps its value too.
+    #[inline]
+    pub fn set(&mut self, base: u64, segment: u64, value: T) {
+        let span = segment.saturating_sub(base) as usize + 2;
+        if span > self.slots.len() {
+            self.grow(base, span);
+        }
+        let mask = self.slots.len() - 1;
+        self.slots[segment as usize & mask] = value;
+    }
+
+    /// The value of an outstanding segment; nothing where the ring is empty.
+    #[must_use]
+    #[inline]
+    pub fn get(&self, segment: u64) -> Option<T> {
+        let mask = self.slots.len().wrapping_sub(1);
+        self.slots.get(segment as usize & mask).copied()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, base: u64, span: usize) {
+        let after = span.next_power_of_two().max(64);
+        // In place, doubling by doubling: a copy of a large ring would need half as much memory again.
+        self.slots.reserve_exact(after - self.slots.len());
+        while self.slots.len() < after {
+            let before = self.slots.len();
+            self.slots.resize((before * 2).max(64), T::default());
+            let mask = self.slots.len() - 1;
+            for segment in (base..).take(before) {
+                let slot = segment as usize & mask;
+                if slot >= before {
+                    self.slots[slot] = self.slots[slot - before];
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outstanding_segments_keep_their_values_when_the_ring_grows() {
+        let mut ring = SegmentRing::new();
+        assert_eq!((ring.get(7), ring.capacity()), (None, 0));
+        let base = u64::from(u32::MAX) - 40;
+        for segment in base..base + 1000 {
+            ring.set(base, segment, segment);
+        }
+        assert!((base..base + 1000).all(|segment| ring.get(segment) == Some(segment)));
+        assert_eq!(ring.capacity(), 1024);
+    }
+
+    #[test]
+    fn a_window_that_slides_needs_no_more_slots() {
+        let mut ring = SegmentRing::new();
+        for segment in 0..10_000_u64 {
+            let base = segment.saturating_sub(62);
+            ring.set(base, segment, segment);
+            assert_eq!(ring.get(base.saturating_sub(1)), Some(base.saturating_sub(1)));
+        }
+        assert_eq!(ring.capacity(), 64);
+    }
+}

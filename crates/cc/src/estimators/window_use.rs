@@ -1,0 +1,87 @@
+//! A sender's use of its window.
+
+/// Tells whether the window limits a sender, or the application or the receiver does
+/// ([`Ack::window_limited`](crate::Ack::window_limited)). The rule is Linux's `tcp_is_cwnd_limited`: the sender is limited by
+/// its window if that ended its last transmission; in slow start also while the window is below twice the largest number of
+/// segments outstanding in this round trip, since slow start may double what was used.
+#[derive(Clone, Copy, Debug)]
+pub struct WindowUse {
+    held_back: bool,
+    peak: u32,
+}
+
+impl WindowUse {
+    /// Before the first transmission: the window counts as the limit.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { held_back: true, peak: 0 }
+    }
+
+    /// A transmission has ended because the window (or the pace at which it is spent) was used up, or for another reason.
+    #[inline]
+    pub fn stopped(&mut self, by_window: bool) {
+        self.held_back = by_window;
+    }
+
+    /// After a transmission: `in_flight` segments are outstanding.
+    #[inline]
+    pub fn note_in_flight(&mut self, in_flight: u32) {
+        self.peak = self.peak.max(in_flight);
+    }
+
+    /// A round trip begins: the largest number of segments outstanding is counted anew.
+    #[inline]
+    pub fn begin_round(&mut self) {
+        self.peak = 0;
+    }
+
+    /// Whether the window ended the last transmission.
+    #[must_use]
+    #[inline]
+    pub fn was_held_back(&self) -> bool {
+        self.held_back
+    }
+
+    /// Whether a window of `cwnd` segments limits the sender. `ssthresh`, segments, is only asked for where the answer depends
+    /// on it.
+    #[must_use]
+    #[inline]
+    pub fn is_limited(&self, cwnd: f64, ssthresh: impl FnOnce() -> f64) -> bool {
+        self.held_back || (cwnd < ssthresh() && cwnd < 2.0 * f64::from(self.peak))
+    }
+}
+
+impl Default for WindowUse {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_that_ended_the_last_transmission_limits_the_sender() {
+        let mut used = WindowUse::new();
+        assert!(used.is_limited(10.0, || 5.0));
+        used.stopped(false);
+        assert!(!used.is_limited(10.0, || 5.0) && !used.was_held_back());
+        used.stopped(true);
+        assert!(used.is_limited(10.0, || 5.0) && used.was_held_back());
+    }
+
+    #[test]
+    fn slow_start_may_grow_up_to_twice_what_was_outstanding_in_the_round() {
+        let mut used = WindowUse::new();
+        used.stopped(false);
+        for in_flight in [6, 7, 3] {
+            used.note_in_flight(in_flight);
+        }
+        assert!(used.is_limited(13.0, || f64::INFINITY) && !used.is_limited(14.0, || f64::INFINITY));
+        // Congestion avoidance has no such allowance.
+        assert!(!used.is_limited(13.0, || 13.0));
+        used.begin_round();
+        assert!(!used.is_limited(13.0, || f64::INFINITY));
+    }
+}

@@ -1,0 +1,40 @@
+//! Send jitter: how much later than decided a packet leaves its host.
+
+use crate::random::{Name, Stream};
+use crate::time::Time;
+
+/// Departure times of a host's packets, which stay in order.
+#[derive(Clone, Debug)]
+pub(super) struct Departures {
+    jitter_ps: u64,
+    stream: Stream,
+    last: Time,
+}
+
+impl Departures {
+    /// Departures of the flow `name` in the run `seed`, up to `jitter_ps` late.
+    pub(super) fn new(seed: u64, name: &str, jitter_ps: u64) -> Self {
+        let stream = Name::default().and("flow ").and(name).and(" departures").stream(seed);
+        Self { jitter_ps, stream, last: Time::ZERO }
+    }
+
+    /// Whether packets leave later than decided.
+    #[inline(always)]
+    pub(super) fn is_jittered(&self) -> bool {
+        self.jitter_ps > 0
+    }
+
+    /// When a packet leaves that is sent at `now`.
+    pub(super) fn next(&mut self, now: Time) -> Time {
+        if self.is_jittered() {
+            self.last = (now + Time(self.stream.below(self.jitter_ps))).max(self.last);
+            return self.last;
+        }
+        now
+    }
+
+    /// The latest departure so far, where packets leave later than decided.
+    pub(super) fn last(&self) -> Time {
+        self.last
+    }
+}

@@ -1,0 +1,209 @@
+//! What a sender does with an ACK.
+
+use elephan_cc::estimators::{DeliverySampler, SegmentRing};
+use elephan_cc::{Ack, Algorithm, Answer, Load, Needs, Router};
+
+use super::core::Sender;
+use super::repair::State;
+use crate::endpoint::boundary::Outlet;
+use crate::endpoint::recovery::Losses;
+use crate::packet::{OWD_UNIT_PS, Packet, flag};
+use crate::spec::ClockSpec;
+use crate::time::Time;
+
+/// Report of an ACK on the newest segment that it acknowledges.
+#[derive(Clone, Copy, Debug)]
+struct Report {
+    /// Its one-way delay in units of [`OWD_UNIT_PS`].
+    owd: u32,
+    /// Its number.
+    newest: u32,
+    /// What XCP routers said of it and of those before it, bytes/s.
+    feedback: f32,
+}
+
+impl Sender {
+    #[inline(always)]
+    pub(super) fn on_acknowledgement(&mut self, packet: &Packet, out: &mut impl Outlet) {
+        let now = packet.at;
+        assert!(now >= self.now, "a sender's clock went back");
+        self.now = now;
+        self.stats.totals.acks += 1;
+        let una = self.board.una();
+        let cumulative = packet.segment();
+        let has_sack = packet.flags() & flag::BESIDE != 0;
+        let mut report = Report { owd: packet.extra(), newest: cumulative.wrapping_sub(1), feedback: 0.0 };
+        let mut delivered = 0;
+        if self.board.is_clean() && !has_sack {
+            if cumulative <= una {
+                return;
+            }
+            delivered += cumulative - una;
+            self.board.advance_clean(cumulative);
+        } else {
+            let entry = if has_sack { out.beside().sacks.take(packet.extra()) } else { None };
+            if let Some(entry) = entry {
+                self.note_overtaken(entry.trigger);
+            }
+            if cumulative > una {
+                delivered += self.board.advance(cumulative);
+            }
+            if let Some(entry) = entry {
+                report = Report { owd: entry.owd, newest: entry.trigger, feedback: entry.feedback };
+                delivered += self.apply_sack(&entry.blocks[..usize::from(entry.count)]);
+            }
+        }
+        if delivered == 0 && cumulative <= una {
+            return;
+        }
+        self.digest(packet, report, una, delivered, out);
+    }
+
+    fn apply_sack(&mut self, blocks: &[(u32, u32)]) -> u32 {
+        let mut delivered = 0;
+        for &(first, past) in blocks {
+            if past > self.board.una() {
+                delivered += self.board.sack(first, past, self.next);
+            }
+        }
+        delivered
+    }
+
+    #[inline(always)]
+    fn digest(&mut self, packet: &Packet, report: Report, una: u32, delivered: u32, out: &mut impl Outlet) {
+        let now = packet.at;
+        let cumulative = packet.segment();
+        let (sample, min_rtt) = self.measure_rtt(packet);
+        if self.repair.undo_possible {
+            self.try_undo(now, *packet, una);
+        }
+        let restarted = self.leave_if_repaired(now, cumulative) && self.needs.rounds_restart;
+        if restarted {
+            self.rounds.restart(self.next.into());
+        }
+        let round_start = !restarted && self.rounds.on_ack(cumulative.into(), self.next.into());
+        if round_start || restarted {
+            self.window_use.begin_round();
+        }
+        let marked = if packet.flags() & flag::ECE == 0 { 0.0 } else { self.on_echo(now, cumulative, delivered) };
+        if let Some(sampler) = &mut self.sampler {
+            sampler.on_delivered(report.newest.into(), delivered, now.0, min_rtt);
+        }
+        let losses = if self.board.is_clean() { Losses::default() } else { self.detect_on_ack(now) };
+        let in_flight = self.board.in_flight(self.next);
+        let recovering = self.repair.is_in_episode();
+        let ack = Ack {
+            now: now.seconds(),
+            acked: f64::from(delivered),
+            rtt: Some(sample),
+            owd: None,
+            min_rtt,
+            srtt: self.rto.srtt,
+            delivery: None,
+            in_flight: f64::from(in_flight),
+            window_at_send: 0.0,
+            round_start,
+            // A duplicate ACK may be the beginning of a recovery, and is no reason to grow (RFC 5681 section 3.2).
+            in_recovery: recovering || cumulative <= una,
+            window_limited: self.window_use.is_limited(self.stats.cwnd, || self.algorithm.ssthresh()),
+            marked,
+        };
+        let window = self.algorithm.react(ack, |ack| {
+            let (sampler, clocks) = (self.sampler.as_deref(), self.host.clocks.as_deref());
+            let (needs, sent_window) = (self.needs, &self.sent_window);
+            let (packet, bytes) = (*packet, f64::from(self.bytes));
+            Wanted { needs, packet, bytes, report, sampler, clocks, sent_window }.complete(ack)
+        });
+        if let State::Recovery(episode) = &mut self.repair.state
+            && !self.needs.own_recovery
+        {
+            episode.on_ack(delivered, in_flight, cumulative > una, losses);
+            let window = episode.window();
+            self.stats.note_window(now, f64::from(window));
+        } else {
+            self.stats.note_window(now, window);
+        }
+        if self.board.una() == self.next {
+            self.timeout.armed = Time::NEVER;
+            self.all_acknowledged(now);
+        } else if cumulative > una || self.stack.any_ack_restarts_timer {
+            self.arm(now);
+        }
+        self.transmit(now, out);
+    }
+
+    /// Takes the RTT sample of an ACK; returns the sample and the smallest so far, s.
+    #[inline(always)]
+    fn measure_rtt(&mut self, packet: &Packet) -> (f64, f64) {
+        let rtt = if self.host.is_slow { self.when_host_looks(*packet) } else { packet.at } - packet.stamp;
+        let sample = rtt.seconds();
+        self.latest_rtt = sample;
+        let min_rtt = self.min_rtt.update(sample);
+        if !self.stack.time_one_segment {
+            self.rto.sample(sample);
+        } else if let Some((segment, at)) = self.timed
+            && packet.segment() > segment
+        {
+            self.rto.sample((packet.at - at).seconds());
+            self.timed = None;
+        }
+        self.stats.note_rtt(rtt, sample);
+        self.rack.note_delivered(packet.stamp, rtt);
+        (sample, min_rtt)
+    }
+
+    /// When the host gets round to an ACK: a slow one walks over everything outstanding if the ACK carries SACK blocks.
+    #[cold]
+    fn when_host_looks(&mut self, packet: Packet) -> Time {
+        let sacks = packet.flags() & flag::BESIDE != 0 && (self.needs.router.is_none() || self.board.sacked() > 0);
+        let scanned = if sacks { u64::from(self.next - self.board.una()) } else { 0 };
+        self.host.looks_at(packet.at, scanned)
+    }
+}
+
+/// Fields of an ACK that only some algorithms need.
+struct Wanted<'a> {
+    needs: Needs,
+    packet: Packet,
+    /// Of a segment on the wire.
+    bytes: f64,
+    report: Report,
+    sampler: Option<&'a DeliverySampler>,
+    clocks: Option<&'a (ClockSpec, ClockSpec)>,
+    sent_window: &'a SegmentRing<f32>,
+}
+
+impl Wanted<'_> {
+    /// Fills in the ACK; returns the routers' answer.
+    #[inline(never)]
+    fn complete(&self, ack: &mut Ack) -> Option<Answer> {
+        ack.delivery = self.sampler.and_then(DeliverySampler::sample);
+        ack.owd = self.needs.one_way_delay.then(|| self.one_way_delay());
+        let cumulative = self.packet.segment();
+        if self.needs.window_at_send && cumulative > 0 {
+            ack.window_at_send = self.sent_window.get(u64::from(cumulative - 1)).map_or(0.0, f64::from);
+        }
+        self.needs.router.map(|router| match router {
+            Router::Xcp => Answer::Feedback(f64::from(self.report.feedback) / self.bytes),
+            Router::Vcp => Answer::Load(self.load()),
+        })
+    }
+
+    /// What VCP routers report.
+    fn load(&self) -> Load {
+        match self.packet.flags() {
+            flags if flags & flag::ECE != 0 => Load::Overload,
+            flags if flags & flag::CWR != 0 => Load::High,
+            _ => Load::Low,
+        }
+    }
+
+    /// The forward delay of a segment as the two hosts' clocks show it, s.
+    fn one_way_delay(&self) -> f64 {
+        let units = self.report.owd;
+        let Some(clocks) = self.clocks else { return f64::from(units) * (OWD_UNIT_PS as f64 * 1e-12) };
+        let sent = self.packet.stamp;
+        let arrived = sent + Time(u64::from(units) * OWD_UNIT_PS);
+        (clocks.1.reading(arrived) - clocks.0.reading(sent)) as f64 * 1e-12
+    }
+}

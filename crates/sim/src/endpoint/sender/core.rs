@@ -1,0 +1,193 @@
+//! The TCP sender: its parts.
+
+use std::sync::Arc;
+
+use elephan_cc::estimators::{DeliverySampler, MinRtt, RoundCounter, SegmentRing, WindowUse};
+use elephan_cc::{Algorithm, Controller, Needs, Router};
+
+use super::host::Host;
+use super::log::SenderLog;
+use super::marks::Marks;
+use super::pace::Pace;
+use super::rack::Rack;
+use super::repair::Repair;
+use super::timer::RetransmissionTimer;
+use crate::application::Application;
+use crate::endpoint::boundary::{Endpoint, EndpointState, Outlet, PacketCounts};
+use crate::endpoint::departures::Departures;
+use crate::endpoint::rto::Rto;
+use crate::endpoint::scoreboard::Scoreboard;
+use crate::endpoint::statistics::SenderStatistics;
+use crate::packet::Packet;
+use crate::random::Name;
+use crate::record::{SenderRecord, SenderTotals};
+use crate::sidecar::Sidecar;
+use crate::spec::{Detection, FlowSpec, MOST_IN_FLIGHT, MOST_SEGMENTS, Spec, StackSpec};
+use crate::time::Time;
+
+/// The sending end of a flow.
+#[derive(Debug)]
+pub struct Sender {
+    pub(super) flow: u32,
+    pub(super) algorithm: Controller,
+    pub(super) needs: Needs,
+    pub(super) algorithm_seed: u64,
+    pub(super) board: Scoreboard,
+    pub(super) next: u32,
+    pub(super) rto: Rto,
+    pub(super) timer: Time,
+    pub(super) now: Time,
+    pub(super) min_rtt: MinRtt,
+    pub(super) latest_rtt: f64,
+    pub(super) rounds: RoundCounter,
+    pub(super) window_use: WindowUse,
+    pub(super) bytes: u16,
+    pub(super) receive_window: u32,
+    pub(super) end: u32,
+    pub(super) max_burst: u32,
+    /// The segment being timed, and when it was sent, where one is timed at a time.
+    pub(super) timed: Option<(u32, Time)>,
+    /// Window at which each outstanding segment was sent, kept for algorithms that ask.
+    pub(super) sent_window: SegmentRing<f32>,
+    pub(super) start: Time,
+    pub(super) stop: Time,
+    pub(super) started: bool,
+    /// Whether [`Sender::remember`] has anything to do.
+    pub(super) remembers: bool,
+    /// Whether anybody is told of each segment that is sent.
+    pub(super) watches: bool,
+    pub(super) log: Option<Box<SenderLog>>,
+    pub(super) sampler: Option<Box<DeliverySampler>>,
+    pub(super) marks: Marks,
+    pub(super) pace: Pace,
+    /// What hands data over bit by bit.
+    pub(super) application: Option<Box<Application>>,
+    pub(super) departures: Departures,
+    pub(super) stack: StackSpec,
+    pub(super) repair: Repair,
+    pub(super) timeout: RetransmissionTimer,
+    pub(super) rack: Rack,
+    pub(super) host: Host,
+    pub(super) stats: SenderStatistics,
+}
+
+impl Sender {
+    /// A sender that starts at `start`.
+    #[must_use]
+    pub fn new(
+        flow: u32,
+        spec: &Spec,
+        this: &FlowSpec,
+        start: Time,
+        algorithm: Controller,
+        sample_times: &Arc<[Time]>,
+    ) -> Self {
+        let stack = this.stack.clone();
+        let bytes = (stack.payload_bytes + stack.header_bytes) as u16;
+        let stats = SenderStatistics::new(spec.measure, sample_times);
+        let needs = algorithm.needs();
+        let application = Application::of_flow(spec, this, start);
+        let name = Name::default().and("flow ").and(&this.name);
+        Self {
+            flow,
+            board: Scoreboard::default(),
+            next: 0,
+            rto: Rto::new(
+                Time(stack.initial_rto_ps),
+                Time(stack.min_rto_ps),
+                Time(stack.max_rto_ps),
+                Time(stack.rto_granularity_ps),
+            ),
+            timer: start.min(stats.due()),
+            repair: Repair::new(),
+            timeout: RetransmissionTimer::new(Time(stack.min_rto_ps.min(stack.initial_rto_ps))),
+            rack: Rack::new(stack.detection == Detection::Rack),
+            now: Time::ZERO,
+            min_rtt: MinRtt::new(),
+            latest_rtt: f64::NAN,
+            rounds: RoundCounter::default(),
+            window_use: WindowUse::new(),
+            bytes,
+            receive_window: stack.receive_window.unwrap_or(MOST_IN_FLIGHT),
+            end: if application.is_some() { 0 } else { this.size_segments.map_or(MOST_SEGMENTS, |s| s as u32) },
+            max_burst: stack.max_burst.unwrap_or(u32::MAX),
+            timed: None,
+            sent_window: SegmentRing::new(),
+            start,
+            stop: this.stop_ps.map_or(Time::NEVER, Time),
+            started: false,
+            remembers: stack.detection == Detection::Rack
+                || needs.window_at_send
+                || needs.delivery
+                || needs.losses
+                || needs.sends
+                || needs.router == Some(Router::Xcp),
+            watches: needs.sends || needs.delivery || needs.losses || needs.router == Some(Router::Xcp),
+            log: None,
+            sampler: (needs.delivery || needs.losses).then(Box::default),
+            marks: Marks::new(needs, stack.ecn),
+            pace: Pace::new(needs.pacing || stack.pacing),
+            application,
+            host: Host::new(this),
+            needs,
+            algorithm_seed: name.and(" algorithm").stream(spec.seed).bits(),
+            departures: Departures::new(spec.seed, &this.name, spec.send_jitter_ps),
+            stats,
+            algorithm,
+            stack,
+        }
+    }
+
+    /// Everything that the run keeps of it.
+    #[must_use]
+    pub fn into_record(self) -> SenderRecord {
+        self.stats.into_record(self.start)
+    }
+
+    /// Totals since the beginning.
+    #[must_use]
+    pub fn totals(&self) -> SenderTotals {
+        self.stats.totals
+    }
+
+    /// When the last segment of a sized transfer was acknowledged.
+    #[must_use]
+    #[inline]
+    pub fn completed(&self) -> Option<Time> {
+        self.stats.completed
+    }
+}
+
+impl EndpointState for Sender {
+    #[inline(always)]
+    fn timer(&self) -> Time {
+        self.timer
+    }
+
+    fn packets(&self) -> PacketCounts {
+        PacketCounts { sent: self.stats.totals.sent, received: self.stats.totals.acks }
+    }
+
+    fn finish(&mut self, end: Time) {
+        self.sample_until(end);
+    }
+}
+
+impl<O: Outlet> Endpoint<O> for Sender {
+    fn on_timer(&mut self, out: &mut O) {
+        self.on_timer_due(out);
+    }
+
+    #[inline(always)]
+    fn on_packet(&mut self, packet: &Packet, out: &mut O) {
+        self.on_acknowledgement(packet, out);
+    }
+
+    fn log_arrivals(&mut self, packets: &mut dyn Iterator<Item = Packet>, beside: &Sidecar) {
+        self.log_acks(packets, beside);
+    }
+
+    fn log_settled(&mut self) {
+        self.settle_log();
+    }
+}

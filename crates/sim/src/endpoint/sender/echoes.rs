@@ -1,0 +1,52 @@
+//! How a sender answers ECN echoes.
+
+use elephan_cc::{Cause, Router};
+
+use super::core::Sender;
+use super::marks::Mode;
+use crate::endpoint::receiver::Receiver;
+use crate::time::Time;
+
+impl Sender {
+    /// Tells the receiver how to echo marks and what routers report.
+    pub fn instruct(&self, receiver: &mut Receiver) {
+        if self.marks.mode == Mode::Classic {
+            receiver.latch_marks();
+        }
+        if let Some(router) = self.needs.router {
+            receiver.listen_to(router);
+        }
+    }
+
+    /// The kind of routers that the receiver has to listen to.
+    #[must_use]
+    pub fn router(&self) -> Option<Router> {
+        self.needs.router
+    }
+
+    /// An ACK of `delivered` segments up to `cumulative` echoes a mark. Answers how many marked segments the algorithm is to
+    /// hear of.
+    #[inline(never)]
+    pub(super) fn on_echo(&mut self, now: Time, cumulative: u32, delivered: u32) -> f64 {
+        self.stats.totals.marked += u64::from(delivered);
+        match self.marks.mode {
+            Mode::Accurate => return f64::from(delivered),
+            Mode::Classic if cumulative > self.marks.until && self.repair.is_open() => {
+                self.stats.totals.ecn_events += 1;
+                self.begin_episode(now, Cause::Ecn);
+                self.marks.answered = true;
+                self.marks.until = self.next;
+            }
+            Mode::Classic | Mode::Off => {}
+        }
+        0.0
+    }
+
+    /// A loss was answered: echoes of marks in the same window are answered with it.
+    pub(super) fn settle_marks(&mut self) {
+        if self.marks.mode == Mode::Classic {
+            self.marks.answered = true;
+            self.marks.until = self.next;
+        }
+    }
+}

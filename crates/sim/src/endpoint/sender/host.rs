@@ -1,0 +1,33 @@
+//! The sending host: its clock and its speed.
+
+use crate::spec::{ClockSpec, FlowSpec};
+use crate::time::Time;
+
+/// A host that takes time over ACKs, and whose clock may differ from the receiver's.
+#[derive(Debug)]
+pub(super) struct Host {
+    /// Whether an ACK takes time.
+    pub(super) is_slow: bool,
+    busy_until: Time,
+    ack_ps: u64,
+    scan_ps: u64,
+    /// The sender's clock and the receiver's, if they differ from true time and somebody looks.
+    pub(super) clocks: Option<Box<(ClockSpec, ClockSpec)>>,
+}
+
+impl Host {
+    pub(super) fn new(flow: &FlowSpec) -> Self {
+        let (ack_ps, scan_ps) = (flow.stack.host_ack_ps, flow.stack.host_scan_ps);
+        let (own, other) = (flow.sender_clock, flow.receiver_clock);
+        let clocks = (own != other || own != ClockSpec::default()).then(|| Box::new((own, other)));
+        Self { is_slow: ack_ps > 0 || scan_ps > 0, busy_until: Time::ZERO, ack_ps, scan_ps, clocks }
+    }
+
+    /// When the host gets round to an ACK that arrives at `at`: after all that came before it, and after a walk over `scanned`
+    /// segments. Only the samples of RTT see this, not what is sent when.
+    #[cold]
+    pub(super) fn looks_at(&mut self, at: Time, scanned: u64) -> Time {
+        self.busy_until = self.busy_until.max(at) + Time(self.ack_ps + self.scan_ps * scanned);
+        self.busy_until
+    }
+}

@@ -1,0 +1,43 @@
+//! What holds a sender back: why its last send loop ended, and when the next segment may leave if it is paced.
+
+use crate::time::Time;
+
+/// When the next segment may leave.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pace {
+    active: bool,
+    pub(super) next: Time,
+    /// When the sender wants to be woken; [`Time::NEVER`] while pacing is not what holds it back.
+    pub(super) wake: Time,
+}
+
+impl Pace {
+    pub(super) fn new(active: bool) -> Self {
+        Self { active, next: Time::ZERO, wake: Time::NEVER }
+    }
+
+    /// Whether segments are paced at all.
+    #[inline(always)]
+    pub(super) fn is_active(&self) -> bool {
+        self.active
+    }
+
+    #[inline]
+    pub(super) fn wake(&self) -> Time {
+        self.wake
+    }
+
+    /// Whether the sender wanted to be woken by `now`.
+    #[inline]
+    pub(super) fn is_due(&self, now: Time) -> bool {
+        self.wake <= now
+    }
+}
+
+/// Reason for the end of a send loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Limit {
+    Window,
+    Receiver,
+    Application,
+}

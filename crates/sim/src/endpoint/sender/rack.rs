@@ -1,0 +1,42 @@
+//! Loss detection by time (RACK, RFC 8985): the latest delivered segment, and when each outstanding one was sent.
+
+use elephan_cc::estimators::SegmentRing;
+
+use crate::time::Time;
+
+/// State of RACK.
+#[derive(Debug)]
+pub(super) struct Rack {
+    /// Whether the stack has RACK-TLP.
+    pub(super) enabled: bool,
+    /// Send time of the latest delivered segment (RACK.xmit_ts), and its RTT.
+    pub(super) stamp: Time,
+    pub(super) rtt: Time,
+    pub(super) reordering_seen: bool,
+    /// When a segment that may have been overtaken counts as lost; [`Time::NEVER`] if there is none.
+    pub(super) reorder_due: Time,
+    /// Send time of each outstanding segment.
+    pub(super) sent_at: SegmentRing<Time>,
+}
+
+impl Rack {
+    pub(super) fn new(enabled: bool) -> Self {
+        Self {
+            enabled,
+            stamp: Time::ZERO,
+            rtt: Time::ZERO,
+            reordering_seen: false,
+            reorder_due: Time::NEVER,
+            sent_at: SegmentRing::new(),
+        }
+    }
+
+    /// An ACK reports a segment that was sent at `stamp`.
+    #[inline]
+    pub(super) fn note_delivered(&mut self, stamp: Time, rtt: Time) {
+        if self.enabled && stamp > self.stamp {
+            self.stamp = stamp;
+            self.rtt = rtt;
+        }
+    }
+}

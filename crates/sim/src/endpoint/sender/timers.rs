@@ -1,0 +1,141 @@
+//! A sender's timers: the start, samples, the retransmission timer, and the tail loss probe.
+
+use elephan_cc::{Algorithm, Cause, Signal, Start};
+
+use super::core::Sender;
+use super::repair::State;
+use crate::endpoint::boundary::Outlet;
+use crate::record::SenderSample;
+use crate::spec::Detection;
+use crate::time::Time;
+
+impl Sender {
+    #[cold]
+    pub(super) fn on_timer_due(&mut self, out: &mut impl Outlet) {
+        let now = self.timer;
+        assert!(now >= self.now, "a sender's clock went back");
+        self.now = now;
+        self.sample_until(now);
+        if !self.started && self.start <= now {
+            self.begin(now, out);
+        }
+        if self.rack.reorder_due <= now {
+            self.rack.reorder_due = Time::NEVER;
+            self.give_up_waiting(now, out);
+        }
+        if self.probe_due().min(self.timeout_due()) <= now {
+            if self.timeout_due() <= now { self.on_timeout(now, out) } else { self.probe_tail(now, out) }
+        }
+        if self.pace.is_due(now) {
+            self.transmit(now, out);
+        }
+        if self.application_due() <= now {
+            self.serve_application(now, out);
+        }
+        let retransmission = self.probe_due().min(self.timeout_due()).min(self.rack.reorder_due);
+        let timer = self.stats.due().min(retransmission).min(self.pace.wake()).min(self.application_due());
+        let timer = if self.started { timer } else { timer.min(self.start) };
+        // A timeout that has shrunk since it was armed may be overdue: it fires now, never in the past.
+        self.timer = timer.max(now);
+    }
+
+    /// When the retransmission timer fires, if nothing happens before.
+    fn timeout_due(&self) -> Time {
+        if self.timeout.armed == Time::NEVER { Time::NEVER } else { self.timeout.armed.later(self.rto.timeout()) }
+    }
+
+    /// When a tail loss probe is due, if nothing happens before (RFC 8985 section 7.2).
+    fn probe_due(&self) -> Time {
+        if !self.timeout.may_probe || self.timeout.armed == Time::NEVER || !self.board.is_clean() {
+            return Time::NEVER;
+        }
+        let delayed = if self.next - self.board.una() == 1 { self.stack.delayed_ack_ps } else { 0 };
+        self.timeout.probe_from.later(Time::from_seconds(2.0 * self.rto.srtt)).later(Time(delayed))
+    }
+
+    fn begin(&mut self, now: Time, out: &mut impl Outlet) {
+        self.started = true;
+        self.algorithm.on_start(&Start {
+            now: now.seconds(),
+            initial_window: f64::from(self.stack.initial_window),
+            initial_ssthresh: self.stack.initial_ssthresh.map_or(f64::INFINITY, f64::from),
+            segment_bytes: f64::from(self.stack.payload_bytes),
+            hz: self.stack.hz(),
+            seed: self.algorithm_seed,
+        });
+        self.stats.note_window(now, self.algorithm.window());
+        self.transmit(now, out);
+    }
+
+    pub(super) fn sample_until(&mut self, now: Time) {
+        let Self { stats, algorithm, rto, board, .. } = self;
+        let (started, rtt, next) = (self.started, self.latest_rtt, self.next);
+        stats.sample_until(now, |stats| SenderSample {
+            cwnd: stats.cwnd,
+            ssthresh: if started { algorithm.ssthresh() } else { f64::INFINITY },
+            srtt: if rto.srtt > 0.0 { rto.srtt } else { f64::NAN },
+            rtt,
+            in_flight: board.in_flight(next),
+            retransmits: stats.totals.retransmits,
+            loss_events: stats.totals.loss_events,
+        });
+    }
+
+    pub(super) fn signal(&self, now: Time, cause: Cause) -> Signal {
+        Signal {
+            now: now.seconds(),
+            in_flight: f64::from(self.board.in_flight(self.next)),
+            cause,
+            srtt: self.rto.srtt,
+            min_rtt: self.min_rtt.get(),
+            repeated: self.rto.is_backed_off(),
+        }
+    }
+
+    /// RFC 6298 section 5: everything is lost, begin again with the lowest segment.
+    fn on_timeout(&mut self, now: Time, out: &mut impl Outlet) {
+        self.stats.totals.timeouts += 1;
+        let signal = self.signal(now, Cause::Loss);
+        if self.stack.detection == Detection::Dupack {
+            self.board.forget_sacks(self.next);
+        }
+        if self.needs.losses {
+            self.report_all_lost(now);
+        }
+        self.board.mark_all_lost(self.next);
+        self.algorithm.on_timeout(&signal);
+        self.rto.back_off();
+        self.timed = None;
+        self.repair.begin(State::Loss, self.next, now, self.stack.undo);
+        self.rack.reorder_due = Time::NEVER;
+        self.stats.note_window(now, self.algorithm.window());
+        self.arm(now);
+        self.transmit(now, out);
+    }
+
+    /// Tail loss probe, RFC 8985 section 7.
+    fn probe_tail(&mut self, now: Time, out: &mut impl Outlet) {
+        self.arm(now);
+        self.timeout.may_probe = false;
+        if self.send_new(1, now, out) == 0 {
+            // Not marked lost: if it was, the SACK or the timeout that follows says so.
+            self.stats.totals.retransmits += 1;
+            self.emit(self.next - 1, self.marks.on_retransmission(), now, out);
+        }
+    }
+
+    /// Restarts the retransmission timer. `timer` may only be early, never late: the timeout is at least `min_rto`, and two
+    /// RTTs at least two minimum RTTs.
+    #[inline]
+    pub(super) fn arm(&mut self, now: Time) {
+        (self.timeout.armed, self.timeout.probe_from) = (now, now);
+        let mut earliest = self.timeout.shortest;
+        if self.rack.enabled {
+            self.timeout.may_probe = self.rto.srtt > 0.0;
+        }
+        if self.timeout.may_probe {
+            earliest = earliest.min(Time::from_seconds(2.0 * self.min_rtt.get()));
+        }
+        self.timer = self.timer.min(now + earliest);
+    }
+}

@@ -1,0 +1,109 @@
+//! Statistics of a sender: totals, samples, and the mean of its window over the measurement window.
+
+use std::sync::Arc;
+
+use crate::record::{Clock, Measured, SenderRecord, SenderSample, SenderTotals};
+use crate::spec::Measure;
+use crate::time::Time;
+
+/// Statistics of one sender.
+#[derive(Debug)]
+pub(super) struct SenderStatistics {
+    pub(super) totals: SenderTotals,
+    pub(super) measured: Measured,
+    /// When the last segment of a sized transfer was acknowledged.
+    pub(super) completed: Option<Time>,
+    /// Congestion window, segments.
+    pub(super) cwnd: f64,
+    cwnd_since: Time,
+    /// The measurement window is open.
+    pub(super) measuring: bool,
+    measure: Measure,
+    clock: Clock,
+    samples: Vec<SenderSample>,
+}
+
+impl SenderStatistics {
+    pub(super) fn new(measure: Measure, sample_times: &Arc<[Time]>) -> Self {
+        Self {
+            totals: SenderTotals::default(),
+            measured: Measured { rtt_min: f64::INFINITY, ..Measured::default() },
+            completed: None,
+            cwnd: 0.0,
+            cwnd_since: Time::ZERO,
+            measuring: false,
+            measure,
+            clock: Clock::new(sample_times),
+            samples: Vec::new(),
+        }
+    }
+
+    /// The next sample time.
+    pub(super) fn due(&self) -> Time {
+        self.clock.due()
+    }
+
+    /// Takes the samples due by `now`; `sample` gives the sender's state.
+    pub(super) fn sample_until(&mut self, now: Time, mut sample: impl FnMut(&Self) -> SenderSample) {
+        while self.clock.due() <= now {
+            let at = self.clock.due();
+            self.clock.advance();
+            self.settle_window(at);
+            if at.0 == self.measure.from_ps {
+                self.measuring = true;
+                (self.measured.sends, self.measured.receiver_limited) = (0, 0);
+                self.measured.cwnd_max = self.cwnd;
+            }
+            if at.0 == self.measure.to_ps {
+                self.measuring = false;
+            }
+            let row = sample(self);
+            self.samples.push(row);
+        }
+    }
+
+    /// Brings ∫ cwnd dt up to `at`.
+    #[inline]
+    fn settle_window(&mut self, at: Time) {
+        if self.measuring {
+            self.measured.cwnd_integral += self.cwnd * (at - self.cwnd_since).seconds();
+        }
+        self.cwnd_since = at;
+    }
+
+    /// The window is `window` segments from `now` on.
+    #[inline]
+    pub(super) fn note_window(&mut self, now: Time, window: f64) {
+        if window != self.cwnd {
+            self.settle_window(now);
+            self.cwnd = window;
+            if self.measuring {
+                self.measured.cwnd_max = self.measured.cwnd_max.max(window);
+            }
+        }
+    }
+
+    /// An RTT sample.
+    #[inline]
+    pub(super) fn note_rtt(&mut self, rtt: Time, seconds: f64) {
+        if self.measuring {
+            self.measured.rtt_sum += seconds;
+            self.measured.rtt_count += 1;
+            self.measured.rtt_min = self.measured.rtt_min.min(seconds);
+            self.measured.rtt.add(rtt);
+        }
+    }
+
+    /// A send loop has ended, because of the receive window or for another reason.
+    #[inline]
+    pub(super) fn note_send(&mut self, receiver_limited: bool) {
+        self.measured.sends += 1;
+        self.measured.receiver_limited += u64::from(receiver_limited);
+    }
+
+    /// Everything that the run keeps of a sender that started at `start`.
+    pub(super) fn into_record(self, start: Time) -> SenderRecord {
+        let Self { totals, measured, samples, completed, .. } = self;
+        SenderRecord { start, totals, measured, samples, rates: None, completed }
+    }
+}

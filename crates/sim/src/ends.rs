@@ -1,0 +1,211 @@
+//! The two ends of the flows of a run: one enum over all transports, each attached to the network.
+
+use std::sync::Arc;
+
+use elephan_cc::{Algorithm, Controller};
+
+use crate::algorithms::{check_routers, udt_control};
+use crate::endpoint::udt::{UdtReceiver, UdtSender};
+use crate::endpoint::{
+    DatagramSender, End, EndpointState, Foreign, ForeignEndpoint, Misled, PacketCounts, Receiver, Sender,
+};
+use crate::events::Log;
+use crate::network::{Attachment, Network};
+use crate::random::Stream;
+use crate::record::{ReceiverRecord, SenderRecord};
+use crate::spec::{FlowSpec, Spec, SpecError};
+use crate::time::Time;
+
+/// Transport of a flow, as the caller of the engine chooses it.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "it is taken apart at once")]
+pub enum Transport {
+    /// TCP with this congestion control.
+    Tcp(Controller),
+    /// Two endpoints of another crate: the sender, the receiver.
+    Foreign(Box<dyn ForeignEndpoint>, Box<dyn ForeignEndpoint>),
+}
+
+impl From<Controller> for Transport {
+    fn from(controller: Controller) -> Self {
+        Self::Tcp(controller)
+    }
+}
+
+/// Either end of a flow.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly all ends are TCP's, and an engine has one list of them")]
+enum Kind {
+    TcpSender(Sender),
+    TcpReceiver(Receiver),
+    Datagrams(DatagramSender),
+    UdtSender(Box<UdtSender>),
+    UdtReceiver(Box<UdtReceiver>),
+    Foreign(Foreign),
+    /// A receiver that the network evaluates inline.
+    Inline,
+}
+
+/// Does the same with an end of any kind.
+macro_rules! with_end {
+    ($kind:expr, $end:ident => $body:expr, inline => $inline:expr) => {
+        match $kind {
+            Kind::TcpSender($end) => $body,
+            Kind::TcpReceiver($end) => $body,
+            Kind::Datagrams($end) => $body,
+            Kind::UdtSender($end) => {
+                let $end = &mut **$end;
+                $body
+            }
+            Kind::UdtReceiver($end) => {
+                let $end = &mut **$end;
+                $body
+            }
+            Kind::Foreign($end) => $body,
+            Kind::Inline => $inline,
+        }
+    };
+}
+
+/// One end of a flow, attached to the network.
+#[derive(Debug)]
+pub(crate) struct FlowEnd {
+    kind: Kind,
+    attachment: Attachment,
+}
+
+/// When a flow starts: up to the scenario's jitter later than said.
+fn start_of(spec: &Spec, flow: &FlowSpec) -> Time {
+    let mut jitter = Stream::new(spec.seed, &format!("flow {} start", flow.name));
+    Time(flow.start_ps + jitter.below(spec.start_jitter_ps + 1))
+}
+
+/// Both ends of the flow number `flow`, with the transport that `make` gives it.
+pub(crate) fn ends_of<T: Into<Transport>>(
+    flow: u32,
+    spec: &Spec,
+    network: &mut Network,
+    times: &Arc<[Time]>,
+    make: impl FnOnce(usize, &FlowSpec) -> Result<T, SpecError>,
+) -> Result<[FlowEnd; 2], SpecError> {
+    let (index, this) = (flow as usize, &spec.flows[flow as usize]);
+    let start = start_of(spec, this);
+    let inline = network.sinks[index].as_mut();
+    let mut bytes = None;
+    let kinds = if this.is_udt() {
+        let control = udt_control(index, this)?;
+        let receiver = UdtReceiver::new(flow, spec, this, *control.parameters(), times);
+        let sender = UdtSender::new(flow, spec, this, start, control, times);
+        [Kind::UdtSender(Box::new(sender)), Kind::UdtReceiver(Box::new(receiver))]
+    } else if this.datagrams {
+        let receiver =
+            inline.map_or_else(|| Kind::TcpReceiver(Receiver::of_flow(flow, spec, this, times)), |_| Kind::Inline);
+        let sender = DatagramSender::new(flow, spec, this, start, times);
+        bytes = Some(sender.packet_bytes());
+        [Kind::Datagrams(sender), receiver]
+    } else {
+        match make(index, this)?.into() {
+            Transport::Foreign(sender, receiver) if this.foreign.is_some() => {
+                let [(low, high), _] = this.packet_sizes();
+                [sender, receiver].map(|endpoint| Kind::Foreign(Foreign { endpoint, packet_bytes: low..=high }))
+            }
+            Transport::Tcp(mut controller) if this.foreign.is_none() => {
+                check_routers(spec, &format!("flows[{index}]"), this, controller.needs().router)?;
+                if this.base_rtt_error_ps != 0 {
+                    let error = this.base_rtt_error_ps as f64 * 1e-12;
+                    controller = Controller::Custom(Box::new(Misled::new(controller, error)));
+                }
+                let mut sender = Sender::new(flow, spec, this, start, controller, times);
+                if let Some(events) = &spec.events {
+                    sender.keep_log(events);
+                }
+                bytes = Some(sender.packet_bytes());
+                let receiver = if let Some(receiver) = inline {
+                    sender.instruct(receiver);
+                    Kind::Inline
+                } else {
+                    let mut receiver = Receiver::of_flow(flow, spec, this, times);
+                    sender.instruct(&mut receiver);
+                    Kind::TcpReceiver(receiver)
+                };
+                network.equip(flow, sender.router());
+                [Kind::TcpSender(sender), receiver]
+            }
+            _ => {
+                let message = "must be given with, and only with, endpoints of another crate";
+                return Err(SpecError::new(format!("flows[{index}].foreign"), message));
+            }
+        }
+    };
+    let [sender, receiver] = kinds;
+    Ok([
+        FlowEnd { kind: sender, attachment: network.attach(flow, End::Sender, bytes) },
+        FlowEnd { kind: receiver, attachment: network.attach(flow, End::Receiver, None) },
+    ])
+}
+
+impl FlowEnd {
+    /// Its turn: see [`Attachment::give_turn`].
+    #[inline]
+    pub(crate) fn take_turn<const LOGGED: bool>(&mut self, horizon: Time, network: &mut Network) -> bool {
+        let Self { kind, attachment } = self;
+        with_end!(kind, end => attachment.give_turn::<LOGGED, _>(end, horizon, network), inline => false)
+    }
+
+    /// When it next has an event.
+    pub(crate) fn next_event(&mut self, network: &Network) -> Time {
+        let timer = with_end!(&mut self.kind, end => end.timer(), inline => Time::NEVER);
+        timer.min(network.head(self.attachment.inbox()))
+    }
+
+    /// Events logged so far.
+    pub(crate) fn logged(&self) -> usize {
+        match &self.kind {
+            Kind::TcpSender(sender) => sender.logged(),
+            Kind::TcpReceiver(receiver) => receiver.logged(),
+            Kind::Datagrams(sender) => sender.logged(),
+            Kind::UdtSender(_) | Kind::UdtReceiver(_) | Kind::Foreign(_) | Kind::Inline => 0,
+        }
+    }
+
+    pub(crate) fn take_log(&mut self) -> Option<Log> {
+        match &mut self.kind {
+            Kind::TcpSender(sender) => sender.take_log(),
+            Kind::TcpReceiver(receiver) => receiver.take_log(),
+            Kind::Datagrams(sender) => sender.take_log(),
+            Kind::UdtSender(_) | Kind::UdtReceiver(_) | Kind::Foreign(_) | Kind::Inline => None,
+        }
+    }
+
+    /// Ends the run.
+    pub(crate) fn finish(&mut self, end_of_run: Time) {
+        with_end!(&mut self.kind, end => end.finish(end_of_run), inline => ());
+    }
+}
+
+/// The packets that the two ends of a flow have sent and received.
+pub(crate) fn packets(ends: &mut [FlowEnd; 2], inline: Option<&Receiver>) -> [PacketCounts; 2] {
+    let inline = || inline.map(EndpointState::packets).unwrap_or_default();
+    ends.each_mut().map(|end| with_end!(&mut end.kind, end => end.packets(), inline => inline()))
+}
+
+/// Everything that the run keeps of the two ends of a flow.
+pub(crate) fn into_records(ends: [FlowEnd; 2], inline: Option<Receiver>) -> (SenderRecord, ReceiverRecord) {
+    match ends.map(|end| end.kind) {
+        [Kind::UdtSender(sender), Kind::UdtReceiver(receiver)] => receiver.into_records(*sender),
+        [sender, receiver] => {
+            let sent = match sender {
+                Kind::TcpSender(sender) => sender.into_record(),
+                Kind::Datagrams(sender) => sender.into_record(),
+                Kind::Foreign(mut end) => end.endpoint.sender_record(),
+                _ => SenderRecord::default(),
+            };
+            let received = match receiver {
+                Kind::TcpReceiver(receiver) => receiver.into_record(),
+                Kind::Foreign(mut end) => end.endpoint.receiver_record(),
+                _ => inline.map(Receiver::into_record).unwrap_or_default(),
+            };
+            (sent, received)
+        }
+    }
+}

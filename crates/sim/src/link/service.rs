@@ -1,0 +1,29 @@
+//! The queue of a link that decides at departures.
+
+use crate::queue::{Backlog, Served};
+use crate::time::Time;
+
+/// The queue, and when the transmitter next asks it.
+#[derive(Clone, Debug)]
+pub(super) struct Service {
+    pub(super) queue: Served,
+    /// The transmitter is free from then on, or something waits since then.
+    pub(super) ready: Time,
+}
+
+impl Service {
+    pub(super) fn new(queue: Served) -> Self {
+        Self { queue, ready: Time::ZERO }
+    }
+
+    pub(super) fn backlog(&self) -> Backlog {
+        self.queue.backlog()
+    }
+
+    /// Packets × ps that those waiting at `at` have waited by then.
+    pub(super) fn waited(&self, at: Time) -> u128 {
+        let mut sum = 0;
+        self.queue.for_each(|packet| sum += u128::from((at - packet.at).0));
+        sum
+    }
+}

@@ -1,0 +1,258 @@
+//! The network: links, the packets that wait between them, and forwarding from hop to hop.
+
+use elephan_cc::Router;
+
+use super::hops::{Hop, Lane, Path, Place, Tail};
+use super::ports::{LinkId, MailboxId, Port, Ports};
+use crate::endpoint::{End, Receiver};
+use crate::events::{Kind, Log, NetworkLog};
+use crate::link::{Carried, Link};
+use crate::packet::{BYTES_PER_PACKET, Packet, flag};
+use crate::sidecar::Sidecar;
+use crate::spec::EventsSpec;
+use crate::time::Time;
+
+/// Mailboxes whose memory is added up in one slice.
+const MAILBOXES_PER_SLICE: usize = 64;
+
+/// Packets of one flow in one direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Put into the network.
+    pub sent: u64,
+    /// Made by a link that duplicates.
+    pub duplicated: u64,
+    /// Taken out by the other end.
+    pub received: u64,
+    /// Dropped or lost.
+    pub dropped: u64,
+}
+
+/// Links, ports and paths.
+#[derive(Clone, Debug)]
+pub struct Network {
+    /// All links, by index.
+    pub links: Vec<Link>,
+    /// Receivers that are evaluated inline, by flow.
+    pub sinks: Vec<Option<Receiver>>,
+    /// Data beside the packets of each flow.
+    pub sidecars: Vec<Sidecar>,
+    /// Packets of flow `f` dropped or lost on the way: data at `2f`, ACKs at `2f + 1`.
+    pub dropped: Vec<u64>,
+    /// Packets of which a link made a second one, by the same numbers.
+    pub duplicated: Vec<u64>,
+    /// Log of drops, losses and marks, if the run has an event log.
+    pub(crate) log: Option<Box<NetworkLog>>,
+    pub(super) hops: Vec<Hop>,
+    /// The path of data (`2f`) or of ACKs (`2f + 1`).
+    pub(super) paths: Vec<Path>,
+    /// Nothing happens from here on.
+    pub(super) end: Time,
+    pub(super) ports: Ports,
+    /// Rank of a packet's feeder in a heap or a batch, by `2f` and `2f + 1`.
+    pub(super) ranks: Vec<u32>,
+    /// Ports of each link, in the order of their feeders' names.
+    pub(super) link_ports: Vec<Vec<Port>>,
+    /// Mailbox of each endpoint: the receiver's at `2f`, the sender's at `2f + 1`.
+    pub(super) inboxes: Vec<MailboxId>,
+    /// Paths of each source of transfers.
+    pub(super) lanes: Vec<Lane>,
+    /// Mailbox of packets that reach a recorded inline link after the end of the run.
+    pub(super) too_late: MailboxId,
+    /// Whether packets may meet an inline link behind a link.
+    pub(super) chained: bool,
+    /// Memory that packets may take, bytes, and whether a sender wanted more.
+    pub(super) room_bytes: u64,
+    pub(super) overdrawn: bool,
+    pub(super) slices_until_sum: usize,
+}
+
+impl Network {
+    /// Puts a packet on its way; `packet.at` is when its endpoint lets it go.
+    #[inline(always)]
+    pub fn send(&mut self, packet: Packet) {
+        self.forward(self.paths[packet.passage()].lead.pass(packet));
+    }
+
+    /// Forwards a packet up to the next place where packets wait. Uncommon cases have functions of their own, so that a packet need
+    /// not lie in memory on its way.
+    #[inline(always)]
+    pub(super) fn forward(&mut self, mut packet: Packet) {
+        loop {
+            let hop = self.hop(&packet);
+            match hop.place {
+                Place::Mailbox(id) => return self.ports.mailboxes.push(id, packet),
+                Place::Heap(id) => return self.ports.heaps[id.index()].push(packet, self.ranks[packet.passage()]),
+                Place::Batch(id) => return self.ports.batches[id.index()].push(packet, self.ranks[packet.passage()]),
+                Place::Inline(link) => {
+                    let (this, bytes) = (&mut self.links[link.index()], packet.bytes());
+                    if packet.at >= self.end && this.is_recorded() {
+                        return self.ports.mailboxes.push(self.too_late, packet);
+                    }
+                    let capable = packet.flags() & flag::ECT != 0;
+                    let Some(Carried { at, marked }) = this.carry(packet.at, bytes, capable) else {
+                        return self.refuse(link, packet.at, packet);
+                    };
+                    if marked {
+                        packet = self.note_mark(link, packet.at, packet.marked());
+                    }
+                    packet = packet.next_hop(at + hop.tail.of(bytes));
+                }
+                Place::Sink(id) => {
+                    let receiver = self.sinks[packet.flow() as usize].as_mut().filter(|_| packet.at < self.end);
+                    let Some(receiver) = receiver else { return self.ports.mailboxes.push(id, packet) };
+                    let Some(ack) = receiver.on_expected(&packet) else { return self.answer_slowly(packet) };
+                    packet = self.paths[ack.passage()].lead.pass(ack);
+                }
+            }
+        }
+    }
+
+    /// An inline receiver answers a segment that it did not expect.
+    #[inline(never)]
+    fn answer_slowly(&mut self, packet: Packet) {
+        let flow = packet.flow() as usize;
+        let Some(receiver) = &mut self.sinks[flow] else { return };
+        if let Some(ack) = receiver.on_segment_with_care(&packet, &mut self.sidecars[flow]) {
+            self.send(ack);
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn hop(&self, packet: &Packet) -> Hop {
+        self.hops[self.paths[packet.passage()].first_hop as usize + packet.hop()]
+    }
+
+    /// The time that links which can never queue add behind the link that a packet stands before.
+    #[inline]
+    pub(super) fn tail(&self, packet: &Packet) -> Tail {
+        self.hop(packet).tail
+    }
+
+    /// Enables the congestion headers of a flow whose algorithm needs XCP routers.
+    pub fn equip(&mut self, flow: u32, router: Option<Router>) {
+        if router == Some(Router::Xcp) {
+            self.sidecars[flow as usize].carry_headers();
+        }
+    }
+
+    /// When a link has its next packet to carry.
+    #[must_use]
+    pub fn next_for_link(&self, link: LinkId) -> Time {
+        let arrival = self.link_ports[link.index()].iter().map(|&port| self.ports.head(port)).min();
+        let link = &self.links[link.index()];
+        arrival.unwrap_or(Time::NEVER).min(link.next_service()).min(link.next_landing())
+    }
+
+    /// The mailbox of an endpoint.
+    #[must_use]
+    pub(super) fn inbox(&self, flow: u32, end: End) -> MailboxId {
+        self.inboxes[flow as usize * 2 + usize::from(end == End::Sender)]
+    }
+
+    // ---- memory ------------------------------------------------------------------------------------------------------
+
+    /// Lets packets on their way take so much memory.
+    pub fn limit_memory(&mut self, bytes: u64) {
+        self.room_bytes = bytes;
+    }
+
+    /// The memory that packets may take, bytes.
+    #[must_use]
+    pub fn room_bytes(&self) -> u64 {
+        self.room_bytes
+    }
+
+    /// True if so many packets more fit into the memory that packets may take. If not, the run is over.
+    #[cold]
+    pub fn has_room_for(&mut self, packets: u32) -> bool {
+        let needed = self.ports.mailboxes.bytes() + u64::from(packets) * BYTES_PER_PACKET;
+        self.overdrawn |= needed > self.room_bytes;
+        !self.overdrawn
+    }
+
+    /// True if packets take more memory than they may, or a sender wanted them to. The engine asks after each slice; if there are
+    /// many mailboxes, their memory is added up once in several slices.
+    #[inline]
+    pub fn is_overdrawn(&mut self) -> bool {
+        if self.slices_until_sum > 0 {
+            self.slices_until_sum -= 1;
+        } else {
+            self.slices_until_sum = self.ports.mailboxes.len() / MAILBOXES_PER_SLICE;
+            self.overdrawn |= self.ports.mailboxes.bytes() > self.room_bytes;
+        }
+        self.overdrawn
+    }
+
+    // ---- drops, marks and the event log ------------------------------------------------------------------------------
+
+    /// Keeps a log of what links drop and mark from now on.
+    pub(crate) fn keep_log(&mut self, spec: &EventsSpec, flows: u32) {
+        let lost = self.links.iter().map(|link| link.totals.lost).collect();
+        self.log = Some(Box::new(NetworkLog { log: Log::new(spec), lost, flows }));
+    }
+
+    /// Events logged so far, by links and by inline receivers.
+    pub(crate) fn logged(&self) -> usize {
+        self.log.as_ref().map_or(0, |log| log.log.rows.len())
+    }
+
+    /// A link drops or loses a packet at `at`.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn refuse(&mut self, link: LinkId, at: Time, packet: Packet) {
+        self.dropped[packet.passage()] += 1;
+        let sidecar = &mut self.sidecars[packet.flow() as usize];
+        if let Some(log) = &mut self.log {
+            let (known, lost) = (&mut log.lost[link.index()], self.links[link.index()].totals.lost);
+            let kind = if lost > *known { Kind::Lost } else { Kind::Dropped };
+            *known = lost;
+            log.push(kind, at, &packet, link.0, sidecar.sacks.of(&packet).map(Into::into));
+        }
+        sidecar.forget(&packet);
+    }
+
+    /// A link lets a marked packet through at `at`; returns the packet.
+    #[inline(never)]
+    pub(super) fn note_mark(&mut self, link: LinkId, at: Time, packet: Packet) -> Packet {
+        if let Some(log) = &mut self.log {
+            log.push(Kind::Marked, at, &packet, link.0, None);
+        }
+        packet
+    }
+
+    /// A link has made a second packet of one that reaches its far end at `at`, if nothing else happens on the wire.
+    pub(super) fn note_duplicate(&mut self, link: LinkId, at: Time, packet: &Packet) {
+        self.duplicated[packet.passage()] += 1;
+        if let Some(log) = &mut self.log {
+            let left = at - self.links[link.index()].delay;
+            log.push(Kind::Duplicated, left, packet, link.0, None);
+        }
+        self.sidecars[packet.flow() as usize].copy(packet);
+    }
+
+    // ---- accounts ----------------------------------------------------------------------------------------------------
+
+    /// The packets of a flow, data and ACKs, given what its two ends have counted.
+    #[must_use]
+    pub fn counts(&self, flow: usize, ends: [crate::endpoint::PacketCounts; 2]) -> [Count; 2] {
+        let [sender, receiver] = ends;
+        let count = |sent, received, passage: usize| {
+            let (duplicated, dropped) = (self.duplicated[passage], self.dropped[passage]);
+            Count { sent, duplicated, received, dropped }
+        };
+        [count(sender.sent, receiver.received, flow * 2), count(receiver.sent, sender.received, flow * 2 + 1)]
+    }
+
+    /// Packets still under way, by flow and direction as in [`Network::dropped`].
+    #[must_use]
+    pub fn under_way(&self) -> Vec<u64> {
+        let mut counts = vec![0; self.dropped.len()];
+        self.ports.iter().for_each(|packet| counts[packet.passage()] += 1);
+        for link in &self.links {
+            link.for_each_waiting(|packet| counts[packet.passage()] += 1);
+            link.for_each_flying(|packet| counts[packet.passage()] += 1);
+        }
+        counts
+    }
+}

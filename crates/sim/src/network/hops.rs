@@ -1,0 +1,106 @@
+//! Paths: lists of hops, each with what comes behind it.
+
+use super::ports::{BatchId, HeapId, LinkId, MailboxId, Port};
+use crate::link::{FRACTION_BITS, Link};
+use crate::packet::Packet;
+use crate::time::Time;
+
+/// Time that links which can never queue add to a packet's way.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tail {
+    /// Propagation.
+    pub(super) delay: Time,
+    /// Transmission, 2⁻²⁴ ps per byte.
+    ps_per_byte: u64,
+}
+
+impl Tail {
+    /// The time that a packet of `bytes` takes.
+    #[inline(always)]
+    pub(super) fn of(self, bytes: u64) -> Time {
+        self.delay + Time(((u128::from(bytes) * u128::from(self.ps_per_byte)) >> FRACTION_BITS) as u64)
+    }
+
+    /// A packet behind those links.
+    #[inline(always)]
+    pub(super) fn pass(self, mut packet: Packet) -> Packet {
+        packet.at += self.of(packet.bytes());
+        packet
+    }
+
+    /// One link more.
+    pub(super) fn add(&mut self, link: &Link) {
+        self.delay += link.delay;
+        self.ps_per_byte += link.ps_per_byte();
+    }
+}
+
+/// Place where a packet waits, or is handled at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// In a mailbox, for the turn of a link or of an endpoint.
+    Mailbox(MailboxId),
+    /// In a heap, for a link's turn.
+    Heap(HeapId),
+    /// In a batch, for a link's turn.
+    Batch(BatchId),
+    /// Before a link that is evaluated inline.
+    Inline(LinkId),
+    /// At a receiver that is evaluated inline; the mailbox takes packets that arrive after the end of the run.
+    Sink(MailboxId),
+}
+
+impl From<Port> for Place {
+    fn from(port: Port) -> Self {
+        match port {
+            Port::Mailbox(id) => Self::Mailbox(id),
+            Port::Heap(id) => Self::Heap(id),
+            Port::Batch(id) => Self::Batch(id),
+        }
+    }
+}
+
+/// Common cases of what follows a hop, known before the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// A mailbox.
+    Mailbox(MailboxId),
+    /// A batch of the packets of transfers.
+    Batch(BatchId),
+    /// A receiver that is evaluated inline, and the mailbox that its ACKs go into.
+    Echo(MailboxId),
+    /// The same with a batch.
+    EchoBatch(BatchId),
+    /// A link that is evaluated inline.
+    Inline(LinkId),
+    /// Anything else: see [`super::Network::send`].
+    Other,
+}
+
+/// A hop of a path: a link that can queue, or the far end.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hop {
+    pub(super) place: Place,
+    /// The links behind it that can never queue.
+    pub(super) tail: Tail,
+    /// What comes then.
+    pub(super) next: Next,
+}
+
+/// Way of a flow's data, or of its ACKs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Path {
+    pub(super) first_hop: u32,
+    /// Links before the first hop that can never queue.
+    pub(super) lead: Tail,
+}
+
+/// Path there and back that the transfers of a source share.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Lane {
+    /// Hops of data and of ACKs; the last of each is the far end, whose mailbox is each slot's own.
+    pub(super) hops: [Vec<Hop>; 2],
+    pub(super) leads: [Tail; 2],
+    /// ACKs may overtake each other or arrive twice.
+    pub(super) loose: bool,
+}

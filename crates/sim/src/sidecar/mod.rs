@@ -1,0 +1,145 @@
+//! Data that travels beside a flow's packets, so that a packet stays half a cache line.
+//!
+//! ```text
+//!  packet: at, stamp, flow, segment, bytes, flags, extra ──► number of an entry here, if flags say so
+//!  sidecar of a flow:  SACK entries of its ACKs  |  congestion headers of its segments  |  payloads of its datagrams
+//! ```
+//!
+//! An entry lives as long as a packet has it: links tell the sidecar of packets that are lost or duplicated.
+
+mod sacks;
+mod slots;
+
+pub use self::sacks::{SackEntry, Sacks};
+pub use self::slots::Slots;
+
+use crate::packet::{Packet, flag};
+
+/// Header of an XCP segment, in the form of the paper's appendix A, which spares routers divisions.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Header {
+    /// Round-trip time of its sender, s (`H_rtt`); 0 before the first sample.
+    pub rtt: f64,
+    /// Packet size × round-trip time / window, s: the spacing of the sender's packets.
+    pub spacing: f64,
+    /// Change of rate that the sender asks for, or that the tightest router so far allows, bytes/s (`H_feedback` / `H_rtt`).
+    pub feedback: f64,
+}
+
+/// Access of a router to congestion headers, and to nothing else that travels beside packets.
+pub trait CongestionHeaders {
+    /// The congestion header of a data packet, if it has one.
+    fn header(&mut self, packet: &Packet) -> Option<&mut Header>;
+}
+
+/// Data beside the packets of one flow.
+#[derive(Clone, Debug, Default)]
+pub struct Sidecar {
+    /// Entries of the ACKs under way.
+    pub sacks: Sacks,
+    headers: Option<Box<Slots<Header>>>,
+    payloads: Option<Box<Slots<Box<[u8]>>>>,
+}
+
+impl Sidecar {
+    /// An empty sidecar; `loose` if ACKs may overtake each other or arrive twice.
+    #[must_use]
+    pub fn new(loose: bool) -> Self {
+        Self { sacks: Sacks::new(loose), headers: None, payloads: None }
+    }
+
+    /// Gives the flow's segments congestion headers from now on.
+    pub fn carry_headers(&mut self) {
+        self.headers = Some(Box::default());
+    }
+
+    /// The flow's congestion headers, if its segments have any.
+    pub fn headers(&mut self) -> Option<&mut Slots<Header>> {
+        self.headers.as_deref_mut()
+    }
+
+    /// Lets the flow's packets have payloads in place of SACK entries from now on.
+    pub fn carry_payloads(&mut self) {
+        self.payloads = Some(Box::default());
+    }
+
+    /// Keeps a payload; returns the number for the packet's `extra`, to go with [`flag::BESIDE`].
+    pub fn put_payload(&mut self, payload: Box<[u8]>) -> u32 {
+        self.payloads.get_or_insert_default().put(payload)
+    }
+
+    /// Takes the payload of a packet that has arrived, if it has one.
+    pub fn take_payload(&mut self, packet: &Packet) -> Option<Box<[u8]>> {
+        let has_payload = packet.flags() & flag::BESIDE != 0;
+        self.payloads.as_mut().filter(|_| has_payload)?.take(packet.extra())
+    }
+
+    /// Packets under way that have a congestion header; `None` if the flow's segments have none.
+    #[must_use]
+    pub fn headers_under_way(&self) -> Option<u64> {
+        self.headers.as_ref().map(|headers| headers.held())
+    }
+
+    /// Packets under way that have a payload; `None` if the flow's packets have none.
+    #[must_use]
+    pub fn payloads_under_way(&self) -> Option<u64> {
+        self.payloads.as_ref().map(|payloads| payloads.held())
+    }
+
+    /// Drops the entry of a packet that is lost.
+    pub fn forget(&mut self, packet: &Packet) {
+        if self.payloads.is_some() {
+            self.take_payload(packet);
+        } else if packet.is_ack() {
+            self.sacks.forget(packet);
+        } else if let Some(headers) = &mut self.headers {
+            headers.take(packet.extra());
+        }
+    }
+
+    /// Shares the entry of a packet that a link has duplicated.
+    pub fn copy(&mut self, packet: &Packet) {
+        if let Some(payloads) = &mut self.payloads {
+            if packet.flags() & flag::BESIDE != 0 {
+                payloads.share(packet.extra());
+            }
+        } else if packet.is_ack() {
+            self.sacks.copy(packet);
+        } else if let Some(headers) = &mut self.headers {
+            headers.share(packet.extra());
+        }
+    }
+}
+
+impl CongestionHeaders for Vec<Sidecar> {
+    #[inline]
+    fn header(&mut self, packet: &Packet) -> Option<&mut Header> {
+        let headers = self[packet.flow() as usize].headers.as_mut().filter(|_| !packet.is_ack())?;
+        headers.get_mut(packet.extra())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::Time;
+
+    fn datagram(id: u32) -> Packet {
+        Packet::new(Time(1), Time(1), 0, 7, 1500, flag::BESIDE, id)
+    }
+
+    #[test]
+    fn a_payload_lives_as_long_as_a_packet_has_it() {
+        let mut sidecar = Sidecar::new(false);
+        sidecar.carry_payloads();
+        let ids: Vec<u32> = (0..3_u8).map(|byte| sidecar.put_payload([byte].into())).collect();
+        sidecar.copy(&datagram(ids[1]));
+        sidecar.forget(&datagram(ids[0]));
+        assert_eq!(sidecar.payloads_under_way(), Some(3));
+        for _ in 0..2 {
+            assert_eq!(sidecar.take_payload(&datagram(ids[1])).as_deref(), Some(&[1_u8][..]));
+        }
+        assert!(sidecar.take_payload(&Packet::new(Time(1), Time(1), 0, 7, 1500, 0, ids[2])).is_none());
+        assert_eq!(sidecar.payloads_under_way(), Some(1));
+    }
+}

@@ -1,0 +1,87 @@
+"""Plan of a sweep: its runs, each made once, and the progress of all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from elephan.backends import Backend, Cancelled
+from elephan.runs.result import Run
+from elephan.runs.store import Store
+from elephan.runs.work import work
+from elephan.scenario import Scenario
+
+SweepProgress = Callable[[float, float, int, int], bool | None]
+"""Called with work done and in all (:func:`elephan.runs.work.work`; runs that were saved already have none), and with
+runs finished and in all; returning ``False`` cancels.
+"""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during a sweep.
+
+    Attributes:
+        runs: what was finished, in the order of the input; it is saved.
+    """
+
+    def __init__(self, runs: Sequence[Run]) -> None:
+        self.runs = list(runs)
+        super().__init__(f"stopped; {len(self.runs)} finished runs are saved")
+
+
+@dataclass
+class Task:
+    """One run of a sweep: asked for once or several times, made once."""
+
+    id: str
+    scenario: Scenario
+    seed: int
+    fraction: float = 0.0
+    run: Run | None = None
+    error: BaseException | None = None
+
+    saved: bool = False
+
+    @cached_property
+    def work(self) -> float:
+        """Work of the run; 0 if it was saved already."""
+        return 0.0 if self.saved else work(self.scenario)
+
+    @property
+    def finished(self) -> bool:
+        """True if there is a result or an error."""
+        return self.run is not None or self.error is not None
+
+
+@dataclass
+class Plan:
+    """Tasks of a sweep, and their state."""
+
+    backend: Backend
+    store: Store
+    engine: str
+    tasks: dict[str, Task] = field(default_factory=dict)
+    order: list[str] = field(default_factory=list)
+
+    def saved(self, task: Task) -> Run | None:
+        """Returns the saved result, if there is one."""
+        return self.store.find(task.id, engine=self.engine)
+
+    def report(self, progress: SweepProgress | None) -> None:
+        """Report the progress.
+
+        Raises:
+            Cancelled: ``progress`` returned ``False``.
+        """
+        if progress is None:
+            return
+        tasks = list(self.tasks.values())
+        done = sum(task.work * (1.0 if task.finished else task.fraction) for task in tasks)
+        total = sum(task.work for task in tasks)
+        if progress(done, total, sum(task.finished for task in tasks), len(tasks)) is False:
+            raise Cancelled
+
+    def results(self) -> list[Run | None]:
+        """Returns the runs in the order of the input; ``None`` for one that is not finished or failed."""
+        return [self.tasks[run_id].run for run_id in self.order]
