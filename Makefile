@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 UV_VERSION := 0.13.9
 RUST_SOURCES := $(shell find crates -type f \( -name '*.rs' -o -name 'Cargo.toml' \) -not -path '*/target/*')
 
-.PHONY: help setup demo test fuzz trajectories lint bench docs clean
+.PHONY: help setup demo test fuzz form trajectories lint bench docs clean
 
 help:
 	@grep -hE '^# make ' Makefile | sed 's/^# //'
@@ -58,6 +58,11 @@ TIME ?= 60s
 JOBS ?= 2
 fuzz: setup
 	@$(BIN)/python -m tests.fuzz --time $(TIME) --jobs $(JOBS) $(if $(SEED),--first $(SEED))
+
+# make form    the JSON Schema of the canonical form and Python's types of it, after a change of crates/sim/src/spec
+form: setup
+	$(BIN)/python scripts/form.py
+	$(BIN)/python docs/generate.py
 
 # make trajectories    write the tables of trajectories that the tests compare with, after a change of behavior that is meant
 trajectories: setup

@@ -19,6 +19,7 @@ import click
 from pydantic.fields import FieldInfo
 
 ROOT = Path(__file__).parent
+SCHEMA = ROOT.parent / "python" / "elephan" / "scenario" / "canonical.schema.json"
 NOTE = "<!-- written by docs/generate.py: change the program, not this page -->\n\n"
 
 
@@ -115,6 +116,75 @@ def _stack_value(field: str, value: Any) -> str:
     return (
         format_time(value) if field.endswith("_ps") else str(value).lower() if isinstance(value, bool) else str(value)
     )
+
+
+def form_page() -> str:
+    """Every definition of the JSON Schema of the canonical form."""
+    schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    definitions = {schema["title"]: schema} | schema["$defs"]
+    parts = [FORM_INTRODUCTION]
+    for name, definition in definitions.items():
+        parts.append(f"## {name}\n\n{_line(definition['description'])}\n")
+        variants = definition.get("oneOf", [])
+        if variants and all("const" in variant for variant in variants):
+            rows = [(f"`{variant['const']}`", _line(variant["description"])) for variant in variants]
+            parts.append(table(["value", "what"], rows))
+            continue
+        for variant in variants:
+            parts.append(f'### `"kind": "{variant["properties"]["kind"]["const"]}"`\n')
+            parts.append(_line(variant["description"]) + "\n")
+            parts += _keys(variant)
+        parts += [] if variants else _keys(definition)
+    return "\n".join(parts)
+
+
+def _keys(schema: dict[str, Any]) -> list[str]:
+    """The table of an object's keys: those that must be there first."""
+    properties, required = schema["properties"], schema.get("required", [])
+    names = [*required, *sorted(properties.keys() - set(required))]
+    rows = [
+        (
+            f"`{name}`",
+            _json_type(properties[name]),
+            "required" if name in required else f"`{json.dumps(properties[name]['default'])}`",
+            _line(properties[name]["description"]),
+        )
+        for name in names
+        if "const" not in properties[name]
+    ]
+    if schema.get("additionalProperties"):
+        rows.append(("any other", _json_type(schema["additionalProperties"]), "", "Parameter of the discipline."))
+    return [table(["key", "type", "default", "what"], rows)] if rows else []
+
+
+def _json_type(schema: dict[str, Any]) -> str:
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2]
+        return f"[{name}](#{name.lower()})"
+    if "anyOf" in schema:
+        return " or ".join(_json_type(member) for member in schema["anyOf"])
+    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    inner = schema.get("items") or next(iter(schema.get("prefixItems", [])), None) or schema.get("additionalProperties")
+    words = [f"{kind} of {_json_type(inner)}" if kind in ("array", "object") and inner else kind for kind in kinds]
+    return " or ".join(words)
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+FORM_INTRODUCTION = """# Canonical form reference
+
+The canonical form is the JSON document that an engine runs, and the hash of a result is taken of it. It is `scenario`
+in a run's `manifest.json`, and `Scenario.canonical()` and `Run.canonical` in Python. A key that is absent has its
+default. Unknown keys are ignored, except in `impairments`. Units end the names: `_ps` is picoseconds, `_bps` bit/s,
+`_ppb` 10⁻⁹.
+
+This page is made from the JSON Schema `python/elephan/scenario/canonical.schema.json`, which is in the package too
+(`importlib.resources.files("elephan.scenario")`) and follows from the engine's types. In Python, `Scenario.form` and
+`Run.form` are typed objects of the same names (`elephan.scenario.form`). A member of a union is a class with the kind
+before its name: `"kind": "gilbert_elliott"` of `LossSpec` is `GilbertElliottLoss`.
+"""
 
 
 def command_page() -> str:
@@ -349,6 +419,7 @@ def pages() -> dict[str, Callable[[], str]]:
 
     return {
         "reference/scenario.md": scenario_page,
+        "reference/canonical.md": form_page,
         "reference/command-line.md": command_page,
         "reference/metrics.md": metrics_page,
         "reference/queues.md": queues_page,

@@ -78,7 +78,7 @@ def scenario(point: Point) -> elephan.Scenario:
 
 def measured(point: Point, runs: list[elephan.Run]) -> Point:
     """With the windows (segments delivered in a round trip of the path) and the loss rates of its runs."""
-    payload = scenario(point).canonical()["flows"][0]["stack"]["payload_bytes"]
+    payload = scenario(point).form.flows[0].stack.payload_bytes
     windows, rates = [], []
     for run in runs:
         summary = run.summary()

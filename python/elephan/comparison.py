@@ -261,7 +261,7 @@ def _measure(meeting: Meeting, run: Run, flows: int) -> dict[str, Any]:
         "harm_to_other": None,
         "harm_among_others": None,
     }
-    return row | _measure_background(run) if run.canonical.get("traffic") else row
+    return row | _measure_background(run) if run.form.traffic else row
 
 
 def _measure_background(run: Run) -> dict[str, Any]:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from elephan.runs import DamagedRunError, Run, Store
+from elephan.runs import DamagedRunError, Run, RunError, Store
 from elephan.runs.saved import MANIFEST, MANIFEST_FORMAT
+from elephan.scenario.document import write
 
 SAVED = Path(__file__).parent / "format_1" / "770f90c0d4c5ebb1-sim-s1"
 
@@ -32,6 +33,25 @@ def test_a_run_of_the_first_format_is_found_and_has_the_fields_of_today(store: S
     )
     assert summary["flows"] == json.loads((SAVED / "summary.json").read_text())["flows"]
     assert store.verify() == {}
+
+
+def test_the_scenario_of_a_run_of_the_first_format_is_read_with_the_defaults_of_today(store: Store) -> None:
+    run = store.find(SAVED.name)
+    assert run is not None
+    document = run.canonical
+    assert "traffic" not in document
+    assert "ecn" not in document["flows"][0]["stack"]
+    assert (run.form.traffic, run.form.flows[0].stack.ecn, run.form.flows[0].application) == ((), False, None)
+    assert write(run.form) == document
+    assert run.form == run.scenario.form
+
+
+def test_a_scenario_that_is_no_canonical_form_is_a_run_error(store: Store) -> None:
+    run = store.find(SAVED.name)
+    assert run is not None
+    wrong = Run(run.manifest | {"scenario": {"flows": []}}, folder=run.dir)
+    with pytest.raises(RunError, match=r"is not a canonical form \(Object missing required field `duration_ps`\)"):
+        _ = wrong.form
 
 
 def test_an_altered_run_of_the_first_format_is_damaged(store: Store) -> None:

@@ -235,6 +235,12 @@ fn queues() -> String {
     describe::queues().to_string()
 }
 
+/// JSON Schema of the canonical form.
+#[pyfunction]
+fn schema() -> String {
+    elephan_sim::spec::schema()
+}
+
 /// Version of the engine.
 #[pyfunction]
 fn version() -> &'static str {
@@ -253,6 +259,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(parameters::counts_jiffies, module)?)?;
     module.add_function(wrap_pyfunction!(algorithms, module)?)?;
     module.add_function(wrap_pyfunction!(queues, module)?)?;
+    module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_class::<callbacks::PyAck>()?;
     module.add_class::<callbacks::PyDelivery>()?;

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Set
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from elephan.backends.memory import MemoryPool
 from elephan.scenario import Scenario
+from elephan.scenario.document import changed_fields
+from elephan.scenario.form import FlowSpec, LinkSpec
 
 Progress = Callable[[float], bool]
 """A callback, called now and then with the simulated fraction, 0 to 1; returning ``False`` cancels the run."""
@@ -49,11 +51,11 @@ class RawResult:
     summary: dict[str, Any]
 
 
-def unknown_fields(form: Mapping[str, Any], known: Set[str]) -> list[str]:
-    """The fields of a canonical flow or link that a backend does not know, as a scenario file names them."""
-    other = set(form) - known
-    if "impairments" in other:
-        other = other - {"impairments"} | set(form["impairments"])
+def unknown_fields(form: FlowSpec | LinkSpec, known: Set[str]) -> list[str]:
+    """The fields in use of a flow or a link that a backend does not know, as a scenario file names them."""
+    other = changed_fields(form) - known
+    if isinstance(form, LinkSpec) and form.impairments is not None:
+        other = other - {"impairments"} | changed_fields(form.impairments)
     return sorted(name.removesuffix("_ps").removesuffix("_ms") for name in other)
 
 

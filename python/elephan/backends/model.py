@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -18,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 from elephan.backends.base import Backend, Cancelled, Progress, RawResult, unknown_fields
 from elephan.scenario import Scenario, ScenarioError
 from elephan.scenario.catalog import algorithms
+from elephan.scenario.form import BernoulliLoss, LinkSpec, NoneLoss, Spec
+from elephan.scenario.lookups import narrowest_link, queue_number, queue_switch, wire_bytes
 from elephan.scenario.words import hint
 from elephan.version import __version__
 
@@ -29,10 +30,9 @@ if TYPE_CHECKING:
 
 _PS = 1e12
 _DIGEST_DIGITS = 12
-_PLAIN_FLOW = {
-    "name", "algorithm", "parameters", "start_ps", "stop_ps", "size_segments", "path", "reverse_path", "stack",
-}  # fmt: skip
-_PLAIN_LINK = {"name", "rate_bps", "delay_ps", "loss", "queue", "record"}
+_FLOW_FIELDS = {"parameters", "stop_ps", "size_segments"}
+_LINK_FIELDS = {"loss", "record"}
+"""Optional fields of flows and of links that the equations cover."""
 
 
 class ModelBackend(Backend):
@@ -43,8 +43,7 @@ class ModelBackend(Backend):
 
     def varies(self, scenario: Scenario) -> bool:
         """True where something is lost at random: only then another seed gives another result."""
-        links = scenario.canonical()["links"]
-        return any(link["loss"]["kind"] == "bernoulli" or link["queue"]["kind"] == "red" for link in links)
+        return any(isinstance(link.loss, BernoulliLoss) or link.queue.kind == "red" for link in scenario.form.links)
 
     def version(self) -> str:
         """The package's version and a digest of the model's own code: results of another one are not used again."""
@@ -89,8 +88,8 @@ def _code() -> str:
 class _Plan:
     """What the equations need of a scenario."""
 
-    form: dict[str, Any]
-    link: dict[str, Any]
+    form: Spec
+    link: LinkSpec
     rate: float
     buffer: float
     wire_bytes: int
@@ -108,23 +107,22 @@ class _Plan:
         """
         import numpy as np
 
-        form = scenario.canonical()
+        form = scenario.form
         _only_plain(form)
-        position = _bottleneck(form)
-        link = form["links"][position]
-        stack = form["flows"][0]["stack"]
-        wire = stack["payload_bytes"] + stack["header_bytes"]
+        link = form.links[_bottleneck(form)]
+        stack = form.flows[0].stack
+        wire = wire_bytes(stack)
         warnings = ["the model has no packets: slow start, bursts, recoveries and timeouts are not as in a simulation"]
-        senders = [_sender(scenario, i, form, warnings) for i in range(len(form["flows"]))]
-        for i, flow in enumerate(form["flows"]):
-            if flow["stack"]["payload_bytes"] + flow["stack"]["header_bytes"] != wire:
+        senders = [_sender(scenario, i, form, warnings) for i in range(len(form.flows))]
+        for i, flow in enumerate(form.flows):
+            if wire_bytes(flow.stack) != wire:
                 raise ScenarioError(
                     "the model has one size of segments; the flows have several", path=f"flow[{i}].stack"
                 )
-        period, end = form["sample_period_ps"], form["duration_ps"]
-        ticks = {k * period for k in range(end // period + 1)} | set(form["measure"].values()) | {end}
+        period, end = form.sample_period_ps, form.duration_ps
+        ticks = {k * period for k in range(end // period + 1)} | {form.measure.from_ps, form.measure.to_ps, end}
         return cls(
-            form, link, link["rate_bps"] / 8 / wire, _room(link, wire), wire, stack["payload_bytes"], senders,
+            form, link, link.rate_bps / 8 / wire, _room(link, wire), wire, stack.payload_bytes, senders,
             np.array(sorted(ticks), dtype=np.float64) / _PS, warnings,
         )  # fmt: skip
 
@@ -133,112 +131,116 @@ def _refuse(what: str, path: str = "") -> ScenarioError:
     return ScenarioError(f"the model cannot say what {what}; 'sim' can", path=path)
 
 
-def _only_plain(form: Mapping[str, Any]) -> None:
+def _only_plain(form: Spec) -> None:
     """Nothing but flows over links with a rate, a delay and a queue."""
-    if form.get("traffic"):
+    if form.traffic:
         raise _refuse("background traffic does", "traffic")
-    if "events" in form:
+    if form.events is not None:
         raise _refuse("happens to each packet", "events")
-    if not form["flows"]:
+    if not form.flows:
         raise _refuse("happens without a flow", "flow")
-    for i, flow in enumerate(form["flows"]):
-        if "source_sha256" in flow:
+    for i, flow in enumerate(form.flows):
+        if flow.source_sha256 is not None:
             raise ScenarioError(
-                f"'{flow['algorithm']}' is written in Python, and the model has no law for it; 'sim' runs it",
+                f"'{flow.algorithm}' is written in Python, and the model has no law for it; 'sim' runs it",
                 path=f"flow[{i}].algorithm",
             )
-        if other := unknown_fields(flow, _PLAIN_FLOW):
+        if other := unknown_fields(flow, _FLOW_FIELDS):
             raise _refuse(f"a flow with {', '.join(other)} does", f"flow[{i}]")
-    for link in form["links"]:
-        if other := unknown_fields(link, _PLAIN_LINK):
-            raise _refuse(f"a link with {', '.join(other)} does", f"link {link['name']}")
-        if link["loss"]["kind"] not in ("none", "bernoulli"):
-            raise _refuse(f"losses of the kind '{link['loss']['kind']}' do", f"link {link['name']}")
-    back = {i for flow in form["flows"] for i in flow["reverse_path"]}
+    for link in form.links:
+        if other := unknown_fields(link, _LINK_FIELDS):
+            raise _refuse(f"a link with {', '.join(other)} does", f"link {link.name}")
+        if not isinstance(link.loss, NoneLoss | BernoulliLoss):
+            raise _refuse(f"losses of the kind '{link.loss.kind}' do", f"link {link.name}")
+    back = {i for flow in form.flows for i in flow.reverse_path}
     for i in sorted(back):
-        if form["links"][i]["loss"]["kind"] != "none":
-            raise _refuse("lost ACKs do", f"link {form['links'][i]['name']}")
+        if not isinstance(form.links[i].loss, NoneLoss):
+            raise _refuse("lost ACKs do", f"link {form.links[i].name}")
 
 
-def _bottleneck(form: Mapping[str, Any]) -> int:
+def _bottleneck(form: Spec) -> int:
     """The one link where data may wait.
 
     Raises:
         ScenarioError: there are several, or none.
     """
-    links = form["links"]
-    narrowest = {min(flow["path"], key=lambda i: links[i]["rate_bps"]) for flow in form["flows"]}
+    narrowest = {narrowest_link(form, flow) for flow in form.flows}
     if len(narrowest) > 1:
-        names = ", ".join(sorted(links[i]["name"] for i in narrowest))
+        names = ", ".join(sorted(form.links[i].name for i in narrowest))
         raise _refuse(f"several bottlenecks do ({names})")
-    position: int = narrowest.pop()
-    kind = links[position]["queue"]["kind"]
+    position = narrowest.pop()
+    link = form.links[position]
+    kind = link.queue.kind
     if kind not in ("droptail", "red"):
-        raise _refuse(f"a queue '{kind}' does", f"link {links[position]['name']}")
-    if kind == "red" and links[position]["queue"]["ecn"] and any(flow["stack"].get("ecn") for flow in form["flows"]):
-        raise _refuse("ECN marks do", f"link {links[position]['name']}")
+        raise _refuse(f"a queue '{kind}' does", f"link {link.name}")
+    if kind == "red" and queue_switch(link.queue, "ecn") and any(flow.stack.ecn for flow in form.flows):
+        raise _refuse("ECN marks do", f"link {link.name}")
     return position
 
 
-def _early(link: Mapping[str, Any]) -> RedSettings | None:
+def _early(link: LinkSpec) -> RedSettings | None:
     from elephan.models.prices import RedSettings
 
-    queue = link["queue"]
-    if queue["kind"] != "red":
+    queue = link.queue
+    if queue.kind != "red":
         return None
     return RedSettings(
-        low=queue["min_packets"],
-        high=queue["max_packets"],
-        max_p=queue["max_p"],
-        weight=queue["weight"],
-        gentle=queue["gentle"],
-        adaptive=queue["adaptive"],
+        low=queue_number(queue, "min_packets"),
+        high=queue_number(queue, "max_packets"),
+        max_p=queue_number(queue, "max_p"),
+        weight=queue_number(queue, "weight"),
+        gentle=queue_switch(queue, "gentle"),
+        adaptive=queue_switch(queue, "adaptive"),
     )
 
 
-def _room(link: Mapping[str, Any], wire_bytes: int) -> float:
-    queue = link["queue"]
-    limits = [float(queue["limit_packets"])] if queue["limit_packets"] is not None else []
-    limits += [queue["limit_bytes"] / wire_bytes] if queue["limit_bytes"] is not None else []
+def _room(link: LinkSpec, wire: int) -> float:
+    queue = link.queue
+    limits = [float(queue.limit_packets)] if queue.limit_packets is not None else []
+    limits += [queue.limit_bytes / wire] if queue.limit_bytes is not None else []
     room = min(limits, default=math.inf)
-    return max(0.0, room - 1.0) if queue["count_in_service"] else room
+    return max(0.0, room - 1.0) if queue_switch(queue, "count_in_service") else room
 
 
-def _sender(scenario: Scenario, i: int, form: Mapping[str, Any], warnings: list[str]) -> Sender:
+def _sender(scenario: Scenario, i: int, form: Spec, warnings: list[str]) -> Sender:
     from elephan.models.fluid import Sender
     from elephan.models.laws import LAWS, NO_MATTER
 
-    flow, links = form["flows"][i], form["links"]
-    name, _, preset = flow["algorithm"].partition(":")
+    flow = form.flows[i]
+    name, _, preset = flow.algorithm.partition(":")
     if name not in LAWS:
         raise ScenarioError(
-            f"the model has no law for '{flow['algorithm']}'; {hint(name, LAWS)}", path=f"flow[{i}].algorithm"
+            f"the model has no law for '{flow.algorithm}'; {hint(name, LAWS)}", path=f"flow[{i}].algorithm"
         )
     entry = algorithms()[name]
     defaults = {parameter["name"]: parameter.get("default") for parameter in entry["parameters"]}
-    own = next((dict(p["overrides"]) for p in entry["presets"] if p["name"] == preset), {}) | dict(flow["parameters"])
+    own = next((dict(p["overrides"]) for p in entry["presets"] if p["name"] == preset), {}) | dict(flow.parameters)
     for key, value in own.items():
         if key in LAWS[name].knows or value == defaults[key]:
             continue
         if key not in NO_MATTER:
             raise ScenarioError(f"the model's law of {name} has no {key}", path=f"flow[{i}].parameters.{key}")
-        note = f"{flow['name']}: {key} = {value} makes no difference in a fluid"
+        note = f"{flow.name}: {key} = {value} makes no difference in a fluid"
         if note not in warnings:
             warnings.append(note)
-    stack = flow["stack"]
+    stack = flow.stack
     unset = math.inf
     return Sender(
-        name=flow["name"],
+        name=flow.name,
         law=LAWS[name].law(defaults | own),
         rtt_s=scenario.graph.rtt_ps(i) / _PS,
-        start_s=flow["start_ps"] / _PS,
-        stop_s=unset if flow["stop_ps"] is None else flow["stop_ps"] / _PS,
-        segments=unset if flow["size_segments"] is None else float(flow["size_segments"]),
-        initial_window=float(stack["initial_window"]),
-        threshold=unset if stack["initial_ssthresh"] is None else float(stack["initial_ssthresh"]),
-        limit=unset if stack["receive_window"] is None else float(stack["receive_window"]),
-        loss=1.0 - math.prod(1.0 - links[j]["loss"].get("p", 0.0) for j in flow["path"]),
+        start_s=flow.start_ps / _PS,
+        stop_s=unset if flow.stop_ps is None else flow.stop_ps / _PS,
+        segments=unset if flow.size_segments is None else float(flow.size_segments),
+        initial_window=float(stack.initial_window),
+        threshold=unset if stack.initial_ssthresh is None else float(stack.initial_ssthresh),
+        limit=unset if stack.receive_window is None else float(stack.receive_window),
+        loss=1.0 - math.prod(1.0 - _loss_probability(form.links[j]) for j in flow.path),
     )
+
+
+def _loss_probability(link: LinkSpec) -> float:
+    return link.loss.p if isinstance(link.loss, BernoulliLoss) else 0.0
 
 
 # ---- tables ----
@@ -292,8 +294,8 @@ def _flow(plan: _Plan, found: Trajectory, i: int) -> dict[str, Any]:
     """One row of ``flows``: rates, round trips and windows in the measured part, counts in the whole run."""
     import numpy as np
 
-    form = plan.form
-    begin, end = (form["measure"][key] / _PS for key in ("from_ps", "to_ps"))
+    measure = plan.form.measure
+    begin, end = measure.from_ps / _PS, measure.to_ps / _PS
     first, last = (int(np.searchsorted(found.times_s, time - 1e-9)) for time in (begin, end))
     segments_per_s = (found.sent[last, i] - found.sent[first, i]) / (end - begin)
     windows = found.windows[first : last + 1, i]
@@ -308,7 +310,7 @@ def _flow(plan: _Plan, found: Trajectory, i: int) -> dict[str, Any]:
 
     return {
         "name": sender.name,
-        "algorithm": form["flows"][i]["algorithm"],
+        "algorithm": plan.form.flows[i].algorithm,
         "start_s": sender.start_s,
         "goodput_mbps": segments_per_s * plan.payload_bytes * 8e-6,
         "throughput_mbps": segments_per_s * plan.wire_bytes * 8e-6,
@@ -343,7 +345,7 @@ def _links(plan: _Plan, found: Trajectory) -> pl.DataFrame:
     frame = pl.DataFrame(
         {
             "time_s": found.times_s,
-            "link": [plan.link["name"]] * len(waiting),
+            "link": [plan.link.name] * len(waiting),
             "queue_packets": np.round(waiting).astype(np.uint64),
             "queue_mean": between,
             "queue_min": np.minimum(before, waiting).astype(np.uint64),

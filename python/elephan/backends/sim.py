@@ -45,13 +45,11 @@ class SimBackend(Backend):
             Cancelled: ``progress`` returned ``False``.
             KeyboardInterrupt: Ctrl-C, in the main thread.
         """
-        form = scenario.canonical()
-        if seed is not None:
-            form["seed"] = seed
+        spec = scenario.canonical() | ({} if seed is None else {"seed": seed})
         report = _Report(progress)
         made = engine()
         try:
-            result = self._run_in_memory(scenario, json.dumps(form), report)
+            result = self._run_in_memory(scenario, json.dumps(spec), report)
         except made.EngineDefectError as error:
             raise EngineDefectError(*error.args) from error
         except made.CallbackError as error:
@@ -59,7 +57,7 @@ class SimBackend(Backend):
             cause = error.__cause__
             what = traceback.format_exception_only(cause)[-1].strip()
             trace = "".join(traceback.format_exception(cause))
-            raise AlgorithmError(form["flows"][flow]["name"], callback, time_s, what, trace) from cause
+            raise AlgorithmError(scenario.flows[flow], callback, time_s, what, trace) from cause
         except made.Cancelled:
             if report.raised is not None:
                 raise report.raised from None

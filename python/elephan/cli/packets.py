@@ -80,14 +80,14 @@ class Packets:
 
         from elephan import export
 
-        names = [str(flow["name"]) for flow in run.canonical["flows"]]
+        names = [flow.name for flow in run.form.flows]
         for flow in self.flows:
             if flow not in names:
                 raise ScenarioError(
                     f"'{flow}' is not a flow of this run; {hint(flow, names)}", path="--flow", source="show"
                 )
         from_ps, to_ps = self._window()
-        total_s = run.canonical["duration_ps"] / 1e12
+        total_s = run.form.duration_ps / 1e12
         with meter() as progress:
 
             def report(fraction: float) -> bool:

@@ -8,6 +8,7 @@ from elephan import backends
 from elephan.backends import Progress
 from elephan.runs import Run, RunError, tables
 from elephan.scenario import Scenario
+from elephan.scenario.form import EventsSpec
 from elephan.scenario.units import format_time
 
 if TYPE_CHECKING:
@@ -26,8 +27,8 @@ def events_of(run: Run, from_ps: int = 0, to_ps: int | None = None, progress: Pr
         RunError: the log does not reach as far, or this version of the engine does not give the saved result.
         ScenarioError: more events than the log may hold, or a part that is not inside the run.
     """
-    if run.has_events:
-        return _part(run, from_ps, to_ps)
+    if run.form.events is not None:
+        return _part(run, run.form.events, from_ps, to_ps)
     part: dict[str, Any] = {"from": format_time(from_ps)} | ({} if to_ps is None else {"to": format_time(to_ps)})
     scenario = Scenario.from_dict(run.scenario.to_dict() | {"events": part})
     frames = tables.to_polars(backends.get(run.backend).run(scenario, run.seed, progress).tables)
@@ -41,14 +42,13 @@ def events_of(run: Run, from_ps: int = 0, to_ps: int | None = None, progress: Pr
     return events
 
 
-def _part(run: Run, from_ps: int, to_ps: int | None) -> pl.DataFrame:
+def _part(run: Run, kept: EventsSpec, from_ps: int, to_ps: int | None) -> pl.DataFrame:
     """A part of a saved log."""
     import polars as pl
 
-    kept = run.canonical["events"]
-    end_ps = run.canonical["duration_ps"] if kept["to_ps"] is None else kept["to_ps"]
-    if (from_ps and from_ps < kept["from_ps"]) or (to_ps is not None and to_ps > end_ps):
-        has = f"{format_time(kept['from_ps'])} to {format_time(end_ps)}"
+    end_ps = run.form.duration_ps if kept.to_ps is None else kept.to_ps
+    if (from_ps and from_ps < kept.from_ps) or (to_ps is not None and to_ps > end_ps):
+        has = f"{format_time(kept.from_ps)} to {format_time(end_ps)}"
         raise RunError(f"the event log of the run {run.id} goes from {has}; ask for a part of that")
     last_ps = float("inf") if to_ps is None else to_ps
     return run.events.filter((pl.col("time_s") >= from_ps / PS_PER_S) & (pl.col("time_s") < last_ps / PS_PER_S))

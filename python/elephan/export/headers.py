@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+
+from elephan.scenario.form import StackSpec
 
 Column = NDArray[Any]
 
@@ -26,9 +28,9 @@ CLOCK_BASE_MS = 2 * DAY_MS
 _WORD = 1 << 16
 
 
-def has_stamps(stack: Mapping[str, Any]) -> bool:
-    """Whether a stack's header has room for the timestamps option."""
-    return bool(stack["header_bytes"] >= IP_BYTES + TCP_BYTES + STAMPS_BYTES)
+def has_stamps(stack: StackSpec) -> bool:
+    """Tell whether a stack's header has room for the timestamps option."""
+    return stack.header_bytes >= IP_BYTES + TCP_BYTES + STAMPS_BYTES
 
 
 @dataclass(frozen=True)
@@ -44,11 +46,11 @@ class Windows:
     receiver: int
 
     @classmethod
-    def of(cls, stack: Mapping[str, Any]) -> Self:
+    def of(cls, stack: StackSpec) -> Self:
         """The receive window of a stack; without one, the largest that TCP can say."""
         largest = (_WORD - 1) << MOST_SCALE
-        limit = stack["receive_window"]
-        octets = largest if limit is None else min(limit * stack["payload_bytes"], largest)
+        limit = stack.receive_window
+        octets = largest if limit is None else min(limit * stack.payload_bytes, largest)
         scale = max(0, octets.bit_length() - 16)
         return cls(scale, octets >> scale)
 

@@ -23,7 +23,7 @@ ten microseconds for each, and a run has millions.
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
@@ -35,6 +35,8 @@ from elephan.export.events import ack_departures
 from elephan.export.headers import Column, Packets
 from elephan.runs import Run
 from elephan.scenario import ScenarioError
+from elephan.scenario.form import FlowSpec, Spec
+from elephan.scenario.lookups import wire_bytes
 from elephan.version import __version__
 from elephan.writing import whole_file
 
@@ -70,10 +72,10 @@ def write_pcapng(run: Run, events: pl.DataFrame, path: str | Path, at: Side = "s
         ScenarioError: a segment that is too large for IPv4.
         OSError: the file cannot be written.
     """
-    flows = run.canonical["flows"]
+    flows = run.form.flows
     for i, flow in enumerate(flows):
-        if flow["stack"]["payload_bytes"] + headers.IP_BYTES + headers.LARGEST_TCP_BYTES > LARGEST_PACKET:
-            size = flow["stack"]["payload_bytes"]
+        size = flow.stack.payload_bytes
+        if size + headers.IP_BYTES + headers.LARGEST_TCP_BYTES > LARGEST_PACKET:
             raise ScenarioError(
                 f"a payload of {size} B leaves no room for headers in an IPv4 packet", path=f"flow[{i}]"
             )
@@ -81,7 +83,7 @@ def write_pcapng(run: Run, events: pl.DataFrame, path: str | Path, at: Side = "s
     with whole_file(path) as place, place.open("wb") as file:
         file.write(_section(f"elephan {__version__}", f"elephan run {run.id}, captured at the {at}s"))
         for flow in flows:
-            file.write(_interface(str(flow["name"]), f"the {at} of flow {flow['name']}, {flow['algorithm']}"))
+            file.write(_interface(flow.name, f"the {at} of flow {flow.name}, {flow.algorithm}"))
         _write_packets(file, packets, at)
     return len(packets)
 
@@ -90,9 +92,9 @@ def captured(run: Run, events: pl.DataFrame, at: Side) -> Packets:
     """The packets that pass a host, in order of time, handshakes included."""
     import polars as pl
 
-    form = run.canonical
+    form = run.form
     table = _with_stamps(events, form)
-    connections = [i for i, flow in enumerate(form["flows"]) if not flow.get("datagrams")]
+    connections = [i for i, flow in enumerate(form.flows) if not flow.datagrams]
     opens = (pl.col("kind") == "sent") & (pl.col("segment") == 0) & ~pl.col("retransmit")
     first = table.filter(opens & pl.col("flow_index").is_in(connections))
     capable = set(table.filter(pl.col("ect0") | pl.col("ect1"))["flow_index"])
@@ -100,22 +102,20 @@ def captured(run: Run, events: pl.DataFrame, at: Side) -> Packets:
         _handshake(form, index, stamp_s, ecn=index in capable, at=at)
         for index, stamp_s in first.select("flow_index", "stamp_s").iter_rows()
     ]
-    packets = _packets(table.filter(pl.col("kind").is_in(_KINDS[at])), form["flows"])
+    packets = _packets(table.filter(pl.col("kind").is_in(_KINDS[at])), form.flows)
     return Packets.merged([*shakes, packets])
 
 
-def _handshake(form: Mapping[str, Any], index: int, start_s: float, *, ecn: bool, at: Side) -> Packets:
+def _handshake(form: Spec, index: int, start_s: float, *, ecn: bool, at: Side) -> Packets:
     """SYN, SYN/ACK and ACK before the first segment, which leaves at ``start_s``."""
-    flow = form["flows"][index]
-    there_s, back_s = (
-        sum(form["links"][link]["delay_ps"] for link in flow[path]) / 1e12 for path in ("path", "reverse_path")
-    )
+    flow = form.flows[index]
+    there_s, back_s = _delay_s(form, flow.path), _delay_s(form, flow.reverse_path)
     asked_s, answered_s = start_s - there_s - back_s, start_s - back_s
     index_column = np.full(3, index)
     answer = np.array([False, True, False])
     made_s = np.array([asked_s, answered_s, start_s])
     tsval = _clock_ms(form, index_column, made_s, receiver=answer)
-    windows = headers.Windows.of(flow["stack"])
+    windows = headers.Windows.of(flow.stack)
     syn = np.array([True, True, False])
     seen_ns = np.rint(np.array([answered_s, answered_s, start_s + there_s]) * 1e9).astype(np.int64)
     if at == "sender":
@@ -132,21 +132,26 @@ def _handshake(form: Mapping[str, Any], index: int, start_s: float, *, ecn: bool
         ecn=np.zeros(3, dtype=np.int64),
         window=np.array([LARGEST_PACKET, min(windows.receiver << windows.scale, LARGEST_PACKET), LARGEST_PACKET]),
         payload=np.zeros(3, dtype=np.int64),
-        stamped=np.full(3, headers.has_stamps(flow["stack"])),
+        stamped=np.full(3, headers.has_stamps(flow.stack)),
         tsval=tsval,
         tsecr=np.array([0, tsval[0], tsval[1]]),
         sacks=np.full((3, 3, 2), -1, dtype=np.int64),
         syn_options=syn,
         scale=np.where(answer, windows.scale, 0),
-        mss=np.where(syn, flow["stack"]["payload_bytes"] + headers.STAMPS_BYTES * headers.has_stamps(flow["stack"]), 0),
+        mss=np.where(syn, flow.stack.payload_bytes + headers.STAMPS_BYTES * headers.has_stamps(flow.stack), 0),
     )
 
 
-def _with_stamps(events: pl.DataFrame, form: Mapping[str, Any]) -> pl.DataFrame:
+def _delay_s(form: Spec, path: Sequence[int]) -> float:
+    """Propagation delay of links, s."""
+    return sum(form.links[link].delay_ps for link in path) / 1e12
+
+
+def _with_stamps(events: pl.DataFrame, form: Spec) -> pl.DataFrame:
     """The events at hosts with both fields of the timestamps option, in ms; in the order of the log."""
     import polars as pl
 
-    index = {str(flow["name"]): i for i, flow in enumerate(form["flows"])}
+    index = {flow.name: i for i, flow in enumerate(form.flows)}
     kinds = [kind for kinds in _KINDS.values() for kind in kinds]
     table = events.with_row_index("row").filter(pl.col("kind").cast(pl.String).is_in(kinds))
     names = pl.col("flow").cast(pl.String)
@@ -172,46 +177,40 @@ def _with_stamps(events: pl.DataFrame, form: Mapping[str, Any]) -> pl.DataFrame:
     sent = sent.unique(["flow_index", "segment", "stamp_s"], keep="first")
     table = table.join(sent, on=["flow_index", "segment", "stamp_s"], how="left", maintain_order="left")
     # Before any ACK came: what an answer to a SYN could say at the latest.
-    back_s = np.array(
-        [sum(form["links"][link]["delay_ps"] for link in f["reverse_path"]) / 1e12 for f in form["flows"]]
-    )
+    back_s = np.array([_delay_s(form, f.reverse_path) for f in form.flows])
     unheard_ms = _clock_ms(form, flow, table["stamp_s"].to_numpy() - back_s[flow], receiver=np.ones_like(ack))
     told = pl.coalesce("told", pl.Series(unheard_ms))
     return table.with_columns(pl.when("ack").then(pl.col("echoed")).otherwise(told).alias("tsecr"))
 
 
-def _clock_ms(
-    form: Mapping[str, Any], flow: NDArray[Any], time_s: NDArray[np.float64], receiver: NDArray[Any]
-) -> NDArray[np.int64]:
+def _clock_ms(form: Spec, flow: NDArray[Any], time_s: NDArray[np.float64], receiver: NDArray[Any]) -> NDArray[np.int64]:
     """What the clocks of the flows' hosts show, ms; one day ahead, so that none is below zero."""
     shown = np.zeros(len(time_s), dtype=np.int64)
-    for index, spec in enumerate(form["flows"]):
-        for is_receiver, name in ((False, "sender_clock"), (True, "receiver_clock")):
+    for index, spec in enumerate(form.flows):
+        for is_receiver, clock in ((False, spec.sender_clock), (True, spec.receiver_clock)):
             mine = (flow == index) & (receiver == is_receiver)
-            clock = spec.get(name, {"offset_ps": 0, "drift_ppb": 0, "resolution_ps": 0})
             ps = np.rint(time_s[mine] * 1e12).astype(np.int64)
             # Split, so that the product stays within 64 bits.
-            drift = ps // 10**9 * clock["drift_ppb"] + ps % 10**9 * clock["drift_ppb"] // 10**9
-            tick = max(1, clock["resolution_ps"])
-            reading = (ps + drift + clock["offset_ps"]) // tick * tick
+            drift = ps // 10**9 * clock.drift_ppb + ps % 10**9 * clock.drift_ppb // 10**9
+            tick = max(1, clock.resolution_ps)
+            reading = (ps + drift + clock.offset_ps) // tick * tick
             shown[mine] = reading // 10**9 + headers.CLOCK_BASE_MS
     return shown
 
 
-def _payload_bytes(flow: Mapping[str, Any]) -> int:
-    """What a full segment carries; of a datagram, what is on the wire without the headers of IP and UDP."""
-    stack = flow["stack"]
-    if not flow.get("datagrams"):
-        return int(stack["payload_bytes"])
-    return max(0, int(stack["payload_bytes"] + stack["header_bytes"]) - headers.IP_BYTES - headers.UDP_BYTES)
+def _payload_bytes(flow: FlowSpec) -> int:
+    """Payload of a full segment; of a datagram, its size on the wire without the headers of IP and UDP."""
+    if not flow.datagrams:
+        return flow.stack.payload_bytes
+    return max(0, wire_bytes(flow.stack) - headers.IP_BYTES - headers.UDP_BYTES)
 
 
-def _packets(table: pl.DataFrame, flows: list[dict[str, Any]]) -> Packets:
+def _packets(table: pl.DataFrame, flows: Sequence[FlowSpec]) -> Packets:
     """The rows of a capture as columns of header fields."""
     flow = table["flow_index"].to_numpy().astype(np.int64)
     ack = table["ack"].to_numpy()
     payload = np.array([_payload_bytes(f) for f in flows], dtype=np.int64)[flow]
-    datagram = np.array([bool(f.get("datagrams")) for f in flows])[flow]
+    datagram = np.array([f.datagrams for f in flows])[flow]
     segment = table["segment"].to_numpy().astype(np.int64)
     sacks = np.full((table.height, 3, 2), -1, dtype=np.int64)
     for block in range(3):
@@ -224,7 +223,7 @@ def _packets(table: pl.DataFrame, flows: list[dict[str, Any]]) -> Packets:
         0,
     )
     bits = headers.ACK + headers.ECE * table["ece"].to_numpy() + headers.CWR * (table["cwr"].to_numpy() & ~ack)
-    spans = [headers.Windows.of(f["stack"]) for f in flows]
+    spans = [headers.Windows.of(f.stack) for f in flows]
     from_receiver = np.array([w.receiver for w in spans])[flow]
     return Packets(
         time_ns=np.rint(table["time_s"].to_numpy() * 1e9).astype(np.int64) + EPOCH_S * 10**9,
@@ -237,7 +236,7 @@ def _packets(table: pl.DataFrame, flows: list[dict[str, Any]]) -> Packets:
         ecn=ecn,
         window=np.where(ack, from_receiver, LARGEST_PACKET),
         payload=np.where(ack, 0, payload),
-        stamped=np.array([headers.has_stamps(f["stack"]) for f in flows])[flow] & ~datagram,
+        stamped=np.array([headers.has_stamps(f.stack) for f in flows])[flow] & ~datagram,
         tsval=table["tsval"].to_numpy(),
         tsecr=table["tsecr"].to_numpy(),
         sacks=sacks,

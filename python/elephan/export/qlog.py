@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from elephan.runs import Run
+from elephan.scenario.form import FlowSpec
 from elephan.version import __version__
 from elephan.writing import whole_file
 
@@ -56,7 +57,7 @@ def write_qlog(run: Run, events: pl.DataFrame, path: str | Path) -> int:
         }
         file.write(json.dumps(head, ensure_ascii=False)[:-1] + ', "traces": [')
         seen = set(events["flow"].cast(str).unique())
-        flows = [flow for flow in run.canonical["flows"] if flow["name"] in seen]
+        flows = [flow for flow in run.form.flows if flow.name in seen]
         count = 0
         for i, flow in enumerate(flows):
             file.write(",\n" if i else "\n")
@@ -65,11 +66,11 @@ def write_qlog(run: Run, events: pl.DataFrame, path: str | Path) -> int:
     return count
 
 
-def _write_trace(file: TextIO, flow: dict[str, Any], events: pl.DataFrame) -> int:
+def _write_trace(file: TextIO, flow: FlowSpec, events: pl.DataFrame) -> int:
     head = {
-        "title": flow["name"],
-        "description": f"{flow['algorithm']}; packet numbers count transmissions",
-        "vantage_point": {"name": f"sender of {flow['name']}", "type": "client"},
+        "title": flow.name,
+        "description": f"{flow.algorithm}; packet numbers count transmissions",
+        "vantage_point": {"name": f"sender of {flow.name}", "type": "client"},
         "common_fields": {"time_format": "absolute", "reference_time": 0, "protocol_type": ["TCP"]},
         "configuration": {"time_offset": 0},
     }
@@ -83,20 +84,20 @@ def _write_trace(file: TextIO, flow: dict[str, Any], events: pl.DataFrame) -> in
     return count
 
 
-def trace(flow: dict[str, Any], events: pl.DataFrame) -> Iterator[dict[str, Any]]:
+def trace(flow: FlowSpec, events: pl.DataFrame) -> Iterator[dict[str, Any]]:
     """The qlog events of one flow, in order of time."""
     import polars as pl
 
-    stack = flow["stack"]
-    sender = _Sender(stack["payload_bytes"], datagrams=bool(flow.get("datagrams")))
-    seen = events.filter((pl.col("flow") == flow["name"]) & pl.col("kind").cast(pl.String).is_in(["sent", "acked"]))
+    stack = flow.stack
+    sender = _Sender(stack.payload_bytes, datagrams=flow.datagrams)
+    seen = events.filter((pl.col("flow") == flow.name) & pl.col("kind").cast(pl.String).is_in(["sent", "acked"]))
     yield _event(
         seen["time_s"][0] if seen.height else 0.0,
         "recovery:parameters_set",
         {
-            "max_datagram_size": stack["payload_bytes"],
-            "initial_congestion_window": stack["initial_window"] * stack["payload_bytes"],
-            "reordering_threshold": stack["dup_threshold"],
+            "max_datagram_size": stack.payload_bytes,
+            "initial_congestion_window": stack.initial_window * stack.payload_bytes,
+            "reordering_threshold": stack.dup_threshold,
         },
     )
     for row in seen.iter_rows(named=True):

@@ -264,7 +264,7 @@ def rates_close_time_s(
 def _together(run: Run, window: Window | None, flows: Flows, *, together: bool = False) -> tuple[float, Window]:
     """The second flow's start, and the whole seconds of the window from when on both flows are there."""
     first, second = pair(run, flows)
-    starts_ps = [spec["start_ps"] for spec in specs(run, flows)]
+    starts_ps = [spec.start_ps for spec in specs(run, flows)]
     if not together and starts_ps[0] == starts_ps[1]:
         raise MetricError("both flows start together, so that neither has to converge to the other")
     from_s, to_s = resolve_window(run, window or (0.0, duration_s(run)))

@@ -77,7 +77,7 @@ def _one_way(run: Run, name: str, window: Window | None, flows: Flows) -> dict[s
     check_measured(run, window, "one-way delays")
     if name not in run.flows.columns:
         raise MetricError(f"the backend '{run.backend}' keeps no one-way delays")
-    datagrams = [str(spec["name"]) for spec in specs(run, flows) if spec.get("datagrams")]
+    datagrams = [spec.name for spec in specs(run, flows) if spec.datagrams]
     if not datagrams:
         raise MetricError("no flow of datagrams; those of TCP have round trips (rtt_mean_ms)")
     return column(run, name, datagrams)

@@ -46,11 +46,11 @@ def tcp_friendliness(
         MetricError: there is no reference, it is not of the same flows with Reno only, or no flow here is Reno.
     """
     if flows is None:
-        flows = [str(spec["name"]) for spec in specs(run) if _is_standard(str(spec["algorithm"]))]
+        flows = [spec.name for spec in specs(run) if _is_standard(spec.algorithm)]
         if not flows:
             raise MetricError("no flow of this run is Reno; choose the flows that others might harm with flows=[...]")
     before = _reference(reference, flows, window)
-    if not all(spec.get("datagrams") or _is_standard(str(spec["algorithm"])) for spec in specs(before)):
+    if not all(spec.datagrams or _is_standard(spec.algorithm) for spec in specs(before)):
         raise MetricError("not all flows of the reference are Reno; make it with metrics.only_reno(run.scenario)")
     return sum_throughput_mbps(run, window, flows) / sum_throughput_mbps(before, window, flows)
 

@@ -88,10 +88,10 @@ def queue_occupancy(run: Run, window: Window | None = None, link: str | None = N
         MetricError: the buffer is unlimited, or counted in bytes.
     """
     name = link or bottleneck(run)
-    room = link_spec(run, name)["queue"].get("limit_packets")
+    room = link_spec(run, name).queue.limit_packets
     if room is None:
         raise MetricError(f"the buffer of '{name}' is not a number of packets")
-    return mean_queue_pkts(run, window, name) / float(room)
+    return mean_queue_pkts(run, window, name) / room
 
 
 @metric("queue_empty_fraction", "1", "weigle2006 §4.3: whether the queue drains", scope="link")

@@ -7,12 +7,14 @@ samples is refused. The ends of the scenario's ``[measure]`` are always sample t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from elephan.scenario import lookups
+from elephan.scenario.form import FlowSpec, Impairments, LinkSpec
 from elephan.scenario.units import OPPORTUNITY_BYTES
 from elephan.scenario.words import hint
 
@@ -36,13 +38,13 @@ class MetricError(ValueError):
 
 def measure_window(run: Run) -> Window:
     """The scenario's ``[measure]``, seconds."""
-    measure = run.canonical["measure"]
-    return measure["from_ps"] / PS_PER_S, measure["to_ps"] / PS_PER_S
+    measure = run.form.measure
+    return measure.from_ps / PS_PER_S, measure.to_ps / PS_PER_S
 
 
 def duration_s(run: Run) -> float:
     """Simulated length of the run, seconds."""
-    return float(run.canonical["duration_ps"] / PS_PER_S)
+    return run.form.duration_ps / PS_PER_S
 
 
 def resolve_window(run: Run, window: Window | None) -> Window:
@@ -59,7 +61,7 @@ def resolve_window(run: Run, window: Window | None) -> Window:
     return start_s, end_s
 
 
-def specs(run: Run, flows: Sequence[str] | None = None) -> list[Mapping[str, Any]]:
+def specs(run: Run, flows: Sequence[str] | None = None) -> list[FlowSpec]:
     """Canonical forms of the flows (all for ``None``) in order of start; those that start together as listed.
 
     The order is that of the scenario's start times, without the jitter that a seed adds: the first flow of a pair is
@@ -70,7 +72,7 @@ def specs(run: Run, flows: Sequence[str] | None = None) -> list[Mapping[str, Any
     """
     found, sources = chosen(run, flows)
     for source in sources:
-        raise MetricError(f"'{source['name']}' is a source of transfers; this is defined for flows")
+        raise MetricError(f"'{source.name}' is a source of transfers; this is defined for flows")
     if not found:
         raise MetricError("no flow to measure")
     return found
@@ -78,7 +80,7 @@ def specs(run: Run, flows: Sequence[str] | None = None) -> list[Mapping[str, Any
 
 def chosen(
     run: Run, flows: Sequence[str] | None = None, *, with_sources: bool = False
-) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:
+) -> tuple[list[FlowSpec], list[FlowSpec]]:
     """Canonical forms of the flows and of the sources of transfers of these names; flows in order of start.
 
     For ``None`` all flows, and all sources if ``with_sources``.
@@ -86,21 +88,21 @@ def chosen(
     Raises:
         MetricError: there is neither a flow nor a source of one of these names.
     """
-    everything = list(run.canonical["flows"])
-    sources = [source["flow"] for source in run.canonical.get("traffic", [])]
+    everything = list(run.form.flows)
+    sources = [source.flow for source in run.form.traffic]
     if flows is None:
         picked, come = everything, sources if with_sources else []
     else:
-        names = [str(spec["name"]) for spec in (*everything, *sources)]
+        names = [spec.name for spec in (*everything, *sources)]
         for name in sorted(set(flows).difference(names)):
             raise MetricError(f"'{name}' is not a flow of this run; {hint(name, names)}")
-        picked, come = ([spec for spec in part if spec["name"] in flows] for part in (everything, sources))
-    return sorted(picked, key=lambda flow: int(flow["start_ps"])), come
+        picked, come = ([spec for spec in part if spec.name in flows] for part in (everything, sources))
+    return sorted(picked, key=lambda flow: flow.start_ps), come
 
 
 def flow_names(run: Run, flows: Sequence[str] | None = None) -> list[str]:
     """Names of the flows in order of start; as :func:`specs`."""
-    return [str(flow["name"]) for flow in specs(run, flows)]
+    return [flow.name for flow in specs(run, flows)]
 
 
 def pair(run: Run, flows: Sequence[str] | None = None) -> tuple[str, str]:
@@ -127,7 +129,7 @@ def lifetime_s(run: Run, flow: str) -> Window:
     completion_s = run.flows.filter(pl.col("name") == flow)["completion_s"].item()
     if completion_s is not None:
         ends.append(begun_s + float(completion_s))
-    stop_ps = specs(run, [flow])[0]["stop_ps"]
+    stop_ps = specs(run, [flow])[0].stop_ps
     if stop_ps is not None:
         ends.append(stop_ps / PS_PER_S)
     return begun_s, min(ends)
@@ -145,7 +147,7 @@ def counters(run: Run, column: str, window: Window, flows: Sequence[str] | None 
     if not found and not sources:
         raise MetricError("no flow to measure")
     if sources and column not in SOURCE_COLUMNS:
-        raise MetricError(f"'{sources[0]['name']}' is a source of transfers; this is defined for flows")
+        raise MetricError(f"'{sources[0].name}' is a source of transfers; this is defined for flows")
     increase = {}
     for specs_of, table, key in ((found, "samples", "flow"), (sources, "sources", "source")):
         if not specs_of:
@@ -153,8 +155,7 @@ def counters(run: Run, column: str, window: Window, flows: Sequence[str] | None 
         ends = [_rows_at(run, getattr(run, table), time_s, key).select(key, column) for time_s in window]
         before, after = (dict(rows.cast({key: pl.String}).iter_rows()) for rows in ends)
         for spec in specs_of:
-            name = str(spec["name"])
-            increase[name] = _counted(after, name) - _counted(before, name)
+            increase[spec.name] = _counted(after, spec.name) - _counted(before, spec.name)
     return increase
 
 
@@ -229,7 +230,7 @@ def _snapped(times: Array, wanted: Array) -> Array:
 
 
 def _off_grid(run: Run, time_s: float) -> MetricError:
-    period_s = run.canonical["sample_period_ps"] / PS_PER_S
+    period_s = run.form.sample_period_ps / PS_PER_S
     measured = measure_window(run)
     return MetricError(
         f"{time_s:g} s is not a sample time; samples are taken every {period_s:g} s, and at {measured[0]:g} s and "
@@ -354,28 +355,28 @@ def link_rows(run: Run, link: str) -> pl.DataFrame:
 def recorded_links(run: Run) -> list[str]:
     """Names of the links that have samples, as listed in the scenario."""
     present = set(run.links["link"].cast(pl.String).unique().to_list())
-    return [str(link["name"]) for link in run.canonical["links"] if link["name"] in present]
+    return [link.name for link in run.form.links if link.name in present]
 
 
-def link_spec(run: Run, name: str) -> Mapping[str, Any]:
+def link_spec(run: Run, name: str) -> LinkSpec:
     """Canonical form of a link.
 
     Raises:
         MetricError: the scenario has none of this name.
     """
-    for link in run.canonical["links"]:
-        if link["name"] == name:
-            return dict(link)
-    raise MetricError(f"'{name}' is not a link; {hint(name, [link['name'] for link in run.canonical['links']])}")
+    for link in run.form.links:
+        if link.name == name:
+            return link
+    raise MetricError(f"'{name}' is not a link; {hint(name, [link.name for link in run.form.links])}")
 
 
 def link_capacity_bits(run: Run, name: str, window: Window) -> float:
     """Bits that a link could have sent in a window: its rate, as it changed, or the opportunities of its trace."""
     spec = link_spec(run, name)
-    changes = spec.get("impairments", {})
+    changes = spec.impairments or Impairments()
     start_s, end_s = window
-    if "rate_trace_ms" in changes:
-        times_s = np.array(changes["rate_trace_ms"]) / 1e3
+    if changes.rate_trace_ms:
+        times_s = np.array(changes.rate_trace_ms) / 1e3
         period_s = float(times_s[-1])
 
         def opportunities(until_s: float) -> int:
@@ -385,8 +386,8 @@ def link_capacity_bits(run: Run, name: str, window: Window) -> float:
             return rounds * len(times_s) + int(within)
 
         return 8.0 * OPPORTUNITY_BYTES * (opportunities(end_s) - opportunities(start_s))
-    steps = [(0.0, float(spec["rate_bps"]))]
-    steps += [(step["at_ps"] / PS_PER_S, float(step["rate_bps"])) for step in changes.get("rate_steps", [])]
+    steps = [(0.0, float(spec.rate_bps))]
+    steps += [(step.at_ps / PS_PER_S, float(step.rate_bps)) for step in changes.rate_steps]
     ends = [at for at, _ in steps[1:]] + [float("inf")]
     return sum(rate * max(0.0, min(end, end_s) - max(at, start_s)) for (at, rate), end in zip(steps, ends, strict=True))
 
@@ -415,11 +416,7 @@ def base_rtts_s(run: Run, flows: Sequence[str] | None = None) -> dict[str, float
 
     A path that changes counts as it is at the beginning.
     """
-    delays_ps = [link["delay_ps"] for link in run.canonical["links"]]
-    return {
-        str(spec["name"]): sum(delays_ps[i] for i in (*spec["path"], *spec["reverse_path"])) / PS_PER_S
-        for spec in specs(run, flows)
-    }
+    return {spec.name: lookups.base_rtt_ps(run.form, spec) / PS_PER_S for spec in specs(run, flows)}
 
 
 def base_rtt_s(run: Run, flow: str) -> float:
@@ -429,16 +426,9 @@ def base_rtt_s(run: Run, flow: str) -> float:
 
 def wire_bytes(run: Run, flow: str) -> int:
     """Size of a flow's full data packet on the wire, bytes."""
-    stack = specs(run, [flow])[0]["stack"]
-    return int(stack["payload_bytes"] + stack["header_bytes"])
+    return lookups.wire_bytes(specs(run, [flow])[0].stack)
 
 
-def wire_factor(spec: Mapping[str, Any]) -> float:
+def wire_factor(spec: FlowSpec) -> float:
     """What a flow's or a source's segment takes on the wire, over its payload."""
-    stack = spec["stack"]
-    return float((stack["payload_bytes"] + stack["header_bytes"]) / stack["payload_bytes"])
-
-
-def slowest_bps(run: Run, spec: Mapping[str, Any]) -> float:
-    """Rate of the slowest link that the data of a flow or of a source cross, as it is at the beginning."""
-    return float(min(run.canonical["links"][link]["rate_bps"] for link in spec["path"]))
+    return lookups.wire_bytes(spec.stack) / spec.stack.payload_bytes

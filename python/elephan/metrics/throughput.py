@@ -49,7 +49,7 @@ def goodput_mbps(run: Run, window: Window | None = None, flows: Flows = None) ->
     start_s, end_s = window = resolve_window(run, window)
     segments = counters(run, "delivered_segments", window, flows)
     everyone = [spec for part in chosen(run, flows) for spec in part]
-    payload_bytes = {str(spec["name"]): int(spec["stack"]["payload_bytes"]) for spec in everyone}
+    payload_bytes = {spec.name: spec.stack.payload_bytes for spec in everyone}
     return {name: 8 * payload_bytes[name] * count / (end_s - start_s) / 1e6 for name, count in segments.items()}
 
 
@@ -90,9 +90,9 @@ def late_comer_share(run: Run, window: Window | None = None, flows: Flows = None
         MetricError: there is one flow only, or no single last one.
     """
     chosen = specs(run, flows)
-    if len(chosen) < 2 or chosen[-1]["start_ps"] == chosen[-2]["start_ps"]:
+    if len(chosen) < 2 or chosen[-1].start_ps == chosen[-2].start_ps:
         raise MetricError("no flow started after all others")
-    return throughput_share(run, window, flows)[str(chosen[-1]["name"])]
+    return throughput_share(run, window, flows)[chosen[-1].name]
 
 
 @metric("utilization", "1", "RFC 5166 §2.1.1", scope="link")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,13 +21,14 @@ from elephan.metrics.reading import (
     chosen,
     column,
     resolve_window,
-    slowest_bps,
     source_transfers,
     wire_factor,
 )
 from elephan.metrics.registry import metric
 from elephan.metrics.throughput import sum_throughput_mbps
 from elephan.runs.result import Run
+from elephan.scenario.form import FlowSpec
+from elephan.scenario.lookups import slowest_bps
 
 Flows = Sequence[str] | None
 Sizes = tuple[float, float] | None
@@ -69,7 +70,7 @@ def sized_transfers(
     """
     from_s, to_s = resolve_window(run, window)
     parties, sources = chosen(run, flows, with_sources=True)
-    sized = [spec for spec in parties if spec["size_segments"] is not None]
+    sized = [spec for spec in parties if spec.size_segments is not None]
     if not sized and not sources:
         raise MetricError("no flow has a size")
     parts = [_of_flows(run, sized, from_s, to_s)] if sized else []
@@ -86,29 +87,30 @@ def sized_transfers(
     return found
 
 
-def _of_flows(run: Run, sized: Sequence[Any], from_s: float, to_s: float) -> Transfers:
+def _of_flows(run: Run, sized: Sequence[FlowSpec], from_s: float, to_s: float) -> Transfers:
     starts, ends = (dict(zip(run.flows["name"], run.flows[name], strict=True)) for name in ("start_s", "completion_s"))
-    inside = [spec for spec in sized if from_s <= starts[spec["name"]] < to_s]
-    names = [str(spec["name"]) for spec in inside]
-    bits = np.array([8.0 * spec["size_segments"] * spec["stack"]["payload_bytes"] for spec in inside], dtype=np.float64)
+    inside = [spec for spec in sized if from_s <= starts[spec.name] < to_s]
+    names = [spec.name for spec in inside]
+    octets = [(spec.size_segments or 0) * spec.stack.payload_bytes for spec in inside]
+    bits = 8.0 * np.array(octets, dtype=np.float64)
     seconds = np.array([np.nan if ends[name] is None else float(ends[name]) for name in names], dtype=np.float64)
     wire_bits = bits * np.array([wire_factor(spec) for spec in inside], dtype=np.float64)
     rtts_s = base_rtts_s(run, names) if names else {}
     delays_s = np.array([rtts_s[name] for name in names], dtype=np.float64)
-    rates_bps = np.array([slowest_bps(run, spec) for spec in inside], dtype=np.float64)
+    rates_bps = np.array([slowest_bps(run.form, spec) for spec in inside], dtype=np.float64)
     return Transfers(names, bits, seconds, wire_bits, delays_s + wire_bits / rates_bps)
 
 
-def _of_source(run: Run, source: Any, from_s: float, to_s: float) -> Transfers:
-    rows = source_transfers(run, str(source["name"]))
+def _of_source(run: Run, source: FlowSpec, from_s: float, to_s: float) -> Transfers:
+    rows = source_transfers(run, source.name)
     starts = rows["start_s"].to_numpy()
     inside = np.flatnonzero((starts >= from_s) & (starts < to_s))
     bits = 8.0 * rows["size_bytes"].to_numpy().astype(np.float64)[inside]
     wire_bits = bits * wire_factor(source)
     seconds = rows["completion_s"].fill_null(float("nan")).to_numpy().astype(np.float64)[inside]
     delays_s = rows["base_rtt_ms"].to_numpy().astype(np.float64)[inside] / 1e3
-    names = [f"{source['name']} {i + 1}" for i in inside]
-    return Transfers(names, bits, seconds, wire_bits, delays_s + wire_bits / slowest_bps(run, source))
+    names = [f"{source.name} {i + 1}" for i in inside]
+    return Transfers(names, bits, seconds, wire_bits, delays_s + wire_bits / slowest_bps(run.form, source))
 
 
 def _of_size(found: Transfers, size_bytes: tuple[float, float]) -> Transfers:
@@ -311,8 +313,8 @@ def short_flow_total_mbps(run: Run, window: Window | None = None, flows: Flows =
         MetricError: no flow has a size.
     """
     parties, sources = chosen(run, flows, with_sources=True)
-    sized = [spec for spec in parties if spec["size_segments"] is not None]
-    names = [str(spec["name"]) for spec in (*sized, *sources)]
+    sized = [spec for spec in parties if spec.size_segments is not None]
+    names = [spec.name for spec in (*sized, *sources)]
     if not names:
         raise MetricError("no flow has a size")
     return sum_throughput_mbps(run, window, names)

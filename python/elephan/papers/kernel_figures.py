@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from elephan.papers.paper import RunSet
 from elephan.report.charts import LineChart, LinePanel, Points
 from elephan.report.figures import COLORS, Figure
+from elephan.scenario.lookups import base_rtt_ps, slowest_bps
 
 if TYPE_CHECKING:
     from elephan.papers.kernel_column import KernelColumn
@@ -79,18 +80,16 @@ def _simulated(runs: RunSet, scenario: Any) -> list[Run]:
 
 
 def _algorithms(run: Run) -> list[str]:
-    return [str(flow["algorithm"]).partition(":")[0] for flow in run.canonical["flows"]]
+    return [flow.algorithm.partition(":")[0] for flow in run.form.flows]
 
 
 def _number(run: Run, name: str, flow: int) -> float | None:
-    row, form = run.summary()["flows"][flow], run.canonical
-    links, path = form["links"], form["flows"][flow]["path"]
+    row, spec = run.summary()["flows"][flow], run.form.flows[flow]
     if name == "share":
-        return float(row["goodput_mbps"]) * 1e6 / float(min(links[i]["rate_bps"] for i in path))
+        return float(row["goodput_mbps"]) * 1e6 / slowest_bps(run.form, spec)
     if row["rtt_mean_ms"] is None:
         return None
-    there_and_back = (*path, *form["flows"][flow]["reverse_path"])
-    return float(row["rtt_mean_ms"]) - sum(float(links[i]["delay_ps"]) for i in there_and_back) / _PS_PER_MS
+    return float(row["rtt_mean_ms"]) - base_rtt_ps(run.form, spec) / _PS_PER_MS
 
 
 def _panel(name: str, found: dict[str, list[Place]]) -> LinePanel:

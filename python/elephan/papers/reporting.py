@@ -168,7 +168,7 @@ def _views(paper: Paper, runs: RunSet, where: str = "") -> Iterator[RunView]:
             if run is None or scenario.hash in seen:
                 continue
             seen.add(scenario.hash)
-            names = flow_names(run) if run.canonical["flows"] else []  # background alone
+            names = flow_names(run) if run.form.flows else []  # background alone
             windows = tuple(flow_curve(run, name, "cwnd", name, color, VIEW_BINS) for color, name in enumerate(names))
             queue = (link_curve(run, bottleneck(run), "queue_mean", "queue", 6, VIEW_BINS),)
             yield RunView(where + experiment.title, label, where + (scenario.title or label), windows, queue)

@@ -68,7 +68,7 @@ def run_report(run: Run, out: str | Path) -> Path:
 def _over_time(run: Run) -> Traces:
     from elephan.metrics.reading import chosen, measure_window, recorded_links
 
-    names = [str(spec["name"]) for spec in chosen(run)[0]]
+    names = [spec.name for spec in chosen(run)[0]]
     windows = tuple(flow_curve(run, name, "cwnd", name, i % 8, BINS) for i, name in enumerate(names))
     rates = tuple(throughput_curve(run, name, name, i % 8) for i, name in enumerate(names))
     queues = tuple(

@@ -50,7 +50,7 @@ def _curve(
 ) -> Curve:
     import numpy as np
 
-    period_s = run.canonical["sample_period_ps"] / 1e12
+    period_s = run.form.sample_period_ps / 1e12
     # The ends of the measured part are samples of their own; a curve has equal steps.
     steps = times / period_s
     regular = np.abs(steps - np.round(steps)) < 1e-6

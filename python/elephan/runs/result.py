@@ -13,7 +13,8 @@ from elephan.hooks import hook
 from elephan.runs import saved
 from elephan.runs.errors import DamagedRunError, RunError, shown
 from elephan.runs.saved import MANIFEST, MANIFEST_FORMAT, SUMMARY, run_id
-from elephan.scenario import Scenario
+from elephan.scenario import Scenario, document
+from elephan.scenario.form import Spec
 
 if TYPE_CHECKING:
     import polars as pl
@@ -132,8 +133,20 @@ class Run:
 
     @property
     def canonical(self) -> dict[str, Any]:
-        """The canonical scenario that was run: plain integers in ps, bit/s, bytes and packets."""
+        """The canonical scenario that was run, as a JSON document; :attr:`form` has it typed."""
         return dict(self.manifest["scenario"])
+
+    @cached_property
+    def form(self) -> Spec:
+        """The canonical scenario that was run: plain integers in ps, bit/s, bytes and packets.
+
+        Raises:
+            RunError: the manifest has something else there.
+        """
+        try:
+            return document.read(self.manifest["scenario"])
+        except document.FormError as error:
+            raise RunError(f"the scenario of the run {self.id} is not a canonical form ({error})") from None
 
     @property
     def scenario(self) -> Scenario:
@@ -181,7 +194,7 @@ class Run:
         Raises:
             RunError: the scenario has no source of transfers.
         """
-        if not self.canonical.get("traffic"):
+        if not self.form.traffic:
             raise RunError(f"the run {self.id} has no [[traffic]], so it has no transfers")
         return self._table("transfers")
 
@@ -192,14 +205,14 @@ class Run:
         Raises:
             RunError: the scenario has no source of transfers.
         """
-        if not self.canonical.get("traffic"):
+        if not self.form.traffic:
             raise RunError(f"the run {self.id} has no [[traffic]], so it has no sources of transfers")
         return self._table("sources")
 
     @property
     def has_events(self) -> bool:
         """Whether its scenario asked for an event log."""
-        return self.canonical.get("events") is not None
+        return self.form.events is not None
 
     @property
     def events(self) -> pl.DataFrame:
@@ -349,8 +362,8 @@ class Run:
         return figure
 
     def __repr__(self) -> str:
-        senders = [*self.canonical["flows"], *(source["flow"] for source in self.canonical.get("traffic", []))]
-        title = self.manifest.get("title") or ", ".join(str(sender["name"]) for sender in senders)
+        senders = [*self.form.flows, *(source.flow for source in self.form.traffic)]
+        title = self.manifest.get("title") or ", ".join(sender.name for sender in senders)
         return f"<Run {self.id}: {title}>"
 
     def _repr_html_(self) -> str:

@@ -9,17 +9,34 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 from elephan.scenario import catalog, own
 from elephan.scenario.disciplines import limits, queue_parameters
 from elephan.scenario.errors import ScenarioError
+from elephan.scenario.form import (
+    ApplicationSpec,
+    BernoulliLoss,
+    ClockSpec,
+    EventsSpec,
+    FlowSpec,
+    FramesSpec,
+    GilbertElliottLoss,
+    LinkSpec,
+    ListLoss,
+    LossSpec,
+    Measure,
+    NoneLoss,
+    QueueSpec,
+    SourceSpec,
+    Spec,
+    StackSpec,
+)
 from elephan.scenario.graph import DirectedLink, Graph, build_graph
 from elephan.scenario.impairments import impairments_form
-from elephan.scenario.schema import Events, Flow, ScenarioTable, Traffic
-from elephan.scenario.stacks import OPTIONAL, Stack
-from elephan.scenario.traffic import source_form
+from elephan.scenario.schema import Application, Events, Flow, HostClock, ScenarioTable, Traffic
+from elephan.scenario.stacks import Stack
+from elephan.scenario.traffic import duration_form, source_form
 from elephan.scenario.units import Loss, format_offset, format_time
 
 FORMAT = 1
@@ -27,33 +44,29 @@ HASH_DIGITS = 16
 NOT_HASHED = ("title", "seed")
 
 
-def canonical_form(scenario: ScenarioTable, graph: Graph | None = None) -> dict[str, Any]:
+def canonical_form(scenario: ScenarioTable, graph: Graph | None = None) -> Spec:
     """The canonical form: plain integers (ps, bit/s, bytes, packets, segments), numbers, strings, lists and tables.
 
     Raises:
         ScenarioError: the scenario does not make sense as a whole.
     """
     graph = graph or build_graph(scenario)
-    form: dict[str, Any] = {"format": FORMAT}
-    if scenario.title is not None:
-        form["title"] = scenario.title
     from_ps, to_ps = measure_window(scenario)
     first = len(scenario.flow)
-    sources = [_source(graph, first + i, i, source) for i, source in enumerate(scenario.traffic)]
-    if sources:
-        form["traffic"] = sources
-    form |= {
-        "seed": scenario.seed,
-        "duration_ps": scenario.duration,
-        "sample_period_ps": scenario.sample_period,
-        "start_jitter_ps": scenario.start_jitter,
-        "send_jitter_ps": scenario.send_jitter,
-        "measure": {"from_ps": from_ps, "to_ps": to_ps},
-        "links": [_link(graph, position) for position in range(len(graph.links))],
-        "flows": [_flow(graph, i, flow) for i, flow in enumerate(scenario.flow)],
-    }
-    # Left out where it is not asked for, so that a scenario without an event log keeps its hash.
-    return form if scenario.events is None else form | {"events": _events(scenario.events)}
+    return Spec(
+        format=FORMAT,
+        title=scenario.title,
+        seed=scenario.seed,
+        duration_ps=scenario.duration,
+        sample_period_ps=scenario.sample_period,
+        start_jitter_ps=scenario.start_jitter,
+        send_jitter_ps=scenario.send_jitter,
+        measure=Measure(from_ps=from_ps, to_ps=to_ps),
+        traffic=tuple(_source(graph, first + i, i, source) for i, source in enumerate(scenario.traffic)),
+        links=tuple(_link(graph, position) for position in range(len(graph.links))),
+        flows=tuple(_flow(graph, i, flow) for i, flow in enumerate(scenario.flow)),
+        events=None if scenario.events is None else _events(scenario.events),
+    )
 
 
 def canonical_json(form: dict[str, Any]) -> str:
@@ -84,51 +97,53 @@ def source_name(source: Traffic, position: int) -> str:
     return source.name or f"traffic-{position + 1}"
 
 
-def _source(graph: Graph, route: int, position: int, source: Traffic) -> dict[str, Any]:
-    flow = {
-        "name": source_name(source, position),
-        "algorithm": source.algorithm,
-        "parameters": {name: _parameter(value) for name, value in sorted(source.parameters.items())},
-        "start_ps": source.start,
-        "stop_ps": source.stop,
-        "path": list(graph.routes[route].forward),
-        "reverse_path": list(graph.routes[route].backward),
-        "stack": _stack(graph.stacks[route], source.algorithm, source.parameters),
-    }
+def _source(graph: Graph, route: int, position: int, source: Traffic) -> SourceSpec:
+    flow = FlowSpec(
+        name=source_name(source, position),
+        algorithm=source.algorithm,
+        parameters={name: _parameter(value) for name, value in sorted(source.parameters.items())},
+        start_ps=source.start,
+        stop_ps=source.stop,
+        path=tuple(graph.routes[route].forward),
+        reverse_path=tuple(graph.routes[route].backward),
+        stack=_stack(graph.stacks[route], source.algorithm, source.parameters),
+    )
     slowest_bps = graph.links[graph.slowest(route)].rate_bps
-    return {"flow": flow, **source_form(source, f"traffic[{position}]", slowest_bps)}
+    return source_form(flow, source, f"traffic[{position}]", slowest_bps)
 
 
-def _events(events: Events) -> dict[str, Any]:
-    return {"limit": events.limit, "from_ps": events.from_, "to_ps": events.to}
+def _events(events: Events) -> EventsSpec:
+    return EventsSpec(limit=events.limit, from_ps=events.from_, to_ps=events.to)
 
 
-def _link(graph: Graph, position: int) -> dict[str, Any]:
+def _link(graph: Graph, position: int) -> LinkSpec:
     link = graph.links[position]
     carries_data = bool(graph.data_users(position))
-    record = link.record if link.record is not None else carries_data and not link.buffer.unlimited
-    return {
-        "name": link.name,
-        "rate_bps": link.rate_bps,
-        "delay_ps": link.delay_ps,
-        "loss": _loss(link.loss),
-        "queue": _queue(graph, position),
-        "record": record,
-    } | impairments_form(link.impairments, link.delay_ps, link.field)
+    return LinkSpec(
+        name=link.name,
+        rate_bps=link.rate_bps,
+        delay_ps=link.delay_ps,
+        loss=_loss(link.loss),
+        queue=_queue(graph, position),
+        record=link.record if link.record is not None else carries_data and not link.buffer.unlimited,
+        impairments=impairments_form(link.impairments, link.delay_ps, link.field),
+    )
 
 
-def _loss(loss: Loss) -> dict[str, Any]:
+def _loss(loss: Loss) -> LossSpec:
     if loss.packets:
         # People count packets from 1, the engine from 0.
-        return {"kind": "list", "packets": [position - 1 for position in loss.packets]}
-    if loss.bursts is not None:
-        return {"kind": "gilbert_elliott", **asdict(loss.bursts)}
+        return ListLoss(packets=tuple(position - 1 for position in loss.packets))
+    if (bursts := loss.bursts) is not None:
+        return GilbertElliottLoss(
+            to_bad=bursts.to_bad, to_good=bursts.to_good, in_good=bursts.in_good, in_bad=bursts.in_bad
+        )
     if loss.probability > 0:
-        return {"kind": "bernoulli", "p": loss.probability}
-    return {"kind": "none"}
+        return BernoulliLoss(p=loss.probability)
+    return NoneLoss()
 
 
-def _queue(graph: Graph, position: int) -> dict[str, Any]:
+def _queue(graph: Graph, position: int) -> QueueSpec:
     link = graph.links[position]
     kind, _, preset = link.queue.partition(":")
     packets, octets = limits(graph, position, link.buffer)
@@ -137,8 +152,8 @@ def _queue(graph: Graph, position: int) -> dict[str, Any]:
     octets = None if octets is None else octets - below
     if packets == 0 or (octets is not None and octets < _largest_packet(graph, position)):
         raise ScenarioError(_too_small(link, below), path=f"{link.field}.buffer")
-    form = {"kind": kind, "limit_packets": packets, "limit_bytes": octets}
-    return form | queue_parameters(graph, position, kind)
+    parameters = queue_parameters(graph, position, kind)
+    return QueueSpec(kind=kind, limit_packets=packets, limit_bytes=octets, parameters=parameters)
 
 
 def _below_limit(kind: str, preset: str) -> int:
@@ -155,71 +170,64 @@ def _largest_packet(graph: Graph, position: int) -> int:
     return max((graph.stacks[flow].wire_bytes for flow in graph.data_users(position)), default=1)
 
 
-def _flow(graph: Graph, position: int, flow: Flow) -> dict[str, Any]:
+def _flow(graph: Graph, position: int, flow: Flow) -> FlowSpec:
     stack = graph.stacks[position]
     size_segments = None
     if flow.size is not None:
         exact = flow.size.segments
         size_segments = exact if exact is not None else -(-(flow.size.octets or 0) // stack.payload_bytes)
     mine = own.pinned(flow.algorithm)
-    source = {"source_sha256": own.digest(flow.algorithm)} if mine else {}
     given = sorted(flow.parameters.items())
-    return (
-        source
-        | {
-            "name": flow_name(flow, position),
-            "algorithm": own.label(flow.algorithm),
-            # A class in Python may tell 1 from 1.0.
-            "parameters": {name: value if mine else _parameter(value) for name, value in given},
-            "start_ps": flow.start,
-            "stop_ps": flow.stop,
-            "size_segments": size_segments,
-            "path": list(graph.routes[position].forward),
-            "reverse_path": list(graph.routes[position].backward),
-            "stack": _stack(stack, flow.algorithm, flow.parameters),
-        }
-        | _clocks(flow)
-        | _base_rtt_error(graph, position, flow)
-        | _application(flow)
+    application = flow.datagrams or flow.application
+    return FlowSpec(
+        name=flow_name(flow, position),
+        algorithm=own.label(flow.algorithm),
+        source_sha256=own.digest(flow.algorithm) if mine else None,
+        # A class in Python may tell 1 from 1.0.
+        parameters={name: value if mine else _parameter(value) for name, value in given},
+        start_ps=flow.start,
+        stop_ps=flow.stop,
+        size_segments=size_segments,
+        path=tuple(graph.routes[position].forward),
+        reverse_path=tuple(graph.routes[position].backward),
+        stack=_stack(stack, flow.algorithm, flow.parameters),
+        sender_clock=_clock(flow.sender_clock),
+        receiver_clock=_clock(flow.receiver_clock),
+        base_rtt_error_ps=_base_rtt_error(graph, position, flow),
+        application=None if application is None else _application(application),
+        datagrams=bool(flow.datagrams),
     )
 
 
-def _application(flow: Flow) -> dict[str, Any]:
-    """What hands the flow's data over, where it is not all there at the start."""
-    given = flow.datagrams or flow.application
-    if given is None:
-        return {}
-    form: dict[str, Any] = {"rate_bps": given.rate}
-    if given.arrivals == "poisson":
-        form["poisson"] = True
-    if given.frames is not None:
-        form["frames"] = {"interval_ps": given.frames, "shape": given.frame_shape}
+def _application(given: Application) -> ApplicationSpec:
+    """The source of the flow's data, where not all of it is there at the start."""
+    bursts = None
     if given.on is not None and given.off is not None:
-        shape = {"shape": given.shape} if given.times == "pareto" else {}
-        form["bursts"] = [{"kind": given.times, "mean_ps": mean, **shape} for mean in (given.on, given.off)]
-    return {"application": form} | ({"datagrams": True} if flow.datagrams else {})
+        on, off = (duration_form(given.times, mean, given.shape) for mean in (given.on, given.off))
+        bursts = on, off
+    return ApplicationSpec(
+        rate_bps=given.rate,
+        poisson=given.arrivals == "poisson",
+        frames=None if given.frames is None else FramesSpec(interval_ps=given.frames, shape=given.frame_shape),
+        bursts=bursts,
+    )
 
 
-def _base_rtt_error(graph: Graph, position: int, flow: Flow) -> dict[str, Any]:
-    """How wrong its algorithm is about the shortest round trip, where it is."""
+def _base_rtt_error(graph: Graph, position: int, flow: Flow) -> int:
+    """The error of the propagation round-trip time that a flow's algorithm is told, ps."""
     if flow.base_rtt_error + graph.rtt_ps(position) <= 0 and flow.base_rtt_error:
         raise ScenarioError(
             f"'{format_offset(flow.base_rtt_error)}' leaves nothing of the round trip, "
             f"{format_time(graph.rtt_ps(position))}",
             path=f"flow[{position}].base_rtt_error",
         )
-    return {"base_rtt_error_ps": flow.base_rtt_error} if flow.base_rtt_error else {}
+    return flow.base_rtt_error
 
 
-def _clocks(flow: Flow) -> dict[str, Any]:
-    """The clocks that differ from true time."""
-    clocks = {"sender_clock": flow.sender_clock, "receiver_clock": flow.receiver_clock}
-    forms = {
-        name: {"offset_ps": clock.offset, "drift_ppb": clock.drift, "resolution_ps": clock.resolution}
-        for name, clock in clocks.items()
-        if clock is not None
-    }
-    return {name: form for name, form in forms.items() if any(form.values())}
+def _clock(clock: HostClock | None) -> ClockSpec:
+    if clock is None:
+        return ClockSpec()
+    return ClockSpec(offset_ps=clock.offset, drift_ppb=clock.drift, resolution_ps=clock.resolution)
 
 
 def _parameter(value: float | bool | str) -> float | bool | str:
@@ -227,9 +235,9 @@ def _parameter(value: float | bool | str) -> float | bool | str:
     return value if isinstance(value, bool | str) else float(value)
 
 
-def _stack(stack: Stack, algorithm: str, parameters: Mapping[str, float | bool | str]) -> dict[str, Any]:
-    form = {name: getattr(stack, name) for name in Stack.__dataclass_fields__}
+def _stack(stack: Stack, algorithm: str, parameters: Mapping[str, float | bool | str]) -> StackSpec:
+    settings: dict[str, Any] = {name: getattr(stack, name) for name in Stack.__dataclass_fields__}
     # Part of the experiment only where the algorithm asks for it, so that the hashes of all others stay.
     if not (own.pinned(algorithm) or catalog.counts_jiffies(algorithm, parameters)):
-        del form["hz"]
-    return {name: value for name, value in form.items() if value or name not in OPTIONAL}
+        del settings["hz"]
+    return StackSpec(**settings)

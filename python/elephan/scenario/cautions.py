@@ -62,15 +62,15 @@ def epoch_s(algorithm: str, window: float, rtt_s: float) -> float | None:
 
 
 def _short_run(scenario: ScenarioTable, graph: Graph) -> list[str]:
-    form = canonical_form(scenario, graph)
+    links = canonical_form(scenario, graph).links
     from_ps, to_ps = measure_window(scenario)
     found = []
     for i, flow in enumerate(scenario.flow):
         link = graph.slowest(i)
-        queue = form["links"][link]["queue"]
-        limit_packets = queue["limit_packets"]
-        if limit_packets is None and queue["limit_bytes"] is not None:
-            limit_packets = queue["limit_bytes"] // graph.stacks[i].wire_bytes
+        queue = links[link].queue
+        limit_packets = queue.limit_packets
+        if limit_packets is None and queue.limit_bytes is not None:
+            limit_packets = queue.limit_bytes // graph.stacks[i].wire_bytes
         if limit_packets is None or flow.size is not None or flow.application or flow.datagrams:
             continue
         sharing = len(graph.data_users(link))

@@ -29,7 +29,7 @@ def limits(graph: Graph, position: int, buffer: Buffer) -> tuple[int | None, int
     return int((bdp * buffer.bdp_share).to_integral_value(ROUND_HALF_UP)), None
 
 
-def queue_parameters(graph: Graph, position: int, kind: str) -> dict[str, Any]:
+def queue_parameters(graph: Graph, position: int, kind: str) -> dict[str, bool | int | float | None]:
     """Every parameter of a link's discipline in the engine's units: packets, bytes, ps, numbers and switches.
 
     Raises:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
+from elephan.scenario import form
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.schema import DelayStep, Jitter, Link, Path, RateStep, Reorder
 from elephan.scenario.units import format_offset, format_rate, format_time
@@ -35,41 +35,42 @@ class Impairments:
 STEADY = Impairments()
 
 
-def impairments_form(given: Impairments, delay_ps: int, field: str) -> dict[str, Any]:
-    """The canonical form: only what is there, under ``impairments``; nothing where nothing is.
+def impairments_form(given: Impairments, delay_ps: int, field: str) -> form.Impairments | None:
+    """The canonical form; ``None`` where nothing is given.
 
     Raises:
         ScenarioError: steps out of order, a delay below zero, or fields that contradict each other.
     """
-    form: dict[str, Any] = {}
-    if given.rate_steps:
-        _check_rising(given.rate_steps, f"{field}.rate_steps")
-        last = len(given.rate_steps) - 1
-        if given.rate_steps[last].rate == 0:
-            raise ScenarioError(
-                f"'{format_rate(0)}' would last for ever; the last rate is above zero",
-                path=f"{field}.rate_steps[{last}].rate",
-            )
-        form["rate_steps"] = [{"at_ps": step.at, "rate_bps": step.rate} for step in given.rate_steps]
-    if given.delay_steps:
-        _check_rising(given.delay_steps, f"{field}.delay_steps")
-        form["delay_steps"] = [
-            {"at_ps": step.at, "delay_ps": _delay(step, delay_ps, f"{field}.delay_steps[{i}].change")}
-            for i, step in enumerate(given.delay_steps)
-        ]
+    _check_rate_steps(given.rate_steps, f"{field}.rate_steps")
+    _check_rising(given.delay_steps, f"{field}.delay_steps")
+    delay_steps = tuple(
+        form.DelayStep(at_ps=step.at, delay_ps=_delay(step, delay_ps, f"{field}.delay_steps[{i}].change"))
+        for i, step in enumerate(given.delay_steps)
+    )
     if given.rate_trace:
         if given.rate_steps:
             raise ScenarioError("there are rate_steps too; write one of the two", path=f"{field}.rate_trace")
-        if min([delay_ps, *(step["delay_ps"] for step in form.get("delay_steps", []))]) == 0:
+        if min([delay_ps, *(step.delay_ps for step in delay_steps)]) == 0:
             raise ScenarioError("needs a link with a delay, always above zero", path=f"{field}.rate_trace")
-        form["rate_trace_ms"] = list(given.rate_trace)
-    if given.jitter is not None:
-        form["jitter"] = _jitter(given.jitter, f"{field}.jitter")
-    if given.reorder is not None:
-        form["reorder"] = {"p": given.reorder.share, "delay_ps": given.reorder.delay}
-    if given.duplicate > 0:
-        form["duplicate"] = given.duplicate
-    return {"impairments": form} if form else {}
+    reorder = given.reorder
+    made = form.Impairments(
+        rate_steps=tuple(form.RateStep(at_ps=step.at, rate_bps=step.rate) for step in given.rate_steps),
+        rate_trace_ms=tuple(given.rate_trace or ()),
+        delay_steps=delay_steps,
+        jitter=None if given.jitter is None else _jitter(given.jitter, f"{field}.jitter"),
+        reorder=None if reorder is None else form.ReorderSpec(p=reorder.share, delay_ps=reorder.delay),
+        duplicate=given.duplicate,
+    )
+    return None if made == form.Impairments() else made
+
+
+def _check_rate_steps(steps: tuple[RateStep, ...], field: str) -> None:
+    _check_rising(steps, field)
+    if steps and steps[-1].rate == 0:
+        raise ScenarioError(
+            f"'{format_rate(0)}' would last for ever; the last rate is above zero",
+            path=f"{field}[{len(steps) - 1}].rate",
+        )
 
 
 def _check_rising(steps: tuple[RateStep, ...] | tuple[DelayStep, ...], field: str) -> None:
@@ -90,16 +91,16 @@ def _delay(step: DelayStep, delay_ps: int, where: str) -> int:
     return changed_ps
 
 
-def _jitter(jitter: Jitter, field: str) -> dict[str, Any]:
+def _jitter(jitter: Jitter, field: str) -> form.JitterSpec:
     kinds = [kind for kind in ("uniform", "normal", "exponential", "samples") if getattr(jitter, kind) is not None]
     if len(kinds) != 1:
         raise ScenarioError("write one distribution: uniform, normal, exponential or samples", path=field)
     if (jitter.normal is None) != (jitter.deviation is None):
         raise ScenarioError("a normal jitter has its mean in normal and its deviation in deviation", path=field)
     if jitter.uniform is not None:
-        return {"kind": "uniform", "max_ps": jitter.uniform}
-    if jitter.normal is not None:
-        return {"kind": "normal", "mean_ps": jitter.normal, "deviation_ps": jitter.deviation}
+        return form.UniformJitter(max_ps=jitter.uniform)
+    if jitter.normal is not None and jitter.deviation is not None:
+        return form.NormalJitter(mean_ps=jitter.normal, deviation_ps=jitter.deviation)
     if jitter.exponential is not None:
-        return {"kind": "exponential", "mean_ps": jitter.exponential}
-    return {"kind": "samples", "samples_ps": list(jitter.samples or ())}
+        return form.ExponentialJitter(mean_ps=jitter.exponential)
+    return form.SamplesJitter(samples_ps=tuple(jitter.samples or ()))

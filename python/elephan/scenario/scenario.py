@@ -13,11 +13,12 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from elephan.algorithm import Algorithm
-from elephan.scenario import own, reading, traces
+from elephan.scenario import document, own, reading, traces
 from elephan.scenario.canonical import canonical_form, canonical_json, form_hash
 from elephan.scenario.cautions import cautions, randomness
 from elephan.scenario.check import check_scenario, check_with_engine
 from elephan.scenario.errors import ScenarioError, join_path
+from elephan.scenario.form import Spec
 from elephan.scenario.graph import Graph, build_graph
 from elephan.scenario.overrides import apply_overrides
 from elephan.scenario.schema import TABLES, ScenarioTable, Table, field_names
@@ -164,31 +165,36 @@ class Scenario(ScenarioTable):
         return build_graph(self)
 
     @cached_property
-    def _form(self) -> dict[str, Any]:
+    def form(self) -> Spec:
+        """The canonical form: defaults written out, units resolved; what the engine runs."""
         return canonical_form(self, self.graph)
 
+    @cached_property
+    def _document(self) -> dict[str, Any]:
+        return document.write(self.form)
+
     def canonical(self) -> dict[str, Any]:
-        """The canonical form: defaults written out, units resolved; what the engine runs."""
-        return dict(self._form)
+        """The canonical form as a JSON document, without what is at its default and was added later."""
+        return dict(self._document)
 
     def canonical_json(self) -> str:
         """The one spelling of the canonical form."""
-        return canonical_json(self._form)
+        return canonical_json(self._document)
 
     @cached_property
     def hash(self) -> str:
         """16 hexadecimal digits that name the experiment; the title and the seed are not part of it."""
-        return form_hash(self._form)
+        return form_hash(self._document)
 
     @property
     def flows(self) -> list[str]:
         """Names of the flows, in order."""
-        return [str(flow["name"]) for flow in self._form["flows"]]
+        return [flow.name for flow in self.form.flows]
 
     @property
     def sources(self) -> list[str]:
         """Names of the sources of transfers, in order."""
-        return [str(source["flow"]["name"]) for source in self._form.get("traffic", [])]
+        return [source.flow.name for source in self.form.traffic]
 
     @property
     def is_random(self) -> bool:
@@ -218,7 +224,7 @@ class Scenario(ScenarioTable):
         return hash((self.hash, self.seed))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Scenario) and self._form == other._form
+        return isinstance(other, Scenario) and self.form == other.form
 
     def __repr__(self) -> str:
         senders = [*self.flows, *self.sources]

@@ -12,8 +12,6 @@ _MS_PS = 10**9
 _S_PS = 10**12
 
 DETECTIONS = ("rack", "dupthresh", "dupack", "fack")
-# Left out of the canonical form while they are off, so that a scenario that does not use them keeps its hash.
-OPTIONAL = ("ecn", "pacing", "host_ack_ps", "host_scan_ps")
 RECOVERIES = ("prr", "rate_halving", "rate_halving_ns2", "pipe", "pipe_sack1")
 
 

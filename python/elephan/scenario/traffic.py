@@ -8,6 +8,25 @@ from typing import Any
 
 from elephan.scenario import reading
 from elephan.scenario.errors import ScenarioError, join_path
+from elephan.scenario.form import (
+    ArrivalsSpec,
+    ConstantDuration,
+    ConstantSize,
+    DurationSpec,
+    ExponentialDuration,
+    ExponentialSize,
+    FlowSpec,
+    ListArrivals,
+    LoadArrivals,
+    LognormalParetoSize,
+    ParetoDuration,
+    ParetoSize,
+    PoissonArrivals,
+    RttSpec,
+    SizeSpec,
+    SourceSpec,
+    UsersArrivals,
+)
 from elephan.scenario.schema import Traffic
 from elephan.scenario.units import PS_PER_S, format_time
 from elephan.scenario.words import hint
@@ -29,22 +48,32 @@ RTTS: dict[str, tuple[tuple[float, int], ...]] = {
 the shape of the connections in ns-2's Tmix example stretched to meet that."""
 
 
-def source_form(source: Traffic, where: str, slowest_bps: int) -> dict[str, Any]:
-    """Arrivals, sizes and round-trip times of a source whose path's slowest link has a rate of ``slowest_bps``.
+def source_form(flow: FlowSpec, source: Traffic, where: str, slowest_bps: int) -> SourceSpec:
+    """A source of transfers with the common properties of ``flow``, on a path whose slowest link has a rate of
+    ``slowest_bps``.
 
     Raises:
         ScenarioError: a source that is stated twice or not at all, or a file that cannot be read.
     """
-    _check(source, where)
-    if source.file is not None:
-        return {"arrivals": _replayed(Path(source.file), join_path(where, "file"))}
-    if source.transfers is not None:
-        return {"arrivals": _listed(source.transfers, join_path(where, "transfers"))}
-    form: dict[str, Any] = {"arrivals": _arrivals(source, slowest_bps), "sizes": _sizes(source)}
+    listed = _list(source, where)
+    if listed is not None:
+        return SourceSpec(flow=flow, arrivals=listed)
     quantiles = rtt_quantiles(source, where)
-    if quantiles:
-        form["rtts"] = {"shares": [share for share, _ in quantiles], "rtts_ps": [rtt for _, rtt in quantiles]}
-    return form
+    rtts = RttSpec(shares=tuple(share for share, _ in quantiles), rtts_ps=tuple(rtt for _, rtt in quantiles))
+    return SourceSpec(
+        flow=flow, arrivals=_arrivals(source, slowest_bps), sizes=_sizes(source), rtts=rtts if quantiles else None
+    )
+
+
+def duration_form(kind: str, mean_ps: int, shape: float) -> DurationSpec:
+    """A distribution of durations; only a Pareto distribution has a shape."""
+    match kind:
+        case "constant":
+            return ConstantDuration(mean_ps=mean_ps)
+        case "exponential":
+            return ExponentialDuration(mean_ps=mean_ps)
+        case _:
+            return ParetoDuration(mean_ps=mean_ps, shape=shape)
 
 
 def rtt_quantiles(source: Traffic, where: str) -> Sequence[tuple[float, int]]:
@@ -82,13 +111,13 @@ def check_round_trips(source: Traffic, where: str, path_ps: int) -> None:
         ScenarioError: with the shortest, and what the path takes.
     """
     shown = format_time(path_ps)
-    if source.file is not None or source.transfers is not None:
-        listed = source_form(source, where, 0)["arrivals"].get("rtts_ps", [])
-        short = [rtt for rtt in listed if rtt < path_ps]
+    listed = _list(source, where)
+    if listed is not None:
+        short = [rtt for rtt in listed.rtts_ps if rtt < path_ps]
         if short:
             raise ScenarioError(
-                f"{len(short)} of the {len(listed)} round-trip times are shorter than the path's {shown}; the shortest "
-                f"is {format_time(min(short))}: give the path no more delay than that",
+                f"{len(short)} of the {len(listed.rtts_ps)} round-trip times are shorter than the path's {shown}; the "
+                f"shortest is {format_time(min(short))}: give the path no more delay than that",
                 path=join_path(where, "transfers" if source.file is None else "file"),
             )
         return
@@ -99,6 +128,18 @@ def check_round_trips(source: Traffic, where: str, path_ps: int) -> None:
             f"{format_time(quantiles[-1][1])}: give the path less delay",
             path=join_path(where, "rtts"),
         )
+
+
+def _list(source: Traffic, where: str) -> ListArrivals | None:
+    """The transfers that a source lists, itself or in a file.
+
+    Raises:
+        ScenarioError: a source that is stated twice or not at all, or a file that cannot be read.
+    """
+    _check(source, where)
+    if source.file is not None:
+        return _replayed(Path(source.file), join_path(where, "file"))
+    return None if source.transfers is None else _listed(source.transfers, join_path(where, "transfers"))
 
 
 def _check(source: Traffic, where: str) -> None:
@@ -118,53 +159,59 @@ def _check(source: Traffic, where: str) -> None:
                 raise ScenarioError(f"{words} already; leave it out", path=join_path(where, name))
 
 
-def _arrivals(source: Traffic, slowest_bps: int) -> dict[str, Any]:
-    if source.users is not None:
-        shape = {"shape": source.think_shape} if source.think_times == "pareto" else {}
-        think = {"kind": source.think_times, "mean_ps": source.think, **shape}
-        return {"kind": "users", "users": source.users, "think": think}
+def _arrivals(source: Traffic, slowest_bps: int) -> ArrivalsSpec:
+    if source.users is not None and source.think is not None:
+        think = duration_form(source.think_times, source.think, source.think_shape)
+        return UsersArrivals(users=source.users, think=think)
     if source.per_second is not None:
-        return {"kind": "poisson", "per_second": source.per_second}
-    load = source.load
-    return {"kind": "load", "bps": round(load * slowest_bps) if isinstance(load, float) else load}
+        return PoissonArrivals(per_second=source.per_second)
+    load = source.load or 0
+    return LoadArrivals(bps=round(load * slowest_bps) if isinstance(load, float) else load)
 
 
-def _sizes(source: Traffic) -> dict[str, Any]:
+def _sizes(source: Traffic) -> SizeSpec:
     sizes = source.sizes
-    if sizes.distribution == "lognormal-pareto":
-        return {
-            "kind": "lognormal_pareto",
-            "mu": sizes.mu,
-            "sigma": sizes.sigma,
-            "body_share": sizes.body_share,
-            "tail_bytes": float(sizes.tail),
-            "tail_shape": sizes.tail_shape,
-            "most_bytes": float(sizes.most),
-        }
-    shape = {"shape": sizes.shape} if sizes.distribution == "pareto" else {}
-    return {"kind": sizes.distribution, "mean_bytes": float(sizes.mean), **shape}
+    match sizes.distribution:
+        case "lognormal-pareto":
+            return LognormalParetoSize(
+                mu=sizes.mu,
+                sigma=sizes.sigma,
+                body_share=sizes.body_share,
+                tail_bytes=float(sizes.tail),
+                tail_shape=sizes.tail_shape,
+                most_bytes=float(sizes.most),
+            )
+        case "pareto":
+            return ParetoSize(mean_bytes=float(sizes.mean), shape=sizes.shape)
+        case "constant":
+            return ConstantSize(mean_bytes=float(sizes.mean))
+        case _:
+            return ExponentialSize(mean_bytes=float(sizes.mean))
 
 
-def _listed(transfers: Sequence[tuple[int, int, int | None]], place: str) -> dict[str, Any]:
+def _listed(transfers: Sequence[tuple[int, int, int | None]], place: str) -> ListArrivals:
     rows = sorted(transfers, key=lambda row: row[0])
     rtts = [rtt for _, _, rtt in rows if rtt is not None]
     if rtts and len(rtts) < len(rows):
         raise ScenarioError("some have a round-trip time and some have none; write it for all or for none", path=place)
-    form = {"kind": "list", "starts_ps": [row[0] for row in rows], "sizes_bytes": [row[1] for row in rows]}
-    return form | ({"rtts_ps": rtts} if rtts else {})
+    return ListArrivals(
+        starts_ps=tuple(row[0] for row in rows), sizes_bytes=tuple(row[1] for row in rows), rtts_ps=tuple(rtts)
+    )
 
 
-def _replayed(path: Path, place: str) -> dict[str, Any]:
+def _replayed(path: Path, place: str) -> ListArrivals:
     table = _table(path, place)
     starts = _times(_column(table, "start_s", path, place), PS_PER_S, place)
     sizes = [round(size) for size in _column(table, "size_bytes", path, place)]
-    rows = list(zip(starts, sizes, strict=True))
     rtts: list[int] = []
     if "rtt_ms" in table.columns:
         rtts = _times(_column(table, "rtt_ms", path, place), _PS_PER_MS, place)
-    order = sorted(range(len(rows)), key=lambda i: starts[i])
-    form = {"kind": "list", "starts_ps": [starts[i] for i in order], "sizes_bytes": [sizes[i] for i in order]}
-    return form | ({"rtts_ps": [rtts[i] for i in order]} if rtts else {})
+    order = sorted(range(len(starts)), key=lambda i: starts[i])
+    return ListArrivals(
+        starts_ps=tuple(starts[i] for i in order),
+        sizes_bytes=tuple(sizes[i] for i in order),
+        rtts_ps=tuple(rtts[i] for i in order) if rtts else (),
+    )
 
 
 def _table(path: Path, place: str) -> Any:

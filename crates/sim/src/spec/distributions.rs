@@ -1,20 +1,21 @@
 //! Distributions of times and sizes.
 
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::limits::SHORTEST_TIMER_PS;
 use crate::time::Time;
 
-/// A distribution of lengths of time.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
+/// Distribution of durations.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum DurationSpec {
-    /// Always the same.
+    /// Constant.
     Constant {
-        /// It, ps.
+        /// Value, ps.
         mean_ps: u64,
     },
-    /// Memoryless.
+    /// Exponential.
     Exponential {
         /// Mean, ps.
         mean_ps: u64,
@@ -23,7 +24,7 @@ pub enum DurationSpec {
     Pareto {
         /// Mean, ps.
         mean_ps: u64,
-        /// Above 1, so that there is a mean.
+        /// Shape, above 1, so that the mean is finite.
         shape: f64,
     },
 }
@@ -46,16 +47,16 @@ impl DurationSpec {
     }
 }
 
-/// A distribution of the sizes of transfers.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
+/// Distribution of the sizes of transfers.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum SizeSpec {
-    /// Always the same.
+    /// Constant.
     Constant {
-        /// It, bytes.
+        /// Value, bytes.
         mean_bytes: f64,
     },
-    /// Memoryless.
+    /// Exponential.
     Exponential {
         /// Mean, bytes.
         mean_bytes: f64,
@@ -64,22 +65,22 @@ pub enum SizeSpec {
     Pareto {
         /// Mean, bytes.
         mean_bytes: f64,
-        /// Above 1.
+        /// Shape, above 1.
         shape: f64,
     },
     /// A lognormal body, cut where the tail begins, and a Pareto tail, cut at the largest size (Barford and Crovella 1998).
     LognormalPareto {
         /// Mean of the body's logarithm (of bytes).
         mu: f64,
-        /// Its standard deviation.
+        /// Standard deviation of the body's logarithm.
         sigma: f64,
-        /// Share of the transfers that are of the body.
+        /// Fraction of the transfers in the body, from 0 to 1.
         body_share: f64,
-        /// Where the tail begins, bytes.
+        /// Start of the tail, bytes.
         tail_bytes: f64,
-        /// Shape of the tail.
+        /// Shape of the Pareto tail.
         tail_shape: f64,
-        /// The largest size, bytes.
+        /// Largest size, bytes.
         most_bytes: f64,
     },
 }
@@ -116,12 +117,12 @@ impl SizeSpec {
     }
 }
 
-/// A distribution of round-trip times, by its quantiles; logarithms are interpolated between them.
-#[derive(Clone, Debug, Deserialize, PartialEq)]
+/// Distribution of round-trip times, by its quantiles. Between two quantiles the logarithm is interpolated.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 pub struct RttSpec {
-    /// Shares, from 0 to 1, rising.
+    /// Cumulative probabilities, rising from 0 to 1.
     pub shares: Vec<f64>,
-    /// The quantiles there, ps; not decreasing.
+    /// Quantile at each probability, ps; not decreasing.
     pub rtts_ps: Vec<u64>,
 }
 

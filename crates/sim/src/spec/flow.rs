@@ -2,66 +2,68 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::distributions::DurationSpec;
 use super::stack::{ClockSpec, StackSpec};
 use super::udt;
 
-/// A flow.
-#[derive(Clone, Debug, Deserialize)]
+/// A flow: one sender, one receiver, one path each way.
+#[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
 pub struct FlowSpec {
-    /// Unique name; it also names the flow's random streams and breaks ties.
+    /// Unique name. It also names the flow's random streams and breaks ties.
     pub name: String,
-    /// `name` or `name:preset`.
+    /// Congestion control: `name` or `name:preset`.
     pub algorithm: String,
-    /// Digest of the source of an algorithm that is none of ours; whoever runs the spec has to bring it.
+    /// SHA-256 of the source of an algorithm in Python; the caller supplies its object. Absent for built-in algorithms.
     #[serde(default)]
     pub source_sha256: Option<String>,
-    /// The algorithm's parameters where they differ from the preset.
+    /// Parameters of the algorithm that differ from its preset.
     #[serde(default)]
+    #[schemars(schema_with = "super::schema::parameters")]
     pub parameters: BTreeMap<String, serde_json::Value>,
-    /// First segment, ps.
+    /// Time of the first segment, ps.
     pub start_ps: u64,
-    /// No new data after this, ps.
+    /// Time after which no new data is sent, ps; the end of the run where absent.
     #[serde(default)]
     pub stop_ps: Option<u64>,
     /// Length of the transfer; unlimited where absent.
     #[serde(default)]
     pub size_segments: Option<u64>,
-    /// An application that hands its data over bit by bit; where absent, all is there at the start.
+    /// Application that limits the flow; all data is there at the start where absent.
     #[serde(default)]
     pub application: Option<ApplicationSpec>,
-    /// The application's segments are datagrams: each leaves at once, nothing acknowledges or repeats it, and the algorithm is
-    /// not asked.
+    /// Sends the application's segments as datagrams: each leaves at once, without acknowledgements, retransmissions or
+    /// congestion control.
     #[serde(default)]
     pub datagrams: bool,
-    /// The flow's endpoints are brought by the caller of the engine.
+    /// Packets of endpoints that the caller of the engine supplies; the engine's own endpoints where absent.
     #[serde(default)]
     pub foreign: Option<ForeignSpec>,
-    /// Links that data crosses.
+    /// Links of the data, by their position in `links`.
     pub path: Vec<usize>,
-    /// Links that ACKs cross.
+    /// Links of the ACKs, by their position in `links`.
     pub reverse_path: Vec<usize>,
-    /// The endpoints.
+    /// Transport of the two endpoints.
     pub stack: StackSpec,
-    /// How much longer than in truth the algorithm believes the shortest round trip to be, ps.
+    /// Error of the propagation round-trip time that the algorithm is told, ps; positive where it is told too much.
     #[serde(default)]
     pub base_rtt_error_ps: i64,
-    /// The sender's clock, which its time stamps show.
+    /// Clock of the sender, which its timestamps show.
     #[serde(default)]
     pub sender_clock: ClockSpec,
-    /// The receiver's clock.
+    /// Clock of the receiver.
     #[serde(default)]
     pub receiver_clock: ClockSpec,
 }
 
-/// Packets of endpoints that are none of the engine's.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+/// Packets of endpoints that are not the engine's own.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct ForeignSpec {
-    /// The smallest packet that either end sends, bytes on the wire.
+    /// Size of the smallest packet that either end sends, bytes on the wire.
     pub smallest_bytes: u16,
-    /// The largest, bytes on the wire.
+    /// Size of the largest packet, bytes on the wire.
     pub largest_bytes: u16,
 }
 
@@ -111,27 +113,27 @@ impl FlowSpec {
     }
 }
 
-/// When an application has a segment to send.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
+/// Application that hands its data over at a rate.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 pub struct ApplicationSpec {
-    /// Bit/s while it is on: of user data, or of what is on the wire where the segments are datagrams.
+    /// Rate while it is on, bit/s: of user data, or on the wire where the segments are datagrams.
     pub rate_bps: u64,
-    /// Segments come as a Poisson process, and not at equal distances.
+    /// Segments arrive as a Poisson process instead of at equal intervals.
     #[serde(default)]
     pub poisson: bool,
-    /// Segments come in frames, as those of a video, and not at equal distances.
+    /// Segments arrive in frames, as those of a video, instead of at equal intervals.
     #[serde(default)]
     pub frames: Option<FramesSpec>,
-    /// Distributions of its times on and off; always on where absent.
+    /// Distributions of the on and off times; always on where absent.
     #[serde(default)]
     pub bursts: Option<(DurationSpec, DurationSpec)>,
 }
 
-/// Frames of random size at equal distances: a variable bit rate.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
+/// Frames of random size at equal intervals: a variable bit rate.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 pub struct FramesSpec {
-    /// Their distance, ps; on average a frame holds what the rate gives in that time.
+    /// Interval of the frames, ps. The mean size of a frame is the rate times the interval.
     pub interval_ps: u64,
-    /// Shape of the Weibull distribution of their sizes: P(X > x) = exp(−(x / scale)^shape).
+    /// Shape of the Weibull distribution of the sizes: P(X > x) = exp(−(x / scale)^shape).
     pub shape: f64,
 }

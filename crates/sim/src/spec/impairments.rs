@@ -1,6 +1,7 @@
 //! What a link does besides carrying at one rate with one delay: its part of the spec. [`crate::link`] does it.
 
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::error::SpecError;
 use crate::time::Time;
@@ -12,64 +13,64 @@ pub const OPPORTUNITY_BYTES: u64 = 1500;
 /// The longest delay that may be added, ps.
 const MOST_PS: u64 = 3600 * Time::SECOND.0;
 
-/// Everything that changes about a link, or that it does to packets.
-#[derive(Clone, Debug, Default, Deserialize)]
+/// Changes of a link over time, and what it does to packets besides queueing.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Impairments {
-    /// Rates from given times on, in the order of these.
+    /// Changes of the rate, in the order of their times.
     #[serde(default)]
     pub rate_steps: Vec<RateStep>,
-    /// When a packet may leave, instead of a rate, ms from the beginning; it begins again after the last of them, as in
-    /// Mahimahi (Netravali et al., USENIX ATC 2015).
+    /// Times at which one packet may leave, instead of a rate, ms. The list repeats after its last time, as in Mahimahi
+    /// (Netravali et al., USENIX ATC 2015).
     #[serde(default)]
     pub rate_trace_ms: Vec<u64>,
-    /// Propagation delays from given times on, in the order of these: a change of route. Packets that take a shorter route
-    /// overtake those that took a longer one.
+    /// Changes of the propagation delay, in the order of their times: changes of route. Packets on a shorter route overtake
+    /// those on a longer one.
     #[serde(default)]
     pub delay_steps: Vec<DelayStep>,
-    /// Delay added to each packet, in order: none overtakes another on the same route.
+    /// Random delay of each packet; packets on the same route stay in order.
     #[serde(default)]
     pub jitter: Option<JitterSpec>,
-    /// Packets that come later than those behind them.
+    /// Reordering of packets.
     #[serde(default)]
     pub reorder: Option<ReorderSpec>,
-    /// Probability that a packet arrives twice.
+    /// Probability of a second copy of a packet.
     #[serde(default)]
     pub duplicate: f64,
 }
 
-/// A rate from a time on.
-#[derive(Clone, Copy, Debug, Deserialize)]
+/// A change of the rate.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, Serialize)]
 pub struct RateStep {
-    /// From when on, ps.
+    /// Time of the change, ps.
     pub at_ps: u64,
-    /// Bit/s; 0 while the link is down: what was being sent is held, and goes on afterwards.
+    /// Rate from then on, bit/s; 0 while the link is down, which holds the packet in transmission.
     pub rate_bps: u64,
 }
 
-/// A propagation delay from a time on.
-#[derive(Clone, Copy, Debug, Deserialize)]
+/// A change of the propagation delay.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, Serialize)]
 pub struct DelayStep {
-    /// From when on, ps: for packets whose last bit leaves the transmitter then or later.
+    /// Time of the change, ps: for packets whose last bit leaves the transmitter then or later.
     pub at_ps: u64,
-    /// Propagation delay, ps.
+    /// Propagation delay from then on, ps.
     pub delay_ps: u64,
 }
 
-/// A distribution of delays that are added.
-#[derive(Clone, Debug, Deserialize)]
+/// Distribution of the random delay of a packet.
+#[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum JitterSpec {
-    /// From 0 up to a largest.
+    /// Uniform from 0 to a maximum.
     Uniform {
-        /// The largest, ps.
+        /// Maximum, ps.
         max_ps: u64,
     },
-    /// Normal, drawn again where it is negative.
+    /// Normal; a negative value is drawn again.
     Normal {
-        /// Mean before that, ps.
+        /// Mean of the normal distribution, ps.
         mean_ps: u64,
-        /// Standard deviation before that, ps.
+        /// Standard deviation of the normal distribution, ps.
         deviation_ps: u64,
     },
     /// Exponential.
@@ -77,19 +78,19 @@ pub enum JitterSpec {
         /// Mean, ps.
         mean_ps: u64,
     },
-    /// One of these, each as likely as the others.
+    /// One of a list of samples, with equal probabilities.
     Samples {
-        /// Delays, ps.
+        /// Samples, ps.
         samples_ps: Vec<u64>,
     },
 }
 
-/// A share of the packets takes longer.
-#[derive(Clone, Copy, Debug, Deserialize)]
+/// Reordering: a fraction of the packets takes longer.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, Serialize)]
 pub struct ReorderSpec {
-    /// Probability of each packet.
+    /// Probability of the extra delay.
     pub p: f64,
-    /// How much longer it takes, ps.
+    /// Extra delay, ps.
     pub delay_ps: u64,
 }
 

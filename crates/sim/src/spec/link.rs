@@ -1,28 +1,29 @@
 //! Links.
 
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::impairments::Impairments;
 use super::queue::QueueSpec;
 
 /// A directed link: queue → transmitter → delay line.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct LinkSpec {
-    /// Unique name; it also names the link's random streams and breaks ties.
+    /// Unique name. It also names the link's random streams and breaks ties.
     pub name: String,
-    /// Bit/s.
+    /// Rate, bit/s.
     pub rate_bps: u64,
     /// Propagation delay, ps.
     pub delay_ps: u64,
-    /// What is lost before the queue.
+    /// Losses before the queue.
     #[serde(default)]
     pub loss: LossSpec,
-    /// What waits, and what is dropped.
+    /// Queue in front of the transmitter.
     pub queue: QueueSpec,
-    /// Whether it is sampled into the `links` table.
+    /// Samples the link into the `links` table.
     #[serde(default)]
     pub record: bool,
-    /// What it does besides, if anything.
+    /// Changes over time, jitter, reordering and duplicates; none where absent.
     #[serde(default)]
     pub impairments: Option<Box<Impairments>>,
 }
@@ -49,33 +50,33 @@ impl LinkSpec {
     }
 }
 
-/// Losses that the queue has no part in; they hit data packets and ACKs alike, whichever the link carries.
-#[derive(Clone, Debug, Default, Deserialize)]
+/// Losses before the queue, of data packets and ACKs alike.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum LossSpec {
-    /// Nothing is lost.
+    /// No losses.
     #[default]
     None,
-    /// Each packet independently.
+    /// Independent losses.
     Bernoulli {
-        /// Probability.
+        /// Loss probability of a packet.
         p: f64,
     },
-    /// In bursts (Gilbert 1960, Elliott 1963): the link is in a good or in a bad state, changes before each packet, and loses it
-    /// with the probability of the state that it is in. In which it begins is drawn in proportion to the time in each.
+    /// Losses in bursts (Gilbert 1960, Elliott 1963). The link is in a good or a bad state, may change the state before each
+    /// packet, and loses the packet with the state's probability. The first state is drawn from the stationary distribution.
     GilbertElliott {
-        /// From the good state to the bad one.
+        /// Probability of a change from the good state to the bad one.
         to_bad: f64,
-        /// From the bad state to the good one.
+        /// Probability of a change from the bad state to the good one.
         to_good: f64,
-        /// Loss in the good state.
+        /// Loss probability in the good state.
         in_good: f64,
-        /// Loss in the bad state.
+        /// Loss probability in the bad state.
         in_bad: f64,
     },
-    /// Exactly these packets.
+    /// Losses of listed packets.
     List {
-        /// Positions in the order of arrival at the link, the first packet being 0.
+        /// Positions of the lost packets in the order of arrival at the link; the first packet is 0.
         packets: Vec<u64>,
     },
 }

@@ -10,12 +10,14 @@ mod impairments;
 mod limits;
 mod link;
 mod queue;
+mod schema;
 mod stack;
 mod traffic;
 pub mod udt;
 mod validate;
 
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 pub use self::distributions::{DurationSpec, RttSpec, SizeSpec};
 pub use self::error::SpecError;
@@ -24,59 +26,73 @@ pub use self::impairments::{DelayStep, Impairments, JitterSpec, OPPORTUNITY_BYTE
 pub use self::limits::{MOST_IN_FLIGHT, MOST_SEGMENTS, MOST_TRANSFERS, SHORTEST_TIMER_PS};
 pub use self::link::{LinkSpec, LossSpec};
 pub use self::queue::{QueueSpec, value_of};
+pub use self::schema::schema;
 pub use self::stack::{ClockSpec, Detection, RecoveryRule, StackSpec};
 pub use self::traffic::{ArrivalsSpec, SourceSpec};
 
-/// A whole run.
-#[derive(Clone, Debug, Deserialize)]
+/// Version of the canonical form that this engine reads.
+pub const FORMAT: u32 = 1;
+
+/// A whole run: the canonical form of a scenario. A key that is absent has its default.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct Spec {
-    /// Moves start times and phases, and seeds every random stream.
+    /// Version of the canonical form.
+    #[serde(default = "format")]
+    pub format: u32,
+    /// Title for readers; the engine ignores it.
+    #[serde(default)]
+    pub title: Option<String>,
+    /// Seed of start times, phases and every random stream.
     #[serde(default)]
     pub seed: u64,
-    /// Length, ps.
+    /// Simulated time, ps.
     pub duration_ps: u64,
-    /// Distance of samples, ps; 0 records only the ends of the measurement window.
+    /// Sampling interval, ps; 0 records only the ends of the measurement window.
     pub sample_period_ps: u64,
-    /// Each flow starts up to this much later than said, uniformly, ps.
+    /// Upper end of the uniform random delay of each flow's start, ps.
     #[serde(default)]
     pub start_jitter_ps: u64,
-    /// Each packet leaves its sender up to this much later, uniformly and in order, ps.
+    /// Upper end of the uniform random delay of each packet at its sender, ps; packets stay in order.
     #[serde(default)]
     pub send_jitter_ps: u64,
-    /// Where rates, RTT and queue statistics are taken.
+    /// Measurement window of rates, RTT and queue statistics.
     pub measure: Measure,
     /// Directed links.
     pub links: Vec<LinkSpec>,
-    /// Flows.
+    /// Flows, each for the whole run.
     pub flows: Vec<FlowSpec>,
-    /// Transfers that come and go.
+    /// Sources of transfers that come and go.
     #[serde(default)]
     pub traffic: Vec<SourceSpec>,
-    /// Whether, and when, everything that happens to a packet of a flow is written down.
+    /// Event log of every packet of a flow; none where absent.
     #[serde(default)]
     pub events: Option<EventsSpec>,
 }
 
-/// What of the run goes into the event log. The packets of transfers that come and go are not in it.
-#[derive(Clone, Copy, Debug, Deserialize)]
+/// The event log. The packets of transfers that come and go are not in it.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, Serialize)]
 pub struct EventsSpec {
-    /// Events that are kept at most; a run with more is given up.
+    /// Maximum number of events; a run with more is cancelled.
     pub limit: u64,
-    /// Begin, ps.
+    /// Start, ps.
     #[serde(default)]
     pub from_ps: u64,
-    /// End, ps; that of the run where absent.
+    /// End, ps; the end of the run where absent.
     #[serde(default)]
     pub to_ps: Option<u64>,
 }
 
 /// The measurement window.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 pub struct Measure {
-    /// Begin, ps.
+    /// Start, ps.
     pub from_ps: u64,
     /// End, ps.
     pub to_ps: u64,
+}
+
+fn format() -> u32 {
+    FORMAT
 }
 
 impl Spec {

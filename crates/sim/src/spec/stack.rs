@@ -1,82 +1,89 @@
 //! Hosts: their transport and their clocks.
 
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::time::Time;
 
-/// Everything about the endpoints that is not the algorithm's.
-#[derive(Clone, Debug, Deserialize)]
+/// Transport of a flow's endpoints: everything but the congestion control algorithm.
+#[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
 pub struct StackSpec {
-    /// Payload of a segment, bytes.
+    /// Payload of a full segment, bytes.
     pub payload_bytes: u32,
     /// Headers of a segment, bytes.
     pub header_bytes: u32,
-    /// An ACK without SACK blocks, bytes.
+    /// Size of an ACK without SACK blocks, bytes.
     pub ack_bytes: u32,
-    /// Each SACK block, bytes.
+    /// Size of each SACK block, bytes.
     pub sack_block_bytes: u32,
-    /// Segments.
+    /// Initial congestion window, segments.
     pub initial_window: u32,
-    /// Segments; unlimited where absent.
+    /// Initial slow-start threshold, segments; unlimited where absent.
+    #[serde(default)]
     pub initial_ssthresh: Option<u32>,
-    /// Segments; unlimited where absent.
+    /// Advertised receive window, segments; unlimited where absent.
+    #[serde(default)]
     pub receive_window: Option<u32>,
-    /// Segments per ACK: 1 acknowledges each.
+    /// Segments per ACK; 1 acknowledges each segment.
     pub ack_every: u32,
-    /// A delayed ACK waits at most this long, ps.
+    /// Longest delay of an ACK, ps.
     pub delayed_ack_ps: u64,
-    /// So many segments at the start are acknowledged at once.
+    /// Number of segments at the start that are acknowledged at once.
     pub quick_acks: u32,
     /// Lower bound of the retransmission timeout, ps.
     pub min_rto_ps: u64,
-    /// Upper bound, ps.
+    /// Upper bound of the retransmission timeout, ps.
     pub max_rto_ps: u64,
-    /// Before the first RTT sample, ps.
+    /// Retransmission timeout before the first RTT sample, ps.
     pub initial_rto_ps: u64,
     /// Clock granularity G of RFC 6298, ps.
     pub rto_granularity_ps: u64,
-    /// How a loss is found.
+    /// Loss detection.
     pub detection: Detection,
-    /// How it is repaired.
+    /// Loss recovery.
     pub recovery: RecoveryRule,
-    /// Whether the first two duplicate ACKs may release new segments (RFC 3042).
+    /// Limited transmit: the first two duplicate ACKs release new segments (RFC 3042).
     pub limited_transmit: bool,
-    /// Segments SACKed above a hole before it counts as lost.
+    /// Number of segments SACKed above a hole before the hole counts as lost.
     pub dup_threshold: u32,
-    /// Whether any ACK restarts the retransmission timer, and not only one that acknowledges something in order.
+    /// Restarts the retransmission timer at any ACK instead of only at one that acknowledges new data in order.
     pub any_ack_restarts_timer: bool,
-    /// Whether the timeout is estimated from one segment each round trip (RFC 6298 section 3 without timestamps), and not from
-    /// every ACK.
+    /// Estimates the timeout from one segment each round trip (RFC 6298 section 3 without timestamps) instead of from every
+    /// ACK.
     pub time_one_segment: bool,
-    /// Whether a spurious episode or timeout is found out and undone (RFC 3522).
+    /// Detects and undoes a spurious loss event or timeout (RFC 3522).
     pub undo: bool,
-    /// At most so many segments per ACK; unlimited where absent.
+    /// Maximum number of segments that one ACK releases; unlimited where absent.
     #[serde(default)]
     pub max_burst: Option<u32>,
     /// Explicit congestion notification as in RFC 3168, for algorithms that do not bring their own.
     #[serde(default)]
     pub ecn: bool,
-    /// Segments are spread over the round trip, as Linux does it with `fq`, where the algorithm has no pacing of its own.
+    /// Paces segments over the round trip as Linux does with `fq`, where the algorithm has no pacing of its own.
     #[serde(default)]
     pub pacing: bool,
-    /// What the sending host takes for an ACK before it looks at the clock, ps.
+    /// Processing time of the sending host for an ACK, ps, before it reads the clock.
     #[serde(default)]
     pub host_ack_ps: u64,
-    /// What it takes besides, for each outstanding segment, where an ACK carries SACK blocks, ps (Leith et al. 2008 section
-    /// VIII.A: Linux 2.6 walks the list of all of them).
+    /// Further processing time for each outstanding segment where an ACK carries SACK blocks, ps (Leith et al. 2008 section
+    /// VIII.A: Linux 2.6 walks the list of all outstanding segments).
     #[serde(default)]
     pub host_scan_ps: u64,
-    /// Timer interrupts a second of the sending host (Linux's `HZ`): algorithms of Linux that count in jiffies.
-    #[serde(default = "default_hz")]
-    pub hz: u32,
+    /// Timer interrupts a second of the sending host (Linux's `HZ`), for algorithms that count in jiffies; 1000 where absent.
+    #[serde(default)]
+    pub hz: Option<u32>,
 }
 
-fn default_hz() -> u32 {
-    elephan_cc::jiffies::DEFAULT_HZ as u32
+impl StackSpec {
+    /// Timer interrupts a second.
+    #[must_use]
+    pub fn hz(&self) -> f64 {
+        self.hz.map_or(elephan_cc::jiffies::DEFAULT_HZ, f64::from)
+    }
 }
 
-/// How a lost segment is recognized.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+/// Loss detection.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Detection {
     /// RACK-TLP, RFC 8985.
@@ -86,38 +93,38 @@ pub enum Detection {
     /// The third duplicate ACK; from then on every hole below the highest SACKed segment counts as lost, and a timeout
     /// forgets what was SACKed (ns-2's `TCP/Sack1`).
     Dupack,
-    /// More than three segments below the highest SACKed one (forward acknowledgement, Mathis and Mahdavi 1996; Linux until 4.x).
+    /// More than three segments below the highest SACKed segment (forward acknowledgement, Mathis and Mahdavi 1996; Linux until 4.x).
     Fack,
 }
 
-/// How much is sent while a loss is repaired.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+/// Loss recovery: the amount that is sent during it.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RecoveryRule {
     /// Proportional rate reduction, RFC 9937.
     Prr,
     /// One segment less for every two ACKs (Linux until 3.x).
     RateHalving,
-    /// The same idea as ns-2's TCP/Linux has it: down to the floor at once where the flight already is below.
+    /// Rate halving as in ns-2's TCP/Linux: down to the floor at once where the flight is below already.
     #[serde(rename = "rate_halving_ns2")]
     RateHalvingNs2,
-    /// As ns-2's `TCP/Sack1`: the window is the new one at once, and an estimate of the pipe counts one out for an ACK, two
-    /// for one that acknowledges in order; what is lost stays in it.
+    /// As ns-2's `TCP/Sack1`. The window is reduced at once. The estimate of the pipe falls by one for an ACK, and by two for
+    /// one that acknowledges in order; lost segments stay in the estimate.
     PipeSack1,
-    /// The window is the new one at once and the pipe drains to it, RFC 6675.
+    /// The window is reduced at once and the pipe drains to it, RFC 6675.
     Pipe,
 }
 
-/// A host's clock: what it shows at `t` is `t × (1 + drift) + offset`, rounded down to its resolution.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+/// Clock of a host. Its time at `t` is `t × (1 + drift) + offset`, rounded down to its resolution.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct ClockSpec {
-    /// Ahead of true time by this at the beginning, ps.
+    /// Offset from true time at the start, ps; positive where the clock is ahead.
     #[serde(default)]
     pub offset_ps: i64,
-    /// Faster than true time by this, 10⁻⁹.
+    /// Drift, 10⁻⁹; positive where the clock is fast.
     #[serde(default)]
     pub drift_ppb: i64,
-    /// Length of its tick, ps; 0 shows every ps.
+    /// Tick of the clock, ps; 0 for every ps.
     #[serde(default)]
     pub resolution_ps: u64,
 }

@@ -1,55 +1,56 @@
 //! Sources of transfers.
 
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::distributions::{DurationSpec, RttSpec, SizeSpec};
 use super::flow::FlowSpec;
 
-/// A source of TCP transfers.
-#[derive(Clone, Debug, Deserialize)]
+/// A source of TCP transfers that come and go.
+#[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
 pub struct SourceSpec {
-    /// What every transfer of the source has in common: name, algorithm, stack, paths, and the times between which transfers
-    /// begin. It has no size, application or clocks.
+    /// Common properties of the transfers: name, algorithm, stack, paths, and the times between which transfers start. It has
+    /// no size, application or clocks.
     pub flow: FlowSpec,
-    /// When transfers begin.
+    /// Start times of the transfers.
     pub arrivals: ArrivalsSpec,
-    /// How large they are; a list brings its own.
+    /// Sizes of the transfers; absent where `arrivals` lists them.
     #[serde(default)]
     pub sizes: Option<SizeSpec>,
-    /// Their propagation delays there and back; that of the path where absent. What is more than the path's is put behind the
-    /// last link of the ACKs; the path's own is the least.
+    /// Propagation round-trip times of the transfers; that of the path where absent. A time above the path's is added behind
+    /// the last link of the ACKs; a time below the path's becomes the path's.
     #[serde(default)]
     pub rtts: Option<RttSpec>,
 }
 
-/// When transfers begin.
-#[derive(Clone, Debug, Deserialize, PartialEq)]
+/// Start times of transfers.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ArrivalsSpec {
-    /// A Poisson process.
+    /// Poisson process of a given rate.
     Poisson {
-        /// Transfers/s.
+        /// Mean number of transfers per second.
         per_second: f64,
     },
-    /// A Poisson process whose number of transfers is such that the drawn sizes add up to a load.
+    /// Poisson process whose number of transfers is such that the drawn sizes add up to a load.
     Load {
-        /// Bit/s on the wire, without ACKs and retransmissions.
+        /// Load on the wire, bit/s, without ACKs and retransmissions.
         bps: u64,
     },
-    /// Users: each thinks, fetches something, thinks again.
+    /// Users, each of whom thinks, makes a transfer, and thinks again.
     Users {
-        /// How many.
+        /// Number of users.
         users: u32,
-        /// Distribution of the times from the end of a transfer to the beginning of the next.
+        /// Time from the end of a transfer to the start of the next.
         think: DurationSpec,
     },
-    /// These.
+    /// A list of transfers.
     List {
-        /// When, from the source's start on; not decreasing, ps.
+        /// Start of each transfer after the source's, ps; not decreasing.
         starts_ps: Vec<u64>,
-        /// How large, bytes of user data.
+        /// Size of each transfer, bytes of user data.
         sizes_bytes: Vec<u64>,
-        /// There and back, ps; none, or one for each.
+        /// Propagation round-trip time of each transfer, ps; that of the path where empty.
         #[serde(default)]
         rtts_ps: Vec<u64>,
     },

@@ -6,7 +6,7 @@ use super::limits::{MOST_IN_FLIGHT, MOST_SEGMENTS, MOST_TRANSFERS, SHORTEST_MAX_
 use super::link::{LinkSpec, LossSpec};
 use super::stack::{ClockSpec, StackSpec};
 use super::traffic::{ArrivalsSpec, SourceSpec};
-use super::{Spec, SpecError, udt};
+use super::{FORMAT, Spec, SpecError, udt};
 
 impl Spec {
     /// Rejects what has no physical sense.
@@ -16,6 +16,7 @@ impl Spec {
     pub fn validate(&self) -> Result<(), SpecError> {
         let check =
             |ok: bool, path: String, message: &str| if ok { Ok(()) } else { Err(SpecError::new(path, message)) };
+        check(self.format == FORMAT, "format".into(), "must be 1, the version that this engine reads")?;
         check(self.duration_ps > 0, "duration_ps".into(), "must be above 0")?;
         check(self.duration_ps < 1 << 62, "duration_ps".into(), "must be below 53 days")?;
         check(
@@ -138,7 +139,7 @@ impl Spec {
             "must leave something of the round trip",
         )?;
         check(stack.host_ack_ps.max(stack.host_scan_ps) <= ps_of(1), "stack.host_ack_ps", "is at most a second")?;
-        check((1..=1_000_000).contains(&stack.hz), "stack.hz", "is from 1 to 1000000 a second")?;
+        check(stack.hz.is_none_or(|hz| (1..=1_000_000).contains(&hz)), "stack.hz", "is from 1 to 1000000 a second")?;
         check(flow.size_segments != Some(0), "size_segments", "must be at least 1 segment")?;
         check(flow.size_segments.unwrap_or(1) < 1 << 31, "size_segments", "must be below 2^31 segments")?;
         check(!flow.datagrams || flow.application.is_some(), "application", "must say when the datagrams come")?;

@@ -160,8 +160,8 @@ def summary(plan: Plan, logs: Logs, names: Mapping[int, str], before: Mapping[st
     doubts = _doubts(plan, logs)
     return {
         "segments_delivered": sum(
-            flow["received_bytes"] // spec["stack"]["payload_bytes"]
-            for flow, spec in zip(link["flows"], plan.form["flows"], strict=True)
+            flow["received_bytes"] // spec.stack.payload_bytes
+            for flow, spec in zip(link["flows"], plan.form.flows, strict=True)
         ),
         "conservation": link["conservation"],
         "links": [{key: value for key, value in each.items() if key != "samples"} for each in link["links"]],
@@ -193,7 +193,7 @@ def summary(plan: Plan, logs: Logs, names: Mapping[int, str], before: Mapping[st
 def _segments_an_ack(plan: Plan, logs: Logs) -> float:
     """Segments that came to receivers, for each ACK that acknowledged new ones."""
     flows = logs.link["flows"]
-    payloads = [spec["stack"]["payload_bytes"] for spec in plan.form["flows"]]
+    payloads = [spec.stack.payload_bytes for spec in plan.form.flows]
     segments = sum(int(flow["received_bytes"]) / payload for flow, payload in zip(flows, payloads, strict=True))
     return float(segments / max(1, sum(int(flow["answers"]) for flow in flows)))
 
@@ -248,8 +248,8 @@ def _doubts(plan: Plan, logs: Logs) -> list[str]:
             found.append(f"{link['drops'][cause]} packets {what}, so that they were lost where the scenario loses none")
     if abs(link["clock_step_us"]) > _CLOCK_STEP_MAX_US:
         found.append(f"the host's clock was set by {link['clock_step_us'] / 1e3:.1f} ms during the run")
-    for flow, sender, spec in zip(plan.flows, logs.send["flows"], plan.form["flows"], strict=True):
-        payload = spec["stack"]["payload_bytes"]
+    for flow, sender, spec in zip(plan.flows, logs.send["flows"], plan.form.flows, strict=True):
+        payload = spec.stack.payload_bytes
         if sender["segment_bytes"] not in (None, payload):
             found.append(f"{flow.name}: its segments had {sender['segment_bytes']} B of data and not {payload} B")
     return found

@@ -13,6 +13,7 @@ from typing import Any
 
 from elephan.backends.base import Backend, RawResult
 from elephan.scenario import Scenario
+from elephan.scenario.lookups import wire_bytes
 
 GOODPUT_PART_MIN = 0.99
 """A host carries a rate honestly where a flow has this part of the goodput that the path allows, and is believed."""
@@ -155,8 +156,8 @@ def calibrate(
 
 def _result(algorithm: str, rate_mbps: int, rtt_ms: int, scenario: Scenario, raw: RawResult) -> Result:
     facts = raw.summary["kernel"]
-    stack = scenario.canonical()["flows"][0]["stack"]
-    ideal_mbps = rate_mbps * stack["payload_bytes"] / (stack["payload_bytes"] + stack["header_bytes"])
+    stack = scenario.form.flows[0].stack
+    ideal_mbps = rate_mbps * stack.payload_bytes / wire_bytes(stack)
     return Result(
         algorithm=algorithm,
         rate_mbps=rate_mbps,

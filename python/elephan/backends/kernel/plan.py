@@ -7,8 +7,13 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address
 from typing import Any
 
+import msgspec
+
 from elephan.backends.base import unknown_fields
 from elephan.scenario import Scenario, ScenarioError
+from elephan.scenario.document import write
+from elephan.scenario.form import FlowSpec, Spec, StackSpec
+from elephan.scenario.lookups import base_rtt_ps, slowest_bps, wire_bytes
 from elephan.scenario.stacks import STACKS
 from elephan.scenario.words import hint
 
@@ -20,10 +25,10 @@ _AS_LINUX = ("", "linux")
 _SENDERS, _RECEIVERS = IPv4Address("198.18.0.1"), IPv4Address("198.19.0.1")
 _FLOWS_MAX = 250
 _QUEUES = ("droptail", "red", "pie")
-_PLAIN_FLOW = {
-    "name", "algorithm", "parameters", "start_ps", "stop_ps", "size_segments", "path", "reverse_path", "stack",
-}  # fmt: skip
-_PLAIN_LINK = {"name", "rate_bps", "delay_ps", "loss", "queue", "record"}
+_FLOW_FIELDS = {"parameters", "stop_ps", "size_segments"}
+_LINK_FIELDS = {"loss", "record"}
+"""Optional fields of flows and of links that the kernel backend has."""
+
 # What a socket or a route can be told; everything else of a stack is as the kernel has it.
 _CAN_DIFFER = ("payload_bytes", "receive_window", "initial_window", "pacing")
 _HEADER_BYTES = STACKS["linux"].header_bytes
@@ -72,7 +77,7 @@ class Plan:
         spin_us: for so long before a packet is due the path does not sleep.
     """
 
-    form: dict[str, Any]
+    form: Spec
     flows: list[Flow]
     largest_bytes: int
     rate_bps: int
@@ -85,31 +90,27 @@ class Plan:
         Raises:
             ScenarioError: the kernel backend cannot run it; the sentence says why.
         """
-        form = scenario.canonical()
-        if seed is not None:
-            form["seed"] = seed
+        form = scenario.form if seed is None else msgspec.structs.replace(scenario.form, seed=seed)
         _only_plain(form)
-        flows = [_flow(form, i, flow) for i, flow in enumerate(form["flows"])]
-        largest = max(flow["stack"]["payload_bytes"] for flow in form["flows"]) + _HEADER_BYTES
-        rate_bps = max(form["links"][i]["rate_bps"] for i in _narrowest(form))
+        flows = [_flow(form, i, flow) for i, flow in enumerate(form.flows)]
+        largest = max(flow.stack.payload_bytes for flow in form.flows) + _HEADER_BYTES
+        rate_bps = max(slowest_bps(form, flow) for flow in form.flows)
         return cls(form, flows, largest, rate_bps, SPIN_US if rate_bps <= SPIN_RATE_MAX_BPS else 0)
 
     @property
     def duration_s(self) -> float:
         """Length of the run."""
-        return float(self.form["duration_ps"]) / _PS_PER_S
+        return self.form.duration_ps / _PS_PER_S
 
     @property
     def round_trips_s(self) -> list[float]:
         """The flows' propagation delays there and back."""
-        links = self.form["links"]
-        paths = ((*flow["path"], *flow["reverse_path"]) for flow in self.form["flows"])
-        return [sum(links[i]["delay_ps"] for i in path) / _PS_PER_S for path in paths]
+        return [base_rtt_ps(self.form, flow) / _PS_PER_S for flow in self.form.flows]
 
     def document(self, names: Mapping[int, str]) -> dict[str, Any]:
         """The file that the programs read; ``names`` are the kernel's names of the flows' algorithms."""
         return {
-            "spec": self.form,
+            "spec": write(self.form),
             "largest_bytes": self.largest_bytes,
             "handshakes_apart": True,
             "spin_us": self.spin_us,
@@ -140,85 +141,86 @@ def _refuse(what: str, path: str = "") -> ScenarioError:
     return ScenarioError(f"the backend 'kernel' cannot do {what}; 'sim' can", path=path)
 
 
-def _only_plain(form: Mapping[str, Any]) -> None:
+def _only_plain(form: Spec) -> None:
     """Nothing but TCP flows over links whose queues decide when a packet comes."""
-    if form.get("traffic"):
+    if form.traffic:
         raise _refuse("background traffic", "traffic")
-    if "events" in form:
+    if form.events is not None:
         raise _refuse("an event log", "events")
-    if form["send_jitter_ps"]:
+    if form.send_jitter_ps:
         raise _refuse("send_jitter: real senders have their own", "send_jitter")
-    if not 0 < len(form["flows"]) <= _FLOWS_MAX:
+    if not 0 < len(form.flows) <= _FLOWS_MAX:
         raise ScenarioError(f"the backend 'kernel' has 1 to {_FLOWS_MAX} flows", path="flow")
-    for i, flow in enumerate(form["flows"]):
-        if flow["algorithm"] == "datagrams":
+    for i, flow in enumerate(form.flows):
+        if flow.algorithm == "datagrams":
             raise _refuse("datagrams", f"flow[{i}].datagrams")
-        if flow["algorithm"].partition(":")[0] == "udt":
+        if flow.algorithm.partition(":")[0] == "udt":
             raise _refuse("UDT", f"flow[{i}].algorithm")
-        if "source_sha256" in flow:
+        if flow.source_sha256 is not None:
             raise ScenarioError(
-                f"'{flow['algorithm']}' is written in Python, which a kernel cannot run; 'sim' can",
+                f"'{flow.algorithm}' is written in Python, which a kernel cannot run; 'sim' can",
                 path=f"flow[{i}].algorithm",
             )
-        if other := unknown_fields(flow, _PLAIN_FLOW):
+        if other := unknown_fields(flow, _FLOW_FIELDS):
             raise _refuse(f"a flow with {', '.join(other)}", f"flow[{i}]")
-        _check_stack(flow["stack"], f"flow[{i}].stack")
-    for link in form["links"]:
-        where = f"link {link['name']}"
-        if other := unknown_fields(link, _PLAIN_LINK):
+        _check_stack(flow.stack, f"flow[{i}].stack")
+    for link in form.links:
+        where = f"link {link.name}"
+        if other := unknown_fields(link, _LINK_FIELDS):
             raise _refuse(f"a link with {', '.join(other)}", where)
-        if link["queue"]["kind"] not in _QUEUES:
-            raise _refuse(f"a queue '{link['queue']['kind']}'", where)
+        if link.queue.kind not in _QUEUES:
+            raise _refuse(f"a queue '{link.queue.kind}'", where)
 
 
-def _check_stack(stack: Mapping[str, Any], where: str) -> None:
+def _check_stack(stack: StackSpec, where: str) -> None:
     """The endpoint is Linux's own; what a socket cannot be told has to be as there."""
     linux = STACKS["linux"]
-    for field in linux.__dataclass_fields__:
-        if field not in _CAN_DIFFER and stack.get(field, getattr(linux, field)) != getattr(linux, field):
+    for field, value in stated_settings(stack).items():
+        if field not in _CAN_DIFFER and value != getattr(linux, field):
             raise ScenarioError(
-                f"the backend 'kernel' has Linux's own endpoints, which cannot be told {field} = {stack[field]}; "
+                f"the backend 'kernel' has Linux's own endpoints, which cannot be told {field} = {value}; "
                 "'sim' can, or write stack = \"linux\"",
                 path=where,
             )
 
 
-def _narrowest(form: Mapping[str, Any]) -> set[int]:
-    links = form["links"]
-    return {min(flow["path"], key=lambda i: links[i]["rate_bps"]) for flow in form["flows"]}
+def stated_settings(stack: StackSpec) -> dict[str, Any]:
+    """The settings of a stack by name; without ``hz``, where no algorithm counts in jiffies."""
+    settings = msgspec.structs.asdict(stack)
+    return {name: value for name, value in settings.items() if name != "hz" or value is not None}
 
 
-def _flow(form: Mapping[str, Any], i: int, flow: Mapping[str, Any]) -> Flow:
-    name, _, preset = flow["algorithm"].partition(":")
+def _flow(form: Spec, i: int, flow: FlowSpec) -> Flow:
+    name, _, preset = flow.algorithm.partition(":")
     built_in = BUILT_IN.get(name) if preset in _AS_LINUX else None
-    if built_in is not None and flow["parameters"]:
-        given = ", ".join(sorted(flow["parameters"]))
+    if built_in is not None and flow.parameters:
+        given = ", ".join(sorted(flow.parameters))
         raise ScenarioError(
             f"Linux's own {name} has no parameter that could be set ({given}); 'sim' has", path=f"flow[{i}].parameters"
         )
     if built_in is None:
         _check_bpf(name, flow, f"flow[{i}]")
-    stack = flow["stack"]
-    window = stack["receive_window"]
+    stack = flow.stack
+    window = stack.receive_window
     return Flow(
-        name=flow["name"],
-        algorithm=flow["algorithm"],
-        parameters=dict(flow["parameters"]),
+        name=flow.name,
+        algorithm=flow.algorithm,
+        parameters=dict(flow.parameters),
         built_in=built_in,
         sender=str(_SENDERS + i),
         receiver=str(_RECEIVERS + i),
-        initial_window=stack["initial_window"],
+        initial_window=stack.initial_window,
         window_bytes=_window_bytes(form, flow),
-        receive_window_bytes=None if window is None else window * stack["payload_bytes"],
-        pacing=bool(stack.get("pacing")),
+        receive_window_bytes=None if window is None else window * stack.payload_bytes,
+        pacing=stack.pacing,
     )
 
 
-def _check_bpf(name: str, flow: Mapping[str, Any], where: str) -> None:
+def _check_bpf(name: str, flow: FlowSpec, where: str) -> None:
     """Whether the kernel can be given an algorithm."""
     from elephan.backends.kernel import bpf
 
-    algorithm, offered = flow["algorithm"], bpf.available()
+    algorithm, offered = flow.algorithm, bpf.available()
     there = f"{where}.algorithm"
     if name in BUILT_IN:
         raise ScenarioError(f"Linux has its own {name} and not '{algorithm}'; write '{name}'", path=there)
@@ -228,21 +230,19 @@ def _check_bpf(name: str, flow: Mapping[str, Any], where: str) -> None:
     if offered[name]:
         raise ScenarioError(f"'{algorithm}' would have to be put into the kernel: {offered[name]}", path=there)
     try:
-        bpf.check(algorithm, flow["parameters"])
+        bpf.check(algorithm, flow.parameters)
     except ScenarioError as error:
         raise error.located(path=where) from None
 
 
-def _window_bytes(form: Mapping[str, Any], flow: Mapping[str, Any]) -> int:
+def _window_bytes(form: Spec, flow: FlowSpec) -> int:
     """What fits on the path of a flow and into its queues, with some time to spare for a late reader."""
-    links = form["links"]
-    wire = flow["stack"]["payload_bytes"] + flow["stack"]["header_bytes"]
-    rate = min(links[i]["rate_bps"] for i in flow["path"])
-    propagation_s = sum(links[i]["delay_ps"] for i in (*flow["path"], *flow["reverse_path"])) / _PS_PER_S
+    wire = wire_bytes(flow.stack)
+    propagation_s = base_rtt_ps(form, flow) / _PS_PER_S
     waiting = 0
-    for i in flow["path"]:
-        queue = links[i]["queue"]
-        limits = [queue["limit_packets"] * wire] if queue["limit_packets"] is not None else []
-        limits += [queue["limit_bytes"]] if queue["limit_bytes"] is not None else []
+    for i in flow.path:
+        queue = form.links[i].queue
+        limits = [queue.limit_packets * wire] if queue.limit_packets is not None else []
+        limits += [queue.limit_bytes] if queue.limit_bytes is not None else []
         waiting += min(limits, default=0)
-    return int(rate / 8 * (propagation_s + _DELAY_SPARE_S)) + waiting
+    return int(slowest_bps(form, flow) / 8 * (propagation_s + _DELAY_SPARE_S)) + waiting

@@ -95,12 +95,12 @@ def run(path: Stated, program: Sequence[str]) -> Outcome:
             status = _run_as_user(opened, program, plan)
             elapsed_s = (time.monotonic_ns() - started_ns) / 1e9
             logs = _logs(programs, before, started_ns)
-    period_s = plan.form["sample_period_ps"] / _PS_PER_S
+    period_s = plan.form.sample_period_ps / _PS_PER_S
     periods = int(elapsed_s / period_s)
     if periods < _LEAST_PERIODS:
         return Outcome(status, path.scenario(path.longest), None)
     scenario = path.scenario(f"{periods * round(period_s * 1000)} ms")
-    done = replace(plan, form=scenario.canonical())
+    done = replace(plan, form=scenario.form)
     cut = _cut(logs, periods + 1)
     return Outcome(status, scenario, backend.result(done, cut, names, host.state(), thoughts))
 

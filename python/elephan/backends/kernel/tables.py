@@ -59,7 +59,7 @@ def _samples(plan: Plan, logs: Logs, i: int) -> pl.DataFrame:
     import polars as pl
 
     path, sender = logs.link["flows"][i]["samples"], logs.send["flows"][i]["samples"]
-    payload = plan.form["flows"][i]["stack"]["payload_bytes"]
+    payload = plan.form.flows[i].stack.payload_bytes
     times = logs.link["times_s"]
 
     def held(name: str) -> pl.Series:
@@ -89,8 +89,8 @@ def _samples(plan: Plan, logs: Logs, i: int) -> pl.DataFrame:
 def _flow(plan: Plan, logs: Logs, i: int, samples: pl.DataFrame) -> dict[str, Any]:
     """One row of ``flows``: rates, round trips and windows in the measured part, counts in the whole run."""
     path, sender = logs.link["flows"][i], logs.send["flows"][i]
-    payload = plan.form["flows"][i]["stack"]["payload_bytes"]
-    begin_s, end_s = (plan.form["measure"][key] / 1e12 for key in ("from_ps", "to_ps"))
+    payload = plan.form.flows[i].stack.payload_bytes
+    begin_s, end_s = plan.form.measure.from_ps / 1e12, plan.form.measure.to_ps / 1e12
     times = samples["time_s"].to_list()
     first, last = (min(range(len(times)), key=lambda k: abs(times[k] - at)) for at in (begin_s, end_s))
 

@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from elephan.backends.kernel import bpf, calibration
-from elephan.backends.kernel.plan import BUILT_IN, Plan
+from elephan.backends.kernel.plan import BUILT_IN, Plan, stated_settings
 from elephan.scenario import Scenario, ScenarioError
 from elephan.scenario.catalog import Parameter, algorithms
+from elephan.scenario.form import FlowSpec, Spec, StackSpec
+from elephan.scenario.lookups import wire_bytes
 from elephan.scenario.stacks import STACKS
 from elephan.scenario.units import format_time
 
@@ -26,6 +28,9 @@ BESIDE_THE_RULES = {
 """Parameters that speak of a simulator and not of the algorithm's rules; a twin may do without, and says so."""
 
 _LINUX = STACKS["linux"]
+_TOLD = ("payload_bytes", "header_bytes", "initial_window", "initial_ssthresh", "receive_window", "pacing")
+"""Settings of Linux's endpoint that may be those of the scenario."""
+
 # Linux counts in 1/1024, so that its 0.7 is 0.7002.
 _SAME_PART = 2e-3
 
@@ -45,7 +50,7 @@ class Twin:
     @property
     def duration_s(self) -> float:
         """How long a run of it takes, but for its preparation."""
-        return float(self.scenario.canonical()["duration_ps"]) / 1e12
+        return self.scenario.form.duration_ps / 1e12
 
 
 def twin(scenario: Scenario) -> Twin:
@@ -54,14 +59,14 @@ def twin(scenario: Scenario) -> Twin:
     Raises:
         ScenarioError: the kernel backend cannot run one that is the same experiment; the sentence says why.
     """
-    form = scenario.canonical()
+    form = scenario.form
     tables = scenario.to_dict()
     differences = list(dict.fromkeys(_endpoints(form)))
-    if form["send_jitter_ps"]:
-        differences.append(f"no send_jitter of {format_time(form['send_jitter_ps'])}: real senders have their own")
+    if form.send_jitter_ps:
+        differences.append(f"no send_jitter of {format_time(form.send_jitter_ps)}: real senders have their own")
     tables |= {"send_jitter": "0 s", "flow": []}
     tables.pop("stack", None)
-    for i, (flow, table) in enumerate(zip(form["flows"], scenario.to_dict().get("flow", []), strict=True)):
+    for i, (flow, table) in enumerate(zip(form.flows, scenario.to_dict().get("flow", []), strict=True)):
         mine, told = _flow(flow, table, f"flow[{i}]")
         tables["flow"].append(mine)
         differences += [line for line in told if line not in differences]
@@ -89,52 +94,46 @@ def _check_rate(rate_bps: int) -> None:
 # ---- endpoints ----
 
 
-def _endpoints(form: Mapping[str, Any]) -> Iterator[str]:
+def _endpoints(form: Spec) -> Iterator[str]:
     """What the kernel's own endpoint changes, once for all flows that have it alike."""
-    for flow in form["flows"]:
-        stack = flow["stack"]
-        given = {name: stack.get(name, getattr(_LINUX, name)) for name in _LINUX.__dataclass_fields__}
-        if flow["algorithm"] not in ("datagrams",) and given != _as_told(stack):
+    linux = {name: getattr(_LINUX, name) for name in _LINUX.__dataclass_fields__}
+    for flow in form.flows:
+        stack, settings = flow.stack, stated_settings(flow.stack)
+        told = {name: settings[name] for name in _TOLD}
+        if flow.algorithm != "datagrams" and linux | settings != linux | told:
             yield "the kernel's own endpoint: loss detection, recovery, timeouts and delayed ACKs"
-        wire, real = (stack["payload_bytes"] + header for header in (stack["header_bytes"], _LINUX.header_bytes))
+        wire, real = wire_bytes(stack), stack.payload_bytes + _LINUX.header_bytes
         if wire != real:
             yield f"packets of {real} B on the path and not {wire} B, since headers have {_LINUX.header_bytes} B"
-        threshold, window = stack["initial_ssthresh"], stack["receive_window"]
+        threshold, window = stack.initial_ssthresh, stack.receive_window
         if threshold is not None and (window is None or threshold < window):
             yield f"no initial threshold of {threshold} segments: slow start goes on to the first sign of congestion"
 
 
-def _as_told(stack: Mapping[str, Any]) -> dict[str, Any]:
-    """Linux's endpoint with what it can be told."""
-    linux = {name: getattr(_LINUX, name) for name in _LINUX.__dataclass_fields__}
-    told = ("payload_bytes", "header_bytes", "initial_window", "initial_ssthresh", "receive_window", "pacing")
-    return linux | {name: stack[name] for name in told if name in stack}
-
-
-def _stack(stack: Mapping[str, Any]) -> dict[str, Any]:
-    window = stack["receive_window"]
+def _stack(stack: StackSpec) -> dict[str, Any]:
+    window = stack.receive_window
     table = {
         "base": "linux",
-        "payload": f"{stack['payload_bytes']} B",
-        "initial_window": f"{stack['initial_window']} segments",
+        "payload": f"{stack.payload_bytes} B",
+        "initial_window": f"{stack.initial_window} segments",
         "receive_window": "unlimited" if window is None else f"{window} segments",
     }
-    return table | ({"pacing": True} if stack.get("pacing") else {})
+    return table | ({"pacing": True} if stack.pacing else {})
 
 
 # ---- flows and their algorithms ----
 
 
-def _flow(flow: Mapping[str, Any], table: Mapping[str, Any], where: str) -> tuple[dict[str, Any], list[str]]:
+def _flow(flow: FlowSpec, table: Mapping[str, Any], where: str) -> tuple[dict[str, Any], list[str]]:
     """The table of a flow's twin, and what it does not have of the original."""
-    name, _, _ = flow["algorithm"].partition(":")
+    name, _, _ = flow.algorithm.partition(":")
     offered = bpf.available()
     if name not in BUILT_IN and offered.get(name, "not there"):
         return dict(table), []  # whoever checks the twin will refuse it, with the reason
     entry = algorithms()[name]
     defaults = {parameter["name"]: parameter["default"] for parameter in entry["parameters"]}
-    wanted = _preset(flow["algorithm"]) | flow["parameters"]
-    mine: dict[str, Any] = {**table, "name": flow["name"], "algorithm": name, "stack": _stack(flow["stack"])}
+    wanted = _preset(flow.algorithm) | dict(flow.parameters)
+    mine: dict[str, Any] = {**table, "name": flow.name, "algorithm": name, "stack": _stack(flow.stack)}
     mine.pop("parameters", None)
     if name in BUILT_IN:
         if any(preset["name"] == "linux" for preset in entry["presets"]):
@@ -142,14 +141,14 @@ def _flow(flow: Mapping[str, Any], table: Mapping[str, Any], where: str) -> tupl
         linux = defaults | _preset(f"{name}:linux")
         lost = {key: linux[key] for key, value in (defaults | wanted).items() if not _same(value, linux[key])}
         _check_stated(flow, lost, f"{where}.parameters")
-        own = f"{flow['algorithm']} is Linux's own {name}"
+        own = f"{flow.algorithm} is Linux's own {name}"
         return mine, _differences(own, lost, defaults | wanted) or [own]
     unsettable = bpf.unsettable(name, wanted)
     lost = {key: defaults[key] for key in unsettable}
     _check_stated(flow, lost, f"{where}.parameters")
     if given := {key: value for key, value in wanted.items() if key not in lost and value != defaults[key]}:
         mine["parameters"] = given
-    return mine, _differences(flow["algorithm"], lost, wanted)
+    return mine, _differences(flow.algorithm, lost, wanted)
 
 
 def _preset(algorithm: str) -> dict[str, Parameter]:
@@ -158,16 +157,16 @@ def _preset(algorithm: str) -> dict[str, Parameter]:
     return dict(next(found, {}))
 
 
-def _check_stated(flow: Mapping[str, Any], lost: Mapping[str, Parameter], where: str) -> None:
+def _check_stated(flow: FlowSpec, lost: Mapping[str, Parameter], where: str) -> None:
     """A value that the scenario itself states is what the experiment is about.
 
     Raises:
         ScenarioError: the kernel cannot be given one.
     """
-    for key in sorted(set(flow["parameters"]) & set(lost) - set(BESIDE_THE_RULES)):
+    for key in sorted(set(flow.parameters) & set(lost) - set(BESIDE_THE_RULES)):
         raise ScenarioError(
-            f"in the kernel '{key}' of {flow['algorithm'].partition(':')[0]} is {_show(lost[key])} always, "
-            f"and this flow has {_show(flow['parameters'][key])}",
+            f"in the kernel '{key}' of {flow.algorithm.partition(':')[0]} is {_show(lost[key])} always, "
+            f"and this flow has {_show(flow.parameters[key])}",
             path=where,
         )
 

@@ -27,6 +27,7 @@ from elephan.papers.ha2006.setup import (
 from elephan.papers.measurement import Measurement, NotJudgedError, combined, constant
 from elephan.papers.paper import RunSet
 from elephan.scenario import Scenario
+from elephan.scenario.lookups import link_named, present
 
 UNREACHED_S = DURATION_S - STARTS_S[1]
 """What a convergence time counts as where it is never reached: the rest of the run after the second flow's start."""
@@ -220,14 +221,14 @@ class HaMeasurer:
     def _buffer_over_bdp(self, at: Context) -> Measurement:
         (rtt_ms,) = at.rtts_ms
         scenario = self._scenario(at.case("cubic", rtt_ms))
-        bottleneck = next(link for link in scenario.canonical()["links"] if link["name"] == "bottleneck")
-        bdp_bytes = bottleneck["rate_bps"] * scenario.graph.rtt_ps(0) / 8e12
-        return constant(bottleneck["queue"]["limit_bytes"] / bdp_bytes)
+        bottleneck = link_named(scenario.form, "bottleneck")
+        bdp_bytes = bottleneck.rate_bps * scenario.graph.rtt_ps(0) / 8e12
+        return constant(present(bottleneck.queue.limit_bytes) / bdp_bytes)
 
     def _receive_window_bytes(self) -> Measurement:
-        form = self._scenario(Case("", "", (0, 0), background=True)).canonical()
-        stacks = [source["flow"]["stack"] for source in form["traffic"]]
-        return constant(min(stack["receive_window"] * stack["payload_bytes"] for stack in stacks))
+        form = self._scenario(Case("", "", (0, 0), background=True)).form
+        stacks = [source.flow.stack for source in form.traffic]
+        return constant(min(present(stack.receive_window) * stack.payload_bytes for stack in stacks))
 
     def _max_cwnd_pkts(self, at: Context) -> Measurement:
         """The least, over the variants, of the largest window that a flow of the variant has in the run."""

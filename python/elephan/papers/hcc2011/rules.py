@@ -69,7 +69,7 @@ def _largest(setup: Setup) -> float:
 
 
 def _parameter(scenario: Scenario, name: str) -> float:
-    return float(scenario.canonical()["flows"][0]["parameters"][name])
+    return float(scenario.form.flows[0].parameters[name])
 
 
 def _delta(step_max: float, stated: dict[str, float]) -> float:

@@ -20,6 +20,7 @@ from elephan.papers.katto2008.setup import GRID, HYBRIDS, PIPE, PROTOCOLS, TITLE
 from elephan.papers.measurement import Measurement, NotJudgedError, combined, constant
 from elephan.papers.paper import RunSet
 from elephan.scenario import Scenario
+from elephan.scenario.lookups import link_named, wire_bytes
 
 IDEALS = ("loss", "delay", "hybrid")
 RESPONSE_RTT_S = 0.1
@@ -284,11 +285,9 @@ def _peak(subject: str, where: Where, claim: Claim) -> Measurement:
 def _bdp(subject: str, where: Where, claim: Claim) -> Measurement:
     """Of the scenarios themselves, in packets on the wire."""
     scenario = Setup().sweep(PROTOCOLS[0], GRID[0])
-    form = scenario.canonical()
-    link = next(link for link in form["links"] if link["name"] == "bottleneck")
-    stack = form["flows"][0]["stack"]
-    bits = 8 * (stack["payload_bytes"] + stack["header_bytes"])
-    return constant(link["rate_bps"] * scenario.graph.rtt_ps(0) / 1e12 / bits)
+    form = scenario.form
+    bits = 8 * wire_bytes(form.flows[0].stack)
+    return constant(link_named(form, "bottleneck").rate_bps * scenario.graph.rtt_ps(0) / 1e12 / bits)
 
 
 _FORMULAS: dict[str, Measure] = {

@@ -15,6 +15,7 @@ from elephan.papers.leith2008.setup import Line, Setup
 from elephan.papers.measurement import Measurement, NotJudgedError, combined, constant
 from elephan.papers.paper import RunSet
 from elephan.scenario import Scenario
+from elephan.scenario.lookups import link_named, present, wire_bytes
 
 Measure = Callable[[str, Where, Claim], Measurement]
 _FRIENDLY = {"F8a": "illinois", "F8b": "illinois", "F9a": "ctcp", "F9b": "ctcp"}
@@ -115,7 +116,7 @@ class LeithMeasurer:
 
     def _recovery(self, subject: str, where: Where, claim: Claim) -> Measurement:
         scenario = paths.recovery(self._setup, subject)
-        end_s = scenario.canonical()["duration_ps"] / 1e12
+        end_s = scenario.form.duration_ps / 1e12
         return self._values(scenario, "recovery_time_s", subject, (float(paths.BURST_S), end_s)).times(self._scale)
 
     def _fill(self, algorithm: str, *, traffic: bool = True) -> Measurement:
@@ -234,14 +235,14 @@ class LeithMeasurer:
 
     def _misled(self, subject: str, where: Where, claim: Claim) -> Measurement:
         if where["metric"] == "base_rtt_error_ms":
-            flows = paths.misled(self._setup, "ctcp").canonical()["flows"]
-            return constant(max(flow.get("base_rtt_error_ps", 0) for flow in flows) / 1e9)
+            flows = paths.misled(self._setup, "ctcp").form.flows
+            return constant(max(flow.base_rtt_error_ps for flow in flows) / 1e9)
         return self._values(paths.misled(self._setup, subject), "jain_fi")
 
     def _anomaly(self, subject: str, where: Where, claim: Claim) -> Measurement:
         algorithm, _, which = subject.partition("_flow")
         scenario = paths.newcomer(self._setup, algorithm, paths.F13, *paths.F5_TIMES_S)
-        window = (300.0, scenario.canonical()["duration_ps"] / 1e12)
+        window = (300.0, scenario.form.duration_ps / 1e12)
         return self._values(scenario, "increase_pkts_per_rtt", f"{algorithm}-{which}", window)
 
     # ---- a new algorithm against Reno: figures 8, 9 and 12 ----
@@ -307,14 +308,13 @@ class LeithMeasurer:
 
     def _stated(self, metric: str) -> float:
         """What the experiment states, read from its own scenario."""
-        form = paths.crossed(self._setup, "ctcp", 4).canonical()
-        small = next(flow for flow in form["flows"] if flow["name"] == "small")
-        link = next(link for link in form["links"] if link["name"] == "bottleneck")
+        form = paths.crossed(self._setup, "ctcp", 4).form
+        small = next(flow for flow in form.flows if flow.name == "small")
         if metric == "small_packet_load_mbps":
-            return float(small["application"]["rate_bps"]) * self._scale / 1e6
+            return present(small.application).rate_bps * self._scale / 1e6
         if metric == "small_packet_bytes":
-            return float(small["stack"]["payload_bytes"] + small["stack"]["header_bytes"])
-        packets = float(link["queue"]["limit_packets"]) * self._scale
+            return float(wire_bytes(small.stack))
+        packets = float(present(link_named(form, "bottleneck").queue.limit_packets)) * self._scale
         return packets if metric == "buffer_pkts" else packets / paths.F10.bdp_packets
 
     def _table(self, subject: str, where: Where, claim: Claim) -> Measurement:

@@ -16,6 +16,7 @@ from elephan.papers.paper import RunSet
 from elephan.papers.relations import SIGN_FLOOR
 from elephan.papers.weigle2006.setup import BUFFER, LATE_S, PAIRS, PROTOCOLS, Pair, Setup, label
 from elephan.scenario import Scenario
+from elephan.scenario.lookups import link_named, present
 
 REGIONS = 5
 # Members of each region as the paper states or forces them; of the ten pairs that Regions 2 and 4 share, five are
@@ -296,21 +297,19 @@ class WeigleMeasurer:
         """The BDP in the paper's segments, without headers; or a buffer as the experiment states it."""
         if subject == "bdp":
             scenario = self._setup.scenario(PAIRS[0])
-            form = scenario.canonical()
-            bottleneck = next(link for link in form["links"] if link["name"] == "bottleneck")
-            payload_bits = 8 * form["flows"][0]["stack"]["payload_bytes"]
-            return constant(bottleneck["rate_bps"] * scenario.graph.rtt_ps(0) / 1e12 / payload_bits)
+            payload_bits = 8 * scenario.form.flows[0].stack.payload_bytes
+            rate_bps = link_named(scenario.form, "bottleneck").rate_bps
+            return constant(rate_bps * scenario.graph.rtt_ps(0) / 1e12 / payload_bits)
         buffers = {"b20": BUFFER, "b40": 40}
         if subject not in buffers:
             raise ClaimError(f"'{subject}' is not a number of packets of the setup")
-        form = self._setup.scenario(PAIRS[0], buffers[subject]).canonical()
-        bottleneck = next(link for link in form["links"] if link["name"] == "bottleneck")
+        form = self._setup.scenario(PAIRS[0], buffers[subject]).form
         # ns-2 drops at its limit, so that the limit is one more than what may wait.
-        return constant(float(bottleneck["queue"]["limit_packets"] + 1))
+        return constant(float(present(link_named(form, "bottleneck").queue.limit_packets) + 1))
 
     def _receive_window_mib(self, subject: str, at: Context) -> Measurement:
-        stack = self._setup.scenario(PAIRS[0]).canonical()["flows"][0]["stack"]
-        return constant(stack["receive_window"] * stack["payload_bytes"] / MIB)
+        stack = self._setup.scenario(PAIRS[0]).form.flows[0].stack
+        return constant(present(stack.receive_window) * stack.payload_bytes / MIB)
 
     def _rtt_ms(self, subject: str, at: Context) -> Measurement:
         return constant(self._setup.scenario(PAIRS[0]).graph.rtt_ps(0) / 1e9)

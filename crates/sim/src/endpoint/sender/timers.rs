@@ -60,7 +60,7 @@ impl Sender {
             initial_window: f64::from(self.stack.initial_window),
             initial_ssthresh: self.stack.initial_ssthresh.map_or(f64::INFINITY, f64::from),
             segment_bytes: f64::from(self.stack.payload_bytes),
-            hz: f64::from(self.stack.hz),
+            hz: self.stack.hz(),
             seed: self.algorithm_seed,
         });
         self.stats.note_window(now, self.algorithm.window());

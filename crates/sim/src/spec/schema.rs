@@ -1,0 +1,54 @@
+//! The JSON Schema of the canonical form.
+//!
+//! It is derived from the types of this module and their comments. Python's types and a page of the documentation are
+//! generated from it.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+
+use super::Spec;
+use super::queue::QueueSpec;
+
+/// The schema, as indented JSON: a property that is not required has its default where it is absent.
+#[must_use]
+pub fn schema() -> String {
+    let schema = schemars::schema_for!(Spec);
+    format!("{:#}\n", schema.as_value())
+}
+
+/// Parameters of an algorithm. A class written in Python may tell 1 from 1.0, so that integers are named too.
+pub(super) fn parameters(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "additionalProperties": {"type": ["boolean", "integer", "number", "string"]},
+        "default": {},
+    })
+}
+
+impl JsonSchema for QueueSpec {
+    fn schema_name() -> Cow<'static, str> {
+        "QueueSpec".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let limit = |description: &str, schema: Schema| {
+            let mut limit = schema;
+            limit.insert("description".into(), description.into());
+            limit.insert("default".into(), serde_json::Value::Null);
+            limit
+        };
+        json_schema!({
+            "type": "object",
+            "description": "A queue. Every further key is a parameter of its discipline: in packets (`_packets`), bytes \
+                (`_bytes`) or ps (`_ps`), a plain number or a switch.",
+            "properties": {
+                "kind": {"type": "string", "description": "Queue discipline."},
+                "limit_packets": limit("Capacity, packets; unlimited where absent.", generator.subschema_for::<Option<u64>>()),
+                "limit_bytes": limit("Capacity, bytes; unlimited where absent.", generator.subschema_for::<Option<u64>>()),
+            },
+            "required": ["kind"],
+            "additionalProperties": {"type": ["boolean", "integer", "number", "null"]},
+        })
+    }
+}

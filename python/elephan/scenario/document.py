@@ -1,0 +1,125 @@
+"""The canonical form as a JSON document and as typed objects (:mod:`elephan.scenario.form`), and the way between them.
+
+A document leaves out what was added to the canonical form later and is not used, so that scenarios without it keep
+their hash; a reader takes the default instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from elephan.scenario.form import (
+    ApplicationSpec,
+    FlowSpec,
+    Form,
+    Impairments,
+    LinkSpec,
+    ListArrivals,
+    QueueSpec,
+    SourceSpec,
+    Spec,
+    StackSpec,
+)
+
+LEFT_OUT: dict[type[Form], tuple[str, ...]] = {
+    Spec: ("title", "traffic", "events"),
+    LinkSpec: ("impairments",),
+    Impairments: ("rate_steps", "rate_trace_ms", "delay_steps", "jitter", "reorder", "duplicate"),
+    FlowSpec: (
+        "source_sha256", "application", "datagrams", "foreign", "base_rtt_error_ps", "sender_clock", "receiver_clock",
+    ),
+    ApplicationSpec: ("poisson", "frames", "bursts"),
+    StackSpec: ("ecn", "pacing", "host_ack_ps", "host_scan_ps", "hz"),
+    SourceSpec: ("sizes", "rtts"),
+    ListArrivals: ("rtts_ps",),
+}  # fmt: skip
+"""Fields that a document does not have where they are at their default."""
+
+_PLAIN = frozenset((int, float, str, bool, type(None)))
+_QUEUE_FIELDS = frozenset(QueueSpec.__struct_fields__) - {"parameters"}
+
+
+class FormError(ValueError):
+    """A document is not a canonical form; the message says where and why."""
+
+
+def read(document: Mapping[str, Any]) -> Spec:
+    """The typed form of a JSON document; what is absent has its default.
+
+    Raises:
+        FormError: it is not a canonical form.
+    """
+    try:
+        return msgspec.convert(_with_nested_queues(document), Spec)
+    except msgspec.ValidationError as error:
+        raise FormError(str(error)) from None
+
+
+def write(form: Spec) -> dict[str, Any]:
+    """The JSON document of a typed form."""
+    document = _written(form)
+    assert isinstance(document, dict)
+    return document
+
+
+def changed_fields(form: Form) -> set[str]:
+    """Names of the optional fields that are not at their default."""
+    return {name for name, default in _defaults(type(form)).items() if getattr(form, name) != default}
+
+
+def _with_nested_queues(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The document with the parameters of each queue in a table of their own, as :class:`QueueSpec` has them."""
+    links = document.get("links")
+    if not isinstance(links, list | tuple):
+        return dict(document)
+    return {**document, "links": [_with_nested_queue(link) for link in links]}
+
+
+def _with_nested_queue(link: Any) -> Any:
+    queue = link.get("queue") if isinstance(link, dict) else None
+    if not isinstance(queue, dict):
+        return link
+    nested: dict[str, Any] = {name: value for name, value in queue.items() if name in _QUEUE_FIELDS}
+    nested["parameters"] = {name: value for name, value in queue.items() if name not in _QUEUE_FIELDS}
+    return {**link, "queue": nested}
+
+
+def _written(value: object) -> Any:
+    if isinstance(value, Form):
+        return _table(value)
+    if isinstance(value, tuple):
+        # Lists of numbers may have millions of them.
+        return [_written(item) for item in value] if value and isinstance(value[0], Form) else list(value)
+    return dict(value) if isinstance(value, Mapping) else value
+
+
+def _table(form: Form) -> dict[str, Any]:
+    table = msgspec.structs.asdict(form)
+    defaults = _defaults(type(form))
+    for name in LEFT_OUT.get(type(form), ()):
+        if table[name] == defaults[name]:
+            del table[name]
+    for name, value in table.items():
+        if type(value) not in _PLAIN:
+            table[name] = _written(value)
+    if isinstance(form, QueueSpec):
+        table |= table.pop("parameters")
+    if isinstance(form, SourceSpec) and form.flow.size_segments is None:
+        # The flow stands for all transfers of the source, and each has a size of its own.
+        del table["flow"]["size_segments"]
+    tag = form.__struct_config__.tag
+    return table if tag is None else {"kind": tag, **table}
+
+
+@cache
+def _defaults(kind: type[Form]) -> dict[str, Any]:
+    """Defaults of the optional fields of a class."""
+    return {
+        field.name: field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
+        for field in msgspec.structs.fields(kind)
+        if not field.required
+    }

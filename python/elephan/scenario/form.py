@@ -1,0 +1,646 @@
+"""Types of the canonical form, as ``crates/sim/src/spec`` defines it.
+
+Written by scripts/form.py (``make form``) from canonical.schema.json: change the types in Rust, not this file. An
+instance is made by :func:`elephan.scenario.document.read`, or by :attr:`Scenario.form` and :attr:`Run.form`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Literal
+
+from msgspec import Struct
+
+
+class Form(Struct, frozen=True):
+    """A table of the canonical form."""
+
+
+class EventsSpec(Form, frozen=True, kw_only=True):
+    """The event log. The packets of transfers that come and go are not in it.
+
+    Attributes:
+        limit: Maximum number of events; a run with more is cancelled.
+        from_ps: Start, ps.
+        to_ps: End, ps; the end of the run where absent.
+    """
+
+    limit: int
+    from_ps: int = 0
+    to_ps: int | None = None
+
+
+class ConstantDuration(Form, frozen=True, kw_only=True, tag_field="kind", tag="constant"):
+    """Constant.
+
+    Attributes:
+        mean_ps: Value, ps.
+    """
+
+    kind: ClassVar[Literal["constant"]] = "constant"
+    mean_ps: int
+
+
+class ExponentialDuration(Form, frozen=True, kw_only=True, tag_field="kind", tag="exponential"):
+    """Exponential.
+
+    Attributes:
+        mean_ps: Mean, ps.
+    """
+
+    kind: ClassVar[Literal["exponential"]] = "exponential"
+    mean_ps: int
+
+
+class ParetoDuration(Form, frozen=True, kw_only=True, tag_field="kind", tag="pareto"):
+    """Pareto: heavy-tailed; P(X > x) = (scale / x)^shape with scale = mean (shape − 1) / shape.
+
+    Attributes:
+        mean_ps: Mean, ps.
+        shape: Shape, above 1, so that the mean is finite.
+    """
+
+    kind: ClassVar[Literal["pareto"]] = "pareto"
+    mean_ps: int
+    shape: float
+
+
+DurationSpec = ConstantDuration | ExponentialDuration | ParetoDuration
+"""Distribution of durations."""
+
+
+class FramesSpec(Form, frozen=True, kw_only=True):
+    """Frames of random size at equal intervals: a variable bit rate.
+
+    Attributes:
+        interval_ps: Interval of the frames, ps. The mean size of a frame is the rate times the interval.
+        shape: Shape of the Weibull distribution of the sizes: P(X > x) = exp(−(x / scale)^shape).
+    """
+
+    interval_ps: int
+    shape: float
+
+
+class ApplicationSpec(Form, frozen=True, kw_only=True):
+    """Application that hands its data over at a rate.
+
+    Attributes:
+        rate_bps: Rate while it is on, bit/s: of user data, or on the wire where the segments are datagrams.
+        bursts: Distributions of the on and off times; always on where absent.
+        frames: Segments arrive in frames, as those of a video, instead of at equal intervals.
+        poisson: Segments arrive as a Poisson process instead of at equal intervals.
+    """
+
+    rate_bps: int
+    bursts: tuple[DurationSpec, DurationSpec] | None = None
+    frames: FramesSpec | None = None
+    poisson: bool = False
+
+
+class ForeignSpec(Form, frozen=True, kw_only=True):
+    """Packets of endpoints that are not the engine's own.
+
+    Attributes:
+        smallest_bytes: Size of the smallest packet that either end sends, bytes on the wire.
+        largest_bytes: Size of the largest packet, bytes on the wire.
+    """
+
+    smallest_bytes: int
+    largest_bytes: int
+
+
+class ClockSpec(Form, frozen=True, kw_only=True):
+    """Clock of a host. Its time at ``t`` is ``t × (1 + drift) + offset``, rounded down to its resolution.
+
+    Attributes:
+        drift_ppb: Drift, 10⁻⁹; positive where the clock is fast.
+        offset_ps: Offset from true time at the start, ps; positive where the clock is ahead.
+        resolution_ps: Tick of the clock, ps; 0 for every ps.
+    """
+
+    drift_ppb: int = 0
+    offset_ps: int = 0
+    resolution_ps: int = 0
+
+
+Detection = Literal["rack", "dupthresh", "dupack", "fack"]
+"""Loss detection.
+
+Values:
+    rack: RACK-TLP, RFC 8985.
+    dupthresh: Three segments SACKed above it, RFC 6675.
+    dupack: The third duplicate ACK; from then on every hole below the highest SACKed segment counts as lost, and a
+        timeout forgets what was SACKed (ns-2's ``TCP/Sack1``).
+    fack: More than three segments below the highest SACKed segment (forward acknowledgement, Mathis and Mahdavi 1996;
+        Linux until 4.x).
+"""
+
+
+RecoveryRule = Literal["prr", "rate_halving", "rate_halving_ns2", "pipe_sack1", "pipe"]
+"""Loss recovery: the amount that is sent during it.
+
+Values:
+    prr: Proportional rate reduction, RFC 9937.
+    rate_halving: One segment less for every two ACKs (Linux until 3.x).
+    rate_halving_ns2: Rate halving as in ns-2's TCP/Linux: down to the floor at once where the flight is below already.
+    pipe_sack1: As ns-2's ``TCP/Sack1``. The window is reduced at once. The estimate of the pipe falls by one for an
+        ACK, and by two for one that acknowledges in order; lost segments stay in the estimate.
+    pipe: The window is reduced at once and the pipe drains to it, RFC 6675.
+"""
+
+
+class StackSpec(Form, frozen=True, kw_only=True):
+    """Transport of a flow's endpoints: everything but the congestion control algorithm.
+
+    Attributes:
+        payload_bytes: Payload of a full segment, bytes.
+        header_bytes: Headers of a segment, bytes.
+        ack_bytes: Size of an ACK without SACK blocks, bytes.
+        sack_block_bytes: Size of each SACK block, bytes.
+        initial_window: Initial congestion window, segments.
+        ack_every: Segments per ACK; 1 acknowledges each segment.
+        delayed_ack_ps: Longest delay of an ACK, ps.
+        quick_acks: Number of segments at the start that are acknowledged at once.
+        min_rto_ps: Lower bound of the retransmission timeout, ps.
+        max_rto_ps: Upper bound of the retransmission timeout, ps.
+        initial_rto_ps: Retransmission timeout before the first RTT sample, ps.
+        rto_granularity_ps: Clock granularity G of RFC 6298, ps.
+        detection: Loss detection.
+        recovery: Loss recovery.
+        limited_transmit: Limited transmit: the first two duplicate ACKs release new segments (RFC 3042).
+        dup_threshold: Number of segments SACKed above a hole before the hole counts as lost.
+        any_ack_restarts_timer: Restarts the retransmission timer at any ACK instead of only at one that acknowledges
+            new data in order.
+        time_one_segment: Estimates the timeout from one segment each round trip (RFC 6298 section 3 without timestamps)
+            instead of from every ACK.
+        undo: Detects and undoes a spurious loss event or timeout (RFC 3522).
+        ecn: Explicit congestion notification as in RFC 3168, for algorithms that do not bring their own.
+        host_ack_ps: Processing time of the sending host for an ACK, ps, before it reads the clock.
+        host_scan_ps: Further processing time for each outstanding segment where an ACK carries SACK blocks, ps (Leith
+            et al. 2008 section VIII.A: Linux 2.6 walks the list of all outstanding segments).
+        hz: Timer interrupts a second of the sending host (Linux's ``HZ``), for algorithms that count in jiffies; 1000
+            where absent.
+        initial_ssthresh: Initial slow-start threshold, segments; unlimited where absent.
+        max_burst: Maximum number of segments that one ACK releases; unlimited where absent.
+        pacing: Paces segments over the round trip as Linux does with ``fq``, where the algorithm has no pacing of its
+            own.
+        receive_window: Advertised receive window, segments; unlimited where absent.
+    """
+
+    payload_bytes: int
+    header_bytes: int
+    ack_bytes: int
+    sack_block_bytes: int
+    initial_window: int
+    ack_every: int
+    delayed_ack_ps: int
+    quick_acks: int
+    min_rto_ps: int
+    max_rto_ps: int
+    initial_rto_ps: int
+    rto_granularity_ps: int
+    detection: Detection
+    recovery: RecoveryRule
+    limited_transmit: bool
+    dup_threshold: int
+    any_ack_restarts_timer: bool
+    time_one_segment: bool
+    undo: bool
+    ecn: bool = False
+    host_ack_ps: int = 0
+    host_scan_ps: int = 0
+    hz: int | None = None
+    initial_ssthresh: int | None = None
+    max_burst: int | None = None
+    pacing: bool = False
+    receive_window: int | None = None
+
+
+class FlowSpec(Form, frozen=True, kw_only=True):
+    """A flow: one sender, one receiver, one path each way.
+
+    Attributes:
+        name: Unique name. It also names the flow's random streams and breaks ties.
+        algorithm: Congestion control: ``name`` or ``name:preset``.
+        start_ps: Time of the first segment, ps.
+        path: Links of the data, by their position in ``links``.
+        reverse_path: Links of the ACKs, by their position in ``links``.
+        stack: Transport of the two endpoints.
+        application: Application that limits the flow; all data is there at the start where absent.
+        base_rtt_error_ps: Error of the propagation round-trip time that the algorithm is told, ps; positive where it is
+            told too much.
+        datagrams: Sends the application's segments as datagrams: each leaves at once, without acknowledgements,
+            retransmissions or congestion control.
+        foreign: Packets of endpoints that the caller of the engine supplies; the engine's own endpoints where absent.
+        parameters: Parameters of the algorithm that differ from its preset.
+        receiver_clock: Clock of the receiver.
+        sender_clock: Clock of the sender, which its timestamps show.
+        size_segments: Length of the transfer; unlimited where absent.
+        source_sha256: SHA-256 of the source of an algorithm in Python; the caller supplies its object. Absent for
+            built-in algorithms.
+        stop_ps: Time after which no new data is sent, ps; the end of the run where absent.
+    """
+
+    name: str
+    algorithm: str
+    start_ps: int
+    path: tuple[int, ...]
+    reverse_path: tuple[int, ...]
+    stack: StackSpec
+    application: ApplicationSpec | None = None
+    base_rtt_error_ps: int = 0
+    datagrams: bool = False
+    foreign: ForeignSpec | None = None
+    parameters: Mapping[str, bool | int | float | str] = {}
+    receiver_clock: ClockSpec = ClockSpec()
+    sender_clock: ClockSpec = ClockSpec()
+    size_segments: int | None = None
+    source_sha256: str | None = None
+    stop_ps: int | None = None
+
+
+class DelayStep(Form, frozen=True, kw_only=True):
+    """A change of the propagation delay.
+
+    Attributes:
+        at_ps: Time of the change, ps: for packets whose last bit leaves the transmitter then or later.
+        delay_ps: Propagation delay from then on, ps.
+    """
+
+    at_ps: int
+    delay_ps: int
+
+
+class UniformJitter(Form, frozen=True, kw_only=True, tag_field="kind", tag="uniform"):
+    """Uniform from 0 to a maximum.
+
+    Attributes:
+        max_ps: Maximum, ps.
+    """
+
+    kind: ClassVar[Literal["uniform"]] = "uniform"
+    max_ps: int
+
+
+class NormalJitter(Form, frozen=True, kw_only=True, tag_field="kind", tag="normal"):
+    """Normal; a negative value is drawn again.
+
+    Attributes:
+        mean_ps: Mean of the normal distribution, ps.
+        deviation_ps: Standard deviation of the normal distribution, ps.
+    """
+
+    kind: ClassVar[Literal["normal"]] = "normal"
+    mean_ps: int
+    deviation_ps: int
+
+
+class ExponentialJitter(Form, frozen=True, kw_only=True, tag_field="kind", tag="exponential"):
+    """Exponential.
+
+    Attributes:
+        mean_ps: Mean, ps.
+    """
+
+    kind: ClassVar[Literal["exponential"]] = "exponential"
+    mean_ps: int
+
+
+class SamplesJitter(Form, frozen=True, kw_only=True, tag_field="kind", tag="samples"):
+    """One of a list of samples, with equal probabilities.
+
+    Attributes:
+        samples_ps: Samples, ps.
+    """
+
+    kind: ClassVar[Literal["samples"]] = "samples"
+    samples_ps: tuple[int, ...]
+
+
+JitterSpec = UniformJitter | NormalJitter | ExponentialJitter | SamplesJitter
+"""Distribution of the random delay of a packet."""
+
+
+class RateStep(Form, frozen=True, kw_only=True):
+    """A change of the rate.
+
+    Attributes:
+        at_ps: Time of the change, ps.
+        rate_bps: Rate from then on, bit/s; 0 while the link is down, which holds the packet in transmission.
+    """
+
+    at_ps: int
+    rate_bps: int
+
+
+class ReorderSpec(Form, frozen=True, kw_only=True):
+    """Reordering: a fraction of the packets takes longer.
+
+    Attributes:
+        p: Probability of the extra delay.
+        delay_ps: Extra delay, ps.
+    """
+
+    p: float
+    delay_ps: int
+
+
+class Impairments(Form, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Changes of a link over time, and what it does to packets besides queueing.
+
+    Attributes:
+        delay_steps: Changes of the propagation delay, in the order of their times: changes of route. Packets on a
+            shorter route overtake those on a longer one.
+        duplicate: Probability of a second copy of a packet.
+        jitter: Random delay of each packet; packets on the same route stay in order.
+        rate_steps: Changes of the rate, in the order of their times.
+        rate_trace_ms: Times at which one packet may leave, instead of a rate, ms. The list repeats after its last time,
+            as in Mahimahi (Netravali et al., USENIX ATC 2015).
+        reorder: Reordering of packets.
+    """
+
+    delay_steps: tuple[DelayStep, ...] = ()
+    duplicate: float = 0.0
+    jitter: JitterSpec | None = None
+    rate_steps: tuple[RateStep, ...] = ()
+    rate_trace_ms: tuple[int, ...] = ()
+    reorder: ReorderSpec | None = None
+
+
+class NoneLoss(Form, frozen=True, kw_only=True, tag_field="kind", tag="none"):
+    """No losses."""
+
+    kind: ClassVar[Literal["none"]] = "none"
+
+
+class BernoulliLoss(Form, frozen=True, kw_only=True, tag_field="kind", tag="bernoulli"):
+    """Independent losses.
+
+    Attributes:
+        p: Loss probability of a packet.
+    """
+
+    kind: ClassVar[Literal["bernoulli"]] = "bernoulli"
+    p: float
+
+
+class GilbertElliottLoss(Form, frozen=True, kw_only=True, tag_field="kind", tag="gilbert_elliott"):
+    """Losses in bursts (Gilbert 1960, Elliott 1963). The link is in a good or a bad state, may change the state
+    before each packet, and loses the packet with the state's probability. The first state is drawn from the
+    stationary distribution.
+
+    Attributes:
+        to_bad: Probability of a change from the good state to the bad one.
+        to_good: Probability of a change from the bad state to the good one.
+        in_good: Loss probability in the good state.
+        in_bad: Loss probability in the bad state.
+    """
+
+    kind: ClassVar[Literal["gilbert_elliott"]] = "gilbert_elliott"
+    to_bad: float
+    to_good: float
+    in_good: float
+    in_bad: float
+
+
+class ListLoss(Form, frozen=True, kw_only=True, tag_field="kind", tag="list"):
+    """Losses of listed packets.
+
+    Attributes:
+        packets: Positions of the lost packets in the order of arrival at the link; the first packet is 0.
+    """
+
+    kind: ClassVar[Literal["list"]] = "list"
+    packets: tuple[int, ...]
+
+
+LossSpec = NoneLoss | BernoulliLoss | GilbertElliottLoss | ListLoss
+"""Losses before the queue, of data packets and ACKs alike."""
+
+
+class QueueSpec(Form, frozen=True, kw_only=True):
+    """A queue. Every further key is a parameter of its discipline: in packets (``_packets``), bytes (``_bytes``) or
+    ps (``_ps``), a plain number or a switch.
+
+    Attributes:
+        kind: Queue discipline.
+        limit_bytes: Capacity, bytes; unlimited where absent.
+        limit_packets: Capacity, packets; unlimited where absent.
+        parameters: Every further key.
+    """
+
+    kind: str
+    limit_bytes: int | None = None
+    limit_packets: int | None = None
+    parameters: Mapping[str, bool | int | float | None] = {}
+
+
+class LinkSpec(Form, frozen=True, kw_only=True):
+    """A directed link: queue → transmitter → delay line.
+
+    Attributes:
+        name: Unique name. It also names the link's random streams and breaks ties.
+        rate_bps: Rate, bit/s.
+        delay_ps: Propagation delay, ps.
+        queue: Queue in front of the transmitter.
+        impairments: Changes over time, jitter, reordering and duplicates; none where absent.
+        loss: Losses before the queue.
+        record: Samples the link into the ``links`` table.
+    """
+
+    name: str
+    rate_bps: int
+    delay_ps: int
+    queue: QueueSpec
+    impairments: Impairments | None = None
+    loss: LossSpec = NoneLoss()
+    record: bool = False
+
+
+class Measure(Form, frozen=True, kw_only=True):
+    """The measurement window.
+
+    Attributes:
+        from_ps: Start, ps.
+        to_ps: End, ps.
+    """
+
+    from_ps: int
+    to_ps: int
+
+
+class PoissonArrivals(Form, frozen=True, kw_only=True, tag_field="kind", tag="poisson"):
+    """Poisson process of a given rate.
+
+    Attributes:
+        per_second: Mean number of transfers per second.
+    """
+
+    kind: ClassVar[Literal["poisson"]] = "poisson"
+    per_second: float
+
+
+class LoadArrivals(Form, frozen=True, kw_only=True, tag_field="kind", tag="load"):
+    """Poisson process whose number of transfers is such that the drawn sizes add up to a load.
+
+    Attributes:
+        bps: Load on the wire, bit/s, without ACKs and retransmissions.
+    """
+
+    kind: ClassVar[Literal["load"]] = "load"
+    bps: int
+
+
+class UsersArrivals(Form, frozen=True, kw_only=True, tag_field="kind", tag="users"):
+    """Users, each of whom thinks, makes a transfer, and thinks again.
+
+    Attributes:
+        users: Number of users.
+        think: Time from the end of a transfer to the start of the next.
+    """
+
+    kind: ClassVar[Literal["users"]] = "users"
+    users: int
+    think: DurationSpec
+
+
+class ListArrivals(Form, frozen=True, kw_only=True, tag_field="kind", tag="list"):
+    """A list of transfers.
+
+    Attributes:
+        starts_ps: Start of each transfer after the source's, ps; not decreasing.
+        sizes_bytes: Size of each transfer, bytes of user data.
+        rtts_ps: Propagation round-trip time of each transfer, ps; that of the path where empty.
+    """
+
+    kind: ClassVar[Literal["list"]] = "list"
+    starts_ps: tuple[int, ...]
+    sizes_bytes: tuple[int, ...]
+    rtts_ps: tuple[int, ...] = ()
+
+
+ArrivalsSpec = PoissonArrivals | LoadArrivals | UsersArrivals | ListArrivals
+"""Start times of transfers."""
+
+
+class RttSpec(Form, frozen=True, kw_only=True):
+    """Distribution of round-trip times, by its quantiles. Between two quantiles the logarithm is interpolated.
+
+    Attributes:
+        shares: Cumulative probabilities, rising from 0 to 1.
+        rtts_ps: Quantile at each probability, ps; not decreasing.
+    """
+
+    shares: tuple[float, ...]
+    rtts_ps: tuple[int, ...]
+
+
+class ConstantSize(Form, frozen=True, kw_only=True, tag_field="kind", tag="constant"):
+    """Constant.
+
+    Attributes:
+        mean_bytes: Value, bytes.
+    """
+
+    kind: ClassVar[Literal["constant"]] = "constant"
+    mean_bytes: float
+
+
+class ExponentialSize(Form, frozen=True, kw_only=True, tag_field="kind", tag="exponential"):
+    """Exponential.
+
+    Attributes:
+        mean_bytes: Mean, bytes.
+    """
+
+    kind: ClassVar[Literal["exponential"]] = "exponential"
+    mean_bytes: float
+
+
+class ParetoSize(Form, frozen=True, kw_only=True, tag_field="kind", tag="pareto"):
+    """Pareto: heavy-tailed.
+
+    Attributes:
+        mean_bytes: Mean, bytes.
+        shape: Shape, above 1.
+    """
+
+    kind: ClassVar[Literal["pareto"]] = "pareto"
+    mean_bytes: float
+    shape: float
+
+
+class LognormalParetoSize(Form, frozen=True, kw_only=True, tag_field="kind", tag="lognormal_pareto"):
+    """A lognormal body, cut where the tail begins, and a Pareto tail, cut at the largest size (Barford and Crovella
+    1998).
+
+    Attributes:
+        mu: Mean of the body's logarithm (of bytes).
+        sigma: Standard deviation of the body's logarithm.
+        body_share: Fraction of the transfers in the body, from 0 to 1.
+        tail_bytes: Start of the tail, bytes.
+        tail_shape: Shape of the Pareto tail.
+        most_bytes: Largest size, bytes.
+    """
+
+    kind: ClassVar[Literal["lognormal_pareto"]] = "lognormal_pareto"
+    mu: float
+    sigma: float
+    body_share: float
+    tail_bytes: float
+    tail_shape: float
+    most_bytes: float
+
+
+SizeSpec = ConstantSize | ExponentialSize | ParetoSize | LognormalParetoSize
+"""Distribution of the sizes of transfers."""
+
+
+class SourceSpec(Form, frozen=True, kw_only=True):
+    """A source of TCP transfers that come and go.
+
+    Attributes:
+        flow: Common properties of the transfers: name, algorithm, stack, paths, and the times between which transfers
+            start. It has no size, application or clocks.
+        arrivals: Start times of the transfers.
+        rtts: Propagation round-trip times of the transfers; that of the path where absent. A time above the path's is
+            added behind the last link of the ACKs; a time below the path's becomes the path's.
+        sizes: Sizes of the transfers; absent where ``arrivals`` lists them.
+    """
+
+    flow: FlowSpec
+    arrivals: ArrivalsSpec
+    rtts: RttSpec | None = None
+    sizes: SizeSpec | None = None
+
+
+class Spec(Form, frozen=True, kw_only=True):
+    """A whole run: the canonical form of a scenario. A key that is absent has its default.
+
+    Attributes:
+        duration_ps: Simulated time, ps.
+        sample_period_ps: Sampling interval, ps; 0 records only the ends of the measurement window.
+        measure: Measurement window of rates, RTT and queue statistics.
+        links: Directed links.
+        flows: Flows, each for the whole run.
+        events: Event log of every packet of a flow; none where absent.
+        format: Version of the canonical form.
+        seed: Seed of start times, phases and every random stream.
+        send_jitter_ps: Upper end of the uniform random delay of each packet at its sender, ps; packets stay in order.
+        start_jitter_ps: Upper end of the uniform random delay of each flow's start, ps.
+        title: Title for readers; the engine ignores it.
+        traffic: Sources of transfers that come and go.
+    """
+
+    duration_ps: int
+    sample_period_ps: int
+    measure: Measure
+    links: tuple[LinkSpec, ...]
+    flows: tuple[FlowSpec, ...]
+    events: EventsSpec | None = None
+    format: int = 1
+    seed: int = 0
+    send_jitter_ps: int = 0
+    start_jitter_ps: int = 0
+    title: str | None = None
+    traffic: tuple[SourceSpec, ...] = ()

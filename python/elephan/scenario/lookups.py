@@ -1,0 +1,78 @@
+"""Small questions about a canonical form that several packages ask."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from elephan.scenario.form import FlowSpec, LinkSpec, QueueSpec, Spec, StackSpec
+
+T = TypeVar("T")
+
+
+def wire_bytes(stack: StackSpec) -> int:
+    """Size of a full data packet on the wire, bytes."""
+    return stack.payload_bytes + stack.header_bytes
+
+
+def link_named(form: Spec, name: str) -> LinkSpec:
+    """The link of a name.
+
+    Raises:
+        KeyError: there is none.
+    """
+    for link in form.links:
+        if link.name == name:
+            return link
+    raise KeyError(name)
+
+
+def narrowest_link(form: Spec, flow: FlowSpec) -> int:
+    """Position of the slowest link on the path of a flow's data, of equal ones the first."""
+    return min(flow.path, key=lambda i: form.links[i].rate_bps)
+
+
+def slowest_bps(form: Spec, flow: FlowSpec) -> int:
+    """Rate of the slowest link on the path of a flow's data, as it is at the beginning."""
+    return form.links[narrowest_link(form, flow)].rate_bps
+
+
+def base_rtt_ps(form: Spec, flow: FlowSpec) -> int:
+    """Two-way propagation delay of a flow's path, as it is at the beginning."""
+    return sum(form.links[i].delay_ps for i in (*flow.path, *flow.reverse_path))
+
+
+def queue_number(queue: QueueSpec, name: str) -> float:
+    """A parameter of a queue discipline that is a number.
+
+    Raises:
+        KeyError: the discipline has no such parameter.
+        TypeError: the parameter is no number.
+    """
+    value = queue.parameters[name]
+    if value is None or isinstance(value, bool):
+        raise TypeError(f"{name} of {queue.kind} is {value} and no number")
+    return float(value)
+
+
+def queue_switch(queue: QueueSpec, name: str) -> bool:
+    """A parameter of a queue discipline that is on or off.
+
+    Raises:
+        KeyError: the discipline has no such parameter.
+        TypeError: the parameter is no switch.
+    """
+    value = queue.parameters[name]
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} of {queue.kind} is {value} and no switch")
+    return value
+
+
+def present(value: T | None) -> T:
+    """An optional field that the caller knows to be there.
+
+    Raises:
+        ValueError: it is absent.
+    """
+    if value is None:
+        raise ValueError("a field of the canonical form is absent")
+    return value
