@@ -318,5 +318,5 @@ fn what_only_tcp_has_is_refused() {
     assert!(refuse(&|s| s.events = Some(events)).contains("no event log"));
     let mut unknown = spec(&links, &flows, 10.0, 1.0);
     unknown.flows[0].algorithm = "udt:2009".into();
-    assert!(Engine::new(unknown).expect_err("no such preset").message.contains("allowed: 2008, draft"));
+    assert!(Engine::new(unknown).expect_err("no such preset").message.contains("did you mean '2008'?"));
 }
