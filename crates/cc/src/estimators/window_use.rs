@@ -35,14 +35,14 @@ impl WindowUse {
         self.peak = 0;
     }
 
-    /// Whether the window ended the last transmission.
+    /// True if the window ended the last transmission.
     #[must_use]
     #[inline]
     pub fn was_held_back(&self) -> bool {
         self.held_back
     }
 
-    /// Whether a window of `cwnd` segments limits the sender. `ssthresh`, segments, is only asked for where the answer depends
+    /// True if a window of `cwnd` segments limits the sender. `ssthresh`, segments, is only asked for where the answer depends
     /// on it.
     #[must_use]
     #[inline]

@@ -18,7 +18,7 @@ impl Departures {
         Self { jitter_ps, stream, last: Time::ZERO }
     }
 
-    /// Whether packets leave later than decided.
+    /// True if packets leave later than decided.
     #[inline(always)]
     pub(super) fn is_jittered(&self) -> bool {
         self.jitter_ps > 0

@@ -345,7 +345,7 @@ impl Receiver {
         std::mem::take(&mut self.feedback) as f32
     }
 
-    /// Whether a segment in order is acknowledged at once.
+    /// True if a segment in order is acknowledged at once.
     #[inline]
     fn is_ack_due(&mut self) -> bool {
         self.unacknowledged += 1;

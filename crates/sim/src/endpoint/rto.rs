@@ -49,7 +49,7 @@ impl Rto {
         self.backoff = (self.backoff + 1).min(16);
     }
 
-    /// Whether the timer fired since the last sample.
+    /// True if the timer fired since the last sample.
     pub fn is_backed_off(&self) -> bool {
         self.backoff > 0
     }

@@ -25,7 +25,7 @@ pub struct Scoreboard {
     resent: BitRing,
     lost_count: u32,
     resent_count: u32,
-    /// Whether any segment is SACKed, lost or retransmitted.
+    /// True if any segment is SACKed, lost or retransmitted.
     marked: bool,
     /// Everything below is SACKed or marked lost.
     marked_below: u32,
@@ -196,13 +196,13 @@ impl Scoreboard {
         self.marked_below
     }
 
-    /// Whether a segment was sent again, and is not known to have arrived since.
+    /// True if a segment was sent again, and is not known to have arrived since.
     #[must_use]
     pub fn is_resent(&self, segment: u32) -> bool {
         self.resent.get(segment)
     }
 
-    /// Whether a segment is SACKed.
+    /// True if a segment is SACKed.
     pub fn is_sacked(&self, segment: u32) -> bool {
         self.sacked.contains(segment)
     }
@@ -230,7 +230,7 @@ impl Scoreboard {
         self.retransmissions.push(Retransmission { segment, next_then: next, at });
     }
 
-    /// Whether a segment is thought to be under way: sent, and neither SACKed nor lost, or sent again.
+    /// True if a segment is thought to be under way: sent, and neither SACKed nor lost, or sent again.
     pub fn is_in_flight(&self, segment: u32) -> bool {
         !self.sacked.contains(segment) && (!self.lost.get(segment) || self.resent.get(segment))
     }

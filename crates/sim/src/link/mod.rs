@@ -272,14 +272,14 @@ impl Link {
         self.last_arrival = now;
     }
 
-    /// Whether it is sampled.
+    /// True if it is sampled.
     #[must_use]
     #[inline(always)]
     pub fn is_recorded(&self) -> bool {
         self.probe.is_some()
     }
 
-    /// Whether a queue discipline decides about arrivals by more than a bound, or the rate changes.
+    /// True if a queue discipline decides about arrivals by more than a bound, or the rate changes.
     #[must_use]
     pub fn decides_by_discipline(&self) -> bool {
         self.admission == Admission::Discipline
@@ -310,7 +310,7 @@ impl Link {
         self.delay + self.schedule.as_ref().map_or(self.transmission(bytes), |schedule| schedule.least(bytes))
     }
 
-    /// Whether its delay line does more than delay: then [`Link::launch`] and [`Link::land`].
+    /// True if its delay line does more than delay: then [`Link::launch`] and [`Link::land`].
     #[must_use]
     #[inline]
     pub fn is_unsteady(&self) -> bool {
@@ -550,7 +550,7 @@ impl Link {
         self.totals.accepted + self.totals.dropped + self.totals.lost + waiting
     }
 
-    /// Whether it never drops, never loses and is not looked at: a transmitter and a delay.
+    /// True if it never drops, never loses and is not looked at: a transmitter and a delay.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         self.admission == Admission::Everything

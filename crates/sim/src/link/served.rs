@@ -7,7 +7,7 @@ use crate::sidecar::CongestionHeaders;
 use crate::time::Time;
 
 impl Link {
-    /// Whether its queue decides at departures: [`Link::receive`] and [`Link::send_next`] instead of [`Link::carry`].
+    /// True if its queue decides at departures: [`Link::receive`] and [`Link::send_next`] instead of [`Link::carry`].
     #[must_use]
     #[inline(always)]
     pub fn is_served(&self) -> bool {

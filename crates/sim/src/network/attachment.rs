@@ -1,4 +1,4 @@
-//! Where an endpoint meets the network: its mailbox, its way out, and its turn.
+//! Attachment of an endpoint to the network: its mailbox, its way out, and its turn.
 
 use super::fabric::Network;
 use super::hops::Place;

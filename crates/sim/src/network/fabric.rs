@@ -59,7 +59,7 @@ pub struct Network {
     pub(super) lanes: Vec<Lane>,
     /// Mailbox of packets that reach a recorded inline link after the end of the run.
     pub(super) too_late: MailboxId,
-    /// Whether packets may meet an inline link behind a link.
+    /// True if packets may meet an inline link behind a link.
     pub(super) chained: bool,
     /// Memory that packets may take, bytes, and whether a sender wanted more.
     pub(super) room_bytes: u64,

@@ -83,7 +83,7 @@ pub(super) struct Hop {
     pub(super) place: Place,
     /// The links behind it that can never queue.
     pub(super) tail: Tail,
-    /// What comes then.
+    /// The common case behind it.
     pub(super) next: Next,
 }
 

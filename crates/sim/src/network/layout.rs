@@ -165,7 +165,7 @@ impl<'a> Builder<'a> {
         network.lanes.push(Lane { hops: [there, back], leads: [laid[0].lead, laid[1].lead], loose });
     }
 
-    /// Whether a link is computed on the spot: one that others feed, or whose queue or wire has events, takes turns. A recorded
+    /// True if a link is computed on the spot: one that others feed, or whose queue or wire has events, takes turns. A recorded
     /// one is on the spot only behind a link that takes turns, so that its sender's turn does not become that of all its path.
     fn is_on_the_spot(&self, link: usize) -> bool {
         let this = &self.network.links[link];

@@ -1,4 +1,4 @@
-//! What a sender does with an ACK.
+//! Handling of an ACK by a sender.
 
 use elephan_cc::estimators::{DeliverySampler, SegmentRing};
 use elephan_cc::{Ack, Algorithm, Answer, Load, Needs, Router};

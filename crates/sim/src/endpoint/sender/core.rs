@@ -54,13 +54,13 @@ pub struct Sender {
     pub(super) started: bool,
     /// Whether [`Sender::remember`] has anything to do.
     pub(super) remembers: bool,
-    /// Whether anybody is told of each segment that is sent.
+    /// True if anybody is told of each segment that is sent.
     pub(super) watches: bool,
     pub(super) log: Option<Box<SenderLog>>,
     pub(super) sampler: Option<Box<DeliverySampler>>,
     pub(super) marks: Marks,
     pub(super) pace: Pace,
-    /// What hands data over bit by bit.
+    /// The source of data that comes bit by bit.
     pub(super) application: Option<Box<Application>>,
     pub(super) departures: Departures,
     pub(super) stack: StackSpec,

@@ -6,7 +6,7 @@ use crate::time::Time;
 /// A host that takes time over ACKs, and whose clock may differ from the receiver's.
 #[derive(Debug)]
 pub(super) struct Host {
-    /// Whether an ACK takes time.
+    /// True if an ACK takes time.
     pub(super) is_slow: bool,
     busy_until: Time,
     ack_ps: u64,

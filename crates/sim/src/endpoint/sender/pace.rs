@@ -1,4 +1,4 @@
-//! What holds a sender back: why its last send loop ended, and when the next segment may leave if it is paced.
+//! Limits of a sender: why its last send loop ended, and when the next segment may leave if it is paced.
 
 use crate::time::Time;
 
@@ -16,7 +16,7 @@ impl Pace {
         Self { active, next: Time::ZERO, wake: Time::NEVER }
     }
 
-    /// Whether segments are paced at all.
+    /// True if segments are paced at all.
     #[inline(always)]
     pub(super) fn is_active(&self) -> bool {
         self.active
@@ -27,7 +27,7 @@ impl Pace {
         self.wake
     }
 
-    /// Whether the sender wanted to be woken by `now`.
+    /// True if the sender wanted to be woken by `now`.
     #[inline]
     pub(super) fn is_due(&self, now: Time) -> bool {
         self.wake <= now

@@ -7,7 +7,7 @@ use crate::time::Time;
 /// State of RACK.
 #[derive(Debug)]
 pub(super) struct Rack {
-    /// Whether the stack has RACK-TLP.
+    /// True if the stack has RACK-TLP.
     pub(super) enabled: bool,
     /// Send time of the latest delivered segment (RACK.xmit_ts), and its RTT.
     pub(super) stamp: Time,

@@ -22,7 +22,7 @@ pub(super) struct Repair {
     pub(super) point: u32,
     /// When the first retransmission of the episode was sent, for the Eifel detection.
     pub(super) first: Time,
-    /// Whether the episode may turn out to be spurious.
+    /// True if the episode may turn out to be spurious.
     pub(super) undo_possible: bool,
     /// Retransmissions found lost by the present ACK.
     pub(super) lost_again: Vec<u32>,

@@ -7,7 +7,7 @@ use crate::time::Time;
 pub(super) struct RetransmissionTimer {
     /// [`Time::NEVER`] while nothing is outstanding.
     pub(super) armed: Time,
-    /// Whether a tail loss probe may still be sent since then.
+    /// True if a tail loss probe may still be sent since then.
     pub(super) may_probe: bool,
     /// Start of the probe timeout: the last ACK or transmission of new data.
     pub(super) probe_from: Time,
