@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use elephan_cc::Controller;
 use elephan_sim::algorithms::{check_algorithms, controller};
-use elephan_sim::engine::PREFERRED_SLICE;
+use elephan_sim::engine::preferred_slice;
 use elephan_sim::{Engine, Outcome, RunError, Spec};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyValueError};
@@ -184,7 +184,7 @@ fn simulate_own(
         Some(own) => Ok(Controller::Custom(Box::new(own))),
         None => controller(index, flow),
     };
-    let engine = Engine::with_transports(spec.clone(), PREFERRED_SLICE, make)
+    let engine = Engine::with_transports(spec.clone(), preferred_slice(&spec), make)
         .map_err(|e| PyValueError::new_err(e.to_string()))?
         .reporting_every(1)
         .limit_memory(room);

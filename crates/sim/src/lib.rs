@@ -14,6 +14,7 @@ pub mod memory;
 pub mod network;
 pub mod outcome;
 pub mod packet;
+mod prefetch;
 pub mod queue;
 pub mod quiet;
 pub mod random;

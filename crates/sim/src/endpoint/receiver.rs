@@ -200,12 +200,6 @@ impl Receiver {
         }
     }
 
-    /// What [`Receiver::on_expected`] reads, so that it is in the cache by then.
-    #[inline(always)]
-    pub fn touch(&self) -> (Time, u32, bool) {
-        (self.timer, self.next, self.out_of_order.is_empty())
-    }
-
     /// A segment arrives, fast path: the next segment, nothing missing, acknowledged at once. Returns its ACK; in any other case
     /// nothing is done and there is none.
     ///

@@ -2,7 +2,7 @@
 
 use elephan_cc::Router;
 
-use super::hops::{Hop, Lane, Path, Place, Tail};
+use super::hops::{Hop, Lane, Paths, Place, Tail};
 use super::ports::{LinkId, MailboxId, Port, Ports};
 use crate::endpoint::{End, Receiver};
 use crate::events::{Kind, Log, NetworkLog};
@@ -44,12 +44,11 @@ pub struct Network {
     /// Log of drops, losses and marks, if the run has an event log.
     pub(crate) log: Option<Box<NetworkLog>>,
     pub(super) hops: Vec<Hop>,
-    /// The path of data (`2f`) or of ACKs (`2f + 1`).
-    pub(super) paths: Vec<Path>,
+    pub(super) paths: Paths,
     /// Nothing happens from here on.
     pub(super) end: Time,
     pub(super) ports: Ports,
-    /// Rank of a packet's feeder in a heap or a batch, by `2f` and `2f + 1`.
+    /// Rank of a packet's feeder in a batch, by `2f` and `2f + 1`.
     pub(super) ranks: Vec<u32>,
     /// Ports of each link, in the order of their feeders' names.
     pub(super) link_ports: Vec<Vec<Port>>,
@@ -71,7 +70,7 @@ impl Network {
     /// Puts a packet on its way; `packet.at` is when its endpoint lets it go.
     #[inline(always)]
     pub fn send(&mut self, packet: Packet) {
-        self.forward(self.paths[packet.passage()].lead.pass(packet));
+        self.forward(self.paths.leads[packet.passage()].pass(packet));
     }
 
     /// Forwards a packet up to the next place where packets wait. Uncommon cases have functions of their own, so that a packet need
@@ -82,7 +81,6 @@ impl Network {
             let hop = self.hop(&packet);
             match hop.place {
                 Place::Mailbox(id) => return self.ports.mailboxes.push(id, packet),
-                Place::Heap(id) => return self.ports.heaps[id.index()].push(packet, self.ranks[packet.passage()]),
                 Place::Batch(id) => return self.ports.batches[id.index()].push(packet, self.ranks[packet.passage()]),
                 Place::Inline(link) => {
                     let (this, bytes) = (&mut self.links[link.index()], packet.bytes());
@@ -102,7 +100,7 @@ impl Network {
                     let receiver = self.sinks[packet.flow() as usize].as_mut().filter(|_| packet.at < self.end);
                     let Some(receiver) = receiver else { return self.ports.mailboxes.push(id, packet) };
                     let Some(ack) = receiver.on_expected(&packet) else { return self.answer_slowly(packet) };
-                    packet = self.paths[ack.passage()].lead.pass(ack);
+                    packet = self.paths.leads[ack.passage()].pass(ack);
                 }
             }
         }
@@ -120,7 +118,7 @@ impl Network {
 
     #[inline(always)]
     pub(super) fn hop(&self, packet: &Packet) -> Hop {
-        self.hops[self.paths[packet.passage()].first_hop as usize + packet.hop()]
+        self.hops[self.paths.hop_of(packet)]
     }
 
     /// The time that links which can never queue add behind the link that a packet stands before.

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::fabric::Network;
-use super::hops::{Hop, Lane, Next, Path, Place, Tail};
+use super::hops::{Hop, Lane, Next, Paths, Place, Tail};
 use super::plan::{Node, Plan, plan};
-use super::ports::{Batch, BatchId, Heap, HeapId, LinkId, MailboxId, Port, Ports};
+use super::ports::{Batch, BatchId, LinkId, MailboxId, Port, Ports};
 use super::turns::SCAN_FEEDERS;
 use crate::endpoint::Receiver;
 use crate::link::Link;
@@ -78,7 +78,7 @@ impl<'a> Builder<'a> {
             duplicated: vec![0; ends],
             log: None,
             hops: Vec::new(),
-            paths: Vec::with_capacity(ends),
+            paths: Paths::default(),
             end: Time(spec.duration_ps),
             ports: Ports::default(),
             ranks: vec![0; ends],
@@ -155,14 +155,15 @@ impl<'a> Builder<'a> {
         let feeders = [Feeder::Source(&flow.name, false), Feeder::Source(&flow.name, true)];
         self.lay_flow(flow, feeders, [Node::Source(s), Node::Sinks(s)], flow.answers_at_once());
         let network = &mut self.network;
-        let laid = network.paths.split_off(network.paths.len() - 2);
-        let back = network.hops.split_off(laid[1].first_hop as usize);
-        let there = network.hops.split_off(laid[0].first_hop as usize);
+        let [back, there] = [(); 2].map(|()| {
+            let (first_hop, lead) = network.paths.remove_last().unwrap_or_default();
+            (network.hops.split_off(first_hop), lead)
+        });
         network.ports.mailboxes.remove_last(2);
         network.inboxes.truncate(network.inboxes.len() - 2);
         let disorders = |&l: &usize| self.spec.links[l].impairments.as_ref().is_some_and(|i| i.disorders());
         let loose = flow.reverse_path.iter().any(disorders);
-        network.lanes.push(Lane { hops: [there, back], leads: [laid[0].lead, laid[1].lead], loose });
+        network.lanes.push(Lane { hops: [there.0, back.0], leads: [there.1, back.1], loose });
     }
 
     /// True if a link is computed on the spot: one that others feed, or whose queue or wire has events, takes turns. A recorded
@@ -193,16 +194,16 @@ impl<'a> Builder<'a> {
                 continue;
             }
             let Network { ports, link_ports, .. } = network;
-            let heap = (feeders.len() > SCAN_FEEDERS).then(|| {
-                ports.heaps.push(Heap::default());
-                Port::Heap(HeapId(ports.heaps.len() as u32 - 1))
-            });
-            link_ports[link].extend(heap);
+            let mut batch = || {
+                ports.batches.push(Batch::default());
+                Port::Batch(BatchId(ports.batches.len() as u32 - 1))
+            };
+            let common = (feeders.len() > SCAN_FEEDERS).then(&mut batch);
+            link_ports[link].extend(common);
             for (feeder, port) in feeders.iter_mut() {
-                *port = heap.or_else(|| {
+                *port = common.or_else(|| {
                     let own = if matches!(feeder, Feeder::Source(..)) {
-                        ports.batches.push(Batch::default());
-                        Port::Batch(BatchId(ports.batches.len() as u32 - 1))
+                        batch()
                     } else {
                         Port::Mailbox(ports.mailboxes.add())
                     };
@@ -211,7 +212,7 @@ impl<'a> Builder<'a> {
                 });
             }
         }
-        // In a heap only flows' ends compete in numbers; their rank is the order of their names.
+        // In a batch only flows' ends compete in numbers; their rank is the order of their names.
         let mut by_name: Vec<usize> = (0..spec.flows.len()).collect();
         by_name.sort_by(|&a, &b| spec.flows[a].name.cmp(&spec.flows[b].name));
         for (rank, flow) in by_name.into_iter().enumerate() {
@@ -258,7 +259,7 @@ impl<'a> Builder<'a> {
         self.network.inboxes.push(inbox);
         let place = if into_sink { Place::Sink(inbox) } else { Place::Mailbox(inbox) };
         self.network.hops.push(Hop { place, tail: Tail::default(), next: Next::Other });
-        self.network.paths.push(Path { first_hop: first_hop as u32, lead });
+        self.network.paths.add(first_hop, lead);
         (source, delay)
     }
 }
@@ -266,9 +267,9 @@ impl<'a> Builder<'a> {
 impl Network {
     /// Fills in what the packets of a passage meet behind each hop.
     pub(super) fn look_ahead(&mut self, passage: usize) {
-        let last = self.paths.get(passage + 1).map_or(self.hops.len(), |path| path.first_hop as usize) - 1;
-        let echo = self.paths.get(passage + 1).map(|back| self.hops[back.first_hop as usize].place);
-        for hop in self.paths[passage].first_hop as usize..last {
+        let hops = self.paths.hops_of(passage, self.hops.len());
+        let echo = self.hops.get(hops.end).map(|back| back.place);
+        for hop in hops.start..hops.end - 1 {
             let behind = self.hops[hop + 1].place;
             let inline = |link: LinkId| !self.links[link.index()].decides_by_discipline();
             let next = match (behind, echo) {

@@ -1,7 +1,7 @@
 //! Paths of transfers: each active transfer of a source has a slot, which is a flow with a copy of the source's path.
 
 use super::fabric::Network;
-use super::hops::{Path, Place};
+use super::hops::Place;
 use crate::endpoint::Receiver;
 use crate::sidecar::Sidecar;
 use crate::time::Time;
@@ -14,7 +14,7 @@ impl Network {
         self.sidecars.push(Sidecar::new(self.lanes[source].loose));
         for direction in 0..2 {
             let lane = &self.lanes[source];
-            let (first_hop, inbox) = (self.hops.len() as u32, self.ports.mailboxes.add());
+            let (first_hop, inbox) = (self.hops.len(), self.ports.mailboxes.add());
             self.hops.extend_from_slice(&lane.hops[direction]);
             if let Some(end) = self.hops.last_mut() {
                 end.place = match end.place {
@@ -22,7 +22,7 @@ impl Network {
                     _ => Place::Mailbox(inbox),
                 };
             }
-            self.paths.push(Path { first_hop, lead: lane.leads[direction] });
+            self.paths.add(first_hop, lane.leads[direction]);
             self.inboxes.push(inbox);
             self.dropped.push(0);
             self.duplicated.push(0);
@@ -49,9 +49,9 @@ impl Network {
         let lane = &self.lanes[source];
         let links = lane.hops[1].len() - 1;
         if links == 0 {
-            self.paths[back].lead.delay = lane.leads[1].delay + extra;
+            self.paths.leads[back].delay = lane.leads[1].delay + extra;
         } else {
-            let hop = self.paths[back].first_hop as usize + links - 1;
+            let hop = self.paths.first_hop(back) + links - 1;
             self.hops[hop].tail.delay = lane.hops[1][links - 1].tail.delay + extra;
         }
     }

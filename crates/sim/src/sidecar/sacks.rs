@@ -51,6 +51,12 @@ impl Sacks {
         id
     }
 
+    /// Fetches the oldest entry into the cache.
+    #[inline(always)]
+    pub fn fetch_oldest(&self) {
+        self.entries.fetch_oldest();
+    }
+
     /// The entry of an ACK under way, without taking it out.
     #[must_use]
     pub fn of(&self, ack: &Packet) -> Option<SackEntry> {

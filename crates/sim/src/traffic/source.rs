@@ -18,6 +18,7 @@ use super::schedule::{Planned, Schedule, Users};
 use crate::algorithms::source_controller;
 use crate::endpoint::{End, EndpointState, PacketCounts, Receiver, Sender};
 use crate::network::{Attachment, Count, MailboxId, Network};
+use crate::prefetch;
 use crate::record::{ReceiverSample, SenderTotals};
 use crate::spec::{FlowSpec, SourceSpec, Spec, SpecError};
 use crate::time::Time;
@@ -244,8 +245,8 @@ impl Source {
             for (at, &i) in turns.iter().enumerate() {
                 if let Some(&next) = turns.get(at + 1) {
                     // It was last looked at an RTT ago, and thousands of others since.
-                    network.touch(self.due[next as usize].1);
-                    self.slots[next as usize].sender.touch();
+                    network.fetch_oldest(self.due[next as usize].1);
+                    prefetch::value(&self.slots[next as usize].sender);
                 }
                 let i = i as usize;
                 let Slot { sender, attachment, .. } = &mut self.slots[i];
@@ -270,7 +271,7 @@ impl Source {
         list_due(&self.sinks, horizon, network, &mut turns);
         for (at, &i) in turns.iter().enumerate() {
             if let Some(&next) = turns.get(at + 1) {
-                network.touch(self.sinks[next as usize].1);
+                network.fetch_oldest(self.sinks[next as usize].1);
             }
             let Some((receiver, attachment)) = &mut self.slots[i as usize].sink else { continue };
             attachment.give_turn::<false, _>(receiver, horizon, network);

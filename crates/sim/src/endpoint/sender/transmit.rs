@@ -8,6 +8,7 @@ use super::repair::State;
 use crate::application::SMALL_BURST;
 use crate::endpoint::boundary::Outlet;
 use crate::packet::{Packet, flag};
+use crate::prefetch;
 use crate::ring::MOST_INHERITED;
 use crate::sidecar::Header;
 use crate::spec::Detection;
@@ -29,15 +30,11 @@ impl Sender {
         }
     }
 
-    /// Reads a word here and there, and does nothing with it: what the next turn needs then comes into the cache while others
-    /// have theirs, and not piece by piece.
+    /// Fetches what its fields point to and its next turn needs.
     #[inline(always)]
-    pub fn touch(&self) {
-        std::hint::black_box((
-            (self.stats.completed, self.board.una(), self.rack.sent_at.get(0), self.stats.measured.rtt_count),
-            (self.stack.initial_window, self.repair.state, self.rto.srtt, self.stats.cwnd, self.rack.stamp),
-            (self.stats.totals.acks, self.next),
-        ));
+    pub fn fetch_behind(&self) {
+        let (times, place) = self.rack.sent_at.place(self.next.into());
+        prefetch::element(times, place);
     }
 
     #[inline]
