@@ -211,7 +211,7 @@ fn ask(progress: Option<&Py<PyAny>>, fraction: f64) -> PyResult<bool> {
 #[pyfunction]
 fn check(spec_json: &str) -> PyResult<()> {
     let spec = Spec::from_json(spec_json).map_err(|e| PyValueError::new_err(e.to_string()))?;
-    let checked = elephan_sim::queue::check(&spec.links).and_then(|()| check_algorithms(&spec));
+    let checked = elephan_sim::queue::check(&spec.links).and_then(|_| check_algorithms(&spec));
     checked.map_err(|e| PyValueError::new_err(e.to_string()))
 }
 

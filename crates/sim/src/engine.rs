@@ -66,14 +66,14 @@ impl Engine {
         mut make: impl FnMut(usize, &FlowSpec) -> Result<T, SpecError>,
     ) -> Result<Self, SpecError> {
         spec.validate()?;
-        queue::check(&spec.links)?;
+        let links = queue::check(&spec.links)?;
         let times = sample_times(
             Time(spec.sample_period_ps),
             Time(spec.measure.from_ps),
             Time(spec.measure.to_ps),
             Time(spec.duration_ps),
         );
-        let (mut network, plan) = network::build(&spec, &times);
+        let (mut network, plan) = network::build(&spec, &links, &times);
         let flows = (0..spec.flows.len() as u32)
             .map(|flow| ends_of(flow, &spec, &mut network, &times, &mut make))
             .collect::<Result<_, _>>()?;

@@ -15,11 +15,11 @@ use self::schedule::Schedule;
 use self::service::Service;
 use self::wire::{Launch, Wire};
 use crate::packet::Packet;
-use crate::queue::{Arrival, Backlog, Queue, Verdict};
+use crate::queue::{Arrival, Backlog, CheckedLink, Queue, Verdict};
 use crate::random::Stream;
 use crate::record::{LinkSample, LinkSamples};
 use crate::ring::Fifo;
-use crate::spec::{LinkSpec, LossSpec};
+use crate::spec::LossSpec;
 use crate::time::Time;
 
 /// Bits after the point of [`Link::ps_per_byte`]: exact to 10⁻⁴ ps a packet, and rates down to 8 bit/s fit.
@@ -159,10 +159,11 @@ struct Probe {
 }
 
 impl Link {
-    /// The link that a spec describes, for the run `seed`, sampled at `sample_times` where it is recorded. Packets of
+    /// The link of a checked spec, for the run `seed`, sampled at `sample_times` where it is recorded. Packets of
     /// `sizes.0` to `sizes.1` bytes will cross it.
     #[must_use]
-    pub fn new(spec: &LinkSpec, sizes: (u64, u64), seed: u64, sample_times: &std::sync::Arc<[Time]>) -> Self {
+    pub fn new(checked: &CheckedLink, sizes: (u64, u64), seed: u64, sample_times: &std::sync::Arc<[Time]>) -> Self {
+        let spec = checked.spec();
         let loss = match &spec.loss {
             LossSpec::None => Loss::None,
             LossSpec::Bernoulli { p } => {
@@ -180,7 +181,7 @@ impl Link {
                 Loss::List { packets, next: 0 }
             }
         };
-        let (queue, service) = spec.queue.build(seed, &spec.name, spec.rate_bps);
+        let (queue, service) = checked.queue(seed);
         let service = service.map(|queue| Box::new(Service::new(queue)));
         let ps_per_byte = ((8_000_000_000_000_u128 << FRACTION_BITS) / u128::from(spec.rate_bps)) as u64;
         let transmission = Time(((u128::from(sizes.0) * u128::from(ps_per_byte)) >> FRACTION_BITS) as u64);
@@ -577,8 +578,9 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::queue::check;
     use crate::record::sample_times;
-    use crate::spec::QueueSpec;
+    use crate::spec::{LinkSpec, QueueSpec};
     use proptest::prelude::*;
 
     fn spec(limit: Option<u64>, record: bool) -> LinkSpec {
@@ -598,9 +600,13 @@ mod tests {
         }
     }
 
+    fn link(limit: Option<u64>, record: bool, sizes: (u64, u64), times: &std::sync::Arc<[Time]>) -> Link {
+        Link::new(&check(&[spec(limit, record)]).expect("it is right")[0], sizes, 0, times)
+    }
+
     #[test]
     fn a_packet_leaves_when_its_last_bit_has_been_sent_and_arrives_a_delay_later() {
-        let mut link = Link::new(&spec(None, false), (125, 125), 0, &sample_times(Time(1), Time(0), Time(1), Time(1)));
+        let mut link = link(None, false, (125, 125), &sample_times(Time(1), Time(0), Time(1), Time(1)));
         // 125 bytes at 1 Gbit/s are 1 µs.
         let at = |link: &mut Link, now| link.carry(now, 125, false).map(|carried| carried.at);
         assert_eq!(at(&mut link, Time(0)), Some(Time(1_005_000)));
@@ -612,7 +618,7 @@ mod tests {
     fn a_queue_of_two_holds_two_besides_the_one_in_transmission() {
         for sizes in [(125, 125), (100, 125)] {
             let times = sample_times(Time(10_000_000), Time(0), Time(1_500_000), Time(10_000_000));
-            let mut link = Link::new(&spec(Some(2), true), sizes, 0, &times);
+            let mut link = link(Some(2), true, sizes, &times);
             let carried: Vec<bool> = (0..5).map(|_| link.carry(Time(0), 125, false).is_some()).collect();
             assert_eq!(carried, [true, true, true, false, false]);
             // At 1.5 µs one has left, one is being sent, one waits.
@@ -631,8 +637,8 @@ mod tests {
         ) {
             let end = Time(gaps.iter().sum::<u64>() + 50_000_000);
             let times = sample_times(Time(700_000), Time(1), Time(2), end);
-            let mut one = Link::new(&spec(Some(limit), true), (125, 125), 0, &times);
-            let mut any = Link::new(&spec(Some(limit), true), (124, 125), 0, &times);
+            let mut one = link(Some(limit), true, (125, 125), &times);
+            let mut any = link(Some(limit), true, (124, 125), &times);
             prop_assert!(one.uniform.is_some() && any.uniform.is_none());
             let mut now = Time(0);
             for gap in gaps {

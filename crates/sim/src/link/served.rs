@@ -41,7 +41,7 @@ impl Link {
     ///
     /// # Panics
     /// Where arrivals go back in time, which would be a defect of the engine.
-    pub fn receive(&mut self, packet: Packet, gone: &mut Vec<Packet>, headers: &mut dyn CongestionHeaders) {
+    pub fn receive(&mut self, packet: Packet, gone: &mut Vec<Packet>, headers: &mut impl CongestionHeaders) {
         let now = packet.at;
         self.note_arrival(now);
         self.sample_before(now);
@@ -67,7 +67,7 @@ impl Link {
         &mut self,
         now: Time,
         gone: &mut Vec<Packet>,
-        headers: &mut dyn CongestionHeaders,
+        headers: &mut impl CongestionHeaders,
     ) -> Option<(Packet, Time)> {
         self.sample_before(now);
         let service = self.service.as_mut()?;

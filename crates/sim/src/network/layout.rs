@@ -10,6 +10,7 @@ use super::ports::{Batch, BatchId, Heap, HeapId, LinkId, MailboxId, Port, Ports}
 use super::turns::SCAN_FEEDERS;
 use crate::endpoint::Receiver;
 use crate::link::Link;
+use crate::queue::CheckedLink;
 use crate::quiet;
 use crate::sidecar::Sidecar;
 use crate::spec::{FlowSpec, Spec};
@@ -36,10 +37,10 @@ impl<'a> Feeder<'a> {
     }
 }
 
-/// Builds the network of a spec, and plans its turns.
+/// Builds the network of a spec and its checked `links`, and plans its turns.
 #[must_use]
-pub fn build(spec: &Spec, sample_times: &Arc<[Time]>) -> (Network, Plan) {
-    Builder::new(spec, sample_times).build()
+pub fn build(spec: &Spec, links: &[CheckedLink], sample_times: &Arc<[Time]>) -> (Network, Plan) {
+    Builder::new(spec, links, sample_times).build()
 }
 
 struct Builder<'a> {
@@ -52,11 +53,11 @@ struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    fn new(spec: &'a Spec, sample_times: &Arc<[Time]>) -> Self {
+    fn new(spec: &'a Spec, links: &[CheckedLink], sample_times: &Arc<[Time]>) -> Self {
         let ends = spec.flows.len() * 2;
         let sizes = quiet::packet_sizes(spec);
         let new_link = |(link, sizes)| Link::new(link, sizes, spec.seed, sample_times);
-        let links: Vec<Link> = spec.links.iter().zip(sizes).map(new_link).collect();
+        let links: Vec<Link> = links.iter().zip(sizes).map(new_link).collect();
         let receiver = |(f, flow): (usize, &FlowSpec)| {
             let is_inline = flow.answers_at_once() && spec.events.is_none();
             is_inline.then(|| Receiver::of_flow(f as u32, spec, flow, sample_times))

@@ -2,9 +2,10 @@
 
 use elephan_cc::param::{BuildError, MS, NS, S, Settings, duration, flag};
 
-use super::DropTail;
-use super::entry::{AtDeparture, Discipline, Entry, Place};
+use super::discipline::{AtDeparture, Place};
+use super::entry::Entry;
 use super::held::{Held, Source};
+use super::{Backlog, DropTail};
 use crate::packet::{Packet, flag};
 use crate::sidecar::CongestionHeaders;
 use crate::time::Time;
@@ -41,6 +42,7 @@ impl Controller {
     }
 
     /// To be told of every packet that arrives.
+    #[inline]
     pub(super) fn note_size(&mut self, bytes: u64) {
         self.largest = self.largest.max(bytes);
     }
@@ -132,17 +134,20 @@ pub struct Codel {
     controller: Controller,
 }
 
-impl Discipline for Codel {
+impl AtDeparture for Codel {
     const ENTRY: Entry = Entry::new("codel", "Controlled delay", "RFC 8289", &[CodelParameters::TABLE]);
 
-    fn build(settings: &Settings, place: Place) -> Result<Self, BuildError> {
-        let controller = Controller::new(CodelParameters::read(settings)?);
-        Ok(Self { tail: place.tail(false), held: Held::default(), controller })
-    }
-}
+    type Parameters = CodelParameters;
 
-impl AtDeparture for Codel {
-    fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, _: &mut dyn CongestionHeaders) {
+    fn read(settings: &Settings) -> Result<Self::Parameters, BuildError> {
+        CodelParameters::read(settings)
+    }
+
+    fn build(p: Self::Parameters, place: Place) -> Self {
+        Self { tail: place.tail(false), held: Held::default(), controller: Controller::new(p) }
+    }
+
+    fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, _: &mut impl CongestionHeaders) {
         if self.tail.admits(self.held.backlog(), packet.bytes()) {
             self.controller.note_size(packet.bytes());
             self.held.push(packet);
@@ -151,12 +156,17 @@ impl AtDeparture for Codel {
         }
     }
 
-    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Packet>, _: &mut dyn CongestionHeaders) -> Option<Packet> {
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Packet>, _: &mut impl CongestionHeaders) -> Option<Packet> {
         self.controller.dequeue(now, &mut self.held, dropped)
     }
 
     fn held(&self) -> impl Iterator<Item = &Held> {
         std::iter::once(&self.held)
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        self.held.backlog()
     }
 }
 

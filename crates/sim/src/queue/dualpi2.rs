@@ -6,9 +6,10 @@
 
 use elephan_cc::param::{BuildError, MS, NS, S, Settings, US, duration, num};
 
-use super::DropTail;
-use super::entry::{AtDeparture, Discipline, Entry, Place};
+use super::discipline::{AtDeparture, Place};
+use super::entry::Entry;
 use super::held::{Held, Source};
+use super::{Backlog, DropTail};
 use crate::packet::{Packet, flag};
 use crate::random::Stream;
 use crate::sidecar::CongestionHeaders;
@@ -102,17 +103,21 @@ impl DualPi2 {
     }
 }
 
-impl Discipline for DualPi2 {
+impl AtDeparture for DualPi2 {
     const ENTRY: Entry =
         Entry::new("dualpi2", "Dual queue coupled AQM", "RFC 9332 Appendix A", &[DualPi2Parameters::TABLE]);
 
-    fn build(settings: &Settings, place: Place) -> Result<Self, BuildError> {
-        Ok(Self::new(place.tail(false), DualPi2Parameters::read(settings)?, place.draws))
-    }
-}
+    type Parameters = DualPi2Parameters;
 
-impl AtDeparture for DualPi2 {
-    fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, _: &mut dyn CongestionHeaders) {
+    fn read(settings: &Settings) -> Result<Self::Parameters, BuildError> {
+        DualPi2Parameters::read(settings)
+    }
+
+    fn build(p: Self::Parameters, place: Place) -> Self {
+        Self::new(place.tail(false), p, place.draws)
+    }
+
+    fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, _: &mut impl CongestionHeaders) {
         self.catch_up(packet.at);
         if !self.tail.admits(self.backlog(), packet.bytes()) {
             dropped.push(packet);
@@ -124,7 +129,7 @@ impl AtDeparture for DualPi2 {
         }
     }
 
-    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Packet>, _: &mut dyn CongestionHeaders) -> Option<Packet> {
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Packet>, _: &mut impl CongestionHeaders) -> Option<Packet> {
         self.catch_up(now);
         loop {
             let classic = self.classic_first();
@@ -151,6 +156,11 @@ impl AtDeparture for DualPi2 {
 
     fn held(&self) -> impl Iterator<Item = &Held> {
         [&self.scalable, &self.classic].into_iter()
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        self.scalable.backlog() + self.classic.backlog()
     }
 }
 

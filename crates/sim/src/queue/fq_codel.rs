@@ -7,7 +7,8 @@ use elephan_cc::param::{BuildError, Settings, int};
 
 use super::Backlog;
 use super::codel::{CodelParameters, Controller};
-use super::entry::{AtDeparture, Discipline, Entry, Place};
+use super::discipline::{AtDeparture, Place};
+use super::entry::Entry;
 use super::held::{Held, Source};
 use crate::packet::Packet;
 use crate::sidecar::CongestionHeaders;
@@ -88,7 +89,7 @@ impl FqCodel {
     }
 }
 
-impl Discipline for FqCodel {
+impl AtDeparture for FqCodel {
     const ENTRY: Entry = Entry::new(
         "fq_codel",
         "Flow queues with controlled delay; at the bound the longest loses its head",
@@ -96,15 +97,18 @@ impl Discipline for FqCodel {
         &[CodelParameters::TABLE, FqCodelParameters::TABLE],
     );
 
-    fn build(settings: &Settings, place: Place) -> Result<Self, BuildError> {
-        let (packets, bytes) = (place.limit_packets.unwrap_or(u64::MAX), place.limit_bytes.unwrap_or(u64::MAX));
-        let limit = Backlog { packets, bytes };
-        Ok(Self::new(limit, CodelParameters::read(settings)?, FqCodelParameters::read(settings)?))
-    }
-}
+    type Parameters = (CodelParameters, FqCodelParameters);
 
-impl AtDeparture for FqCodel {
-    fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, _: &mut dyn CongestionHeaders) {
+    fn read(settings: &Settings) -> Result<Self::Parameters, BuildError> {
+        Ok((CodelParameters::read(settings)?, FqCodelParameters::read(settings)?))
+    }
+
+    fn build((codel, own): Self::Parameters, place: Place) -> Self {
+        let (packets, bytes) = (place.limit_packets.unwrap_or(u64::MAX), place.limit_bytes.unwrap_or(u64::MAX));
+        Self::new(Backlog { packets, bytes }, codel, own)
+    }
+
+    fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, _: &mut impl CongestionHeaders) {
         let at = (hash(packet.flow()) % self.buckets.len() as u64) as usize;
         let bucket = &mut self.buckets[at];
         bucket.controller.note_size(packet.bytes());
@@ -120,7 +124,7 @@ impl AtDeparture for FqCodel {
         }
     }
 
-    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Packet>, _: &mut dyn CongestionHeaders) -> Option<Packet> {
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Packet>, _: &mut impl CongestionHeaders) -> Option<Packet> {
         loop {
             let from_new = !self.new.is_empty();
             let list = if from_new { &mut self.new } else { &mut self.old };
@@ -158,6 +162,7 @@ impl AtDeparture for FqCodel {
         }
     }
 
+    #[inline]
     fn backlog(&self) -> Backlog {
         self.backlog
     }

@@ -3,6 +3,7 @@
 //! their values, and a line in `registry.rs`.
 
 mod codel;
+mod discipline;
 mod droptail;
 mod dualpi2;
 mod entry;
@@ -18,8 +19,8 @@ mod vcp;
 mod xcp;
 
 pub use entry::{Entry, Preset};
-pub use form::{check, form};
-pub use registry::{Queue, REGISTRY, Served};
+pub use form::{CheckedLink, check, form};
+pub use registry::{Queue, Served, entries};
 pub use tail::DropTail;
 
 use crate::time::Time;
@@ -31,6 +32,15 @@ pub struct Backlog {
     pub packets: u64,
     /// Bytes.
     pub bytes: u64,
+}
+
+impl std::ops::Add for Backlog {
+    type Output = Self;
+
+    #[inline]
+    fn add(self, other: Self) -> Self {
+        Self { packets: self.packets + other.packets, bytes: self.bytes + other.bytes }
+    }
 }
 
 /// What a discipline that decides at arrivals sees of one.

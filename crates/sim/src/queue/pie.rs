@@ -5,8 +5,9 @@
 
 use elephan_cc::param::{BuildError, MS, NS, S, Settings, US, duration, num};
 
+use super::discipline::{AtArrival, Place};
 use super::droptail::TailParameters;
-use super::entry::{AtArrival, Discipline, Entry, Place};
+use super::entry::Entry;
 use super::{Arrival, DropTail, Verdict};
 use crate::random::Stream;
 use crate::time::Time;
@@ -123,7 +124,7 @@ impl Pie {
     }
 }
 
-impl Discipline for Pie {
+impl AtArrival for Pie {
     const ENTRY: Entry = Entry::new(
         "pie",
         "Proportional integral controller enhanced",
@@ -131,13 +132,17 @@ impl Discipline for Pie {
         &[TailParameters::TABLE, PieParameters::TABLE],
     );
 
-    fn build(settings: &Settings, place: Place) -> Result<Self, BuildError> {
-        let tail = place.tail(TailParameters::read(settings)?.count_in_service);
-        Ok(Self::new(tail, PieParameters::read(settings)?, place.draws))
-    }
-}
+    type Parameters = (TailParameters, PieParameters);
 
-impl AtArrival for Pie {
+    fn read(settings: &Settings) -> Result<Self::Parameters, BuildError> {
+        Ok((TailParameters::read(settings)?, PieParameters::read(settings)?))
+    }
+
+    fn build((tail, p): Self::Parameters, place: Place) -> Self {
+        Self::new(place.tail(tail.count_in_service), p, place.draws)
+    }
+
+    #[inline]
     fn tail(&self) -> &DropTail {
         &self.tail
     }

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 
 use elephan_cc::param::{BuildError, Settings, Type, Value, derived, flag, num};
 
+use super::discipline::{AtArrival, Place};
 use super::droptail::TailParameters;
-use super::entry::{AtArrival, Discipline, Entry, Place};
+use super::entry::Entry;
 use super::{Arrival, DropTail, Verdict};
 use crate::random::Stream;
 use crate::time::Time;
@@ -114,7 +115,7 @@ impl Red {
     }
 }
 
-impl Discipline for Red {
+impl AtArrival for Red {
     const ENTRY: Entry = Entry {
         derive,
         ..Entry::new(
@@ -125,16 +126,21 @@ impl Discipline for Red {
         )
     };
 
-    fn build(settings: &Settings, place: Place) -> Result<Self, BuildError> {
+    type Parameters = (TailParameters, RedParameters);
+
+    fn read(settings: &Settings) -> Result<Self::Parameters, BuildError> {
         let p = RedParameters::read(settings)?;
         if p.min >= p.max {
             return settings.conflict_of("max", format!("{} packets must be more than min, {}", p.max, p.min));
         }
-        Ok(Self::new(place.tail(TailParameters::read(settings)?.count_in_service), p, place.draws))
+        Ok((TailParameters::read(settings)?, p))
     }
-}
 
-impl AtArrival for Red {
+    fn build((tail, p): Self::Parameters, place: Place) -> Self {
+        Self::new(place.tail(tail.count_in_service), p, place.draws)
+    }
+
+    #[inline]
     fn tail(&self) -> &DropTail {
         &self.tail
     }

@@ -8,9 +8,10 @@
 use elephan_cc::Load;
 use elephan_cc::param::{BuildError, MS, S, Settings, US, duration, num};
 
-use super::DropTail;
-use super::entry::{AtDeparture, Discipline, Entry, Place};
+use super::discipline::{AtDeparture, Place};
+use super::entry::Entry;
 use super::held::{Held, Source};
+use super::{Backlog, DropTail};
 use crate::packet::Packet;
 use crate::sidecar::CongestionHeaders;
 use crate::time::Time;
@@ -110,7 +111,7 @@ pub struct Vcp {
     router: Router,
 }
 
-impl Discipline for Vcp {
+impl AtDeparture for Vcp {
     const ENTRY: Entry = Entry {
         router: Some(elephan_cc::Router::Vcp),
         ..Entry::new(
@@ -121,14 +122,17 @@ impl Discipline for Vcp {
         )
     };
 
-    fn build(settings: &Settings, place: Place) -> Result<Self, BuildError> {
-        let router = Router::new(VcpParameters::read(settings)?, place.rate_bps);
-        Ok(Self { tail: place.tail(false), held: Held::default(), router })
-    }
-}
+    type Parameters = VcpParameters;
 
-impl AtDeparture for Vcp {
-    fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, _: &mut dyn CongestionHeaders) {
+    fn read(settings: &Settings) -> Result<Self::Parameters, BuildError> {
+        VcpParameters::read(settings)
+    }
+
+    fn build(p: Self::Parameters, place: Place) -> Self {
+        Self { tail: place.tail(false), held: Held::default(), router: Router::new(p, place.rate_bps) }
+    }
+
+    fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, _: &mut impl CongestionHeaders) {
         let waiting = self.held.backlog();
         self.router.catch_up(packet.at, waiting.bytes);
         self.router.input += packet.bytes() as f64;
@@ -139,7 +143,7 @@ impl AtDeparture for Vcp {
         }
     }
 
-    fn dequeue(&mut self, now: Time, _: &mut Vec<Packet>, _: &mut dyn CongestionHeaders) -> Option<Packet> {
+    fn dequeue(&mut self, now: Time, _: &mut Vec<Packet>, _: &mut impl CongestionHeaders) -> Option<Packet> {
         self.router.catch_up(now, self.held.backlog().bytes);
         let packet = self.held.take()?;
         Some(packet.loaded(self.router.load))
@@ -147,6 +151,11 @@ impl AtDeparture for Vcp {
 
     fn held(&self) -> impl Iterator<Item = &Held> {
         std::iter::once(&self.held)
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        self.held.backlog()
     }
 }
 

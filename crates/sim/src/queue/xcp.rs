@@ -7,9 +7,10 @@
 
 use elephan_cc::param::{BuildError, Settings, num};
 
-use super::DropTail;
-use super::entry::{AtDeparture, Discipline, Entry, Place};
+use super::discipline::{AtDeparture, Place};
+use super::entry::Entry;
 use super::held::{Held, Source};
+use super::{Backlog, DropTail};
 use crate::packet::Packet;
 use crate::sidecar::{CongestionHeaders, Header};
 use crate::time::Time;
@@ -166,7 +167,7 @@ pub struct Xcp {
     router: Router,
 }
 
-impl Discipline for Xcp {
+impl AtDeparture for Xcp {
     const ENTRY: Entry = Entry {
         router: Some(elephan_cc::Router::Xcp),
         ..Entry::new(
@@ -177,14 +178,17 @@ impl Discipline for Xcp {
         )
     };
 
-    fn build(settings: &Settings, place: Place) -> Result<Self, BuildError> {
-        let router = Router::new(XcpParameters::read(settings)?, place.rate_bps);
-        Ok(Self { tail: place.tail(false), held: Held::default(), router })
-    }
-}
+    type Parameters = XcpParameters;
 
-impl AtDeparture for Xcp {
-    fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, headers: &mut dyn CongestionHeaders) {
+    fn read(settings: &Settings) -> Result<Self::Parameters, BuildError> {
+        XcpParameters::read(settings)
+    }
+
+    fn build(p: Self::Parameters, place: Place) -> Self {
+        Self { tail: place.tail(false), held: Held::default(), router: Router::new(p, place.rate_bps) }
+    }
+
+    fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, headers: &mut impl CongestionHeaders) {
         let waiting = self.held.backlog();
         self.router.catch_up(packet.at, waiting.bytes);
         self.router.arrive(packet.bytes(), headers.header(&packet), waiting.bytes);
@@ -195,7 +199,7 @@ impl AtDeparture for Xcp {
         }
     }
 
-    fn dequeue(&mut self, now: Time, _: &mut Vec<Packet>, headers: &mut dyn CongestionHeaders) -> Option<Packet> {
+    fn dequeue(&mut self, now: Time, _: &mut Vec<Packet>, headers: &mut impl CongestionHeaders) -> Option<Packet> {
         self.router.catch_up(now, self.held.backlog().bytes);
         let packet = self.held.take()?;
         if let Some(header) = headers.header(&packet) {
@@ -206,6 +210,11 @@ impl AtDeparture for Xcp {
 
     fn held(&self) -> impl Iterator<Item = &Held> {
         std::iter::once(&self.held)
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        self.held.backlog()
     }
 }
 
