@@ -148,7 +148,17 @@ enum Uncommon {
     Launch(Packet, Time),
 }
 
-/// An inline receiver answers a segment that it did not expect. Apart from the fast path, so that an ACK of that need not be put
+/// Answer of an inline receiver to a segment, after the links of the reverse path that never queue.
+#[inline(always)]
+fn answer(receiver: &mut Receiver, packet: Packet, sidecars: &mut [Sidecar], lead: Tail) -> Option<Packet> {
+    match receiver.on_expected(&packet) {
+        Some(ack) => Some(lead.pass(ack)),
+        // A copy, so that the packet itself need not lie in memory.
+        None => answer_slowly(receiver, &{ packet }, &mut sidecars[packet.flow() as usize], lead),
+    }
+}
+
+/// [`answer`] to a segment that the receiver did not expect. Apart from the fast path, so that an ACK of that need not be put
 /// together in memory.
 #[inline(never)]
 fn answer_slowly(receiver: &mut Receiver, packet: &Packet, sidecar: &mut Sidecar, lead: Tail) -> Option<Packet> {
@@ -312,14 +322,7 @@ impl Network {
                     let flow = packet.flow() as usize;
                     let lead = paths[flow * 2 + 1].lead;
                     let Some(receiver) = &mut sinks[flow] else { return Some(Uncommon::Forward(packet)) };
-                    let ack = match receiver.on_expected(&packet) {
-                        Some(ack) => lead.pass(ack),
-                        // A copy, so that the packet itself need not lie in memory.
-                        None => match answer_slowly(receiver, &{ packet }, &mut sidecars[flow], lead) {
-                            Some(ack) => ack,
-                            None => continue,
-                        },
-                    };
+                    let Some(ack) = answer(receiver, packet, sidecars, lead) else { continue };
                     match next {
                         Next::EchoBatch(port) => ports.batches[port.index()].push(ack, ranks[flow * 2 + 1]),
                         Next::Echo(port) => ports.mailboxes.push(port, ack),
