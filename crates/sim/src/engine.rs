@@ -8,6 +8,7 @@ use crate::events::gather;
 use crate::link::Link;
 use crate::network::{self, Network, Node, Plan};
 use crate::outcome::{Conservation, Outcome, RunError};
+use crate::packet::FlowId;
 use crate::queue;
 use crate::record::sample_times;
 use crate::spec::{FlowSpec, Spec, SpecError};
@@ -75,6 +76,7 @@ impl Engine {
         );
         let (mut network, plan) = network::build(&spec, &links, &times);
         let flows = (0..spec.flows.len() as u32)
+            .map(FlowId)
             .map(|flow| ends_of(flow, &spec, &mut network, &times, &mut make))
             .collect::<Result<_, _>>()?;
         let sources = Source::all(&spec, &times)?;
@@ -154,10 +156,10 @@ impl Engine {
         for &node in &plan.order {
             worked |= match node {
                 Node::Link(link) => network.run_link(link, horizon),
-                Node::Sender(flow) => flows[flow as usize][0].take_turn::<LOGGED>(horizon, network),
-                Node::Receiver(flow) => flows[flow as usize][1].take_turn::<LOGGED>(horizon, network),
-                Node::Source(s) => sources[s as usize].run(spec, horizon, network),
-                Node::Sinks(s) => sources[s as usize].run_sinks(horizon, network),
+                Node::Sender(flow) => flows[flow.index()][0].take_turn::<LOGGED>(horizon, network),
+                Node::Receiver(flow) => flows[flow.index()][1].take_turn::<LOGGED>(horizon, network),
+                Node::Source(s) => sources[s.index()].run(spec, horizon, network),
+                Node::Sinks(s) => sources[s.index()].run_sinks(horizon, network),
             };
         }
         worked
@@ -167,10 +169,10 @@ impl Engine {
         let Self { network, plan, flows, sources, .. } = self;
         let next = |node: &Node| match *node {
             Node::Link(link) => network.next_for_link(link),
-            Node::Sender(flow) => flows[flow as usize][0].next_event(network),
-            Node::Receiver(flow) => flows[flow as usize][1].next_event(network),
-            Node::Source(s) => sources[s as usize].next_event(network),
-            Node::Sinks(s) => sources[s as usize].next_sink_event(network),
+            Node::Sender(flow) => flows[flow.index()][0].next_event(network),
+            Node::Receiver(flow) => flows[flow.index()][1].next_event(network),
+            Node::Source(s) => sources[s.index()].next_event(network),
+            Node::Sinks(s) => sources[s.index()].next_sink_event(network),
         };
         plan.order.iter().map(next).min().unwrap_or(Time::NEVER)
     }
@@ -206,14 +208,15 @@ impl Engine {
         let Self { network, flows, sources, .. } = self;
         let mut sum = Conservation::default();
         let under_way = network.under_way();
-        let ends = |(flow, ends): (usize, &mut [FlowEnd; 2])| (flow, packets(ends, network.sinks[flow].as_ref()));
+        let ends =
+            |(flow, ends): (FlowId, &mut [FlowEnd; 2])| (flow, packets(ends, network.sinks[flow.index()].as_ref()));
         let active = sources.iter().flat_map(|source| source.active(network));
-        for (flow, ends) in flows.iter_mut().enumerate().map(ends).chain(active) {
-            let sidecar = &network.sidecars[flow];
+        for (flow, ends) in (0..).map(FlowId).zip(flows.iter_mut()).map(ends).chain(active) {
+            let sidecar = &network.sidecars[flow.index()];
             if let Some(headers) = sidecar.headers_under_way() {
-                assert_eq!(headers, under_way[flow * 2], "congestion headers unaccounted for");
+                assert_eq!(headers, under_way[flow.data().index()], "congestion headers unaccounted for");
             }
-            for (count, &under_way) in network.counts(flow, ends).into_iter().zip(&under_way[flow * 2..]) {
+            for (count, &under_way) in network.counts(flow, ends).into_iter().zip(&under_way[flow.data().index()..]) {
                 let (made, ended) = (count.sent + count.duplicated, count.received + count.dropped);
                 assert_eq!(made, ended + under_way, "packets unaccounted for");
                 sum.add(count, under_way);

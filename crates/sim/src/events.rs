@@ -4,7 +4,7 @@
 //! the run is over. A run that does not ask has none of this: its flows take other turns ([`crate::engine`]), and only
 //! packets that are dropped or marked meet a question whether somebody looks.
 
-use crate::packet::{Packet, flag};
+use crate::packet::{FlowId, Packet, flag};
 use crate::sidecar::SackEntry;
 use crate::spec::{EventsSpec, Spec};
 use crate::time::Time;
@@ -47,7 +47,7 @@ pub struct Event {
     /// See [`Packet::stamp`].
     pub stamp: Time,
     /// Index of the flow.
-    pub flow: u32,
+    pub flow: FlowId,
     /// See [`Packet::segment`].
     pub segment: u32,
     /// Index of the link that dropped, lost or marked it, or [`NONE`].
@@ -158,7 +158,7 @@ pub struct NetworkLog {
 impl NetworkLog {
     /// A link did something to `packet` at `at`.
     pub fn push(&mut self, kind: Kind, at: Time, packet: &Packet, link: u32, blocks: Option<Blocks>) {
-        if packet.flow() < self.flows {
+        if packet.flow().0 < self.flows {
             self.log.push(kind, at, packet, link, blocks);
         }
     }
@@ -170,10 +170,10 @@ impl NetworkLog {
 pub fn gather(spec: &Spec, network: Option<NetworkLog>, mut ends: Vec<[Option<Log>; 2]>) -> Option<Log> {
     let mut all = network?.log;
     all.rows.sort_by(|a, b| (a.at, link_name(spec, a)).cmp(&(b.at, link_name(spec, b))));
-    let mut by_name: Vec<usize> = (0..spec.flows.len()).collect();
-    by_name.sort_by(|&a, &b| spec.flows[a].name.cmp(&spec.flows[b].name));
+    let mut by_name: Vec<FlowId> = (0..spec.flows.len() as u32).map(FlowId).collect();
+    by_name.sort_by_key(|flow| &spec.flows[flow.index()].name);
     for flow in by_name {
-        for log in ends[flow].iter_mut().flatten() {
+        for log in ends[flow.index()].iter_mut().flatten() {
             all.append(log);
         }
     }

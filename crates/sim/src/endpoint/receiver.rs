@@ -6,7 +6,7 @@ use elephan_cc::{Load, Router};
 
 use super::boundary::{Endpoint, EndpointState, Outlet, PacketCounts};
 use crate::events::{Kind, Log, NONE};
-use crate::packet::{OWD_UNIT_PS, Packet, flag};
+use crate::packet::{FlowId, OWD_UNIT_PS, Packet, flag};
 use crate::record::{Clock, OneWayDelays, ReceiverRecord, ReceiverSample};
 use crate::ring::MOST_INHERITED;
 use crate::runs::RunSet;
@@ -41,7 +41,7 @@ enum Expected {
 /// The receiving end of a flow.
 #[derive(Clone, Debug)]
 pub struct Receiver {
-    flow: u32,
+    flow: FlowId,
     next: u32,
     out_of_order: RunSet,
     recent: [(u32, u32); 3],
@@ -89,7 +89,7 @@ pub struct Receiver {
 impl Receiver {
     /// The receiver of the flow number `flow` of a spec.
     #[must_use]
-    pub fn of_flow(flow: u32, spec: &Spec, this: &FlowSpec, sample_times: &Arc<[Time]>) -> Self {
+    pub fn of_flow(flow: FlowId, spec: &Spec, this: &FlowSpec, sample_times: &Arc<[Time]>) -> Self {
         let mut receiver = Self::from(Clock::new(sample_times), flow, this);
         if receiver.silent {
             let Measure { from_ps, to_ps } = spec.measure;
@@ -105,11 +105,11 @@ impl Receiver {
 
     /// The receiver of a transfer that begins at `start`; it has no samples before.
     #[must_use]
-    pub fn starting(start: Time, flow: u32, spec: &FlowSpec, sample_times: &Arc<[Time]>) -> Self {
+    pub fn starting(start: Time, flow: FlowId, spec: &FlowSpec, sample_times: &Arc<[Time]>) -> Self {
         Self::from(Clock::starting(sample_times, start), flow, spec)
     }
 
-    fn from(clock: Clock, flow: u32, spec: &FlowSpec) -> Self {
+    fn from(clock: Clock, flow: FlowId, spec: &FlowSpec) -> Self {
         let stack = &spec.stack;
         Self {
             flow,

@@ -151,12 +151,13 @@ fn draw(jitter: &JitterSpec, stream: &mut Stream) -> Time {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packet::FlowId;
     use crate::spec::DelayStep;
 
     const MS: u64 = Time::MILLISECOND.0;
 
     fn packet(segment: u32) -> Packet {
-        Packet::new(Time::ZERO, Time::ZERO, 0, segment, 1000, 0, 0)
+        Packet::new(Time::ZERO, Time::ZERO, FlowId(0), segment, 1000, 0, 0)
     }
 
     /// Sends `n` packets `gap` apart; segments and delays in order of arrival.

@@ -4,7 +4,7 @@ use super::fabric::Network;
 use super::hops::Place;
 use super::ports::{LinkId, MailboxId};
 use crate::endpoint::{End, Endpoint, Outlet};
-use crate::packet::Packet;
+use crate::packet::{FlowId, Packet};
 use crate::sidecar::Sidecar;
 use crate::spec::MOST_IN_FLIGHT;
 use crate::time::Time;
@@ -23,7 +23,7 @@ struct Egress {
 /// One end of a flow, as the network sees it.
 #[derive(Clone, Debug)]
 pub struct Attachment {
-    flow: u32,
+    flow: FlowId,
     end: End,
     inbox: MailboxId,
     egress: Option<Egress>,
@@ -37,7 +37,7 @@ pub struct Exit<'a> {
 }
 
 impl Outlet for Exit<'_> {
-    fn address(&self) -> (u32, End) {
+    fn address(&self) -> (FlowId, End) {
         (self.attachment.flow, self.attachment.end)
     }
 
@@ -53,7 +53,7 @@ impl Outlet for Exit<'_> {
 
     #[inline(always)]
     fn beside(&mut self) -> &mut Sidecar {
-        &mut self.network.sidecars[self.attachment.flow as usize]
+        &mut self.network.sidecars[self.attachment.flow.index()]
     }
 
     fn has_room_for(&mut self, packets: u32) -> bool {
@@ -77,13 +77,13 @@ impl Network {
 
     /// Attaches one end of a flow. `packet_bytes` is the size of all packets that this end sends, if they have one size.
     #[must_use]
-    pub fn attach(&self, flow: u32, end: End, packet_bytes: Option<u16>) -> Attachment {
+    pub fn attach(&self, flow: FlowId, end: End, packet_bytes: Option<u16>) -> Attachment {
         let egress = packet_bytes.filter(|_| end == End::Sender).and_then(|bytes| self.egress(flow, bytes));
         Attachment { flow, end, inbox: self.inbox(flow, end), egress }
     }
 
-    fn egress(&self, flow: u32, bytes: u16) -> Option<Egress> {
-        let [first, past] = [0, 1].map(|way| self.paths[flow as usize * 2 + way].first_hop as usize);
+    fn egress(&self, flow: FlowId, bytes: u16) -> Option<Egress> {
+        let [first, past] = [flow.data(), flow.acks()].map(|passage| self.paths[passage.index()].first_hop as usize);
         if first + 2 >= past {
             // Only the far end is behind the first link.
             return None;
@@ -134,7 +134,7 @@ impl Attachment {
                     return worked;
                 }
                 if LOGGED && arrival != unsettled {
-                    let flow = exit.attachment.flow as usize;
+                    let flow = exit.attachment.flow.index();
                     let waiting = exit.network.ports.mailboxes.of(inbox).iter().copied();
                     let mut arrivals = waiting.take_while(|packet| packet.at == arrival);
                     endpoint.log_arrivals(&mut arrivals, &exit.network.sidecars[flow]);

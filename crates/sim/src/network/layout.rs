@@ -6,10 +6,11 @@ use std::sync::Arc;
 use super::fabric::Network;
 use super::hops::{Hop, Lane, Next, Path, Place, Tail};
 use super::plan::{Node, Plan, plan};
-use super::ports::{Batch, BatchId, Heap, HeapId, LinkId, MailboxId, Port, Ports};
+use super::ports::{Batch, BatchId, Heap, HeapId, LinkId, MailboxId, Port, Ports, SourceId};
 use super::turns::SCAN_FEEDERS;
 use crate::endpoint::Receiver;
 use crate::link::Link;
+use crate::packet::{FlowId, PassageId};
 use crate::queue::CheckedLink;
 use crate::quiet;
 use crate::sidecar::Sidecar;
@@ -60,7 +61,7 @@ impl<'a> Builder<'a> {
         let links: Vec<Link> = links.iter().zip(sizes).map(new_link).collect();
         let receiver = |(f, flow): (usize, &FlowSpec)| {
             let is_inline = flow.answers_at_once() && spec.events.is_none();
-            is_inline.then(|| Receiver::of_flow(f as u32, spec, flow, sample_times))
+            is_inline.then(|| Receiver::of_flow(FlowId(f as u32), spec, flow, sample_times))
         };
         let disorders = |&l: &usize| spec.links[l].impairments.as_ref().is_some_and(|i| i.disorders());
         let sidecar = |flow: &FlowSpec| {
@@ -108,15 +109,15 @@ impl<'a> Builder<'a> {
         }
         self.make_ports();
         for (f, flow) in spec.flows.iter().enumerate() {
-            let (f, is_inline) = (f as u32, self.network.sinks[f].is_some());
+            let (f, is_inline) = (FlowId(f as u32), self.network.sinks[f].is_some());
             let feeders = [Feeder::Flow(&flow.name, false), Feeder::Flow(&flow.name, true)];
             self.lay_flow(flow, feeders, [Node::Sender(f), Node::Receiver(f)], is_inline);
         }
         for passage in 0..self.network.paths.len() {
-            self.network.look_ahead(passage);
+            self.network.look_ahead(PassageId(passage));
         }
         for (s, source) in spec.traffic.iter().enumerate() {
-            self.lay_lane(s as u32, &source.flow);
+            self.lay_lane(SourceId(s as u32), &source.flow);
         }
         self.network.too_late = self.network.ports.mailboxes.add();
         let plan = plan(&self.edges);
@@ -152,7 +153,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Lays the way of a source's transfers, as that of a flow which is then taken out again: each transfer has a copy.
-    fn lay_lane(&mut self, s: u32, flow: &'a FlowSpec) {
+    fn lay_lane(&mut self, s: SourceId, flow: &'a FlowSpec) {
         let feeders = [Feeder::Source(&flow.name, false), Feeder::Source(&flow.name, true)];
         self.lay_flow(flow, feeders, [Node::Source(s), Node::Sinks(s)], flow.answers_at_once());
         let network = &mut self.network;
@@ -213,11 +214,11 @@ impl<'a> Builder<'a> {
             }
         }
         // In a heap only flows' ends compete in numbers; their rank is the order of their names.
-        let mut by_name: Vec<usize> = (0..spec.flows.len()).collect();
-        by_name.sort_by(|&a, &b| spec.flows[a].name.cmp(&spec.flows[b].name));
+        let mut by_name: Vec<FlowId> = (0..spec.flows.len() as u32).map(FlowId).collect();
+        by_name.sort_by_key(|flow| &spec.flows[flow.index()].name);
         for (rank, flow) in by_name.into_iter().enumerate() {
-            network.ranks[flow * 2] = rank as u32 * 2;
-            network.ranks[flow * 2 + 1] = rank as u32 * 2 + 1;
+            network.ranks[flow.data().index()] = rank as u32 * 2;
+            network.ranks[flow.acks().index()] = rank as u32 * 2 + 1;
         }
     }
 
@@ -266,7 +267,8 @@ impl<'a> Builder<'a> {
 
 impl Network {
     /// Fills in what the packets of a passage meet behind each hop.
-    pub(super) fn look_ahead(&mut self, passage: usize) {
+    pub(super) fn look_ahead(&mut self, passage: PassageId) {
+        let passage = passage.index();
         let last = self.paths.get(passage + 1).map_or(self.hops.len(), |path| path.first_hop as usize) - 1;
         let echo = self.paths.get(passage + 1).map(|back| self.hops[back.first_hop as usize].place);
         for hop in self.paths[passage].first_hop as usize..last {

@@ -10,26 +10,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use crate::index::index;
 use crate::packet::Packet;
 use crate::time::Time;
-
-/// Index newtypes: an index of one kind cannot be taken for another.
-macro_rules! index {
-    ($($(#[$doc:meta])* $name:ident),*) => {$(
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(pub u32);
-
-        impl $name {
-            /// The index into a list.
-            #[must_use]
-            #[inline(always)]
-            pub fn index(self) -> usize {
-                self.0 as usize
-            }
-        }
-    )*};
-}
 
 index! {
     /// Index of a link.
@@ -39,7 +22,9 @@ index! {
     /// Index of a heap.
     HeapId,
     /// Index of a batch.
-    BatchId
+    BatchId,
+    /// Index of a source of transfers.
+    SourceId,
 }
 
 /// Container that feeds a link.

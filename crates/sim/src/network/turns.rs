@@ -154,7 +154,7 @@ fn answer(receiver: &mut Receiver, packet: Packet, sidecars: &mut [Sidecar], lea
     match receiver.on_expected(&packet) {
         Some(ack) => Some(lead.pass(ack)),
         // A copy, so that the packet itself need not lie in memory.
-        None => answer_slowly(receiver, &{ packet }, &mut sidecars[packet.flow() as usize], lead),
+        None => answer_slowly(receiver, &{ packet }, &mut sidecars[packet.flow().index()], lead),
     }
 }
 
@@ -169,9 +169,9 @@ fn answer_slowly(receiver: &mut Receiver, packet: &Packet, sidecar: &mut Sidecar
 #[inline(always)]
 fn fetch(soon: &Packet, hop: &Hop, ports: &Ports, sinks: &[Option<Receiver>], paths: &[Path]) {
     let inbox = if let Next::Echo(port) = hop.next { ports.mailboxes.of(port).touch() } else { None };
-    let flow = soon.flow() as usize;
-    let sink = sinks[flow].as_ref().map(Receiver::touch);
-    std::hint::black_box((inbox, sink, paths[flow * 2 + 1].lead.delay));
+    let flow = soon.flow();
+    let sink = sinks[flow.index()].as_ref().map(Receiver::touch);
+    std::hint::black_box((inbox, sink, paths[flow.acks().index()].lead.delay));
 }
 
 impl Network {
@@ -285,7 +285,7 @@ impl Network {
             let packet = feed.next(ports, horizon)?;
             *worked = true;
             if MANY && let Some(soon) = feed.soon(ports) {
-                let hop = &hops[paths[soon.passage()].first_hop as usize + soon.hop()];
+                let hop = &hops[paths[soon.passage().index()].first_hop as usize + soon.hop()];
                 fetch(soon, hop, ports, sinks, paths);
             }
             let bytes = packet.bytes();
@@ -299,7 +299,7 @@ impl Network {
             if unsteady {
                 return Some(Uncommon::Launch(packet, at));
             }
-            let hop = &hops[paths[packet.passage()].first_hop as usize + packet.hop()];
+            let hop = &hops[paths[packet.passage().index()].first_hop as usize + packet.hop()];
             let mut packet = packet.next_hop(at + hop.tail.of(bytes));
             let mut next = hop.next;
             while CHAINED && let Next::Inline(inner) = next {
@@ -311,20 +311,20 @@ impl Network {
                 let Some(Carried { at, marked: false }) = link.carry(packet.at, bytes, false) else {
                     return Some(Uncommon::Refused(inner, packet));
                 };
-                let hop = &hops[paths[packet.passage()].first_hop as usize + packet.hop()];
+                let hop = &hops[paths[packet.passage().index()].first_hop as usize + packet.hop()];
                 packet = packet.next_hop(at + hop.tail.of(bytes));
                 next = hop.next;
             }
             match next {
                 Next::Mailbox(port) => ports.mailboxes.push(port, packet),
-                Next::Batch(port) => ports.batches[port.index()].push(packet, ranks[packet.passage()]),
+                Next::Batch(port) => ports.batches[port.index()].push(packet, ranks[packet.passage().index()]),
                 Next::Echo(_) | Next::EchoBatch(_) if packet.at < *end => {
-                    let flow = packet.flow() as usize;
-                    let lead = paths[flow * 2 + 1].lead;
-                    let Some(receiver) = &mut sinks[flow] else { return Some(Uncommon::Forward(packet)) };
+                    let (sink, acks) = (packet.flow().index(), packet.flow().acks().index());
+                    let lead = paths[acks].lead;
+                    let Some(receiver) = &mut sinks[sink] else { return Some(Uncommon::Forward(packet)) };
                     let Some(ack) = answer(receiver, packet, sidecars, lead) else { continue };
                     match next {
-                        Next::EchoBatch(port) => ports.batches[port.index()].push(ack, ranks[flow * 2 + 1]),
+                        Next::EchoBatch(port) => ports.batches[port.index()].push(ack, ranks[acks]),
                         Next::Echo(port) => ports.mailboxes.push(port, ack),
                         _ => return Some(Uncommon::Forward(ack)),
                     }

@@ -173,6 +173,7 @@ impl AtDeparture for Codel {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packet::FlowId;
 
     /// Packets come twice as fast as they leave, and nobody listens: what each departure finds.
     fn overload(ecn: bool, capable: bool, seconds: f64) -> (Vec<Time>, Vec<Time>) {
@@ -185,7 +186,7 @@ mod tests {
         while now < Time::from_seconds(seconds) {
             for _ in 0..2 {
                 controller.note_size(1000);
-                held.push(Packet::new(now, now, 0, number, 1000, flags, 0));
+                held.push(Packet::new(now, now, FlowId(0), number, 1000, flags, 0));
                 number += 1;
             }
             let sent = controller.dequeue(now, &mut held, &mut gone);
@@ -229,7 +230,7 @@ mod tests {
         for second in 0..50 {
             let at = Time(second * Time::SECOND.0);
             controller.note_size(1000);
-            held.push(Packet::new(at, at, 0, 0, 1000, 0, 0));
+            held.push(Packet::new(at, at, FlowId(0), 0, 1000, 0, 0));
             assert!(controller.dequeue(at + Time(1 << 30), &mut held, &mut gone).is_some());
         }
         assert!(gone.is_empty());

@@ -167,6 +167,7 @@ impl AtDeparture for DualPi2 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packet::FlowId;
 
     const MS: u64 = Time::MILLISECOND.0;
 
@@ -177,7 +178,7 @@ mod tests {
     }
 
     fn packet(at: Time, flags: u8) -> Packet {
-        Packet::new(at, at, 0, 0, 1000, flags, 0)
+        Packet::new(at, at, FlowId(0), 0, 1000, flags, 0)
     }
 
     #[test]

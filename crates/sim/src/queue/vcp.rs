@@ -162,7 +162,7 @@ impl AtDeparture for Vcp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::flag;
+    use crate::packet::{FlowId, flag};
 
     fn paper(rate_bps: u64) -> Router {
         let (t_rho, t_q) = (Time(200 * Time::MILLISECOND.0), Time(10 * Time::MILLISECOND.0));
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_packet_keeps_the_highest_load_of_its_path_and_one_without_ecn_none() {
-        let packet = |flags| Packet::new(Time(1), Time(1), 0, 0, 1500, flags, 0);
+        let packet = |flags| Packet::new(Time(1), Time(1), FlowId(0), 0, 1500, flags, 0);
         let first = packet(flag::ECT1);
         assert_eq!(first.load(), Load::Low);
         for (path, heard) in [

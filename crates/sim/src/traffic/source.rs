@@ -17,7 +17,8 @@ use elephan_cc::Controller;
 use super::schedule::{Planned, Schedule, Users};
 use crate::algorithms::source_controller;
 use crate::endpoint::{End, EndpointState, PacketCounts, Receiver, Sender};
-use crate::network::{Attachment, Count, MailboxId, Network};
+use crate::network::{Attachment, Count, MailboxId, Network, SourceId};
+use crate::packet::FlowId;
 use crate::record::{ReceiverSample, SenderTotals};
 use crate::spec::{FlowSpec, SourceSpec, Spec, SpecError};
 use crate::time::Time;
@@ -63,7 +64,7 @@ struct Slot {
     attachment: Attachment,
     /// The receiver, unless it is evaluated inline by the network.
     sink: Option<(Receiver, Attachment)>,
-    flow: u32,
+    flow: FlowId,
     transfer: u32,
     /// The user that the transfer belongs to, if the source has users.
     user: u32,
@@ -72,7 +73,7 @@ struct Slot {
 impl Slot {
     fn receiver<'a>(&'a self, network: &'a Network) -> Option<&'a Receiver> {
         let own = self.sink.as_ref().map(|(receiver, _)| receiver);
-        own.or(network.sinks[self.flow as usize].as_ref())
+        own.or(network.sinks[self.flow.index()].as_ref())
     }
 
     /// Packets that the sender and the receiver count.
@@ -87,7 +88,7 @@ type Due = Reverse<(Time, u32)>;
 /// A source of transfers.
 #[derive(Debug)]
 pub struct Source {
-    index: usize,
+    index: SourceId,
     name: String,
     flow: FlowSpec,
     /// What the controller of each transfer is a copy of.
@@ -181,7 +182,7 @@ impl Source {
             }
         };
         Ok(Self {
-            index,
+            index: SourceId(index as u32),
             name: flow.name.clone(),
             is_inline: flow.answers_at_once(),
             flow,
@@ -354,7 +355,7 @@ impl Source {
     }
 
     /// A free slot: its number among the flows, and its position.
-    fn find_slot(&mut self, network: &mut Network) -> (u32, usize) {
+    fn find_slot(&mut self, network: &mut Network) -> (FlowId, usize) {
         if let Some(slot) = self.free.pop() {
             return (self.slots[slot as usize].flow, slot as usize);
         }
@@ -383,7 +384,7 @@ impl Source {
         while i < self.ending.len() {
             let slot = self.ending[i] as usize;
             let held = &self.slots[slot];
-            let counts = network.counts(held.flow as usize, held.packets(network));
+            let counts = network.counts(held.flow, held.packets(network));
             let drained = counts.iter().all(|count| count.sent + count.duplicated == count.received + count.dropped);
             if !drained {
                 i += 1;
@@ -436,11 +437,11 @@ impl Source {
     }
 
     /// The flows whose packets may be under way, and the packets that their two ends count.
-    pub fn active<'a>(&'a self, network: &'a Network) -> impl Iterator<Item = (usize, [PacketCounts; 2])> + 'a {
+    pub fn active<'a>(&'a self, network: &'a Network) -> impl Iterator<Item = (FlowId, [PacketCounts; 2])> + 'a {
         let mut taken = vec![true; self.slots.len()];
         self.free.iter().for_each(|&slot| taken[slot as usize] = false);
         let slots = self.slots.iter().zip(taken).filter(|(_, taken)| *taken);
-        slots.map(|(slot, _)| (slot.flow as usize, slot.packets(network)))
+        slots.map(|(slot, _)| (slot.flow, slot.packets(network)))
     }
 
     /// The packets of the transfers whose slots were freed.
