@@ -14,9 +14,9 @@ elephan_cc::params! {
     /// Parameters of CoDel.
     pub struct CodelParameters {
         /// Queueing delay that may stand.
-        target: Time = duration(5.0 * MS, 1.0 * NS, 100.0 * S), "RFC 8289 section 4.4; RFC 8290 section 5.2.2";
+        target: Time = duration(5.0 * MS, 1.0 * NS, 100.0 * S), "RFC 8289 section 5.3 (TARGET); RFC 8290 section 5.2.2";
         /// Time for which a longer delay may stand, about the largest RTT.
-        interval: Time = duration(100.0 * MS, 1.0 * NS, 100.0 * S), "RFC 8289 section 4.3; RFC 8290 section 5.2.1";
+        interval: Time = duration(100.0 * MS, 1.0 * NS, 100.0 * S), "RFC 8289 section 5.3 (INTERVAL); RFC 8290 section 5.2.1";
         /// ECN-capable packets are marked and not dropped.
         ecn: bool = flag(true), "RFC 8290 section 5.2.6";
     }
@@ -41,7 +41,7 @@ impl Controller {
         Self { p, largest: 0, first_above: never, drop_next: never, count: 0, last_count: 0, dropping: false }
     }
 
-    /// To be told of every packet that arrives.
+    /// Notes the size of an arriving packet.
     #[inline]
     pub(super) fn note_size(&mut self, bytes: u64) {
         self.largest = self.largest.max(bytes);
@@ -72,7 +72,7 @@ impl Controller {
         self.p.ecn && packet.flags() & flag::ECT != 0
     }
 
-    /// The next packet to send at `now`; those that go instead are put into `dropped`.
+    /// The packet that is sent at `now`; those that are dropped instead are put into `dropped`.
     pub(super) fn dequeue(&mut self, now: Time, source: &mut impl Source, dropped: &mut Vec<Packet>) -> Option<Packet> {
         let Some((mut packet, mut may_drop)) = self.look(now, source) else {
             self.dropping = false;
@@ -113,7 +113,7 @@ impl Controller {
             dropped.push(packet);
             self.look(now, source).map(|(next, _)| next)
         };
-        // Where the last cycle is not long ago, its rate is a good one to begin with.
+        // The rate of a recent cycle is a good first rate for this one.
         let delta = self.count.saturating_sub(self.last_count);
         let recent = now.since(self.drop_next) < Time(self.p.interval.0.saturating_mul(16));
         self.count = if delta > 1 && recent { delta } else { 1 };
@@ -175,7 +175,7 @@ mod tests {
     use super::*;
     use crate::packet::FlowId;
 
-    /// Packets come twice as fast as they leave, and nobody listens: what each departure finds.
+    /// Drops and marks at each departure while packets come twice as fast as they leave, and nobody listens.
     fn overload(ecn: bool, capable: bool, seconds: f64) -> (Vec<Time>, Vec<Time>) {
         let p =
             CodelParameters { target: Time(5 * Time::MILLISECOND.0), interval: Time(100 * Time::MILLISECOND.0), ecn };

@@ -2,7 +2,8 @@
 //! 9332, Appendix A).
 //!
 //! Variant: the scheduler is weighted round robin (Appendix A.1 allows it; Linux has it), the native marking of the shallow queue is the
-//! step of Linux's `sch_dualpi2` and not the ramp of Appendix A, the base controller PI2 is that of Appendix A.1.
+//! step of Linux's `sch_dualpi2` and not the ramp of Appendix A, the base controller PI2 is that of Appendix A.1 with Linux's
+//! constants, which its formulas give with RTT_max = 100 ms up to rounding (update 15 ms, alpha 0.15, beta 3).
 
 use elephan_cc::param::{BuildError, MS, NS, S, Settings, US, duration, num};
 
@@ -21,11 +22,11 @@ elephan_cc::params! {
         /// Delay of the classic queue aimed at.
         target: Time = duration(15.0 * MS, 1.0 * NS, 100.0 * S), "RFC 9332 Appendix A.1";
         /// Interval between two updates of the probability (Tupdate).
-        update: Time = duration(16.0 * MS, 100.0 * US, 100.0 * S), "RFC 9332 Appendix A.1";
+        update: Time = duration(16.0 * MS, 100.0 * US, 100.0 * S), "Linux sch_dualpi2.c; RFC 9332 Appendix A.1: min(target, RTT_max / 3)";
         /// Weight of the difference from the target.
-        alpha: f64 = num(0.16, 0.0, 1e3, Unit::PerSecond), "RFC 9332 Appendix A.1";
+        alpha: f64 = num(0.16, 0.0, 1e3, Unit::PerSecond), "Linux sch_dualpi2.c; RFC 9332 Appendix A.1: 0.1 Tupdate / RTT_max^2";
         /// Weight of the trend.
-        beta: f64 = num(3.2, 0.0, 1e3, Unit::PerSecond), "RFC 9332 Appendix A.1";
+        beta: f64 = num(3.2, 0.0, 1e3, Unit::PerSecond), "Linux sch_dualpi2.c; RFC 9332 Appendix A.1: 0.3 / RTT_max";
         /// Marks of the scalable queue for a square root of the classic probability (k).
         coupling: f64 = num(2.0, 0.1, 100.0, Unit::None), "RFC 9332 Appendix A.1";
         /// Delay from which every packet of the scalable queue is marked.
@@ -69,7 +70,7 @@ impl DualPi2 {
         }
     }
 
-    /// The updates that were due by `now`.
+    /// Makes the updates of the probability that were due by `now`.
     fn catch_up(&mut self, now: Time) {
         while self.updated + self.p.update <= now {
             self.updated += self.p.update;
@@ -83,7 +84,7 @@ impl DualPi2 {
         }
     }
 
-    /// Whether the classic queue is next.
+    /// True if the classic queue is next.
     fn classic_first(&mut self) -> bool {
         match (self.scalable.head(), self.classic.head()) {
             (Some(_), Some(_)) => self.credit <= 0.0,

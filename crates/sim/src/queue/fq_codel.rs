@@ -50,7 +50,7 @@ pub struct FqCodel {
     backlog: Backlog,
 }
 
-/// Mixes a flow's number; what RFC 8290 does with the addresses and ports.
+/// Mixes the bits of a flow's number, as RFC 8290 hashes addresses and ports.
 fn hash(flow: FlowId) -> u64 {
     let z = (u64::from(flow.0) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (z ^ (z >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93) >> 32

@@ -6,7 +6,7 @@ use crate::ring::Fifo;
 
 /// A queue that CoDel's controller can take from.
 pub(super) trait Source {
-    /// The oldest packet, which `at` says when it came.
+    /// Takes the oldest packet; its `at` is the time of its arrival.
     fn take(&mut self) -> Option<Packet>;
     /// Bytes that wait.
     fn bytes(&self) -> u64;

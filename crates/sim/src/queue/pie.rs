@@ -37,7 +37,7 @@ const STEP_MOST: f64 = 0.02;
 const LARGE: f64 = 0.1;
 /// A delay beyond which the probability rises by [`STEP_MOST`] in each update.
 const DELAY_HIGH: Time = Time(250 * Time::MILLISECOND.0);
-/// Part that is left of the probability in each update without a queue.
+/// Fraction of the probability that an update without a queue leaves.
 const DECAY: f64 = 0.98;
 /// Bounds of the accumulated probability (derandomization, section 5.4).
 const ACCUMULATED_LEAST: f64 = 0.85;
@@ -71,7 +71,7 @@ impl Pie {
         }
     }
 
-    /// One update, for a delay at that moment.
+    /// Updates the probability, given the delay at that moment.
     fn step(&mut self, delay: Time) {
         let (now, before, target) = (delay.seconds(), self.delay_before.seconds(), self.p.target.seconds());
         let mut step = self.p.alpha * (now - target) + self.p.beta * (now - before);
@@ -96,7 +96,7 @@ impl Pie {
         }
     }
 
-    /// The updates that were due before this arrival. Between arrivals the delay only falls, by the time that passes.
+    /// Makes the updates that were due before this arrival. Between arrivals the delay only falls, by the time that passes.
     fn catch_up(&mut self, arrival: &Arrival) {
         while self.updated + self.p.update <= arrival.now {
             self.updated += self.p.update;

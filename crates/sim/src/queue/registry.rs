@@ -141,32 +141,32 @@ pub(super) fn row(name: &str) -> Result<&'static Row, BuildError> {
 }
 
 impl Queue {
-    /// Whether a packet of `bytes` may join `backlog`, where nothing but the bound decides.
+    /// True if the bound lets a packet of `bytes` join `backlog`.
     #[inline]
     pub fn admits(&self, backlog: Backlog, bytes: u64) -> bool {
         self.tail().admits(backlog, bytes)
     }
 
-    /// Whether more than the bound decides.
+    /// True if more than the bound decides.
     #[must_use]
     #[inline(always)]
     pub fn is_active(&self) -> bool {
         !matches!(self, Self::DropTail(_))
     }
 
-    /// How many packets of `bytes` each may wait, where that is all that this discipline decides by.
+    /// Number of packets of `bytes` each that may wait, if the discipline decides by nothing else.
     #[must_use]
     pub fn uniform_limit(&self, bytes: u64) -> Option<u64> {
         if self.is_active() { None } else { self.tail().uniform_limit(bytes) }
     }
 
-    /// Whether it never refuses a packet, so that nobody need count what waits.
+    /// True if it never drops a packet, so that nobody need count the waiting packets.
     #[must_use]
     pub fn is_unlimited(&self) -> bool {
         !self.is_active() && self.tail().is_unlimited()
     }
 
-    /// Whether a packet counts as waiting until its last bit is sent, and not only until its first.
+    /// True if a packet counts as waiting until its last bit is sent, and not only until its first.
     #[must_use]
     pub fn counts_in_service(&self) -> bool {
         self.tail().count_in_service

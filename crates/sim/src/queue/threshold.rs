@@ -1,4 +1,4 @@
-//! Step marking: drop-tail that marks what finds more than a threshold waiting, as the switches do that DCTCP was made for.
+//! Step marking: drop-tail that marks arriving packets while the queue is at a threshold or above, as DCTCP's switches do.
 
 use elephan_cc::param::{Amount, BuildError, Settings, required_amount};
 

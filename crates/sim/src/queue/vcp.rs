@@ -1,9 +1,9 @@
-//! VCP's router: compares in fixed intervals what came and what waits with the capacity, and writes the answer into the ECN
-//! bits of the packets that leave (Xia, Subramanian, Stoica, Kalyanaraman, SIGCOMM 2005).
+//! VCP's router: compares input and queue with the capacity in fixed intervals, and writes the load into the ECN bits of
+//! departing packets (Xia, Subramanian, Stoica, Kalyanaraman, SIGCOMM 2005).
 //!
 //! Variant: the persistent queue as in the authors' ns-2 code: the mean of the samples of an interval, smoothed by a quarter.
-//! The load factor is not rounded up to whole percents. Only packets that are capable of ECN carry the answer; an overload
-//! is a mark to any of them.
+//! The load factor is not rounded up to whole percents. Only ECN-capable packets carry the load; an overload is a mark to any
+//! of them.
 
 use elephan_cc::Load;
 use elephan_cc::param::{BuildError, MS, S, Settings, US, duration, num};
@@ -39,7 +39,7 @@ struct Router {
     p: VcpParameters,
     /// Bytes/s.
     capacity: f64,
-    /// Bytes that came in this interval.
+    /// Bytes that arrived in this interval.
     input: f64,
     /// Σ of the samples of this interval, bytes, and how many there are.
     sampled: f64,
@@ -66,7 +66,7 @@ impl Router {
         }
     }
 
-    /// The samples and intervals that were due up to `now`, while `waiting` bytes waited.
+    /// Handles the samples and intervals that were due up to `now`, while `waiting` bytes waited.
     fn catch_up(&mut self, now: Time, waiting: u64) {
         while self.sample_due.min(self.interval_due) <= now {
             if self.sample_due <= self.interval_due {
@@ -87,7 +87,7 @@ impl Router {
         self.interval_due += self.p.t_rho;
     }
 
-    /// ρ of the interval that ends.
+    /// Load factor ρ of the interval that ends.
     fn load_factor(&self) -> f64 {
         (self.input + self.p.kq * self.queue) / (self.p.gamma * self.capacity * self.p.t_rho.seconds())
     }

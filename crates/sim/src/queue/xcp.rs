@@ -1,9 +1,9 @@
-//! XCP's router: works out once in a mean round-trip time how much traffic should come or go, and shares that out among the
-//! packets that leave (Katabi, Handley, Rohrs, SIGCOMM 2002).
+//! XCP's router: computes once in a mean round-trip time by how much the traffic should grow or shrink, and divides that among
+//! the departing packets (Katabi, Handley, Rohrs, SIGCOMM 2002).
 //!
 //! Variant: the paper's Appendix A with the input divided by the interval, which its pseudo-code forgets, and in changes of
-//! rate, as it recommends. What the paper leaves open is as in ns-2: the first interval is 50 ms and none is shorter than
-//! 1 ms. While no packet says its round-trip time, the last mean stands.
+//! rate, as it recommends. Two values that the paper leaves open are ns-2's: the first interval is 50 ms and none is shorter
+//! than 1 ms. While no packet carries a round-trip time, the last mean stands.
 
 use elephan_cc::param::{BuildError, Settings, num};
 
@@ -41,10 +41,10 @@ struct Router {
     capacity: f64,
     /// Mean RTT over the flows (d), s.
     d: f64,
-    /// When the interval began, and when it ends.
+    /// Beginning and end of the control interval.
     since: Time,
     control_due: Time,
-    /// What came in this interval: bytes, Σ spacing, Σ rtt × spacing.
+    /// Sums over the packets that came in this interval: bytes, spacing, rtt × spacing.
     input: f64,
     spacings: f64,
     rtt_spacings: f64,
@@ -81,7 +81,7 @@ impl Router {
         }
     }
 
-    /// The timers that were due up to `now`, while `waiting` bytes waited.
+    /// Handles the timers that were due up to `now`, while `waiting` bytes waited.
     fn catch_up(&mut self, now: Time, waiting: u64) {
         while self.queue_due.min(self.control_due) <= now {
             if self.queue_due <= self.control_due {
@@ -115,7 +115,7 @@ impl Router {
         self.control_due = self.control_due.later(Time::from_seconds(self.d));
     }
 
-    /// The change that the aggregate should make in a mean RTT (φ), and what is shuffled (h), bytes, at an input `rate`.
+    /// The change that the aggregate should make in a mean RTT (φ), and the shuffled traffic (h), bytes, at an input `rate`.
     fn aggregate(&self, rate: f64) -> (f64, f64) {
         let XcpParameters { alpha, beta, gamma, .. } = self.p;
         let phi = alpha * self.d * (self.capacity - rate) - beta * self.standing;
@@ -131,7 +131,7 @@ impl Router {
         }
     }
 
-    /// A packet leaves: what it is told, unless a router before has told it less.
+    /// Writes the feedback into a departing packet, unless a router before has written less.
     fn depart(&mut self, bytes: u64, header: &mut Header) {
         if header.rtt <= 0.0 {
             header.feedback = 0.0;
@@ -261,7 +261,7 @@ mod tests {
         router.catch_up(Time::from_seconds(0.15), 50_000);
         near(router.d, 0.1);
         let packet = header(f64::INFINITY);
-        // As changes of the window, bytes: ξp rtt² s / cwnd and ξn rtt s.
+        // In changes of the window, bytes: ξp rtt² s / cwnd and ξn rtt s.
         near(router.xi_p * packet.spacing * packet.rtt, 150.0);
         near(router.xi_n * SIZE as f64 * packet.rtt, 1.695);
         let mut sum = 0.0;
