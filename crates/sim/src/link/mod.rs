@@ -486,7 +486,7 @@ impl Link {
             && probe.samples.due() <= now
         {
             let at = probe.samples.due();
-            if self.uniform.is_none() {
+            if self.uniform.is_none() && !self.is_served() {
                 self.drain(at);
             }
             self.sample(at);
@@ -578,6 +578,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::packet::FlowId;
     use crate::queue::check;
     use crate::record::sample_times;
     use crate::spec::{LinkSpec, QueueSpec};
@@ -626,6 +627,27 @@ mod tests {
             assert_eq!((rows[1].queue, rows[1].delivered, rows[1].dropped, rows[1].queue_max), (1, 1, 2, 2));
             assert_eq!((rows[2].queue, rows[2].delivered, rows[2].queue_min), (0, 3, 0));
             assert!((rows[2].integral_packet_seconds - 3e-6).abs() < 1e-15);
+        }
+    }
+
+    #[test]
+    fn the_smallest_queue_of_a_sample_does_not_depend_on_whether_packets_have_one_size() {
+        let mut spec = spec(None, true);
+        spec.queue.kind = "codel".into();
+        for sizes in [(125, 125), (100, 125)] {
+            let times = sample_times(Time(2_000_000), Time(0), Time(1), Time(4_000_000));
+            let mut link = Link::new(&check(&[spec.clone()]).expect("it is right")[0], sizes, 0, &times);
+            let mut gone = Vec::new();
+            for _ in 0..10 {
+                link.receive(Packet::new(Time(0), Time(0), FlowId(0), 0, 125, 0, 0), &mut gone, &mut ());
+            }
+            // One leaves every µs, from 0: two before 2 µs, and two more before 4 µs.
+            while link.next_service() < Time(4_000_000) {
+                link.send_next(link.next_service(), &mut gone, &mut ());
+            }
+            let rows = link.finish(Time(4_000_000)).expect("the link is recorded").rows;
+            let least: Vec<u64> = rows.iter().map(|row| row.queue_min).collect();
+            assert_eq!((&least[..], gone.len()), (&[0, 0, 8, 6][..], 0));
         }
     }
 
