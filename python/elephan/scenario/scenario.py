@@ -122,6 +122,8 @@ class Scenario(ScenarioTable):
         Raises:
             ScenarioError: a wrong scenario.
         """
+        if isinstance(flows, str):
+            raise ScenarioError(f"{flows!r} is one name; write a list, [{flows!r}]", path="flows")
         rows = [dict(flow) if isinstance(flow, Mapping) else {"algorithm": flow} for flow in flows]
         if starts is not None:
             if len(starts) != len(rows):
