@@ -9,7 +9,7 @@ use crate::sidecar::SackEntry;
 use crate::spec::{EventsSpec, Spec};
 use crate::time::Time;
 
-/// What happened to a packet.
+/// Kind of an event of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
@@ -42,7 +42,7 @@ pub const NONE: u32 = u32::MAX;
 /// One event.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Event {
-    /// When.
+    /// Time of the event.
     pub at: Time,
     /// See [`Packet::stamp`].
     pub stamp: Time,
@@ -64,7 +64,7 @@ pub struct Event {
     pub bytes: u16,
     /// See [`flag`].
     pub flags: u8,
-    /// What happened.
+    /// Kind of the event.
     pub kind: Kind,
 }
 
@@ -101,7 +101,7 @@ impl Log {
         Self { from: Time(spec.from_ps), to: spec.to_ps.map_or(Time::NEVER, Time), ..Self::default() }
     }
 
-    /// Whether events at `at` are kept.
+    /// True if events at `at` are kept.
     #[must_use]
     pub fn covers(&self, at: Time) -> bool {
         self.from <= at && at < self.to
@@ -144,7 +144,8 @@ impl Log {
     }
 }
 
-/// What links did to the packets of flows, and how many packets each had lost for other reasons than its queue when it last refused one.
+/// Drops, losses and marks at links. For each link, the packets that it had lost for other reasons than its queue when it last
+/// refused one.
 #[derive(Clone, Debug, Default)]
 pub struct NetworkLog {
     /// The events.
@@ -185,7 +186,7 @@ fn link_name<'a>(spec: &'a Spec, event: &Event) -> &'a str {
     &spec.links[event.link as usize].name
 }
 
-/// Whether an event is of an acknowledgement.
+/// True for an event of an acknowledgement.
 #[must_use]
 pub fn is_ack(event: &Event) -> bool {
     event.flags & flag::ACK != 0

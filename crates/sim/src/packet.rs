@@ -142,7 +142,7 @@ impl Packet {
         (self.what >> EXTRA) as u32
     }
 
-    /// Whether this is an acknowledgement.
+    /// True for an acknowledgement.
     #[must_use]
     #[inline]
     pub fn is_ack(&self) -> bool {
@@ -156,7 +156,7 @@ impl Packet {
         PassageId(self.flow().index() * 2 + usize::from(self.flags() & flag::ACK))
     }
 
-    /// Whether a queue has marked it.
+    /// True if a queue has marked it.
     #[must_use]
     #[inline]
     pub fn is_marked(&self) -> bool {

@@ -22,7 +22,7 @@ impl<T: Copy + Default> Fifo<T> {
         self.len
     }
 
-    /// Whether nothing is held.
+    /// True if nothing is held.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
@@ -83,7 +83,7 @@ impl<T: Copy + Default> Fifo<T> {
         let after = (before * 2).max(16);
         self.slots.reserve_exact(after - before);
         self.slots.resize(after, T::default());
-        // What had wrapped around to the beginning follows what stood at the old end.
+        // The elements that had wrapped around to the beginning follow those at the old end.
         self.slots.copy_within(0..self.head, before);
     }
 }
@@ -137,7 +137,7 @@ impl BitRing {
         ((segment as usize >> 6) & (words - 1), 1 << (segment & 63))
     }
 
-    /// Whether the bit is set.
+    /// True if the bit is set.
     #[must_use]
     #[inline]
     pub fn get(&self, segment: u32) -> bool {

@@ -14,12 +14,12 @@ use crate::sidecar::{SackEntry, Sidecar};
 use crate::spec::{FlowSpec, Measure, Spec};
 use crate::time::Time;
 
-/// What a receiver tells its sender of what routers did to the segments.
+/// Signal of routers that a receiver passes on to its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Echo {
     /// Marks, one by one.
     Marks,
-    /// That there were marks, until the sender says that it has answered (RFC 3168).
+    /// The fact that there were marks, until the sender says that it has answered (RFC 3168).
     Latch,
     /// The load that VCP routers report.
     Load,
@@ -27,7 +27,7 @@ enum Echo {
     Feedback,
 }
 
-/// What a receiver that does not acknowledge each segment does with one.
+/// Answer of the fast path to a segment.
 #[derive(Clone, Copy, Debug)]
 enum Expected {
     /// It was the next, and this is the ACK.
@@ -82,7 +82,7 @@ pub struct Receiver {
     is_inline: bool,
     /// Segments and ACKs, where somebody looks.
     pub(crate) log: Option<Box<Log>>,
-    /// How long datagrams took, where it is theirs.
+    /// One-way delays, if the flow's segments are datagrams.
     pub delays: Option<Box<OneWayDelays>>,
 }
 
@@ -158,7 +158,7 @@ impl Receiver {
         (self.simple, self.delays_acks) = (false, false);
     }
 
-    /// What routers of that kind say is to be passed on.
+    /// Passes on the signal of routers of that kind.
     pub fn listen_to(&mut self, router: Router) {
         self.echo = match router {
             Router::Xcp => Echo::Feedback,
@@ -200,7 +200,7 @@ impl Receiver {
         }
     }
 
-    /// What [`Receiver::on_expected`] reads, so that it is in the cache by then.
+    /// Reads the fields that [`Receiver::on_expected`] needs, so that they are in the cache by then.
     #[inline(always)]
     pub fn touch(&self) -> (Time, u32, bool) {
         (self.timer, self.next, self.out_of_order.is_empty())

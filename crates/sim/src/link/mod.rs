@@ -27,7 +27,7 @@ pub(crate) const FRACTION_BITS: u32 = 24;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Waiting {
-    /// When it no longer counts as waiting.
+    /// Time from which on it no longer counts as waiting.
     until: Time,
     bytes: u32,
 }
@@ -47,7 +47,7 @@ impl Uniform {
         free.since(now).0.saturating_sub(1) / self.transmission.0
     }
 
-    /// What those packets have yet to wait, altogether.
+    /// Sum of the times that those packets have yet to wait, ps.
     fn yet_to_wait(&self, free: Time, now: Time) -> u128 {
         let n = u128::from(self.waiting(free, now));
         n * u128::from(free.since(now).0) - u128::from(self.transmission.0) * n * (n + 1) / 2
@@ -76,7 +76,7 @@ enum Admission {
 /// A packet that a link lets through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Carried {
-    /// When its last bit reaches the far end.
+    /// Time at which its last bit reaches the far end.
     pub at: Time,
     /// The queue has marked it.
     pub marked: bool,
@@ -140,7 +140,7 @@ pub struct Link {
     smallest_bytes: u64,
 }
 
-/// What a recorded link keeps besides.
+/// State of a recorded link for its samples.
 #[derive(Clone, Debug)]
 struct Probe {
     samples: LinkSamples,
@@ -150,8 +150,8 @@ struct Probe {
     integral_at_last_sample: u128,
     min: u64,
     max: u64,
-    /// Where sizes are uniform: the least and the largest backlog since the last sample, as the time until the transmitter is
-    /// free.
+    /// Least and largest backlog since the last sample, as the time until the transmitter is free; for links with one packet
+    /// size.
     least_busy: Time,
     most_busy: Time,
     /// Size of the packet in transmission.
@@ -306,7 +306,7 @@ impl Link {
     /// The least time that a packet of `bytes` or more takes from its arrival to the far end.
     #[must_use]
     pub fn least_crossing(&self, bytes: u64) -> Time {
-        // Where packets may overtake each other, one that could come is not told from another.
+        // If packets may overtake each other, the smallest one that may come bounds all.
         let bytes = if self.wire.is_some() { self.smallest_bytes } else { bytes };
         self.delay + self.schedule.as_ref().map_or(self.transmission(bytes), |schedule| schedule.least(bytes))
     }
@@ -401,7 +401,7 @@ impl Link {
     fn admit_mixed(&mut self, now: Time, bytes: u64) -> bool {
         self.drain(now);
         let transmission = self.transmission(bytes);
-        // What cannot be sent before the end of time leaves then, all of it: later arrivals not before earlier ones.
+        // Packets that cannot be sent before the end of time all leave then: later arrivals not before earlier ones.
         self.free = self.free.min(Time(Time::FAR.0 - transmission.0));
         let busy = self.free > now;
         if busy && !self.queue.admits(self.backlog, bytes) {
@@ -496,7 +496,7 @@ impl Link {
     fn sample(&mut self, at: Time) {
         let arrived = self.arrived();
         let Some(probe) = &mut self.probe else { return };
-        // What waits, ∫ packets dt by now, and of the accepted what has not begun to be sent.
+        // Waiting packets, ∫ packets dt by now, and the accepted packets whose transmission has not begun.
         let (queue, integral, unsent, unsent_bytes, in_service_bytes) = if let Some(service) = &self.service {
             (service.backlog().packets, probe.waits + service.waited(at), 0, 0, probe.in_service_bytes)
         } else if let Some(uniform) = &self.uniform {

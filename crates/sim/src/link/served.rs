@@ -40,7 +40,7 @@ impl Link {
     /// A packet arrives; what is lost or dropped for it is put into `gone`. `headers` has the congestion headers.
     ///
     /// # Panics
-    /// Where arrivals go back in time, which would be a defect of the engine.
+    /// If arrivals go back in time, which would be a defect of the engine.
     pub fn receive(&mut self, packet: Packet, gone: &mut Vec<Packet>, headers: &mut impl CongestionHeaders) {
         let now = packet.at;
         self.note_arrival(now);

@@ -29,7 +29,7 @@ enum Feeder<'a> {
 }
 
 impl<'a> Feeder<'a> {
-    /// What feeds the next link behind `link`, which this one feeds and which can never queue.
+    /// The feeder of the next link behind `link`, which this one feeds and which can never queue.
     fn through(mut self, link: &'a str) -> Self {
         if let Self::Link(_, between) = &mut self {
             between.push(link);

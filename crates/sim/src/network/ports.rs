@@ -264,7 +264,7 @@ pub(super) struct Batch {
     /// Latest arrival.
     last: Time,
     spread: Vec<u128>,
-    /// Where the slices of time that keys are spread over end.
+    /// End of the time slices that keys are spread over.
     ends: Vec<u32>,
 }
 

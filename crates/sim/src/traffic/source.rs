@@ -23,7 +23,7 @@ use crate::record::{ReceiverSample, SenderTotals};
 use crate::spec::{FlowSpec, SourceSpec, Spec, SpecError};
 use crate::time::Time;
 
-/// What became of a transfer.
+/// A transfer, and its result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Transfer {
     /// When it began.
@@ -36,18 +36,18 @@ pub struct Transfer {
     pub completed: Time,
     /// Whose it was, where there are users.
     pub user: Option<u32>,
-    /// What its sender counted.
+    /// Counters of its sender.
     pub totals: SenderTotals,
 }
 
-/// What a source leaves behind.
+/// Results of a source.
 #[derive(Clone, Debug, Default)]
 pub struct SourceTotals {
     /// In the order in which they began.
     pub transfers: Vec<Transfer>,
-    /// What arrived until each sample time.
+    /// Sums of the arrivals until each sample time.
     pub samples: Vec<ReceiverSample>,
-    /// What arrived until the beginning and until the end of the measured part.
+    /// Sums of the arrivals until the beginning and until the end of the measured part.
     pub measured: [ReceiverSample; 2],
     /// Distinct segments that arrived.
     pub delivered: u64,
@@ -91,9 +91,9 @@ pub struct Source {
     index: SourceId,
     name: String,
     flow: FlowSpec,
-    /// What the controller of each transfer is a copy of.
+    /// Controller that each transfer gets a copy of.
     controller: Controller,
-    /// Where a rank among packets that compete begins.
+    /// First of the ranks of its transfers among competing packets.
     first_rank: u32,
     path_rtt: Time,
     planned: Vec<Planned>,
@@ -415,7 +415,7 @@ impl Source {
         row.totals = sender.totals();
         self.totals.delivered += receiver.totals.delivered;
         self.totals.duplicates += receiver.duplicates;
-        // What arrived since the sample before; what came after the last that it took came before the next.
+        // Arrivals since the sample before; arrivals after the transfer's last sample count in the next.
         let first = self.times.partition_point(|&time| time < row.start);
         let mut before = ReceiverSample::default();
         let counts = receiver.samples.iter().chain(std::iter::once(&receiver.totals));
@@ -450,7 +450,7 @@ impl Source {
         self.gone
     }
 
-    /// What it leaves behind.
+    /// Its results.
     #[must_use]
     pub fn into_totals(mut self) -> SourceTotals {
         // Users begin within one turn in whatever order it takes them.

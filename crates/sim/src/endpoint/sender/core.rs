@@ -52,7 +52,7 @@ pub struct Sender {
     pub(super) start: Time,
     pub(super) stop: Time,
     pub(super) started: bool,
-    /// Whether [`Sender::remember`] has anything to do.
+    /// True if [`Sender::remember`] has anything to do.
     pub(super) remembers: bool,
     /// True if anybody is told of each segment that is sent.
     pub(super) watches: bool,

@@ -33,7 +33,7 @@ pub struct UdtReceiver {
     /// Packets since the last ACK, and light ACKs sent in between.
     packets: u32,
     light_acks: u32,
-    /// What the last ACK said, and when; and the highest that an ACK2 has answered.
+    /// Packet number and time of the last ACK, and the highest number that an ACK2 has answered.
     acked: u32,
     acked_at: Time,
     known: u32,

@@ -33,7 +33,7 @@ pub struct UdtSender {
     next: u32,
     /// First packet that there is no data for.
     end: u32,
-    /// What the latest ACK that was no light one acknowledged.
+    /// Packet number in the latest ACK that was not a light one.
     last_ack: u32,
     flow_window: u32,
     lost: Lost,
