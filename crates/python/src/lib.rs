@@ -184,7 +184,7 @@ fn simulate_own(
         Some(own) => Ok(Controller::Custom(Box::new(own))),
         None => controller(index, flow),
     };
-    let engine = Engine::with_transports(spec.clone(), preferred_slice(&spec), make)
+    let engine = Engine::with_transports(spec.clone(), preferred_slice(spec), make)
         .map_err(|e| PyValueError::new_err(e.to_string()))?
         .reporting_every(1)
         .limit_memory(room);
@@ -211,7 +211,7 @@ fn ask(progress: Option<&Py<PyAny>>, fraction: f64) -> PyResult<bool> {
 #[pyfunction]
 fn check(spec_json: &str) -> PyResult<()> {
     let spec = Spec::from_json(spec_json).map_err(|e| PyValueError::new_err(e.to_string()))?;
-    let checked = elephan_sim::queue::check(&spec.links).and_then(|()| check_algorithms(&spec));
+    let checked = elephan_sim::queue::check(&spec.links).and_then(|_| check_algorithms(&spec));
     checked.map_err(|e| PyValueError::new_err(e.to_string()))
 }
 

@@ -11,6 +11,7 @@ use crate::endpoint::{
 };
 use crate::events::Log;
 use crate::network::{Attachment, MailboxId, Network};
+use crate::packet::FlowId;
 use crate::prefetch;
 use crate::random::Stream;
 use crate::record::{ReceiverRecord, SenderRecord};
@@ -83,13 +84,13 @@ fn start_of(spec: &Spec, flow: &FlowSpec) -> Time {
 
 /// Both ends of the flow number `flow`, with the transport that `make` gives it.
 pub(crate) fn ends_of<T: Into<Transport>>(
-    flow: u32,
+    flow: FlowId,
     spec: &Spec,
     network: &mut Network,
     times: &Arc<[Time]>,
     make: impl FnOnce(usize, &FlowSpec) -> Result<T, SpecError>,
 ) -> Result<[FlowEnd; 2], SpecError> {
-    let (index, this) = (flow as usize, &spec.flows[flow as usize]);
+    let (index, this) = (flow.index(), &spec.flows[flow.index()]);
     let start = start_of(spec, this);
     let inline = network.sinks[index].as_mut();
     let (mut bytes, mut ack_bytes) = (None, None);

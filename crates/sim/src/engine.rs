@@ -7,8 +7,9 @@ use crate::algorithms::controller;
 use crate::ends::{FlowEnd, Transport, ends_of, into_records, packets};
 use crate::events::gather;
 use crate::link::Link;
-use crate::network::{self, LinkId, MailboxId, Network, Node};
+use crate::network::{self, LinkId, MailboxId, Network, Node, SourceId};
 use crate::outcome::{Conservation, Outcome, RunError};
+use crate::packet::FlowId;
 use crate::queue;
 use crate::record::sample_times;
 use crate::spec::{FlowSpec, Spec, SpecError};
@@ -43,9 +44,9 @@ enum Turn {
     },
     Link(LinkId),
     /// All senders of a source of transfers.
-    Source(u32),
+    Source(SourceId),
     /// All receivers of one.
-    Sinks(u32),
+    Sinks(SourceId),
 }
 
 impl Turn {
@@ -55,8 +56,8 @@ impl Turn {
             Self::End { timer: this.timer(), inbox: this.inbox(), end }
         };
         match node {
-            Node::Sender(flow) => of_end(flow * 2),
-            Node::Receiver(flow) => of_end(flow * 2 + 1),
+            Node::Sender(flow) => of_end(flow.0 * 2),
+            Node::Receiver(flow) => of_end(flow.0 * 2 + 1),
             Node::Link(link) => Self::Link(link),
             Node::Source(s) => Self::Source(s),
             Node::Sinks(s) => Self::Sinks(s),
@@ -126,15 +127,16 @@ impl Engine {
         mut make: impl FnMut(usize, &FlowSpec) -> Result<T, SpecError>,
     ) -> Result<Self, SpecError> {
         spec.validate()?;
-        queue::check(&spec.links)?;
+        let links = queue::check(&spec.links)?;
         let times = sample_times(
             Time(spec.sample_period_ps),
             Time(spec.measure.from_ps),
             Time(spec.measure.to_ps),
             Time(spec.duration_ps),
         );
-        let (mut network, plan) = network::build(&spec, &times);
+        let (mut network, plan) = network::build(&spec, &links, &times);
         let mut flows = (0..spec.flows.len() as u32)
+            .map(FlowId)
             .map(|flow| ends_of(flow, &spec, &mut network, &times, &mut make))
             .collect::<Result<Vec<_>, _>>()?;
         let sources = Source::all(&spec, &times)?;
@@ -216,12 +218,12 @@ impl Engine {
         let mut worked = false;
         for i in 0..turns.len() {
             if let Some((inbox, end)) = due_end(turns.get(i + 2 * STEP), network, horizon) {
-                network.fetch(inbox, end / 2);
+                network.fetch(inbox, FlowId(end as u32 / 2));
                 ends[end].fetch();
             }
             if let Some((inbox, end)) = due_end(turns.get(i + STEP), network, horizon) {
                 network.fetch_oldest(inbox);
-                network.fetch_beside(end / 2);
+                network.fetch_beside(FlowId(end as u32 / 2));
                 ends[end].fetch_behind();
             }
             worked |= match &mut turns[i] {
@@ -233,8 +235,8 @@ impl Engine {
                     due
                 }
                 Turn::Link(link) => network.run_link(*link, horizon),
-                Turn::Source(s) => sources[*s as usize].run(spec, horizon, network),
-                Turn::Sinks(s) => sources[*s as usize].run_sinks(horizon, network),
+                Turn::Source(s) => sources[s.index()].run(spec, horizon, network),
+                Turn::Sinks(s) => sources[s.index()].run_sinks(horizon, network),
             };
         }
         worked
@@ -245,8 +247,8 @@ impl Engine {
         let next = |turn: &Turn| match *turn {
             Turn::End { timer, inbox, .. } => network.head(inbox).min(timer),
             Turn::Link(link) => network.next_for_link(link),
-            Turn::Source(s) => sources[s as usize].next_event(network),
-            Turn::Sinks(s) => sources[s as usize].next_sink_event(network),
+            Turn::Source(s) => sources[s.index()].next_event(network),
+            Turn::Sinks(s) => sources[s.index()].next_sink_event(network),
         };
         turns.iter().map(next).min().unwrap_or(Time::NEVER)
     }
@@ -282,14 +284,15 @@ impl Engine {
         let Self { network, flows, sources, .. } = self;
         let mut sum = Conservation::default();
         let under_way = network.under_way();
-        let ends = |(flow, ends): (usize, &mut [FlowEnd; 2])| (flow, packets(ends, network.sinks[flow].as_ref()));
+        let ends =
+            |(flow, ends): (FlowId, &mut [FlowEnd; 2])| (flow, packets(ends, network.sinks[flow.index()].as_ref()));
         let active = sources.iter().flat_map(|source| source.active(network));
-        for (flow, ends) in flows.iter_mut().enumerate().map(ends).chain(active) {
-            let sidecar = &network.sidecars[flow];
+        for (flow, ends) in (0..).map(FlowId).zip(flows.iter_mut()).map(ends).chain(active) {
+            let sidecar = &network.sidecars[flow.index()];
             if let Some(headers) = sidecar.headers_under_way() {
-                assert_eq!(headers, under_way[flow * 2], "congestion headers unaccounted for");
+                assert_eq!(headers, under_way[flow.data().index()], "congestion headers unaccounted for");
             }
-            for (count, &under_way) in network.counts(flow, ends).into_iter().zip(&under_way[flow * 2..]) {
+            for (count, &under_way) in network.counts(flow, ends).into_iter().zip(&under_way[flow.data().index()..]) {
                 let (made, ended) = (count.sent + count.duplicated, count.received + count.dropped);
                 assert_eq!(made, ended + under_way, "packets unaccounted for");
                 sum.add(count, under_way);

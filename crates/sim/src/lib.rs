@@ -9,6 +9,7 @@ pub mod endpoint;
 mod ends;
 pub mod engine;
 pub mod events;
+mod index;
 pub mod link;
 pub mod memory;
 pub mod network;

@@ -175,7 +175,7 @@ pub struct Measured {
     pub cwnd_max: f64,
     /// Times that the send loop ended, from the beginning of the window to the end of the run.
     pub sends: u64,
-    /// Of those, because of the receive window.
+    /// Number of those that the receive window ended.
     pub receiver_limited: u64,
     /// Distribution of RTT.
     pub rtt: RttHistogram,

@@ -24,7 +24,7 @@ impl<T: Copy + Default> Fifo<T> {
         self.len
     }
 
-    /// Whether nothing is held.
+    /// True if nothing is held.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
@@ -92,7 +92,7 @@ impl<T: Copy + Default> Fifo<T> {
         let after = (before * 2).max(4);
         self.slots.reserve_exact(after - before);
         self.slots.resize(after, T::default());
-        // What had wrapped around to the beginning follows what stood at the old end.
+        // The elements that had wrapped around to the beginning follow those at the old end.
         self.slots.copy_within(0..self.head, before);
     }
 }
@@ -146,7 +146,7 @@ impl BitRing {
         ((segment as usize >> 6) & (words - 1), 1 << (segment & 63))
     }
 
-    /// Whether the bit is set.
+    /// True if the bit is set.
     #[must_use]
     #[inline]
     pub fn get(&self, segment: u32) -> bool {

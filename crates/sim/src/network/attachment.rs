@@ -4,7 +4,7 @@ use super::fabric::Network;
 use super::hops::Place;
 use super::ports::{LinkId, MailboxId, Port};
 use crate::endpoint::{End, Endpoint, Outlet};
-use crate::packet::Packet;
+use crate::packet::{FlowId, Packet, PassageId};
 use crate::prefetch;
 use crate::sidecar::Sidecar;
 use crate::spec::MOST_IN_FLIGHT;
@@ -37,7 +37,7 @@ struct Times {
 /// One end of a flow, as the network sees it.
 #[derive(Clone, Debug)]
 pub struct Attachment {
-    flow: u32,
+    flow: FlowId,
     end: End,
     inbox: MailboxId,
     egress: Option<Egress>,
@@ -51,7 +51,7 @@ pub struct Exit<'a> {
 }
 
 impl Outlet for Exit<'_> {
-    fn address(&self) -> (u32, End) {
+    fn address(&self) -> (FlowId, End) {
         (self.attachment.flow, self.attachment.end)
     }
 
@@ -73,7 +73,7 @@ impl Outlet for Exit<'_> {
 
     #[inline(always)]
     fn beside(&mut self) -> &mut Sidecar {
-        &mut self.network.sidecars[self.attachment.flow as usize]
+        &mut self.network.sidecars[self.attachment.flow.index()]
     }
 
     fn has_room_for(&mut self, packets: u32) -> bool {
@@ -91,9 +91,9 @@ impl Network {
 
     /// Fetches what is known of a mailbox and of what travels beside its packets, for a turn that comes soon.
     #[inline(always)]
-    pub fn fetch(&self, inbox: MailboxId, flow: usize) {
+    pub fn fetch(&self, inbox: MailboxId, flow: FlowId) {
         self.ports.mailboxes.fetch(inbox);
-        prefetch::element(&self.sidecars, flow);
+        prefetch::element(&self.sidecars, flow.index());
     }
 
     /// Fetches the next packet in a mailbox.
@@ -104,19 +104,19 @@ impl Network {
 
     /// Fetches what travels beside a flow's packets.
     #[inline(always)]
-    pub fn fetch_beside(&self, flow: usize) {
-        self.sidecars[flow].sacks.fetch_oldest();
+    pub fn fetch_beside(&self, flow: FlowId) {
+        self.sidecars[flow.index()].sacks.fetch_oldest();
     }
 
     /// Attaches one end of a flow, most of whose packets have `usual_bytes`.
     #[must_use]
-    pub fn attach(&self, flow: u32, end: End, usual_bytes: Option<u16>) -> Attachment {
+    pub fn attach(&self, flow: FlowId, end: End, usual_bytes: Option<u16>) -> Attachment {
         let egress = usual_bytes.and_then(|bytes| self.egress(flow, end, bytes.into()));
         Attachment { flow, end, inbox: self.inbox(flow, end), egress }
     }
 
-    fn egress(&self, flow: u32, end: End, usual_bytes: u64) -> Option<Egress> {
-        let passage = flow as usize * 2 + usize::from(end == End::Receiver);
+    fn egress(&self, flow: FlowId, end: End, usual_bytes: u64) -> Option<Egress> {
+        let passage = if end == End::Sender { flow.data() } else { flow.acks() };
         let [hop, next, ..] = self.hops.get(self.paths.hops_of(passage, self.hops.len()))? else { return None };
         let Place::Inline(link) = hop.place else { return None };
         let next = match next.place {
@@ -128,7 +128,7 @@ impl Network {
         // As many packets as may be outstanding are sent before the end of time.
         let slowest = self.times(passage, link, u16::MAX.into()).transmission;
         let quick = slowest.0.saturating_mul(u64::from(MOST_IN_FLIGHT)) < Time::FAR.0 / 2;
-        let rank = self.ranks[passage];
+        let rank = self.ranks[passage.index()];
         (self.links[link.index()].is_plain() && quick).then_some(Egress {
             link,
             free: Time::ZERO,
@@ -140,10 +140,10 @@ impl Network {
     }
 
     /// What the first link of a passage takes, behind an end with an [`Egress`].
-    fn times(&self, passage: usize, link: LinkId, bytes: u64) -> Times {
+    fn times(&self, passage: PassageId, link: LinkId, bytes: u64) -> Times {
         let (this, hop) = (&self.links[link.index()], &self.hops[self.paths.first_hop(passage)]);
         Times {
-            lead: self.paths.leads[passage].of(bytes),
+            lead: self.paths.leads[passage.index()].of(bytes),
             transmission: this.transmission(bytes),
             delay: this.delay + hop.tail.of(bytes),
         }
@@ -190,7 +190,7 @@ impl Attachment {
                     return timer;
                 }
                 if LOGGED && arrival != unsettled {
-                    let flow = exit.attachment.flow as usize;
+                    let flow = exit.attachment.flow.index();
                     let waiting = exit.network.ports.mailboxes.of(inbox).iter().copied();
                     let mut arrivals = waiting.take_while(|packet| packet.at == arrival);
                     endpoint.log_arrivals(&mut arrivals, &exit.network.sidecars[flow]);

@@ -2,7 +2,7 @@
 
 use super::ports::{BatchId, LinkId, MailboxId, Port};
 use crate::link::{FRACTION_BITS, Link};
-use crate::packet::Packet;
+use crate::packet::{Packet, PassageId};
 use crate::time::Time;
 
 /// Time that links which can never queue add to a packet's way.
@@ -100,7 +100,7 @@ impl Paths {
 
     /// Takes away the last one; answers its first hop and what is before it.
     pub(super) fn remove_last(&mut self) -> Option<(usize, Tail)> {
-        Some((self.first_hop(self.len().checked_sub(1)?), self.first_hops.pop().and_then(|_| self.leads.pop())?))
+        Some((self.first_hops.pop()? as usize, self.leads.pop()?))
     }
 
     pub(super) fn len(&self) -> usize {
@@ -108,13 +108,13 @@ impl Paths {
     }
 
     #[inline(always)]
-    pub(super) fn first_hop(&self, passage: usize) -> usize {
-        self.first_hops[passage] as usize
+    pub(super) fn first_hop(&self, passage: PassageId) -> usize {
+        self.first_hops[passage.index()] as usize
     }
 
     /// The hops of a passage, among `all`.
-    pub(super) fn hops_of(&self, passage: usize, all: usize) -> std::ops::Range<usize> {
-        self.first_hop(passage)..self.first_hops.get(passage + 1).map_or(all, |&hop| hop as usize)
+    pub(super) fn hops_of(&self, passage: PassageId, all: usize) -> std::ops::Range<usize> {
+        self.first_hop(passage)..self.first_hops.get(passage.index() + 1).map_or(all, |&hop| hop as usize)
     }
 
     /// The hop that a packet stands before.

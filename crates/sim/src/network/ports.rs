@@ -7,27 +7,10 @@
 //!  more than eight feeders:     batch    ───► by time, then by the feeder's rank
 //! ```
 
+use crate::index::index;
 use crate::packet::Packet;
 use crate::prefetch;
 use crate::time::Time;
-
-/// Index newtypes: an index of one kind cannot be taken for another.
-macro_rules! index {
-    ($($(#[$doc:meta])* $name:ident),*) => {$(
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(pub u32);
-
-        impl $name {
-            /// The index into a list.
-            #[must_use]
-            #[inline(always)]
-            pub fn index(self) -> usize {
-                self.0 as usize
-            }
-        }
-    )*};
-}
 
 index! {
     /// Index of a link.
@@ -35,7 +18,9 @@ index! {
     /// Index of a mailbox.
     MailboxId,
     /// Index of a batch.
-    BatchId
+    BatchId,
+    /// Index of a source of transfers.
+    SourceId,
 }
 
 /// Container that feeds a link.
@@ -258,7 +243,7 @@ pub(super) struct Batch {
     /// Latest arrival.
     last: Time,
     spread: Vec<u128>,
-    /// Where the slices of time that keys are spread over end.
+    /// End of the time slices that keys are spread over.
     ends: Vec<u32>,
 }
 

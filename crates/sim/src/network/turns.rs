@@ -158,7 +158,17 @@ enum Uncommon {
     Launch(Packet, Time),
 }
 
-/// An inline receiver answers a segment that it did not expect. Apart from the fast path, so that an ACK of that need not be put
+/// Answer of an inline receiver to a segment, after the links of the reverse path that never queue.
+#[inline(always)]
+fn answer(receiver: &mut Receiver, packet: Packet, sidecars: &mut [Sidecar], lead: Tail) -> Option<Packet> {
+    match receiver.on_expected(&packet) {
+        Some(ack) => Some(lead.pass(ack)),
+        // A copy, so that the packet itself need not lie in memory.
+        None => answer_slowly(receiver, &{ packet }, &mut sidecars[packet.flow().index()], lead),
+    }
+}
+
+/// [`answer`] to a segment that the receiver did not expect. Apart from the fast path, so that an ACK of that need not be put
 /// together in memory.
 #[inline(never)]
 fn answer_slowly(receiver: &mut Receiver, packet: &Packet, sidecar: &mut Sidecar, lead: Tail) -> Option<Packet> {
@@ -177,9 +187,9 @@ fn fetch_ahead<F: Feed>(feed: &F, ports: &Ports, hops: &[Hop], paths: &Paths, si
             Next::Mailbox(id) => ports.mailboxes.fetch(id),
             Next::Echo(id) => {
                 ports.mailboxes.fetch(id);
-                prefetch::value(&sinks[packet.flow() as usize]);
+                prefetch::value(&sinks[packet.flow().index()]);
             }
-            Next::EchoBatch(_) => prefetch::value(&sinks[packet.flow() as usize]),
+            Next::EchoBatch(_) => prefetch::value(&sinks[packet.flow().index()]),
             Next::Batch(_) | Next::Inline(_) | Next::Other => {}
         }
     }
@@ -333,21 +343,14 @@ impl Network {
             }
             match next {
                 Next::Mailbox(port) => ports.mailboxes.push(port, packet),
-                Next::Batch(port) => ports.batches[port.index()].push(packet, ranks[packet.passage()]),
+                Next::Batch(port) => ports.batches[port.index()].push(packet, ranks[packet.passage().index()]),
                 Next::Echo(_) | Next::EchoBatch(_) if packet.at < *end => {
-                    let flow = packet.flow() as usize;
-                    let lead = paths.leads[flow * 2 + 1];
-                    let Some(receiver) = &mut sinks[flow] else { return Some(Uncommon::Forward(packet)) };
-                    let ack = match receiver.on_expected(&packet) {
-                        Some(ack) => lead.pass(ack),
-                        // A copy, so that the packet itself need not lie in memory.
-                        None => match answer_slowly(receiver, &{ packet }, &mut sidecars[flow], lead) {
-                            Some(ack) => ack,
-                            None => continue,
-                        },
-                    };
+                    let (sink, acks) = (packet.flow().index(), packet.flow().acks().index());
+                    let lead = paths.leads[acks];
+                    let Some(receiver) = &mut sinks[sink] else { return Some(Uncommon::Forward(packet)) };
+                    let Some(ack) = answer(receiver, packet, sidecars, lead) else { continue };
                     match next {
-                        Next::EchoBatch(port) => ports.batches[port.index()].push(ack, ranks[flow * 2 + 1]),
+                        Next::EchoBatch(port) => ports.batches[port.index()].push(ack, ranks[acks]),
                         Next::Echo(port) => ports.mailboxes.push(port, ack),
                         _ => return Some(Uncommon::Forward(ack)),
                     }

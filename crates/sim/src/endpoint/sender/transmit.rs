@@ -25,7 +25,7 @@ impl Sender {
     pub fn inherit(&mut self, old: &mut Self) {
         self.board.inherit(&mut old.board);
         if self.rack.sent_at.capacity() == 0 && old.rack.sent_at.capacity() <= MOST_INHERITED {
-            // What stands in it is never read before it is written.
+            // Its contents are never read before they are written.
             self.rack.sent_at = std::mem::take(&mut old.rack.sent_at);
         }
     }
@@ -66,7 +66,7 @@ impl Sender {
         self.transmit_with_care(now, u32::MAX, out);
     }
 
-    /// What stops a sender that its window does not.
+    /// Limit of a sender whose window would allow more.
     pub(super) fn other_limit(&mut self, now: Time) -> Limit {
         if let Some(sampler) = &mut self.sampler {
             sampler.on_application_limited(self.board.in_flight(self.next));
