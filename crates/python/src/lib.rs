@@ -210,7 +210,7 @@ fn ask(progress: Option<&Py<PyAny>>, fraction: f64) -> PyResult<bool> {
 /// Raises `ValueError` (`path: message`) for a spec that cannot be run. Algorithms written in Python are not looked at.
 #[pyfunction]
 fn check(spec_json: &str) -> PyResult<()> {
-    let spec = Spec::from_json(spec_json).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    let spec = Spec::read(spec_json).map_err(|e| PyValueError::new_err(e.to_string()))?;
     let checked = elephan_sim::queue::check(&spec.links).and_then(|_| check_algorithms(&spec));
     checked.map_err(|e| PyValueError::new_err(e.to_string()))
 }
@@ -219,7 +219,7 @@ fn check(spec_json: &str) -> PyResult<()> {
 /// Raises `ValueError` as `check`.
 #[pyfunction]
 fn memory(spec_json: &str) -> PyResult<u64> {
-    let spec = Spec::from_json(spec_json).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    let spec = Spec::read(spec_json).map_err(|e| PyValueError::new_err(e.to_string()))?;
     Ok(spec.memory_bytes())
 }
 

@@ -127,6 +127,7 @@ impl Engine {
         mut make: impl FnMut(usize, &FlowSpec) -> Result<T, SpecError>,
     ) -> Result<Self, SpecError> {
         spec.validate()?;
+        let spec = spec.without_groups();
         let links = queue::check(&spec.links)?;
         let times = sample_times(
             Time(spec.sample_period_ps),

@@ -9,7 +9,7 @@ use std::mem::size_of;
 use crate::endpoint::{Receiver, Sender};
 use crate::packet::BYTES_PER_PACKET;
 use crate::record::{LinkSample, ReceiverSample, SenderSample};
-use crate::spec::{ArrivalsSpec, FlowSpec, SourceSpec, Spec};
+use crate::spec::{ArrivalsSpec, FlowSpec, LinkSpec, SourceSpec, Spec};
 use crate::time::Time;
 use crate::traffic::Transfer;
 
@@ -36,7 +36,7 @@ impl Spec {
     pub fn memory_bytes(&self) -> u64 {
         let times = 2 + self.duration_ps.checked_div(self.sample_period_ps).unwrap_or(0);
         let recorded = self.links.iter().filter(|link| link.record).count() as u64;
-        let flow_rows = times.saturating_mul(self.flows.len() as u64);
+        let flow_rows = times.saturating_mul(self.flow_count());
         let link_rows = times.saturating_mul(recorded);
         let held = |rows: u64, bytes: usize, columns: u64| {
             rows.saturating_mul(bytes as u64).saturating_add(column(rows.min(1 << 56)).saturating_mul(columns))
@@ -48,9 +48,11 @@ impl Spec {
                 FLOW_SAMPLE_COLUMNS,
             ))
             .saturating_add(held(link_rows, size_of::<LinkSample>(), LINK_SAMPLE_COLUMNS));
-        let flows = self.flows.iter().map(|flow| self.first_burst(flow) * BYTES_PER_PACKET + ends() + BYTES_PER_FLOW);
+        let flow_bytes = |flow: &FlowSpec| self.first_burst(flow) * BYTES_PER_PACKET + ends() + BYTES_PER_FLOW;
+        let flows = self.flows.iter().map(|flow| flow_bytes(flow).saturating_mul(flow.count.into()));
         let traffic = self.traffic.iter().map(|source| self.transfers_bytes(source));
-        let queues = (self.links.len() * size_of::<crate::link::Link>()) as u64;
+        let links: u64 = self.links.iter().map(|link| u64::from(link.copies)).sum();
+        let queues = links * (size_of::<crate::link::Link>() + size_of::<LinkSpec>()) as u64;
         flows.chain(traffic).fold(samples.saturating_add(queues), u64::saturating_add)
     }
 

@@ -66,7 +66,7 @@ class ModelBackend(Backend):
         """
         from elephan.models import fluid
 
-        plan = _Plan.of(scenario)
+        plan = _Plan.of(scenario.without_groups())
         own = scenario.seed if seed is None else seed
         found = fluid.run(
             plan.senders, plan.rate, plan.buffer, plan.times_s, progress, early=_early(plan.link), seed=own

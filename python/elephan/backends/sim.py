@@ -103,13 +103,15 @@ def _mib(size: int) -> int:
 
 def own_objects(scenario: Scenario) -> dict[int, Algorithm]:
     """New objects of the algorithms that are the user's own, by the flow's position."""
-    wanted = {i: flow for i, flow in enumerate(scenario.flow) if own.pinned(flow.algorithm)}
-    made = {}
-    for i, flow in wanted.items():
-        try:
-            made[i] = own.make(flow.algorithm, flow.parameters)
-        except ScenarioError as error:
-            raise error.located(path=f"flow[{i}].algorithm") from error
+    made: dict[int, Algorithm] = {}
+    first = 0
+    for i, flow in enumerate(scenario.flow):
+        if own.pinned(flow.algorithm):
+            try:
+                made |= {first + k: own.make(flow.algorithm, flow.parameters) for k in range(flow.count)}
+            except ScenarioError as error:
+                raise error.located(path=f"flow[{i}].algorithm") from error
+        first += flow.count
     return made
 
 

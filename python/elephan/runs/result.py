@@ -15,6 +15,7 @@ from elephan.runs.errors import DamagedRunError, RunError, shown
 from elephan.runs.saved import MANIFEST, MANIFEST_FORMAT, SUMMARY, run_id
 from elephan.scenario import Scenario, document
 from elephan.scenario.form import Spec
+from elephan.scenario.groups import without_groups
 
 if TYPE_CHECKING:
     import polars as pl
@@ -138,13 +139,13 @@ class Run:
 
     @cached_property
     def form(self) -> Spec:
-        """The canonical scenario that was run: plain integers in ps, bit/s, bytes and packets.
+        """The scenario that was run: plain integers in ps, bit/s, bytes and packets; the flows of groups one by one.
 
         Raises:
             RunError: the manifest has something else there.
         """
         try:
-            return document.read(self.manifest["scenario"])
+            return without_groups(document.read(self.manifest["scenario"]))
         except document.FormError as error:
             raise RunError(f"the scenario of the run {self.id} is not a canonical form ({error})") from None
 

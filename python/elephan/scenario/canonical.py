@@ -127,6 +127,8 @@ def _link(graph: Graph, position: int) -> LinkSpec:
         queue=_queue(graph, position),
         record=link.record if link.record is not None else carries_data and not link.buffer.unlimited,
         impairments=impairments_form(link.impairments, link.delay_ps, link.field),
+        copies=link.copies,
+        delays_ps=link.delays_ps,
     )
 
 
@@ -185,7 +187,9 @@ def _flow(graph: Graph, position: int, flow: Flow) -> FlowSpec:
         source_sha256=own.digest(flow.algorithm) if mine else None,
         # A class in Python may tell 1 from 1.0.
         parameters={name: value if mine else _parameter(value) for name, value in given},
+        count=flow.count,
         start_ps=flow.start,
+        start_spread_ps=flow.start_spread,
         stop_ps=flow.stop,
         size_segments=size_segments,
         path=tuple(graph.routes[position].forward),

@@ -73,7 +73,7 @@ def _short_run(scenario: ScenarioTable, graph: Graph) -> list[str]:
             limit_packets = queue.limit_bytes // graph.stacks[i].wire_bytes
         if limit_packets is None or flow.size is not None or flow.application or flow.datagrams:
             continue
-        sharing = len(graph.data_users(link))
+        sharing = graph.sharing(link)
         wire_bits = 8 * graph.stacks[i].wire_bytes
         rtt_s = graph.rtt_ps(i) / PS_PER_S
         rate_bps = graph.links[link].rate_bps
@@ -126,6 +126,14 @@ def _changing_links(graph: Graph) -> list[str]:
 
 def _short_round_trips(scenario: ScenarioTable, graph: Graph) -> list[str]:
     found = []
+    for i, flow in enumerate(scenario.flow):
+        path_ps = 2 * sum(graph.links[link].delay_ps for link in graph.routes[i].forward[1:-1])
+        below = [(share, rtt) for share, rtt in rtt_quantiles(flow, f"flow[{i}]") if rtt < path_ps]
+        if below:
+            found.append(
+                f"{flow_name(flow, i)}: at least {below[-1][0]:.0%} of its round-trip times are shorter than the "
+                f"path's {format_time(path_ps)}; those flows have the path's"
+            )
     for i, source in enumerate(scenario.traffic):
         quantiles = rtt_quantiles(source, f"traffic[{i}]")
         path_ps = graph.rtt_ps(len(scenario.flow) + i)
@@ -177,7 +185,7 @@ def _small_receive_window(scenario: ScenarioTable, graph: Graph) -> list[str]:
             window, kind = _flow_window(flow), "flow"
         link = graph.slowest(i)
         bdp = graph.links[link].rate_bps * graph.rtt_ps(i) / (8 * graph.stacks[i].wire_bytes * PS_PER_S)
-        if flow.datagrams is None and window is not None and window < bdp / len(graph.data_users(link)):
+        if flow.datagrams is None and window is not None and window < bdp / graph.sharing(link):
             found.append(
                 f"{flow_name(flow, i)}: its {kind} window of {window} segments is less than its share of the path's "
                 f"{bdp:.0f}, so the receiver and not the algorithm sets its rate"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from elephan.scenario import catalog, own
@@ -82,10 +83,12 @@ def check_scenario(scenario: ScenarioTable, graph: Graph) -> None:
             _check_algorithm(flow, f"flow[{i}]")
             _check_udt(scenario, flow, f"flow[{i}]")
         _check_flow_times(scenario, flow, f"flow[{i}]")
+        _check_group(flow, f"flow[{i}]")
         name = flow_name(flow, i)
         if name in names:
             raise ScenarioError(f"'{name}' is the name of {names[name]} too", path=f"flow[{i}].name")
         names[name] = f"flow[{i}]"
+    _check_member_names(scenario, names)
     for i, source in enumerate(scenario.traffic):
         where = f"traffic[{i}]"
         if own.pinned(source.algorithm):
@@ -130,7 +133,8 @@ def _check_times(scenario: ScenarioTable) -> None:
         raise ScenarioError(
             f"'{format_time(scenario.sample_period)}' is longer than the run, {duration}", path="sample_period"
         )
-    rows = scenario.duration // scenario.sample_period * max(1, len(scenario.flow))
+    flows = sum(flow.count for flow in scenario.flow)
+    rows = scenario.duration // scenario.sample_period * max(1, flows)
     if rows > MAX_SAMPLES:
         raise ScenarioError(
             f"'{format_time(scenario.sample_period)}' would record {rows:.1e} samples; the limit is {MAX_SAMPLES:.0e}",
@@ -178,11 +182,44 @@ def _check_flow_times(scenario: ScenarioTable, flow: Flow | Traffic, where: str)
             f"'{format_time(flow.start)}' is not before the end of the run, {format_time(scenario.duration)}",
             path=join_path(where, "start"),
         )
+    if isinstance(flow, Flow) and flow.start + flow.start_spread > scenario.duration:
+        raise ScenarioError(
+            f"'{format_time(flow.start_spread)}' after {format_time(flow.start)} is after the end of the run, "
+            f"{format_time(scenario.duration)}",
+            path=join_path(where, "start_spread"),
+        )
     if flow.stop is not None and flow.stop <= flow.start:
         raise ScenarioError(
             f"'{format_time(flow.stop)}' is not after the flow's start, {format_time(flow.start)}",
             path=join_path(where, "stop"),
         )
+
+
+def _check_group(flow: Flow, where: str) -> None:
+    """Refuse what has a meaning for several flows only, or is said twice."""
+
+    def refuse(field: str, message: str) -> None:
+        raise ScenarioError(message, path=join_path(where, field))
+
+    for field in ("start_spread", "rtts"):
+        if flow.count == 1 and getattr(flow, field):
+            refuse(field, "has a meaning for a group of flows only; write its count")
+    if flow.rtt is not None and flow.rtts is not None:
+        refuse("rtts", "the round-trip time is stated twice; leave out rtt or rtts")
+    last = flow.start + flow.start_spread
+    if flow.start_spread and flow.stop is not None and flow.stop <= last:
+        refuse("stop", f"'{format_time(flow.stop)}' is not after the start of the last flow, {format_time(last)}")
+
+
+def _check_member_names(scenario: ScenarioTable, names: Mapping[str, str]) -> None:
+    """Refuse a flow with the name that one of a group has."""
+    groups = {flow_name(flow, i): flow.count for i, flow in enumerate(scenario.flow) if flow.count > 1}
+    if not groups:
+        return
+    for name, where in names.items():
+        group, _, number = name.rpartition("-")
+        if number.isdecimal() and not number.startswith("0") and int(number) <= groups.get(group, 0):
+            raise ScenarioError(f"'{name}' is the name of one of {names[group]}'s flows too", path=f"{where}.name")
 
 
 def _check_application(flow: Flow, where: str) -> None:

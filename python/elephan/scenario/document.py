@@ -27,10 +27,11 @@ from elephan.scenario.form import (
 
 LEFT_OUT: dict[type[Form], tuple[str, ...]] = {
     Spec: ("title", "traffic", "events"),
-    LinkSpec: ("impairments",),
+    LinkSpec: ("impairments", "copies", "delays_ps"),
     Impairments: ("rate_steps", "rate_trace_ms", "delay_steps", "jitter", "reorder", "duplicate"),
     FlowSpec: (
         "source_sha256", "application", "datagrams", "foreign", "base_rtt_error_ps", "sender_clock", "receiver_clock",
+        "count", "start_spread_ps",
     ),
     ApplicationSpec: ("poisson", "frames", "bursts"),
     StackSpec: ("ecn", "pacing", "host_ack_ps", "host_scan_ps", "hz"),

@@ -229,6 +229,7 @@ class FlowSpec(Form, frozen=True, kw_only=True):
         application: Application that limits the flow; all data is there at the start where absent.
         base_rtt_error_ps: Error of the propagation round-trip time that the algorithm is told, ps; positive where it is
             told too much.
+        count: Number of such flows: a group, with the names ``name-1``, ``name-2`` and so on.
         datagrams: Sends the application's segments as datagrams: each leaves at once, without acknowledgements,
             retransmissions or congestion control.
         foreign: Packets of endpoints that the caller of the engine supplies; the engine's own endpoints where absent.
@@ -238,6 +239,7 @@ class FlowSpec(Form, frozen=True, kw_only=True):
         size_segments: Length of the transfer; unlimited where absent.
         source_sha256: SHA-256 of the source of an algorithm in Python; the caller supplies its object. Absent for
             built-in algorithms.
+        start_spread_ps: Time over which a group's flows start, at equal distances, ps.
         stop_ps: Time after which no new data is sent, ps; the end of the run where absent.
     """
 
@@ -249,6 +251,7 @@ class FlowSpec(Form, frozen=True, kw_only=True):
     stack: StackSpec
     application: ApplicationSpec | None = None
     base_rtt_error_ps: int = 0
+    count: int = 1
     datagrams: bool = False
     foreign: ForeignSpec | None = None
     parameters: Mapping[str, bool | int | float | str] = {}
@@ -256,6 +259,7 @@ class FlowSpec(Form, frozen=True, kw_only=True):
     sender_clock: ClockSpec = ClockSpec()
     size_segments: int | None = None
     source_sha256: str | None = None
+    start_spread_ps: int = 0
     stop_ps: int | None = None
 
 
@@ -443,6 +447,8 @@ class LinkSpec(Form, frozen=True, kw_only=True):
         rate_bps: Rate, bit/s.
         delay_ps: Propagation delay, ps.
         queue: Queue in front of the transmitter.
+        copies: Number of such links: one for each flow of the group that crosses it.
+        delays_ps: Propagation delay of each copy, ps; ``delay_ps`` for all where empty.
         impairments: Changes over time, jitter, reordering and duplicates; none where absent.
         loss: Losses before the queue.
         record: Samples the link into the ``links`` table.
@@ -452,6 +458,8 @@ class LinkSpec(Form, frozen=True, kw_only=True):
     rate_bps: int
     delay_ps: int
     queue: QueueSpec
+    copies: int = 1
+    delays_ps: tuple[int, ...] = ()
     impairments: Impairments | None = None
     loss: LossSpec = NoneLoss()
     record: bool = False

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from elephan.scenario.errors import ScenarioError, join_path
+from elephan.scenario.groups import member_rtts_ps
 from elephan.scenario.impairments import STEADY, Impairments
 from elephan.scenario.schema import (
     DATAGRAM_HEADER_BYTES,
@@ -20,6 +21,7 @@ from elephan.scenario.schema import (
     Traffic,
 )
 from elephan.scenario.stacks import STACKS, UDT_HEADER_BYTES, UDT_LEAST_PAYLOAD_BYTES, Stack, is_udt, udt_stack
+from elephan.scenario.traffic import rtt_quantiles
 from elephan.scenario.units import PS_PER_S, Buffer, Loss, format_time
 from elephan.scenario.words import hint
 
@@ -36,6 +38,8 @@ class DirectedLink:
     Attributes:
         field: where it comes from in the scenario, for messages.
         impairments: what it does besides carrying steadily.
+        copies: how many there are: one for each flow of a group.
+        delays_ps: the delay of each copy; ``delay_ps``, which is the longest, where they are all the same.
         source: node where it starts; ``target``: node where it ends.
     """
 
@@ -51,6 +55,8 @@ class DirectedLink:
     record: bool | None
     field: str
     impairments: Impairments = STEADY
+    copies: int = 1
+    delays_ps: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -63,14 +69,16 @@ class Route:
 
 @dataclass(frozen=True)
 class Graph:
-    """Directed links, and for each flow, then for each source of transfers, its route and its stack."""
+    """Directed links, and for each flow or group of flows, then for each source of transfers, route and stack."""
 
     links: tuple[DirectedLink, ...]
     routes: tuple[Route, ...]
     stacks: tuple[Stack, ...]
+    counts: tuple[int, ...]
+    """Flows of each group: 1 for a flow and for a source."""
 
     def rtt_ps(self, flow: int) -> int:
-        """Two-way propagation delay of a flow, in ps."""
+        """Two-way propagation delay of a flow, the longest of a group, in ps."""
         route = self.routes[flow]
         return sum(self.links[link].delay_ps for link in (*route.forward, *route.backward))
 
@@ -85,6 +93,10 @@ class Graph:
     def data_users(self, link: int) -> list[int]:
         """The flows whose data cross a link."""
         return self._data_users[link]
+
+    def sharing(self, link: int) -> int:
+        """How many flows' data cross a link, each source of transfers counted as one."""
+        return sum(self.counts[user] for user in self.data_users(link))
 
     # Found once for all links: to look at all flows for each link would be quadratic.
     @cached_property
@@ -205,6 +217,7 @@ def _udt_stack(shared: Stack, flow: Flow, where: str) -> Stack:
 
 _ONLY_IN = {
     "rtt": ("dumbbell",),
+    "rtts": ("dumbbell",),
     "direction": ("dumbbell", "parking_lot"),
     "hops": ("parking_lot",),
     "path": ("link",),
@@ -214,6 +227,8 @@ _ONLY_IN = {
 
 def _check_topology_fields(flow: Flow | Traffic, where: str, topology: str) -> None:
     for field, homes in _ONLY_IN.items():
+        if field == "rtts" and isinstance(flow, Traffic):
+            continue  # a source's transfers have distances of their own on every path
         if field in flow.model_fields_set and getattr(flow, field) is not None and topology not in homes:
             written = "a graph of links" if topology == "link" else f"a {topology}"
             wanted = " or ".join("links" if home == "link" else home for home in homes)
@@ -257,13 +272,12 @@ def _row_graph(scenario: ScenarioTable, path: Path, field: str, hops: int, stack
         if last > hops:
             raise ScenarioError(f"hop {last} is not there; the row has {hops}", path=join_path(where, "hops"))
         crossed = [2 * hop for hop in range(first - 1, last)]
-        # The round trips of a source's transfers are drawn; the links are theirs in common.
-        rtt_ps = flow.rtt if isinstance(flow, Flow) else None
-        delays = _access_delays(rtt_ps, path, sum(links[link].delay_ps for link in crossed), f"{where}.rtt")
+        delays = _all_access_delays(flow, path, sum(links[link].delay_ps for link in crossed), where)
         ends = [
-            _access_link(f"source{i + 1}", f"source{i + 1}", f"router{first - 1}", access_rate, delays[0], where),
-            _access_link(f"sink{i + 1}", f"router{last}", f"sink{i + 1}", access_rate, delays[1], where),
+            _access_link(f"source{i + 1}", f"source{i + 1}", f"router{first - 1}", access_rate, where),
+            _access_link(f"sink{i + 1}", f"router{last}", f"sink{i + 1}", access_rate, where),
         ]
+        ends = [_with_delays(link, flow, [pair[end] for pair in delays]) for end, link in enumerate(ends)]
         if flow.direction == "left":
             # The sender is on the right: its data cross the row backwards, so both ends and the row are turned around.
             ends = [
@@ -275,7 +289,30 @@ def _row_graph(scenario: ScenarioTable, path: Path, field: str, hops: int, stack
         row = crossed if flow.direction == "right" else [link + 1 for link in reversed(crossed)]
         back = [link ^ 1 for link in reversed(row)]
         routes.append(Route((base, *row, base + 2), (base + 3, *back, base + 1)))
-    return Graph(tuple(links), tuple(routes), stacks)
+    return Graph(tuple(links), tuple(routes), stacks, _counts(scenario))
+
+
+def _counts(scenario: ScenarioTable) -> tuple[int, ...]:
+    return (*(flow.count for flow in scenario.flow), *(1 for _ in scenario.traffic))
+
+
+def _all_access_delays(flow: Flow | Traffic, path: Path, crossed_ps: int, where: str) -> list[tuple[int, int]]:
+    """One-way delays of the first and the last link, in ps: one pair for all, or one for each of a group."""
+    # The round trips of a source's transfers are drawn; the links are theirs in common.
+    if isinstance(flow, Traffic):
+        return [_access_delays(None, path, crossed_ps, where)]
+    quantiles = rtt_quantiles(flow, where)
+    if not quantiles:
+        return [_access_delays(flow.rtt, path, crossed_ps, f"{where}.rtt")]
+    rtts_ps = member_rtts_ps(quantiles, flow.count)
+    return [_access_delays(max(rtt_ps, 2 * crossed_ps), path, crossed_ps, f"{where}.rtts") for rtt_ps in rtts_ps]
+
+
+def _with_delays(link: DirectedLink, flow: Flow | Traffic, delays_ps: list[int]) -> DirectedLink:
+    """An access link with its delay, or its copies with theirs."""
+    copies = flow.count if isinstance(flow, Flow) else 1
+    own = tuple(delays_ps) if len(delays_ps) > 1 else ()
+    return replace(link, delay_ps=max(delays_ps), copies=copies, delays_ps=own)
 
 
 def _access_delays(rtt_ps: int | None, path: Path, crossed_ps: int, where: str) -> tuple[int, int]:
@@ -289,11 +326,9 @@ def _access_delays(rtt_ps: int | None, path: Path, crossed_ps: int, where: str) 
     return spare_ps // 2, spare_ps - spare_ps // 2
 
 
-def _access_link(name: str, source: str, target: str, rate_bps: int, delay_ps: int, field: str) -> DirectedLink:
+def _access_link(name: str, source: str, target: str, rate_bps: int, field: str) -> DirectedLink:
     buffer = Buffer(unlimited=True)
-    return DirectedLink(
-        name, source, target, rate_bps, delay_ps, buffer, "droptail", {}, Loss(), record=False, field=field
-    )
+    return DirectedLink(name, source, target, rate_bps, 0, buffer, "droptail", {}, Loss(), record=False, field=field)
 
 
 def _both_ways(there: DirectedLink) -> list[DirectedLink]:
@@ -344,7 +379,7 @@ def _link_graph(scenario: ScenarioTable, stacks: tuple[Stack, ...]) -> Graph:
                 links[forward[0]], links[forward[-1]], links[backward[0]], links[backward[-1]], f"{where}.reverse_path"
             )
         routes.append(Route(forward, backward))
-    return Graph(tuple(links), tuple(routes), stacks)
+    return Graph(tuple(links), tuple(routes), stacks, _counts(scenario))
 
 
 def _other_direction(name: str) -> str:

@@ -14,15 +14,17 @@ from pydantic_core import ErrorDetails
 
 from elephan.algorithm import Algorithm
 from elephan.scenario import document, own, reading, traces
-from elephan.scenario.canonical import canonical_form, canonical_json, form_hash
+from elephan.scenario.canonical import canonical_form, canonical_json, flow_name, form_hash, source_name
 from elephan.scenario.cautions import cautions, randomness
 from elephan.scenario.check import check_scenario, check_with_engine
 from elephan.scenario.errors import ScenarioError, join_path
 from elephan.scenario.form import Spec
 from elephan.scenario.graph import Graph, build_graph
+from elephan.scenario.groups import member_name, member_start_ps, without_groups
 from elephan.scenario.overrides import apply_overrides
 from elephan.scenario.schema import TABLES, ScenarioTable, Table, field_names
 from elephan.scenario.toml import write_toml
+from elephan.scenario.units import format_time
 from elephan.scenario.words import hint, nearest
 
 
@@ -149,6 +151,26 @@ class Scenario(ScenarioTable):
         """:meth:`with_overrides` for keys that are names: ``scenario.set(seed=2, duration="100 s")``."""
         return self.with_overrides(fields)
 
+    def without_groups(self) -> Scenario:
+        """The same experiment with each flow of a group written out, for backends that know single flows only."""
+        if all(flow.count == 1 for flow in self.flow):
+            return self
+        tables = self.to_dict()
+        graph = self.graph
+        rows = []
+        for i, (flow, table) in enumerate(zip(self.flow, tables["flow"], strict=True)):
+            table = {key: value for key, value in table.items() if key not in ("count", "start_spread", "rtts")}
+            links = [graph.links[link] for link in (*graph.routes[i].forward, *graph.routes[i].backward)]
+            for k in range(flow.count):
+                name = flow_name(flow, i) if flow.count == 1 else member_name(flow_name(flow, i), k)
+                start = format_time(member_start_ps(flow.start, flow.start_spread, k, flow.count))
+                row = table | {"name": name, "start": start}
+                if flow.rtts is not None:
+                    delays = (link.delays_ps[k] if link.delays_ps else link.delay_ps for link in links)
+                    row["rtt"] = format_time(sum(delays))
+                rows.append(row)
+        return Scenario(**(tables | {"flow": rows}))
+
     def with_seed(self, seed: int) -> Scenario:
         """The same experiment with other random draws."""
         return self.set(seed=seed)
@@ -168,12 +190,16 @@ class Scenario(ScenarioTable):
 
     @cached_property
     def form(self) -> Spec:
-        """The canonical form: defaults written out, units resolved; what the engine runs."""
+        """What the engine runs: defaults written out, units resolved, each flow of a group listed by itself."""
+        return without_groups(self._compact)
+
+    @cached_property
+    def _compact(self) -> Spec:
         return canonical_form(self, self.graph)
 
     @cached_property
     def _document(self) -> dict[str, Any]:
-        return document.write(self.form)
+        return document.write(self._compact)
 
     def canonical(self) -> dict[str, Any]:
         """The canonical form as a JSON document, without what is at its default and was added later."""
@@ -190,13 +216,13 @@ class Scenario(ScenarioTable):
 
     @property
     def flows(self) -> list[str]:
-        """Names of the flows, in order."""
+        """Names of the flows, in order, those of groups one by one."""
         return [flow.name for flow in self.form.flows]
 
     @property
     def sources(self) -> list[str]:
         """Names of the sources of transfers, in order."""
-        return [source.flow.name for source in self.form.traffic]
+        return [source_name(source, i) for i, source in enumerate(self.traffic)]
 
     @property
     def is_random(self) -> bool:
@@ -229,7 +255,8 @@ class Scenario(ScenarioTable):
         return isinstance(other, Scenario) and self.form == other.form
 
     def __repr__(self) -> str:
-        senders = [*self.flows, *self.sources]
+        groups = ((flow_name(flow, i), flow.count) for i, flow in enumerate(self.flow))
+        senders = [f"{name} x {count}" if count > 1 else name for name, count in groups] + self.sources
         return f"<Scenario {self.title or self.hash}: {', '.join(senders)}, seed {self.seed}>"
 
     __str__ = __repr__

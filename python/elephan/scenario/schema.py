@@ -61,6 +61,7 @@ SIZES = ("constant", "exponential", "pareto", "lognormal-pareto")
 DATAGRAMS = "datagrams"
 DATAGRAM_HEADER_BYTES = 28
 MOST_WINDOW = 2**28
+MOST_FLOWS = 10**7
 """Largest window of a stack, segments: RFC 7323 allows 2^30 bytes."""
 
 _MOST_OCTETS = 65_535
@@ -499,7 +500,14 @@ class Flow(Table):
         description="parameters of the algorithm that differ from its preset; your own gets them as keywords",
         examples=[{"beta": 0.7}],
     )
+    count: Annotated[int, BeforeValidator(reported(whole_number(1, MOST_FLOWS, "a number of flows")))] = Field(
+        1, description="so many such flows: a group, named name-1, name-2 and so on", examples=[1000]
+    )
     start: Time = Field(0, description="when it begins (start_jitter is added)", examples=["50 s"])
+    start_spread: Time = Field(
+        0, description="a group: its flows begin one after the other, at equal distances over this time",
+        examples=["5 s"],
+    )  # fmt: skip
     stop: PositiveTime | None = Field(None, description="when it ends; never by default", examples=["300 s"])
     application: Application | None = Field(
         None, description="sends at a rate of its own, or on and off, and not all it may",
@@ -514,6 +522,13 @@ class Flow(Table):
     rtt: PositiveTime | None = Field(
         None, description="dumbbell: its own two-way propagation delay; the difference is put on its access links",
         examples=["200 ms"],
+    )  # fmt: skip
+    rtts: Annotated[
+        str | tuple[tuple[float, int], ...], BeforeValidator(reported(parse_rtts)), PlainSerializer(dump_rtts)
+    ] | None = Field(
+        None,
+        description="dumbbell: round-trip times of a group's flows: aikat, a file with a column rtt_ms, or quantiles",
+        examples=["aikat", [[0, "20 ms"], [0.5, "60 ms"], [1, "200 ms"]]],
     )  # fmt: skip
     sender_clock: HostClock | None = Field(
         None, description="clock of its sender, for one-way delays: offset, drift, resolution",

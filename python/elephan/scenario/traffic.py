@@ -27,7 +27,7 @@ from elephan.scenario.form import (
     SourceSpec,
     UsersArrivals,
 )
-from elephan.scenario.schema import Traffic
+from elephan.scenario.schema import Flow, Traffic
 from elephan.scenario.units import PS_PER_S, format_time
 from elephan.scenario.words import hint
 
@@ -76,8 +76,9 @@ def duration_form(kind: str, mean_ps: int, shape: float) -> DurationSpec:
             return ParetoDuration(mean_ps=mean_ps, shape=shape)
 
 
-def rtt_quantiles(source: Traffic, where: str) -> Sequence[tuple[float, int]]:
-    """The quantiles of a source's round-trip times: shares, and times in ps; none where the path says it all.
+def rtt_quantiles(source: Flow | Traffic, where: str) -> Sequence[tuple[float, int]]:
+    """The quantiles of the round-trip times of a source or a group of flows: shares, and times in ps; none where
+    the path says it all.
 
     Raises:
         ScenarioError: no distribution and no file of that name.

@@ -598,6 +598,8 @@ mod tests {
             },
             record,
             impairments: None,
+            copies: 1,
+            delays_ps: Vec::new(),
         }
     }
 

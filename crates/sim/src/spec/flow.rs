@@ -25,6 +25,12 @@ pub struct FlowSpec {
     pub parameters: BTreeMap<String, serde_json::Value>,
     /// Time of the first segment, ps.
     pub start_ps: u64,
+    /// Number of such flows: a group, with the names `name-1`, `name-2` and so on.
+    #[serde(default = "super::one")]
+    pub count: u32,
+    /// Time over which a group's flows start, at equal distances, ps.
+    #[serde(default)]
+    pub start_spread_ps: u64,
     /// Time after which no new data is sent, ps; the end of the run where absent.
     #[serde(default)]
     pub stop_ps: Option<u64>,

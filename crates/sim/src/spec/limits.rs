@@ -22,3 +22,6 @@ pub const MOST_SEGMENTS: u32 = u32::MAX - (1 << 29);
 
 /// Transfers that one source may have.
 pub const MOST_TRANSFERS: u32 = 20_000_000;
+
+/// Flows that a run may have, besides transfers.
+pub const MOST_FLOWS: u64 = 10_000_000;

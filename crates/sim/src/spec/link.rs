@@ -26,6 +26,12 @@ pub struct LinkSpec {
     /// Changes over time, jitter, reordering and duplicates; none where absent.
     #[serde(default)]
     pub impairments: Option<Box<Impairments>>,
+    /// Number of such links: one for each flow of the group that crosses it.
+    #[serde(default = "super::one")]
+    pub copies: u32,
+    /// Propagation delay of each copy, ps; `delay_ps` for all where empty.
+    #[serde(default)]
+    pub delays_ps: Vec<u64>,
 }
 
 impl LinkSpec {

@@ -6,6 +6,7 @@
 mod distributions;
 mod error;
 mod flow;
+mod groups;
 mod impairments;
 mod limits;
 mod link;
@@ -95,12 +96,24 @@ fn format() -> u32 {
     FORMAT
 }
 
+fn one() -> u32 {
+    1
+}
+
 impl Spec {
-    /// Reads the canonical JSON.
+    /// Reads the canonical JSON, and lists the flows of groups one by one.
+    ///
+    /// # Errors
+    /// As [`Spec::read`].
+    pub fn from_json(text: &str) -> Result<Self, SpecError> {
+        Self::read(text).map(Self::without_groups)
+    }
+
+    /// Reads the canonical JSON as it stands.
     ///
     /// # Errors
     /// JSON that is not a spec, or a spec that [`Spec::validate`] refuses.
-    pub fn from_json(text: &str) -> Result<Self, SpecError> {
+    pub fn read(text: &str) -> Result<Self, SpecError> {
         let spec: Self = serde_json::from_str(text).map_err(|e| SpecError::new("spec", e.to_string()))?;
         spec.validate()?;
         Ok(spec)

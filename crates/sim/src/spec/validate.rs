@@ -41,7 +41,7 @@ impl Spec {
         for (i, source) in self.traffic.iter().enumerate() {
             self.validate_source(i, source)?;
         }
-        Ok(())
+        self.validate_groups()
     }
 
     fn validate_source(&self, i: usize, source: &SourceSpec) -> Result<(), SpecError> {
@@ -52,7 +52,7 @@ impl Spec {
         self.validate_flow(&place, &one)?;
         let flow = &source.flow;
         check(!flow.is_udt(), "algorithm", "has endpoints of its own; transfers that come and go are those of TCP")?;
-        let plain = flow.size_segments.is_none() && flow.application.is_none() && !flow.datagrams;
+        let plain = flow.size_segments.is_none() && flow.application.is_none() && !flow.datagrams && flow.count == 1;
         check(plain && flow.source_sha256.is_none(), "flow", "is a plain TCP flow with an algorithm of ours")?;
         check(flow.start_ps < self.duration_ps, "start_ps", "must be before the end of the run")?;
         match &source.arrivals {

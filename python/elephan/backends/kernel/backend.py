@@ -54,7 +54,7 @@ class KernelBackend(Backend):
         Raises:
             ScenarioError: it cannot; the sentence says why.
         """
-        Plan.of(scenario)
+        Plan.of(scenario.without_groups())
         host.require()
 
     def run(self, scenario: Scenario, seed: int | None = None, progress: Progress | None = None) -> RawResult:
@@ -65,7 +65,7 @@ class KernelBackend(Backend):
             KernelError: it was begun, and something failed.
             Cancelled: ``progress`` returned ``False``.
         """
-        plan = Plan.of(scenario, seed)
+        plan = Plan.of(scenario.without_groups(), seed)
         host.require()
         with alone(progress), unhurried():
             records.remove_abandoned()

@@ -1,0 +1,115 @@
+//! Groups of equal flows, and what they stand for: each flow of a group by itself, with its own copy of the links that are only its
+//! group's.
+
+use super::error::SpecError;
+use super::flow::FlowSpec;
+use super::limits::MOST_FLOWS;
+use super::link::LinkSpec;
+use super::{Spec, one};
+
+impl Spec {
+    /// The number of flows, those of groups included.
+    #[must_use]
+    pub fn flow_count(&self) -> u64 {
+        self.flows.iter().map(|flow| u64::from(flow.count)).sum()
+    }
+
+    /// The same run with each flow of a group listed by itself. Flow `i` of a group crosses copy `i` of each link that has copies.
+    #[must_use]
+    pub fn without_groups(self) -> Self {
+        if self.flows.iter().all(|flow| flow.count == 1) {
+            return self;
+        }
+        let mut firsts = Vec::with_capacity(self.links.len());
+        let mut links = Vec::new();
+        for link in self.links {
+            firsts.push((links.len(), link.copies > 1));
+            links.extend(copies_of(link));
+        }
+        let place = |link: usize, i: usize| firsts[link].0 + if firsts[link].1 { i } else { 0 };
+        let mut flows = Vec::new();
+        for flow in self.flows {
+            flows.extend((0..flow.count).map(|i| {
+                let walk = |path: &[usize]| path.iter().map(|&link| place(link, i as usize)).collect();
+                FlowSpec { path: walk(&flow.path), reverse_path: walk(&flow.reverse_path), ..flow_of_group(&flow, i) }
+            }));
+        }
+        let mut traffic = self.traffic;
+        for source in &mut traffic {
+            for path in [&mut source.flow.path, &mut source.flow.reverse_path] {
+                path.iter_mut().for_each(|link| *link = place(*link, 0));
+            }
+        }
+        Self { links, flows, traffic, ..self }
+    }
+
+    /// Checks that a group's links fit its flows.
+    pub(super) fn validate_groups(&self) -> Result<(), SpecError> {
+        let mut users = vec![0_u32; self.links.len()];
+        for flow in self.all_flows() {
+            flow.path.iter().chain(&flow.reverse_path).for_each(|&link| users[link] += 1);
+        }
+        for (i, flow) in self.flows.iter().enumerate() {
+            let fail = |field: &str, message: &str| Err(SpecError::new(format!("flows[{i}].{field}"), message));
+            if flow.count == 0 {
+                return fail("count", "must be at least 1");
+            }
+            if flow.count == 1 && flow.start_spread_ps > 0 {
+                return fail("start_spread_ps", "has a meaning for more than one flow only");
+            }
+            if flow.start_ps.checked_add(flow.start_spread_ps).is_none_or(|last| last >= 1 << 62) {
+                return fail("start_spread_ps", "must end within 53 days");
+            }
+            let links = || flow.path.iter().chain(&flow.reverse_path).map(|&link| &self.links[link]);
+            if links().any(|link| link.copies != 1 && link.copies != flow.count) {
+                return fail("path", "crosses a link that has another number of copies than the group has flows");
+            }
+        }
+        for (i, link) in self.links.iter().enumerate() {
+            let fail = |field: &str, message: &str| Err(SpecError::new(format!("links[{i}].{field}"), message));
+            if link.copies == 0 || (link.copies > 1 && users[i] != 1) {
+                return fail("copies", "must be 1, or the number of flows in the only group that crosses it");
+            }
+            if !link.delays_ps.is_empty() && link.delays_ps.len() != link.copies as usize {
+                return fail("delays_ps", "needs one for each copy, or none");
+            }
+            if link.delays_ps.iter().any(|&delay| delay >= 1 << 61) {
+                return fail("delays_ps", "must be below 26 days");
+            }
+        }
+        if self.flow_count() > MOST_FLOWS {
+            return Err(SpecError::new("flows", format!("are more than {MOST_FLOWS}")));
+        }
+        Ok(())
+    }
+}
+
+/// The links that `link` stands for.
+fn copies_of(link: LinkSpec) -> Vec<LinkSpec> {
+    if link.copies == 1 {
+        return vec![link];
+    }
+    let copy = |i: u32| LinkSpec {
+        name: format!("{}-{}", link.name, i + 1),
+        delay_ps: link.delays_ps.get(i as usize).copied().unwrap_or(link.delay_ps),
+        copies: one(),
+        delays_ps: Vec::new(),
+        ..link.clone()
+    };
+    (0..link.copies).map(copy).collect()
+}
+
+/// Flow `i` of a group, on the group's links.
+fn flow_of_group(group: &FlowSpec, i: u32) -> FlowSpec {
+    if group.count == 1 {
+        return group.clone();
+    }
+    let later = u128::from(group.start_spread_ps) * u128::from(i) / u128::from(group.count);
+    FlowSpec {
+        name: format!("{}-{}", group.name, i + 1),
+        start_ps: group.start_ps + later as u64,
+        count: one(),
+        start_spread_ps: 0,
+        ..group.clone()
+    }
+}

@@ -1,0 +1,83 @@
+"""Groups of equal flows (``count``): what their flows are called, when they start, and how far they have to go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from elephan.scenario.form import FlowSpec, LinkSpec, Spec
+
+_GOLDEN = (5**0.5 - 1) / 2
+
+
+def member_name(group: str, position: int) -> str:
+    """The name of a group's flow, by its position from 0."""
+    return f"{group}-{position + 1}"
+
+
+def member_start_ps(start_ps: int, spread_ps: int, position: int, count: int) -> int:
+    """When a group's flow starts: at equal distances over the spread."""
+    return start_ps + spread_ps * position // count
+
+
+def member_rtts_ps(quantiles: Sequence[tuple[float, int]], count: int) -> list[int]:
+    """Round-trip times of ``count`` flows with the given distribution, ps, even numbers.
+
+    The values are quantiles at equal distances, so that few flows have the distribution too, in an order that is
+    spread over it (multiples of the golden ratio), so that what starts early is neither near nor far.
+    """
+    order = sorted(range(count), key=lambda i: (i * _GOLDEN) % 1.0)
+    times = [0] * count
+    at = 0
+    for rank, i in enumerate(order):
+        share = (rank + 0.5) / count
+        while quantiles[at + 1][0] < share:
+            at += 1
+        (low, low_ps), (high, high_ps) = quantiles[at], quantiles[at + 1]
+        times[i] = round(low_ps + (high_ps - low_ps) * (share - low) / (high - low)) // 2 * 2
+    return times
+
+
+def without_groups(form: Spec) -> Spec:
+    """The same canonical form with each flow of a group listed by itself, as the engine runs it.
+
+    Flow ``i`` of a group crosses copy ``i`` of each link that has copies.
+    """
+    if all(flow.count == 1 for flow in form.flows):
+        return form
+    firsts: list[int] = []
+    links: list[LinkSpec] = []
+    for link in form.links:
+        firsts.append(len(links))
+        links.extend(_copies(link))
+
+    def walk(path: Sequence[int], position: int) -> tuple[int, ...]:
+        return tuple(firsts[link] + (position if form.links[link].copies > 1 else 0) for link in path)
+
+    def placed(flow: FlowSpec, position: int = 0, **changes: Any) -> FlowSpec:
+        path, back = walk(flow.path, position), walk(flow.reverse_path, position)
+        return msgspec.structs.replace(flow, path=path, reverse_path=back, **changes)
+
+    def members(group: FlowSpec) -> Iterator[FlowSpec]:
+        if group.count == 1:
+            yield placed(group)
+            return
+        for i in range(group.count):
+            start_ps = member_start_ps(group.start_ps, group.start_spread_ps, i, group.count)
+            name = member_name(group.name, i)
+            yield placed(group, i, name=name, start_ps=start_ps, count=1, start_spread_ps=0)
+
+    flows = tuple(flow for group in form.flows for flow in members(group))
+    traffic = tuple(msgspec.structs.replace(source, flow=placed(source.flow)) for source in form.traffic)
+    return msgspec.structs.replace(form, links=tuple(links), flows=flows, traffic=traffic)
+
+
+def _copies(link: LinkSpec) -> Iterator[LinkSpec]:
+    if link.copies == 1:
+        yield link
+        return
+    for i in range(link.copies):
+        delay_ps = link.delays_ps[i] if link.delays_ps else link.delay_ps
+        yield msgspec.structs.replace(link, name=member_name(link.name, i), delay_ps=delay_ps, copies=1, delays_ps=())
