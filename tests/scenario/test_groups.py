@@ -86,7 +86,7 @@ def test_a_group_comes_back_from_toml() -> None:
 def test_round_trips_have_the_distribution_and_no_order() -> None:
     quantiles = ((0.0, 20 * MS), (0.5, 60 * MS), (1.0, 200 * MS))
     times_ms = np.array(member_rtts_ps(quantiles, 1000)) / MS
-    assert np.quantile(times_ms, [0.0, 0.25, 0.5, 0.75, 1.0]) == pytest.approx([20, 40, 60, 130, 200], abs=0.3)
+    assert np.quantile(times_ms, [0.0, 0.25, 0.5, 0.75, 1.0]) == pytest.approx([20, 34.64, 60, 109.5, 200], abs=0.3)
     assert abs(np.corrcoef(np.arange(1000), times_ms)[0, 1]) < 0.05
     assert member_rtts_ps(quantiles, 1) == [60 * MS]
 
@@ -94,7 +94,7 @@ def test_round_trips_have_the_distribution_and_no_order() -> None:
 def test_flows_of_a_group_have_the_round_trips_that_were_asked_for(tmp_path: Path) -> None:
     run = elephan.run(GROUPS["round trips"], store=Store(tmp_path))
     base_ms = [sum(run.form.links[i].delay_ps for i in (*f.path, *f.reverse_path)) / MS for f in run.form.flows]
-    assert sorted(base_ms) == pytest.approx([40, 44, 60, 116, 172])  # none below the path's 40 ms
+    assert sorted(base_ms) == pytest.approx([40, 40, 60, 97.15, 157.2], rel=1e-3)  # none below the path's 40 ms
     measured = dict(run.flows.select("name", pl.col("rtt_min_ms")).iter_rows())
     assert all(measured[f.name] >= base for f, base in zip(run.form.flows, base_ms, strict=True))
 

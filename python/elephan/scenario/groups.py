@@ -9,6 +9,7 @@ import msgspec
 
 from elephan.scenario.form import FlowSpec, LinkSpec, Spec
 
+PS_PER_US = 10**6
 _GOLDEN = (5**0.5 - 1) / 2
 
 
@@ -23,10 +24,11 @@ def member_start_ps(start_ps: int, spread_ps: int, position: int, count: int) ->
 
 
 def member_rtts_ps(quantiles: Sequence[tuple[float, int]], count: int) -> list[int]:
-    """Round-trip times of ``count`` flows with the given distribution, ps, even numbers.
+    """Round-trip times of ``count`` flows with the given distribution, whole microseconds in ps.
 
     The values are quantiles at equal distances, so that few flows have the distribution too, in an order that is
-    spread over it (multiples of the golden ratio), so that what starts early is neither near nor far.
+    spread over it (multiples of the golden ratio), so that what starts early is neither near nor far. Between two given
+    quantiles the logarithm is interpolated, as for transfers.
     """
     order = sorted(range(count), key=lambda i: (i * _GOLDEN) % 1.0)
     times = [0] * count
@@ -36,7 +38,9 @@ def member_rtts_ps(quantiles: Sequence[tuple[float, int]], count: int) -> list[i
         while quantiles[at + 1][0] < share:
             at += 1
         (low, low_ps), (high, high_ps) = quantiles[at], quantiles[at + 1]
-        times[i] = round(low_ps + (high_ps - low_ps) * (share - low) / (high - low)) // 2 * 2
+        exact_ps = low_ps * (high_ps / low_ps) ** ((share - low) / (high - low))
+        # Computers differ in the last digits of a power.
+        times[i] = round(exact_ps / PS_PER_US) * PS_PER_US
     return times
 
 
