@@ -11,7 +11,7 @@ use crate::packet::BYTES_PER_PACKET;
 use crate::record::{LinkSample, ReceiverSample, SenderSample};
 use crate::spec::{ArrivalsSpec, FlowSpec, LinkSpec, SourceSpec, Spec};
 use crate::time::Time;
-use crate::traffic::Transfer;
+use crate::traffic::{Planned, Transfer};
 
 /// Columns of a table, 8 bytes a value and a bit for whether there is one.
 const FLOW_SAMPLE_COLUMNS: u64 = 12;
@@ -76,12 +76,12 @@ impl Spec {
         let active_s = active_s as f64 * 1e-12;
         let (transfers, places) = match &source.arrivals {
             ArrivalsSpec::Poisson { per_second } => (per_second * active_s, 0.0),
-            // So many as the drawn sizes need: at least one.
-            ArrivalsSpec::Load { .. } => (1.0, 0.0),
+            ArrivalsSpec::Load { bps } => (source.transfers_of_load(*bps, self.duration_ps).max(1.0), 0.0),
             ArrivalsSpec::Users { users, .. } => (f64::from(*users), f64::from(*users)),
             ArrivalsSpec::List { starts_ps, .. } => (starts_ps.len() as f64, 0.0),
         };
-        let row = (size_of::<Transfer>() + 64) as f64 + column(8) as f64 / 8.0 * TRANSFER_COLUMNS as f64;
+        let row = (size_of::<Transfer>() + size_of::<Planned>() + 64) as f64
+            + column(8) as f64 / 8.0 * TRANSFER_COLUMNS as f64;
         (transfers * row + places * (ends() + BYTES_PER_PLACE) as f64) as u64
     }
 }

@@ -86,14 +86,23 @@ pub enum SizeSpec {
 }
 
 impl SizeSpec {
-    /// Mean size, bytes, if it has a simple form.
+    /// A bound on the mean size, bytes: the mean itself where it has a simple form.
     #[must_use]
-    pub fn mean_bytes(&self) -> Option<f64> {
+    pub fn mean_bytes_at_most(&self) -> f64 {
         match *self {
             Self::Constant { mean_bytes } | Self::Exponential { mean_bytes } | Self::Pareto { mean_bytes, .. } => {
-                Some(mean_bytes)
+                mean_bytes
             }
-            Self::LognormalPareto { .. } => None,
+            Self::LognormalPareto { mu, sigma, body_share, tail_bytes, tail_shape, most_bytes } => {
+                // The body without the end that is cut off, and a Pareto distribution between two bounds.
+                let body = libm::exp(mu + sigma * sigma / 2.0).min(tail_bytes);
+                let ratio = most_bytes / tail_bytes;
+                let excess = 1.0 - tail_shape;
+                let growth =
+                    if excess.abs() < 1e-9 { libm::log(ratio) } else { (libm::pow(ratio, excess) - 1.0) / excess };
+                let tail = tail_bytes * tail_shape * growth / (1.0 - libm::pow(ratio, -tail_shape));
+                body_share * body + (1.0 - body_share) * tail.min(most_bytes)
+            }
         }
     }
 

@@ -23,6 +23,19 @@ pub struct SourceSpec {
     pub rtts: Option<RttSpec>,
 }
 
+impl SourceSpec {
+    /// Transfers that a load of `bps` needs in a run of `duration_ps` at least, on average.
+    pub(crate) fn transfers_of_load(&self, bps: u64, duration_ps: u64) -> f64 {
+        let flow = &self.flow;
+        let stop_ps = flow.stop_ps.map_or(duration_ps, |stop| stop.min(duration_ps));
+        let wire_bits = f64::from(flow.stack.payload_bytes + flow.stack.header_bytes) * 8.0;
+        let segments = bps as f64 * (stop_ps.saturating_sub(flow.start_ps) as f64 * 1e-12) / wire_bits;
+        // Of a transfer at most: its last segment need not be full.
+        let of_each = |mean_bytes| mean_bytes / f64::from(flow.stack.payload_bytes) + 1.0;
+        self.sizes.as_ref().map_or(1.0, |sizes| segments / of_each(sizes.mean_bytes_at_most()))
+    }
+}
+
 /// Start times of transfers.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]

@@ -63,15 +63,7 @@ impl Spec {
             }
             ArrivalsSpec::Load { bps } => {
                 check(*bps > 0, "arrivals.bps", "must be above 0")?;
-                let stack = &flow.stack;
-                let active_ps =
-                    flow.stop_ps.map_or(self.duration_ps, |stop| stop.min(self.duration_ps)) - flow.start_ps;
-                let wire_bits = f64::from(stack.payload_bytes + stack.header_bytes) * 8.0;
-                let segments = *bps as f64 * (active_ps as f64 * 1e-12) / wire_bits;
-                // At most, for a transfer: its last segment need not be full.
-                let of_each = |mean_bytes| mean_bytes / f64::from(stack.payload_bytes) + 1.0;
-                let mean = source.sizes.as_ref().and_then(SizeSpec::mean_bytes);
-                let few = mean.is_none_or(|mean| segments / of_each(mean) < f64::from(MOST_TRANSFERS));
+                let few = source.transfers_of_load(*bps, self.duration_ps) < f64::from(MOST_TRANSFERS);
                 check(few, "arrivals.bps", "needs more than 20 million transfers for its load")?;
             }
             ArrivalsSpec::Users { users, think } => {
