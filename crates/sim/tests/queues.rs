@@ -138,3 +138,23 @@ fn a_dual_queue_lets_prague_and_classic_flows_share() {
         }
     }
 }
+
+#[test]
+fn fq_codel_serves_flows_alike_in_whatever_order_they_are_listed() {
+    let outcome = |order: [usize; 3]| {
+        let (mut links, flows) =
+            dumbbell(5_000_000, 0.01, 40, &[("cubic", 0.0), ("reno", 0.1), ("bic", 0.2)], &linux_stack());
+        // So few queues that flows share some.
+        links[0]["queue"] = json!({"kind": "fq_codel", "limit_packets": 40, "queues": 2});
+        let listed: Vec<_> = order.iter().map(|&flow| flows[flow].clone()).collect();
+        let outcome = common::run(&spec(&links, &json!(listed), 20.0, 1.0));
+        let mut sent: Vec<_> =
+            order.iter().zip(&outcome.senders).map(|(flow, sender)| (*flow, sender.totals)).collect();
+        sent.sort_by_key(|(flow, _)| *flow);
+        sent
+    };
+    let listed = outcome([0, 1, 2]);
+    assert!(listed.iter().all(|(_, totals)| totals.sent > 1000));
+    assert_eq!(listed, outcome([2, 0, 1]));
+    assert_eq!(listed, outcome([1, 2, 0]));
+}

@@ -3,7 +3,7 @@
 
 use super::{Admission, Link};
 use crate::packet::Packet;
-use crate::sidecar::CongestionHeaders;
+use crate::sidecar::PacketHeaders;
 use crate::time::Time;
 
 impl Link {
@@ -41,7 +41,7 @@ impl Link {
     ///
     /// # Panics
     /// If arrivals go back in time, which would be a defect of the engine.
-    pub fn receive(&mut self, packet: Packet, gone: &mut Vec<Packet>, headers: &mut impl CongestionHeaders) {
+    pub fn receive(&mut self, packet: Packet, gone: &mut Vec<Packet>, headers: &mut impl PacketHeaders) {
         let now = packet.at;
         self.note_arrival(now);
         self.sample_before(now);
@@ -67,7 +67,7 @@ impl Link {
         &mut self,
         now: Time,
         gone: &mut Vec<Packet>,
-        headers: &mut impl CongestionHeaders,
+        headers: &mut impl PacketHeaders,
     ) -> Option<(Packet, Time)> {
         self.sample_before(now);
         let service = self.service.as_mut()?;

@@ -65,7 +65,7 @@ impl<'a> Builder<'a> {
         };
         let disorders = |&l: &usize| spec.links[l].impairments.as_ref().is_some_and(|i| i.disorders());
         let sidecar = |flow: &FlowSpec| {
-            let mut sidecar = Sidecar::new(flow.reverse_path.iter().any(disorders));
+            let mut sidecar = Sidecar::new(flow.reverse_path.iter().any(disorders), spec.seed, &flow.name);
             if flow.has_own_transport() {
                 sidecar.carry_payloads();
             }

@@ -13,7 +13,7 @@ impl Network {
     pub fn add_slot(&mut self, source: SourceId) -> FlowId {
         let flow = FlowId(self.sinks.len() as u32);
         self.sinks.push(None);
-        self.sidecars.push(Sidecar::new(self.lanes[source.index()].loose));
+        self.sidecars.push(Sidecar::default());
         for direction in 0..2 {
             let lane = &self.lanes[source.index()];
             let (first_hop, inbox) = (self.hops.len(), self.ports.mailboxes.add());
@@ -35,16 +35,30 @@ impl Network {
         flow
     }
 
-    /// Gives a slot whose transfer is over to the next transfer: its receiver, if that is evaluated inline; its rank among packets
+    /// An empty sidecar for a transfer of a source.
+    #[must_use]
+    pub fn sidecar_of(&self, source: SourceId, seed: u64, name: &str) -> Sidecar {
+        Sidecar::new(self.lanes[source.index()].loose, seed, name)
+    }
+
+    /// Gives a slot whose transfer is over to the next transfer: its receiver, if that is evaluated inline; its sidecar; its rank among packets
     /// that compete; and how much longer than the source's path its own is. That is put behind the last link of the ACKs that can
     /// queue, where each transfer's packets are by themselves.
-    pub fn occupy(&mut self, source: SourceId, receiver: Option<Receiver>, flow: FlowId, rank: u32, extra: Time) {
+    pub fn occupy(
+        &mut self,
+        source: SourceId,
+        receiver: Option<Receiver>,
+        flow: FlowId,
+        sidecar: Sidecar,
+        rank: u32,
+        extra: Time,
+    ) {
         let [data, acks] = [flow.data(), flow.acks()].map(PassageId::index);
         let before = std::mem::replace(&mut self.sinks[flow.index()], receiver);
         if let (Some(receiver), Some(mut before)) = (&mut self.sinks[flow.index()], before) {
             receiver.inherit(&mut before);
         }
-        self.sidecars[flow.index()] = Sidecar::new(self.lanes[source.index()].loose);
+        self.sidecars[flow.index()] = sidecar;
         (self.dropped[data], self.dropped[acks]) = (0, 0);
         (self.duplicated[data], self.duplicated[acks]) = (0, 0);
         (self.ranks[data], self.ranks[acks]) = (rank * 2, rank * 2 + 1);

@@ -7,7 +7,7 @@ use super::entry::Entry;
 use super::held::{Held, Source};
 use super::{Backlog, DropTail};
 use crate::packet::{Packet, flag};
-use crate::sidecar::CongestionHeaders;
+use crate::sidecar::PacketHeaders;
 use crate::time::Time;
 
 elephan_cc::params! {
@@ -147,7 +147,7 @@ impl AtDeparture for Codel {
         Self { tail: place.tail(false), held: Held::default(), controller: Controller::new(p) }
     }
 
-    fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, _: &mut impl CongestionHeaders) {
+    fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, _: &mut impl PacketHeaders) {
         if self.tail.admits(self.held.backlog(), packet.bytes()) {
             self.controller.note_size(packet.bytes());
             self.held.push(packet);
@@ -156,7 +156,7 @@ impl AtDeparture for Codel {
         }
     }
 
-    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Packet>, _: &mut impl CongestionHeaders) -> Option<Packet> {
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Packet>, _: &mut impl PacketHeaders) -> Option<Packet> {
         self.controller.dequeue(now, &mut self.held, dropped)
     }
 

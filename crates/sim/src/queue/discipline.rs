@@ -14,7 +14,7 @@ use super::held::Held;
 use super::{Arrival, Backlog, DropTail, Verdict};
 use crate::packet::Packet;
 use crate::random::Stream;
-use crate::sidecar::CongestionHeaders;
+use crate::sidecar::PacketHeaders;
 use crate::time::Time;
 
 /// The link that a queue is built for.
@@ -74,11 +74,10 @@ pub(super) trait AtDeparture: Sized {
 
     /// Takes a packet that arrives at `packet.at`; the packets that are dropped for it are put into `dropped`. `headers` has the
     /// congestion headers of each flow.
-    fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, headers: &mut impl CongestionHeaders);
+    fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, headers: &mut impl PacketHeaders);
 
     /// The packet that is sent at `now`; those that are dropped instead are put into `dropped`.
-    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Packet>, headers: &mut impl CongestionHeaders)
-    -> Option<Packet>;
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Packet>, headers: &mut impl PacketHeaders) -> Option<Packet>;
 
     /// The queues of waiting packets.
     fn held(&self) -> impl Iterator<Item = &Held>;

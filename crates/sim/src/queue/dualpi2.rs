@@ -13,7 +13,7 @@ use super::held::{Held, Source};
 use super::{Backlog, DropTail};
 use crate::packet::{Packet, flag};
 use crate::random::Stream;
-use crate::sidecar::CongestionHeaders;
+use crate::sidecar::PacketHeaders;
 use crate::time::Time;
 
 elephan_cc::params! {
@@ -118,7 +118,7 @@ impl AtDeparture for DualPi2 {
         Self::new(place.tail(false), p, place.draws)
     }
 
-    fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, _: &mut impl CongestionHeaders) {
+    fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, _: &mut impl PacketHeaders) {
         self.catch_up(packet.at);
         if !self.tail.admits(self.backlog(), packet.bytes()) {
             dropped.push(packet);
@@ -130,7 +130,7 @@ impl AtDeparture for DualPi2 {
         }
     }
 
-    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Packet>, _: &mut impl CongestionHeaders) -> Option<Packet> {
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Packet>, _: &mut impl PacketHeaders) -> Option<Packet> {
         self.catch_up(now);
         loop {
             let classic = self.classic_first();

@@ -10,8 +10,8 @@ use super::codel::{CodelParameters, Controller};
 use super::discipline::{AtDeparture, Place};
 use super::entry::Entry;
 use super::held::{Held, Source};
-use crate::packet::{FlowId, Packet};
-use crate::sidecar::CongestionHeaders;
+use crate::packet::Packet;
+use crate::sidecar::PacketHeaders;
 use crate::time::Time;
 
 elephan_cc::params! {
@@ -48,12 +48,6 @@ pub struct FqCodel {
     quantum: i64,
     limit: Backlog,
     backlog: Backlog,
-}
-
-/// Mixes the bits of a flow's number, as RFC 8290 hashes addresses and ports.
-fn hash(flow: FlowId) -> u64 {
-    let z = (u64::from(flow.0) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (z ^ (z >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93) >> 32
 }
 
 impl FqCodel {
@@ -108,8 +102,8 @@ impl AtDeparture for FqCodel {
         Self::new(Backlog { packets, bytes }, codel, own)
     }
 
-    fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, _: &mut impl CongestionHeaders) {
-        let at = (hash(packet.flow()) % self.buckets.len() as u64) as usize;
+    fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, headers: &mut impl PacketHeaders) {
+        let at = (headers.address_hash(&packet) % self.buckets.len() as u64) as usize;
         let bucket = &mut self.buckets[at];
         bucket.controller.note_size(packet.bytes());
         bucket.held.push(packet);
@@ -124,7 +118,7 @@ impl AtDeparture for FqCodel {
         }
     }
 
-    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Packet>, _: &mut impl CongestionHeaders) -> Option<Packet> {
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Packet>, _: &mut impl PacketHeaders) -> Option<Packet> {
         loop {
             let from_new = !self.new.is_empty();
             let list = if from_new { &mut self.new } else { &mut self.old };
@@ -175,6 +169,7 @@ impl AtDeparture for FqCodel {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packet::FlowId;
 
     fn queue(packets: u64, bytes: u64) -> FqCodel {
         let p = CodelParameters {

@@ -8,7 +8,7 @@ use super::entry::Entry;
 use super::held::Held;
 use super::{Arrival, Backlog, DropTail, Verdict};
 use crate::packet::Packet;
-use crate::sidecar::CongestionHeaders;
+use crate::sidecar::PacketHeaders;
 use crate::time::Time;
 
 /// A line of the registry: an entry, and the function that reads its parameters.
@@ -82,7 +82,7 @@ macro_rules! disciplines {
         impl Served {
             /// Takes a packet that arrives at `packet.at`, with the congestion headers of each flow.
             #[inline]
-            pub fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, headers: &mut impl CongestionHeaders) {
+            pub fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, headers: &mut impl PacketHeaders) {
                 match self { $(Self::$departure(queue) => queue.enqueue(packet, dropped, headers)),+ }
             }
 
@@ -92,7 +92,7 @@ macro_rules! disciplines {
                 &mut self,
                 now: Time,
                 dropped: &mut Vec<Packet>,
-                headers: &mut impl CongestionHeaders,
+                headers: &mut impl PacketHeaders,
             ) -> Option<Packet> {
                 match self { $(Self::$departure(queue) => queue.dequeue(now, dropped, headers)),+ }
             }

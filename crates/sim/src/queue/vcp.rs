@@ -13,7 +13,7 @@ use super::entry::Entry;
 use super::held::{Held, Source};
 use super::{Backlog, DropTail};
 use crate::packet::Packet;
-use crate::sidecar::CongestionHeaders;
+use crate::sidecar::PacketHeaders;
 use crate::time::Time;
 
 elephan_cc::params! {
@@ -132,7 +132,7 @@ impl AtDeparture for Vcp {
         Self { tail: place.tail(false), held: Held::default(), router: Router::new(p, place.rate_bps) }
     }
 
-    fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, _: &mut impl CongestionHeaders) {
+    fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, _: &mut impl PacketHeaders) {
         let waiting = self.held.backlog();
         self.router.catch_up(packet.at, waiting.bytes);
         self.router.input += packet.bytes() as f64;
@@ -143,7 +143,7 @@ impl AtDeparture for Vcp {
         }
     }
 
-    fn dequeue(&mut self, now: Time, _: &mut Vec<Packet>, _: &mut impl CongestionHeaders) -> Option<Packet> {
+    fn dequeue(&mut self, now: Time, _: &mut Vec<Packet>, _: &mut impl PacketHeaders) -> Option<Packet> {
         self.router.catch_up(now, self.held.backlog().bytes);
         let packet = self.held.take()?;
         Some(packet.loaded(self.router.load))

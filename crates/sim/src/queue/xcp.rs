@@ -12,7 +12,7 @@ use super::entry::Entry;
 use super::held::{Held, Source};
 use super::{Backlog, DropTail};
 use crate::packet::Packet;
-use crate::sidecar::{CongestionHeaders, Header};
+use crate::sidecar::{Header, PacketHeaders};
 use crate::time::Time;
 
 elephan_cc::params! {
@@ -188,7 +188,7 @@ impl AtDeparture for Xcp {
         Self { tail: place.tail(false), held: Held::default(), router: Router::new(p, place.rate_bps) }
     }
 
-    fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, headers: &mut impl CongestionHeaders) {
+    fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, headers: &mut impl PacketHeaders) {
         let waiting = self.held.backlog();
         self.router.catch_up(packet.at, waiting.bytes);
         self.router.arrive(packet.bytes(), headers.header(&packet), waiting.bytes);
@@ -199,7 +199,7 @@ impl AtDeparture for Xcp {
         }
     }
 
-    fn dequeue(&mut self, now: Time, _: &mut Vec<Packet>, headers: &mut impl CongestionHeaders) -> Option<Packet> {
+    fn dequeue(&mut self, now: Time, _: &mut Vec<Packet>, headers: &mut impl PacketHeaders) -> Option<Packet> {
         self.router.catch_up(now, self.held.backlog().bytes);
         let packet = self.held.take()?;
         if let Some(header) = headers.header(&packet) {

@@ -14,6 +14,9 @@ pub use self::sacks::{SackEntry, Sacks};
 pub use self::slots::Slots;
 
 use crate::packet::{Packet, flag};
+use crate::random::Name;
+#[cfg(test)]
+use crate::random::Stream;
 
 /// Header of an XCP segment, in the form of the paper's appendix A, which spares routers divisions.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -26,10 +29,13 @@ pub struct Header {
     pub feedback: f64,
 }
 
-/// Access of a router to congestion headers, and to nothing else that travels beside packets.
-pub trait CongestionHeaders {
+/// What a router reads of a packet besides its size and its marks, and nothing else that travels beside packets.
+pub trait PacketHeaders {
     /// The congestion header of a data packet, if it has one.
     fn header(&mut self, packet: &Packet) -> Option<&mut Header>;
+
+    /// A hash of its addresses and ports: a random number of its flow's, the same in every packet.
+    fn address_hash(&self, packet: &Packet) -> u64;
 }
 
 /// Data beside the packets of one flow.
@@ -37,15 +43,17 @@ pub trait CongestionHeaders {
 pub struct Sidecar {
     /// Entries of the ACKs under way.
     pub sacks: Sacks,
+    address_hash: u64,
     headers: Option<Box<Slots<Header>>>,
     payloads: Option<Box<Slots<Box<[u8]>>>>,
 }
 
 impl Sidecar {
-    /// An empty sidecar; `loose` if ACKs may overtake each other or arrive twice.
+    /// An empty sidecar of the flow `name` in the run `seed`; `loose` if ACKs may overtake each other or arrive twice.
     #[must_use]
-    pub fn new(loose: bool) -> Self {
-        Self { sacks: Sacks::new(loose), headers: None, payloads: None }
+    pub fn new(loose: bool, seed: u64, name: &str) -> Self {
+        let address_hash = Name::default().and("flow ").and(name).and(" addresses").stream(seed).bits();
+        Self { sacks: Sacks::new(loose), address_hash, headers: None, payloads: None }
     }
 
     /// Gives the flow's segments congestion headers from now on.
@@ -111,19 +119,28 @@ impl Sidecar {
     }
 }
 
-impl CongestionHeaders for Vec<Sidecar> {
+impl PacketHeaders for Vec<Sidecar> {
     #[inline]
     fn header(&mut self, packet: &Packet) -> Option<&mut Header> {
         let headers = self[packet.flow().index()].headers.as_mut().filter(|_| !packet.is_ack())?;
         headers.get_mut(packet.extra())
     }
+
+    #[inline]
+    fn address_hash(&self, packet: &Packet) -> u64 {
+        self[packet.flow().index()].address_hash
+    }
 }
 
 /// No packet has a header.
 #[cfg(test)]
-impl CongestionHeaders for () {
+impl PacketHeaders for () {
     fn header(&mut self, _: &Packet) -> Option<&mut Header> {
         None
+    }
+
+    fn address_hash(&self, packet: &Packet) -> u64 {
+        Stream::new(0, &format!("{:?}", packet.flow())).bits()
     }
 }
 
@@ -139,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_payload_lives_as_long_as_a_packet_has_it() {
-        let mut sidecar = Sidecar::new(false);
+        let mut sidecar = Sidecar::new(false, 1, "a flow");
         sidecar.carry_payloads();
         let ids: Vec<u32> = (0..3_u8).map(|byte| sidecar.put_payload([byte].into())).collect();
         sidecar.copy(&datagram(ids[1]));

@@ -308,14 +308,15 @@ impl Source {
             sender.inherit(&mut before.sender);
         }
         let rank = self.first_rank + user;
+        let sidecar = network.sidecar_of(self.index, spec.seed, &self.flow.name);
         let sink = if self.is_inline {
-            network.occupy(self.index, Some(receiver), flow, rank, extra);
+            network.occupy(self.index, Some(receiver), flow, sidecar, rank, extra);
             None
         } else {
             if let Some((before, _)) = before.and_then(|before| before.sink.as_mut()) {
                 receiver.inherit(before);
             }
-            network.occupy(self.index, None, flow, rank, extra);
+            network.occupy(self.index, None, flow, sidecar, rank, extra);
             self.sinks[slot].0 = receiver.timer();
             Some((receiver, network.attach(flow, End::Receiver, None)))
         };
