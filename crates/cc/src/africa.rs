@@ -9,6 +9,7 @@
 use crate::algorithm::{Ack, Algorithm, Signal, Start};
 use crate::hstcp::{Form, Hstcp, HstcpParams};
 use crate::loss_window::{LossParams, LossWindow, window_methods};
+use crate::observe::{observed, states};
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, flag, num, params};
 
 params! {
@@ -20,6 +21,16 @@ params! {
         rtt_gain: f64 = num(0.125, 1e-3, 1.0, Unit::None), "a Linux derivative of it";
         /// A loss in slow mode halves.
         slow_halves: bool = flag(false), "some descriptions (unverified)";
+    }
+}
+
+states! {
+    /// Whose increase is in use.
+    enum Mode {
+        /// Standard TCP's.
+        Slow = "slow",
+        /// HighSpeed TCP's.
+        Fast = "fast",
     }
 }
 
@@ -57,6 +68,7 @@ impl Africa {
             },
         ],
         tables: &[AfricaParams::TABLE, HstcpParams::TABLE, LossParams::TABLE],
+        variables: &[Self::VARIABLES, LossWindow::VARIABLES],
     };
 
     /// # Errors
@@ -94,6 +106,18 @@ impl Africa {
         let halve = self.win.must_halve() || (self.p.slow_halves && !self.fast());
         if halve { from / 2.0 } else { (1.0 - self.law.b(from)) * from }
     }
+}
+
+observed! {
+    self: Africa, self.win;
+    /// Mode: HighSpeed TCP's increase, or standard TCP's.
+    mode = if self.fast() { Mode::Fast } else { Mode::Slow }, state(Mode::NAMES);
+    /// Additive increase of the fast mode, as last computed.
+    a = self.a, number(Unit::Segments);
+    /// Smallest RTT.
+    base_s = self.base, number(Unit::Seconds);
+    /// Smoothed RTT; 0 before the first sample.
+    rtt_mean_s = self.rtt, number(Unit::Seconds);
 }
 
 impl Algorithm for Africa {

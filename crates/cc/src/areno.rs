@@ -10,6 +10,7 @@
 
 use crate::algorithm::{Ack, Algorithm, Signal, Start};
 use crate::loss_window::{FLOOR, LossParams, LossWindow};
+use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Settings, choice, choices, flag, num, params};
 use crate::round_trip::{AckedRate, RoundTrip};
 
@@ -99,6 +100,7 @@ impl Areno {
               follows what the implementations agree on, in segments.",
         presets: &[Preset { name: "", title: "PFLDnet 2006 as implemented, in segments", overrides: &[] }],
         tables: &[ArenoParams::TABLE, LossParams::TABLE],
+        variables: &[Self::VARIABLES, LossWindow::VARIABLES],
     };
 
     /// # Errors
@@ -168,6 +170,22 @@ impl Areno {
         }
         if self.p.loss_order == LossOrder::LevelFirst { before } else { self.level(rtt) }
     }
+}
+
+observed! {
+    self: Areno, self.win;
+    /// Probe part of the window.
+    probe = self.probe, number(Unit::Segments);
+    /// Increase of the probe part for each round trip.
+    increase = self.increase, number(Unit::Segments);
+    /// Smallest RTT.
+    base_s = self.base, number(Unit::Seconds);
+    /// RTT at which losses happen; 0 before the first loss.
+    congested_s = self.congested, number(Unit::Seconds);
+    /// RTT that shows congestion; 0 before the first sample.
+    rtt_mean_s = self.rtt, number(Unit::Seconds);
+    /// Estimated bandwidth.
+    rate = self.rate.rate, number(Unit::SegmentsPerSecond);
 }
 
 impl Algorithm for Areno {

@@ -12,6 +12,7 @@
 
 use crate::algorithm::{Ack, Algorithm, Cause, Delivery, Lost, Needs, Signal, Start};
 use crate::draws::Draws;
+use crate::observe::{observed, states};
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, flag, num, params};
 use crate::windowed::WindowedMax;
 
@@ -78,13 +79,14 @@ const BURST_MOST_BYTES: f64 = 65_535.0;
 /// Shortest interval that gives a policer's rate, s.
 const POLICED_INTERVAL_MIN_S: f64 = 0.001;
 
-/// What it is doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
-    Startup,
-    Drain,
-    ProbeBw,
-    ProbeRtt,
+states! {
+    /// What it is doing.
+    enum Mode {
+        Startup = "Startup",
+        Drain = "Drain",
+        ProbeBw = "ProbeBW",
+        ProbeRtt = "ProbeRTT",
+    }
 }
 
 /// Long-term sampling for a policer.
@@ -187,6 +189,7 @@ impl Bbr {
             },
         ],
         tables: &[BbrParams::TABLE],
+        variables: &[Self::VARIABLES],
     };
 
     /// # Errors
@@ -550,6 +553,28 @@ impl Bbr {
             s.w = s.w.min(self.p.min_window);
         }
     }
+}
+
+observed! {
+    self: Bbr;
+    /// State.
+    mode = self.s.mode, state(Mode::NAMES);
+    /// Estimated bottleneck bandwidth (BtlBw).
+    bw = self.bandwidth(), number(Unit::SegmentsPerSecond);
+    /// Estimated round-trip propagation time (RTprop).
+    min_rtt_s = self.s.min_rtt, number(Unit::Seconds);
+    /// Pacing gain.
+    pacing_gain = self.s.pacing_gain, plain();
+    /// Window gain.
+    cwnd_gain = self.s.cwnd_gain, plain();
+    /// Phase of the gain cycle, 0 to 7; of the last cycle outside ProbeBW.
+    cycle_index = self.s.phase, plain();
+    /// 1 once Startup has filled the pipe.
+    full_bw_reached = self.s.full_reached, plain();
+    /// Largest excess of acknowledged data over the bandwidth.
+    extra_acked = self.aggregation_room(), number(Unit::Segments);
+    /// 1 while a policer's rate is taken for the bandwidth.
+    lt_use_bw = self.s.policer.in_use, plain();
 }
 
 impl Algorithm for Bbr {

@@ -16,6 +16,7 @@
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::jiffies::Jiffies;
 use crate::loss_window::{AckRatio, Arithmetic, LossParams, LossWindow, window_methods};
+use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
 
 choices! {
@@ -177,6 +178,7 @@ impl Bic {
             },
         ],
         tables: &[BicParams::TABLE, LossParams::TABLE],
+        variables: &[Self::VARIABLES, LossWindow::VARIABLES],
     };
 
     const fn linux_preset(arithmetic: &'static str, count_segments: bool) -> [(&'static str, Setting); 5] {
@@ -308,6 +310,22 @@ impl Bic {
         }
         target
     }
+}
+
+observed! {
+    self: Bic, self.win;
+    /// Window at the last loss, after fast convergence; 0 before a loss.
+    last_max = self.last_max, number(Unit::Segments);
+    /// Upper end of the binary search (max_win); null while it is unknown.
+    max_win = self.search.max_win, number(Unit::Segments);
+    /// Middle of the binary search, where the window is heading (target_win); null while it is unknown.
+    target_win = self.search.target_win, number(Unit::Segments);
+    /// 1 while the window probes beyond the maximum.
+    is_probing = self.search.is_probing, plain();
+    /// Increase for each round trip of that probing (ss_cwnd).
+    ss_cwnd = self.search.ss_cwnd, number(Unit::Segments);
+    /// ACKs or segments for one segment of growth, in Linux's form; 1 otherwise.
+    cnt = self.linux.cnt, number(Unit::Segments);
 }
 
 impl Algorithm for Bic {

@@ -11,6 +11,7 @@
 use crate::algorithm::{Ack, Algorithm, Signal, Start};
 use crate::draws::Draws;
 use crate::loss_window::{FLOOR, LossParams, LossWindow, window_methods};
+use crate::observe::{observed, states};
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, flag, num, params};
 
 params! {
@@ -45,12 +46,13 @@ const HYSTART_SAMPLES: u32 = 8;
 /// Delayed ACKs that the filter remembers.
 const DELAYED_MAX: u32 = 5;
 
-/// What the gradients say of the queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Queue {
-    Unknown,
-    NotFull,
-    Full,
+states! {
+    /// What the gradients say of the queue.
+    enum Queue {
+        Unknown = "unknown",
+        NotFull = "not_full",
+        Full = "full",
+    }
 }
 
 /// Smallest and largest of something, s.
@@ -115,6 +117,7 @@ impl Cdg {
             },
         ],
         tables: &[CdgParams::TABLE, LossParams::TABLE],
+        variables: &[Self::VARIABLES, LossWindow::VARIABLES],
     };
 
     /// # Errors
@@ -276,6 +279,22 @@ impl Cdg {
         self.queue = Queue::Unknown;
         self.begin_round();
     }
+}
+
+observed! {
+    self: Cdg, self.win;
+    /// Gradient of a round trip's smallest RTT, averaged (g_min).
+    g_min_s = self.sum.min / self.p.window, number(Unit::Seconds);
+    /// Gradient of a round trip's largest RTT, averaged (g_max).
+    g_max_s = self.sum.max / self.p.window, number(Unit::Seconds);
+    /// State of the queue, inferred from the gradients; unknown where losses are not tolerated.
+    queue = self.queue, state(Queue::NAMES);
+    /// Shadow window: the window without backoffs on delay.
+    shadow = self.shadow, number(Unit::Segments);
+    /// Backoffs on delay without effect, in a row.
+    ineffectual = self.ineffectual, plain();
+    /// 1 in the round trip after a backoff on delay.
+    backing_off = self.backing_off, plain();
 }
 
 impl Algorithm for Cdg {

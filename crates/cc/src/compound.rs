@@ -15,6 +15,7 @@
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::loss_window::{Arithmetic, FLOOR, LossParams, LossWindow};
+use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
 use crate::round_trip::{MIN_SAMPLES, RoundTrip};
 
@@ -179,6 +180,7 @@ impl Compound {
             },
         ],
         tables: &[CompoundParams::TABLE, LossParams::TABLE],
+        variables: &[Self::VARIABLES, LossWindow::VARIABLES],
     };
 
     /// # Errors
@@ -405,6 +407,20 @@ fn fourth_root(a: f64) -> f64 {
 fn three_quarter_power(w: f64) -> f64 {
     let root = libm::sqrt(libm::floor(libm::sqrt(w)) * 65_536.0).floor();
     if root > 0.0 { (w * 256.0 / root).floor() } else { 0.0 }
+}
+
+observed! {
+    self: Compound, self.win;
+    /// Loss-based window (cwnd in the paper); the window in use is the sum of both.
+    cwnd = self.reno(), number(Unit::Segments);
+    /// Delay-based window.
+    dwnd = self.dwnd, number(Unit::Segments);
+    /// Segments in queues below which dwnd grows (γ).
+    gamma = self.gamma, number(Unit::Segments);
+    /// Segments that the loss-based window alone would have in queues; null before the first round trip.
+    diff_reno = self.diff_reno.unwrap_or(f64::NAN), number(Unit::Segments);
+    /// Smallest RTT.
+    base_s = self.base, number(Unit::Seconds);
 }
 
 impl Algorithm for Compound {

@@ -11,6 +11,7 @@
 //! segments of its own in the pipe, several flows in phase with each other may miss the empty queue and compete.
 
 use crate::algorithm::{Ack, Algorithm, Lost, Needs, Signal, Start};
+use crate::observe::{observed, states};
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
 use crate::windowed::{WindowedMax, WindowedMin};
 
@@ -57,6 +58,16 @@ params! {
 /// Round trips over which the range of the queueing delay is measured.
 const RANGE_RTTS: f64 = 4.0;
 
+states! {
+    /// Which δ is in use.
+    enum Mode {
+        /// The parameter's.
+        Default = "default",
+        /// One that follows losses, against flows that fill the queue.
+        Competitive = "competitive",
+    }
+}
+
 #[derive(Clone, Debug)]
 struct State {
     rtt_min: WindowedMin,
@@ -76,6 +87,12 @@ struct State {
     delta_doubled_at: f64,
     seen_rtt: bool,
     srtt: f64,
+}
+
+impl State {
+    fn mode(&self) -> Mode {
+        if self.competing { Mode::Competitive } else { Mode::Default }
+    }
 }
 
 /// Copa.
@@ -114,6 +131,7 @@ impl Copa {
             },
         ],
         tables: &[CopaParams::TABLE],
+        variables: &[Self::VARIABLES],
     };
 
     /// # Errors
@@ -244,6 +262,24 @@ impl Copa {
             self.w += change;
         }
     }
+}
+
+observed! {
+    self: Copa;
+    /// Mode: the configured δ, or one that follows losses.
+    mode = self.s.mode(), state(Mode::NAMES);
+    /// Inverse of the segments kept in the queue (δ).
+    delta = self.s.delta, number(Unit::PerSegment);
+    /// Velocity.
+    velocity = self.s.velocity, plain();
+    /// 1 while the direction of the window is upward.
+    upward = self.s.upward, plain();
+    /// Standing RTT; 0 before the first sample.
+    standing_s = self.standing, number(Unit::Seconds);
+    /// Smallest RTT of `min_rtt_window`.
+    rtt_min_s = self.s.rtt_min.get(), number(Unit::Seconds);
+    /// 1 during slow start.
+    slow_starting = self.slow_starting, plain();
 }
 
 impl Algorithm for Copa {

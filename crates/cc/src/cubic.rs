@@ -15,6 +15,7 @@
 use crate::algorithm::{Ack, Algorithm, Cause, Needs, Signal, Start};
 use crate::jiffies::Jiffies;
 use crate::loss_window::{AckRatio, Arithmetic, LossParams, LossWindow, window_methods};
+use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
 
 choices! {
@@ -185,6 +186,7 @@ impl Cubic {
             },
         ],
         tables: &[CubicParams::TABLE, LossParams::TABLE],
+        variables: &[Self::VARIABLES, LossWindow::VARIABLES],
     };
 
     const fn linux26(timestamps: bool) -> [(&'static str, Setting); 8] {
@@ -378,12 +380,40 @@ impl Cubic {
         keep * self.win.reduced_from(signal)
     }
 
+    /// A value of the epoch in progress; NaN without one.
+    fn in_epoch(&self, value: f64) -> f64 {
+        if self.epoch.begun { value } else { f64::NAN }
+    }
+
+    /// W_est; NaN where it is not a state: not estimated, or computed from the time.
+    fn reno_estimate(&self) -> f64 {
+        match self.p.reno_estimate {
+            RenoEstimate::Off => f64::NAN,
+            RenoEstimate::Time if !self.win.integer() => f64::NAN,
+            RenoEstimate::Time | RenoEstimate::Acked => self.epoch.w_est,
+        }
+    }
+
     /// Moves the epoch forward by a time that does not count.
     fn freeze(&mut self, seconds: f64, now: f64) {
         for epoch in [&mut self.epoch, &mut self.saved] {
             epoch.start = (epoch.start + seconds).min(now);
         }
     }
+}
+
+observed! {
+    self: Cubic, self.win;
+    /// Time from the beginning of an epoch to its plateau (K); null between a loss and the first growth after it.
+    k_s = self.in_epoch(self.epoch.k), number(Unit::Seconds);
+    /// Time since the epoch began, at the last ACK (t); null as K.
+    t_s = self.in_epoch(self.last_ack - self.epoch.start), number(Unit::Seconds);
+    /// Window of the plateau, which the cubic function has at t = K; null as K.
+    origin = self.in_epoch(self.epoch.origin), number(Unit::Segments);
+    /// Window at the last loss, after fast convergence (W_max).
+    w_max = self.epoch.w_max, number(Unit::Segments);
+    /// Window that standard TCP would have (W_est), where it is estimated from ACKs; null otherwise.
+    w_est = self.in_epoch(self.reno_estimate()), number(Unit::Segments);
 }
 
 impl Algorithm for Cubic {

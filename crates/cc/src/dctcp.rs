@@ -11,6 +11,7 @@
 
 use crate::algorithm::{Ack, Algorithm, Ecn, Needs, Signal, Start};
 use crate::loss_window::{LossParams, LossWindow, window_methods};
+use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
 
 choices! {
@@ -47,6 +48,16 @@ pub(crate) struct MarkShare {
     /// Segments of this observation: delivered, and marked.
     pub acked: f64,
     pub marked: f64,
+}
+
+observed! {
+    self: MarkShare;
+    /// Smoothed fraction of marked segments (α).
+    alpha = self.alpha, plain();
+    /// Segments delivered in the running observation.
+    acked = self.acked, number(Unit::Segments);
+    /// Marked ones of these.
+    marked = self.marked, number(Unit::Segments);
 }
 
 impl MarkShare {
@@ -126,6 +137,7 @@ impl Dctcp {
             },
         ],
         tables: &[DctcpParams::TABLE, LossParams::TABLE],
+        variables: &[MarkShare::VARIABLES, LossWindow::VARIABLES],
     };
 
     /// # Errors
@@ -159,6 +171,8 @@ impl Dctcp {
         self.pending = false;
     }
 }
+
+observed! { self: Dctcp, self.share, self.win; }
 
 impl Algorithm for Dctcp {
     #[inline]

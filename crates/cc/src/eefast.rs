@@ -12,6 +12,7 @@
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::forward_delay::{ForwardDelay, ForwardDelayParams};
 use crate::loss_window::FLOOR;
+use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, num, params};
 
 choices! {
@@ -81,6 +82,7 @@ impl Eefast {
             },
         ],
         tables: &[EefastParams::TABLE, ForwardDelayParams::TABLE],
+        variables: &[Self::VARIABLES, ForwardDelay::VARIABLES],
     };
 
     /// # Errors
@@ -147,6 +149,14 @@ impl Eefast {
         self.w = w.max(FLOOR);
         self.forget_round();
     }
+}
+
+observed! {
+    self: Eefast, self.delay;
+    /// Window after an update now.
+    target = self.target(), number(Unit::Segments);
+    /// Increase that is decided and still to be released to the window.
+    pending = self.pending, number(Unit::Segments);
 }
 
 impl Algorithm for Eefast {

@@ -16,6 +16,7 @@
 //! that queue for part of the path, unless it is told better (`known_rtt`).
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
+use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, num, params};
 
 choices! {
@@ -122,6 +123,7 @@ impl Fast {
             Preset { name: "ns2-1.1", title: "ns-2 module 1.1: every round trip", overrides: &Self::ns2_preset(1.0) },
         ],
         tables: &[FastParams::TABLE],
+        variables: &[Self::VARIABLES],
     };
 
     const fn ns2_preset(update_every: f64) -> [(&'static str, Setting); 3] {
@@ -164,6 +166,11 @@ impl Fast {
         let segments = if self.p.timing == Timing::Ns2 { ack.in_flight.max(1.0) } else { self.w };
         let gain = (FILTER_SEGMENTS / segments).min(self.p.filter_max);
         self.avg += gain * (rtt - self.avg);
+    }
+
+    /// Averaged RTT, s; NaN before the first sample.
+    fn averaged(&self) -> f64 {
+        if self.avg > 0.0 { self.avg } else { f64::NAN }
     }
 
     /// The window after one update, from the current window and the one that the delay was measured with.
@@ -293,6 +300,20 @@ impl Fast {
         self.w = w.max(FLOOR);
         self.forget_round(signal.now);
     }
+}
+
+observed! {
+    self: Fast;
+    /// Smallest RTT (baseRTT).
+    base_s = self.base, number(Unit::Seconds);
+    /// Averaged RTT.
+    avg_s = self.averaged(), number(Unit::Seconds);
+    /// Averaged queueing delay: the averaged RTT less baseRTT.
+    queueing_s = self.averaged() - self.base, number(Unit::Seconds);
+    /// Window after an update now.
+    target = self.target(self.w), number(Unit::Segments);
+    /// Increase that is decided and still to be released to the window.
+    pending = if self.p.timing == Timing::Ns2 { self.ns2.pending } else { self.pending }, number(Unit::Segments);
 }
 
 impl Algorithm for Fast {

@@ -10,6 +10,7 @@
 //! queued, at most 25 with ticks of 1 ms and 250 with 10 ms on that link.
 
 use crate::algorithm::Ack;
+use crate::observe::observed;
 use crate::param::{choice, choices, num, params};
 
 choices! {
@@ -58,6 +59,16 @@ pub struct ForwardDelay {
     rtt: f64,
     begun: bool,
     round: Round,
+}
+
+observed! {
+    self: ForwardDelay;
+    /// Averaged queueing delay of the forward path; 0 before the first sample.
+    queueing_s = self.queueing, number(Unit::Seconds);
+    /// Averaged RTT; 0 before the first sample.
+    rtt_mean_s = self.rtt, number(Unit::Seconds);
+    /// Smallest one-way delay, plus the offset of the two clocks.
+    base_s = self.base, number(Unit::Seconds);
 }
 
 impl ForwardDelay {

@@ -12,6 +12,7 @@
 
 use crate::algorithm::{Ack, Algorithm, Signal, Start};
 use crate::loss_window::{FLOOR, LossParams, LossWindow};
+use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Settings, choice, choices, num, params};
 use crate::round_trip::{AckedRate, MIN_SAMPLES, RoundTrip};
 
@@ -90,6 +91,7 @@ impl Fusion {
               below that of a virtual Reno flow. The default follows the implementations, in segments.",
         presets: &[Preset { name: "", title: "PFLDnet 2007 as implemented, in segments", overrides: &[] }],
         tables: &[FusionParams::TABLE, LossParams::TABLE],
+        variables: &[Self::VARIABLES, LossWindow::VARIABLES],
     };
 
     /// # Errors
@@ -145,6 +147,18 @@ impl Fusion {
     fn keep(&self) -> f64 {
         if self.rtt > 0.0 { (self.base / self.rtt).clamp(self.p.keep_min, 1.0) } else { self.p.keep_min }
     }
+}
+
+observed! {
+    self: Fusion, self.win;
+    /// Window of a virtual Reno flow, below which the window is never.
+    reno = self.reno, number(Unit::Segments);
+    /// Smallest RTT.
+    base_s = self.base, number(Unit::Seconds);
+    /// Estimated bandwidth.
+    rate = self.rate.rate, number(Unit::SegmentsPerSecond);
+    /// Change of the window for each segment acknowledged.
+    per_segment = self.per_segment, number(Unit::Segments);
 }
 
 impl Algorithm for Fusion {

@@ -24,6 +24,7 @@
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::forward_delay::{ForwardDelay, ForwardDelayParams};
 use crate::loss_window::{FLOOR, ReduceFrom};
+use crate::observe::{observed, states};
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
 
 choices! {
@@ -143,17 +144,18 @@ params! {
 /// Part of the window that a loss leaves (Table 1).
 const BACKOFF: f64 = 0.5;
 
-/// Which of the rules is on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
-    /// Doubling.
-    Start,
-    /// The forward queueing delay leads.
-    Delay,
-    /// The search for the loss reference.
-    Loss,
-    /// Slow start after a timeout or an idle time, then the search.
-    Restart,
+states! {
+    /// Which of the rules is on.
+    enum Mode {
+        /// Doubling.
+        Start = "start",
+        /// The forward queueing delay leads.
+        Delay = "delay",
+        /// The search for the loss reference.
+        Loss = "loss",
+        /// Slow start after a timeout or an idle time, then the search.
+        Restart = "restart",
+    }
 }
 
 /// HCC TCP.
@@ -209,6 +211,7 @@ impl Hcc {
             },
         ],
         tables: &[HccParams::TABLE, ForwardDelayParams::TABLE],
+        variables: &[Self::VARIABLES, ForwardDelay::VARIABLES],
     };
 
     /// # Errors
@@ -389,6 +392,18 @@ impl Hcc {
         (self.pending, self.passed, self.search_step) = (0.0, 0.0, 0.0);
         self.delay.forget_round();
     }
+}
+
+observed! {
+    self: Hcc, self.delay;
+    /// Rules in use: doubling, the delay's, the search for the loss reference, or slow start before that search.
+    mode = self.mode, state(Mode::NAMES);
+    /// Loss reference: the window of the last loss; null while the delay leads.
+    loss_ref = self.loss_ref.unwrap_or(f64::NAN), number(Unit::Segments);
+    /// Window to which the delay leads (the anticipated window, equation 3); null without a queue.
+    reference = self.w + self.distance(), number(Unit::Segments);
+    /// Increase that is decided and still to be released to the window.
+    pending = self.pending, number(Unit::Segments);
 }
 
 impl Algorithm for Hcc {

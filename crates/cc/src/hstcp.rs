@@ -10,6 +10,7 @@
 
 use crate::algorithm::{Ack, Algorithm, Signal, Start};
 use crate::loss_window::{Arithmetic, LossParams, LossWindow, window_methods};
+use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, num, params};
 
 choices! {
@@ -113,6 +114,7 @@ impl Hstcp {
             },
         ],
         tables: &[HstcpParams::TABLE, LossParams::TABLE],
+        variables: &[Self::VARIABLES, LossWindow::VARIABLES],
     };
 
     /// # Errors
@@ -154,6 +156,16 @@ impl Hstcp {
         (w * w * p * 2.0 * b / (2.0 - b)).max(1.0)
     }
 
+    /// a(w) of the window of now, segments a round trip.
+    fn increase(&self) -> f64 {
+        if self.p.form == Form::Closed { self.a(self.win.w) } else { (self.row + 1) as f64 }
+    }
+
+    /// b(w) of the window of now.
+    fn decrease(&self) -> f64 {
+        if self.p.form == Form::Closed { self.b(self.win.w) } else { TABLE[self.row].1 / 256.0 }
+    }
+
     #[cold]
     fn refresh(&mut self) {
         let w = self.win.w;
@@ -193,6 +205,14 @@ impl Hstcp {
             Form::Table => from - self.win.whole(from * TABLE[self.row].1 / 256.0),
         }
     }
+}
+
+observed! {
+    self: Hstcp, self.win;
+    /// Additive increase at the window of now, a(w).
+    a = self.increase(), number(Unit::Segments);
+    /// Fraction of the window that a loss gives up at the window of now, b(w).
+    b = self.decrease(), plain();
 }
 
 impl Algorithm for Hstcp {

@@ -13,6 +13,7 @@
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::jiffies::Jiffies;
 use crate::loss_window::{Arithmetic, LossParams, LossWindow, window_methods};
+use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, flag, num, params};
 
 params! {
@@ -130,6 +131,7 @@ impl Htcp {
             },
         ],
         tables: &[HtcpParams::TABLE, LossParams::TABLE],
+        variables: &[Self::VARIABLES, LossWindow::VARIABLES],
     };
 
     /// # Errors
@@ -254,6 +256,11 @@ impl Htcp {
     }
 
     #[inline]
+    /// A time as this arithmetic keeps it, in s.
+    fn seconds(&self, time: f64) -> f64 {
+        if self.win.integer() { self.jiffies.seconds(time) } else { time }
+    }
+
     fn measure_rtt(&mut self, ack: &Ack) {
         let rtt = match ack.rtt {
             Some(_) if self.p.smoothed_rtt => {
@@ -352,6 +359,24 @@ impl Htcp {
         self.saved.0 = (self.saved.0 + seconds).min(now);
         self.alpha_until = f64::NEG_INFINITY;
     }
+}
+
+observed! {
+    self: Htcp, self.win;
+    /// Additive increase for each round trip (α).
+    alpha = self.alpha, number(Unit::Segments);
+    /// Fraction of the window that a loss keeps (β).
+    beta = self.beta, plain();
+    /// Time since the last congestion event, at the last ACK (Δ).
+    delta_s = (self.last_ack - self.t_last).max(0.0), number(Unit::Seconds);
+    /// Smallest RTT.
+    rtt_min_s = self.seconds(self.rtt_min), number(Unit::Seconds);
+    /// Largest RTT since the last congestion event.
+    rtt_max_s = self.seconds(self.rtt_max), number(Unit::Seconds);
+    /// Throughput of the last measurement (B).
+    b_now = self.b_now, number(Unit::SegmentsPerSecond);
+    /// Largest throughput of the congestion epoch before.
+    b_old = self.b_old, number(Unit::SegmentsPerSecond);
 }
 
 impl Algorithm for Htcp {

@@ -10,6 +10,7 @@
 
 use crate::algorithm::{Ack, Algorithm, Signal, Start};
 use crate::loss_window::{Arithmetic, LossParams, LossWindow, window_methods};
+use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, flag, num, params};
 use crate::slow_start::SlowStartKind;
 
@@ -76,6 +77,7 @@ impl Hybla {
             },
         ],
         tables: &[HyblaParams::TABLE, LossParams::TABLE],
+        variables: &[Self::VARIABLES, LossWindow::VARIABLES],
     };
 
     /// # Errors
@@ -173,6 +175,14 @@ impl Hybla {
             self.win.w = self.win.w.min(self.win.ssthresh);
         }
     }
+}
+
+observed! {
+    self: Hybla, self.win;
+    /// Normalized round-trip time, RTT / RTT_0 (ρ).
+    rho = self.rho, plain();
+    /// RTT that ρ comes from.
+    rtt_min_s = self.rtt_min, number(Unit::Seconds);
 }
 
 impl Algorithm for Hybla {

@@ -14,6 +14,7 @@
 
 use crate::algorithm::{Ack, Algorithm, Signal, Start};
 use crate::loss_window::{LossParams, LossWindow, window_methods};
+use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
 use crate::round_trip::RoundTrip;
 
@@ -86,6 +87,8 @@ pub struct Illinois {
     low: f64,
     /// Round trips in which samples are still to be ignored.
     ignored: f64,
+    /// Mean queueing delay of the last round trip, s; NaN before the first.
+    delay: f64,
 }
 
 impl Illinois {
@@ -131,6 +134,7 @@ impl Illinois {
             },
         ],
         tables: &[IllinoisParams::TABLE, LossParams::TABLE],
+        variables: &[Self::VARIABLES, LossWindow::VARIABLES],
     };
 
     /// # Errors
@@ -158,6 +162,7 @@ impl Illinois {
             above: false,
             low: 0.0,
             ignored: 0.0,
+            delay: f64::NAN,
         })
     }
 
@@ -235,6 +240,7 @@ impl Illinois {
         let dm = (self.max - self.base).max(0.0);
         // Rounding may put the mean of equal samples outside their range.
         let da = (mean - self.base).clamp(0.0, dm);
+        self.delay = da;
         if self.win.integer() {
             // The mean in whole microseconds, truncated; the samples are whole already.
             let (da, dm) = (((round.sum * 1e6).round() / f64::from(round.samples)).floor(), (dm * 1e6).round());
@@ -289,6 +295,20 @@ impl Illinois {
         let part = self.win.whole(beta * from);
         if self.p.keeps_beta { part } else { from - part }
     }
+}
+
+observed! {
+    self: Illinois, self.win;
+    /// Additive increase for each round trip (α).
+    alpha = self.alpha, number(Unit::Segments);
+    /// Fraction of the window that a loss gives up (β).
+    beta = self.beta, plain();
+    /// Mean queueing delay of the last round trip (d_a); null before the first.
+    da_s = self.delay, number(Unit::Seconds);
+    /// Smallest RTT.
+    base_s = self.base, number(Unit::Seconds);
+    /// Largest RTT; 0 before the first sample.
+    max_s = self.max, number(Unit::Seconds);
 }
 
 impl Algorithm for Illinois {

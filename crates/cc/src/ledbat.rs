@@ -9,6 +9,7 @@
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::delay_history::DelayHistory;
+use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
 
 choices! {
@@ -90,6 +91,7 @@ impl Ledbat {
             },
         ],
         tables: &[LedbatParams::TABLE],
+        variables: &[Self::VARIABLES, DelayHistory::VARIABLES],
     };
 
     /// # Errors
@@ -143,6 +145,14 @@ impl Ledbat {
         self.ssthresh = (self.w / 2.0).max(self.p.min_window).min(self.w);
         self.slow_starting = false;
     }
+}
+
+observed! {
+    self: Ledbat, self.delays;
+    /// Distance from the target in units of it.
+    off_target = self.off_target(self.delays.queueing()), plain();
+    /// 1 during slow start.
+    slow_starting = self.slow_starting, plain();
 }
 
 impl Algorithm for Ledbat {

@@ -8,6 +8,7 @@
 
 use crate::algorithm::{Ack, Algorithm, Signal, Start};
 use crate::delay_history::DelayHistory;
+use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Settings, num, params};
 
 params! {
@@ -53,6 +54,20 @@ enum Phase {
     },
 }
 
+impl Phase {
+    const NAMES: &[&str] = &["initial_slow_start", "congestion_avoidance", "slowdown", "ramp_up"];
+
+    /// Place of its name.
+    fn place(self) -> u8 {
+        match self {
+            Phase::Start => 0,
+            Phase::Avoidance => 1,
+            Phase::Hold { .. } => 2,
+            Phase::Ramp { .. } => 3,
+        }
+    }
+}
+
 /// LEDBAT++.
 #[derive(Clone, Debug)]
 pub struct LedbatPlusPlus {
@@ -79,6 +94,7 @@ impl LedbatPlusPlus {
               tenth of the time, from which every flow learns the true base RTT.",
         presets: &[Preset { name: "", title: "draft-irtf-iccrg-ledbat-plus-plus", overrides: &[] }],
         tables: &[LedbatPlusPlusParams::TABLE],
+        variables: &[Self::VARIABLES, DelayHistory::VARIABLES],
     };
 
     /// # Errors
@@ -148,6 +164,16 @@ impl LedbatPlusPlus {
         self.saved = Some((self.w, self.ssthresh));
         self.ssthresh = (self.w / 2.0).max(self.p.min_window);
     }
+}
+
+observed! {
+    self: LedbatPlusPlus, self.delays;
+    /// Phase; the first slow start looks at the delay.
+    phase = self.phase.place(), state(Phase::NAMES);
+    /// Additive increase for each round trip (GAIN).
+    gain = self.gain(self.delays.base()), number(Unit::Segments);
+    /// Time of the next periodic slowdown; null while none is planned.
+    next_slowdown_s = self.next_slowdown, number(Unit::Seconds);
 }
 
 impl Algorithm for LedbatPlusPlus {

@@ -79,6 +79,7 @@ pub mod loss_window;
 pub mod lp;
 pub mod ltcp;
 pub mod nv;
+pub mod observe;
 pub mod param;
 #[cfg(test)]
 mod path;
@@ -106,5 +107,6 @@ pub use algorithm::{
     Ack, Algorithm, Answer, Cause, Delivery, Ecn, Load, Lost, Needs, Request, Router, RouterAssisted, Sent, Signal,
     Start,
 };
+pub use observe::{Observe, Observer, Variable};
 pub use param::{BuildError, Entry, Kind, Parameter, Preset, Setting, Value};
 pub use registry::{Controller, build, build_udt, other_transports, registry};

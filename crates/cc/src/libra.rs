@@ -8,6 +8,7 @@
 
 use crate::algorithm::{Ack, Algorithm, Signal, Start};
 use crate::loss_window::{LossParams, LossWindow, window_methods};
+use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Settings, num, params};
 use crate::round_trip::{AckedRate, RoundTrip};
 
@@ -56,6 +57,7 @@ impl Libra {
               how empty the queue is. Rules and constants are from memory and unverified; not for comparisons.",
         presets: &[Preset { name: "", title: "2005, from memory (unverified)", overrides: &[] }],
         tables: &[LibraParams::TABLE, LossParams::TABLE],
+        variables: &[Self::VARIABLES, LossWindow::VARIABLES],
     };
 
     /// # Errors
@@ -104,6 +106,20 @@ impl Libra {
             }
         }
     }
+}
+
+observed! {
+    self: Libra, self.win;
+    /// Additive increase for each round trip.
+    increase = self.increase, number(Unit::Segments);
+    /// Largest rate of a round trip.
+    rate_max = self.rate_max, number(Unit::SegmentsPerSecond);
+    /// Smallest RTT.
+    base_s = self.base, number(Unit::Seconds);
+    /// Largest RTT.
+    max_s = self.max, number(Unit::Seconds);
+    /// Mean RTT of the last round trip; 0 before the first.
+    rtt_mean_s = self.rtt, number(Unit::Seconds);
 }
 
 impl Algorithm for Libra {

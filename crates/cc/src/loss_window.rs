@@ -6,6 +6,7 @@
 //! first reduction); after an idle time the window is at most the initial one (RFC 5681 §4.1).
 
 use crate::algorithm::{Ack, Signal, Start};
+use crate::observe::{observed, states};
 use crate::param::{BuildError, Settings, choice, choices, flag, num, params};
 use crate::slow_start::{SlowStart, SlowStartKind, Step};
 
@@ -75,6 +76,18 @@ macro_rules! window_methods {
 }
 pub(crate) use window_methods;
 
+states! {
+    /// Phase of a window's growth.
+    pub enum Phase {
+        /// Below the slow start threshold.
+        SlowStart = "slow_start",
+        /// The same, and HyStart++ is in its conservative phase (RFC 9406).
+        ConservativeSlowStart = "conservative_slow_start",
+        /// At the threshold or above.
+        CongestionAvoidance = "congestion_avoidance",
+    }
+}
+
 /// Window, threshold and what belongs to them.
 #[derive(Clone, Debug)]
 pub struct LossWindow {
@@ -92,6 +105,12 @@ pub struct LossWindow {
     reduce_from: ReduceFrom,
     halve_in_slow_start: bool,
     decreased: bool,
+}
+
+observed! {
+    self: LossWindow;
+    /// Phase of the window's growth, whether or not a recovery interrupts it.
+    phase = self.phase(), state(Phase::NAMES);
 }
 
 impl LossWindow {
@@ -157,6 +176,16 @@ impl LossWindow {
     #[must_use]
     pub fn in_slow_start(&self) -> bool {
         self.w < self.ssthresh || (self.arithmetic == Arithmetic::Linux26 && self.w <= self.ssthresh)
+    }
+
+    /// Phase of the window's growth.
+    #[must_use]
+    pub fn phase(&self) -> Phase {
+        match (self.in_slow_start(), self.slow_start.is_conservative()) {
+            (false, _) => Phase::CongestionAvoidance,
+            (true, false) => Phase::SlowStart,
+            (true, true) => Phase::ConservativeSlowStart,
+        }
     }
 
     /// Slow start's part of an ACK. Returns the segments (ACKs, for Linux 2.6) that are left for congestion avoidance:

@@ -24,7 +24,8 @@ mod timestamps;
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::hstcp::{Hstcp, HstcpParams};
-use crate::loss_window::{FLOOR, LossParams};
+use crate::loss_window::{FLOOR, LossParams, LossWindow};
+use crate::observe::{Observe, Observer, observed};
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
 use crate::reno::{Reno, RenoParams};
 use timestamps::{Clock, Timestamps};
@@ -108,6 +109,18 @@ struct Watch {
     reacted_at: Option<f64>,
     inference_s: f64,
     armed: bool,
+}
+
+observed! {
+    self: Watch;
+    /// Smoothed one-way delay, plus the offset of the two clocks; null in Linux's forms, which keep ticks of timestamps.
+    delay_s = self.smoothed.unwrap_or(f64::NAN), number(Unit::Seconds);
+    /// Smallest one-way delay; null as above.
+    delay_min_s = self.extremes().0, number(Unit::Seconds);
+    /// Largest one-way delay; null as above.
+    delay_max_s = self.extremes().1, number(Unit::Seconds);
+    /// Time of the last early reaction; null before the first and after an idle time.
+    reacted_at_s = self.reacted_at.unwrap_or(f64::NAN), number(Unit::Seconds);
 }
 
 const NO_EXTREMES: (f64, f64) = (f64::INFINITY, f64::NEG_INFINITY);
@@ -317,6 +330,7 @@ impl Lp {
             },
         ],
         tables: &[LpParams::TABLE, RenoParams::TABLE, LossParams::TABLE],
+        variables: &[Watch::VARIABLES, LossWindow::VARIABLES],
     };
 
     /// # Errors
@@ -346,6 +360,7 @@ impl HstcpLp {
             },
         ],
         tables: &[HstcpLpParams::TABLE, LpParams::TABLE, HstcpParams::TABLE, LossParams::TABLE],
+        variables: &[Watch::VARIABLES, Hstcp::VARIABLES, LossWindow::VARIABLES],
     };
 
     /// # Errors
@@ -368,6 +383,13 @@ impl<A: Yields> LowPriority<A> {
         if !self.watch.p.slow_start_after {
             self.inner.leave_slow_start();
         }
+    }
+}
+
+impl<A: Yields> Observe for LowPriority<A> {
+    fn observe(&self, observer: &mut Observer<'_>) {
+        self.watch.observe(observer);
+        self.inner.observe(observer);
     }
 }
 

@@ -9,6 +9,7 @@
 
 use crate::algorithm::{Ack, Algorithm, Signal, Start};
 use crate::loss_window::{LossParams, LossWindow, window_methods};
+use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, flag, num, params};
 
 params! {
@@ -58,6 +59,7 @@ impl Ltcp {
             },
         ],
         tables: &[LtcpParams::TABLE, LossParams::TABLE],
+        variables: &[Self::VARIABLES, LossWindow::VARIABLES],
     };
 
     /// # Errors
@@ -98,6 +100,14 @@ impl Ltcp {
         let b = if from < self.p.w_t || self.win.must_halve() { 0.5 } else { self.p.decrease };
         (1.0 - b) * from
     }
+}
+
+observed! {
+    self: Ltcp, self.win;
+    /// Layer (K): standard flows that the flow behaves as.
+    k = self.k, plain();
+    /// Factor for the RTT (K_R).
+    k_r = self.k_r, plain();
 }
 
 impl Algorithm for Ltcp {

@@ -10,6 +10,7 @@
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::draws::Draws;
 use crate::loss_window::{FLOOR, LossParams, LossWindow, window_methods};
+use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, num, params};
 
 params! {
@@ -98,6 +99,7 @@ impl Nv {
               the excess.",
         presets: &[Preset { name: "", title: "Linux", overrides: &[("arithmetic", Setting::Text("linux"))] }],
         tables: &[NvParams::TABLE, LossParams::TABLE],
+        variables: &[Self::VARIABLES, LossWindow::VARIABLES],
     };
 
     /// # Errors
@@ -218,6 +220,22 @@ impl Nv {
     fn reduced(&self, signal: &Signal) -> f64 {
         self.win.reduced_from(signal) * self.p.loss_keep / 1024.0
     }
+}
+
+observed! {
+    self: Nv, self.win;
+    /// Averaged RTT; 0 before the first sample.
+    avg_s = self.rtt, number(Unit::Seconds);
+    /// Smallest RTT of the current reset period.
+    rtt_min_s = self.rtt_min, number(Unit::Seconds);
+    /// Largest rate since the last decision.
+    rate = self.rate, number(Unit::SegmentsPerSecond);
+    /// Window that the largest rate needs at the smallest RTT; null before an RTT.
+    needed = self.rate * self.rtt_min, number(Unit::Segments);
+    /// Exponent of the growth factor: growth is divided by 2 to the negative of it.
+    growth = self.growth, plain();
+    /// 1 while the window may grow.
+    may_grow = self.may_grow, plain();
 }
 
 impl Algorithm for Nv {

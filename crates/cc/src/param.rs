@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use crate::observe::Variable;
 pub use crate::unit::Unit;
 use crate::words::hint;
 
@@ -250,6 +251,8 @@ pub struct Entry {
     pub presets: &'static [Preset],
     /// The parameter tables: the algorithm's own, then those it shares.
     pub tables: &'static [&'static [Parameter]],
+    /// The tables of internal variables: the algorithm's own, then those of its parts, as it gives them.
+    pub variables: &'static [&'static [Variable]],
 }
 
 impl Entry {
@@ -264,6 +267,11 @@ impl Entry {
             }
         }
         all
+    }
+
+    /// Every internal variable, in the order in which the algorithm gives them.
+    pub fn variables(&self) -> impl Iterator<Item = &'static Variable> + use<> {
+        self.variables.iter().copied().flatten()
     }
 }
 

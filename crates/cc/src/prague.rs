@@ -12,6 +12,7 @@
 use crate::algorithm::{Ack, Algorithm, Ecn, Needs, Signal, Start};
 use crate::dctcp::MarkShare;
 use crate::loss_window::{LossParams, LossWindow, window_methods};
+use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, flag, num, params};
 
 params! {
@@ -75,6 +76,7 @@ impl Prague {
             },
         ],
         tables: &[PragueParams::TABLE, LossParams::TABLE],
+        variables: &[Self::VARIABLES, MarkShare::VARIABLES, LossWindow::VARIABLES],
     };
 
     /// # Errors
@@ -139,6 +141,14 @@ impl Prague {
         // The floor is no reason to grow.
         self.win.w = self.win.w.min(w);
     }
+}
+
+observed! {
+    self: Prague, self.share, self.win;
+    /// Round trips since slow start ended.
+    rounds = self.rounds, number(Unit::RoundTrips);
+    /// Additive increase for each round trip without marks.
+    scale = self.scale, number(Unit::Segments);
 }
 
 impl Algorithm for Prague {

@@ -7,6 +7,7 @@
 
 use crate::algorithm::{Ack, Algorithm, Cause, Signal, Start};
 use crate::loss_window::{LossParams, LossWindow, window_methods};
+use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, num, params};
 
 params! {
@@ -59,6 +60,7 @@ impl Reno {
             },
         ],
         tables: &[RenoParams::TABLE, LossParams::TABLE],
+        variables: &[LossWindow::VARIABLES],
     };
 
     /// # Errors
@@ -72,6 +74,8 @@ impl Reno {
         (1.0 - b) * self.win.reduced_from(signal)
     }
 }
+
+observed! { self: Reno, self.win; }
 
 impl Algorithm for Reno {
     fn on_start(&mut self, start: &Start) {

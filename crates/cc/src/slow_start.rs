@@ -97,6 +97,12 @@ impl SlowStart {
         Self { kind, max_ssthresh, rounds: NO_ROUNDS }
     }
 
+    /// Whether HyStart++ is in its conservative phase.
+    #[must_use]
+    pub fn is_conservative(&self) -> bool {
+        self.kind == SlowStartKind::HystartPlusPlus && !self.rounds.found && self.rounds.css_baseline.is_finite()
+    }
+
     /// Looks at an ACK that arrives in slow start with the window at `window` segments.
     #[inline]
     pub fn on_ack(&mut self, ack: &Ack, window: f64) -> Step {

@@ -10,6 +10,7 @@
 
 use crate::algorithm::{Ack, Algorithm, Signal, Start};
 use crate::loss_window::{LossParams, LossWindow, window_methods};
+use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, num, params};
 
 params! {
@@ -62,6 +63,7 @@ impl Stcp {
             },
         ],
         tables: &[StcpParams::TABLE, LossParams::TABLE],
+        variables: &[LossWindow::VARIABLES],
     };
 
     /// # Errors
@@ -79,6 +81,8 @@ impl Stcp {
         from - self.win.whole(from * self.p.decrease)
     }
 }
+
+observed! { self: Stcp, self.win; }
 
 impl Algorithm for Stcp {
     fn on_start(&mut self, start: &Start) {

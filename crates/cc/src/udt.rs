@@ -22,6 +22,7 @@ mod history;
 pub use history::{Arrivals, Estimates};
 
 use crate::draws::Draws;
+use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
 
 choices! {
@@ -168,6 +169,22 @@ pub struct Udt {
     draws: Draws,
 }
 
+observed! {
+    self: Udt;
+    /// Time from the beginning of a packet to that of the next (P).
+    period_s = self.period, number(Unit::Seconds);
+    /// Packets that may be unacknowledged (W).
+    window = self.window(), number(Unit::Packets);
+    /// 1 during slow start.
+    slow_starting = self.slow_start, plain();
+    /// P before the last first decrease of a congestion period (LastDecPeriod).
+    last_dec_period_s = self.last_dec_period, number(Unit::Seconds);
+    /// NAKs of this congestion period so far (NAKCount).
+    nak_count = self.nak_count, plain();
+    /// Smoothed number of NAKs in a congestion period (AvgNAKNum).
+    avg_nak_num = self.avg_nak_num, plain();
+}
+
 impl Udt {
     /// What the registry says about it.
     pub const ENTRY: Entry = Entry {
@@ -209,6 +226,7 @@ impl Udt {
             },
         ],
         tables: &[UdtParams::TABLE],
+        variables: &[Self::VARIABLES, Estimates::VARIABLES],
     };
 
     /// # Errors

@@ -12,6 +12,7 @@
 
 use crate::algorithm::{Ack, Algorithm, Answer, Load, Needs, Router, RouterAssisted, Signal, Start};
 use crate::loss_window::{LossWindow, MOST, window_methods};
+use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
 
 choices! {
@@ -76,6 +77,8 @@ pub struct Vcp {
     frozen_until: f64,
     /// There is no further decrease before, s.
     settled_at: f64,
+    /// Load that routers reported last.
+    load: Option<Load>,
 }
 
 impl Vcp {
@@ -106,13 +109,14 @@ impl Vcp {
             },
         ],
         tables: &[VcpParams::TABLE],
+        variables: &[Self::VARIABLES],
     };
 
     /// # Errors
     /// As [`Settings::read`].
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let (p, win) = (VcpParams::read(settings)?, LossWindow::new(settings)?);
-        Ok(Self { p, win, rtt: 0.0, frozen_until: f64::NEG_INFINITY, settled_at: f64::NEG_INFINITY })
+        Ok(Self { p, win, rtt: 0.0, frozen_until: f64::NEG_INFINITY, settled_at: f64::NEG_INFINITY, load: None })
     }
 
     /// Growth in low load, segments for each acknowledged: as often a round trip as there are segments in the window.
@@ -153,6 +157,16 @@ impl Vcp {
             Settle::Follow => Some(load),
         }
     }
+}
+
+observed! {
+    self: Vcp;
+    /// Load that routers reported last; null before the first report.
+    load = self.load.map_or(f64::NAN, f64::from), state(Load::NAMES);
+    /// Time until which the window is frozen after a decrease; null before the first.
+    frozen_until_s = self.frozen_until, number(Unit::Seconds);
+    /// Time until which there is no further decrease; null before the first.
+    settled_at_s = self.settled_at, number(Unit::Seconds);
 }
 
 impl Algorithm for Vcp {
@@ -207,6 +221,7 @@ impl Algorithm for Vcp {
 impl RouterAssisted for Vcp {
     fn on_answer(&mut self, ack: &Ack, answer: Answer) {
         let Answer::Load(load) = answer else { return };
+        self.load = Some(load);
         match self.allowed(ack, load) {
             Some(Load::Overload) if !ack.in_recovery => self.decrease(ack.now),
             Some(Load::Low) if ack.may_grow() => self.win.w = (self.win.w + ack.acked * self.multiplied()).min(MOST),

@@ -16,6 +16,7 @@
 //! moves by a segment with every ACK of a round and subtracts without sign, was looked at and left out.
 
 use crate::algorithm::{Ack, Algorithm, Signal, Start};
+use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
 
 choices! {
@@ -108,6 +109,8 @@ pub struct Vegas {
     samples: u32,
     /// Growth for each segment acknowledged, while an increase is spread.
     per_ack: f64,
+    /// Segments in queues at the last decision; NaN before the first.
+    last_diff: f64,
     linux26: Linux26,
     saved: Option<(f64, f64, bool)>,
 }
@@ -171,6 +174,7 @@ impl Vegas {
             },
         ],
         tables: &[VegasParams::TABLE],
+        variables: &[Self::VARIABLES],
     };
 
     /// # Errors
@@ -193,6 +197,7 @@ impl Vegas {
             rtt_min: f64::INFINITY,
             samples: 0,
             per_ack: 0.0,
+            last_diff: f64::NAN,
             linux26: Linux26::default(),
             saved: None,
         })
@@ -229,7 +234,10 @@ impl Vegas {
 
     fn round_in_slow_start(&mut self, rtt: f64) {
         let measured = !self.p.double_every_other || !self.growing;
-        if measured && self.diff(rtt) > self.p.gamma {
+        if measured {
+            self.last_diff = self.diff(rtt);
+        }
+        if measured && self.last_diff > self.p.gamma {
             self.leave_slow_start();
             let lowered = if matches!(self.p.diff, Diff::Linux | Diff::Ns3) {
                 self.w.min((self.w * self.base / rtt).floor() + 1.0)
@@ -245,6 +253,7 @@ impl Vegas {
 
     fn round_in_avoidance(&mut self, rtt: f64, may_grow: bool) {
         let diff = self.diff(rtt);
+        self.last_diff = diff;
         self.per_ack = 0.0;
         if diff > self.p.beta {
             self.lower_to(self.w - 1.0);
@@ -335,6 +344,7 @@ impl Vegas {
     fn round_linux26(&mut self, window: f64, old_w: f64, window_limited: bool) {
         let target = self.target_linux26(window, self.rtt_min);
         let diff = 2.0 * window - target;
+        self.last_diff = diff / 2.0;
         if self.w <= self.ssthresh {
             if diff > 2.0 * self.p.gamma {
                 self.ssthresh = FLOOR;
@@ -379,6 +389,18 @@ impl Vegas {
         self.leave_slow_start();
         self.forget_round();
     }
+}
+
+observed! {
+    self: Vegas;
+    /// Smallest RTT (BaseRTT).
+    base_s = self.base, number(Unit::Seconds);
+    /// Segments of the flow in queues (Diff), as of the last decision; null before the first.
+    diff = self.last_diff, number(Unit::Segments);
+    /// 1 during slow start.
+    slow_starting = self.slow_starting, plain();
+    /// RTT samples of the running round trip.
+    samples = self.samples, number(Unit::Samples);
 }
 
 impl Algorithm for Vegas {

@@ -9,6 +9,7 @@
 
 use crate::algorithm::{Ack, Algorithm, Cause, Signal, Start};
 use crate::loss_window::{Arithmetic, LossParams, LossWindow, window_methods};
+use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, num, params};
 
 params! {
@@ -67,6 +68,7 @@ impl Veno {
             },
         ],
         tables: &[VenoParams::TABLE, LossParams::TABLE],
+        variables: &[Self::VARIABLES, LossWindow::VARIABLES],
     };
 
     /// # Errors
@@ -156,6 +158,14 @@ impl Veno {
             self.samples = 0.0;
         }
     }
+}
+
+observed! {
+    self: Veno, self.win;
+    /// Backlog: segments of the flow in queues (N).
+    n = self.n, number(Unit::Segments);
+    /// Smallest RTT (BaseRTT).
+    base_s = if self.win.integer() { self.base * 1e-6 } else { self.base }, number(Unit::Seconds);
 }
 
 impl Algorithm for Veno {

@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 
 use crate::algorithm::{Ack, Algorithm, Lost, Needs, Sent, Signal, Start};
 use crate::draws::Draws;
+use crate::observe::{observed, states};
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, num, params};
 
 mod interval;
@@ -90,11 +91,13 @@ const PATIENCE_S: f64 = 0.2;
 /// Smallest window, segments.
 const FLOOR: f64 = 4.0;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
-    Starting,
-    Probing,
-    Moving,
+states! {
+    /// What it is doing.
+    enum Mode {
+        Starting = "starting",
+        Probing = "probing",
+        Moving = "moving",
+    }
 }
 
 /// What a rate was worth.
@@ -156,6 +159,7 @@ impl Vivace {
             },
         ],
         tables: &[VivaceParams::TABLE],
+        variables: &[Self::VARIABLES],
     };
 
     /// # Errors
@@ -391,6 +395,22 @@ impl Vivace {
             Mode::Moving => self.moving(worths[0]),
         }
     }
+}
+
+observed! {
+    self: Vivace;
+    /// Mode.
+    mode = self.s.mode, state(Mode::NAMES);
+    /// Rate around which it probes.
+    rate_mbps = self.s.rate, number(Unit::MegabitsPerSecond);
+    /// Utility of the last rate that a decision went by.
+    utility = self.s.last.utility, plain();
+    /// 1 while the rate moves upward.
+    upward = self.s.upward, plain();
+    /// Decisions in the same mode and direction, in a row.
+    rounds = self.s.rounds, number(Unit::Decisions);
+    /// Times that the bound of a step was raised.
+    bound_raised = self.s.bound_raised, plain();
 }
 
 impl Algorithm for Vivace {

@@ -13,6 +13,7 @@
 use crate::algorithm::{Ack, Algorithm, Cause, Needs, Signal, Start};
 use crate::jiffies::Jiffies;
 use crate::loss_window::{Arithmetic, FLOOR, LossParams, LossWindow, window_methods};
+use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
 
 choices! {
@@ -119,6 +120,7 @@ impl Westwood {
             },
         ],
         tables: &[WestwoodParams::TABLE, LossParams::TABLE],
+        variables: &[Self::VARIABLES, LossWindow::VARIABLES],
     };
 
     /// # Errors
@@ -148,6 +150,16 @@ impl Westwood {
             Arithmetic::Linux => self.jiffies.from_measured(latest),
             Arithmetic::Linux26 => self.jiffies.at(ack.srtt),
         }
+    }
+
+    /// An RTT as this arithmetic keeps it, in s.
+    fn seconds(&self, rtt: f64) -> f64 {
+        if self.win.integer() { self.jiffies.seconds(rtt) } else { rtt }
+    }
+
+    /// The filtered estimate of the bandwidth, segments/s.
+    fn bandwidth(&self) -> f64 {
+        if self.win.integer() { self.bwe * self.jiffies.hz() / self.segment_bytes } else { self.bwe }
     }
 
     /// Time since the running sample began, and the shortest that a sample takes.
@@ -202,6 +214,14 @@ impl Westwood {
     fn half(&self, signal: &Signal) -> f64 {
         0.5 * self.win.reduced_from(signal)
     }
+}
+
+observed! {
+    self: Westwood, self.win;
+    /// Filtered estimate of the bandwidth (BWE).
+    bwe = self.bandwidth(), number(Unit::SegmentsPerSecond);
+    /// Smallest RTT.
+    rtt_min_s = self.seconds(self.rtt_min), number(Unit::Seconds);
 }
 
 impl Algorithm for Westwood {

@@ -9,6 +9,7 @@
 
 use crate::algorithm::{Ack, Algorithm, Answer, Needs, Request, Router, RouterAssisted, Signal, Start};
 use crate::loss_window::{LossWindow, window_methods};
+use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Settings};
 
 /// The sender of XCP.
@@ -17,6 +18,8 @@ pub struct Xcp {
     win: LossWindow,
     /// Smoothed RTT, s; 0 before the first sample.
     rtt: f64,
+    /// Change of rate that routers wanted with the last ACK, segments/s.
+    feedback: f64,
 }
 
 impl Xcp {
@@ -36,13 +39,20 @@ impl Xcp {
              queue.",
         presets: &[Preset { name: "", title: "SIGCOMM 2002", overrides: &[] }],
         tables: &[],
+        variables: &[Self::VARIABLES],
     };
 
     /// # Errors
     /// As [`Settings::read`].
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
-        Ok(Self { win: LossWindow::new(settings)?, rtt: 0.0 })
+        Ok(Self { win: LossWindow::new(settings)?, rtt: 0.0, feedback: 0.0 })
     }
+}
+
+observed! {
+    self: Xcp;
+    /// Change of rate that routers wanted with the last ACK (H_feedback over the RTT).
+    feedback = self.feedback, number(Unit::SegmentsPerSecond);
 }
 
 impl Algorithm for Xcp {
@@ -92,6 +102,7 @@ impl RouterAssisted for Xcp {
 
     fn on_answer(&mut self, ack: &Ack, answer: Answer) {
         let Answer::Feedback(feedback) = answer else { return };
+        self.feedback = feedback;
         let change = feedback * ack.srtt;
         if change < 0.0 || ack.may_grow() {
             self.win.w = (self.win.w + change).max(1.0);

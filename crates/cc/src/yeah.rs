@@ -9,6 +9,7 @@
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::loss_window::{Arithmetic, FLOOR, LossParams, LossWindow, window_methods};
+use crate::observe::{observed, states};
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, flag, num, params};
 use crate::round_trip::{MIN_SAMPLES, RoundTrip};
 
@@ -33,6 +34,16 @@ params! {
         stcp_count: f64 = num(100.0, 1.0, 1e6, Unit::Segments), "Linux tcp_yeah.c; Scalable TCP's 0.01";
         /// Forget the base RTT when sending resumes after an idle time.
         forget_base: bool = flag(false), "Linux tcp_vegas.c: on";
+    }
+}
+
+states! {
+    /// Whose increase is in use.
+    enum Mode {
+        /// Standard TCP's.
+        Slow = "slow",
+        /// Scalable TCP's.
+        Fast = "fast",
     }
 }
 
@@ -78,6 +89,7 @@ impl Yeah {
             },
         ],
         tables: &[YeahParams::TABLE, LossParams::TABLE],
+        variables: &[Self::VARIABLES, LossWindow::VARIABLES],
     };
 
     /// # Errors
@@ -181,6 +193,22 @@ impl Yeah {
         self.reno_count = self.win.whole(self.reno_count / 2.0).max(FLOOR);
         w - cut
     }
+}
+
+observed! {
+    self: Yeah, self.win;
+    /// Mode: Scalable TCP's increase, or standard TCP's.
+    mode = if self.slow > 0.0 { Mode::Slow } else { Mode::Fast }, state(Mode::NAMES);
+    /// Segments of the flow in queues, in the last round trip (Q).
+    q = self.q, number(Unit::Segments);
+    /// Round trips of slow mode in a row.
+    slow = self.slow, number(Unit::RoundTrips);
+    /// Round trips of fast mode since a competing flow was last seen.
+    fast_count = self.fast_count, number(Unit::RoundTrips);
+    /// Window of a Reno flow that may be competing.
+    reno_count = self.reno_count, number(Unit::Segments);
+    /// Smallest RTT.
+    base_s = self.base, number(Unit::Seconds);
 }
 
 impl Algorithm for Yeah {
