@@ -6,9 +6,10 @@
 //! are unverified, the smoothing is that of a Linux derivative which has the fast mode only. Some descriptions halve in slow
 //! mode (preset `halving`).
 
-use crate::algorithm::{Ack, Algorithm, Signal, Start};
+use crate::algorithm::{Ack, Signal};
 use crate::hstcp::{Form, Hstcp, HstcpParams};
-use crate::loss_window::{LossParams, LossWindow, window_methods};
+use crate::loss_based::{LossBased, own_window};
+use crate::loss_window::{LossParams, LossWindow};
 use crate::observe::{observed, states};
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, flag, num, params};
 
@@ -100,12 +101,6 @@ impl Africa {
         self.a = self.law.a(w);
         self.fresh = (w, w * 1.001);
     }
-
-    fn reduced(&self, signal: &Signal) -> f64 {
-        let from = self.win.reduced_from(signal);
-        let halve = self.win.must_halve() || (self.p.slow_halves && !self.fast());
-        if halve { from / 2.0 } else { (1.0 - self.law.b(from)) * from }
-    }
 }
 
 observed! {
@@ -120,21 +115,19 @@ observed! {
     rtt_mean_s = self.rtt, number(Unit::Seconds);
 }
 
-impl Algorithm for Africa {
-    fn on_start(&mut self, start: &Start) {
-        self.win.start(start);
-    }
+impl LossBased for Africa {
+    own_window!();
 
     #[inline]
-    fn on_ack(&mut self, ack: &Ack) {
+    fn measure(&mut self, ack: &Ack) {
         if let Some(rtt) = ack.rtt {
             self.base = self.base.min(rtt);
             self.rtt = if self.rtt == 0.0 { rtt } else { self.rtt + self.p.rtt_gain * (rtt - self.rtt) };
         }
-        let n = self.win.slow_start(ack);
-        if n <= 0.0 {
-            return;
-        }
+    }
+
+    #[inline]
+    fn grow(&mut self, _ack: &Ack, n: f64) {
         let a = if self.fast() {
             if self.win.w < self.fresh.0 || self.win.w > self.fresh.1 {
                 self.refresh();
@@ -146,32 +139,17 @@ impl Algorithm for Africa {
         self.win.grow_per_round(n, a);
     }
 
-    fn on_congestion(&mut self, signal: &Signal) {
-        self.win.reduce_to(self.reduced(signal));
-    }
-
-    fn on_timeout(&mut self, signal: &Signal) {
-        self.win.time_out(self.reduced(signal), signal.repeated);
-    }
-
-    fn on_idle(&mut self, _now: f64, _idle: f64) {
-        self.win.idle();
-    }
-
-    fn on_undo(&mut self, _now: f64) {
-        self.win.undo();
-    }
-
-    window_methods!();
-
-    fn recovery_floor(&self) -> f64 {
-        self.win.ssthresh * 0.5
+    fn reduced(&mut self, signal: &Signal) -> f64 {
+        let from = self.win.reduced_from(signal);
+        let halve = self.win.must_halve() || (self.p.slow_halves && !self.fast());
+        if halve { from / 2.0 } else { (1.0 - self.law.b(from)) * from }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::algorithm::Algorithm;
     use crate::testing::{Driver, close, settings};
 
     fn at(preset: &str, w: f64, rtt: f64) -> (Driver, Africa) {

@@ -8,7 +8,8 @@
 //! the published increase is one byte there, so that at full congestion the sum grows as Reno does; here it is
 //! `increase_constant`, and 0. Growth is never above one segment for each segment acknowledged.
 
-use crate::algorithm::{Ack, Algorithm, Signal, Start};
+use crate::algorithm::{Ack, Signal, Start};
+use crate::loss_based::{LossBased, own_window};
 use crate::loss_window::{FLOOR, LossParams, LossWindow};
 use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Settings, choice, choices, flag, num, params};
@@ -140,26 +141,6 @@ impl Areno {
         self.increase = probe_increase(self.level(rtt), most, self.p.steepness, self.p.increase_constant);
     }
 
-    #[inline]
-    fn measure(&mut self, ack: &Ack) {
-        self.rate.add(ack);
-        self.round.add(ack);
-        if let Some(rtt) = ack.rtt {
-            self.base = self.base.min(rtt);
-            if !ack.in_recovery {
-                self.last_rtt = rtt;
-            }
-        }
-        if ack.round_start {
-            let round = std::mem::replace(&mut self.round, RoundTrip::NEW);
-            if let Some(mean) = round.mean() {
-                self.update_increase(if self.p.rtt_source == RttSource::Mean { mean } else { self.last_rtt });
-            }
-        } else if let (RttSource::Last, Some(rtt)) = (self.p.rtt_source, ack.rtt) {
-            self.update_increase(rtt);
-        }
-    }
-
     /// The level of congestion at a loss, and what the loss teaches.
     fn level_at_loss(&mut self) -> f64 {
         let rtt = self.last_rtt;
@@ -188,20 +169,36 @@ observed! {
     rate = self.rate.rate, number(Unit::SegmentsPerSecond);
 }
 
-impl Algorithm for Areno {
-    fn on_start(&mut self, start: &Start) {
-        self.win.start(start);
+impl LossBased for Areno {
+    own_window!();
+
+    fn begin(&mut self, start: &Start) {
         self.segment_bits = 8.0 * start.segment_bytes;
         self.rate.restart(start.now);
     }
 
     #[inline]
-    fn on_ack(&mut self, ack: &Ack) {
-        self.measure(ack);
-        let n = self.win.slow_start(ack);
-        if n <= 0.0 {
-            return;
+    fn measure(&mut self, ack: &Ack) {
+        self.rate.add(ack);
+        self.round.add(ack);
+        if let Some(rtt) = ack.rtt {
+            self.base = self.base.min(rtt);
+            if !ack.in_recovery {
+                self.last_rtt = rtt;
+            }
         }
+        if ack.round_start {
+            let round = std::mem::replace(&mut self.round, RoundTrip::NEW);
+            if let Some(mean) = round.mean() {
+                self.update_increase(if self.p.rtt_source == RttSource::Mean { mean } else { self.last_rtt });
+            }
+        } else if let (RttSource::Last, Some(rtt)) = (self.p.rtt_source, ack.rtt) {
+            self.update_increase(rtt);
+        }
+    }
+
+    #[inline]
+    fn grow(&mut self, _ack: &Ack, n: f64) {
         let w = self.win.w;
         let probe = (self.probe + n * self.increase.min(w - 1.0) / w).max(0.0);
         // The probe part gives back nothing that Reno's part has.
@@ -209,58 +206,49 @@ impl Algorithm for Areno {
         self.probe = probe;
     }
 
-    fn on_congestion(&mut self, signal: &Signal) {
+    fn reduced(&mut self, signal: &Signal) -> f64 {
         let from = self.win.reduced_from(signal);
         let target = if self.win.must_halve() { from / 2.0 } else { from / (1.0 + self.level_at_loss()) };
-        self.win.reduce_to(target.min(self.win.w));
+        target.min(self.win.w)
+    }
+
+    fn after_reduction(&mut self, _signal: &Signal) {
         self.saved_probe = std::mem::take(&mut self.probe);
     }
 
-    fn on_timeout(&mut self, signal: &Signal) {
-        self.win.time_out(self.win.reduced_from(signal) / 2.0, signal.repeated);
+    fn reduced_by_timeout(&mut self, signal: &Signal) -> f64 {
+        self.win.reduced_from(signal) / 2.0
+    }
+
+    fn after_timeout(&mut self, _signal: &Signal) {
         self.saved_probe = std::mem::take(&mut self.probe);
     }
 
-    fn on_idle(&mut self, now: f64, _idle: f64) {
-        self.win.idle();
+    fn resume(&mut self, now: f64, _idle: f64) {
         self.probe = 0.0;
         self.round = RoundTrip::NEW;
         self.rate.restart(now);
     }
 
-    fn on_recovery_exit(&mut self, _now: f64) {
+    fn recovered(&mut self, _now: f64) {
         self.round = RoundTrip::NEW;
     }
 
-    fn on_undo(&mut self, _now: f64) {
-        if self.win.undo().is_some() {
+    fn undone(&mut self, restored: bool) {
+        if restored {
             self.probe = self.saved_probe;
         }
     }
 
-    fn moderate(&mut self, window: f64) {
-        self.win.moderate(window);
+    fn moderated(&mut self) {
         self.probe = self.probe.min((self.win.w - FLOOR).max(0.0));
-    }
-
-    #[inline]
-    fn window(&self) -> f64 {
-        self.win.w
-    }
-
-    #[inline]
-    fn ssthresh(&self) -> f64 {
-        self.win.ssthresh
-    }
-
-    fn recovery_floor(&self) -> f64 {
-        self.win.ssthresh * 0.5
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::algorithm::Algorithm;
     use crate::param::Setting;
     use crate::testing::{Driver, close, run_over_link, settings};
 

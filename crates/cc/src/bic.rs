@@ -13,9 +13,10 @@
 //! (preset `linux`; `linux-5.6` is 3.18 to 5.6). Linux's first form (preset `linux-2.6.11`), which kept the paper's S_max 32 and β 1/8, has no such estimate and moves by 4/11 segment a round trip near the
 //! maximum.
 
-use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
+use crate::algorithm::{Ack, Needs, Signal, Start};
 use crate::jiffies::Jiffies;
-use crate::loss_window::{AckRatio, Arithmetic, LossParams, LossWindow, window_methods};
+use crate::loss_based::{LossBased, own_window};
+use crate::loss_window::{AckRatio, Arithmetic, LossParams, LossWindow};
 use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
 
@@ -289,6 +290,55 @@ impl Bic {
         }
         self.win.grow_one_in(if self.p.count_segments { n } else { 1.0 }, self.linux.cnt);
     }
+}
+
+observed! {
+    self: Bic, self.win;
+    /// Window at the last loss, after fast convergence; 0 before a loss.
+    last_max = self.last_max, number(Unit::Segments);
+    /// Upper end of the binary search (max_win); null while it is unknown.
+    max_win = self.search.max_win, number(Unit::Segments);
+    /// Middle of the binary search, where the window is heading (target_win); null while it is unknown.
+    target_win = self.search.target_win, number(Unit::Segments);
+    /// 1 while the window probes beyond the maximum.
+    is_probing = self.search.is_probing, plain();
+    /// Increase for each round trip of that probing (ss_cwnd).
+    ss_cwnd = self.search.ss_cwnd, number(Unit::Segments);
+    /// ACKs or segments for one segment of growth, in Linux's form; 1 otherwise.
+    cnt = self.linux.cnt, number(Unit::Segments);
+}
+
+impl LossBased for Bic {
+    own_window!();
+
+    const RECOVERY_FLOOR: f64 = 1.0;
+
+    #[inline]
+    fn requires(&self) -> Needs {
+        Needs { hz: self.p.form == Form::Linux, ..Needs::default() }
+    }
+
+    fn begin(&mut self, start: &Start) {
+        self.jiffies = Jiffies::new(start.hz);
+    }
+
+    #[inline]
+    fn measure(&mut self, ack: &Ack) {
+        if self.p.form == Form::Linux && !ack.in_recovery && ack.acked > 0.0 {
+            self.linux.ratio.update(ack.acked);
+        }
+    }
+
+    #[inline]
+    fn grow(&mut self, ack: &Ack, n: f64) {
+        if self.p.form == Form::Linux {
+            self.grow_linux(ack.now, n);
+        } else if self.win.w < self.p.low_window {
+            self.win.grow_per_round(n, 1.0);
+        } else {
+            self.search(n, ack.round_start);
+        }
+    }
 
     /// The window that a loss leaves, with the maximum recorded.
     fn reduced(&mut self, signal: &Signal) -> f64 {
@@ -310,84 +360,25 @@ impl Bic {
         }
         target
     }
-}
 
-observed! {
-    self: Bic, self.win;
-    /// Window at the last loss, after fast convergence; 0 before a loss.
-    last_max = self.last_max, number(Unit::Segments);
-    /// Upper end of the binary search (max_win); null while it is unknown.
-    max_win = self.search.max_win, number(Unit::Segments);
-    /// Middle of the binary search, where the window is heading (target_win); null while it is unknown.
-    target_win = self.search.target_win, number(Unit::Segments);
-    /// 1 while the window probes beyond the maximum.
-    is_probing = self.search.is_probing, plain();
-    /// Increase for each round trip of that probing (ss_cwnd).
-    ss_cwnd = self.search.ss_cwnd, number(Unit::Segments);
-    /// ACKs or segments for one segment of growth, in Linux's form; 1 otherwise.
-    cnt = self.linux.cnt, number(Unit::Segments);
-}
-
-impl Algorithm for Bic {
-    #[inline]
-    fn needs(&self) -> Needs {
-        Needs { hz: self.p.form == Form::Linux, ..Needs::default() }
-    }
-
-    fn on_start(&mut self, start: &Start) {
-        self.win.start(start);
-        self.jiffies = Jiffies::new(start.hz);
-    }
-
-    #[inline]
-    fn on_ack(&mut self, ack: &Ack) {
-        let linux = self.p.form == Form::Linux;
-        if linux && !ack.in_recovery && ack.acked > 0.0 {
-            self.linux.ratio.update(ack.acked);
-        }
-        let n = self.win.slow_start(ack);
-        if n <= 0.0 {
-            return;
-        }
-        if linux {
-            self.grow_linux(ack.now, n);
-        } else if self.win.w < self.p.low_window {
-            self.win.grow_per_round(n, 1.0);
-        } else {
-            self.search(n, ack.round_start);
-        }
-    }
-
-    fn on_congestion(&mut self, signal: &Signal) {
-        let target = self.reduced(signal);
-        self.win.reduce_to(target);
-    }
-
-    fn on_timeout(&mut self, signal: &Signal) {
-        let target = if signal.repeated { self.win.ssthresh } else { self.reduced(signal) };
-        self.win.time_out(target, signal.repeated);
+    fn after_timeout(&mut self, _signal: &Signal) {
         if self.p.form == Form::Linux {
             self.linux = NO_DIVISOR;
             self.last_max = 0.0;
         }
     }
 
-    fn on_idle(&mut self, _now: f64, _idle: f64) {
-        self.win.idle();
-    }
-
-    fn on_undo(&mut self, _now: f64) {
-        if self.win.undo().is_some() {
+    fn undone(&mut self, restored: bool) {
+        if restored {
             (self.last_max, self.search) = self.saved;
         }
     }
-
-    window_methods!();
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::algorithm::Algorithm;
     use crate::testing::{Driver, close, settings};
 
     fn bic(preset: &str) -> Bic {

@@ -12,9 +12,10 @@
 //! unknown, which disables the cap. In all of them growth is at most one segment for each acknowledged, as in slow start,
 //! and while idle or limited by the application the clock stands still (Linux: idle only).
 
-use crate::algorithm::{Ack, Algorithm, Cause, Needs, Signal, Start};
+use crate::algorithm::{Ack, Cause, Needs, Signal, Start};
 use crate::jiffies::Jiffies;
-use crate::loss_window::{AckRatio, Arithmetic, LossParams, LossWindow, window_methods};
+use crate::loss_based::{LossBased, own_window};
+use crate::loss_window::{AckRatio, Arithmetic, LossParams, LossWindow};
 use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
 
@@ -257,7 +258,7 @@ impl Cubic {
 
     /// RFC 9438 §4.2 to §4.5 for an ACK of `n` segments in congestion avoidance.
     #[inline]
-    fn grow(&mut self, ack: &Ack, n: f64) {
+    fn grow_fluid(&mut self, ack: &Ack, n: f64) {
         if !self.epoch.begun {
             self.begin_epoch(ack.now);
         }
@@ -366,20 +367,6 @@ impl Cubic {
         l.cnt = if self.win.arithmetic == Arithmetic::Linux26 { l.ratio.divide(l.cnt) } else { l.cnt.max(2.0) };
     }
 
-    /// The window that a loss leaves, with the maximum recorded (RFC 9438 §4.6, §4.7).
-    fn reduced(&mut self, signal: &Signal) -> f64 {
-        self.saved = self.epoch;
-        let w = self.win.w;
-        let beta = if signal.cause == Cause::Ecn { self.p.beta_ecn } else { self.p.beta };
-        let converge = self.p.fast_convergence && w < self.epoch.w_max;
-        self.epoch.w_max = if converge { self.win.whole(w * (1.0 + beta) / 2.0) } else { w };
-        self.epoch.cwnd_prior = w;
-        self.epoch.begun = false;
-        self.linux.at_window = 0.0;
-        let keep = if self.win.must_halve() { 0.5 } else { beta };
-        keep * self.win.reduced_from(signal)
-    }
-
     /// A value of the epoch in progress; NaN without one.
     fn in_epoch(&self, value: f64) -> f64 {
         if self.epoch.begun { value } else { f64::NAN }
@@ -416,69 +403,75 @@ observed! {
     w_est = self.in_epoch(self.reno_estimate()), number(Unit::Segments);
 }
 
-impl Algorithm for Cubic {
+impl LossBased for Cubic {
+    own_window!();
+
+    const RECOVERY_FLOOR: f64 = 1.0;
+
     #[inline]
-    fn needs(&self) -> Needs {
+    fn requires(&self) -> Needs {
         Needs { hz: self.win.integer(), ..Needs::default() }
     }
 
-    fn on_start(&mut self, start: &Start) {
-        self.win.start(start);
+    fn begin(&mut self, start: &Start) {
         self.jiffies = Jiffies::new(start.hz);
         self.last_ack = start.now;
     }
 
     #[inline]
-    fn on_ack(&mut self, ack: &Ack) {
+    fn measure(&mut self, ack: &Ack) {
         if !ack.window_limited {
             self.freeze(ack.now - self.last_ack, ack.now);
         }
         self.last_ack = ack.now;
-        let integer = self.win.integer();
-        if integer && ack.acked > 0.0 {
+        if self.win.integer() && ack.acked > 0.0 {
             self.linux_delay(ack);
             if !ack.in_recovery {
                 self.linux.ratio.update(ack.acked);
             }
         }
-        let n = self.win.slow_start(ack);
-        if n <= 0.0 {
-            return;
-        }
-        if integer {
+    }
+
+    #[inline]
+    fn grow(&mut self, ack: &Ack, n: f64) {
+        if self.win.integer() {
             self.grow_linux(ack.now, n);
         } else {
-            self.grow(ack, n);
+            self.grow_fluid(ack, n);
         }
     }
 
-    fn on_congestion(&mut self, signal: &Signal) {
-        let target = self.reduced(signal);
-        self.win.reduce_to(target);
+    /// The window that a loss leaves, with the maximum recorded (RFC 9438 §4.6, §4.7).
+    fn reduced(&mut self, signal: &Signal) -> f64 {
+        self.saved = self.epoch;
+        let w = self.win.w;
+        let beta = if signal.cause == Cause::Ecn { self.p.beta_ecn } else { self.p.beta };
+        let converge = self.p.fast_convergence && w < self.epoch.w_max;
+        self.epoch.w_max = if converge { self.win.whole(w * (1.0 + beta) / 2.0) } else { w };
+        self.epoch.cwnd_prior = w;
+        self.epoch.begun = false;
+        self.linux.at_window = 0.0;
+        let keep = if self.win.must_halve() { 0.5 } else { beta };
+        keep * self.win.reduced_from(signal)
     }
 
-    fn on_timeout(&mut self, signal: &Signal) {
-        let target = if signal.repeated { self.win.ssthresh } else { self.reduced(signal) };
-        self.win.time_out(target, signal.repeated);
+    fn after_timeout(&mut self, _signal: &Signal) {
         // The next epoch starts from the window that slow start reaches (RFC 9438 §4.8; Linux forgets all too).
         self.epoch = NO_EPOCH;
         self.linux = Linux { beta_scale: self.linux.beta_scale, ..NO_LINUX };
     }
 
-    fn on_idle(&mut self, now: f64, idle: f64) {
-        self.win.idle();
+    fn resume(&mut self, now: f64, idle: f64) {
         self.freeze(idle, now);
         self.last_ack = now;
     }
 
-    fn on_undo(&mut self, _now: f64) {
+    fn undone(&mut self, restored: bool) {
         // RFC 9438 §4.9: only where the loss had lowered the window.
-        if self.win.undo().is_some() {
+        if restored {
             self.epoch = self.saved;
         }
     }
-
-    window_methods!();
 }
 
 #[cfg(test)]

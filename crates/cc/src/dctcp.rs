@@ -9,8 +9,9 @@
 //! window of data after a reduction. Marks in fast recovery and while a timeout is repaired count towards α but cut
 //! nothing.
 
-use crate::algorithm::{Ack, Algorithm, Ecn, Needs, Signal, Start};
-use crate::loss_window::{LossParams, LossWindow, window_methods};
+use crate::algorithm::{Ack, Ecn, Needs, Signal};
+use crate::loss_based::{LossBased, own_window};
+use crate::loss_window::{LossParams, LossWindow};
 use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
 
@@ -174,18 +175,18 @@ impl Dctcp {
 
 observed! { self: Dctcp, self.share, self.win; }
 
-impl Algorithm for Dctcp {
+impl LossBased for Dctcp {
+    own_window!();
+
+    const RECOVERY_FLOOR: f64 = 1.0;
+
     #[inline]
-    fn needs(&self) -> Needs {
+    fn requires(&self) -> Needs {
         Needs { ecn: Ecn::Accurate, ..Needs::default() }
     }
 
-    fn on_start(&mut self, start: &Start) {
-        self.win.start(start);
-    }
-
     #[inline]
-    fn on_ack(&mut self, ack: &Ack) {
+    fn acknowledge(&mut self, ack: &Ack) {
         self.share.count(ack);
         let at_end = self.p.reaction == Reaction::WindowEnd;
         let marked = if at_end { ack.round_start && self.share.marked > 0.0 } else { ack.marked > 0.0 };
@@ -201,46 +202,50 @@ impl Algorithm for Dctcp {
         if settled || self.p.grow_after_mark {
             let n = self.win.slow_start(ack);
             if n > 0.0 {
-                self.win.grow_per_round(n, 1.0);
+                self.grow(ack, n);
             }
         }
     }
 
-    fn on_congestion(&mut self, signal: &Signal) {
-        let w = self.win.w;
+    #[inline]
+    fn grow(&mut self, _ack: &Ack, n: f64) {
+        self.win.grow_per_round(n, 1.0);
+    }
+
+    fn reduced(&mut self, signal: &Signal) -> f64 {
         // One reduction for the marks and the loss of one window of data.
         let same = signal.now - self.reduced_at < signal.srtt;
         let from = self.window_before.take().filter(|_| same).unwrap_or_else(|| self.win.reduced_from(signal));
-        self.win.reduce_to((0.5 * from).min(w));
+        (0.5 * from).min(self.win.w)
+    }
+
+    fn after_reduction(&mut self, signal: &Signal) {
         self.reduced_at = signal.now;
         self.pending = false;
     }
 
-    fn on_timeout(&mut self, signal: &Signal) {
-        self.win.time_out(0.5 * self.win.reduced_from(signal), signal.repeated);
+    fn reduced_by_timeout(&mut self, signal: &Signal) -> f64 {
+        0.5 * self.win.reduced_from(signal)
+    }
+
+    fn after_timeout(&mut self, signal: &Signal) {
         (self.window_before, self.pending, self.repairing) = (None, false, true);
         self.reduced_at = signal.now;
     }
 
-    fn on_idle(&mut self, _now: f64, _idle: f64) {
-        self.win.idle();
-    }
-
-    fn on_recovery_exit(&mut self, _now: f64) {
+    fn recovered(&mut self, _now: f64) {
         self.repairing = false;
     }
 
-    fn on_undo(&mut self, _now: f64) {
+    fn undone(&mut self, _restored: bool) {
         self.repairing = false;
-        self.win.undo();
     }
-
-    window_methods!();
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::algorithm::Algorithm;
     use crate::testing::{Driver, close, settings};
 
     fn dctcp(preset: &str) -> Dctcp {

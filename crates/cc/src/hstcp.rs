@@ -8,8 +8,9 @@
 //! more than the closed form; it counts ACKs, and since its row is only looked up in congestion avoidance, a loss in the
 //! first slow start halves (presets `linux` and `linux-2.6`, the latter with Linux 2.6's slow start rule).
 
-use crate::algorithm::{Ack, Algorithm, Signal, Start};
-use crate::loss_window::{Arithmetic, LossParams, LossWindow, window_methods};
+use crate::algorithm::{Ack, Signal};
+use crate::loss_based::{LossBased, own_window};
+use crate::loss_window::{Arithmetic, LossParams, LossWindow};
 use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, num, params};
 
@@ -194,8 +195,32 @@ impl Hstcp {
             self.win.w += 1.0;
         }
     }
+}
 
-    fn reduced(&self, signal: &Signal) -> f64 {
+observed! {
+    self: Hstcp, self.win;
+    /// Additive increase at the window of now, a(w).
+    a = self.increase(), number(Unit::Segments);
+    /// Fraction of the window that a loss gives up at the window of now, b(w).
+    b = self.decrease(), plain();
+}
+
+impl LossBased for Hstcp {
+    own_window!();
+
+    #[inline]
+    fn grow(&mut self, _ack: &Ack, n: f64) {
+        if self.p.form == Form::Table {
+            self.grow_by_table(n);
+            return;
+        }
+        if self.win.w < self.fresh.0 || self.win.w > self.fresh.1 {
+            self.refresh();
+        }
+        self.win.grow_per_round(n, self.a);
+    }
+
+    fn reduced(&mut self, signal: &Signal) -> f64 {
         let from = self.win.reduced_from(signal);
         if self.win.must_halve() {
             return from / 2.0;
@@ -207,61 +232,10 @@ impl Hstcp {
     }
 }
 
-observed! {
-    self: Hstcp, self.win;
-    /// Additive increase at the window of now, a(w).
-    a = self.increase(), number(Unit::Segments);
-    /// Fraction of the window that a loss gives up at the window of now, b(w).
-    b = self.decrease(), plain();
-}
-
-impl Algorithm for Hstcp {
-    fn on_start(&mut self, start: &Start) {
-        self.win.start(start);
-    }
-
-    #[inline]
-    fn on_ack(&mut self, ack: &Ack) {
-        let n = self.win.slow_start(ack);
-        if n <= 0.0 {
-            return;
-        }
-        if self.p.form == Form::Table {
-            self.grow_by_table(n);
-            return;
-        }
-        if self.win.w < self.fresh.0 || self.win.w > self.fresh.1 {
-            self.refresh();
-        }
-        self.win.grow_per_round(n, self.a);
-    }
-
-    fn on_congestion(&mut self, signal: &Signal) {
-        self.win.reduce_to(self.reduced(signal));
-    }
-
-    fn on_timeout(&mut self, signal: &Signal) {
-        self.win.time_out(self.reduced(signal), signal.repeated);
-    }
-
-    fn on_idle(&mut self, _now: f64, _idle: f64) {
-        self.win.idle();
-    }
-
-    fn on_undo(&mut self, _now: f64) {
-        self.win.undo();
-    }
-
-    window_methods!();
-
-    fn recovery_floor(&self) -> f64 {
-        self.win.ssthresh * 0.5
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::algorithm::Algorithm;
     use crate::testing::{Driver, close, settings};
 
     fn hstcp(preset: &str) -> Hstcp {

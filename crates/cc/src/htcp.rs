@@ -10,9 +10,10 @@
 //! the smoothed RTT and only from the first loss on (preset `linux-2.6`, ns-2's TCP/Linux); FreeBSD has neither adaptive
 //! backoff nor scaling and floors α at 1 (preset `freebsd`; its misplaced ageing of the largest RTT is not copied).
 
-use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
+use crate::algorithm::{Ack, Needs, Signal, Start};
 use crate::jiffies::Jiffies;
-use crate::loss_window::{Arithmetic, LossParams, LossWindow, window_methods};
+use crate::loss_based::{LossBased, own_window};
+use crate::loss_window::{Arithmetic, LossParams, LossWindow};
 use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, flag, num, params};
 
@@ -313,6 +314,61 @@ impl Htcp {
         self.packets_since = now;
     }
 
+    /// Moves the clock Δ forward by a time that does not count.
+    fn freeze(&mut self, seconds: f64, now: f64) {
+        self.t_last = (self.t_last + seconds).min(now);
+        self.saved.0 = (self.saved.0 + seconds).min(now);
+        self.alpha_until = f64::NEG_INFINITY;
+    }
+}
+
+observed! {
+    self: Htcp, self.win;
+    /// Additive increase for each round trip (α).
+    alpha = self.alpha, number(Unit::Segments);
+    /// Fraction of the window that a loss keeps (β).
+    beta = self.beta, plain();
+    /// Time since the last congestion event, at the last ACK (Δ).
+    delta_s = (self.last_ack - self.t_last).max(0.0), number(Unit::Seconds);
+    /// Smallest RTT.
+    rtt_min_s = self.seconds(self.rtt_min), number(Unit::Seconds);
+    /// Largest RTT since the last congestion event.
+    rtt_max_s = self.seconds(self.rtt_max), number(Unit::Seconds);
+    /// Throughput of the last measurement (B).
+    b_now = self.b_now, number(Unit::SegmentsPerSecond);
+    /// Largest throughput of the congestion epoch before.
+    b_old = self.b_old, number(Unit::SegmentsPerSecond);
+}
+
+impl LossBased for Htcp {
+    own_window!();
+
+    const RECOVERY_FLOOR: f64 = 1.0;
+
+    #[inline]
+    fn requires(&self) -> Needs {
+        Needs { hz: self.win.integer(), ..Needs::default() }
+    }
+
+    fn begin(&mut self, start: &Start) {
+        self.jiffies = Jiffies::new(start.hz);
+        self.t_last = start.now;
+        self.last_ack = start.now;
+        self.packets_since = start.now;
+    }
+
+    #[inline]
+    fn measure(&mut self, ack: &Ack) {
+        self.measure_rtt(ack);
+        if self.p.bandwidth_switch {
+            self.measure_throughput(ack);
+        }
+        if !ack.window_limited {
+            self.freeze(ack.now - self.last_ack, ack.now);
+        }
+        self.last_ack = ack.now;
+    }
+
     #[inline]
     fn grow(&mut self, ack: &Ack, n: f64) {
         if self.win.integer() {
@@ -353,99 +409,34 @@ impl Htcp {
         keep * self.win.reduced_from(signal)
     }
 
-    /// Moves the clock Δ forward by a time that does not count.
-    fn freeze(&mut self, seconds: f64, now: f64) {
-        self.t_last = (self.t_last + seconds).min(now);
-        self.saved.0 = (self.saved.0 + seconds).min(now);
-        self.alpha_until = f64::NEG_INFINITY;
-    }
-}
-
-observed! {
-    self: Htcp, self.win;
-    /// Additive increase for each round trip (α).
-    alpha = self.alpha, number(Unit::Segments);
-    /// Fraction of the window that a loss keeps (β).
-    beta = self.beta, plain();
-    /// Time since the last congestion event, at the last ACK (Δ).
-    delta_s = (self.last_ack - self.t_last).max(0.0), number(Unit::Seconds);
-    /// Smallest RTT.
-    rtt_min_s = self.seconds(self.rtt_min), number(Unit::Seconds);
-    /// Largest RTT since the last congestion event.
-    rtt_max_s = self.seconds(self.rtt_max), number(Unit::Seconds);
-    /// Throughput of the last measurement (B).
-    b_now = self.b_now, number(Unit::SegmentsPerSecond);
-    /// Largest throughput of the congestion epoch before.
-    b_old = self.b_old, number(Unit::SegmentsPerSecond);
-}
-
-impl Algorithm for Htcp {
-    #[inline]
-    fn needs(&self) -> Needs {
-        Needs { hz: self.win.integer(), ..Needs::default() }
-    }
-
-    fn on_start(&mut self, start: &Start) {
-        self.win.start(start);
-        self.jiffies = Jiffies::new(start.hz);
-        self.t_last = start.now;
-        self.last_ack = start.now;
-        self.packets_since = start.now;
-    }
-
-    #[inline]
-    fn on_ack(&mut self, ack: &Ack) {
-        self.measure_rtt(ack);
-        if self.p.bandwidth_switch {
-            self.measure_throughput(ack);
-        }
-        if !ack.window_limited {
-            self.freeze(ack.now - self.last_ack, ack.now);
-        }
-        self.last_ack = ack.now;
-        let n = self.win.slow_start(ack);
-        if n > 0.0 {
-            self.grow(ack, n);
-        }
-    }
-
-    fn on_congestion(&mut self, signal: &Signal) {
-        let target = self.reduced(signal);
-        self.win.reduce_to(target);
-    }
-
-    fn on_timeout(&mut self, signal: &Signal) {
-        let target = if signal.repeated { self.win.ssthresh } else { self.reduced(signal) };
+    fn after_timeout(&mut self, signal: &Signal) {
         self.t_last = signal.now;
-        self.win.time_out(target, signal.repeated);
     }
 
-    fn on_idle(&mut self, now: f64, idle: f64) {
-        self.win.idle();
+    fn resume(&mut self, now: f64, idle: f64) {
         self.freeze(idle, now);
         self.last_ack = now;
         self.packets = 0.0;
         self.packets_since = now;
     }
 
-    fn on_recovery_exit(&mut self, now: f64) {
+    fn recovered(&mut self, now: f64) {
         self.t_last = now;
         self.alpha_until = f64::NEG_INFINITY;
     }
 
-    fn on_undo(&mut self, _now: f64) {
-        if self.win.undo().is_some() {
+    fn undone(&mut self, restored: bool) {
+        if restored {
             (self.t_last, self.rtt_max, self.b_old) = self.saved;
             self.alpha_until = f64::NEG_INFINITY;
         }
     }
-
-    window_methods!();
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::algorithm::Algorithm;
     use crate::testing::{Driver, close, settings};
 
     fn htcp(preset: &str, values: &[(&str, Setting)]) -> Htcp {

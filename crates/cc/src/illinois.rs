@@ -12,8 +12,9 @@
 //! delayed makes all queues look small for ever (preset `linux-2.6.23`). Leith et al. 2008 tested it with RTT samples
 //! ignored for two round trips after a loss (preset `leith2008`).
 
-use crate::algorithm::{Ack, Algorithm, Signal, Start};
-use crate::loss_window::{LossParams, LossWindow, window_methods};
+use crate::algorithm::{Ack, Signal};
+use crate::loss_based::{LossBased, own_window};
+use crate::loss_window::{LossParams, LossWindow};
 use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
 use crate::round_trip::RoundTrip;
@@ -258,6 +259,50 @@ impl Illinois {
         }
     }
 
+    /// The window that a loss leaves.
+    fn given_up(&self, signal: &Signal) -> f64 {
+        let from = self.win.reduced_from(signal);
+        if self.win.must_halve() {
+            return from / 2.0;
+        }
+        let part = self.win.whole(self.beta * from);
+        if self.p.keeps_beta { part } else { from - part }
+    }
+}
+
+observed! {
+    self: Illinois, self.win;
+    /// Additive increase for each round trip (α).
+    alpha = self.alpha, number(Unit::Segments);
+    /// Fraction of the window that a loss gives up (β).
+    beta = self.beta, plain();
+    /// Mean queueing delay of the last round trip (d_a); null before the first.
+    da_s = self.delay, number(Unit::Seconds);
+    /// Smallest RTT.
+    base_s = self.base, number(Unit::Seconds);
+    /// Largest RTT; 0 before the first sample.
+    max_s = self.max, number(Unit::Seconds);
+}
+
+impl LossBased for Illinois {
+    own_window!();
+
+    #[inline]
+    fn acknowledge(&mut self, ack: &Ack) {
+        self.measure(ack);
+        self.due |= ack.round_start;
+        if self.due && !ack.in_recovery {
+            self.ignored = (self.ignored - 1.0).max(0.0);
+            self.end_round();
+        }
+        let slow_start = self.win.in_slow_start();
+        let n = self.win.slow_start(ack);
+        // Linux gives what slow start leaves of an ACK to nobody.
+        if n > 0.0 && !(slow_start && self.win.integer()) {
+            self.grow(ack, n);
+        }
+    }
+
     #[inline]
     fn measure(&mut self, ack: &Ack) {
         let Some(rtt) = ack.rtt else { return };
@@ -286,82 +331,23 @@ impl Illinois {
         }
     }
 
-    /// The window that a loss leaves with `beta`.
-    fn reduced(&self, signal: &Signal, beta: f64) -> f64 {
-        let from = self.win.reduced_from(signal);
-        if self.win.must_halve() {
-            return from / 2.0;
-        }
-        let part = self.win.whole(beta * from);
-        if self.p.keeps_beta { part } else { from - part }
-    }
-}
-
-observed! {
-    self: Illinois, self.win;
-    /// Additive increase for each round trip (α).
-    alpha = self.alpha, number(Unit::Segments);
-    /// Fraction of the window that a loss gives up (β).
-    beta = self.beta, plain();
-    /// Mean queueing delay of the last round trip (d_a); null before the first.
-    da_s = self.delay, number(Unit::Seconds);
-    /// Smallest RTT.
-    base_s = self.base, number(Unit::Seconds);
-    /// Largest RTT; 0 before the first sample.
-    max_s = self.max, number(Unit::Seconds);
-}
-
-impl Algorithm for Illinois {
-    fn on_start(&mut self, start: &Start) {
-        self.win.start(start);
-    }
-
-    #[inline]
-    fn on_ack(&mut self, ack: &Ack) {
-        self.measure(ack);
-        self.due |= ack.round_start;
-        if self.due && !ack.in_recovery {
-            self.ignored = (self.ignored - 1.0).max(0.0);
-            self.end_round();
-        }
-        let slow_start = self.win.in_slow_start();
-        let n = self.win.slow_start(ack);
-        // Linux gives what slow start leaves of an ACK to nobody.
-        if n > 0.0 && !(slow_start && self.win.integer()) {
-            self.grow(ack, n);
-        }
-    }
-
-    fn on_congestion(&mut self, signal: &Signal) {
-        self.win.reduce_to(self.reduced(signal, self.beta));
+    fn reduced(&mut self, signal: &Signal) -> f64 {
         self.ignored = self.p.ignored_rounds;
+        self.given_up(signal)
     }
 
-    fn on_timeout(&mut self, signal: &Signal) {
-        let target = if self.p.halve_on_timeout {
-            STANDARD.1 * self.win.reduced_from(signal)
-        } else {
-            self.reduced(signal, self.beta)
-        };
-        self.win.time_out(target, signal.repeated);
+    fn reduced_by_timeout(&mut self, signal: &Signal) -> f64 {
+        if self.p.halve_on_timeout { STANDARD.1 * self.win.reduced_from(signal) } else { self.given_up(signal) }
+    }
+
+    fn after_timeout(&mut self, _signal: &Signal) {
         (self.alpha, self.beta) = STANDARD;
         (self.low, self.above) = (0.0, false);
         self.round = RoundTrip::NEW;
     }
 
-    fn on_idle(&mut self, _now: f64, _idle: f64) {
-        self.win.idle();
+    fn resume(&mut self, _now: f64, _idle: f64) {
         self.round = RoundTrip::NEW;
-    }
-
-    fn on_undo(&mut self, _now: f64) {
-        self.win.undo();
-    }
-
-    window_methods!();
-
-    fn recovery_floor(&self) -> f64 {
-        self.win.ssthresh * 0.5
     }
 }
 
@@ -369,6 +355,7 @@ impl Algorithm for Illinois {
 mod tests {
     use super::*;
     use crate::algorithm::Cause;
+    use crate::algorithm::{Algorithm, Start};
     use crate::testing::{Driver, close, settings};
 
     fn illinois(preset: &str, values: &[(&str, Setting)]) -> Illinois {

@@ -75,6 +75,7 @@ pub mod jiffies;
 pub mod ledbat;
 pub mod ledbat_plus_plus;
 pub mod libra;
+pub mod loss_based;
 pub mod loss_window;
 pub mod lp;
 pub mod ltcp;

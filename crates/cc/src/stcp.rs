@@ -8,8 +8,9 @@
 //! so that a receiver that acknowledges every segment saw 2 % growth a round trip (preset `linux-2.6`, and ns-2's
 //! TCP/Linux); it is 100 for each segment today (preset `linux`).
 
-use crate::algorithm::{Ack, Algorithm, Signal, Start};
-use crate::loss_window::{LossParams, LossWindow, window_methods};
+use crate::algorithm::{Ack, Signal};
+use crate::loss_based::{LossBased, own_window};
+use crate::loss_window::{LossParams, LossWindow};
 use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, num, params};
 
@@ -72,29 +73,15 @@ impl Stcp {
         let p = StcpParams::read(settings)?;
         Ok(Self { win: LossWindow::new(settings)?, p, per_step: 1.0 / p.increase })
     }
-
-    fn reduced(&self, signal: &Signal) -> f64 {
-        let from = self.win.reduced_from(signal);
-        if from <= self.p.legacy_window || self.win.must_halve() {
-            return from / 2.0;
-        }
-        from - self.win.whole(from * self.p.decrease)
-    }
 }
 
 observed! { self: Stcp, self.win; }
 
-impl Algorithm for Stcp {
-    fn on_start(&mut self, start: &Start) {
-        self.win.start(start);
-    }
+impl LossBased for Stcp {
+    own_window!();
 
     #[inline]
-    fn on_ack(&mut self, ack: &Ack) {
-        let n = self.win.slow_start(ack);
-        if n <= 0.0 {
-            return;
-        }
+    fn grow(&mut self, _ack: &Ack, n: f64) {
         if self.win.integer() {
             self.win.grow_one_in(n, self.win.w.min(self.per_step));
         } else if self.win.w <= self.p.legacy_window {
@@ -104,32 +91,19 @@ impl Algorithm for Stcp {
         }
     }
 
-    fn on_congestion(&mut self, signal: &Signal) {
-        self.win.reduce_to(self.reduced(signal));
-    }
-
-    fn on_timeout(&mut self, signal: &Signal) {
-        self.win.time_out(self.reduced(signal), signal.repeated);
-    }
-
-    fn on_idle(&mut self, _now: f64, _idle: f64) {
-        self.win.idle();
-    }
-
-    fn on_undo(&mut self, _now: f64) {
-        self.win.undo();
-    }
-
-    window_methods!();
-
-    fn recovery_floor(&self) -> f64 {
-        self.win.ssthresh * 0.5
+    fn reduced(&mut self, signal: &Signal) -> f64 {
+        let from = self.win.reduced_from(signal);
+        if from <= self.p.legacy_window || self.win.must_halve() {
+            return from / 2.0;
+        }
+        from - self.win.whole(from * self.p.decrease)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::algorithm::{Algorithm, Start};
     use crate::testing::{Driver, close, settings};
 
     fn stcp(preset: &str) -> Stcp {

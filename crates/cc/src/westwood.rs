@@ -10,9 +10,10 @@
 //! module of 2.6.22 without the event at the end of recovery: the estimate is only the smallest window during it, the
 //! threshold is half the window, and what remains is standard TCP.
 
-use crate::algorithm::{Ack, Algorithm, Cause, Needs, Signal, Start};
+use crate::algorithm::{Ack, Cause, Needs, Signal, Start};
 use crate::jiffies::Jiffies;
-use crate::loss_window::{Arithmetic, FLOOR, LossParams, LossWindow, window_methods};
+use crate::loss_based::{LossBased, own_window};
+use crate::loss_window::{Arithmetic, FLOOR, LossParams, LossWindow};
 use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
 
@@ -186,6 +187,48 @@ impl Westwood {
         }
     }
 
+    /// Estimated bandwidth times the smallest RTT, segments; what the window is where nothing was measured yet.
+    fn estimate(&self) -> f64 {
+        if self.rtt_min.is_infinite() || !self.sampled {
+            return if self.win.integer() { FLOOR } else { (0.5 * self.win.w).max(FLOOR) };
+        }
+        let segments = self.bwe * self.rtt_min / if self.win.integer() { self.segment_bytes } else { 1.0 };
+        self.win.whole(segments).max(FLOOR)
+    }
+
+    /// Whether a signal sets the window to the estimate, and not the recovery's end: an ECN echo has no recovery whose end
+    /// could be waited for.
+    fn at_once(&self, signal: &Signal) -> bool {
+        self.p.response == Response::AtOnce || (self.p.response == Response::AtExit && signal.cause == Cause::Ecn)
+    }
+
+    fn half(&self, signal: &Signal) -> f64 {
+        0.5 * self.win.reduced_from(signal)
+    }
+}
+
+observed! {
+    self: Westwood, self.win;
+    /// Filtered estimate of the bandwidth (BWE).
+    bwe = self.bandwidth(), number(Unit::SegmentsPerSecond);
+    /// Smallest RTT.
+    rtt_min_s = self.seconds(self.rtt_min), number(Unit::Seconds);
+}
+
+impl LossBased for Westwood {
+    own_window!();
+
+    #[inline]
+    fn requires(&self) -> Needs {
+        Needs { hz: self.win.integer(), ..Needs::default() }
+    }
+
+    fn begin(&mut self, start: &Start) {
+        self.jiffies = Jiffies::new(start.hz);
+        self.segment_bytes = start.segment_bytes;
+        self.t0 = start.now;
+    }
+
     #[inline]
     fn measure(&mut self, ack: &Ack) {
         let Some(latest) = ack.rtt else { return };
@@ -202,73 +245,35 @@ impl Westwood {
         self.relearn = false;
     }
 
-    /// Estimated bandwidth times the smallest RTT, segments; what the window is where nothing was measured yet.
-    fn estimate(&self) -> f64 {
-        if self.rtt_min.is_infinite() || !self.sampled {
-            return if self.win.integer() { FLOOR } else { (0.5 * self.win.w).max(FLOOR) };
-        }
-        let segments = self.bwe * self.rtt_min / if self.win.integer() { self.segment_bytes } else { 1.0 };
-        self.win.whole(segments).max(FLOOR)
-    }
-
-    fn half(&self, signal: &Signal) -> f64 {
-        0.5 * self.win.reduced_from(signal)
-    }
-}
-
-observed! {
-    self: Westwood, self.win;
-    /// Filtered estimate of the bandwidth (BWE).
-    bwe = self.bandwidth(), number(Unit::SegmentsPerSecond);
-    /// Smallest RTT.
-    rtt_min_s = self.seconds(self.rtt_min), number(Unit::Seconds);
-}
-
-impl Algorithm for Westwood {
     #[inline]
-    fn needs(&self) -> Needs {
-        Needs { hz: self.win.integer(), ..Needs::default() }
+    fn grow(&mut self, _ack: &Ack, n: f64) {
+        self.win.grow_per_round(n, 1.0);
     }
 
-    fn on_start(&mut self, start: &Start) {
-        self.win.start(start);
-        self.jiffies = Jiffies::new(start.hz);
-        self.segment_bytes = start.segment_bytes;
-        self.t0 = start.now;
+    fn reduced(&mut self, signal: &Signal) -> f64 {
+        if self.at_once(signal) { self.estimate().min(self.win.w) } else { self.half(signal) }
     }
 
-    #[inline]
-    fn on_ack(&mut self, ack: &Ack) {
-        self.measure(ack);
-        let n = self.win.slow_start(ack);
-        if n > 0.0 {
-            self.win.grow_per_round(n, 1.0);
-        }
+    fn after_reduction(&mut self, signal: &Signal) {
+        let waits = !self.at_once(signal) && signal.cause == Cause::Loss;
+        self.repairing = waits.then(|| self.estimate());
     }
 
-    fn on_congestion(&mut self, signal: &Signal) {
-        // An ECN echo has no recovery whose end could be waited for.
-        let at_once =
-            self.p.response == Response::AtOnce || (self.p.response == Response::AtExit && signal.cause == Cause::Ecn);
-        let target = if at_once { self.estimate().min(self.win.w) } else { self.half(signal) };
-        self.win.reduce_to(target);
-        self.repairing = (!at_once && signal.cause == Cause::Loss).then(|| self.estimate());
+    fn reduced_by_timeout(&mut self, signal: &Signal) -> f64 {
+        if self.p.estimate_on_timeout { self.estimate().min(self.win.w) } else { self.half(signal) }
     }
 
-    fn on_timeout(&mut self, signal: &Signal) {
-        let target = if self.p.estimate_on_timeout { self.estimate().min(self.win.w) } else { self.half(signal) };
-        self.win.time_out(target, signal.repeated);
+    fn after_timeout(&mut self, _signal: &Signal) {
         self.relearn = self.p.relearn_rtt;
         self.repairing = None;
     }
 
-    fn on_idle(&mut self, now: f64, _idle: f64) {
-        self.win.idle();
+    fn resume(&mut self, now: f64, _idle: f64) {
         // The sample that spans the pause says nothing.
         (self.bk, self.t0) = (0.0, now);
     }
 
-    fn on_recovery_exit(&mut self, _now: f64) {
+    fn recovered(&mut self, _now: f64) {
         match std::mem::take(&mut self.repairing) {
             None => {}
             Some(_) if self.p.response == Response::AtExit => {
@@ -280,14 +285,11 @@ impl Algorithm for Westwood {
         }
     }
 
-    fn on_undo(&mut self, _now: f64) {
+    fn undone(&mut self, _restored: bool) {
         self.repairing = None;
-        self.win.undo();
     }
 
-    window_methods!();
-
-    fn recovery_floor(&self) -> f64 {
+    fn lowest_in_recovery(&self) -> f64 {
         if self.p.response == Response::AtOnce { self.win.ssthresh } else { self.estimate() }
     }
 }
@@ -295,6 +297,7 @@ impl Algorithm for Westwood {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::algorithm::Algorithm;
     use crate::testing::{Driver, close, settings};
 
     fn westwood(preset: &str) -> Westwood {

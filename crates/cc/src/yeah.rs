@@ -7,8 +7,9 @@
 //! 101 of them for a step in fast mode and forgets the base RTT when sending resumes (preset `linux-2.6`, ns-2's TCP/Linux).
 //! Another simulator has the delay limit 1/φ as a quotient of integers, 0, and the decrease from the bytes in flight.
 
-use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
-use crate::loss_window::{Arithmetic, FLOOR, LossParams, LossWindow, window_methods};
+use crate::algorithm::{Ack, Needs, Signal};
+use crate::loss_based::{LossBased, own_window};
+use crate::loss_window::{Arithmetic, FLOOR, LossParams, LossWindow};
 use crate::observe::{observed, states};
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, flag, num, params};
 use crate::round_trip::{MIN_SAMPLES, RoundTrip};
@@ -120,27 +121,6 @@ impl Yeah {
         (q, q > self.p.q_max || rtt - base > self.win.whole(self.p.delay_max * base))
     }
 
-    #[inline]
-    fn grow(&mut self, ack: &Ack, n: f64) {
-        let fast = self.slow == 0.0;
-        if self.win.arithmetic != Arithmetic::Linux26 {
-            let divisor = if fast { self.win.w.min(self.p.stcp_count) } else { self.win.w };
-            self.win.grow_one_in(n, divisor);
-        } else if fast {
-            self.win.counter += ack.acked;
-            if self.win.counter > self.win.w.min(self.p.stcp_count) {
-                self.win.w += 1.0;
-                self.win.counter = 0.0;
-            }
-        } else {
-            self.win.counter += 1.0;
-            if self.win.counter >= self.win.w {
-                self.win.w += 1.0;
-                self.win.counter = 0.0;
-            }
-        }
-    }
-
     /// The decision of a round that ends with this ACK.
     fn end_round(&mut self) {
         let round = std::mem::replace(&mut self.round, RoundTrip::NEW);
@@ -177,22 +157,6 @@ impl Yeah {
         self.win.w = (w - cut).max(self.reno_count).max(FLOOR).min(w);
         self.win.ssthresh = self.win.w.max(FLOOR);
     }
-
-    /// The window that a loss leaves.
-    fn reduced(&mut self, signal: &Signal) -> f64 {
-        let w = self.win.reduced_from(signal);
-        let half = self.win.whole(w / 2.0).max(FLOOR);
-        let cut = if self.win.must_halve() {
-            w / 2.0
-        } else if self.slow < self.p.rho {
-            self.q.min(half).max(self.win.whole(w * self.p.loss_min))
-        } else {
-            half
-        };
-        self.fast_count = 0.0;
-        self.reno_count = self.win.whole(self.reno_count / 2.0).max(FLOOR);
-        w - cut
-    }
 }
 
 observed! {
@@ -211,18 +175,16 @@ observed! {
     base_s = self.base, number(Unit::Seconds);
 }
 
-impl Algorithm for Yeah {
+impl LossBased for Yeah {
+    own_window!();
+
     #[inline]
-    fn needs(&self) -> Needs {
+    fn requires(&self) -> Needs {
         Needs { rounds_restart: self.win.integer(), ..Needs::default() }
     }
 
-    fn on_start(&mut self, start: &Start) {
-        self.win.start(start);
-    }
-
     #[inline]
-    fn on_ack(&mut self, ack: &Ack) {
+    fn acknowledge(&mut self, ack: &Ack) {
         if let Some(rtt) = ack.rtt {
             self.base = self.base.min(rtt);
         }
@@ -237,44 +199,64 @@ impl Algorithm for Yeah {
         }
     }
 
-    fn on_congestion(&mut self, signal: &Signal) {
-        let target = self.reduced(signal);
-        self.win.reduce_to(target);
+    #[inline]
+    fn grow(&mut self, ack: &Ack, n: f64) {
+        let fast = self.slow == 0.0;
+        if self.win.arithmetic != Arithmetic::Linux26 {
+            let divisor = if fast { self.win.w.min(self.p.stcp_count) } else { self.win.w };
+            self.win.grow_one_in(n, divisor);
+        } else if fast {
+            self.win.counter += ack.acked;
+            if self.win.counter > self.win.w.min(self.p.stcp_count) {
+                self.win.w += 1.0;
+                self.win.counter = 0.0;
+            }
+        } else {
+            self.win.counter += 1.0;
+            if self.win.counter >= self.win.w {
+                self.win.w += 1.0;
+                self.win.counter = 0.0;
+            }
+        }
     }
 
-    fn on_timeout(&mut self, signal: &Signal) {
-        let target = if signal.repeated { self.win.ssthresh } else { self.reduced(signal) };
-        self.win.time_out(target, signal.repeated);
+    /// The window that a loss leaves.
+    fn reduced(&mut self, signal: &Signal) -> f64 {
+        let w = self.win.reduced_from(signal);
+        let half = self.win.whole(w / 2.0).max(FLOOR);
+        let cut = if self.win.must_halve() {
+            w / 2.0
+        } else if self.slow < self.p.rho {
+            self.q.min(half).max(self.win.whole(w * self.p.loss_min))
+        } else {
+            half
+        };
+        self.fast_count = 0.0;
+        self.reno_count = self.win.whole(self.reno_count / 2.0).max(FLOOR);
+        w - cut
+    }
+
+    fn after_timeout(&mut self, _signal: &Signal) {
         self.round = RoundTrip::NEW;
     }
 
-    fn on_idle(&mut self, _now: f64, _idle: f64) {
-        self.win.idle();
+    fn resume(&mut self, _now: f64, _idle: f64) {
         self.round = RoundTrip::NEW;
         if self.p.forget_base {
             self.base = f64::INFINITY;
         }
     }
 
-    fn on_recovery_exit(&mut self, _now: f64) {
+    fn recovered(&mut self, _now: f64) {
         self.round = RoundTrip::NEW;
         self.due = false;
-    }
-
-    fn on_undo(&mut self, _now: f64) {
-        self.win.undo();
-    }
-
-    window_methods!();
-
-    fn recovery_floor(&self) -> f64 {
-        self.win.ssthresh * 0.5
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::algorithm::{Algorithm, Start};
     use crate::testing::{Driver, close, run_over_link, settings};
 
     fn yeah(preset: &str) -> Yeah {
