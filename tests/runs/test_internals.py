@@ -19,8 +19,6 @@ from elephan.scenario.catalog import algorithms
 
 ROOT = Path(__file__).resolve().parents[2]
 PATH: dict[str, Any] = {"rate": "20 Mbit/s", "rtt": "40 ms", "buffer": "1 BDP", "duration": "12 s"}
-OTHER_THAN_OWN = ("w", "ssthresh")
-"""Columns of the programs in the kernel that the simulator has in ``samples``."""
 
 
 def dumbbell(*flows: Any, **more: Any) -> Scenario:
@@ -146,7 +144,6 @@ def test_where_nothing_can_be_recorded_it_is_refused() -> None:
 
 @pytest.mark.parametrize("path", sorted((ROOT / "bpf").glob("*.bpf.c")), ids=lambda path: path.name.partition(".")[0])
 def test_a_program_in_the_kernel_has_the_names_of_its_twin(path: Path) -> None:
-    columns = re.findall(r'^ALGORITHM\("([\w,]+)"\);$', path.read_text(encoding="utf-8"), re.MULTILINE)
-    names = {re.sub("_us$", "_s", name) for name in columns[0].split(",")} - set(OTHER_THAN_OWN)
+    names = {re.sub("_us$", "_s", name) for name in re.findall(r"\bvariable\((\w+), ", path.read_text("utf-8"))}
     declared = {variable["name"] for variable in algorithms()[path.name.partition(".")[0]]["variables"]}
     assert names <= declared
