@@ -84,11 +84,13 @@ pub mod observe;
 pub mod param;
 #[cfg(test)]
 mod path;
+pub mod plain_window;
 pub mod prague;
 mod registry;
 pub mod reno;
 pub mod round_trip;
 pub mod slow_start;
+pub mod spread;
 pub mod stcp;
 #[cfg(test)]
 mod testing;

@@ -18,6 +18,7 @@
 use crate::algorithm::{Ack, Algorithm, Signal, Start};
 use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
+use crate::plain_window::PlainWindow;
 
 choices! {
     /// How the segments that the flow has in queues are computed.
@@ -95,9 +96,7 @@ struct Linux26 {
 #[derive(Clone, Debug)]
 pub struct Vegas {
     p: VegasParams,
-    w: f64,
-    ssthresh: f64,
-    initial_window: f64,
+    win: PlainWindow,
     slow_starting: bool,
     /// In a round of slow start that grows, not one that measures.
     growing: bool,
@@ -112,7 +111,8 @@ pub struct Vegas {
     /// Segments in queues at the last decision; NaN before the first.
     last_diff: f64,
     linux26: Linux26,
-    saved: Option<(f64, f64, bool)>,
+    /// Whether it was in slow start before the last signal.
+    saved: bool,
 }
 
 impl Vegas {
@@ -186,9 +186,7 @@ impl Vegas {
         }
         Ok(Self {
             p,
-            w: 1.0,
-            ssthresh: f64::INFINITY,
-            initial_window: 1.0,
+            win: PlainWindow::NEW,
             slow_starting: true,
             growing: true,
             enabled: true,
@@ -199,25 +197,25 @@ impl Vegas {
             per_ack: 0.0,
             last_diff: f64::NAN,
             linux26: Linux26::default(),
-            saved: None,
+            saved: false,
         })
     }
 
     /// Segments of this flow in queues.
     fn diff(&self, rtt: f64) -> f64 {
         match self.p.diff {
-            Diff::Paper => self.w * (1.0 - self.base / rtt),
-            Diff::Ns2 => (self.w * (1.0 - self.base / rtt) + 0.5).floor(),
-            Diff::Ns3 => self.w.floor() - (self.w.floor() * self.base / rtt).floor(),
-            Diff::Linux26 => (2.0 * self.w - self.target_linux26(self.w, rtt)) / 2.0,
+            Diff::Paper => self.win.w * (1.0 - self.base / rtt),
+            Diff::Ns2 => (self.win.w * (1.0 - self.base / rtt) + 0.5).floor(),
+            Diff::Ns3 => self.win.w.floor() - (self.win.w.floor() * self.base / rtt).floor(),
+            Diff::Linux26 => (2.0 * self.win.w - self.target_linux26(self.win.w, rtt)) / 2.0,
             // Linux computes in whole microseconds.
-            Diff::Linux => (self.w * ((rtt - self.base) * 1e6).round() / (self.base * 1e6).round()).floor(),
+            Diff::Linux => (self.win.w * ((rtt - self.base) * 1e6).round() / (self.base * 1e6).round()).floor(),
         }
     }
 
     /// The floor does not raise a window that a timeout or moderation left below it.
     fn lower_to(&mut self, w: f64) {
-        self.w = w.max(FLOOR.min(self.w));
+        self.win.w = w.max(FLOOR.min(self.win.w));
     }
 
     fn leave_slow_start(&mut self) {
@@ -228,8 +226,8 @@ impl Vegas {
 
     /// A lowered window is no reason for slow start.
     fn lower_threshold(&mut self) {
-        let below = if self.p.diff == Diff::Ns3 { (self.w - 1.0).max(FLOOR) } else { self.w };
-        self.ssthresh = self.ssthresh.min(below);
+        let below = if self.p.diff == Diff::Ns3 { (self.win.w - 1.0).max(FLOOR) } else { self.win.w };
+        self.win.ssthresh = self.win.ssthresh.min(below);
     }
 
     fn round_in_slow_start(&mut self, rtt: f64) {
@@ -240,9 +238,9 @@ impl Vegas {
         if measured && self.last_diff > self.p.gamma {
             self.leave_slow_start();
             let lowered = if matches!(self.p.diff, Diff::Linux | Diff::Ns3) {
-                self.w.min((self.w * self.base / rtt).floor() + 1.0)
+                self.win.w.min((self.win.w * self.base / rtt).floor() + 1.0)
             } else {
-                self.w * 7.0 / 8.0
+                self.win.w * 7.0 / 8.0
             };
             self.lower_to(lowered);
             self.lower_threshold();
@@ -256,13 +254,13 @@ impl Vegas {
         self.last_diff = diff;
         self.per_ack = 0.0;
         if diff > self.p.beta {
-            self.lower_to(self.w - 1.0);
+            self.lower_to(self.win.w - 1.0);
             self.lower_threshold();
         } else if diff < self.p.alpha {
             if self.p.spread_increase {
-                self.per_ack = 1.0 / self.w;
+                self.per_ack = 1.0 / self.win.w;
             } else if may_grow {
-                self.w += 1.0;
+                self.win.w += 1.0;
             }
         }
     }
@@ -282,24 +280,24 @@ impl Vegas {
             }
             if matches!(self.p.diff, Diff::Linux | Diff::Ns3) {
                 // Linux and ns-3 keep the threshold at three quarters of the window.
-                self.ssthresh = self.ssthresh.max(0.75 * self.w);
+                self.win.ssthresh = self.win.ssthresh.max(0.75 * self.win.w);
             }
         } else if !self.slow_starting && ack.may_grow() {
-            self.w += ack.acked / self.w;
+            self.win.w += ack.acked / self.win.w;
         }
         self.forget_round();
     }
 
     /// Standard TCP's growth in Linux 2.6: slow start up to and including the threshold, then one segment a window.
     fn grow_linux26(&mut self, window_limited: bool) {
-        if self.w <= self.ssthresh {
+        if self.win.w <= self.win.ssthresh {
             if window_limited {
-                self.w += 1.0;
+                self.win.w += 1.0;
             }
             self.linux26.counted = 0.0;
-        } else if self.linux26.counted >= self.w && window_limited {
-            self.linux26.counted -= self.w;
-            self.w += 1.0;
+        } else if self.linux26.counted >= self.win.w && window_limited {
+            self.linux26.counted -= self.win.w;
+            self.win.w += 1.0;
         }
     }
 
@@ -327,17 +325,17 @@ impl Vegas {
             (self.linux26.enable, self.linux26.begin_next) = (false, next);
             self.forget_round();
         } else if self.enabled && round.una > round.begin_next {
-            self.linux26 = Linux26 { begin_una: round.begin_next, begin_next: next, begin_w: self.w, ..round };
+            self.linux26 = Linux26 { begin_una: round.begin_next, begin_next: next, begin_w: self.win.w, ..round };
             if f64::from(self.samples) < self.p.samples_min {
                 self.grow_linux26(ack.window_limited);
             } else {
                 self.round_linux26(round.begin_next - round.begin_una, round.begin_w, ack.window_limited);
             }
             self.forget_round();
-        } else if !self.enabled || self.w <= self.ssthresh {
+        } else if !self.enabled || self.win.w <= self.win.ssthresh {
             self.grow_linux26(ack.window_limited);
         }
-        self.slow_starting = self.w <= self.ssthresh;
+        self.slow_starting = self.win.w <= self.win.ssthresh;
     }
 
     /// The decision of a round in which `window` segments were sent, with the window at `old_w` when it began.
@@ -345,14 +343,14 @@ impl Vegas {
         let target = self.target_linux26(window, self.rtt_min);
         let diff = 2.0 * window - target;
         self.last_diff = diff / 2.0;
-        if self.w <= self.ssthresh {
+        if self.win.w <= self.win.ssthresh {
             if diff > 2.0 * self.p.gamma {
-                self.ssthresh = FLOOR;
-                self.lower_to(self.w.min((target / 2.0).floor() + 1.0));
+                self.win.ssthresh = FLOOR;
+                self.lower_to(self.win.w.min((target / 2.0).floor() + 1.0));
             }
             // Slow start's step comes after it, threshold or not.
             if window_limited {
-                self.w += 1.0;
+                self.win.w += 1.0;
             }
             self.linux26.counted = 0.0;
             return;
@@ -364,10 +362,10 @@ impl Vegas {
         } else {
             old_w
         };
-        if wanted > self.w && window_limited {
-            self.w += 1.0;
-        } else if wanted < self.w {
-            self.lower_to(self.w - 1.0);
+        if wanted > self.win.w && window_limited {
+            self.win.w += 1.0;
+        } else if wanted < self.win.w {
+            self.lower_to(self.win.w - 1.0);
         }
     }
 
@@ -376,14 +374,15 @@ impl Vegas {
     }
 
     fn reduce(&mut self) {
-        self.saved = Some((self.w, self.ssthresh, self.slow_starting));
-        let given_up = self.p.decrease * self.w;
+        self.win.save();
+        self.saved = self.slow_starting;
+        let given_up = self.p.decrease * self.win.w;
         // Linux 2.6 rounds what it keeps, the others what they give up.
         let given_up = if self.p.diff == Diff::Linux26 { given_up.ceil() } else { given_up.floor() };
         if self.p.diff == Diff::Ns3 {
             self.lower_threshold();
         } else {
-            self.ssthresh = (self.w - given_up).max(FLOOR);
+            self.win.ssthresh = (self.win.w - given_up).max(FLOOR);
         }
         self.linux26.counted = 0.0;
         self.leave_slow_start();
@@ -405,13 +404,10 @@ observed! {
 
 impl Algorithm for Vegas {
     fn on_start(&mut self, start: &Start) {
-        self.w = start.initial_window.max(1.0);
-        if self.p.diff == Diff::Linux26 {
-            self.w = self.w.floor();
-        }
-        self.initial_window = self.w;
-        self.ssthresh = start.initial_ssthresh.max(FLOOR);
-        self.slow_starting = self.w < self.ssthresh;
+        let whole = self.p.diff == Diff::Linux26;
+        let initial_window = if whole { start.initial_window.floor() } else { start.initial_window };
+        self.win.start(&Start { initial_window, ..*start }, FLOOR);
+        self.slow_starting = self.win.w < self.win.ssthresh;
     }
 
     #[inline]
@@ -440,24 +436,24 @@ impl Algorithm for Vegas {
         }
         if self.slow_starting {
             if self.growing || !self.enabled {
-                self.w = (self.w + ack.acked).min(self.ssthresh);
+                self.win.w = (self.win.w + ack.acked).min(self.win.ssthresh);
             }
-            if self.w >= self.ssthresh {
+            if self.win.w >= self.win.ssthresh {
                 self.leave_slow_start();
             }
         } else if self.per_ack > 0.0 {
-            self.w += self.per_ack * ack.acked;
+            self.win.w += self.per_ack * ack.acked;
         }
     }
 
     fn on_congestion(&mut self, _signal: &Signal) {
         self.reduce();
-        self.w = self.ssthresh;
+        self.win.w = self.win.ssthresh;
         self.enabled = !matches!(self.p.diff, Diff::Linux26 | Diff::Ns3);
     }
 
     fn on_timeout(&mut self, signal: &Signal) {
-        let (w, ssthresh) = (self.w, self.ssthresh);
+        let (w, ssthresh) = (self.win.w, self.win.ssthresh);
         self.reduce();
         let half = if self.p.diff == Diff::Ns3 {
             ssthresh.min(w - 1.0)
@@ -466,15 +462,15 @@ impl Algorithm for Vegas {
         } else {
             w / 2.0
         };
-        self.ssthresh = if signal.repeated { ssthresh } else { half.max(FLOOR) };
-        self.w = self.p.timeout_window;
-        self.slow_starting = self.w < self.ssthresh;
+        self.win.ssthresh = if signal.repeated { ssthresh } else { half.max(FLOOR) };
+        self.win.w = self.p.timeout_window;
+        self.slow_starting = self.win.w < self.win.ssthresh;
         self.growing = true;
         self.enabled = !matches!(self.p.diff, Diff::Linux | Diff::Linux26 | Diff::Ns3);
     }
 
     fn on_idle(&mut self, _now: f64, _idle: f64) {
-        self.w = self.w.min(self.initial_window);
+        self.win.idle();
         self.per_ack = 0.0;
         self.linux26.enable = true;
         self.forget_round();
@@ -490,36 +486,34 @@ impl Algorithm for Vegas {
     }
 
     fn on_undo(&mut self, now: f64) {
-        if let Some((w, ssthresh, slow_starting)) = self.saved.take() {
-            self.w = self.w.max(w);
-            self.ssthresh = self.ssthresh.max(ssthresh);
-            self.slow_starting = slow_starting && self.w < self.ssthresh;
+        if self.win.undo() {
+            self.slow_starting = self.saved && self.win.w < self.win.ssthresh;
         }
         // No recovery is left to end.
         self.on_recovery_exit(now);
     }
 
     fn moderate(&mut self, window: f64) {
-        if window < self.w {
+        if window < self.win.w {
             let linux26 = self.p.diff == Diff::Linux26;
-            self.w = if linux26 { window.floor() } else { window }.max(1.0);
-            self.slow_starting = self.w < self.ssthresh;
+            self.win.moderate(if linux26 { window.floor() } else { window });
+            self.slow_starting = self.win.w < self.win.ssthresh;
             self.growing = true;
         }
     }
 
     #[inline]
     fn window(&self) -> f64 {
-        self.w
+        self.win.w
     }
 
     #[inline]
     fn ssthresh(&self) -> f64 {
-        self.ssthresh
+        self.win.ssthresh
     }
 
     fn recovery_floor(&self) -> f64 {
-        self.ssthresh * 0.5
+        self.win.ssthresh * 0.5
     }
 }
 
