@@ -16,23 +16,15 @@ use crate::param::{BuildError, Entry, Kind, Preset, Settings, choice, choices, f
 use crate::round_trip::{AckedRate, RoundTrip};
 
 choices! {
-    /// Which RTT shows congestion.
-    pub enum RttSource {
-        /// The mean of the last round trip.
-        Mean = "mean",
-        /// The last sample.
-        Last = "last",
-    }
-}
+    /// Which RTT shows congestion:
+    /// - `mean`: The mean of the last round trip.
+    /// - `last`: The last sample.
+    pub enum RttSource { Mean = "mean", Last = "last" }
 
-choices! {
-    /// What a loss does first.
-    pub enum LossOrder {
-        /// Update the RTT at which losses happen, then take the level of congestion.
-        UpdateFirst = "update-first",
-        /// Take the level with the RTT of the losses before.
-        LevelFirst = "level-first",
-    }
+    /// What a loss does first:
+    /// - `update-first`: Update the RTT at which losses happen, then take the level of congestion.
+    /// - `level-first`: Take the level with the RTT of the losses before.
+    pub enum LossOrder { UpdateFirst = "update-first", LevelFirst = "level-first" }
 }
 
 params! {

@@ -21,33 +21,21 @@ use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
 
 choices! {
-    /// Which increase rule is used.
-    pub enum Form {
-        /// The paper's pseudo-code.
-        Paper = "paper",
-        /// Linux's divisor for the window counter.
-        Linux = "linux",
-    }
-}
+    /// Which increase rule is used:
+    /// - `paper`: The paper's pseudo-code.
+    /// - `linux`: Linux's divisor for the window counter.
+    pub enum Form { Paper = "paper", Linux = "linux" }
 
-choices! {
-    /// When the binary search takes a new target.
-    pub enum SearchUpdate {
-        /// With each ACK, as in the pseudo-code.
-        Ack = "ack",
-        /// Once a round trip, as in the description.
-        Round = "round",
-    }
-}
+    /// When the binary search takes a new target:
+    /// - `ack`: With each ACK, as in the pseudo-code.
+    /// - `round`: Once a round trip, as in the description.
+    pub enum SearchUpdate { Ack = "ack", Round = "round" }
 
-choices! {
-    /// Which maximum tells fast convergence that the share is shrinking.
-    pub enum Against {
-        /// The maximum recorded at the last loss.
-        Recorded = "recorded",
-        /// `max_win` as it stands, as in the pseudo-code: after probing it is "large", and every loss converges.
-        MaxWin = "max_win",
-    }
+    /// Which maximum tells fast convergence that the share is shrinking:
+    /// - `recorded`: The maximum recorded at the last loss.
+    /// - `max_win`: `max_win` as it stands, as in the pseudo-code: after probing it is "large", and every loss
+    ///   converges.
+    pub enum Against { Recorded = "recorded", MaxWin = "max_win" }
 }
 
 params! {

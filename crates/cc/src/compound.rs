@@ -20,35 +20,21 @@ use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, c
 use crate::round_trip::{MIN_SAMPLES, RoundTrip};
 
 choices! {
-    /// Whose rules.
-    pub enum Rules {
-        /// The paper's and the draft's, in real numbers.
-        Draft = "draft",
-        /// The Linux module of 2006, and Andrew's until January 2008.
-        Early = "2006",
-        /// Andrew's Linux module since March 2008, as of release 1.3.
-        Release13 = "1.3",
-    }
-}
+    /// Whose rules:
+    /// - `draft`: The paper's and the draft's, in real numbers.
+    /// - `2006`: The Linux module of 2006, and Andrew's until January 2008.
+    /// - `1.3`: Andrew's Linux module since March 2008, as of release 1.3.
+    pub enum Rules { Draft = "draft", Early = "2006", Release13 = "1.3" }
 
-choices! {
-    /// What dwnd grows from.
-    pub enum GrowFrom {
-        /// The segments sent in the last round trip.
-        Window = "window",
-        /// dwnd itself.
-        Dwnd = "dwnd",
-    }
-}
+    /// What dwnd grows from:
+    /// - `window`: The segments sent in the last round trip.
+    /// - `dwnd`: dwnd itself.
+    pub enum GrowFrom { Window = "window", Dwnd = "dwnd" }
 
-choices! {
-    /// Which RTT stands for a round trip.
-    pub enum RttFilter {
-        /// The smallest of its samples.
-        Min = "min",
-        /// Their mean.
-        Mean = "mean",
-    }
+    /// Which RTT stands for a round trip:
+    /// - `min`: The smallest of its samples.
+    /// - `mean`: Their mean.
+    pub enum RttFilter { Min = "min", Mean = "mean" }
 }
 
 params! {

@@ -16,13 +16,10 @@ use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, c
 use crate::windowed::{WindowedMax, WindowedMin};
 
 choices! {
-    /// Which RTT the queueing delay is computed from.
-    pub enum QueueingRtt {
-        /// The standing RTT: the smallest of the last half round trip.
-        Standing = "standing",
-        /// The latest sample.
-        Latest = "latest",
-    }
+    /// Which RTT the queueing delay is computed from:
+    /// - `standing`: The standing RTT: the smallest of the last half round trip.
+    /// - `latest`: The latest sample.
+    pub enum QueueingRtt { Standing = "standing", Latest = "latest" }
 }
 
 params! {

@@ -20,25 +20,16 @@ use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
 
 choices! {
-    /// How the window of a standard TCP flow is estimated.
-    pub enum RenoEstimate {
-        /// Grows with each segment acknowledged (RFC 9438 eq. 4).
-        Acked = "acked",
-        /// From the time since the loss (RFC 8312 eq. 4, PFLDnet 2005).
-        Time = "time",
-        /// Not at all.
-        Off = "off",
-    }
-}
+    /// How the window of a standard TCP flow is estimated:
+    /// - `acked`: Grows with each segment acknowledged (RFC 9438 eq. 4).
+    /// - `time`: From the time since the loss (RFC 8312 eq. 4, PFLDnet 2005).
+    /// - `off`: Not at all.
+    pub enum RenoEstimate { Acked = "acked", Time = "time", Off = "off" }
 
-choices! {
-    /// Where the growth cap holds.
-    pub enum CapRegion {
-        /// On both sides of the last maximum (PFLDnet 2005).
-        Always = "always",
-        /// Beyond the last maximum (Linux 2.6.22).
-        AboveOrigin = "above-origin",
-    }
+    /// Where the growth cap holds:
+    /// - `always`: On both sides of the last maximum (PFLDnet 2005).
+    /// - `above-origin`: Beyond the last maximum (Linux 2.6.22).
+    pub enum CapRegion { Always = "always", AboveOrigin = "above-origin" }
 }
 
 params! {

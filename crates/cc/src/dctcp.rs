@@ -16,13 +16,10 @@ use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
 
 choices! {
-    /// When marks reduce the window.
-    pub enum Reaction {
-        /// At the first mark after the window of data that the last reduction belongs to.
-        FirstMark = "first-mark",
-        /// Where a round trip with marks ends, α having been brought up to date.
-        WindowEnd = "window-end",
-    }
+    /// When marks reduce the window:
+    /// - `first-mark`: At the first mark after the window of data that the last reduction belongs to.
+    /// - `window-end`: Where a round trip with marks ends, α having been brought up to date.
+    pub enum Reaction { FirstMark = "first-mark", WindowEnd = "window-end" }
 }
 
 params! {

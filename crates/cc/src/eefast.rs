@@ -18,13 +18,10 @@ use crate::plain_window::PlainWindow;
 use crate::spread::Spread;
 
 choices! {
-    /// How the window is updated.
-    pub enum Form {
-        /// w + γ (alpha - w Q/D).
-        Fast = "fast",
-        /// To alpha D/Q, by at most γα.
-        Anticipated = "anticipated",
-    }
+    /// How the window is updated:
+    /// - `fast`: w + γ (alpha - w Q/D).
+    /// - `anticipated`: To alpha D/Q, by at most γα.
+    pub enum Form { Fast = "fast", Anticipated = "anticipated" }
 }
 
 params! {

@@ -22,13 +22,10 @@ use crate::plain_window::PlainWindow;
 use crate::spread::Spread;
 
 choices! {
-    /// When and how the window is updated.
-    pub enum Timing {
-        /// Once in an update round, spread over the next round.
-        Paper = "paper",
-        /// ns-2 module: every `update_period` within an update round.
-        Ns2 = "ns2",
-    }
+    /// When and how the window is updated:
+    /// - `paper`: Once in an update round, spread over the next round.
+    /// - `ns2`: ns-2 module: every `update_period` within an update round.
+    pub enum Timing { Paper = "paper", Ns2 = "ns2" }
 }
 
 params! {

@@ -14,19 +14,13 @@ use crate::observe::observed;
 use crate::param::{choice, choices, num, params};
 
 choices! {
-    /// How delays are averaged.
-    pub enum Filter {
-        /// Each ACK weighs 3/w, at most a quarter.
-        Fast = "fast",
-        /// Each ACK weighs 3/flight, at most 1/256.
-        Ns2 = "ns2",
-        /// The mean of the last round trip.
-        MeanRound = "mean_round",
-        /// The smallest of the last round trip.
-        MinRound = "min_round",
-        /// The last sample.
-        Last = "last",
-    }
+    /// How delays are averaged:
+    /// - `fast`: Each ACK weighs 3/w, at most a quarter.
+    /// - `ns2`: Each ACK weighs 3/flight, at most 1/256.
+    /// - `mean_round`: The mean of the last round trip.
+    /// - `min_round`: The smallest of the last round trip.
+    /// - `last`: The last sample.
+    pub enum Filter { Fast = "fast", Ns2 = "ns2", MeanRound = "mean_round", MinRound = "min_round", Last = "last" }
 }
 
 params! {

@@ -18,23 +18,15 @@ use crate::param::{BuildError, Entry, Kind, Preset, Settings, choice, choices, n
 use crate::round_trip::{AckedRate, MIN_SAMPLES, RoundTrip};
 
 choices! {
-    /// The virtual Reno window after a loss.
-    pub enum RenoReset {
-        /// Half of the window before the loss.
-        Half = "half",
-        /// The window after the loss.
-        Reduced = "reduced",
-    }
-}
+    /// The virtual Reno window after a loss:
+    /// - `half`: Half of the window before the loss.
+    /// - `reduced`: The window after the loss.
+    pub enum RenoReset { Half = "half", Reduced = "reduced" }
 
-choices! {
-    /// Which RTT stands for a round trip.
-    pub enum RttStatistic {
-        /// The smallest of its samples.
-        Min = "min",
-        /// Their mean.
-        Mean = "mean",
-    }
+    /// Which RTT stands for a round trip:
+    /// - `min`: The smallest of its samples.
+    /// - `mean`: Their mean.
+    pub enum RttStatistic { Min = "min", Mean = "mean" }
 }
 
 params! {

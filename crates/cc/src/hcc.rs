@@ -30,73 +30,40 @@ use crate::plain_window::PlainWindow;
 use crate::spread::Spread;
 
 choices! {
-    /// What is done first with the distance to the reference.
-    pub enum ClipOrder {
-        /// Clip it to ±γα, then take its part.
-        ClipThenPart = "clip_then_part",
-        /// Take its part, then clip that.
-        PartThenClip = "part_then_clip",
-    }
-}
+    /// What is done first with the distance to the reference:
+    /// - `clip_then_part`: Clip it to ±γα, then take its part.
+    /// - `part_then_clip`: Take its part, then clip that.
+    pub enum ClipOrder { ClipThenPart = "clip_then_part", PartThenClip = "part_then_clip" }
 
-choices! {
-    /// When the window is updated.
-    pub enum UpdateClock {
-        /// Once in each round of sequence numbers.
-        Round = "round",
-        /// When an averaged round-trip time has passed.
-        Timer = "timer",
-    }
-}
+    /// When the window is updated:
+    /// - `round`: Once in each round of sequence numbers.
+    /// - `timer`: When an averaged round-trip time has passed.
+    pub enum UpdateClock { Round = "round", Timer = "timer" }
 
-choices! {
-    /// How the start doubles.
-    pub enum StartGrowth {
-        /// By one for each segment acknowledged.
-        PerAck = "per_ack",
-        /// By the window, once a round.
-        PerRound = "per_round",
-    }
-}
+    /// How the start doubles:
+    /// - `per_ack`: By one for each segment acknowledged.
+    /// - `per_round`: By the window, once a round.
+    pub enum StartGrowth { PerAck = "per_ack", PerRound = "per_round" }
 
-choices! {
-    /// What a loss does in the start.
-    pub enum StartLoss {
-        /// The same as later.
-        Halve = "halve",
-        /// Nothing.
-        Ignore = "ignore",
-    }
-}
+    /// What a loss does in the start:
+    /// - `halve`: The same as later.
+    /// - `ignore`: Nothing.
+    pub enum StartLoss { Halve = "halve", Ignore = "ignore" }
 
-choices! {
-    /// When the lower end of the search moves.
-    pub enum SearchFrom {
-        /// It is the window of now, at each update.
-        EveryRound = "every_round",
-        /// It stays until its whole step is made, by halves.
-        OnTarget = "on_target",
-    }
-}
+    /// When the lower end of the search moves:
+    /// - `every_round`: It is the window of now, at each update.
+    /// - `on_target`: It stays until its whole step is made, by halves.
+    pub enum SearchFrom { EveryRound = "every_round", OnTarget = "on_target" }
 
-choices! {
-    /// How the connection goes on after a timeout.
-    pub enum AfterTimeout {
-        /// Slow start to half the window of the loss, then the search.
-        Search = "search",
-        /// From the beginning, with no loss reference.
-        Start = "start",
-    }
-}
+    /// How the connection goes on after a timeout:
+    /// - `search`: Slow start to half the window of the loss, then the search.
+    /// - `start`: From the beginning, with no loss reference.
+    pub enum AfterTimeout { Search = "search", Start = "start" }
 
-choices! {
-    /// Where the delay leads the window.
-    pub enum Reference {
-        /// alpha D/Q (the paper).
-        Ratio = "ratio",
-        /// Twice FAST's step γ (alpha - w Q/D), of which half is made: no swing, for research.
-        Fast = "fast",
-    }
+    /// Where the delay leads the window:
+    /// - `ratio`: alpha D/Q (the paper).
+    /// - `fast`: Twice FAST's step γ (alpha - w Q/D), of which half is made: no swing, for research.
+    pub enum Reference { Ratio = "ratio", Fast = "fast" }
 }
 
 params! {

@@ -15,13 +15,10 @@ use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, num, params};
 
 choices! {
-    /// Where a(w) and b(w) come from.
-    pub enum Form {
-        /// RFC 3649 §5.
-        Closed = "closed",
-        /// Linux's table, from RFC 3649 appendix B.
-        Table = "table",
-    }
+    /// Where a(w) and b(w) come from:
+    /// - `closed`: RFC 3649 §5.
+    /// - `table`: Linux's table, from RFC 3649 appendix B.
+    pub enum Form { Closed = "closed", Table = "table" }
 }
 
 params! {

@@ -20,13 +20,10 @@ use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, c
 use crate::round_trip::RoundTrip;
 
 choices! {
-    /// Of what the largest RTT is the largest.
-    pub enum MaxSource {
-        /// Of all samples.
-        Sample = "sample",
-        /// Of the mean RTTs of all round trips, which one outlier does not spoil.
-        RoundMean = "round-mean",
-    }
+    /// Of what the largest RTT is the largest:
+    /// - `sample`: Of all samples.
+    /// - `round-mean`: Of the mean RTTs of all round trips, which one outlier does not spoil.
+    pub enum MaxSource { Sample = "sample", RoundMean = "round-mean" }
 }
 
 params! {

@@ -15,15 +15,11 @@ use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, c
 use crate::plain_window::PlainWindow;
 
 choices! {
-    /// How a connection starts.
-    pub enum Beginning {
-        /// In proportion to the distance from the target, as ever after.
-        None = "none",
-        /// Doubling every round trip to the threshold or the first loss.
-        Reno = "reno",
-        /// A segment a round trip, or what the target allows if that is more, to `slow_start_exit`.
-        Libutp = "libutp",
-    }
+    /// How a connection starts:
+    /// - `none`: In proportion to the distance from the target, as ever after.
+    /// - `reno`: Doubling every round trip to the threshold or the first loss.
+    /// - `libutp`: A segment a round trip, or what the target allows if that is more, to `slow_start_exit`.
+    pub enum Beginning { None = "none", Reno = "reno", Libutp = "libutp" }
 }
 
 params! {

@@ -18,26 +18,17 @@ pub const MOST: f64 = 4_294_967_296.0;
 pub const FLOOR: f64 = 2.0;
 
 choices! {
-    /// How the window grows.
-    pub enum Arithmetic {
-        /// A real-valued window; every segment acknowledged counts.
-        Fluid = "fluid",
-        /// A whole number of segments and a counter; every segment acknowledged counts (Linux since 3.18).
-        Linux = "linux",
-        /// The counter of Linux 2.6: one per ACK however much it acknowledges, and one ACK more than the divisor for
-        /// each step; slow start while the window is at most the threshold. ns-2's TCP/Linux has this form.
-        Linux26 = "linux-2.6",
-    }
-}
+    /// How the window grows:
+    /// - `fluid`: A real-valued window; every segment acknowledged counts.
+    /// - `linux`: A whole number of segments and a counter; every segment acknowledged counts (Linux since 3.18).
+    /// - `linux-2.6`: The counter of Linux 2.6: one per ACK however much it acknowledges, and one ACK more than the
+    ///   divisor for each step; slow start while the window is at most the threshold. ns-2's TCP/Linux has this form.
+    pub enum Arithmetic { Fluid = "fluid", Linux = "linux", Linux26 = "linux-2.6" }
 
-choices! {
-    /// What a loss reduces.
-    pub enum ReduceFrom {
-        /// The congestion window (Linux, ns-2).
-        Window = "window",
-        /// The segments outstanding (RFC 5681, RFC 9438).
-        Flight = "flight",
-    }
+    /// What a loss reduces:
+    /// - `window`: The congestion window (Linux, ns-2).
+    /// - `flight`: The segments outstanding (RFC 5681, RFC 9438).
+    pub enum ReduceFrom { Window = "window", Flight = "flight" }
 }
 
 params! {

@@ -31,17 +31,12 @@ use crate::reno::{Reno, RenoParams};
 use timestamps::{Clock, Timestamps};
 
 choices! {
-    /// How delays are measured.
-    pub enum Delays {
-        /// As real numbers with their sign; extremes over a time.
-        Exact = "exact",
-        /// As Linux does since 4.13, in its integers.
-        Linux = "linux",
-        /// As Linux did before, with jiffies for timestamps.
-        Linux26 = "linux-2.6",
-        /// As Linux 2.6 in words of 64 bits, with timestamps rounded to the nearest.
-        Ns2 = "ns2",
-    }
+    /// How delays are measured:
+    /// - `exact`: As real numbers with their sign; extremes over a time.
+    /// - `linux`: As Linux does since 4.13, in its integers.
+    /// - `linux-2.6`: As Linux did before, with jiffies for timestamps.
+    /// - `ns2`: As Linux 2.6 in words of 64 bits, with timestamps rounded to the nearest.
+    pub enum Delays { Exact = "exact", Linux = "linux", Linux26 = "linux-2.6", Ns2 = "ns2" }
 }
 
 params! {

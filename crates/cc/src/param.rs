@@ -573,12 +573,13 @@ pub fn place_of_word(parameter: &Parameter, value: &Value) -> Option<usize> {
     }
 }
 
-/// Declares an enum whose variants are the words of a parameter.
+/// Declares enums whose variants are the words of a parameter. The comment before an enum says what each word means.
 macro_rules! choices {
-    ($(#[$meta:meta])* pub enum $name:ident { $($(#[$vmeta:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
+    ($($(#[$meta:meta])* pub enum $name:ident { $($variant:ident = $word:literal),+ $(,)? })+) => {$(
         $(#[$meta])*
+        #[allow(missing_docs)]
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum $name { $($(#[$vmeta])* $variant),+ }
+        pub enum $name { $($variant),+ }
 
         impl $name {
             /// The words, in the order of the variants.
@@ -591,7 +592,7 @@ macro_rules! choices {
                 $crate::param::place_of_word(parameter, value).map(|at| Self::VARIANTS[at])
             }
         }
-    };
+    )+};
 }
 
 /// Declares a parameter struct: `/// doc`, then `name: type = domain, "source";`. `Unit` is known in the domains.
@@ -637,12 +638,7 @@ mod tests {
 
     choices! {
         /// A word.
-        pub enum Pace {
-            /// Slow.
-            Slow = "slow",
-            /// Fast.
-            Fast = "fast",
-        }
+        pub enum Pace { Slow = "slow", Fast = "fast" }
     }
 
     params! {

@@ -9,16 +9,13 @@ use crate::algorithm::Ack;
 use crate::param::choices;
 
 choices! {
-    /// How the window grows until the first sign of congestion.
+    /// How the window grows until the first sign of congestion:
+    /// - `standard`: One segment for each segment acknowledged (RFC 5681).
+    /// - `limited`: At most about half `limited_max_ssthresh` segments a round trip (RFC 3742).
+    /// - `hystart`: Left when ACK trains or delays show that the pipe is full (Linux 5.x and later).
+    /// - `hystart++`: Delay increase, then a cautious phase (RFC 9406).
     pub enum SlowStartKind {
-        /// One segment for each segment acknowledged (RFC 5681).
-        Standard = "standard",
-        /// At most about half `limited_max_ssthresh` segments a round trip (RFC 3742).
-        Limited = "limited",
-        /// Left when ACK trains or delays show that the pipe is full (Linux 5.x and later).
-        Hystart = "hystart",
-        /// Delay increase, then a cautious phase (RFC 9406).
-        HystartPlusPlus = "hystart++",
+        Standard = "standard", Limited = "limited", Hystart = "hystart", HystartPlusPlus = "hystart++",
     }
 }
 

@@ -26,44 +26,26 @@ use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
 
 choices! {
-    /// The least increase.
-    pub enum Floor {
-        /// A hundredth of a packet for each SYN: the rate gains at least one packet/s each SYN.
-        Hundredth = "hundredth",
-        /// One byte for each SYN: 1/MSS of a packet.
-        Byte = "byte",
-    }
-}
+    /// The least increase:
+    /// - `hundredth`: A hundredth of a packet for each SYN: the rate gains at least one packet/s each SYN.
+    /// - `byte`: One byte for each SYN: 1/MSS of a packet.
+    pub enum Floor { Hundredth = "hundredth", Byte = "byte" }
 
-choices! {
-    /// What ends slow start, besides a NAK and a timeout.
-    pub enum SlowStart {
-        /// A window beyond the flow window.
-        Window = "window",
-        /// The first ACK.
-        FirstAck = "first_ack",
-    }
-}
+    /// What ends slow start, besides a NAK and a timeout:
+    /// - `window`: A window beyond the flow window.
+    /// - `first_ack`: The first ACK.
+    pub enum SlowStart { Window = "window", FirstAck = "first_ack" }
 
-choices! {
-    /// Which further NAKs of a congestion period slow the sender down, r drawn between 1 and their usual number.
-    pub enum Schedule {
-        /// Among the next few NAKs, those whose number is a multiple of r.
-        Multiples = "multiples",
-        /// The r-th, the 2r-th, and so on, a few times.
-        Spaced = "spaced",
-    }
-}
+    /// Which further NAKs of a congestion period slow the sender down, r drawn between 1 and their usual number:
+    /// - `multiples`: Among the next few NAKs, those whose number is a multiple of r.
+    /// - `spaced`: The r-th, the 2r-th, and so on, a few times.
+    pub enum Schedule { Multiples = "multiples", Spaced = "spaced" }
 
-choices! {
-    /// Whose timers the endpoint has.
-    pub enum Timers {
-        /// Expiration, `k` times in a row: k (RTT + 4 RTTVar) + SYN, at least k times the least. The same ACK again: after
-        /// RTT + 4 RTTVar.
-        Library = "library",
-        /// Expiration: k (4 RTT + RTTVar + SYN), at least the least. The same ACK again: after 2 RTT.
-        Draft = "draft",
-    }
+    /// Whose timers the endpoint has:
+    /// - `library`: Expiration, `k` times in a row: k (RTT + 4 RTTVar) + SYN, at least k times the least. The same ACK
+    ///   again: after RTT + 4 RTTVar.
+    /// - `draft`: Expiration: k (4 RTT + RTTVar + SYN), at least the least. The same ACK again: after 2 RTT.
+    pub enum Timers { Library = "library", Draft = "draft" }
 }
 
 params! {

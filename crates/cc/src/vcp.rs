@@ -16,23 +16,15 @@ use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
 
 choices! {
-    /// What the sender does between a decrease and the time when it shows in the routers' load.
-    pub enum Settle {
-        /// Nothing for t_ρ, then it adds for a round trip.
-        Hold = "hold",
-        /// What routers say, but no further decrease (ns-2).
-        Follow = "follow",
-    }
-}
+    /// What the sender does between a decrease and the time when it shows in the routers' load:
+    /// - `hold`: Nothing for t_ρ, then it adds for a round trip.
+    /// - `follow`: What routers say, but no further decrease (ns-2).
+    pub enum Settle { Hold = "hold", Follow = "follow" }
 
-choices! {
-    /// How the additive step depends on the RTT.
-    pub enum Scaling {
-        /// As (T/T_ref)².
-        Square = "square",
-        /// The same between 0.2 and 5 T_ref, proportional below and with slope 1 above (ns-2).
-        Bounded = "bounded",
-    }
+    /// How the additive step depends on the RTT:
+    /// - `square`: As (T/T_ref)².
+    /// - `bounded`: The same between 0.2 and 5 T_ref, proportional below and with slope 1 above (ns-2).
+    pub enum Scaling { Square = "square", Bounded = "bounded" }
 }
 
 params! {

@@ -21,29 +21,18 @@ use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, c
 use crate::plain_window::PlainWindow;
 
 choices! {
-    /// How the segments that the flow has in queues are computed.
-    pub enum Diff {
-        /// w (1 - base/rtt).
-        Paper = "paper",
-        /// The same to the nearest whole segment.
-        Ns2 = "ns2",
-        /// w (rtt - base)/base, truncated.
-        Linux = "linux",
-        /// The paper's, of whole segments and rounded up.
-        Ns3 = "ns3",
-        /// The paper's in halves of a segment, of the segments sent in the round before.
-        Linux26 = "linux-2.6",
-    }
-}
+    /// How the segments that the flow has in queues are computed:
+    /// - `paper`: w (1 - base/rtt).
+    /// - `ns2`: The same to the nearest whole segment.
+    /// - `linux`: w (rtt - base)/base, truncated.
+    /// - `ns3`: The paper's, of whole segments and rounded up.
+    /// - `linux-2.6`: The paper's in halves of a segment, of the segments sent in the round before.
+    pub enum Diff { Paper = "paper", Ns2 = "ns2", Linux = "linux", Ns3 = "ns3", Linux26 = "linux-2.6" }
 
-choices! {
-    /// Which RTT stands for a round.
-    pub enum RoundRtt {
-        /// The mean of its samples.
-        Mean = "mean",
-        /// The smallest of them.
-        Min = "min",
-    }
+    /// Which RTT stands for a round:
+    /// - `mean`: The mean of its samples.
+    /// - `min`: The smallest of them.
+    pub enum RoundRtt { Mean = "mean", Min = "min" }
 }
 
 params! {

@@ -22,23 +22,15 @@ mod tests;
 use interval::Interval;
 
 choices! {
-    /// How steps grow while they go on in one direction.
-    pub enum Amplifier {
-        /// floor((n + 1)/2)^1.2 in the n-th round.
-        Power = "power",
-        /// n in the first three rounds, then 2n - 3.
-        Paper = "paper",
-    }
-}
+    /// How steps grow while they go on in one direction:
+    /// - `power`: floor((n + 1)/2)^1.2 in the n-th round.
+    /// - `paper`: n in the first three rounds, then 2n - 3.
+    pub enum Amplifier { Power = "power", Paper = "paper" }
 
-choices! {
-    /// Which slopes of the RTT are noise.
-    pub enum Noise {
-        /// Those below their regression's own error.
-        Error = "error",
-        /// Those below `gradient_threshold`.
-        Threshold = "threshold",
-    }
+    /// Which slopes of the RTT are noise:
+    /// - `error`: Those below their regression's own error.
+    /// - `threshold`: Those below `gradient_threshold`.
+    pub enum Noise { Error = "error", Threshold = "threshold" }
 }
 
 params! {

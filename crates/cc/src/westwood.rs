@@ -18,25 +18,16 @@ use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
 
 choices! {
-    /// How samples of bandwidth are smoothed.
-    pub enum Filter {
-        /// Once, with `pole`.
-        Single = "single",
-        /// Twice, with 7/8 each (Linux).
-        Twice = "twice",
-    }
-}
+    /// How samples of bandwidth are smoothed:
+    /// - `single`: Once, with `pole`.
+    /// - `twice`: Twice, with 7/8 each (Linux).
+    pub enum Filter { Single = "single", Twice = "twice" }
 
-choices! {
-    /// What a loss does with the estimate.
-    pub enum Response {
-        /// The window becomes the estimate at once, unless it is smaller.
-        AtOnce = "at-once",
-        /// Half of the window, and the estimate when recovery ends (Linux).
-        AtExit = "at-exit",
-        /// Half of the window; the estimate is the smallest window in recovery (ns-2's TCP/Linux).
-        Floor = "floor",
-    }
+    /// What a loss does with the estimate:
+    /// - `at-once`: The window becomes the estimate at once, unless it is smaller.
+    /// - `at-exit`: Half of the window, and the estimate when recovery ends (Linux).
+    /// - `floor`: Half of the window; the estimate is the smallest window in recovery (ns-2's TCP/Linux).
+    pub enum Response { AtOnce = "at-once", AtExit = "at-exit", Floor = "floor" }
 }
 
 params! {
