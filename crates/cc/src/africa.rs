@@ -11,7 +11,7 @@ use crate::hstcp::{Form, Hstcp, HstcpParams};
 use crate::loss_based::{LossBased, own_window};
 use crate::loss_window::{LossParams, LossWindow};
 use crate::observe::{observed, states};
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, flag, num, params};
+use crate::param::{BuildError, Entry, Kind, Preset, Settings, flag, num, params, switch};
 
 params! {
     /// Parameters of TCP-Africa.
@@ -61,12 +61,8 @@ impl Africa {
         doc: "HighSpeed TCP as long as the RTT shows hardly a segment of its own in queues, one segment a round trip from then \
               on; a loss gives up what HighSpeed TCP would. The threshold is unverified.",
         presets: &[
-            Preset { name: "", title: "INFOCOM 2005, HighSpeed TCP's decrease always", overrides: &[] },
-            Preset {
-                name: "halving",
-                title: "halves on a loss in slow mode",
-                overrides: &[("slow_halves", Setting::Bool(true))],
-            },
+            Preset::new("", "INFOCOM 2005, HighSpeed TCP's decrease always", &[]),
+            Preset::new("halving", "halves on a loss in slow mode", &[switch("slow_halves", true)]),
         ],
         tables: &[AfricaParams::TABLE, HstcpParams::TABLE, LossParams::TABLE],
         variables: &[Self::VARIABLES, LossWindow::VARIABLES],
@@ -150,6 +146,7 @@ impl LossBased for Africa {
 mod tests {
     use super::*;
     use crate::algorithm::Algorithm;
+    use crate::param::Setting;
     use crate::testing::{Driver, close, settings};
 
     fn at(preset: &str, w: f64, rtt: f64) -> (Driver, Africa) {

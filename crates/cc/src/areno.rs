@@ -91,7 +91,7 @@ impl Areno {
         doc: "Reno plus a probe window that grows fast while queues are empty and is given back before the RTT reaches the one \
               at which losses happened; a loss gives up between nothing and one half, by the same measure. The default \
               follows what the implementations agree on, in segments.",
-        presets: &[Preset { name: "", title: "PFLDnet 2006 as implemented, in segments", overrides: &[] }],
+        presets: &[Preset::new("", "PFLDnet 2006 as implemented, in segments", &[])],
         tables: &[ArenoParams::TABLE, LossParams::TABLE],
         variables: &[Self::VARIABLES, LossWindow::VARIABLES],
     };

@@ -13,7 +13,7 @@
 use crate::algorithm::{Ack, Algorithm, Cause, Delivery, Lost, Needs, Signal, Start};
 use crate::draws::Draws;
 use crate::observe::{observed, states};
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, flag, num, params};
+use crate::param::{BuildError, Entry, Kind, Preset, Settings, flag, num, params, switch, value};
 use crate::windowed::WindowedMax;
 
 params! {
@@ -171,22 +171,22 @@ impl Bbr {
               allowed in flight; it probes for more every eight round trips and for the RTT every ten seconds. Losses change \
               nothing but the first round of a recovery. The default is Linux's arithmetic with exact gains.",
         presets: &[
-            Preset { name: "", title: "Linux's rules, exact gains", overrides: &[] },
-            Preset {
-                name: "linux",
-                title: "Linux, gains in 256ths",
-                overrides: &[("startup_gain", Setting::Num(739.0 / 256.0)), ("drain_gain", Setting::Num(88.0 / 256.0))],
-            },
-            Preset {
-                name: "2016",
-                title: "ACM Queue 2016, without Linux's additions",
-                overrides: &[
-                    ("pacing_margin", Setting::Num(0.0)),
-                    ("offload_budget", Setting::Bool(false)),
-                    ("ack_aggregation", Setting::Bool(false)),
-                    ("policer", Setting::Bool(false)),
+            Preset::new("", "Linux's rules, exact gains", &[]),
+            Preset::new(
+                "linux",
+                "Linux, gains in 256ths",
+                &[value("startup_gain", 739.0 / 256.0), value("drain_gain", 88.0 / 256.0)],
+            ),
+            Preset::new(
+                "2016",
+                "ACM Queue 2016, without Linux's additions",
+                &[
+                    value("pacing_margin", 0.0),
+                    switch("offload_budget", false),
+                    switch("ack_aggregation", false),
+                    switch("policer", false),
                 ],
-            },
+            ),
         ],
         tables: &[BbrParams::TABLE],
         variables: &[Self::VARIABLES],

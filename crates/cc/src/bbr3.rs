@@ -91,7 +91,7 @@ impl Bbr3 {
         doc: "BBR's model of the path with bounds: more than 2 % of loss in a probe marks how much is too much in flight, a \
               loss between probes lowers rate and window until the next one. It probes every two to three seconds, or as \
               often as Reno would, and leaves 15 % of the bound to others in between.",
-        presets: &[Preset { name: "", title: "draft-ietf-ccwg-bbr", overrides: &[] }],
+        presets: &[Preset::new("", "draft-ietf-ccwg-bbr", &[])],
         tables: &[Bbr3Params::TABLE],
         variables: &[Self::VARIABLES],
     };

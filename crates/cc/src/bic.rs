@@ -18,7 +18,9 @@ use crate::jiffies::Jiffies;
 use crate::loss_based::{LossBased, own_window};
 use crate::loss_window::{AckRatio, Arithmetic, LossParams, LossWindow};
 use crate::observe::observed;
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
+use crate::param::{
+    BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params, switch, value, word,
+};
 
 choices! {
     /// Which increase rule is used:
@@ -133,38 +135,26 @@ impl Bic {
               of the distance near it; beyond it, it probes slowly first and then faster. The default is the paper's \
               pseudo-code and constants.",
         presets: &[
-            Preset { name: "", title: "INFOCOM 2004, pseudo-code", overrides: &[] },
-            Preset {
-                name: "2004",
-                title: "the pseudo-code to the letter: every loss after probing converges",
-                overrides: &[("converge_against", Setting::Text("max_win"))],
-            },
-            Preset {
-                name: "rounds",
-                title: "INFOCOM 2004, one target a round trip",
-                overrides: &[("search_update", Setting::Text("round"))],
-            },
-            Preset {
-                name: "linux-2.6.11",
-                title: "Linux 2.6.6 to 2.6.11: the paper's S_max and β",
-                overrides: &[
-                    ("form", Setting::Text("linux")),
-                    ("arithmetic", Setting::Text("linux-2.6")),
-                    ("smooth_part", Setting::Num(11.0)),
-                    ("per_ack_estimate", Setting::Bool(false)),
+            Preset::new("", "INFOCOM 2004, pseudo-code", &[]),
+            Preset::new(
+                "2004",
+                "the pseudo-code to the letter: every loss after probing converges",
+                &[word("converge_against", "max_win")],
+            ),
+            Preset::new("rounds", "INFOCOM 2004, one target a round trip", &[word("search_update", "round")]),
+            Preset::new(
+                "linux-2.6.11",
+                "Linux 2.6.6 to 2.6.11: the paper's S_max and β",
+                &[
+                    word("form", "linux"),
+                    word("arithmetic", "linux-2.6"),
+                    value("smooth_part", 11.0),
+                    switch("per_ack_estimate", false),
                 ],
-            },
-            Preset { name: "linux", title: "Linux since 5.7", overrides: &Self::linux_preset("linux", true) },
-            Preset {
-                name: "linux-5.6",
-                title: "Linux 3.18 to 5.6: one for each ACK",
-                overrides: &Self::linux_preset("linux", false),
-            },
-            Preset {
-                name: "linux-2.6",
-                title: "Linux 2.6.22, ns-2 TCP/Linux",
-                overrides: &Self::linux_preset("linux-2.6", false),
-            },
+            ),
+            Preset::new("linux", "Linux since 5.7", &Self::linux_preset("linux", true)),
+            Preset::new("linux-5.6", "Linux 3.18 to 5.6: one for each ACK", &Self::linux_preset("linux", false)),
+            Preset::new("linux-2.6", "Linux 2.6.22, ns-2 TCP/Linux", &Self::linux_preset("linux-2.6", false)),
         ],
         tables: &[BicParams::TABLE, LossParams::TABLE],
         variables: &[Self::VARIABLES, LossWindow::VARIABLES],
@@ -172,11 +162,11 @@ impl Bic {
 
     const fn linux_preset(arithmetic: &'static str, count_segments: bool) -> [(&'static str, Setting); 5] {
         [
-            ("count_segments", Setting::Bool(count_segments)),
-            ("form", Setting::Text("linux")),
-            ("arithmetic", Setting::Text(arithmetic)),
-            ("s_max", Setting::Num(16.0)),
-            ("beta", Setting::Num(205.0 / 1024.0)),
+            switch("count_segments", count_segments),
+            word("form", "linux"),
+            word("arithmetic", arithmetic),
+            value("s_max", 16.0),
+            value("beta", 205.0 / 1024.0),
         ]
     }
 

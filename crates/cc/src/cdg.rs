@@ -12,7 +12,7 @@ use crate::algorithm::{Ack, Algorithm, Signal, Start};
 use crate::draws::Draws;
 use crate::loss_window::{FLOOR, LossParams, LossWindow, window_methods};
 use crate::observe::{observed, states};
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, flag, num, params};
+use crate::param::{BuildError, Entry, Kind, Preset, Settings, flag, num, params, switch, value};
 
 params! {
     /// Parameters of CDG.
@@ -109,12 +109,12 @@ impl Cdg {
               when backing off has no effect, because others fill the queue, and keeps a shadow window so as not to lose to \
               them. The default is Linux's.",
         presets: &[
-            Preset { name: "", title: "Linux", overrides: &[] },
-            Preset {
-                name: "scavenger",
-                title: "Linux without the two rules for living with loss-based flows",
-                overrides: &[("use_shadow", Setting::Bool(false)), ("use_ineff", Setting::Num(0.0))],
-            },
+            Preset::new("", "Linux", &[]),
+            Preset::new(
+                "scavenger",
+                "Linux without the two rules for living with loss-based flows",
+                &[switch("use_shadow", false), value("use_ineff", 0.0)],
+            ),
         ],
         tables: &[CdgParams::TABLE, LossParams::TABLE],
         variables: &[Self::VARIABLES, LossWindow::VARIABLES],
@@ -371,6 +371,7 @@ impl Algorithm for Cdg {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::param::Setting;
     use crate::testing::{Driver, close, settings};
 
     fn cdg(values: &[(&str, Setting)]) -> Cdg {

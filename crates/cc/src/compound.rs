@@ -14,9 +14,11 @@
 //! round trip, too few for dwnd, which makes it Reno (`ns2`).
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
-use crate::loss_window::{Arithmetic, FLOOR, LossParams, LossWindow};
+use crate::loss_window::{Arithmetic, FLOOR, LossParams, LossWindow, window_getters};
 use crate::observe::observed;
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
+use crate::param::{
+    BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params, switch, value, word,
+};
 use crate::round_trip::{MIN_SAMPLES, RoundTrip};
 
 choices! {
@@ -95,12 +97,8 @@ pub struct Compound {
 }
 
 /// What the presets for the modules before March 2008 share.
-const EARLY: [(&str, Setting); 4] = [
-    ("arithmetic", Setting::Text("linux-2.6")),
-    ("rules", Setting::Text("2006")),
-    ("low_window", Setting::Num(0.0)),
-    ("spread", Setting::Bool(false)),
-];
+const EARLY: [(&str, Setting); 4] =
+    [word("arithmetic", "linux-2.6"), word("rules", "2006"), value("low_window", 0.0), switch("spread", false)];
 
 /// `EARLY` and what one of them has besides.
 const fn early<const N: usize>(more: &[(&'static str, Setting)]) -> [(&'static str, Setting); N] {
@@ -125,45 +123,33 @@ impl Compound {
               and gives way to a queue so that Reno remains. The threshold is tuned to the buffer (TUBE). The default \
               follows INFOCOM 2006 in real numbers, with what the implementations agree on where its text is open.",
         presets: &[
-            Preset { name: "", title: "INFOCOM 2006 with tuning (TUBE)", overrides: &[] },
-            Preset {
-                name: "draft-00",
-                title: "drafts -00 and -01: grows from dwnd",
-                overrides: &[("grow_from", Setting::Text("dwnd"))],
-            },
-            Preset {
-                name: "linux",
-                title: "Andrew's Linux module, release 1.3 (April 2008)",
-                overrides: &[("arithmetic", Setting::Text("linux-2.6")), ("rules", Setting::Text("1.3"))],
-            },
-            Preset {
-                name: "linux-1.1",
-                title: "Andrew's Linux module, release 1.1 (March 2008): not spread",
-                overrides: &[
-                    ("arithmetic", Setting::Text("linux-2.6")),
-                    ("rules", Setting::Text("1.3")),
-                    ("spread", Setting::Bool(false)),
-                ],
-            },
-            Preset {
-                name: "linux-jan2008",
-                title: "Andrew's Linux module, January 2008: tuned by a half",
-                overrides: &early::<5>(&[("gamma_gain", Setting::Num(0.5))]),
-            },
-            Preset {
-                name: "linux-2.6",
-                title: "Linux module of 2006, ns-2 TCP/Linux with timestamps: not tuned",
-                overrides: &early::<6>(&[("gamma_gain", Setting::Num(0.0)), ("forget_base", Setting::Bool(true))]),
-            },
-            Preset {
-                name: "ns2",
-                title: "ns-2 TCP/Linux without timestamps: Reno",
-                overrides: &early::<7>(&[
-                    ("gamma_gain", Setting::Num(0.0)),
-                    ("forget_base", Setting::Bool(true)),
-                    ("timestamps", Setting::Bool(false)),
-                ]),
-            },
+            Preset::new("", "INFOCOM 2006 with tuning (TUBE)", &[]),
+            Preset::new("draft-00", "drafts -00 and -01: grows from dwnd", &[word("grow_from", "dwnd")]),
+            Preset::new(
+                "linux",
+                "Andrew's Linux module, release 1.3 (April 2008)",
+                &[word("arithmetic", "linux-2.6"), word("rules", "1.3")],
+            ),
+            Preset::new(
+                "linux-1.1",
+                "Andrew's Linux module, release 1.1 (March 2008): not spread",
+                &[word("arithmetic", "linux-2.6"), word("rules", "1.3"), switch("spread", false)],
+            ),
+            Preset::new(
+                "linux-jan2008",
+                "Andrew's Linux module, January 2008: tuned by a half",
+                &early::<5>(&[value("gamma_gain", 0.5)]),
+            ),
+            Preset::new(
+                "linux-2.6",
+                "Linux module of 2006, ns-2 TCP/Linux with timestamps: not tuned",
+                &early::<6>(&[value("gamma_gain", 0.0), switch("forget_base", true)]),
+            ),
+            Preset::new(
+                "ns2",
+                "ns-2 TCP/Linux without timestamps: Reno",
+                &early::<7>(&[value("gamma_gain", 0.0), switch("forget_base", true), switch("timestamps", false)]),
+            ),
         ],
         tables: &[CompoundParams::TABLE, LossParams::TABLE],
         variables: &[Self::VARIABLES, LossWindow::VARIABLES],
@@ -499,15 +485,7 @@ impl Algorithm for Compound {
         }
     }
 
-    #[inline]
-    fn window(&self) -> f64 {
-        self.win.w
-    }
-
-    #[inline]
-    fn ssthresh(&self) -> f64 {
-        self.win.ssthresh
-    }
+    window_getters!();
 
     fn recovery_floor(&self) -> f64 {
         self.win.ssthresh * 0.5

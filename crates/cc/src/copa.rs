@@ -12,7 +12,9 @@
 
 use crate::algorithm::{Ack, Algorithm, Lost, Needs, Signal, Start};
 use crate::observe::{observed, states};
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
+use crate::param::{
+    BuildError, Entry, Kind, Preset, Settings, choice, choices, flag, num, params, switch, value, word,
+};
 use crate::windowed::{WindowedMax, WindowedMin};
 
 choices! {
@@ -115,17 +117,17 @@ impl Copa {
               keeps about two segments in the queue and the queue empties regularly. Where it does not, other flows fill it, \
               and Copa becomes as aggressive as losses allow.",
         presets: &[
-            Preset { name: "", title: "NSDI 2018, delta 0.5", overrides: &[] },
-            Preset {
-                name: "mvfst",
-                title: "Meta's mvfst, delta 0.05",
-                overrides: &[
-                    ("delta", Setting::Num(0.05)),
-                    ("queueing_rtt", Setting::Text("latest")),
-                    ("competitive", Setting::Bool(false)),
-                    ("double_at_once", Setting::Bool(true)),
+            Preset::new("", "NSDI 2018, delta 0.5", &[]),
+            Preset::new(
+                "mvfst",
+                "Meta's mvfst, delta 0.05",
+                &[
+                    value("delta", 0.05),
+                    word("queueing_rtt", "latest"),
+                    switch("competitive", false),
+                    switch("double_at_once", true),
                 ],
-            },
+            ),
         ],
         tables: &[CopaParams::TABLE],
         variables: &[Self::VARIABLES],

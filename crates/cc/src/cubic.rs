@@ -17,7 +17,9 @@ use crate::jiffies::Jiffies;
 use crate::loss_based::{LossBased, own_window};
 use crate::loss_window::{AckRatio, Arithmetic, LossParams, LossWindow};
 use crate::observe::observed;
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
+use crate::param::{
+    BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params, switch, value, word,
+};
 
 choices! {
     /// How the window of a standard TCP flow is estimated:
@@ -132,50 +134,42 @@ impl Cubic {
               around it, then faster and faster; never below what standard TCP would have. The default is RFC 9438 with \
               HyStart, reducing the window and not what is in flight.",
         presets: &[
-            Preset { name: "", title: "RFC 9438", overrides: &[("slow_start", Setting::Text("hystart"))] },
-            Preset {
-                name: "abe",
-                title: "RFC 9438 with RFC 8511: keeps 0.85 on an ECN echo",
-                overrides: &[("slow_start", Setting::Text("hystart")), ("beta_ecn", Setting::Num(0.85))],
-            },
-            Preset {
-                name: "rfc8312",
-                title: "RFC 8312: closed form of the Reno window, no cap on the target",
-                overrides: &[
-                    ("slow_start", Setting::Text("standard")),
-                    ("reno_estimate", Setting::Text("time")),
-                    ("target_cap", Setting::Num(0.0)),
+            Preset::new("", "RFC 9438", &[word("slow_start", "hystart")]),
+            Preset::new(
+                "abe",
+                "RFC 9438 with RFC 8511: keeps 0.85 on an ECN echo",
+                &[word("slow_start", "hystart"), value("beta_ecn", 0.85)],
+            ),
+            Preset::new(
+                "rfc8312",
+                "RFC 8312: closed form of the Reno window, no cap on the target",
+                &[word("slow_start", "standard"), word("reno_estimate", "time"), value("target_cap", 0.0)],
+            ),
+            Preset::new(
+                "2005",
+                "PFLDnet 2005: keeps 0.8, at most 160 segments/s",
+                &[
+                    word("slow_start", "standard"),
+                    value("beta", 0.8),
+                    value("beta_ecn", 0.8),
+                    word("reno_estimate", "time"),
+                    value("target_cap", 0.0),
+                    value("s_max", 160.0),
                 ],
-            },
-            Preset {
-                name: "2005",
-                title: "PFLDnet 2005: keeps 0.8, at most 160 segments/s",
-                overrides: &[
-                    ("slow_start", Setting::Text("standard")),
-                    ("beta", Setting::Num(0.8)),
-                    ("beta_ecn", Setting::Num(0.8)),
-                    ("reno_estimate", Setting::Text("time")),
-                    ("target_cap", Setting::Num(0.0)),
-                    ("s_max", Setting::Num(160.0)),
+            ),
+            Preset::new(
+                "linux",
+                "Linux 5.x and later",
+                &[
+                    word("slow_start", "hystart"),
+                    word("arithmetic", "linux"),
+                    value("c", 410.0 / 1024.0),
+                    value("beta", 717.0 / 1024.0),
+                    value("beta_ecn", 717.0 / 1024.0),
                 ],
-            },
-            Preset {
-                name: "linux",
-                title: "Linux 5.x and later",
-                overrides: &[
-                    ("slow_start", Setting::Text("hystart")),
-                    ("arithmetic", Setting::Text("linux")),
-                    ("c", Setting::Num(410.0 / 1024.0)),
-                    ("beta", Setting::Num(717.0 / 1024.0)),
-                    ("beta_ecn", Setting::Num(717.0 / 1024.0)),
-                ],
-            },
-            Preset { name: "linux-2.6", title: "Linux 2.6.22", overrides: &Self::linux26(true) },
-            Preset {
-                name: "ns2",
-                title: "ns-2.35 TCP/Linux: Linux 2.6.22 without timestamps",
-                overrides: &Self::linux26(false),
-            },
+            ),
+            Preset::new("linux-2.6", "Linux 2.6.22", &Self::linux26(true)),
+            Preset::new("ns2", "ns-2.35 TCP/Linux: Linux 2.6.22 without timestamps", &Self::linux26(false)),
         ],
         tables: &[CubicParams::TABLE, LossParams::TABLE],
         variables: &[Self::VARIABLES, LossWindow::VARIABLES],
@@ -183,14 +177,14 @@ impl Cubic {
 
     const fn linux26(timestamps: bool) -> [(&'static str, Setting); 8] {
         [
-            ("slow_start", Setting::Text("standard")),
-            ("arithmetic", Setting::Text("linux-2.6")),
-            ("c", Setting::Num(410.0 / 1024.0)),
-            ("beta", Setting::Num(819.0 / 1024.0)),
-            ("beta_ecn", Setting::Num(819.0 / 1024.0)),
-            ("s_max", Setting::Num(160.0)),
-            ("s_max_region", Setting::Text("above-origin")),
-            ("timestamps", Setting::Bool(timestamps)),
+            word("slow_start", "standard"),
+            word("arithmetic", "linux-2.6"),
+            value("c", 410.0 / 1024.0),
+            value("beta", 819.0 / 1024.0),
+            value("beta_ecn", 819.0 / 1024.0),
+            value("s_max", 160.0),
+            word("s_max_region", "above-origin"),
+            switch("timestamps", timestamps),
         ]
     }
 

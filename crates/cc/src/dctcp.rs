@@ -13,7 +13,7 @@ use crate::algorithm::{Ack, Ecn, Needs, Signal};
 use crate::loss_based::{LossBased, own_window};
 use crate::loss_window::{LossParams, LossWindow};
 use crate::observe::observed;
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
+use crate::param::{BuildError, Entry, Kind, Preset, Settings, choice, choices, flag, num, params, switch, word};
 
 choices! {
     /// When marks reduce the window:
@@ -122,17 +122,17 @@ impl Dctcp {
               its window it gives up, up to one half. That keeps the queue short and its swing small. The default reduces at \
               the first mark of a window of data.",
         presets: &[
-            Preset { name: "", title: "RFC 8257", overrides: &[] },
-            Preset {
-                name: "rfc-letter",
-                title: "RFC 8257 §3.3, step by step: reduces where a window of data ends",
-                overrides: &[("reaction", Setting::Text("window-end"))],
-            },
-            Preset {
-                name: "linux",
-                title: "Linux: whole segments, α in 1/1024, no growth after a mark for a round trip",
-                overrides: &[("arithmetic", Setting::Text("linux")), ("grow_after_mark", Setting::Bool(false))],
-            },
+            Preset::new("", "RFC 8257", &[]),
+            Preset::new(
+                "rfc-letter",
+                "RFC 8257 §3.3, step by step: reduces where a window of data ends",
+                &[word("reaction", "window-end")],
+            ),
+            Preset::new(
+                "linux",
+                "Linux: whole segments, α in 1/1024, no growth after a mark for a round trip",
+                &[word("arithmetic", "linux"), switch("grow_after_mark", false)],
+            ),
         ],
         tables: &[DctcpParams::TABLE, LossParams::TABLE],
         variables: &[MarkShare::VARIABLES, LossWindow::VARIABLES],

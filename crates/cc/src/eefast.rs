@@ -11,9 +11,9 @@
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::forward_delay::{ForwardDelay, ForwardDelayParams};
-use crate::loss_window::FLOOR;
+use crate::loss_window::{FLOOR, window_getters};
 use crate::observe::observed;
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, num, params};
+use crate::param::{BuildError, Entry, Kind, Preset, Settings, choice, choices, num, params, value, word};
 use crate::plain_window::PlainWindow;
 use crate::spread::Spread;
 
@@ -64,16 +64,12 @@ impl Eefast {
               happens on the way back. Its own paper was not available: the update rule is a reconstruction from its successor \
               HCC. Needs a buffer larger than the sum of all alphas.",
         presets: &[
-            Preset {
-                name: "",
-                title: "FAST's update with the forward queueing delay (reconstruction)",
-                overrides: &[],
-            },
-            Preset {
-                name: "anticipated",
-                title: "straight to the anticipated window, each round trip (reconstruction)",
-                overrides: &[("form", Setting::Text("anticipated")), ("update_every", Setting::Num(1.0))],
-            },
+            Preset::new("", "FAST's update with the forward queueing delay (reconstruction)", &[]),
+            Preset::new(
+                "anticipated",
+                "straight to the anticipated window, each round trip (reconstruction)",
+                &[word("form", "anticipated"), value("update_every", 1.0)],
+            ),
         ],
         tables: &[EefastParams::TABLE, ForwardDelayParams::TABLE],
         variables: &[Self::VARIABLES, ForwardDelay::VARIABLES],
@@ -203,15 +199,7 @@ impl Algorithm for Eefast {
         }
     }
 
-    #[inline]
-    fn window(&self) -> f64 {
-        self.win.w
-    }
-
-    #[inline]
-    fn ssthresh(&self) -> f64 {
-        self.win.ssthresh
-    }
+    window_getters!();
 
     #[inline]
     fn needs(&self) -> Needs {
@@ -222,6 +210,7 @@ impl Algorithm for Eefast {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::param::Setting;
     use crate::testing::{Driver, close, run_over_link, settings};
 
     fn eefast(preset: &str, alpha: f64) -> Eefast {

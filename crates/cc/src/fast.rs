@@ -16,8 +16,9 @@
 //! that queue for part of the path, unless it is told better (`known_rtt`).
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
+use crate::loss_window::window_getters;
 use crate::observe::observed;
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, num, params};
+use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, num, params, value, word};
 use crate::plain_window::PlainWindow;
 use crate::spread::Spread;
 
@@ -112,20 +113,16 @@ impl Fast {
               its share, since it takes the queue of the others for part of its path. The default updates every other \
               round trip.",
         presets: &[
-            Preset { name: "", title: "INFOCOM 2004, every other round trip", overrides: &[] },
-            Preset { name: "ns2", title: "ns-2 module 1.1.3", overrides: &Self::ns2_preset(2.0) },
-            Preset { name: "ns2-1.1", title: "ns-2 module 1.1: every round trip", overrides: &Self::ns2_preset(1.0) },
+            Preset::new("", "INFOCOM 2004, every other round trip", &[]),
+            Preset::new("ns2", "ns-2 module 1.1.3", &Self::ns2_preset(2.0)),
+            Preset::new("ns2-1.1", "ns-2 module 1.1: every round trip", &Self::ns2_preset(1.0)),
         ],
         tables: &[FastParams::TABLE],
         variables: &[Self::VARIABLES],
     };
 
     const fn ns2_preset(update_every: f64) -> [(&'static str, Setting); 3] {
-        [
-            ("timing", Setting::Text("ns2")),
-            ("filter_max", Setting::Num(1.0 / 256.0)),
-            ("update_every", Setting::Num(update_every)),
-        ]
+        [word("timing", "ns2"), value("filter_max", 1.0 / 256.0), value("update_every", update_every)]
     }
 
     /// # Errors
@@ -353,15 +350,7 @@ impl Algorithm for Fast {
         }
     }
 
-    #[inline]
-    fn window(&self) -> f64 {
-        self.win.w
-    }
-
-    #[inline]
-    fn ssthresh(&self) -> f64 {
-        self.win.ssthresh
-    }
+    window_getters!();
 
     #[inline]
     fn needs(&self) -> Needs {

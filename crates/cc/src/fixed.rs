@@ -30,7 +30,7 @@ impl Fixed {
         signals: &[],
         source: "no congestion control; RFC 9293 §3.8.6 (the window alone)",
         doc: "A constant window that nothing changes, neither ACKs nor losses: the bound that an algorithm is held against.",
-        presets: &[Preset { name: "", title: "a constant window", overrides: &[] }],
+        presets: &[Preset::new("", "a constant window", &[])],
         tables: &[FixedParams::TABLE],
         variables: &[],
     };

@@ -82,7 +82,7 @@ impl Fusion {
         doc: "Grows by the bandwidth times a millisecond in each round trip with less than 4 ms of queueing delay, rests up to \
               12 ms and shrinks above; a loss gives up just what is in the queue, at most one half; and the window is never \
               below that of a virtual Reno flow. The default follows the implementations, in segments.",
-        presets: &[Preset { name: "", title: "PFLDnet 2007 as implemented, in segments", overrides: &[] }],
+        presets: &[Preset::new("", "PFLDnet 2007 as implemented, in segments", &[])],
         tables: &[FusionParams::TABLE, LossParams::TABLE],
         variables: &[Self::VARIABLES, LossWindow::VARIABLES],
     };

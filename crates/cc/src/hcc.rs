@@ -23,9 +23,9 @@
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::forward_delay::{ForwardDelay, ForwardDelayParams};
-use crate::loss_window::{FLOOR, ReduceFrom};
+use crate::loss_window::{FLOOR, ReduceFrom, window_getters};
 use crate::observe::{observed, states};
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
+use crate::param::{BuildError, Entry, Kind, Preset, Settings, choice, choices, flag, num, params, word};
 use crate::plain_window::PlainWindow;
 use crate::spread::Spread;
 
@@ -163,17 +163,17 @@ impl Hcc {
               window of that loss by halves, until it gets past it. Swings by some hundred segments where the pipe holds more \
               than twice alpha.",
         presets: &[
-            Preset { name: "", title: "JNCA 2011, Table 1", overrides: &[] },
-            Preset {
-                name: "prose",
-                title: "JNCA 2011, section 3.3: the lower end of the search moves when its step is made",
-                overrides: &[("search_from", Setting::Text("on_target"))],
-            },
-            Preset {
-                name: "steady",
-                title: "with FAST's step in place of the anticipated window: does not swing",
-                overrides: &[("reference", Setting::Text("fast"))],
-            },
+            Preset::new("", "JNCA 2011, Table 1", &[]),
+            Preset::new(
+                "prose",
+                "JNCA 2011, section 3.3: the lower end of the search moves when its step is made",
+                &[word("search_from", "on_target")],
+            ),
+            Preset::new(
+                "steady",
+                "with FAST's step in place of the anticipated window: does not swing",
+                &[word("reference", "fast")],
+            ),
         ],
         tables: &[HccParams::TABLE, ForwardDelayParams::TABLE],
         variables: &[Self::VARIABLES, ForwardDelay::VARIABLES],
@@ -455,15 +455,7 @@ impl Algorithm for Hcc {
         }
     }
 
-    #[inline]
-    fn window(&self) -> f64 {
-        self.win.w
-    }
-
-    #[inline]
-    fn ssthresh(&self) -> f64 {
-        self.win.ssthresh
-    }
+    window_getters!();
 
     #[inline]
     fn needs(&self) -> Needs {

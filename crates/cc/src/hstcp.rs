@@ -12,7 +12,7 @@ use crate::algorithm::{Ack, Signal};
 use crate::loss_based::{LossBased, own_window};
 use crate::loss_window::{Arithmetic, LossParams, LossWindow};
 use crate::observe::observed;
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, num, params};
+use crate::param::{BuildError, Entry, Kind, Preset, Settings, choice, choices, num, params, switch, value, word};
 
 choices! {
     /// Where a(w) and b(w) come from:
@@ -91,25 +91,18 @@ impl Hstcp {
         doc: "AIMD that grows faster and gives up less the larger its window is: from one segment a round trip and one \
               half at 38 segments to 72 segments and one tenth at 83,000. The default is the closed form of the RFC.",
         presets: &[
-            Preset { name: "", title: "RFC 3649, closed form", overrides: &[] },
-            Preset {
-                name: "ns2",
-                title: "ns-2 windowOption_ 8: P_0 = 1.5/38^2, halves on the first loss and in slow start",
-                overrides: &[
-                    ("low_p", Setting::Num(1.5 / (38.0 * 38.0))),
-                    ("halve_in_slow_start", Setting::Bool(true)),
-                ],
-            },
-            Preset {
-                name: "linux",
-                title: "Linux: table, whole segments",
-                overrides: &[("form", Setting::Text("table")), ("arithmetic", Setting::Text("linux"))],
-            },
-            Preset {
-                name: "linux-2.6",
-                title: "Linux 2.6.22, ns-2 TCP/Linux",
-                overrides: &[("form", Setting::Text("table")), ("arithmetic", Setting::Text("linux-2.6"))],
-            },
+            Preset::new("", "RFC 3649, closed form", &[]),
+            Preset::new(
+                "ns2",
+                "ns-2 windowOption_ 8: P_0 = 1.5/38^2, halves on the first loss and in slow start",
+                &[value("low_p", 1.5 / (38.0 * 38.0)), switch("halve_in_slow_start", true)],
+            ),
+            Preset::new("linux", "Linux: table, whole segments", &[word("form", "table"), word("arithmetic", "linux")]),
+            Preset::new(
+                "linux-2.6",
+                "Linux 2.6.22, ns-2 TCP/Linux",
+                &[word("form", "table"), word("arithmetic", "linux-2.6")],
+            ),
         ],
         tables: &[HstcpParams::TABLE, LossParams::TABLE],
         variables: &[Self::VARIABLES, LossWindow::VARIABLES],
@@ -233,6 +226,7 @@ impl LossBased for Hstcp {
 mod tests {
     use super::*;
     use crate::algorithm::Algorithm;
+    use crate::param::Setting;
     use crate::testing::{Driver, close, settings};
 
     fn hstcp(preset: &str) -> Hstcp {

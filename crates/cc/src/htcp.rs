@@ -15,7 +15,7 @@ use crate::jiffies::Jiffies;
 use crate::loss_based::{LossBased, own_window};
 use crate::loss_window::{Arithmetic, LossParams, LossWindow};
 use crate::observe::observed;
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, flag, num, params};
+use crate::param::{BuildError, Entry, Kind, Preset, Settings, flag, num, params, switch, value, word};
 
 params! {
     /// Parameters of H-TCP.
@@ -101,35 +101,27 @@ impl Htcp {
               empty: the smallest RTT over the largest. The default has adaptive backoff and the bandwidth switch on and \
               RTT scaling off, as the ns-2 code of 2005 is taken to be.",
         presets: &[
-            Preset { name: "", title: "PFLDnet 2004, as in ns-2 in 2005 (RTT scaling off)", overrides: &[] },
-            Preset {
-                name: "linux",
-                title: "Linux: RTT scaling, whole segments",
-                overrides: &[
-                    ("arithmetic", Setting::Text("linux")),
-                    ("rtt_scaling", Setting::Bool(true)),
-                    ("backoff_rtt_min", Setting::Num(0.01)),
+            Preset::new("", "PFLDnet 2004, as in ns-2 in 2005 (RTT scaling off)", &[]),
+            Preset::new(
+                "linux",
+                "Linux: RTT scaling, whole segments",
+                &[word("arithmetic", "linux"), switch("rtt_scaling", true), value("backoff_rtt_min", 0.01)],
+            ),
+            Preset::new(
+                "linux-2.6",
+                "Linux 2.6.22, ns-2 TCP/Linux",
+                &[
+                    word("arithmetic", "linux-2.6"),
+                    switch("rtt_scaling", true),
+                    value("backoff_rtt_min", 0.01),
+                    switch("smoothed_rtt", true),
                 ],
-            },
-            Preset {
-                name: "linux-2.6",
-                title: "Linux 2.6.22, ns-2 TCP/Linux",
-                overrides: &[
-                    ("arithmetic", Setting::Text("linux-2.6")),
-                    ("rtt_scaling", Setting::Bool(true)),
-                    ("backoff_rtt_min", Setting::Num(0.01)),
-                    ("smoothed_rtt", Setting::Bool(true)),
-                ],
-            },
-            Preset {
-                name: "freebsd",
-                title: "FreeBSD: halves, α at least 1",
-                overrides: &[
-                    ("adaptive_backoff", Setting::Bool(false)),
-                    ("bandwidth_switch", Setting::Bool(false)),
-                    ("alpha_min", Setting::Num(1.0)),
-                ],
-            },
+            ),
+            Preset::new(
+                "freebsd",
+                "FreeBSD: halves, α at least 1",
+                &[switch("adaptive_backoff", false), switch("bandwidth_switch", false), value("alpha_min", 1.0)],
+            ),
         ],
         tables: &[HtcpParams::TABLE, LossParams::TABLE],
         variables: &[Self::VARIABLES, LossWindow::VARIABLES],
@@ -437,6 +429,7 @@ impl LossBased for Htcp {
 mod tests {
     use super::*;
     use crate::algorithm::Algorithm;
+    use crate::param::Setting;
     use crate::testing::{Driver, close, settings};
 
     fn htcp(preset: &str, values: &[(&str, Setting)]) -> Htcp {

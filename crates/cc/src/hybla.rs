@@ -12,7 +12,7 @@ use crate::algorithm::{Ack, Signal};
 use crate::loss_based::{LossBased, own_window};
 use crate::loss_window::{Arithmetic, LossParams, LossWindow};
 use crate::observe::observed;
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, flag, num, params};
+use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, flag, num, params, value, word};
 use crate::slow_start::SlowStartKind;
 
 params! {
@@ -50,7 +50,7 @@ pub struct Hybla {
 
 impl Hybla {
     const fn linux(arithmetic: &'static str) -> [(&'static str, Setting); 2] {
-        [("arithmetic", Setting::Text(arithmetic)), ("window_max", Setting::Num(65535.0))]
+        [word("arithmetic", arithmetic), value("window_max", 65535.0)]
     }
 
     /// What the registry says about it.
@@ -64,18 +64,14 @@ impl Hybla {
               is multiplied so that the window grows, in segments a second, as on a path of 25 ms. The default has ρ from \
               the smallest RTT and real-valued arithmetic.",
         presets: &[
-            Preset { name: "", title: "Hybla with RTT_0 = 25 ms", overrides: &[] },
-            Preset { name: "ns3", title: "ns-3: RTT_0 = 50 ms", overrides: &[("rtt0", Setting::Num(0.05))] },
-            Preset {
-                name: "linux",
-                title: "Linux: eighths and 1/128, from a window of ρ",
-                overrides: &Self::linux("linux"),
-            },
-            Preset {
-                name: "linux-2.6",
-                title: "Linux 2.6.22, ns-2 TCP/Linux: stands still above 128ρ²",
-                overrides: &Self::linux("linux-2.6"),
-            },
+            Preset::new("", "Hybla with RTT_0 = 25 ms", &[]),
+            Preset::new("ns3", "ns-3: RTT_0 = 50 ms", &[value("rtt0", 0.05)]),
+            Preset::new("linux", "Linux: eighths and 1/128, from a window of ρ", &Self::linux("linux")),
+            Preset::new(
+                "linux-2.6",
+                "Linux 2.6.22, ns-2 TCP/Linux: stands still above 128ρ²",
+                &Self::linux("linux-2.6"),
+            ),
         ],
         tables: &[HyblaParams::TABLE, LossParams::TABLE],
         variables: &[Self::VARIABLES, LossWindow::VARIABLES],

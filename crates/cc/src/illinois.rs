@@ -16,7 +16,9 @@ use crate::algorithm::{Ack, Signal};
 use crate::loss_based::{LossBased, own_window};
 use crate::loss_window::{LossParams, LossWindow};
 use crate::observe::observed;
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
+use crate::param::{
+    BuildError, Entry, Kind, Preset, Settings, choice, choices, flag, num, params, switch, value, word,
+};
 use crate::round_trip::RoundTrip;
 
 choices! {
@@ -101,35 +103,27 @@ impl Illinois {
               delay seen: up to ten segments a round trip while queues are empty, one eighth given up on a loss then. The \
               default has the paper's curves in real numbers with Linux's constants.",
         presets: &[
-            Preset { name: "", title: "VALUETOOLS 2006, Linux's constants", overrides: &[] },
-            Preset {
-                name: "linux",
-                title: "Linux since 2.6.24",
-                overrides: &[("arithmetic", Setting::Text("linux")), ("halve_on_timeout", Setting::Bool(false))],
-            },
-            Preset {
-                name: "linux-2.6",
-                title: "Linux 2.6.22, ns-2 TCP/Linux: keeps β where it should give up β",
-                overrides: &[
-                    ("arithmetic", Setting::Text("linux-2.6")),
-                    ("halve_on_timeout", Setting::Bool(false)),
-                    ("keeps_beta", Setting::Bool(true)),
-                ],
-            },
-            Preset {
-                name: "linux-2.6.23",
-                title: "Linux 2.6.23, backoff corrected: a single late sample spoils the largest RTT",
-                overrides: &[("arithmetic", Setting::Text("linux-2.6")), ("halve_on_timeout", Setting::Bool(false))],
-            },
-            Preset {
-                name: "leith2008",
-                title: "Linux 2.6.23, backoff corrected, samples ignored for two round trips after a loss",
-                overrides: &[
-                    ("arithmetic", Setting::Text("linux-2.6")),
-                    ("halve_on_timeout", Setting::Bool(false)),
-                    ("ignored_rounds", Setting::Num(2.0)),
-                ],
-            },
+            Preset::new("", "VALUETOOLS 2006, Linux's constants", &[]),
+            Preset::new(
+                "linux",
+                "Linux since 2.6.24",
+                &[word("arithmetic", "linux"), switch("halve_on_timeout", false)],
+            ),
+            Preset::new(
+                "linux-2.6",
+                "Linux 2.6.22, ns-2 TCP/Linux: keeps β where it should give up β",
+                &[word("arithmetic", "linux-2.6"), switch("halve_on_timeout", false), switch("keeps_beta", true)],
+            ),
+            Preset::new(
+                "linux-2.6.23",
+                "Linux 2.6.23, backoff corrected: a single late sample spoils the largest RTT",
+                &[word("arithmetic", "linux-2.6"), switch("halve_on_timeout", false)],
+            ),
+            Preset::new(
+                "leith2008",
+                "Linux 2.6.23, backoff corrected, samples ignored for two round trips after a loss",
+                &[word("arithmetic", "linux-2.6"), switch("halve_on_timeout", false), value("ignored_rounds", 2.0)],
+            ),
         ],
         tables: &[IllinoisParams::TABLE, LossParams::TABLE],
         variables: &[Self::VARIABLES, LossWindow::VARIABLES],
@@ -353,6 +347,7 @@ mod tests {
     use super::*;
     use crate::algorithm::Cause;
     use crate::algorithm::{Algorithm, Start};
+    use crate::param::Setting;
     use crate::testing::{Driver, close, settings};
 
     fn illinois(preset: &str, values: &[(&str, Setting)]) -> Illinois {

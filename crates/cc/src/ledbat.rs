@@ -11,7 +11,9 @@ use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::delay_history::DelayHistory;
 use crate::loss_window::window_methods;
 use crate::observe::observed;
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
+use crate::param::{
+    BuildError, Entry, Kind, Preset, Settings, choice, choices, flag, num, params, switch, value, word,
+};
 use crate::plain_window::PlainWindow;
 
 choices! {
@@ -70,20 +72,20 @@ impl Ledbat {
               one segment a round trip, above it it shrinks in proportion. Whoever fills the queue further drives it out. The \
               default is the RFC's pseudocode, without a slow start.",
         presets: &[
-            Preset { name: "", title: "RFC 6817, target 100 ms, gain 1", overrides: &[] },
-            Preset {
-                name: "libutp",
-                title: "BitTorrent's libutp",
-                overrides: &[
-                    ("gain_bytes", Setting::Num(3000.0)),
-                    ("allowed_increase", Setting::Num(1e9)),
-                    ("base_history", Setting::Num(13.0)),
-                    ("current_filter", Setting::Num(3.0)),
-                    ("slow_start", Setting::Text("libutp")),
-                    ("min_window", Setting::Num(1.0)),
-                    ("bound_by_rtt", Setting::Bool(true)),
+            Preset::new("", "RFC 6817, target 100 ms, gain 1", &[]),
+            Preset::new(
+                "libutp",
+                "BitTorrent's libutp",
+                &[
+                    value("gain_bytes", 3000.0),
+                    value("allowed_increase", 1e9),
+                    value("base_history", 13.0),
+                    value("current_filter", 3.0),
+                    word("slow_start", "libutp"),
+                    value("min_window", 1.0),
+                    switch("bound_by_rtt", true),
                 ],
-            },
+            ),
         ],
         tables: &[LedbatParams::TABLE],
         variables: &[Self::VARIABLES, DelayHistory::VARIABLES],
@@ -213,6 +215,7 @@ impl Algorithm for Ledbat {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::param::Setting;
     use crate::path::{Flow, Path};
     use crate::reno::Reno;
     use crate::testing::{Driver, close, settings};

@@ -91,7 +91,7 @@ impl LedbatPlusPlus {
         doc: "A background transport that keeps 60 ms of queue at most: additive increase with a gain that depends on the base \
               RTT, multiplicative decrease above the target, and a slowdown to two segments for two round trips about a \
               tenth of the time, from which every flow learns the true base RTT.",
-        presets: &[Preset { name: "", title: "draft-irtf-iccrg-ledbat-plus-plus", overrides: &[] }],
+        presets: &[Preset::new("", "draft-irtf-iccrg-ledbat-plus-plus", &[])],
         tables: &[LedbatPlusPlusParams::TABLE],
         variables: &[Self::VARIABLES, DelayHistory::VARIABLES],
     };

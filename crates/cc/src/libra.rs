@@ -56,7 +56,7 @@ impl Libra {
         source: "Marfia et al., TCP Libra, 2005 (from memory)",
         doc: "AIMD made fair between flows of different RTTs: the increase goes with the square of the RTT, the capacity and \
               how empty the queue is. Rules and constants are from memory and unverified; not for comparisons.",
-        presets: &[Preset { name: "", title: "2005, from memory (unverified)", overrides: &[] }],
+        presets: &[Preset::new("", "2005, from memory (unverified)", &[])],
         tables: &[LibraParams::TABLE, LossParams::TABLE],
         variables: &[Self::VARIABLES, LossWindow::VARIABLES],
     };

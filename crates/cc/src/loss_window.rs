@@ -47,13 +47,10 @@ params! {
     }
 }
 
-/// The methods of [`Algorithm`](crate::Algorithm) that an algorithm around a [`LossWindow`] called `win` leaves to it.
-macro_rules! window_methods {
+/// The window and the threshold of an algorithm around a window called `win`, as methods of
+/// [`Algorithm`](crate::Algorithm).
+macro_rules! window_getters {
     () => {
-        fn moderate(&mut self, window: f64) {
-            self.win.moderate(window);
-        }
-
         #[inline]
         fn window(&self) -> f64 {
             self.win.w
@@ -63,6 +60,18 @@ macro_rules! window_methods {
         fn ssthresh(&self) -> f64 {
             self.win.ssthresh
         }
+    };
+}
+pub(crate) use window_getters;
+
+/// The same, and moderation by the window's own rule.
+macro_rules! window_methods {
+    () => {
+        fn moderate(&mut self, window: f64) {
+            self.win.moderate(window);
+        }
+
+        $crate::loss_window::window_getters!();
     };
 }
 pub(crate) use window_methods;

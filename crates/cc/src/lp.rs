@@ -26,7 +26,9 @@ use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::hstcp::{Hstcp, HstcpParams};
 use crate::loss_window::{FLOOR, LossParams, LossWindow};
 use crate::observe::{Observe, Observer, observed};
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
+use crate::param::{
+    BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params, switch, word,
+};
 use crate::reno::{Reno, RenoParams};
 use timestamps::{Clock, Timestamps};
 
@@ -283,11 +285,11 @@ pub type HstcpLp = LowPriority<Hstcp>;
 impl Lp {
     const fn linux(arithmetic: &'static str, delays: &'static str, timestamps: bool) -> [(&'static str, Setting); 5] {
         [
-            ("slow_start_after", Setting::Bool(true)),
-            ("arithmetic", Setting::Text(arithmetic)),
-            ("delays", Setting::Text(delays)),
-            ("from_first_loss", Setting::Bool(false)),
-            ("timestamps", Setting::Bool(timestamps)),
+            switch("slow_start_after", true),
+            word("arithmetic", arithmetic),
+            word("delays", delays),
+            switch("from_first_loss", false),
+            switch("timestamps", timestamps),
         ]
     }
 
@@ -302,27 +304,27 @@ impl Lp {
               of its range, and goes down to one segment if that does not help, so that others hardly notice it. The \
               default measures delays exactly and reacts from the first loss on.",
         presets: &[
-            Preset { name: "", title: "INFOCOM 2003, with Linux's constants", overrides: &[] },
-            Preset {
-                name: "linux",
-                title: "Linux since 4.13: delays from timestamps with a random offset",
-                overrides: &Self::linux("linux", "linux", true),
-            },
-            Preset {
-                name: "linux-2.6",
-                title: "Linux 2.6.22: delays from timestamps in jiffies",
-                overrides: &Self::linux("linux-2.6", "linux-2.6", true),
-            },
-            Preset {
-                name: "ns2-timestamps",
-                title: "ns-2.35 TCP/Linux with timestamps: Linux 2.6.22 in words of 64 bits",
-                overrides: &Self::linux("linux-2.6", "ns2", true),
-            },
-            Preset {
-                name: "ns2",
-                title: "ns-2.35 TCP/Linux: Linux 2.6.22 without timestamps, which is standard TCP",
-                overrides: &Self::linux("linux-2.6", "ns2", false),
-            },
+            Preset::new("", "INFOCOM 2003, with Linux's constants", &[]),
+            Preset::new(
+                "linux",
+                "Linux since 4.13: delays from timestamps with a random offset",
+                &Self::linux("linux", "linux", true),
+            ),
+            Preset::new(
+                "linux-2.6",
+                "Linux 2.6.22: delays from timestamps in jiffies",
+                &Self::linux("linux-2.6", "linux-2.6", true),
+            ),
+            Preset::new(
+                "ns2-timestamps",
+                "ns-2.35 TCP/Linux with timestamps: Linux 2.6.22 in words of 64 bits",
+                &Self::linux("linux-2.6", "ns2", true),
+            ),
+            Preset::new(
+                "ns2",
+                "ns-2.35 TCP/Linux: Linux 2.6.22 without timestamps, which is standard TCP",
+                &Self::linux("linux-2.6", "ns2", false),
+            ),
         ],
         tables: &[LpParams::TABLE, RenoParams::TABLE, LossParams::TABLE],
         variables: &[Watch::VARIABLES, LossWindow::VARIABLES],
@@ -347,12 +349,12 @@ impl HstcpLp {
         doc: "HighSpeed TCP's growth and response to losses with TCP-LP's response to delay, so that a large window is found \
               soon again once others leave. That the early reaction is TCP-LP's could not be checked.",
         presets: &[
-            Preset { name: "", title: "TCP-LP's reactions (unverified)", overrides: &[] },
-            Preset {
-                name: "own-decrease",
-                title: "the first reaction is HighSpeed TCP's (unverified)",
-                overrides: &[("own_decrease", Setting::Bool(true))],
-            },
+            Preset::new("", "TCP-LP's reactions (unverified)", &[]),
+            Preset::new(
+                "own-decrease",
+                "the first reaction is HighSpeed TCP's (unverified)",
+                &[switch("own_decrease", true)],
+            ),
         ],
         tables: &[HstcpLpParams::TABLE, LpParams::TABLE, HstcpParams::TABLE, LossParams::TABLE],
         variables: &[Watch::VARIABLES, Hstcp::VARIABLES, LossWindow::VARIABLES],

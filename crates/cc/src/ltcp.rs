@@ -11,7 +11,7 @@ use crate::algorithm::{Ack, Signal};
 use crate::loss_based::{LossBased, own_window};
 use crate::loss_window::{LossParams, LossWindow};
 use crate::observe::observed;
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, flag, num, params};
+use crate::param::{BuildError, Entry, Kind, Preset, Settings, flag, num, params, switch};
 
 params! {
     /// Parameters of LTCP.
@@ -52,12 +52,8 @@ impl Ltcp {
               cost at most one layer; a round trip adds as many segments as there are layers. Its formulas and constants \
               could not be checked against the paper.",
         presets: &[
-            Preset { name: "", title: "LTCP without RTT compensation (unverified)", overrides: &[] },
-            Preset {
-                name: "rtt",
-                title: "with RTT compensation (unverified)",
-                overrides: &[("rtt_compensation", Setting::Bool(true))],
-            },
+            Preset::new("", "LTCP without RTT compensation (unverified)", &[]),
+            Preset::new("rtt", "with RTT compensation (unverified)", &[switch("rtt_compensation", true)]),
         ],
         tables: &[LtcpParams::TABLE, LossParams::TABLE],
         variables: &[Self::VARIABLES, LossWindow::VARIABLES],

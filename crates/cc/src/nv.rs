@@ -11,7 +11,7 @@ use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::draws::Draws;
 use crate::loss_window::{FLOOR, LossParams, LossWindow, window_methods};
 use crate::observe::observed;
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, num, params};
+use crate::param::{BuildError, Entry, Kind, Preset, Settings, num, params, word};
 
 params! {
     /// Parameters of NV.
@@ -97,7 +97,7 @@ impl Nv {
         doc: "Vegas for data centers: the window may exceed what the best rate seen needs at the smallest RTT by ten segments. Many \
               samples make a decision, the smallest RTT is forgotten every few seconds, and the window shrinks by a part of \
               the excess.",
-        presets: &[Preset { name: "", title: "Linux", overrides: &[("arithmetic", Setting::Text("linux"))] }],
+        presets: &[Preset::new("", "Linux", &[word("arithmetic", "linux")])],
         tables: &[NvParams::TABLE, LossParams::TABLE],
         variables: &[Self::VARIABLES, LossWindow::VARIABLES],
     };
@@ -316,6 +316,7 @@ impl Algorithm for Nv {
 mod tests {
     use super::*;
     use crate::algorithm::Cause;
+    use crate::param::Setting;
     use crate::testing::{Driver, close, run_over_link, settings};
 
     fn nv(values: &[(&str, Setting)]) -> Nv {

@@ -203,6 +203,32 @@ pub struct Preset {
     pub overrides: &'static [(&'static str, Setting)],
 }
 
+impl Preset {
+    /// Declares a preset that changes these parameters: [`value`]s, [`word`]s and [`switch`]es.
+    #[must_use]
+    pub const fn new(name: &'static str, title: &'static str, overrides: &'static [(&'static str, Setting)]) -> Self {
+        Self { name, title, overrides }
+    }
+}
+
+/// Sets a number, in a preset.
+#[must_use]
+pub const fn value(parameter: &'static str, value: f64) -> (&'static str, Setting) {
+    (parameter, Setting::Num(value))
+}
+
+/// Sets a word, in a preset.
+#[must_use]
+pub const fn word(parameter: &'static str, word: &'static str) -> (&'static str, Setting) {
+    (parameter, Setting::Text(word))
+}
+
+/// Sets a switch, in a preset.
+#[must_use]
+pub const fn switch(parameter: &'static str, on: bool) -> (&'static str, Setting) {
+    (parameter, Setting::Bool(on))
+}
+
 /// What drives an algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {

@@ -13,7 +13,7 @@ use crate::algorithm::{Ack, Algorithm, Ecn, Needs, Signal, Start};
 use crate::dctcp::MarkShare;
 use crate::loss_window::{LossParams, LossWindow, window_methods};
 use crate::observe::observed;
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, flag, num, params};
+use crate::param::{BuildError, Entry, Kind, Preset, Settings, flag, num, params, switch};
 
 params! {
     /// Parameters of Prague.
@@ -68,12 +68,8 @@ impl Prague {
               only on what came back unmarked, and, once it has run for a while, as aggressive at short round-trip times as \
               at 25 ms.",
         presets: &[
-            Preset { name: "", title: "L4STeam Linux 0.6", overrides: &[] },
-            Preset {
-                name: "rtt-dependent",
-                title: "without independence of the RTT",
-                overrides: &[("rtt_independence", Setting::Bool(false))],
-            },
+            Preset::new("", "L4STeam Linux 0.6", &[]),
+            Preset::new("rtt-dependent", "without independence of the RTT", &[switch("rtt_independence", false)]),
         ],
         tables: &[PragueParams::TABLE, LossParams::TABLE],
         variables: &[Self::VARIABLES, MarkShare::VARIABLES, LossWindow::VARIABLES],
@@ -218,6 +214,7 @@ impl Algorithm for Prague {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::param::Setting;
     use crate::testing::{Driver, close, settings};
 
     fn prague(preset: &str, values: &[(&str, Setting)]) -> Prague {

@@ -9,7 +9,7 @@ use crate::algorithm::{Ack, Cause, Signal};
 use crate::loss_based::{LossBased, own_window};
 use crate::loss_window::{LossParams, LossWindow};
 use crate::observe::observed;
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, num, params};
+use crate::param::{BuildError, Entry, Kind, Preset, Settings, num, params, value, word};
 
 params! {
     /// Parameters of standard TCP.
@@ -42,23 +42,11 @@ impl Reno {
               others fall back to at small windows. The default counts every acknowledged segment and halves the window; \
               RFC 5681 halves what is in flight.",
         presets: &[
-            Preset { name: "", title: "RFC 5681 with byte counting, real-valued window", overrides: &[] },
-            Preset {
-                name: "rfc5681",
-                title: "halves what is in flight",
-                overrides: &[("reduce_from", Setting::Text("flight"))],
-            },
-            Preset {
-                name: "abe",
-                title: "RFC 8511: gives up a fifth on an ECN echo",
-                overrides: &[("decrease_ecn", Setting::Num(0.2))],
-            },
-            Preset { name: "linux", title: "Linux", overrides: &[("arithmetic", Setting::Text("linux"))] },
-            Preset {
-                name: "linux-2.6",
-                title: "Linux 2.6.22",
-                overrides: &[("arithmetic", Setting::Text("linux-2.6"))],
-            },
+            Preset::new("", "RFC 5681 with byte counting, real-valued window", &[]),
+            Preset::new("rfc5681", "halves what is in flight", &[word("reduce_from", "flight")]),
+            Preset::new("abe", "RFC 8511: gives up a fifth on an ECN echo", &[value("decrease_ecn", 0.2)]),
+            Preset::new("linux", "Linux", &[word("arithmetic", "linux")]),
+            Preset::new("linux-2.6", "Linux 2.6.22", &[word("arithmetic", "linux-2.6")]),
         ],
         tables: &[RenoParams::TABLE, LossParams::TABLE],
         variables: &[LossWindow::VARIABLES],

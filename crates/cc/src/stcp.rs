@@ -12,7 +12,7 @@ use crate::algorithm::{Ack, Signal};
 use crate::loss_based::{LossBased, own_window};
 use crate::loss_window::{LossParams, LossWindow};
 use crate::observe::observed;
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, num, params};
+use crate::param::{BuildError, Entry, Kind, Preset, Settings, num, params, value, word};
 
 params! {
     /// Parameters of Scalable TCP.
@@ -47,21 +47,17 @@ impl Stcp {
               to recover from a loss does not depend on the window. Two synchronized flows keep the ratio of their \
               windows. The default counts every acknowledged segment.",
         presets: &[
-            Preset { name: "", title: "Kelly 2003", overrides: &[] },
-            Preset {
-                name: "linux",
-                title: "Linux since 2020: 1/100 for each segment, no legacy window",
-                overrides: &[("arithmetic", Setting::Text("linux")), ("legacy_window", Setting::Num(0.0))],
-            },
-            Preset {
-                name: "linux-2.6",
-                title: "Linux 2.6.22, ns-2 TCP/Linux: 1/50 for each ACK",
-                overrides: &[
-                    ("arithmetic", Setting::Text("linux-2.6")),
-                    ("legacy_window", Setting::Num(0.0)),
-                    ("increase", Setting::Num(0.02)),
-                ],
-            },
+            Preset::new("", "Kelly 2003", &[]),
+            Preset::new(
+                "linux",
+                "Linux since 2020: 1/100 for each segment, no legacy window",
+                &[word("arithmetic", "linux"), value("legacy_window", 0.0)],
+            ),
+            Preset::new(
+                "linux-2.6",
+                "Linux 2.6.22, ns-2 TCP/Linux: 1/50 for each ACK",
+                &[word("arithmetic", "linux-2.6"), value("legacy_window", 0.0), value("increase", 0.02)],
+            ),
         ],
         tables: &[StcpParams::TABLE, LossParams::TABLE],
         variables: &[LossWindow::VARIABLES],

@@ -23,7 +23,9 @@ pub use history::{Arrivals, Estimates};
 
 use crate::draws::Draws;
 use crate::observe::observed;
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
+use crate::param::{
+    BuildError, Entry, Kind, Preset, Settings, choice, choices, flag, num, params, switch, value, word,
+};
 
 choices! {
     /// The least increase:
@@ -182,30 +184,30 @@ impl Udt {
               rate times RTT + 10 ms, caps what is under way. The default is the library as it is since January 2012, with \
               periods that are not rounded to microseconds.",
         presets: &[
-            Preset { name: "", title: "the UDT library, version 4, since January 2012", overrides: &[] },
-            Preset {
-                name: "2008",
-                title: "the UDT library of December 2008: increases of down to a byte",
-                overrides: &[("floor", Setting::Text("byte")), ("decrease_at_exit", Setting::Bool(true))],
-            },
-            Preset {
-                name: "draft",
-                title: "draft-gg-udt-03: slow start ends with the first ACK, NAKs are repeated",
-                overrides: &[
-                    ("schedule", Setting::Text("spaced")),
-                    ("cap", Setting::Bool(false)),
-                    ("pause", Setting::Bool(false)),
-                    ("slow_start", Setting::Text("first_ack")),
-                    ("initial_period", Setting::Num(0.0)),
-                    ("initial_arrival_rate", Setting::Num(0.0)),
-                    ("initial_capacity", Setting::Num(0.0)),
-                    ("pairs", Setting::Num(16.0)),
-                    ("mean_of_pairs", Setting::Bool(false)),
-                    ("repeat_naks", Setting::Bool(true)),
-                    ("timers", Setting::Text("draft")),
-                    ("min_expiration", Setting::Num(0.5)),
+            Preset::new("", "the UDT library, version 4, since January 2012", &[]),
+            Preset::new(
+                "2008",
+                "the UDT library of December 2008: increases of down to a byte",
+                &[word("floor", "byte"), switch("decrease_at_exit", true)],
+            ),
+            Preset::new(
+                "draft",
+                "draft-gg-udt-03: slow start ends with the first ACK, NAKs are repeated",
+                &[
+                    word("schedule", "spaced"),
+                    switch("cap", false),
+                    switch("pause", false),
+                    word("slow_start", "first_ack"),
+                    value("initial_period", 0.0),
+                    value("initial_arrival_rate", 0.0),
+                    value("initial_capacity", 0.0),
+                    value("pairs", 16.0),
+                    switch("mean_of_pairs", false),
+                    switch("repeat_naks", true),
+                    word("timers", "draft"),
+                    value("min_expiration", 0.5),
                 ],
-            },
+            ),
         ],
         tables: &[UdtParams::TABLE],
         variables: &[Self::VARIABLES, Estimates::VARIABLES],

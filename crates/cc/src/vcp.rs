@@ -13,7 +13,7 @@
 use crate::algorithm::{Ack, Algorithm, Answer, Load, Needs, Router, RouterAssisted, Signal, Start};
 use crate::loss_window::{LossWindow, MOST, window_methods};
 use crate::observe::observed;
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
+use crate::param::{BuildError, Entry, Kind, Preset, Settings, choice, choices, flag, num, params, value, word};
 
 choices! {
     /// What the sender does between a decrease and the time when it shows in the routers' load:
@@ -88,17 +88,12 @@ impl Vcp {
              stay short and hardly anything is dropped, but shares become equal only as fast as adding and cutting make \
              them.",
         presets: &[
-            Preset { name: "", title: "SIGCOMM 2005", overrides: &[] },
-            Preset {
-                name: "ns2",
-                title: "the authors' ns-2 sender",
-                overrides: &[
-                    ("t_ref", Setting::Num(0.1)),
-                    ("scaling", Setting::Text("bounded")),
-                    ("rtts_max", Setting::Num(2.5)),
-                    ("settle", Setting::Text("follow")),
-                ],
-            },
+            Preset::new("", "SIGCOMM 2005", &[]),
+            Preset::new(
+                "ns2",
+                "the authors' ns-2 sender",
+                &[value("t_ref", 0.1), word("scaling", "bounded"), value("rtts_max", 2.5), word("settle", "follow")],
+            ),
         ],
         tables: &[VcpParams::TABLE],
         variables: &[Self::VARIABLES],

@@ -16,8 +16,11 @@
 //! moves by a segment with every ACK of a round and subtracts without sign, was looked at and left out.
 
 use crate::algorithm::{Ack, Algorithm, Signal, Start};
+use crate::loss_window::window_getters;
 use crate::observe::observed;
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
+use crate::param::{
+    BuildError, Entry, Kind, Preset, Settings, choice, choices, flag, num, params, switch, value, word,
+};
 use crate::plain_window::PlainWindow;
 
 choices! {
@@ -115,52 +118,52 @@ impl Vegas {
         doc: "Once a round trip it compares its window with what the base RTT would need: with fewer than alpha segments in \
               queues it grows by one, with more than beta it shrinks by one. The default is the paper's arithmetic.",
         presets: &[
-            Preset { name: "", title: "JSAC 1995, alpha 2, beta 4", overrides: &[] },
-            Preset {
-                name: "ns2",
-                title: "ns-2 TCP/Vegas: alpha 1, beta 3",
-                overrides: &[
-                    ("alpha", Setting::Num(1.0)),
-                    ("beta", Setting::Num(3.0)),
-                    ("diff", Setting::Text("ns2")),
-                    ("spread_increase", Setting::Bool(true)),
-                    ("timeout_window", Setting::Num(2.0)),
+            Preset::new("", "JSAC 1995, alpha 2, beta 4", &[]),
+            Preset::new(
+                "ns2",
+                "ns-2 TCP/Vegas: alpha 1, beta 3",
+                &[
+                    value("alpha", 1.0),
+                    value("beta", 3.0),
+                    word("diff", "ns2"),
+                    switch("spread_increase", true),
+                    value("timeout_window", 2.0),
                 ],
-            },
-            Preset {
-                name: "linux",
-                title: "Linux",
-                overrides: &[
-                    ("diff", Setting::Text("linux")),
-                    ("round_rtt", Setting::Text("min")),
-                    ("samples_min", Setting::Num(3.0)),
-                    ("double_every_other", Setting::Bool(false)),
-                    ("decrease", Setting::Num(0.5)),
-                    ("forget_base", Setting::Bool(true)),
+            ),
+            Preset::new(
+                "linux",
+                "Linux",
+                &[
+                    word("diff", "linux"),
+                    word("round_rtt", "min"),
+                    value("samples_min", 3.0),
+                    switch("double_every_other", false),
+                    value("decrease", 0.5),
+                    switch("forget_base", true),
                 ],
-            },
-            Preset {
-                name: "ns3",
-                title: "ns-3",
-                overrides: &[
-                    ("diff", Setting::Text("ns3")),
-                    ("round_rtt", Setting::Text("min")),
-                    ("samples_min", Setting::Num(3.0)),
-                    ("double_every_other", Setting::Bool(false)),
+            ),
+            Preset::new(
+                "ns3",
+                "ns-3",
+                &[
+                    word("diff", "ns3"),
+                    word("round_rtt", "min"),
+                    value("samples_min", 3.0),
+                    switch("double_every_other", false),
                 ],
-            },
-            Preset {
-                name: "linux-2.6",
-                title: "Linux 2.6.22, as in ns-2's TCP/Linux",
-                overrides: &[
-                    ("diff", Setting::Text("linux-2.6")),
-                    ("round_rtt", Setting::Text("min")),
-                    ("samples_min", Setting::Num(3.0)),
-                    ("double_every_other", Setting::Bool(false)),
-                    ("decrease", Setting::Num(0.5)),
-                    ("forget_base", Setting::Bool(true)),
+            ),
+            Preset::new(
+                "linux-2.6",
+                "Linux 2.6.22, as in ns-2's TCP/Linux",
+                &[
+                    word("diff", "linux-2.6"),
+                    word("round_rtt", "min"),
+                    value("samples_min", 3.0),
+                    switch("double_every_other", false),
+                    value("decrease", 0.5),
+                    switch("forget_base", true),
                 ],
-            },
+            ),
         ],
         tables: &[VegasParams::TABLE],
         variables: &[Self::VARIABLES],
@@ -491,15 +494,7 @@ impl Algorithm for Vegas {
         }
     }
 
-    #[inline]
-    fn window(&self) -> f64 {
-        self.win.w
-    }
-
-    #[inline]
-    fn ssthresh(&self) -> f64 {
-        self.win.ssthresh
-    }
+    window_getters!();
 
     fn recovery_floor(&self) -> f64 {
         self.win.ssthresh * 0.5

@@ -11,7 +11,7 @@ use crate::algorithm::{Ack, Cause, Signal};
 use crate::loss_based::{LossBased, own_window};
 use crate::loss_window::{Arithmetic, LossParams, LossWindow};
 use crate::observe::observed;
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, num, params};
+use crate::param::{BuildError, Entry, Kind, Preset, Settings, num, params, word};
 
 params! {
     /// Parameters of Veno.
@@ -56,17 +56,9 @@ impl Veno {
               three segments, since such a loss is likely chance, and grows at half the pace while it is not below. The \
               default estimates once a round trip.",
         presets: &[
-            Preset { name: "", title: "Fu & Liew 2003", overrides: &[] },
-            Preset {
-                name: "linux",
-                title: "Linux: the backlog of each ACK, whole segments",
-                overrides: &[("arithmetic", Setting::Text("linux"))],
-            },
-            Preset {
-                name: "linux-2.6",
-                title: "Linux 2.6.22, ns-2 TCP/Linux",
-                overrides: &[("arithmetic", Setting::Text("linux-2.6"))],
-            },
+            Preset::new("", "Fu & Liew 2003", &[]),
+            Preset::new("linux", "Linux: the backlog of each ACK, whole segments", &[word("arithmetic", "linux")]),
+            Preset::new("linux-2.6", "Linux 2.6.22, ns-2 TCP/Linux", &[word("arithmetic", "linux-2.6")]),
         ],
         tables: &[VenoParams::TABLE, LossParams::TABLE],
         variables: &[Self::VARIABLES, LossWindow::VARIABLES],

@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use crate::algorithm::{Ack, Algorithm, Lost, Needs, Sent, Signal, Start};
 use crate::draws::Draws;
 use crate::observe::{observed, states};
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, num, params};
+use crate::param::{BuildError, Entry, Kind, Preset, Settings, choice, choices, num, params, value, word};
 
 mod interval;
 #[cfg(test)]
@@ -139,16 +139,12 @@ impl Vivace {
               RTT and losses, and follows the gradient. No event has a rule of its own: losses up to about 5 % only lower a \
               rate's worth. The default has the constants of the authors' code.",
         presets: &[
-            Preset { name: "", title: "PCC-Uspace", overrides: &[] },
-            Preset {
-                name: "paper",
-                title: "NSDI 2018 as reported (unverified)",
-                overrides: &[
-                    ("amplifier", Setting::Text("paper")),
-                    ("bound_step", Setting::Num(0.1)),
-                    ("noise", Setting::Text("threshold")),
-                ],
-            },
+            Preset::new("", "PCC-Uspace", &[]),
+            Preset::new(
+                "paper",
+                "NSDI 2018 as reported (unverified)",
+                &[word("amplifier", "paper"), value("bound_step", 0.1), word("noise", "threshold")],
+            ),
         ],
         tables: &[VivaceParams::TABLE],
         variables: &[Self::VARIABLES],

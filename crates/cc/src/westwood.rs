@@ -15,7 +15,9 @@ use crate::jiffies::Jiffies;
 use crate::loss_based::{LossBased, own_window};
 use crate::loss_window::{Arithmetic, FLOOR, LossParams, LossWindow};
 use crate::observe::observed;
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
+use crate::param::{
+    BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params, switch, word,
+};
 
 choices! {
     /// How samples of bandwidth are smoothed:
@@ -71,19 +73,19 @@ pub struct Westwood {
 
 impl Westwood {
     const LINUX: [(&'static str, Setting); 5] = [
-        ("arithmetic", Setting::Text("linux")),
-        ("filter", Setting::Text("twice")),
-        ("response", Setting::Text("at-exit")),
-        ("estimate_on_timeout", Setting::Bool(true)),
-        ("relearn_rtt", Setting::Bool(true)),
+        word("arithmetic", "linux"),
+        word("filter", "twice"),
+        word("response", "at-exit"),
+        switch("estimate_on_timeout", true),
+        switch("relearn_rtt", true),
     ];
 
     const fn linux26(response: &'static str) -> [(&'static str, Setting); 4] {
         [
-            ("arithmetic", Setting::Text("linux-2.6")),
-            ("filter", Setting::Text("twice")),
-            ("response", Setting::Text(response)),
-            ("estimate_on_timeout", Setting::Bool(false)),
+            word("arithmetic", "linux-2.6"),
+            word("filter", "twice"),
+            word("response", response),
+            switch("estimate_on_timeout", false),
         ]
     }
 
@@ -98,18 +100,14 @@ impl Westwood {
               smallest RTT, so that a random loss costs little and a full queue is just emptied. The default samples once \
               a round trip, filters with 0.9 and never raises the window on a loss.",
         presets: &[
-            Preset { name: "", title: "Westwood+ with a single pole of 0.9", overrides: &[] },
-            Preset {
-                name: "linux",
-                title: "Linux: filtered twice in whole bytes, the estimate at the end of recovery",
-                overrides: &Self::LINUX,
-            },
-            Preset { name: "linux-2.6", title: "Linux 2.6.22", overrides: &Self::linux26("at-exit") },
-            Preset {
-                name: "ns2",
-                title: "ns-2.35 TCP/Linux: Linux 2.6.22 without the end of recovery",
-                overrides: &Self::linux26("floor"),
-            },
+            Preset::new("", "Westwood+ with a single pole of 0.9", &[]),
+            Preset::new(
+                "linux",
+                "Linux: filtered twice in whole bytes, the estimate at the end of recovery",
+                &Self::LINUX,
+            ),
+            Preset::new("linux-2.6", "Linux 2.6.22", &Self::linux26("at-exit")),
+            Preset::new("ns2", "ns-2.35 TCP/Linux: Linux 2.6.22 without the end of recovery", &Self::linux26("floor")),
         ],
         tables: &[WestwoodParams::TABLE, LossParams::TABLE],
         variables: &[Self::VARIABLES, LossWindow::VARIABLES],

@@ -37,7 +37,7 @@ impl Xcp {
              is dropped, unless ACKs come in bunches: data the other way bunch them, and then the segments leave in \
              bunches too, which pacing (`pacing = true` in the stack) spreads. The router's parameters are those of the \
              queue.",
-        presets: &[Preset { name: "", title: "SIGCOMM 2002", overrides: &[] }],
+        presets: &[Preset::new("", "SIGCOMM 2002", &[])],
         tables: &[],
         variables: &[Self::VARIABLES],
     };

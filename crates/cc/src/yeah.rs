@@ -11,7 +11,7 @@ use crate::algorithm::{Ack, Needs, Signal};
 use crate::loss_based::{LossBased, own_window};
 use crate::loss_window::{Arithmetic, FLOOR, LossParams, LossWindow};
 use crate::observe::{observed, states};
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, flag, num, params};
+use crate::param::{BuildError, Entry, Kind, Preset, Settings, flag, num, params, switch, word};
 use crate::round_trip::{MIN_SAMPLES, RoundTrip};
 
 params! {
@@ -77,17 +77,13 @@ impl Yeah {
               standard TCP above. What it has queued it gives up at once, unless sixteen such round trips in a row show that \
               a Reno flow competes. The default has the authors' Linux rules in real numbers.",
         presets: &[
-            Preset { name: "", title: "PFLDnet 2007 as in the authors' module, real numbers", overrides: &[] },
-            Preset {
-                name: "linux",
-                title: "Linux",
-                overrides: &[("arithmetic", Setting::Text("linux")), ("forget_base", Setting::Bool(true))],
-            },
-            Preset {
-                name: "linux-2.6",
-                title: "Linux 2.6.22, ns-2 TCP/Linux",
-                overrides: &[("arithmetic", Setting::Text("linux-2.6")), ("forget_base", Setting::Bool(true))],
-            },
+            Preset::new("", "PFLDnet 2007 as in the authors' module, real numbers", &[]),
+            Preset::new("linux", "Linux", &[word("arithmetic", "linux"), switch("forget_base", true)]),
+            Preset::new(
+                "linux-2.6",
+                "Linux 2.6.22, ns-2 TCP/Linux",
+                &[word("arithmetic", "linux-2.6"), switch("forget_base", true)],
+            ),
         ],
         tables: &[YeahParams::TABLE, LossParams::TABLE],
         variables: &[Self::VARIABLES, LossWindow::VARIABLES],

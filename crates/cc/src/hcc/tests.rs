@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::algorithm::Cause;
+use crate::param::Setting;
 use crate::testing::{Driver, close, settings};
 
 fn hcc(preset: &str, values: &[(&str, Setting)]) -> Hcc {
