@@ -13,8 +13,8 @@ PARAM(gamma, 1);
 enum { PAPER, NS2, LINUX };
 CHOICE(diff, PAPER, LINUX);
 /* Which RTT stands for a round. */
-enum { MEAN, MIN };
-CHOICE(round_rtt, MEAN, MIN);
+enum { MIN, MEAN };
+CHOICE(round_rtt, MEAN, MEAN);
 /* Samples that a round needs; with fewer it is standard TCP on one ACK. */
 PARAM(samples_min, 1);
 /* Slow start doubles every other round trip and measures in between. */

@@ -19,7 +19,7 @@ use crate::observe::observed;
 use crate::param::{
     BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params, switch, value, word,
 };
-use crate::round_trip::{MIN_SAMPLES, RoundTrip};
+use crate::round_trip::{MIN_SAMPLES, RoundRtt, RoundTrip};
 
 choices! {
     /// Whose rules:
@@ -32,11 +32,6 @@ choices! {
     /// - `window`: The segments sent in the last round trip.
     /// - `dwnd`: dwnd itself.
     pub enum GrowFrom { Window = "window", Dwnd = "dwnd" }
-
-    /// Which RTT stands for a round trip:
-    /// - `min`: The smallest of its samples.
-    /// - `mean`: Their mean.
-    pub enum RttFilter { Min = "min", Mean = "mean" }
 }
 
 params! {
@@ -63,7 +58,7 @@ params! {
         /// What dwnd grows from.
         grow_from: GrowFrom = choice("window", GrowFrom::WORDS), "Tan et al. 2006; drafts -00, -01: dwnd";
         /// Which RTT stands for a round trip.
-        rtt_filter: RttFilter = choice("min", RttFilter::WORDS), "Linux modules; the draft does not say";
+        rtt_filter: RoundRtt = choice("min", RoundRtt::WORDS), "Linux modules; the draft does not say";
         /// Spread the growth of dwnd over the next round trip.
         spread: bool = flag(true), "Andrew's module 1.3";
         /// Whose rules in detail.
@@ -249,10 +244,7 @@ impl Compound {
         if round.samples < MIN_SAMPLES {
             return;
         }
-        let rtt = match self.p.rtt_filter {
-            RttFilter::Min => round.min,
-            RttFilter::Mean => round.sum / f64::from(round.samples),
-        };
+        let rtt = round.rtt(self.p.rtt_filter);
         // What was sent in the round is what its ACKs report, and at most a window; the module of 2006 has no such limit.
         let sent = if early { round.acked } else { round.acked.min(self.win.w) };
         let queued = self.queued(sent, rtt);

@@ -15,18 +15,13 @@ use crate::loss_based::{LossBased, own_window};
 use crate::loss_window::{FLOOR, LossParams, LossWindow};
 use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Settings, choice, choices, num, params};
-use crate::round_trip::{AckedRate, MIN_SAMPLES, RoundTrip};
+use crate::round_trip::{AckedRate, MIN_SAMPLES, RoundRtt, RoundTrip};
 
 choices! {
     /// The virtual Reno window after a loss:
     /// - `half`: Half of the window before the loss.
     /// - `reduced`: The window after the loss.
     pub enum RenoReset { Half = "half", Reduced = "reduced" }
-
-    /// Which RTT stands for a round trip:
-    /// - `min`: The smallest of its samples.
-    /// - `mean`: Their mean.
-    pub enum RttStatistic { Min = "min", Mean = "mean" }
 }
 
 params! {
@@ -43,7 +38,7 @@ params! {
         /// The virtual Reno window after a loss.
         reno_reset: RenoReset = choice("half", RenoReset::WORDS), "published model of the authors (unverified)";
         /// Which RTT stands for a round trip.
-        rtt_statistic: RttStatistic = choice("min", RttStatistic::WORDS), "as Vegas in Linux (unverified)";
+        rtt_statistic: RoundRtt = choice("min", RoundRtt::WORDS), "as Vegas in Linux (unverified)";
         /// Smallest part of the window kept on a loss.
         keep_min: f64 = num(0.5, 0.1, 1.0, Unit::None), "implementations of Kaneko et al. 2007 (unverified)";
         /// Weight of the past in the bandwidth estimate.
@@ -120,14 +115,7 @@ impl Fusion {
 
     fn end_round(&mut self) {
         let round = std::mem::replace(&mut self.round, RoundTrip::NEW);
-        let change = if round.samples < MIN_SAMPLES {
-            1.0
-        } else {
-            self.change(match self.p.rtt_statistic {
-                RttStatistic::Min => round.min,
-                RttStatistic::Mean => round.sum / f64::from(round.samples),
-            })
-        };
+        let change = if round.samples < MIN_SAMPLES { 1.0 } else { self.change(round.rtt(self.p.rtt_statistic)) };
         self.per_segment = (change / self.win.w).min(1.0);
     }
 

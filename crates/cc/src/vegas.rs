@@ -22,6 +22,7 @@ use crate::param::{
     BuildError, Entry, Kind, Preset, Settings, choice, choices, flag, num, params, switch, value, word,
 };
 use crate::plain_window::PlainWindow;
+use crate::round_trip::{RoundRtt, RoundTrip};
 
 choices! {
     /// How the segments that the flow has in queues are computed:
@@ -31,11 +32,6 @@ choices! {
     /// - `ns3`: The paper's, of whole segments and rounded up.
     /// - `linux-2.6`: The paper's in halves of a segment, of the segments sent in the round before.
     pub enum Diff { Paper = "paper", Ns2 = "ns2", Linux = "linux", Ns3 = "ns3", Linux26 = "linux-2.6" }
-
-    /// Which RTT stands for a round:
-    /// - `mean`: The mean of its samples.
-    /// - `min`: The smallest of them.
-    pub enum RoundRtt { Mean = "mean", Min = "min" }
 }
 
 params! {
@@ -95,9 +91,7 @@ pub struct Vegas {
     /// Off between a timeout and the end of its recovery: standard slow start.
     enabled: bool,
     base: f64,
-    rtt_sum: f64,
-    rtt_min: f64,
-    samples: u32,
+    round: RoundTrip,
     /// Growth for each segment acknowledged, while an increase is spread.
     per_ack: f64,
     /// Segments in queues at the last decision; NaN before the first.
@@ -183,9 +177,7 @@ impl Vegas {
             growing: true,
             enabled: true,
             base: f64::INFINITY,
-            rtt_sum: 0.0,
-            rtt_min: f64::INFINITY,
-            samples: 0,
+            round: RoundTrip::NEW,
             per_ack: 0.0,
             last_diff: f64::NAN,
             linux26: Linux26::default(),
@@ -259,12 +251,9 @@ impl Vegas {
 
     /// The decision of a round that ends with this ACK.
     fn end_round(&mut self, ack: &Ack) {
-        let enough = f64::from(self.samples) >= self.p.samples_min;
+        let enough = f64::from(self.round.samples) >= self.p.samples_min;
         if enough {
-            let rtt = match self.p.round_rtt {
-                RoundRtt::Mean => self.rtt_sum / f64::from(self.samples),
-                RoundRtt::Min => self.rtt_min,
-            };
+            let rtt = self.round.rtt(self.p.round_rtt);
             if self.slow_starting {
                 self.round_in_slow_start(rtt);
             } else {
@@ -305,9 +294,8 @@ impl Vegas {
         self.linux26.counted += ack.acked;
         if let Some(rtt) = ack.rtt {
             self.base = self.base.min(rtt);
-            self.rtt_min = self.rtt_min.min(rtt);
-            self.samples += 1;
         }
+        self.round.add(ack);
         if ack.in_recovery {
             return;
         }
@@ -318,7 +306,7 @@ impl Vegas {
             self.forget_round();
         } else if self.enabled && round.una > round.begin_next {
             self.linux26 = Linux26 { begin_una: round.begin_next, begin_next: next, begin_w: self.win.w, ..round };
-            if f64::from(self.samples) < self.p.samples_min {
+            if f64::from(self.round.samples) < self.p.samples_min {
                 self.grow_linux26(ack.window_limited);
             } else {
                 self.round_linux26(round.begin_next - round.begin_una, round.begin_w, ack.window_limited);
@@ -332,7 +320,7 @@ impl Vegas {
 
     /// The decision of a round in which `window` segments were sent, with the window at `old_w` when it began.
     fn round_linux26(&mut self, window: f64, old_w: f64, window_limited: bool) {
-        let target = self.target_linux26(window, self.rtt_min);
+        let target = self.target_linux26(window, self.round.min);
         let diff = 2.0 * window - target;
         self.last_diff = diff / 2.0;
         if self.win.w <= self.win.ssthresh {
@@ -362,7 +350,7 @@ impl Vegas {
     }
 
     fn forget_round(&mut self) {
-        (self.samples, self.rtt_sum, self.rtt_min) = (0, 0.0, f64::INFINITY);
+        self.round = RoundTrip::NEW;
     }
 
     fn reduce(&mut self) {
@@ -391,7 +379,7 @@ observed! {
     /// 1 during slow start.
     slow_starting = self.slow_starting, plain();
     /// RTT samples of the running round trip.
-    samples = self.samples, number(Unit::Samples);
+    samples = self.round.samples, number(Unit::Samples);
 }
 
 impl Algorithm for Vegas {
@@ -414,11 +402,7 @@ impl Algorithm for Vegas {
         if ack.in_recovery {
             return;
         }
-        if let Some(rtt) = ack.rtt {
-            self.samples += 1;
-            self.rtt_sum += rtt;
-            self.rtt_min = self.rtt_min.min(rtt);
-        }
+        self.round.add(ack);
         // The ACK that starts a round is of a segment of the round that ends.
         if ack.round_start && self.enabled {
             self.end_round(ack);

@@ -132,11 +132,11 @@ fn linux_2_6_compares_halves_of_segments_with_the_window_it_had() {
     // 40 segments sent: 1.17, 1.54, 1.98, 3.96 and 4.6 in queues; in halves, rounded up, 3, 4, 4, 8 and 10.
     for (rtt, w) in [(0.103, 41.0), (0.104, 40.0), (0.1052, 40.0), (0.111, 40.0), (0.113, 39.0)] {
         let mut v = vegas("linux-2.6");
-        (v.win.w, v.win.ssthresh, v.base, v.rtt_min) = (40.0, 2.0, 0.1, rtt);
+        (v.win.w, v.win.ssthresh, v.base, v.round.min) = (40.0, 2.0, 0.1, rtt);
         v.round_linux26(40.0, 40.0, true);
         assert_eq!(v.window(), w, "{rtt}");
         // It is one step from the window that the round began with, so that a change made meanwhile is taken back.
-        (v.win.w, v.rtt_min) = (41.0, 0.111);
+        (v.win.w, v.round.min) = (41.0, 0.111);
         v.round_linux26(40.0, 40.0, true);
         assert_eq!(v.window(), 40.0);
     }
@@ -171,7 +171,7 @@ fn linux_with_too_few_samples_is_standard_tcp() {
     let ack = d.make_ack(&v, 1.0, 0.1, true);
     v.on_ack(&ack);
     assert_eq!(v.window(), 2.5);
-    assert_eq!(v.samples, 0);
+    assert_eq!(v.round.samples, 0);
 }
 
 #[test]
