@@ -13,7 +13,7 @@ pub trait LossBased: Observe {
     /// have it (`min_cwnd`), or 1.
     const RECOVERY_FLOOR: f64 = 0.5;
 
-    /// The window; [`own_window!`] writes this method and the next.
+    /// The window; `own_window!` writes this method and the next.
     fn win(&self) -> &LossWindow;
 
     /// The window, to change it.

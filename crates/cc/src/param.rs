@@ -590,7 +590,7 @@ impl Field for Amount {
     }
 }
 
-/// The place of a value among the parameter's words; for [`choices!`](crate::choices).
+/// The place of a value among the parameter's words; for `choices!`.
 #[must_use]
 pub fn place_of_word(parameter: &Parameter, value: &Value) -> Option<usize> {
     match (parameter.domain.kind, value) {
