@@ -162,9 +162,7 @@ impl Dctcp {
         let w = self.win.w;
         self.window_before = Some(w);
         let alpha = self.share.alpha;
-        self.win.reduce_to(w - self.win.whole(w * alpha / 2.0));
-        // The floor is no reason to grow.
-        self.win.w = self.win.w.min(w);
+        self.win.lower_to(w - self.win.whole(w * alpha / 2.0));
         self.reduced_at = now;
         self.pending = false;
     }

@@ -309,6 +309,13 @@ impl LossWindow {
         self.slow_start.on_congestion();
     }
 
+    /// As [`LossWindow::reduce_to`], where the threshold's floor is no reason to grow.
+    pub fn lower_to(&mut self, target: f64) {
+        let before = self.w;
+        self.reduce_to(target);
+        self.w = self.w.min(before);
+    }
+
     /// A timeout: the window becomes one segment, the threshold `target`, unless the timeout repeats one without progress.
     pub fn time_out(&mut self, target: f64, repeated: bool) {
         self.saved = Some((self.w, self.ssthresh));

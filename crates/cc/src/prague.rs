@@ -132,10 +132,7 @@ impl Prague {
             return;
         }
         self.reduced_at = now;
-        let w = self.win.w;
-        self.win.reduce_to(w * (1.0 - self.share.alpha / 2.0));
-        // The floor is no reason to grow.
-        self.win.w = self.win.w.min(w);
+        self.win.lower_to(self.win.w * (1.0 - self.share.alpha / 2.0));
     }
 }
 

@@ -70,10 +70,7 @@ impl Algorithm for Xcp {
     }
 
     fn on_congestion(&mut self, signal: &Signal) {
-        let w = self.win.w;
-        self.win.reduce_to(0.5 * self.win.reduced_from(signal));
-        // The threshold's floor is no reason to grow.
-        self.win.w = self.win.w.min(w);
+        self.win.lower_to(0.5 * self.win.reduced_from(signal));
     }
 
     fn on_timeout(&mut self, signal: &Signal) {
