@@ -87,6 +87,9 @@ MISTAKES = [
     ["list", "algoritms"],
     ["list", "suites"],
     ["bench", "--repeat", "0"],
+    ["show", "late.toml"],
+    ["show", "cubik"],
+    ["show", "cubic", "--figure", "cwnd"],
 ]
 
 

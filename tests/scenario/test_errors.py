@@ -102,6 +102,8 @@ WRONG: list[tuple[str, str, Any]] = [
     ("dumbbell", "flow[1].algorithm", "reno:rfc5861"),
     ("dumbbell", "flow[1].algorithm", "tcp"),
     ("dumbbell", "flow[1].algorithm", 7),
+    ("dumbbell", "flow[1].algorithm", {"name": "cubic", "beta": 0.8}),
+    ("dumbbell", "dumbbell.queue", {"kind": "codel"}),
     ("dumbbell", "flow[1].algoritm", "bic"),
     ("dumbbell", "flow[1].parameters", {"betta": 0.8}),
     ("dumbbell", "flow[1].parameters", {"beta": "high"}),
@@ -208,7 +210,20 @@ def test_what_is_missing_has_its_line(snapshot: SnapshotAssertion) -> None:
 def test_text_that_is_not_toml_has_its_line(snapshot: SnapshotAssertion) -> None:
     lines = [
         refusal(text, {})
-        for text in ("duration = ", "duration", "[flow", "a = 1\na = 2", "", '[[flow]]\nname = "a"', "duration = 500 s")
+        for text in (
+            "duration = ",
+            "duration",
+            "[flow",
+            "a = 1\na = 2",
+            "",
+            '[[flow]]\nname = "a"',
+            "duration = 500 s",
+            "algorithm = bic:linux  # its preset\n",
+            'duration = "500 s\n',
+            "[[flow]]\n[flow]\n",
+            "[dumbbell.loss]\n[dumbbell.loss]\n",
+            "a = 1\na = 2\n",
+        )
     ]
     assert "\n".join(lines) == snapshot
 

@@ -90,5 +90,5 @@ pub fn queues() -> Value {
             "parameters": e.parameters().iter().map(parameter).collect::<Vec<_>>(),
         })
     };
-    Value::Array(elephan_sim::queue::REGISTRY.iter().map(entry).collect())
+    Value::Array(elephan_sim::queue::entries().map(entry).collect())
 }

@@ -36,7 +36,7 @@ pub fn events(spec: &Spec, log: &Log) -> PyResult<Table> {
         ("kind", words(rows.iter().map(|e| Some(e.kind as i32)), &Kind::NAMES)?),
         (
             "flow",
-            words(rows.iter().map(|e| Some(e.flow as i32)), &spec.flows.iter().map(|f| &f.name).collect::<Vec<_>>())?,
+            words(rows.iter().map(|e| Some(e.flow.0 as i32)), &spec.flows.iter().map(|f| &f.name).collect::<Vec<_>>())?,
         ),
         (
             "link",

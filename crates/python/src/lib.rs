@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use elephan_cc::Controller;
 use elephan_sim::algorithms::{check_algorithms, controller};
-use elephan_sim::engine::PREFERRED_SLICE;
+use elephan_sim::engine::preferred_slice;
 use elephan_sim::{Engine, Outcome, RunError, Spec};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyValueError};
@@ -187,7 +187,7 @@ fn simulate_own(
         Some(own) => Ok(Controller::Custom(Box::new(own))),
         None => controller(index, flow),
     };
-    let engine = Engine::with_transports(spec.clone(), PREFERRED_SLICE, make)
+    let engine = Engine::with_transports(spec.clone(), preferred_slice(spec), make)
         .map_err(|e| PyValueError::new_err(e.to_string()))?
         .reporting_every(1)
         .limit_memory(room);
@@ -214,7 +214,7 @@ fn ask(progress: Option<&Py<PyAny>>, fraction: f64) -> PyResult<bool> {
 #[pyfunction]
 fn check(spec_json: &str) -> PyResult<()> {
     let spec = Spec::from_json(spec_json).map_err(|e| PyValueError::new_err(e.to_string()))?;
-    let checked = elephan_sim::queue::check(&spec.links).and_then(|()| check_algorithms(&spec));
+    let checked = elephan_sim::queue::check(&spec.links).and_then(|_| check_algorithms(&spec));
     checked.map_err(|e| PyValueError::new_err(e.to_string()))
 }
 

@@ -28,7 +28,7 @@ struct Bursts {
     draws: Stream,
 }
 
-/// What of the application's clock the next segment waits for, where that is drawn.
+/// Pace of the segments, with the state of their random times.
 #[derive(Clone, Debug)]
 enum Pace {
     Even,
@@ -48,7 +48,7 @@ enum Pace {
     },
 }
 
-/// What an application still has to hand over, and when.
+/// Data that an application still has to hand over, and the times.
 #[derive(Clone, Debug)]
 pub struct Application {
     /// Bits of a segment × 10¹² and bit/s: their ratio is the distance of segments in ps.
@@ -127,13 +127,13 @@ impl Application {
         self.due
     }
 
-    /// Whether nothing more will come.
+    /// True if nothing more will come.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.due == Time::NEVER
     }
 
-    /// Whether all of a stated total has been handed over.
+    /// True if all of a stated total has been handed over.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.handed == self.total

@@ -10,7 +10,9 @@ use crate::endpoint::{
     DatagramSender, End, EndpointState, Foreign, ForeignEndpoint, Misled, PacketCounts, Receiver, Sender,
 };
 use crate::events::Log;
-use crate::network::{Attachment, Network};
+use crate::network::{Attachment, MailboxId, Network};
+use crate::packet::FlowId;
+use crate::prefetch;
 use crate::random::Stream;
 use crate::record::{ReceiverRecord, SenderRecord};
 use crate::spec::{FlowSpec, Spec, SpecError};
@@ -82,16 +84,16 @@ fn start_of(spec: &Spec, flow: &FlowSpec) -> Time {
 
 /// Both ends of the flow number `flow`, with the transport that `make` gives it.
 pub(crate) fn ends_of<T: Into<Transport>>(
-    flow: u32,
+    flow: FlowId,
     spec: &Spec,
     network: &mut Network,
     times: &Arc<[Time]>,
     make: impl FnOnce(usize, &FlowSpec) -> Result<T, SpecError>,
 ) -> Result<[FlowEnd; 2], SpecError> {
-    let (index, this) = (flow as usize, &spec.flows[flow as usize]);
+    let (index, this) = (flow.index(), &spec.flows[flow.index()]);
     let start = start_of(spec, this);
     let inline = network.sinks[index].as_mut();
-    let mut bytes = None;
+    let (mut bytes, mut ack_bytes) = (None, None);
     let kinds = if this.is_udt() {
         let control = udt_control(index, this)?;
         let receiver = UdtReceiver::new(flow, spec, this, *control.parameters(), times);
@@ -119,7 +121,7 @@ pub(crate) fn ends_of<T: Into<Transport>>(
                 if let Some(events) = &spec.events {
                     sender.keep_log(events);
                 }
-                bytes = Some(sender.packet_bytes());
+                (bytes, ack_bytes) = (Some(sender.packet_bytes()), Some(this.stack.ack_bytes as u16));
                 let receiver = if let Some(receiver) = inline {
                     sender.instruct(receiver);
                     Kind::Inline
@@ -140,22 +142,45 @@ pub(crate) fn ends_of<T: Into<Transport>>(
     let [sender, receiver] = kinds;
     Ok([
         FlowEnd { kind: sender, attachment: network.attach(flow, End::Sender, bytes) },
-        FlowEnd { kind: receiver, attachment: network.attach(flow, End::Receiver, None) },
+        FlowEnd { kind: receiver, attachment: network.attach(flow, End::Receiver, ack_bytes) },
     ])
 }
 
 impl FlowEnd {
     /// Its turn: see [`Attachment::give_turn`].
     #[inline]
-    pub(crate) fn take_turn<const LOGGED: bool>(&mut self, horizon: Time, network: &mut Network) -> bool {
+    pub(crate) fn take_turn<const LOGGED: bool>(&mut self, horizon: Time, network: &mut Network) -> Time {
         let Self { kind, attachment } = self;
-        with_end!(kind, end => attachment.give_turn::<LOGGED, _>(end, horizon, network), inline => false)
+        with_end!(kind, end => attachment.give_turn::<LOGGED, _>(end, horizon, network), inline => Time::NEVER)
     }
 
-    /// When it next has an event.
-    pub(crate) fn next_event(&mut self, network: &Network) -> Time {
-        let timer = with_end!(&mut self.kind, end => end.timer(), inline => Time::NEVER);
-        timer.min(network.head(self.attachment.inbox()))
+    /// Fetches what its next turn will need.
+    #[inline]
+    pub(crate) fn fetch(&self) {
+        match &self.kind {
+            Kind::TcpSender(sender) => prefetch::value(sender),
+            Kind::TcpReceiver(receiver) => prefetch::value(receiver),
+            _ => {}
+        }
+        prefetch::value(&self.attachment);
+    }
+
+    /// Fetches what the fields of its data point to, for a turn that comes soon.
+    #[inline]
+    pub(crate) fn fetch_behind(&self) {
+        if let Kind::TcpSender(sender) = &self.kind {
+            sender.fetch_behind();
+        }
+    }
+
+    /// When it next acts by itself.
+    pub(crate) fn timer(&mut self) -> Time {
+        with_end!(&mut self.kind, end => end.timer(), inline => Time::NEVER)
+    }
+
+    /// Where packets for it wait.
+    pub(crate) fn inbox(&self) -> MailboxId {
+        self.attachment.inbox()
     }
 
     /// Events logged so far.

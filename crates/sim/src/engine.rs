@@ -1,13 +1,15 @@
 //! One run from beginning to end: time slices, and within each a turn of every node.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::algorithms::controller;
 use crate::ends::{FlowEnd, Transport, ends_of, into_records, packets};
 use crate::events::gather;
 use crate::link::Link;
-use crate::network::{self, Network, Node, Plan};
+use crate::network::{self, LinkId, MailboxId, Network, Node, SourceId};
 use crate::outcome::{Conservation, Outcome, RunError};
+use crate::packet::FlowId;
 use crate::queue;
 use crate::record::sample_times;
 use crate::spec::{FlowSpec, Spec, SpecError};
@@ -20,15 +22,74 @@ pub const PREFERRED_SLICE: Time = Time(4 * Time::MILLISECOND.0);
 /// With thousands of senders a turn finds few ACKs for each, and none of it in cache; longer slices find more.
 pub const SLICE_WITH_SOURCES: Time = Time(5 * Time::MILLISECOND.0);
 
+/// In a turn of a shorter slice, one of thousands of flows would find less than so many segments of its own, and what it keeps
+/// would come into the cache for these alone.
+const SEGMENTS_PER_TURN: u128 = 4;
+
 /// Slices between two reports (progress, cancellation), to begin with.
 const SLICES_PER_REPORT: u32 = 16;
+
+/// How many turns before its own the data of an endpoint is fetched; twice as many before, what says where that is.
+const STEP: usize = 2;
+
+/// The turn of a node. What decides whether there is any event in it stands together here: with thousands of flows, most turns
+/// find none, and looking at the endpoint itself would cost a miss of the cache each.
+#[derive(Clone, Copy, Debug)]
+enum Turn {
+    /// Of one end of a flow: when its timer is due, where packets for it wait, and its place among all ends.
+    End {
+        timer: Time,
+        inbox: MailboxId,
+        end: u32,
+    },
+    Link(LinkId),
+    /// All senders of a source of transfers.
+    Source(SourceId),
+    /// All receivers of one.
+    Sinks(SourceId),
+}
+
+impl Turn {
+    fn of(node: Node, ends: &mut [FlowEnd]) -> Self {
+        let mut of_end = |end: u32| {
+            let this = &mut ends[end as usize];
+            Self::End { timer: this.timer(), inbox: this.inbox(), end }
+        };
+        match node {
+            Node::Sender(flow) => of_end(flow.0 * 2),
+            Node::Receiver(flow) => of_end(flow.0 * 2 + 1),
+            Node::Link(link) => Self::Link(link),
+            Node::Source(s) => Self::Source(s),
+            Node::Sinks(s) => Self::Sinks(s),
+        }
+    }
+}
+
+/// The end of a flow whose turn this is, if there is any event in it.
+#[inline(always)]
+fn due_end(turn: Option<&Turn>, network: &Network, horizon: Time) -> Option<(MailboxId, usize)> {
+    let Some(&Turn::End { timer, inbox, end }) = turn else { return None };
+    (network.head(inbox).min(timer) < horizon).then_some((inbox, end as usize))
+}
+
+/// Length of slices that costs least; no result depends on it: some milliseconds, or what lets the flows' bottlenecks carry enough segments for all.
+pub fn preferred_slice(spec: &Spec) -> Time {
+    let least = if spec.traffic.is_empty() { PREFERRED_SLICE } else { SLICE_WITH_SOURCES };
+    let rate = |link: usize| spec.links.get(link).map_or(0, |link| link.rate_bps);
+    let slowest = |flow: &FlowSpec| flow.path.iter().copied().min_by_key(|&link| rate(link));
+    let bottlenecks: BTreeSet<usize> = spec.flows.iter().filter_map(slowest).collect();
+    let bps: u128 = bottlenecks.into_iter().map(|link| u128::from(rate(link))).sum();
+    let bits: u128 = spec.flows.iter().map(|flow| u128::from(flow.packet_sizes()[0].1) * 8).sum();
+    let ps = (bits * SEGMENTS_PER_TURN * u128::from(Time::SECOND.0)).checked_div(bps);
+    ps.map_or(least, |ps| Time(u64::try_from(ps).unwrap_or(Time::FAR.0)).max(least))
+}
 
 /// A run in progress.
 #[derive(Debug)]
 pub struct Engine {
     spec: Spec,
     network: Network,
-    plan: Plan,
+    turns: Vec<Turn>,
     slice: Time,
     slices_per_report: u32,
     /// Sender and receiver of each flow.
@@ -43,7 +104,7 @@ impl Engine {
     /// # Errors
     /// A spec that cannot be run.
     pub fn new(spec: Spec) -> Result<Self, SpecError> {
-        let preferred = if spec.traffic.is_empty() { PREFERRED_SLICE } else { SLICE_WITH_SOURCES };
+        let preferred = preferred_slice(&spec);
         Self::with_slice(spec, preferred)
     }
 
@@ -66,20 +127,23 @@ impl Engine {
         mut make: impl FnMut(usize, &FlowSpec) -> Result<T, SpecError>,
     ) -> Result<Self, SpecError> {
         spec.validate()?;
-        queue::check(&spec.links)?;
+        let links = queue::check(&spec.links)?;
         let times = sample_times(
             Time(spec.sample_period_ps),
             Time(spec.measure.from_ps),
             Time(spec.measure.to_ps),
             Time(spec.duration_ps),
         );
-        let (mut network, plan) = network::build(&spec, &times);
-        let flows = (0..spec.flows.len() as u32)
+        let (mut network, plan) = network::build(&spec, &links, &times);
+        let mut flows = (0..spec.flows.len() as u32)
+            .map(FlowId)
             .map(|flow| ends_of(flow, &spec, &mut network, &times, &mut make))
-            .collect::<Result<_, _>>()?;
+            .collect::<Result<Vec<_>, _>>()?;
         let sources = Source::all(&spec, &times)?;
         let slice = plan.longest_slice.min(preferred).max(Time(1));
-        Ok(Self { spec, network, plan, slice, slices_per_report: SLICES_PER_REPORT, flows, sources, times })
+        let ends = flows.as_flattened_mut();
+        let turns = plan.order.iter().map(|&node| Turn::of(node, ends)).collect();
+        Ok(Self { spec, network, turns, slice, slices_per_report: SLICES_PER_REPORT, flows, sources, times })
     }
 
     /// The same run, with at most `bytes` of memory for packets on their way.
@@ -149,30 +213,44 @@ impl Engine {
 
     /// The turn of each node, up to `horizon`. Returns whether there was any event.
     fn take_turns<const LOGGED: bool>(&mut self, horizon: Time) -> bool {
-        let Self { spec, network, plan, flows, sources, .. } = self;
+        let Self { spec, network, turns, flows, sources, .. } = self;
+        let ends = flows.as_flattened_mut();
         let mut worked = false;
-        for &node in &plan.order {
-            worked |= match node {
-                Node::Link(link) => network.run_link(link, horizon),
-                Node::Sender(flow) => flows[flow as usize][0].take_turn::<LOGGED>(horizon, network),
-                Node::Receiver(flow) => flows[flow as usize][1].take_turn::<LOGGED>(horizon, network),
-                Node::Source(s) => sources[s as usize].run(spec, horizon, network),
-                Node::Sinks(s) => sources[s as usize].run_sinks(horizon, network),
+        for i in 0..turns.len() {
+            if let Some((inbox, end)) = due_end(turns.get(i + 2 * STEP), network, horizon) {
+                network.fetch(inbox, FlowId(end as u32 / 2));
+                ends[end].fetch();
+            }
+            if let Some((inbox, end)) = due_end(turns.get(i + STEP), network, horizon) {
+                network.fetch_oldest(inbox);
+                network.fetch_beside(FlowId(end as u32 / 2));
+                ends[end].fetch_behind();
+            }
+            worked |= match &mut turns[i] {
+                Turn::End { timer, inbox, end } => {
+                    let due = network.head(*inbox).min(*timer) < horizon;
+                    if due {
+                        *timer = ends[*end as usize].take_turn::<LOGGED>(horizon, network);
+                    }
+                    due
+                }
+                Turn::Link(link) => network.run_link(*link, horizon),
+                Turn::Source(s) => sources[s.index()].run(spec, horizon, network),
+                Turn::Sinks(s) => sources[s.index()].run_sinks(horizon, network),
             };
         }
         worked
     }
 
     fn next_event(&mut self) -> Time {
-        let Self { network, plan, flows, sources, .. } = self;
-        let next = |node: &Node| match *node {
-            Node::Link(link) => network.next_for_link(link),
-            Node::Sender(flow) => flows[flow as usize][0].next_event(network),
-            Node::Receiver(flow) => flows[flow as usize][1].next_event(network),
-            Node::Source(s) => sources[s as usize].next_event(network),
-            Node::Sinks(s) => sources[s as usize].next_sink_event(network),
+        let Self { network, turns, sources, .. } = self;
+        let next = |turn: &Turn| match *turn {
+            Turn::End { timer, inbox, .. } => network.head(inbox).min(timer),
+            Turn::Link(link) => network.next_for_link(link),
+            Turn::Source(s) => sources[s.index()].next_event(network),
+            Turn::Sinks(s) => sources[s.index()].next_sink_event(network),
         };
-        plan.order.iter().map(next).min().unwrap_or(Time::NEVER)
+        turns.iter().map(next).min().unwrap_or(Time::NEVER)
     }
 
     fn finish(mut self, end: Time) -> Outcome {
@@ -206,14 +284,15 @@ impl Engine {
         let Self { network, flows, sources, .. } = self;
         let mut sum = Conservation::default();
         let under_way = network.under_way();
-        let ends = |(flow, ends): (usize, &mut [FlowEnd; 2])| (flow, packets(ends, network.sinks[flow].as_ref()));
+        let ends =
+            |(flow, ends): (FlowId, &mut [FlowEnd; 2])| (flow, packets(ends, network.sinks[flow.index()].as_ref()));
         let active = sources.iter().flat_map(|source| source.active(network));
-        for (flow, ends) in flows.iter_mut().enumerate().map(ends).chain(active) {
-            let sidecar = &network.sidecars[flow];
+        for (flow, ends) in (0..).map(FlowId).zip(flows.iter_mut()).map(ends).chain(active) {
+            let sidecar = &network.sidecars[flow.index()];
             if let Some(headers) = sidecar.headers_under_way() {
-                assert_eq!(headers, under_way[flow * 2], "congestion headers unaccounted for");
+                assert_eq!(headers, under_way[flow.data().index()], "congestion headers unaccounted for");
             }
-            for (count, &under_way) in network.counts(flow, ends).into_iter().zip(&under_way[flow * 2..]) {
+            for (count, &under_way) in network.counts(flow, ends).into_iter().zip(&under_way[flow.data().index()..]) {
                 let (made, ended) = (count.sent + count.duplicated, count.received + count.dropped);
                 assert_eq!(made, ended + under_way, "packets unaccounted for");
                 sum.add(count, under_way);

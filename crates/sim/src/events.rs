@@ -4,12 +4,12 @@
 //! the run is over. A run that does not ask has none of this: its flows take other turns ([`crate::engine`]), and only
 //! packets that are dropped or marked meet a question whether somebody looks.
 
-use crate::packet::{Packet, flag};
+use crate::packet::{FlowId, Packet, flag};
 use crate::sidecar::SackEntry;
 use crate::spec::{EventsSpec, Spec};
 use crate::time::Time;
 
-/// What happened to a packet.
+/// Kind of an event of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
@@ -42,12 +42,12 @@ pub const NONE: u32 = u32::MAX;
 /// One event.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Event {
-    /// When.
+    /// Time of the event.
     pub at: Time,
     /// See [`Packet::stamp`].
     pub stamp: Time,
     /// Index of the flow.
-    pub flow: u32,
+    pub flow: FlowId,
     /// See [`Packet::segment`].
     pub segment: u32,
     /// Index of the link that dropped, lost or marked it, or [`NONE`].
@@ -64,7 +64,7 @@ pub struct Event {
     pub bytes: u16,
     /// See [`flag`].
     pub flags: u8,
-    /// What happened.
+    /// Kind of the event.
     pub kind: Kind,
 }
 
@@ -101,7 +101,7 @@ impl Log {
         Self { from: Time(spec.from_ps), to: spec.to_ps.map_or(Time::NEVER, Time), ..Self::default() }
     }
 
-    /// Whether events at `at` are kept.
+    /// True if events at `at` are kept.
     #[must_use]
     pub fn covers(&self, at: Time) -> bool {
         self.from <= at && at < self.to
@@ -144,7 +144,8 @@ impl Log {
     }
 }
 
-/// What links did to the packets of flows, and how many packets each had lost for other reasons than its queue when it last refused one.
+/// Drops, losses and marks at links. For each link, the packets that it had lost for other reasons than its queue when it last
+/// refused one.
 #[derive(Clone, Debug, Default)]
 pub struct NetworkLog {
     /// The events.
@@ -158,7 +159,7 @@ pub struct NetworkLog {
 impl NetworkLog {
     /// A link did something to `packet` at `at`.
     pub fn push(&mut self, kind: Kind, at: Time, packet: &Packet, link: u32, blocks: Option<Blocks>) {
-        if packet.flow() < self.flows {
+        if packet.flow().0 < self.flows {
             self.log.push(kind, at, packet, link, blocks);
         }
     }
@@ -170,10 +171,10 @@ impl NetworkLog {
 pub fn gather(spec: &Spec, network: Option<NetworkLog>, mut ends: Vec<[Option<Log>; 2]>) -> Option<Log> {
     let mut all = network?.log;
     all.rows.sort_by(|a, b| (a.at, link_name(spec, a)).cmp(&(b.at, link_name(spec, b))));
-    let mut by_name: Vec<usize> = (0..spec.flows.len()).collect();
-    by_name.sort_by(|&a, &b| spec.flows[a].name.cmp(&spec.flows[b].name));
+    let mut by_name: Vec<FlowId> = (0..spec.flows.len() as u32).map(FlowId).collect();
+    by_name.sort_by_key(|flow| &spec.flows[flow.index()].name);
     for flow in by_name {
-        for log in ends[flow].iter_mut().flatten() {
+        for log in ends[flow.index()].iter_mut().flatten() {
             all.append(log);
         }
     }
@@ -185,7 +186,7 @@ fn link_name<'a>(spec: &'a Spec, event: &Event) -> &'a str {
     &spec.links[event.link as usize].name
 }
 
-/// Whether an event is of an acknowledgement.
+/// True for an event of an acknowledgement.
 #[must_use]
 pub fn is_ack(event: &Event) -> bool {
     event.flags & flag::ACK != 0

@@ -68,7 +68,7 @@ pub enum RunError {
         "events: more than {limit} events after {at_s:.6} s of the run; log a shorter part of it (from, to) or allow more (limit)"
     )]
     TooManyEvents {
-        /// What may be kept.
+        /// Events that may be kept.
         limit: u64,
         /// When there were more.
         at_s: f64,

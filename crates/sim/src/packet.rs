@@ -5,6 +5,7 @@
 
 use elephan_cc::Load;
 
+use crate::index::index;
 use crate::time::Time;
 
 /// Bits of [`Packet::flags`].
@@ -37,6 +38,41 @@ pub const BYTES_PER_PACKET: u64 = 90;
 /// Resolution of a one-way delay carried by an ACK, ps (16 ns: a `u32` then reaches 68 s).
 pub const OWD_UNIT_PS: u64 = 16_000;
 
+index! {
+    /// Index of a flow.
+    FlowId,
+}
+
+/// Index of a flow and a direction: data at `2 × flow`, ACKs at `2 × flow + 1`. As wide as an index into memory, so that none is
+/// cut to 32 bits on its way there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PassageId(pub usize);
+
+impl PassageId {
+    /// The index into a list.
+    #[must_use]
+    #[inline(always)]
+    pub fn index(self) -> usize {
+        self.0
+    }
+}
+
+impl FlowId {
+    /// The flow's data.
+    #[must_use]
+    #[inline(always)]
+    pub fn data(self) -> PassageId {
+        PassageId(self.index() * 2)
+    }
+
+    /// The flow's ACKs.
+    #[must_use]
+    #[inline(always)]
+    pub fn acks(self) -> PassageId {
+        PassageId(self.index() * 2 + 1)
+    }
+}
+
 const HOP: u32 = 16;
 const FLAGS: u32 = 24;
 const EXTRA: u32 = 32;
@@ -58,16 +94,16 @@ impl Packet {
     /// A packet before the first hop of its path.
     #[must_use]
     #[inline]
-    pub fn new(at: Time, stamp: Time, flow: u32, segment: u32, bytes: u16, flags: u8, extra: u32) -> Self {
+    pub fn new(at: Time, stamp: Time, flow: FlowId, segment: u32, bytes: u16, flags: u8, extra: u32) -> Self {
         let what = u64::from(bytes) | u64::from(flags) << FLAGS | u64::from(extra) << EXTRA;
-        Self { at, stamp, who: u64::from(flow) << 32 | u64::from(segment), what }
+        Self { at, stamp, who: u64::from(flow.0) << 32 | u64::from(segment), what }
     }
 
     /// Index of its flow.
     #[must_use]
     #[inline]
-    pub fn flow(&self) -> u32 {
-        (self.who >> 32) as u32
+    pub fn flow(&self) -> FlowId {
+        FlowId((self.who >> 32) as u32)
     }
 
     /// Data: segment number. ACK: next segment expected.
@@ -106,21 +142,21 @@ impl Packet {
         (self.what >> EXTRA) as u32
     }
 
-    /// Whether this is an acknowledgement.
+    /// True for an acknowledgement.
     #[must_use]
     #[inline]
     pub fn is_ack(&self) -> bool {
         self.flags() & flag::ACK != 0
     }
 
-    /// Index of its flow and direction: data at `2 × flow`, ACKs at `2 × flow + 1`.
+    /// Index of its flow and direction.
     #[must_use]
     #[inline]
-    pub fn passage(&self) -> usize {
-        self.flow() as usize * 2 + (self.flags() & flag::ACK) as usize
+    pub fn passage(&self) -> PassageId {
+        PassageId(self.flow().index() * 2 + usize::from(self.flags() & flag::ACK))
     }
 
-    /// Whether a queue has marked it.
+    /// True if a queue has marked it.
     #[must_use]
     #[inline]
     pub fn is_marked(&self) -> bool {
@@ -178,10 +214,10 @@ mod tests {
     #[test]
     fn every_field_comes_back() {
         let flags = flag::ACK | flag::RETRANSMIT;
-        let packet = Packet::new(Time(1), Time(2), 3_000_000, u32::MAX - 4, 65_535, flags, u32::MAX - 5);
-        assert_eq!((packet.flow(), packet.segment(), packet.bytes()), (3_000_000, u32::MAX - 4, 65_535));
+        let packet = Packet::new(Time(1), Time(2), FlowId(3_000_000), u32::MAX - 4, 65_535, flags, u32::MAX - 5);
+        assert_eq!((packet.flow(), packet.segment(), packet.bytes()), (FlowId(3_000_000), u32::MAX - 4, 65_535));
         assert_eq!((packet.hop(), packet.flags(), packet.extra()), (0, flags, u32::MAX - 5));
-        assert_eq!((packet.passage(), packet.is_ack()), (6_000_001, true));
+        assert_eq!((packet.passage(), packet.is_ack()), (FlowId(3_000_000).acks(), true));
         let moved = packet.next_hop(Time(9)).next_hop(Time(10));
         assert_eq!((moved.hop(), moved.at, moved.bytes(), moved.extra()), (2, Time(10), 65_535, u32::MAX - 5));
     }

@@ -10,7 +10,7 @@ use crate::link::Link;
 use crate::spec::{FlowSpec, LossSpec, Spec};
 use crate::time::Time;
 
-/// What is known of a flow's packets at a point of their way.
+/// Knowledge of a flow's packets at a point of their path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Reach {
     origin: usize,
@@ -22,7 +22,7 @@ struct Reach {
     smallest: u64,
 }
 
-/// Whether each link is one that can never queue.
+/// For each link, true if it can never queue.
 #[must_use]
 pub fn links_that_never_queue(spec: &Spec, links: &[Link]) -> Vec<bool> {
     let sizes = packet_sizes(spec);

@@ -216,7 +216,7 @@ pub struct Measured {
     pub cwnd_max: f64,
     /// Times that the send loop ended, from the beginning of the window to the end of the run.
     pub sends: u64,
-    /// Of those, because of the receive window.
+    /// Number of those that the receive window ended.
     pub receiver_limited: u64,
     /// Distribution of RTT.
     pub rtt: RttHistogram,
@@ -314,11 +314,13 @@ impl OneWayDelays {
     }
 }
 
-/// Quantiles of delays in buckets of 0.2 % width. Those of usual delays are an array, allocated at the first sample; a delay
-/// outside of it has an entry of a map.
+/// Quantiles of delays in buckets of 0.2 % width. Those of usual delays are an array from the least to the largest that came; a
+/// delay outside of what is usual has an entry of a map.
 #[derive(Clone, Debug, Default)]
 pub struct RttHistogram {
     counts: Vec<u32>,
+    /// Bucket of the first count.
+    first: usize,
     /// Counts by the lower edge of the bucket, ps.
     unusual: BTreeMap<u64, u64>,
     total: u64,
@@ -330,24 +332,38 @@ const MANTISSA_BITS: u32 = 9;
 const LOWEST_EXPONENT: u32 = 20;
 /// 2⁴⁸ ps ≈ 281 s: where the array ends.
 const HIGHEST_EXPONENT: u32 = 48;
-const BUCKETS: usize = ((HIGHEST_EXPONENT - LOWEST_EXPONENT) as usize) << MANTISSA_BITS;
+/// The array grows by so many buckets at once.
+const BUCKETS_AT_ONCE: usize = 64;
 
 impl RttHistogram {
     /// Counts a sample.
     #[inline]
     pub fn add(&mut self, rtt: Time) {
-        if self.counts.is_empty() {
-            self.counts = vec![0; BUCKETS];
-        }
         self.total += 1;
         if (1 << LOWEST_EXPONENT..1 << HIGHEST_EXPONENT).contains(&rtt.0) {
             let exponent = 63 - rtt.0.leading_zeros();
             let mantissa = (rtt.0 >> (exponent - MANTISSA_BITS)) & ((1 << MANTISSA_BITS) - 1);
             let bucket = (((exponent - LOWEST_EXPONENT) as usize) << MANTISSA_BITS) + mantissa as usize;
-            self.counts[bucket] += 1;
+            match self.counts.get_mut(bucket.wrapping_sub(self.first)) {
+                Some(count) => *count += 1,
+                None => self.widen(bucket),
+            }
         } else {
             self.add_unusual(rtt);
         }
+    }
+
+    /// Counts a sample in a bucket that the array does not have yet.
+    #[cold]
+    fn widen(&mut self, bucket: usize) {
+        let from = bucket / BUCKETS_AT_ONCE * BUCKETS_AT_ONCE;
+        let (held, first) = (self.counts.len(), if self.counts.is_empty() { from } else { self.first.min(from) });
+        let past = (self.first + held).max(from + BUCKETS_AT_ONCE);
+        let mut counts = vec![0; past - first];
+        let shift = self.first.saturating_sub(first);
+        counts[shift..shift + held].copy_from_slice(&self.counts);
+        counts[bucket - first] += 1;
+        (self.counts, self.first) = (counts, first);
     }
 
     #[cold]
@@ -363,7 +379,7 @@ impl RttHistogram {
             let mantissa = (bucket & ((1 << MANTISSA_BITS) - 1)) as u64 | (1 << MANTISSA_BITS);
             mantissa << (LOWEST_EXPONENT - MANTISSA_BITS + (bucket >> MANTISSA_BITS) as u32)
         };
-        let usual = self.counts.iter().enumerate().map(|(bucket, count)| (edge(bucket), u64::from(*count)));
+        let usual = self.counts.iter().zip(self.first..).map(|(count, bucket)| (edge(bucket), u64::from(*count)));
         let of = |(edge, count): (&u64, &u64)| (*edge, *count);
         let below = self.unusual.range(..1 << LOWEST_EXPONENT).map(of);
         let above = self.unusual.range(1 << HIGHEST_EXPONENT..).map(of);

@@ -1,5 +1,7 @@
 //! Rings: a FIFO that grows by doubling, and bits over a sliding range of segment numbers.
 
+use crate::prefetch;
+
 /// A FIFO of small `Copy` values in a power-of-two ring.
 #[derive(Clone, Debug)]
 pub struct Fifo<T> {
@@ -22,7 +24,7 @@ impl<T: Copy + Default> Fifo<T> {
         self.len
     }
 
-    /// Whether nothing is held.
+    /// True if nothing is held.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
@@ -57,6 +59,12 @@ impl<T: Copy + Default> Fifo<T> {
         self.len += 1;
     }
 
+    /// Fetches the oldest into the cache.
+    #[inline(always)]
+    pub fn fetch_oldest(&self) {
+        prefetch::element(&self.slots, self.head);
+    }
+
     /// Removes the oldest.
     #[inline]
     pub fn pop(&mut self) -> Option<T> {
@@ -64,8 +72,9 @@ impl<T: Copy + Default> Fifo<T> {
             return None;
         }
         let value = self.slots[self.head];
-        self.head = (self.head + 1) & (self.slots.len() - 1);
         self.len -= 1;
+        // An empty one begins again where memory was last used.
+        self.head = if self.len == 0 { 0 } else { (self.head + 1) & (self.slots.len() - 1) };
         Some(value)
     }
 
@@ -80,10 +89,10 @@ impl<T: Copy + Default> Fifo<T> {
     fn grow(&mut self) {
         // In place: a copy of a large ring would need half as much memory again.
         let before = self.slots.len();
-        let after = (before * 2).max(16);
+        let after = (before * 2).max(4);
         self.slots.reserve_exact(after - before);
         self.slots.resize(after, T::default());
-        // What had wrapped around to the beginning follows what stood at the old end.
+        // The elements that had wrapped around to the beginning follow those at the old end.
         self.slots.copy_within(0..self.head, before);
     }
 }
@@ -137,7 +146,7 @@ impl BitRing {
         ((segment as usize >> 6) & (words - 1), 1 << (segment & 63))
     }
 
-    /// Whether the bit is set.
+    /// True if the bit is set.
     #[must_use]
     #[inline]
     pub fn get(&self, segment: u32) -> bool {

@@ -22,7 +22,7 @@ impl RunSet {
         self.len
     }
 
-    /// Whether there are none.
+    /// True if there are none.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
@@ -73,7 +73,7 @@ impl RunSet {
         segment as usize & (self.other_end.len() - 1)
     }
 
-    /// Whether `segment` is a member.
+    /// True if `segment` is a member.
     #[must_use]
     #[inline]
     pub fn contains(&self, segment: u32) -> bool {

@@ -48,13 +48,13 @@ fn a_log_changes_nothing_and_adds_up() {
             let (outcome, log) = logged(spec.clone(), ALL);
             assert_eq!(digest(&outcome), digest(&run(&spec)), "looking changes the run");
             for (flow, (sender, receiver)) in outcome.senders.iter().zip(&outcome.receivers).enumerate() {
-                let of = |kind| count(&log, |e| e.flow == flow as u32 && e.kind == kind);
+                let of = |kind| count(&log, |e| e.flow.index() == flow && e.kind == kind);
                 assert_eq!(of(Kind::Sent), sender.totals.sent);
                 assert_eq!(of(Kind::Received), receiver.totals.delivered + receiver.duplicates);
                 assert_eq!(of(Kind::AckSent), receiver.acks_sent);
                 assert_eq!(of(Kind::Acked), sender.totals.acks);
                 let again = |e: &Event| e.kind == Kind::Sent && e.flags & flag::RETRANSMIT != 0;
-                assert_eq!(count(&log, |e| e.flow == flow as u32 && again(e)), sender.totals.retransmits);
+                assert_eq!(count(&log, |e| e.flow.index() == flow && again(e)), sender.totals.retransmits);
                 assert!(sender.totals.retransmits > 10);
             }
             for (link, totals) in outcome.link_totals.iter().enumerate() {
@@ -74,7 +74,7 @@ fn a_log_changes_nothing_and_adds_up() {
 fn an_ack_arrives_with_the_blocks_it_left_with() {
     let (_, log) = logged(lossy(&linux_stack(), &droptail()), ALL);
     let of = |kind| {
-        let rows = log.rows.iter().filter(move |e| e.flow == 0 && e.kind == kind);
+        let rows = log.rows.iter().filter(move |e| e.flow.0 == 0 && e.kind == kind);
         rows.map(|e| (e.segment, e.stamp, e.flags, log.sacks.get(e.sack as usize).copied()))
     };
     let mut left = of(Kind::AckSent);
@@ -89,12 +89,12 @@ fn an_ack_arrives_with_the_blocks_it_left_with() {
 #[test]
 fn a_sender_says_what_its_window_is_after_an_ack() {
     let (outcome, log) = logged(lossy(&ns2_stack(), &droptail()), ALL);
-    let last = log.rows.iter().rfind(|e| e.flow == 0 && e.kind == Kind::Acked).expect("ACKs came");
+    let last = log.rows.iter().rfind(|e| e.flow.0 == 0 && e.kind == Kind::Acked).expect("ACKs came");
     let sample = outcome.senders[0].samples.last().expect("it was sampled");
     assert_eq!(f64::from(last.cwnd), f64::from(sample.cwnd as f32));
     assert_eq!(last.in_flight, sample.in_flight);
     // Everything outstanding has been sent and not yet been acknowledged.
-    let sent = log.rows.iter().filter(|e| e.flow == 0 && e.kind == Kind::Sent);
+    let sent = log.rows.iter().filter(|e| e.flow.0 == 0 && e.kind == Kind::Sent);
     assert!(sent.clone().all(|e| e.in_flight > 0 && e.cwnd >= 1.0));
 }
 
@@ -137,7 +137,7 @@ fn packets_that_come_late_or_twice_are_accounted_for() {
         assert_eq!(count(&log, |e| e.link == link as u32 && e.kind == Kind::Duplicated), totals.duplicated);
     }
     assert!(outcome.link_totals[0].duplicated > 20 && outcome.link_totals[1].duplicated > 10);
-    let of = |kind| count(&log, |e| e.flow == 2 && e.kind == kind);
+    let of = |kind| count(&log, |e| e.flow.0 == 2 && e.kind == kind);
     assert_eq!(of(Kind::Sent), outcome.senders[2].totals.sent);
     assert_eq!(of(Kind::Received), outcome.receivers[2].totals.delivered);
     assert_eq!((of(Kind::AckSent), of(Kind::Acked)), (0, 0));

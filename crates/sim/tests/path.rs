@@ -36,7 +36,8 @@ fn fates(loss: &Value, n: usize) -> Vec<bool> {
         elephan_sim::Time(2),
         elephan_sim::Time(3),
     );
-    let mut link = elephan_sim::link::Link::new(&spec.links[0], (1040, 1040), 3, &times);
+    let links = elephan_sim::queue::check(&spec.links).expect("the queues are right");
+    let mut link = elephan_sim::link::Link::new(&links[0], (1040, 1040), 3, &times);
     (0..n as u64).map(|k| link.carry(elephan_sim::Time(k * 10_000_000), 1040, false).is_some()).collect()
 }
 

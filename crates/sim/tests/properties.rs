@@ -108,7 +108,7 @@ fn with_log(spec: &Spec, window: Time) -> (String, Vec<Row>) {
     let row = |e: &Event| {
         let link = links.get(e.link as usize).copied().unwrap_or(u64::MAX);
         let numbers = [e.segment, e.in_flight, e.cwnd.to_bits(), u32::from(e.flags) << 8 | e.kind as u32];
-        ([e.at.0, e.stamp.0, flows[e.flow as usize], link], numbers, log.sacks.get(e.sack as usize).copied())
+        ([e.at.0, e.stamp.0, flows[e.flow.index()], link], numbers, log.sacks.get(e.sack as usize).copied())
     };
     (digest(&outcome), log.rows.iter().map(row).collect())
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use elephan_sim::Time;
 use elephan_sim::link::{Link, LinkTotals};
+use elephan_sim::queue::CheckedLink;
 use elephan_sim::record::LinkSamples;
 use elephan_sim::spec::Spec;
 
@@ -97,11 +98,11 @@ pub struct Emulator {
 }
 
 impl Emulator {
-    /// The links of a scenario, empty. Packets of up to `largest_bytes` will cross them.
+    /// The checked `links` of a scenario, empty. Packets of up to `largest_bytes` will cross them.
     #[must_use]
-    pub fn new(spec: &Spec, largest_bytes: u64, sample_times: &Arc<[Time]>) -> Self {
+    pub fn new(spec: &Spec, links: &[CheckedLink], largest_bytes: u64, sample_times: &Arc<[Time]>) -> Self {
         let links: Vec<Link> =
-            spec.links.iter().map(|link| Link::new(link, (1, largest_bytes), spec.seed, sample_times)).collect();
+            links.iter().map(|link| Link::new(link, (1, largest_bytes), spec.seed, sample_times)).collect();
         let routes: Vec<[Vec<usize>; 2]> =
             spec.flows.iter().map(|flow| [flow.path.clone(), flow.reverse_path.clone()]).collect();
         let mut before: Vec<Vec<(usize, usize)>> = vec![Vec::new(); links.len()];
@@ -297,7 +298,8 @@ mod tests {
     fn emulator(limit: u64) -> Emulator {
         let spec = spec(limit);
         let end = Time(spec.duration_ps);
-        Emulator::new(&spec, 1500, &sample_times(Time(spec.sample_period_ps), Time::ZERO, end, end))
+        let links = elephan_sim::queue::check(&spec.links).expect("the queues are right");
+        Emulator::new(&spec, &links, 1500, &sample_times(Time(spec.sample_period_ps), Time::ZERO, end, end))
     }
 
     fn passenger(flow: usize, slot: usize) -> Passenger {

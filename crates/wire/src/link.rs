@@ -5,6 +5,7 @@ use std::collections::{BinaryHeap, HashMap};
 use std::net::Ipv4Addr;
 
 use elephan_sim::Time;
+use elephan_sim::queue::{CheckedLink, check};
 use elephan_sim::record::RttHistogram;
 use serde_json::{Value, json};
 
@@ -91,6 +92,7 @@ struct Bottleneck<'a> {
 /// # Errors
 /// A device is not there, or this process may not open it.
 pub fn run(plan: &Plan, devices: [&str; 2]) -> Result<Value, Problem> {
+    let links = check(&plan.spec.links)?;
     let open = |device: &str| {
         sys::switch_offloads_off(device).map_err(doing("offloads"))?;
         Port::open(device, plan.largest_bytes as usize + frame::ETHERNET_BYTES, RING_FRAMES).map_err(doing(device))
@@ -103,7 +105,7 @@ pub fn run(plan: &Plan, devices: [&str; 2]) -> Result<Value, Problem> {
         Ok(()) => format!("SCHED_DEADLINE {}/{} µs", RESERVED_NS.0 / 1000, RESERVED_NS.1 / 1000),
         Err(error) => format!("time-sharing (SCHED_DEADLINE: {error})"),
     };
-    let mut bottleneck = Bottleneck::new(plan, ports, started_ns);
+    let mut bottleneck = Bottleneck::new(plan, &links, ports, started_ns);
     bottleneck.carry_all();
     let mut log = bottleneck.log();
     log["scheduling"] = scheduling.into();
@@ -112,7 +114,7 @@ pub fn run(plan: &Plan, devices: [&str; 2]) -> Result<Value, Problem> {
 }
 
 impl<'a> Bottleneck<'a> {
-    fn new(plan: &'a Plan, ports: [Port; 2], started_ns: i64) -> Self {
+    fn new(plan: &'a Plan, links: &[CheckedLink], ports: [Port; 2], started_ns: i64) -> Self {
         let times = plan.sample_times();
         let mut by_address = HashMap::new();
         // Of two mirrored flows the first stands for both.
@@ -123,7 +125,7 @@ impl<'a> Bottleneck<'a> {
         Self {
             plan,
             ports,
-            emulator: Emulator::new(&plan.spec, u64::from(plan.largest_bytes), &times),
+            emulator: Emulator::new(&plan.spec, links, u64::from(plan.largest_bytes), &times),
             by_address,
             flows: plan.flows.iter().map(|_| Measured { rtt_min_ns: i64::MAX, ..Measured::default() }).collect(),
             slots: Vec::new(),

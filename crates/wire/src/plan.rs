@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use elephan_sim::random::Stream;
 use elephan_sim::record::sample_times;
-use elephan_sim::{Spec, Time};
+use elephan_sim::{Spec, SpecError, Time};
 use serde::Deserialize;
 
 /// Port of every receiver; a flow has addresses of its own.
@@ -35,6 +35,9 @@ pub enum Problem {
         /// Why.
         why: String,
     },
+    /// The scenario in the plan is wrong.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
     /// A flow could not go on.
     #[error("{flow}: {why}")]
     Flow {

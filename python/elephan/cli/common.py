@@ -141,17 +141,40 @@ def print_table(title: str, header: Sequence[str], rows: Iterable[Sequence[Any]]
     from rich.text import Text
 
     cells = [[show_cell(cell) for cell in row] for row in rows]
+    made = console()
+    between = 3 * len(header) - 1
+    widths = column_widths([header, *cells], made.width - between)
+    made.width = max(made.width, sum(widths) + between)
     table = Table(title=Text(title) if title else None, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
     for i, name in enumerate(header):
         numeric = any(_is_number(row[i]) for row in cells)
-        table.add_column(Text(name), justify="right" if numeric else "left", overflow="fold")
+        table.add_column(Text(name), justify="right" if numeric else "left", overflow="fold", width=widths[i])
     for row in cells:
         table.add_row(*(Text(cell) for cell in row))
-    made = console()
     # Printed by click: rich ends the program when a pipe is closed, with status 1 and no word.
     with made.capture() as captured:
         made.print(table)
     click.echo(captured.get(), nl=False)
+
+
+LONGEST_WHOLE = 40
+"""Characters of a word that is never folded."""
+
+
+def column_widths(rows: Sequence[Sequence[str]], room: int) -> list[int]:
+    """Widths of the columns of a table: what each needs, or less where all do not fit into ``room``.
+
+    Columns are narrowed one by one, the widest first, and none below its longest word, so that numbers stay whole. A
+    table may be wider than the room for that.
+    """
+    columns = list(zip(*rows, strict=True))
+    widths = [max(map(len, column)) for column in columns]
+    words = [[min(len(word), LONGEST_WHOLE) for cell in column for word in cell.split()] for column in columns]
+    least = [max(lengths, default=0) for lengths in words]
+    while sum(widths) > room and widths != least:
+        _, at = max((width, i) for i, width in enumerate(widths) if width > least[i])
+        widths[at] -= 1
+    return widths
 
 
 def show_cell(value: Any) -> str:

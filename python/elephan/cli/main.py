@@ -201,7 +201,8 @@ def usage_line(error: click.ClickException) -> str:
     context = getattr(error, "ctx", None)
     verb = f"{context.info_name}: " if context is not None and context.parent is not None else ""
     if isinstance(error, click.NoSuchOption):
-        known = [opt for param in context.command.get_params(context) for opt in param.opts] if context else []
+        params = context.command.get_params(context) if context else []
+        known = [opt for param in params if isinstance(param, click.Option) for opt in param.opts]
         return f"{verb}'{error.option_name}' is not an option; {hint(error.option_name, known)}"
     if isinstance(error, click.MissingParameter):
         name = error.param.human_readable_name if error.param is not None else "an argument"

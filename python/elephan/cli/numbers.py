@@ -69,7 +69,10 @@ def _value(run: Run, name: str, asked: Asked) -> tuple[Metric, Any]:
         if metric.scope != "link" and asked.link is not None:
             raise MetricError("this is a metric of flows, and of no link")
         where = {"link": asked.link} if metric.scope == "link" else {"flows": list(asked.flows) or None}
-        window = None if asked.window is None else tuple(parse_time(end) / 1e12 for end in asked.window)
+        try:
+            window = None if asked.window is None else tuple(parse_time(end) / 1e12 for end in asked.window)
+        except ScenarioError as error:
+            raise error.located(path="--window", source="show") from None
         return metric, metric(run, window=window, **where)
     except MetricError as error:
         raise ScenarioError(f"{name}: {error}", source="show") from None

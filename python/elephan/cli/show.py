@@ -199,6 +199,8 @@ def show_other(name: str, out: str | None, store: str | None, as_json: bool) -> 
         *metrics.registry(),
         *papers.ids(),
     ]
+    if name.endswith(".toml") and Path(name).is_file():
+        raise ScenarioError(f"'{name}' is a scenario; run it with 'elephan run {name}'", source="show")
     raise ScenarioError(
         f"'{name}' is not a run, a paper, an algorithm, a queue or a metric; "
         f"{hint(name, known, lister='elephan list')}",

@@ -9,6 +9,7 @@ from typing import Any
 from elephan import backends
 from elephan.backends import Backend, Cancelled, MemoryPool, Progress, RawResult
 from elephan.hooks import hook
+from elephan.runs.arguments import with_seed
 from elephan.runs.failures import explained
 from elephan.runs.provenance import provenance
 from elephan.runs.result import Run
@@ -38,14 +39,15 @@ def run(
         memory: bytes that the run may take; 80 % of what is free by default.
 
     Raises:
-        ScenarioError: the backend does not exist or cannot run this, or it needs more memory than it may have.
+        ScenarioError: the backend does not exist or cannot run this, it needs more memory than it may have, or an
+            argument is wrong.
         RunMemoryError: it took more memory than it may.
         RunFailedError: a defect of Elephan; the message names a file to report it with.
         Cancelled: ``progress`` returned ``False``; nothing is kept.
     """
     backend = backends.get(on, MemoryPool(memory))
     store = Store() if store is None else store
-    seed = scenario.seed if seed is None else seed
+    scenario, seed = with_seed(scenario, seed)
     if not force:
         there = store.find(run_id(scenario.hash, on, seed), engine=backend.version())
         if there is not None:

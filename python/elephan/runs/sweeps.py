@@ -17,13 +17,14 @@ from dataclasses import dataclass
 from elephan import backends
 from elephan.backends import Cancelled, MemoryPool
 from elephan.runs import execute
+from elephan.runs.arguments import with_seed
 from elephan.runs.failures import explained
 from elephan.runs.plan import Interrupted, Plan, SweepProgress, Task
 from elephan.runs.provenance import cores
 from elephan.runs.result import Run
 from elephan.runs.saved import run_id
 from elephan.runs.store import Store
-from elephan.scenario import Scenario
+from elephan.scenario import Scenario, ScenarioError
 
 THREADS = "elephan-sweep"
 """Prefix of the names of a sweep's threads."""
@@ -90,7 +91,7 @@ def sweep(
         memory: bytes that the runs at a time may take together; 80 % of what is free by default.
 
     Raises:
-        ScenarioError: the backend cannot run one of them; nothing was run.
+        ScenarioError: the backend cannot run one of them, or one is not a scenario; nothing was run.
         SweepError: some runs failed; the others went on and are saved.
         ReplicateError: two seeds gave equal results although something is random.
         Interrupted: Ctrl-C; what was finished is saved.
@@ -100,8 +101,10 @@ def sweep(
     pool = MemoryPool(memory)
     backend = backends.get(on, pool)
     plan = Plan(backend, Store() if store is None else store, backend.version())
+    if isinstance(scenarios, Scenario | str):
+        raise ScenarioError("a sweep takes a list of scenarios, not one; write [scenario], or elephan.run(scenario)")
     for item in scenarios:
-        scenario, seed = item if isinstance(item, tuple) else (item, item.seed)
+        scenario, seed = with_seed(*item) if isinstance(item, tuple) and len(item) == 2 else with_seed(item)
         backend.check(scenario)
         task = Task(run_id(scenario.hash, on, seed), scenario, seed)
         plan.order.append(task.id)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 from elephan.scenario.errors import ScenarioError, join_path
@@ -28,6 +28,7 @@ class EngineMissingError(RuntimeError):
         super().__init__("the engine is not built; run 'make setup' in the source tree")
 
 
+@cache
 def engine() -> Any:
     """The compiled engine module.
 
@@ -114,15 +115,16 @@ def routers() -> set[str]:
     return {entry["router"] for entry in algorithms().values() if entry["router"] is not None}
 
 
+def _presets(entry: Descriptor) -> list[str]:
+    """The presets of an entry that have a name."""
+    return [str(preset["name"]) for preset in entry.get("presets", []) if preset["name"]]
+
+
 def spellings(entries: dict[str, Descriptor]) -> list[str]:
     """Every name that may be written: ``cubic``, and ``cubic:2005`` for a preset."""
     names: list[str] = []
     for name, entry in entries.items():
-        names.append(name)
-        for preset in entry.get("presets", []):
-            label = str(preset["name"])
-            if label and label != name:
-                names.append(f"{name}:{label}")
+        names += [name, *(f"{name}:{label}" for label in _presets(entry) if label != name)]
     return names
 
 
@@ -132,10 +134,10 @@ def check_name(spec: str, entries: dict[str, Descriptor], article: str) -> Descr
     Raises:
         ScenarioError: no such name or preset; the nearest one is named.
     """
-    name, colon, _ = spec.partition(":")
-    known = spellings(entries)
-    if spec in known:
+    name, colon, label = spec.partition(":")
+    if name in entries and (not colon or (label != name and label in _presets(entries[name]))):
         return entries[name]
+    known = spellings(entries)
     if colon and name in entries:
         presets = [word for word in known if word.startswith(f"{name}:")]
         if not presets:
@@ -150,6 +152,12 @@ def check_parameters(algorithm: str, parameters: Mapping[str, Parameter]) -> Non
     Raises:
         ScenarioError: with the field; not a parameter of it, the wrong type, out of bounds, or a contradiction.
     """
+    _check_parameters(algorithm, tuple(parameters.items()))
+
+
+# Thousands of flows and links have the same parameters. What is wrong raises, and is not kept.
+@lru_cache(maxsize=1024, typed=True)
+def _check_parameters(algorithm: str, parameters: tuple[tuple[str, Parameter], ...]) -> None:
     with _told("parameters", "algorithm"):
         engine().check_parameters(algorithm, dict(parameters))
 
@@ -160,6 +168,11 @@ def queue_form(kind: str, given: Mapping[str, Any], rate_bps: int, packet_bytes:
     Raises:
         ScenarioError: as :func:`check_parameters`.
     """
+    return dict(_queue_form(kind, tuple(given.items()), rate_bps, packet_bytes))
+
+
+@lru_cache(maxsize=1024, typed=True)
+def _queue_form(kind: str, given: tuple[tuple[str, Any], ...], rate_bps: int, packet_bytes: int) -> dict[str, Any]:
     with _told("queue_parameters", "queue"):
         return dict(json.loads(engine().queue_form(kind, dict(given), rate_bps, packet_bytes)))
 

@@ -73,6 +73,9 @@ def whole_number(low: int, high: int, noun: str) -> Callable[[Any], int]:
     return parse
 
 
+parse_seed = whole_number(0, 2**63 - 1, "a seed")
+
+
 def parse_burst(value: Any) -> int | str:
     """Segments in answer to one ACK, or "unlimited"."""
 

@@ -143,8 +143,8 @@ Values:
     prr: Proportional rate reduction, RFC 9937.
     rate_halving: One segment less for every two ACKs (Linux until 3.x).
     rate_halving_ns2: Rate halving as in ns-2's TCP/Linux: down to the floor at once where the flight is below already.
-    pipe_sack1: As ns-2's ``TCP/Sack1``. The window is reduced at once. The estimate of the pipe falls by one for an
-        ACK, and by two for one that acknowledges in order; lost segments stay in the estimate.
+    pipe_sack1: Recovery of ns-2's ``TCP/Sack1``. The window is reduced at once. The estimate of the pipe falls by one
+        for an ACK, and by two for one that acknowledges in order; lost segments stay in the estimate.
     pipe: The window is reduced at once and the pipe drains to it, RFC 6675.
 """
 
@@ -346,7 +346,7 @@ class ReorderSpec(Form, frozen=True, kw_only=True):
 
 
 class Impairments(Form, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Changes of a link over time, and what it does to packets besides queueing.
+    """Changes of a link over time, random delays, reordering and duplicates.
 
     Attributes:
         delay_steps: Changes of the propagation delay, in the order of their times: changes of route. Packets on a

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from elephan.scenario.errors import ScenarioError, join_path
@@ -79,11 +80,20 @@ class Graph:
 
     def users(self, link: int) -> list[int]:
         """The flows whose data or ACKs cross a link."""
-        return [i for i, route in enumerate(self.routes) if link in route.forward or link in route.backward]
+        return self._users[link]
 
     def data_users(self, link: int) -> list[int]:
         """The flows whose data cross a link."""
-        return [i for i, route in enumerate(self.routes) if link in route.forward]
+        return self._data_users[link]
+
+    # Found once for all links: to look at all flows for each link would be quadratic.
+    @cached_property
+    def _users(self) -> list[list[int]]:
+        return _by_link(len(self.links), [dict.fromkeys((*route.forward, *route.backward)) for route in self.routes])
+
+    @cached_property
+    def _data_users(self) -> list[list[int]]:
+        return _by_link(len(self.links), [route.forward for route in self.routes])
 
     def bdp_packets(self, link: int) -> float:
         """Bandwidth-delay product of a link in full data packets; RTT and packet are the largest of its flows."""
@@ -91,6 +101,15 @@ class Graph:
         longest_ps = max(self.rtt_ps(flow) for flow in users)
         wire_bytes = max(self.stacks[flow].wire_bytes for flow in users)
         return self.links[link].rate_bps * longest_ps / (8 * wire_bytes * PS_PER_S)
+
+
+def _by_link(links: int, crossed: Iterable[Iterable[int]]) -> list[list[int]]:
+    """The flows that cross each link, from the links that each flow crosses."""
+    users: list[list[int]] = [[] for _ in range(links)]
+    for flow, path in enumerate(crossed):
+        for link in path:
+            users[link].append(flow)
+    return users
 
 
 def build_graph(scenario: ScenarioTable) -> Graph:

@@ -122,6 +122,8 @@ class Scenario(ScenarioTable):
         Raises:
             ScenarioError: a wrong scenario.
         """
+        if isinstance(flows, str):
+            raise ScenarioError(f"{flows!r} is one name; write a list, [{flows!r}]", path="flows")
         rows = [dict(flow) if isinstance(flow, Mapping) else {"algorithm": flow} for flow in flows]
         if starts is not None:
             if len(starts) != len(rows):
@@ -294,16 +296,32 @@ def _read(path: FilePath) -> str:
 
 
 _UNQUOTED = re.compile(r"\s*[\w-]+\s*=\s*(?P<quantity>[\d.]+\s*[A-Za-z%µ][^#]*?)\s*(#.*)?")
+_UNQUOTED_WORD = re.compile(r"\s*[\w-]+\s*=\s*(?P<word>[A-Za-z][\w:+.-]*)\s*(#.*)?")
+_TWICE = re.compile(r"Cannot declare \((?P<keys>.*)\) twice")
 
 
 def _toml_problem(text: str, problem: str) -> str:
-    """The parser's own words, and what is most often meant: a quantity without its quotes."""
-    line = re.search(r"at line (\d+)", problem)
+    """The parser's own words, and the most frequent cause: missing quotes, or a table that is there twice."""
+    at = re.search(r"at line (\d+)", problem)
     lines = text.splitlines()
-    match = _UNQUOTED.fullmatch(lines[int(line[1]) - 1]) if line and int(line[1]) <= len(lines) else None
-    quoted = f'; write quantities in quotes: "{match["quantity"]}"' if match else ""
-    return f"not TOML: {problem[:1].lower()}{problem[1:]}{quoted}"
+    line = lines[int(at[1]) - 1] if at and int(at[1]) <= len(lines) else ""
+    advice = ""
+    if match := _UNQUOTED.fullmatch(line):
+        advice = f'; write quantities in quotes: "{match["quantity"]}"'
+    elif problem.startswith("Invalid value") and (match := _UNQUOTED_WORD.fullmatch(line)):
+        advice = f'; write words in quotes: "{match["word"]}"'
+    elif problem.startswith("Illegal character '\\n'"):
+        advice = "; close the quotes on the same line"
+    elif problem.startswith("Cannot overwrite a value"):
+        advice = "; state each key once"
+    elif match := _TWICE.match(problem):
+        table = ".".join(re.findall(r"'([^']*)'", match["keys"]))
+        advice = f"; state [{table}] once, or write [[{table}]] for each of a list"
+    return f"not TOML: {problem[:1].lower()}{problem[1:]}{advice}"
 
+
+_PARAMETERS = {"algorithm": "parameters", "queue": "queue_parameters"}
+"""Fields that name something with parameters, and the fields that have those."""
 
 _ORDER = {"extra_forbidden": 0, "elephan": 1}
 
@@ -322,6 +340,9 @@ def _problem(details: ErrorDetails) -> ScenarioError:
         return ScenarioError(f"not a field{_of(place)}; {hint(str(place[-1]), field_names(table))}", path=path)
     if kind == "missing":
         return ScenarioError(f"missing; {_example(table, str(place[-1]))}", path=path)
+    if kind == "elephan" and isinstance(value, dict) and place[-1] in _PARAMETERS:
+        message = f"{value!r} is a table; write a name in quotes, and its parameters in '{_PARAMETERS[str(place[-1])]}'"
+        return ScenarioError(message, path=path)
     if kind == "elephan":
         return ScenarioError(details["msg"], path=path)
     if kind in ("model_type", "model_attributes_type", "dict_type"):

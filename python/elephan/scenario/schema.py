@@ -45,6 +45,7 @@ from elephan.scenario.fields import (
     parse_load,
     parse_parameters,
     parse_rtts,
+    parse_seed,
     parse_shape,
     parse_transfers,
     parse_weibull,
@@ -637,7 +638,7 @@ class ScenarioTable(Table):
     """The whole file."""
 
     title: Text | None = Field(None, description="one line for people; not part of the hash", examples=["a late comer"])
-    seed: Annotated[int, BeforeValidator(reported(whole_number(0, 2**63 - 1, "a seed")))] = Field(
+    seed: Annotated[int, BeforeValidator(reported(parse_seed))] = Field(
         1, description="what the random streams start from; not part of the hash", examples=[1]
     )
     duration: PositiveTime = Field(description="simulated time", examples=["500 s"])

@@ -1,5 +1,8 @@
 //! Values of the outstanding segments, by segment number.
 
+/// A ring has at least so many slots.
+const FEWEST_SLOTS: usize = 16;
+
 /// A ring with a slot for each outstanding segment. Its length is a power of two, and a segment's slot is its number modulo
 /// the length. Slots are not cleared: a value stays until another segment needs the slot.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +22,13 @@ impl<T: Copy + Default> SegmentRing<T> {
     #[inline]
     pub fn capacity(&self) -> usize {
         self.slots.len()
+    }
+
+    /// The slots, and which of them is that of a segment.
+    #[must_use]
+    #[inline]
+    pub fn place(&self, segment: u64) -> (&[T], usize) {
+        (&self.slots, segment as usize & self.slots.len().wrapping_sub(1))
     }
 
     /// Sets the value of a segment that is sent, while `base` is the lowest outstanding one. The ring grows where it is too
@@ -44,12 +54,12 @@ impl<T: Copy + Default> SegmentRing<T> {
     #[cold]
     #[inline(never)]
     fn grow(&mut self, base: u64, span: usize) {
-        let after = span.next_power_of_two().max(64);
+        let after = span.next_power_of_two().max(FEWEST_SLOTS);
         // In place, doubling by doubling: a copy of a large ring would need half as much memory again.
         self.slots.reserve_exact(after - self.slots.len());
         while self.slots.len() < after {
             let before = self.slots.len();
-            self.slots.resize((before * 2).max(64), T::default());
+            self.slots.resize((before * 2).max(FEWEST_SLOTS), T::default());
             let mask = self.slots.len() - 1;
             for segment in (base..).take(before) {
                 let slot = segment as usize & mask;
@@ -81,10 +91,10 @@ mod tests {
     fn a_window_that_slides_needs_no_more_slots() {
         let mut ring = SegmentRing::new();
         for segment in 0..10_000_u64 {
-            let base = segment.saturating_sub(62);
+            let base = segment.saturating_sub(14);
             ring.set(base, segment, segment);
             assert_eq!(ring.get(base.saturating_sub(1)), Some(base.saturating_sub(1)));
         }
-        assert_eq!(ring.capacity(), 64);
+        assert_eq!(ring.capacity(), 16);
     }
 }

@@ -13,7 +13,7 @@
 
 use std::ops::RangeInclusive;
 
-use crate::packet::{Packet, flag};
+use crate::packet::{FlowId, Packet, flag};
 use crate::record::{ReceiverRecord, SenderRecord};
 use crate::sidecar::Sidecar;
 use crate::time::Time;
@@ -30,7 +30,7 @@ pub enum End {
 /// Way out of an endpoint: one end of one flow.
 pub trait Outlet {
     /// Index of the flow, and which end of it this is.
-    fn address(&self) -> (u32, End);
+    fn address(&self) -> (FlowId, End);
 
     /// Sends a packet, which leaves at `packet.at`: now or later, and never before one that was sent earlier.
     fn send(&mut self, packet: Packet);
@@ -120,7 +120,7 @@ struct Checked<'a, O> {
 }
 
 impl<O: Outlet> Outlet for Checked<'_, O> {
-    fn address(&self) -> (u32, End) {
+    fn address(&self) -> (FlowId, End) {
         self.out.address()
     }
 

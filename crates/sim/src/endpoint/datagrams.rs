@@ -6,7 +6,7 @@ use super::boundary::{Endpoint, EndpointState, Outlet, PacketCounts};
 use super::departures::Departures;
 use crate::application::{Application, SMALL_BURST};
 use crate::events::{Kind, Log, NONE};
-use crate::packet::Packet;
+use crate::packet::{FlowId, Packet};
 use crate::record::{Clock, SenderRecord, SenderSample};
 use crate::spec::{FlowSpec, Spec};
 use crate::time::Time;
@@ -14,7 +14,7 @@ use crate::time::Time;
 /// The sending end of a flow of datagrams.
 #[derive(Debug)]
 pub struct DatagramSender {
-    flow: u32,
+    flow: FlowId,
     /// Number of the next datagram.
     next: u32,
     bytes: u16,
@@ -29,7 +29,7 @@ pub struct DatagramSender {
 impl DatagramSender {
     /// The sender of the flow number `flow` of a spec, which starts at `start`.
     #[must_use]
-    pub fn new(flow: u32, spec: &Spec, this: &FlowSpec, start: Time, sample_times: &Arc<[Time]>) -> Self {
+    pub fn new(flow: FlowId, spec: &Spec, this: &FlowSpec, start: Time, sample_times: &Arc<[Time]>) -> Self {
         let clock = Clock::new(sample_times);
         let application = Application::of_flow(spec, this, start);
         let mut record = SenderRecord { start, ..SenderRecord::default() };

@@ -6,7 +6,7 @@ use elephan_cc::{Load, Router};
 
 use super::boundary::{Endpoint, EndpointState, Outlet, PacketCounts};
 use crate::events::{Kind, Log, NONE};
-use crate::packet::{OWD_UNIT_PS, Packet, flag};
+use crate::packet::{FlowId, OWD_UNIT_PS, Packet, flag};
 use crate::record::{Clock, OneWayDelays, ReceiverRecord, ReceiverSample};
 use crate::ring::MOST_INHERITED;
 use crate::runs::RunSet;
@@ -14,12 +14,12 @@ use crate::sidecar::{SackEntry, Sidecar};
 use crate::spec::{FlowSpec, Measure, Spec};
 use crate::time::Time;
 
-/// What a receiver tells its sender of what routers did to the segments.
+/// Signal of routers that a receiver passes on to its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Echo {
     /// Marks, one by one.
     Marks,
-    /// That there were marks, until the sender says that it has answered (RFC 3168).
+    /// The fact that there were marks, until the sender says that it has answered (RFC 3168).
     Latch,
     /// The load that VCP routers report.
     Load,
@@ -27,7 +27,7 @@ enum Echo {
     Feedback,
 }
 
-/// What a receiver that does not acknowledge each segment does with one.
+/// Answer of the fast path to a segment.
 #[derive(Clone, Copy, Debug)]
 enum Expected {
     /// It was the next, and this is the ACK.
@@ -41,7 +41,7 @@ enum Expected {
 /// The receiving end of a flow.
 #[derive(Clone, Debug)]
 pub struct Receiver {
-    flow: u32,
+    flow: FlowId,
     next: u32,
     out_of_order: RunSet,
     recent: [(u32, u32); 3],
@@ -82,14 +82,14 @@ pub struct Receiver {
     is_inline: bool,
     /// Segments and ACKs, where somebody looks.
     pub(crate) log: Option<Box<Log>>,
-    /// How long datagrams took, where it is theirs.
+    /// One-way delays, if the flow's segments are datagrams.
     pub delays: Option<Box<OneWayDelays>>,
 }
 
 impl Receiver {
     /// The receiver of the flow number `flow` of a spec.
     #[must_use]
-    pub fn of_flow(flow: u32, spec: &Spec, this: &FlowSpec, sample_times: &Arc<[Time]>) -> Self {
+    pub fn of_flow(flow: FlowId, spec: &Spec, this: &FlowSpec, sample_times: &Arc<[Time]>) -> Self {
         let mut receiver = Self::from(Clock::new(sample_times), flow, this);
         if receiver.silent {
             let Measure { from_ps, to_ps } = spec.measure;
@@ -105,11 +105,11 @@ impl Receiver {
 
     /// The receiver of a transfer that begins at `start`; it has no samples before.
     #[must_use]
-    pub fn starting(start: Time, flow: u32, spec: &FlowSpec, sample_times: &Arc<[Time]>) -> Self {
+    pub fn starting(start: Time, flow: FlowId, spec: &FlowSpec, sample_times: &Arc<[Time]>) -> Self {
         Self::from(Clock::starting(sample_times, start), flow, spec)
     }
 
-    fn from(clock: Clock, flow: u32, spec: &FlowSpec) -> Self {
+    fn from(clock: Clock, flow: FlowId, spec: &FlowSpec) -> Self {
         let stack = &spec.stack;
         Self {
             flow,
@@ -158,7 +158,7 @@ impl Receiver {
         (self.simple, self.delays_acks) = (false, false);
     }
 
-    /// What routers of that kind say is to be passed on.
+    /// Passes on the signal of routers of that kind.
     pub fn listen_to(&mut self, router: Router) {
         self.echo = match router {
             Router::Xcp => Echo::Feedback,
@@ -198,12 +198,6 @@ impl Receiver {
             self.samples.push(self.totals);
             self.clock.advance();
         }
-    }
-
-    /// What [`Receiver::on_expected`] reads, so that it is in the cache by then.
-    #[inline(always)]
-    pub fn touch(&self) -> (Time, u32, bool) {
-        (self.timer, self.next, self.out_of_order.is_empty())
     }
 
     /// A segment arrives, fast path: the next segment, nothing missing, acknowledged at once. Returns its ACK; in any other case

@@ -2,7 +2,7 @@
 
 use crate::spec::RecoveryRule;
 
-/// What an ACK, or the timer of the reordering window, showed of losses.
+/// Losses that an ACK, or the timer of the reordering window, has shown.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Losses {
     /// Something was marked lost, perhaps a retransmission.
@@ -19,7 +19,7 @@ pub struct Episode {
     target: u32,
     /// The window never sinks below this while it is halved step by step.
     floor: u32,
-    /// What may be in flight now, segments.
+    /// Segments that may be in flight now.
     allowance: u32,
     /// ns-2's `next_pkts_in_flight`.
     next: u32,
@@ -44,7 +44,7 @@ impl Episode {
         Self { rule, target, floor, allowance, next, pipe, outstanding_at_start, delivered: 0, sent: 0, acks: 0 }
     }
 
-    /// What may be in flight now.
+    /// Segments that may be in flight now.
     #[inline]
     pub fn allowance(&self) -> u32 {
         self.allowance

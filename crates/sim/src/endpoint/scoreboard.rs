@@ -1,4 +1,4 @@
-//! What the sender knows of each outstanding segment (RFC 6675 section 3): SACKed, lost, retransmitted.
+//! Scoreboard of the sender (RFC 6675 section 3): the state of each outstanding segment, SACKed, lost or retransmitted.
 //!
 //! Bits in rings, counted by whole words, and runs of SACKed segments that know their ends: an ACK costs O(1) amortized at
 //! any window and any number of holes.
@@ -68,7 +68,7 @@ impl Scoreboard {
         self.sacked.top().max(self.una)
     }
 
-    /// Whether nothing but "outstanding" is known of any segment.
+    /// True if nothing but "outstanding" is known of any segment.
     #[inline]
     pub fn is_clean(&self) -> bool {
         !self.marked

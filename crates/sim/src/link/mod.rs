@@ -15,11 +15,11 @@ use self::schedule::Schedule;
 use self::service::Service;
 use self::wire::{Launch, Wire};
 use crate::packet::Packet;
-use crate::queue::{Arrival, Backlog, Queue, Verdict};
+use crate::queue::{Arrival, Backlog, CheckedLink, Queue, Verdict};
 use crate::random::Stream;
 use crate::record::{LinkSample, LinkSamples};
 use crate::ring::Fifo;
-use crate::spec::{LinkSpec, LossSpec};
+use crate::spec::LossSpec;
 use crate::time::Time;
 
 /// Bits after the point of [`Link::ps_per_byte`]: exact to 10⁻⁴ ps a packet, and rates down to 8 bit/s fit.
@@ -27,7 +27,7 @@ pub(crate) const FRACTION_BITS: u32 = 24;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Waiting {
-    /// When it no longer counts as waiting.
+    /// Time from which on it no longer counts as waiting.
     until: Time,
     bytes: u32,
 }
@@ -47,7 +47,7 @@ impl Uniform {
         free.since(now).0.saturating_sub(1) / self.transmission.0
     }
 
-    /// What those packets have yet to wait, altogether.
+    /// Sum of the times that those packets have yet to wait, ps.
     fn yet_to_wait(&self, free: Time, now: Time) -> u128 {
         let n = u128::from(self.waiting(free, now));
         n * u128::from(free.since(now).0) - u128::from(self.transmission.0) * n * (n + 1) / 2
@@ -76,7 +76,7 @@ enum Admission {
 /// A packet that a link lets through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Carried {
-    /// When its last bit reaches the far end.
+    /// Time at which its last bit reaches the far end.
     pub at: Time,
     /// The queue has marked it.
     pub marked: bool,
@@ -140,7 +140,7 @@ pub struct Link {
     smallest_bytes: u64,
 }
 
-/// What a recorded link keeps besides.
+/// State of a recorded link for its samples.
 #[derive(Clone, Debug)]
 struct Probe {
     samples: LinkSamples,
@@ -150,8 +150,8 @@ struct Probe {
     integral_at_last_sample: u128,
     min: u64,
     max: u64,
-    /// Where sizes are uniform: the least and the largest backlog since the last sample, as the time until the transmitter is
-    /// free.
+    /// Least and largest backlog since the last sample, as the time until the transmitter is free; for links with one packet
+    /// size.
     least_busy: Time,
     most_busy: Time,
     /// Size of the packet in transmission.
@@ -159,10 +159,11 @@ struct Probe {
 }
 
 impl Link {
-    /// The link that a spec describes, for the run `seed`, sampled at `sample_times` where it is recorded. Packets of
+    /// The link of a checked spec, for the run `seed`, sampled at `sample_times` where it is recorded. Packets of
     /// `sizes.0` to `sizes.1` bytes will cross it.
     #[must_use]
-    pub fn new(spec: &LinkSpec, sizes: (u64, u64), seed: u64, sample_times: &std::sync::Arc<[Time]>) -> Self {
+    pub fn new(checked: &CheckedLink, sizes: (u64, u64), seed: u64, sample_times: &std::sync::Arc<[Time]>) -> Self {
+        let spec = checked.spec();
         let loss = match &spec.loss {
             LossSpec::None => Loss::None,
             LossSpec::Bernoulli { p } => {
@@ -180,7 +181,7 @@ impl Link {
                 Loss::List { packets, next: 0 }
             }
         };
-        let (queue, service) = spec.queue.build(seed, &spec.name, spec.rate_bps);
+        let (queue, service) = checked.queue(seed);
         let service = service.map(|queue| Box::new(Service::new(queue)));
         let ps_per_byte = ((8_000_000_000_000_u128 << FRACTION_BITS) / u128::from(spec.rate_bps)) as u64;
         let transmission = Time(((u128::from(sizes.0) * u128::from(ps_per_byte)) >> FRACTION_BITS) as u64);
@@ -305,7 +306,7 @@ impl Link {
     /// The least time that a packet of `bytes` or more takes from its arrival to the far end.
     #[must_use]
     pub fn least_crossing(&self, bytes: u64) -> Time {
-        // Where packets may overtake each other, one that could come is not told from another.
+        // If packets may overtake each other, the smallest one that may come bounds all.
         let bytes = if self.wire.is_some() { self.smallest_bytes } else { bytes };
         self.delay + self.schedule.as_ref().map_or(self.transmission(bytes), |schedule| schedule.least(bytes))
     }
@@ -400,7 +401,7 @@ impl Link {
     fn admit_mixed(&mut self, now: Time, bytes: u64) -> bool {
         self.drain(now);
         let transmission = self.transmission(bytes);
-        // What cannot be sent before the end of time leaves then, all of it: later arrivals not before earlier ones.
+        // Packets that cannot be sent before the end of time all leave then: later arrivals not before earlier ones.
         self.free = self.free.min(Time(Time::FAR.0 - transmission.0));
         let busy = self.free > now;
         if busy && !self.queue.admits(self.backlog, bytes) {
@@ -485,7 +486,7 @@ impl Link {
             && probe.samples.due() <= now
         {
             let at = probe.samples.due();
-            if self.uniform.is_none() {
+            if self.uniform.is_none() && !self.is_served() {
                 self.drain(at);
             }
             self.sample(at);
@@ -495,7 +496,7 @@ impl Link {
     fn sample(&mut self, at: Time) {
         let arrived = self.arrived();
         let Some(probe) = &mut self.probe else { return };
-        // What waits, ∫ packets dt by now, and of the accepted what has not begun to be sent.
+        // Waiting packets, ∫ packets dt by now, and the accepted packets whose transmission has not begun.
         let (queue, integral, unsent, unsent_bytes, in_service_bytes) = if let Some(service) = &self.service {
             (service.backlog().packets, probe.waits + service.waited(at), 0, 0, probe.in_service_bytes)
         } else if let Some(uniform) = &self.uniform {
@@ -577,8 +578,10 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::packet::FlowId;
+    use crate::queue::check;
     use crate::record::sample_times;
-    use crate::spec::QueueSpec;
+    use crate::spec::{LinkSpec, QueueSpec};
     use proptest::prelude::*;
 
     fn spec(limit: Option<u64>, record: bool) -> LinkSpec {
@@ -598,9 +601,13 @@ mod tests {
         }
     }
 
+    fn link(limit: Option<u64>, record: bool, sizes: (u64, u64), times: &std::sync::Arc<[Time]>) -> Link {
+        Link::new(&check(&[spec(limit, record)]).expect("it is right")[0], sizes, 0, times)
+    }
+
     #[test]
     fn a_packet_leaves_when_its_last_bit_has_been_sent_and_arrives_a_delay_later() {
-        let mut link = Link::new(&spec(None, false), (125, 125), 0, &sample_times(Time(1), Time(0), Time(1), Time(1)));
+        let mut link = link(None, false, (125, 125), &sample_times(Time(1), Time(0), Time(1), Time(1)));
         // 125 bytes at 1 Gbit/s are 1 µs.
         let at = |link: &mut Link, now| link.carry(now, 125, false).map(|carried| carried.at);
         assert_eq!(at(&mut link, Time(0)), Some(Time(1_005_000)));
@@ -612,7 +619,7 @@ mod tests {
     fn a_queue_of_two_holds_two_besides_the_one_in_transmission() {
         for sizes in [(125, 125), (100, 125)] {
             let times = sample_times(Time(10_000_000), Time(0), Time(1_500_000), Time(10_000_000));
-            let mut link = Link::new(&spec(Some(2), true), sizes, 0, &times);
+            let mut link = link(Some(2), true, sizes, &times);
             let carried: Vec<bool> = (0..5).map(|_| link.carry(Time(0), 125, false).is_some()).collect();
             assert_eq!(carried, [true, true, true, false, false]);
             // At 1.5 µs one has left, one is being sent, one waits.
@@ -620,6 +627,27 @@ mod tests {
             assert_eq!((rows[1].queue, rows[1].delivered, rows[1].dropped, rows[1].queue_max), (1, 1, 2, 2));
             assert_eq!((rows[2].queue, rows[2].delivered, rows[2].queue_min), (0, 3, 0));
             assert!((rows[2].integral_packet_seconds - 3e-6).abs() < 1e-15);
+        }
+    }
+
+    #[test]
+    fn the_smallest_queue_of_a_sample_does_not_depend_on_whether_packets_have_one_size() {
+        let mut spec = spec(None, true);
+        spec.queue.kind = "codel".into();
+        for sizes in [(125, 125), (100, 125)] {
+            let times = sample_times(Time(2_000_000), Time(0), Time(1), Time(4_000_000));
+            let mut link = Link::new(&check(&[spec.clone()]).expect("it is right")[0], sizes, 0, &times);
+            let mut gone = Vec::new();
+            for _ in 0..10 {
+                link.receive(Packet::new(Time(0), Time(0), FlowId(0), 0, 125, 0, 0), &mut gone, &mut ());
+            }
+            // One leaves every µs, from 0: two before 2 µs, and two more before 4 µs.
+            while link.next_service() < Time(4_000_000) {
+                link.send_next(link.next_service(), &mut gone, &mut ());
+            }
+            let rows = link.finish(Time(4_000_000)).expect("the link is recorded").rows;
+            let least: Vec<u64> = rows.iter().map(|row| row.queue_min).collect();
+            assert_eq!((&least[..], gone.len()), (&[0, 0, 8, 6][..], 0));
         }
     }
 
@@ -631,8 +659,8 @@ mod tests {
         ) {
             let end = Time(gaps.iter().sum::<u64>() + 50_000_000);
             let times = sample_times(Time(700_000), Time(1), Time(2), end);
-            let mut one = Link::new(&spec(Some(limit), true), (125, 125), 0, &times);
-            let mut any = Link::new(&spec(Some(limit), true), (124, 125), 0, &times);
+            let mut one = link(Some(limit), true, (125, 125), &times);
+            let mut any = link(Some(limit), true, (124, 125), &times);
             prop_assert!(one.uniform.is_some() && any.uniform.is_none());
             let mut now = Time(0);
             for gap in gaps {

@@ -3,7 +3,7 @@
 use crate::spec::{Impairments, OPPORTUNITY_BYTES};
 use crate::time::Time;
 
-/// What a link sends by where it has no single rate.
+/// Rates or opportunities by which a link without a single rate sends.
 #[derive(Clone, Debug)]
 pub(super) enum Schedule {
     Steps(Steps),
@@ -91,7 +91,7 @@ impl Steps {
     fn send(&mut self, start: Time, bytes: u64) -> Time {
         let mut now = start;
         let mut left = bit_ps(bytes);
-        // What cannot be sent before the end of time is not sent at all.
+        // A packet that cannot be sent before the end of time is not sent at all.
         while now < Time::FAR {
             let until = self.rates.get(self.current + 1).map_or(Time::NEVER, |step| step.0);
             if until <= now {

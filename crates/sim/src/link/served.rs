@@ -40,8 +40,8 @@ impl Link {
     /// A packet arrives; what is lost or dropped for it is put into `gone`. `headers` has the congestion headers.
     ///
     /// # Panics
-    /// Where arrivals go back in time, which would be a defect of the engine.
-    pub fn receive(&mut self, packet: Packet, gone: &mut Vec<Packet>, headers: &mut dyn CongestionHeaders) {
+    /// If arrivals go back in time, which would be a defect of the engine.
+    pub fn receive(&mut self, packet: Packet, gone: &mut Vec<Packet>, headers: &mut impl CongestionHeaders) {
         let now = packet.at;
         self.note_arrival(now);
         self.sample_before(now);
@@ -67,7 +67,7 @@ impl Link {
         &mut self,
         now: Time,
         gone: &mut Vec<Packet>,
-        headers: &mut dyn CongestionHeaders,
+        headers: &mut impl CongestionHeaders,
     ) -> Option<(Packet, Time)> {
         self.sample_before(now);
         let service = self.service.as_mut()?;

@@ -1,6 +1,6 @@
 //! A delay line that does more than delay: jitter, routes that change, packets that come late or twice.
 //!
-//! What is in flight is kept in the order of arrival at the far end, and handed over when nothing that is sent later can
+//! Packets in flight are kept in the order of arrival at the far end, and handed over when nothing that is sent later can
 //! arrive before it, so that whoever is behind it sees its packets in order like those of any other link.
 
 use std::cmp::{Ordering, Reverse};
@@ -50,7 +50,7 @@ impl PartialEq for Flying {
 }
 impl Eq for Flying {}
 
-/// What became of a packet that was sent.
+/// Fate of a packet that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Launch {
     /// It will come twice.
@@ -151,12 +151,13 @@ fn draw(jitter: &JitterSpec, stream: &mut Stream) -> Time {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packet::FlowId;
     use crate::spec::DelayStep;
 
     const MS: u64 = Time::MILLISECOND.0;
 
     fn packet(segment: u32) -> Packet {
-        Packet::new(Time::ZERO, Time::ZERO, 0, segment, 1000, 0, 0)
+        Packet::new(Time::ZERO, Time::ZERO, FlowId(0), segment, 1000, 0, 0)
     }
 
     /// Sends `n` packets `gap` apart; segments and delays in order of arrival.

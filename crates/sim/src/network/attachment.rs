@@ -2,28 +2,42 @@
 
 use super::fabric::Network;
 use super::hops::Place;
-use super::ports::{LinkId, MailboxId};
+use super::ports::{LinkId, MailboxId, Port};
 use crate::endpoint::{End, Endpoint, Outlet};
-use crate::packet::Packet;
+use crate::packet::{FlowId, Packet, PassageId};
+use crate::prefetch;
 use crate::sidecar::Sidecar;
 use crate::spec::MOST_IN_FLIGHT;
 use crate::time::Time;
 
-/// First link of a sender's path if only this sender feeds it and it never drops a packet: a transmitter that goes with the
-/// sender, and the mailbox behind it.
+/// First link of an end's path if only this end feeds it and it never drops a packet: a transmitter that goes with the end, and
+/// the place behind it.
 #[derive(Clone, Copy, Debug)]
 struct Egress {
+    link: LinkId,
     free: Time,
+    /// Bytes of the usual packet, and the times that it takes.
+    usual_bytes: u64,
+    usual: Times,
+    next: Port,
+    /// Of this end among the feeders of that place.
+    rank: u32,
+}
+
+/// What the way through the first link takes.
+#[derive(Clone, Copy, Debug)]
+struct Times {
+    /// Before the transmitter.
+    lead: Time,
     transmission: Time,
-    /// From the transmitter's last bit to the next hop.
+    /// From the transmitter's last bit to the next place.
     delay: Time,
-    next: MailboxId,
 }
 
 /// One end of a flow, as the network sees it.
 #[derive(Clone, Debug)]
 pub struct Attachment {
-    flow: u32,
+    flow: FlowId,
     end: End,
     inbox: MailboxId,
     egress: Option<Egress>,
@@ -37,23 +51,29 @@ pub struct Exit<'a> {
 }
 
 impl Outlet for Exit<'_> {
-    fn address(&self) -> (u32, End) {
+    fn address(&self) -> (FlowId, End) {
         (self.attachment.flow, self.attachment.end)
     }
 
     #[inline(always)]
     fn send(&mut self, packet: Packet) {
-        if let Some(egress) = &mut self.attachment.egress {
-            egress.free = egress.free.max(packet.at) + egress.transmission;
-            self.network.ports.mailboxes.push(egress.next, packet.next_hop(egress.free + egress.delay));
+        let Some(egress) = &mut self.attachment.egress else { return self.network.send(packet) };
+        let Times { lead, transmission, delay } = if packet.bytes() == egress.usual_bytes {
+            egress.usual
         } else {
-            self.network.send(packet);
+            self.network.times_of(&packet, egress.link)
+        };
+        egress.free = egress.free.max(packet.at + lead) + transmission;
+        let packet = packet.next_hop(egress.free + delay);
+        match egress.next {
+            Port::Mailbox(id) => self.network.ports.mailboxes.push(id, packet),
+            Port::Batch(id) => self.network.ports.batches[id.index()].push(packet, egress.rank),
         }
     }
 
     #[inline(always)]
     fn beside(&mut self) -> &mut Sidecar {
-        &mut self.network.sidecars[self.attachment.flow as usize]
+        &mut self.network.sidecars[self.attachment.flow.index()]
     }
 
     fn has_room_for(&mut self, packets: u32) -> bool {
@@ -69,33 +89,70 @@ impl Network {
         self.ports.mailboxes.head(inbox)
     }
 
-    /// Reads the next packet in a mailbox, so that it is in the cache when it is taken out.
+    /// Fetches what is known of a mailbox and of what travels beside its packets, for a turn that comes soon.
     #[inline(always)]
-    pub fn touch(&self, inbox: MailboxId) {
-        std::hint::black_box(self.ports.mailboxes.of(inbox).ahead(0).map(|packet| packet.at));
+    pub fn fetch(&self, inbox: MailboxId, flow: FlowId) {
+        self.ports.mailboxes.fetch(inbox);
+        prefetch::element(&self.sidecars, flow.index());
     }
 
-    /// Attaches one end of a flow. `packet_bytes` is the size of all packets that this end sends, if they have one size.
+    /// Fetches the next packet in a mailbox.
+    #[inline(always)]
+    pub fn fetch_oldest(&self, inbox: MailboxId) {
+        self.ports.mailboxes.of(inbox).fetch_oldest();
+    }
+
+    /// Fetches what travels beside a flow's packets.
+    #[inline(always)]
+    pub fn fetch_beside(&self, flow: FlowId) {
+        self.sidecars[flow.index()].sacks.fetch_oldest();
+    }
+
+    /// Attaches one end of a flow, most of whose packets have `usual_bytes`.
     #[must_use]
-    pub fn attach(&self, flow: u32, end: End, packet_bytes: Option<u16>) -> Attachment {
-        let egress = packet_bytes.filter(|_| end == End::Sender).and_then(|bytes| self.egress(flow, bytes));
+    pub fn attach(&self, flow: FlowId, end: End, usual_bytes: Option<u16>) -> Attachment {
+        let egress = usual_bytes.and_then(|bytes| self.egress(flow, end, bytes.into()));
         Attachment { flow, end, inbox: self.inbox(flow, end), egress }
     }
 
-    fn egress(&self, flow: u32, bytes: u16) -> Option<Egress> {
-        let [first, past] = [0, 1].map(|way| self.paths[flow as usize * 2 + way].first_hop as usize);
-        if first + 2 >= past {
-            // Only the far end is behind the first link.
-            return None;
-        }
-        let (hop, next) = (self.hops.get(first)?, self.hops.get(first + 1)?);
-        let (Place::Inline(LinkId(link)), Place::Mailbox(next)) = (hop.place, next.place) else { return None };
-        let link = &self.links[link as usize];
-        let transmission = link.transmission(u64::from(bytes));
+    fn egress(&self, flow: FlowId, end: End, usual_bytes: u64) -> Option<Egress> {
+        let passage = if end == End::Sender { flow.data() } else { flow.acks() };
+        let [hop, next, ..] = self.hops.get(self.paths.hops_of(passage, self.hops.len()))? else { return None };
+        let Place::Inline(link) = hop.place else { return None };
+        let next = match next.place {
+            Place::Mailbox(id) => Port::Mailbox(id),
+            Place::Batch(id) => Port::Batch(id),
+            Place::Inline(_) | Place::Sink(_) => return None,
+        };
+        let usual = self.times(passage, link, usual_bytes);
         // As many packets as may be outstanding are sent before the end of time.
-        let quick = transmission.0.saturating_mul(u64::from(MOST_IN_FLIGHT)) < Time::FAR.0 / 2;
-        let delay = link.delay + hop.tail.of(u64::from(bytes));
-        (link.is_plain() && quick).then_some(Egress { free: Time::ZERO, transmission, delay, next })
+        let slowest = self.times(passage, link, u16::MAX.into()).transmission;
+        let quick = slowest.0.saturating_mul(u64::from(MOST_IN_FLIGHT)) < Time::FAR.0 / 2;
+        let rank = self.ranks[passage.index()];
+        (self.links[link.index()].is_plain() && quick).then_some(Egress {
+            link,
+            free: Time::ZERO,
+            usual_bytes,
+            usual,
+            next,
+            rank,
+        })
+    }
+
+    /// What the first link of a passage takes, behind an end with an [`Egress`].
+    fn times(&self, passage: PassageId, link: LinkId, bytes: u64) -> Times {
+        let (this, hop) = (&self.links[link.index()], &self.hops[self.paths.first_hop(passage)]);
+        Times {
+            lead: self.paths.leads[passage.index()].of(bytes),
+            transmission: this.transmission(bytes),
+            delay: this.delay + hop.tail.of(bytes),
+        }
+    }
+
+    /// The same for a packet of another size than the usual one.
+    #[inline(never)]
+    fn times_of(&self, packet: &Packet, link: LinkId) -> Times {
+        self.times(packet.passage(), link, packet.bytes())
     }
 }
 
@@ -107,14 +164,13 @@ impl Attachment {
     }
 
     /// The turn of an endpoint: all of its events before `horizon`, in the order of time, a timer before an arrival of the same
-    /// instant. Returns whether there was any. A run with an event log is `LOGGED`.
-    pub fn give_turn<const LOGGED: bool, E>(&mut self, endpoint: &mut E, horizon: Time, network: &mut Network) -> bool
+    /// instant. Returns when its timer is due next, which nothing but its next turn changes. A run with an event log is `LOGGED`.
+    pub fn give_turn<const LOGGED: bool, E>(&mut self, endpoint: &mut E, horizon: Time, network: &mut Network) -> Time
     where
         E: for<'a> Endpoint<Exit<'a>>,
     {
         let inbox = self.inbox;
         let mut exit = Exit { network, attachment: self };
-        let mut worked = false;
         // The instant of the arrivals that are logged and not settled.
         let mut unsettled = Time::NEVER;
         loop {
@@ -126,15 +182,15 @@ impl Attachment {
             }
             if timer <= arrival {
                 if timer >= horizon {
-                    return worked;
+                    return timer;
                 }
                 endpoint.on_timer(&mut exit);
             } else {
                 if arrival >= horizon {
-                    return worked;
+                    return timer;
                 }
                 if LOGGED && arrival != unsettled {
-                    let flow = exit.attachment.flow as usize;
+                    let flow = exit.attachment.flow.index();
                     let waiting = exit.network.ports.mailboxes.of(inbox).iter().copied();
                     let mut arrivals = waiting.take_while(|packet| packet.at == arrival);
                     endpoint.log_arrivals(&mut arrivals, &exit.network.sidecars[flow]);
@@ -143,7 +199,6 @@ impl Attachment {
                 let packet = exit.network.ports.mailboxes.take_head(inbox);
                 endpoint.on_packet(&packet, &mut exit);
             }
-            worked = true;
         }
     }
 }

@@ -2,12 +2,12 @@
 
 use elephan_cc::Router;
 
-use super::hops::{Hop, Lane, Path, Place, Tail};
+use super::hops::{Hop, Lane, Paths, Place, Tail};
 use super::ports::{LinkId, MailboxId, Port, Ports};
 use crate::endpoint::{End, Receiver};
 use crate::events::{Kind, Log, NetworkLog};
 use crate::link::{Carried, Link};
-use crate::packet::{BYTES_PER_PACKET, Packet, flag};
+use crate::packet::{BYTES_PER_PACKET, FlowId, Packet, PassageId, flag};
 use crate::sidecar::Sidecar;
 use crate::spec::EventsSpec;
 use crate::time::Time;
@@ -44,12 +44,11 @@ pub struct Network {
     /// Log of drops, losses and marks, if the run has an event log.
     pub(crate) log: Option<Box<NetworkLog>>,
     pub(super) hops: Vec<Hop>,
-    /// The path of data (`2f`) or of ACKs (`2f + 1`).
-    pub(super) paths: Vec<Path>,
+    pub(super) paths: Paths,
     /// Nothing happens from here on.
     pub(super) end: Time,
     pub(super) ports: Ports,
-    /// Rank of a packet's feeder in a heap or a batch, by `2f` and `2f + 1`.
+    /// Rank of a packet's feeder in a batch, by `2f` and `2f + 1`.
     pub(super) ranks: Vec<u32>,
     /// Ports of each link, in the order of their feeders' names.
     pub(super) link_ports: Vec<Vec<Port>>,
@@ -71,7 +70,7 @@ impl Network {
     /// Puts a packet on its way; `packet.at` is when its endpoint lets it go.
     #[inline(always)]
     pub fn send(&mut self, packet: Packet) {
-        self.forward(self.paths[packet.passage()].lead.pass(packet));
+        self.forward(self.paths.leads[packet.passage().index()].pass(packet));
     }
 
     /// Forwards a packet up to the next place where packets wait. Uncommon cases have functions of their own, so that a packet need
@@ -82,8 +81,9 @@ impl Network {
             let hop = self.hop(&packet);
             match hop.place {
                 Place::Mailbox(id) => return self.ports.mailboxes.push(id, packet),
-                Place::Heap(id) => return self.ports.heaps[id.index()].push(packet, self.ranks[packet.passage()]),
-                Place::Batch(id) => return self.ports.batches[id.index()].push(packet, self.ranks[packet.passage()]),
+                Place::Batch(id) => {
+                    return self.ports.batches[id.index()].push(packet, self.ranks[packet.passage().index()]);
+                }
                 Place::Inline(link) => {
                     let (this, bytes) = (&mut self.links[link.index()], packet.bytes());
                     if packet.at >= self.end && this.is_recorded() {
@@ -99,10 +99,10 @@ impl Network {
                     packet = packet.next_hop(at + hop.tail.of(bytes));
                 }
                 Place::Sink(id) => {
-                    let receiver = self.sinks[packet.flow() as usize].as_mut().filter(|_| packet.at < self.end);
+                    let receiver = self.sinks[packet.flow().index()].as_mut().filter(|_| packet.at < self.end);
                     let Some(receiver) = receiver else { return self.ports.mailboxes.push(id, packet) };
                     let Some(ack) = receiver.on_expected(&packet) else { return self.answer_slowly(packet) };
-                    packet = self.paths[ack.passage()].lead.pass(ack);
+                    packet = self.paths.leads[ack.passage().index()].pass(ack);
                 }
             }
         }
@@ -111,7 +111,7 @@ impl Network {
     /// An inline receiver answers a segment that it did not expect.
     #[inline(never)]
     fn answer_slowly(&mut self, packet: Packet) {
-        let flow = packet.flow() as usize;
+        let flow = packet.flow().index();
         let Some(receiver) = &mut self.sinks[flow] else { return };
         if let Some(ack) = receiver.on_segment_with_care(&packet, &mut self.sidecars[flow]) {
             self.send(ack);
@@ -120,7 +120,7 @@ impl Network {
 
     #[inline(always)]
     pub(super) fn hop(&self, packet: &Packet) -> Hop {
-        self.hops[self.paths[packet.passage()].first_hop as usize + packet.hop()]
+        self.hops[self.paths.hop_of(packet)]
     }
 
     /// The time that links which can never queue add behind the link that a packet stands before.
@@ -130,9 +130,9 @@ impl Network {
     }
 
     /// Enables the congestion headers of a flow whose algorithm needs XCP routers.
-    pub fn equip(&mut self, flow: u32, router: Option<Router>) {
+    pub fn equip(&mut self, flow: FlowId, router: Option<Router>) {
         if router == Some(Router::Xcp) {
-            self.sidecars[flow as usize].carry_headers();
+            self.sidecars[flow.index()].carry_headers();
         }
     }
 
@@ -146,8 +146,9 @@ impl Network {
 
     /// The mailbox of an endpoint.
     #[must_use]
-    pub(super) fn inbox(&self, flow: u32, end: End) -> MailboxId {
-        self.inboxes[flow as usize * 2 + usize::from(end == End::Sender)]
+    pub(super) fn inbox(&self, flow: FlowId, end: End) -> MailboxId {
+        let passage = if end == End::Sender { flow.acks() } else { flow.data() };
+        self.inboxes[passage.index()]
     }
 
     // ---- memory ------------------------------------------------------------------------------------------------------
@@ -201,8 +202,8 @@ impl Network {
     #[cold]
     #[inline(never)]
     pub(super) fn refuse(&mut self, link: LinkId, at: Time, packet: Packet) {
-        self.dropped[packet.passage()] += 1;
-        let sidecar = &mut self.sidecars[packet.flow() as usize];
+        self.dropped[packet.passage().index()] += 1;
+        let sidecar = &mut self.sidecars[packet.flow().index()];
         if let Some(log) = &mut self.log {
             let (known, lost) = (&mut log.lost[link.index()], self.links[link.index()].totals.lost);
             let kind = if lost > *known { Kind::Lost } else { Kind::Dropped };
@@ -223,35 +224,35 @@ impl Network {
 
     /// A link has made a second packet of one that reaches its far end at `at`, if nothing else happens on the wire.
     pub(super) fn note_duplicate(&mut self, link: LinkId, at: Time, packet: &Packet) {
-        self.duplicated[packet.passage()] += 1;
+        self.duplicated[packet.passage().index()] += 1;
         if let Some(log) = &mut self.log {
             let left = at - self.links[link.index()].delay;
             log.push(Kind::Duplicated, left, packet, link.0, None);
         }
-        self.sidecars[packet.flow() as usize].copy(packet);
+        self.sidecars[packet.flow().index()].copy(packet);
     }
 
     // ---- accounts ----------------------------------------------------------------------------------------------------
 
     /// The packets of a flow, data and ACKs, given what its two ends have counted.
     #[must_use]
-    pub fn counts(&self, flow: usize, ends: [crate::endpoint::PacketCounts; 2]) -> [Count; 2] {
+    pub fn counts(&self, flow: FlowId, ends: [crate::endpoint::PacketCounts; 2]) -> [Count; 2] {
         let [sender, receiver] = ends;
-        let count = |sent, received, passage: usize| {
-            let (duplicated, dropped) = (self.duplicated[passage], self.dropped[passage]);
+        let count = |sent, received, passage: PassageId| {
+            let (duplicated, dropped) = (self.duplicated[passage.index()], self.dropped[passage.index()]);
             Count { sent, duplicated, received, dropped }
         };
-        [count(sender.sent, receiver.received, flow * 2), count(receiver.sent, sender.received, flow * 2 + 1)]
+        [count(sender.sent, receiver.received, flow.data()), count(receiver.sent, sender.received, flow.acks())]
     }
 
     /// Packets still under way, by flow and direction as in [`Network::dropped`].
     #[must_use]
     pub fn under_way(&self) -> Vec<u64> {
         let mut counts = vec![0; self.dropped.len()];
-        self.ports.iter().for_each(|packet| counts[packet.passage()] += 1);
+        self.ports.iter().for_each(|packet| counts[packet.passage().index()] += 1);
         for link in &self.links {
-            link.for_each_waiting(|packet| counts[packet.passage()] += 1);
-            link.for_each_flying(|packet| counts[packet.passage()] += 1);
+            link.for_each_waiting(|packet| counts[packet.passage().index()] += 1);
+            link.for_each_flying(|packet| counts[packet.passage().index()] += 1);
         }
         counts
     }

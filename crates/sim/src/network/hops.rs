@@ -1,8 +1,8 @@
 //! Paths: lists of hops, each with what comes behind it.
 
-use super::ports::{BatchId, HeapId, LinkId, MailboxId, Port};
+use super::ports::{BatchId, LinkId, MailboxId, Port};
 use crate::link::{FRACTION_BITS, Link};
-use crate::packet::Packet;
+use crate::packet::{Packet, PassageId};
 use crate::time::Time;
 
 /// Time that links which can never queue add to a packet's way.
@@ -40,8 +40,6 @@ impl Tail {
 pub(super) enum Place {
     /// In a mailbox, for the turn of a link or of an endpoint.
     Mailbox(MailboxId),
-    /// In a heap, for a link's turn.
-    Heap(HeapId),
     /// In a batch, for a link's turn.
     Batch(BatchId),
     /// Before a link that is evaluated inline.
@@ -54,7 +52,6 @@ impl From<Port> for Place {
     fn from(port: Port) -> Self {
         match port {
             Port::Mailbox(id) => Self::Mailbox(id),
-            Port::Heap(id) => Self::Heap(id),
             Port::Batch(id) => Self::Batch(id),
         }
     }
@@ -65,7 +62,7 @@ impl From<Port> for Place {
 pub(super) enum Next {
     /// A mailbox.
     Mailbox(MailboxId),
-    /// A batch of the packets of transfers.
+    /// A batch.
     Batch(BatchId),
     /// A receiver that is evaluated inline, and the mailbox that its ACKs go into.
     Echo(MailboxId),
@@ -87,12 +84,44 @@ pub(super) struct Hop {
     pub(super) next: Next,
 }
 
-/// Way of a flow's data, or of its ACKs.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Path {
-    pub(super) first_hop: u32,
+/// The way of each flow's data (`2f`) and of its ACKs (`2f + 1`), in two lists: with thousands of flows, the first stays in the cache.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Paths {
+    first_hops: Vec<u32>,
     /// Links before the first hop that can never queue.
-    pub(super) lead: Tail,
+    pub(super) leads: Vec<Tail>,
+}
+
+impl Paths {
+    pub(super) fn add(&mut self, first_hop: usize, lead: Tail) {
+        self.first_hops.push(first_hop as u32);
+        self.leads.push(lead);
+    }
+
+    /// Takes away the last one; answers its first hop and what is before it.
+    pub(super) fn remove_last(&mut self) -> Option<(usize, Tail)> {
+        Some((self.first_hops.pop()? as usize, self.leads.pop()?))
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.first_hops.len()
+    }
+
+    #[inline(always)]
+    pub(super) fn first_hop(&self, passage: PassageId) -> usize {
+        self.first_hops[passage.index()] as usize
+    }
+
+    /// The hops of a passage, among `all`.
+    pub(super) fn hops_of(&self, passage: PassageId, all: usize) -> std::ops::Range<usize> {
+        self.first_hop(passage)..self.first_hops.get(passage.index() + 1).map_or(all, |&hop| hop as usize)
+    }
+
+    /// The hop that a packet stands before.
+    #[inline(always)]
+    pub(super) fn hop_of(&self, packet: &Packet) -> usize {
+        self.first_hop(packet.passage()) + packet.hop()
+    }
 }
 
 /// Path there and back that the transfers of a source share.

@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::fabric::Network;
-use super::hops::{Hop, Lane, Next, Path, Place, Tail};
+use super::hops::{Hop, Lane, Next, Paths, Place, Tail};
 use super::plan::{Node, Plan, plan};
-use super::ports::{Batch, BatchId, Heap, HeapId, LinkId, MailboxId, Port, Ports};
+use super::ports::{Batch, BatchId, LinkId, MailboxId, Port, Ports, SourceId};
 use super::turns::SCAN_FEEDERS;
 use crate::endpoint::Receiver;
 use crate::link::Link;
+use crate::packet::{FlowId, PassageId};
+use crate::queue::CheckedLink;
 use crate::quiet;
 use crate::sidecar::Sidecar;
 use crate::spec::{FlowSpec, Spec};
@@ -27,7 +29,7 @@ enum Feeder<'a> {
 }
 
 impl<'a> Feeder<'a> {
-    /// What feeds the next link behind `link`, which this one feeds and which can never queue.
+    /// The feeder of the next link behind `link`, which this one feeds and which can never queue.
     fn through(mut self, link: &'a str) -> Self {
         if let Self::Link(_, between) = &mut self {
             between.push(link);
@@ -36,10 +38,10 @@ impl<'a> Feeder<'a> {
     }
 }
 
-/// Builds the network of a spec, and plans its turns.
+/// Builds the network of a spec and its checked `links`, and plans its turns.
 #[must_use]
-pub fn build(spec: &Spec, sample_times: &Arc<[Time]>) -> (Network, Plan) {
-    Builder::new(spec, sample_times).build()
+pub fn build(spec: &Spec, links: &[CheckedLink], sample_times: &Arc<[Time]>) -> (Network, Plan) {
+    Builder::new(spec, links, sample_times).build()
 }
 
 struct Builder<'a> {
@@ -52,14 +54,14 @@ struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    fn new(spec: &'a Spec, sample_times: &Arc<[Time]>) -> Self {
+    fn new(spec: &'a Spec, links: &[CheckedLink], sample_times: &Arc<[Time]>) -> Self {
         let ends = spec.flows.len() * 2;
         let sizes = quiet::packet_sizes(spec);
         let new_link = |(link, sizes)| Link::new(link, sizes, spec.seed, sample_times);
-        let links: Vec<Link> = spec.links.iter().zip(sizes).map(new_link).collect();
+        let links: Vec<Link> = links.iter().zip(sizes).map(new_link).collect();
         let receiver = |(f, flow): (usize, &FlowSpec)| {
             let is_inline = flow.answers_at_once() && spec.events.is_none();
-            is_inline.then(|| Receiver::of_flow(f as u32, spec, flow, sample_times))
+            is_inline.then(|| Receiver::of_flow(FlowId(f as u32), spec, flow, sample_times))
         };
         let disorders = |&l: &usize| spec.links[l].impairments.as_ref().is_some_and(|i| i.disorders());
         let sidecar = |flow: &FlowSpec| {
@@ -78,7 +80,7 @@ impl<'a> Builder<'a> {
             duplicated: vec![0; ends],
             log: None,
             hops: Vec::new(),
-            paths: Vec::with_capacity(ends),
+            paths: Paths::default(),
             end: Time(spec.duration_ps),
             ports: Ports::default(),
             ranks: vec![0; ends],
@@ -107,15 +109,15 @@ impl<'a> Builder<'a> {
         }
         self.make_ports();
         for (f, flow) in spec.flows.iter().enumerate() {
-            let (f, is_inline) = (f as u32, self.network.sinks[f].is_some());
+            let (f, is_inline) = (FlowId(f as u32), self.network.sinks[f].is_some());
             let feeders = [Feeder::Flow(&flow.name, false), Feeder::Flow(&flow.name, true)];
             self.lay_flow(flow, feeders, [Node::Sender(f), Node::Receiver(f)], is_inline);
         }
         for passage in 0..self.network.paths.len() {
-            self.network.look_ahead(passage);
+            self.network.look_ahead(PassageId(passage));
         }
         for (s, source) in spec.traffic.iter().enumerate() {
-            self.lay_lane(s as u32, &source.flow);
+            self.lay_lane(SourceId(s as u32), &source.flow);
         }
         self.network.too_late = self.network.ports.mailboxes.add();
         let plan = plan(&self.edges);
@@ -151,18 +153,19 @@ impl<'a> Builder<'a> {
     }
 
     /// Lays the way of a source's transfers, as that of a flow which is then taken out again: each transfer has a copy.
-    fn lay_lane(&mut self, s: u32, flow: &'a FlowSpec) {
+    fn lay_lane(&mut self, s: SourceId, flow: &'a FlowSpec) {
         let feeders = [Feeder::Source(&flow.name, false), Feeder::Source(&flow.name, true)];
         self.lay_flow(flow, feeders, [Node::Source(s), Node::Sinks(s)], flow.answers_at_once());
         let network = &mut self.network;
-        let laid = network.paths.split_off(network.paths.len() - 2);
-        let back = network.hops.split_off(laid[1].first_hop as usize);
-        let there = network.hops.split_off(laid[0].first_hop as usize);
+        let [back, there] = [(); 2].map(|()| {
+            let (first_hop, lead) = network.paths.remove_last().unwrap_or_default();
+            (network.hops.split_off(first_hop), lead)
+        });
         network.ports.mailboxes.remove_last(2);
         network.inboxes.truncate(network.inboxes.len() - 2);
         let disorders = |&l: &usize| self.spec.links[l].impairments.as_ref().is_some_and(|i| i.disorders());
         let loose = flow.reverse_path.iter().any(disorders);
-        network.lanes.push(Lane { hops: [there, back], leads: [laid[0].lead, laid[1].lead], loose });
+        network.lanes.push(Lane { hops: [there.0, back.0], leads: [there.1, back.1], loose });
     }
 
     /// True if a link is computed on the spot: one that others feed, or whose queue or wire has events, takes turns. A recorded
@@ -193,16 +196,16 @@ impl<'a> Builder<'a> {
                 continue;
             }
             let Network { ports, link_ports, .. } = network;
-            let heap = (feeders.len() > SCAN_FEEDERS).then(|| {
-                ports.heaps.push(Heap::default());
-                Port::Heap(HeapId(ports.heaps.len() as u32 - 1))
-            });
-            link_ports[link].extend(heap);
+            let mut batch = || {
+                ports.batches.push(Batch::default());
+                Port::Batch(BatchId(ports.batches.len() as u32 - 1))
+            };
+            let common = (feeders.len() > SCAN_FEEDERS).then(&mut batch);
+            link_ports[link].extend(common);
             for (feeder, port) in feeders.iter_mut() {
-                *port = heap.or_else(|| {
+                *port = common.or_else(|| {
                     let own = if matches!(feeder, Feeder::Source(..)) {
-                        ports.batches.push(Batch::default());
-                        Port::Batch(BatchId(ports.batches.len() as u32 - 1))
+                        batch()
                     } else {
                         Port::Mailbox(ports.mailboxes.add())
                     };
@@ -211,12 +214,12 @@ impl<'a> Builder<'a> {
                 });
             }
         }
-        // In a heap only flows' ends compete in numbers; their rank is the order of their names.
-        let mut by_name: Vec<usize> = (0..spec.flows.len()).collect();
-        by_name.sort_by(|&a, &b| spec.flows[a].name.cmp(&spec.flows[b].name));
+        // In a batch only flows' ends compete in numbers; their rank is the order of their names.
+        let mut by_name: Vec<FlowId> = (0..spec.flows.len() as u32).map(FlowId).collect();
+        by_name.sort_by_key(|flow| &spec.flows[flow.index()].name);
         for (rank, flow) in by_name.into_iter().enumerate() {
-            network.ranks[flow * 2] = rank as u32 * 2;
-            network.ranks[flow * 2 + 1] = rank as u32 * 2 + 1;
+            network.ranks[flow.data().index()] = rank as u32 * 2;
+            network.ranks[flow.acks().index()] = rank as u32 * 2 + 1;
         }
     }
 
@@ -258,17 +261,17 @@ impl<'a> Builder<'a> {
         self.network.inboxes.push(inbox);
         let place = if into_sink { Place::Sink(inbox) } else { Place::Mailbox(inbox) };
         self.network.hops.push(Hop { place, tail: Tail::default(), next: Next::Other });
-        self.network.paths.push(Path { first_hop: first_hop as u32, lead });
+        self.network.paths.add(first_hop, lead);
         (source, delay)
     }
 }
 
 impl Network {
     /// Fills in what the packets of a passage meet behind each hop.
-    pub(super) fn look_ahead(&mut self, passage: usize) {
-        let last = self.paths.get(passage + 1).map_or(self.hops.len(), |path| path.first_hop as usize) - 1;
-        let echo = self.paths.get(passage + 1).map(|back| self.hops[back.first_hop as usize].place);
-        for hop in self.paths[passage].first_hop as usize..last {
+    pub(super) fn look_ahead(&mut self, passage: PassageId) {
+        let hops = self.paths.hops_of(passage, self.hops.len());
+        let echo = self.hops.get(hops.end).map(|back| back.place);
+        for hop in hops.start..hops.end - 1 {
             let behind = self.hops[hop + 1].place;
             let inline = |link: LinkId| !self.links[link.index()].decides_by_discipline();
             let next = match (behind, echo) {

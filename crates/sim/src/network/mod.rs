@@ -45,4 +45,4 @@ pub use self::attachment::Attachment;
 pub use self::fabric::{Count, Network};
 pub use self::layout::build;
 pub use self::plan::{Node, Plan};
-pub use self::ports::{LinkId, MailboxId};
+pub use self::ports::{LinkId, MailboxId, SourceId};

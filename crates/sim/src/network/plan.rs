@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::ports::LinkId;
+use super::ports::{LinkId, SourceId};
+use crate::packet::FlowId;
 use crate::time::Time;
 
 /// Something that takes turns.
@@ -11,13 +12,13 @@ pub enum Node {
     /// A link that several feed, or that is recorded.
     Link(LinkId),
     /// The sender of a flow.
-    Sender(u32),
+    Sender(FlowId),
     /// The receiver of a flow that is not evaluated inline.
-    Receiver(u32),
+    Receiver(FlowId),
     /// All senders of a source of transfers.
-    Source(u32),
+    Source(SourceId),
     /// All receivers of a source that are not evaluated inline.
-    Sinks(u32),
+    Sinks(SourceId),
 }
 
 /// The order of turns and the length of a slice.
@@ -77,7 +78,7 @@ mod tests {
 
     #[test]
     fn the_slice_is_as_long_as_the_longest_delay_that_cuts_every_cycle() {
-        let (s, l, r) = (Node::Sender(0), Node::Link(LinkId(0)), Node::Receiver(0));
+        let (s, l, r) = (Node::Sender(FlowId(0)), Node::Link(LinkId(0)), Node::Receiver(FlowId(0)));
         let plan = plan(&[(s, l, Time(10)), (l, r, Time(480)), (r, s, Time(490))]);
         assert_eq!(plan.longest_slice, Time(490));
         assert_eq!(plan.order, [s, l, r]);
@@ -85,7 +86,7 @@ mod tests {
 
     #[test]
     fn a_cycle_without_propagation_delay_still_advances() {
-        let (s, l, r) = (Node::Sender(0), Node::Link(LinkId(0)), Node::Receiver(0));
+        let (s, l, r) = (Node::Sender(FlowId(0)), Node::Link(LinkId(0)), Node::Receiver(FlowId(0)));
         let plan = plan(&[(s, l, Time(0)), (l, r, Time(3)), (r, s, Time(2))]);
         assert_eq!(plan.longest_slice, Time(3));
         assert_eq!(plan.order.len(), 3);

@@ -4,42 +4,23 @@
 //!  one feeder, in order:        mailbox  ─┐
 //!  one feeder, in order:        mailbox  ─┼─► merged by time, ties by the feeders' order ──► turn of a link
 //!  transfers of a source:       batch    ─┘
-//!  more than eight feeders:     heap     ───► by time, then by the feeder's rank
+//!  more than eight feeders:     batch    ───► by time, then by the feeder's rank
 //! ```
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
+use crate::index::index;
 use crate::packet::Packet;
+use crate::prefetch;
 use crate::time::Time;
-
-/// Index newtypes: an index of one kind cannot be taken for another.
-macro_rules! index {
-    ($($(#[$doc:meta])* $name:ident),*) => {$(
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(pub u32);
-
-        impl $name {
-            /// The index into a list.
-            #[must_use]
-            #[inline(always)]
-            pub fn index(self) -> usize {
-                self.0 as usize
-            }
-        }
-    )*};
-}
 
 index! {
     /// Index of a link.
     LinkId,
     /// Index of a mailbox.
     MailboxId,
-    /// Index of a heap.
-    HeapId,
     /// Index of a batch.
-    BatchId
+    BatchId,
+    /// Index of a source of transfers.
+    SourceId,
 }
 
 /// Container that feeds a link.
@@ -47,9 +28,7 @@ index! {
 pub(super) enum Port {
     /// Packets of one feeder.
     Mailbox(MailboxId),
-    /// Packets of many feeders.
-    Heap(HeapId),
-    /// Packets of the transfers of a source.
+    /// Packets of many feeders, or of the transfers of a source.
     Batch(BatchId),
 }
 
@@ -97,10 +76,16 @@ impl Mailbox {
         (self.put - self.taken > places).then(|| &self.slots[(self.taken + places) & mask])
     }
 
-    /// Reads what [`Mailbox::push`] will write to, so that it is in the cache by then.
+    /// Fetches the slot that the next packet will be put into.
     #[inline(always)]
-    pub(super) fn touch(&self) -> Option<Time> {
-        self.slots.get(self.put & self.slots.len().wrapping_sub(1)).map(|slot| slot.at)
+    pub(super) fn fetch_free_slot(&self) {
+        prefetch::element(&self.slots, self.put & self.slots.len().wrapping_sub(1));
+    }
+
+    /// Fetches the oldest packet.
+    #[inline(always)]
+    pub(super) fn fetch_oldest(&self) {
+        prefetch::element(&self.slots, self.taken & self.slots.len().wrapping_sub(1));
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Packet> {
@@ -168,6 +153,13 @@ impl Mailboxes {
         self.boxes.iter().map(|mailbox| (mailbox.slots.len() * size_of::<Packet>()) as u64).sum()
     }
 
+    /// Fetches what is to be known of a mailbox before a packet is put in or taken out.
+    #[inline(always)]
+    pub(super) fn fetch(&self, id: MailboxId) {
+        prefetch::element(&self.boxes, id.index());
+        prefetch::element(&self.heads, id.index());
+    }
+
     pub(super) fn len(&self) -> usize {
         self.boxes.len()
     }
@@ -199,7 +191,6 @@ impl Mailboxes {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ports {
     pub(super) mailboxes: Mailboxes,
-    pub(super) heaps: Vec<Heap>,
     pub(super) batches: Vec<Batch>,
 }
 
@@ -209,7 +200,6 @@ impl Ports {
     pub(super) fn head(&self, port: Port) -> Time {
         match port {
             Port::Mailbox(id) => self.mailboxes.head(id),
-            Port::Heap(id) => self.heaps[id.index()].head(),
             Port::Batch(id) => self.batches[id.index()].head,
         }
     }
@@ -228,7 +218,6 @@ impl Ports {
         }
         match from? {
             Port::Mailbox(id) => self.mailboxes.pop(id),
-            Port::Heap(id) => self.heaps[id.index()].pop(),
             Port::Batch(id) => self.batches[id.index()].pop(),
         }
     }
@@ -236,38 +225,13 @@ impl Ports {
     /// All packets that wait.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Packet> {
         let mailed = self.mailboxes.iter().flat_map(Mailbox::iter);
-        mailed.chain(self.heaps.iter().flat_map(Heap::iter)).chain(self.batches.iter().flat_map(Batch::iter))
+        mailed.chain(self.batches.iter().flat_map(Batch::iter))
     }
 }
 
-/// Packets from many feeders: ordered by time, then by the feeder's rank, then by order of arrival.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Heap {
-    heap: BinaryHeap<Reverse<(Time, u32, u64, HeapPacket)>>,
-    pushed: u64,
-}
-
-impl Heap {
-    pub(super) fn push(&mut self, packet: Packet, rank: u32) {
-        self.heap.push(Reverse((packet.at, rank, self.pushed, HeapPacket(packet))));
-        self.pushed += 1;
-    }
-
-    pub(super) fn head(&self) -> Time {
-        self.heap.peek().map_or(Time::NEVER, |Reverse(entry)| entry.0)
-    }
-
-    pub(super) fn pop(&mut self) -> Option<Packet> {
-        self.heap.pop().map(|Reverse(entry)| entry.3.0)
-    }
-
-    fn iter(&self) -> impl Iterator<Item = &Packet> {
-        self.heap.iter().map(|Reverse(entry)| &entry.3.0)
-    }
-}
-
-/// Packets from the transfers of a source, ordered as in a [`Heap`]: put in as they come during one turn, and sorted when the
-/// link takes its own. What is put in hardly ever is for a later turn, so sorting at once costs a tenth of a heap.
+/// Packets from many feeders, ordered by time, then by the feeder's rank, then by order of arrival: put in as they come during
+/// one turn, and sorted when the link takes its own. What is put in hardly ever is for a later turn, so sorting at once costs a
+/// tenth of a heap.
 #[derive(Clone, Debug)]
 pub(super) struct Batch {
     packets: Vec<Packet>,
@@ -279,7 +243,7 @@ pub(super) struct Batch {
     /// Latest arrival.
     last: Time,
     spread: Vec<u128>,
-    /// Where the slices of time that keys are spread over end.
+    /// End of the time slices that keys are spread over.
     ends: Vec<u32>,
 }
 
@@ -331,6 +295,15 @@ impl Batch {
         self.taken += 1;
         self.head = self.keys.get(self.taken).map_or(Time::NEVER, |key| Time(time_of(*key)));
         Some(self.packets[key as u32 as usize])
+    }
+
+    /// The packet that `places` others stand before, where these are sorted.
+    #[inline(always)]
+    pub(super) fn ahead(&self, places: usize) -> Option<&Packet> {
+        if let Some(&key) = self.keys.get(self.taken + 2 * places) {
+            prefetch::element(&self.packets, key as u32 as usize);
+        }
+        self.keys.get(self.taken + places).map(|&key| &self.packets[key as u32 as usize])
     }
 
     /// The next one, where it comes before `horizon`.
@@ -395,26 +368,5 @@ impl Batch {
 
     fn iter(&self) -> impl Iterator<Item = &Packet> {
         self.keys[self.taken..].iter().map(|key| &self.packets[*key as u32 as usize])
-    }
-}
-
-/// Compares equal to every other, so that the heap never looks into it.
-#[derive(Clone, Copy, Debug)]
-struct HeapPacket(Packet);
-
-impl PartialEq for HeapPacket {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-impl Eq for HeapPacket {}
-impl PartialOrd for HeapPacket {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for HeapPacket {
-    fn cmp(&self, _: &Self) -> std::cmp::Ordering {
-        std::cmp::Ordering::Equal
     }
 }

@@ -1,20 +1,22 @@
 //! Paths of transfers: each active transfer of a source has a slot, which is a flow with a copy of the source's path.
 
 use super::fabric::Network;
-use super::hops::{Path, Place};
+use super::hops::Place;
+use super::ports::SourceId;
 use crate::endpoint::Receiver;
+use crate::packet::{FlowId, PassageId};
 use crate::sidecar::Sidecar;
 use crate::time::Time;
 
 impl Network {
     /// Makes one slot more for the transfers of a source; returns its number among the flows.
-    pub fn add_slot(&mut self, source: usize) -> u32 {
-        let flow = self.sinks.len() as u32;
+    pub fn add_slot(&mut self, source: SourceId) -> FlowId {
+        let flow = FlowId(self.sinks.len() as u32);
         self.sinks.push(None);
-        self.sidecars.push(Sidecar::new(self.lanes[source].loose));
+        self.sidecars.push(Sidecar::new(self.lanes[source.index()].loose));
         for direction in 0..2 {
-            let lane = &self.lanes[source];
-            let (first_hop, inbox) = (self.hops.len() as u32, self.ports.mailboxes.add());
+            let lane = &self.lanes[source.index()];
+            let (first_hop, inbox) = (self.hops.len(), self.ports.mailboxes.add());
             self.hops.extend_from_slice(&lane.hops[direction]);
             if let Some(end) = self.hops.last_mut() {
                 end.place = match end.place {
@@ -22,36 +24,36 @@ impl Network {
                     _ => Place::Mailbox(inbox),
                 };
             }
-            self.paths.push(Path { first_hop, lead: lane.leads[direction] });
+            self.paths.add(first_hop, lane.leads[direction]);
             self.inboxes.push(inbox);
             self.dropped.push(0);
             self.duplicated.push(0);
             self.ranks.push(0);
         }
-        self.look_ahead(flow as usize * 2);
-        self.look_ahead(flow as usize * 2 + 1);
+        self.look_ahead(flow.data());
+        self.look_ahead(flow.acks());
         flow
     }
 
     /// Gives a slot whose transfer is over to the next transfer: its receiver, if that is evaluated inline; its rank among packets
     /// that compete; and how much longer than the source's path its own is. That is put behind the last link of the ACKs that can
     /// queue, where each transfer's packets are by themselves.
-    pub fn occupy(&mut self, source: usize, receiver: Option<Receiver>, flow: u32, rank: u32, extra: Time) {
-        let back = flow as usize * 2 + 1;
-        let before = std::mem::replace(&mut self.sinks[flow as usize], receiver);
-        if let (Some(receiver), Some(mut before)) = (&mut self.sinks[flow as usize], before) {
+    pub fn occupy(&mut self, source: SourceId, receiver: Option<Receiver>, flow: FlowId, rank: u32, extra: Time) {
+        let [data, acks] = [flow.data(), flow.acks()].map(PassageId::index);
+        let before = std::mem::replace(&mut self.sinks[flow.index()], receiver);
+        if let (Some(receiver), Some(mut before)) = (&mut self.sinks[flow.index()], before) {
             receiver.inherit(&mut before);
         }
-        self.sidecars[flow as usize] = Sidecar::new(self.lanes[source].loose);
-        (self.dropped[back - 1], self.dropped[back]) = (0, 0);
-        (self.duplicated[back - 1], self.duplicated[back]) = (0, 0);
-        (self.ranks[back - 1], self.ranks[back]) = (rank * 2, rank * 2 + 1);
-        let lane = &self.lanes[source];
+        self.sidecars[flow.index()] = Sidecar::new(self.lanes[source.index()].loose);
+        (self.dropped[data], self.dropped[acks]) = (0, 0);
+        (self.duplicated[data], self.duplicated[acks]) = (0, 0);
+        (self.ranks[data], self.ranks[acks]) = (rank * 2, rank * 2 + 1);
+        let lane = &self.lanes[source.index()];
         let links = lane.hops[1].len() - 1;
         if links == 0 {
-            self.paths[back].lead.delay = lane.leads[1].delay + extra;
+            self.paths.leads[acks].delay = lane.leads[1].delay + extra;
         } else {
-            let hop = self.paths[back].first_hop as usize + links - 1;
+            let hop = self.paths.first_hop(flow.acks()) + links - 1;
             self.hops[hop].tail.delay = lane.hops[1][links - 1].tail.delay + extra;
         }
     }

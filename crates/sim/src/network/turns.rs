@@ -10,28 +10,33 @@
 //! registers.
 
 use super::fabric::Network;
-use super::hops::{Hop, Next, Path, Tail};
+use super::hops::{Hop, Next, Paths, Tail};
 use super::ports::{BatchId, LinkId, MailboxId, Port, Ports};
 use crate::endpoint::Receiver;
 use crate::link::Carried;
 use crate::packet::{Packet, flag};
+use crate::prefetch;
 use crate::sidecar::Sidecar;
 use crate::time::Time;
 
-/// A link with more feeders than this merges them in a heap and not by looking at each.
+/// A link with more feeders than this merges them in a batch and not by looking at each.
 pub(super) const SCAN_FEEDERS: usize = 8;
 
-/// How many packets before its turn the data that one needs is fetched: far enough for memory, near enough to be there still.
-const LOOK_AHEAD: usize = 4;
+/// With more flows than this, what a packet needs is fetched before its turn.
+const MANY_FLOWS: usize = 32;
+
+/// How many packets before its turn the data that one needs is fetched, step by step since one thing says where the next is: far
+/// enough apart for memory, near enough to be there still.
+const STEP: usize = 4;
 
 /// Packets of a link's ports in the order of time.
 trait Feed {
     /// Takes the next packet before `horizon`.
     fn next(&mut self, ports: &mut Ports, horizon: Time) -> Option<Packet>;
 
-    /// A packet that comes soon, so that what it needs can be fetched.
+    /// A packet that comes soon, behind so many others, so that what it needs can be fetched.
     #[inline(always)]
-    fn soon<'a>(&self, _: &'a Ports) -> Option<&'a Packet> {
+    fn soon<'a>(&self, _: &'a Ports, _: usize) -> Option<&'a Packet> {
         None
     }
 }
@@ -54,6 +59,11 @@ impl Feed for OneBatch {
     fn next(&mut self, ports: &mut Ports, horizon: Time) -> Option<Packet> {
         ports.batches[self.0.index()].pop_before(horizon)
     }
+
+    #[inline(always)]
+    fn soon<'a>(&self, ports: &'a Ports, places: usize) -> Option<&'a Packet> {
+        ports.batches[self.0.index()].ahead(places)
+    }
 }
 
 /// Two mailboxes.
@@ -73,8 +83,8 @@ impl Feed for TwoMailboxes {
     }
 
     #[inline(always)]
-    fn soon<'a>(&self, ports: &'a Ports) -> Option<&'a Packet> {
-        ports.mailboxes.of(self.0[self.1]).ahead(LOOK_AHEAD)
+    fn soon<'a>(&self, ports: &'a Ports, places: usize) -> Option<&'a Packet> {
+        ports.mailboxes.of(self.0[self.1]).ahead(places)
     }
 }
 
@@ -110,8 +120,8 @@ impl Feed for SomeMailboxes {
     }
 
     #[inline(always)]
-    fn soon<'a>(&self, ports: &'a Ports) -> Option<&'a Packet> {
-        ports.mailboxes.of(self.ids[self.latest]).ahead(LOOK_AHEAD)
+    fn soon<'a>(&self, ports: &'a Ports, places: usize) -> Option<&'a Packet> {
+        ports.mailboxes.of(self.ids[self.latest]).ahead(places)
     }
 }
 
@@ -148,20 +158,46 @@ enum Uncommon {
     Launch(Packet, Time),
 }
 
-/// An inline receiver answers a segment that it did not expect. Apart from the fast path, so that an ACK of that need not be put
+/// Answer of an inline receiver to a segment, after the links of the reverse path that never queue.
+#[inline(always)]
+fn answer(receiver: &mut Receiver, packet: Packet, sidecars: &mut [Sidecar], lead: Tail) -> Option<Packet> {
+    match receiver.on_expected(&packet) {
+        Some(ack) => Some(lead.pass(ack)),
+        // A copy, so that the packet itself need not lie in memory.
+        None => answer_slowly(receiver, &{ packet }, &mut sidecars[packet.flow().index()], lead),
+    }
+}
+
+/// [`answer`] to a segment that the receiver did not expect. Apart from the fast path, so that an ACK of that need not be put
 /// together in memory.
 #[inline(never)]
 fn answer_slowly(receiver: &mut Receiver, packet: &Packet, sidecar: &mut Sidecar, lead: Tail) -> Option<Packet> {
     receiver.on_segment_with_care(packet, sidecar).map(|ack| lead.pass(ack))
 }
 
-/// Reads what a packet that stands before `hop` will need, so that it is in the cache by then.
+/// Fetches what the packets that come soon will need: the hop, then the mailbox or the receiver behind it, then the place in the
+/// mailbox.
 #[inline(always)]
-fn fetch(soon: &Packet, hop: &Hop, ports: &Ports, sinks: &[Option<Receiver>], paths: &[Path]) {
-    let inbox = if let Next::Echo(port) = hop.next { ports.mailboxes.of(port).touch() } else { None };
-    let flow = soon.flow() as usize;
-    let sink = sinks[flow].as_ref().map(Receiver::touch);
-    std::hint::black_box((inbox, sink, paths[flow * 2 + 1].lead.delay));
+fn fetch_ahead<F: Feed>(feed: &F, ports: &Ports, hops: &[Hop], paths: &Paths, sinks: &[Option<Receiver>]) {
+    if let Some(packet) = feed.soon(ports, 3 * STEP) {
+        prefetch::element(hops, paths.hop_of(packet));
+    }
+    if let Some(packet) = feed.soon(ports, 2 * STEP) {
+        match hops[paths.hop_of(packet)].next {
+            Next::Mailbox(id) => ports.mailboxes.fetch(id),
+            Next::Echo(id) => {
+                ports.mailboxes.fetch(id);
+                prefetch::value(&sinks[packet.flow().index()]);
+            }
+            Next::EchoBatch(_) => prefetch::value(&sinks[packet.flow().index()]),
+            Next::Batch(_) | Next::Inline(_) | Next::Other => {}
+        }
+    }
+    if let Some(packet) = feed.soon(ports, STEP)
+        && let Next::Mailbox(id) | Next::Echo(id) = hops[paths.hop_of(packet)].next
+    {
+        ports.mailboxes.of(id).fetch_free_slot();
+    }
 }
 
 impl Network {
@@ -237,10 +273,11 @@ impl Network {
     #[inline(always)]
     fn serve<F: Feed>(&mut self, mut feed: F, link: LinkId, horizon: Time) -> bool {
         let mut worked = false;
-        let carry = match (self.lanes.is_empty(), self.chained) {
-            (true, false) => Self::carry_common::<F, false, false>,
-            (true, true) => Self::carry_common::<F, false, true>,
-            (false, _) => Self::carry_common::<F, true, true>,
+        let many = !self.lanes.is_empty() || self.paths.len() > 2 * MANY_FLOWS;
+        let carry = match (many, self.chained) {
+            (false, false) => Self::carry_common::<F, false, false>,
+            (false, true) => Self::carry_common::<F, false, true>,
+            (true, _) => Self::carry_common::<F, true, true>,
         };
         while let Some(uncommon) = carry(self, &mut feed, link, horizon, &mut worked) {
             match uncommon {
@@ -274,9 +311,8 @@ impl Network {
         loop {
             let packet = feed.next(ports, horizon)?;
             *worked = true;
-            if MANY && let Some(soon) = feed.soon(ports) {
-                let hop = &hops[paths[soon.passage()].first_hop as usize + soon.hop()];
-                fetch(soon, hop, ports, sinks, paths);
+            if MANY {
+                fetch_ahead(feed, ports, hops, paths, sinks);
             }
             let bytes = packet.bytes();
             let capable = packet.flags() & flag::ECT != 0;
@@ -289,7 +325,7 @@ impl Network {
             if unsteady {
                 return Some(Uncommon::Launch(packet, at));
             }
-            let hop = &hops[paths[packet.passage()].first_hop as usize + packet.hop()];
+            let hop = &hops[paths.hop_of(&packet)];
             let mut packet = packet.next_hop(at + hop.tail.of(bytes));
             let mut next = hop.next;
             while CHAINED && let Next::Inline(inner) = next {
@@ -301,27 +337,20 @@ impl Network {
                 let Some(Carried { at, marked: false }) = link.carry(packet.at, bytes, false) else {
                     return Some(Uncommon::Refused(inner, packet));
                 };
-                let hop = &hops[paths[packet.passage()].first_hop as usize + packet.hop()];
+                let hop = &hops[paths.hop_of(&packet)];
                 packet = packet.next_hop(at + hop.tail.of(bytes));
                 next = hop.next;
             }
             match next {
                 Next::Mailbox(port) => ports.mailboxes.push(port, packet),
-                Next::Batch(port) => ports.batches[port.index()].push(packet, ranks[packet.passage()]),
+                Next::Batch(port) => ports.batches[port.index()].push(packet, ranks[packet.passage().index()]),
                 Next::Echo(_) | Next::EchoBatch(_) if packet.at < *end => {
-                    let flow = packet.flow() as usize;
-                    let lead = paths[flow * 2 + 1].lead;
-                    let Some(receiver) = &mut sinks[flow] else { return Some(Uncommon::Forward(packet)) };
-                    let ack = match receiver.on_expected(&packet) {
-                        Some(ack) => lead.pass(ack),
-                        // A copy, so that the packet itself need not lie in memory.
-                        None => match answer_slowly(receiver, &{ packet }, &mut sidecars[flow], lead) {
-                            Some(ack) => ack,
-                            None => continue,
-                        },
-                    };
+                    let (sink, acks) = (packet.flow().index(), packet.flow().acks().index());
+                    let lead = paths.leads[acks];
+                    let Some(receiver) = &mut sinks[sink] else { return Some(Uncommon::Forward(packet)) };
+                    let Some(ack) = answer(receiver, packet, sidecars, lead) else { continue };
                     match next {
-                        Next::EchoBatch(port) => ports.batches[port.index()].push(ack, ranks[flow * 2 + 1]),
+                        Next::EchoBatch(port) => ports.batches[port.index()].push(ack, ranks[acks]),
                         Next::Echo(port) => ports.mailboxes.push(port, ack),
                         _ => return Some(Uncommon::Forward(ack)),
                     }

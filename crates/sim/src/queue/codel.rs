@@ -2,9 +2,10 @@
 
 use elephan_cc::param::{BuildError, MS, NS, S, Settings, duration, flag};
 
-use super::DropTail;
-use super::entry::{AtDeparture, Discipline, Entry, Place};
+use super::discipline::{AtDeparture, Place};
+use super::entry::Entry;
 use super::held::{Held, Source};
+use super::{Backlog, DropTail};
 use crate::packet::{Packet, flag};
 use crate::sidecar::CongestionHeaders;
 use crate::time::Time;
@@ -13,9 +14,9 @@ elephan_cc::params! {
     /// Parameters of CoDel.
     pub struct CodelParameters {
         /// Queueing delay that may stand.
-        target: Time = duration(5.0 * MS, 1.0 * NS, 100.0 * S), "RFC 8289 section 4.4; RFC 8290 section 5.2.2";
+        target: Time = duration(5.0 * MS, 1.0 * NS, 100.0 * S), "RFC 8289 section 5.3 (TARGET); RFC 8290 section 5.2.2";
         /// Time for which a longer delay may stand, about the largest RTT.
-        interval: Time = duration(100.0 * MS, 1.0 * NS, 100.0 * S), "RFC 8289 section 4.3; RFC 8290 section 5.2.1";
+        interval: Time = duration(100.0 * MS, 1.0 * NS, 100.0 * S), "RFC 8289 section 5.3 (INTERVAL); RFC 8290 section 5.2.1";
         /// ECN-capable packets are marked and not dropped.
         ecn: bool = flag(true), "RFC 8290 section 5.2.6";
     }
@@ -40,7 +41,8 @@ impl Controller {
         Self { p, largest: 0, first_above: never, drop_next: never, count: 0, last_count: 0, dropping: false }
     }
 
-    /// To be told of every packet that arrives.
+    /// Notes the size of an arriving packet.
+    #[inline]
     pub(super) fn note_size(&mut self, bytes: u64) {
         self.largest = self.largest.max(bytes);
     }
@@ -70,7 +72,7 @@ impl Controller {
         self.p.ecn && packet.flags() & flag::ECT != 0
     }
 
-    /// The next packet to send at `now`; those that go instead are put into `dropped`.
+    /// The packet that is sent at `now`; those that are dropped instead are put into `dropped`.
     pub(super) fn dequeue(&mut self, now: Time, source: &mut impl Source, dropped: &mut Vec<Packet>) -> Option<Packet> {
         let Some((mut packet, mut may_drop)) = self.look(now, source) else {
             self.dropping = false;
@@ -111,7 +113,7 @@ impl Controller {
             dropped.push(packet);
             self.look(now, source).map(|(next, _)| next)
         };
-        // Where the last cycle is not long ago, its rate is a good one to begin with.
+        // The rate of a recent cycle is a good first rate for this one.
         let delta = self.count.saturating_sub(self.last_count);
         let recent = now.since(self.drop_next) < Time(self.p.interval.0.saturating_mul(16));
         self.count = if delta > 1 && recent { delta } else { 1 };
@@ -132,17 +134,20 @@ pub struct Codel {
     controller: Controller,
 }
 
-impl Discipline for Codel {
+impl AtDeparture for Codel {
     const ENTRY: Entry = Entry::new("codel", "Controlled delay", "RFC 8289", &[CodelParameters::TABLE]);
 
-    fn build(settings: &Settings, place: Place) -> Result<Self, BuildError> {
-        let controller = Controller::new(CodelParameters::read(settings)?);
-        Ok(Self { tail: place.tail(false), held: Held::default(), controller })
-    }
-}
+    type Parameters = CodelParameters;
 
-impl AtDeparture for Codel {
-    fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, _: &mut dyn CongestionHeaders) {
+    fn read(settings: &Settings) -> Result<Self::Parameters, BuildError> {
+        CodelParameters::read(settings)
+    }
+
+    fn build(p: Self::Parameters, place: Place) -> Self {
+        Self { tail: place.tail(false), held: Held::default(), controller: Controller::new(p) }
+    }
+
+    fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, _: &mut impl CongestionHeaders) {
         if self.tail.admits(self.held.backlog(), packet.bytes()) {
             self.controller.note_size(packet.bytes());
             self.held.push(packet);
@@ -151,20 +156,26 @@ impl AtDeparture for Codel {
         }
     }
 
-    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Packet>, _: &mut dyn CongestionHeaders) -> Option<Packet> {
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Packet>, _: &mut impl CongestionHeaders) -> Option<Packet> {
         self.controller.dequeue(now, &mut self.held, dropped)
     }
 
     fn held(&self) -> impl Iterator<Item = &Held> {
         std::iter::once(&self.held)
     }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        self.held.backlog()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packet::FlowId;
 
-    /// Packets come twice as fast as they leave, and nobody listens: what each departure finds.
+    /// Drops and marks at each departure while packets come twice as fast as they leave, and nobody listens.
     fn overload(ecn: bool, capable: bool, seconds: f64) -> (Vec<Time>, Vec<Time>) {
         let p =
             CodelParameters { target: Time(5 * Time::MILLISECOND.0), interval: Time(100 * Time::MILLISECOND.0), ecn };
@@ -175,7 +186,7 @@ mod tests {
         while now < Time::from_seconds(seconds) {
             for _ in 0..2 {
                 controller.note_size(1000);
-                held.push(Packet::new(now, now, 0, number, 1000, flags, 0));
+                held.push(Packet::new(now, now, FlowId(0), number, 1000, flags, 0));
                 number += 1;
             }
             let sent = controller.dequeue(now, &mut held, &mut gone);
@@ -219,7 +230,7 @@ mod tests {
         for second in 0..50 {
             let at = Time(second * Time::SECOND.0);
             controller.note_size(1000);
-            held.push(Packet::new(at, at, 0, 0, 1000, 0, 0));
+            held.push(Packet::new(at, at, FlowId(0), 0, 1000, 0, 0));
             assert!(controller.dequeue(at + Time(1 << 30), &mut held, &mut gone).is_some());
         }
         assert!(gone.is_empty());

@@ -2,7 +2,8 @@
 
 use elephan_cc::param::{BuildError, Settings, flag};
 
-use super::entry::{AtArrival, Discipline, Entry, Place, Preset};
+use super::discipline::{AtArrival, Place};
+use super::entry::{Entry, Preset};
 use super::tail::DropTail;
 use super::{Arrival, Verdict};
 
@@ -14,18 +15,22 @@ elephan_cc::params! {
     }
 }
 
-impl Discipline for DropTail {
+impl AtArrival for DropTail {
     const ENTRY: Entry = Entry {
         presets: &[Preset { name: "ns2", title: "as ns-2 counts: a limit of N lets N-1 packets wait", below_limit: 1 }],
         ..Entry::new("droptail", "Drop-tail in packets or bytes", "RFC 7567 section 2", &[TailParameters::TABLE])
     };
 
-    fn build(settings: &Settings, place: Place) -> Result<Self, BuildError> {
-        Ok(place.tail(TailParameters::read(settings)?.count_in_service))
-    }
-}
+    type Parameters = TailParameters;
 
-impl AtArrival for DropTail {
+    fn read(settings: &Settings) -> Result<Self::Parameters, BuildError> {
+        TailParameters::read(settings)
+    }
+
+    fn build(p: Self::Parameters, place: Place) -> Self {
+        place.tail(p.count_in_service)
+    }
+
     #[inline]
     fn tail(&self) -> &DropTail {
         self

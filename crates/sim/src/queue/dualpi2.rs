@@ -2,13 +2,15 @@
 //! 9332, Appendix A).
 //!
 //! Variant: the scheduler is weighted round robin (Appendix A.1 allows it; Linux has it), the native marking of the shallow queue is the
-//! step of Linux's `sch_dualpi2` and not the ramp of Appendix A, the base controller PI2 is that of Appendix A.1.
+//! step of Linux's `sch_dualpi2` and not the ramp of Appendix A, the base controller PI2 is that of Appendix A.1 with Linux's
+//! constants, which its formulas give with RTT_max = 100 ms up to rounding (update 15 ms, alpha 0.15, beta 3).
 
 use elephan_cc::param::{BuildError, MS, NS, S, Settings, US, duration, num};
 
-use super::DropTail;
-use super::entry::{AtDeparture, Discipline, Entry, Place};
+use super::discipline::{AtDeparture, Place};
+use super::entry::Entry;
 use super::held::{Held, Source};
+use super::{Backlog, DropTail};
 use crate::packet::{Packet, flag};
 use crate::random::Stream;
 use crate::sidecar::CongestionHeaders;
@@ -20,11 +22,11 @@ elephan_cc::params! {
         /// Delay of the classic queue aimed at.
         target: Time = duration(15.0 * MS, 1.0 * NS, 100.0 * S), "RFC 9332 Appendix A.1";
         /// Interval between two updates of the probability (Tupdate).
-        update: Time = duration(16.0 * MS, 100.0 * US, 100.0 * S), "RFC 9332 Appendix A.1";
+        update: Time = duration(16.0 * MS, 100.0 * US, 100.0 * S), "Linux sch_dualpi2.c; RFC 9332 Appendix A.1: min(target, RTT_max / 3)";
         /// Weight of the difference from the target.
-        alpha: f64 = num(0.16, 0.0, 1e3, Unit::PerSecond), "RFC 9332 Appendix A.1";
+        alpha: f64 = num(0.16, 0.0, 1e3, Unit::PerSecond), "Linux sch_dualpi2.c; RFC 9332 Appendix A.1: 0.1 Tupdate / RTT_max^2";
         /// Weight of the trend.
-        beta: f64 = num(3.2, 0.0, 1e3, Unit::PerSecond), "RFC 9332 Appendix A.1";
+        beta: f64 = num(3.2, 0.0, 1e3, Unit::PerSecond), "Linux sch_dualpi2.c; RFC 9332 Appendix A.1: 0.3 / RTT_max";
         /// Marks of the scalable queue for a square root of the classic probability (k).
         coupling: f64 = num(2.0, 0.1, 100.0, Unit::None), "RFC 9332 Appendix A.1";
         /// Delay from which every packet of the scalable queue is marked.
@@ -68,7 +70,7 @@ impl DualPi2 {
         }
     }
 
-    /// The updates that were due by `now`.
+    /// Makes the updates of the probability that were due by `now`.
     fn catch_up(&mut self, now: Time) {
         while self.updated + self.p.update <= now {
             self.updated += self.p.update;
@@ -82,7 +84,7 @@ impl DualPi2 {
         }
     }
 
-    /// Whether the classic queue is next.
+    /// True if the classic queue is next.
     fn classic_first(&mut self) -> bool {
         match (self.scalable.head(), self.classic.head()) {
             (Some(_), Some(_)) => self.credit <= 0.0,
@@ -102,17 +104,21 @@ impl DualPi2 {
     }
 }
 
-impl Discipline for DualPi2 {
+impl AtDeparture for DualPi2 {
     const ENTRY: Entry =
         Entry::new("dualpi2", "Dual queue coupled AQM", "RFC 9332 Appendix A", &[DualPi2Parameters::TABLE]);
 
-    fn build(settings: &Settings, place: Place) -> Result<Self, BuildError> {
-        Ok(Self::new(place.tail(false), DualPi2Parameters::read(settings)?, place.draws))
-    }
-}
+    type Parameters = DualPi2Parameters;
 
-impl AtDeparture for DualPi2 {
-    fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, _: &mut dyn CongestionHeaders) {
+    fn read(settings: &Settings) -> Result<Self::Parameters, BuildError> {
+        DualPi2Parameters::read(settings)
+    }
+
+    fn build(p: Self::Parameters, place: Place) -> Self {
+        Self::new(place.tail(false), p, place.draws)
+    }
+
+    fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, _: &mut impl CongestionHeaders) {
         self.catch_up(packet.at);
         if !self.tail.admits(self.backlog(), packet.bytes()) {
             dropped.push(packet);
@@ -124,7 +130,7 @@ impl AtDeparture for DualPi2 {
         }
     }
 
-    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Packet>, _: &mut dyn CongestionHeaders) -> Option<Packet> {
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Packet>, _: &mut impl CongestionHeaders) -> Option<Packet> {
         self.catch_up(now);
         loop {
             let classic = self.classic_first();
@@ -152,11 +158,17 @@ impl AtDeparture for DualPi2 {
     fn held(&self) -> impl Iterator<Item = &Held> {
         [&self.scalable, &self.classic].into_iter()
     }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        self.scalable.backlog() + self.classic.backlog()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packet::FlowId;
 
     const MS: u64 = Time::MILLISECOND.0;
 
@@ -167,7 +179,7 @@ mod tests {
     }
 
     fn packet(at: Time, flags: u8) -> Packet {
-        Packet::new(at, at, 0, 0, 1000, flags, 0)
+        Packet::new(at, at, FlowId(0), 0, 1000, flags, 0)
     }
 
     #[test]

@@ -1,15 +1,10 @@
-//! The declaration of a discipline, and what it is built from.
+//! The declaration of a discipline: its name, source and parameters.
 
 use std::collections::BTreeMap;
 
 use elephan_cc::Router;
-use elephan_cc::param::{BuildError, Field, Parameter, Settings, Value};
+use elephan_cc::param::{Field, Parameter, Value};
 
-use super::held::Held;
-use super::{Arrival, Backlog, DropTail, Verdict};
-use crate::packet::Packet;
-use crate::random::Stream;
-use crate::sidecar::CongestionHeaders;
 use crate::time::Time;
 
 /// A discipline that can be named in a scenario.
@@ -57,65 +52,6 @@ impl Entry {
     #[must_use]
     pub fn parameters(&self) -> Vec<Parameter> {
         self.tables.iter().flat_map(|table| table.iter().copied()).collect()
-    }
-}
-
-/// The link that a queue is built for.
-#[derive(Clone, Debug)]
-pub struct Place {
-    /// Packets that may wait.
-    pub limit_packets: Option<u64>,
-    /// Bytes that may wait.
-    pub limit_bytes: Option<u64>,
-    /// Bit/s.
-    pub rate_bps: u64,
-    /// The random numbers of the queue.
-    pub draws: Stream,
-}
-
-impl Place {
-    /// The bound on what waits.
-    pub(super) fn tail(&self, count_in_service: bool) -> DropTail {
-        DropTail::new(self.limit_packets, self.limit_bytes, count_in_service)
-    }
-}
-
-/// A discipline that a scenario can name.
-pub(super) trait Discipline: Sized {
-    /// Name, source and parameters.
-    const ENTRY: Entry;
-
-    /// An empty queue; an error for values that contradict each other.
-    fn build(settings: &Settings, place: Place) -> Result<Self, BuildError>;
-}
-
-/// A discipline that decides when a packet arrives, and is first in, first out.
-pub(super) trait AtArrival: Discipline {
-    /// The bound on what waits.
-    fn tail(&self) -> &DropTail;
-
-    /// Decides what becomes of an arrival.
-    fn decide(&mut self, arrival: &Arrival) -> Verdict;
-}
-
-/// A discipline that decides when the transmitter becomes free.
-pub(super) trait AtDeparture: Discipline {
-    /// Takes a packet that arrives at `packet.at`; the packets that are dropped for it are put into `dropped`. `headers` has the
-    /// congestion headers of each flow.
-    fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, headers: &mut dyn CongestionHeaders);
-
-    /// The packet that is sent at `now`; those that are dropped instead are put into `dropped`.
-    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Packet>, headers: &mut dyn CongestionHeaders) -> Option<Packet>;
-
-    /// The queues of waiting packets.
-    fn held(&self) -> impl Iterator<Item = &Held>;
-
-    /// Number and bytes of the waiting packets.
-    fn backlog(&self) -> Backlog {
-        self.held().map(Held::backlog).fold(Backlog::default(), |sum, one| Backlog {
-            packets: sum.packets + one.packets,
-            bytes: sum.bytes + one.bytes,
-        })
     }
 }
 

@@ -6,16 +6,11 @@ use elephan_cc::Router;
 use elephan_cc::param::{Amount, BuildError, Parameter, Problem, Settings, Type, Value};
 use serde_json::{Map, Value as Json, json};
 
-use super::entry::{Entry, Place};
-use super::registry::{self, Queue, REGISTRY, Served};
+use super::discipline::Place;
+use super::entry::Entry;
+use super::registry::{Parameters, Queue, Served, row};
 use crate::random::Stream;
 use crate::spec::{LinkSpec, QueueSpec, SpecError, value_of};
-
-fn entry(kind: &str) -> Result<&'static Entry, BuildError> {
-    let known = || REGISTRY.iter().map(|entry| entry.name).collect::<Vec<_>>();
-    let found = REGISTRY.iter().find(|entry| entry.name == kind);
-    found.ok_or_else(|| BuildError::unknown_name(kind, "a queue discipline", &known()))
-}
 
 /// The keys of a parameter in a spec.
 fn keys(parameter: &Parameter) -> Vec<String> {
@@ -39,11 +34,11 @@ pub fn form(
     rate_bps: u64,
     packet_bytes: u64,
 ) -> Result<Map<String, Json>, BuildError> {
-    let entry = entry(kind)?;
+    let row = row(kind)?;
+    let entry = &row.entry;
     (entry.derive)(&mut given, rate_bps as f64 / (8 * packet_bytes) as f64);
     let settings = Settings::new(entry.name, &entry.parameters(), &[], &given)?;
-    let place = Place { limit_packets: None, limit_bytes: None, rate_bps, draws: Stream::new(0, "") };
-    registry::build(kind, &settings, place)?;
+    (row.read)(&settings)?;
     let mut form = Map::new();
     for parameter in entry.parameters() {
         let values = match (&settings.values()[parameter.name], parameter.domain.kind) {
@@ -85,44 +80,63 @@ fn values(entry: &Entry, spec: &QueueSpec) -> Result<BTreeMap<String, Value>, Bu
 }
 
 impl QueueSpec {
-    fn try_build(&self, rate_bps: u64, draws: Stream) -> Result<(Queue, Option<Served>), BuildError> {
-        let entry = entry(&self.kind)?;
-        let settings = Settings::new(entry.name, &entry.parameters(), &[], &values(entry, self)?)?;
-        let (limit_packets, limit_bytes) = (self.limit_packets, self.limit_bytes);
-        registry::build(&self.kind, &settings, Place { limit_packets, limit_bytes, rate_bps, draws })
+    /// The checked parameters.
+    fn read(&self) -> Result<Parameters, BuildError> {
+        let row = row(&self.kind)?;
+        let entry = &row.entry;
+        (row.read)(&Settings::new(entry.name, &entry.parameters(), &[], &values(entry, self)?)?)
     }
 
-    /// The queue of the link `name` of `rate_bps` in the run `seed`: one that decides at arrivals, and one that decides at
-    /// departures where the discipline is of that kind. Relies on [`check`].
-    #[must_use]
-    pub fn build(&self, seed: u64, name: &str, rate_bps: u64) -> (Queue, Option<Served>) {
-        let built = self.try_build(rate_bps, Stream::new(seed, &format!("link {name} queue")));
-        built.unwrap_or_else(|error| unreachable!("queues are checked before links are built: {error}"))
-    }
-
-    /// The kind of router that it is, for the algorithms that need one.
+    /// The kind of router that the discipline is, for the algorithms that need one.
     #[must_use]
     pub fn router(&self) -> Option<Router> {
-        entry(&self.kind).ok().and_then(|entry| entry.router)
+        row(&self.kind).ok().and_then(|row| row.entry.router)
     }
 }
 
-/// Refuses unknown disciplines, unknown parameters and wrong values.
+/// A link whose queue has been checked, and can be built.
+#[derive(Clone, Debug)]
+pub struct CheckedLink<'a> {
+    spec: &'a LinkSpec,
+    parameters: Parameters,
+}
+
+impl<'a> CheckedLink<'a> {
+    /// The link.
+    #[must_use]
+    pub fn spec(&self) -> &'a LinkSpec {
+        self.spec
+    }
+
+    /// The link's queue in the run `seed`, empty: one that decides at arrivals, and one that decides at departures where the
+    /// discipline is of that kind.
+    #[must_use]
+    pub fn queue(&self, seed: u64) -> (Queue, Option<Served>) {
+        let LinkSpec { name, rate_bps, queue, .. } = self.spec;
+        let draws = Stream::new(seed, &format!("link {name} queue"));
+        let (limit_packets, limit_bytes) = (queue.limit_packets, queue.limit_bytes);
+        self.parameters.clone().build(Place { limit_packets, limit_bytes, rate_bps: *rate_bps, draws })
+    }
+}
+
+/// Checks the queue of each link: rejects unknown disciplines, unknown parameters and wrong values.
 ///
 /// # Errors
 /// The first field that is wrong.
-pub fn check(links: &[LinkSpec]) -> Result<(), SpecError> {
-    for (i, LinkSpec { queue, rate_bps, .. }) in links.iter().enumerate() {
-        queue.try_build(*rate_bps, Stream::new(0, "")).map_err(|error| {
+pub fn check<'a>(links: &'a [LinkSpec]) -> Result<Vec<CheckedLink<'a>>, SpecError> {
+    let one = |(i, spec): (usize, &'a LinkSpec)| {
+        let parameters = spec.queue.read().map_err(|error| {
             let Problem { parameter, message, .. } = error.problem();
             SpecError::new(format!("links[{i}].queue.{}", parameter.as_deref().unwrap_or("kind")), message.clone())
         })?;
-    }
-    Ok(())
+        Ok(CheckedLink { spec, parameters })
+    };
+    links.iter().enumerate().map(one).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::entries;
     use super::*;
 
     fn link(queue: Json) -> LinkSpec {
@@ -137,7 +151,7 @@ mod tests {
     #[test]
     fn a_form_with_all_defaults_is_one_that_a_spec_may_have() {
         let mark = Value::Amount(Amount { packets: Some(20), bytes: None });
-        for entry in REGISTRY {
+        for entry in entries() {
             let needs_mark = entry.parameters().iter().any(|p| p.name == "mark");
             let given = needs_mark.then(|| ("mark".to_owned(), mark.clone()));
             let mut queue = form(entry.name, given.into_iter().collect(), 100_000_000, 1500).expect("it is right");
@@ -150,7 +164,7 @@ mod tests {
 
     #[test]
     fn every_parameter_is_documented_and_its_keys_are_its_own() {
-        for entry in REGISTRY {
+        for entry in entries() {
             let mut found: Vec<String> = entry.parameters().iter().flat_map(keys).collect();
             found.extend(["kind", "limit_packets", "limit_bytes"].map(str::to_owned));
             let all = found.len();
@@ -199,7 +213,7 @@ mod tests {
     #[test]
     fn a_key_that_is_not_there_has_the_declared_default() {
         let (spec, full) = (link(json!({"kind": "codel"})), json!({"target_ps": 5_000_000_000_u64, "ecn": true}));
-        let read = values(entry("codel").expect("it is one"), &spec.queue).expect("it is right");
+        let read = values(&row("codel").expect("it is one").entry, &spec.queue).expect("it is right");
         assert!(read.is_empty());
         let given = form("codel", read, 1_000_000, 1500).expect("it is right");
         assert_eq!((&given["target_ps"], &given["ecn"]), (&full["target_ps"], &full["ecn"]));

@@ -7,9 +7,10 @@ use elephan_cc::param::{BuildError, Settings, int};
 
 use super::Backlog;
 use super::codel::{CodelParameters, Controller};
-use super::entry::{AtDeparture, Discipline, Entry, Place};
+use super::discipline::{AtDeparture, Place};
+use super::entry::Entry;
 use super::held::{Held, Source};
-use crate::packet::Packet;
+use crate::packet::{FlowId, Packet};
 use crate::sidecar::CongestionHeaders;
 use crate::time::Time;
 
@@ -49,9 +50,9 @@ pub struct FqCodel {
     backlog: Backlog,
 }
 
-/// Mixes a flow's number; what RFC 8290 does with the addresses and ports.
-fn hash(flow: u32) -> u64 {
-    let z = (u64::from(flow) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+/// Mixes the bits of a flow's number, as RFC 8290 hashes addresses and ports.
+fn hash(flow: FlowId) -> u64 {
+    let z = (u64::from(flow.0) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (z ^ (z >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93) >> 32
 }
 
@@ -88,7 +89,7 @@ impl FqCodel {
     }
 }
 
-impl Discipline for FqCodel {
+impl AtDeparture for FqCodel {
     const ENTRY: Entry = Entry::new(
         "fq_codel",
         "Flow queues with controlled delay; at the bound the longest loses its head",
@@ -96,15 +97,18 @@ impl Discipline for FqCodel {
         &[CodelParameters::TABLE, FqCodelParameters::TABLE],
     );
 
-    fn build(settings: &Settings, place: Place) -> Result<Self, BuildError> {
-        let (packets, bytes) = (place.limit_packets.unwrap_or(u64::MAX), place.limit_bytes.unwrap_or(u64::MAX));
-        let limit = Backlog { packets, bytes };
-        Ok(Self::new(limit, CodelParameters::read(settings)?, FqCodelParameters::read(settings)?))
-    }
-}
+    type Parameters = (CodelParameters, FqCodelParameters);
 
-impl AtDeparture for FqCodel {
-    fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, _: &mut dyn CongestionHeaders) {
+    fn read(settings: &Settings) -> Result<Self::Parameters, BuildError> {
+        Ok((CodelParameters::read(settings)?, FqCodelParameters::read(settings)?))
+    }
+
+    fn build((codel, own): Self::Parameters, place: Place) -> Self {
+        let (packets, bytes) = (place.limit_packets.unwrap_or(u64::MAX), place.limit_bytes.unwrap_or(u64::MAX));
+        Self::new(Backlog { packets, bytes }, codel, own)
+    }
+
+    fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, _: &mut impl CongestionHeaders) {
         let at = (hash(packet.flow()) % self.buckets.len() as u64) as usize;
         let bucket = &mut self.buckets[at];
         bucket.controller.note_size(packet.bytes());
@@ -120,7 +124,7 @@ impl AtDeparture for FqCodel {
         }
     }
 
-    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Packet>, _: &mut dyn CongestionHeaders) -> Option<Packet> {
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Packet>, _: &mut impl CongestionHeaders) -> Option<Packet> {
         loop {
             let from_new = !self.new.is_empty();
             let list = if from_new { &mut self.new } else { &mut self.old };
@@ -158,6 +162,7 @@ impl AtDeparture for FqCodel {
         }
     }
 
+    #[inline]
     fn backlog(&self) -> Backlog {
         self.backlog
     }
@@ -181,7 +186,7 @@ mod tests {
     }
 
     fn packet(flow: u32, segment: u32) -> Packet {
-        Packet::new(Time(1), Time(1), flow, segment, 1000, 0, 0)
+        Packet::new(Time(1), Time(1), FlowId(flow), segment, 1000, 0, 0)
     }
 
     #[test]
@@ -192,11 +197,11 @@ mod tests {
             queue.enqueue(packet(2, segment), &mut gone, &mut ());
         }
         let sent: Vec<u32> =
-            (0..40).filter_map(|_| queue.dequeue(Time(2), &mut gone, &mut ())).map(|p| p.flow()).collect();
+            (0..40).filter_map(|_| queue.dequeue(Time(2), &mut gone, &mut ())).map(|p| p.flow().0).collect();
         assert_eq!(sent.iter().filter(|flow| **flow == 1).count(), 20);
         queue.enqueue(packet(3, 0), &mut gone, &mut ());
         let next: Vec<u32> =
-            (0..2).filter_map(|_| queue.dequeue(Time(2), &mut gone, &mut ())).map(|p| p.flow()).collect();
+            (0..2).filter_map(|_| queue.dequeue(Time(2), &mut gone, &mut ())).map(|p| p.flow().0).collect();
         assert!(next.contains(&3), "{next:?}");
         assert_eq!((queue.backlog().packets, gone.len()), (159, 0));
     }
@@ -209,7 +214,7 @@ mod tests {
         }
         queue.enqueue(packet(2, 0), &mut gone, &mut ());
         queue.enqueue(packet(2, 1), &mut gone, &mut ());
-        assert_eq!(gone.iter().map(|p| (p.flow(), p.segment())).collect::<Vec<_>>(), [(1, 0)]);
+        assert_eq!(gone.iter().map(|p| (p.flow().0, p.segment())).collect::<Vec<_>>(), [(1, 0)]);
         assert_eq!(queue.backlog().packets, 10);
     }
 
@@ -219,8 +224,8 @@ mod tests {
         for segment in 0..10 {
             queue.enqueue(packet(1, segment), &mut gone, &mut ());
         }
-        queue.enqueue(Packet::new(Time(1), Time(1), 2, 0, 1500, 0, 0), &mut gone, &mut ());
-        assert_eq!(gone.iter().map(|p| (p.flow(), p.segment())).collect::<Vec<_>>(), [(1, 0), (1, 1)]);
+        queue.enqueue(Packet::new(Time(1), Time(1), FlowId(2), 0, 1500, 0, 0), &mut gone, &mut ());
+        assert_eq!(gone.iter().map(|p| (p.flow().0, p.segment())).collect::<Vec<_>>(), [(1, 0), (1, 1)]);
         assert_eq!(queue.backlog(), Backlog { packets: 9, bytes: 9500 });
     }
 
@@ -232,8 +237,8 @@ mod tests {
         }
         let mut next = [0_u32; 7];
         while let Some(p) = queue.dequeue(Time(2), &mut gone, &mut ()) {
-            assert_eq!(p.segment(), next[p.flow() as usize]);
-            next[p.flow() as usize] += 1;
+            assert_eq!(p.segment(), next[p.flow().index()]);
+            next[p.flow().index()] += 1;
         }
         assert_eq!(next.iter().sum::<u32>(), 3000);
         assert_eq!(queue.backlog(), Backlog::default());

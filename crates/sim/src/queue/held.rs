@@ -6,7 +6,7 @@ use crate::ring::Fifo;
 
 /// A queue that CoDel's controller can take from.
 pub(super) trait Source {
-    /// The oldest packet, which `at` says when it came.
+    /// Takes the oldest packet; its `at` is the time of its arrival.
     fn take(&mut self) -> Option<Packet>;
     /// Bytes that wait.
     fn bytes(&self) -> u64;
@@ -20,11 +20,13 @@ pub(super) struct Held {
 }
 
 impl Held {
+    #[inline]
     pub(super) fn push(&mut self, packet: Packet) {
         self.bytes += packet.bytes();
         self.packets.push(packet);
     }
 
+    #[inline]
     pub(super) fn backlog(&self) -> Backlog {
         Backlog { packets: self.packets.len() as u64, bytes: self.bytes }
     }
@@ -33,18 +35,21 @@ impl Held {
         self.packets.iter()
     }
 
+    #[inline]
     pub(super) fn head(&self) -> Option<&Packet> {
         self.packets.front()
     }
 }
 
 impl Source for Held {
+    #[inline]
     fn take(&mut self) -> Option<Packet> {
         let packet = self.packets.pop()?;
         self.bytes -= packet.bytes();
         Some(packet)
     }
 
+    #[inline]
     fn bytes(&self) -> u64 {
         self.bytes
     }

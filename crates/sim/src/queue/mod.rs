@@ -1,8 +1,9 @@
 //! Queue disciplines. Some decide when a packet arrives, whether it may wait and whether it is marked ([`Queue`]); others when
-//! it would be sent, and which one ([`Served`]). A discipline is one file, which declares its parameters and builds itself from
-//! their values, and a line in `registry.rs`.
+//! the transmitter becomes free, which packet is sent ([`Served`]). A discipline is one file, which declares its parameters and
+//! its rules, and a line in `registry.rs`.
 
 mod codel;
+mod discipline;
 mod droptail;
 mod dualpi2;
 mod entry;
@@ -18,13 +19,13 @@ mod vcp;
 mod xcp;
 
 pub use entry::{Entry, Preset};
-pub use form::{check, form};
-pub use registry::{Queue, REGISTRY, Served};
+pub use form::{CheckedLink, check, form};
+pub use registry::{Queue, Served, entries};
 pub use tail::DropTail;
 
 use crate::time::Time;
 
-/// What waits on a link at an instant.
+/// Packets that wait on a link at an instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
     /// Packets.
@@ -33,24 +34,33 @@ pub struct Backlog {
     pub bytes: u64,
 }
 
-/// What a discipline that decides at arrivals sees of one.
+impl std::ops::Add for Backlog {
+    type Output = Self;
+
+    #[inline]
+    fn add(self, other: Self) -> Self {
+        Self { packets: self.packets + other.packets, bytes: self.bytes + other.bytes }
+    }
+}
+
+/// An arriving packet, as a discipline that decides at arrivals sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
-    /// When.
+    /// Time of the arrival.
     pub now: Time,
-    /// Of the packet.
+    /// Size of the packet.
     pub bytes: u64,
-    /// How long the packet takes to send.
+    /// Transmission time of the packet.
     pub transmission: Time,
-    /// What waits before it.
+    /// Packets that wait before it.
     pub backlog: Backlog,
-    /// When the transmitter has sent, or had sent, all that came before.
+    /// Time at which the transmitter has sent all packets before this one; may have passed.
     pub free: Time,
-    /// A mark would be understood.
+    /// The packet is ECN-capable.
     pub capable: bool,
 }
 
-/// What becomes of a packet that arrives.
+/// Fate of an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It waits.

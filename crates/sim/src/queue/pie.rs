@@ -5,8 +5,9 @@
 
 use elephan_cc::param::{BuildError, MS, NS, S, Settings, US, duration, num};
 
+use super::discipline::{AtArrival, Place};
 use super::droptail::TailParameters;
-use super::entry::{AtArrival, Discipline, Entry, Place};
+use super::entry::Entry;
 use super::{Arrival, DropTail, Verdict};
 use crate::random::Stream;
 use crate::time::Time;
@@ -36,7 +37,7 @@ const STEP_MOST: f64 = 0.02;
 const LARGE: f64 = 0.1;
 /// A delay beyond which the probability rises by [`STEP_MOST`] in each update.
 const DELAY_HIGH: Time = Time(250 * Time::MILLISECOND.0);
-/// Part that is left of the probability in each update without a queue.
+/// Fraction of the probability that an update without a queue leaves.
 const DECAY: f64 = 0.98;
 /// Bounds of the accumulated probability (derandomization, section 5.4).
 const ACCUMULATED_LEAST: f64 = 0.85;
@@ -70,7 +71,7 @@ impl Pie {
         }
     }
 
-    /// One update, for a delay at that moment.
+    /// Updates the probability, given the delay at that moment.
     fn step(&mut self, delay: Time) {
         let (now, before, target) = (delay.seconds(), self.delay_before.seconds(), self.p.target.seconds());
         let mut step = self.p.alpha * (now - target) + self.p.beta * (now - before);
@@ -95,7 +96,7 @@ impl Pie {
         }
     }
 
-    /// The updates that were due before this arrival. Between arrivals the delay only falls, by the time that passes.
+    /// Makes the updates that were due before this arrival. Between arrivals the delay only falls, by the time that passes.
     fn catch_up(&mut self, arrival: &Arrival) {
         while self.updated + self.p.update <= arrival.now {
             self.updated += self.p.update;
@@ -123,7 +124,7 @@ impl Pie {
     }
 }
 
-impl Discipline for Pie {
+impl AtArrival for Pie {
     const ENTRY: Entry = Entry::new(
         "pie",
         "Proportional integral controller enhanced",
@@ -131,13 +132,17 @@ impl Discipline for Pie {
         &[TailParameters::TABLE, PieParameters::TABLE],
     );
 
-    fn build(settings: &Settings, place: Place) -> Result<Self, BuildError> {
-        let tail = place.tail(TailParameters::read(settings)?.count_in_service);
-        Ok(Self::new(tail, PieParameters::read(settings)?, place.draws))
-    }
-}
+    type Parameters = (TailParameters, PieParameters);
 
-impl AtArrival for Pie {
+    fn read(settings: &Settings) -> Result<Self::Parameters, BuildError> {
+        Ok((TailParameters::read(settings)?, PieParameters::read(settings)?))
+    }
+
+    fn build((tail, p): Self::Parameters, place: Place) -> Self {
+        Self::new(place.tail(tail.count_in_service), p, place.draws)
+    }
+
+    #[inline]
     fn tail(&self) -> &DropTail {
         &self.tail
     }

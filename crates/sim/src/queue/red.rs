@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 
 use elephan_cc::param::{BuildError, Settings, Type, Value, derived, flag, num};
 
+use super::discipline::{AtArrival, Place};
 use super::droptail::TailParameters;
-use super::entry::{AtArrival, Discipline, Entry, Place};
+use super::entry::Entry;
 use super::{Arrival, DropTail, Verdict};
 use crate::random::Stream;
 use crate::time::Time;
@@ -16,7 +17,7 @@ elephan_cc::params! {
     pub struct RedParameters {
         /// Average queue below which no packet is dropped.
         min: f64 = derived(Type::Packets, "2.5 ms of the link's rate, at least 5 packets, at most max / 3", 0.0, 1e12, Unit::Packets),
-            "Floyd, Gummadi & Shenker 2001, section 4";
+            "Floyd, Gummadi & Shenker 2001, section 4; ns-2 red.cc (targetdelay_)";
         /// Average queue from which every packet is dropped; with `gentle` from twice that.
         max: f64 = derived(Type::Packets, "3 min", 1.0, 1e12, Unit::Packets), "Floyd, Gummadi & Shenker 2001, section 4";
         /// Probability of a drop at max.
@@ -27,13 +28,13 @@ elephan_cc::params! {
         /// The probability rises to 1 between max and twice max.
         gentle: bool = flag(true), "Floyd, Recommendation on using the gentle_ variant of RED, 2000";
         /// The probability at max follows the average into the middle of the thresholds.
-        adaptive: bool = flag(false), "Floyd, Gummadi & Shenker 2001, Figure 4";
+        adaptive: bool = flag(false), "Floyd, Gummadi & Shenker 2001, section 4";
         /// ECN-capable packets are marked and not dropped.
         ecn: bool = flag(true), "RFC 3168 section 5";
     }
 }
 
-/// Half of the target delay of 5 ms, s, and the lowest lower threshold, packets (Floyd, Gummadi, Shenker 2001, section 4).
+/// Half of the target delay of 5 ms, s, and the lowest lower threshold, packets (Floyd, Gummadi, Shenker 2001, section 4; ns-2 red.cc).
 const HALF_TARGET_S: f64 = 0.0025;
 const MIN_LEAST: f64 = 5.0;
 
@@ -53,7 +54,7 @@ fn derive(given: &mut BTreeMap<String, Value>, rate: f64) {
     }
 }
 
-/// Distance of two looks at `max_p`, and what they change it by (Floyd, Gummadi, Shenker 2001, Figure 4).
+/// Interval between two updates of `max_p`, and their steps (Floyd, Gummadi, Shenker 2001, section 4).
 const ADAPT_EVERY: Time = Time(500 * Time::MILLISECOND.0);
 const ADAPT_DOWN: f64 = 0.9;
 const ADAPT_UP_MOST: f64 = 0.01;
@@ -79,7 +80,7 @@ impl Red {
     fn update_average(&mut self, arrival: &Arrival) {
         let idle = arrival.now.since(arrival.free);
         if idle > Time::ZERO {
-            // As if so many small packets had come to an empty queue.
+            // Counts as so many small packets that came to an empty queue.
             let missed = idle.seconds() / arrival.transmission.seconds();
             self.average *= libm::pow(1.0 - self.p.weight, missed);
         }
@@ -114,7 +115,7 @@ impl Red {
     }
 }
 
-impl Discipline for Red {
+impl AtArrival for Red {
     const ENTRY: Entry = Entry {
         derive,
         ..Entry::new(
@@ -125,16 +126,21 @@ impl Discipline for Red {
         )
     };
 
-    fn build(settings: &Settings, place: Place) -> Result<Self, BuildError> {
+    type Parameters = (TailParameters, RedParameters);
+
+    fn read(settings: &Settings) -> Result<Self::Parameters, BuildError> {
         let p = RedParameters::read(settings)?;
         if p.min >= p.max {
             return settings.conflict_of("max", format!("{} packets must be more than min, {}", p.max, p.min));
         }
-        Ok(Self::new(place.tail(TailParameters::read(settings)?.count_in_service), p, place.draws))
+        Ok((TailParameters::read(settings)?, p))
     }
-}
 
-impl AtArrival for Red {
+    fn build((tail, p): Self::Parameters, place: Place) -> Self {
+        Self::new(place.tail(tail.count_in_service), p, place.draws)
+    }
+
+    #[inline]
     fn tail(&self) -> &DropTail {
         &self.tail
     }

@@ -1,18 +1,26 @@
-//! Every discipline, once: one line each makes its variant of [`Queue`] or [`Served`], its entry in [`REGISTRY`] and its way
-//! from a spec into a link.
+//! Every discipline, once: a line makes its variant of [`Queue`] or [`Served`], its variant of [`Parameters`], its entry and its
+//! way from a spec into a link.
 
 use elephan_cc::param::{BuildError, Settings};
 
-use super::entry::{AtArrival, AtDeparture, Discipline, Entry, Place};
+use super::discipline::{AtArrival, AtDeparture, Place};
+use super::entry::Entry;
 use super::held::Held;
 use super::{Arrival, Backlog, DropTail, Verdict};
 use crate::packet::Packet;
 use crate::sidecar::CongestionHeaders;
 use crate::time::Time;
 
+/// A line of the registry: an entry, and the function that reads its parameters.
+#[derive(Debug)]
+pub(super) struct Row {
+    pub(super) entry: Entry,
+    pub(super) read: fn(&Settings) -> Result<Parameters, BuildError>,
+}
+
 macro_rules! disciplines {
     (arrival { $($arrival:ident = $early:ty),+ $(,)? } departure { $($departure:ident = $late:ty),+ $(,)? }) => {
-        /// A discipline that decides when a packet arrives, statically dispatched. What waits is first in, first out.
+        /// A discipline that decides when a packet arrives, statically dispatched. The waiting packets are first in, first out.
         #[derive(Clone, Debug)]
         pub enum Queue {
             /// See [`DropTail`].
@@ -23,32 +31,46 @@ macro_rules! disciplines {
         /// A discipline that decides at departures, statically dispatched.
         #[derive(Clone, Debug)]
         pub enum Served {
-            $(#[doc = concat!("See [`", stringify!($late), "`].")] $departure(Box<$late>)),+
+            $(#[doc = concat!("See [`", stringify!($late), "`].")] $departure($late)),+
         }
 
-        /// Every discipline with its parameters.
-        pub const REGISTRY: &[Entry] = &[DropTail::ENTRY, $(<$early>::ENTRY,)+ $(<$late>::ENTRY),+];
+        /// The checked parameters of a discipline.
+        #[derive(Clone, Debug)]
+        pub(super) enum Parameters {
+            DropTail(<DropTail as AtArrival>::Parameters),
+            $($arrival(<$early as AtArrival>::Parameters),)+
+            $($departure(<$late as AtDeparture>::Parameters)),+
+        }
 
-        /// The queue `name`: one that decides at arrivals, and one that decides at departures where the discipline does.
-        pub(super) fn build(name: &str, settings: &Settings, place: Place) -> Result<(Queue, Option<Served>), BuildError> {
-            $(if name == <$early>::ENTRY.name {
-                return Ok((Queue::$arrival(Box::new(<$early>::build(settings, place)?)), None));
-            })+
-            $(if name == <$late>::ENTRY.name {
-                let tail = Queue::DropTail(place.tail(false));
-                return Ok((tail, Some(Served::$departure(Box::new(<$late>::build(settings, place)?)))));
-            })+
-            Ok((Queue::DropTail(DropTail::build(settings, place)?), None))
+        /// Every discipline with the function that reads its parameters.
+        const ROWS: &[Row] = &[
+            Row { entry: DropTail::ENTRY, read: |settings| Ok(Parameters::DropTail(DropTail::read(settings)?)) },
+            $(Row { entry: <$early>::ENTRY, read: |settings| Ok(Parameters::$arrival(<$early>::read(settings)?)) },)+
+            $(Row { entry: <$late>::ENTRY, read: |settings| Ok(Parameters::$departure(<$late>::read(settings)?)) }),+
+        ];
+
+        impl Parameters {
+            /// An empty queue: one that decides at arrivals, and one that decides at departures where the discipline does.
+            pub(super) fn build(self, place: Place) -> (Queue, Option<Served>) {
+                match self {
+                    Self::DropTail(p) => (Queue::DropTail(DropTail::build(p, place)), None),
+                    $(Self::$arrival(p) => (Queue::$arrival(Box::new(<$early>::build(p, place))), None),)+
+                    $(Self::$departure(p) => {
+                        (Queue::DropTail(place.tail(false)), Some(Served::$departure(<$late>::build(p, place))))
+                    }),+
+                }
+            }
         }
 
         impl Queue {
-            /// The bound on what waits.
+            /// The bound on the waiting packets.
             #[inline]
             fn tail(&self) -> &DropTail {
                 match self { Self::DropTail(queue) => queue, $(Self::$arrival(queue) => queue.tail()),+ }
             }
 
-            /// Decides what becomes of an arrival.
+            /// Decides whether an arriving packet waits, is marked or is dropped.
+            #[inline]
             pub fn decide(&mut self, arrival: &Arrival) -> Verdict {
                 match self {
                     Self::DropTail(queue) => queue.decide(arrival),
@@ -59,22 +81,30 @@ macro_rules! disciplines {
 
         impl Served {
             /// Takes a packet that arrives at `packet.at`, with the congestion headers of each flow.
-            pub fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, headers: &mut dyn CongestionHeaders) {
+            #[inline]
+            pub fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, headers: &mut impl CongestionHeaders) {
                 match self { $(Self::$departure(queue) => queue.enqueue(packet, dropped, headers)),+ }
             }
 
             /// The packet that is sent at `now`, when the transmitter is free.
-            pub fn dequeue(&mut self, now: Time, dropped: &mut Vec<Packet>, headers: &mut dyn CongestionHeaders) -> Option<Packet> {
+            #[inline]
+            pub fn dequeue(
+                &mut self,
+                now: Time,
+                dropped: &mut Vec<Packet>,
+                headers: &mut impl CongestionHeaders,
+            ) -> Option<Packet> {
                 match self { $(Self::$departure(queue) => queue.dequeue(now, dropped, headers)),+ }
             }
 
-            /// What waits.
+            /// Number and bytes of the waiting packets.
             #[must_use]
+            #[inline]
             pub fn backlog(&self) -> Backlog {
                 match self { $(Self::$departure(queue) => queue.backlog()),+ }
             }
 
-            /// Visits the packets that wait.
+            /// Visits the waiting packets.
             pub fn for_each(&self, look: impl FnMut(&Packet)) {
                 match self { $(Self::$departure(queue) => queue.held().flat_map(Held::iter).for_each(look)),+ }
             }
@@ -98,33 +128,45 @@ disciplines! {
     }
 }
 
+/// Every discipline with its parameters.
+pub fn entries() -> impl Iterator<Item = &'static Entry> {
+    ROWS.iter().map(|row| &row.entry)
+}
+
+/// The discipline of this name.
+pub(super) fn row(name: &str) -> Result<&'static Row, BuildError> {
+    let known = || entries().map(|entry| entry.name).collect::<Vec<_>>();
+    let found = ROWS.iter().find(|row| row.entry.name == name);
+    found.ok_or_else(|| BuildError::unknown_name(name, "a queue discipline", &known()))
+}
+
 impl Queue {
-    /// Whether a packet of `bytes` may join `backlog`, where nothing but the bound decides.
+    /// True if the bound lets a packet of `bytes` join `backlog`.
     #[inline]
     pub fn admits(&self, backlog: Backlog, bytes: u64) -> bool {
         self.tail().admits(backlog, bytes)
     }
 
-    /// Whether more than the bound decides.
+    /// True if more than the bound decides.
     #[must_use]
     #[inline(always)]
     pub fn is_active(&self) -> bool {
         !matches!(self, Self::DropTail(_))
     }
 
-    /// How many packets of `bytes` each may wait, where that is all that this discipline decides by.
+    /// Number of packets of `bytes` each that may wait, if the discipline decides by nothing else.
     #[must_use]
     pub fn uniform_limit(&self, bytes: u64) -> Option<u64> {
         if self.is_active() { None } else { self.tail().uniform_limit(bytes) }
     }
 
-    /// Whether it never refuses a packet, so that nobody need count what waits.
+    /// True if it never drops a packet, so that nobody need count the waiting packets.
     #[must_use]
     pub fn is_unlimited(&self) -> bool {
         !self.is_active() && self.tail().is_unlimited()
     }
 
-    /// Whether a packet counts as waiting until its last bit is sent, and not only until its first.
+    /// True if a packet counts as waiting until its last bit is sent, and not only until its first.
     #[must_use]
     pub fn counts_in_service(&self) -> bool {
         self.tail().count_in_service

@@ -1,8 +1,8 @@
-//! The bound on what waits, which every discipline has.
+//! The bound on the waiting packets, which every discipline has.
 
 use super::Backlog;
 
-/// A first-in, first-out queue with a bound on what waits.
+/// A first-in, first-out queue with a bound on the waiting packets.
 #[derive(Clone, Debug)]
 pub struct DropTail {
     limit_packets: u64,

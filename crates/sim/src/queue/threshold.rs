@@ -1,9 +1,10 @@
-//! Step marking: drop-tail that marks what finds more than a threshold waiting, as the switches do that DCTCP was made for.
+//! Step marking: drop-tail that marks arriving packets while the queue is at a threshold or above, as DCTCP's switches do.
 
 use elephan_cc::param::{Amount, BuildError, Settings, required_amount};
 
+use super::discipline::{AtArrival, Place};
 use super::droptail::TailParameters;
-use super::entry::{AtArrival, Discipline, Entry, Place};
+use super::entry::Entry;
 use super::{Arrival, DropTail, Verdict};
 
 elephan_cc::params! {
@@ -29,7 +30,7 @@ impl Threshold {
     }
 }
 
-impl Discipline for Threshold {
+impl AtArrival for Threshold {
     const ENTRY: Entry = Entry::new(
         "threshold",
         "Drop-tail with step ECN marking",
@@ -37,13 +38,17 @@ impl Discipline for Threshold {
         &[TailParameters::TABLE, ThresholdParameters::TABLE],
     );
 
-    fn build(settings: &Settings, place: Place) -> Result<Self, BuildError> {
-        let tail = place.tail(TailParameters::read(settings)?.count_in_service);
-        Ok(Self::new(tail, ThresholdParameters::read(settings)?.mark))
-    }
-}
+    type Parameters = (TailParameters, ThresholdParameters);
 
-impl AtArrival for Threshold {
+    fn read(settings: &Settings) -> Result<Self::Parameters, BuildError> {
+        Ok((TailParameters::read(settings)?, ThresholdParameters::read(settings)?))
+    }
+
+    fn build((tail, p): Self::Parameters, place: Place) -> Self {
+        Self::new(place.tail(tail.count_in_service), p.mark)
+    }
+
+    #[inline]
     fn tail(&self) -> &DropTail {
         &self.tail
     }

@@ -1,16 +1,17 @@
-//! VCP's router: compares in fixed intervals what came and what waits with the capacity, and writes the answer into the ECN
-//! bits of the packets that leave (Xia, Subramanian, Stoica, Kalyanaraman, SIGCOMM 2005).
+//! VCP's router: compares input and queue with the capacity in fixed intervals, and writes the load into the ECN bits of
+//! departing packets (Xia, Subramanian, Stoica, Kalyanaraman, SIGCOMM 2005).
 //!
 //! Variant: the persistent queue as in the authors' ns-2 code: the mean of the samples of an interval, smoothed by a quarter.
-//! The load factor is not rounded up to whole percents. Only packets that are capable of ECN carry the answer; an overload
-//! is a mark to any of them.
+//! The load factor is not rounded up to whole percents. Only ECN-capable packets carry the load; an overload is a mark to any
+//! of them.
 
 use elephan_cc::Load;
 use elephan_cc::param::{BuildError, MS, S, Settings, US, duration, num};
 
-use super::DropTail;
-use super::entry::{AtDeparture, Discipline, Entry, Place};
+use super::discipline::{AtDeparture, Place};
+use super::entry::Entry;
 use super::held::{Held, Source};
+use super::{Backlog, DropTail};
 use crate::packet::Packet;
 use crate::sidecar::CongestionHeaders;
 use crate::time::Time;
@@ -38,7 +39,7 @@ struct Router {
     p: VcpParameters,
     /// Bytes/s.
     capacity: f64,
-    /// Bytes that came in this interval.
+    /// Bytes that arrived in this interval.
     input: f64,
     /// Σ of the samples of this interval, bytes, and how many there are.
     sampled: f64,
@@ -65,7 +66,7 @@ impl Router {
         }
     }
 
-    /// The samples and intervals that were due up to `now`, while `waiting` bytes waited.
+    /// Handles the samples and intervals that were due up to `now`, while `waiting` bytes waited.
     fn catch_up(&mut self, now: Time, waiting: u64) {
         while self.sample_due.min(self.interval_due) <= now {
             if self.sample_due <= self.interval_due {
@@ -86,7 +87,7 @@ impl Router {
         self.interval_due += self.p.t_rho;
     }
 
-    /// ρ of the interval that ends.
+    /// Load factor ρ of the interval that ends.
     fn load_factor(&self) -> f64 {
         (self.input + self.p.kq * self.queue) / (self.p.gamma * self.capacity * self.p.t_rho.seconds())
     }
@@ -110,7 +111,7 @@ pub struct Vcp {
     router: Router,
 }
 
-impl Discipline for Vcp {
+impl AtDeparture for Vcp {
     const ENTRY: Entry = Entry {
         router: Some(elephan_cc::Router::Vcp),
         ..Entry::new(
@@ -121,14 +122,17 @@ impl Discipline for Vcp {
         )
     };
 
-    fn build(settings: &Settings, place: Place) -> Result<Self, BuildError> {
-        let router = Router::new(VcpParameters::read(settings)?, place.rate_bps);
-        Ok(Self { tail: place.tail(false), held: Held::default(), router })
-    }
-}
+    type Parameters = VcpParameters;
 
-impl AtDeparture for Vcp {
-    fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, _: &mut dyn CongestionHeaders) {
+    fn read(settings: &Settings) -> Result<Self::Parameters, BuildError> {
+        VcpParameters::read(settings)
+    }
+
+    fn build(p: Self::Parameters, place: Place) -> Self {
+        Self { tail: place.tail(false), held: Held::default(), router: Router::new(p, place.rate_bps) }
+    }
+
+    fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, _: &mut impl CongestionHeaders) {
         let waiting = self.held.backlog();
         self.router.catch_up(packet.at, waiting.bytes);
         self.router.input += packet.bytes() as f64;
@@ -139,7 +143,7 @@ impl AtDeparture for Vcp {
         }
     }
 
-    fn dequeue(&mut self, now: Time, _: &mut Vec<Packet>, _: &mut dyn CongestionHeaders) -> Option<Packet> {
+    fn dequeue(&mut self, now: Time, _: &mut Vec<Packet>, _: &mut impl CongestionHeaders) -> Option<Packet> {
         self.router.catch_up(now, self.held.backlog().bytes);
         let packet = self.held.take()?;
         Some(packet.loaded(self.router.load))
@@ -148,12 +152,17 @@ impl AtDeparture for Vcp {
     fn held(&self) -> impl Iterator<Item = &Held> {
         std::iter::once(&self.held)
     }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        self.held.backlog()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::flag;
+    use crate::packet::{FlowId, flag};
 
     fn paper(rate_bps: u64) -> Router {
         let (t_rho, t_q) = (Time(200 * Time::MILLISECOND.0), Time(10 * Time::MILLISECOND.0));
@@ -192,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_packet_keeps_the_highest_load_of_its_path_and_one_without_ecn_none() {
-        let packet = |flags| Packet::new(Time(1), Time(1), 0, 0, 1500, flags, 0);
+        let packet = |flags| Packet::new(Time(1), Time(1), FlowId(0), 0, 1500, flags, 0);
         let first = packet(flag::ECT1);
         assert_eq!(first.load(), Load::Low);
         for (path, heard) in [

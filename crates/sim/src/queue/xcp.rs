@@ -1,15 +1,16 @@
-//! XCP's router: works out once in a mean round-trip time how much traffic should come or go, and shares that out among the
-//! packets that leave (Katabi, Handley, Rohrs, SIGCOMM 2002).
+//! XCP's router: computes once in a mean round-trip time by how much the traffic should grow or shrink, and divides that among
+//! the departing packets (Katabi, Handley, Rohrs, SIGCOMM 2002).
 //!
 //! Variant: the paper's Appendix A with the input divided by the interval, which its pseudo-code forgets, and in changes of
-//! rate, as it recommends. What the paper leaves open is as in ns-2: the first interval is 50 ms and none is shorter than
-//! 1 ms. While no packet says its round-trip time, the last mean stands.
+//! rate, as it recommends. Two values that the paper leaves open are ns-2's: the first interval is 50 ms and none is shorter
+//! than 1 ms. While no packet carries a round-trip time, the last mean stands.
 
 use elephan_cc::param::{BuildError, Settings, num};
 
-use super::DropTail;
-use super::entry::{AtDeparture, Discipline, Entry, Place};
+use super::discipline::{AtDeparture, Place};
+use super::entry::Entry;
 use super::held::{Held, Source};
+use super::{Backlog, DropTail};
 use crate::packet::Packet;
 use crate::sidecar::{CongestionHeaders, Header};
 use crate::time::Time;
@@ -40,10 +41,10 @@ struct Router {
     capacity: f64,
     /// Mean RTT over the flows (d), s.
     d: f64,
-    /// When the interval began, and when it ends.
+    /// Beginning and end of the control interval.
     since: Time,
     control_due: Time,
-    /// What came in this interval: bytes, Σ spacing, Σ rtt × spacing.
+    /// Sums over the packets that came in this interval: bytes, spacing, rtt × spacing.
     input: f64,
     spacings: f64,
     rtt_spacings: f64,
@@ -80,7 +81,7 @@ impl Router {
         }
     }
 
-    /// The timers that were due up to `now`, while `waiting` bytes waited.
+    /// Handles the timers that were due up to `now`, while `waiting` bytes waited.
     fn catch_up(&mut self, now: Time, waiting: u64) {
         while self.queue_due.min(self.control_due) <= now {
             if self.queue_due <= self.control_due {
@@ -114,7 +115,7 @@ impl Router {
         self.control_due = self.control_due.later(Time::from_seconds(self.d));
     }
 
-    /// The change that the aggregate should make in a mean RTT (φ), and what is shuffled (h), bytes, at an input `rate`.
+    /// The change that the aggregate should make in a mean RTT (φ), and the shuffled traffic (h), bytes, at an input `rate`.
     fn aggregate(&self, rate: f64) -> (f64, f64) {
         let XcpParameters { alpha, beta, gamma, .. } = self.p;
         let phi = alpha * self.d * (self.capacity - rate) - beta * self.standing;
@@ -130,7 +131,7 @@ impl Router {
         }
     }
 
-    /// A packet leaves: what it is told, unless a router before has told it less.
+    /// Writes the feedback into a departing packet, unless a router before has written less.
     fn depart(&mut self, bytes: u64, header: &mut Header) {
         if header.rtt <= 0.0 {
             header.feedback = 0.0;
@@ -166,7 +167,7 @@ pub struct Xcp {
     router: Router,
 }
 
-impl Discipline for Xcp {
+impl AtDeparture for Xcp {
     const ENTRY: Entry = Entry {
         router: Some(elephan_cc::Router::Xcp),
         ..Entry::new(
@@ -177,14 +178,17 @@ impl Discipline for Xcp {
         )
     };
 
-    fn build(settings: &Settings, place: Place) -> Result<Self, BuildError> {
-        let router = Router::new(XcpParameters::read(settings)?, place.rate_bps);
-        Ok(Self { tail: place.tail(false), held: Held::default(), router })
-    }
-}
+    type Parameters = XcpParameters;
 
-impl AtDeparture for Xcp {
-    fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, headers: &mut dyn CongestionHeaders) {
+    fn read(settings: &Settings) -> Result<Self::Parameters, BuildError> {
+        XcpParameters::read(settings)
+    }
+
+    fn build(p: Self::Parameters, place: Place) -> Self {
+        Self { tail: place.tail(false), held: Held::default(), router: Router::new(p, place.rate_bps) }
+    }
+
+    fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, headers: &mut impl CongestionHeaders) {
         let waiting = self.held.backlog();
         self.router.catch_up(packet.at, waiting.bytes);
         self.router.arrive(packet.bytes(), headers.header(&packet), waiting.bytes);
@@ -195,7 +199,7 @@ impl AtDeparture for Xcp {
         }
     }
 
-    fn dequeue(&mut self, now: Time, _: &mut Vec<Packet>, headers: &mut dyn CongestionHeaders) -> Option<Packet> {
+    fn dequeue(&mut self, now: Time, _: &mut Vec<Packet>, headers: &mut impl CongestionHeaders) -> Option<Packet> {
         self.router.catch_up(now, self.held.backlog().bytes);
         let packet = self.held.take()?;
         if let Some(header) = headers.header(&packet) {
@@ -206,6 +210,11 @@ impl AtDeparture for Xcp {
 
     fn held(&self) -> impl Iterator<Item = &Held> {
         std::iter::once(&self.held)
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        self.held.backlog()
     }
 }
 
@@ -252,7 +261,7 @@ mod tests {
         router.catch_up(Time::from_seconds(0.15), 50_000);
         near(router.d, 0.1);
         let packet = header(f64::INFINITY);
-        // As changes of the window, bytes: ξp rtt² s / cwnd and ξn rtt s.
+        // In changes of the window, bytes: ξp rtt² s / cwnd and ξn rtt s.
         near(router.xi_p * packet.spacing * packet.rtt, 150.0);
         near(router.xi_n * SIZE as f64 * packet.rtt, 1.695);
         let mut sum = 0.0;

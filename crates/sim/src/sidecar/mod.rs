@@ -114,7 +114,7 @@ impl Sidecar {
 impl CongestionHeaders for Vec<Sidecar> {
     #[inline]
     fn header(&mut self, packet: &Packet) -> Option<&mut Header> {
-        let headers = self[packet.flow() as usize].headers.as_mut().filter(|_| !packet.is_ack())?;
+        let headers = self[packet.flow().index()].headers.as_mut().filter(|_| !packet.is_ack())?;
         headers.get_mut(packet.extra())
     }
 }
@@ -130,10 +130,11 @@ impl CongestionHeaders for () {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packet::FlowId;
     use crate::time::Time;
 
     fn datagram(id: u32) -> Packet {
-        Packet::new(Time(1), Time(1), 0, 7, 1500, flag::BESIDE, id)
+        Packet::new(Time(1), Time(1), FlowId(0), 7, 1500, flag::BESIDE, id)
     }
 
     #[test]
@@ -147,7 +148,7 @@ mod tests {
         for _ in 0..2 {
             assert_eq!(sidecar.take_payload(&datagram(ids[1])).as_deref(), Some(&[1_u8][..]));
         }
-        assert!(sidecar.take_payload(&Packet::new(Time(1), Time(1), 0, 7, 1500, 0, ids[2])).is_none());
+        assert!(sidecar.take_payload(&Packet::new(Time(1), Time(1), FlowId(0), 7, 1500, 0, ids[2])).is_none());
         assert_eq!(sidecar.payloads_under_way(), Some(1));
     }
 }

@@ -51,6 +51,12 @@ impl Sacks {
         id
     }
 
+    /// Fetches the oldest entry into the cache.
+    #[inline(always)]
+    pub fn fetch_oldest(&self) {
+        self.entries.fetch_oldest();
+    }
+
     /// The entry of an ACK under way, without taking it out.
     #[must_use]
     pub fn of(&self, ack: &Packet) -> Option<SackEntry> {
@@ -112,6 +118,7 @@ impl Sacks {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packet::FlowId;
     use crate::time::Time;
 
     #[test]
@@ -128,7 +135,7 @@ mod tests {
     fn a_loose_log_finds_entries_in_any_order_and_keeps_none_too_long() {
         let mut log = Sacks::new(true);
         let ids: Vec<u32> = (0..4).map(|i| log.put(SackEntry { owd: i, ..SackEntry::default() })).collect();
-        let ack = |id| Packet::new(Time(1), Time(1), 0, 0, 40, flag::ACK | flag::BESIDE, id);
+        let ack = |id| Packet::new(Time(1), Time(1), FlowId(0), 0, 40, flag::ACK | flag::BESIDE, id);
         log.copy(&ack(ids[1]));
         log.forget(&ack(ids[0]));
         for (id, owd) in [(3, Some(3)), (1, Some(1)), (2, Some(2)), (1, Some(1)), (1, None), (0, None)] {

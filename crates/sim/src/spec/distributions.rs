@@ -30,7 +30,7 @@ pub enum DurationSpec {
 }
 
 impl DurationSpec {
-    /// What is wrong with it, if anything.
+    /// The error in it, if there is one.
     #[must_use]
     pub fn problem(&self) -> Option<&'static str> {
         match *self {
@@ -97,7 +97,7 @@ impl SizeSpec {
         }
     }
 
-    /// What is wrong with it, if anything.
+    /// The error in it, if there is one.
     #[must_use]
     pub fn problem(&self) -> Option<&'static str> {
         let positive = |x: f64| x > 0.0 && x.is_finite();
@@ -127,7 +127,7 @@ pub struct RttSpec {
 }
 
 impl RttSpec {
-    /// What is wrong with it, if anything.
+    /// The error in it, if there is one.
     #[must_use]
     pub fn problem(&self) -> Option<&'static str> {
         let (shares, rtts) = (&self.shares, &self.rtts_ps);

@@ -4,9 +4,9 @@
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("{path}: {message}")]
 pub struct SpecError {
-    /// Where in the spec.
+    /// Place in the spec.
     pub path: String,
-    /// What is wrong with it, what is allowed.
+    /// The error, and the allowed values.
     pub message: String,
 }
 

@@ -68,19 +68,19 @@ pub struct ForeignSpec {
 }
 
 impl FlowSpec {
-    /// Whether its endpoints are neither TCP's nor datagrams', whose packets have the sizes of the stack.
+    /// True if its endpoints are neither TCP's nor datagrams', whose packets have the sizes of the stack.
     #[must_use]
     pub fn has_own_transport(&self) -> bool {
         self.is_udt() || self.foreign.is_some()
     }
 
-    /// Whether it is a flow of UDT, which has endpoints of its own.
+    /// True for a flow of UDT, which has endpoints of its own.
     #[must_use]
     pub fn is_udt(&self) -> bool {
         self.source_sha256.is_none() && self.algorithm.split(':').next() == Some("udt")
     }
 
-    /// Whether its receiver has no timer: it answers each packet at once, or not at all.
+    /// True if its receiver has no timer: it answers each packet at once, or not at all.
     #[must_use]
     pub fn answers_at_once(&self) -> bool {
         (self.stack.ack_every == 1 || self.datagrams) && !self.has_own_transport()
@@ -103,7 +103,7 @@ impl FlowSpec {
         [(data, data), (ack, ack + 3 * u64::from(stack.sack_block_bytes))]
     }
 
-    /// No packet of it is smaller, bytes.
+    /// Lower bound of the size of its packets, bytes.
     #[must_use]
     pub fn smallest_bytes(&self) -> u64 {
         if let Some(foreign) = self.foreign {

@@ -1,4 +1,4 @@
-//! What a link does besides carrying at one rate with one delay: its part of the spec. [`crate::link`] does it.
+//! Impairments of a link: changes over time, random delays, reordering and duplicates. [`crate::link`] applies them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ pub const OPPORTUNITY_BYTES: u64 = 1500;
 /// The longest delay that may be added, ps.
 const MOST_PS: u64 = 3600 * Time::SECOND.0;
 
-/// Changes of a link over time, and what it does to packets besides queueing.
+/// Changes of a link over time, random delays, reordering and duplicates.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Impairments {
@@ -95,7 +95,7 @@ pub struct ReorderSpec {
 }
 
 impl Impairments {
-    /// The fastest that the link may ever be over a longer time, bit/s, when it starts at `rate_bps`.
+    /// Highest rate over a longer time, bit/s, of a link that starts at `rate_bps`.
     #[must_use]
     pub fn fastest_bps(&self, rate_bps: u64) -> u64 {
         if let Some(&period_ms) = self.rate_trace_ms.last() {
@@ -105,19 +105,19 @@ impl Impairments {
         self.rate_steps.iter().map(|step| step.rate_bps).chain([rate_bps]).max().unwrap_or(rate_bps)
     }
 
-    /// Whether anything but the rate is affected.
+    /// True if anything but the rate is affected.
     #[must_use]
     pub fn beyond_rate(&self) -> bool {
         !self.delay_steps.is_empty() || self.jitter.is_some() || self.reorder.is_some() || self.duplicate > 0.0
     }
 
-    /// Whether packets may arrive in another order than they were sent, or twice.
+    /// True if packets may arrive in another order than they were sent, or twice.
     #[must_use]
     pub fn disorders(&self) -> bool {
         !self.delay_steps.is_empty() || self.reorder.is_some() || self.duplicate > 0.0
     }
 
-    /// Refuses what has no sense.
+    /// Rejects values without a physical meaning.
     ///
     /// # Errors
     /// The first field that is wrong, under `path`.

@@ -10,7 +10,7 @@ pub(super) const fn ps_of(seconds: u64) -> u64 {
 /// Segments that one flow may have outstanding: as many as SACK's scoreboard and the largest receive window allow.
 pub const MOST_IN_FLIGHT: u32 = 1 << 28;
 
-/// Hosts keep no shorter time than this: below it, timers only burn processor time.
+/// Shortest time that a host may keep: shorter timers would only burn processor time.
 pub const SHORTEST_TIMER_PS: u64 = Time::MILLISECOND.0 / 1000;
 
 /// A retransmission timer whose backoff stops earlier would fire hundreds of times a second on a path that is down; RFC 6298

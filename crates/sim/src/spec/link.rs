@@ -29,21 +29,21 @@ pub struct LinkSpec {
 }
 
 impl LinkSpec {
-    /// The shortest propagation delay that it ever has, ps.
+    /// Shortest propagation delay over the run, ps.
     #[must_use]
     pub fn shortest_ps(&self) -> u64 {
         let steps = self.impairments.iter().flat_map(|i| &i.delay_steps);
         steps.map(|step| step.delay_ps).chain([self.delay_ps]).min().unwrap_or(self.delay_ps)
     }
 
-    /// The longest propagation delay that it ever has, ps.
+    /// Longest propagation delay over the run, ps.
     #[must_use]
     pub fn longest_ps(&self) -> u64 {
         let steps = self.impairments.iter().flat_map(|i| &i.delay_steps);
         steps.map(|step| step.delay_ps).chain([self.delay_ps]).max().unwrap_or(self.delay_ps)
     }
 
-    /// The fastest that it ever is, bit/s.
+    /// Highest rate over the run, bit/s.
     #[must_use]
     pub fn fastest_bps(&self) -> u64 {
         self.impairments.as_ref().map_or(self.rate_bps, |i| i.fastest_bps(self.rate_bps))

@@ -1,7 +1,7 @@
 //! The canonical form of a scenario: plain data, every quantity an integer in its smallest unit.
 //!
-//! These types say what is simulated and know nothing of how. [`Spec::validate`] rejects what has no physical sense; everything
-//! behind it may rely on that.
+//! These types describe the simulated system and nothing of the engine. [`Spec::validate`] rejects values without a physical
+//! meaning; all later code may rely on that.
 
 mod distributions;
 mod error;

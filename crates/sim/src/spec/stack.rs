@@ -108,7 +108,7 @@ pub enum RecoveryRule {
     /// Rate halving as in ns-2's TCP/Linux: down to the floor at once where the flight is below already.
     #[serde(rename = "rate_halving_ns2")]
     RateHalvingNs2,
-    /// As ns-2's `TCP/Sack1`. The window is reduced at once. The estimate of the pipe falls by one for an ACK, and by two for
+    /// Recovery of ns-2's `TCP/Sack1`. The window is reduced at once. The estimate of the pipe falls by one for an ACK, and by two for
     /// one that acknowledges in order; lost segments stay in the estimate.
     PipeSack1,
     /// The window is reduced at once and the pipe drains to it, RFC 6675.
@@ -130,7 +130,7 @@ pub struct ClockSpec {
 }
 
 impl ClockSpec {
-    /// What it shows at `t`, ps.
+    /// The clock's reading at the true time `t`, ps.
     #[must_use]
     pub fn reading(&self, t: Time) -> i128 {
         let t = i128::from(t.0);

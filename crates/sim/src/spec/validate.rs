@@ -9,7 +9,7 @@ use super::traffic::{ArrivalsSpec, SourceSpec};
 use super::{FORMAT, Spec, SpecError, udt};
 
 impl Spec {
-    /// Rejects what has no physical sense.
+    /// Rejects values without a physical meaning.
     ///
     /// # Errors
     /// The first field that is wrong.
@@ -68,7 +68,7 @@ impl Spec {
                     flow.stop_ps.map_or(self.duration_ps, |stop| stop.min(self.duration_ps)) - flow.start_ps;
                 let wire_bits = f64::from(stack.payload_bytes + stack.header_bytes) * 8.0;
                 let segments = *bps as f64 * (active_ps as f64 * 1e-12) / wire_bits;
-                // Of a transfer at most: its last segment need not be full.
+                // At most, for a transfer: its last segment need not be full.
                 let of_each = |mean_bytes| mean_bytes / f64::from(stack.payload_bytes) + 1.0;
                 let mean = source.sizes.as_ref().and_then(SizeSpec::mean_bytes);
                 let few = mean.is_none_or(|mean| segments / of_each(mean) < f64::from(MOST_TRANSFERS));
@@ -194,7 +194,7 @@ impl Spec {
         Ok(())
     }
 
-    /// Refuses what only TCP has.
+    /// Rejects fields that have no meaning for UDT.
     fn validate_udt(&self, place: &str, flow: &FlowSpec) -> Result<(), SpecError> {
         let check = checker(place);
         let stack = &flow.stack;

@@ -38,7 +38,7 @@ impl Draws {
     }
 }
 
-/// What every transfer of a source is drawn from.
+/// Distributions that every transfer of a source is drawn from.
 #[derive(Clone, Debug)]
 struct Mix {
     sizes: Option<SizeSpec>,
@@ -67,7 +67,7 @@ pub struct Users {
 }
 
 impl Users {
-    /// What a user fetches next, having thought since `since`; nothing where that would be too late.
+    /// The next transfer of a user who has thought since `since`; `None` if it would begin too late.
     pub fn next(&mut self, user: u32, since: Time) -> Option<Planned> {
         let (thinking, draws) = &mut self.streams[user as usize];
         let start = since + self.think.draw(thinking);
@@ -114,7 +114,7 @@ impl Schedule {
             ArrivalsSpec::Load { bps } => {
                 let wire_bits = u64::from(flow.stack.payload_bytes + flow.stack.header_bytes) * 8;
                 let mut planned = Vec::new();
-                // What is measured has the load by itself, not only together with what comes before and after.
+                // The measured part has the load by itself, not only together with the parts before and after.
                 let inner = [spec.measure.from_ps, spec.measure.to_ps].map(|ps| Time(ps).clamp(start, stop));
                 for (from, to) in [(start, inner[0]), (inner[0], inner[1]), (inner[1], stop)] {
                     let target = (to.since(from).seconds() * *bps as f64 / wire_bits as f64) as u64;

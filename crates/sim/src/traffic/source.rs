@@ -17,12 +17,14 @@ use elephan_cc::Controller;
 use super::schedule::{Planned, Schedule, Users};
 use crate::algorithms::source_controller;
 use crate::endpoint::{End, EndpointState, PacketCounts, Receiver, Sender};
-use crate::network::{Attachment, Count, MailboxId, Network};
+use crate::network::{Attachment, Count, MailboxId, Network, SourceId};
+use crate::packet::FlowId;
+use crate::prefetch;
 use crate::record::{ReceiverSample, SenderTotals};
 use crate::spec::{FlowSpec, SourceSpec, Spec, SpecError};
 use crate::time::Time;
 
-/// What became of a transfer.
+/// A transfer, and its result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Transfer {
     /// When it began.
@@ -35,18 +37,18 @@ pub struct Transfer {
     pub completed: Time,
     /// Whose it was, where there are users.
     pub user: Option<u32>,
-    /// What its sender counted.
+    /// Counters of its sender.
     pub totals: SenderTotals,
 }
 
-/// What a source leaves behind.
+/// Results of a source.
 #[derive(Clone, Debug, Default)]
 pub struct SourceTotals {
     /// In the order in which they began.
     pub transfers: Vec<Transfer>,
-    /// What arrived until each sample time.
+    /// Sums of the arrivals until each sample time.
     pub samples: Vec<ReceiverSample>,
-    /// What arrived until the beginning and until the end of the measured part.
+    /// Sums of the arrivals until the beginning and until the end of the measured part.
     pub measured: [ReceiverSample; 2],
     /// Distinct segments that arrived.
     pub delivered: u64,
@@ -63,7 +65,7 @@ struct Slot {
     attachment: Attachment,
     /// The receiver, unless it is evaluated inline by the network.
     sink: Option<(Receiver, Attachment)>,
-    flow: u32,
+    flow: FlowId,
     transfer: u32,
     /// The user that the transfer belongs to, if the source has users.
     user: u32,
@@ -72,7 +74,7 @@ struct Slot {
 impl Slot {
     fn receiver<'a>(&'a self, network: &'a Network) -> Option<&'a Receiver> {
         let own = self.sink.as_ref().map(|(receiver, _)| receiver);
-        own.or(network.sinks[self.flow as usize].as_ref())
+        own.or(network.sinks[self.flow.index()].as_ref())
     }
 
     /// Packets that the sender and the receiver count.
@@ -87,12 +89,12 @@ type Due = Reverse<(Time, u32)>;
 /// A source of transfers.
 #[derive(Debug)]
 pub struct Source {
-    index: usize,
+    index: SourceId,
     name: String,
     flow: FlowSpec,
-    /// What the controller of each transfer is a copy of.
+    /// Controller that each transfer gets a copy of.
     controller: Controller,
-    /// Where a rank among packets that compete begins.
+    /// First of the ranks of its transfers among competing packets.
     first_rank: u32,
     path_rtt: Time,
     planned: Vec<Planned>,
@@ -181,7 +183,7 @@ impl Source {
             }
         };
         Ok(Self {
-            index,
+            index: SourceId(index as u32),
             name: flow.name.clone(),
             is_inline: flow.answers_at_once(),
             flow,
@@ -244,8 +246,8 @@ impl Source {
             for (at, &i) in turns.iter().enumerate() {
                 if let Some(&next) = turns.get(at + 1) {
                     // It was last looked at an RTT ago, and thousands of others since.
-                    network.touch(self.due[next as usize].1);
-                    self.slots[next as usize].sender.touch();
+                    network.fetch_oldest(self.due[next as usize].1);
+                    prefetch::value(&self.slots[next as usize].sender);
                 }
                 let i = i as usize;
                 let Slot { sender, attachment, .. } = &mut self.slots[i];
@@ -270,7 +272,7 @@ impl Source {
         list_due(&self.sinks, horizon, network, &mut turns);
         for (at, &i) in turns.iter().enumerate() {
             if let Some(&next) = turns.get(at + 1) {
-                network.touch(self.sinks[next as usize].1);
+                network.fetch_oldest(self.sinks[next as usize].1);
             }
             let Some((receiver, attachment)) = &mut self.slots[i as usize].sink else { continue };
             attachment.give_turn::<false, _>(receiver, horizon, network);
@@ -354,7 +356,7 @@ impl Source {
     }
 
     /// A free slot: its number among the flows, and its position.
-    fn find_slot(&mut self, network: &mut Network) -> (u32, usize) {
+    fn find_slot(&mut self, network: &mut Network) -> (FlowId, usize) {
         if let Some(slot) = self.free.pop() {
             return (self.slots[slot as usize].flow, slot as usize);
         }
@@ -383,7 +385,7 @@ impl Source {
         while i < self.ending.len() {
             let slot = self.ending[i] as usize;
             let held = &self.slots[slot];
-            let counts = network.counts(held.flow as usize, held.packets(network));
+            let counts = network.counts(held.flow, held.packets(network));
             let drained = counts.iter().all(|count| count.sent + count.duplicated == count.received + count.dropped);
             if !drained {
                 i += 1;
@@ -414,7 +416,7 @@ impl Source {
         row.totals = sender.totals();
         self.totals.delivered += receiver.totals.delivered;
         self.totals.duplicates += receiver.duplicates;
-        // What arrived since the sample before; what came after the last that it took came before the next.
+        // Arrivals since the sample before; arrivals after the transfer's last sample count in the next.
         let first = self.times.partition_point(|&time| time < row.start);
         let mut before = ReceiverSample::default();
         let counts = receiver.samples.iter().chain(std::iter::once(&receiver.totals));
@@ -436,11 +438,11 @@ impl Source {
     }
 
     /// The flows whose packets may be under way, and the packets that their two ends count.
-    pub fn active<'a>(&'a self, network: &'a Network) -> impl Iterator<Item = (usize, [PacketCounts; 2])> + 'a {
+    pub fn active<'a>(&'a self, network: &'a Network) -> impl Iterator<Item = (FlowId, [PacketCounts; 2])> + 'a {
         let mut taken = vec![true; self.slots.len()];
         self.free.iter().for_each(|&slot| taken[slot as usize] = false);
         let slots = self.slots.iter().zip(taken).filter(|(_, taken)| *taken);
-        slots.map(|(slot, _)| (slot.flow as usize, slot.packets(network)))
+        slots.map(|(slot, _)| (slot.flow, slot.packets(network)))
     }
 
     /// The packets of the transfers whose slots were freed.
@@ -449,7 +451,7 @@ impl Source {
         self.gone
     }
 
-    /// What it leaves behind.
+    /// Its results.
     #[must_use]
     pub fn into_totals(mut self) -> SourceTotals {
         // Users begin within one turn in whatever order it takes them.

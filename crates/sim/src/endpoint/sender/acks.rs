@@ -18,7 +18,7 @@ struct Report {
     owd: u32,
     /// Its number.
     newest: u32,
-    /// What XCP routers said of it and of those before it, bytes/s.
+    /// Feedback of XCP routers to it and to those before it, bytes/s.
     feedback: f32,
 }
 
@@ -165,7 +165,7 @@ impl Sender {
 struct Wanted<'a> {
     needs: Needs,
     packet: Packet,
-    /// Of a segment on the wire.
+    /// Size of a segment on the wire.
     bytes: f64,
     report: Report,
     sampler: Option<&'a DeliverySampler>,
@@ -189,7 +189,7 @@ impl Wanted<'_> {
         })
     }
 
-    /// What VCP routers report.
+    /// Load that VCP routers report.
     fn load(&self) -> Load {
         match self.packet.flags() {
             flags if flags & flag::ECE != 0 => Load::Overload,

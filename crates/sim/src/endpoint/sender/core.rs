@@ -18,7 +18,7 @@ use crate::endpoint::departures::Departures;
 use crate::endpoint::rto::Rto;
 use crate::endpoint::scoreboard::Scoreboard;
 use crate::endpoint::statistics::SenderStatistics;
-use crate::packet::Packet;
+use crate::packet::{FlowId, Packet};
 use crate::random::Name;
 use crate::record::{SenderRecord, SenderTotals};
 use crate::sidecar::Sidecar;
@@ -28,7 +28,7 @@ use crate::time::Time;
 /// The sending end of a flow.
 #[derive(Debug)]
 pub struct Sender {
-    pub(super) flow: u32,
+    pub(super) flow: FlowId,
     pub(super) algorithm: Controller,
     pub(super) needs: Needs,
     pub(super) algorithm_seed: u64,
@@ -52,7 +52,7 @@ pub struct Sender {
     pub(super) start: Time,
     pub(super) stop: Time,
     pub(super) started: bool,
-    /// Whether [`Sender::remember`] has anything to do.
+    /// True if [`Sender::remember`] has anything to do.
     pub(super) remembers: bool,
     /// True if anybody is told of each segment that is sent.
     pub(super) watches: bool,
@@ -75,7 +75,7 @@ impl Sender {
     /// A sender that starts at `start`.
     #[must_use]
     pub fn new(
-        flow: u32,
+        flow: FlowId,
         spec: &Spec,
         this: &FlowSpec,
         start: Time,

@@ -1,4 +1,4 @@
-//! What a sender does about ECN: which packets are capable of it, and how an echo is answered.
+//! ECN of a sender: the packets that are capable of it, and the answer to an echo.
 
 use elephan_cc::{Ecn, Needs, Router};
 
@@ -18,7 +18,7 @@ pub(super) enum Mode {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Marks {
     pub(super) mode: Mode,
-    /// Of every new segment.
+    /// Flags of every new segment.
     data: u8,
     /// The next new segment tells the receiver that its echo has been answered.
     pub(super) answered: bool,
@@ -27,7 +27,7 @@ pub(super) struct Marks {
 }
 
 impl Marks {
-    /// What the algorithm wants, or else what the endpoint is set to.
+    /// The use that the algorithm wants, or else the endpoint's setting.
     pub(super) fn new(needs: Needs, endpoint: bool) -> Self {
         let (mode, data) = match needs.ecn {
             // The code for a low load; routers raise it.

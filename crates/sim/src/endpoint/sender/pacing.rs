@@ -48,7 +48,7 @@ impl Sender {
         }
     }
 
-    /// Whether nothing has to be counted or repaired.
+    /// True if nothing has to be counted or repaired.
     #[inline(always)]
     pub(super) fn is_plain_sailing(&self) -> bool {
         self.repair.is_open() && self.board.is_clean()

@@ -8,6 +8,7 @@ use super::repair::State;
 use crate::application::SMALL_BURST;
 use crate::endpoint::boundary::Outlet;
 use crate::packet::{Packet, flag};
+use crate::prefetch;
 use crate::ring::MOST_INHERITED;
 use crate::sidecar::Header;
 use crate::spec::Detection;
@@ -24,20 +25,16 @@ impl Sender {
     pub fn inherit(&mut self, old: &mut Self) {
         self.board.inherit(&mut old.board);
         if self.rack.sent_at.capacity() == 0 && old.rack.sent_at.capacity() <= MOST_INHERITED {
-            // What stands in it is never read before it is written.
+            // Its contents are never read before they are written.
             self.rack.sent_at = std::mem::take(&mut old.rack.sent_at);
         }
     }
 
-    /// Reads a word here and there, and does nothing with it: what the next turn needs then comes into the cache while others
-    /// have theirs, and not piece by piece.
+    /// Fetches what its fields point to and its next turn needs.
     #[inline(always)]
-    pub fn touch(&self) {
-        std::hint::black_box((
-            (self.stats.completed, self.board.una(), self.rack.sent_at.get(0), self.stats.measured.rtt_count),
-            (self.stack.initial_window, self.repair.state, self.rto.srtt, self.stats.cwnd, self.rack.stamp),
-            (self.stats.totals.acks, self.next),
-        ));
+    pub fn fetch_behind(&self) {
+        let (times, place) = self.rack.sent_at.place(self.next.into());
+        prefetch::element(times, place);
     }
 
     #[inline]
@@ -69,7 +66,7 @@ impl Sender {
         self.transmit_with_care(now, u32::MAX, out);
     }
 
-    /// What stops a sender that its window does not.
+    /// Limit of a sender whose window would allow more.
     pub(super) fn other_limit(&mut self, now: Time) -> Limit {
         if let Some(sampler) = &mut self.sampler {
             sampler.on_application_limited(self.board.in_flight(self.next));

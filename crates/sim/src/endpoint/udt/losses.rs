@@ -109,8 +109,8 @@ impl Missing {
         true
     }
 
-    /// What was last reported k RTT ago or more, as far as `words` of a NAK can say it: one for a packet, two for a run. It
-    /// counts as reported at `now`.
+    /// Runs of packets that were last reported k RTTs ago or more, as many as fit into `words` of a NAK: one word for a packet,
+    /// two for a run. They count as reported at `now`.
     pub(super) fn report_again(&mut self, now: Time, rtt_s: f64, mut words: u32) -> Vec<(u32, u32)> {
         let mut found = Vec::new();
         for (&first, gap) in &mut self.gaps {

@@ -10,7 +10,7 @@ use super::losses::{Missing, words_for};
 use super::messages::Message;
 use super::sender::UdtSender;
 use crate::endpoint::boundary::{Endpoint, EndpointState, Outlet, PacketCounts};
-use crate::packet::{Packet, flag};
+use crate::packet::{FlowId, Packet, flag};
 use crate::record::{Clock, ReceiverRecord, ReceiverSample, RttHistogram, SenderRecord};
 use crate::spec::udt::{ACK_BYTES, HEADER_BYTES, LIGHT_ACK_BYTES};
 use crate::spec::{FlowSpec, Measure, Spec};
@@ -22,7 +22,7 @@ const ACK_HISTORY: usize = 1024;
 /// The receiving end of a UDT flow.
 #[derive(Debug)]
 pub struct UdtReceiver {
-    flow: u32,
+    flow: FlowId,
     p: UdtParams,
     /// One past the highest packet that has come.
     next: u32,
@@ -33,7 +33,7 @@ pub struct UdtReceiver {
     /// Packets since the last ACK, and light ACKs sent in between.
     packets: u32,
     light_acks: u32,
-    /// What the last ACK said, and when; and the highest that an ACK2 has answered.
+    /// Packet number and time of the last ACK, and the highest number that an ACK2 has answered.
     acked: u32,
     acked_at: Time,
     known: u32,
@@ -67,7 +67,7 @@ pub struct UdtReceiver {
 impl UdtReceiver {
     /// The receiver of the flow number `flow` of a spec.
     #[must_use]
-    pub fn new(flow: u32, spec: &Spec, this: &FlowSpec, p: UdtParams, sample_times: &Arc<[Time]>) -> Self {
+    pub fn new(flow: FlowId, spec: &Spec, this: &FlowSpec, p: UdtParams, sample_times: &Arc<[Time]>) -> Self {
         let clock = Clock::new(sample_times);
         Self {
             flow,

@@ -12,7 +12,7 @@ use crate::application::Application;
 use crate::endpoint::boundary::{Endpoint, EndpointState, Outlet, PacketCounts};
 use crate::endpoint::departures::Departures;
 use crate::endpoint::statistics::SenderStatistics;
-use crate::packet::{Packet, flag};
+use crate::packet::{FlowId, Packet, flag};
 use crate::random::Stream;
 use crate::record::{SenderRecord, SenderSample};
 use crate::spec::udt::HEADER_BYTES;
@@ -35,7 +35,7 @@ impl Observe for Observed<'_> {
 /// The sending end of a UDT flow.
 #[derive(Debug)]
 pub struct UdtSender {
-    flow: u32,
+    flow: FlowId,
     control: Control,
     path: Estimates,
     /// Lowest packet that is not acknowledged.
@@ -44,7 +44,7 @@ pub struct UdtSender {
     next: u32,
     /// First packet that there is no data for.
     end: u32,
-    /// What the latest ACK that was no light one acknowledged.
+    /// Packet number in the latest ACK that was not a light one.
     last_ack: u32,
     flow_window: u32,
     lost: Lost,
@@ -76,7 +76,7 @@ impl UdtSender {
     /// The sender of the flow number `flow` of a spec, which starts at `start`.
     #[must_use]
     pub fn new(
-        flow: u32,
+        flow: FlowId,
         spec: &Spec,
         this: &FlowSpec,
         start: Time,

@@ -1,0 +1,22 @@
+//! Fetching data into the cache before it is needed. It is a hint to the processor: it changes no result, and does nothing where
+//! the processor has no such instruction.
+
+use branches::prefetch_read_data;
+
+/// Bytes of a line of the cache.
+const LINE: usize = 64;
+
+/// Fetches all of a value.
+#[inline(always)]
+pub fn value<T>(value: &T) {
+    let first = std::ptr::from_ref(value).cast::<u8>();
+    for offset in (0..size_of::<T>()).step_by(LINE) {
+        prefetch_read_data::<u8, 0>(first.wrapping_add(offset));
+    }
+}
+
+/// Fetches the beginning of an element of a list, which need not be there.
+#[inline(always)]
+pub fn element<T>(list: &[T], index: usize) {
+    prefetch_read_data::<T, 0>(list.as_ptr().wrapping_add(index));
+}
