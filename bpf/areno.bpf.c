@@ -178,18 +178,14 @@ static void moderate(struct state *s, fx w)
 	s->probe = fx_min(s->probe, fx_max(s->win.w - FLOOR, 0));
 }
 
-static void internals(const struct state *s, fx *own)
-{
-	own[0] = s->win.w;
-	own[1] = s->win.ssthresh;
-	own[2] = s->probe;
-	own[3] = s->base;
-	own[4] = s->congested;
-	own[5] = s->rtt;
-	own[6] = s->rate.rate;
-	own[7] = s->increase;
-}
+#define INTERNALS(variable) \
+	variable(probe, s->probe) \
+	variable(base_us, s->base) \
+	variable(congested_us, s->congested) \
+	variable(rtt_mean_us, s->rtt) \
+	variable(rate, s->rate.rate) \
+	variable(increase, s->increase)
 
 #include "hooks.h"
 
-ALGORITHM("w,ssthresh,probe,base_us,congested_us,rtt_mean_us,rate,increase");
+ALGORITHM;

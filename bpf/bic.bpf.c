@@ -144,17 +144,13 @@ static void on_undo(struct state *s)
 
 WINDOW_METHODS
 
-static void internals(const struct state *s, fx *own)
-{
-	own[0] = s->win.w;
-	own[1] = s->win.ssthresh;
-	own[2] = s->last_max;
-	own[3] = s->search.max_win;
-	own[4] = s->search.target_win;
-	own[5] = s->search.is_probing ? FX_ONE : 0;
-	own[6] = s->search.ss_cwnd;
-}
+#define INTERNALS(variable) \
+	variable(last_max, s->last_max) \
+	variable(max_win, s->search.max_win) \
+	variable(target_win, s->search.target_win) \
+	variable(is_probing, s->search.is_probing ? FX_ONE : 0) \
+	variable(ss_cwnd, s->search.ss_cwnd)
 
 #include "hooks.h"
 
-ALGORITHM("w,ssthresh,last_max,max_win,target_win,is_probing,ss_cwnd");
+ALGORITHM;

@@ -248,16 +248,12 @@ static void moderate(struct state *s, fx w)
 	s->dwnd = fx_max(s->win.w - fx_muldiv(was, s->win.w, before), 0);
 }
 
-static void internals(const struct state *s, fx *own)
-{
-	own[0] = s->win.w;
-	own[1] = s->win.ssthresh;
-	own[2] = s->dwnd;
-	own[3] = s->gamma;
-	own[4] = s->has_diff ? s->diff_reno : 0;
-	own[5] = s->base;
-}
+#define INTERNALS(variable) \
+	variable(dwnd, s->dwnd) \
+	variable(gamma, s->gamma) \
+	variable(diff_reno, s->has_diff ? s->diff_reno : 0) \
+	variable(base_us, s->base)
 
 #include "hooks.h"
 
-ALGORITHM("w,ssthresh,dwnd,gamma,diff_reno,base_us");
+ALGORITHM;

@@ -5,7 +5,7 @@
  *
  *	struct state			what it keeps of a connection; its first member is `struct window win`
  *	on_start on_ack on_congestion on_timeout on_idle on_recovery_exit on_undo moderate
- *	internals			its own variables, in the order of its COLUMNS
+ *	INTERNALS(variable)		its own variables: variable(name, value) for each
  *
  * and ends with ALGORITHM, which makes it a tcp_congestion_ops (hooks.h).
  *

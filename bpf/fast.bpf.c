@@ -149,15 +149,11 @@ static void moderate(struct state *s, fx w)
 	s->pending = 0;
 }
 
-static void internals(const struct state *s, fx *own)
-{
-	own[0] = s->win.w;
-	own[1] = s->win.ssthresh;
-	own[2] = s->base;
-	own[3] = s->avg;
-	own[4] = s->pending;
-}
+#define INTERNALS(variable) \
+	variable(base_us, s->base) \
+	variable(avg_us, s->avg) \
+	variable(pending, s->pending)
 
 #include "hooks.h"
 
-ALGORITHM("w,ssthresh,base_us,avg_us,pending");
+ALGORITHM;

@@ -153,16 +153,12 @@ static void moderate(struct state *s, fx w)
 	s->reno = fx_min(s->reno, s->win.w);
 }
 
-static void internals(const struct state *s, fx *own)
-{
-	own[0] = s->win.w;
-	own[1] = s->win.ssthresh;
-	own[2] = s->reno;
-	own[3] = s->base;
-	own[4] = s->rate.rate;
-	own[5] = s->per_segment;
-}
+#define INTERNALS(variable) \
+	variable(reno, s->reno) \
+	variable(base_us, s->base) \
+	variable(rate, s->rate.rate) \
+	variable(per_segment, s->per_segment)
 
 #include "hooks.h"
 
-ALGORITHM("w,ssthresh,reno,base_us,rate,per_segment");
+ALGORITHM;

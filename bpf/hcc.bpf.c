@@ -337,18 +337,14 @@ static void moderate(struct state *s, fx w)
 	s->pending = 0;
 }
 
-static void internals(const struct state *s, fx *own)
-{
-	own[0] = s->win.w;
-	own[1] = s->win.ssthresh;
-	own[2] = fx_from(s->mode);
-	own[3] = s->loss_ref;
-	own[4] = s->delay.queueing;
-	own[5] = s->delay.rtt;
-	own[6] = s->delay.base;
-	own[7] = s->pending;
-}
+#define INTERNALS(variable) \
+	variable(mode, fx_from(s->mode)) \
+	variable(loss_ref, s->loss_ref) \
+	variable(queueing_us, s->delay.queueing) \
+	variable(rtt_mean_us, s->delay.rtt) \
+	variable(base_us, s->delay.base) \
+	variable(pending, s->pending)
 
 #include "hooks.h"
 
-ALGORITHM("w,ssthresh,mode,loss_ref,queueing_us,rtt_mean_us,base_us,pending");
+ALGORITHM;

@@ -23,6 +23,23 @@ struct flow {
 	__u64 started_ns;
 };
 
+/* What is reported of an algorithm: its window, its threshold, and its INTERNALS, under the names in COLUMNS. */
+#define VALUE(name, value) own[n++] = value;
+#define COLUMN(name, value) "," #name
+#define COUNT(name, value) +1
+#define COLUMNS "w,ssthresh" INTERNALS(COLUMN)
+
+_Static_assert(2 INTERNALS(COUNT) <= INTERNALS_MAX, "a report has no room for more");
+
+static __always_inline void internals(const struct state *s, fx *own)
+{
+	int n = 0;
+
+	own[n++] = s->win.w;
+	own[n++] = s->win.ssthresh;
+	INTERNALS(VALUE)
+}
+
 #ifdef __bpf__
 
 struct {
@@ -391,9 +408,8 @@ HOOK(__u32, el_undo_cwnd, struct sock *sk)
 #ifdef __bpf__
 char _license[] SEC("license") = "Dual MIT/GPL";
 
-/* The names of what internals() gives, for whoever reads the events. */
-#define ALGORITHM(names)                                                                                               \
-	const volatile char columns[] = names;                                                                         \
+#define ALGORITHM                                                                                                      \
+	const volatile char columns[] = COLUMNS;                                                                       \
 	SEC(".struct_ops")                                                                                             \
 	struct tcp_congestion_ops algorithm = {                                                                        \
 		.flags = TCP_CONG_NON_RESTRICTED,                                                                      \
@@ -408,7 +424,7 @@ char _license[] SEC("license") = "Dual MIT/GPL";
 		.name = EL_NAME,                                                                                       \
 	}
 #else
-#define ALGORITHM(names) const char columns[] = names
+#define ALGORITHM const char columns[] = COLUMNS
 #endif
 
 #endif

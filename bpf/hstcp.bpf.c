@@ -85,13 +85,9 @@ NO_RECOVERY_EXIT
 WINDOW_UNDO
 WINDOW_METHODS
 
-static void internals(const struct state *s, fx *own)
-{
-	own[0] = s->win.w;
-	own[1] = s->win.ssthresh;
-	own[2] = s->a;
-}
+#define INTERNALS(variable) \
+	variable(a, s->a)
 
 #include "hooks.h"
 
-ALGORITHM("w,ssthresh,a");
+ALGORITHM;

@@ -229,18 +229,14 @@ static void on_undo(struct state *s)
 
 WINDOW_METHODS
 
-static void internals(const struct state *s, fx *own)
-{
-	own[0] = s->win.w;
-	own[1] = s->win.ssthresh;
-	own[2] = s->alpha;
-	own[3] = s->beta;
-	own[4] = s->rtt_min;
-	own[5] = s->rtt_max;
-	own[6] = s->b_now;
-	own[7] = s->b_old;
-}
+#define INTERNALS(variable) \
+	variable(alpha, s->alpha) \
+	variable(beta, s->beta) \
+	variable(rtt_min_us, s->rtt_min) \
+	variable(rtt_max_us, s->rtt_max) \
+	variable(b_now, s->b_now) \
+	variable(b_old, s->b_old)
 
 #include "hooks.h"
 
-ALGORITHM("w,ssthresh,alpha,beta,rtt_min_us,rtt_max_us,b_now,b_old");
+ALGORITHM;

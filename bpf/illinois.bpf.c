@@ -181,16 +181,12 @@ NO_RECOVERY_EXIT
 WINDOW_UNDO
 WINDOW_METHODS
 
-static void internals(const struct state *s, fx *own)
-{
-	own[0] = s->win.w;
-	own[1] = s->win.ssthresh;
-	own[2] = s->alpha;
-	own[3] = s->beta;
-	own[4] = s->base;
-	own[5] = s->max;
-}
+#define INTERNALS(variable) \
+	variable(alpha, s->alpha) \
+	variable(beta, s->beta) \
+	variable(base_us, s->base) \
+	variable(max_us, s->max)
 
 #include "hooks.h"
 
-ALGORITHM("w,ssthresh,alpha,beta,base_us,max_us");
+ALGORITHM;

@@ -44,12 +44,8 @@ NO_RECOVERY_EXIT
 WINDOW_UNDO
 WINDOW_METHODS
 
-static void internals(const struct state *s, fx *own)
-{
-	own[0] = s->win.w;
-	own[1] = s->win.ssthresh;
-}
+#define INTERNALS(variable)
 
 #include "hooks.h"
 
-ALGORITHM("w,ssthresh");
+ALGORITHM;

@@ -13,8 +13,8 @@ PARAM(gamma, 1);
 enum { PAPER, NS2, LINUX };
 CHOICE(diff, PAPER, LINUX);
 /* Which RTT stands for a round. */
-enum { MEAN, MIN };
-CHOICE(round_rtt, MEAN, MIN);
+enum { MIN, MEAN };
+CHOICE(round_rtt, MEAN, MEAN);
 /* Samples that a round needs; with fewer it is standard TCP on one ACK. */
 PARAM(samples_min, 1);
 /* Slow start doubles every other round trip and measures in between. */
@@ -238,15 +238,11 @@ static void moderate(struct state *s, fx w)
 	s->growing = true;
 }
 
-static void internals(const struct state *s, fx *own)
-{
-	own[0] = s->win.w;
-	own[1] = s->win.ssthresh;
-	own[2] = s->base;
-	own[3] = s->slow_starting ? FX_ONE : 0;
-	own[4] = fx_from(s->samples);
-}
+#define INTERNALS(variable) \
+	variable(base_us, s->base) \
+	variable(slow_starting, s->slow_starting ? FX_ONE : 0) \
+	variable(samples, fx_from(s->samples))
 
 #include "hooks.h"
 
-ALGORITHM("w,ssthresh,base_us,slow_starting,samples");
+ALGORITHM;

@@ -110,14 +110,10 @@ NO_RECOVERY_EXIT
 WINDOW_UNDO
 WINDOW_METHODS
 
-static void internals(const struct state *s, fx *own)
-{
-	own[0] = s->win.w;
-	own[1] = s->win.ssthresh;
-	own[2] = s->bwe;
-	own[3] = s->rtt_min;
-}
+#define INTERNALS(variable) \
+	variable(bwe, s->bwe) \
+	variable(rtt_min_us, s->rtt_min)
 
 #include "hooks.h"
 
-ALGORITHM("w,ssthresh,bwe,rtt_min_us");
+ALGORITHM;

@@ -140,17 +140,13 @@ static void on_recovery_exit(struct state *s, __u64 now)
 WINDOW_UNDO
 WINDOW_METHODS
 
-static void internals(const struct state *s, fx *own)
-{
-	own[0] = s->win.w;
-	own[1] = s->win.ssthresh;
-	own[2] = s->q;
-	own[3] = s->slow;
-	own[4] = s->fast_count;
-	own[5] = s->reno_count;
-	own[6] = s->base;
-}
+#define INTERNALS(variable) \
+	variable(q, s->q) \
+	variable(slow, s->slow) \
+	variable(fast_count, s->fast_count) \
+	variable(reno_count, s->reno_count) \
+	variable(base_us, s->base)
 
 #include "hooks.h"
 
-ALGORITHM("w,ssthresh,q,slow,fast_count,reno_count,base_us");
+ALGORITHM;

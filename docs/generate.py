@@ -252,6 +252,17 @@ def _tables(name: str, entry: dict[str, Any]) -> list[str]:
     return parts
 
 
+def _variables(entry: dict[str, Any]) -> list[str]:
+    """The table of an algorithm's internal variables."""
+    from elephan.scenario import catalog
+
+    rows = [catalog.variable_row(variable) for variable in entry["variables"]]
+    if not rows:
+        return []
+    cells = [[f"`{row['variable']}`", *list(row.values())[1:]] for row in rows]
+    return ["## Internal variables\n", VARIABLES, table(list(rows[0]), cells)]
+
+
 def measured() -> dict[str, Any]:
     """What docs/measure.py found, by algorithm."""
     known: dict[str, Any] = json.loads((ROOT / "algorithms" / "response.json").read_text(encoding="utf-8"))
@@ -273,6 +284,7 @@ def algorithm_page(name: str) -> str:
         parts.append(f"![Windows of two flows over time, and the mean window over the loss probability]({name}.svg)\n")
         parts.append(PICTURE.format(queue=MARKING if "ECN marks counted" in entry["signals"] else ""))
     parts += _tables(name, entry)
+    parts += _variables(entry)
     if found is not None:
         parts.append("## Response function\n")
         parts += _response(name, found)
@@ -284,6 +296,9 @@ KINDS = {"loss": "losses", "delay": "delay", "hybrid": "losses and delay", "mode
 ROUTERS = """Every link on the path of its data that can have a queue should have `queue = "{router}"`
 ([queues](../reference/queues.md)); where none has, the scenario is refused. Hardly anything is lost where routers
 help, so there is no response function here. [Routers that help](../scenario.md#routers-that-help) has an example.
+"""
+VARIABLES = """With `internals = true` in the scenario, a run has them as its table
+[`internals`](../results.md#internal-variables).
 """
 MARKING = " that marks from a tenth of a BDP on"
 PICTURE = """Left: two flows of it, the second a minute later, on 100 Mbit/s × 60 ms with a buffer of half a BDP{queue}.

@@ -13,6 +13,8 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from elephan._engine import Ack, Lost, Sent, Signal, Start
 
 NEEDS = {
@@ -95,6 +97,13 @@ class Algorithm(ABC):
 
     def on_undo(self, now: float) -> None:
         """The last congestion signal or timeout turned out to be spurious: restore what it changed."""
+
+    def observe(self) -> Mapping[str, float]:
+        """Internal variables by name, recorded with the samples where the scenario has ``internals = true``.
+
+        A value may be NaN while it is not known.
+        """
+        return {}
 
     def _needs(self) -> list[str]:
         """The words of `needs`, and those that follow from what the class defines."""

@@ -115,6 +115,7 @@ SHOWN: dict[str, Callable[[dict[str, Any]], bool]] = {
     "ECN": field("ecn"),
     "accurate ECN": lambda form: any(flow["algorithm"] in ("dctcp", "prague") for flow in form["flows"]),
     "UDT": lambda form: any(flow["algorithm"].startswith("udt") for flow in form["flows"]),
+    "internal variables": field("internals"),
     "an event log": field("events"),
 } | {f"the queue {name}": field("kind", partial(operator.eq, name)) for name in queues()}
 

@@ -105,6 +105,8 @@ def _run_fields(draw: Draws, scale: Scale) -> Tables:
             del form["measure"][end]
     if draw.chance(0.08):
         form["events"] = True if draw.chance(0.3) else _events(draw, scale)
+    if draw.chance(0.1):
+        form["internals"] = draw.chance(0.9)
     return form
 
 

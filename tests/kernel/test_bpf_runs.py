@@ -36,7 +36,7 @@ def test_a_flow_has_its_internals_under_its_own_name() -> None:
     )
     wide = made.internals.with_columns(pl.col("flow", "variable").cast(pl.String))
     assert set(wide["flow"]) == {"east", "west"}
-    assert {"queueing_us", "loss_ref"} <= set(wide.filter(pl.col("flow") == "east")["variable"])
+    assert {"queueing_s", "loss_ref"} <= set(wide.filter(pl.col("flow") == "east")["variable"])
     for flow in ("east", "west"):
         windows = wide.filter((pl.col("flow") == flow) & (pl.col("variable") == "w"))
         assert windows["time_s"].is_between(-0.5, 4.5).all()
@@ -74,5 +74,5 @@ def test_a_run_without_such_algorithms_has_no_internals() -> None:
     raw = SimBackend().run(given)
     made = Run.from_tables(given, raw.tables, summary=raw.summary)
     assert not made.has_internals
-    with pytest.raises(RunError, match="no algorithm of it was put into a kernel"):
+    with pytest.raises(RunError, match="has no internals; write internals = true"):
         _ = made.internals

@@ -3,15 +3,13 @@ engine measures (docs/algorithms/response.json) against both."""
 
 from __future__ import annotations
 
-import importlib.util
 import json
-from functools import lru_cache
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
+from tests import scripts
 
 import elephan
 from elephan import backends
@@ -20,17 +18,8 @@ from elephan.models.cycles import under_even_losses, under_random_losses
 from elephan.runs.execute import compute
 
 ROOT = Path(__file__).resolve().parents[2]
+MEASURING = scripts.load("docs/measure.py")
 MEASURED: dict[str, Any] = json.loads((ROOT / "docs" / "algorithms" / "response.json").read_text())["algorithms"]
-
-
-@lru_cache(maxsize=1)
-def measuring() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("docs_measure", ROOT / "docs" / "measure.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 PUBLISHED = [
@@ -112,7 +101,7 @@ FORMS = sorted(
     for name, response in RESPONSES.items()
     if not response.marks
     and name.partition(":")[0] in elephan.algorithms()
-    and measuring().modeled(name.partition(":")[0]) == name
+    and MEASURING.modeled(name.partition(":")[0]) == name
 )
 
 
@@ -139,7 +128,7 @@ def test_the_engine_measures_what_the_rules_say_under_random_losses(algorithm: s
 
 
 def test_every_algorithm_is_measured() -> None:
-    missing = sorted(set(measuring().algorithm_names()) - set(MEASURED))
+    missing = sorted(set(MEASURING.algorithm_names()) - set(MEASURED))
     assert not missing, f"run .venv/bin/python docs/measure.py {' '.join(missing)}"
 
 
@@ -154,7 +143,7 @@ def test_the_kept_points_are_what_the_engine_gives(name: str, tmp_path: Path, mo
         )
     for algorithm, parameters, points in runs:
         cheap = min(points, key=lambda point: point["window"] * point["duration_s"])
-        again = measuring().window(algorithm, parameters, cheap)
+        again = MEASURING.window(algorithm, parameters, cheap)
         assert again == cheap, f"run .venv/bin/python docs/measure.py {name}"
 
 

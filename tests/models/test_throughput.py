@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests import scripts
 
 from elephan import backends
 from elephan.models.throughput import (
@@ -108,11 +108,7 @@ def test_a_transfer_without_loss_is_its_slow_start() -> None:
 
 def test_a_million_points_of_each_closed_form_take_less_than_a_second() -> None:
     """Of one core; half of that on an idle machine (benches/models.py). One that is over is asked again."""
-    spec = importlib.util.spec_from_file_location("bench_models", ROOT / "benches" / "models.py")
-    assert spec is not None
-    assert spec.loader is not None
-    bench = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(bench)
+    bench = scripts.load("benches/models.py")
     forms = bench.models()
     assert len(forms) > 30
     for name, form in forms.items():

@@ -2,38 +2,27 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from collections.abc import Iterator, Mapping
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import msgspec
 import pytest
+from tests import scripts
 from tests.fuzz import generator
 from tests.scenario import known
 
 from elephan.scenario import Scenario, ScenarioError, catalog, document, lookups
 from elephan.scenario.form import BernoulliLoss, ClockSpec, LossSpec, NoneLoss, QueueSpec, StackSpec
 
-ROOT = Path(__file__).resolve().parents[2]
+WRITER = scripts.load("scripts/form.py")
 SEEDS = range(160)
 """About 100 of them are accepted."""
 
 
-def writer() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("scripts_form", ROOT / "scripts" / "form.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture(scope="module")
 def schema() -> dict[str, Any]:
-    read: dict[str, Any] = json.loads(writer().SCHEMA.read_text(encoding="utf-8"))
+    read: dict[str, Any] = json.loads(WRITER.SCHEMA.read_text(encoding="utf-8"))
     return read
 
 
@@ -67,7 +56,7 @@ def minimal() -> dict[str, Any]:
 
 
 def test_the_files_are_what_would_be_written_now(schema: dict[str, Any]) -> None:
-    made = writer()
+    made = WRITER
     assert made.SCHEMA.read_text(encoding="utf-8") == made.schema_text(), "run make form"
     assert made.TYPES.read_text(encoding="utf-8") == made.types_text(schema), "run make form"
 

@@ -6,10 +6,12 @@
 //! are unverified, the smoothing is that of a Linux derivative which has the fast mode only. Some descriptions halve in slow
 //! mode (preset `halving`).
 
-use crate::algorithm::{Ack, Algorithm, Signal, Start};
+use crate::algorithm::{Ack, Signal};
 use crate::hstcp::{Form, Hstcp, HstcpParams};
-use crate::loss_window::{LossParams, LossWindow, window_methods};
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, flag, num, params};
+use crate::loss_based::{LossBased, own_window};
+use crate::loss_window::{LossParams, LossWindow};
+use crate::observe::{observed, states};
+use crate::param::{BuildError, Entry, Kind, Preset, Settings, flag, num, params, switch};
 
 params! {
     /// Parameters of TCP-Africa.
@@ -20,6 +22,16 @@ params! {
         rtt_gain: f64 = num(0.125, 1e-3, 1.0, Unit::None), "a Linux derivative of it";
         /// A loss in slow mode halves.
         slow_halves: bool = flag(false), "some descriptions (unverified)";
+    }
+}
+
+states! {
+    /// Whose increase is in use.
+    enum Mode {
+        /// Standard TCP's.
+        Slow = "slow",
+        /// HighSpeed TCP's.
+        Fast = "fast",
     }
 }
 
@@ -49,14 +61,11 @@ impl Africa {
         doc: "HighSpeed TCP as long as the RTT shows hardly a segment of its own in queues, one segment a round trip from then \
               on; a loss gives up what HighSpeed TCP would. The threshold is unverified.",
         presets: &[
-            Preset { name: "", title: "INFOCOM 2005, HighSpeed TCP's decrease always", overrides: &[] },
-            Preset {
-                name: "halving",
-                title: "halves on a loss in slow mode",
-                overrides: &[("slow_halves", Setting::Bool(true))],
-            },
+            Preset::new("", "INFOCOM 2005, HighSpeed TCP's decrease always", &[]),
+            Preset::new("halving", "halves on a loss in slow mode", &[switch("slow_halves", true)]),
         ],
         tables: &[AfricaParams::TABLE, HstcpParams::TABLE, LossParams::TABLE],
+        variables: &[Self::VARIABLES, LossWindow::VARIABLES],
     };
 
     /// # Errors
@@ -88,29 +97,33 @@ impl Africa {
         self.a = self.law.a(w);
         self.fresh = (w, w * 1.001);
     }
-
-    fn reduced(&self, signal: &Signal) -> f64 {
-        let from = self.win.reduced_from(signal);
-        let halve = self.win.must_halve() || (self.p.slow_halves && !self.fast());
-        if halve { from / 2.0 } else { (1.0 - self.law.b(from)) * from }
-    }
 }
 
-impl Algorithm for Africa {
-    fn on_start(&mut self, start: &Start) {
-        self.win.start(start);
-    }
+observed! {
+    self: Africa, self.win;
+    /// Mode: HighSpeed TCP's increase, or standard TCP's.
+    mode = if self.fast() { Mode::Fast } else { Mode::Slow }, state(Mode::NAMES);
+    /// Additive increase of the fast mode, as last computed.
+    a = self.a, number(Unit::Segments);
+    /// Smallest RTT.
+    base_s = self.base, number(Unit::Seconds);
+    /// Smoothed RTT; 0 before the first sample.
+    rtt_mean_s = self.rtt, number(Unit::Seconds);
+}
+
+impl LossBased for Africa {
+    own_window!();
 
     #[inline]
-    fn on_ack(&mut self, ack: &Ack) {
+    fn measure(&mut self, ack: &Ack) {
         if let Some(rtt) = ack.rtt {
             self.base = self.base.min(rtt);
             self.rtt = if self.rtt == 0.0 { rtt } else { self.rtt + self.p.rtt_gain * (rtt - self.rtt) };
         }
-        let n = self.win.slow_start(ack);
-        if n <= 0.0 {
-            return;
-        }
+    }
+
+    #[inline]
+    fn grow(&mut self, _ack: &Ack, n: f64) {
         let a = if self.fast() {
             if self.win.w < self.fresh.0 || self.win.w > self.fresh.1 {
                 self.refresh();
@@ -122,32 +135,18 @@ impl Algorithm for Africa {
         self.win.grow_per_round(n, a);
     }
 
-    fn on_congestion(&mut self, signal: &Signal) {
-        self.win.reduce_to(self.reduced(signal));
-    }
-
-    fn on_timeout(&mut self, signal: &Signal) {
-        self.win.time_out(self.reduced(signal), signal.repeated);
-    }
-
-    fn on_idle(&mut self, _now: f64, _idle: f64) {
-        self.win.idle();
-    }
-
-    fn on_undo(&mut self, _now: f64) {
-        self.win.undo();
-    }
-
-    window_methods!();
-
-    fn recovery_floor(&self) -> f64 {
-        self.win.ssthresh * 0.5
+    fn reduced(&mut self, signal: &Signal) -> f64 {
+        let from = self.win.reduced_from(signal);
+        let halve = self.win.must_halve() || (self.p.slow_halves && !self.fast());
+        if halve { from / 2.0 } else { (1.0 - self.law.b(from)) * from }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::algorithm::Algorithm;
+    use crate::param::Setting;
     use crate::testing::{Driver, close, settings};
 
     fn at(preset: &str, w: f64, rtt: f64) -> (Driver, Africa) {

@@ -4,6 +4,7 @@
 //! knows the simulator: the same types can drive a real transport.
 
 use crate::jiffies::DEFAULT_HZ;
+use crate::observe::{Observe, states};
 
 /// The connection begins.
 #[derive(Clone, Copy, Debug)]
@@ -78,15 +79,17 @@ pub struct Request {
     pub increase: f64,
 }
 
-/// How loaded the most loaded VCP router of a path is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Load {
-    /// Below 80 % of what it aims at.
-    Low,
-    /// From there to all of it.
-    High,
-    /// More.
-    Overload,
+states! {
+    /// How loaded the most loaded VCP router of a path is.
+    #[derive(PartialOrd, Ord)]
+    pub enum Load {
+        /// Below 80 % of what it aims at.
+        Low = "low",
+        /// From there to all of it.
+        High = "high",
+        /// More.
+        Overload = "overload",
+    }
 }
 
 /// Answer of the routers on a path to the segments that one ACK is for.
@@ -265,7 +268,9 @@ pub struct Signal {
 ///
 /// The endpoint sends while its estimate of what is in flight is below [`Algorithm::window`], except in fast recovery,
 /// where its recovery rule (PRR, rate halving, RFC 6675) walks from the old window to the new one.
-pub trait Algorithm {
+///
+/// [`Observe`] gives its internal variables; an algorithm that shows none implements it without a method.
+pub trait Algorithm: Observe {
     /// The connection begins.
     fn on_start(&mut self, start: &Start);
     /// Every ACK that delivers something.

@@ -8,29 +8,23 @@
 //! the published increase is one byte there, so that at full congestion the sum grows as Reno does; here it is
 //! `increase_constant`, and 0. Growth is never above one segment for each segment acknowledged.
 
-use crate::algorithm::{Ack, Algorithm, Signal, Start};
+use crate::algorithm::{Ack, Signal, Start};
+use crate::loss_based::{LossBased, own_window};
 use crate::loss_window::{FLOOR, LossParams, LossWindow};
+use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Settings, choice, choices, flag, num, params};
 use crate::round_trip::{AckedRate, RoundTrip};
 
 choices! {
-    /// Which RTT shows congestion.
-    pub enum RttSource {
-        /// The mean of the last round trip.
-        Mean = "mean",
-        /// The last sample.
-        Last = "last",
-    }
-}
+    /// Which RTT shows congestion:
+    /// - `mean`: The mean of the last round trip.
+    /// - `last`: The last sample.
+    pub enum RttSource { Mean = "mean", Last = "last" }
 
-choices! {
-    /// What a loss does first.
-    pub enum LossOrder {
-        /// Update the RTT at which losses happen, then take the level of congestion.
-        UpdateFirst = "update-first",
-        /// Take the level with the RTT of the losses before.
-        LevelFirst = "level-first",
-    }
+    /// What a loss does first:
+    /// - `update-first`: Update the RTT at which losses happen, then take the level of congestion.
+    /// - `level-first`: Take the level with the RTT of the losses before.
+    pub enum LossOrder { UpdateFirst = "update-first", LevelFirst = "level-first" }
 }
 
 params! {
@@ -97,8 +91,9 @@ impl Areno {
         doc: "Reno plus a probe window that grows fast while queues are empty and is given back before the RTT reaches the one \
               at which losses happened; a loss gives up between nothing and one half, by the same measure. The default \
               follows what the implementations agree on, in segments.",
-        presets: &[Preset { name: "", title: "PFLDnet 2006 as implemented, in segments", overrides: &[] }],
+        presets: &[Preset::new("", "PFLDnet 2006 as implemented, in segments", &[])],
         tables: &[ArenoParams::TABLE, LossParams::TABLE],
+        variables: &[Self::VARIABLES, LossWindow::VARIABLES],
     };
 
     /// # Errors
@@ -138,6 +133,42 @@ impl Areno {
         self.increase = probe_increase(self.level(rtt), most, self.p.steepness, self.p.increase_constant);
     }
 
+    /// The level of congestion at a loss, and what the loss teaches.
+    fn level_at_loss(&mut self) -> f64 {
+        let rtt = self.last_rtt;
+        let before = self.level(rtt);
+        if rtt > 0.0 {
+            let history = self.p.history;
+            self.congested = if self.congested == 0.0 { rtt } else { history * self.congested + (1.0 - history) * rtt };
+        }
+        if self.p.loss_order == LossOrder::LevelFirst { before } else { self.level(rtt) }
+    }
+}
+
+observed! {
+    self: Areno, self.win;
+    /// Probe part of the window.
+    probe = self.probe, number(Unit::Segments);
+    /// Increase of the probe part for each round trip.
+    increase = self.increase, number(Unit::Segments);
+    /// Smallest RTT.
+    base_s = self.base, number(Unit::Seconds);
+    /// RTT at which losses happen; 0 before the first loss.
+    congested_s = self.congested, number(Unit::Seconds);
+    /// RTT that shows congestion; 0 before the first sample.
+    rtt_mean_s = self.rtt, number(Unit::Seconds);
+    /// Estimated bandwidth.
+    rate = self.rate.rate, number(Unit::SegmentsPerSecond);
+}
+
+impl LossBased for Areno {
+    own_window!();
+
+    fn begin(&mut self, start: &Start) {
+        self.segment_bits = 8.0 * start.segment_bytes;
+        self.rate.restart(start.now);
+    }
+
     #[inline]
     fn measure(&mut self, ack: &Ack) {
         self.rate.add(ack);
@@ -158,32 +189,8 @@ impl Areno {
         }
     }
 
-    /// The level of congestion at a loss, and what the loss teaches.
-    fn level_at_loss(&mut self) -> f64 {
-        let rtt = self.last_rtt;
-        let before = self.level(rtt);
-        if rtt > 0.0 {
-            let history = self.p.history;
-            self.congested = if self.congested == 0.0 { rtt } else { history * self.congested + (1.0 - history) * rtt };
-        }
-        if self.p.loss_order == LossOrder::LevelFirst { before } else { self.level(rtt) }
-    }
-}
-
-impl Algorithm for Areno {
-    fn on_start(&mut self, start: &Start) {
-        self.win.start(start);
-        self.segment_bits = 8.0 * start.segment_bytes;
-        self.rate.restart(start.now);
-    }
-
     #[inline]
-    fn on_ack(&mut self, ack: &Ack) {
-        self.measure(ack);
-        let n = self.win.slow_start(ack);
-        if n <= 0.0 {
-            return;
-        }
+    fn grow(&mut self, _ack: &Ack, n: f64) {
         let w = self.win.w;
         let probe = (self.probe + n * self.increase.min(w - 1.0) / w).max(0.0);
         // The probe part gives back nothing that Reno's part has.
@@ -191,58 +198,49 @@ impl Algorithm for Areno {
         self.probe = probe;
     }
 
-    fn on_congestion(&mut self, signal: &Signal) {
+    fn reduced(&mut self, signal: &Signal) -> f64 {
         let from = self.win.reduced_from(signal);
         let target = if self.win.must_halve() { from / 2.0 } else { from / (1.0 + self.level_at_loss()) };
-        self.win.reduce_to(target.min(self.win.w));
+        target.min(self.win.w)
+    }
+
+    fn after_reduction(&mut self, _signal: &Signal) {
         self.saved_probe = std::mem::take(&mut self.probe);
     }
 
-    fn on_timeout(&mut self, signal: &Signal) {
-        self.win.time_out(self.win.reduced_from(signal) / 2.0, signal.repeated);
+    fn reduced_by_timeout(&mut self, signal: &Signal) -> f64 {
+        self.win.reduced_from(signal) / 2.0
+    }
+
+    fn after_timeout(&mut self, _signal: &Signal) {
         self.saved_probe = std::mem::take(&mut self.probe);
     }
 
-    fn on_idle(&mut self, now: f64, _idle: f64) {
-        self.win.idle();
+    fn resume(&mut self, now: f64, _idle: f64) {
         self.probe = 0.0;
         self.round = RoundTrip::NEW;
         self.rate.restart(now);
     }
 
-    fn on_recovery_exit(&mut self, _now: f64) {
+    fn recovered(&mut self, _now: f64) {
         self.round = RoundTrip::NEW;
     }
 
-    fn on_undo(&mut self, _now: f64) {
-        if self.win.undo().is_some() {
+    fn undone(&mut self, restored: bool) {
+        if restored {
             self.probe = self.saved_probe;
         }
     }
 
-    fn moderate(&mut self, window: f64) {
-        self.win.moderate(window);
+    fn moderated(&mut self) {
         self.probe = self.probe.min((self.win.w - FLOOR).max(0.0));
-    }
-
-    #[inline]
-    fn window(&self) -> f64 {
-        self.win.w
-    }
-
-    #[inline]
-    fn ssthresh(&self) -> f64 {
-        self.win.ssthresh
-    }
-
-    fn recovery_floor(&self) -> f64 {
-        self.win.ssthresh * 0.5
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::algorithm::Algorithm;
     use crate::param::Setting;
     use crate::testing::{Driver, close, run_over_link, settings};
 

@@ -12,7 +12,8 @@
 
 use crate::algorithm::{Ack, Algorithm, Cause, Delivery, Lost, Needs, Signal, Start};
 use crate::draws::Draws;
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, flag, num, params};
+use crate::observe::{observed, states};
+use crate::param::{BuildError, Entry, Kind, Preset, Settings, flag, num, params, switch, value};
 use crate::windowed::WindowedMax;
 
 params! {
@@ -78,13 +79,14 @@ const BURST_MOST_BYTES: f64 = 65_535.0;
 /// Shortest interval that gives a policer's rate, s.
 const POLICED_INTERVAL_MIN_S: f64 = 0.001;
 
-/// What it is doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
-    Startup,
-    Drain,
-    ProbeBw,
-    ProbeRtt,
+states! {
+    /// What it is doing.
+    enum Mode {
+        Startup = "Startup",
+        Drain = "Drain",
+        ProbeBw = "ProbeBW",
+        ProbeRtt = "ProbeRTT",
+    }
 }
 
 /// Long-term sampling for a policer.
@@ -169,24 +171,25 @@ impl Bbr {
               allowed in flight; it probes for more every eight round trips and for the RTT every ten seconds. Losses change \
               nothing but the first round of a recovery. The default is Linux's arithmetic with exact gains.",
         presets: &[
-            Preset { name: "", title: "Linux's rules, exact gains", overrides: &[] },
-            Preset {
-                name: "linux",
-                title: "Linux, gains in 256ths",
-                overrides: &[("startup_gain", Setting::Num(739.0 / 256.0)), ("drain_gain", Setting::Num(88.0 / 256.0))],
-            },
-            Preset {
-                name: "2016",
-                title: "ACM Queue 2016, without Linux's additions",
-                overrides: &[
-                    ("pacing_margin", Setting::Num(0.0)),
-                    ("offload_budget", Setting::Bool(false)),
-                    ("ack_aggregation", Setting::Bool(false)),
-                    ("policer", Setting::Bool(false)),
+            Preset::new("", "Linux's rules, exact gains", &[]),
+            Preset::new(
+                "linux",
+                "Linux, gains in 256ths",
+                &[value("startup_gain", 739.0 / 256.0), value("drain_gain", 88.0 / 256.0)],
+            ),
+            Preset::new(
+                "2016",
+                "ACM Queue 2016, without Linux's additions",
+                &[
+                    value("pacing_margin", 0.0),
+                    switch("offload_budget", false),
+                    switch("ack_aggregation", false),
+                    switch("policer", false),
                 ],
-            },
+            ),
         ],
         tables: &[BbrParams::TABLE],
+        variables: &[Self::VARIABLES],
     };
 
     /// # Errors
@@ -550,6 +553,28 @@ impl Bbr {
             s.w = s.w.min(self.p.min_window);
         }
     }
+}
+
+observed! {
+    self: Bbr;
+    /// State.
+    mode = self.s.mode, state(Mode::NAMES);
+    /// Estimated bottleneck bandwidth (BtlBw).
+    bw = self.bandwidth(), number(Unit::SegmentsPerSecond);
+    /// Estimated round-trip propagation time (RTprop).
+    min_rtt_s = self.s.min_rtt, number(Unit::Seconds);
+    /// Pacing gain.
+    pacing_gain = self.s.pacing_gain, plain();
+    /// Window gain.
+    cwnd_gain = self.s.cwnd_gain, plain();
+    /// Phase of the gain cycle, 0 to 7; of the last cycle outside ProbeBW.
+    cycle_index = self.s.phase, plain();
+    /// 1 once Startup has filled the pipe.
+    full_bw_reached = self.s.full_reached, plain();
+    /// Largest excess of acknowledged data over the bandwidth.
+    extra_acked = self.aggregation_room(), number(Unit::Segments);
+    /// 1 while a policer's rate is taken for the bandwidth.
+    lt_use_bw = self.s.policer.in_use, plain();
 }
 
 impl Algorithm for Bbr {

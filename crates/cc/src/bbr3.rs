@@ -11,6 +11,7 @@
 
 use crate::algorithm::{Ack, Algorithm, Cause, Delivery, Lost, Needs, Signal, Start};
 use crate::draws::Draws;
+use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Settings, num, params};
 
 mod state;
@@ -90,8 +91,9 @@ impl Bbr3 {
         doc: "BBR's model of the path with bounds: more than 2 % of loss in a probe marks how much is too much in flight, a \
               loss between probes lowers rate and window until the next one. It probes every two to three seconds, or as \
               often as Reno would, and leaves 15 % of the bound to others in between.",
-        presets: &[Preset { name: "", title: "draft-ietf-ccwg-bbr", overrides: &[] }],
+        presets: &[Preset::new("", "draft-ietf-ccwg-bbr", &[])],
         tables: &[Bbr3Params::TABLE],
+        variables: &[Self::VARIABLES],
     };
 
     /// # Errors
@@ -424,6 +426,32 @@ impl Bbr3 {
         let s = &mut *self.s;
         s.w = s.w.min(cap.min(s.inflight_shortterm).max(self.p.min_window));
     }
+}
+
+observed! {
+    self: Bbr3;
+    /// State.
+    mode = self.s.mode, state(Mode::NAMES);
+    /// Largest bandwidth of the last two probes (BBR.max_bw).
+    max_bw = self.s.max_bw(), number(Unit::SegmentsPerSecond);
+    /// Bandwidth that rate and window go by (BBR.bw).
+    bw = self.s.bw, number(Unit::SegmentsPerSecond);
+    /// Bound of the bandwidth after a loss (BBR.bw_shortterm); null without one.
+    bw_shortterm = self.s.bw_shortterm, number(Unit::SegmentsPerSecond);
+    /// Bound of the volume in flight after a loss (BBR.inflight_shortterm); null without one.
+    inflight_shortterm = self.s.inflight_shortterm, number(Unit::Segments);
+    /// Largest safe volume in flight (BBR.inflight_longterm); null without one.
+    inflight_longterm = self.s.inflight_longterm, number(Unit::Segments);
+    /// Smallest RTT (BBR.min_rtt).
+    min_rtt_s = self.s.min_rtt, number(Unit::Seconds);
+    /// Pacing gain.
+    pacing_gain = self.pacing_gain(), plain();
+    /// Window gain.
+    cwnd_gain = self.cwnd_gain(), plain();
+    /// Largest excess of acknowledged data over the bandwidth (BBR.extra_acked).
+    extra_acked = self.s.extra_acked.get(), number(Unit::Segments);
+    /// 1 once Startup has filled the pipe.
+    full_bw_reached = self.s.full_reached, plain();
 }
 
 impl Algorithm for Bbr3 {

@@ -13,39 +13,31 @@
 //! (preset `linux`; `linux-5.6` is 3.18 to 5.6). Linux's first form (preset `linux-2.6.11`), which kept the paper's S_max 32 and β 1/8, has no such estimate and moves by 4/11 segment a round trip near the
 //! maximum.
 
-use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
+use crate::algorithm::{Ack, Needs, Signal, Start};
 use crate::jiffies::Jiffies;
-use crate::loss_window::{AckRatio, Arithmetic, LossParams, LossWindow, window_methods};
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
+use crate::loss_based::{LossBased, own_window};
+use crate::loss_window::{AckRatio, Arithmetic, LossParams, LossWindow};
+use crate::observe::observed;
+use crate::param::{
+    BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params, switch, value, word,
+};
 
 choices! {
-    /// Which increase rule is used.
-    pub enum Form {
-        /// The paper's pseudo-code.
-        Paper = "paper",
-        /// Linux's divisor for the window counter.
-        Linux = "linux",
-    }
-}
+    /// Which increase rule is used:
+    /// - `paper`: The paper's pseudo-code.
+    /// - `linux`: Linux's divisor for the window counter.
+    pub enum Form { Paper = "paper", Linux = "linux" }
 
-choices! {
-    /// When the binary search takes a new target.
-    pub enum SearchUpdate {
-        /// With each ACK, as in the pseudo-code.
-        Ack = "ack",
-        /// Once a round trip, as in the description.
-        Round = "round",
-    }
-}
+    /// When the binary search takes a new target:
+    /// - `ack`: With each ACK, as in the pseudo-code.
+    /// - `round`: Once a round trip, as in the description.
+    pub enum SearchUpdate { Ack = "ack", Round = "round" }
 
-choices! {
-    /// Which maximum tells fast convergence that the share is shrinking.
-    pub enum Against {
-        /// The maximum recorded at the last loss.
-        Recorded = "recorded",
-        /// `max_win` as it stands, as in the pseudo-code: after probing it is "large", and every loss converges.
-        MaxWin = "max_win",
-    }
+    /// Which maximum tells fast convergence that the share is shrinking:
+    /// - `recorded`: The maximum recorded at the last loss.
+    /// - `max_win`: `max_win` as it stands, as in the pseudo-code: after probing it is "large", and every loss
+    ///   converges.
+    pub enum Against { Recorded = "recorded", MaxWin = "max_win" }
 }
 
 params! {
@@ -143,49 +135,38 @@ impl Bic {
               of the distance near it; beyond it, it probes slowly first and then faster. The default is the paper's \
               pseudo-code and constants.",
         presets: &[
-            Preset { name: "", title: "INFOCOM 2004, pseudo-code", overrides: &[] },
-            Preset {
-                name: "2004",
-                title: "the pseudo-code to the letter: every loss after probing converges",
-                overrides: &[("converge_against", Setting::Text("max_win"))],
-            },
-            Preset {
-                name: "rounds",
-                title: "INFOCOM 2004, one target a round trip",
-                overrides: &[("search_update", Setting::Text("round"))],
-            },
-            Preset {
-                name: "linux-2.6.11",
-                title: "Linux 2.6.6 to 2.6.11: the paper's S_max and β",
-                overrides: &[
-                    ("form", Setting::Text("linux")),
-                    ("arithmetic", Setting::Text("linux-2.6")),
-                    ("smooth_part", Setting::Num(11.0)),
-                    ("per_ack_estimate", Setting::Bool(false)),
+            Preset::new("", "INFOCOM 2004, pseudo-code", &[]),
+            Preset::new(
+                "2004",
+                "the pseudo-code to the letter: every loss after probing converges",
+                &[word("converge_against", "max_win")],
+            ),
+            Preset::new("rounds", "INFOCOM 2004, one target a round trip", &[word("search_update", "round")]),
+            Preset::new(
+                "linux-2.6.11",
+                "Linux 2.6.6 to 2.6.11: the paper's S_max and β",
+                &[
+                    word("form", "linux"),
+                    word("arithmetic", "linux-2.6"),
+                    value("smooth_part", 11.0),
+                    switch("per_ack_estimate", false),
                 ],
-            },
-            Preset { name: "linux", title: "Linux since 5.7", overrides: &Self::linux_preset("linux", true) },
-            Preset {
-                name: "linux-5.6",
-                title: "Linux 3.18 to 5.6: one for each ACK",
-                overrides: &Self::linux_preset("linux", false),
-            },
-            Preset {
-                name: "linux-2.6",
-                title: "Linux 2.6.22, ns-2 TCP/Linux",
-                overrides: &Self::linux_preset("linux-2.6", false),
-            },
+            ),
+            Preset::new("linux", "Linux since 5.7", &Self::linux_preset("linux", true)),
+            Preset::new("linux-5.6", "Linux 3.18 to 5.6: one for each ACK", &Self::linux_preset("linux", false)),
+            Preset::new("linux-2.6", "Linux 2.6.22, ns-2 TCP/Linux", &Self::linux_preset("linux-2.6", false)),
         ],
         tables: &[BicParams::TABLE, LossParams::TABLE],
+        variables: &[Self::VARIABLES, LossWindow::VARIABLES],
     };
 
     const fn linux_preset(arithmetic: &'static str, count_segments: bool) -> [(&'static str, Setting); 5] {
         [
-            ("count_segments", Setting::Bool(count_segments)),
-            ("form", Setting::Text("linux")),
-            ("arithmetic", Setting::Text(arithmetic)),
-            ("s_max", Setting::Num(16.0)),
-            ("beta", Setting::Num(205.0 / 1024.0)),
+            switch("count_segments", count_segments),
+            word("form", "linux"),
+            word("arithmetic", arithmetic),
+            value("s_max", 16.0),
+            value("beta", 205.0 / 1024.0),
         ]
     }
 
@@ -287,6 +268,55 @@ impl Bic {
         }
         self.win.grow_one_in(if self.p.count_segments { n } else { 1.0 }, self.linux.cnt);
     }
+}
+
+observed! {
+    self: Bic, self.win;
+    /// Window at the last loss, after fast convergence; 0 before a loss.
+    last_max = self.last_max, number(Unit::Segments);
+    /// Upper end of the binary search (max_win); null while it is unknown.
+    max_win = self.search.max_win, number(Unit::Segments);
+    /// Middle of the binary search, where the window is heading (target_win); null while it is unknown.
+    target_win = self.search.target_win, number(Unit::Segments);
+    /// 1 while the window probes beyond the maximum.
+    is_probing = self.search.is_probing, plain();
+    /// Increase for each round trip of that probing (ss_cwnd).
+    ss_cwnd = self.search.ss_cwnd, number(Unit::Segments);
+    /// ACKs or segments for one segment of growth, in Linux's form; 1 otherwise.
+    cnt = self.linux.cnt, number(Unit::Segments);
+}
+
+impl LossBased for Bic {
+    own_window!();
+
+    const RECOVERY_FLOOR: f64 = 1.0;
+
+    #[inline]
+    fn requires(&self) -> Needs {
+        Needs { hz: self.p.form == Form::Linux, ..Needs::default() }
+    }
+
+    fn begin(&mut self, start: &Start) {
+        self.jiffies = Jiffies::new(start.hz);
+    }
+
+    #[inline]
+    fn measure(&mut self, ack: &Ack) {
+        if self.p.form == Form::Linux && !ack.in_recovery && ack.acked > 0.0 {
+            self.linux.ratio.update(ack.acked);
+        }
+    }
+
+    #[inline]
+    fn grow(&mut self, ack: &Ack, n: f64) {
+        if self.p.form == Form::Linux {
+            self.grow_linux(ack.now, n);
+        } else if self.win.w < self.p.low_window {
+            self.win.grow_per_round(n, 1.0);
+        } else {
+            self.search(n, ack.round_start);
+        }
+    }
 
     /// The window that a loss leaves, with the maximum recorded.
     fn reduced(&mut self, signal: &Signal) -> f64 {
@@ -308,68 +338,25 @@ impl Bic {
         }
         target
     }
-}
 
-impl Algorithm for Bic {
-    #[inline]
-    fn needs(&self) -> Needs {
-        Needs { hz: self.p.form == Form::Linux, ..Needs::default() }
-    }
-
-    fn on_start(&mut self, start: &Start) {
-        self.win.start(start);
-        self.jiffies = Jiffies::new(start.hz);
-    }
-
-    #[inline]
-    fn on_ack(&mut self, ack: &Ack) {
-        let linux = self.p.form == Form::Linux;
-        if linux && !ack.in_recovery && ack.acked > 0.0 {
-            self.linux.ratio.update(ack.acked);
-        }
-        let n = self.win.slow_start(ack);
-        if n <= 0.0 {
-            return;
-        }
-        if linux {
-            self.grow_linux(ack.now, n);
-        } else if self.win.w < self.p.low_window {
-            self.win.grow_per_round(n, 1.0);
-        } else {
-            self.search(n, ack.round_start);
-        }
-    }
-
-    fn on_congestion(&mut self, signal: &Signal) {
-        let target = self.reduced(signal);
-        self.win.reduce_to(target);
-    }
-
-    fn on_timeout(&mut self, signal: &Signal) {
-        let target = if signal.repeated { self.win.ssthresh } else { self.reduced(signal) };
-        self.win.time_out(target, signal.repeated);
+    fn after_timeout(&mut self, _signal: &Signal) {
         if self.p.form == Form::Linux {
             self.linux = NO_DIVISOR;
             self.last_max = 0.0;
         }
     }
 
-    fn on_idle(&mut self, _now: f64, _idle: f64) {
-        self.win.idle();
-    }
-
-    fn on_undo(&mut self, _now: f64) {
-        if self.win.undo().is_some() {
+    fn undone(&mut self, restored: bool) {
+        if restored {
             (self.last_max, self.search) = self.saved;
         }
     }
-
-    window_methods!();
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::algorithm::Algorithm;
     use crate::testing::{Driver, close, settings};
 
     fn bic(preset: &str) -> Bic {

@@ -11,7 +11,8 @@
 use crate::algorithm::{Ack, Algorithm, Signal, Start};
 use crate::draws::Draws;
 use crate::loss_window::{FLOOR, LossParams, LossWindow, window_methods};
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, flag, num, params};
+use crate::observe::{observed, states};
+use crate::param::{BuildError, Entry, Kind, Preset, Settings, flag, num, params, switch, value};
 
 params! {
     /// Parameters of CDG.
@@ -45,12 +46,13 @@ const HYSTART_SAMPLES: u32 = 8;
 /// Delayed ACKs that the filter remembers.
 const DELAYED_MAX: u32 = 5;
 
-/// What the gradients say of the queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Queue {
-    Unknown,
-    NotFull,
-    Full,
+states! {
+    /// What the gradients say of the queue.
+    enum Queue {
+        Unknown = "unknown",
+        NotFull = "not_full",
+        Full = "full",
+    }
 }
 
 /// Smallest and largest of something, s.
@@ -107,14 +109,15 @@ impl Cdg {
               when backing off has no effect, because others fill the queue, and keeps a shadow window so as not to lose to \
               them. The default is Linux's.",
         presets: &[
-            Preset { name: "", title: "Linux", overrides: &[] },
-            Preset {
-                name: "scavenger",
-                title: "Linux without the two rules for living with loss-based flows",
-                overrides: &[("use_shadow", Setting::Bool(false)), ("use_ineff", Setting::Num(0.0))],
-            },
+            Preset::new("", "Linux", &[]),
+            Preset::new(
+                "scavenger",
+                "Linux without the two rules for living with loss-based flows",
+                &[switch("use_shadow", false), value("use_ineff", 0.0)],
+            ),
         ],
         tables: &[CdgParams::TABLE, LossParams::TABLE],
+        variables: &[Self::VARIABLES, LossWindow::VARIABLES],
     };
 
     /// # Errors
@@ -278,6 +281,22 @@ impl Cdg {
     }
 }
 
+observed! {
+    self: Cdg, self.win;
+    /// Gradient of a round trip's smallest RTT, averaged (g_min).
+    g_min_s = self.sum.min / self.p.window, number(Unit::Seconds);
+    /// Gradient of a round trip's largest RTT, averaged (g_max).
+    g_max_s = self.sum.max / self.p.window, number(Unit::Seconds);
+    /// State of the queue, inferred from the gradients; unknown where losses are not tolerated.
+    queue = self.queue, state(Queue::NAMES);
+    /// Shadow window: the window without backoffs on delay.
+    shadow = self.shadow, number(Unit::Segments);
+    /// Backoffs on delay without effect, in a row.
+    ineffectual = self.ineffectual, plain();
+    /// 1 in the round trip after a backoff on delay.
+    backing_off = self.backing_off, plain();
+}
+
 impl Algorithm for Cdg {
     fn on_start(&mut self, start: &Start) {
         self.win.start(start);
@@ -352,6 +371,7 @@ impl Algorithm for Cdg {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::param::Setting;
     use crate::testing::{Driver, close, settings};
 
     fn cdg(values: &[(&str, Setting)]) -> Cdg {

@@ -14,40 +14,24 @@
 //! round trip, too few for dwnd, which makes it Reno (`ns2`).
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
-use crate::loss_window::{Arithmetic, FLOOR, LossParams, LossWindow};
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
-use crate::round_trip::{MIN_SAMPLES, RoundTrip};
+use crate::loss_window::{Arithmetic, FLOOR, LossParams, LossWindow, window_getters};
+use crate::observe::observed;
+use crate::param::{
+    BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params, switch, value, word,
+};
+use crate::round_trip::{MIN_SAMPLES, RoundRtt, RoundTrip};
 
 choices! {
-    /// Whose rules.
-    pub enum Rules {
-        /// The paper's and the draft's, in real numbers.
-        Draft = "draft",
-        /// The Linux module of 2006, and Andrew's until January 2008.
-        Early = "2006",
-        /// Andrew's Linux module since March 2008, as of release 1.3.
-        Release13 = "1.3",
-    }
-}
+    /// Whose rules:
+    /// - `draft`: The paper's and the draft's, in real numbers.
+    /// - `2006`: The Linux module of 2006, and Andrew's until January 2008.
+    /// - `1.3`: Andrew's Linux module since March 2008, as of release 1.3.
+    pub enum Rules { Draft = "draft", Early = "2006", Release13 = "1.3" }
 
-choices! {
-    /// What dwnd grows from.
-    pub enum GrowFrom {
-        /// The segments sent in the last round trip.
-        Window = "window",
-        /// dwnd itself.
-        Dwnd = "dwnd",
-    }
-}
-
-choices! {
-    /// Which RTT stands for a round trip.
-    pub enum RttFilter {
-        /// The smallest of its samples.
-        Min = "min",
-        /// Their mean.
-        Mean = "mean",
-    }
+    /// What dwnd grows from:
+    /// - `window`: The segments sent in the last round trip.
+    /// - `dwnd`: dwnd itself.
+    pub enum GrowFrom { Window = "window", Dwnd = "dwnd" }
 }
 
 params! {
@@ -74,7 +58,7 @@ params! {
         /// What dwnd grows from.
         grow_from: GrowFrom = choice("window", GrowFrom::WORDS), "Tan et al. 2006; drafts -00, -01: dwnd";
         /// Which RTT stands for a round trip.
-        rtt_filter: RttFilter = choice("min", RttFilter::WORDS), "Linux modules; the draft does not say";
+        rtt_filter: RoundRtt = choice("min", RoundRtt::WORDS), "Linux modules; the draft does not say";
         /// Spread the growth of dwnd over the next round trip.
         spread: bool = flag(true), "Andrew's module 1.3";
         /// Whose rules in detail.
@@ -108,12 +92,8 @@ pub struct Compound {
 }
 
 /// What the presets for the modules before March 2008 share.
-const EARLY: [(&str, Setting); 4] = [
-    ("arithmetic", Setting::Text("linux-2.6")),
-    ("rules", Setting::Text("2006")),
-    ("low_window", Setting::Num(0.0)),
-    ("spread", Setting::Bool(false)),
-];
+const EARLY: [(&str, Setting); 4] =
+    [word("arithmetic", "linux-2.6"), word("rules", "2006"), value("low_window", 0.0), switch("spread", false)];
 
 /// `EARLY` and what one of them has besides.
 const fn early<const N: usize>(more: &[(&'static str, Setting)]) -> [(&'static str, Setting); N] {
@@ -138,47 +118,36 @@ impl Compound {
               and gives way to a queue so that Reno remains. The threshold is tuned to the buffer (TUBE). The default \
               follows INFOCOM 2006 in real numbers, with what the implementations agree on where its text is open.",
         presets: &[
-            Preset { name: "", title: "INFOCOM 2006 with tuning (TUBE)", overrides: &[] },
-            Preset {
-                name: "draft-00",
-                title: "drafts -00 and -01: grows from dwnd",
-                overrides: &[("grow_from", Setting::Text("dwnd"))],
-            },
-            Preset {
-                name: "linux",
-                title: "Andrew's Linux module, release 1.3 (April 2008)",
-                overrides: &[("arithmetic", Setting::Text("linux-2.6")), ("rules", Setting::Text("1.3"))],
-            },
-            Preset {
-                name: "linux-1.1",
-                title: "Andrew's Linux module, release 1.1 (March 2008): not spread",
-                overrides: &[
-                    ("arithmetic", Setting::Text("linux-2.6")),
-                    ("rules", Setting::Text("1.3")),
-                    ("spread", Setting::Bool(false)),
-                ],
-            },
-            Preset {
-                name: "linux-jan2008",
-                title: "Andrew's Linux module, January 2008: tuned by a half",
-                overrides: &early::<5>(&[("gamma_gain", Setting::Num(0.5))]),
-            },
-            Preset {
-                name: "linux-2.6",
-                title: "Linux module of 2006, ns-2 TCP/Linux with timestamps: not tuned",
-                overrides: &early::<6>(&[("gamma_gain", Setting::Num(0.0)), ("forget_base", Setting::Bool(true))]),
-            },
-            Preset {
-                name: "ns2",
-                title: "ns-2 TCP/Linux without timestamps: Reno",
-                overrides: &early::<7>(&[
-                    ("gamma_gain", Setting::Num(0.0)),
-                    ("forget_base", Setting::Bool(true)),
-                    ("timestamps", Setting::Bool(false)),
-                ]),
-            },
+            Preset::new("", "INFOCOM 2006 with tuning (TUBE)", &[]),
+            Preset::new("draft-00", "drafts -00 and -01: grows from dwnd", &[word("grow_from", "dwnd")]),
+            Preset::new(
+                "linux",
+                "Andrew's Linux module, release 1.3 (April 2008)",
+                &[word("arithmetic", "linux-2.6"), word("rules", "1.3")],
+            ),
+            Preset::new(
+                "linux-1.1",
+                "Andrew's Linux module, release 1.1 (March 2008): not spread",
+                &[word("arithmetic", "linux-2.6"), word("rules", "1.3"), switch("spread", false)],
+            ),
+            Preset::new(
+                "linux-jan2008",
+                "Andrew's Linux module, January 2008: tuned by a half",
+                &early::<5>(&[value("gamma_gain", 0.5)]),
+            ),
+            Preset::new(
+                "linux-2.6",
+                "Linux module of 2006, ns-2 TCP/Linux with timestamps: not tuned",
+                &early::<6>(&[value("gamma_gain", 0.0), switch("forget_base", true)]),
+            ),
+            Preset::new(
+                "ns2",
+                "ns-2 TCP/Linux without timestamps: Reno",
+                &early::<7>(&[value("gamma_gain", 0.0), switch("forget_base", true), switch("timestamps", false)]),
+            ),
         ],
         tables: &[CompoundParams::TABLE, LossParams::TABLE],
+        variables: &[Self::VARIABLES, LossWindow::VARIABLES],
     };
 
     /// # Errors
@@ -275,10 +244,7 @@ impl Compound {
         if round.samples < MIN_SAMPLES {
             return;
         }
-        let rtt = match self.p.rtt_filter {
-            RttFilter::Min => round.min,
-            RttFilter::Mean => round.sum / f64::from(round.samples),
-        };
+        let rtt = round.rtt(self.p.rtt_filter);
         // What was sent in the round is what its ACKs report, and at most a window; the module of 2006 has no such limit.
         let sent = if early { round.acked } else { round.acked.min(self.win.w) };
         let queued = self.queued(sent, rtt);
@@ -407,6 +373,20 @@ fn three_quarter_power(w: f64) -> f64 {
     if root > 0.0 { (w * 256.0 / root).floor() } else { 0.0 }
 }
 
+observed! {
+    self: Compound, self.win;
+    /// Loss-based window (cwnd in the paper); the window in use is the sum of both.
+    cwnd = self.reno(), number(Unit::Segments);
+    /// Delay-based window.
+    dwnd = self.dwnd, number(Unit::Segments);
+    /// Segments in queues below which dwnd grows (γ).
+    gamma = self.gamma, number(Unit::Segments);
+    /// Segments that the loss-based window alone would have in queues; null before the first round trip.
+    diff_reno = self.diff_reno.unwrap_or(f64::NAN), number(Unit::Segments);
+    /// Smallest RTT.
+    base_s = self.base, number(Unit::Seconds);
+}
+
 impl Algorithm for Compound {
     #[inline]
     fn needs(&self) -> Needs {
@@ -497,15 +477,7 @@ impl Algorithm for Compound {
         }
     }
 
-    #[inline]
-    fn window(&self) -> f64 {
-        self.win.w
-    }
-
-    #[inline]
-    fn ssthresh(&self) -> f64 {
-        self.win.ssthresh
-    }
+    window_getters!();
 
     fn recovery_floor(&self) -> f64 {
         self.win.ssthresh * 0.5

@@ -11,17 +11,17 @@
 //! segments of its own in the pipe, several flows in phase with each other may miss the empty queue and compete.
 
 use crate::algorithm::{Ack, Algorithm, Lost, Needs, Signal, Start};
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
+use crate::observe::{observed, states};
+use crate::param::{
+    BuildError, Entry, Kind, Preset, Settings, choice, choices, flag, num, params, switch, value, word,
+};
 use crate::windowed::{WindowedMax, WindowedMin};
 
 choices! {
-    /// Which RTT the queueing delay is computed from.
-    pub enum QueueingRtt {
-        /// The standing RTT: the smallest of the last half round trip.
-        Standing = "standing",
-        /// The latest sample.
-        Latest = "latest",
-    }
+    /// Which RTT the queueing delay is computed from:
+    /// - `standing`: The standing RTT: the smallest of the last half round trip.
+    /// - `latest`: The latest sample.
+    pub enum QueueingRtt { Standing = "standing", Latest = "latest" }
 }
 
 params! {
@@ -57,6 +57,16 @@ params! {
 /// Round trips over which the range of the queueing delay is measured.
 const RANGE_RTTS: f64 = 4.0;
 
+states! {
+    /// Which δ is in use.
+    enum Mode {
+        /// The parameter's.
+        Default = "default",
+        /// One that follows losses, against flows that fill the queue.
+        Competitive = "competitive",
+    }
+}
+
 #[derive(Clone, Debug)]
 struct State {
     rtt_min: WindowedMin,
@@ -76,6 +86,12 @@ struct State {
     delta_doubled_at: f64,
     seen_rtt: bool,
     srtt: f64,
+}
+
+impl State {
+    fn mode(&self) -> Mode {
+        if self.competing { Mode::Competitive } else { Mode::Default }
+    }
 }
 
 /// Copa.
@@ -101,19 +117,20 @@ impl Copa {
               keeps about two segments in the queue and the queue empties regularly. Where it does not, other flows fill it, \
               and Copa becomes as aggressive as losses allow.",
         presets: &[
-            Preset { name: "", title: "NSDI 2018, delta 0.5", overrides: &[] },
-            Preset {
-                name: "mvfst",
-                title: "Meta's mvfst, delta 0.05",
-                overrides: &[
-                    ("delta", Setting::Num(0.05)),
-                    ("queueing_rtt", Setting::Text("latest")),
-                    ("competitive", Setting::Bool(false)),
-                    ("double_at_once", Setting::Bool(true)),
+            Preset::new("", "NSDI 2018, delta 0.5", &[]),
+            Preset::new(
+                "mvfst",
+                "Meta's mvfst, delta 0.05",
+                &[
+                    value("delta", 0.05),
+                    word("queueing_rtt", "latest"),
+                    switch("competitive", false),
+                    switch("double_at_once", true),
                 ],
-            },
+            ),
         ],
         tables: &[CopaParams::TABLE],
+        variables: &[Self::VARIABLES],
     };
 
     /// # Errors
@@ -244,6 +261,24 @@ impl Copa {
             self.w += change;
         }
     }
+}
+
+observed! {
+    self: Copa;
+    /// Mode: the configured δ, or one that follows losses.
+    mode = self.s.mode(), state(Mode::NAMES);
+    /// Inverse of the segments kept in the queue (δ).
+    delta = self.s.delta, number(Unit::PerSegment);
+    /// Velocity.
+    velocity = self.s.velocity, plain();
+    /// 1 while the direction of the window is upward.
+    upward = self.s.upward, plain();
+    /// Standing RTT; 0 before the first sample.
+    standing_s = self.standing, number(Unit::Seconds);
+    /// Smallest RTT of `min_rtt_window`.
+    rtt_min_s = self.s.rtt_min.get(), number(Unit::Seconds);
+    /// 1 during slow start.
+    slow_starting = self.slow_starting, plain();
 }
 
 impl Algorithm for Copa {

@@ -12,31 +12,26 @@
 //! unknown, which disables the cap. In all of them growth is at most one segment for each acknowledged, as in slow start,
 //! and while idle or limited by the application the clock stands still (Linux: idle only).
 
-use crate::algorithm::{Ack, Algorithm, Cause, Needs, Signal, Start};
+use crate::algorithm::{Ack, Cause, Needs, Signal, Start};
 use crate::jiffies::Jiffies;
-use crate::loss_window::{AckRatio, Arithmetic, LossParams, LossWindow, window_methods};
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
+use crate::loss_based::{LossBased, own_window};
+use crate::loss_window::{AckRatio, Arithmetic, LossParams, LossWindow};
+use crate::observe::observed;
+use crate::param::{
+    BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params, switch, value, word,
+};
 
 choices! {
-    /// How the window of a standard TCP flow is estimated.
-    pub enum RenoEstimate {
-        /// Grows with each segment acknowledged (RFC 9438 eq. 4).
-        Acked = "acked",
-        /// From the time since the loss (RFC 8312 eq. 4, PFLDnet 2005).
-        Time = "time",
-        /// Not at all.
-        Off = "off",
-    }
-}
+    /// How the window of a standard TCP flow is estimated:
+    /// - `acked`: Grows with each segment acknowledged (RFC 9438 eq. 4).
+    /// - `time`: From the time since the loss (RFC 8312 eq. 4, PFLDnet 2005).
+    /// - `off`: Not at all.
+    pub enum RenoEstimate { Acked = "acked", Time = "time", Off = "off" }
 
-choices! {
-    /// Where the growth cap holds.
-    pub enum CapRegion {
-        /// On both sides of the last maximum (PFLDnet 2005).
-        Always = "always",
-        /// Beyond the last maximum (Linux 2.6.22).
-        AboveOrigin = "above-origin",
-    }
+    /// Where the growth cap holds:
+    /// - `always`: On both sides of the last maximum (PFLDnet 2005).
+    /// - `above-origin`: Beyond the last maximum (Linux 2.6.22).
+    pub enum CapRegion { Always = "always", AboveOrigin = "above-origin" }
 }
 
 params! {
@@ -139,64 +134,57 @@ impl Cubic {
               around it, then faster and faster; never below what standard TCP would have. The default is RFC 9438 with \
               HyStart, reducing the window and not what is in flight.",
         presets: &[
-            Preset { name: "", title: "RFC 9438", overrides: &[("slow_start", Setting::Text("hystart"))] },
-            Preset {
-                name: "abe",
-                title: "RFC 9438 with RFC 8511: keeps 0.85 on an ECN echo",
-                overrides: &[("slow_start", Setting::Text("hystart")), ("beta_ecn", Setting::Num(0.85))],
-            },
-            Preset {
-                name: "rfc8312",
-                title: "RFC 8312: closed form of the Reno window, no cap on the target",
-                overrides: &[
-                    ("slow_start", Setting::Text("standard")),
-                    ("reno_estimate", Setting::Text("time")),
-                    ("target_cap", Setting::Num(0.0)),
+            Preset::new("", "RFC 9438", &[word("slow_start", "hystart")]),
+            Preset::new(
+                "abe",
+                "RFC 9438 with RFC 8511: keeps 0.85 on an ECN echo",
+                &[word("slow_start", "hystart"), value("beta_ecn", 0.85)],
+            ),
+            Preset::new(
+                "rfc8312",
+                "RFC 8312: closed form of the Reno window, no cap on the target",
+                &[word("slow_start", "standard"), word("reno_estimate", "time"), value("target_cap", 0.0)],
+            ),
+            Preset::new(
+                "2005",
+                "PFLDnet 2005: keeps 0.8, at most 160 segments/s",
+                &[
+                    word("slow_start", "standard"),
+                    value("beta", 0.8),
+                    value("beta_ecn", 0.8),
+                    word("reno_estimate", "time"),
+                    value("target_cap", 0.0),
+                    value("s_max", 160.0),
                 ],
-            },
-            Preset {
-                name: "2005",
-                title: "PFLDnet 2005: keeps 0.8, at most 160 segments/s",
-                overrides: &[
-                    ("slow_start", Setting::Text("standard")),
-                    ("beta", Setting::Num(0.8)),
-                    ("beta_ecn", Setting::Num(0.8)),
-                    ("reno_estimate", Setting::Text("time")),
-                    ("target_cap", Setting::Num(0.0)),
-                    ("s_max", Setting::Num(160.0)),
+            ),
+            Preset::new(
+                "linux",
+                "Linux 5.x and later",
+                &[
+                    word("slow_start", "hystart"),
+                    word("arithmetic", "linux"),
+                    value("c", 410.0 / 1024.0),
+                    value("beta", 717.0 / 1024.0),
+                    value("beta_ecn", 717.0 / 1024.0),
                 ],
-            },
-            Preset {
-                name: "linux",
-                title: "Linux 5.x and later",
-                overrides: &[
-                    ("slow_start", Setting::Text("hystart")),
-                    ("arithmetic", Setting::Text("linux")),
-                    ("c", Setting::Num(410.0 / 1024.0)),
-                    ("beta", Setting::Num(717.0 / 1024.0)),
-                    ("beta_ecn", Setting::Num(717.0 / 1024.0)),
-                ],
-            },
-            Preset { name: "linux-2.6", title: "Linux 2.6.22", overrides: &Self::linux26(true) },
-            Preset {
-                name: "ns2",
-                title: "ns-2.35 TCP/Linux: Linux 2.6.22 without timestamps",
-                overrides: &Self::linux26(false),
-            },
+            ),
+            Preset::new("linux-2.6", "Linux 2.6.22", &Self::linux26(true)),
+            Preset::new("ns2", "ns-2.35 TCP/Linux: Linux 2.6.22 without timestamps", &Self::linux26(false)),
         ],
         tables: &[CubicParams::TABLE, LossParams::TABLE],
+        variables: &[Self::VARIABLES, LossWindow::VARIABLES],
     };
 
     const fn linux26(timestamps: bool) -> [(&'static str, Setting); 8] {
         [
-            ("slow_start", Setting::Text("standard")),
-            ("arithmetic", Setting::Text("linux-2.6")),
-            ("c", Setting::Num(410.0 / 1024.0)),
-            ("beta", Setting::Num(819.0 / 1024.0)),
-            ("beta_ecn", Setting::Num(819.0 / 1024.0)),
-            ("s_max", Setting::Num(160.0)),
-            ("s_max_region", Setting::Text("above-origin")),
-            ("timestamps", Setting::Bool(timestamps)),
+            word("slow_start", "standard"),
+            word("arithmetic", "linux-2.6"),
+            value("c", 410.0 / 1024.0),
+            value("beta", 819.0 / 1024.0),
+            value("beta_ecn", 819.0 / 1024.0),
+            value("s_max", 160.0),
+            word("s_max_region", "above-origin"),
+            switch("timestamps", timestamps),
         ]
     }
 
@@ -255,7 +243,7 @@ impl Cubic {
 
     /// RFC 9438 §4.2 to §4.5 for an ACK of `n` segments in congestion avoidance.
     #[inline]
-    fn grow(&mut self, ack: &Ack, n: f64) {
+    fn grow_fluid(&mut self, ack: &Ack, n: f64) {
         if !self.epoch.begun {
             self.begin_epoch(ack.now);
         }
@@ -364,6 +352,80 @@ impl Cubic {
         l.cnt = if self.win.arithmetic == Arithmetic::Linux26 { l.ratio.divide(l.cnt) } else { l.cnt.max(2.0) };
     }
 
+    /// A value of the epoch in progress; NaN without one.
+    fn in_epoch(&self, value: f64) -> f64 {
+        if self.epoch.begun { value } else { f64::NAN }
+    }
+
+    /// W_est; NaN where it is not a state: not estimated, or computed from the time.
+    fn reno_estimate(&self) -> f64 {
+        match self.p.reno_estimate {
+            RenoEstimate::Off => f64::NAN,
+            RenoEstimate::Time if !self.win.integer() => f64::NAN,
+            RenoEstimate::Time | RenoEstimate::Acked => self.epoch.w_est,
+        }
+    }
+
+    /// Moves the epoch forward by a time that does not count.
+    fn freeze(&mut self, seconds: f64, now: f64) {
+        for epoch in [&mut self.epoch, &mut self.saved] {
+            epoch.start = (epoch.start + seconds).min(now);
+        }
+    }
+}
+
+observed! {
+    self: Cubic, self.win;
+    /// Time from the beginning of an epoch to its plateau (K); null between a loss and the first growth after it.
+    k_s = self.in_epoch(self.epoch.k), number(Unit::Seconds);
+    /// Time since the epoch began, at the last ACK (t); null as K.
+    t_s = self.in_epoch(self.last_ack - self.epoch.start), number(Unit::Seconds);
+    /// Window of the plateau, which the cubic function has at t = K; null as K.
+    origin = self.in_epoch(self.epoch.origin), number(Unit::Segments);
+    /// Window at the last loss, after fast convergence (W_max).
+    w_max = self.epoch.w_max, number(Unit::Segments);
+    /// Window that standard TCP would have (W_est), where it is estimated from ACKs; null otherwise.
+    w_est = self.in_epoch(self.reno_estimate()), number(Unit::Segments);
+}
+
+impl LossBased for Cubic {
+    own_window!();
+
+    const RECOVERY_FLOOR: f64 = 1.0;
+
+    #[inline]
+    fn requires(&self) -> Needs {
+        Needs { hz: self.win.integer(), ..Needs::default() }
+    }
+
+    fn begin(&mut self, start: &Start) {
+        self.jiffies = Jiffies::new(start.hz);
+        self.last_ack = start.now;
+    }
+
+    #[inline]
+    fn measure(&mut self, ack: &Ack) {
+        if !ack.window_limited {
+            self.freeze(ack.now - self.last_ack, ack.now);
+        }
+        self.last_ack = ack.now;
+        if self.win.integer() && ack.acked > 0.0 {
+            self.linux_delay(ack);
+            if !ack.in_recovery {
+                self.linux.ratio.update(ack.acked);
+            }
+        }
+    }
+
+    #[inline]
+    fn grow(&mut self, ack: &Ack, n: f64) {
+        if self.win.integer() {
+            self.grow_linux(ack.now, n);
+        } else {
+            self.grow_fluid(ack, n);
+        }
+    }
+
     /// The window that a loss leaves, with the maximum recorded (RFC 9438 §4.6, §4.7).
     fn reduced(&mut self, signal: &Signal) -> f64 {
         self.saved = self.epoch;
@@ -378,77 +440,23 @@ impl Cubic {
         keep * self.win.reduced_from(signal)
     }
 
-    /// Moves the epoch forward by a time that does not count.
-    fn freeze(&mut self, seconds: f64, now: f64) {
-        for epoch in [&mut self.epoch, &mut self.saved] {
-            epoch.start = (epoch.start + seconds).min(now);
-        }
-    }
-}
-
-impl Algorithm for Cubic {
-    #[inline]
-    fn needs(&self) -> Needs {
-        Needs { hz: self.win.integer(), ..Needs::default() }
-    }
-
-    fn on_start(&mut self, start: &Start) {
-        self.win.start(start);
-        self.jiffies = Jiffies::new(start.hz);
-        self.last_ack = start.now;
-    }
-
-    #[inline]
-    fn on_ack(&mut self, ack: &Ack) {
-        if !ack.window_limited {
-            self.freeze(ack.now - self.last_ack, ack.now);
-        }
-        self.last_ack = ack.now;
-        let integer = self.win.integer();
-        if integer && ack.acked > 0.0 {
-            self.linux_delay(ack);
-            if !ack.in_recovery {
-                self.linux.ratio.update(ack.acked);
-            }
-        }
-        let n = self.win.slow_start(ack);
-        if n <= 0.0 {
-            return;
-        }
-        if integer {
-            self.grow_linux(ack.now, n);
-        } else {
-            self.grow(ack, n);
-        }
-    }
-
-    fn on_congestion(&mut self, signal: &Signal) {
-        let target = self.reduced(signal);
-        self.win.reduce_to(target);
-    }
-
-    fn on_timeout(&mut self, signal: &Signal) {
-        let target = if signal.repeated { self.win.ssthresh } else { self.reduced(signal) };
-        self.win.time_out(target, signal.repeated);
+    fn after_timeout(&mut self, _signal: &Signal) {
         // The next epoch starts from the window that slow start reaches (RFC 9438 §4.8; Linux forgets all too).
         self.epoch = NO_EPOCH;
         self.linux = Linux { beta_scale: self.linux.beta_scale, ..NO_LINUX };
     }
 
-    fn on_idle(&mut self, now: f64, idle: f64) {
-        self.win.idle();
+    fn resume(&mut self, now: f64, idle: f64) {
         self.freeze(idle, now);
         self.last_ack = now;
     }
 
-    fn on_undo(&mut self, _now: f64) {
+    fn undone(&mut self, restored: bool) {
         // RFC 9438 §4.9: only where the loss had lowered the window.
-        if self.win.undo().is_some() {
+        if restored {
             self.epoch = self.saved;
         }
     }
-
-    window_methods!();
 }
 
 #[cfg(test)]

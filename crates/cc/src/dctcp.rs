@@ -9,18 +9,17 @@
 //! window of data after a reduction. Marks in fast recovery and while a timeout is repaired count towards α but cut
 //! nothing.
 
-use crate::algorithm::{Ack, Algorithm, Ecn, Needs, Signal, Start};
-use crate::loss_window::{LossParams, LossWindow, window_methods};
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
+use crate::algorithm::{Ack, Ecn, Needs, Signal};
+use crate::loss_based::{LossBased, own_window};
+use crate::loss_window::{LossParams, LossWindow};
+use crate::observe::observed;
+use crate::param::{BuildError, Entry, Kind, Preset, Settings, choice, choices, flag, num, params, switch, word};
 
 choices! {
-    /// When marks reduce the window.
-    pub enum Reaction {
-        /// At the first mark after the window of data that the last reduction belongs to.
-        FirstMark = "first-mark",
-        /// Where a round trip with marks ends, α having been brought up to date.
-        WindowEnd = "window-end",
-    }
+    /// When marks reduce the window:
+    /// - `first-mark`: At the first mark after the window of data that the last reduction belongs to.
+    /// - `window-end`: Where a round trip with marks ends, α having been brought up to date.
+    pub enum Reaction { FirstMark = "first-mark", WindowEnd = "window-end" }
 }
 
 params! {
@@ -47,6 +46,16 @@ pub(crate) struct MarkShare {
     /// Segments of this observation: delivered, and marked.
     pub acked: f64,
     pub marked: f64,
+}
+
+observed! {
+    self: MarkShare;
+    /// Smoothed fraction of marked segments (α).
+    alpha = self.alpha, plain();
+    /// Segments delivered in the running observation.
+    acked = self.acked, number(Unit::Segments);
+    /// Marked ones of these.
+    marked = self.marked, number(Unit::Segments);
 }
 
 impl MarkShare {
@@ -113,19 +122,20 @@ impl Dctcp {
               its window it gives up, up to one half. That keeps the queue short and its swing small. The default reduces at \
               the first mark of a window of data.",
         presets: &[
-            Preset { name: "", title: "RFC 8257", overrides: &[] },
-            Preset {
-                name: "rfc-letter",
-                title: "RFC 8257 §3.3, step by step: reduces where a window of data ends",
-                overrides: &[("reaction", Setting::Text("window-end"))],
-            },
-            Preset {
-                name: "linux",
-                title: "Linux: whole segments, α in 1/1024, no growth after a mark for a round trip",
-                overrides: &[("arithmetic", Setting::Text("linux")), ("grow_after_mark", Setting::Bool(false))],
-            },
+            Preset::new("", "RFC 8257", &[]),
+            Preset::new(
+                "rfc-letter",
+                "RFC 8257 §3.3, step by step: reduces where a window of data ends",
+                &[word("reaction", "window-end")],
+            ),
+            Preset::new(
+                "linux",
+                "Linux: whole segments, α in 1/1024, no growth after a mark for a round trip",
+                &[word("arithmetic", "linux"), switch("grow_after_mark", false)],
+            ),
         ],
         tables: &[DctcpParams::TABLE, LossParams::TABLE],
+        variables: &[MarkShare::VARIABLES, LossWindow::VARIABLES],
     };
 
     /// # Errors
@@ -152,26 +162,26 @@ impl Dctcp {
         let w = self.win.w;
         self.window_before = Some(w);
         let alpha = self.share.alpha;
-        self.win.reduce_to(w - self.win.whole(w * alpha / 2.0));
-        // The floor is no reason to grow.
-        self.win.w = self.win.w.min(w);
+        self.win.lower_to(w - self.win.whole(w * alpha / 2.0));
         self.reduced_at = now;
         self.pending = false;
     }
 }
 
-impl Algorithm for Dctcp {
+observed! { self: Dctcp, self.share, self.win; }
+
+impl LossBased for Dctcp {
+    own_window!();
+
+    const RECOVERY_FLOOR: f64 = 1.0;
+
     #[inline]
-    fn needs(&self) -> Needs {
+    fn requires(&self) -> Needs {
         Needs { ecn: Ecn::Accurate, ..Needs::default() }
     }
 
-    fn on_start(&mut self, start: &Start) {
-        self.win.start(start);
-    }
-
     #[inline]
-    fn on_ack(&mut self, ack: &Ack) {
+    fn acknowledge(&mut self, ack: &Ack) {
         self.share.count(ack);
         let at_end = self.p.reaction == Reaction::WindowEnd;
         let marked = if at_end { ack.round_start && self.share.marked > 0.0 } else { ack.marked > 0.0 };
@@ -187,46 +197,50 @@ impl Algorithm for Dctcp {
         if settled || self.p.grow_after_mark {
             let n = self.win.slow_start(ack);
             if n > 0.0 {
-                self.win.grow_per_round(n, 1.0);
+                self.grow(ack, n);
             }
         }
     }
 
-    fn on_congestion(&mut self, signal: &Signal) {
-        let w = self.win.w;
+    #[inline]
+    fn grow(&mut self, _ack: &Ack, n: f64) {
+        self.win.grow_per_round(n, 1.0);
+    }
+
+    fn reduced(&mut self, signal: &Signal) -> f64 {
         // One reduction for the marks and the loss of one window of data.
         let same = signal.now - self.reduced_at < signal.srtt;
         let from = self.window_before.take().filter(|_| same).unwrap_or_else(|| self.win.reduced_from(signal));
-        self.win.reduce_to((0.5 * from).min(w));
+        (0.5 * from).min(self.win.w)
+    }
+
+    fn after_reduction(&mut self, signal: &Signal) {
         self.reduced_at = signal.now;
         self.pending = false;
     }
 
-    fn on_timeout(&mut self, signal: &Signal) {
-        self.win.time_out(0.5 * self.win.reduced_from(signal), signal.repeated);
+    fn reduced_by_timeout(&mut self, signal: &Signal) -> f64 {
+        0.5 * self.win.reduced_from(signal)
+    }
+
+    fn after_timeout(&mut self, signal: &Signal) {
         (self.window_before, self.pending, self.repairing) = (None, false, true);
         self.reduced_at = signal.now;
     }
 
-    fn on_idle(&mut self, _now: f64, _idle: f64) {
-        self.win.idle();
-    }
-
-    fn on_recovery_exit(&mut self, _now: f64) {
+    fn recovered(&mut self, _now: f64) {
         self.repairing = false;
     }
 
-    fn on_undo(&mut self, _now: f64) {
+    fn undone(&mut self, _restored: bool) {
         self.repairing = false;
-        self.win.undo();
     }
-
-    window_methods!();
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::algorithm::Algorithm;
     use crate::testing::{Driver, close, settings};
 
     fn dctcp(preset: &str) -> Dctcp {

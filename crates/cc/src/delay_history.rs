@@ -3,6 +3,8 @@
 
 use std::collections::VecDeque;
 
+use crate::observe::observed;
+
 /// How long one base minimum is collected, s (RFC 6817 §2.4.2).
 const MINUTE_S: f64 = 60.0;
 
@@ -15,6 +17,14 @@ pub struct DelayHistory {
     base: f64,
     recent: VecDeque<f64>,
     kept: usize,
+}
+
+observed! {
+    self: DelayHistory;
+    /// Base delay: the smallest of the last minutes; with a one-way delay, plus the offset of the two clocks.
+    base_s = self.base, number(Unit::Seconds);
+    /// Queueing delay: the smallest of the last samples, less the base delay.
+    queueing_s = self.queueing(), number(Unit::Seconds);
 }
 
 impl DelayHistory {

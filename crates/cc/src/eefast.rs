@@ -11,17 +11,17 @@
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::forward_delay::{ForwardDelay, ForwardDelayParams};
-use crate::loss_window::FLOOR;
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, num, params};
+use crate::loss_window::{FLOOR, window_getters};
+use crate::observe::observed;
+use crate::param::{BuildError, Entry, Kind, Preset, Settings, choice, choices, num, params, value, word};
+use crate::plain_window::PlainWindow;
+use crate::spread::Spread;
 
 choices! {
-    /// How the window is updated.
-    pub enum Form {
-        /// w + γ (alpha - w Q/D).
-        Fast = "fast",
-        /// To alpha D/Q, by at most γα.
-        Anticipated = "anticipated",
-    }
+    /// How the window is updated:
+    /// - `fast`: w + γ (alpha - w Q/D).
+    /// - `anticipated`: To alpha D/Q, by at most γα.
+    pub enum Form { Fast = "fast", Anticipated = "anticipated" }
 }
 
 params! {
@@ -47,14 +47,9 @@ params! {
 pub struct Eefast {
     p: EefastParams,
     delay: ForwardDelay,
-    w: f64,
-    ssthresh: f64,
-    initial_window: f64,
-    /// Increase still to be released, and how much of it each acknowledged segment releases.
-    pending: f64,
-    per_ack: f64,
+    win: PlainWindow,
+    spread: Spread,
     update_round: bool,
-    saved: Option<(f64, f64)>,
 }
 
 impl Eefast {
@@ -69,18 +64,15 @@ impl Eefast {
               happens on the way back. Its own paper was not available: the update rule is a reconstruction from its successor \
               HCC. Needs a buffer larger than the sum of all alphas.",
         presets: &[
-            Preset {
-                name: "",
-                title: "FAST's update with the forward queueing delay (reconstruction)",
-                overrides: &[],
-            },
-            Preset {
-                name: "anticipated",
-                title: "straight to the anticipated window, each round trip (reconstruction)",
-                overrides: &[("form", Setting::Text("anticipated")), ("update_every", Setting::Num(1.0))],
-            },
+            Preset::new("", "FAST's update with the forward queueing delay (reconstruction)", &[]),
+            Preset::new(
+                "anticipated",
+                "straight to the anticipated window, each round trip (reconstruction)",
+                &[word("form", "anticipated"), value("update_every", 1.0)],
+            ),
         ],
         tables: &[EefastParams::TABLE, ForwardDelayParams::TABLE],
+        variables: &[Self::VARIABLES, ForwardDelay::VARIABLES],
     };
 
     /// # Errors
@@ -93,13 +85,9 @@ impl Eefast {
         Ok(Self {
             p,
             delay: ForwardDelay::new(ForwardDelayParams::read(settings)?),
-            w: 1.0,
-            ssthresh: f64::INFINITY,
-            initial_window: 1.0,
-            pending: 0.0,
-            per_ack: 0.0,
+            win: PlainWindow::NEW,
+            spread: Spread::default(),
             update_round: false,
-            saved: None,
         })
     }
 
@@ -108,15 +96,9 @@ impl Eefast {
         let (p, q, d) = (&self.p, self.delay.queueing(), self.delay.rtt());
         let most = p.gamma * p.alpha;
         match p.form {
-            Form::Fast => (self.w + p.gamma * (p.alpha - self.w * q / d)).min(2.0 * self.w),
-            Form::Anticipated => self.w + (p.alpha * d / q - self.w).clamp(-most, most),
+            Form::Fast => (self.win.w + p.gamma * (p.alpha - self.win.w * q / d)).min(2.0 * self.win.w),
+            Form::Anticipated => self.win.w + (p.alpha * d / q - self.win.w).clamp(-most, most),
         }
-    }
-
-    fn release(&mut self, segments: f64) {
-        let step = segments.min(self.pending);
-        self.w += step;
-        self.pending -= step;
     }
 
     fn update(&mut self) {
@@ -125,66 +107,71 @@ impl Eefast {
             return;
         }
         let target = self.target();
-        if target > self.w {
-            self.pending = target - self.w;
-            self.per_ack = self.pending / self.w;
+        if target > self.win.w {
+            self.spread.decide(target - self.win.w, self.win.w);
         } else {
-            self.w = target.max(FLOOR.min(self.w));
+            self.win.w = target.max(FLOOR.min(self.win.w));
         }
     }
 
     fn forget_round(&mut self) {
-        self.pending = 0.0;
+        self.spread.pending = 0.0;
         self.update_round = false;
         self.delay.forget_round();
     }
 
     fn reduce(&mut self, signal: &Signal, w: f64) {
-        self.saved = Some((self.w, self.ssthresh));
+        self.win.save();
         if !signal.repeated {
-            self.ssthresh = ((1.0 - self.p.decrease) * self.w).max(FLOOR);
+            self.win.ssthresh = ((1.0 - self.p.decrease) * self.win.w).max(FLOOR);
         }
-        self.w = w.max(FLOOR);
+        self.win.w = w.max(FLOOR);
         self.forget_round();
     }
 }
 
+observed! {
+    self: Eefast, self.delay;
+    /// Window after an update now.
+    target = self.target(), number(Unit::Segments);
+    /// Increase that is decided and still to be released to the window.
+    pending = self.spread.pending, number(Unit::Segments);
+}
+
 impl Algorithm for Eefast {
     fn on_start(&mut self, start: &Start) {
-        self.w = start.initial_window.max(1.0);
-        self.initial_window = self.w;
-        self.ssthresh = start.initial_ssthresh.max(FLOOR);
+        self.win.start(start, FLOOR);
     }
 
     #[inline]
     fn on_ack(&mut self, ack: &Ack) {
-        self.delay.sample(ack, self.w);
+        self.delay.sample(ack, self.win.w);
         if ack.in_recovery {
             return;
         }
         let q = self.delay.queueing();
         if q < self.p.mi_threshold || q <= 0.0 {
-            self.pending = 0.0;
+            self.spread.pending = 0.0;
             if ack.window_limited {
-                self.w += ack.acked;
+                self.win.w += ack.acked;
             }
             return;
         }
         if ack.round_start {
             // What the ACKs of the last round did not release is due now, or lost where the window was not used.
             if ack.window_limited {
-                self.release(f64::INFINITY);
+                self.win.w += self.spread.release(f64::INFINITY);
             }
-            self.pending = 0.0;
+            self.spread.pending = 0.0;
             self.update();
         }
         if ack.window_limited {
-            self.release(self.per_ack * ack.acked);
+            self.win.w += self.spread.on_ack(ack.acked);
         }
     }
 
     fn on_congestion(&mut self, signal: &Signal) {
-        self.reduce(signal, (1.0 - self.p.decrease) * self.w);
+        self.reduce(signal, (1.0 - self.p.decrease) * self.win.w);
     }
 
     fn on_timeout(&mut self, signal: &Signal) {
@@ -192,7 +179,7 @@ impl Algorithm for Eefast {
     }
 
     fn on_idle(&mut self, _now: f64, _idle: f64) {
-        self.w = self.w.min(self.initial_window);
+        self.win.idle();
         self.forget_round();
         self.delay.forget();
     }
@@ -202,29 +189,17 @@ impl Algorithm for Eefast {
     }
 
     fn on_undo(&mut self, _now: f64) {
-        if let Some((w, ssthresh)) = self.saved.take() {
-            self.w = self.w.max(w);
-            self.ssthresh = self.ssthresh.max(ssthresh);
-        }
+        self.win.undo();
     }
 
     fn moderate(&mut self, window: f64) {
-        if window < self.w {
-            self.w = window.max(1.0);
+        if self.win.moderate(window) {
             // What was decided at a larger window is not due at this one.
-            self.pending = 0.0;
+            self.spread.pending = 0.0;
         }
     }
 
-    #[inline]
-    fn window(&self) -> f64 {
-        self.w
-    }
-
-    #[inline]
-    fn ssthresh(&self) -> f64 {
-        self.ssthresh
-    }
+    window_getters!();
 
     #[inline]
     fn needs(&self) -> Needs {
@@ -235,6 +210,7 @@ impl Algorithm for Eefast {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::param::Setting;
     use crate::testing::{Driver, close, run_over_link, settings};
 
     fn eefast(preset: &str, alpha: f64) -> Eefast {
@@ -244,7 +220,7 @@ mod tests {
 
     fn target(preset: &str, w: f64, q: f64, d: f64) -> f64 {
         let mut e = eefast(preset, 400.0);
-        e.w = w;
+        e.win.w = w;
         e.delay.set(q, d);
         e.target()
     }
@@ -265,14 +241,14 @@ mod tests {
         // A forward queue of 16 ms, a reverse one of 20 ms, 40 ms of propagation: 1900 / 76 ms is the link's 25,000 a
         // second.
         let mut e = eefast("", 400.0);
-        e.w = 1000.0;
+        e.win.w = 1000.0;
         for _ in 0..60 {
-            let queue = (e.w - 25_000.0 * 0.06).max(1e-3);
+            let queue = (e.win.w - 25_000.0 * 0.06).max(1e-3);
             e.delay.set(queue / 25_000.0, 0.06 + queue / 25_000.0);
-            e.w = e.target();
+            e.win.w = e.target();
         }
-        close(e.w, 1900.0, 1e-6);
-        close(e.w / e.delay.rtt(), 25_000.0, 1e-6);
+        close(e.win.w, 1900.0, 1e-6);
+        close(e.win.w / e.delay.rtt(), 25_000.0, 1e-6);
     }
 
     #[test]
@@ -280,13 +256,13 @@ mod tests {
         // Unverified: the gain of the reconstruction.
         let last_two = |bdp: f64| {
             let mut e = eefast("anticipated", 400.0);
-            e.w = bdp + 390.0;
+            e.win.w = bdp + 390.0;
             for _ in 0..201 {
-                e.delay.set((e.w - bdp) / 25_000.0, e.w / 25_000.0);
-                e.w = e.target();
+                e.delay.set((e.win.w - bdp) / 25_000.0, e.win.w / 25_000.0);
+                e.win.w = e.target();
             }
-            let before = e.w;
-            e.delay.set((e.w - bdp) / 25_000.0, e.w / 25_000.0);
+            let before = e.win.w;
+            e.delay.set((e.win.w - bdp) / 25_000.0, e.win.w / 25_000.0);
             (before, e.target())
         };
         let (before, after) = last_two(300.0);

@@ -16,16 +16,17 @@
 //! that queue for part of the path, unless it is told better (`known_rtt`).
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, num, params};
+use crate::loss_window::window_getters;
+use crate::observe::observed;
+use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, num, params, value, word};
+use crate::plain_window::PlainWindow;
+use crate::spread::Spread;
 
 choices! {
-    /// When and how the window is updated.
-    pub enum Timing {
-        /// Once in an update round, spread over the next round.
-        Paper = "paper",
-        /// ns-2 module: every `update_period` within an update round.
-        Ns2 = "ns2",
-    }
+    /// When and how the window is updated:
+    /// - `paper`: Once in an update round, spread over the next round.
+    /// - `ns2`: ns-2 module: every `update_period` within an update round.
+    pub enum Timing { Paper = "paper", Ns2 = "ns2" }
 }
 
 params! {
@@ -89,19 +90,14 @@ const NS2_START: Ns2 = Ns2 {
 #[derive(Clone, Debug)]
 pub struct Fast {
     p: FastParams,
-    w: f64,
-    ssthresh: f64,
-    initial_window: f64,
+    win: PlainWindow,
     /// Smallest RTT seen, s.
     base: f64,
     /// Averaged RTT, s; 0 before the first sample.
     avg: f64,
-    /// Increase still to be released, and how much of it each acknowledged segment releases.
-    pending: f64,
-    per_ack: f64,
+    spread: Spread,
     update_round: bool,
     ns2: Ns2,
-    saved: Option<(f64, f64)>,
 }
 
 impl Fast {
@@ -117,19 +113,16 @@ impl Fast {
               its share, since it takes the queue of the others for part of its path. The default updates every other \
               round trip.",
         presets: &[
-            Preset { name: "", title: "INFOCOM 2004, every other round trip", overrides: &[] },
-            Preset { name: "ns2", title: "ns-2 module 1.1.3", overrides: &Self::ns2_preset(2.0) },
-            Preset { name: "ns2-1.1", title: "ns-2 module 1.1: every round trip", overrides: &Self::ns2_preset(1.0) },
+            Preset::new("", "INFOCOM 2004, every other round trip", &[]),
+            Preset::new("ns2", "ns-2 module 1.1.3", &Self::ns2_preset(2.0)),
+            Preset::new("ns2-1.1", "ns-2 module 1.1: every round trip", &Self::ns2_preset(1.0)),
         ],
         tables: &[FastParams::TABLE],
+        variables: &[Self::VARIABLES],
     };
 
     const fn ns2_preset(update_every: f64) -> [(&'static str, Setting); 3] {
-        [
-            ("timing", Setting::Text("ns2")),
-            ("filter_max", Setting::Num(1.0 / 256.0)),
-            ("update_every", Setting::Num(update_every)),
-        ]
+        [word("timing", "ns2"), value("filter_max", 1.0 / 256.0), value("update_every", update_every)]
     }
 
     /// # Errors
@@ -141,16 +134,12 @@ impl Fast {
         }
         Ok(Self {
             p,
-            w: 1.0,
-            ssthresh: f64::INFINITY,
-            initial_window: 1.0,
+            win: PlainWindow::NEW,
             base: if p.known_rtt > 0.0 { p.known_rtt } else { f64::INFINITY },
             avg: 0.0,
-            pending: 0.0,
-            per_ack: 0.0,
+            spread: Spread::default(),
             update_round: false,
             ns2: NS2_START,
-            saved: None,
         })
     }
 
@@ -161,21 +150,20 @@ impl Fast {
             self.avg = rtt;
             return;
         }
-        let segments = if self.p.timing == Timing::Ns2 { ack.in_flight.max(1.0) } else { self.w };
+        let segments = if self.p.timing == Timing::Ns2 { ack.in_flight.max(1.0) } else { self.win.w };
         let gain = (FILTER_SEGMENTS / segments).min(self.p.filter_max);
         self.avg += gain * (rtt - self.avg);
+    }
+
+    /// Averaged RTT, s; NaN before the first sample.
+    fn averaged(&self) -> f64 {
+        if self.avg > 0.0 { self.avg } else { f64::NAN }
     }
 
     /// The window after one update, from the current window and the one that the delay was measured with.
     fn target(&self, w_old: f64) -> f64 {
         let p = &self.p;
-        (1.0 - p.gamma) * self.w + p.gamma * (w_old * self.base / self.avg + p.alpha)
-    }
-
-    fn release(&mut self, segments: f64) {
-        let step = segments.min(self.pending);
-        self.w += step;
-        self.pending -= step;
+        (1.0 - p.gamma) * self.win.w + p.gamma * (w_old * self.base / self.avg + p.alpha)
     }
 
     /// The papers' update, at the start of a round.
@@ -184,34 +172,33 @@ impl Fast {
         if !self.update_round {
             return;
         }
-        let target = self.target(self.w).min(2.0 * self.w).max(FLOOR);
-        if target > self.w {
-            self.pending = target - self.w;
-            self.per_ack = self.pending / self.w;
+        let target = self.target(self.win.w).min(2.0 * self.win.w).max(FLOOR);
+        if target > self.win.w {
+            self.spread.decide(target - self.win.w, self.win.w);
         } else {
-            self.w = target;
+            self.win.w = target;
         }
     }
 
     #[inline]
     fn ack_paper(&mut self, ack: &Ack) {
         if self.avg - self.base < self.p.mi_threshold {
-            self.pending = 0.0;
+            self.spread.pending = 0.0;
             if ack.window_limited {
-                self.w += ack.acked;
+                self.win.w += ack.acked;
             }
             return;
         }
         if ack.round_start {
             // What the ACKs of the last round did not release is due now, or lost where the window was not used.
             if ack.window_limited {
-                self.release(f64::INFINITY);
+                self.win.w += self.spread.release(f64::INFINITY);
             }
-            self.pending = 0.0;
+            self.spread.pending = 0.0;
             self.update();
         }
         if ack.window_limited {
-            self.release(self.per_ack * ack.acked);
+            self.win.w += self.spread.on_ack(ack.acked);
         }
     }
 
@@ -225,7 +212,7 @@ impl Fast {
         self.ns2.acks += 1.0;
         if self.avg - self.base < self.p.mi_threshold {
             if ack.window_limited {
-                self.w += 1.0;
+                self.win.w += 1.0;
             }
             self.ns2.updated = ack.now;
             return;
@@ -239,17 +226,17 @@ impl Fast {
         }
         self.ns2.pending = 0.0;
         self.ns2.updated = ack.now;
-        let w_old = if ack.window_at_send > 0.0 { ack.window_at_send } else { self.w };
+        let w_old = if ack.window_at_send > 0.0 { ack.window_at_send } else { self.win.w };
         let queued = w_old * (self.avg - self.base) / self.avg;
         if (self.p.alpha..self.p.alpha + self.p.dead_band).contains(&queued) {
             self.pace_ns2(0.0, ack.window_limited);
             return;
         }
         let target = self.target(w_old).max(FLOOR);
-        if target >= self.w && spread {
-            self.pace_ns2((target - self.w).floor(), ack.window_limited);
-        } else if target < self.w || ack.window_limited {
-            self.w = target;
+        if target >= self.win.w && spread {
+            self.pace_ns2((target - self.win.w).floor(), ack.window_limited);
+        } else if target < self.win.w || ack.window_limited {
+            self.win.w = target;
         }
     }
 
@@ -266,40 +253,52 @@ impl Fast {
         if n.pending == 0.0 || !window_limited {
             return;
         }
-        if self.w <= 4.0 {
-            let step = if self.w < n.pending { self.w.floor() } else { n.pending };
-            self.w += step;
+        if self.win.w <= 4.0 {
+            let step = if self.win.w < n.pending { self.win.w.floor() } else { n.pending };
+            self.win.w += step;
             n.pending -= step;
             n.since_step = 0.0;
         } else if n.since_step >= n.spacing {
-            self.w += 1.0;
+            self.win.w += 1.0;
             n.pending -= 1.0;
             n.since_step = 0.0;
         }
     }
 
     fn forget_round(&mut self, now: f64) {
-        self.pending = 0.0;
+        self.spread.pending = 0.0;
         self.update_round = false;
         self.ns2.pending = 0.0;
         self.ns2.updated = now;
     }
 
     fn reduce(&mut self, signal: &Signal, w: f64) {
-        self.saved = Some((self.w, self.ssthresh));
+        self.win.save();
         if !signal.repeated {
-            self.ssthresh = ((1.0 - self.p.decrease) * self.w).max(FLOOR);
+            self.win.ssthresh = ((1.0 - self.p.decrease) * self.win.w).max(FLOOR);
         }
-        self.w = w.max(FLOOR);
+        self.win.w = w.max(FLOOR);
         self.forget_round(signal.now);
     }
 }
 
+observed! {
+    self: Fast;
+    /// Smallest RTT (baseRTT).
+    base_s = self.base, number(Unit::Seconds);
+    /// Averaged RTT.
+    avg_s = self.averaged(), number(Unit::Seconds);
+    /// Averaged queueing delay: the averaged RTT less baseRTT.
+    queueing_s = self.averaged() - self.base, number(Unit::Seconds);
+    /// Window after an update now.
+    target = self.target(self.win.w), number(Unit::Segments);
+    /// Increase that is decided and still to be released to the window.
+    pending = if self.p.timing == Timing::Ns2 { self.ns2.pending } else { self.spread.pending }, number(Unit::Segments);
+}
+
 impl Algorithm for Fast {
     fn on_start(&mut self, start: &Start) {
-        self.w = start.initial_window.max(1.0);
-        self.initial_window = self.w;
-        self.ssthresh = start.initial_ssthresh.max(FLOOR);
+        self.win.start(start, FLOOR);
         self.ns2.toggled = start.now;
         self.ns2.updated = start.now;
     }
@@ -324,7 +323,7 @@ impl Algorithm for Fast {
     }
 
     fn on_congestion(&mut self, signal: &Signal) {
-        self.reduce(signal, (1.0 - self.p.decrease) * self.w);
+        self.reduce(signal, (1.0 - self.p.decrease) * self.win.w);
     }
 
     fn on_timeout(&mut self, signal: &Signal) {
@@ -332,7 +331,7 @@ impl Algorithm for Fast {
     }
 
     fn on_idle(&mut self, now: f64, _idle: f64) {
-        self.w = self.w.min(self.initial_window);
+        self.win.idle();
         self.forget_round(now);
     }
 
@@ -341,29 +340,17 @@ impl Algorithm for Fast {
     }
 
     fn on_undo(&mut self, _now: f64) {
-        if let Some((w, ssthresh)) = self.saved.take() {
-            self.w = self.w.max(w);
-            self.ssthresh = self.ssthresh.max(ssthresh);
-        }
+        self.win.undo();
     }
 
     fn moderate(&mut self, window: f64) {
-        if window < self.w {
-            self.w = window.max(1.0);
+        if self.win.moderate(window) {
             // What was decided at a larger window is not due at this one.
-            (self.pending, self.ns2.pending) = (0.0, 0.0);
+            (self.spread.pending, self.ns2.pending) = (0.0, 0.0);
         }
     }
 
-    #[inline]
-    fn window(&self) -> f64 {
-        self.w
-    }
-
-    #[inline]
-    fn ssthresh(&self) -> f64 {
-        self.ssthresh
-    }
+    window_getters!();
 
     #[inline]
     fn needs(&self) -> Needs {
@@ -382,7 +369,7 @@ mod tests {
 
     fn at(w: f64, base: f64, avg: f64, alpha: f64) -> Fast {
         let mut f = fast("", &[("alpha", Setting::Num(alpha)), ("update_every", Setting::Num(1.0))]);
-        (f.w, f.base, f.avg) = (w, base, avg);
+        (f.win.w, f.base, f.avg) = (w, base, avg);
         f
     }
 
@@ -400,7 +387,7 @@ mod tests {
     fn an_update_never_more_than_doubles() {
         let mut f = at(50.0, 0.1, 0.102, 200.0);
         f.update();
-        close(f.w + f.pending, 100.0, 1e-9);
+        close(f.win.w + f.spread.pending, 100.0, 1e-9);
     }
 
     #[test]
@@ -408,10 +395,10 @@ mod tests {
         let mut f = at(3500.0, 0.1, 0.0, 400.0);
         let mut course = Vec::new();
         for _ in 0..20 {
-            f.avg = f.w / 25_000.0;
+            f.avg = f.win.w / 25_000.0;
             f.update();
-            f.release(f64::INFINITY);
-            course.push(f.w);
+            f.win.w += f.spread.release(f64::INFINITY);
+            course.push(f.win.w);
         }
         for (w, expected) in course.iter().zip([3200.0, 3050.0, 2975.0, 2937.5, 2918.75]) {
             close(*w, expected, 1e-6);
@@ -423,11 +410,11 @@ mod tests {
     fn a_reverse_queue_bounds_the_rate_at_alpha_over_its_delay() {
         let mut f = at(3000.0, 0.1, 0.0, 400.0);
         for _ in 0..200 {
-            f.avg = (f.w / 25_000.0).max(0.12);
+            f.avg = (f.win.w / 25_000.0).max(0.12);
             f.update();
-            f.release(f64::INFINITY);
+            f.win.w += f.spread.release(f64::INFINITY);
         }
-        close(f.w / f.avg, 20_000.0, 1e-3);
+        close(f.win.w / f.avg, 20_000.0, 1e-3);
     }
 
     #[test]
@@ -493,7 +480,7 @@ mod tests {
         let ack = d.make_ack(&f, 1.0, 0.2, false);
         f.measure(&ack, 0.2);
         close(f.avg, 0.125, 1e-12);
-        (f.w, f.avg) = (300.0, 0.1);
+        (f.win.w, f.avg) = (300.0, 0.1);
         f.measure(&ack, 0.2);
         close(f.avg, 0.101, 1e-12);
         let mut ns2 = fast("ns2", &[]);

@@ -4,6 +4,7 @@
 //! when no algorithm has a say, and the benchmark uses it as its bound.
 
 use crate::algorithm::{Ack, Algorithm, Signal, Start};
+use crate::observe::Observe;
 use crate::param::{BuildError, Entry, Kind, Preset, Settings, num, params};
 
 params! {
@@ -29,8 +30,9 @@ impl Fixed {
         signals: &[],
         source: "no congestion control; RFC 9293 §3.8.6 (the window alone)",
         doc: "A constant window that nothing changes, neither ACKs nor losses: the bound that an algorithm is held against.",
-        presets: &[Preset { name: "", title: "a constant window", overrides: &[] }],
+        presets: &[Preset::new("", "a constant window", &[])],
         tables: &[FixedParams::TABLE],
+        variables: &[],
     };
 
     /// # Errors
@@ -39,6 +41,8 @@ impl Fixed {
         Ok(Self { p: FixedParams::read(settings)? })
     }
 }
+
+impl Observe for Fixed {}
 
 impl Algorithm for Fixed {
     fn on_start(&mut self, _start: &Start) {}

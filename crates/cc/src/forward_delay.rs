@@ -10,22 +10,17 @@
 //! queued, at most 25 with ticks of 1 ms and 250 with 10 ms on that link.
 
 use crate::algorithm::Ack;
+use crate::observe::observed;
 use crate::param::{choice, choices, num, params};
 
 choices! {
-    /// How delays are averaged.
-    pub enum Filter {
-        /// Each ACK weighs 3/w, at most a quarter.
-        Fast = "fast",
-        /// Each ACK weighs 3/flight, at most 1/256.
-        Ns2 = "ns2",
-        /// The mean of the last round trip.
-        MeanRound = "mean_round",
-        /// The smallest of the last round trip.
-        MinRound = "min_round",
-        /// The last sample.
-        Last = "last",
-    }
+    /// How delays are averaged:
+    /// - `fast`: Each ACK weighs 3/w, at most a quarter.
+    /// - `ns2`: Each ACK weighs 3/flight, at most 1/256.
+    /// - `mean_round`: The mean of the last round trip.
+    /// - `min_round`: The smallest of the last round trip.
+    /// - `last`: The last sample.
+    pub enum Filter { Fast = "fast", Ns2 = "ns2", MeanRound = "mean_round", MinRound = "min_round", Last = "last" }
 }
 
 params! {
@@ -58,6 +53,16 @@ pub struct ForwardDelay {
     rtt: f64,
     begun: bool,
     round: Round,
+}
+
+observed! {
+    self: ForwardDelay;
+    /// Averaged queueing delay of the forward path; 0 before the first sample.
+    queueing_s = self.queueing, number(Unit::Seconds);
+    /// Averaged RTT; 0 before the first sample.
+    rtt_mean_s = self.rtt, number(Unit::Seconds);
+    /// Smallest one-way delay, plus the offset of the two clocks.
+    base_s = self.base, number(Unit::Seconds);
 }
 
 impl ForwardDelay {

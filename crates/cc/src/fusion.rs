@@ -10,29 +10,18 @@
 //! slow start the last round trip's is of a much shorter queue, and hardly anything would be given up. Growth is never above one segment for each
 //! segment acknowledged.
 
-use crate::algorithm::{Ack, Algorithm, Signal, Start};
+use crate::algorithm::{Ack, Signal, Start};
+use crate::loss_based::{LossBased, own_window};
 use crate::loss_window::{FLOOR, LossParams, LossWindow};
+use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Settings, choice, choices, num, params};
-use crate::round_trip::{AckedRate, MIN_SAMPLES, RoundTrip};
+use crate::round_trip::{AckedRate, MIN_SAMPLES, RoundRtt, RoundTrip};
 
 choices! {
-    /// The virtual Reno window after a loss.
-    pub enum RenoReset {
-        /// Half of the window before the loss.
-        Half = "half",
-        /// The window after the loss.
-        Reduced = "reduced",
-    }
-}
-
-choices! {
-    /// Which RTT stands for a round trip.
-    pub enum RttStatistic {
-        /// The smallest of its samples.
-        Min = "min",
-        /// Their mean.
-        Mean = "mean",
-    }
+    /// The virtual Reno window after a loss:
+    /// - `half`: Half of the window before the loss.
+    /// - `reduced`: The window after the loss.
+    pub enum RenoReset { Half = "half", Reduced = "reduced" }
 }
 
 params! {
@@ -49,7 +38,7 @@ params! {
         /// The virtual Reno window after a loss.
         reno_reset: RenoReset = choice("half", RenoReset::WORDS), "published model of the authors (unverified)";
         /// Which RTT stands for a round trip.
-        rtt_statistic: RttStatistic = choice("min", RttStatistic::WORDS), "as Vegas in Linux (unverified)";
+        rtt_statistic: RoundRtt = choice("min", RoundRtt::WORDS), "as Vegas in Linux (unverified)";
         /// Smallest part of the window kept on a loss.
         keep_min: f64 = num(0.5, 0.1, 1.0, Unit::None), "implementations of Kaneko et al. 2007 (unverified)";
         /// Weight of the past in the bandwidth estimate.
@@ -88,8 +77,9 @@ impl Fusion {
         doc: "Grows by the bandwidth times a millisecond in each round trip with less than 4 ms of queueing delay, rests up to \
               12 ms and shrinks above; a loss gives up just what is in the queue, at most one half; and the window is never \
               below that of a virtual Reno flow. The default follows the implementations, in segments.",
-        presets: &[Preset { name: "", title: "PFLDnet 2007 as implemented, in segments", overrides: &[] }],
+        presets: &[Preset::new("", "PFLDnet 2007 as implemented, in segments", &[])],
         tables: &[FusionParams::TABLE, LossParams::TABLE],
+        variables: &[Self::VARIABLES, LossWindow::VARIABLES],
     };
 
     /// # Errors
@@ -125,14 +115,7 @@ impl Fusion {
 
     fn end_round(&mut self) {
         let round = std::mem::replace(&mut self.round, RoundTrip::NEW);
-        let change = if round.samples < MIN_SAMPLES {
-            1.0
-        } else {
-            self.change(match self.p.rtt_statistic {
-                RttStatistic::Min => round.min,
-                RttStatistic::Mean => round.sum / f64::from(round.samples),
-            })
-        };
+        let change = if round.samples < MIN_SAMPLES { 1.0 } else { self.change(round.rtt(self.p.rtt_statistic)) };
         self.per_segment = (change / self.win.w).min(1.0);
     }
 
@@ -147,15 +130,43 @@ impl Fusion {
     }
 }
 
-impl Algorithm for Fusion {
-    fn on_start(&mut self, start: &Start) {
-        self.win.start(start);
+observed! {
+    self: Fusion, self.win;
+    /// Window of a virtual Reno flow, below which the window is never.
+    reno = self.reno, number(Unit::Segments);
+    /// Smallest RTT.
+    base_s = self.base, number(Unit::Seconds);
+    /// Estimated bandwidth.
+    rate = self.rate.rate, number(Unit::SegmentsPerSecond);
+    /// Change of the window for each segment acknowledged.
+    per_segment = self.per_segment, number(Unit::Segments);
+}
+
+impl LossBased for Fusion {
+    own_window!();
+
+    fn begin(&mut self, start: &Start) {
         self.reno = self.win.w;
         self.rate.restart(start.now);
     }
 
     #[inline]
-    fn on_ack(&mut self, ack: &Ack) {
+    fn acknowledge(&mut self, ack: &Ack) {
+        self.measure(ack);
+        if self.win.in_slow_start() {
+            // What is left of this ACK beyond the threshold begins congestion avoidance with the next one.
+            self.win.slow_start(ack);
+            self.reno = self.win.w;
+            return;
+        }
+        let n = self.win.slow_start(ack);
+        if n > 0.0 {
+            self.grow(ack, n);
+        }
+    }
+
+    #[inline]
+    fn measure(&mut self, ack: &Ack) {
         self.rate.add(ack);
         if let Some(rtt) = ack.rtt {
             self.base = self.base.min(rtt);
@@ -165,80 +176,66 @@ impl Algorithm for Fusion {
         if ack.round_start && !ack.in_recovery {
             self.end_round();
         }
-        if self.win.in_slow_start() {
-            // What is left of this ACK beyond the threshold begins congestion avoidance with the next one.
-            self.win.slow_start(ack);
-            self.reno = self.win.w;
-            return;
-        }
-        let n = self.win.slow_start(ack);
-        if n > 0.0 {
-            self.reno += n / self.reno;
-            self.win.w = (self.win.w + n * self.per_segment).max(self.reno).max(FLOOR);
-            // What is given up is not to be won back by slow start.
-            self.win.ssthresh = self.win.ssthresh.min(self.win.w);
-        }
     }
 
-    fn on_congestion(&mut self, signal: &Signal) {
-        let before = self.win.w;
-        let keep = if self.win.must_halve() { 0.5 } else { self.keep() };
-        self.win.reduce_to((keep * self.win.reduced_from(signal)).min(before));
+    #[inline]
+    fn grow(&mut self, _ack: &Ack, n: f64) {
+        self.reno += n / self.reno;
+        self.win.w = (self.win.w + n * self.per_segment).max(self.reno).max(FLOOR);
+        // What is given up is not to be won back by slow start.
+        self.win.ssthresh = self.win.ssthresh.min(self.win.w);
+    }
+
+    fn reduced(&mut self, signal: &Signal) -> f64 {
         self.saved_reno = self.reno;
+        self.reno = (self.win.w / 2.0).max(FLOOR);
+        let keep = if self.win.must_halve() { 0.5 } else { self.keep() };
+        (keep * self.win.reduced_from(signal)).min(self.win.w)
+    }
+
+    fn after_reduction(&mut self, _signal: &Signal) {
         self.reno = match self.p.reno_reset {
-            RenoReset::Half => (before / 2.0).max(FLOOR).min(self.win.w),
+            RenoReset::Half => self.reno.min(self.win.w),
             RenoReset::Reduced => self.win.w,
         };
         self.forget_round();
     }
 
-    fn on_timeout(&mut self, signal: &Signal) {
-        self.win.time_out(self.win.reduced_from(signal) / 2.0, signal.repeated);
+    fn reduced_by_timeout(&mut self, signal: &Signal) -> f64 {
+        self.win.reduced_from(signal) / 2.0
+    }
+
+    fn after_timeout(&mut self, _signal: &Signal) {
         self.saved_reno = self.reno;
         self.reno = 1.0;
         self.forget_round();
     }
 
-    fn on_idle(&mut self, now: f64, _idle: f64) {
-        self.win.idle();
+    fn resume(&mut self, now: f64, _idle: f64) {
         self.reno = self.win.w;
         self.forget_round();
         self.rate.restart(now);
     }
 
-    fn on_recovery_exit(&mut self, _now: f64) {
+    fn recovered(&mut self, _now: f64) {
         self.forget_round();
     }
 
-    fn on_undo(&mut self, _now: f64) {
-        if self.win.undo().is_some() {
+    fn undone(&mut self, restored: bool) {
+        if restored {
             self.reno = self.saved_reno.max(self.reno);
         }
     }
 
-    fn moderate(&mut self, window: f64) {
-        self.win.moderate(window);
+    fn moderated(&mut self) {
         self.reno = self.reno.min(self.win.w);
-    }
-
-    #[inline]
-    fn window(&self) -> f64 {
-        self.win.w
-    }
-
-    #[inline]
-    fn ssthresh(&self) -> f64 {
-        self.win.ssthresh
-    }
-
-    fn recovery_floor(&self) -> f64 {
-        self.win.ssthresh * 0.5
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::algorithm::Algorithm;
     use crate::param::Setting;
     use crate::testing::{Driver, close, run_over_link, settings};
 

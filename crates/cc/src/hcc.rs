@@ -23,77 +23,47 @@
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::forward_delay::{ForwardDelay, ForwardDelayParams};
-use crate::loss_window::{FLOOR, ReduceFrom};
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
+use crate::loss_window::{FLOOR, ReduceFrom, window_getters};
+use crate::observe::{observed, states};
+use crate::param::{BuildError, Entry, Kind, Preset, Settings, choice, choices, flag, num, params, word};
+use crate::plain_window::PlainWindow;
+use crate::spread::Spread;
 
 choices! {
-    /// What is done first with the distance to the reference.
-    pub enum ClipOrder {
-        /// Clip it to ±γα, then take its part.
-        ClipThenPart = "clip_then_part",
-        /// Take its part, then clip that.
-        PartThenClip = "part_then_clip",
-    }
-}
+    /// What is done first with the distance to the reference:
+    /// - `clip_then_part`: Clip it to ±γα, then take its part.
+    /// - `part_then_clip`: Take its part, then clip that.
+    pub enum ClipOrder { ClipThenPart = "clip_then_part", PartThenClip = "part_then_clip" }
 
-choices! {
-    /// When the window is updated.
-    pub enum UpdateClock {
-        /// Once in each round of sequence numbers.
-        Round = "round",
-        /// When an averaged round-trip time has passed.
-        Timer = "timer",
-    }
-}
+    /// When the window is updated:
+    /// - `round`: Once in each round of sequence numbers.
+    /// - `timer`: When an averaged round-trip time has passed.
+    pub enum UpdateClock { Round = "round", Timer = "timer" }
 
-choices! {
-    /// How the start doubles.
-    pub enum StartGrowth {
-        /// By one for each segment acknowledged.
-        PerAck = "per_ack",
-        /// By the window, once a round.
-        PerRound = "per_round",
-    }
-}
+    /// How the start doubles:
+    /// - `per_ack`: By one for each segment acknowledged.
+    /// - `per_round`: By the window, once a round.
+    pub enum StartGrowth { PerAck = "per_ack", PerRound = "per_round" }
 
-choices! {
-    /// What a loss does in the start.
-    pub enum StartLoss {
-        /// The same as later.
-        Halve = "halve",
-        /// Nothing.
-        Ignore = "ignore",
-    }
-}
+    /// What a loss does in the start:
+    /// - `halve`: The same as later.
+    /// - `ignore`: Nothing.
+    pub enum StartLoss { Halve = "halve", Ignore = "ignore" }
 
-choices! {
-    /// When the lower end of the search moves.
-    pub enum SearchFrom {
-        /// It is the window of now, at each update.
-        EveryRound = "every_round",
-        /// It stays until its whole step is made, by halves.
-        OnTarget = "on_target",
-    }
-}
+    /// When the lower end of the search moves:
+    /// - `every_round`: It is the window of now, at each update.
+    /// - `on_target`: It stays until its whole step is made, by halves.
+    pub enum SearchFrom { EveryRound = "every_round", OnTarget = "on_target" }
 
-choices! {
-    /// How the connection goes on after a timeout.
-    pub enum AfterTimeout {
-        /// Slow start to half the window of the loss, then the search.
-        Search = "search",
-        /// From the beginning, with no loss reference.
-        Start = "start",
-    }
-}
+    /// How the connection goes on after a timeout:
+    /// - `search`: Slow start to half the window of the loss, then the search.
+    /// - `start`: From the beginning, with no loss reference.
+    pub enum AfterTimeout { Search = "search", Start = "start" }
 
-choices! {
-    /// Where the delay leads the window.
-    pub enum Reference {
-        /// alpha D/Q (the paper).
-        Ratio = "ratio",
-        /// Twice FAST's step γ (alpha - w Q/D), of which half is made: no swing, for research.
-        Fast = "fast",
-    }
+    /// Where the delay leads the window:
+    /// - `ratio`: alpha D/Q (the paper).
+    /// - `fast`: Twice FAST's step γ (alpha - w Q/D), of which half is made: no swing, for research.
+    pub enum Reference { Ratio = "ratio", Fast = "fast" }
 }
 
 params! {
@@ -143,17 +113,18 @@ params! {
 /// Part of the window that a loss leaves (Table 1).
 const BACKOFF: f64 = 0.5;
 
-/// Which of the rules is on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
-    /// Doubling.
-    Start,
-    /// The forward queueing delay leads.
-    Delay,
-    /// The search for the loss reference.
-    Loss,
-    /// Slow start after a timeout or an idle time, then the search.
-    Restart,
+states! {
+    /// Which of the rules is on.
+    enum Mode {
+        /// Doubling.
+        Start = "start",
+        /// The forward queueing delay leads.
+        Delay = "delay",
+        /// The search for the loss reference.
+        Loss = "loss",
+        /// Slow start after a timeout or an idle time, then the search.
+        Restart = "restart",
+    }
 }
 
 /// HCC TCP.
@@ -162,9 +133,7 @@ pub struct Hcc {
     p: HccParams,
     delay: ForwardDelay,
     mode: Mode,
-    w: f64,
-    ssthresh: f64,
-    initial_window: f64,
+    win: PlainWindow,
     /// Window of the last loss, segments; none in the start and while the delay leads.
     loss_ref: Option<f64>,
     /// Updates that went beyond it.
@@ -172,15 +141,13 @@ pub struct Hcc {
     /// Where the search's step ends, and each half of it (on_target only).
     search_end: f64,
     search_step: f64,
-    /// Increase still to be released, and how much of it each acknowledged segment releases.
-    pending: f64,
-    per_ack: f64,
+    spread: Spread,
     /// Time of the last update, s.
     updated: f64,
     /// The next round is the first after a recovery.
     settling: bool,
     in_recovery: bool,
-    saved: Option<(f64, f64, Mode, Option<f64>)>,
+    saved: Option<(Mode, Option<f64>)>,
 }
 
 impl Hcc {
@@ -196,19 +163,20 @@ impl Hcc {
               window of that loss by halves, until it gets past it. Swings by some hundred segments where the pipe holds more \
               than twice alpha.",
         presets: &[
-            Preset { name: "", title: "JNCA 2011, Table 1", overrides: &[] },
-            Preset {
-                name: "prose",
-                title: "JNCA 2011, section 3.3: the lower end of the search moves when its step is made",
-                overrides: &[("search_from", Setting::Text("on_target"))],
-            },
-            Preset {
-                name: "steady",
-                title: "with FAST's step in place of the anticipated window: does not swing",
-                overrides: &[("reference", Setting::Text("fast"))],
-            },
+            Preset::new("", "JNCA 2011, Table 1", &[]),
+            Preset::new(
+                "prose",
+                "JNCA 2011, section 3.3: the lower end of the search moves when its step is made",
+                &[word("search_from", "on_target")],
+            ),
+            Preset::new(
+                "steady",
+                "with FAST's step in place of the anticipated window: does not swing",
+                &[word("reference", "fast")],
+            ),
         ],
         tables: &[HccParams::TABLE, ForwardDelayParams::TABLE],
+        variables: &[Self::VARIABLES, ForwardDelay::VARIABLES],
     };
 
     /// # Errors
@@ -222,15 +190,12 @@ impl Hcc {
             p,
             delay: ForwardDelay::new(ForwardDelayParams::read(settings)?),
             mode: Mode::Start,
-            w: 1.0,
-            ssthresh: f64::INFINITY,
-            initial_window: 1.0,
+            win: PlainWindow::NEW,
             loss_ref: None,
             passed: 0.0,
             search_end: 0.0,
             search_step: 0.0,
-            pending: 0.0,
-            per_ack: 0.0,
+            spread: Spread::default(),
             updated: 0.0,
             settling: false,
             in_recovery: false,
@@ -252,8 +217,8 @@ impl Hcc {
         let (p, q, d) = (&self.p, self.delay.queueing(), self.delay.rtt());
         match p.reference {
             Reference::Ratio if q < p.q_floor => f64::INFINITY,
-            Reference::Ratio => p.alpha * d / q - self.w,
-            Reference::Fast => 2.0 * p.gamma * (p.alpha - self.w * q / d.max(p.q_floor)),
+            Reference::Ratio => p.alpha * d / q - self.win.w,
+            Reference::Fast => 2.0 * p.gamma * (p.alpha - self.win.w * q / d.max(p.q_floor)),
         }
     }
 
@@ -264,7 +229,7 @@ impl Hcc {
 
     fn loss_update(&mut self, loss_ref: f64) {
         // A window that was not used, or that was lowered since, has not passed anything.
-        if self.w <= loss_ref {
+        if self.win.w <= loss_ref {
             self.passed = 0.0;
         }
         if self.passed >= self.p.pass_rounds {
@@ -273,45 +238,43 @@ impl Hcc {
             return;
         }
         let step = match self.p.search_from {
-            SearchFrom::EveryRound => self.step((loss_ref - self.w) / 2.0, self.p.i_min),
+            SearchFrom::EveryRound => self.step((loss_ref - self.win.w) / 2.0, self.p.i_min),
             SearchFrom::OnTarget => {
                 // Half a step of slack, since the halves of a spread increase are sums of many.
-                if self.w + self.search_step / 2.0 > self.search_end || self.search_step == 0.0 {
-                    self.search_step = self.step((loss_ref - self.w) / 2.0, self.p.i_min);
-                    self.search_end = self.w + self.search_step / self.p.part;
+                if self.win.w + self.search_step / 2.0 > self.search_end || self.search_step == 0.0 {
+                    self.search_step = self.step((loss_ref - self.win.w) / 2.0, self.p.i_min);
+                    self.search_end = self.win.w + self.search_step / self.p.part;
                 }
                 self.search_step
             }
         };
-        if self.w + step > loss_ref {
+        if self.win.w + step > loss_ref {
             self.passed += 1.0;
         }
         self.move_by(step);
     }
 
+    fn save(&mut self) {
+        self.win.save();
+        self.saved = Some((self.mode, self.loss_ref));
+    }
+
     /// Decreases at once, increases over the round that follows.
     fn move_by(&mut self, step: f64) {
         if step <= 0.0 {
-            self.w = (self.w + step).max(FLOOR.min(self.w));
+            self.win.w = (self.win.w + step).max(FLOOR.min(self.win.w));
         } else {
-            self.pending = step;
-            self.per_ack = if self.p.spread_increase { step / self.w } else { f64::INFINITY };
+            self.spread.pending = step;
+            self.spread.per_ack = if self.p.spread_increase { step / self.win.w } else { f64::INFINITY };
         }
-    }
-
-    #[inline]
-    fn release(&mut self, segments: f64) {
-        let step = segments.min(self.pending);
-        self.w += step;
-        self.pending -= step;
     }
 
     #[inline]
     fn in_start(&mut self, ack: &Ack) {
         if self.delay.queueing() >= self.p.mi_threshold {
             self.mode = Mode::Delay;
-            self.ssthresh = self.ssthresh.min(self.w.max(FLOOR));
-            self.pending = 0.0;
+            self.win.ssthresh = self.win.ssthresh.min(self.win.w.max(FLOOR));
+            self.spread.pending = 0.0;
             self.updated = ack.now;
             return;
         }
@@ -319,22 +282,22 @@ impl Hcc {
             return;
         }
         match self.p.start_growth {
-            StartGrowth::PerAck => self.w += ack.acked,
+            StartGrowth::PerAck => self.win.w += ack.acked,
             StartGrowth::PerRound => {
                 if ack.round_start {
-                    self.release(f64::INFINITY);
-                    self.move_by(self.w);
+                    self.win.w += self.spread.release(f64::INFINITY);
+                    self.move_by(self.win.w);
                 }
-                self.release(self.per_ack * ack.acked);
+                self.win.w += self.spread.on_ack(ack.acked);
             }
         }
     }
 
     fn in_restart(&mut self, ack: &Ack) {
-        if ack.window_limited && self.w < self.ssthresh {
-            self.w = (self.w + ack.acked).min(self.ssthresh);
+        if ack.window_limited && self.win.w < self.win.ssthresh {
+            self.win.w = (self.win.w + ack.acked).min(self.win.ssthresh);
         }
-        if self.w >= self.ssthresh {
+        if self.win.w >= self.win.ssthresh {
             self.mode = Mode::Loss;
             self.settling = true;
         }
@@ -355,53 +318,63 @@ impl Hcc {
 
     #[inline]
     fn by_rounds(&mut self, ack: &Ack) {
-        if self.w < self.p.low_window {
-            self.pending = 0.0;
+        if self.win.w < self.p.low_window {
+            self.spread.pending = 0.0;
             if ack.window_limited {
-                self.w += ack.acked / self.w;
+                self.win.w += ack.acked / self.win.w;
             }
             return;
         }
         if self.p.mi_reentry && self.mode == Mode::Delay && self.delay.queueing() < self.p.mi_threshold {
-            self.pending = 0.0;
+            self.spread.pending = 0.0;
             if ack.window_limited {
-                self.w += ack.acked;
+                self.win.w += ack.acked;
             }
             return;
         }
         if self.due(ack) {
             // What the ACKs of the last round did not release is due now, or lost where the window was not used.
             if ack.window_limited {
-                self.release(f64::INFINITY);
+                self.win.w += self.spread.release(f64::INFINITY);
             }
-            self.pending = 0.0;
+            self.spread.pending = 0.0;
             match self.loss_ref {
                 Some(loss_ref) if self.mode == Mode::Loss => self.loss_update(loss_ref),
                 _ => self.delay_update(),
             }
         }
-        if self.pending > 0.0 && ack.window_limited {
-            self.release(self.per_ack * ack.acked);
+        if self.spread.pending > 0.0 && ack.window_limited {
+            self.win.w += self.spread.on_ack(ack.acked);
         }
     }
 
     fn forget_round(&mut self) {
-        (self.pending, self.passed, self.search_step) = (0.0, 0.0, 0.0);
+        (self.spread.pending, self.passed, self.search_step) = (0.0, 0.0, 0.0);
         self.delay.forget_round();
     }
 }
 
+observed! {
+    self: Hcc, self.delay;
+    /// Rules in use: doubling, the delay's, the search for the loss reference, or slow start before that search.
+    mode = self.mode, state(Mode::NAMES);
+    /// Loss reference: the window of the last loss; null while the delay leads.
+    loss_ref = self.loss_ref.unwrap_or(f64::NAN), number(Unit::Segments);
+    /// Window to which the delay leads (the anticipated window, equation 3); null without a queue.
+    reference = self.win.w + self.distance(), number(Unit::Segments);
+    /// Increase that is decided and still to be released to the window.
+    pending = self.spread.pending, number(Unit::Segments);
+}
+
 impl Algorithm for Hcc {
     fn on_start(&mut self, start: &Start) {
-        self.w = start.initial_window.max(1.0);
-        self.initial_window = self.w;
-        self.ssthresh = start.initial_ssthresh.max(FLOOR);
+        self.win.start(start, FLOOR);
         self.updated = start.now;
     }
 
     #[inline]
     fn on_ack(&mut self, ack: &Ack) {
-        self.delay.sample(ack, self.w);
+        self.delay.sample(ack, self.win.w);
         if ack.in_recovery {
             return;
         }
@@ -413,33 +386,33 @@ impl Algorithm for Hcc {
     }
 
     fn on_congestion(&mut self, signal: &Signal) {
-        self.saved = Some((self.w, self.ssthresh, self.mode, self.loss_ref));
+        self.save();
         self.in_recovery = true;
         self.forget_round();
         if self.mode == Mode::Start && self.p.start_loss == StartLoss::Ignore {
-            self.ssthresh = self.w.max(FLOOR);
+            self.win.ssthresh = self.win.w.max(FLOOR);
             return;
         }
-        let lost_at = if self.p.reference_from == ReduceFrom::Window { self.w } else { signal.in_flight };
+        let lost_at = if self.p.reference_from == ReduceFrom::Window { self.win.w } else { signal.in_flight };
         let again = self.p.fast_convergence && self.loss_ref.is_some_and(|last| lost_at < last);
         self.loss_ref = Some(if again { lost_at * (1.0 + BACKOFF) / 2.0 } else { lost_at });
         self.mode = Mode::Loss;
-        self.w = (BACKOFF * self.w).max(FLOOR);
-        self.ssthresh = self.w;
+        self.win.w = (BACKOFF * self.win.w).max(FLOOR);
+        self.win.ssthresh = self.win.w;
     }
 
     fn on_timeout(&mut self, signal: &Signal) {
         if !signal.repeated {
-            self.saved = Some((self.w, self.ssthresh, self.mode, self.loss_ref));
-            self.ssthresh = (self.w / 2.0).max(FLOOR);
+            self.save();
+            self.win.ssthresh = (self.win.w / 2.0).max(FLOOR);
             if self.p.after_timeout == AfterTimeout::Start {
                 self.loss_ref = None;
             } else if !self.in_recovery || self.loss_ref.is_none() {
                 // A timeout within a recovery belongs to the loss that began it.
-                self.loss_ref = Some(self.w);
+                self.loss_ref = Some(self.win.w);
             }
         }
-        self.w = 1.0;
+        self.win.w = 1.0;
         self.mode = if self.p.after_timeout == AfterTimeout::Start { Mode::Start } else { Mode::Restart };
         self.in_recovery = true;
         self.forget_round();
@@ -447,14 +420,14 @@ impl Algorithm for Hcc {
     }
 
     fn on_idle(&mut self, now: f64, _idle: f64) {
-        self.w = self.w.min(self.initial_window);
+        self.win.idle();
         self.updated = now;
         self.forget_round();
         self.delay.forget();
         match self.loss_ref {
             Some(loss_ref) => {
                 self.mode = Mode::Restart;
-                self.ssthresh = (loss_ref / 2.0).max(FLOOR);
+                self.win.ssthresh = (loss_ref / 2.0).max(FLOOR);
             }
             None => self.mode = Mode::Start,
         }
@@ -468,31 +441,21 @@ impl Algorithm for Hcc {
     }
 
     fn on_undo(&mut self, _now: f64) {
-        if let Some((w, ssthresh, mode, loss_ref)) = self.saved.take() {
-            self.w = self.w.max(w);
-            self.ssthresh = self.ssthresh.max(ssthresh);
+        self.win.undo();
+        if let Some((mode, loss_ref)) = self.saved.take() {
             (self.mode, self.loss_ref, self.in_recovery) = (mode, loss_ref, false);
             self.forget_round();
         }
     }
 
     fn moderate(&mut self, window: f64) {
-        if window < self.w {
-            self.w = window.max(1.0);
+        if self.win.moderate(window) {
             // What was decided at a larger window is not due at this one.
-            self.pending = 0.0;
+            self.spread.pending = 0.0;
         }
     }
 
-    #[inline]
-    fn window(&self) -> f64 {
-        self.w
-    }
-
-    #[inline]
-    fn ssthresh(&self) -> f64 {
-        self.ssthresh
-    }
+    window_getters!();
 
     #[inline]
     fn needs(&self) -> Needs {

@@ -8,18 +8,17 @@
 //! more than the closed form; it counts ACKs, and since its row is only looked up in congestion avoidance, a loss in the
 //! first slow start halves (presets `linux` and `linux-2.6`, the latter with Linux 2.6's slow start rule).
 
-use crate::algorithm::{Ack, Algorithm, Signal, Start};
-use crate::loss_window::{Arithmetic, LossParams, LossWindow, window_methods};
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, num, params};
+use crate::algorithm::{Ack, Signal};
+use crate::loss_based::{LossBased, own_window};
+use crate::loss_window::{Arithmetic, LossParams, LossWindow};
+use crate::observe::observed;
+use crate::param::{BuildError, Entry, Kind, Preset, Settings, choice, choices, num, params, switch, value, word};
 
 choices! {
-    /// Where a(w) and b(w) come from.
-    pub enum Form {
-        /// RFC 3649 §5.
-        Closed = "closed",
-        /// Linux's table, from RFC 3649 appendix B.
-        Table = "table",
-    }
+    /// Where a(w) and b(w) come from:
+    /// - `closed`: RFC 3649 §5.
+    /// - `table`: Linux's table, from RFC 3649 appendix B.
+    pub enum Form { Closed = "closed", Table = "table" }
 }
 
 params! {
@@ -92,27 +91,21 @@ impl Hstcp {
         doc: "AIMD that grows faster and gives up less the larger its window is: from one segment a round trip and one \
               half at 38 segments to 72 segments and one tenth at 83,000. The default is the closed form of the RFC.",
         presets: &[
-            Preset { name: "", title: "RFC 3649, closed form", overrides: &[] },
-            Preset {
-                name: "ns2",
-                title: "ns-2 windowOption_ 8: P_0 = 1.5/38^2, halves on the first loss and in slow start",
-                overrides: &[
-                    ("low_p", Setting::Num(1.5 / (38.0 * 38.0))),
-                    ("halve_in_slow_start", Setting::Bool(true)),
-                ],
-            },
-            Preset {
-                name: "linux",
-                title: "Linux: table, whole segments",
-                overrides: &[("form", Setting::Text("table")), ("arithmetic", Setting::Text("linux"))],
-            },
-            Preset {
-                name: "linux-2.6",
-                title: "Linux 2.6.22, ns-2 TCP/Linux",
-                overrides: &[("form", Setting::Text("table")), ("arithmetic", Setting::Text("linux-2.6"))],
-            },
+            Preset::new("", "RFC 3649, closed form", &[]),
+            Preset::new(
+                "ns2",
+                "ns-2 windowOption_ 8: P_0 = 1.5/38^2, halves on the first loss and in slow start",
+                &[value("low_p", 1.5 / (38.0 * 38.0)), switch("halve_in_slow_start", true)],
+            ),
+            Preset::new("linux", "Linux: table, whole segments", &[word("form", "table"), word("arithmetic", "linux")]),
+            Preset::new(
+                "linux-2.6",
+                "Linux 2.6.22, ns-2 TCP/Linux",
+                &[word("form", "table"), word("arithmetic", "linux-2.6")],
+            ),
         ],
         tables: &[HstcpParams::TABLE, LossParams::TABLE],
+        variables: &[Self::VARIABLES, LossWindow::VARIABLES],
     };
 
     /// # Errors
@@ -154,6 +147,16 @@ impl Hstcp {
         (w * w * p * 2.0 * b / (2.0 - b)).max(1.0)
     }
 
+    /// a(w) of the window of now, segments a round trip.
+    fn increase(&self) -> f64 {
+        if self.p.form == Form::Closed { self.a(self.win.w) } else { (self.row + 1) as f64 }
+    }
+
+    /// b(w) of the window of now.
+    fn decrease(&self) -> f64 {
+        if self.p.form == Form::Closed { self.b(self.win.w) } else { TABLE[self.row].1 / 256.0 }
+    }
+
     #[cold]
     fn refresh(&mut self) {
         let w = self.win.w;
@@ -182,8 +185,32 @@ impl Hstcp {
             self.win.w += 1.0;
         }
     }
+}
 
-    fn reduced(&self, signal: &Signal) -> f64 {
+observed! {
+    self: Hstcp, self.win;
+    /// Additive increase at the window of now, a(w).
+    a = self.increase(), number(Unit::Segments);
+    /// Fraction of the window that a loss gives up at the window of now, b(w).
+    b = self.decrease(), plain();
+}
+
+impl LossBased for Hstcp {
+    own_window!();
+
+    #[inline]
+    fn grow(&mut self, _ack: &Ack, n: f64) {
+        if self.p.form == Form::Table {
+            self.grow_by_table(n);
+            return;
+        }
+        if self.win.w < self.fresh.0 || self.win.w > self.fresh.1 {
+            self.refresh();
+        }
+        self.win.grow_per_round(n, self.a);
+    }
+
+    fn reduced(&mut self, signal: &Signal) -> f64 {
         let from = self.win.reduced_from(signal);
         if self.win.must_halve() {
             return from / 2.0;
@@ -195,53 +222,11 @@ impl Hstcp {
     }
 }
 
-impl Algorithm for Hstcp {
-    fn on_start(&mut self, start: &Start) {
-        self.win.start(start);
-    }
-
-    #[inline]
-    fn on_ack(&mut self, ack: &Ack) {
-        let n = self.win.slow_start(ack);
-        if n <= 0.0 {
-            return;
-        }
-        if self.p.form == Form::Table {
-            self.grow_by_table(n);
-            return;
-        }
-        if self.win.w < self.fresh.0 || self.win.w > self.fresh.1 {
-            self.refresh();
-        }
-        self.win.grow_per_round(n, self.a);
-    }
-
-    fn on_congestion(&mut self, signal: &Signal) {
-        self.win.reduce_to(self.reduced(signal));
-    }
-
-    fn on_timeout(&mut self, signal: &Signal) {
-        self.win.time_out(self.reduced(signal), signal.repeated);
-    }
-
-    fn on_idle(&mut self, _now: f64, _idle: f64) {
-        self.win.idle();
-    }
-
-    fn on_undo(&mut self, _now: f64) {
-        self.win.undo();
-    }
-
-    window_methods!();
-
-    fn recovery_floor(&self) -> f64 {
-        self.win.ssthresh * 0.5
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::algorithm::Algorithm;
+    use crate::param::Setting;
     use crate::testing::{Driver, close, settings};
 
     fn hstcp(preset: &str) -> Hstcp {

@@ -10,10 +10,12 @@
 //! the smoothed RTT and only from the first loss on (preset `linux-2.6`, ns-2's TCP/Linux); FreeBSD has neither adaptive
 //! backoff nor scaling and floors α at 1 (preset `freebsd`; its misplaced ageing of the largest RTT is not copied).
 
-use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
+use crate::algorithm::{Ack, Needs, Signal, Start};
 use crate::jiffies::Jiffies;
-use crate::loss_window::{Arithmetic, LossParams, LossWindow, window_methods};
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, flag, num, params};
+use crate::loss_based::{LossBased, own_window};
+use crate::loss_window::{Arithmetic, LossParams, LossWindow};
+use crate::observe::observed;
+use crate::param::{BuildError, Entry, Kind, Preset, Settings, flag, num, params, switch, value, word};
 
 params! {
     /// Parameters of H-TCP.
@@ -99,37 +101,30 @@ impl Htcp {
               empty: the smallest RTT over the largest. The default has adaptive backoff and the bandwidth switch on and \
               RTT scaling off, as the ns-2 code of 2005 is taken to be.",
         presets: &[
-            Preset { name: "", title: "PFLDnet 2004, as in ns-2 in 2005 (RTT scaling off)", overrides: &[] },
-            Preset {
-                name: "linux",
-                title: "Linux: RTT scaling, whole segments",
-                overrides: &[
-                    ("arithmetic", Setting::Text("linux")),
-                    ("rtt_scaling", Setting::Bool(true)),
-                    ("backoff_rtt_min", Setting::Num(0.01)),
+            Preset::new("", "PFLDnet 2004, as in ns-2 in 2005 (RTT scaling off)", &[]),
+            Preset::new(
+                "linux",
+                "Linux: RTT scaling, whole segments",
+                &[word("arithmetic", "linux"), switch("rtt_scaling", true), value("backoff_rtt_min", 0.01)],
+            ),
+            Preset::new(
+                "linux-2.6",
+                "Linux 2.6.22, ns-2 TCP/Linux",
+                &[
+                    word("arithmetic", "linux-2.6"),
+                    switch("rtt_scaling", true),
+                    value("backoff_rtt_min", 0.01),
+                    switch("smoothed_rtt", true),
                 ],
-            },
-            Preset {
-                name: "linux-2.6",
-                title: "Linux 2.6.22, ns-2 TCP/Linux",
-                overrides: &[
-                    ("arithmetic", Setting::Text("linux-2.6")),
-                    ("rtt_scaling", Setting::Bool(true)),
-                    ("backoff_rtt_min", Setting::Num(0.01)),
-                    ("smoothed_rtt", Setting::Bool(true)),
-                ],
-            },
-            Preset {
-                name: "freebsd",
-                title: "FreeBSD: halves, α at least 1",
-                overrides: &[
-                    ("adaptive_backoff", Setting::Bool(false)),
-                    ("bandwidth_switch", Setting::Bool(false)),
-                    ("alpha_min", Setting::Num(1.0)),
-                ],
-            },
+            ),
+            Preset::new(
+                "freebsd",
+                "FreeBSD: halves, α at least 1",
+                &[switch("adaptive_backoff", false), switch("bandwidth_switch", false), value("alpha_min", 1.0)],
+            ),
         ],
         tables: &[HtcpParams::TABLE, LossParams::TABLE],
+        variables: &[Self::VARIABLES, LossWindow::VARIABLES],
     };
 
     /// # Errors
@@ -254,6 +249,11 @@ impl Htcp {
     }
 
     #[inline]
+    /// A time as this arithmetic keeps it, in s.
+    fn seconds(&self, time: f64) -> f64 {
+        if self.win.integer() { self.jiffies.seconds(time) } else { time }
+    }
+
     fn measure_rtt(&mut self, ack: &Ack) {
         let rtt = match ack.rtt {
             Some(_) if self.p.smoothed_rtt => {
@@ -306,6 +306,61 @@ impl Htcp {
         self.packets_since = now;
     }
 
+    /// Moves the clock Δ forward by a time that does not count.
+    fn freeze(&mut self, seconds: f64, now: f64) {
+        self.t_last = (self.t_last + seconds).min(now);
+        self.saved.0 = (self.saved.0 + seconds).min(now);
+        self.alpha_until = f64::NEG_INFINITY;
+    }
+}
+
+observed! {
+    self: Htcp, self.win;
+    /// Additive increase for each round trip (α).
+    alpha = self.alpha, number(Unit::Segments);
+    /// Fraction of the window that a loss keeps (β).
+    beta = self.beta, plain();
+    /// Time since the last congestion event, at the last ACK (Δ).
+    delta_s = (self.last_ack - self.t_last).max(0.0), number(Unit::Seconds);
+    /// Smallest RTT.
+    rtt_min_s = self.seconds(self.rtt_min), number(Unit::Seconds);
+    /// Largest RTT since the last congestion event.
+    rtt_max_s = self.seconds(self.rtt_max), number(Unit::Seconds);
+    /// Throughput of the last measurement (B).
+    b_now = self.b_now, number(Unit::SegmentsPerSecond);
+    /// Largest throughput of the congestion epoch before.
+    b_old = self.b_old, number(Unit::SegmentsPerSecond);
+}
+
+impl LossBased for Htcp {
+    own_window!();
+
+    const RECOVERY_FLOOR: f64 = 1.0;
+
+    #[inline]
+    fn requires(&self) -> Needs {
+        Needs { hz: self.win.integer(), ..Needs::default() }
+    }
+
+    fn begin(&mut self, start: &Start) {
+        self.jiffies = Jiffies::new(start.hz);
+        self.t_last = start.now;
+        self.last_ack = start.now;
+        self.packets_since = start.now;
+    }
+
+    #[inline]
+    fn measure(&mut self, ack: &Ack) {
+        self.measure_rtt(ack);
+        if self.p.bandwidth_switch {
+            self.measure_throughput(ack);
+        }
+        if !ack.window_limited {
+            self.freeze(ack.now - self.last_ack, ack.now);
+        }
+        self.last_ack = ack.now;
+    }
+
     #[inline]
     fn grow(&mut self, ack: &Ack, n: f64) {
         if self.win.integer() {
@@ -346,81 +401,35 @@ impl Htcp {
         keep * self.win.reduced_from(signal)
     }
 
-    /// Moves the clock Δ forward by a time that does not count.
-    fn freeze(&mut self, seconds: f64, now: f64) {
-        self.t_last = (self.t_last + seconds).min(now);
-        self.saved.0 = (self.saved.0 + seconds).min(now);
-        self.alpha_until = f64::NEG_INFINITY;
-    }
-}
-
-impl Algorithm for Htcp {
-    #[inline]
-    fn needs(&self) -> Needs {
-        Needs { hz: self.win.integer(), ..Needs::default() }
-    }
-
-    fn on_start(&mut self, start: &Start) {
-        self.win.start(start);
-        self.jiffies = Jiffies::new(start.hz);
-        self.t_last = start.now;
-        self.last_ack = start.now;
-        self.packets_since = start.now;
-    }
-
-    #[inline]
-    fn on_ack(&mut self, ack: &Ack) {
-        self.measure_rtt(ack);
-        if self.p.bandwidth_switch {
-            self.measure_throughput(ack);
-        }
-        if !ack.window_limited {
-            self.freeze(ack.now - self.last_ack, ack.now);
-        }
-        self.last_ack = ack.now;
-        let n = self.win.slow_start(ack);
-        if n > 0.0 {
-            self.grow(ack, n);
-        }
-    }
-
-    fn on_congestion(&mut self, signal: &Signal) {
-        let target = self.reduced(signal);
-        self.win.reduce_to(target);
-    }
-
-    fn on_timeout(&mut self, signal: &Signal) {
-        let target = if signal.repeated { self.win.ssthresh } else { self.reduced(signal) };
+    fn after_timeout(&mut self, signal: &Signal) {
         self.t_last = signal.now;
-        self.win.time_out(target, signal.repeated);
     }
 
-    fn on_idle(&mut self, now: f64, idle: f64) {
-        self.win.idle();
+    fn resume(&mut self, now: f64, idle: f64) {
         self.freeze(idle, now);
         self.last_ack = now;
         self.packets = 0.0;
         self.packets_since = now;
     }
 
-    fn on_recovery_exit(&mut self, now: f64) {
+    fn recovered(&mut self, now: f64) {
         self.t_last = now;
         self.alpha_until = f64::NEG_INFINITY;
     }
 
-    fn on_undo(&mut self, _now: f64) {
-        if self.win.undo().is_some() {
+    fn undone(&mut self, restored: bool) {
+        if restored {
             (self.t_last, self.rtt_max, self.b_old) = self.saved;
             self.alpha_until = f64::NEG_INFINITY;
         }
     }
-
-    window_methods!();
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::algorithm::Algorithm;
+    use crate::param::Setting;
     use crate::testing::{Driver, close, settings};
 
     fn htcp(preset: &str, values: &[(&str, Setting)]) -> Htcp {

@@ -8,9 +8,11 @@
 //! increment is truncated, 2.6.22's window stands still above 128ρ² segments; later versions add a segment there for each
 //! window acknowledged. ns-2's TCP/Linux is `linux-2.6`.
 
-use crate::algorithm::{Ack, Algorithm, Signal, Start};
-use crate::loss_window::{Arithmetic, LossParams, LossWindow, window_methods};
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, flag, num, params};
+use crate::algorithm::{Ack, Signal};
+use crate::loss_based::{LossBased, own_window};
+use crate::loss_window::{Arithmetic, LossParams, LossWindow};
+use crate::observe::observed;
+use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, flag, num, params, value, word};
 use crate::slow_start::SlowStartKind;
 
 params! {
@@ -48,7 +50,7 @@ pub struct Hybla {
 
 impl Hybla {
     const fn linux(arithmetic: &'static str) -> [(&'static str, Setting); 2] {
-        [("arithmetic", Setting::Text(arithmetic)), ("window_max", Setting::Num(65535.0))]
+        [word("arithmetic", arithmetic), value("window_max", 65535.0)]
     }
 
     /// What the registry says about it.
@@ -62,20 +64,17 @@ impl Hybla {
               is multiplied so that the window grows, in segments a second, as on a path of 25 ms. The default has ρ from \
               the smallest RTT and real-valued arithmetic.",
         presets: &[
-            Preset { name: "", title: "Hybla with RTT_0 = 25 ms", overrides: &[] },
-            Preset { name: "ns3", title: "ns-3: RTT_0 = 50 ms", overrides: &[("rtt0", Setting::Num(0.05))] },
-            Preset {
-                name: "linux",
-                title: "Linux: eighths and 1/128, from a window of ρ",
-                overrides: &Self::linux("linux"),
-            },
-            Preset {
-                name: "linux-2.6",
-                title: "Linux 2.6.22, ns-2 TCP/Linux: stands still above 128ρ²",
-                overrides: &Self::linux("linux-2.6"),
-            },
+            Preset::new("", "Hybla with RTT_0 = 25 ms", &[]),
+            Preset::new("ns3", "ns-3: RTT_0 = 50 ms", &[value("rtt0", 0.05)]),
+            Preset::new("linux", "Linux: eighths and 1/128, from a window of ρ", &Self::linux("linux")),
+            Preset::new(
+                "linux-2.6",
+                "Linux 2.6.22, ns-2 TCP/Linux: stands still above 128ρ²",
+                &Self::linux("linux-2.6"),
+            ),
         ],
         tables: &[HyblaParams::TABLE, LossParams::TABLE],
+        variables: &[Self::VARIABLES, LossWindow::VARIABLES],
     };
 
     /// # Errors
@@ -175,13 +174,19 @@ impl Hybla {
     }
 }
 
-impl Algorithm for Hybla {
-    fn on_start(&mut self, start: &Start) {
-        self.win.start(start);
-    }
+observed! {
+    self: Hybla, self.win;
+    /// Normalized round-trip time, RTT / RTT_0 (ρ).
+    rho = self.rho, plain();
+    /// RTT that ρ comes from.
+    rtt_min_s = self.rtt_min, number(Unit::Seconds);
+}
+
+impl LossBased for Hybla {
+    own_window!();
 
     #[inline]
-    fn on_ack(&mut self, ack: &Ack) {
+    fn acknowledge(&mut self, ack: &Ack) {
         let sample = if self.win.integer() { (ack.srtt > 0.0).then_some(ack.srtt) } else { ack.rtt };
         if let Some(rtt) = sample
             && rtt < self.rtt_min
@@ -196,7 +201,7 @@ impl Algorithm for Hybla {
         } else {
             let n = self.slow_start(ack);
             if n > 0.0 {
-                self.win.grow_per_round(n, self.rho * self.rho);
+                self.grow(ack, n);
             }
         }
         if self.p.window_max > 0.0 {
@@ -204,38 +209,32 @@ impl Algorithm for Hybla {
         }
     }
 
-    fn on_congestion(&mut self, signal: &Signal) {
-        self.win.reduce_to(0.5 * self.win.reduced_from(signal));
+    #[inline]
+    fn grow(&mut self, _ack: &Ack, n: f64) {
+        self.win.grow_per_round(n, self.rho * self.rho);
     }
 
-    fn on_timeout(&mut self, signal: &Signal) {
-        self.win.time_out(0.5 * self.win.reduced_from(signal), signal.repeated);
+    fn reduced(&mut self, signal: &Signal) -> f64 {
+        0.5 * self.win.reduced_from(signal)
+    }
+
+    fn after_timeout(&mut self, _signal: &Signal) {
         self.reno = true;
     }
 
-    fn on_idle(&mut self, _now: f64, _idle: f64) {
-        self.win.idle();
-    }
-
-    fn on_recovery_exit(&mut self, _now: f64) {
+    fn recovered(&mut self, _now: f64) {
         self.reno = false;
     }
 
-    fn on_undo(&mut self, _now: f64) {
+    fn undone(&mut self, _restored: bool) {
         self.reno = false;
-        self.win.undo();
-    }
-
-    window_methods!();
-
-    fn recovery_floor(&self) -> f64 {
-        self.win.ssthresh * 0.5
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::algorithm::{Algorithm, Start};
     use crate::testing::{Driver, close, settings};
 
     fn hybla(preset: &str) -> Hybla {

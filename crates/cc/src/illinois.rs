@@ -12,19 +12,20 @@
 //! delayed makes all queues look small for ever (preset `linux-2.6.23`). Leith et al. 2008 tested it with RTT samples
 //! ignored for two round trips after a loss (preset `leith2008`).
 
-use crate::algorithm::{Ack, Algorithm, Signal, Start};
-use crate::loss_window::{LossParams, LossWindow, window_methods};
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
+use crate::algorithm::{Ack, Signal};
+use crate::loss_based::{LossBased, own_window};
+use crate::loss_window::{LossParams, LossWindow};
+use crate::observe::observed;
+use crate::param::{
+    BuildError, Entry, Kind, Preset, Settings, choice, choices, flag, num, params, switch, value, word,
+};
 use crate::round_trip::RoundTrip;
 
 choices! {
-    /// Of what the largest RTT is the largest.
-    pub enum MaxSource {
-        /// Of all samples.
-        Sample = "sample",
-        /// Of the mean RTTs of all round trips, which one outlier does not spoil.
-        RoundMean = "round-mean",
-    }
+    /// Of what the largest RTT is the largest:
+    /// - `sample`: Of all samples.
+    /// - `round-mean`: Of the mean RTTs of all round trips, which one outlier does not spoil.
+    pub enum MaxSource { Sample = "sample", RoundMean = "round-mean" }
 }
 
 params! {
@@ -86,6 +87,8 @@ pub struct Illinois {
     low: f64,
     /// Round trips in which samples are still to be ignored.
     ignored: f64,
+    /// Mean queueing delay of the last round trip, s; NaN before the first.
+    delay: f64,
 }
 
 impl Illinois {
@@ -100,37 +103,30 @@ impl Illinois {
               delay seen: up to ten segments a round trip while queues are empty, one eighth given up on a loss then. The \
               default has the paper's curves in real numbers with Linux's constants.",
         presets: &[
-            Preset { name: "", title: "VALUETOOLS 2006, Linux's constants", overrides: &[] },
-            Preset {
-                name: "linux",
-                title: "Linux since 2.6.24",
-                overrides: &[("arithmetic", Setting::Text("linux")), ("halve_on_timeout", Setting::Bool(false))],
-            },
-            Preset {
-                name: "linux-2.6",
-                title: "Linux 2.6.22, ns-2 TCP/Linux: keeps β where it should give up β",
-                overrides: &[
-                    ("arithmetic", Setting::Text("linux-2.6")),
-                    ("halve_on_timeout", Setting::Bool(false)),
-                    ("keeps_beta", Setting::Bool(true)),
-                ],
-            },
-            Preset {
-                name: "linux-2.6.23",
-                title: "Linux 2.6.23, backoff corrected: a single late sample spoils the largest RTT",
-                overrides: &[("arithmetic", Setting::Text("linux-2.6")), ("halve_on_timeout", Setting::Bool(false))],
-            },
-            Preset {
-                name: "leith2008",
-                title: "Linux 2.6.23, backoff corrected, samples ignored for two round trips after a loss",
-                overrides: &[
-                    ("arithmetic", Setting::Text("linux-2.6")),
-                    ("halve_on_timeout", Setting::Bool(false)),
-                    ("ignored_rounds", Setting::Num(2.0)),
-                ],
-            },
+            Preset::new("", "VALUETOOLS 2006, Linux's constants", &[]),
+            Preset::new(
+                "linux",
+                "Linux since 2.6.24",
+                &[word("arithmetic", "linux"), switch("halve_on_timeout", false)],
+            ),
+            Preset::new(
+                "linux-2.6",
+                "Linux 2.6.22, ns-2 TCP/Linux: keeps β where it should give up β",
+                &[word("arithmetic", "linux-2.6"), switch("halve_on_timeout", false), switch("keeps_beta", true)],
+            ),
+            Preset::new(
+                "linux-2.6.23",
+                "Linux 2.6.23, backoff corrected: a single late sample spoils the largest RTT",
+                &[word("arithmetic", "linux-2.6"), switch("halve_on_timeout", false)],
+            ),
+            Preset::new(
+                "leith2008",
+                "Linux 2.6.23, backoff corrected, samples ignored for two round trips after a loss",
+                &[word("arithmetic", "linux-2.6"), switch("halve_on_timeout", false), value("ignored_rounds", 2.0)],
+            ),
         ],
         tables: &[IllinoisParams::TABLE, LossParams::TABLE],
+        variables: &[Self::VARIABLES, LossWindow::VARIABLES],
     };
 
     /// # Errors
@@ -158,6 +154,7 @@ impl Illinois {
             above: false,
             low: 0.0,
             ignored: 0.0,
+            delay: f64::NAN,
         })
     }
 
@@ -235,6 +232,7 @@ impl Illinois {
         let dm = (self.max - self.base).max(0.0);
         // Rounding may put the mean of equal samples outside their range.
         let da = (mean - self.base).clamp(0.0, dm);
+        self.delay = da;
         if self.win.integer() {
             // The mean in whole microseconds, truncated; the samples are whole already.
             let (da, dm) = (((round.sum * 1e6).round() / f64::from(round.samples)).floor(), (dm * 1e6).round());
@@ -249,6 +247,50 @@ impl Illinois {
             let on_curve = if good { 0.0 } else { self.alpha_curve(da, dm) };
             self.alpha = self.alpha_by_theta(good, on_curve);
             self.beta = self.beta_curve(da, dm);
+        }
+    }
+
+    /// The window that a loss leaves.
+    fn given_up(&self, signal: &Signal) -> f64 {
+        let from = self.win.reduced_from(signal);
+        if self.win.must_halve() {
+            return from / 2.0;
+        }
+        let part = self.win.whole(self.beta * from);
+        if self.p.keeps_beta { part } else { from - part }
+    }
+}
+
+observed! {
+    self: Illinois, self.win;
+    /// Additive increase for each round trip (α).
+    alpha = self.alpha, number(Unit::Segments);
+    /// Fraction of the window that a loss gives up (β).
+    beta = self.beta, plain();
+    /// Mean queueing delay of the last round trip (d_a); null before the first.
+    da_s = self.delay, number(Unit::Seconds);
+    /// Smallest RTT.
+    base_s = self.base, number(Unit::Seconds);
+    /// Largest RTT; 0 before the first sample.
+    max_s = self.max, number(Unit::Seconds);
+}
+
+impl LossBased for Illinois {
+    own_window!();
+
+    #[inline]
+    fn acknowledge(&mut self, ack: &Ack) {
+        self.measure(ack);
+        self.due |= ack.round_start;
+        if self.due && !ack.in_recovery {
+            self.ignored = (self.ignored - 1.0).max(0.0);
+            self.end_round();
+        }
+        let slow_start = self.win.in_slow_start();
+        let n = self.win.slow_start(ack);
+        // Linux gives what slow start leaves of an ACK to nobody.
+        if n > 0.0 && !(slow_start && self.win.integer()) {
+            self.grow(ack, n);
         }
     }
 
@@ -280,68 +322,23 @@ impl Illinois {
         }
     }
 
-    /// The window that a loss leaves with `beta`.
-    fn reduced(&self, signal: &Signal, beta: f64) -> f64 {
-        let from = self.win.reduced_from(signal);
-        if self.win.must_halve() {
-            return from / 2.0;
-        }
-        let part = self.win.whole(beta * from);
-        if self.p.keeps_beta { part } else { from - part }
-    }
-}
-
-impl Algorithm for Illinois {
-    fn on_start(&mut self, start: &Start) {
-        self.win.start(start);
-    }
-
-    #[inline]
-    fn on_ack(&mut self, ack: &Ack) {
-        self.measure(ack);
-        self.due |= ack.round_start;
-        if self.due && !ack.in_recovery {
-            self.ignored = (self.ignored - 1.0).max(0.0);
-            self.end_round();
-        }
-        let slow_start = self.win.in_slow_start();
-        let n = self.win.slow_start(ack);
-        // Linux gives what slow start leaves of an ACK to nobody.
-        if n > 0.0 && !(slow_start && self.win.integer()) {
-            self.grow(ack, n);
-        }
-    }
-
-    fn on_congestion(&mut self, signal: &Signal) {
-        self.win.reduce_to(self.reduced(signal, self.beta));
+    fn reduced(&mut self, signal: &Signal) -> f64 {
         self.ignored = self.p.ignored_rounds;
+        self.given_up(signal)
     }
 
-    fn on_timeout(&mut self, signal: &Signal) {
-        let target = if self.p.halve_on_timeout {
-            STANDARD.1 * self.win.reduced_from(signal)
-        } else {
-            self.reduced(signal, self.beta)
-        };
-        self.win.time_out(target, signal.repeated);
+    fn reduced_by_timeout(&mut self, signal: &Signal) -> f64 {
+        if self.p.halve_on_timeout { STANDARD.1 * self.win.reduced_from(signal) } else { self.given_up(signal) }
+    }
+
+    fn after_timeout(&mut self, _signal: &Signal) {
         (self.alpha, self.beta) = STANDARD;
         (self.low, self.above) = (0.0, false);
         self.round = RoundTrip::NEW;
     }
 
-    fn on_idle(&mut self, _now: f64, _idle: f64) {
-        self.win.idle();
+    fn resume(&mut self, _now: f64, _idle: f64) {
         self.round = RoundTrip::NEW;
-    }
-
-    fn on_undo(&mut self, _now: f64) {
-        self.win.undo();
-    }
-
-    window_methods!();
-
-    fn recovery_floor(&self) -> f64 {
-        self.win.ssthresh * 0.5
     }
 }
 
@@ -349,6 +346,8 @@ impl Algorithm for Illinois {
 mod tests {
     use super::*;
     use crate::algorithm::Cause;
+    use crate::algorithm::{Algorithm, Start};
+    use crate::param::Setting;
     use crate::testing::{Driver, close, settings};
 
     fn illinois(preset: &str, values: &[(&str, Setting)]) -> Illinois {

@@ -26,6 +26,12 @@ impl Jiffies {
         Self { hz }
     }
 
+    /// Seconds of so many jiffies.
+    #[must_use]
+    pub fn seconds(self, jiffies: f64) -> f64 {
+        jiffies / self.hz
+    }
+
     /// Jiffies in a second (`HZ`).
     #[inline]
     #[must_use]

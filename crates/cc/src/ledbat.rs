@@ -9,18 +9,19 @@
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::delay_history::DelayHistory;
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
+use crate::loss_window::window_methods;
+use crate::observe::observed;
+use crate::param::{
+    BuildError, Entry, Kind, Preset, Settings, choice, choices, flag, num, params, switch, value, word,
+};
+use crate::plain_window::PlainWindow;
 
 choices! {
-    /// How a connection starts.
-    pub enum Beginning {
-        /// In proportion to the distance from the target, as ever after.
-        None = "none",
-        /// Doubling every round trip to the threshold or the first loss.
-        Reno = "reno",
-        /// A segment a round trip, or what the target allows if that is more, to `slow_start_exit`.
-        Libutp = "libutp",
-    }
+    /// How a connection starts:
+    /// - `none`: In proportion to the distance from the target, as ever after.
+    /// - `reno`: Doubling every round trip to the threshold or the first loss.
+    /// - `libutp`: A segment a round trip, or what the target allows if that is more, to `slow_start_exit`.
+    pub enum Beginning { None = "none", Reno = "reno", Libutp = "libutp" }
 }
 
 params! {
@@ -53,13 +54,10 @@ params! {
 #[derive(Clone, Debug)]
 pub struct Ledbat {
     p: Box<LedbatParams>,
-    w: f64,
-    ssthresh: f64,
-    initial_window: f64,
+    win: PlainWindow,
     gain: f64,
     slow_starting: bool,
     delays: Box<DelayHistory>,
-    saved: Option<(f64, f64)>,
 }
 
 impl Ledbat {
@@ -74,22 +72,23 @@ impl Ledbat {
               one segment a round trip, above it it shrinks in proportion. Whoever fills the queue further drives it out. The \
               default is the RFC's pseudocode, without a slow start.",
         presets: &[
-            Preset { name: "", title: "RFC 6817, target 100 ms, gain 1", overrides: &[] },
-            Preset {
-                name: "libutp",
-                title: "BitTorrent's libutp",
-                overrides: &[
-                    ("gain_bytes", Setting::Num(3000.0)),
-                    ("allowed_increase", Setting::Num(1e9)),
-                    ("base_history", Setting::Num(13.0)),
-                    ("current_filter", Setting::Num(3.0)),
-                    ("slow_start", Setting::Text("libutp")),
-                    ("min_window", Setting::Num(1.0)),
-                    ("bound_by_rtt", Setting::Bool(true)),
+            Preset::new("", "RFC 6817, target 100 ms, gain 1", &[]),
+            Preset::new(
+                "libutp",
+                "BitTorrent's libutp",
+                &[
+                    value("gain_bytes", 3000.0),
+                    value("allowed_increase", 1e9),
+                    value("base_history", 13.0),
+                    value("current_filter", 3.0),
+                    word("slow_start", "libutp"),
+                    value("min_window", 1.0),
+                    switch("bound_by_rtt", true),
                 ],
-            },
+            ),
         ],
         tables: &[LedbatParams::TABLE],
+        variables: &[Self::VARIABLES, DelayHistory::VARIABLES],
     };
 
     /// # Errors
@@ -99,12 +98,9 @@ impl Ledbat {
         Ok(Self {
             delays: Box::new(DelayHistory::new(p.base_history as usize, p.current_filter as usize)),
             p: Box::new(p),
-            w: 1.0,
-            ssthresh: f64::INFINITY,
-            initial_window: 1.0,
+            win: PlainWindow::NEW,
             gain: p.gain,
             slow_starting: false,
-            saved: None,
         })
     }
 
@@ -124,14 +120,14 @@ impl Ledbat {
     fn slow_start(&mut self, ack: &Ack, queueing: f64, allowed: f64) -> f64 {
         let step = match self.p.slow_start {
             Beginning::Reno => ack.acked,
-            Beginning::Libutp => (ack.acked / self.w).min(1.0),
+            Beginning::Libutp => (ack.acked / self.win.w).min(1.0),
             Beginning::None => 0.0,
         };
         let full = self.p.slow_start == Beginning::Libutp && queueing > self.p.slow_start_exit * self.p.target;
-        if full || self.w + step > self.ssthresh {
+        if full || self.win.w + step > self.win.ssthresh {
             self.slow_starting = false;
             if full {
-                self.ssthresh = self.w;
+                self.win.ssthresh = self.win.w;
             }
             return 0.0;
         }
@@ -139,18 +135,24 @@ impl Ledbat {
     }
 
     fn reduce(&mut self) {
-        self.saved = Some((self.w, self.ssthresh));
-        self.ssthresh = (self.w / 2.0).max(self.p.min_window).min(self.w);
+        self.win.save();
+        self.win.ssthresh = (self.win.w / 2.0).max(self.p.min_window).min(self.win.w);
         self.slow_starting = false;
     }
 }
 
+observed! {
+    self: Ledbat, self.delays;
+    /// Distance from the target in units of it.
+    off_target = self.off_target(self.delays.queueing()), plain();
+    /// 1 during slow start.
+    slow_starting = self.slow_starting, plain();
+}
+
 impl Algorithm for Ledbat {
     fn on_start(&mut self, start: &Start) {
-        self.w = start.initial_window.max(1.0);
-        self.initial_window = self.w;
-        self.ssthresh = start.initial_ssthresh.max(self.p.min_window);
-        self.slow_starting = self.p.slow_start != Beginning::None && self.w < self.ssthresh;
+        self.win.start(start, self.p.min_window);
+        self.slow_starting = self.p.slow_start != Beginning::None && self.win.w < self.win.ssthresh;
         if self.p.gain_bytes > 0.0 {
             self.gain = self.p.gain_bytes / start.segment_bytes;
         }
@@ -171,63 +173,49 @@ impl Algorithm for Ledbat {
         }
         let queueing = self.queueing(ack);
         // libutp counts no more than a window; an ACK for more is of what was sent before it shrank.
-        let mut step = self.gain * self.off_target(queueing) * (ack.acked / self.w).min(1.0);
+        let mut step = self.gain * self.off_target(queueing) * (ack.acked / self.win.w).min(1.0);
         if self.slow_starting {
             step = self.slow_start(ack, queueing, step);
         }
         let mut floor = self.p.min_window;
         if !ack.window_limited {
             step = step.min(0.0);
-            floor = floor.min(self.w);
+            floor = floor.min(self.win.w);
         }
         let most = ack.in_flight + ack.acked + self.p.allowed_increase;
-        self.w = (self.w + step).min(most).max(floor);
+        self.win.w = (self.win.w + step).min(most).max(floor);
     }
 
     fn on_congestion(&mut self, _signal: &Signal) {
         self.reduce();
-        self.w = self.ssthresh;
+        self.win.w = self.win.ssthresh;
     }
 
     fn on_timeout(&mut self, signal: &Signal) {
-        let ssthresh = self.ssthresh;
+        let ssthresh = self.win.ssthresh;
         self.reduce();
         if signal.repeated {
-            self.ssthresh = ssthresh;
+            self.win.ssthresh = ssthresh;
         }
-        self.w = 1.0;
+        self.win.w = 1.0;
         self.slow_starting = self.p.slow_start != Beginning::None;
     }
 
     fn on_idle(&mut self, _now: f64, _idle: f64) {
-        self.w = self.w.min(self.initial_window);
+        self.win.idle();
     }
 
     fn on_undo(&mut self, _now: f64) {
-        if let Some((w, ssthresh)) = self.saved.take() {
-            self.w = self.w.max(w);
-            self.ssthresh = self.ssthresh.max(ssthresh);
-        }
+        self.win.undo();
     }
 
-    fn moderate(&mut self, window: f64) {
-        self.w = self.w.min(window).max(1.0);
-    }
-
-    #[inline]
-    fn window(&self) -> f64 {
-        self.w
-    }
-
-    #[inline]
-    fn ssthresh(&self) -> f64 {
-        self.ssthresh
-    }
+    window_methods!();
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::param::Setting;
     use crate::path::{Flow, Path};
     use crate::reno::Reno;
     use crate::testing::{Driver, close, settings};

@@ -8,7 +8,10 @@
 
 use crate::algorithm::{Ack, Algorithm, Signal, Start};
 use crate::delay_history::DelayHistory;
+use crate::loss_window::window_methods;
+use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Settings, num, params};
+use crate::plain_window::PlainWindow;
 
 params! {
     /// Parameters of LEDBAT++.
@@ -53,17 +56,28 @@ enum Phase {
     },
 }
 
+impl Phase {
+    const NAMES: &[&str] = &["initial_slow_start", "congestion_avoidance", "slowdown", "ramp_up"];
+
+    /// Place of its name.
+    fn place(self) -> u8 {
+        match self {
+            Phase::Start => 0,
+            Phase::Avoidance => 1,
+            Phase::Hold { .. } => 2,
+            Phase::Ramp { .. } => 3,
+        }
+    }
+}
+
 /// LEDBAT++.
 #[derive(Clone, Debug)]
 pub struct LedbatPlusPlus {
     p: Box<LedbatPlusPlusParams>,
-    w: f64,
-    ssthresh: f64,
-    initial_window: f64,
+    win: PlainWindow,
     phase: Phase,
     next_slowdown: f64,
     delays: Box<DelayHistory>,
-    saved: Option<(f64, f64)>,
 }
 
 impl LedbatPlusPlus {
@@ -77,8 +91,9 @@ impl LedbatPlusPlus {
         doc: "A background transport that keeps 60 ms of queue at most: additive increase with a gain that depends on the base \
               RTT, multiplicative decrease above the target, and a slowdown to two segments for two round trips about a \
               tenth of the time, from which every flow learns the true base RTT.",
-        presets: &[Preset { name: "", title: "draft-irtf-iccrg-ledbat-plus-plus", overrides: &[] }],
+        presets: &[Preset::new("", "draft-irtf-iccrg-ledbat-plus-plus", &[])],
         tables: &[LedbatPlusPlusParams::TABLE],
+        variables: &[Self::VARIABLES, DelayHistory::VARIABLES],
     };
 
     /// # Errors
@@ -88,12 +103,9 @@ impl LedbatPlusPlus {
         Ok(Self {
             delays: Box::new(DelayHistory::new(p.base_history as usize, p.current_filter as usize)),
             p: Box::new(p),
-            w: 1.0,
-            ssthresh: f64::INFINITY,
-            initial_window: 1.0,
+            win: PlainWindow::NEW,
             phase: Phase::Start,
             next_slowdown: f64::INFINITY,
-            saved: None,
         })
     }
 
@@ -109,13 +121,13 @@ impl LedbatPlusPlus {
             return gain;
         }
         let excess = queueing / self.p.target - 1.0;
-        (gain - self.p.decrease * self.w * excess).max(-self.p.decrease_max * self.w)
+        (gain - self.p.decrease * self.win.w * excess).max(-self.p.decrease_max * self.win.w)
     }
 
     fn advance(&mut self, ack: &Ack) {
         match self.phase {
             Phase::Avoidance if ack.now >= self.next_slowdown => {
-                self.ssthresh = self.w.max(self.p.min_window);
+                self.win.ssthresh = self.win.w.max(self.p.min_window);
                 let until = ack.now + self.p.slowdown_rtts * ack.srtt;
                 self.phase = Phase::Hold { began: ack.now, until };
                 self.next_slowdown = f64::INFINITY;
@@ -129,11 +141,11 @@ impl LedbatPlusPlus {
     fn slow_start(&mut self, ack: &Ack, gain: f64, queueing: f64) {
         let first = self.phase == Phase::Start;
         if first && queueing > self.p.slow_start_exit * self.p.target {
-            self.ssthresh = self.w;
+            self.win.ssthresh = self.win.w;
         } else if ack.window_limited {
-            self.w = (self.w + gain * ack.acked).min(self.ssthresh.max(self.w));
+            self.win.w = (self.win.w + gain * ack.acked).min(self.win.ssthresh.max(self.win.w));
         }
-        if self.w < self.ssthresh {
+        if self.win.w < self.win.ssthresh {
             return;
         }
         if first {
@@ -145,16 +157,24 @@ impl LedbatPlusPlus {
     }
 
     fn reduce(&mut self) {
-        self.saved = Some((self.w, self.ssthresh));
-        self.ssthresh = (self.w / 2.0).max(self.p.min_window);
+        self.win.save();
+        self.win.ssthresh = (self.win.w / 2.0).max(self.p.min_window);
     }
+}
+
+observed! {
+    self: LedbatPlusPlus, self.delays;
+    /// Phase; the first slow start looks at the delay.
+    phase = self.phase.place(), state(Phase::NAMES);
+    /// Additive increase for each round trip (GAIN).
+    gain = self.gain(self.delays.base()), number(Unit::Segments);
+    /// Time of the next periodic slowdown; null while none is planned.
+    next_slowdown_s = self.next_slowdown, number(Unit::Seconds);
 }
 
 impl Algorithm for LedbatPlusPlus {
     fn on_start(&mut self, start: &Start) {
-        self.w = start.initial_window.max(1.0);
-        self.initial_window = self.w;
-        self.ssthresh = start.initial_ssthresh.max(self.p.min_window);
+        self.win.start(start, self.p.min_window);
     }
 
     #[inline]
@@ -167,12 +187,12 @@ impl Algorithm for LedbatPlusPlus {
         self.advance(ack);
         let (gain, queueing) = (self.gain(self.delays.base()), self.delays.queueing());
         match self.phase {
-            Phase::Hold { .. } => self.w = self.w.min(self.p.min_window),
+            Phase::Hold { .. } => self.win.w = self.win.w.min(self.p.min_window),
             Phase::Start | Phase::Ramp { .. } => self.slow_start(ack, gain, queueing),
             Phase::Avoidance => {
-                let change = self.per_round_trip(gain, queueing) * (ack.acked / self.w).min(1.0);
+                let change = self.per_round_trip(gain, queueing) * (ack.acked / self.win.w).min(1.0);
                 if change <= 0.0 || ack.window_limited {
-                    self.w = (self.w + change).max(self.p.min_window.min(self.w));
+                    self.win.w = (self.win.w + change).max(self.p.min_window.min(self.win.w));
                 }
             }
         }
@@ -181,56 +201,41 @@ impl Algorithm for LedbatPlusPlus {
     fn on_congestion(&mut self, signal: &Signal) {
         // In a slowdown the threshold is what the ramp goes back to: half of it, as the window would have been.
         if let Phase::Hold { .. } | Phase::Ramp { began: Some(_) } = self.phase {
-            self.saved = Some((self.w, self.ssthresh));
-            self.ssthresh = (self.ssthresh / 2.0).max(self.p.min_window);
-            self.w = self.w.min(self.ssthresh);
+            self.win.save();
+            self.win.ssthresh = (self.win.ssthresh / 2.0).max(self.p.min_window);
+            self.win.w = self.win.w.min(self.win.ssthresh);
             return;
         }
         self.reduce();
         if self.phase == Phase::Start {
             self.next_slowdown = signal.now + self.p.slowdown_rtts * signal.srtt;
         }
-        self.w = self.ssthresh.min(self.w);
+        self.win.w = self.win.ssthresh.min(self.win.w);
         self.phase = Phase::Avoidance;
     }
 
     fn on_timeout(&mut self, signal: &Signal) {
-        let ssthresh = self.ssthresh;
+        let ssthresh = self.win.ssthresh;
         self.reduce();
         if signal.repeated {
-            self.ssthresh = ssthresh;
+            self.win.ssthresh = ssthresh;
         }
         if self.next_slowdown.is_infinite() {
             self.next_slowdown = signal.now + self.p.slowdown_rtts * signal.srtt;
         }
-        self.w = 1.0;
+        self.win.w = 1.0;
         self.phase = Phase::Ramp { began: None };
     }
 
     fn on_idle(&mut self, _now: f64, _idle: f64) {
-        self.w = self.w.min(self.initial_window);
+        self.win.idle();
     }
 
     fn on_undo(&mut self, _now: f64) {
-        if let Some((w, ssthresh)) = self.saved.take() {
-            self.w = self.w.max(w);
-            self.ssthresh = self.ssthresh.max(ssthresh);
-        }
+        self.win.undo();
     }
 
-    fn moderate(&mut self, window: f64) {
-        self.w = self.w.min(window).max(1.0);
-    }
-
-    #[inline]
-    fn window(&self) -> f64 {
-        self.w
-    }
-
-    #[inline]
-    fn ssthresh(&self) -> f64 {
-        self.ssthresh
-    }
+    window_methods!();
 }
 
 #[cfg(test)]
@@ -254,7 +259,7 @@ mod tests {
     #[test]
     fn the_change_in_a_round_trip_has_the_published_values() {
         let mut l = ledbat();
-        l.w = 100.0;
+        l.win.w = 100.0;
         close(l.per_round_trip(1.0 / 6.0, 0.066), -9.833, 1e-3);
         close(l.per_round_trip(1.0 / 6.0, 0.6), -50.0, 1e-12);
         close(l.per_round_trip(1.0 / 6.0, 0.06), 1.0 / 6.0, 1e-12);
@@ -282,7 +287,7 @@ mod tests {
         close(l.next_slowdown - began, 10.0 * took, 1e-9);
         // The published example: five round trips, then forty-five.
         l.phase = Phase::Ramp { began: Some(0.0) };
-        (l.w, l.ssthresh) = (8.0, 8.0);
+        (l.win.w, l.win.ssthresh) = (8.0, 8.0);
         let ack = Ack { now: 5.0, ..d.make_ack(&l, 1.0, 1.0, false) };
         l.slow_start(&ack, 1.0, 0.0);
         close(l.next_slowdown, 50.0, 1e-12);

@@ -75,18 +75,22 @@ pub mod jiffies;
 pub mod ledbat;
 pub mod ledbat_plus_plus;
 pub mod libra;
+pub mod loss_based;
 pub mod loss_window;
 pub mod lp;
 pub mod ltcp;
 pub mod nv;
+pub mod observe;
 pub mod param;
 #[cfg(test)]
 mod path;
+pub mod plain_window;
 pub mod prague;
 mod registry;
 pub mod reno;
 pub mod round_trip;
 pub mod slow_start;
+pub mod spread;
 pub mod stcp;
 #[cfg(test)]
 mod testing;
@@ -106,5 +110,6 @@ pub use algorithm::{
     Ack, Algorithm, Answer, Cause, Delivery, Ecn, Load, Lost, Needs, Request, Router, RouterAssisted, Sent, Signal,
     Start,
 };
+pub use observe::{Observe, Observer, Variable};
 pub use param::{BuildError, Entry, Kind, Parameter, Preset, Setting, Value};
 pub use registry::{Controller, build, build_udt, other_transports, registry};

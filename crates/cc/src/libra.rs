@@ -6,8 +6,10 @@
 //! the capacity enters, taken as Mbit/s here. The capacity is the largest rate of a round trip, or given. Do not compare
 //! others with it without the paper. Growth is never above one segment for each segment acknowledged.
 
-use crate::algorithm::{Ack, Algorithm, Signal, Start};
-use crate::loss_window::{LossParams, LossWindow, window_methods};
+use crate::algorithm::{Ack, Signal, Start};
+use crate::loss_based::{LossBased, own_window};
+use crate::loss_window::{LossParams, LossWindow};
+use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Settings, num, params};
 use crate::round_trip::{AckedRate, RoundTrip};
 
@@ -54,8 +56,9 @@ impl Libra {
         source: "Marfia et al., TCP Libra, 2005 (from memory)",
         doc: "AIMD made fair between flows of different RTTs: the increase goes with the square of the RTT, the capacity and \
               how empty the queue is. Rules and constants are from memory and unverified; not for comparisons.",
-        presets: &[Preset { name: "", title: "2005, from memory (unverified)", overrides: &[] }],
+        presets: &[Preset::new("", "2005, from memory (unverified)", &[])],
         tables: &[LibraParams::TABLE, LossParams::TABLE],
+        variables: &[Self::VARIABLES, LossWindow::VARIABLES],
     };
 
     /// # Errors
@@ -87,6 +90,29 @@ impl Libra {
         let penalty = if span > 0.0 { libm::exp(-self.p.k2 * (rtt - self.base) / span) } else { 1.0 };
         self.p.k1 * capacity * penalty * rtt * rtt / (rtt + self.p.t0)
     }
+}
+
+observed! {
+    self: Libra, self.win;
+    /// Additive increase for each round trip.
+    increase = self.increase, number(Unit::Segments);
+    /// Largest rate of a round trip.
+    rate_max = self.rate_max, number(Unit::SegmentsPerSecond);
+    /// Smallest RTT.
+    base_s = self.base, number(Unit::Seconds);
+    /// Largest RTT.
+    max_s = self.max, number(Unit::Seconds);
+    /// Mean RTT of the last round trip; 0 before the first.
+    rtt_mean_s = self.rtt, number(Unit::Seconds);
+}
+
+impl LossBased for Libra {
+    own_window!();
+
+    fn begin(&mut self, start: &Start) {
+        self.segment_bits = 8.0 * start.segment_bytes;
+        self.rate.restart(start.now);
+    }
 
     #[inline]
     fn measure(&mut self, ack: &Ack) {
@@ -104,53 +130,31 @@ impl Libra {
             }
         }
     }
-}
-
-impl Algorithm for Libra {
-    fn on_start(&mut self, start: &Start) {
-        self.win.start(start);
-        self.segment_bits = 8.0 * start.segment_bytes;
-        self.rate.restart(start.now);
-    }
 
     #[inline]
-    fn on_ack(&mut self, ack: &Ack) {
-        self.measure(ack);
-        let n = self.win.slow_start(ack);
-        if n > 0.0 {
-            self.win.grow_per_round(n, self.increase.min(self.win.w));
-        }
+    fn grow(&mut self, _ack: &Ack, n: f64) {
+        self.win.grow_per_round(n, self.increase.min(self.win.w));
     }
 
-    fn on_congestion(&mut self, signal: &Signal) {
+    fn reduced(&mut self, signal: &Signal) -> f64 {
         let given_up = if self.win.must_halve() { 0.5 } else { self.p.t1 / (2.0 * (self.p.t0 + self.rtt)) };
-        self.win.reduce_to((1.0 - given_up) * self.win.reduced_from(signal));
+        (1.0 - given_up) * self.win.reduced_from(signal)
     }
 
-    fn on_timeout(&mut self, signal: &Signal) {
-        self.win.time_out(self.win.reduced_from(signal) / 2.0, signal.repeated);
+    fn reduced_by_timeout(&mut self, signal: &Signal) -> f64 {
+        self.win.reduced_from(signal) / 2.0
     }
 
-    fn on_idle(&mut self, now: f64, _idle: f64) {
-        self.win.idle();
+    fn resume(&mut self, now: f64, _idle: f64) {
         self.round = RoundTrip::NEW;
         self.rate.restart(now);
-    }
-
-    fn on_undo(&mut self, _now: f64) {
-        self.win.undo();
-    }
-
-    window_methods!();
-
-    fn recovery_floor(&self) -> f64 {
-        self.win.ssthresh * 0.5
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::algorithm::Algorithm;
     use crate::param::Setting;
     use crate::testing::{Driver, close, settings};
 

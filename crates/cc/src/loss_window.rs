@@ -6,6 +6,7 @@
 //! first reduction); after an idle time the window is at most the initial one (RFC 5681 §4.1).
 
 use crate::algorithm::{Ack, Signal, Start};
+use crate::observe::{observed, states};
 use crate::param::{BuildError, Settings, choice, choices, flag, num, params};
 use crate::slow_start::{SlowStart, SlowStartKind, Step};
 
@@ -17,26 +18,17 @@ pub const MOST: f64 = 4_294_967_296.0;
 pub const FLOOR: f64 = 2.0;
 
 choices! {
-    /// How the window grows.
-    pub enum Arithmetic {
-        /// A real-valued window; every segment acknowledged counts.
-        Fluid = "fluid",
-        /// A whole number of segments and a counter; every segment acknowledged counts (Linux since 3.18).
-        Linux = "linux",
-        /// The counter of Linux 2.6: one per ACK however much it acknowledges, and one ACK more than the divisor for
-        /// each step; slow start while the window is at most the threshold. ns-2's TCP/Linux has this form.
-        Linux26 = "linux-2.6",
-    }
-}
+    /// How the window grows:
+    /// - `fluid`: A real-valued window; every segment acknowledged counts.
+    /// - `linux`: A whole number of segments and a counter; every segment acknowledged counts (Linux since 3.18).
+    /// - `linux-2.6`: The counter of Linux 2.6: one per ACK however much it acknowledges, and one ACK more than the
+    ///   divisor for each step; slow start while the window is at most the threshold. ns-2's TCP/Linux has this form.
+    pub enum Arithmetic { Fluid = "fluid", Linux = "linux", Linux26 = "linux-2.6" }
 
-choices! {
-    /// What a loss reduces.
-    pub enum ReduceFrom {
-        /// The congestion window (Linux, ns-2).
-        Window = "window",
-        /// The segments outstanding (RFC 5681, RFC 9438).
-        Flight = "flight",
-    }
+    /// What a loss reduces:
+    /// - `window`: The congestion window (Linux, ns-2).
+    /// - `flight`: The segments outstanding (RFC 5681, RFC 9438).
+    pub enum ReduceFrom { Window = "window", Flight = "flight" }
 }
 
 params! {
@@ -55,13 +47,10 @@ params! {
     }
 }
 
-/// The methods of [`Algorithm`](crate::Algorithm) that an algorithm around a [`LossWindow`] called `win` leaves to it.
-macro_rules! window_methods {
+/// The window and the threshold of an algorithm around a window called `win`, as methods of
+/// [`Algorithm`](crate::Algorithm).
+macro_rules! window_getters {
     () => {
-        fn moderate(&mut self, window: f64) {
-            self.win.moderate(window);
-        }
-
         #[inline]
         fn window(&self) -> f64 {
             self.win.w
@@ -73,7 +62,31 @@ macro_rules! window_methods {
         }
     };
 }
+pub(crate) use window_getters;
+
+/// The same, and moderation by the window's own rule.
+macro_rules! window_methods {
+    () => {
+        fn moderate(&mut self, window: f64) {
+            self.win.moderate(window);
+        }
+
+        $crate::loss_window::window_getters!();
+    };
+}
 pub(crate) use window_methods;
+
+states! {
+    /// Phase of a window's growth.
+    pub enum Phase {
+        /// Below the slow start threshold.
+        SlowStart = "slow_start",
+        /// The same, and HyStart++ is in its conservative phase (RFC 9406).
+        ConservativeSlowStart = "conservative_slow_start",
+        /// At the threshold or above.
+        CongestionAvoidance = "congestion_avoidance",
+    }
+}
 
 /// Window, threshold and what belongs to them.
 #[derive(Clone, Debug)]
@@ -92,6 +105,12 @@ pub struct LossWindow {
     reduce_from: ReduceFrom,
     halve_in_slow_start: bool,
     decreased: bool,
+}
+
+observed! {
+    self: LossWindow;
+    /// Phase of the window's growth, whether or not a recovery interrupts it.
+    phase = self.phase(), state(Phase::NAMES);
 }
 
 impl LossWindow {
@@ -157,6 +176,16 @@ impl LossWindow {
     #[must_use]
     pub fn in_slow_start(&self) -> bool {
         self.w < self.ssthresh || (self.arithmetic == Arithmetic::Linux26 && self.w <= self.ssthresh)
+    }
+
+    /// Phase of the window's growth.
+    #[must_use]
+    pub fn phase(&self) -> Phase {
+        match (self.in_slow_start(), self.slow_start.is_conservative()) {
+            (false, _) => Phase::CongestionAvoidance,
+            (true, false) => Phase::SlowStart,
+            (true, true) => Phase::ConservativeSlowStart,
+        }
     }
 
     /// Slow start's part of an ACK. Returns the segments (ACKs, for Linux 2.6) that are left for congestion avoidance:
@@ -278,6 +307,13 @@ impl LossWindow {
         self.counter = 0.0;
         self.decreased = true;
         self.slow_start.on_congestion();
+    }
+
+    /// As [`LossWindow::reduce_to`], where the threshold's floor is no reason to grow.
+    pub fn lower_to(&mut self, target: f64) {
+        let before = self.w;
+        self.reduce_to(target);
+        self.w = self.w.min(before);
     }
 
     /// A timeout: the window becomes one segment, the threshold `target`, unless the timeout repeats one without progress.

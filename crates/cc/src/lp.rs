@@ -24,23 +24,21 @@ mod timestamps;
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::hstcp::{Hstcp, HstcpParams};
-use crate::loss_window::{FLOOR, LossParams};
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
+use crate::loss_window::{FLOOR, LossParams, LossWindow};
+use crate::observe::{Observe, Observer, observed};
+use crate::param::{
+    BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params, switch, word,
+};
 use crate::reno::{Reno, RenoParams};
 use timestamps::{Clock, Timestamps};
 
 choices! {
-    /// How delays are measured.
-    pub enum Delays {
-        /// As real numbers with their sign; extremes over a time.
-        Exact = "exact",
-        /// As Linux does since 4.13, in its integers.
-        Linux = "linux",
-        /// As Linux did before, with jiffies for timestamps.
-        Linux26 = "linux-2.6",
-        /// As Linux 2.6 in words of 64 bits, with timestamps rounded to the nearest.
-        Ns2 = "ns2",
-    }
+    /// How delays are measured:
+    /// - `exact`: As real numbers with their sign; extremes over a time.
+    /// - `linux`: As Linux does since 4.13, in its integers.
+    /// - `linux-2.6`: As Linux did before, with jiffies for timestamps.
+    /// - `ns2`: As Linux 2.6 in words of 64 bits, with timestamps rounded to the nearest.
+    pub enum Delays { Exact = "exact", Linux = "linux", Linux26 = "linux-2.6", Ns2 = "ns2" }
 }
 
 params! {
@@ -108,6 +106,18 @@ struct Watch {
     reacted_at: Option<f64>,
     inference_s: f64,
     armed: bool,
+}
+
+observed! {
+    self: Watch;
+    /// Smoothed one-way delay, plus the offset of the two clocks; null in Linux's forms, which keep ticks of timestamps.
+    delay_s = self.smoothed.unwrap_or(f64::NAN), number(Unit::Seconds);
+    /// Smallest one-way delay; null as above.
+    delay_min_s = self.extremes().0, number(Unit::Seconds);
+    /// Largest one-way delay; null as above.
+    delay_max_s = self.extremes().1, number(Unit::Seconds);
+    /// Time of the last early reaction; null before the first and after an idle time.
+    reacted_at_s = self.reacted_at.unwrap_or(f64::NAN), number(Unit::Seconds);
 }
 
 const NO_EXTREMES: (f64, f64) = (f64::INFINITY, f64::NEG_INFINITY);
@@ -275,11 +285,11 @@ pub type HstcpLp = LowPriority<Hstcp>;
 impl Lp {
     const fn linux(arithmetic: &'static str, delays: &'static str, timestamps: bool) -> [(&'static str, Setting); 5] {
         [
-            ("slow_start_after", Setting::Bool(true)),
-            ("arithmetic", Setting::Text(arithmetic)),
-            ("delays", Setting::Text(delays)),
-            ("from_first_loss", Setting::Bool(false)),
-            ("timestamps", Setting::Bool(timestamps)),
+            switch("slow_start_after", true),
+            word("arithmetic", arithmetic),
+            word("delays", delays),
+            switch("from_first_loss", false),
+            switch("timestamps", timestamps),
         ]
     }
 
@@ -294,29 +304,30 @@ impl Lp {
               of its range, and goes down to one segment if that does not help, so that others hardly notice it. The \
               default measures delays exactly and reacts from the first loss on.",
         presets: &[
-            Preset { name: "", title: "INFOCOM 2003, with Linux's constants", overrides: &[] },
-            Preset {
-                name: "linux",
-                title: "Linux since 4.13: delays from timestamps with a random offset",
-                overrides: &Self::linux("linux", "linux", true),
-            },
-            Preset {
-                name: "linux-2.6",
-                title: "Linux 2.6.22: delays from timestamps in jiffies",
-                overrides: &Self::linux("linux-2.6", "linux-2.6", true),
-            },
-            Preset {
-                name: "ns2-timestamps",
-                title: "ns-2.35 TCP/Linux with timestamps: Linux 2.6.22 in words of 64 bits",
-                overrides: &Self::linux("linux-2.6", "ns2", true),
-            },
-            Preset {
-                name: "ns2",
-                title: "ns-2.35 TCP/Linux: Linux 2.6.22 without timestamps, which is standard TCP",
-                overrides: &Self::linux("linux-2.6", "ns2", false),
-            },
+            Preset::new("", "INFOCOM 2003, with Linux's constants", &[]),
+            Preset::new(
+                "linux",
+                "Linux since 4.13: delays from timestamps with a random offset",
+                &Self::linux("linux", "linux", true),
+            ),
+            Preset::new(
+                "linux-2.6",
+                "Linux 2.6.22: delays from timestamps in jiffies",
+                &Self::linux("linux-2.6", "linux-2.6", true),
+            ),
+            Preset::new(
+                "ns2-timestamps",
+                "ns-2.35 TCP/Linux with timestamps: Linux 2.6.22 in words of 64 bits",
+                &Self::linux("linux-2.6", "ns2", true),
+            ),
+            Preset::new(
+                "ns2",
+                "ns-2.35 TCP/Linux: Linux 2.6.22 without timestamps, which is standard TCP",
+                &Self::linux("linux-2.6", "ns2", false),
+            ),
         ],
         tables: &[LpParams::TABLE, RenoParams::TABLE, LossParams::TABLE],
+        variables: &[Watch::VARIABLES, LossWindow::VARIABLES],
     };
 
     /// # Errors
@@ -338,14 +349,15 @@ impl HstcpLp {
         doc: "HighSpeed TCP's growth and response to losses with TCP-LP's response to delay, so that a large window is found \
               soon again once others leave. That the early reaction is TCP-LP's could not be checked.",
         presets: &[
-            Preset { name: "", title: "TCP-LP's reactions (unverified)", overrides: &[] },
-            Preset {
-                name: "own-decrease",
-                title: "the first reaction is HighSpeed TCP's (unverified)",
-                overrides: &[("own_decrease", Setting::Bool(true))],
-            },
+            Preset::new("", "TCP-LP's reactions (unverified)", &[]),
+            Preset::new(
+                "own-decrease",
+                "the first reaction is HighSpeed TCP's (unverified)",
+                &[switch("own_decrease", true)],
+            ),
         ],
         tables: &[HstcpLpParams::TABLE, LpParams::TABLE, HstcpParams::TABLE, LossParams::TABLE],
+        variables: &[Watch::VARIABLES, Hstcp::VARIABLES, LossWindow::VARIABLES],
     };
 
     /// # Errors
@@ -368,6 +380,13 @@ impl<A: Yields> LowPriority<A> {
         if !self.watch.p.slow_start_after {
             self.inner.leave_slow_start();
         }
+    }
+}
+
+impl<A: Yields> Observe for LowPriority<A> {
+    fn observe(&self, observer: &mut Observer<'_>) {
+        self.watch.observe(observer);
+        self.inner.observe(observer);
     }
 }
 

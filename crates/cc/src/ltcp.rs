@@ -7,9 +7,11 @@
 //! with each other and with the properties that the abstracts claim. The layer always follows from the window; RTT
 //! compensation, K_R = (RTT/`rtt_ref`)^(1/3), is off, and its normalization is a parameter.
 
-use crate::algorithm::{Ack, Algorithm, Signal, Start};
-use crate::loss_window::{LossParams, LossWindow, window_methods};
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, flag, num, params};
+use crate::algorithm::{Ack, Signal};
+use crate::loss_based::{LossBased, own_window};
+use crate::loss_window::{LossParams, LossWindow};
+use crate::observe::observed;
+use crate::param::{BuildError, Entry, Kind, Preset, Settings, flag, num, params, switch};
 
 params! {
     /// Parameters of LTCP.
@@ -50,14 +52,11 @@ impl Ltcp {
               cost at most one layer; a round trip adds as many segments as there are layers. Its formulas and constants \
               could not be checked against the paper.",
         presets: &[
-            Preset { name: "", title: "LTCP without RTT compensation (unverified)", overrides: &[] },
-            Preset {
-                name: "rtt",
-                title: "with RTT compensation (unverified)",
-                overrides: &[("rtt_compensation", Setting::Bool(true))],
-            },
+            Preset::new("", "LTCP without RTT compensation (unverified)", &[]),
+            Preset::new("rtt", "with RTT compensation (unverified)", &[switch("rtt_compensation", true)]),
         ],
         tables: &[LtcpParams::TABLE, LossParams::TABLE],
+        variables: &[Self::VARIABLES, LossWindow::VARIABLES],
     };
 
     /// # Errors
@@ -92,25 +91,23 @@ impl Ltcp {
         self.rtt = rtt;
         self.k_r = libm::cbrt(rtt / self.p.rtt_ref);
     }
-
-    fn reduced(&self, signal: &Signal) -> f64 {
-        let from = self.win.reduced_from(signal);
-        let b = if from < self.p.w_t || self.win.must_halve() { 0.5 } else { self.p.decrease };
-        (1.0 - b) * from
-    }
 }
 
-impl Algorithm for Ltcp {
-    fn on_start(&mut self, start: &Start) {
-        self.win.start(start);
-    }
+observed! {
+    self: Ltcp, self.win;
+    /// Layer (K): standard flows that the flow behaves as.
+    k = self.k, plain();
+    /// Factor for the RTT (K_R).
+    k_r = self.k_r, plain();
+}
+
+impl LossBased for Ltcp {
+    own_window!();
+
+    const RECOVERY_FLOOR: f64 = 1.0;
 
     #[inline]
-    fn on_ack(&mut self, ack: &Ack) {
-        let n = self.win.slow_start(ack);
-        if n <= 0.0 {
-            return;
-        }
+    fn grow(&mut self, ack: &Ack, n: f64) {
         if self.win.w < self.layer.0 || self.win.w >= self.layer.1 {
             self.find_layer();
         }
@@ -121,29 +118,22 @@ impl Algorithm for Ltcp {
         self.win.grow_per_round(n, a.min(self.win.w));
     }
 
-    fn on_congestion(&mut self, signal: &Signal) {
-        self.win.reduce_to(self.reduced(signal));
+    fn reduced(&mut self, signal: &Signal) -> f64 {
+        let from = self.win.reduced_from(signal);
+        let b = if from < self.p.w_t || self.win.must_halve() { 0.5 } else { self.p.decrease };
+        (1.0 - b) * from
     }
 
-    fn on_timeout(&mut self, signal: &Signal) {
-        self.win.time_out(0.5 * self.win.reduced_from(signal), signal.repeated);
+    fn reduced_by_timeout(&mut self, signal: &Signal) -> f64 {
+        0.5 * self.win.reduced_from(signal)
     }
-
-    fn on_idle(&mut self, _now: f64, _idle: f64) {
-        self.win.idle();
-    }
-
-    fn on_undo(&mut self, _now: f64) {
-        self.win.undo();
-    }
-
-    window_methods!();
 }
 
 #[cfg(test)]
 mod tests {
     // All of these are unverified: the formulas are those of the header.
     use super::*;
+    use crate::algorithm::Algorithm;
     use crate::testing::{Driver, close, settings};
 
     fn ltcp(preset: &str) -> Ltcp {

@@ -7,10 +7,12 @@
 //! RTT is measured anew, as there. Its parameter for growth faster than one segment a round trip, off by default, is
 //! left out.
 
-use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
+use crate::algorithm::{Ack, Needs, Signal, Start};
 use crate::draws::Draws;
-use crate::loss_window::{FLOOR, LossParams, LossWindow, window_methods};
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, num, params};
+use crate::loss_based::{LossBased, own_window};
+use crate::loss_window::{FLOOR, LossParams, LossWindow};
+use crate::observe::observed;
+use crate::param::{BuildError, Entry, Kind, Preset, Settings, num, params, word};
 
 params! {
     /// Parameters of NV.
@@ -96,8 +98,9 @@ impl Nv {
         doc: "Vegas for data centers: the window may exceed what the best rate seen needs at the smallest RTT by ten segments. Many \
               samples make a decision, the smallest RTT is forgotten every few seconds, and the window shrinks by a part of \
               the excess.",
-        presets: &[Preset { name: "", title: "Linux", overrides: &[("arithmetic", Setting::Text("linux"))] }],
+        presets: &[Preset::new("", "Linux", &[word("arithmetic", "linux")])],
         tables: &[NvParams::TABLE, LossParams::TABLE],
+        variables: &[Self::VARIABLES, LossWindow::VARIABLES],
     };
 
     /// # Errors
@@ -125,7 +128,7 @@ impl Nv {
         })
     }
 
-    fn begin(&mut self) {
+    fn begin_samples(&mut self) {
         (self.samples, self.rounds, self.uncongested, self.rtt, self.rate) = (0.0, 0.0, 0.0, 0.0, 0.0);
         (self.round_end, self.una_at_sample, self.restart) = (self.una, self.una, false);
     }
@@ -214,27 +217,59 @@ impl Nv {
         }
         true
     }
-
-    fn reduced(&self, signal: &Signal) -> f64 {
-        self.win.reduced_from(signal) * self.p.loss_keep / 1024.0
-    }
 }
 
-impl Algorithm for Nv {
-    fn on_start(&mut self, start: &Start) {
-        self.win.start(start);
+observed! {
+    self: Nv, self.win;
+    /// Averaged RTT; 0 before the first sample.
+    avg_s = self.rtt, number(Unit::Seconds);
+    /// Smallest RTT of the current reset period.
+    rtt_min_s = self.rtt_min, number(Unit::Seconds);
+    /// Largest rate since the last decision.
+    rate = self.rate, number(Unit::SegmentsPerSecond);
+    /// Window that the largest rate needs at the smallest RTT; null before an RTT.
+    needed = self.rate * self.rtt_min, number(Unit::Segments);
+    /// Exponent of the growth factor: growth is divided by 2 to the negative of it.
+    growth = self.growth, plain();
+    /// 1 while the window may grow.
+    may_grow = self.may_grow, plain();
+}
+
+impl LossBased for Nv {
+    own_window!();
+
+    const RECOVERY_FLOOR: f64 = 1.0;
+
+    #[inline]
+    fn requires(&self) -> Needs {
+        Needs { delivery: true, ..Needs::default() }
+    }
+
+    fn begin(&mut self, start: &Start) {
         self.draws = Draws::new(start.seed);
         self.reset_at = start.now + FIRST_RESET_S;
     }
 
     #[inline]
-    fn on_ack(&mut self, ack: &Ack) {
+    fn acknowledge(&mut self, ack: &Ack) {
         self.una += ack.acked;
         if ack.in_recovery {
             return;
         }
+        self.measure(ack);
+        if !self.may_grow || !ack.window_limited {
+            return;
+        }
+        let n = self.win.slow_start(ack);
+        if n > 0.0 {
+            self.grow(ack, n);
+        }
+    }
+
+    #[inline]
+    fn measure(&mut self, ack: &Ack) {
         if self.restart {
-            self.begin();
+            self.begin_samples();
         }
         let flight = ack.delivery.map_or(ack.in_flight + ack.acked, |d| d.tx_in_flight);
         if let Some(rtt) = ack.rtt
@@ -248,56 +283,44 @@ impl Algorithm for Nv {
                 self.end_round(self.una + ack.in_flight, acked);
             }
         }
-        if !self.may_grow || !ack.window_limited {
-            return;
-        }
-        let n = self.win.slow_start(ack);
-        if n > 0.0 {
-            let divisor =
-                if self.growth < 0 { self.win.w * f64::from(1_u32 << -self.growth) } else { self.win.w.max(4.0) };
-            self.win.grow_one_in(n, divisor);
-        }
     }
 
-    fn on_congestion(&mut self, signal: &Signal) {
-        self.win.reduce_to(self.reduced(signal));
+    #[inline]
+    fn grow(&mut self, _ack: &Ack, n: f64) {
+        let divisor = if self.growth < 0 { self.win.w * f64::from(1_u32 << -self.growth) } else { self.win.w.max(4.0) };
+        self.win.grow_one_in(n, divisor);
+    }
+
+    fn reduced(&mut self, signal: &Signal) -> f64 {
+        self.win.reduced_from(signal) * self.p.loss_keep / 1024.0
+    }
+
+    fn after_reduction(&mut self, _signal: &Signal) {
         self.may_grow = false;
     }
 
-    fn on_timeout(&mut self, signal: &Signal) {
-        self.win.time_out(self.reduced(signal), signal.repeated);
+    fn after_timeout(&mut self, _signal: &Signal) {
         self.may_grow = false;
         if self.p.growth_rate_neg > 0.0 && self.growth > GROWTH_MIN {
             self.growth -= 1;
         }
     }
 
-    fn on_idle(&mut self, _now: f64, _idle: f64) {
-        self.win.idle();
-    }
-
-    fn on_recovery_exit(&mut self, _now: f64) {
+    fn recovered(&mut self, _now: f64) {
         self.restart = true;
     }
 
-    fn on_undo(&mut self, now: f64) {
-        self.win.undo();
+    fn undone(&mut self, _restored: bool) {
         // No recovery is left to end.
-        self.on_recovery_exit(now);
-    }
-
-    window_methods!();
-
-    #[inline]
-    fn needs(&self) -> Needs {
-        Needs { delivery: true, ..Needs::default() }
+        self.restart = true;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algorithm::Cause;
+    use crate::algorithm::{Algorithm, Cause};
+    use crate::param::Setting;
     use crate::testing::{Driver, close, run_over_link, settings};
 
     fn nv(values: &[(&str, Setting)]) -> Nv {

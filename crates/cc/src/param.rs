@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use crate::observe::Variable;
 pub use crate::unit::Unit;
 use crate::words::hint;
 
@@ -202,6 +203,32 @@ pub struct Preset {
     pub overrides: &'static [(&'static str, Setting)],
 }
 
+impl Preset {
+    /// Declares a preset that changes these parameters: [`value`]s, [`word`]s and [`switch`]es.
+    #[must_use]
+    pub const fn new(name: &'static str, title: &'static str, overrides: &'static [(&'static str, Setting)]) -> Self {
+        Self { name, title, overrides }
+    }
+}
+
+/// Sets a number, in a preset.
+#[must_use]
+pub const fn value(parameter: &'static str, value: f64) -> (&'static str, Setting) {
+    (parameter, Setting::Num(value))
+}
+
+/// Sets a word, in a preset.
+#[must_use]
+pub const fn word(parameter: &'static str, word: &'static str) -> (&'static str, Setting) {
+    (parameter, Setting::Text(word))
+}
+
+/// Sets a switch, in a preset.
+#[must_use]
+pub const fn switch(parameter: &'static str, on: bool) -> (&'static str, Setting) {
+    (parameter, Setting::Bool(on))
+}
+
 /// What drives an algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -250,6 +277,8 @@ pub struct Entry {
     pub presets: &'static [Preset],
     /// The parameter tables: the algorithm's own, then those it shares.
     pub tables: &'static [&'static [Parameter]],
+    /// The tables of internal variables: the algorithm's own, then those of its parts, as it gives them.
+    pub variables: &'static [&'static [Variable]],
 }
 
 impl Entry {
@@ -264,6 +293,11 @@ impl Entry {
             }
         }
         all
+    }
+
+    /// Every internal variable, in the order in which the algorithm gives them.
+    pub fn variables(&self) -> impl Iterator<Item = &'static Variable> + use<> {
+        self.variables.iter().copied().flatten()
     }
 }
 
@@ -556,7 +590,7 @@ impl Field for Amount {
     }
 }
 
-/// The place of a value among the parameter's words; for [`choices!`](crate::choices).
+/// The place of a value among the parameter's words; for `choices!`.
 #[must_use]
 pub fn place_of_word(parameter: &Parameter, value: &Value) -> Option<usize> {
     match (parameter.domain.kind, value) {
@@ -565,12 +599,13 @@ pub fn place_of_word(parameter: &Parameter, value: &Value) -> Option<usize> {
     }
 }
 
-/// Declares an enum whose variants are the words of a parameter.
+/// Declares enums whose variants are the words of a parameter. The comment before an enum says what each word means.
 macro_rules! choices {
-    ($(#[$meta:meta])* pub enum $name:ident { $($(#[$vmeta:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
+    ($($(#[$meta:meta])* pub enum $name:ident { $($variant:ident = $word:literal),+ $(,)? })+) => {$(
         $(#[$meta])*
+        #[allow(missing_docs)]
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum $name { $($(#[$vmeta])* $variant),+ }
+        pub enum $name { $($variant),+ }
 
         impl $name {
             /// The words, in the order of the variants.
@@ -583,7 +618,7 @@ macro_rules! choices {
                 $crate::param::place_of_word(parameter, value).map(|at| Self::VARIANTS[at])
             }
         }
-    };
+    )+};
 }
 
 /// Declares a parameter struct: `/// doc`, then `name: type = domain, "source";`. `Unit` is known in the domains.
@@ -629,12 +664,7 @@ mod tests {
 
     choices! {
         /// A word.
-        pub enum Pace {
-            /// Slow.
-            Slow = "slow",
-            /// Fast.
-            Fast = "fast",
-        }
+        pub enum Pace { Slow = "slow", Fast = "fast" }
     }
 
     params! {

@@ -12,7 +12,8 @@
 use crate::algorithm::{Ack, Algorithm, Ecn, Needs, Signal, Start};
 use crate::dctcp::MarkShare;
 use crate::loss_window::{LossParams, LossWindow, window_methods};
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, flag, num, params};
+use crate::observe::observed;
+use crate::param::{BuildError, Entry, Kind, Preset, Settings, flag, num, params, switch};
 
 params! {
     /// Parameters of Prague.
@@ -67,14 +68,11 @@ impl Prague {
               only on what came back unmarked, and, once it has run for a while, as aggressive at short round-trip times as \
               at 25 ms.",
         presets: &[
-            Preset { name: "", title: "L4STeam Linux 0.6", overrides: &[] },
-            Preset {
-                name: "rtt-dependent",
-                title: "without independence of the RTT",
-                overrides: &[("rtt_independence", Setting::Bool(false))],
-            },
+            Preset::new("", "L4STeam Linux 0.6", &[]),
+            Preset::new("rtt-dependent", "without independence of the RTT", &[switch("rtt_independence", false)]),
         ],
         tables: &[PragueParams::TABLE, LossParams::TABLE],
+        variables: &[Self::VARIABLES, MarkShare::VARIABLES, LossWindow::VARIABLES],
     };
 
     /// # Errors
@@ -134,11 +132,16 @@ impl Prague {
             return;
         }
         self.reduced_at = now;
-        let w = self.win.w;
-        self.win.reduce_to(w * (1.0 - self.share.alpha / 2.0));
-        // The floor is no reason to grow.
-        self.win.w = self.win.w.min(w);
+        self.win.lower_to(self.win.w * (1.0 - self.share.alpha / 2.0));
     }
+}
+
+observed! {
+    self: Prague, self.share, self.win;
+    /// Round trips since slow start ended.
+    rounds = self.rounds, number(Unit::RoundTrips);
+    /// Additive increase for each round trip without marks.
+    scale = self.scale, number(Unit::Segments);
 }
 
 impl Algorithm for Prague {
@@ -208,6 +211,7 @@ impl Algorithm for Prague {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::param::Setting;
     use crate::testing::{Driver, close, settings};
 
     fn prague(preset: &str, values: &[(&str, Setting)]) -> Prague {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::algorithm::{Ack, Algorithm, Answer, Lost, Needs, RouterAssisted, Sent, Signal, Start};
+use crate::observe::{Observe, Observer};
 use crate::param::{BuildError, Entry, Settings, Value};
 use crate::udt::Udt;
 
@@ -141,6 +142,12 @@ impl Controller {
             }
             a.window()
         })
+    }
+}
+
+impl Observe for Controller {
+    fn observe(&self, observer: &mut Observer<'_>) {
+        each!(self, a => a.observe(observer));
     }
 }
 

@@ -5,9 +5,11 @@
 //! Linux and ns-2 do (`reduce_from`, preset `rfc5681`). Linux keeps whole segments and a counter (preset `linux`); Linux
 //! 2.6 without byte counting counts ACKs and takes w + 1 of them for a step (preset `linux-2.6`).
 
-use crate::algorithm::{Ack, Algorithm, Cause, Signal, Start};
-use crate::loss_window::{LossParams, LossWindow, window_methods};
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, num, params};
+use crate::algorithm::{Ack, Cause, Signal};
+use crate::loss_based::{LossBased, own_window};
+use crate::loss_window::{LossParams, LossWindow};
+use crate::observe::observed;
+use crate::param::{BuildError, Entry, Kind, Preset, Settings, num, params, value, word};
 
 params! {
     /// Parameters of standard TCP.
@@ -40,25 +42,14 @@ impl Reno {
               others fall back to at small windows. The default counts every acknowledged segment and halves the window; \
               RFC 5681 halves what is in flight.",
         presets: &[
-            Preset { name: "", title: "RFC 5681 with byte counting, real-valued window", overrides: &[] },
-            Preset {
-                name: "rfc5681",
-                title: "halves what is in flight",
-                overrides: &[("reduce_from", Setting::Text("flight"))],
-            },
-            Preset {
-                name: "abe",
-                title: "RFC 8511: gives up a fifth on an ECN echo",
-                overrides: &[("decrease_ecn", Setting::Num(0.2))],
-            },
-            Preset { name: "linux", title: "Linux", overrides: &[("arithmetic", Setting::Text("linux"))] },
-            Preset {
-                name: "linux-2.6",
-                title: "Linux 2.6.22",
-                overrides: &[("arithmetic", Setting::Text("linux-2.6"))],
-            },
+            Preset::new("", "RFC 5681 with byte counting, real-valued window", &[]),
+            Preset::new("rfc5681", "halves what is in flight", &[word("reduce_from", "flight")]),
+            Preset::new("abe", "RFC 8511: gives up a fifth on an ECN echo", &[value("decrease_ecn", 0.2)]),
+            Preset::new("linux", "Linux", &[word("arithmetic", "linux")]),
+            Preset::new("linux-2.6", "Linux 2.6.22", &[word("arithmetic", "linux-2.6")]),
         ],
         tables: &[RenoParams::TABLE, LossParams::TABLE],
+        variables: &[LossWindow::VARIABLES],
     };
 
     /// # Errors
@@ -66,52 +57,28 @@ impl Reno {
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         Ok(Self { win: LossWindow::new(settings)?, p: RenoParams::read(settings)? })
     }
-
-    fn reduced(&self, signal: &Signal) -> f64 {
-        let b = if signal.cause == Cause::Ecn { self.p.decrease_ecn } else { self.p.decrease };
-        (1.0 - b) * self.win.reduced_from(signal)
-    }
 }
 
-impl Algorithm for Reno {
-    fn on_start(&mut self, start: &Start) {
-        self.win.start(start);
-    }
+observed! { self: Reno, self.win; }
+
+impl LossBased for Reno {
+    own_window!();
 
     #[inline]
-    fn on_ack(&mut self, ack: &Ack) {
-        let n = self.win.slow_start(ack);
-        if n > 0.0 {
-            self.win.grow_per_round(n, self.p.increase);
-        }
+    fn grow(&mut self, _ack: &Ack, n: f64) {
+        self.win.grow_per_round(n, self.p.increase);
     }
 
-    fn on_congestion(&mut self, signal: &Signal) {
-        self.win.reduce_to(self.reduced(signal));
-    }
-
-    fn on_timeout(&mut self, signal: &Signal) {
-        self.win.time_out(self.reduced(signal), signal.repeated);
-    }
-
-    fn on_idle(&mut self, _now: f64, _idle: f64) {
-        self.win.idle();
-    }
-
-    fn on_undo(&mut self, _now: f64) {
-        self.win.undo();
-    }
-
-    window_methods!();
-
-    fn recovery_floor(&self) -> f64 {
-        self.win.ssthresh * 0.5
+    fn reduced(&mut self, signal: &Signal) -> f64 {
+        let b = if signal.cause == Cause::Ecn { self.p.decrease_ecn } else { self.p.decrease };
+        (1.0 - b) * self.win.reduced_from(signal)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::algorithm::{Algorithm, Start};
     use crate::testing::{Driver, close, settings};
 
     fn reno(preset: &str) -> Reno {

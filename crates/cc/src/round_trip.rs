@@ -2,6 +2,14 @@
 //! acknowledged.
 
 use crate::algorithm::Ack;
+use crate::param::choices;
+
+choices! {
+    /// Which RTT stands for a round trip:
+    /// - `min`: The smallest of its samples.
+    /// - `mean`: Their mean.
+    pub enum RoundRtt { Min = "min", Mean = "mean" }
+}
 
 /// Samples that a round needs before its smallest RTT counts: with fewer they may all be of delayed ACKs (Linux
 /// tcp_vegas.c).
@@ -35,6 +43,15 @@ impl RoundTrip {
             self.min = self.min.min(rtt);
             self.sum += rtt;
             self.samples += 1;
+        }
+    }
+
+    /// The RTT that stands for the round, s; it must have a sample.
+    #[must_use]
+    pub fn rtt(&self, which: RoundRtt) -> f64 {
+        match which {
+            RoundRtt::Min => self.min,
+            RoundRtt::Mean => self.sum / f64::from(self.samples),
         }
     }
 

@@ -9,16 +9,13 @@ use crate::algorithm::Ack;
 use crate::param::choices;
 
 choices! {
-    /// How the window grows until the first sign of congestion.
+    /// How the window grows until the first sign of congestion:
+    /// - `standard`: One segment for each segment acknowledged (RFC 5681).
+    /// - `limited`: At most about half `limited_max_ssthresh` segments a round trip (RFC 3742).
+    /// - `hystart`: Left when ACK trains or delays show that the pipe is full (Linux 5.x and later).
+    /// - `hystart++`: Delay increase, then a cautious phase (RFC 9406).
     pub enum SlowStartKind {
-        /// One segment for each segment acknowledged (RFC 5681).
-        Standard = "standard",
-        /// At most about half `limited_max_ssthresh` segments a round trip (RFC 3742).
-        Limited = "limited",
-        /// Left when ACK trains or delays show that the pipe is full (Linux 5.x and later).
-        Hystart = "hystart",
-        /// Delay increase, then a cautious phase (RFC 9406).
-        HystartPlusPlus = "hystart++",
+        Standard = "standard", Limited = "limited", Hystart = "hystart", HystartPlusPlus = "hystart++",
     }
 }
 
@@ -95,6 +92,12 @@ impl SlowStart {
     #[must_use]
     pub fn new(kind: SlowStartKind, max_ssthresh: f64) -> Self {
         Self { kind, max_ssthresh, rounds: NO_ROUNDS }
+    }
+
+    /// Whether HyStart++ is in its conservative phase.
+    #[must_use]
+    pub fn is_conservative(&self) -> bool {
+        self.kind == SlowStartKind::HystartPlusPlus && !self.rounds.found && self.rounds.css_baseline.is_finite()
     }
 
     /// Looks at an ACK that arrives in slow start with the window at `window` segments.

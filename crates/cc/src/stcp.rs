@@ -8,9 +8,11 @@
 //! so that a receiver that acknowledges every segment saw 2 % growth a round trip (preset `linux-2.6`, and ns-2's
 //! TCP/Linux); it is 100 for each segment today (preset `linux`).
 
-use crate::algorithm::{Ack, Algorithm, Signal, Start};
-use crate::loss_window::{LossParams, LossWindow, window_methods};
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, num, params};
+use crate::algorithm::{Ack, Signal};
+use crate::loss_based::{LossBased, own_window};
+use crate::loss_window::{LossParams, LossWindow};
+use crate::observe::observed;
+use crate::param::{BuildError, Entry, Kind, Preset, Settings, num, params, value, word};
 
 params! {
     /// Parameters of Scalable TCP.
@@ -45,23 +47,20 @@ impl Stcp {
               to recover from a loss does not depend on the window. Two synchronized flows keep the ratio of their \
               windows. The default counts every acknowledged segment.",
         presets: &[
-            Preset { name: "", title: "Kelly 2003", overrides: &[] },
-            Preset {
-                name: "linux",
-                title: "Linux since 2020: 1/100 for each segment, no legacy window",
-                overrides: &[("arithmetic", Setting::Text("linux")), ("legacy_window", Setting::Num(0.0))],
-            },
-            Preset {
-                name: "linux-2.6",
-                title: "Linux 2.6.22, ns-2 TCP/Linux: 1/50 for each ACK",
-                overrides: &[
-                    ("arithmetic", Setting::Text("linux-2.6")),
-                    ("legacy_window", Setting::Num(0.0)),
-                    ("increase", Setting::Num(0.02)),
-                ],
-            },
+            Preset::new("", "Kelly 2003", &[]),
+            Preset::new(
+                "linux",
+                "Linux since 2020: 1/100 for each segment, no legacy window",
+                &[word("arithmetic", "linux"), value("legacy_window", 0.0)],
+            ),
+            Preset::new(
+                "linux-2.6",
+                "Linux 2.6.22, ns-2 TCP/Linux: 1/50 for each ACK",
+                &[word("arithmetic", "linux-2.6"), value("legacy_window", 0.0), value("increase", 0.02)],
+            ),
         ],
         tables: &[StcpParams::TABLE, LossParams::TABLE],
+        variables: &[LossWindow::VARIABLES],
     };
 
     /// # Errors
@@ -70,27 +69,15 @@ impl Stcp {
         let p = StcpParams::read(settings)?;
         Ok(Self { win: LossWindow::new(settings)?, p, per_step: 1.0 / p.increase })
     }
-
-    fn reduced(&self, signal: &Signal) -> f64 {
-        let from = self.win.reduced_from(signal);
-        if from <= self.p.legacy_window || self.win.must_halve() {
-            return from / 2.0;
-        }
-        from - self.win.whole(from * self.p.decrease)
-    }
 }
 
-impl Algorithm for Stcp {
-    fn on_start(&mut self, start: &Start) {
-        self.win.start(start);
-    }
+observed! { self: Stcp, self.win; }
+
+impl LossBased for Stcp {
+    own_window!();
 
     #[inline]
-    fn on_ack(&mut self, ack: &Ack) {
-        let n = self.win.slow_start(ack);
-        if n <= 0.0 {
-            return;
-        }
+    fn grow(&mut self, _ack: &Ack, n: f64) {
         if self.win.integer() {
             self.win.grow_one_in(n, self.win.w.min(self.per_step));
         } else if self.win.w <= self.p.legacy_window {
@@ -100,32 +87,19 @@ impl Algorithm for Stcp {
         }
     }
 
-    fn on_congestion(&mut self, signal: &Signal) {
-        self.win.reduce_to(self.reduced(signal));
-    }
-
-    fn on_timeout(&mut self, signal: &Signal) {
-        self.win.time_out(self.reduced(signal), signal.repeated);
-    }
-
-    fn on_idle(&mut self, _now: f64, _idle: f64) {
-        self.win.idle();
-    }
-
-    fn on_undo(&mut self, _now: f64) {
-        self.win.undo();
-    }
-
-    window_methods!();
-
-    fn recovery_floor(&self) -> f64 {
-        self.win.ssthresh * 0.5
+    fn reduced(&mut self, signal: &Signal) -> f64 {
+        let from = self.win.reduced_from(signal);
+        if from <= self.p.legacy_window || self.win.must_halve() {
+            return from / 2.0;
+        }
+        from - self.win.whole(from * self.p.decrease)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::algorithm::{Algorithm, Start};
     use crate::testing::{Driver, close, settings};
 
     fn stcp(preset: &str) -> Stcp {

@@ -22,47 +22,32 @@ mod history;
 pub use history::{Arrivals, Estimates};
 
 use crate::draws::Draws;
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
+use crate::observe::observed;
+use crate::param::{
+    BuildError, Entry, Kind, Preset, Settings, choice, choices, flag, num, params, switch, value, word,
+};
 
 choices! {
-    /// The least increase.
-    pub enum Floor {
-        /// A hundredth of a packet for each SYN: the rate gains at least one packet/s each SYN.
-        Hundredth = "hundredth",
-        /// One byte for each SYN: 1/MSS of a packet.
-        Byte = "byte",
-    }
-}
+    /// The least increase:
+    /// - `hundredth`: A hundredth of a packet for each SYN: the rate gains at least one packet/s each SYN.
+    /// - `byte`: One byte for each SYN: 1/MSS of a packet.
+    pub enum Floor { Hundredth = "hundredth", Byte = "byte" }
 
-choices! {
-    /// What ends slow start, besides a NAK and a timeout.
-    pub enum SlowStart {
-        /// A window beyond the flow window.
-        Window = "window",
-        /// The first ACK.
-        FirstAck = "first_ack",
-    }
-}
+    /// What ends slow start, besides a NAK and a timeout:
+    /// - `window`: A window beyond the flow window.
+    /// - `first_ack`: The first ACK.
+    pub enum SlowStart { Window = "window", FirstAck = "first_ack" }
 
-choices! {
-    /// Which further NAKs of a congestion period slow the sender down, r drawn between 1 and their usual number.
-    pub enum Schedule {
-        /// Among the next few NAKs, those whose number is a multiple of r.
-        Multiples = "multiples",
-        /// The r-th, the 2r-th, and so on, a few times.
-        Spaced = "spaced",
-    }
-}
+    /// Which further NAKs of a congestion period slow the sender down, r drawn between 1 and their usual number:
+    /// - `multiples`: Among the next few NAKs, those whose number is a multiple of r.
+    /// - `spaced`: The r-th, the 2r-th, and so on, a few times.
+    pub enum Schedule { Multiples = "multiples", Spaced = "spaced" }
 
-choices! {
-    /// Whose timers the endpoint has.
-    pub enum Timers {
-        /// Expiration, `k` times in a row: k (RTT + 4 RTTVar) + SYN, at least k times the least. The same ACK again: after
-        /// RTT + 4 RTTVar.
-        Library = "library",
-        /// Expiration: k (4 RTT + RTTVar + SYN), at least the least. The same ACK again: after 2 RTT.
-        Draft = "draft",
-    }
+    /// Whose timers the endpoint has:
+    /// - `library`: Expiration, `k` times in a row: k (RTT + 4 RTTVar) + SYN, at least k times the least. The same ACK
+    ///   again: after RTT + 4 RTTVar.
+    /// - `draft`: Expiration: k (4 RTT + RTTVar + SYN), at least the least. The same ACK again: after 2 RTT.
+    pub enum Timers { Library = "library", Draft = "draft" }
 }
 
 params! {
@@ -168,6 +153,22 @@ pub struct Udt {
     draws: Draws,
 }
 
+observed! {
+    self: Udt;
+    /// Time from the beginning of a packet to that of the next (P).
+    period_s = self.period, number(Unit::Seconds);
+    /// Packets that may be unacknowledged (W).
+    window = self.window(), number(Unit::Packets);
+    /// 1 during slow start.
+    slow_starting = self.slow_start, plain();
+    /// P before the last first decrease of a congestion period (LastDecPeriod).
+    last_dec_period_s = self.last_dec_period, number(Unit::Seconds);
+    /// NAKs of this congestion period so far (NAKCount).
+    nak_count = self.nak_count, plain();
+    /// Smoothed number of NAKs in a congestion period (AvgNAKNum).
+    avg_nak_num = self.avg_nak_num, plain();
+}
+
 impl Udt {
     /// What the registry says about it.
     pub const ENTRY: Entry = Entry {
@@ -183,32 +184,33 @@ impl Udt {
               rate times RTT + 10 ms, caps what is under way. The default is the library as it is since January 2012, with \
               periods that are not rounded to microseconds.",
         presets: &[
-            Preset { name: "", title: "the UDT library, version 4, since January 2012", overrides: &[] },
-            Preset {
-                name: "2008",
-                title: "the UDT library of December 2008: increases of down to a byte",
-                overrides: &[("floor", Setting::Text("byte")), ("decrease_at_exit", Setting::Bool(true))],
-            },
-            Preset {
-                name: "draft",
-                title: "draft-gg-udt-03: slow start ends with the first ACK, NAKs are repeated",
-                overrides: &[
-                    ("schedule", Setting::Text("spaced")),
-                    ("cap", Setting::Bool(false)),
-                    ("pause", Setting::Bool(false)),
-                    ("slow_start", Setting::Text("first_ack")),
-                    ("initial_period", Setting::Num(0.0)),
-                    ("initial_arrival_rate", Setting::Num(0.0)),
-                    ("initial_capacity", Setting::Num(0.0)),
-                    ("pairs", Setting::Num(16.0)),
-                    ("mean_of_pairs", Setting::Bool(false)),
-                    ("repeat_naks", Setting::Bool(true)),
-                    ("timers", Setting::Text("draft")),
-                    ("min_expiration", Setting::Num(0.5)),
+            Preset::new("", "the UDT library, version 4, since January 2012", &[]),
+            Preset::new(
+                "2008",
+                "the UDT library of December 2008: increases of down to a byte",
+                &[word("floor", "byte"), switch("decrease_at_exit", true)],
+            ),
+            Preset::new(
+                "draft",
+                "draft-gg-udt-03: slow start ends with the first ACK, NAKs are repeated",
+                &[
+                    word("schedule", "spaced"),
+                    switch("cap", false),
+                    switch("pause", false),
+                    word("slow_start", "first_ack"),
+                    value("initial_period", 0.0),
+                    value("initial_arrival_rate", 0.0),
+                    value("initial_capacity", 0.0),
+                    value("pairs", 16.0),
+                    switch("mean_of_pairs", false),
+                    switch("repeat_naks", true),
+                    word("timers", "draft"),
+                    value("min_expiration", 0.5),
                 ],
-            },
+            ),
         ],
         tables: &[UdtParams::TABLE],
+        variables: &[Self::VARIABLES, Estimates::VARIABLES],
     };
 
     /// # Errors

@@ -12,26 +12,19 @@
 
 use crate::algorithm::{Ack, Algorithm, Answer, Load, Needs, Router, RouterAssisted, Signal, Start};
 use crate::loss_window::{LossWindow, MOST, window_methods};
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
+use crate::observe::observed;
+use crate::param::{BuildError, Entry, Kind, Preset, Settings, choice, choices, flag, num, params, value, word};
 
 choices! {
-    /// What the sender does between a decrease and the time when it shows in the routers' load.
-    pub enum Settle {
-        /// Nothing for t_ρ, then it adds for a round trip.
-        Hold = "hold",
-        /// What routers say, but no further decrease (ns-2).
-        Follow = "follow",
-    }
-}
+    /// What the sender does between a decrease and the time when it shows in the routers' load:
+    /// - `hold`: Nothing for t_ρ, then it adds for a round trip.
+    /// - `follow`: What routers say, but no further decrease (ns-2).
+    pub enum Settle { Hold = "hold", Follow = "follow" }
 
-choices! {
-    /// How the additive step depends on the RTT.
-    pub enum Scaling {
-        /// As (T/T_ref)².
-        Square = "square",
-        /// The same between 0.2 and 5 T_ref, proportional below and with slope 1 above (ns-2).
-        Bounded = "bounded",
-    }
+    /// How the additive step depends on the RTT:
+    /// - `square`: As (T/T_ref)².
+    /// - `bounded`: The same between 0.2 and 5 T_ref, proportional below and with slope 1 above (ns-2).
+    pub enum Scaling { Square = "square", Bounded = "bounded" }
 }
 
 params! {
@@ -76,6 +69,8 @@ pub struct Vcp {
     frozen_until: f64,
     /// There is no further decrease before, s.
     settled_at: f64,
+    /// Load that routers reported last.
+    load: Option<Load>,
 }
 
 impl Vcp {
@@ -93,26 +88,22 @@ impl Vcp {
              stay short and hardly anything is dropped, but shares become equal only as fast as adding and cutting make \
              them.",
         presets: &[
-            Preset { name: "", title: "SIGCOMM 2005", overrides: &[] },
-            Preset {
-                name: "ns2",
-                title: "the authors' ns-2 sender",
-                overrides: &[
-                    ("t_ref", Setting::Num(0.1)),
-                    ("scaling", Setting::Text("bounded")),
-                    ("rtts_max", Setting::Num(2.5)),
-                    ("settle", Setting::Text("follow")),
-                ],
-            },
+            Preset::new("", "SIGCOMM 2005", &[]),
+            Preset::new(
+                "ns2",
+                "the authors' ns-2 sender",
+                &[value("t_ref", 0.1), word("scaling", "bounded"), value("rtts_max", 2.5), word("settle", "follow")],
+            ),
         ],
         tables: &[VcpParams::TABLE],
+        variables: &[Self::VARIABLES],
     };
 
     /// # Errors
     /// As [`Settings::read`].
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let (p, win) = (VcpParams::read(settings)?, LossWindow::new(settings)?);
-        Ok(Self { p, win, rtt: 0.0, frozen_until: f64::NEG_INFINITY, settled_at: f64::NEG_INFINITY })
+        Ok(Self { p, win, rtt: 0.0, frozen_until: f64::NEG_INFINITY, settled_at: f64::NEG_INFINITY, load: None })
     }
 
     /// Growth in low load, segments for each acknowledged: as often a round trip as there are segments in the window.
@@ -155,6 +146,16 @@ impl Vcp {
     }
 }
 
+observed! {
+    self: Vcp;
+    /// Load that routers reported last; null before the first report.
+    load = self.load.map_or(f64::NAN, f64::from), state(Load::NAMES);
+    /// Time until which the window is frozen after a decrease; null before the first.
+    frozen_until_s = self.frozen_until, number(Unit::Seconds);
+    /// Time until which there is no further decrease; null before the first.
+    settled_at_s = self.settled_at, number(Unit::Seconds);
+}
+
 impl Algorithm for Vcp {
     #[inline]
     fn needs(&self) -> Needs {
@@ -170,10 +171,7 @@ impl Algorithm for Vcp {
     }
 
     fn on_congestion(&mut self, signal: &Signal) {
-        let w = self.win.w;
-        self.win.reduce_to(0.5 * self.win.reduced_from(signal));
-        // The threshold's floor is no reason to grow.
-        self.win.w = self.win.w.min(w);
+        self.win.lower_to(0.5 * self.win.reduced_from(signal));
     }
 
     fn on_timeout(&mut self, signal: &Signal) {
@@ -207,6 +205,7 @@ impl Algorithm for Vcp {
 impl RouterAssisted for Vcp {
     fn on_answer(&mut self, ack: &Ack, answer: Answer) {
         let Answer::Load(load) = answer else { return };
+        self.load = Some(load);
         match self.allowed(ack, load) {
             Some(Load::Overload) if !ack.in_recovery => self.decrease(ack.now),
             Some(Load::Low) if ack.may_grow() => self.win.w = (self.win.w + ack.acked * self.multiplied()).min(MOST),

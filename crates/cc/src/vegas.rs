@@ -16,32 +16,22 @@
 //! moves by a segment with every ACK of a round and subtracts without sign, was looked at and left out.
 
 use crate::algorithm::{Ack, Algorithm, Signal, Start};
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
+use crate::loss_window::window_getters;
+use crate::observe::observed;
+use crate::param::{
+    BuildError, Entry, Kind, Preset, Settings, choice, choices, flag, num, params, switch, value, word,
+};
+use crate::plain_window::PlainWindow;
+use crate::round_trip::{RoundRtt, RoundTrip};
 
 choices! {
-    /// How the segments that the flow has in queues are computed.
-    pub enum Diff {
-        /// w (1 - base/rtt).
-        Paper = "paper",
-        /// The same to the nearest whole segment.
-        Ns2 = "ns2",
-        /// w (rtt - base)/base, truncated.
-        Linux = "linux",
-        /// The paper's, of whole segments and rounded up.
-        Ns3 = "ns3",
-        /// The paper's in halves of a segment, of the segments sent in the round before.
-        Linux26 = "linux-2.6",
-    }
-}
-
-choices! {
-    /// Which RTT stands for a round.
-    pub enum RoundRtt {
-        /// The mean of its samples.
-        Mean = "mean",
-        /// The smallest of them.
-        Min = "min",
-    }
+    /// How the segments that the flow has in queues are computed:
+    /// - `paper`: w (1 - base/rtt).
+    /// - `ns2`: The same to the nearest whole segment.
+    /// - `linux`: w (rtt - base)/base, truncated.
+    /// - `ns3`: The paper's, of whole segments and rounded up.
+    /// - `linux-2.6`: The paper's in halves of a segment, of the segments sent in the round before.
+    pub enum Diff { Paper = "paper", Ns2 = "ns2", Linux = "linux", Ns3 = "ns3", Linux26 = "linux-2.6" }
 }
 
 params! {
@@ -94,22 +84,21 @@ struct Linux26 {
 #[derive(Clone, Debug)]
 pub struct Vegas {
     p: VegasParams,
-    w: f64,
-    ssthresh: f64,
-    initial_window: f64,
+    win: PlainWindow,
     slow_starting: bool,
     /// In a round of slow start that grows, not one that measures.
     growing: bool,
     /// Off between a timeout and the end of its recovery: standard slow start.
     enabled: bool,
     base: f64,
-    rtt_sum: f64,
-    rtt_min: f64,
-    samples: u32,
+    round: RoundTrip,
     /// Growth for each segment acknowledged, while an increase is spread.
     per_ack: f64,
+    /// Segments in queues at the last decision; NaN before the first.
+    last_diff: f64,
     linux26: Linux26,
-    saved: Option<(f64, f64, bool)>,
+    /// Whether it was in slow start before the last signal.
+    saved: bool,
 }
 
 impl Vegas {
@@ -123,54 +112,55 @@ impl Vegas {
         doc: "Once a round trip it compares its window with what the base RTT would need: with fewer than alpha segments in \
               queues it grows by one, with more than beta it shrinks by one. The default is the paper's arithmetic.",
         presets: &[
-            Preset { name: "", title: "JSAC 1995, alpha 2, beta 4", overrides: &[] },
-            Preset {
-                name: "ns2",
-                title: "ns-2 TCP/Vegas: alpha 1, beta 3",
-                overrides: &[
-                    ("alpha", Setting::Num(1.0)),
-                    ("beta", Setting::Num(3.0)),
-                    ("diff", Setting::Text("ns2")),
-                    ("spread_increase", Setting::Bool(true)),
-                    ("timeout_window", Setting::Num(2.0)),
+            Preset::new("", "JSAC 1995, alpha 2, beta 4", &[]),
+            Preset::new(
+                "ns2",
+                "ns-2 TCP/Vegas: alpha 1, beta 3",
+                &[
+                    value("alpha", 1.0),
+                    value("beta", 3.0),
+                    word("diff", "ns2"),
+                    switch("spread_increase", true),
+                    value("timeout_window", 2.0),
                 ],
-            },
-            Preset {
-                name: "linux",
-                title: "Linux",
-                overrides: &[
-                    ("diff", Setting::Text("linux")),
-                    ("round_rtt", Setting::Text("min")),
-                    ("samples_min", Setting::Num(3.0)),
-                    ("double_every_other", Setting::Bool(false)),
-                    ("decrease", Setting::Num(0.5)),
-                    ("forget_base", Setting::Bool(true)),
+            ),
+            Preset::new(
+                "linux",
+                "Linux",
+                &[
+                    word("diff", "linux"),
+                    word("round_rtt", "min"),
+                    value("samples_min", 3.0),
+                    switch("double_every_other", false),
+                    value("decrease", 0.5),
+                    switch("forget_base", true),
                 ],
-            },
-            Preset {
-                name: "ns3",
-                title: "ns-3",
-                overrides: &[
-                    ("diff", Setting::Text("ns3")),
-                    ("round_rtt", Setting::Text("min")),
-                    ("samples_min", Setting::Num(3.0)),
-                    ("double_every_other", Setting::Bool(false)),
+            ),
+            Preset::new(
+                "ns3",
+                "ns-3",
+                &[
+                    word("diff", "ns3"),
+                    word("round_rtt", "min"),
+                    value("samples_min", 3.0),
+                    switch("double_every_other", false),
                 ],
-            },
-            Preset {
-                name: "linux-2.6",
-                title: "Linux 2.6.22, as in ns-2's TCP/Linux",
-                overrides: &[
-                    ("diff", Setting::Text("linux-2.6")),
-                    ("round_rtt", Setting::Text("min")),
-                    ("samples_min", Setting::Num(3.0)),
-                    ("double_every_other", Setting::Bool(false)),
-                    ("decrease", Setting::Num(0.5)),
-                    ("forget_base", Setting::Bool(true)),
+            ),
+            Preset::new(
+                "linux-2.6",
+                "Linux 2.6.22, as in ns-2's TCP/Linux",
+                &[
+                    word("diff", "linux-2.6"),
+                    word("round_rtt", "min"),
+                    value("samples_min", 3.0),
+                    switch("double_every_other", false),
+                    value("decrease", 0.5),
+                    switch("forget_base", true),
                 ],
-            },
+            ),
         ],
         tables: &[VegasParams::TABLE],
+        variables: &[Self::VARIABLES],
     };
 
     /// # Errors
@@ -182,37 +172,34 @@ impl Vegas {
         }
         Ok(Self {
             p,
-            w: 1.0,
-            ssthresh: f64::INFINITY,
-            initial_window: 1.0,
+            win: PlainWindow::NEW,
             slow_starting: true,
             growing: true,
             enabled: true,
             base: f64::INFINITY,
-            rtt_sum: 0.0,
-            rtt_min: f64::INFINITY,
-            samples: 0,
+            round: RoundTrip::NEW,
             per_ack: 0.0,
+            last_diff: f64::NAN,
             linux26: Linux26::default(),
-            saved: None,
+            saved: false,
         })
     }
 
     /// Segments of this flow in queues.
     fn diff(&self, rtt: f64) -> f64 {
         match self.p.diff {
-            Diff::Paper => self.w * (1.0 - self.base / rtt),
-            Diff::Ns2 => (self.w * (1.0 - self.base / rtt) + 0.5).floor(),
-            Diff::Ns3 => self.w.floor() - (self.w.floor() * self.base / rtt).floor(),
-            Diff::Linux26 => (2.0 * self.w - self.target_linux26(self.w, rtt)) / 2.0,
+            Diff::Paper => self.win.w * (1.0 - self.base / rtt),
+            Diff::Ns2 => (self.win.w * (1.0 - self.base / rtt) + 0.5).floor(),
+            Diff::Ns3 => self.win.w.floor() - (self.win.w.floor() * self.base / rtt).floor(),
+            Diff::Linux26 => (2.0 * self.win.w - self.target_linux26(self.win.w, rtt)) / 2.0,
             // Linux computes in whole microseconds.
-            Diff::Linux => (self.w * ((rtt - self.base) * 1e6).round() / (self.base * 1e6).round()).floor(),
+            Diff::Linux => (self.win.w * ((rtt - self.base) * 1e6).round() / (self.base * 1e6).round()).floor(),
         }
     }
 
     /// The floor does not raise a window that a timeout or moderation left below it.
     fn lower_to(&mut self, w: f64) {
-        self.w = w.max(FLOOR.min(self.w));
+        self.win.w = w.max(FLOOR.min(self.win.w));
     }
 
     fn leave_slow_start(&mut self) {
@@ -223,18 +210,21 @@ impl Vegas {
 
     /// A lowered window is no reason for slow start.
     fn lower_threshold(&mut self) {
-        let below = if self.p.diff == Diff::Ns3 { (self.w - 1.0).max(FLOOR) } else { self.w };
-        self.ssthresh = self.ssthresh.min(below);
+        let below = if self.p.diff == Diff::Ns3 { (self.win.w - 1.0).max(FLOOR) } else { self.win.w };
+        self.win.ssthresh = self.win.ssthresh.min(below);
     }
 
     fn round_in_slow_start(&mut self, rtt: f64) {
         let measured = !self.p.double_every_other || !self.growing;
-        if measured && self.diff(rtt) > self.p.gamma {
+        if measured {
+            self.last_diff = self.diff(rtt);
+        }
+        if measured && self.last_diff > self.p.gamma {
             self.leave_slow_start();
             let lowered = if matches!(self.p.diff, Diff::Linux | Diff::Ns3) {
-                self.w.min((self.w * self.base / rtt).floor() + 1.0)
+                self.win.w.min((self.win.w * self.base / rtt).floor() + 1.0)
             } else {
-                self.w * 7.0 / 8.0
+                self.win.w * 7.0 / 8.0
             };
             self.lower_to(lowered);
             self.lower_threshold();
@@ -245,27 +235,25 @@ impl Vegas {
 
     fn round_in_avoidance(&mut self, rtt: f64, may_grow: bool) {
         let diff = self.diff(rtt);
+        self.last_diff = diff;
         self.per_ack = 0.0;
         if diff > self.p.beta {
-            self.lower_to(self.w - 1.0);
+            self.lower_to(self.win.w - 1.0);
             self.lower_threshold();
         } else if diff < self.p.alpha {
             if self.p.spread_increase {
-                self.per_ack = 1.0 / self.w;
+                self.per_ack = 1.0 / self.win.w;
             } else if may_grow {
-                self.w += 1.0;
+                self.win.w += 1.0;
             }
         }
     }
 
     /// The decision of a round that ends with this ACK.
     fn end_round(&mut self, ack: &Ack) {
-        let enough = f64::from(self.samples) >= self.p.samples_min;
+        let enough = f64::from(self.round.samples) >= self.p.samples_min;
         if enough {
-            let rtt = match self.p.round_rtt {
-                RoundRtt::Mean => self.rtt_sum / f64::from(self.samples),
-                RoundRtt::Min => self.rtt_min,
-            };
+            let rtt = self.round.rtt(self.p.round_rtt);
             if self.slow_starting {
                 self.round_in_slow_start(rtt);
             } else {
@@ -273,24 +261,24 @@ impl Vegas {
             }
             if matches!(self.p.diff, Diff::Linux | Diff::Ns3) {
                 // Linux and ns-3 keep the threshold at three quarters of the window.
-                self.ssthresh = self.ssthresh.max(0.75 * self.w);
+                self.win.ssthresh = self.win.ssthresh.max(0.75 * self.win.w);
             }
         } else if !self.slow_starting && ack.may_grow() {
-            self.w += ack.acked / self.w;
+            self.win.w += ack.acked / self.win.w;
         }
         self.forget_round();
     }
 
     /// Standard TCP's growth in Linux 2.6: slow start up to and including the threshold, then one segment a window.
     fn grow_linux26(&mut self, window_limited: bool) {
-        if self.w <= self.ssthresh {
+        if self.win.w <= self.win.ssthresh {
             if window_limited {
-                self.w += 1.0;
+                self.win.w += 1.0;
             }
             self.linux26.counted = 0.0;
-        } else if self.linux26.counted >= self.w && window_limited {
-            self.linux26.counted -= self.w;
-            self.w += 1.0;
+        } else if self.linux26.counted >= self.win.w && window_limited {
+            self.linux26.counted -= self.win.w;
+            self.win.w += 1.0;
         }
     }
 
@@ -306,9 +294,8 @@ impl Vegas {
         self.linux26.counted += ack.acked;
         if let Some(rtt) = ack.rtt {
             self.base = self.base.min(rtt);
-            self.rtt_min = self.rtt_min.min(rtt);
-            self.samples += 1;
         }
+        self.round.add(ack);
         if ack.in_recovery {
             return;
         }
@@ -318,31 +305,32 @@ impl Vegas {
             (self.linux26.enable, self.linux26.begin_next) = (false, next);
             self.forget_round();
         } else if self.enabled && round.una > round.begin_next {
-            self.linux26 = Linux26 { begin_una: round.begin_next, begin_next: next, begin_w: self.w, ..round };
-            if f64::from(self.samples) < self.p.samples_min {
+            self.linux26 = Linux26 { begin_una: round.begin_next, begin_next: next, begin_w: self.win.w, ..round };
+            if f64::from(self.round.samples) < self.p.samples_min {
                 self.grow_linux26(ack.window_limited);
             } else {
                 self.round_linux26(round.begin_next - round.begin_una, round.begin_w, ack.window_limited);
             }
             self.forget_round();
-        } else if !self.enabled || self.w <= self.ssthresh {
+        } else if !self.enabled || self.win.w <= self.win.ssthresh {
             self.grow_linux26(ack.window_limited);
         }
-        self.slow_starting = self.w <= self.ssthresh;
+        self.slow_starting = self.win.w <= self.win.ssthresh;
     }
 
     /// The decision of a round in which `window` segments were sent, with the window at `old_w` when it began.
     fn round_linux26(&mut self, window: f64, old_w: f64, window_limited: bool) {
-        let target = self.target_linux26(window, self.rtt_min);
+        let target = self.target_linux26(window, self.round.min);
         let diff = 2.0 * window - target;
-        if self.w <= self.ssthresh {
+        self.last_diff = diff / 2.0;
+        if self.win.w <= self.win.ssthresh {
             if diff > 2.0 * self.p.gamma {
-                self.ssthresh = FLOOR;
-                self.lower_to(self.w.min((target / 2.0).floor() + 1.0));
+                self.win.ssthresh = FLOOR;
+                self.lower_to(self.win.w.min((target / 2.0).floor() + 1.0));
             }
             // Slow start's step comes after it, threshold or not.
             if window_limited {
-                self.w += 1.0;
+                self.win.w += 1.0;
             }
             self.linux26.counted = 0.0;
             return;
@@ -354,26 +342,27 @@ impl Vegas {
         } else {
             old_w
         };
-        if wanted > self.w && window_limited {
-            self.w += 1.0;
-        } else if wanted < self.w {
-            self.lower_to(self.w - 1.0);
+        if wanted > self.win.w && window_limited {
+            self.win.w += 1.0;
+        } else if wanted < self.win.w {
+            self.lower_to(self.win.w - 1.0);
         }
     }
 
     fn forget_round(&mut self) {
-        (self.samples, self.rtt_sum, self.rtt_min) = (0, 0.0, f64::INFINITY);
+        self.round = RoundTrip::NEW;
     }
 
     fn reduce(&mut self) {
-        self.saved = Some((self.w, self.ssthresh, self.slow_starting));
-        let given_up = self.p.decrease * self.w;
+        self.win.save();
+        self.saved = self.slow_starting;
+        let given_up = self.p.decrease * self.win.w;
         // Linux 2.6 rounds what it keeps, the others what they give up.
         let given_up = if self.p.diff == Diff::Linux26 { given_up.ceil() } else { given_up.floor() };
         if self.p.diff == Diff::Ns3 {
             self.lower_threshold();
         } else {
-            self.ssthresh = (self.w - given_up).max(FLOOR);
+            self.win.ssthresh = (self.win.w - given_up).max(FLOOR);
         }
         self.linux26.counted = 0.0;
         self.leave_slow_start();
@@ -381,15 +370,24 @@ impl Vegas {
     }
 }
 
+observed! {
+    self: Vegas;
+    /// Smallest RTT (BaseRTT).
+    base_s = self.base, number(Unit::Seconds);
+    /// Segments of the flow in queues (Diff), as of the last decision; null before the first.
+    diff = self.last_diff, number(Unit::Segments);
+    /// 1 during slow start.
+    slow_starting = self.slow_starting, plain();
+    /// RTT samples of the running round trip.
+    samples = self.round.samples, number(Unit::Samples);
+}
+
 impl Algorithm for Vegas {
     fn on_start(&mut self, start: &Start) {
-        self.w = start.initial_window.max(1.0);
-        if self.p.diff == Diff::Linux26 {
-            self.w = self.w.floor();
-        }
-        self.initial_window = self.w;
-        self.ssthresh = start.initial_ssthresh.max(FLOOR);
-        self.slow_starting = self.w < self.ssthresh;
+        let whole = self.p.diff == Diff::Linux26;
+        let initial_window = if whole { start.initial_window.floor() } else { start.initial_window };
+        self.win.start(&Start { initial_window, ..*start }, FLOOR);
+        self.slow_starting = self.win.w < self.win.ssthresh;
     }
 
     #[inline]
@@ -404,11 +402,7 @@ impl Algorithm for Vegas {
         if ack.in_recovery {
             return;
         }
-        if let Some(rtt) = ack.rtt {
-            self.samples += 1;
-            self.rtt_sum += rtt;
-            self.rtt_min = self.rtt_min.min(rtt);
-        }
+        self.round.add(ack);
         // The ACK that starts a round is of a segment of the round that ends.
         if ack.round_start && self.enabled {
             self.end_round(ack);
@@ -418,24 +412,24 @@ impl Algorithm for Vegas {
         }
         if self.slow_starting {
             if self.growing || !self.enabled {
-                self.w = (self.w + ack.acked).min(self.ssthresh);
+                self.win.w = (self.win.w + ack.acked).min(self.win.ssthresh);
             }
-            if self.w >= self.ssthresh {
+            if self.win.w >= self.win.ssthresh {
                 self.leave_slow_start();
             }
         } else if self.per_ack > 0.0 {
-            self.w += self.per_ack * ack.acked;
+            self.win.w += self.per_ack * ack.acked;
         }
     }
 
     fn on_congestion(&mut self, _signal: &Signal) {
         self.reduce();
-        self.w = self.ssthresh;
+        self.win.w = self.win.ssthresh;
         self.enabled = !matches!(self.p.diff, Diff::Linux26 | Diff::Ns3);
     }
 
     fn on_timeout(&mut self, signal: &Signal) {
-        let (w, ssthresh) = (self.w, self.ssthresh);
+        let (w, ssthresh) = (self.win.w, self.win.ssthresh);
         self.reduce();
         let half = if self.p.diff == Diff::Ns3 {
             ssthresh.min(w - 1.0)
@@ -444,15 +438,15 @@ impl Algorithm for Vegas {
         } else {
             w / 2.0
         };
-        self.ssthresh = if signal.repeated { ssthresh } else { half.max(FLOOR) };
-        self.w = self.p.timeout_window;
-        self.slow_starting = self.w < self.ssthresh;
+        self.win.ssthresh = if signal.repeated { ssthresh } else { half.max(FLOOR) };
+        self.win.w = self.p.timeout_window;
+        self.slow_starting = self.win.w < self.win.ssthresh;
         self.growing = true;
         self.enabled = !matches!(self.p.diff, Diff::Linux | Diff::Linux26 | Diff::Ns3);
     }
 
     fn on_idle(&mut self, _now: f64, _idle: f64) {
-        self.w = self.w.min(self.initial_window);
+        self.win.idle();
         self.per_ack = 0.0;
         self.linux26.enable = true;
         self.forget_round();
@@ -468,36 +462,26 @@ impl Algorithm for Vegas {
     }
 
     fn on_undo(&mut self, now: f64) {
-        if let Some((w, ssthresh, slow_starting)) = self.saved.take() {
-            self.w = self.w.max(w);
-            self.ssthresh = self.ssthresh.max(ssthresh);
-            self.slow_starting = slow_starting && self.w < self.ssthresh;
+        if self.win.undo() {
+            self.slow_starting = self.saved && self.win.w < self.win.ssthresh;
         }
         // No recovery is left to end.
         self.on_recovery_exit(now);
     }
 
     fn moderate(&mut self, window: f64) {
-        if window < self.w {
+        if window < self.win.w {
             let linux26 = self.p.diff == Diff::Linux26;
-            self.w = if linux26 { window.floor() } else { window }.max(1.0);
-            self.slow_starting = self.w < self.ssthresh;
+            self.win.moderate(if linux26 { window.floor() } else { window });
+            self.slow_starting = self.win.w < self.win.ssthresh;
             self.growing = true;
         }
     }
 
-    #[inline]
-    fn window(&self) -> f64 {
-        self.w
-    }
-
-    #[inline]
-    fn ssthresh(&self) -> f64 {
-        self.ssthresh
-    }
+    window_getters!();
 
     fn recovery_floor(&self) -> f64 {
-        self.ssthresh * 0.5
+        self.win.ssthresh * 0.5
     }
 }
 

@@ -7,9 +7,11 @@
 //! halves of a segment, counts RTT samples once for the whole connection, adds a segment every second window and trusts
 //! N in slow start too. ns-2's TCP/Linux is `linux-2.6`. An ECN mark is never chance: it halves.
 
-use crate::algorithm::{Ack, Algorithm, Cause, Signal, Start};
-use crate::loss_window::{Arithmetic, LossParams, LossWindow, window_methods};
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, num, params};
+use crate::algorithm::{Ack, Cause, Signal};
+use crate::loss_based::{LossBased, own_window};
+use crate::loss_window::{Arithmetic, LossParams, LossWindow};
+use crate::observe::observed;
+use crate::param::{BuildError, Entry, Kind, Preset, Settings, num, params, word};
 
 params! {
     /// Parameters of Veno.
@@ -54,19 +56,12 @@ impl Veno {
               three segments, since such a loss is likely chance, and grows at half the pace while it is not below. The \
               default estimates once a round trip.",
         presets: &[
-            Preset { name: "", title: "Fu & Liew 2003", overrides: &[] },
-            Preset {
-                name: "linux",
-                title: "Linux: the backlog of each ACK, whole segments",
-                overrides: &[("arithmetic", Setting::Text("linux"))],
-            },
-            Preset {
-                name: "linux-2.6",
-                title: "Linux 2.6.22, ns-2 TCP/Linux",
-                overrides: &[("arithmetic", Setting::Text("linux-2.6"))],
-            },
+            Preset::new("", "Fu & Liew 2003", &[]),
+            Preset::new("linux", "Linux: the backlog of each ACK, whole segments", &[word("arithmetic", "linux")]),
+            Preset::new("linux-2.6", "Linux 2.6.22, ns-2 TCP/Linux", &[word("arithmetic", "linux-2.6")]),
         ],
         tables: &[VenoParams::TABLE, LossParams::TABLE],
+        variables: &[Self::VARIABLES, LossWindow::VARIABLES],
     };
 
     /// # Errors
@@ -142,13 +137,6 @@ impl Veno {
         self.inc = !self.inc;
     }
 
-    fn reduced(&self, signal: &Signal) -> f64 {
-        let overshoot = !self.win.integer() && self.win.in_slow_start();
-        let congested = self.congested() || overshoot || self.win.must_halve() || signal.cause == Cause::Ecn;
-        let keep = if congested { self.p.keep_congested } else { self.p.keep_random };
-        keep * self.win.reduced_from(signal)
-    }
-
     /// A fresh round, after something that makes the samples so far worthless.
     fn restart(&mut self) {
         self.rtt = f64::INFINITY;
@@ -158,13 +146,21 @@ impl Veno {
     }
 }
 
-impl Algorithm for Veno {
-    fn on_start(&mut self, start: &Start) {
-        self.win.start(start);
-    }
+observed! {
+    self: Veno, self.win;
+    /// Backlog: segments of the flow in queues (N).
+    n = self.n, number(Unit::Segments);
+    /// Smallest RTT (BaseRTT).
+    base_s = if self.win.integer() { self.base * 1e-6 } else { self.base }, number(Unit::Seconds);
+}
+
+impl LossBased for Veno {
+    own_window!();
+
+    const RECOVERY_FLOOR: f64 = 1.0;
 
     #[inline]
-    fn on_ack(&mut self, ack: &Ack) {
+    fn acknowledge(&mut self, ack: &Ack) {
         if self.win.integer() {
             if let Some(rtt) = ack.rtt {
                 self.sample(rtt);
@@ -180,43 +176,47 @@ impl Algorithm for Veno {
         }
         let n = self.win.slow_start(ack);
         if n > 0.0 {
-            self.win.grow_per_round(n, if self.congested() { 0.5 } else { 1.0 });
+            self.grow(ack, n);
         }
     }
 
-    fn on_congestion(&mut self, signal: &Signal) {
-        self.win.reduce_to(self.reduced(signal));
+    #[inline]
+    fn grow(&mut self, _ack: &Ack, n: f64) {
+        self.win.grow_per_round(n, if self.congested() { 0.5 } else { 1.0 });
     }
 
-    fn on_timeout(&mut self, signal: &Signal) {
-        self.win.time_out(self.reduced(signal), signal.repeated);
+    fn reduced(&mut self, signal: &Signal) -> f64 {
+        let overshoot = !self.win.integer() && self.win.in_slow_start();
+        let congested = self.congested() || overshoot || self.win.must_halve() || signal.cause == Cause::Ecn;
+        let keep = if congested { self.p.keep_congested } else { self.p.keep_random };
+        keep * self.win.reduced_from(signal)
+    }
+
+    fn after_timeout(&mut self, _signal: &Signal) {
         self.reno = self.win.integer();
         self.restart();
     }
 
-    fn on_idle(&mut self, _now: f64, _idle: f64) {
-        self.win.idle();
+    fn resume(&mut self, _now: f64, _idle: f64) {
         self.base = f64::INFINITY;
         self.inc = true;
         self.restart();
     }
 
-    fn on_recovery_exit(&mut self, _now: f64) {
+    fn recovered(&mut self, _now: f64) {
         self.reno = false;
         self.restart();
     }
 
-    fn on_undo(&mut self, _now: f64) {
+    fn undone(&mut self, _restored: bool) {
         self.reno = false;
-        self.win.undo();
     }
-
-    window_methods!();
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::algorithm::Algorithm;
     use crate::testing::{Driver, close, settings};
 
     fn veno(preset: &str) -> Veno {

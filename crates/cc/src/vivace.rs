@@ -12,7 +12,8 @@ use std::collections::VecDeque;
 
 use crate::algorithm::{Ack, Algorithm, Lost, Needs, Sent, Signal, Start};
 use crate::draws::Draws;
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, num, params};
+use crate::observe::{observed, states};
+use crate::param::{BuildError, Entry, Kind, Preset, Settings, choice, choices, num, params, value, word};
 
 mod interval;
 #[cfg(test)]
@@ -21,23 +22,15 @@ mod tests;
 use interval::Interval;
 
 choices! {
-    /// How steps grow while they go on in one direction.
-    pub enum Amplifier {
-        /// floor((n + 1)/2)^1.2 in the n-th round.
-        Power = "power",
-        /// n in the first three rounds, then 2n - 3.
-        Paper = "paper",
-    }
-}
+    /// How steps grow while they go on in one direction:
+    /// - `power`: floor((n + 1)/2)^1.2 in the n-th round.
+    /// - `paper`: n in the first three rounds, then 2n - 3.
+    pub enum Amplifier { Power = "power", Paper = "paper" }
 
-choices! {
-    /// Which slopes of the RTT are noise.
-    pub enum Noise {
-        /// Those below their regression's own error.
-        Error = "error",
-        /// Those below `gradient_threshold`.
-        Threshold = "threshold",
-    }
+    /// Which slopes of the RTT are noise:
+    /// - `error`: Those below their regression's own error.
+    /// - `threshold`: Those below `gradient_threshold`.
+    pub enum Noise { Error = "error", Threshold = "threshold" }
 }
 
 params! {
@@ -90,11 +83,13 @@ const PATIENCE_S: f64 = 0.2;
 /// Smallest window, segments.
 const FLOOR: f64 = 4.0;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
-    Starting,
-    Probing,
-    Moving,
+states! {
+    /// What it is doing.
+    enum Mode {
+        Starting = "starting",
+        Probing = "probing",
+        Moving = "moving",
+    }
 }
 
 /// What a rate was worth.
@@ -144,18 +139,15 @@ impl Vivace {
               RTT and losses, and follows the gradient. No event has a rule of its own: losses up to about 5 % only lower a \
               rate's worth. The default has the constants of the authors' code.",
         presets: &[
-            Preset { name: "", title: "PCC-Uspace", overrides: &[] },
-            Preset {
-                name: "paper",
-                title: "NSDI 2018 as reported (unverified)",
-                overrides: &[
-                    ("amplifier", Setting::Text("paper")),
-                    ("bound_step", Setting::Num(0.1)),
-                    ("noise", Setting::Text("threshold")),
-                ],
-            },
+            Preset::new("", "PCC-Uspace", &[]),
+            Preset::new(
+                "paper",
+                "NSDI 2018 as reported (unverified)",
+                &[word("amplifier", "paper"), value("bound_step", 0.1), word("noise", "threshold")],
+            ),
         ],
         tables: &[VivaceParams::TABLE],
+        variables: &[Self::VARIABLES],
     };
 
     /// # Errors
@@ -391,6 +383,22 @@ impl Vivace {
             Mode::Moving => self.moving(worths[0]),
         }
     }
+}
+
+observed! {
+    self: Vivace;
+    /// Mode.
+    mode = self.s.mode, state(Mode::NAMES);
+    /// Rate around which it probes.
+    rate_mbps = self.s.rate, number(Unit::MegabitsPerSecond);
+    /// Utility of the last rate that a decision went by.
+    utility = self.s.last.utility, plain();
+    /// 1 while the rate moves upward.
+    upward = self.s.upward, plain();
+    /// Decisions in the same mode and direction, in a row.
+    rounds = self.s.rounds, number(Unit::Decisions);
+    /// Times that the bound of a step was raised.
+    bound_raised = self.s.bound_raised, plain();
 }
 
 impl Algorithm for Vivace {

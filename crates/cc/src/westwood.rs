@@ -10,31 +10,26 @@
 //! module of 2.6.22 without the event at the end of recovery: the estimate is only the smallest window during it, the
 //! threshold is half the window, and what remains is standard TCP.
 
-use crate::algorithm::{Ack, Algorithm, Cause, Needs, Signal, Start};
+use crate::algorithm::{Ack, Cause, Needs, Signal, Start};
 use crate::jiffies::Jiffies;
-use crate::loss_window::{Arithmetic, FLOOR, LossParams, LossWindow, window_methods};
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params};
+use crate::loss_based::{LossBased, own_window};
+use crate::loss_window::{Arithmetic, FLOOR, LossParams, LossWindow};
+use crate::observe::observed;
+use crate::param::{
+    BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params, switch, word,
+};
 
 choices! {
-    /// How samples of bandwidth are smoothed.
-    pub enum Filter {
-        /// Once, with `pole`.
-        Single = "single",
-        /// Twice, with 7/8 each (Linux).
-        Twice = "twice",
-    }
-}
+    /// How samples of bandwidth are smoothed:
+    /// - `single`: Once, with `pole`.
+    /// - `twice`: Twice, with 7/8 each (Linux).
+    pub enum Filter { Single = "single", Twice = "twice" }
 
-choices! {
-    /// What a loss does with the estimate.
-    pub enum Response {
-        /// The window becomes the estimate at once, unless it is smaller.
-        AtOnce = "at-once",
-        /// Half of the window, and the estimate when recovery ends (Linux).
-        AtExit = "at-exit",
-        /// Half of the window; the estimate is the smallest window in recovery (ns-2's TCP/Linux).
-        Floor = "floor",
-    }
+    /// What a loss does with the estimate:
+    /// - `at-once`: The window becomes the estimate at once, unless it is smaller.
+    /// - `at-exit`: Half of the window, and the estimate when recovery ends (Linux).
+    /// - `floor`: Half of the window; the estimate is the smallest window in recovery (ns-2's TCP/Linux).
+    pub enum Response { AtOnce = "at-once", AtExit = "at-exit", Floor = "floor" }
 }
 
 params! {
@@ -78,19 +73,19 @@ pub struct Westwood {
 
 impl Westwood {
     const LINUX: [(&'static str, Setting); 5] = [
-        ("arithmetic", Setting::Text("linux")),
-        ("filter", Setting::Text("twice")),
-        ("response", Setting::Text("at-exit")),
-        ("estimate_on_timeout", Setting::Bool(true)),
-        ("relearn_rtt", Setting::Bool(true)),
+        word("arithmetic", "linux"),
+        word("filter", "twice"),
+        word("response", "at-exit"),
+        switch("estimate_on_timeout", true),
+        switch("relearn_rtt", true),
     ];
 
     const fn linux26(response: &'static str) -> [(&'static str, Setting); 4] {
         [
-            ("arithmetic", Setting::Text("linux-2.6")),
-            ("filter", Setting::Text("twice")),
-            ("response", Setting::Text(response)),
-            ("estimate_on_timeout", Setting::Bool(false)),
+            word("arithmetic", "linux-2.6"),
+            word("filter", "twice"),
+            word("response", response),
+            switch("estimate_on_timeout", false),
         ]
     }
 
@@ -105,20 +100,17 @@ impl Westwood {
               smallest RTT, so that a random loss costs little and a full queue is just emptied. The default samples once \
               a round trip, filters with 0.9 and never raises the window on a loss.",
         presets: &[
-            Preset { name: "", title: "Westwood+ with a single pole of 0.9", overrides: &[] },
-            Preset {
-                name: "linux",
-                title: "Linux: filtered twice in whole bytes, the estimate at the end of recovery",
-                overrides: &Self::LINUX,
-            },
-            Preset { name: "linux-2.6", title: "Linux 2.6.22", overrides: &Self::linux26("at-exit") },
-            Preset {
-                name: "ns2",
-                title: "ns-2.35 TCP/Linux: Linux 2.6.22 without the end of recovery",
-                overrides: &Self::linux26("floor"),
-            },
+            Preset::new("", "Westwood+ with a single pole of 0.9", &[]),
+            Preset::new(
+                "linux",
+                "Linux: filtered twice in whole bytes, the estimate at the end of recovery",
+                &Self::LINUX,
+            ),
+            Preset::new("linux-2.6", "Linux 2.6.22", &Self::linux26("at-exit")),
+            Preset::new("ns2", "ns-2.35 TCP/Linux: Linux 2.6.22 without the end of recovery", &Self::linux26("floor")),
         ],
         tables: &[WestwoodParams::TABLE, LossParams::TABLE],
+        variables: &[Self::VARIABLES, LossWindow::VARIABLES],
     };
 
     /// # Errors
@@ -150,6 +142,16 @@ impl Westwood {
         }
     }
 
+    /// An RTT as this arithmetic keeps it, in s.
+    fn seconds(&self, rtt: f64) -> f64 {
+        if self.win.integer() { self.jiffies.seconds(rtt) } else { rtt }
+    }
+
+    /// The filtered estimate of the bandwidth, segments/s.
+    fn bandwidth(&self) -> f64 {
+        if self.win.integer() { self.bwe * self.jiffies.hz() / self.segment_bytes } else { self.bwe }
+    }
+
     /// Time since the running sample began, and the shortest that a sample takes.
     #[inline]
     fn elapsed(&self, now: f64) -> (f64, f64) {
@@ -174,6 +176,48 @@ impl Westwood {
         }
     }
 
+    /// Estimated bandwidth times the smallest RTT, segments; what the window is where nothing was measured yet.
+    fn estimate(&self) -> f64 {
+        if self.rtt_min.is_infinite() || !self.sampled {
+            return if self.win.integer() { FLOOR } else { (0.5 * self.win.w).max(FLOOR) };
+        }
+        let segments = self.bwe * self.rtt_min / if self.win.integer() { self.segment_bytes } else { 1.0 };
+        self.win.whole(segments).max(FLOOR)
+    }
+
+    /// Whether a signal sets the window to the estimate, and not the recovery's end: an ECN echo has no recovery whose end
+    /// could be waited for.
+    fn at_once(&self, signal: &Signal) -> bool {
+        self.p.response == Response::AtOnce || (self.p.response == Response::AtExit && signal.cause == Cause::Ecn)
+    }
+
+    fn half(&self, signal: &Signal) -> f64 {
+        0.5 * self.win.reduced_from(signal)
+    }
+}
+
+observed! {
+    self: Westwood, self.win;
+    /// Filtered estimate of the bandwidth (BWE).
+    bwe = self.bandwidth(), number(Unit::SegmentsPerSecond);
+    /// Smallest RTT.
+    rtt_min_s = self.seconds(self.rtt_min), number(Unit::Seconds);
+}
+
+impl LossBased for Westwood {
+    own_window!();
+
+    #[inline]
+    fn requires(&self) -> Needs {
+        Needs { hz: self.win.integer(), ..Needs::default() }
+    }
+
+    fn begin(&mut self, start: &Start) {
+        self.jiffies = Jiffies::new(start.hz);
+        self.segment_bytes = start.segment_bytes;
+        self.t0 = start.now;
+    }
+
     #[inline]
     fn measure(&mut self, ack: &Ack) {
         let Some(latest) = ack.rtt else { return };
@@ -190,65 +234,35 @@ impl Westwood {
         self.relearn = false;
     }
 
-    /// Estimated bandwidth times the smallest RTT, segments; what the window is where nothing was measured yet.
-    fn estimate(&self) -> f64 {
-        if self.rtt_min.is_infinite() || !self.sampled {
-            return if self.win.integer() { FLOOR } else { (0.5 * self.win.w).max(FLOOR) };
-        }
-        let segments = self.bwe * self.rtt_min / if self.win.integer() { self.segment_bytes } else { 1.0 };
-        self.win.whole(segments).max(FLOOR)
-    }
-
-    fn half(&self, signal: &Signal) -> f64 {
-        0.5 * self.win.reduced_from(signal)
-    }
-}
-
-impl Algorithm for Westwood {
     #[inline]
-    fn needs(&self) -> Needs {
-        Needs { hz: self.win.integer(), ..Needs::default() }
+    fn grow(&mut self, _ack: &Ack, n: f64) {
+        self.win.grow_per_round(n, 1.0);
     }
 
-    fn on_start(&mut self, start: &Start) {
-        self.win.start(start);
-        self.jiffies = Jiffies::new(start.hz);
-        self.segment_bytes = start.segment_bytes;
-        self.t0 = start.now;
+    fn reduced(&mut self, signal: &Signal) -> f64 {
+        if self.at_once(signal) { self.estimate().min(self.win.w) } else { self.half(signal) }
     }
 
-    #[inline]
-    fn on_ack(&mut self, ack: &Ack) {
-        self.measure(ack);
-        let n = self.win.slow_start(ack);
-        if n > 0.0 {
-            self.win.grow_per_round(n, 1.0);
-        }
+    fn after_reduction(&mut self, signal: &Signal) {
+        let waits = !self.at_once(signal) && signal.cause == Cause::Loss;
+        self.repairing = waits.then(|| self.estimate());
     }
 
-    fn on_congestion(&mut self, signal: &Signal) {
-        // An ECN echo has no recovery whose end could be waited for.
-        let at_once =
-            self.p.response == Response::AtOnce || (self.p.response == Response::AtExit && signal.cause == Cause::Ecn);
-        let target = if at_once { self.estimate().min(self.win.w) } else { self.half(signal) };
-        self.win.reduce_to(target);
-        self.repairing = (!at_once && signal.cause == Cause::Loss).then(|| self.estimate());
+    fn reduced_by_timeout(&mut self, signal: &Signal) -> f64 {
+        if self.p.estimate_on_timeout { self.estimate().min(self.win.w) } else { self.half(signal) }
     }
 
-    fn on_timeout(&mut self, signal: &Signal) {
-        let target = if self.p.estimate_on_timeout { self.estimate().min(self.win.w) } else { self.half(signal) };
-        self.win.time_out(target, signal.repeated);
+    fn after_timeout(&mut self, _signal: &Signal) {
         self.relearn = self.p.relearn_rtt;
         self.repairing = None;
     }
 
-    fn on_idle(&mut self, now: f64, _idle: f64) {
-        self.win.idle();
+    fn resume(&mut self, now: f64, _idle: f64) {
         // The sample that spans the pause says nothing.
         (self.bk, self.t0) = (0.0, now);
     }
 
-    fn on_recovery_exit(&mut self, _now: f64) {
+    fn recovered(&mut self, _now: f64) {
         match std::mem::take(&mut self.repairing) {
             None => {}
             Some(_) if self.p.response == Response::AtExit => {
@@ -260,14 +274,11 @@ impl Algorithm for Westwood {
         }
     }
 
-    fn on_undo(&mut self, _now: f64) {
+    fn undone(&mut self, _restored: bool) {
         self.repairing = None;
-        self.win.undo();
     }
 
-    window_methods!();
-
-    fn recovery_floor(&self) -> f64 {
+    fn lowest_in_recovery(&self) -> f64 {
         if self.p.response == Response::AtOnce { self.win.ssthresh } else { self.estimate() }
     }
 }
@@ -275,6 +286,7 @@ impl Algorithm for Westwood {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::algorithm::Algorithm;
     use crate::testing::{Driver, close, settings};
 
     fn westwood(preset: &str) -> Westwood {

@@ -9,6 +9,7 @@
 
 use crate::algorithm::{Ack, Algorithm, Answer, Needs, Request, Router, RouterAssisted, Signal, Start};
 use crate::loss_window::{LossWindow, window_methods};
+use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Settings};
 
 /// The sender of XCP.
@@ -17,6 +18,8 @@ pub struct Xcp {
     win: LossWindow,
     /// Smoothed RTT, s; 0 before the first sample.
     rtt: f64,
+    /// Change of rate that routers wanted with the last ACK, segments/s.
+    feedback: f64,
 }
 
 impl Xcp {
@@ -34,15 +37,22 @@ impl Xcp {
              is dropped, unless ACKs come in bunches: data the other way bunch them, and then the segments leave in \
              bunches too, which pacing (`pacing = true` in the stack) spreads. The router's parameters are those of the \
              queue.",
-        presets: &[Preset { name: "", title: "SIGCOMM 2002", overrides: &[] }],
+        presets: &[Preset::new("", "SIGCOMM 2002", &[])],
         tables: &[],
+        variables: &[Self::VARIABLES],
     };
 
     /// # Errors
     /// As [`Settings::read`].
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
-        Ok(Self { win: LossWindow::new(settings)?, rtt: 0.0 })
+        Ok(Self { win: LossWindow::new(settings)?, rtt: 0.0, feedback: 0.0 })
     }
+}
+
+observed! {
+    self: Xcp;
+    /// Change of rate that routers wanted with the last ACK (H_feedback over the RTT).
+    feedback = self.feedback, number(Unit::SegmentsPerSecond);
 }
 
 impl Algorithm for Xcp {
@@ -60,10 +70,7 @@ impl Algorithm for Xcp {
     }
 
     fn on_congestion(&mut self, signal: &Signal) {
-        let w = self.win.w;
-        self.win.reduce_to(0.5 * self.win.reduced_from(signal));
-        // The threshold's floor is no reason to grow.
-        self.win.w = self.win.w.min(w);
+        self.win.lower_to(0.5 * self.win.reduced_from(signal));
     }
 
     fn on_timeout(&mut self, signal: &Signal) {
@@ -92,6 +99,7 @@ impl RouterAssisted for Xcp {
 
     fn on_answer(&mut self, ack: &Ack, answer: Answer) {
         let Answer::Feedback(feedback) = answer else { return };
+        self.feedback = feedback;
         let change = feedback * ack.srtt;
         if change < 0.0 || ack.may_grow() {
             self.win.w = (self.win.w + change).max(1.0);

@@ -7,9 +7,11 @@
 //! 101 of them for a step in fast mode and forgets the base RTT when sending resumes (preset `linux-2.6`, ns-2's TCP/Linux).
 //! Another simulator has the delay limit 1/φ as a quotient of integers, 0, and the decrease from the bytes in flight.
 
-use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
-use crate::loss_window::{Arithmetic, FLOOR, LossParams, LossWindow, window_methods};
-use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, flag, num, params};
+use crate::algorithm::{Ack, Needs, Signal};
+use crate::loss_based::{LossBased, own_window};
+use crate::loss_window::{Arithmetic, FLOOR, LossParams, LossWindow};
+use crate::observe::{observed, states};
+use crate::param::{BuildError, Entry, Kind, Preset, Settings, flag, num, params, switch, word};
 use crate::round_trip::{MIN_SAMPLES, RoundTrip};
 
 params! {
@@ -33,6 +35,16 @@ params! {
         stcp_count: f64 = num(100.0, 1.0, 1e6, Unit::Segments), "Linux tcp_yeah.c; Scalable TCP's 0.01";
         /// Forget the base RTT when sending resumes after an idle time.
         forget_base: bool = flag(false), "Linux tcp_vegas.c: on";
+    }
+}
+
+states! {
+    /// Whose increase is in use.
+    enum Mode {
+        /// Standard TCP's.
+        Slow = "slow",
+        /// Scalable TCP's.
+        Fast = "fast",
     }
 }
 
@@ -65,19 +77,16 @@ impl Yeah {
               standard TCP above. What it has queued it gives up at once, unless sixteen such round trips in a row show that \
               a Reno flow competes. The default has the authors' Linux rules in real numbers.",
         presets: &[
-            Preset { name: "", title: "PFLDnet 2007 as in the authors' module, real numbers", overrides: &[] },
-            Preset {
-                name: "linux",
-                title: "Linux",
-                overrides: &[("arithmetic", Setting::Text("linux")), ("forget_base", Setting::Bool(true))],
-            },
-            Preset {
-                name: "linux-2.6",
-                title: "Linux 2.6.22, ns-2 TCP/Linux",
-                overrides: &[("arithmetic", Setting::Text("linux-2.6")), ("forget_base", Setting::Bool(true))],
-            },
+            Preset::new("", "PFLDnet 2007 as in the authors' module, real numbers", &[]),
+            Preset::new("linux", "Linux", &[word("arithmetic", "linux"), switch("forget_base", true)]),
+            Preset::new(
+                "linux-2.6",
+                "Linux 2.6.22, ns-2 TCP/Linux",
+                &[word("arithmetic", "linux-2.6"), switch("forget_base", true)],
+            ),
         ],
         tables: &[YeahParams::TABLE, LossParams::TABLE],
+        variables: &[Self::VARIABLES, LossWindow::VARIABLES],
     };
 
     /// # Errors
@@ -106,27 +115,6 @@ impl Yeah {
         let (rtt, base) = (self.in_ticks(rtt), self.in_ticks(self.base));
         let q = self.win.whole(self.win.w * (rtt - base) / rtt);
         (q, q > self.p.q_max || rtt - base > self.win.whole(self.p.delay_max * base))
-    }
-
-    #[inline]
-    fn grow(&mut self, ack: &Ack, n: f64) {
-        let fast = self.slow == 0.0;
-        if self.win.arithmetic != Arithmetic::Linux26 {
-            let divisor = if fast { self.win.w.min(self.p.stcp_count) } else { self.win.w };
-            self.win.grow_one_in(n, divisor);
-        } else if fast {
-            self.win.counter += ack.acked;
-            if self.win.counter > self.win.w.min(self.p.stcp_count) {
-                self.win.w += 1.0;
-                self.win.counter = 0.0;
-            }
-        } else {
-            self.win.counter += 1.0;
-            if self.win.counter >= self.win.w {
-                self.win.w += 1.0;
-                self.win.counter = 0.0;
-            }
-        }
     }
 
     /// The decision of a round that ends with this ACK.
@@ -165,6 +153,68 @@ impl Yeah {
         self.win.w = (w - cut).max(self.reno_count).max(FLOOR).min(w);
         self.win.ssthresh = self.win.w.max(FLOOR);
     }
+}
+
+observed! {
+    self: Yeah, self.win;
+    /// Mode: Scalable TCP's increase, or standard TCP's.
+    mode = if self.slow > 0.0 { Mode::Slow } else { Mode::Fast }, state(Mode::NAMES);
+    /// Segments of the flow in queues, in the last round trip (Q).
+    q = self.q, number(Unit::Segments);
+    /// Round trips of slow mode in a row.
+    slow = self.slow, number(Unit::RoundTrips);
+    /// Round trips of fast mode since a competing flow was last seen.
+    fast_count = self.fast_count, number(Unit::RoundTrips);
+    /// Window of a Reno flow that may be competing.
+    reno_count = self.reno_count, number(Unit::Segments);
+    /// Smallest RTT.
+    base_s = self.base, number(Unit::Seconds);
+}
+
+impl LossBased for Yeah {
+    own_window!();
+
+    #[inline]
+    fn requires(&self) -> Needs {
+        Needs { rounds_restart: self.win.integer(), ..Needs::default() }
+    }
+
+    #[inline]
+    fn acknowledge(&mut self, ack: &Ack) {
+        if let Some(rtt) = ack.rtt {
+            self.base = self.base.min(rtt);
+        }
+        self.round.add(ack);
+        self.due |= ack.round_start;
+        let n = self.win.slow_start(ack);
+        if n > 0.0 {
+            self.grow(ack, n);
+        }
+        if self.due && ack.may_grow() {
+            self.end_round();
+        }
+    }
+
+    #[inline]
+    fn grow(&mut self, ack: &Ack, n: f64) {
+        let fast = self.slow == 0.0;
+        if self.win.arithmetic != Arithmetic::Linux26 {
+            let divisor = if fast { self.win.w.min(self.p.stcp_count) } else { self.win.w };
+            self.win.grow_one_in(n, divisor);
+        } else if fast {
+            self.win.counter += ack.acked;
+            if self.win.counter > self.win.w.min(self.p.stcp_count) {
+                self.win.w += 1.0;
+                self.win.counter = 0.0;
+            }
+        } else {
+            self.win.counter += 1.0;
+            if self.win.counter >= self.win.w {
+                self.win.w += 1.0;
+                self.win.counter = 0.0;
+            }
+        }
+    }
 
     /// The window that a loss leaves.
     fn reduced(&mut self, signal: &Signal) -> f64 {
@@ -181,72 +231,28 @@ impl Yeah {
         self.reno_count = self.win.whole(self.reno_count / 2.0).max(FLOOR);
         w - cut
     }
-}
 
-impl Algorithm for Yeah {
-    #[inline]
-    fn needs(&self) -> Needs {
-        Needs { rounds_restart: self.win.integer(), ..Needs::default() }
-    }
-
-    fn on_start(&mut self, start: &Start) {
-        self.win.start(start);
-    }
-
-    #[inline]
-    fn on_ack(&mut self, ack: &Ack) {
-        if let Some(rtt) = ack.rtt {
-            self.base = self.base.min(rtt);
-        }
-        self.round.add(ack);
-        self.due |= ack.round_start;
-        let n = self.win.slow_start(ack);
-        if n > 0.0 {
-            self.grow(ack, n);
-        }
-        if self.due && ack.may_grow() {
-            self.end_round();
-        }
-    }
-
-    fn on_congestion(&mut self, signal: &Signal) {
-        let target = self.reduced(signal);
-        self.win.reduce_to(target);
-    }
-
-    fn on_timeout(&mut self, signal: &Signal) {
-        let target = if signal.repeated { self.win.ssthresh } else { self.reduced(signal) };
-        self.win.time_out(target, signal.repeated);
+    fn after_timeout(&mut self, _signal: &Signal) {
         self.round = RoundTrip::NEW;
     }
 
-    fn on_idle(&mut self, _now: f64, _idle: f64) {
-        self.win.idle();
+    fn resume(&mut self, _now: f64, _idle: f64) {
         self.round = RoundTrip::NEW;
         if self.p.forget_base {
             self.base = f64::INFINITY;
         }
     }
 
-    fn on_recovery_exit(&mut self, _now: f64) {
+    fn recovered(&mut self, _now: f64) {
         self.round = RoundTrip::NEW;
         self.due = false;
-    }
-
-    fn on_undo(&mut self, _now: f64) {
-        self.win.undo();
-    }
-
-    window_methods!();
-
-    fn recovery_floor(&self) -> f64 {
-        self.win.ssthresh * 0.5
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::algorithm::{Algorithm, Start};
     use crate::testing::{Driver, close, run_over_link, settings};
 
     fn yeah(preset: &str) -> Yeah {

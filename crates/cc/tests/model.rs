@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use elephan_cc::observe::Form;
 use elephan_cc::{
-    Ack, Algorithm, Answer, Cause, Controller, Delivery, Ecn, Load, Lost, Needs, Router, Sent, Signal, Start, build,
-    registry,
+    Ack, Algorithm, Answer, Cause, Controller, Delivery, Ecn, Entry, Load, Lost, Needs, Observe, Router, Sent, Signal,
+    Start, build, registry,
 };
 use proptest::prelude::*;
 
@@ -42,6 +43,7 @@ fn op() -> impl Strategy<Value = Op> {
 
 /// A connection: an algorithm and just enough of an endpoint.
 struct Connection {
+    entry: &'static Entry,
     algorithm: Controller,
     now: f64,
     rtt: f64,
@@ -64,6 +66,8 @@ struct Connection {
 impl Connection {
     fn new(spec: &str, initial_ssthresh: f64) -> Self {
         let mut algorithm = build(spec, &BTreeMap::new()).expect("it is in the registry");
+        let name = spec.split(':').next();
+        let entry = registry().iter().find(|entry| Some(entry.name) == name).expect("it is in the registry");
         algorithm.on_start(&Start { now: 0.0, initial_window: 10.0, initial_ssthresh, ..Start::default() });
         let (now, rtt, min_rtt, srtt) = (0.0, 0.1, f64::INFINITY, 0.0);
         let at_once = match spec {
@@ -81,6 +85,7 @@ impl Connection {
         };
         let needs = algorithm.needs();
         Self {
+            entry,
             algorithm,
             now,
             rtt,
@@ -107,6 +112,20 @@ impl Connection {
         }
         self.trace.push(w.to_bits());
         self.trace.push(ssthresh.to_bits());
+    }
+
+    /// It shows the variables that it declares, in their order, and no other states than it names.
+    fn check_variables(&self) {
+        let mut declared = self.entry.variables();
+        self.algorithm.observe(&mut |name, value| {
+            let variable = declared.next().unwrap_or_else(|| panic!("{name} is not declared"));
+            assert_eq!(name, variable.name);
+            if let Form::State(names) = variable.form {
+                let known = (0..names.len()).any(|place| value == place as f64);
+                assert!(known || value.is_nan(), "{name} is in the state {value}");
+            }
+        });
+        assert_eq!(declared.next(), None, "declared, and not shown");
     }
 
     fn ack(&mut self, acked: f64, gap_s: f64, window_limited: bool) {
@@ -266,6 +285,7 @@ impl Connection {
                 assert!(self.algorithm.window() <= limit.max(1.0));
             }
         }
+        self.check_variables();
     }
 }
 

@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use elephan_cc::param::{Default, Type};
+use elephan_cc::observe::Form;
+use elephan_cc::param::{Default, Type, Unit};
+use elephan_cc::udt::Estimates;
 use elephan_cc::{
-    Ack, Algorithm, Answer, BuildError, Cause, Controller, Delivery, Load, Setting, Signal, Start, Value, build,
-    registry,
+    Ack, Algorithm, Answer, BuildError, Cause, Controller, Delivery, Load, Observe, Setting, Signal, Start, Value,
+    build, build_udt, other_transports, registry,
 };
 
 fn none() -> BTreeMap<String, Value> {
@@ -142,6 +144,50 @@ fn names_are_unique_and_everything_is_documented() {
             }
         }
     }
+}
+
+#[test]
+fn a_variable_is_declared_once_with_its_unit_and_a_definition() {
+    for entry in registry().iter().chain(other_transports()) {
+        let mut names = BTreeSet::new();
+        for variable in entry.variables() {
+            let place = format!("{}.{}", entry.name, variable.name);
+            assert!(names.insert(variable.name), "{place}");
+            assert!(variable.doc.ends_with('.') && !variable.doc.starts_with(' '), "{place}");
+            assert_eq!(variable.form == Form::Number(Unit::Seconds), variable.name.ends_with("_s"), "{place}");
+            if let Form::State(states) = variable.form {
+                assert!(states.len() > 1 && states.iter().collect::<BTreeSet<_>>().len() == states.len(), "{place}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_preset_shows_the_variables_that_its_algorithm_declares() {
+    let declared = |name: &str| {
+        let entry = registry().iter().find(|entry| entry.name == name).expect("it is in the registry");
+        entry.variables().map(|variable| variable.name).collect::<Vec<_>>()
+    };
+    for (spec, mut controller) in presets() {
+        let needs = controller.needs();
+        controller.on_start(&Start::default());
+        for (ack, _) in acks().take(500) {
+            let mut shown = Vec::new();
+            controller.observe(&mut |name, _| shown.push(name.to_owned()));
+            assert_eq!(shown, declared(spec.split(':').next().expect("it has a name")), "{spec}");
+            controller.react(ack, |ack| {
+                let (full, answer) = filled_in(ack, needs.router.is_some());
+                *ack = full;
+                answer
+            });
+        }
+    }
+    let mut shown = Vec::new();
+    let mut observer = |name: &str, _: f64| shown.push(name.to_owned());
+    build_udt("udt", &none()).expect("it exists").observe(&mut observer);
+    Estimates::new(0.01, 0.0, 0.0).observe(&mut observer);
+    let udt = &other_transports()[0];
+    assert_eq!(shown, udt.variables().map(|variable| variable.name).collect::<Vec<_>>());
 }
 
 #[test]

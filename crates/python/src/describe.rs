@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use elephan_cc::observe::Form;
 use elephan_cc::param::{Default, Domain, S, Type};
 use elephan_cc::{Algorithm, Parameter, Setting};
 use serde_json::{Map, Value, json};
@@ -44,7 +45,16 @@ fn parameter(p: &Parameter) -> Value {
     })
 }
 
-/// Every algorithm with its presets and parameters, those of transports other than TCP last.
+/// An internal variable of an algorithm.
+fn variable(v: &elephan_cc::Variable) -> Value {
+    let (unit, states): (_, &[_]) = match v.form {
+        Form::Number(unit) => (unit.as_str(), &[]),
+        Form::State(names) => ("", names),
+    };
+    json!({"name": v.name, "unit": unit, "states": states, "doc": v.doc})
+}
+
+/// Every algorithm with its presets, parameters and internal variables, those of transports other than TCP last.
 pub fn algorithms() -> Value {
     let router = |e: &elephan_cc::Entry| {
         let built = elephan_cc::build(e.name, &BTreeMap::new()).ok();
@@ -64,6 +74,7 @@ pub fn algorithms() -> Value {
             "router": router(e), "name": e.name, "title": e.title, "kind": e.kind.as_str(), "signals": e.signals, "source": e.source,
             "doc": e.doc, "presets": e.presets.iter().map(preset).collect::<Vec<_>>(),
             "parameters": parameters.iter().map(parameter).collect::<Vec<_>>(),
+            "variables": e.variables().map(variable).collect::<Vec<_>>(),
         })
     };
     Value::Array(elephan_cc::registry().iter().chain(elephan_cc::other_transports()).map(entry).collect())

@@ -114,6 +114,9 @@ fn run_spec<'py>(
         result.set_item("transfers", tables::transfers(spec, &outcome)?.into_pyarrow_capsule(py)?)?;
         result.set_item("sources", tables::sources(spec, &outcome)?.into_pyarrow_capsule(py)?)?;
     }
+    if spec.internals {
+        result.set_item("internals", tables::internals(spec, &outcome)?.into_pyarrow_capsule(py)?)?;
+    }
     if let Some(log) = &outcome.events {
         result.set_item("events", events::events(spec, log)?.into_pyarrow_capsule(py)?)?;
     }

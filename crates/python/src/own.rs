@@ -2,12 +2,12 @@
 
 use std::sync::{Arc, OnceLock};
 
-use elephan_cc::{Ack, Algorithm, Ecn, Lost, Needs, Sent, Signal, Start};
+use elephan_cc::{Ack, Algorithm, Ecn, Lost, Needs, Observe, Observer, Sent, Signal, Start};
 use elephan_sim::spec::MOST_IN_FLIGHT;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{PyDict, PyString};
 
 use crate::callbacks::{PyAck, PyLost, PySent, PySignal, PyStart};
 
@@ -125,6 +125,17 @@ fn number(object: &Bound<'_, PyAny>, name: &Bound<'_, PyString>) -> PyResult<f64
     value.extract().map_err(|_| PyTypeError::new_err(format!("{name} is {value:?}, which is not a number")))
 }
 
+/// An entry of what `observe` returns.
+fn named(name: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<(String, f64)> {
+    let Ok(name) = name.extract::<String>() else {
+        return Err(PyTypeError::new_err(format!("observe returned the name {name:?}, which is not a text")));
+    };
+    match value.extract() {
+        Ok(number) => Ok((name, number)),
+        Err(_) => Err(PyTypeError::new_err(format!("observe returned {value:?} for '{name}', which is not a number"))),
+    }
+}
+
 fn refuse(message: String) -> PyResult<()> {
     Err(PyValueError::new_err(message))
 }
@@ -148,6 +159,25 @@ fn needs(words: &[String]) -> PyResult<Needs> {
         }
     }
     Ok(needs)
+}
+
+impl Observe for Own {
+    fn observe(&self, observer: &mut Observer<'_>) {
+        if self.failure.get().is_some() {
+            return;
+        }
+        let observed: PyResult<Vec<(String, f64)>> = Python::attach(|py| {
+            let given = self.object.bind(py).call_method0(intern!(py, "observe"))?;
+            let Ok(given) = given.cast_into::<PyDict>() else {
+                return Err(PyTypeError::new_err("observe returned no dictionary of names and numbers"));
+            };
+            given.iter().map(|(name, value)| named(&name, &value)).collect()
+        });
+        match observed {
+            Ok(variables) => variables.iter().for_each(|(name, value)| observer(name, *value)),
+            Err(error) => self.raise("observe", error),
+        }
+    }
 }
 
 impl Algorithm for Own {

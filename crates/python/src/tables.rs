@@ -8,6 +8,8 @@ use arrow_array::{
     Array, ArrayRef, DictionaryArray, Float64Array, Int32Array, RecordBatch, StringArray, UInt32Array, UInt64Array,
 };
 use arrow_schema::{Field, Schema};
+use elephan_cc::Variable;
+use elephan_cc::observe::Form;
 use elephan_sim::record::{LinkSample, OneWayDelays, ReceiverRecord, ReceiverSample, SenderRecord};
 use elephan_sim::spec::{ArrivalsSpec, FlowSpec, SourceSpec};
 use elephan_sim::traffic::{SourceTotals, Transfer};
@@ -48,7 +50,12 @@ fn counts(values: impl Iterator<Item = u64>) -> ArrayRef {
 fn names<'a>(names: impl Iterator<Item = &'a str>, repeat: usize) -> PyResult<ArrayRef> {
     let values: StringArray = names.map(Some).collect();
     let keys: Int32Array = (0..values.len() as i32).flat_map(|k| std::iter::repeat_n(k, repeat)).collect();
-    let array = DictionaryArray::<Int32Type>::try_new(keys, Arc::new(values));
+    dictionary(keys, values)
+}
+
+/// A column of names: the places of the rows among them.
+fn dictionary(keys: Int32Array, names: StringArray) -> PyResult<ArrayRef> {
+    let array = DictionaryArray::<Int32Type>::try_new(keys, Arc::new(names));
     Ok(Arc::new(array.map_err(|e| PyRuntimeError::new_err(e.to_string()))?))
 }
 
@@ -172,6 +179,72 @@ pub fn samples(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
     Table::new(columns)
 }
 
+/// Sample time × flow × internal variable of its algorithm, flow by flow.
+pub fn internals(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
+    let (mut flow_keys, mut variable_keys, mut state_keys) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut variable_names, mut state_names) = (Words::default(), Words::default());
+    let rows = || {
+        outcome.senders.iter().filter_map(|sender| sender.internals.as_deref()).flat_map(|internals| &internals.rows)
+    };
+    for (flow, sender) in outcome.senders.iter().enumerate() {
+        let Some(internals) = sender.internals.as_deref() else { continue };
+        let declared = declared_states(&spec.flows[flow].algorithm);
+        let variables: Vec<i32> = internals.names.iter().map(|name| variable_names.place(name)).collect();
+        let mut states: Vec<Vec<i32>> = Vec::new();
+        for name in &internals.names {
+            let names = declared.iter().find(|(variable, _)| variable == name).map_or(&[][..], |(_, names)| names);
+            states.push(names.iter().map(|state| state_names.place(state)).collect());
+        }
+        for row in &internals.rows {
+            let variable = row.variable as usize;
+            flow_keys.push(flow as i32);
+            variable_keys.push(variables[variable]);
+            // A state that is not known is NaN, and has no name.
+            let state = (row.value >= 0.0).then_some(row.value as usize);
+            state_keys.push(state.and_then(|state| states[variable].get(state).copied()));
+        }
+    }
+    let flow_names: StringArray = spec.flows.iter().map(|flow| Some(flow.name.as_str())).collect();
+    Table::new(vec![
+        ("time_s", floats(rows().map(|row| outcome.times[row.time as usize].0 as f64 / 1e12))),
+        ("flow", dictionary(flow_keys.into(), flow_names)?),
+        ("variable", dictionary(variable_keys.into(), variable_names.into())?),
+        ("value", floats(rows().map(|row| row.value))),
+        ("state", dictionary(state_keys.into(), state_names.into())?),
+    ])
+}
+
+/// The states of an algorithm's variables; none of one of the user's own.
+fn declared_states(algorithm: &str) -> Vec<(&'static str, &'static [&'static str])> {
+    let name = algorithm.split(':').next();
+    let entry = elephan_cc::registry().iter().find(|entry| Some(entry.name) == name);
+    let states = |variable: &Variable| match variable.form {
+        Form::State(names) => Some((variable.name, names)),
+        Form::Number(_) => None,
+    };
+    entry.map_or_else(Vec::new, |entry| entry.variables().filter_map(states).collect())
+}
+
+/// Distinct words, in the order in which they came.
+#[derive(Default)]
+struct Words(Vec<String>);
+
+impl Words {
+    fn place(&mut self, word: &str) -> i32 {
+        let known = self.0.iter().position(|known| known == word);
+        known.unwrap_or_else(|| {
+            self.0.push(word.to_owned());
+            self.0.len() - 1
+        }) as i32
+    }
+}
+
+impl From<Words> for StringArray {
+    fn from(words: Words) -> Self {
+        words.0.into_iter().map(Some).collect()
+    }
+}
+
 /// What one packet each period of UDT is on the wire; nothing for other flows.
 fn sending_rates(spec: &Spec, outcome: &Outcome) -> ArrayRef {
     let rates = spec.flows.iter().zip(&outcome.senders).flat_map(|(flow, sender)| {
@@ -219,9 +292,8 @@ pub fn transfers(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
     let keys: Int32Array =
         sources.enumerate().flat_map(|(k, (_, s))| std::iter::repeat_n(k as i32, s.transfers.len())).collect();
     let values: StringArray = spec.traffic.iter().map(|s| Some(s.flow.name.as_str())).collect();
-    let names = DictionaryArray::<Int32Type>::try_new(keys, Arc::new(values));
     Table::new(vec![
-        ("source", Arc::new(names.map_err(|e| PyRuntimeError::new_err(e.to_string()))?)),
+        ("source", dictionary(keys, values)?),
         ("user", Arc::new(rows().map(|(_, t)| t.user).collect::<UInt32Array>())),
         ("start_s", float(&|t| t.start.seconds())),
         ("size_bytes", counts(rows().map(|(s, t)| u64::from(t.segments) * u64::from(s.flow.stack.payload_bytes)))),
@@ -308,6 +380,10 @@ pub fn summary(spec: &Spec, outcome: &Outcome, wall: Duration) -> String {
         "links": links,
         "engine_version": env!("CARGO_PKG_VERSION"),
     });
+    if spec.internals {
+        let internals = outcome.senders.iter().filter_map(|sender| sender.internals.as_ref());
+        summary["internals"] = internals.map(|internals| internals.rows.len()).sum::<usize>().into();
+    }
     if !spec.traffic.is_empty() {
         summary["traffic"] = source_totals(spec, outcome).into();
     }

@@ -8,7 +8,7 @@ use std::mem::size_of;
 
 use crate::endpoint::{Receiver, Sender};
 use crate::packet::BYTES_PER_PACKET;
-use crate::record::{LinkSample, ReceiverSample, SenderSample};
+use crate::record::{InternalValue, LinkSample, ReceiverSample, SenderSample};
 use crate::spec::{ArrivalsSpec, FlowSpec, LinkSpec, SourceSpec, Spec};
 use crate::time::Time;
 use crate::traffic::{Planned, Transfer};
@@ -17,6 +17,7 @@ use crate::traffic::{Planned, Transfer};
 const FLOW_SAMPLE_COLUMNS: u64 = 12;
 const LINK_SAMPLE_COLUMNS: u64 = 13;
 const TRANSFER_COLUMNS: u64 = 14;
+const INTERNALS_COLUMNS: u64 = 5;
 
 /// Memory of a flow besides its ends: two paths of a few hops, mailboxes, names, a histogram of round-trip times.
 const BYTES_PER_FLOW: u64 = 24_000;
@@ -47,13 +48,33 @@ impl Spec {
                 size_of::<SenderSample>() + size_of::<ReceiverSample>(),
                 FLOW_SAMPLE_COLUMNS,
             ))
-            .saturating_add(held(link_rows, size_of::<LinkSample>(), LINK_SAMPLE_COLUMNS));
+            .saturating_add(held(link_rows, size_of::<LinkSample>(), LINK_SAMPLE_COLUMNS))
+            .saturating_add(held(self.internals_rows(times), size_of::<InternalValue>(), INTERNALS_COLUMNS));
         let flow_bytes = |flow: &FlowSpec| self.first_burst(flow) * BYTES_PER_PACKET + ends() + BYTES_PER_FLOW;
         let flows = self.flows.iter().map(|flow| flow_bytes(flow).saturating_mul(flow.count.into()));
         let traffic = self.traffic.iter().map(|source| self.transfers_bytes(source));
         let links: u64 = self.links.iter().map(|link| u64::from(link.copies)).sum();
         let queues = links * (size_of::<crate::link::Link>() + size_of::<LinkSpec>()) as u64;
         flows.chain(traffic).fold(samples.saturating_add(queues), u64::saturating_add)
+    }
+
+    /// Values of internal variables at `times` sample times, without those of algorithms of the user's own, which declare none,
+    /// and without those from before a flow's start.
+    fn internals_rows(&self, times: u64) -> u64 {
+        if !self.internals {
+            return 0;
+        }
+        let sampled = |flow: &FlowSpec| match self
+            .duration_ps
+            .saturating_sub(flow.start_ps + flow.start_spread_ps + self.start_jitter_ps)
+        {
+            0 => 0,
+            active_ps => active_ps.checked_div(self.sample_period_ps).unwrap_or(0).min(times),
+        };
+        let flows = self.flows.iter().filter(|flow| !flow.datagrams);
+        let rows = flows
+            .map(|flow| sampled(flow).saturating_mul(variables(&flow.algorithm)).saturating_mul(flow.count.into()));
+        rows.fold(0, u64::saturating_add)
     }
 
     /// Segments that a flow sends before the first ACK.
@@ -84,6 +105,13 @@ impl Spec {
             + column(8) as f64 / 8.0 * TRANSFER_COLUMNS as f64;
         (transfers * row + places * (ends() + BYTES_PER_PLACE) as f64) as u64
     }
+}
+
+/// Internal variables of an algorithm; 0 for one that is not built in.
+fn variables(algorithm: &str) -> u64 {
+    let name = algorithm.split(':').next();
+    let mut entries = elephan_cc::registry().iter().chain(elephan_cc::other_transports());
+    entries.find(|entry| Some(entry.name) == name).map_or(0, |entry| entry.variables().count() as u64)
 }
 
 /// The two ends of a flow.

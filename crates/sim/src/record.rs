@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use elephan_cc::Observe;
+
 use crate::time::Time;
 
 /// The times at which everything is sampled: multiples of the period, and both ends of the measurement window.
@@ -120,6 +122,45 @@ impl LinkSamples {
     }
 }
 
+/// A value of an internal variable of an algorithm at a sample time.
+#[derive(Clone, Copy, Debug)]
+pub struct InternalValue {
+    /// Place of the sample time.
+    pub time: u32,
+    /// Place of the variable's name.
+    pub variable: u32,
+    /// Value; not finite while it is not known.
+    pub value: f64,
+}
+
+/// Internal variables of a sender's algorithm, in the order of the sample times.
+#[derive(Clone, Debug, Default)]
+pub struct Internals {
+    /// Names of the variables.
+    pub names: Vec<String>,
+    /// Values.
+    pub rows: Vec<InternalValue>,
+}
+
+impl Internals {
+    /// Takes the variables of `algorithm` at the sample time number `time`.
+    pub(crate) fn sample(&mut self, time: usize, algorithm: &dyn Observe) {
+        let Self { names, rows } = self;
+        let mut next = 0;
+        algorithm.observe(&mut |name, value| {
+            // An algorithm gives its variables in the same order each time.
+            let expected = names.get(next).is_some_and(|known| known == name);
+            let place = if expected { Some(next) } else { names.iter().position(|known| known == name) };
+            let variable = place.unwrap_or_else(|| {
+                names.push(name.to_owned());
+                names.len() - 1
+            });
+            next = variable + 1;
+            rows.push(InternalValue { time: time as u32, variable: variable as u32, value });
+        });
+    }
+}
+
 /// A sender at a sample time; counts are since the beginning.
 #[derive(Clone, Copy, Debug)]
 pub struct SenderSample {
@@ -205,13 +246,15 @@ pub struct SenderRecord {
     pub rates: Option<Vec<f64>>,
     /// When the last segment of a sized transfer was acknowledged.
     pub completed: Option<Time>,
+    /// Internal variables of its algorithm, where the scenario asks for them.
+    pub internals: Option<Box<Internals>>,
 }
 
 impl Default for SenderRecord {
     fn default() -> Self {
         let measured = Measured { rtt_min: f64::INFINITY, ..Measured::default() };
         let (totals, samples) = (SenderTotals::default(), Vec::new());
-        Self { start: Time::ZERO, totals, measured, samples, rates: None, completed: None }
+        Self { start: Time::ZERO, totals, measured, samples, rates: None, completed: None, internals: None }
     }
 }
 

@@ -4,13 +4,15 @@ mod common;
 use std::cell::Cell;
 
 use common::*;
-use elephan_cc::{Ack, Algorithm, Controller, Needs, Signal, Start};
+use elephan_cc::{Ack, Algorithm, Controller, Needs, Observe, Signal, Start};
 use elephan_sim::algorithms::controller;
 use elephan_sim::engine::PREFERRED_SLICE;
 use elephan_sim::{Engine, RunError, Spec, SpecError};
 
 /// Another algorithm behind a pointer.
 struct Boxed(Controller);
+
+impl Observe for Boxed {}
 
 impl Algorithm for Boxed {
     fn on_start(&mut self, start: &Start) {

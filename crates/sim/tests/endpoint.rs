@@ -5,7 +5,7 @@ mod common;
 use std::sync::{Arc, Mutex};
 
 use common::{dumbbell, linux_stack, ns2_stack, ps, rfc6675_stack, run, spec};
-use elephan_cc::{Ack, Algorithm, Controller, Ecn, Lost, Needs, Sent, Signal, Start};
+use elephan_cc::{Ack, Algorithm, Controller, Ecn, Lost, Needs, Observe, Sent, Signal, Start};
 use elephan_sim::{Engine, Outcome, Spec, Time};
 use serde_json::{Value, json};
 
@@ -31,6 +31,8 @@ impl Spy {
         what(&mut self.seen.lock().expect("nobody panics with it"));
     }
 }
+
+impl Observe for Spy {}
 
 impl Algorithm for Spy {
     fn on_start(&mut self, _: &Start) {}

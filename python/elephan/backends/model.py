@@ -137,6 +137,8 @@ def _only_plain(form: Spec) -> None:
         raise _refuse("background traffic does", "traffic")
     if form.events is not None:
         raise _refuse("happens to each packet", "events")
+    if form.internals:
+        raise _refuse("goes on inside an algorithm", "internals")
     if not form.flows:
         raise _refuse("happens without a flow", "flow")
     for i, flow in enumerate(form.flows):

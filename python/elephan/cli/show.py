@@ -230,9 +230,11 @@ def show_entry(entry: catalog.Descriptor, as_json: bool) -> None:
     ]
     if presets:
         common.print_table("presets", ["name", "what it is", "changes"], presets)
-    rows = [catalog.parameter_row(parameter) for parameter in entry.get("parameters", [])]
-    if rows:
-        common.print_table("parameters", list(rows[0]), [list(row.values()) for row in rows])
+    parameters = [catalog.parameter_row(parameter) for parameter in entry.get("parameters", [])]
+    variables = [catalog.variable_row(variable) for variable in entry.get("variables", [])]
+    for title, rows in (("parameters", parameters), ("internal variables", variables)):
+        if rows:
+            common.print_table(title, list(rows[0]), [list(row.values()) for row in rows])
 
 
 def settings(overrides: dict[str, Any]) -> str:

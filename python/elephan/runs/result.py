@@ -228,24 +228,28 @@ class Run:
 
     @property
     def has_internals(self) -> bool:
-        """Whether algorithms reported their variables: those that were put into a kernel do."""
+        """Whether its algorithms reported their variables: as the scenario asked, or because they were put into a
+        kernel."""
         return "internals" in self.manifest.get("engine_summary", {})
 
     @property
     def internals(self) -> pl.DataFrame:
-        """Time × flow × variable, once in a round trip: what algorithms in the kernel went by, under the names of the
-        simulator's; times end in ``_us``.
+        """Time × flow × variable: the internal variables of the flows' algorithms, such as CUBIC's W_max.
+
+        In the simulator at the sample times, if the scenario has ``internals = true``; in the kernel once in a round
+        trip, of algorithms in BPF. ``elephan show cubic`` lists those of CUBIC. ``value`` is a number, null while it is
+        not known; of a variable that is a state, ``state`` is its name.
 
         Raises:
             RunError: no algorithm of this run reported any.
         """
         if not self.has_internals:
-            raise RunError(f"the run {self.id} has no internals: no algorithm of it was put into a kernel")
+            raise RunError(f"the run {self.id} has no internals; write internals = true into its scenario and run that")
         return self._table("internals")
 
     def tables(self) -> dict[str, pl.DataFrame]:
         """All of them, by name; ``transfers`` and ``sources`` with ``[[traffic]]``, ``events`` with an event log,
-        ``internals`` where algorithms were put into the kernel."""
+        ``internals`` where algorithms reported their variables."""
         return {name: self._table(name) for name in saved.table_names(self.manifest)}
 
     def _table(self, name: str) -> pl.DataFrame:

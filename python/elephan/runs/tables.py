@@ -38,7 +38,7 @@ EXTRA: dict[str, tuple[str, ...]] = {
         "source", "user", "start_s", "size_bytes", "size_segments", "base_rtt_ms", "completion_s", "segments_sent",
         "retransmits", "loss_events", "timeouts",
     ),
-    "internals": ("time_s", "flow", "variable", "value"),
+    "internals": ("time_s", "flow", "variable", "value", "state"),
     "sources": ("time_s", "source", "delivered_segments", "wire_bytes"),
     EVENTS: (
         "time_s", "kind", "flow", "link", "segment", "bytes", "stamp_s", "ack", "retransmit", "ect0", "ect1", "ce",

@@ -66,6 +66,7 @@ def canonical_form(scenario: ScenarioTable, graph: Graph | None = None) -> Spec:
         links=tuple(_link(graph, position) for position in range(len(graph.links))),
         flows=tuple(_flow(graph, i, flow) for i, flow in enumerate(scenario.flow)),
         events=None if scenario.events is None else _events(scenario.events),
+        internals=scenario.internals,
     )
 
 

@@ -77,6 +77,12 @@ def parameter_row(parameter: Descriptor) -> dict[str, str]:
     }
 
 
+def variable_row(variable: Descriptor) -> dict[str, str]:
+    """An internal variable as lists show it."""
+    states = ", ".join(f"{place} {state}" for place, state in enumerate(variable["states"]))
+    return {"variable": variable["name"], "unit": variable["unit"], "states": states, "what": variable["doc"]}
+
+
 def _shown(parameter: Descriptor, value: Any, missing: str) -> str:
     """A default or a bound as text."""
     if value is None:

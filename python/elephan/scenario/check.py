@@ -142,6 +142,12 @@ def _check_times(scenario: ScenarioTable) -> None:
         )
     if scenario.events is not None:
         _check_events(scenario, scenario.events)
+    if scenario.internals and not scenario.flow:
+        raise ScenarioError(
+            "there is nothing to record: transfers that come and go do not show their algorithms; leave it out, or "
+            "write a [[flow]]",
+            path="internals",
+        )
     from_ps, to_ps = measure_window(scenario)
     if from_ps >= scenario.duration:
         raise ScenarioError(

@@ -633,6 +633,7 @@ class Spec(Form, frozen=True, kw_only=True):
         flows: Flows, each for the whole run.
         events: Event log of every packet of a flow; none where absent.
         format: Version of the canonical form.
+        internals: Record the internal variables of each flow's algorithm at the sample times.
         seed: Seed of start times, phases and every random stream.
         send_jitter_ps: Upper end of the uniform random delay of each packet at its sender, ps; packets stay in order.
         start_jitter_ps: Upper end of the uniform random delay of each flow's start, ps.
@@ -647,6 +648,7 @@ class Spec(Form, frozen=True, kw_only=True):
     flows: tuple[FlowSpec, ...]
     events: EventsSpec | None = None
     format: int = 1
+    internals: bool = False
     seed: int = 0
     send_jitter_ps: int = 0
     start_jitter_ps: int = 0

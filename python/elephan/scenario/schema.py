@@ -675,6 +675,11 @@ class ScenarioTable(Table):
     )
     measure: Measure = Field(default_factory=Measure, description="the part of the run that the metrics look at")
     events: EventsChoice = Field(None, description="write down what happens to each packet")
+    internals: Switch = Field(
+        False,
+        description="record the internal variables of each flow's algorithm, with the windows",
+        examples=[True],
+    )
     dumbbell_: Dumbbell | None = Field(None, alias="dumbbell", description="one shared bottleneck")
     parking_lot: ParkingLot | None = Field(None, description="several bottlenecks in a row")
     link: tuple[Link, ...] = Field((), description="the links of a graph, instead of a shorthand")

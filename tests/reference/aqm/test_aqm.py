@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
+from tests import scripts
 
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def bench(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, ROOT / "benches" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-AQM = bench("aqm")
+AQM = scripts.load("benches/aqm.py")
 NS2, MEASURED = AQM.load("ns2.json"), AQM.load("measured.json")
 # What Adaptive RED aims at, packets: the middle fifth between its thresholds of 5 and 15.
 AIM = (9, 11)
@@ -114,5 +102,5 @@ def test_dualpi2_shares_with_reno_as_with_cubic() -> None:
 
 
 def test_the_page_says_what_was_measured() -> None:
-    text = bench("aqm_page").page(MEASURED, NS2, AQM.DUAL_PUBLISHED)
+    text = scripts.load("benches/aqm_page.py").page(MEASURED, NS2, AQM.DUAL_PUBLISHED)
     assert (ROOT / "docs" / "reference" / "aqm.md").read_text(encoding="utf-8") == text

@@ -5,33 +5,21 @@ Where ns-2 sent again what had arrived, because it forgot its SACKs, the goodput
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 import statistics
-import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
+from tests import scripts
 
 ROOT = Path(__file__).resolve().parents[3]
 TABLE = json.loads((Path(__file__).parent / "table.json").read_text(encoding="utf-8"))
 PAGE = (ROOT / "docs" / "reference" / "ns2.md").read_text(encoding="utf-8")
 
 
-def comparison() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("ns2_compare", ROOT / "benches" / "ns2" / "compare.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["ns2_compare"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-COMPARE = comparison()
+COMPARE = scripts.load("benches/ns2/compare.py")
 CASES = COMPARE.cases(TABLE)
 CHEAP = [
     case

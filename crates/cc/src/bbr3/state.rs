@@ -2,6 +2,7 @@
 
 use crate::algorithm::Ack;
 use crate::draws::Draws;
+use crate::observe::states;
 use crate::windowed::WindowedMax;
 
 /// Growth of the bandwidth in a round below which the pipe may be full (§5.3.1.2).
@@ -13,15 +14,17 @@ const PROBE_UP_ROUNDS_MOST: u32 = 30;
 /// Rounds that the aggregation of ACKs is remembered (§2.11).
 const EXTRA_ACKED_ROUNDS: f64 = 10.0;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mode {
-    Startup,
-    Drain,
-    Down,
-    Cruise,
-    Refill,
-    Up,
-    ProbeRtt,
+states! {
+    /// The state, under the draft's names.
+    pub(super) enum Mode {
+        Startup = "Startup",
+        Drain = "Drain",
+        Down = "ProbeBW_DOWN",
+        Cruise = "ProbeBW_CRUISE",
+        Refill = "ProbeBW_REFILL",
+        Up = "ProbeBW_UP",
+        ProbeRtt = "ProbeRTT",
+    }
 }
 
 impl Mode {

@@ -1,6 +1,7 @@
 //! Tests of CUBIC.
 
 use super::*;
+use crate::algorithm::Algorithm;
 use crate::testing::{Driver, close, settings};
 
 fn cubic(preset: &str, values: &[(&str, Setting)]) -> Cubic {

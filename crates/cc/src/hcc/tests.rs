@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::algorithm::Cause;
+use crate::param::Setting;
 use crate::testing::{Driver, close, settings};
 
 fn hcc(preset: &str, values: &[(&str, Setting)]) -> Hcc {
@@ -10,7 +11,7 @@ fn hcc(preset: &str, values: &[(&str, Setting)]) -> Hcc {
 
 /// With the averages at queueing delay `q` and round-trip time `d` whatever the ACKs say.
 fn at(mut h: Hcc, mode: Mode, w: f64, (q, d): (f64, f64)) -> Hcc {
-    (h.mode, h.w) = (mode, w);
+    (h.mode, h.win.w) = (mode, w);
     h.delay.set(q, d);
     h
 }
@@ -21,8 +22,8 @@ fn update(h: &mut Hcc) -> f64 {
         Some(loss_ref) if h.mode == Mode::Loss => h.loss_update(loss_ref),
         _ => h.delay_update(),
     }
-    h.release(f64::INFINITY);
-    h.w
+    h.win.w += h.spread.release(f64::INFINITY);
+    h.win.w
 }
 
 fn searching(values: &[(&str, Setting)], preset: &str, from: f64, loss_ref: f64) -> Hcc {
@@ -34,11 +35,11 @@ fn searching(values: &[(&str, Setting)], preset: &str, from: f64, loss_ref: f64)
 /// Updates until the loss reference is passed, and the window then.
 fn climb(mut h: Hcc, loss_ref: f64) -> (u32, f64) {
     let mut updates = 0;
-    while h.w <= loss_ref {
+    while h.win.w <= loss_ref {
         update(&mut h);
         updates += 1;
     }
-    (updates, h.w)
+    (updates, h.win.w)
 }
 
 #[test]
@@ -100,11 +101,11 @@ fn a_loss_begins_the_search_and_passing_the_reference_ends_it() {
     let d = Driver::new();
     let mut h = at(hcc("", &[]), Mode::Delay, 1400.0, (0.016, 0.056));
     d.lose(&mut h);
-    assert_eq!((h.mode, h.loss_ref, h.w, h.ssthresh), (Mode::Loss, Some(1400.0), 700.0, 700.0));
+    assert_eq!((h.mode, h.loss_ref, h.win.w, h.win.ssthresh), (Mode::Loss, Some(1400.0), 700.0, 700.0));
     for _ in 0..26 {
         update(&mut h);
     }
-    close(h.w, 1400.309, 1e-6);
+    close(h.win.w, 1400.309, 1e-6);
     assert_eq!(h.mode, Mode::Loss);
     close(update(&mut h), 1400.155, 1e-6);
     assert_eq!((h.mode, h.loss_ref), (Mode::Delay, None));
@@ -127,7 +128,7 @@ fn a_loss_in_the_search_is_the_new_reference() {
             update(&mut h);
         }
         d.lose(&mut h);
-        assert_eq!((h.mode, h.loss_ref, h.w), (Mode::Loss, Some(reference), 615.625));
+        assert_eq!((h.mode, h.loss_ref, h.win.w), (Mode::Loss, Some(reference), 615.625));
     }
 }
 
@@ -141,7 +142,7 @@ fn a_new_loss_forgets_that_the_last_reference_was_passed() {
     d.lose(&mut h);
     update(&mut h);
     assert_eq!(h.mode, Mode::Loss);
-    close(h.w, 1400.309 / 2.0 + 100.0, 1e-6);
+    close(h.win.w, 1400.309 / 2.0 + 100.0, 1e-6);
 }
 
 /// The loop of a fluid link without lag: a pipe of `bdp` segments at 25,000 a second.
@@ -149,7 +150,7 @@ fn fluid(bdp: f64, from: f64, updates: u32) -> Vec<f64> {
     let mut h = at(hcc("", &[]), Mode::Delay, from, (0.0, 0.0));
     (0..updates)
         .map(|_| {
-            h.delay.set((h.w - bdp).max(0.0) / 25_000.0, h.w.max(bdp) / 25_000.0);
+            h.delay.set((h.win.w - bdp).max(0.0) / 25_000.0, h.win.w.max(bdp) / 25_000.0);
             update(&mut h)
         })
         .collect()
@@ -172,10 +173,10 @@ fn without_lag_the_loop_is_stable_below_b_3_only() {
 fn with_fast_s_step_it_settles_whatever_the_pipe_holds() {
     let mut h = at(hcc("steady", &[]), Mode::Delay, 3037.0, (0.0, 0.0));
     for _ in 0..60 {
-        h.delay.set((h.w - 3000.0) / 25_000.0, h.w / 25_000.0);
+        h.delay.set((h.win.w - 3000.0) / 25_000.0, h.win.w / 25_000.0);
         update(&mut h);
     }
-    close(h.w, 3400.0, 1e-6);
+    close(h.win.w, 3400.0, 1e-6);
 }
 
 #[test]
@@ -251,15 +252,15 @@ fn a_timeout_restarts_and_then_searches_or_starts_anew() {
     let mut d = Driver::new();
     let mut h = at(hcc("", &[]), Mode::Delay, 1400.0, (0.016, 0.056));
     d.time_out(&mut h);
-    assert_eq!((h.w, h.ssthresh, h.mode, h.loss_ref), (1.0, 700.0, Mode::Restart, Some(1400.0)));
+    assert_eq!((h.win.w, h.win.ssthresh, h.mode, h.loss_ref), (1.0, 700.0, Mode::Restart, Some(1400.0)));
     h.on_recovery_exit(d.now);
     for _ in 0..10 {
         d.round(&mut h, 0.056);
     }
-    assert_eq!((h.w, h.mode), (700.0, Mode::Loss));
+    assert_eq!((h.win.w, h.mode), (700.0, Mode::Loss));
     let mut h = at(hcc("", &[("after_timeout", Setting::Text("start"))]), Mode::Delay, 1400.0, (0.016, 0.056));
     d.time_out(&mut h);
-    assert_eq!((h.w, h.mode, h.loss_ref), (1.0, Mode::Start, None));
+    assert_eq!((h.win.w, h.mode, h.loss_ref), (1.0, Mode::Start, None));
 }
 
 #[test]
@@ -268,7 +269,7 @@ fn a_timeout_in_recovery_keeps_the_reference_of_its_loss() {
     let mut h = at(hcc("", &[]), Mode::Delay, 1400.0, (0.016, 0.056));
     h.on_congestion(&d.signal(&h, crate::Cause::Loss));
     d.time_out(&mut h);
-    assert_eq!((h.ssthresh, h.loss_ref), (350.0, Some(1400.0)));
+    assert_eq!((h.win.ssthresh, h.loss_ref), (350.0, Some(1400.0)));
 }
 
 #[test]
@@ -278,10 +279,10 @@ fn an_idle_time_leads_back_to_the_start_or_to_the_search() {
     d.start(&mut h, 10.0);
     h = at(h, Mode::Delay, 1400.0, (0.016, 0.056));
     h.on_idle(10.0, 5.0);
-    assert_eq!((h.w, h.mode, h.delay.queueing()), (10.0, Mode::Start, 0.0));
-    (h.mode, h.w, h.loss_ref) = (Mode::Loss, 900.0, Some(1400.0));
+    assert_eq!((h.win.w, h.mode, h.delay.queueing()), (10.0, Mode::Start, 0.0));
+    (h.mode, h.win.w, h.loss_ref) = (Mode::Loss, 900.0, Some(1400.0));
     h.on_idle(10.0, 5.0);
-    assert_eq!((h.w, h.mode, h.ssthresh), (10.0, Mode::Restart, 700.0));
+    assert_eq!((h.win.w, h.mode, h.win.ssthresh), (10.0, Mode::Restart, 700.0));
 }
 
 #[test]
@@ -290,10 +291,10 @@ fn the_start_may_ignore_losses_and_small_windows_may_be_standard_tcp() {
     let mut h = hcc("", &[("start_loss", Setting::Text("ignore"))]);
     d.start(&mut h, 64.0);
     d.lose(&mut h);
-    assert_eq!((h.w, h.mode), (64.0, Mode::Start));
+    assert_eq!((h.win.w, h.mode), (64.0, Mode::Start));
     let mut h = searching(&[("low_window", Setting::Num(38.0))], "", 20.0, 100.0);
     d.round(&mut h, 0.1);
-    close(h.w, 21.0, 5e-3);
+    close(h.win.w, 21.0, 5e-3);
 }
 
 #[test]
@@ -302,7 +303,7 @@ fn an_undo_restores_the_mode() {
     let mut h = at(hcc("", &[]), Mode::Delay, 1400.0, (0.016, 0.056));
     d.lose(&mut h);
     h.on_undo(d.now);
-    assert_eq!((h.w, h.mode, h.loss_ref), (1400.0, Mode::Delay, None));
+    assert_eq!((h.win.w, h.mode, h.loss_ref), (1400.0, Mode::Delay, None));
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! What the receiver measures of arrivals, and what the sender makes of it.
 
+use crate::observe::observed;
+
 /// Gaps of arrivals that the arrival rate is taken from (draft-gg-udt-03 section 6.2).
 const GAPS: usize = 16;
 
@@ -121,6 +123,18 @@ pub struct Estimates {
     pub arrival_rate: f64,
     /// B, packets/s; 0 where it is not known.
     pub capacity: f64,
+}
+
+observed! {
+    self: Estimates;
+    /// Smoothed RTT.
+    rtt_s = self.rtt, number(Unit::Seconds);
+    /// Smoothed variation of the RTT (RTTVar).
+    rtt_var_s = self.rtt_var, number(Unit::Seconds);
+    /// Packet arrival rate at the receiver (A); 0 while unknown.
+    arrival_rate = self.arrival_rate, number(Unit::PacketsPerSecond);
+    /// Capacity of the path from packet pairs (B); 0 while unknown.
+    capacity = self.capacity, number(Unit::PacketsPerSecond);
 }
 
 impl Estimates {

@@ -25,14 +25,14 @@ fn after_a_round(preset: &str, w: f64, rtt: f64) -> f64 {
 fn the_segments_in_queues_have_the_published_values() {
     for (w, rtt, ns3) in [(40.0, 0.105, 2.0), (40.0, 0.111, 4.0), (40.0, 0.113, 5.0), (20.0, 0.2, 10.0)] {
         let mut v = vegas("ns3");
-        (v.w, v.base) = (w, 0.1);
+        (v.win.w, v.base) = (w, 0.1);
         assert_eq!(v.diff(rtt), ns3);
     }
     for (w, rtt, paper, linux) in
         [(40.0, 0.105, 1.905, 2.0), (40.0, 0.111, 3.964, 4.0), (40.0, 0.113, 4.602, 5.0), (20.0, 0.2, 10.0, 20.0)]
     {
         let (mut p, mut l) = (vegas(""), vegas("linux"));
-        (p.w, p.base, l.w, l.base) = (w, 0.1, w, 0.1);
+        (p.win.w, p.base, l.win.w, l.base) = (w, 0.1, w, 0.1);
         close(p.diff(rtt), paper, 1e-3);
         assert_eq!(l.diff(rtt), linux);
     }
@@ -121,7 +121,7 @@ fn a_loss_takes_ns_3_down_to_its_threshold_only() {
     for (ssthresh, w) in [(f64::INFINITY, 99.0), (80.0, 80.0)] {
         let (d, mut v) = (Driver::new(), vegas("ns3"));
         d.start(&mut v, 100.0);
-        v.ssthresh = ssthresh;
+        v.win.ssthresh = ssthresh;
         d.lose(&mut v);
         assert_eq!((v.window(), v.ssthresh()), (w, w));
     }
@@ -132,11 +132,11 @@ fn linux_2_6_compares_halves_of_segments_with_the_window_it_had() {
     // 40 segments sent: 1.17, 1.54, 1.98, 3.96 and 4.6 in queues; in halves, rounded up, 3, 4, 4, 8 and 10.
     for (rtt, w) in [(0.103, 41.0), (0.104, 40.0), (0.1052, 40.0), (0.111, 40.0), (0.113, 39.0)] {
         let mut v = vegas("linux-2.6");
-        (v.w, v.ssthresh, v.base, v.rtt_min) = (40.0, 2.0, 0.1, rtt);
+        (v.win.w, v.win.ssthresh, v.base, v.round.min) = (40.0, 2.0, 0.1, rtt);
         v.round_linux26(40.0, 40.0, true);
         assert_eq!(v.window(), w, "{rtt}");
         // It is one step from the window that the round began with, so that a change made meanwhile is taken back.
-        (v.w, v.rtt_min) = (41.0, 0.111);
+        (v.win.w, v.round.min) = (41.0, 0.111);
         v.round_linux26(40.0, 40.0, true);
         assert_eq!(v.window(), 40.0);
     }
@@ -171,7 +171,7 @@ fn linux_with_too_few_samples_is_standard_tcp() {
     let ack = d.make_ack(&v, 1.0, 0.1, true);
     v.on_ack(&ack);
     assert_eq!(v.window(), 2.5);
-    assert_eq!(v.samples, 0);
+    assert_eq!(v.round.samples, 0);
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! An algorithm that believes the shortest round trip to be longer or shorter than it was.
 
-use elephan_cc::{Ack, Algorithm, Answer, Controller, Lost, Needs, Request, RouterAssisted, Sent, Signal, Start};
+use elephan_cc::{
+    Ack, Algorithm, Answer, Controller, Lost, Needs, Observe, Observer, Request, RouterAssisted, Sent, Signal, Start,
+};
 
 /// Any algorithm with a wrong base RTT (Leith et al. 2008, figure 11). Many algorithms take the smallest sample themselves, so
 /// samples are read wrong too: none is below what is believed, and one of the shortest round trip is what is believed. The
@@ -26,6 +28,12 @@ impl Misled {
 
     fn signaled(&self, signal: &Signal) -> Signal {
         Signal { min_rtt: signal.min_rtt + self.error, ..*signal }
+    }
+}
+
+impl Observe for Misled {
+    fn observe(&self, observer: &mut Observer<'_>) {
+        self.inner.observe(observer);
     }
 }
 

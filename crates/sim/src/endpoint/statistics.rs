@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::record::{Clock, Measured, SenderRecord, SenderSample, SenderTotals};
-use crate::spec::Measure;
+use elephan_cc::Observe;
+
+use crate::record::{Clock, Internals, Measured, SenderRecord, SenderSample, SenderTotals};
+use crate::spec::{Measure, Spec};
 use crate::time::Time;
 
 /// Statistics of one sender.
@@ -21,10 +23,11 @@ pub(super) struct SenderStatistics {
     measure: Measure,
     clock: Clock,
     samples: Vec<SenderSample>,
+    internals: Option<Box<Internals>>,
 }
 
 impl SenderStatistics {
-    pub(super) fn new(measure: Measure, sample_times: &Arc<[Time]>) -> Self {
+    pub(super) fn new(spec: &Spec, sample_times: &Arc<[Time]>) -> Self {
         Self {
             totals: SenderTotals::default(),
             measured: Measured { rtt_min: f64::INFINITY, ..Measured::default() },
@@ -32,9 +35,11 @@ impl SenderStatistics {
             cwnd: 0.0,
             cwnd_since: Time::ZERO,
             measuring: false,
-            measure,
+            measure: spec.measure,
             clock: Clock::new(sample_times),
             samples: Vec::new(),
+            // Transfers of a source have no sample times.
+            internals: (spec.internals && !sample_times.is_empty()).then(Box::default),
         }
     }
 
@@ -44,7 +49,7 @@ impl SenderStatistics {
     }
 
     /// Takes the samples due by `now`; `sample` gives the sender's state.
-    pub(super) fn sample_until(&mut self, now: Time, mut sample: impl FnMut(&Self) -> SenderSample) {
+    pub(super) fn sample_until(&mut self, now: Time, mut sample: impl FnMut(&mut Self) -> SenderSample) {
         while self.clock.due() <= now {
             let at = self.clock.due();
             self.clock.advance();
@@ -59,6 +64,13 @@ impl SenderStatistics {
             }
             let row = sample(self);
             self.samples.push(row);
+        }
+    }
+
+    /// Takes the internal variables of `algorithm` at the sample that is being taken, where the scenario asks for them.
+    pub(super) fn sample_internals(&mut self, algorithm: &dyn Observe) {
+        if let Some(internals) = &mut self.internals {
+            internals.sample(self.samples.len(), algorithm);
         }
     }
 
@@ -103,7 +115,7 @@ impl SenderStatistics {
 
     /// Everything that the run keeps of a sender that started at `start`.
     pub(super) fn into_record(self, start: Time) -> SenderRecord {
-        let Self { totals, measured, samples, completed, .. } = self;
-        SenderRecord { start, totals, measured, samples, rates: None, completed }
+        let Self { totals, measured, samples, completed, internals, .. } = self;
+        SenderRecord { start, totals, measured, samples, rates: None, completed, internals }
     }
 }

@@ -68,6 +68,9 @@ pub struct Spec {
     /// Event log of every packet of a flow; none where absent.
     #[serde(default)]
     pub events: Option<EventsSpec>,
+    /// Record the internal variables of each flow's algorithm at the sample times.
+    #[serde(default)]
+    pub internals: bool,
 }
 
 /// The event log. The packets of transfers that come and go are not in it.

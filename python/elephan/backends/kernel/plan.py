@@ -198,6 +198,11 @@ def _flow(form: Spec, i: int, flow: FlowSpec) -> Flow:
         raise ScenarioError(
             f"Linux's own {name} has no parameter that could be set ({given}); 'sim' has", path=f"flow[{i}].parameters"
         )
+    if built_in is not None and form.internals:
+        raise ScenarioError(
+            f"Linux's own {name} does not show its internal variables; 'sim' does, or leave internals out",
+            path="internals",
+        )
     if built_in is None:
         _check_bpf(name, flow, f"flow[{i}]")
     stack = flow.stack

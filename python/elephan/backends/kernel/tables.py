@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from elephan.backends.kernel.plan import Plan
 from elephan.backends.kernel.session import Logs
+from elephan.scenario import catalog
 
 if TYPE_CHECKING:
     import polars as pl
@@ -40,7 +41,10 @@ def tables(plan: Plan, logs: Logs) -> dict[str, pl.DataFrame]:
 
 
 def internals(plan: Plan, logs: Logs, reported: list[pl.DataFrame]) -> pl.DataFrame:
-    """What algorithms in BPF reported, a row for each variable of each flow at each time, in s from the beginning."""
+    """What algorithms in BPF reported, a row for each variable of each flow at each time, in s from the beginning.
+
+    Times are in s under a name that ends in ``_s``, as in the simulator; the programs in the kernel have microseconds.
+    """
     import polars as pl
 
     flows = {flow.receiver: flow.name for flow in plan.flows}
@@ -51,8 +55,29 @@ def internals(plan: Plan, logs: Logs, reported: list[pl.DataFrame]) -> pl.DataFr
         named = named.filter(pl.col("flow").is_in(list(flows)) & (pl.col("time_s") <= plan.duration_s))
         named = named.with_columns(pl.col("flow").replace_strict(flows))
         rows.append(named.unpivot(own, index=["time_s", "flow"], variable_name="variable", value_name="value"))
-    whole = pl.concat(rows).sort("time_s", "flow", "variable")
-    return whole.with_columns(pl.col("flow", "variable").cast(pl.Categorical))
+    is_time = pl.col("variable").str.ends_with("_us")
+    whole = pl.concat(rows).with_columns(
+        value=pl.when(is_time).then(pl.col("value") * 1e-6).otherwise("value"),
+        variable=pl.col("variable").str.replace("_us$", "_s"),
+    )
+    named = whole.join(_states(plan), on=["flow", "variable", "value"], how="left")
+    named = named.sort("time_s", "flow", "variable")
+    return named.with_columns(pl.col("flow", "variable", "state").cast(pl.Categorical))
+
+
+def _states(plan: Plan) -> pl.DataFrame:
+    """The name of each state that a variable of a flow's algorithm may have."""
+    import polars as pl
+
+    rows = []
+    for flow in plan.flows:
+        entry = catalog.algorithms()[flow.algorithm.partition(":")[0]]
+        for variable in entry["variables"]:
+            rows += [
+                (flow.name, variable["name"], float(place), state) for place, state in enumerate(variable["states"])
+            ]
+    kinds = {"flow": pl.String, "variable": pl.String, "value": pl.Float64, "state": pl.String}
+    return pl.DataFrame(rows, schema=kinds, orient="row")
 
 
 def _samples(plan: Plan, logs: Logs, i: int) -> pl.DataFrame:

@@ -84,7 +84,7 @@ impl Sender {
     ) -> Self {
         let stack = this.stack.clone();
         let bytes = (stack.payload_bytes + stack.header_bytes) as u16;
-        let stats = SenderStatistics::new(spec.measure, sample_times);
+        let stats = SenderStatistics::new(spec, sample_times);
         let needs = algorithm.needs();
         let application = Application::of_flow(spec, this, start);
         let name = Name::default().and("flow ").and(&this.name);

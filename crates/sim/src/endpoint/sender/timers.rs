@@ -70,14 +70,19 @@ impl Sender {
     pub(super) fn sample_until(&mut self, now: Time) {
         let Self { stats, algorithm, rto, board, .. } = self;
         let (started, rtt, next) = (self.started, self.latest_rtt, self.next);
-        stats.sample_until(now, |stats| SenderSample {
-            cwnd: stats.cwnd,
-            ssthresh: if started { algorithm.ssthresh() } else { f64::INFINITY },
-            srtt: if rto.srtt > 0.0 { rto.srtt } else { f64::NAN },
-            rtt,
-            in_flight: board.in_flight(next),
-            retransmits: stats.totals.retransmits,
-            loss_events: stats.totals.loss_events,
+        stats.sample_until(now, |stats| {
+            if started {
+                stats.sample_internals(algorithm);
+            }
+            SenderSample {
+                cwnd: stats.cwnd,
+                ssthresh: if started { algorithm.ssthresh() } else { f64::INFINITY },
+                srtt: if rto.srtt > 0.0 { rto.srtt } else { f64::NAN },
+                rtt,
+                in_flight: board.in_flight(next),
+                retransmits: stats.totals.retransmits,
+                loss_events: stats.totals.loss_events,
+            }
         });
     }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use elephan_cc::udt::{Estimates, Timers, Udt as Control, UdtParams};
+use elephan_cc::{Observe, Observer};
 
 use super::kinds::{ACK2, DATA, LIGHT_ACK};
 use super::losses::Lost;
@@ -20,6 +21,16 @@ use crate::time::Time;
 
 /// A packet whose number is a multiple of this is sent back to back with the next.
 const PAIR_EVERY: u32 = 16;
+
+/// The internal variables of both parts of a sender.
+struct Observed<'a>(&'a Control, &'a Estimates);
+
+impl Observe for Observed<'_> {
+    fn observe(&self, observer: &mut Observer<'_>) {
+        self.0.observe(observer);
+        self.1.observe(observer);
+    }
+}
 
 /// The sending end of a UDT flow.
 #[derive(Debug)]
@@ -75,7 +86,7 @@ impl UdtSender {
         let stack = &this.stack;
         let UdtParams { syn, initial_arrival_rate, initial_capacity, flow_window, .. } = *control.parameters();
         let application = Application::of_flow(spec, this, start);
-        let stats = SenderStatistics::new(spec.measure, sample_times);
+        let stats = SenderStatistics::new(spec, sample_times);
         Self {
             flow,
             path: Estimates::new(syn, initial_arrival_rate, initial_capacity),
@@ -181,6 +192,9 @@ impl UdtSender {
         let (started, in_flight) = (self.started, self.next - self.una - lost.len());
         stats.sample_until(now, |stats| {
             rates.push(if started { control.rate() } else { f64::NAN });
+            if started {
+                stats.sample_internals(&Observed(control, path));
+            }
             SenderSample {
                 cwnd: stats.cwnd,
                 ssthresh: f64::INFINITY,

@@ -1,0 +1,103 @@
+//! Internal variables: what an algorithm goes by, such as CUBIC's K or the state of BBR, for whoever asks.
+//!
+//! `observed!` declares each variable once, with its unit, its definition and the expression of its value. A time is in
+//! seconds, and its name ends in `_s`. A value that is not known yet is NaN or infinite.
+
+use crate::unit::Unit;
+
+/// An internal variable, as the documentation sees it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Variable {
+    /// Name.
+    pub name: &'static str,
+    /// What its values are.
+    pub form: Form,
+    /// Definition.
+    pub doc: &'static str,
+}
+
+/// What the values of a variable are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Form {
+    /// Numbers in a unit.
+    Number(Unit),
+    /// States: 0 is the first of these names, 1 the second, and so on.
+    State(&'static [&'static str]),
+}
+
+/// Takes the name and the value of one variable after the other.
+pub type Observer<'a> = dyn FnMut(&str, f64) + 'a;
+
+/// Something that has internal variables.
+pub trait Observe {
+    /// Gives each variable to `observer`: the same ones, in the same order, at any time.
+    fn observe(&self, observer: &mut Observer<'_>) {
+        let _ = observer;
+    }
+}
+
+/// Declares a number in `unit`.
+#[must_use]
+pub const fn number(unit: Unit) -> Form {
+    Form::Number(unit)
+}
+
+/// Declares a number without a unit: a ratio, a count, or 1 for yes and 0 for no.
+#[must_use]
+pub const fn plain() -> Form {
+    Form::Number(Unit::None)
+}
+
+/// Declares a state out of `names`.
+#[must_use]
+pub const fn state(names: &'static [&'static str]) -> Form {
+    Form::State(names)
+}
+
+/// Declares the internal variables of a type: `/// definition`, then `name = value, form;`. The variables of its parts that are
+/// listed after the type (`self.win`) follow its own.
+macro_rules! observed {
+    ($this:ident: $owner:ty $(, $part:expr)*; $($(#[doc = $doc:literal])+ $name:ident = $value:expr, $form:expr;)*) => {
+        impl $owner {
+            /// Its own internal variables, without those of its parts.
+            pub const VARIABLES: &'static [$crate::observe::Variable] = {
+                #[allow(unused_imports)]
+                use $crate::{observe::{number, plain, state}, unit::Unit};
+                &[$($crate::observe::Variable {
+                    name: stringify!($name),
+                    form: $form,
+                    doc: concat!($($doc),+).trim_ascii(),
+                }),*]
+            };
+        }
+
+        impl $crate::observe::Observe for $owner {
+            fn observe(&$this, observer: &mut $crate::observe::Observer<'_>) {
+                $(observer(stringify!($name), f64::from($value));)*
+                $($part.observe(observer);)*
+            }
+        }
+    };
+}
+
+/// Declares an enum of states with their names.
+macro_rules! states {
+    ($(#[$meta:meta])* $vis:vis enum $name:ident { $($(#[$vmeta:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        $vis enum $name { $($(#[$vmeta])* $variant),+ }
+
+        impl $name {
+            /// Names of the states, in the order of the variants.
+            $vis const NAMES: &'static [&'static str] = &[$($word),+];
+        }
+
+        impl From<$name> for f64 {
+            fn from(state: $name) -> f64 {
+                f64::from(state as u8)
+            }
+        }
+    };
+}
+
+pub(crate) use {observed, states};
