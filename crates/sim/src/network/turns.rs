@@ -22,8 +22,8 @@ use crate::time::Time;
 /// A link with more feeders than this merges them in a batch and not by looking at each.
 pub(super) const SCAN_FEEDERS: usize = 8;
 
-/// With more flows than this, what a packet needs is fetched before its turn.
-const MANY_FLOWS: usize = 32;
+/// With more flows than this, those of transfers included, what they keep does not stay in the cache from turn to turn.
+const MANY_FLOWS: usize = 256;
 
 /// How many packets before its turn the data that one needs is fetched, step by step since one thing says where the next is: far
 /// enough apart for memory, near enough to be there still.
@@ -273,7 +273,7 @@ impl Network {
     #[inline(always)]
     fn serve<F: Feed>(&mut self, mut feed: F, link: LinkId, horizon: Time) -> bool {
         let mut worked = false;
-        let many = !self.lanes.is_empty() || self.paths.len() > 2 * MANY_FLOWS;
+        let many = self.paths.len() > 2 * MANY_FLOWS;
         let carry = match (many, self.chained) {
             (false, false) => Self::carry_common::<F, false, false>,
             (false, true) => Self::carry_common::<F, false, true>,
