@@ -35,6 +35,14 @@ def test_short_transfers_are_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert row["ns_per_segment"] == pytest.approx(row["wall_seconds"] / row["segments_delivered"] * 1e9)
 
 
+def test_crowds_are_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench, "CROWDS", ((2, "50 Mbit/s", 2), (40, "50 Mbit/s", 2)))
+    two, forty = bench.time_crowds(1)
+    assert (two["flows"], two["slowdown"], forty["flows"]) == (2, 1.0, 40)
+    assert forty["slowdown"] == pytest.approx(forty["ns_per_segment"] / two["ns_per_segment"])
+    assert forty["segments_delivered"] > 1000
+
+
 def test_without_the_examples_there_is_no_such_row(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -33,6 +33,9 @@ NS2_TIMEOUT_S = 300
 RECOVERY_RUNS = 40
 # Transfers come and go: about 100,000 of them in 10 s, with sizes and round trips as the Internet has them.
 TRANSFERS_S, TRANSFERS_RATE, TRANSFERS_LOAD = 10, "10 Gbit/s", "60%"
+# Flows that share a bottleneck, its rate, and for how long. With less of the BDP for each they would only time out.
+CROWDS = ((2, "10 Gbit/s", 10), (100, "10 Gbit/s", 10), (1000, "10 Gbit/s", 10), (10_000, "10 Gbit/s", 10),
+          (100_000, "100 Gbit/s", 2))  # fmt: skip
 
 
 @click.command("bench")
@@ -52,7 +55,8 @@ def command(repeat: int, no_ns2: bool, as_json: bool) -> None:
     recovery: the same path while it recovers from the overshoot of slow start. bound: the same path with a fixed
     window, no algorithm and no probes. transfers: about 100,000 short transfers on 10 Gbit/s at a load of 60 %. ns2:
     the same workload in ns-2, where it is installed. slowest: the built-in algorithm that costs most. python: an
-    algorithm written in Python.
+    algorithm written in Python. crowds: 2 to 100,000 CUBIC flows over one bottleneck of 10 Gbit/s (100 Gbit/s) and
+    100 ms, and how long such a scenario takes to build.
     """
     document = measure(repeat, with_ns2=not no_ns2)
     if as_json:
@@ -64,6 +68,19 @@ def command(repeat: int, no_ns2: bool, as_json: bool) -> None:
         if row is not None:
             rows.append([name, row["segments_per_second"] / 1e6, row["ns_per_segment"], row["segments_delivered"]])
     common.print_table(document["workload"], ["", "million segments/s", "ns a segment", "segments"], rows)
+    crowds = [
+        [
+            row["flows"],
+            row["rate"],
+            row["ns_per_segment"],
+            row["slowdown"],
+            row["build_seconds"],
+            row["segments_delivered"],
+        ]
+        for row in document["crowds"]
+    ]
+    header = ["flows", "bottleneck", "ns a segment", "times two flows'", "s to build", "segments"]
+    common.print_table("CUBIC flows that share a bottleneck, 100 ms", header, crowds)
     say_algorithms(document)
     common.say(f"recovery is {document['recovery_slowdown']:.2f} times slower than the engine's steady state")
     common.say(f"the engine is {document['bound_slowdown']:.2f} times slower than its bound")
@@ -91,6 +108,7 @@ def measure(repeat: int, *, with_ns2: bool) -> dict[str, Any]:
         "slowest": {"algorithm": slowest} | algorithms[slowest],
         "algorithms": {name: row["ns_per_segment"] for name, row in algorithms.items()},
         "python": time_python(repeat),
+        "crowds": time_crowds(repeat),
         "recovery_slowdown": recovery["ns_per_segment"] / steady["ns_per_segment"],
         "transfers_slowdown": transfers["ns_per_segment"] / steady["ns_per_segment"],
         "bound_slowdown": steady["ns_per_segment"] / bound["ns_per_segment"],
@@ -202,6 +220,31 @@ def time_transfers(repeat: int) -> dict[str, float]:
     source = runs[0][1]["traffic"][0]
     delivered = speed(source["segments_delivered"], statistics.median(wall_s for wall_s, _ in runs))
     return delivered | {"transfers": source["transfers"]}
+
+
+def crowd(flows: int, rate: str, duration_s: float) -> Scenario:
+    """CUBIC flows that start within a second, on Linux's stack, sampled each second."""
+    return Scenario.dumbbell(
+        [{"algorithm": "cubic", "count": flows, "start_spread": "1 s"}],
+        rate=rate,
+        rtt="100 ms",
+        buffer="50% BDP",
+        duration=f"{duration_s} s",
+        sample_period="1 s",
+    )
+
+
+def time_crowds(repeat: int) -> list[dict[str, Any]]:
+    """Long-lived flows in growing numbers: what a delivered segment costs, the layout of the run and its tables included,
+    also as a multiple of what it costs with the first row's flows."""
+    rows: list[dict[str, Any]] = []
+    for flows, rate, duration_s in CROWDS:
+        started_s = time.perf_counter()
+        scenario = crowd(flows, rate, duration_s)
+        built_s = time.perf_counter() - started_s
+        row: dict[str, Any] = median_run(scenario, repeat) | {"flows": flows, "rate": rate, "build_seconds": built_s}
+        rows.append(row | {"slowdown": row["ns_per_segment"] / (rows or [row])[0]["ns_per_segment"]})
+    return rows
 
 
 def time_algorithms(repeat: int) -> dict[str, dict[str, float]]:
