@@ -20,7 +20,7 @@ const TRANSFER_COLUMNS: u64 = 14;
 const INTERNALS_COLUMNS: u64 = 5;
 
 /// Memory of a flow besides its ends: two paths of a few hops, mailboxes, names, a histogram of round-trip times.
-const BYTES_PER_FLOW: u64 = 24_000;
+const BYTES_PER_FLOW: u64 = 12_000;
 
 /// Memory of an active transfer besides its ends, bytes.
 const BYTES_PER_PLACE: u64 = 2_000;

@@ -235,7 +235,7 @@ def crowd(flows: int, rate: str, duration_s: float) -> Scenario:
 
 
 def time_crowds(repeat: int) -> list[dict[str, Any]]:
-    """Long-lived flows in growing numbers: what a delivered segment costs, layout and tables included, also as a multiple
+    """Long-lived flows in growing numbers: what a delivered segment costs, tables included, and as a multiple
     of what it costs with the first row's flows."""
     rows: list[dict[str, Any]] = []
     for flows, rate, duration_s in CROWDS:
