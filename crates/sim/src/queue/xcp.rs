@@ -84,6 +84,9 @@ impl Router {
     /// Handles the timers that were due up to `now`, while `waiting` bytes waited.
     fn catch_up(&mut self, now: Time, waiting: u64) {
         while self.queue_due.min(self.control_due) <= now {
+            if self.rests(waiting as f64) {
+                self.skip_to(now, waiting as f64);
+            }
             if self.queue_due <= self.control_due {
                 self.end_queue_interval(waiting as f64);
             } else {
@@ -92,12 +95,34 @@ impl Router {
         }
     }
 
+    /// True if the ends of intervals without a packet change nothing but when the next ones are due.
+    fn rests(&self, waiting: f64) -> bool {
+        let sums =
+            [self.input, self.spacings, self.rtt_spacings, self.xi_p, self.xi_n, self.residue_pos, self.residue_neg];
+        sums.iter().all(|&sum| sum == 0.0) && self.standing == waiting && self.least == waiting
+    }
+
+    /// Skips the intervals that end before the last ones up to `now`: a path may be idle for millions of them.
+    fn skip_to(&mut self, now: Time, waiting: f64) {
+        let skipped = |due: Time, interval: Time| Time((now.since(due).0 / interval.0) * interval.0);
+        let (queue, control) = (self.queue_interval(waiting), Time::from_seconds(self.d));
+        self.queue_due += skipped(self.queue_due, queue);
+        let later = skipped(self.control_due, control);
+        if later > Time::ZERO {
+            self.control_due += later;
+            self.since = self.control_due - control;
+        }
+    }
+
+    fn queue_interval(&self, waiting: f64) -> Time {
+        let propagation = self.d - waiting / self.capacity;
+        Time::from_seconds((self.p.standing * propagation).max(INTERVAL_LEAST_S))
+    }
+
     fn end_queue_interval(&mut self, waiting: f64) {
         self.standing = self.least.min(waiting);
         self.least = waiting;
-        let propagation = self.d - waiting / self.capacity;
-        let interval = Time::from_seconds((self.p.standing * propagation).max(INTERVAL_LEAST_S));
-        self.queue_due = self.queue_due.later(interval);
+        self.queue_due = self.queue_due.later(self.queue_interval(waiting));
     }
 
     fn end_control_interval(&mut self) {
@@ -245,6 +270,29 @@ mod tests {
         }
         router.arrive(1000, Some(&mut Header { spacing: header(0.0).spacing * 2.0 / 3.0, ..header(0.0) }), 50_000);
         router
+    }
+
+    #[test]
+    fn a_router_that_skips_idle_intervals_is_in_the_state_of_one_that_does_not() {
+        let p = XcpParameters { standing: 1.3, ..PAPER };
+        let (mut skips, mut walks) = (Router::new(p.clone(), 80_000_000), Router::new(p, 80_000_000));
+        let mut header = Header { rtt: 0.0371, spacing: 0.002, feedback: 9e9 };
+        for router in [&mut skips, &mut walks] {
+            router.catch_up(Time(40 * Time::MILLISECOND.0), 3000);
+            router.arrive(1000, Some(&mut header), 3000);
+        }
+        for ms in [300, 301, 90_000, 90_001, 3_600_000] {
+            let now = Time(ms * Time::MILLISECOND.0);
+            skips.catch_up(now, 3000);
+            while walks.queue_due.min(walks.control_due) <= now {
+                if walks.queue_due <= walks.control_due {
+                    walks.end_queue_interval(3000.0);
+                } else {
+                    walks.end_control_interval();
+                }
+            }
+            assert_eq!(format!("{skips:?}"), format!("{walks:?}"));
+        }
     }
 
     #[test]
