@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 if TYPE_CHECKING:
-    from elephan.runs import Run
+    from elephan.scenario.form import FlowSpec
+from elephan.runs import Run
 
 SLACK = 1e-9
 """Relative: rounding in sums of floating-point numbers."""
@@ -41,17 +42,17 @@ IN_ORDER = (
 SIGNED = ("asymmetry", "rtt_fairness_exponent")
 """Metrics that may be negative."""
 SIGNED_VARIABLES = ("base_s", "delay_min_s", "delay_max_s", "delay_s", "feedback", "g_max_s", "g_min_s", "growth",
-                    "off_target", "utility")  # fmt: skip
-"""Internal variables that may be negative: gains, gradients, and delays with the offset of two clocks."""
+                    "increase", "off_target", "utility")  # fmt: skip
+"""Internal variables that may be negative: gains, gradients, Adaptive Reno's increase, delays by two clocks."""
 
 
 def problems(run: Run) -> Iterator[str]:
     """Sentences on what is impossible in a run's tables and in its summary."""
     yield from _conservation(run.manifest.get("conservation", {}))
-    kinds = {flow["name"]: flow for flow in run.canonical["flows"]}
+    kinds = {flow.name: flow for flow in run.form.flows}
     for name, table in run.tables().items():
         yield from _possible(name, table)
-    yield from _windows(run, {name for name, flow in kinds.items() if not flow.get("datagrams")})
+    yield from _windows(run, {name for name, flow in kinds.items() if not flow.datagrams})
     for row in run.flows.iter_rows(named=True):
         yield from _flow(row, kinds[row["name"]])
     yield from _links(run)
@@ -110,14 +111,14 @@ def _windows(run: Run, names: set[str]) -> Iterator[str]:
                 yield f"{row['name']}: {column} is {row[column]}"
 
 
-def _flow(row: dict[str, Any], spec: dict[str, Any]) -> Iterator[str]:
+def _flow(row: dict[str, Any], spec: FlowSpec) -> Iterator[str]:
     where = f"flow {row['name']}"
     # A link may make two of a datagram, and nothing tells its receiver; UDT counts what it sends in its own way.
-    tcp = not spec.get("datagrams") and not spec["algorithm"].startswith("udt")
+    tcp = not spec.datagrams and not spec.algorithm.startswith("udt")
     delivered, again, sent = (row[name] for name in ("segments_delivered", "retransmits", "segments_sent"))
     if tcp and delivered + again > sent:
         yield f"{where}: {delivered} delivered and {again} repeated of {sent} sent"
-    size = spec.get("size_segments")
+    size = spec.size_segments
     if tcp and size is not None and delivered > size:
         yield f"{where}: {delivered} delivered of a transfer of {size}"
     if row["rtt_min_ms"] is not None and row["rtt_min_ms"] <= 0:

@@ -426,6 +426,16 @@ class _Senders:
             form["size"] = draw.amount(1, max(2, scale.packets))
         if self.topology == "dumbbell" and draw.chance(0.2):
             form["rtt"] = units.format_time(2 * round(scale.rtt_ps // 2 * draw.spread(1, 8)))
+        return form | (self._group(form) if draw.chance(0.1) else {})
+
+    def _group(self, flow: Tables) -> Tables:
+        """What makes a flow stand for several."""
+        draw, scale = self.draw, self.scale
+        form: Tables = {"count": draw.count(1, 300 if draw.extreme else 12)}
+        if draw.chance(0.5):
+            form["start_spread"] = draw.time(*scale.duration, zero=0.1)
+        if self.topology == "dumbbell" and ("rtt" not in flow or draw.chance(0.02)) and draw.chance(0.4):
+            form["rtts"] = self._rtts()
         return form
 
     def _endpoints(self, udt: bool) -> Tables:
@@ -527,17 +537,21 @@ class _Senders:
         return rows
 
     def _sizes_and_round_trips(self) -> Tables:
-        draw, scale = self.draw, self.scale
+        draw = self.draw
         form: Tables = {}
         if draw.chance(0.7):
             # A load of few bytes each would be far more transfers than packets.
             form["sizes"] = self._sizes()
         if draw.chance(0.2):
-            times = sorted(draw.time_ps(scale.rtt_ps, 20 * scale.rtt_ps) for _ in range(3))
-            listed = [[share, units.format_time(time)] for share, time in zip((0, 0.5, 1), times, strict=True)]
-            named: list[Any] = [*RTTS, str(FILES / "rtts.csv"), listed, listed]
-            form["rtts"] = draw.choice(named)
+            form["rtts"] = self._rtts()
         return form
+
+    def _rtts(self) -> Any:
+        """A distribution of round-trip times."""
+        draw, scale = self.draw, self.scale
+        times = sorted(draw.time_ps(scale.rtt_ps, 20 * scale.rtt_ps) for _ in range(3))
+        listed = [[share, units.format_time(time)] for share, time in zip((0, 0.5, 1), times, strict=True)]
+        return draw.choice([*RTTS, str(FILES / "rtts.csv"), listed, listed])
 
     def _sizes(self) -> Tables:
         draw = self.draw

@@ -52,9 +52,11 @@ def size_of(form: dict[str, Any]) -> Size:
     seconds = form["duration_ps"] * _PS
     sources = form.get("traffic", [])
     events = 1000.0
-    slots = float(len(form["flows"]) + len(form["links"]))
+    flows = sum(flow.get("count", 1) for flow in form["flows"])
+    slots = float(flows + sum(link.get("copies", 1) for link in form["links"]))
     for flow in form["flows"]:
-        events += _packets(form, flow, seconds) + _timers(flow, seconds) + _arrivals(flow, seconds)
+        each = _packets(form, flow, seconds) + _timers(flow, seconds) + _arrivals(flow, seconds)
+        events += flow.get("count", 1) * each
     for source in sources:
         count = _transfers(source, seconds)
         slots += min(count, 1e6)
@@ -71,7 +73,7 @@ def size_of(form: dict[str, Any]) -> Size:
         if update_ps:
             events += form["duration_ps"] / update_ps
     rows = form["duration_ps"] / form["sample_period_ps"] + 2
-    return Size(events, rows * (len(form["flows"]) + len(sources) + len(form["links"])), slots)
+    return Size(events, rows * (flows + len(sources) + len(form["links"])), slots)
 
 
 def _packets(form: dict[str, Any], flow: dict[str, Any], seconds: float) -> float:
