@@ -147,12 +147,19 @@ def document(done: Sequence[Run]) -> dict[str, Any]:
 
 def print_run(run: Run) -> None:
     """A run's numbers as tables, its warnings, and where it is saved."""
+    from elephan.runs import crowds
+
     summary = run.summary()
     measure = summary["measure"]
     title = f"measured from {measure['from_s']:g} s to {measure['to_s']:g} s"
     datagrams = any(flow.get("owd_mean_ms") is not None for flow in summary["flows"])
+    flows, columns = summary["flows"], _FLOW_COLUMNS | (_DATAGRAM_COLUMNS if datagrams else {})
+    if len(flows) > crowds.MOST_ROWS:
+        title += f"; quantiles over {len(flows):,} flows (--json has each)"
+        columns = {"flow": "quantile", **{head: field for head, field in columns.items() if field != "name"}}
+        flows = crowds.over_flows(flows, list(columns.values())[2:])
     tables = [
-        (_FLOW_COLUMNS | (_DATAGRAM_COLUMNS if datagrams else {}), summary["flows"]),
+        (columns, flows),
         (_LINK_COLUMNS, summary["links"]),
         (_SOURCE_COLUMNS, summary.get("traffic", [])),
     ]

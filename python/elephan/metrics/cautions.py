@@ -8,23 +8,48 @@ from elephan.scenario import catalog
 
 RECEIVE_WINDOW_NOTICED = 0.01
 EPOCHS_WANTED = 3
+MOST_SINGLY = 12
+"""Flows whose warnings have lines of their own."""
 
 
 def warnings_after(run: Run) -> list[str]:
     """Warnings of flows that the receiver held back, and of too few congestion epochs to average over."""
-    found = []
+    held_back: dict[str, float] = {}
+    few: dict[str, float] = {}
     events = loss_events(run) if len(run.flows) else {}
     for row in run.flows.iter_rows(named=True):
         name, limited = row["name"], row["receive_window_limited_fraction"]
         if limited is not None and limited > RECEIVE_WINDOW_NOTICED:
-            found.append(f"{name}: its receive window, not its algorithm, held it back for {limited:.0%} of its time")
+            held_back[name] = limited
         cyclic = (row["timeouts"] or 0) + row["loss_events"] > 0 and _waits_for_loss(row["algorithm"])
         if cyclic and row["completion_s"] is None and events[name] < EPOCHS_WANTED:
-            found.append(
-                f"{name}: {events[name]:.0f} loss events in the measured part, fewer than {EPOCHS_WANTED}: "
+            few[name] = events[name]
+    return [
+        *_each_or_all(
+            {
+                name: f"its receive window, not its algorithm, held it back for {share:.0%} of its time"
+                for name, share in held_back.items()
+            },
+            "their receive windows, not their algorithms, held them back for up to "
+            f"{max(held_back.values(), default=0):.0%} of their time",
+        ),
+        *_each_or_all(
+            {
+                name: f"{count:.0f} loss events in the measured part, fewer than {EPOCHS_WANTED}: "
                 "its means depend on where in its cycle the window lies"
-            )
-    return found
+                for name, count in few.items()
+            },
+            f"fewer than {EPOCHS_WANTED} loss events each in the measured part: "
+            "their means depend on where in their cycles the window lies",
+        ),
+    ]
+
+
+def _each_or_all(warnings: dict[str, str], together: str) -> list[str]:
+    """A line for each flow, or one for all of a crowd."""
+    if len(warnings) <= MOST_SINGLY:
+        return [f"{name}: {line}" for name, line in warnings.items()]
+    return [f"{len(warnings):,} flows, {next(iter(warnings))} the first of them: {together}"]
 
 
 def _waits_for_loss(algorithm: str) -> bool:

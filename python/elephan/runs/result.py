@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from elephan.hooks import hook
 from elephan.runs import saved
+from elephan.runs.crowds import MOST_ROWS, over_flows
 from elephan.runs.errors import DamagedRunError, RunError, shown
 from elephan.runs.saved import MANIFEST, MANIFEST_FORMAT, SUMMARY, run_id
 from elephan.scenario import Scenario, document
@@ -378,7 +379,7 @@ class Run:
         parts = [
             f"<strong>{html.escape(str(heading))}</strong> <small>{html.escape(self.id)}, measured from "
             f"{measure['from_s']:g} s to {measure['to_s']:g} s</small>",
-            _html_table(_FLOW_COLUMNS, summary["flows"]),
+            _html_table(*_flow_rows(summary["flows"])),
             _html_table(_LINK_COLUMNS, summary["links"]),
             _html_table({"metric": "name", "value": "value"}, _metric_rows(defined(summary))),
         ]
@@ -410,6 +411,15 @@ def _html_table(columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -
     head = "".join(f"<th>{html.escape(title)}</th>" for title in columns)
     body = "".join("<tr>" + "".join(_html_cell(row.get(key)) for key in columns.values()) + "</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _flow_rows(flows: list[dict[str, Any]]) -> tuple[dict[str, str], list[dict[str, Any]]]:
+    """The columns and rows of the flows' table: each flow, or quantiles of a crowd."""
+    if len(flows) <= MOST_ROWS:
+        return _FLOW_COLUMNS, flows
+    columns = {f"of {len(flows):,} flows": "quantile"} | {k: v for k, v in _FLOW_COLUMNS.items() if v != "name"}
+    fields = [field for field in columns.values() if field not in ("quantile", "algorithm")]
+    return columns, over_flows(flows, fields)
 
 
 def _html_cell(value: Any) -> str:
