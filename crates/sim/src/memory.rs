@@ -7,6 +7,7 @@
 use std::mem::size_of;
 
 use crate::endpoint::{Receiver, Sender};
+use crate::network::TRANSFER_BYTES;
 use crate::packet::BYTES_PER_PACKET;
 use crate::record::{InternalValue, LinkSample, ReceiverSample, SenderSample};
 use crate::spec::{ArrivalsSpec, FlowSpec, LinkSpec, SourceSpec, Spec};
@@ -22,8 +23,8 @@ const INTERNALS_COLUMNS: u64 = 5;
 /// Memory of a flow besides its ends: two paths of a few hops, mailboxes, names, a histogram of round-trip times.
 const BYTES_PER_FLOW: u64 = 12_000;
 
-/// Memory of an active transfer besides its ends, bytes.
-const BYTES_PER_PLACE: u64 = 2_000;
+/// The two ends of a flow.
+const ENDS_BYTES: u64 = (size_of::<Sender>() + size_of::<Receiver>()) as u64;
 
 /// A column of values.
 const fn column(rows: u64) -> u64 {
@@ -50,7 +51,7 @@ impl Spec {
             ))
             .saturating_add(held(link_rows, size_of::<LinkSample>(), LINK_SAMPLE_COLUMNS))
             .saturating_add(held(self.internals_rows(times), size_of::<InternalValue>(), INTERNALS_COLUMNS));
-        let flow_bytes = |flow: &FlowSpec| self.first_burst(flow) * BYTES_PER_PACKET + ends() + BYTES_PER_FLOW;
+        let flow_bytes = |flow: &FlowSpec| self.first_burst(flow) * BYTES_PER_PACKET + ENDS_BYTES + BYTES_PER_FLOW;
         let flows = self.flows.iter().map(|flow| flow_bytes(flow).saturating_mul(flow.count.into()));
         let traffic = self.traffic.iter().map(|source| self.transfers_bytes(source));
         let links: u64 = self.links.iter().map(|link| u64::from(link.copies)).sum();
@@ -103,7 +104,7 @@ impl Spec {
         };
         let row = (size_of::<Transfer>() + size_of::<Planned>() + 64) as f64
             + column(8) as f64 / 8.0 * TRANSFER_COLUMNS as f64;
-        (transfers * row + places * (ends() + BYTES_PER_PLACE) as f64) as u64
+        (transfers * row + places * TRANSFER_BYTES as f64) as u64
     }
 }
 
@@ -112,9 +113,4 @@ fn variables(algorithm: &str) -> u64 {
     let name = algorithm.split(':').next();
     let mut entries = elephan_cc::registry().iter().chain(elephan_cc::other_transports());
     entries.find(|entry| Some(entry.name) == name).map_or(0, |entry| entry.variables().count() as u64)
-}
-
-/// The two ends of a flow.
-fn ends() -> u64 {
-    (size_of::<Sender>() + size_of::<Receiver>()) as u64
 }

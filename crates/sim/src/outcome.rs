@@ -56,7 +56,9 @@ pub enum RunError {
     #[error("cancelled at {0} of the run")]
     Cancelled(f64),
     /// Packets on their way would take more memory than they may.
-    #[error("memory: packets on their way need more than the {limit_mib} MiB left for them, at {at_s:.6} s of the run")]
+    #[error(
+        "memory: packets on their way and active transfers need more than the {limit_mib} MiB left for them, at {at_s:.6} s of the run"
+    )]
     Memory {
         /// Memory that they may take, MiB.
         limit_mib: u64,

@@ -210,3 +210,14 @@ fn a_hundred_thousand_transfers_need_room_for_those_under_way() {
     assert!(done > source.transfers.len() * 98 / 100, "{done}");
     assert!(source.most_at_once < 5_000, "{}", source.most_at_once);
 }
+
+#[test]
+fn transfers_that_begin_within_one_slice_are_bounded_like_packets() {
+    let (arrivals, sizes) =
+        (json!({"kind": "poisson", "per_second": 1e8}), json!({"kind": "constant", "mean_bytes": 1e4}));
+    let source = source("web", 2, arrivals, sizes, &linux_stack());
+    let spec = with_sources(10_000_000, &[], &[source], &linux_stack(), (0.001, 0.0));
+    let engine = Engine::new(spec).expect("the scenario is right").limit_memory(50 << 20);
+    let error = engine.run(|_| true).expect_err("100,000 transfers need more").to_string();
+    assert!(error.contains("active transfers need more than the 50 MiB"), "{error}");
+}

@@ -46,3 +46,4 @@ pub use self::fabric::{Count, Network};
 pub use self::layout::build;
 pub use self::plan::{Node, Plan};
 pub use self::ports::{LinkId, MailboxId, SourceId};
+pub use self::slots::TRANSFER_BYTES;

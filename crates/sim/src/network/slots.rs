@@ -3,12 +3,22 @@
 use super::fabric::Network;
 use super::hops::Place;
 use super::ports::SourceId;
-use crate::endpoint::Receiver;
+use crate::endpoint::{Receiver, Sender};
 use crate::packet::{FlowId, PassageId};
 use crate::sidecar::Sidecar;
 use crate::time::Time;
 
+/// Memory of an active transfer, bytes: its ends, and its mailboxes, rings and hops.
+pub const TRANSFER_BYTES: u64 = (size_of::<Sender>() + size_of::<Receiver>()) as u64 + 2_000;
+
 impl Network {
+    /// True if so many active transfers fit into the memory that packets may take, which they compete for. If not, the run is over.
+    #[inline]
+    pub fn has_room_for_transfers(&mut self, transfers: usize) -> bool {
+        self.overdrawn |= transfers as u64 * TRANSFER_BYTES > self.room_bytes;
+        !self.overdrawn
+    }
+
     /// Makes one slot more for the transfers of a source; returns its number among the flows.
     pub fn add_slot(&mut self, source: SourceId) -> FlowId {
         let flow = FlowId(self.sinks.len() as u32);

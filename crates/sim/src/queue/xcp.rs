@@ -275,7 +275,7 @@ mod tests {
     #[test]
     fn a_router_that_skips_idle_intervals_is_in_the_state_of_one_that_does_not() {
         let p = XcpParameters { standing: 1.3, ..PAPER };
-        let (mut skips, mut walks) = (Router::new(p.clone(), 80_000_000), Router::new(p, 80_000_000));
+        let (mut skips, mut walks) = (Router::new(p, 80_000_000), Router::new(p, 80_000_000));
         let mut header = Header { rtt: 0.0371, spacing: 0.002, feedback: 9e9 };
         for router in [&mut skips, &mut walks] {
             router.catch_up(Time(40 * Time::MILLISECOND.0), 3000);

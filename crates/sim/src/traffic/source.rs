@@ -236,7 +236,8 @@ impl Source {
         // A user who thinks for less than a slice begins the next transfer in the same one.
         loop {
             let mut again = false;
-            while self.next_start() < horizon {
+            // A slice may see half a million begin, so memory is not only looked at between slices.
+            while self.next_start() < horizon && network.has_room_for_transfers(self.slots.len()) {
                 self.begin_next(spec, network);
                 again = true;
             }
