@@ -132,8 +132,8 @@ def test_what_makes_no_sense_gets_one_line(flows: list[dict[str, Any]], message:
 
 
 def test_names_of_a_group_end_with_its_count() -> None:
-    flows = [{"algorithm": "cubic", "name": "a", "count": 3}, {"algorithm": "cubic", "name": "a-4"}]
-    assert scenario(*flows).flows == ["a-1", "a-2", "a-3", "a-4"]
+    group, other = {"algorithm": "cubic", "name": "a", "count": 3}, {"algorithm": "cubic", "name": "a-4"}
+    assert scenario(group, other).flows == ["a-1", "a-2", "a-3", "a-4"]
 
 
 def test_a_group_says_once_what_would_mislead() -> None:
