@@ -442,6 +442,11 @@ class Link(Table):
     )
 
 
+_RttDistribution = Annotated[
+    str | tuple[tuple[float, int], ...], BeforeValidator(reported(parse_rtts)), PlainSerializer(dump_rtts)
+]
+
+
 class HostClock(Table):
     """A host's clock, as its time stamps show it."""
 
@@ -523,9 +528,7 @@ class Flow(Table):
         None, description="dumbbell: its own two-way propagation delay; the difference is put on its access links",
         examples=["200 ms"],
     )  # fmt: skip
-    rtts: Annotated[
-        str | tuple[tuple[float, int], ...], BeforeValidator(reported(parse_rtts)), PlainSerializer(dump_rtts)
-    ] | None = Field(
+    rtts: _RttDistribution | None = Field(
         None,
         description="dumbbell: round-trip times of a group's flows: aikat, a file with a column rtt_ms, or quantiles",
         examples=["aikat", [[0, "20 ms"], [0.5, "60 ms"], [1, "200 ms"]]],
@@ -629,9 +632,7 @@ class Traffic(Table):
         examples=[[["0 s", "10 MB"], ["2 s", "1 MB", "80 ms"]]],
     )  # fmt: skip
     sizes: Sizes = Field(default_factory=Sizes, description="how large they are")
-    rtts: Annotated[
-        str | tuple[tuple[float, int], ...], BeforeValidator(reported(parse_rtts)), PlainSerializer(dump_rtts)
-    ] | None = Field(
+    rtts: _RttDistribution | None = Field(
         None,
         description="their round-trip times: aikat, a file with a column rtt_ms, or quantiles; the path's by default",
         examples=["aikat", [[0, "20 ms"], [0.5, "60 ms"], [1, "200 ms"]]],
