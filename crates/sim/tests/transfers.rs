@@ -221,3 +221,13 @@ fn transfers_that_begin_within_one_slice_are_bounded_like_packets() {
     let error = engine.run(|_| true).expect_err("100,000 transfers need more").to_string();
     assert!(error.contains("active transfers need more than the 50 MiB"), "{error}");
 }
+
+#[test]
+fn a_mailbox_does_not_outgrow_the_memory_of_packets_within_one_slice() {
+    let (mut links, mut flows) = dumbbell(10_000_000_000, 0.4, 100, &[("fixed", 0.0)], &linux_stack());
+    links[0]["queue"] = json!({"kind": "droptail"});
+    flows[0]["parameters"] = json!({"window": 100_000});
+    let engine = Engine::new(spec(&links, &flows, 2.0, 1.0)).expect("the scenario is right").limit_memory(1 << 20);
+    let error = engine.run(|_| true).expect_err("100,000 packets need 3 MiB").to_string();
+    assert!(error.starts_with("memory: packets on their way and active transfers need more than the 1 MiB"), "{error}");
+}

@@ -156,6 +156,7 @@ impl Network {
     /// Lets packets on their way take so much memory.
     pub fn limit_memory(&mut self, bytes: u64) {
         self.room_bytes = bytes;
+        self.ports.mailboxes.limit_memory(bytes);
     }
 
     /// The memory that packets may take, bytes.
@@ -176,6 +177,7 @@ impl Network {
     /// many mailboxes, their memory is added up once in several slices.
     #[inline]
     pub fn is_overdrawn(&mut self) -> bool {
+        self.overdrawn |= self.ports.mailboxes.overflown;
         if self.slices_until_sum > 0 {
             self.slices_until_sum -= 1;
         } else {

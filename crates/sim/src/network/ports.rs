@@ -93,12 +93,16 @@ impl Mailbox {
         (self.taken..self.put).map(move |i| &self.slots[i & mask])
     }
 
-    /// Doubles the ring, in place: a copy of a large one would need half as much memory again.
+    /// Doubles the ring, in place: a copy of a large one would need half as much memory again. Answers whether that is not more
+    /// than `most_bytes`; if it is, nothing is done.
     #[cold]
     #[inline(never)]
-    fn grow(&mut self) {
+    fn grow(&mut self, most_bytes: u64) -> bool {
         let before = self.slots.len();
         let after = (before * 2).max(16);
+        if (after * size_of::<Packet>()) as u64 > most_bytes {
+            return false;
+        }
         self.slots.reserve_exact(after - before);
         self.slots.resize(after, Packet::default());
         for i in self.taken..self.put {
@@ -107,18 +111,34 @@ impl Mailbox {
                 self.slots[slot] = self.slots[slot - before];
             }
         }
+        true
     }
 }
 
 /// All mailboxes, by number.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Mailboxes {
     boxes: Vec<Mailbox>,
     /// When the oldest in each arrives, or [`Time::NEVER`]: side by side, since every turn looks at those of all transfers.
     heads: Vec<Time>,
+    /// The largest that one may become, bytes.
+    most_bytes: u64,
+    /// One wanted to become larger: packets are lost, and the run is over.
+    pub(super) overflown: bool,
+}
+
+impl Default for Mailboxes {
+    fn default() -> Self {
+        Self { boxes: Vec::new(), heads: Vec::new(), most_bytes: u64::MAX, overflown: false }
+    }
 }
 
 impl Mailboxes {
+    /// Lets no mailbox become larger than so many bytes.
+    pub(super) fn limit_memory(&mut self, bytes: u64) {
+        self.most_bytes = bytes;
+    }
+
     /// Makes one more; answers its number.
     pub(super) fn add(&mut self) -> MailboxId {
         self.boxes.push(Mailbox::default());
@@ -140,8 +160,9 @@ impl Mailboxes {
     #[inline(always)]
     pub(super) fn push(&mut self, id: MailboxId, packet: Packet) {
         let mailbox = &mut self.boxes[id.index()];
-        if mailbox.is_full() {
-            mailbox.grow();
+        if mailbox.is_full() && !mailbox.grow(self.most_bytes) {
+            self.overflown = true;
+            return;
         }
         if mailbox.put(packet) {
             self.heads[id.index()] = packet.at;
