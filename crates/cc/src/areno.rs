@@ -21,7 +21,7 @@ choices! {
     /// - `last`: The last sample.
     pub enum RttSource { Mean = "mean", Last = "last" }
 
-    /// What a loss does first:
+    /// First effect of a loss:
     /// - `update-first`: Update the RTT at which losses happen, then take the level of congestion.
     /// - `level-first`: Take the level with the RTT of the losses before.
     pub enum LossOrder { UpdateFirst = "update-first", LevelFirst = "level-first" }

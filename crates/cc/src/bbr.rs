@@ -80,7 +80,7 @@ const BURST_MOST_BYTES: f64 = 65_535.0;
 const POLICED_INTERVAL_MIN_S: f64 = 0.001;
 
 states! {
-    /// What it is doing.
+    /// Its state.
     enum Mode {
         Startup = "Startup",
         Drain = "Drain",

@@ -47,7 +47,7 @@ const HYSTART_SAMPLES: u32 = 8;
 const DELAYED_MAX: u32 = 5;
 
 states! {
-    /// What the gradients say of the queue.
+    /// State of the queue, inferred from the gradients.
     enum Queue {
         Unknown = "unknown",
         NotFull = "not_full",

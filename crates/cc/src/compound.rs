@@ -28,7 +28,7 @@ choices! {
     /// - `1.3`: Andrew's Linux module since March 2008, as of release 1.3.
     pub enum Rules { Draft = "draft", Early = "2006", Release13 = "1.3" }
 
-    /// What dwnd grows from:
+    /// Base of the growth of dwnd:
     /// - `window`: The segments sent in the last round trip.
     /// - `dwnd`: dwnd itself.
     pub enum GrowFrom { Window = "window", Dwnd = "dwnd" }

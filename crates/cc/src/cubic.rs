@@ -28,7 +28,7 @@ choices! {
     /// - `off`: Not at all.
     pub enum RenoEstimate { Acked = "acked", Time = "time", Off = "off" }
 
-    /// Where the growth cap holds:
+    /// Scope of the growth cap:
     /// - `always`: On both sides of the last maximum (PFLDnet 2005).
     /// - `above-origin`: Beyond the last maximum (Linux 2.6.22).
     pub enum CapRegion { Always = "always", AboveOrigin = "above-origin" }

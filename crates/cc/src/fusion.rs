@@ -182,7 +182,7 @@ impl LossBased for Fusion {
     fn grow(&mut self, _ack: &Ack, n: f64) {
         self.reno += n / self.reno;
         self.win.w = (self.win.w + n * self.per_segment).max(self.reno).max(FLOOR);
-        // What is given up is not to be won back by slow start.
+        // Slow start must not win back the segments given up here.
         self.win.ssthresh = self.win.ssthresh.min(self.win.w);
     }
 

@@ -30,7 +30,7 @@ use crate::plain_window::PlainWindow;
 use crate::spread::Spread;
 
 choices! {
-    /// What is done first with the distance to the reference:
+    /// First operation on the distance to the reference:
     /// - `clip_then_part`: Clip it to ±γα, then take its part.
     /// - `part_then_clip`: Take its part, then clip that.
     pub enum ClipOrder { ClipThenPart = "clip_then_part", PartThenClip = "part_then_clip" }
@@ -45,7 +45,7 @@ choices! {
     /// - `per_round`: By the window, once a round.
     pub enum StartGrowth { PerAck = "per_ack", PerRound = "per_round" }
 
-    /// What a loss does in the start:
+    /// Effect of a loss in the start:
     /// - `halve`: The same as later.
     /// - `ignore`: Nothing.
     pub enum StartLoss { Halve = "halve", Ignore = "ignore" }
@@ -60,7 +60,7 @@ choices! {
     /// - `start`: From the beginning, with no loss reference.
     pub enum AfterTimeout { Search = "search", Start = "start" }
 
-    /// Where the delay leads the window:
+    /// Target of the window under delay:
     /// - `ratio`: alpha D/Q (the paper).
     /// - `fast`: Twice FAST's step γ (alpha - w Q/D), of which half is made: no swing, for research.
     pub enum Reference { Ratio = "ratio", Fast = "fast" }

@@ -15,7 +15,7 @@ use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Settings, choice, choices, num, params, switch, value, word};
 
 choices! {
-    /// Where a(w) and b(w) come from:
+    /// Source of a(w) and b(w):
     /// - `closed`: RFC 3649 §5.
     /// - `table`: Linux's table, from RFC 3649 appendix B.
     pub enum Form { Closed = "closed", Table = "table" }

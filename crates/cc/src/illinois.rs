@@ -22,7 +22,7 @@ use crate::param::{
 use crate::round_trip::RoundTrip;
 
 choices! {
-    /// Of what the largest RTT is the largest:
+    /// Samples over which the largest RTT is taken:
     /// - `sample`: Of all samples.
     /// - `round-mean`: Of the mean RTTs of all round trips, which one outlier does not spoil.
     pub enum MaxSource { Sample = "sample", RoundMean = "round-mean" }

@@ -25,7 +25,7 @@ choices! {
     ///   divisor for each step; slow start while the window is at most the threshold. ns-2's TCP/Linux has this form.
     pub enum Arithmetic { Fluid = "fluid", Linux = "linux", Linux26 = "linux-2.6" }
 
-    /// What a loss reduces:
+    /// Quantity that a loss reduces:
     /// - `window`: The congestion window (Linux, ns-2).
     /// - `flight`: The segments outstanding (RFC 5681, RFC 9438).
     pub enum ReduceFrom { Window = "window", Flight = "flight" }
@@ -309,7 +309,7 @@ impl LossWindow {
         self.slow_start.on_congestion();
     }
 
-    /// As [`LossWindow::reduce_to`], where the threshold's floor is no reason to grow.
+    /// [`LossWindow::reduce_to`] without growth up to the threshold's floor.
     pub fn lower_to(&mut self, target: f64) {
         let before = self.w;
         self.reduce_to(target);

@@ -10,13 +10,13 @@ use crate::unit::Unit;
 pub struct Variable {
     /// Name.
     pub name: &'static str,
-    /// What its values are.
+    /// Kind of its values.
     pub form: Form,
     /// Definition.
     pub doc: &'static str,
 }
 
-/// What the values of a variable are.
+/// Kind of the values of a variable.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Form {
     /// Numbers in a unit.

@@ -94,7 +94,7 @@ impl SlowStart {
         Self { kind, max_ssthresh, rounds: NO_ROUNDS }
     }
 
-    /// Whether HyStart++ is in its conservative phase.
+    /// True if HyStart++ is in its conservative phase.
     #[must_use]
     pub fn is_conservative(&self) -> bool {
         self.kind == SlowStartKind::HystartPlusPlus && !self.rounds.found && self.rounds.css_baseline.is_finite()

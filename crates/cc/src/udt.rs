@@ -33,7 +33,7 @@ choices! {
     /// - `byte`: One byte for each SYN: 1/MSS of a packet.
     pub enum Floor { Hundredth = "hundredth", Byte = "byte" }
 
-    /// What ends slow start, besides a NAK and a timeout:
+    /// Condition that ends slow start, besides a NAK and a timeout:
     /// - `window`: A window beyond the flow window.
     /// - `first_ack`: The first ACK.
     pub enum SlowStart { Window = "window", FirstAck = "first_ack" }

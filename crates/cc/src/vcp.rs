@@ -16,7 +16,7 @@ use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Settings, choice, choices, flag, num, params, value, word};
 
 choices! {
-    /// What the sender does between a decrease and the time when it shows in the routers' load:
+    /// Behavior of the sender between a decrease and the time when it shows in the routers' load:
     /// - `hold`: Nothing for t_ρ, then it adds for a round trip.
     /// - `follow`: What routers say, but no further decrease (ns-2).
     pub enum Settle { Hold = "hold", Follow = "follow" }

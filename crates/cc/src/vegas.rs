@@ -97,7 +97,7 @@ pub struct Vegas {
     /// Segments in queues at the last decision; NaN before the first.
     last_diff: f64,
     linux26: Linux26,
-    /// Whether it was in slow start before the last signal.
+    /// True if it was in slow start before the last signal.
     saved: bool,
 }
 

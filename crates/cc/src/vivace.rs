@@ -84,7 +84,7 @@ const PATIENCE_S: f64 = 0.2;
 const FLOOR: f64 = 4.0;
 
 states! {
-    /// What it is doing.
+    /// Its state.
     enum Mode {
         Starting = "starting",
         Probing = "probing",

@@ -25,7 +25,7 @@ choices! {
     /// - `twice`: Twice, with 7/8 each (Linux).
     pub enum Filter { Single = "single", Twice = "twice" }
 
-    /// What a loss does with the estimate:
+    /// Use of the estimate after a loss:
     /// - `at-once`: The window becomes the estimate at once, unless it is smaller.
     /// - `at-exit`: Half of the window, and the estimate when recovery ends (Linux).
     /// - `floor`: Half of the window; the estimate is the smallest window in recovery (ns-2's TCP/Linux).
@@ -185,7 +185,7 @@ impl Westwood {
         self.win.whole(segments).max(FLOOR)
     }
 
-    /// Whether a signal sets the window to the estimate, and not the recovery's end: an ECN echo has no recovery whose end
+    /// True if a signal sets the window to the estimate, and not the recovery's end: an ECN echo has no recovery whose end
     /// could be waited for.
     fn at_once(&self, signal: &Signal) -> bool {
         self.p.response == Response::AtOnce || (self.p.response == Response::AtExit && signal.cause == Cause::Ecn)

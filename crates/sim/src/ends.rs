@@ -178,7 +178,7 @@ impl FlowEnd {
         with_end!(&mut self.kind, end => end.timer(), inline => Time::NEVER)
     }
 
-    /// Where packets for it wait.
+    /// Mailbox of the packets for it.
     pub(crate) fn inbox(&self) -> MailboxId {
         self.attachment.inbox()
     }

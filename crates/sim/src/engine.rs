@@ -36,7 +36,7 @@ const STEP: usize = 2;
 /// find none, and looking at the endpoint itself would cost a miss of the cache each.
 #[derive(Clone, Copy, Debug)]
 enum Turn {
-    /// Of one end of a flow: when its timer is due, where packets for it wait, and its place among all ends.
+    /// Turn of one end of a flow: the time of its timer, its mailbox, and its position among all ends.
     End {
         timer: Time,
         inbox: MailboxId,

@@ -190,7 +190,7 @@ class Scenario(ScenarioTable):
 
     @cached_property
     def form(self) -> Spec:
-        """What the engine runs: defaults written out, units resolved, each flow of a group listed by itself."""
+        """The canonical form that the engine runs: defaults written out, units resolved, groups as single flows."""
         return without_groups(self._compact)
 
     @cached_property

@@ -20,11 +20,11 @@ struct Egress {
     usual_bytes: u64,
     usual: Times,
     next: Port,
-    /// Of this end among the feeders of that place.
+    /// Rank of this end among the feeders of that place.
     rank: u32,
 }
 
-/// What the way through the first link takes.
+/// Times on the way through the first link.
 #[derive(Clone, Copy, Debug)]
 struct Times {
     /// Before the transmitter.
@@ -139,7 +139,7 @@ impl Network {
         })
     }
 
-    /// What the first link of a passage takes, behind an end with an [`Egress`].
+    /// Times of a packet on the first link of a passage, behind an end with an [`Egress`].
     fn times(&self, passage: PassageId, link: LinkId, bytes: u64) -> Times {
         let (this, hop) = (&self.links[link.index()], &self.hops[self.paths.first_hop(passage)]);
         Times {

@@ -29,7 +29,7 @@ pub struct Header {
     pub feedback: f64,
 }
 
-/// What a router reads of a packet besides its size and its marks, and nothing else that travels beside packets.
+/// Headers that a router reads besides a packet's size and its marks; the only access to data that travels beside packets.
 pub trait PacketHeaders {
     /// The congestion header of a data packet, if it has one.
     fn header(&mut self, packet: &Packet) -> Option<&mut Header>;

@@ -30,7 +30,7 @@ impl SourceSpec {
         let stop_ps = flow.stop_ps.map_or(duration_ps, |stop| stop.min(duration_ps));
         let wire_bits = f64::from(flow.stack.payload_bytes + flow.stack.header_bytes) * 8.0;
         let segments = bps as f64 * (stop_ps.saturating_sub(flow.start_ps) as f64 * 1e-12) / wire_bits;
-        // Of a transfer at most: its last segment need not be full.
+        // Upper bound for a transfer: its last segment need not be full.
         let of_each = |mean_bytes| mean_bytes / f64::from(flow.stack.payload_bytes) + 1.0;
         self.sizes.as_ref().map_or(1.0, |sizes| segments / of_each(sizes.mean_bytes_at_most()))
     }
