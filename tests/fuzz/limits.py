@@ -22,6 +22,8 @@ BASE_BYTES = 256 * 2**20
 BYTES_PER_EVENT = 200
 BYTES_PER_SAMPLE = 400
 BYTES_PER_SEGMENT = 90
+BYTES_PER_LOGGED = 300
+"""An event in the log: a row, its copy in the order of time, and 23 columns whose lists double."""
 BYTES_PER_SLOT = 20_000
 """A flow, a link or an active transfer."""
 _PS = 1e-12

@@ -102,7 +102,8 @@ def _attempt(form: dict[str, Any], again: bool) -> Outcome:
     if seconds > allowed_s:
         why = f"over its limits: {seconds:.1f} s of processor time, not {allowed_s:.1f} s, for {sent} packets"
         return Outcome(FAILED, why, seconds)
-    allowed = size.octets + limits.BYTES_PER_SEGMENT * sent
+    logged = run.tables()["events"].height if "events" in run.tables() else 0
+    allowed = size.octets + limits.BYTES_PER_SEGMENT * sent + limits.BYTES_PER_LOGGED * logged
     if octets > allowed:
         why = f"over its limits: {octets >> 20} MiB of memory, not {allowed / 2**20:.0f} MiB"
         return Outcome(FAILED, why, seconds, octets)

@@ -223,6 +223,20 @@ fn transfers_that_begin_within_one_slice_are_bounded_like_packets() {
 }
 
 #[test]
+fn a_batch_does_not_outgrow_the_memory_of_packets_within_one_slice() {
+    let flows = [("fixed", 0.0); 10];
+    let (mut links, mut flows) = dumbbell(10_000_000_000, 0.4, 100, &flows, &linux_stack());
+    links[0]["queue"] = json!({"kind": "droptail"});
+    for flow in flows.as_array_mut().expect("a list") {
+        // Too few each for a mailbox of their own to be too large, or for the sender to ask.
+        flow["parameters"] = json!({"window": 2_000});
+    }
+    let engine = Engine::new(spec(&links, &flows, 2.0, 1.0)).expect("the scenario is right").limit_memory(1 << 20);
+    let error = engine.run(|_| true).expect_err("20,000 packets need 1.4 MiB").to_string();
+    assert!(error.starts_with("memory: packets on their way and active transfers need more than the 1 MiB"), "{error}");
+}
+
+#[test]
 fn a_mailbox_does_not_outgrow_the_memory_of_packets_within_one_slice() {
     let (mut links, mut flows) = dumbbell(10_000_000_000, 0.4, 100, &[("fixed", 0.0)], &linux_stack());
     links[0]["queue"] = json!({"kind": "droptail"});

@@ -156,7 +156,7 @@ impl Network {
     /// Lets packets on their way take so much memory.
     pub fn limit_memory(&mut self, bytes: u64) {
         self.room_bytes = bytes;
-        self.ports.mailboxes.limit_memory(bytes);
+        self.ports.limit_memory(bytes);
     }
 
     /// The memory that packets may take, bytes.
@@ -168,7 +168,7 @@ impl Network {
     /// True if so many packets more fit into the memory that packets may take. If not, the run is over.
     #[cold]
     pub fn has_room_for(&mut self, packets: u32) -> bool {
-        let needed = self.ports.mailboxes.bytes() + u64::from(packets) * BYTES_PER_PACKET;
+        let needed = self.ports.bytes() + u64::from(packets) * BYTES_PER_PACKET;
         self.overdrawn |= needed > self.room_bytes;
         !self.overdrawn
     }
@@ -177,12 +177,12 @@ impl Network {
     /// many mailboxes, their memory is added up once in several slices.
     #[inline]
     pub fn is_overdrawn(&mut self) -> bool {
-        self.overdrawn |= self.ports.mailboxes.overflown;
+        self.overdrawn |= self.ports.is_overflown();
         if self.slices_until_sum > 0 {
             self.slices_until_sum -= 1;
         } else {
             self.slices_until_sum = self.ports.mailboxes.len() / MAILBOXES_PER_SLICE;
-            self.overdrawn |= self.ports.mailboxes.bytes() > self.room_bytes;
+            self.overdrawn |= self.ports.bytes() > self.room_bytes;
         }
         self.overdrawn
     }

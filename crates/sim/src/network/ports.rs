@@ -124,7 +124,7 @@ pub(super) struct Mailboxes {
     /// The largest that one may become, bytes.
     most_bytes: u64,
     /// One wanted to become larger: packets are lost, and the run is over.
-    pub(super) overflown: bool,
+    overflown: bool,
 }
 
 impl Default for Mailboxes {
@@ -135,7 +135,7 @@ impl Default for Mailboxes {
 
 impl Mailboxes {
     /// Lets no mailbox become larger than so many bytes.
-    pub(super) fn limit_memory(&mut self, bytes: u64) {
+    fn limit_memory(&mut self, bytes: u64) {
         self.most_bytes = bytes;
     }
 
@@ -170,7 +170,7 @@ impl Mailboxes {
     }
 
     /// Memory of all slots, bytes. It is added up here, since a running total costs 3 % of a run in [`Mailboxes::push`].
-    pub(super) fn bytes(&self) -> u64 {
+    fn bytes(&self) -> u64 {
         self.boxes.iter().map(|mailbox| (mailbox.slots.len() * size_of::<Packet>()) as u64).sum()
     }
 
@@ -243,6 +243,22 @@ impl Ports {
         }
     }
 
+    /// Lets none of them take more than so many bytes.
+    pub(super) fn limit_memory(&mut self, bytes: u64) {
+        self.mailboxes.limit_memory(bytes);
+        self.batches.iter_mut().for_each(|batch| batch.limit_memory(bytes));
+    }
+
+    /// Memory of all packets, bytes.
+    pub(super) fn bytes(&self) -> u64 {
+        self.mailboxes.bytes() + self.batches.iter().map(Batch::bytes).sum::<u64>()
+    }
+
+    /// True if one of them wanted more than it may take.
+    pub(super) fn is_overflown(&self) -> bool {
+        self.mailboxes.overflown || self.batches.iter().any(|batch| batch.overflown)
+    }
+
     /// All packets that wait.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Packet> {
         let mailed = self.mailboxes.iter().flat_map(Mailbox::iter);
@@ -266,6 +282,10 @@ pub(super) struct Batch {
     spread: Vec<u128>,
     /// End of the time slices that keys are spread over.
     ends: Vec<u32>,
+    /// Packets that it may hold.
+    room: usize,
+    /// One more was to come: packets are lost, and the run is over.
+    overflown: bool,
 }
 
 impl Default for Batch {
@@ -279,9 +299,14 @@ impl Default for Batch {
             last: Time::ZERO,
             spread: Vec::new(),
             ends: Vec::new(),
+            room: usize::MAX,
+            overflown: false,
         }
     }
 }
+
+/// Memory of a packet in a batch, bytes: itself, its key while keys are sorted, and the slices of time.
+const BATCH_PACKET_BYTES: u64 = (size_of::<Packet>() + 2 * size_of::<u128>() + 2 * size_of::<u32>()) as u64;
 
 /// Packets that were taken and may still lie in a [`Batch`], besides as many as there are others.
 const MOST_GONE: usize = 4096;
@@ -299,12 +324,35 @@ impl Batch {
             self.keys.clear();
             (self.taken, self.last) = (0, Time::ZERO);
         }
+        if self.packets.len() == self.packets.capacity() && !self.grow() {
+            return;
+        }
         let place = self.packets.len() as u128;
         self.keys.push(u128::from(packet.at.0) << 64 | u128::from(rank) << 32 | place);
         self.packets.push(packet);
         self.mixed = true;
         self.head = self.head.min(packet.at);
         self.last = self.last.max(packet.at);
+    }
+
+    /// Doubles the room, up to the most that there may be; answers whether there is any.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) -> bool {
+        let more = self.packets.len().max(16).min(self.room.saturating_sub(self.packets.len()));
+        self.packets.reserve_exact(more);
+        self.overflown |= more == 0;
+        more > 0
+    }
+
+    /// Lets it take no more than so many bytes.
+    fn limit_memory(&mut self, bytes: u64) {
+        self.room = usize::try_from(bytes / BATCH_PACKET_BYTES).unwrap_or(usize::MAX);
+    }
+
+    /// Memory of its packets, bytes.
+    fn bytes(&self) -> u64 {
+        self.packets.capacity() as u64 * BATCH_PACKET_BYTES
     }
 
     #[inline]
