@@ -119,6 +119,8 @@ struct State {
     initial_window: f64,
     segment_bytes: f64,
     pacing_rate: f64,
+    /// Segments that one burst holds at that rate.
+    burst: f64,
     rtt_seen: bool,
     pacing_gain: f64,
     cwnd_gain: f64,
@@ -150,6 +152,14 @@ struct State {
     aggregation: Aggregation,
     policer: Policer,
     draws: Draws,
+}
+
+impl State {
+    fn set_pacing_rate(&mut self, rate: f64) {
+        if rate != self.pacing_rate {
+            (self.pacing_rate, self.burst) = (rate, Bbr::burst(rate, self.segment_bytes));
+        }
+    }
 }
 
 /// BBR version 1.
@@ -203,6 +213,7 @@ impl Bbr {
             initial_window: 1.0,
             segment_bytes: 1448.0,
             pacing_rate: 1.0,
+            burst: 1.0,
             rtt_seen: false,
             pacing_gain: p.startup_gain,
             cwnd_gain: p.startup_gain,
@@ -247,11 +258,11 @@ impl Bbr {
         if self.s.min_rtt.is_finite() { (gain * bandwidth * self.s.min_rtt).ceil() } else { self.s.initial_window }
     }
 
-    /// Segments that one burst holds: about a millisecond of the pacing rate.
-    fn burst(&self) -> f64 {
-        let bytes_per_s = self.s.pacing_rate * self.s.segment_bytes;
+    /// Segments that one burst holds: about a millisecond of the pacing rate, segments/s.
+    fn burst(pacing_rate: f64, segment_bytes: f64) -> f64 {
+        let bytes_per_s = pacing_rate * segment_bytes;
         let least = if bytes_per_s < BURST_OF_ONE_BYTES_PER_S { 1.0 } else { 2.0 };
-        ((bytes_per_s / 1024.0).min(BURST_MOST_BYTES) / self.s.segment_bytes).floor().clamp(least, 127.0)
+        ((bytes_per_s / 1024.0).min(BURST_MOST_BYTES) / segment_bytes).floor().clamp(least, 127.0)
     }
 
     /// Room for bursts, for the pairs that delayed ACKs come in, and for the probing phase to have an effect.
@@ -259,7 +270,7 @@ impl Bbr {
         if !self.p.offload_budget {
             return window;
         }
-        let window = 2.0 * ((window + 3.0 * self.burst()) / 2.0).ceil();
+        let window = 2.0 * ((window + 3.0 * self.s.burst) / 2.0).ceil();
         if self.s.mode == Mode::ProbeBw && self.s.phase == 0 { window + 2.0 } else { window }
     }
 
@@ -508,14 +519,14 @@ impl Bbr {
     fn pace(&mut self, gain: f64) {
         let rate = gain * self.bandwidth() * (1.0 - self.p.pacing_margin);
         if rate > self.s.pacing_rate || (self.s.full_reached && rate > 0.0) {
-            self.s.pacing_rate = rate;
+            self.s.set_pacing_rate(rate);
         }
     }
 
     /// The rate before any sample: the initial window in the RTT, as the search would send it.
     fn first_pace(&mut self, rtt: f64) {
         let margin = 1.0 - self.p.pacing_margin;
-        self.s.pacing_rate = self.p.startup_gain * self.s.initial_window / rtt * margin;
+        self.s.set_pacing_rate(self.p.startup_gain * self.s.initial_window / rtt * margin);
     }
 
     fn save_window(&mut self) {

@@ -47,8 +47,9 @@ fn windows_are_multiples_of_the_bandwidth_delay_product() {
     close(b.p.probe_rtt_time / b.p.min_rtt_window, 0.02, 1e-12);
     // Linux: three bursts of 8 segments (1 ms, 97.7 %), an even number, two more where it probes.
     let mut l = started("");
-    (l.s.mode, l.s.phase, l.s.segment_bytes, l.s.pacing_rate) = (Mode::ProbeBw, 2, 1500.0, bandwidth);
-    assert_eq!(l.burst(), 8.0);
+    (l.s.mode, l.s.phase, l.s.segment_bytes) = (Mode::ProbeBw, 2, 1500.0);
+    l.s.set_pacing_rate(bandwidth);
+    assert_eq!(l.s.burst, 8.0);
     assert_eq!(l.quantized(667.0), 692.0);
     l.s.phase = 0;
     assert_eq!(l.quantized(667.0), 694.0);

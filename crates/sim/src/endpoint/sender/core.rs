@@ -36,6 +36,8 @@ pub struct Sender {
     pub(super) next: u32,
     pub(super) rto: Rto,
     pub(super) timer: Time,
+    /// No timer but the pace is due before; it may be early, never late.
+    pub(super) quiet_until: Time,
     pub(super) now: Time,
     pub(super) min_rtt: MinRtt,
     pub(super) latest_rtt: f64,
@@ -99,6 +101,7 @@ impl Sender {
                 Time(stack.rto_granularity_ps),
             ),
             timer: start.min(stats.due()),
+            quiet_until: Time::ZERO,
             repair: Repair::new(),
             timeout: RetransmissionTimer::new(Time(stack.min_rto_ps.min(stack.initial_rto_ps))),
             rack: Rack::new(stack.detection == Detection::Rack),
@@ -175,7 +178,11 @@ impl EndpointState for Sender {
 
 impl<O: Outlet> Endpoint<O> for Sender {
     fn on_timer(&mut self, out: &mut O) {
-        self.on_timer_due(out);
+        if self.is_only_paced() {
+            self.on_pace_due(out);
+        } else {
+            self.on_timer_due(out);
+        }
     }
 
     #[inline(always)]

@@ -174,7 +174,7 @@ impl Sender {
                 }
                 if now < sent + patience {
                     self.rack.reorder_due = sent + patience;
-                    self.timer = self.timer.min(self.rack.reorder_due);
+                    self.wake_by(self.rack.reorder_due);
                     break;
                 }
             }

@@ -9,11 +9,23 @@ pub(super) struct Pace {
     pub(super) next: Time,
     /// When the sender wants to be woken; [`Time::NEVER`] while pacing is not what holds it back.
     pub(super) wake: Time,
+    /// The latest rate, segments/s, and the time that it gives a segment: a division for each would cost more than the comparison.
+    rate: f64,
+    period: Time,
 }
 
 impl Pace {
     pub(super) fn new(active: bool) -> Self {
-        Self { active, next: Time::ZERO, wake: Time::NEVER }
+        Self { active, next: Time::ZERO, wake: Time::NEVER, rate: f64::NAN, period: Time::ZERO }
+    }
+
+    /// A segment leaves at `now`, and the next as much later as `rate` says, segments/s.
+    #[inline]
+    pub(super) fn note_sent(&mut self, now: Time, rate: f64) {
+        if self.rate != rate {
+            (self.rate, self.period) = (rate, Time::from_seconds(1.0 / rate));
+        }
+        self.next = self.next.max(now).later(self.period);
     }
 
     /// True if segments are paced at all.

@@ -44,7 +44,7 @@ impl Sender {
             if self.transmit_with_care(now, 1, out) == 0 {
                 return;
             }
-            self.pace.next = self.pace.next.max(now).later(Time::from_seconds(1.0 / rate));
+            self.pace.note_sent(now, rate);
         }
     }
 

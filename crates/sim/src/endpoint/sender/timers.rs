@@ -33,10 +33,34 @@ impl Sender {
             self.serve_application(now, out);
         }
         let retransmission = self.probe_due().min(self.timeout_due()).min(self.rack.reorder_due);
-        let timer = self.stats.due().min(retransmission).min(self.pace.wake()).min(self.application_due());
-        let timer = if self.started { timer } else { timer.min(self.start) };
+        let others = self.stats.due().min(retransmission).min(self.application_due());
+        let others = if self.started { others } else { others.min(self.start) };
         // A timeout that has shrunk since it was armed may be overdue: it fires now, never in the past.
-        self.timer = timer.max(now);
+        self.quiet_until = others.max(now);
+        self.timer = self.quiet_until.min(self.pace.wake());
+    }
+
+    /// True if the pace is all that the timer is due for.
+    #[inline(always)]
+    pub(super) fn is_only_paced(&self) -> bool {
+        self.timer == self.pace.wake() && self.timer < self.quiet_until
+    }
+
+    /// The next segment may leave, and no other timer is due.
+    #[inline(always)]
+    pub(super) fn on_pace_due(&mut self, out: &mut impl Outlet) {
+        let now = self.timer;
+        assert!(now >= self.now, "a sender's clock went back");
+        self.now = now;
+        self.transmit_paced(now, out);
+        self.timer = self.quiet_until.min(self.pace.wake());
+    }
+
+    /// Something other than the pace is due at `at`, or later.
+    #[inline(always)]
+    pub(super) fn wake_by(&mut self, at: Time) {
+        self.quiet_until = self.quiet_until.min(at);
+        self.timer = self.timer.min(at);
     }
 
     /// When the retransmission timer fires, if nothing happens before.
@@ -141,6 +165,6 @@ impl Sender {
         if self.timeout.may_probe {
             earliest = earliest.min(Time::from_seconds(2.0 * self.min_rtt.get()));
         }
-        self.timer = self.timer.min(now + earliest);
+        self.wake_by(now + earliest);
     }
 }
