@@ -16,11 +16,9 @@ impl Link {
 
     /// When the transmitter next takes something; [`Time::NEVER`] where nothing waits.
     #[must_use]
+    #[inline(always)]
     pub fn next_service(&self) -> Time {
-        match &self.service {
-            Some(service) if service.backlog().packets > 0 => service.ready,
-            _ => Time::NEVER,
-        }
+        self.service.as_ref().map_or(Time::NEVER, |service| service.ready)
     }
 
     /// The packets that wait, where the queue keeps them.
@@ -41,6 +39,7 @@ impl Link {
     ///
     /// # Panics
     /// If arrivals go back in time, which would be a defect of the engine.
+    #[inline(always)]
     pub fn receive(&mut self, packet: Packet, gone: &mut Vec<Packet>, headers: &mut impl PacketHeaders) {
         let now = packet.at;
         self.note_arrival(now);
@@ -50,19 +49,22 @@ impl Link {
             return;
         }
         let Some(service) = &mut self.service else { return };
-        if service.backlog().packets == 0 {
-            service.ready = match &mut self.schedule {
+        let mut ready = service.ready;
+        if ready == Time::NEVER {
+            ready = match &mut self.schedule {
                 Some(schedule) => schedule.start(now, self.free),
                 None => self.free.max(now),
             };
         }
         let before = gone.len();
         service.queue.enqueue(packet, gone, headers);
+        service.set_ready(ready);
         self.note_gone(now, &gone[before..]);
     }
 
     /// The transmitter takes the next packet at `now`, which is [`Link::next_service`]; what is dropped instead is put into
     /// `gone`. The answer is the packet as it was when it arrived here, marked or not, and when it reaches the far end.
+    #[inline(always)]
     pub fn send_next(
         &mut self,
         now: Time,
@@ -73,6 +75,7 @@ impl Link {
         let service = self.service.as_mut()?;
         let before = gone.len();
         let next = service.queue.dequeue(now, gone, headers);
+        service.set_ready(service.ready);
         self.note_gone(now, &gone[before..]);
         let packet = next?;
         let bytes = packet.bytes();
@@ -86,7 +89,7 @@ impl Link {
         self.totals.accepted_bytes += bytes;
         self.totals.marked += u64::from(packet.is_marked());
         if let Some(service) = &mut self.service {
-            service.ready = ready;
+            service.set_ready(ready);
         }
         if let Some(probe) = &mut self.probe {
             probe.waits += u128::from((now - packet.at).0);
@@ -95,14 +98,25 @@ impl Link {
         Some((packet, self.free + self.delay))
     }
 
+    /// The queue has changed; it dropped the packets in `gone`.
+    #[inline(always)]
     fn note_gone(&mut self, now: Time, gone: &[Packet]) {
-        self.totals.dropped += gone.len() as u64;
-        self.totals.dropped_bytes += gone.iter().map(Packet::bytes).sum::<u64>();
-        let waiting = self.service.as_ref().map_or(0, |service| service.backlog().packets);
+        if !gone.is_empty() {
+            self.count_gone(now, gone);
+        }
         if let Some(probe) = &mut self.probe {
-            probe.waits += gone.iter().map(|packet| u128::from((now - packet.at).0)).sum::<u128>();
+            let waiting = self.service.as_ref().map_or(0, |service| service.backlog().packets);
             probe.min = probe.min.min(waiting);
             probe.max = probe.max.max(waiting);
+        }
+    }
+
+    #[cold]
+    fn count_gone(&mut self, now: Time, gone: &[Packet]) {
+        self.totals.dropped += gone.len() as u64;
+        self.totals.dropped_bytes += gone.iter().map(Packet::bytes).sum::<u64>();
+        if let Some(probe) = &mut self.probe {
+            probe.waits += gone.iter().map(|packet| u128::from((now - packet.at).0)).sum::<u128>();
         }
     }
 }

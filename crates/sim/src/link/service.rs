@@ -7,13 +7,19 @@ use crate::time::Time;
 #[derive(Clone, Debug)]
 pub(super) struct Service {
     pub(super) queue: Served,
-    /// The transmitter is free from then on, or something waits since then.
+    /// When it takes the next packet; [`Time::NEVER`] if none waits.
     pub(super) ready: Time,
 }
 
 impl Service {
     pub(super) fn new(queue: Served) -> Self {
-        Self { queue, ready: Time::ZERO }
+        Self { queue, ready: Time::NEVER }
+    }
+
+    /// The transmitter is free from `ready` on.
+    #[inline(always)]
+    pub(super) fn set_ready(&mut self, ready: Time) {
+        self.ready = if self.queue.backlog().packets > 0 { ready } else { Time::NEVER };
     }
 
     pub(super) fn backlog(&self) -> Backlog {

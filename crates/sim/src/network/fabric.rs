@@ -139,9 +139,9 @@ impl Network {
     /// When a link has its next packet to carry.
     #[must_use]
     pub fn next_for_link(&self, link: LinkId) -> Time {
-        let arrival = self.link_ports[link.index()].iter().map(|&port| self.ports.head(port)).min();
+        let arrival = self.ports.head_of(&self.link_ports[link.index()]);
         let link = &self.links[link.index()];
-        arrival.unwrap_or(Time::NEVER).min(link.next_service()).min(link.next_landing())
+        arrival.min(link.next_service()).min(link.next_landing())
     }
 
     /// The mailbox of an endpoint.

@@ -225,6 +225,12 @@ impl Ports {
         }
     }
 
+    /// When the next packet in any of `ports` arrives.
+    #[inline(always)]
+    pub(super) fn head_of(&self, ports: &[Port]) -> Time {
+        ports.iter().map(|&port| self.head(port)).min().unwrap_or(Time::NEVER)
+    }
+
     /// Takes the earliest packet in `ports` that arrives before `horizon`; in a tie that of the first port.
     #[inline(always)]
     pub(super) fn next_before(&mut self, ports: &[Port], horizon: Time) -> Option<Packet> {

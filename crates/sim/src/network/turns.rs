@@ -222,14 +222,16 @@ impl Network {
         let feeders = std::mem::take(&mut self.link_ports[link.index()]);
         let mut gone = Vec::new();
         let mut worked = false;
+        // Nothing that comes into these ports during the turn is for this turn.
+        let mut arrival = self.ports.head_of(&feeders);
         loop {
-            let service = self.links[link.index()].next_service();
-            let arrival = feeders.iter().map(|&port| self.ports.head(port)).min().unwrap_or(Time::NEVER);
-            if service.min(arrival) >= horizon {
+            let this = &mut self.links[link.index()];
+            let service = this.next_service();
+            let now = service.min(arrival);
+            if now >= horizon {
                 break;
             }
             worked = true;
-            let this = &mut self.links[link.index()];
             // At the same instant the packet in transmission has left before the new one comes.
             if service <= arrival {
                 if let Some((packet, at)) = this.send_next(service, &mut gone, &mut self.sidecars) {
@@ -238,8 +240,11 @@ impl Network {
                 }
             } else if let Some(packet) = self.ports.next_before(&feeders, horizon) {
                 this.receive(packet, &mut gone, &mut self.sidecars);
+                arrival = self.ports.head_of(&feeders);
             }
-            gone.drain(..).for_each(|packet| self.refuse(link, service.min(arrival), packet));
+            if !gone.is_empty() {
+                gone.drain(..).for_each(|packet| self.refuse(link, now, packet));
+            }
         }
         self.link_ports[link.index()] = feeders;
         worked
