@@ -78,8 +78,10 @@ pub fn preferred_slice(spec: &Spec) -> Time {
     let rate = |link: usize| spec.links.get(link).map_or(0, |link| link.rate_bps);
     let slowest = |flow: &FlowSpec| flow.path.iter().copied().min_by_key(|&link| rate(link));
     let bottlenecks: BTreeSet<usize> = spec.flows.iter().filter_map(slowest).collect();
-    let bps: u128 = bottlenecks.into_iter().map(|link| u128::from(rate(link))).sum();
-    let bits: u128 = spec.flows.iter().map(|flow| u128::from(flow.packet_sizes()[0].1) * 8).sum();
+    let copies = |link: usize| spec.links.get(link).map_or(1, |link| u128::from(link.copies));
+    let bps: u128 = bottlenecks.into_iter().map(|link| u128::from(rate(link)) * copies(link)).sum();
+    let bits_of = |flow: &FlowSpec| u128::from(flow.packet_sizes()[0].1) * 8 * u128::from(flow.count);
+    let bits: u128 = spec.flows.iter().map(bits_of).sum();
     let ps = (bits * SEGMENTS_PER_TURN * u128::from(Time::SECOND.0)).checked_div(bps);
     ps.map_or(least, |ps| Time(u64::try_from(ps).unwrap_or(Time::FAR.0)).max(least))
 }

@@ -4,6 +4,7 @@ mod common;
 
 use common::{dumbbell, linux_stack, ps, spec};
 use elephan_sim::Spec;
+use elephan_sim::engine::{PREFERRED_SLICE, preferred_slice};
 use serde_json::{Value, json};
 
 /// A change to links and flows.
@@ -53,6 +54,24 @@ fn a_group_needs_as_much_memory_as_its_flows() {
     });
     let read = Spec::read(&text.to_string()).expect("the scenario is right");
     assert_eq!(read.memory_bytes(), read.clone().without_groups().memory_bytes());
+}
+
+#[test]
+fn slices_of_a_group_are_those_of_its_flows() {
+    for access_bps in [100_000_u64, 1_000_000_000] {
+        let (mut links, flows) = group(5000);
+        for link in 2..6 {
+            links[link]["rate_bps"] = json!(access_bps);
+        }
+        let text = json!({
+            "duration_ps": ps(1.0), "sample_period_ps": ps(0.1), "measure": {"from_ps": 0, "to_ps": ps(1.0)},
+            "links": links, "flows": flows,
+        });
+        let read = Spec::read(&text.to_string()).expect("the scenario is right");
+        let slice = preferred_slice(&read);
+        assert!(slice > PREFERRED_SLICE, "{slice:?}");
+        assert_eq!(slice, preferred_slice(&read.without_groups()));
+    }
 }
 
 #[test]
