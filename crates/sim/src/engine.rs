@@ -29,7 +29,7 @@ const SEGMENTS_PER_TURN: u128 = 4;
 /// Slices between two reports (progress, cancellation), to begin with.
 const SLICES_PER_REPORT: u32 = 16;
 
-/// How many turns before its own the data of an endpoint is fetched; twice as many before, what says where that is.
+/// How many turns before its own the last data of an endpoint is fetched; as many before that, what says where it is, and so on.
 const STEP: usize = 2;
 
 /// The turn of a node. What decides whether there is any event in it stands together here: with thousands of flows, most turns
@@ -220,9 +220,12 @@ impl Engine {
         let ends = flows.as_flattened_mut();
         let mut worked = false;
         for i in 0..turns.len() {
+            if let Some((_, end)) = due_end(turns.get(i + 3 * STEP), network, horizon) {
+                ends[end].fetch();
+            }
             if let Some((inbox, end)) = due_end(turns.get(i + 2 * STEP), network, horizon) {
                 network.fetch(inbox, FlowId(end as u32 / 2));
-                ends[end].fetch();
+                ends[end].fetch_sender();
             }
             if let Some((inbox, end)) = due_end(turns.get(i + STEP), network, horizon) {
                 network.fetch_oldest(inbox);

@@ -3,6 +3,8 @@
 
 mod common;
 
+use std::sync::Arc;
+
 use common::{digest, dumbbell, flow, link, linux_stack, ns2_stack, ps, rfc6675_stack, run, spec};
 use elephan_sim::events::{Blocks, Event};
 use elephan_sim::spec::EventsSpec;
@@ -251,7 +253,7 @@ fn a_spec_without_physical_sense_is_refused() {
     assert_eq!(refuse(&|s| s.links[0].rate_bps = 0), "links[0].rate_bps");
     assert_eq!(refuse(&|s| s.measure.to_ps = ps(11.0)), "measure");
     assert_eq!(refuse(&|s| s.flows[0].path = vec![99]), "flows[0].path");
-    assert_eq!(refuse(&|s| s.flows[0].stack.initial_window = 0), "flows[0].stack.initial_window");
+    assert_eq!(refuse(&|s| Arc::make_mut(&mut s.flows[0].stack).initial_window = 0), "flows[0].stack.initial_window");
     assert_eq!(refuse(&|s| s.flows[0].stop_ps = Some(0)), "flows[0].stop_ps");
     let endless = |s: &mut Spec| {
         s.links.iter_mut().for_each(|l| l.rate_bps = 1_000_000_000_000);

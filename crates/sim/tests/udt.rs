@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::sync::Arc;
+
 use common::{at, digest, flow, link, linux_stack, ps, run, spec};
 use elephan_sim::engine::Engine;
 use elephan_sim::{Outcome, Spec, Time};
@@ -312,8 +314,14 @@ fn what_only_tcp_has_is_refused() {
     assert!(
         refuse(&|s| s.flows[0].base_rtt_error_ps = 1).starts_with("flows[0].base_rtt_error_ps: has no meaning for UDT")
     );
-    assert!(refuse(&|s| s.flows[0].stack.ecn = true).starts_with("flows[0].stack: has no meaning for UDT"));
-    assert!(refuse(&|s| s.flows[0].stack.header_bytes = 52).starts_with("flows[0].stack.header_bytes: are 44"));
+    assert!(
+        refuse(&|s| Arc::make_mut(&mut s.flows[0].stack).ecn = true)
+            .starts_with("flows[0].stack: has no meaning for UDT")
+    );
+    assert!(
+        refuse(&|s| Arc::make_mut(&mut s.flows[0].stack).header_bytes = 52)
+            .starts_with("flows[0].stack.header_bytes: are 44")
+    );
     let events = elephan_sim::spec::EventsSpec { limit: 10, from_ps: 0, to_ps: None };
     assert!(refuse(&|s| s.events = Some(events)).contains("no event log"));
     let mut unknown = spec(&links, &flows, 10.0, 1.0);

@@ -1,6 +1,7 @@
 //! Flows: their algorithm, their data, their paths.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -52,7 +53,7 @@ pub struct FlowSpec {
     /// Links of the ACKs, by their position in `links`.
     pub reverse_path: Vec<usize>,
     /// Transport of the two endpoints.
-    pub stack: StackSpec,
+    pub stack: Arc<StackSpec>,
     /// Error of the propagation round-trip time that the algorithm is told, ps; positive where it is told too much.
     #[serde(default)]
     pub base_rtt_error_ps: i64,

@@ -65,7 +65,7 @@ pub struct Sender {
     /// The source of data that comes bit by bit.
     pub(super) application: Option<Box<Application>>,
     pub(super) departures: Departures,
-    pub(super) stack: StackSpec,
+    pub(super) stack: Arc<StackSpec>,
     pub(super) repair: Repair,
     pub(super) timeout: RetransmissionTimer,
     pub(super) rack: Rack,
