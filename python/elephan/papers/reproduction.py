@@ -126,7 +126,8 @@ def reproduce_all(
 ) -> list[PaperResult]:
     """As :func:`reproduce` for several papers, each with the folder of its report; progress is that of all together.
 
-    All runs are one sweep, paper after paper. A paper is judged while those after it are run.
+    All runs are one sweep, paper after paper; that with most runs comes first. A paper is judged while those after it
+    are run, and the last one, which no run is beside, has least to judge.
     """
     from elephan.papers.reporting import write
     from elephan.runs import sweep
@@ -144,7 +145,8 @@ def reproduce_all(
             lambda i, found, wall_s: beside.submit(finish, *listed[i], found, wall_s),
         )
         try:
-            in_order = [job for reproduction, _ in listed for job in reproduction.jobs]
+            largest_first = sorted((reproduction.jobs for reproduction, _ in listed), key=len, reverse=True)
+            in_order = [job for paper_jobs in largest_first for job in paper_jobs]
             sweep(in_order, jobs=jobs, store=store, progress=progress, in_order=True, each=arrivals.add)
             return [arrivals.judged[i].result() for i in range(len(listed))]
         except BaseException:
