@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,13 @@ import pytest
 
 import elephan.runs
 from elephan import papers
+from elephan.cli.main import run_command
 from elephan.papers.paper import Paper
 from elephan.papers.planning import Job, Planner
 from elephan.papers.reproduction import Reproduction, Wanted, reproduce, reproduce_all
 from elephan.runs import Run, Store
 from elephan.runs.work import work
+from elephan.scenario import ScenarioError
 
 RULES, FLUID = Wanted(figure="ALG"), Wanted(figure="F3a")
 
@@ -57,6 +60,20 @@ def test_papers_are_one_sweep_with_the_results_of_each(tmp_path: Path, monkeypat
         assert [phase.runs for phase in result.phases] == [phase.runs for phase in alone.phases]
         assert result.report_path is not None
         assert result.report_path.parent == folder
+
+
+def test_a_command_over_papers_collects_garbage_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+
+    def scoreboard(**_: Any) -> None:
+        seen.append(gc.get_threshold()[0])
+        raise ScenarioError("no further")
+
+    before = gc.get_threshold()
+    monkeypatch.setattr(papers, "scoreboard", scoreboard)
+    assert run_command(["papers"]) == 2
+    assert seen == [10_000]
+    assert gc.get_threshold() == before
 
 
 def test_a_paper_is_judged_before_the_runs_of_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
