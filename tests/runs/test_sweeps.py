@@ -67,6 +67,23 @@ def test_a_run_is_made_while_another_is_written(
     assert written.computed == [(scenario.hash, 1) for scenario in reversed(wanted)]
 
 
+def test_nothing_is_written_beside_a_run_that_measures_the_host(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: synthetic.WrittenBackend
+) -> None:
+    begun: list[int] = []
+    save = Store.save
+
+    def watched_save(store: Store, run: runs.Run, *, replace: bool = False) -> runs.Run:
+        time.sleep(0.05)
+        begun.append(len(written.computed))
+        return save(store, run, replace=replace)
+
+    monkeypatch.setattr(Store, "save", watched_save)
+    monkeypatch.setattr(written, "measures", True, raising=False)
+    runs.sweep(some(3), store=Store(tmp_path), jobs=1)
+    assert begun == [1, 2, 3]
+
+
 def test_each_run_is_passed_on_once_as_soon_as_it_is_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: synthetic.WrittenBackend
 ) -> None:

@@ -164,7 +164,10 @@ def check_replicates(tasks: Sequence[Task]) -> None:
 
 
 class _Pool:
-    """The worker threads of one sweep: one more than runs at a time, since a core is free while a result is written."""
+    """The worker threads of one sweep: one more than runs at a time, since a core is free while a result is written.
+
+    Not so where a run measures this host: it would be disturbed.
+    """
 
     def __init__(self, plan: Plan, waiting: Sequence[Task], jobs: int, *, force: bool) -> None:
         self._plan = plan
@@ -172,7 +175,7 @@ class _Pool:
         self._force = force
         self._lock = threading.Lock()
         self._stop = threading.Event()
-        self._workers = min(jobs + 1, len(waiting))
+        self._workers = min(jobs if plan.backend.measures else jobs + 1, len(waiting))
         self._slots = threading.Semaphore(jobs)
         self._computing: set[int] = set()
 
