@@ -19,7 +19,7 @@ LEVELS = (
     ("backends/base.py",),
     ("backends/kernel/",),
     ("backends/",),
-    ("runs/",),
+    ("benchmark/", "runs/"),
     ("export/", "metrics/"),
     ("comparison.py", "report/"),
     ("backend_comparison.py", "papers/"),

@@ -144,10 +144,10 @@ def test_kill_9_tears_nothing_and_repeats_nothing(tmp_path: Path) -> None:
             if name not in damaged:
                 assert after[name] == there
                 assert made_after[name] == made_before[name]
-        # At most the two that were under way are lost.
+        # At most the two that were under way are lost, and one that was being written.
         begun = made_after - made_before
         lost = [name for name in begun if after.get(name) == before.get(name)]
-        assert len(lost) <= 2
+        assert len(lost) <= 3
         assert max(begun.values(), default=1) == 1
         interrupted += len(lost)
         listed += len(after)

@@ -15,7 +15,7 @@ from tests.runs import synthetic
 from elephan import backends, runs
 from elephan.backends import Cancelled, Progress, RawResult
 from elephan.runs import Interrupted, ReplicateError, Store, SweepError
-from elephan.runs.work import unsaved_work, work
+from elephan.runs.work import work
 from elephan.scenario import Scenario, ScenarioError
 
 H = TypeVar("H", bound=synthetic.WrittenBackend)
@@ -47,6 +47,68 @@ def test_the_longest_run_begins_first(tmp_path: Path, written: synthetic.Written
     wanted = some(4)
     runs.sweep(wanted, store=Store(tmp_path), jobs=1)
     assert written.computed == [(scenario.hash, 1) for scenario in reversed(wanted)]
+
+
+def test_a_run_is_made_while_another_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: synthetic.WrittenBackend
+) -> None:
+    both_computed, save = threading.Event(), Store.save
+
+    def slow_save(store: Store, run: runs.Run, *, replace: bool = False) -> runs.Run:
+        while len(written.computed) < 2 and not both_computed.wait(0.01):
+            assert time.monotonic() < deadline_s, "the second run waits for the first to be written"
+        both_computed.set()
+        return save(store, run, replace=replace)
+
+    deadline_s = time.monotonic() + 10
+    monkeypatch.setattr(Store, "save", slow_save)
+    wanted = some(3)
+    runs.sweep(wanted, store=Store(tmp_path), jobs=1)
+    assert written.computed == [(scenario.hash, 1) for scenario in reversed(wanted)]
+
+
+def test_nothing_is_written_beside_a_run_that_measures_the_host(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: synthetic.WrittenBackend
+) -> None:
+    begun: list[int] = []
+    save = Store.save
+
+    def watched_save(store: Store, run: runs.Run, *, replace: bool = False) -> runs.Run:
+        time.sleep(0.05)
+        begun.append(len(written.computed))
+        return save(store, run, replace=replace)
+
+    monkeypatch.setattr(Store, "save", watched_save)
+    monkeypatch.setattr(written, "measures", True, raising=False)
+    runs.sweep(some(3), store=Store(tmp_path), jobs=1)
+    assert begun == [1, 2, 3]
+
+
+def test_each_run_is_passed_on_once_as_soon_as_it_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: synthetic.WrittenBackend
+) -> None:
+    store, wanted = Store(tmp_path), some(4)
+    runs.sweep(wanted[:2], store=store)
+    passed_on: list[runs.Run] = []
+    seen = threading.Event()
+    compute = written.run
+
+    def one_after_the_other(scenario: Scenario, seed: int | None = None, progress: Progress | None = None) -> RawResult:
+        # The last run waits until the calling thread has been given the others.
+        if scenario == wanted[2]:
+            assert seen.wait(10)
+        return compute(scenario, seed, progress)
+
+    def each(run: runs.Run) -> None:
+        assert threading.current_thread() is threading.main_thread()
+        passed_on.append(run)
+        if len(passed_on) == 3:
+            seen.set()
+
+    monkeypatch.setattr(written, "run", one_after_the_other)
+    done = runs.sweep([*wanted, wanted[0]], store=store, jobs=1, each=each)
+    assert [run.scenario for run in passed_on] == [wanted[0], wanted[1], wanted[3], wanted[2]]
+    assert {run.id for run in passed_on} == {run.id for run in done}
 
 
 def test_what_is_saved_is_not_run_again(tmp_path: Path, written: synthetic.WrittenBackend) -> None:
@@ -112,7 +174,6 @@ def test_what_was_saved_before_is_no_work(tmp_path: Path, written: synthetic.Wri
     told: list[tuple[float, float, int, int]] = []
     runs.sweep(three, store=store, progress=lambda *state: told.append(state))
     assert told[-1] == pytest.approx((work(three[2]), work(three[2]), 3, 3))
-    assert unsaved_work([(scenario, scenario.seed) for scenario in some(4)], store) == pytest.approx(work(some(4)[3]))
 
 
 def test_work_is_what_the_narrowest_links_can_carry() -> None:

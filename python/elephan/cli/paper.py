@@ -85,7 +85,7 @@ def command(
         planned = papers.plan_in_kernel(paper, figure=figure, quick=quick, only=only, again=again, store=where)
         for line in planned.lines():
             click.echo(line, err=True)
-    with meter() as progress:
+    with common.collecting_seldom(), meter() as progress:
         result = papers.reproduce(
             paper,
             figure=figure,

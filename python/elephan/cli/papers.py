@@ -38,7 +38,7 @@ def command(
     from elephan import papers, runs
     from elephan.papers import boards
 
-    with meter() as progress:
+    with common.collecting_seldom(), meter() as progress:
         board = papers.scoreboard(
             quick=quick,
             jobs=jobs,

@@ -7,7 +7,8 @@ samples is refused. The ends of the scenario's ``[measure]`` are always sample t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -152,11 +153,23 @@ def counters(run: Run, column: str, window: Window, flows: Sequence[str] | None 
     for specs_of, table, key in ((found, "samples", "flow"), (sources, "sources", "source")):
         if not specs_of:
             continue
-        ends = [_rows_at(run, getattr(run, table), time_s, key).select(key, column) for time_s in window]
-        before, after = (dict(rows.cast({key: pl.String}).iter_rows()) for rows in ends)
+        before, after = (_values_at(run, table, key, column, time_s) for time_s in window)
         for spec in specs_of:
             increase[spec.name] = _counted(after, spec.name) - _counted(before, spec.name)
     return increase
+
+
+def _values_at(run: Run, table: str, key: str, column: str, time_s: float) -> dict[str, Any]:
+    """A column of ``samples`` or ``sources`` at a sample time, by the name in the column ``key``."""
+
+    def sorted_times() -> Array:
+        return _times(getattr(run, table))
+
+    def rows() -> pl.DataFrame:
+        times = run.kept((table, "times"), sorted_times)
+        return _rows_at(run, getattr(run, table), times, time_s, key).with_columns(pl.col(key).cast(pl.String))
+
+    return dict(run.kept((table, time_s), rows).select(key, column).iter_rows())
 
 
 def _counted(rows: Mapping[str, float | None], name: str) -> float:
@@ -172,9 +185,19 @@ def link_counter(run: Run, link: str, column: str, window: Window) -> float:
     Raises:
         MetricError: the link was not recorded, or the window's ends are not sample times.
     """
-    rows = link_rows(run, link)
-    before, after = (float(_rows_at(run, rows, time_s, "link")[column].item()) for time_s in window)
+    ends = (run.kept(("links", link, time_s), partial(_link_at, run, link, time_s)) for time_s in window)
+    before, after = (float(row[column]) for row in ends)
     return after - before
+
+
+def _link_at(run: Run, link: str, time_s: float) -> dict[str, Any]:
+    """The last row of a link's samples at a sample time."""
+    rows = link_rows(run, link)
+    times = rows["time_s"].to_numpy().astype(np.float64)
+    (found,) = np.nonzero(times == _snapped(np.unique(times), np.array([time_s]))[0])
+    if not len(found):
+        raise _off_grid(run, time_s)
+    return rows.row(int(found[-1]), named=True)
 
 
 def flow_series(run: Run, flow: str, column: str, window: Window) -> tuple[Array, Array]:
@@ -183,19 +206,21 @@ def flow_series(run: Run, flow: str, column: str, window: Window) -> tuple[Array
     Raises:
         MetricError: the window's ends are not sample times.
     """
-    return _series(run, run.samples.filter(pl.col("flow").cast(pl.String) == flow), column, window)
+    rows = run.samples.filter(pl.col("flow").cast(pl.String) == flow).sort("time_s")
+    return _series(run, rows, column, window)
 
 
 def link_series(run: Run, link: str, column: str, window: Window) -> tuple[Array, Array]:
     """As :func:`flow_series`, of a recorded link."""
-    return _series(run, link_rows(run, link), column, window)
+    rows = run.kept(("links", link, "sorted"), lambda: link_rows(run, link).sort("time_s"))
+    return run.kept(("links", link, column, window), lambda: _series(run, rows, column, window))
 
 
 def _series(run: Run, rows: pl.DataFrame, column: str, window: Window) -> tuple[Array, Array]:
-    rows = rows.sort("time_s")
-    start_s, end_s = _snapped(rows["time_s"].to_numpy().astype(np.float64), np.array(window))
-    inside = rows.filter(pl.col("time_s").is_between(start_s, end_s))
-    times = inside["time_s"].to_numpy().astype(np.float64)
+    every = rows["time_s"].to_numpy().astype(np.float64)
+    start_s, end_s = _snapped(every, np.array(window))
+    inside = slice(np.searchsorted(every, start_s), np.searchsorted(every, end_s, side="right"))
+    times = every[inside]
     first, last = times[[0, -1]] if len(times) else (np.nan, np.nan)
     if not abs(first - window[0]) <= GRID_TOLERANCE_S:
         raise _off_grid(run, window[0])
@@ -203,12 +228,16 @@ def _series(run: Run, rows: pl.DataFrame, column: str, window: Window) -> tuple[
     to_the_end = window[1] > duration_s(run) - GRID_TOLERANCE_S
     if not abs(last - window[1]) <= GRID_TOLERANCE_S and not to_the_end:
         raise _off_grid(run, window[1])
-    values = inside[column].cast(pl.Float64).fill_null(float("nan")).to_numpy().astype(np.float64)
+    values = rows[column][inside].cast(pl.Float64).fill_null(float("nan")).to_numpy().astype(np.float64)
     return times, values
 
 
-def _rows_at(run: Run, table: pl.DataFrame, time_s: float, key: str) -> pl.DataFrame:
-    times = table["time_s"].unique().sort().to_numpy().astype(np.float64)
+def _times(table: pl.DataFrame) -> Array:
+    times: Array = table["time_s"].unique().sort().to_numpy().astype(np.float64)
+    return times
+
+
+def _rows_at(run: Run, table: pl.DataFrame, times: Array, time_s: float, key: str) -> pl.DataFrame:
     rows = table.filter(pl.col("time_s") == _snapped(times, np.array([time_s]))[0])
     if rows.is_empty():
         raise _off_grid(run, time_s)
@@ -346,7 +375,7 @@ def link_rows(run: Run, link: str) -> pl.DataFrame:
     Raises:
         MetricError: it was not recorded.
     """
-    rows = run.links.filter(pl.col("link").cast(pl.String) == link)
+    rows = run.kept(("links", link), lambda: run.links.filter(pl.col("link").cast(pl.String) == link))
     if rows.is_empty():
         raise MetricError(f"the link '{link}' was not recorded; {hint(link, recorded_links(run))}")
     return rows
@@ -354,7 +383,7 @@ def link_rows(run: Run, link: str) -> pl.DataFrame:
 
 def recorded_links(run: Run) -> list[str]:
     """Names of the links that have samples, as listed in the scenario."""
-    present = set(run.links["link"].cast(pl.String).unique().to_list())
+    present = run.kept("recorded", lambda: set(run.links["link"].cast(pl.String).unique().to_list()))
     return [link.name for link in run.form.links if link.name in present]
 
 
@@ -403,6 +432,10 @@ def bottleneck(run: Run) -> str:
         raise MetricError("no link of this run was recorded")
     if BOTTLENECK in names:
         return BOTTLENECK
+    return run.kept("bottleneck", lambda: _most_used(run, names))
+
+
+def _most_used(run: Run, names: Sequence[str]) -> str:
     window = measure_window(run)
 
     def used(name: str) -> float:

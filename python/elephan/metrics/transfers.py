@@ -7,11 +7,13 @@ of sizes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from elephan.metrics.reading import (
     Array,
@@ -54,6 +56,23 @@ class Transfers(NamedTuple):
     least_seconds: Array
 
 
+Namer = Callable[[int], str]
+
+
+class _Rows(NamedTuple):
+    """As :class:`Transfers`, with starts in s, and numbers in place of names, which take longest of all to make."""
+
+    numbers: Array
+    starts_s: Array
+    bits: Array
+    seconds: Array
+    wire_bits: Array
+    least_seconds: Array
+
+    def at(self, indices: npt.NDArray[np.int64]) -> _Rows:
+        return _Rows(*(values[indices] for values in self))
+
+
 def sized_transfers(
     run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None
 ) -> Transfers:
@@ -68,66 +87,81 @@ def sized_transfers(
     Raises:
         MetricError: there are none.
     """
+    parts = _parts(run, window, flows, size_bytes)
+    names = [named(int(number)) for named, rows in parts for number in rows.numbers]
+    return Transfers(names, *_joined(rows for _, rows in parts)[2:])
+
+
+def _sized(run: Run, window: Window | None, flows: Flows, size_bytes: Sizes) -> _Rows:
+    """The transfers of :func:`sized_transfers`."""
+    return _joined(rows for _, rows in _parts(run, window, flows, size_bytes))
+
+
+def _joined(parts: Iterable[_Rows]) -> _Rows:
+    return _Rows(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def _parts(run: Run, window: Window | None, flows: Flows, size_bytes: Sizes) -> list[tuple[Namer, _Rows]]:
+    """The transfers of the flows that have a size, and of each source; with what names them by their numbers."""
     from_s, to_s = resolve_window(run, window)
     parties, sources = chosen(run, flows, with_sources=True)
     sized = [spec for spec in parties if spec.size_segments is not None]
     if not sized and not sources:
         raise MetricError("no flow has a size")
-    parts = [_of_flows(run, sized, from_s, to_s)] if sized else []
-    parts += [_of_source(run, source, from_s, to_s) for source in sources]
-    found = Transfers(
-        [name for part in parts for name in part.names],
-        *(np.concatenate([part[i] for part in parts]) for i in range(1, len(Transfers._fields))),
-    )
-    if size_bytes is not None:
-        found = _of_size(found, size_bytes)
-    if not found.names:
+    if size_bytes is not None and not size_bytes[0] < size_bytes[1]:
+        raise MetricError(f"the class of sizes from {size_bytes[0]:g} B to {size_bytes[1]:g} B is empty")
+    parts: list[tuple[Namer, _Rows]] = [(lambda number: sized[number].name, _of_flows(run, sized))] if sized else []
+    for source in sources:
+        rows = run.kept(("transfers", source.name), partial(_of_source, run, source))
+        parts.append((f"{source.name} {{}}".format, rows))
+    parts = [(named, _within(rows, from_s, to_s, size_bytes)) for named, rows in parts]
+    if not any(len(rows.bits) for _, rows in parts):
         between = "" if size_bytes is None else f" and has from {size_bytes[0]:g} B to {size_bytes[1]:g} B"
         raise MetricError(f"no flow of a given size starts from {from_s:g} s to {to_s:g} s{between}")
-    return found
+    return parts
 
 
-def _of_flows(run: Run, sized: Sequence[FlowSpec], from_s: float, to_s: float) -> Transfers:
+def _of_flows(run: Run, sized: Sequence[FlowSpec]) -> _Rows:
     starts, ends = (dict(zip(run.flows["name"], run.flows[name], strict=True)) for name in ("start_s", "completion_s"))
-    inside = [spec for spec in sized if from_s <= starts[spec.name] < to_s]
-    names = [spec.name for spec in inside]
-    octets = [(spec.size_segments or 0) * spec.stack.payload_bytes for spec in inside]
+    names = [spec.name for spec in sized]
+    starts_s = np.array([starts[name] for name in names], dtype=np.float64)
+    octets = [(spec.size_segments or 0) * spec.stack.payload_bytes for spec in sized]
     bits = 8.0 * np.array(octets, dtype=np.float64)
     seconds = np.array([np.nan if ends[name] is None else float(ends[name]) for name in names], dtype=np.float64)
-    wire_bits = bits * np.array([wire_factor(spec) for spec in inside], dtype=np.float64)
-    rtts_s = base_rtts_s(run, names) if names else {}
+    wire_bits = bits * np.array([wire_factor(spec) for spec in sized], dtype=np.float64)
+    rtts_s = base_rtts_s(run, names)
     delays_s = np.array([rtts_s[name] for name in names], dtype=np.float64)
-    rates_bps = np.array([slowest_bps(run.form, spec) for spec in inside], dtype=np.float64)
-    return Transfers(names, bits, seconds, wire_bits, delays_s + wire_bits / rates_bps)
+    rates_bps = np.array([slowest_bps(run.form, spec) for spec in sized], dtype=np.float64)
+    return _Rows(
+        np.arange(len(sized), dtype=np.float64), starts_s, bits, seconds, wire_bits, delays_s + wire_bits / rates_bps
+    )
 
 
-def _of_source(run: Run, source: FlowSpec, from_s: float, to_s: float) -> Transfers:
+def _of_source(run: Run, source: FlowSpec) -> _Rows:
     rows = source_transfers(run, source.name)
-    starts = rows["start_s"].to_numpy()
-    inside = np.flatnonzero((starts >= from_s) & (starts < to_s))
-    bits = 8.0 * rows["size_bytes"].to_numpy().astype(np.float64)[inside]
+    bits = 8.0 * rows["size_bytes"].to_numpy().astype(np.float64)
     wire_bits = bits * wire_factor(source)
-    seconds = rows["completion_s"].fill_null(float("nan")).to_numpy().astype(np.float64)[inside]
-    delays_s = rows["base_rtt_ms"].to_numpy().astype(np.float64)[inside] / 1e3
-    names = [f"{source.name} {i + 1}" for i in inside]
-    return Transfers(names, bits, seconds, wire_bits, delays_s + wire_bits / slowest_bps(run.form, source))
+    seconds = rows["completion_s"].fill_null(float("nan")).to_numpy().astype(np.float64)
+    delays_s = rows["base_rtt_ms"].to_numpy().astype(np.float64) / 1e3
+    least_s = delays_s + wire_bits / slowest_bps(run.form, source)
+    starts_s = rows["start_s"].to_numpy().astype(np.float64)
+    return _Rows(np.arange(1.0, len(rows) + 1), starts_s, bits, seconds, wire_bits, least_s)
 
 
-def _of_size(found: Transfers, size_bytes: tuple[float, float]) -> Transfers:
-    if not size_bytes[0] < size_bytes[1]:
-        raise MetricError(f"the class of sizes from {size_bytes[0]:g} B to {size_bytes[1]:g} B is empty")
-    octets = found.bits / 8
-    keep = np.flatnonzero((octets >= size_bytes[0]) & (octets < size_bytes[1]))
-    return Transfers([found.names[i] for i in keep], *(values[keep] for values in found[1:]))
+def _within(rows: _Rows, from_s: float, to_s: float, size_bytes: Sizes) -> _Rows:
+    inside = (rows.starts_s >= from_s) & (rows.starts_s < to_s)
+    if size_bytes is not None:
+        inside &= (rows.bits / 8 >= size_bytes[0]) & (rows.bits / 8 < size_bytes[1])
+    return rows.at(np.flatnonzero(inside))
 
 
-def _finished(run: Run, window: Window | None, flows: Flows, size_bytes: Sizes) -> Transfers:
+def _finished(run: Run, window: Window | None, flows: Flows, size_bytes: Sizes) -> _Rows:
     """The transfers that came to their end."""
-    found = sized_transfers(run, window, flows, size_bytes=size_bytes)
+    found = _sized(run, window, flows, size_bytes)
     done = np.flatnonzero(~np.isnan(found.seconds))
     if not len(done):
         raise MetricError("no transfer that starts in the window comes to its end")
-    return Transfers([found.names[i] for i in done], *(values[done] for values in found[1:]))
+    return found.at(done)
 
 
 def by_size(
@@ -152,7 +186,7 @@ def by_size(
         try:
             values[size_bytes] = function(run, window, flows, size_bytes=size_bytes)
         except MetricError:
-            sized_transfers(run, window, flows)  # where there is no transfer at all, that is the error
+            _sized(run, window, flows, None)  # where there is no transfer at all, that is the error
             values[size_bytes] = None
     return values
 
@@ -176,7 +210,7 @@ def transfers_begun(run: Run, window: Window | None = None, flows: Flows = None,
     Raises:
         MetricError: no transfer starts in the window.
     """
-    return float(len(sized_transfers(run, window, flows, size_bytes=size_bytes).names))
+    return float(len(_sized(run, window, flows, size_bytes).bits))
 
 
 @metric("completed_fraction", "1", "Elephan's own definition")
@@ -190,7 +224,7 @@ def completed_fraction(
     Raises:
         MetricError: no transfer starts in the window.
     """
-    return float((~np.isnan(sized_transfers(run, window, flows, size_bytes=size_bytes).seconds)).mean())
+    return float((~np.isnan(_sized(run, window, flows, size_bytes).seconds)).mean())
 
 
 @metric("mean_flow_rate_mbps", "Mbit/s", "leith2008 table I: E[b/T]")
@@ -302,7 +336,7 @@ def offered_mbps(run: Run, window: Window | None = None, flows: Flows = None, *,
         MetricError: no transfer starts in the window.
     """
     from_s, to_s = resolve_window(run, window)
-    return float(sized_transfers(run, window, flows, size_bytes=size_bytes).wire_bits.sum() / (to_s - from_s) / 1e6)
+    return float(_sized(run, window, flows, size_bytes).wire_bits.sum() / (to_s - from_s) / 1e6)
 
 
 @metric("short_flow_total_mbps", "Mbit/s", "katto2008 fig. 8", aliases=("carried_mbps",))

@@ -1,15 +1,11 @@
-"""What has to be run for papers, in which order, and how far it is."""
+"""Runs that a paper needs, and their order."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
 
 from elephan.papers.paper import Experiment, Variant
 from elephan.scenario import Scenario
-
-if TYPE_CHECKING:
-    from elephan.runs import Run, Store
 
 Progress = Callable[[float, float, int, int], bool | None]
 """Work done and in all, runs finished and in all; returning ``False`` cancels."""
@@ -20,11 +16,25 @@ Plan = dict[str, list[Job]]
 
 
 class Planner:
-    """Collects jobs, each once."""
+    """Collects jobs, each once.
+
+    Attributes:
+        plan: the jobs by phase.
+    """
 
     def __init__(self) -> None:
         self.plan: Plan = {}
+        self._stages: list[list[Job]] = []
         self._seen: set[tuple[str, int]] = set()
+
+    def in_order(self) -> list[Job]:
+        """All jobs in the order in which to run them: stage by stage, the longest of each first.
+
+        The last runs of a sweep are then short ones, and no core is idle for long.
+        """
+        from elephan.runs.work import work
+
+        return [job for stage in self._stages for job in sorted(stage, key=lambda job: -work(job[0]))]
 
     def experiments(self, experiments: Iterable[Experiment], seeds: int | None = None) -> None:
         """Add experiments. The first seeds of all come before the others, so that an interrupted reproduction is most
@@ -32,6 +42,7 @@ class Planner:
         """
         listed = list(experiments)
         for first in (True, False):
+            self._stages.append([])
             for experiment in listed:
                 phase = experiment.title if first else f"{experiment.title}: more seeds"
                 for scenario in experiment.scenarios.values():
@@ -41,6 +52,7 @@ class Planner:
 
     def variants(self, variants: Iterable[Variant]) -> None:
         """Add other readings, one seed each."""
+        self._stages.append([])
         for variant in variants:
             for scenario in variant.scenarios:
                 self._add(variant.title, scenario, scenario.seed)
@@ -49,37 +61,4 @@ class Planner:
         if (scenario.hash, seed) not in self._seen:
             self._seen.add((scenario.hash, seed))
             self.plan.setdefault(phase, []).append((scenario, seed))
-
-
-class Counter:
-    """Adds the progress of consecutive sweeps, in work: what is saved already counts as none."""
-
-    def __init__(self, plans: Iterable[Mapping[str, list[Job]]], store: Store, progress: Progress | None) -> None:
-        from elephan.runs.work import unsaved_work
-
-        jobs = [job for plan in plans for tasks in plan.values() for job in tasks]
-        self._total = unsaved_work(jobs, store) if progress is not None else 0.0
-        self._runs = len(jobs)
-        self._done = 0.0
-        self._finished = 0
-        self._progress = progress
-
-    def sweep(self, tasks: list[Job], jobs: int | None, store: Store) -> list[Run]:
-        """Run jobs in their order."""
-        from elephan.runs import sweep
-
-        last = 0.0
-
-        def report(done: float, total: float, finished: int, runs: int) -> bool | None:
-            nonlocal last
-            last = total
-            if self._progress is None:
-                return None
-            # Two papers may ask for the same run, which is then counted twice: the end is the end all the same.
-            whole = max(self._total, self._done + total)
-            return self._progress(self._done + done, whole, self._finished + finished, self._runs)
-
-        runs = sweep(tasks, jobs=jobs, store=store, progress=report, in_order=True)
-        self._done += last
-        self._finished += len(tasks)
-        return runs
+            self._stages[-1].append((scenario, seed))

@@ -5,17 +5,16 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from elephan.papers.claims import ClaimSet
 from elephan.papers.judging import Judgment, judge_all
 from elephan.papers.paper import Beyond, Experiment, Paper, RunSet, Variant
-from elephan.papers.planning import Counter, Planner, Progress
+from elephan.papers.planning import Job, Planner, Progress
 from elephan.papers.results import Answer, PaperResult, Phase, SeedCheck, Sensitivity
 from elephan.scenario import ScenarioError
 from elephan.scenario.words import hint
@@ -63,24 +62,13 @@ class Reproduction:
         if self.beyond is not None:
             planner.experiments(self.beyond.experiments.values(), wanted.seeds)
         self.plan = planner.plan
-        self._wall_seconds = 0.0
+        self.jobs = planner.in_order()
 
-    def run(self, counter: Counter, jobs: int | None, store: Store) -> list[Run]:
-        """Run what is not saved. No phase waits for the one before it to end.
-
-        Raises:
-            SweepError, Interrupted: as :func:`reproduce`.
-        """
-        started_s = time.perf_counter()
-        found = counter.sweep([job for tasks in self.plan.values() for job in tasks], jobs, store)
-        self._wall_seconds = time.perf_counter() - started_s
-        return found
-
-    def judge(self, found: Sequence[Run]) -> PaperResult:
-        """What its runs say, in the order of :meth:`run`."""
-        left = iter(found)
-        phases = [_phase(name, list(islice(left, len(tasks)))) for name, tasks in self.plan.items()]
-        every = RunSet(found)
+    def judge(self, found: Mapping[str, Run], wall_seconds: float) -> PaperResult:
+        """The verdicts that its runs, by id, give; ``wall_seconds`` were spent on them."""
+        listed = {name: [found[_run_id(job)] for job in tasks] for name, tasks in self.plan.items()}
+        phases = [_phase(name, runs) for name, runs in listed.items()]
+        every = RunSet(run for runs in listed.values() for run in runs)
         own = every.of_scenarios(s for e in self.chosen.values() for s in e.scenarios.values())
         paper = self.paper
         claims = paper.claims.of_experiments(self.chosen) if self.selection else paper.claims
@@ -94,7 +82,7 @@ class Reproduction:
             sensitivity=sensitivity,
             seed_checks=_seed_checks(paper, claims, own, judged),
             phases=phases,
-            wall_seconds=self._wall_seconds,
+            wall_seconds=wall_seconds,
             selection=", ".join(filter(None, [self.selection, "quick" if paper.quick else ""])),
             beyond=None if self.beyond is None else _answered(self.beyond, every),
         )
@@ -136,30 +124,76 @@ def reproduce_all(
     store: Store | None = None,
     progress: Progress | None = None,
 ) -> list[PaperResult]:
-    """As :func:`reproduce` for several papers, each with the folder of its report; progress is that of all together."""
+    """As :func:`reproduce` for several papers, each with the folder of its report; progress is that of all together.
+
+    All runs are one sweep, paper after paper; that with most runs comes first. A paper is judged while those after it
+    are run, and the last one, which no run is beside, has least to judge.
+    """
     from elephan.papers.reporting import write
-    from elephan.runs import Store
+    from elephan.runs import sweep
 
-    store = store or Store()
     listed = [(Reproduction(paper, wanted), folder) for paper, wanted, folder in papers]
-    counter = Counter([reproduction.plan for reproduction, _ in listed], store, progress)
 
-    def finish(reproduction: Reproduction, found: Sequence[Run], folder: Path) -> PaperResult:
-        result = reproduction.judge(found)
+    def finish(reproduction: Reproduction, folder: Path, found: Mapping[str, Run], wall_s: float) -> PaperResult:
+        result = reproduction.judge(found, wall_s)
         result.report_path = write(result, folder)
         return result
 
-    # A paper is judged while the next one is run.
     with ThreadPoolExecutor(1, thread_name_prefix="elephan-judge") as beside:
-        under_way = []
+        arrivals = _Arrivals(
+            [reproduction for reproduction, _ in listed],
+            lambda i, found, wall_s: beside.submit(finish, *listed[i], found, wall_s),
+        )
         try:
-            for reproduction, folder in listed:
-                found = reproduction.run(counter, jobs, store)
-                under_way.append(beside.submit(finish, reproduction, found, folder))
-            return [each.result() for each in under_way]
+            largest_first = sorted((reproduction.jobs for reproduction, _ in listed), key=len, reverse=True)
+            in_order = [job for paper_jobs in largest_first for job in paper_jobs]
+            sweep(in_order, jobs=jobs, store=store, progress=progress, in_order=True, each=arrivals.add)
+            return [arrivals.judged[i].result() for i in range(len(listed))]
         except BaseException:
             beside.shutdown(cancel_futures=True)
             raise
+
+
+class _Arrivals:
+    """The runs of several papers as they come. A paper with all of its runs is passed on to be judged.
+
+    Attributes:
+        judged: what ``judge`` gave, by the paper's position.
+    """
+
+    def __init__(
+        self,
+        reproductions: Sequence[Reproduction],
+        judge: Callable[[int, Mapping[str, Run], float], Future[PaperResult]],
+    ) -> None:
+        self.judged: dict[int, Future[PaperResult]] = {}
+        self._judge = judge
+        self._found: dict[str, Run] = {}
+        self._missing = [{_run_id(job) for job in reproduction.jobs} for reproduction in reproductions]
+        self._since_s = time.perf_counter()
+        self._pass_on()
+
+    def add(self, run: Run) -> None:
+        """A run that is there."""
+        self._found[run.id] = run
+        for missing in self._missing:
+            missing.discard(run.id)
+        self._pass_on()
+
+    def _pass_on(self) -> None:
+        for i, missing in enumerate(self._missing):
+            if not missing and i not in self.judged:
+                # From the paper before it, so that those of all papers add up to the time of the sweep.
+                now_s = time.perf_counter()
+                self.judged[i] = self._judge(i, self._found, now_s - self._since_s)
+                self._since_s = now_s
+
+
+def _run_id(job: Job) -> str:
+    from elephan.runs.saved import run_id
+
+    scenario, seed = job
+    return run_id(scenario.hash, "sim", seed)
 
 
 def _phase(name: str, runs: Sequence[Run]) -> Phase:

@@ -17,6 +17,9 @@ SweepProgress = Callable[[float, float, int, int], bool | None]
 runs finished and in all; returning ``False`` cancels.
 """
 
+Finished = Callable[[Run], object]
+"""Called with each run of a sweep once, as soon as there is a result; saved ones come first."""
+
 
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C during a sweep.
@@ -61,22 +64,29 @@ class Plan:
     backend: Backend
     store: Store
     engine: str
+    each: Finished | None = None
     tasks: dict[str, Task] = field(default_factory=dict)
     order: list[str] = field(default_factory=list)
+    _passed_on: set[str] = field(default_factory=set)
 
     def saved(self, task: Task) -> Run | None:
         """Returns the saved result, if there is one."""
         return self.store.find(task.id, engine=self.engine)
 
     def report(self, progress: SweepProgress | None) -> None:
-        """Report the progress.
+        """Report the progress, and pass on the runs that have come since the last report.
 
         Raises:
             Cancelled: ``progress`` returned ``False``.
         """
+        tasks = list(self.tasks.values())
+        if self.each is not None:
+            for task in tasks:
+                if task.run is not None and task.id not in self._passed_on:
+                    self._passed_on.add(task.id)
+                    self.each(task.run)
         if progress is None:
             return
-        tasks = list(self.tasks.values())
         done = sum(task.work * (1.0 if task.finished else task.fraction) for task in tasks)
         total = sum(task.work for task in tasks)
         if progress(done, total, sum(task.finished for task in tasks), len(tasks)) is False:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -54,6 +54,7 @@ class Run:
         self._folder = folder
         self._tables = dict(tables or {})
         self._scenario = scenario
+        self._kept: dict[Hashable, Any] = {}
 
     @classmethod
     def load(cls, folder: str | Path, *, cached: bool = True) -> Run:
@@ -344,6 +345,13 @@ class Run:
                 return dict(summary)
         made: dict[str, Any] = hook("summarize")(self)
         return made
+
+    def kept(self, key: Hashable, make: Callable[[], T]) -> T:
+        """The result of ``make``, computed once in the life of this object: an excerpt of tables that metrics share."""
+        if key not in self._kept:
+            self._kept[key] = make()
+        found: T = self._kept[key]
+        return found
 
     @property
     def metrics(self) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent import futures
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 from elephan import backends
@@ -19,7 +20,7 @@ from elephan.backends import Cancelled, MemoryPool
 from elephan.runs import execute
 from elephan.runs.arguments import with_seed
 from elephan.runs.failures import explained
-from elephan.runs.plan import Interrupted, Plan, SweepProgress, Task
+from elephan.runs.plan import Finished, Interrupted, Plan, SweepProgress, Task
 from elephan.runs.provenance import cores
 from elephan.runs.result import Run
 from elephan.runs.saved import run_id
@@ -76,6 +77,7 @@ def sweep(
     force: bool = False,
     in_order: bool = False,
     memory: int | None = None,
+    each: Finished | None = None,
 ) -> list[Run]:
     """Run scenarios, and give their runs in the order of the input.
 
@@ -89,6 +91,7 @@ def sweep(
         force: run again what is saved.
         in_order: make them in the order of the input, not the longest first.
         memory: bytes that the runs at a time may take together; 80 % of what is free by default.
+        each: given each run once, as soon as it is there, in the calling thread; saved ones first.
 
     Raises:
         ScenarioError: the backend cannot run one of them, or one is not a scenario; nothing was run.
@@ -100,7 +103,7 @@ def sweep(
     """
     pool = MemoryPool(memory)
     backend = backends.get(on, pool)
-    plan = Plan(backend, Store() if store is None else store, backend.version())
+    plan = Plan(backend, Store() if store is None else store, backend.version(), each)
     if isinstance(scenarios, Scenario | str):
         raise ScenarioError("a sweep takes a list of scenarios, not one; write [scenario], or elephan.run(scenario)")
     for item in scenarios:
@@ -161,7 +164,10 @@ def check_replicates(tasks: Sequence[Task]) -> None:
 
 
 class _Pool:
-    """The worker threads of one sweep."""
+    """The worker threads of one sweep: one more than runs at a time, since a core is free while a result is written.
+
+    Not so where a run measures this host: it would be disturbed.
+    """
 
     def __init__(self, plan: Plan, waiting: Sequence[Task], jobs: int, *, force: bool) -> None:
         self._plan = plan
@@ -169,14 +175,15 @@ class _Pool:
         self._force = force
         self._lock = threading.Lock()
         self._stop = threading.Event()
-        self._jobs = jobs
+        self._workers = min(jobs if plan.backend.measures else jobs + 1, len(waiting))
+        self._slots = threading.Semaphore(jobs)
         self._computing: set[int] = set()
 
     def run(self, progress: SweepProgress | None) -> None:
         """Work until all is done; reports from the calling thread, which is where Ctrl-C arrives."""
         # Not `Thread.join`: a Ctrl-C during it marks a thread that still runs as ended (CPython 3.11, bpo-45274).
-        pool = ThreadPoolExecutor(self._jobs, thread_name_prefix=THREADS)
-        at_work = {pool.submit(self._work) for _ in range(self._jobs)}
+        pool = ThreadPoolExecutor(self._workers, thread_name_prefix=THREADS)
+        at_work = {pool.submit(self._work) for _ in range(self._workers)}
         try:
             while at_work:
                 self._plan.report(progress)
@@ -205,26 +212,32 @@ class _Pool:
         futures.wait(at_work, _PATIENCE_S if self._computing else None)
 
     def _work(self) -> None:
-        while not self._stop.is_set():
-            with self._lock:
-                if not self._queue:
+        while True:
+            with ExitStack() as slot:
+                slot.enter_context(self._slots)
+                task = self._next()
+                if task is None:
                     return
-                task = self._queue.popleft()
-            try:
-                if not self._obtain(task):
-                    with self._lock:
-                        self._queue.append(task)
-                    self._stop.wait(_LOOK_AGAIN_S)
-            except Cancelled:
-                return
-            except BaseException as error:  # noqa: BLE001  (it is kept and reported with its scenario; the others go on)
-                if self._stop.is_set():
+                try:
+                    if not self._obtain(task, slot):
+                        with self._lock:
+                            self._queue.append(task)
+                        slot.close()
+                        self._stop.wait(_LOOK_AGAIN_S)
+                except Cancelled:
                     return
-                plan = self._plan
-                task.error = explained(error, plan.store, task.id, task.scenario, task.seed, plan.engine)
+                except BaseException as error:  # noqa: BLE001  (it is kept and reported; the others go on)
+                    if self._stop.is_set():
+                        return
+                    plan = self._plan
+                    task.error = explained(error, plan.store, task.id, task.scenario, task.seed, plan.engine)
 
-    def _obtain(self, task: Task) -> bool:
-        """Make or find one result; ``False`` while somebody else is at it."""
+    def _next(self) -> Task | None:
+        with self._lock:
+            return None if self._stop.is_set() or not self._queue else self._queue.popleft()
+
+    def _obtain(self, task: Task, slot: ExitStack) -> bool:
+        """Make or find one result; ``False`` while somebody else is at it. Frees the slot when the result is made."""
         claim = self._plan.store.claim(task.id)
         if claim is None:
             return False
@@ -236,6 +249,7 @@ class _Pool:
                     made = execute.compute(self._plan.backend, task.scenario, task.seed, self._reporter(task))
                 finally:
                     self._computing.discard(threading.get_ident())
+                slot.close()
                 there = self._plan.store.save(made, replace=self._force)
             task.run = there
         finally:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
-from elephan import backends
-from elephan.runs.saved import run_id
-from elephan.runs.store import Store
 from elephan.scenario import Scenario
 from elephan.scenario.form import ArrivalsSpec, FlowSpec, LinkSpec, LoadArrivals
 from elephan.scenario.lookups import wire_bytes
@@ -59,10 +56,3 @@ def work(scenario: Scenario) -> float:
         per_s += sum(bps * carried * cost for bps, cost in loads[link])
         per_s += filling[link] * (rate_bps - offered_bps * carried)
     return per_s * float(form.duration_ps) / 1e12
-
-
-def unsaved_work(jobs: Iterable[tuple[Scenario, int]], store: Store, on: str = "sim") -> float:
-    """The work of the jobs whose results are not in a store."""
-    engine = backends.get(on).version()
-    wanted = {run_id(scenario.hash, on, seed): scenario for scenario, seed in jobs}
-    return sum(work(scenario) for name, scenario in wanted.items() if store.find(name, engine=engine) is None)

@@ -1,0 +1,42 @@
+"""Measurements of ``elephan bench``: the engine's speed beside what bounds it and beside ns-2.
+
+Each is timed several times, one after another, and the median is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from elephan.benchmark import many_flows, ns2, two_flows
+
+
+def measure(repeat: int, warn: Callable[[str], None], *, with_ns2: bool) -> dict[str, Any]:
+    """All the timings, as ``--json`` prints them; ``warn`` is told what could not be timed."""
+    steady, recovery = two_flows.time_steady(repeat), two_flows.time_recovery(repeat)
+    bound = two_flows.time_bound(repeat)
+    transfers = many_flows.time_transfers(repeat)
+    in_ns2 = ns2.time_two_flows(repeat, warn) if with_ns2 else None
+    algorithms = two_flows.time_algorithms(repeat)
+    slowest = max(algorithms, key=lambda name: algorithms[name]["ns_per_segment"])
+    python = two_flows.time_python(repeat, warn)
+    crowds = many_flows.time_crowds(repeat)
+    if in_ns2 is not None:
+        many_flows.add_ns2(crowds, repeat, warn)
+    return {
+        "workload": two_flows.WORKLOAD,
+        "engine": steady,
+        "recovery": recovery,
+        "bound": bound,
+        "transfers": transfers,
+        "ns2": in_ns2,
+        "ratio_to_ns2": steady["segments_per_second"] / in_ns2["segments_per_second"] if in_ns2 else None,
+        "slowest": {"algorithm": slowest} | algorithms[slowest],
+        "algorithms": {name: row["ns_per_segment"] for name, row in algorithms.items()},
+        "python": python,
+        "crowds": crowds,
+        "recovery_slowdown": recovery["ns_per_segment"] / steady["ns_per_segment"],
+        "transfers_slowdown": transfers["ns_per_segment"] / steady["ns_per_segment"],
+        "bound_slowdown": steady["ns_per_segment"] / bound["ns_per_segment"],
+        "repeat": repeat,
+    }

@@ -1,0 +1,73 @@
+"""Many flows: short transfers that come and go, and crowds of long-lived flows over one bottleneck."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+from elephan.benchmark import ns2
+from elephan.benchmark.timing import median_run, speed, timed
+from elephan.scenario import Scenario
+
+# Transfers come and go: about 100,000 of them in 10 s, with sizes and round trips as the Internet has them.
+TRANSFERS_S, TRANSFERS_RATE, TRANSFERS_LOAD = 10, "10 Gbit/s", "60%"
+# Flows that share a bottleneck, its rate, and for how long. With less of the BDP for each they would only time out.
+CROWDS = ((2, "10 Gbit/s", 10), (100, "10 Gbit/s", 10), (1000, "10 Gbit/s", 10), (10_000, "10 Gbit/s", 10),
+          (100_000, "100 Gbit/s", 2))  # fmt: skip
+
+
+def time_transfers(repeat: int) -> dict[str, float]:
+    """Short transfers, and a flow of one segment, since a scenario has a flow.
+
+    CUBIC with an ACK for each segment, as on the engine's workload; round trips as Aikat et al. measured them.
+    """
+    scenario = Scenario.dumbbell(
+        [{"algorithm": "cubic", "size": "1 segment"}],
+        rate=TRANSFERS_RATE,
+        rtt="40 ms",
+        buffer="6000 packets",
+        duration=f"{TRANSFERS_S} s",
+        stack={"base": "linux", "ack_every": 1},
+        traffic=[{"algorithm": "cubic", "load": TRANSFERS_LOAD, "rtts": "aikat"}],
+    )
+    runs = [timed(scenario) for _ in range(repeat)]
+    source = runs[0][1]["traffic"][0]
+    delivered = speed(source["segments_delivered"], statistics.median(wall_s for wall_s, _ in runs))
+    return delivered | {"transfers": source["transfers"]}
+
+
+def crowd(flows: int, rate: str, duration_s: float) -> Scenario:
+    """CUBIC flows that start within a second, on Linux's stack, sampled each second."""
+    return Scenario.dumbbell(
+        [{"algorithm": "cubic", "count": flows, "start_spread": "1 s"}],
+        rate=rate,
+        rtt="100 ms",
+        buffer="50% BDP",
+        duration=f"{duration_s} s",
+        sample_period="1 s",
+    )
+
+
+def time_crowds(repeat: int) -> list[dict[str, Any]]:
+    """Long-lived flows in growing numbers: what a delivered segment costs, tables included, and as a multiple
+    of what it costs with the first row's flows."""
+    rows: list[dict[str, Any]] = []
+    for flows, rate, duration_s in CROWDS:
+        started_s = time.perf_counter()
+        scenario = crowd(flows, rate, duration_s)
+        built_s = time.perf_counter() - started_s
+        row: dict[str, Any] = median_run(scenario, repeat) | {"flows": flows, "rate": rate, "build_seconds": built_s}
+        rows.append(row | {"slowdown": row["ns_per_segment"] / (rows or [row])[0]["ns_per_segment"], "ns2": None})
+    return rows
+
+
+def add_ns2(crowds: list[dict[str, Any]], repeat: int, warn: Callable[[str], None]) -> None:
+    """Sets the entry ``ns2`` of the crowds that ns-2 can carry: what a segment costs there, and the ratio to it."""
+    for row in crowds:
+        if row["flows"] <= ns2.MOST_FLOWS:
+            found = ns2.time_crowd(row["flows"], row["rate"], repeat, warn)
+            if found is None:
+                return
+            row["ns2"] = found | {"ratio": found["ns_per_segment"] / row["ns_per_segment"]}

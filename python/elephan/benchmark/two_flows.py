@@ -1,0 +1,117 @@
+"""Two flows on one path: the engine, what bounds it, recovery, every algorithm, and one written in Python.
+
+622 Mbit/s, 100 ms, a buffer of 20 % of the BDP, 1040 bytes a packet, SACK, an ACK for every packet, as ns-2 has it.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable
+from typing import Any
+
+from elephan.benchmark.timing import ROOT, median_run, speed, timed
+from elephan.scenario import Scenario, catalog
+
+# 1555 packets are 20 % of the BDP of 7775 packets of 1000 bytes.
+RATE, RTT, BUFFER = "622 Mbit/s", "100 ms", "1555 packets"
+ACCESS_RATE, ACCESS_DELAY = "1 Gbit/s", "1 ms"
+WORKLOAD = f"two CUBIC flows, {RATE}, {RTT}, buffer {BUFFER}, 1040 B packets, an ACK for each, sampled each 100 ms"
+STEADY_S = 200
+SHORT_S, PYTHON_S = 20, 10
+MY_RENO = ROOT / "examples" / "my_reno.py"
+BOUND_SPARE_PACKETS = 300
+RECOVERY_RUNS = 40
+
+
+def path(duration_s: float, algorithm: str, parameters: dict[str, Any], **more: Any) -> Scenario:
+    """The path of the benchmark with two flows of one algorithm."""
+    flow = {"algorithm": algorithm, "parameters": parameters}
+    return Scenario.dumbbell(
+        [flow, flow],
+        rate=RATE,
+        rtt=RTT,
+        buffer=BUFFER,
+        access_rate=ACCESS_RATE,
+        access_delay=ACCESS_DELAY,
+        duration=f"{duration_s:.6f} s",
+        stack="ns2",
+        **more,
+    )
+
+
+def time_steady(repeat: int) -> dict[str, float]:
+    """The engine on its workload."""
+    return median_run(path(STEADY_S, "cubic", {}), repeat)
+
+
+def time_bound(repeat: int) -> dict[str, float]:
+    """The same path with a fixed window a little over the BDP, and one sample at the end: links and endpoints alone."""
+    graph = path(STEADY_S, "cubic", {}).graph
+    window = (graph.bdp_packets(0) + BOUND_SPARE_PACKETS) // 2
+    return median_run(path(STEADY_S, "fixed", {"window": window}, sample_period=f"{STEADY_S} s"), repeat)
+
+
+def time_recovery(repeat: int) -> dict[str, float]:
+    """From the first drop to the end of the first recovery: a run to its end less a run to its beginning.
+
+    Both are short, so that each timing is of many runs.
+    """
+    parameters = {"slow_start": "standard"}
+    first_s, last_s = recovery_span(path(30, "cubic", parameters, sample_period="10 ms", start_jitter="0 s"))
+    spans = [path(end_s, "cubic", parameters, start_jitter="0 s") for end_s in (first_s, last_s)]
+    walls: list[float] = []
+    for _ in range(repeat):
+        medians = [statistics.median(timed(scenario)[0] for _ in range(RECOVERY_RUNS)) for scenario in spans]
+        walls.append(medians[1] - medians[0])
+    shorter, longer = (timed(scenario)[1]["segments_delivered"] for scenario in spans)
+    return speed(longer - shorter, statistics.median(walls)) | {"from_seconds": first_s, "to_seconds": last_s}
+
+
+def recovery_span(scenario: Scenario) -> tuple[float, float]:
+    """Simulated seconds of the first drop, and of the retransmission after which 200 ms bring no other."""
+    import polars as pl
+
+    result = catalog.engine().run(scenario.canonical_json(), None)
+    links, samples = pl.DataFrame(result["links"]), pl.DataFrame(result["samples"])
+    drops = links.filter(pl.col("link").cast(pl.String) == "bottleneck").filter(pl.col("dropped_packets") > 0)
+    first_s = float(drops["time_s"].item(0))
+    sent = (
+        samples.group_by("time_s").agg(pl.col("retransmits").sum()).sort("time_s").filter(pl.col("time_s") >= first_s)
+    )
+    quiet = sent.with_columns(pl.col("retransmits").shift(-20).alias("later"))
+    ended = quiet.filter((pl.col("retransmits") > 0) & (pl.col("retransmits") == pl.col("later")))
+    return first_s, float(ended["time_s"].item(0))
+
+
+def time_algorithms(repeat: int) -> dict[str, dict[str, float]]:
+    """Every built-in algorithm that answers to the path, on it for a short time."""
+    rows = {}
+    for name, entry in catalog.algorithms().items():
+        helped = {} if entry["router"] is None else {"queue": entry["router"]}
+        if name != "fixed":
+            rows[name] = median_run(path(SHORT_S, name, {}, **helped), repeat)
+    return rows
+
+
+def time_python(repeat: int, warn: Callable[[str], None]) -> dict[str, Any] | None:
+    """Reno written in Python, and what it costs beyond the built-in one for each ACK; ``None``, with a warning, where
+    the examples are not there."""
+    if not MY_RENO.is_file():
+        warn(f"{MY_RENO} is not there, so no algorithm in Python was timed")
+        return None
+    built_in = path(PYTHON_S, "reno", {})
+    rows: dict[str, list[float]] = {"own": [], "built-in": []}
+    summary: dict[str, Any] = {}
+    for _ in range(repeat):
+        for name, scenario in (("own", path(PYTHON_S, f"{MY_RENO}:MyReno", {})), ("built-in", built_in)):
+            wall_s, summary = timed(scenario)
+            rows[name].append(wall_s)
+    own_s, built_in_s = (statistics.median(walls) for walls in rows.values())
+    acks = summary["acks_delivered"]
+    return speed(summary["segments_delivered"], own_s) | {
+        "algorithm": f"{MY_RENO.name}:MyReno",
+        "ns_per_ack": own_s / acks * 1e9,
+        "built_in_ns_per_ack": built_in_s / acks * 1e9,
+        "extra_ns_per_ack": (own_s - built_in_s) / acks * 1e9,
+        "slowdown": own_s / built_in_s,
+    }
