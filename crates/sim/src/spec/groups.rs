@@ -7,7 +7,61 @@ use super::limits::MOST_FLOWS;
 use super::link::LinkSpec;
 use super::{Spec, one};
 
+/// A group of flows, listed one by one: those from the position `first` on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// Name of the group, or of a flow by itself.
+    pub name: String,
+    /// Congestion control of its flows.
+    pub algorithm: String,
+    /// Position of its first flow among all.
+    pub first: usize,
+    /// Number of its flows.
+    pub count: u32,
+}
+
+impl Group {
+    /// Number of flows whose samples are kept where `wanted` of each group are.
+    #[must_use]
+    pub fn recorded(&self, wanted: Option<u32>) -> u32 {
+        wanted.map_or(self.count, |wanted| wanted.min(self.count))
+    }
+
+    /// True if the samples of the flow at `position` in the group are kept: flow ⌊j × count / n⌋ for each j below n, from 0.
+    #[must_use]
+    pub fn records(&self, position: usize, wanted: Option<u32>) -> bool {
+        let (position, count) = (position as u64, u64::from(self.count));
+        let recorded = u64::from(self.recorded(wanted));
+        recorded > 0 && ((position * recorded).div_ceil(count) * count) / recorded == position
+    }
+}
+
 impl Spec {
+    /// The groups of the flows, in their order; a flow by itself is a group of one.
+    #[must_use]
+    pub fn flow_groups(&self) -> Vec<Group> {
+        if !self.groups.is_empty() {
+            return self.groups.clone();
+        }
+        let mut first = 0;
+        let group = |flow: &FlowSpec| {
+            let (name, algorithm, count) = (flow.name.clone(), flow.algorithm.clone(), flow.count);
+            first += count as usize;
+            Group { name, algorithm, first: first - count as usize, count }
+        };
+        self.flows.iter().map(group).collect()
+    }
+
+    /// True if the samples of the flow number `flow` are kept.
+    #[must_use]
+    pub fn records(&self, flow: usize) -> bool {
+        if self.groups.is_empty() {
+            return self.record_flows != Some(0);
+        }
+        let group = self.groups.partition_point(|group| group.first <= flow) - 1;
+        self.groups[group].records(flow - self.groups[group].first, self.record_flows)
+    }
+
     /// The number of flows, those of groups included.
     #[must_use]
     pub fn flow_count(&self) -> u64 {
@@ -20,6 +74,7 @@ impl Spec {
         if self.flows.iter().all(|flow| flow.count == 1) {
             return self;
         }
+        let groups = self.flow_groups();
         let mut firsts = Vec::with_capacity(self.links.len());
         let mut links = Vec::new();
         for link in self.links {
@@ -40,7 +95,7 @@ impl Spec {
                 path.iter_mut().for_each(|link| *link = place(*link, 0));
             }
         }
-        Self { links, flows, traffic, ..self }
+        Self { links, flows, traffic, groups, ..self }
     }
 
     /// Checks that a group's links fit its flows.
