@@ -102,7 +102,7 @@ pub fn flows(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
     let float = |f: &dyn Fn(&Row) -> f64| floats(rows.iter().map(f));
     let count = |f: &dyn Fn(&Row) -> u64| counts(rows.iter().map(f));
     let strings = |f: &dyn Fn(&Row) -> String| Arc::new(rows.iter().map(|r| Some(f(r))).collect::<StringArray>());
-    Table::new(vec![
+    let mut columns: Vec<(&str, ArrayRef)> = vec![
         ("name", strings(&|r| r.spec.name.clone())),
         ("algorithm", strings(&|r| r.spec.algorithm.clone())),
         ("start_s", float(&|r| r.sender.start.seconds())),
@@ -133,7 +133,17 @@ pub fn flows(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
         ("owd_p95_ms", float(&|r| r.delay_ms(|d| d.histogram.quantile(0.95)))),
         ("owd_p99_ms", float(&|r| r.delay_ms(|d| d.histogram.quantile(0.99)))),
         ("completion_s", float(&|r| r.sender.completed.map_or(f64::NAN, |end| end.since(r.sender.start).seconds()))),
-    ])
+    ];
+    // What the samples of a flow would tell of the measured part.
+    if let Some(crowd) = &outcome.crowd {
+        let received =
+            |f: &dyn Fn(&ReceiverSample) -> u64| count(&|r| f(&r.receiver.measured[1]) - f(&r.receiver.measured[0]));
+        columns.push(("measured_delivered_segments", received(&|sample| sample.delivered)));
+        columns.push(("measured_wire_bytes", received(&|sample| sample.wire_bytes)));
+        columns.push(("measured_retransmits", counts(crowd.measured.iter().map(|losses| losses.retransmits))));
+        columns.push(("measured_loss_events", counts(crowd.measured.iter().map(|losses| losses.loss_events))));
+    }
+    Table::new(columns)
 }
 
 /// Recorded flow × sample time.

@@ -61,6 +61,17 @@ pub struct Crowd {
     pub groups: Vec<Group>,
     /// Sample time by sample time, one for each group.
     pub rows: Vec<CrowdSample>,
+    /// Each flow's retransmissions and recovery episodes inside the measurement window.
+    pub measured: Vec<MeasuredLosses>,
+}
+
+/// A flow's losses inside the measurement window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MeasuredLosses {
+    /// Retransmissions.
+    pub retransmits: u64,
+    /// Recovery episodes.
+    pub loss_events: u64,
 }
 
 /// The values of a group's active flows at a sample time.
@@ -108,8 +119,10 @@ struct Member {
     payload_mbits: f64,
     /// Distinct segments that had arrived at the sample time before.
     delivered: u64,
-    /// Counts at the two ends of the measurement window.
-    measured: [ReceiverSample; 2],
+    /// Counts of its receiver at the two ends of the measurement window.
+    received: [ReceiverSample; 2],
+    /// Counts of its sender there.
+    losses: [MeasuredLosses; 2],
 }
 
 /// Reduces samples to quantiles.
@@ -132,7 +145,8 @@ impl Reducer {
             stop: flow.stop_ps.map_or(Time::NEVER, Time),
             payload_mbits: f64::from(flow.stack.payload_bytes) * 8e-6,
             delivered: 0,
-            measured: Default::default(),
+            received: Default::default(),
+            losses: Default::default(),
         };
         let groups = spec.flow_groups();
         let rows = Vec::with_capacity(groups.len() * times.len());
@@ -141,7 +155,7 @@ impl Reducer {
             done: 0,
             window: [Time(spec.measure.from_ps), Time(spec.measure.to_ps)],
             members: spec.flows.iter().enumerate().map(member).collect(),
-            crowd: Crowd { groups, rows },
+            crowd: Crowd { groups, rows, measured: Vec::new() },
             values: Values::default(),
         }
     }
@@ -179,24 +193,36 @@ impl Reducer {
                 let index = if member.recorded { time } else { time - *done };
                 let arrived = sink.as_ref().map_or_else(|| receiver.receiving(), |sink| &sink.samples)[index];
                 let segments = arrived.delivered - std::mem::replace(&mut member.delivered, arrived.delivered);
-                for (edge, kept) in window.iter().zip(&mut member.measured) {
-                    if at == *edge {
-                        *kept = arrived;
-                    }
+                let edge = window.iter().position(|&edge| edge == at);
+                if let Some(edge) = edge {
+                    member.received[edge] = arrived;
                 }
                 let Some(sending) = sender.sending() else { continue };
+                let sample = &sending.samples[index];
+                if let Some(edge) = edge {
+                    let SenderSample { retransmits, loss_events, .. } = *sample;
+                    member.losses[edge] = MeasuredLosses { retransmits, loss_events };
+                }
                 let ended = member.stop.min(sending.completed.unwrap_or(Time::NEVER));
                 if sending.start <= at && at <= ended {
-                    values.add(&sending.samples[index], segments as f64 * member.payload_mbits / since_s);
+                    values.add(sample, segments as f64 * member.payload_mbits / since_s);
                 }
             }
             crowd.rows.push(values.take());
         }
     }
 
-    /// The quantiles, and the counts of each flow at the two ends of the measurement window.
+    /// The quantiles, and the counts of each flow's receiver at the two ends of the measurement window.
     pub(crate) fn finish(self) -> (Crowd, Vec<[ReceiverSample; 2]>) {
-        (self.crowd, self.members.into_iter().map(|member| member.measured).collect())
+        let losses = |member: &Member| {
+            let [before, after] = member.losses;
+            MeasuredLosses {
+                retransmits: after.retransmits - before.retransmits,
+                loss_events: after.loss_events - before.loss_events,
+            }
+        };
+        let measured = self.members.iter().map(losses).collect();
+        (Crowd { measured, ..self.crowd }, self.members.into_iter().map(|member| member.received).collect())
     }
 }
 
