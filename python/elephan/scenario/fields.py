@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 from elephan.scenario import own, traces, units
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.units import Amount, Buffer, Loss
-from elephan.scenario.words import hint
+from elephan.scenario.words import hint, nearest
 
 T = TypeVar("T")
 
@@ -96,7 +96,11 @@ def parse_record(value: Any) -> int | str:
     if isinstance(value, str):
         if value.strip().isdecimal():
             raise ScenarioError(f"{value!r} is a text; write the number of flows without quotes: {int(value)}")
-        return one_of(words, "what to record")(value)
+        if value in words:
+            return value
+        near = nearest(value, words)
+        allowed = f"did you mean {near!r}?" if near else f"it is {listed(map(repr, words))}, or a number of flows"
+        raise ScenarioError(f"{value!r} is not what to record; {allowed}")
     if isinstance(value, bool) or not isinstance(value, int):
         raise ScenarioError(f"{value!r} is not what to record; it is {listed(map(repr, words))}, or a number of flows")
     if value < 1:
