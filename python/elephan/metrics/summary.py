@@ -49,25 +49,29 @@ def summarize(run: Run) -> dict[str, Any]:
     recorded = {name for group in run.groups for name in group.recorded}
     sources = run.manifest.get("engine_summary", {}).get("traffic", [])
     metrics, undefined = run_metrics(run)
-    return {
-        "format": SUMMARY_FORMAT,
-        "id": run.id,
-        "dir": None,
-        "backend": run.backend,
-        "scenario_hash": run.manifest["scenario_hash"],
-        "seed": run.seed,
-        "title": run.manifest.get("title"),
-        "cached": False,
-        "wall_seconds": run.manifest.get("wall_seconds"),
-        "segments_delivered": int(run.flows["segments_delivered"].sum())
-        + sum(source["segments_delivered"] for source in sources),
-        "warnings": run.warnings,
-        "measure": {"from_s": from_s, "to_s": to_s},
-        "flows": rows if run.records_all else [row for row in rows if row["name"] in recorded],
-        "links": [_link(run, name, window) for name in recorded_links(run)],
-        "metrics": metrics,
-        "undefined": undefined,
-    } | ({"traffic": sources} if sources else {}) | ({} if run.records_all else {"crowd": _crowd(run, rows)})
+    return (
+        {
+            "format": SUMMARY_FORMAT,
+            "id": run.id,
+            "dir": None,
+            "backend": run.backend,
+            "scenario_hash": run.manifest["scenario_hash"],
+            "seed": run.seed,
+            "title": run.manifest.get("title"),
+            "cached": False,
+            "wall_seconds": run.manifest.get("wall_seconds"),
+            "segments_delivered": int(run.flows["segments_delivered"].sum())
+            + sum(source["segments_delivered"] for source in sources),
+            "warnings": run.warnings,
+            "measure": {"from_s": from_s, "to_s": to_s},
+            "flows": rows if run.records_all else [row for row in rows if row["name"] in recorded],
+            "links": [_link(run, name, window) for name in recorded_links(run)],
+            "metrics": metrics,
+            "undefined": undefined,
+        }
+        | ({"traffic": sources} if sources else {})
+        | ({} if run.records_all else {"crowd": _crowd(run, rows)})
+    )
 
 
 def _crowd(run: Run, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -89,7 +89,9 @@ def crowd_table(form: Spec, groups: Sequence[Group], flows: pl.DataFrame, sample
             continue
         times_s = tables[group.members[0]]["time_s"].to_numpy()
         active = np.array([member.pop("active") for member in members])
-        parts.append(_group_table(group, times_s, active, {name: np.array([m[name] for m in members]) for name in members[0]}))
+        parts.append(
+            _group_table(group, times_s, active, {name: np.array([m[name] for m in members]) for name in members[0]})
+        )
     return pl.concat(parts)
 
 
@@ -110,7 +112,10 @@ def _member(spec: FlowSpec, row: Mapping[str, Any], samples: pl.DataFrame) -> di
 
 
 def _group_table(
-    group: Group, times_s: npt.NDArray[np.float64], active: npt.NDArray[np.bool_], values: Mapping[str, npt.NDArray[Any]]
+    group: Group,
+    times_s: npt.NDArray[np.float64],
+    active: npt.NDArray[np.bool_],
+    values: Mapping[str, npt.NDArray[Any]],
 ) -> pl.DataFrame:
     """The rows of a group; ``active`` and ``values`` have a row a flow and a column a sample time."""
     import polars as pl

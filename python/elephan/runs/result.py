@@ -452,9 +452,7 @@ def _html_table(columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def flow_rows(
-    summary: Mapping[str, Any], columns: Mapping[str, str]
-) -> tuple[dict[str, str], list[dict[str, Any]]]:
+def flow_rows(summary: Mapping[str, Any], columns: Mapping[str, str]) -> tuple[dict[str, str], list[dict[str, Any]]]:
     """The columns and rows of a table of a summary's flows: each flow, or quantiles of a crowd.
 
     ``columns`` are headings and fields, of which ``name`` and ``algorithm`` are the first.

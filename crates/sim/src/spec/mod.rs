@@ -6,6 +6,7 @@
 mod distributions;
 mod error;
 mod flow;
+mod group;
 mod groups;
 mod impairments;
 mod limits;
@@ -23,7 +24,7 @@ use serde::{Deserialize, Serialize};
 pub use self::distributions::{DurationSpec, RttSpec, SizeSpec};
 pub use self::error::SpecError;
 pub use self::flow::{ApplicationSpec, FlowSpec, ForeignSpec, FramesSpec};
-pub use self::groups::Group;
+pub use self::group::Group;
 pub use self::impairments::{DelayStep, Impairments, JitterSpec, OPPORTUNITY_BYTES, RateStep, ReorderSpec};
 pub use self::limits::{MOST_IN_FLIGHT, MOST_SEGMENTS, MOST_TRANSFERS, SHORTEST_TIMER_PS};
 pub use self::link::{LinkSpec, LossSpec};
