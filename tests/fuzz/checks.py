@@ -130,7 +130,7 @@ def _flow(row: dict[str, Any], spec: FlowSpec) -> Iterator[str]:
 
 
 def _crowd(run: Run) -> Iterator[str]:
-    """Quantiles rise, no group has more active flows than flows, and the recorded flows are those that were asked for."""
+    """Quantiles rise, no group has more active flows than flows, and the recorded flows are those asked for."""
     crowd = run.crowd.with_columns(pl.col("group").cast(pl.String))
     for column in ("cwnd_segments", "srtt_s", "in_flight_segments", "goodput_mbps"):
         least = crowd.select(pl.col(column).diff().over("group", "time_s").min()).item()

@@ -106,7 +106,7 @@ def test_quantiles_are_those_of_all_samples_and_nothing_else_changes(scenario: S
     reference = expected(every)
     for run in (every, none, some):
         found = text(run.crowd).select(reference.columns).with_columns(pl.col("active_flows").cast(pl.Int64))
-        assert_frame_equal(found, reference.cast({column: pl.Float64 for column in COLUMNS.values()}), check_exact=True)
+        assert_frame_equal(found, reference.cast(dict.fromkeys(COLUMNS.values(), pl.Float64)), check_exact=True)
     assert none.samples.is_empty()
     kept = [name for group in some.groups for name in group.recorded]
     assert_frame_equal(text(some.samples), text(every.samples).filter(pl.col("flow").is_in(kept)), check_exact=True)

@@ -407,8 +407,8 @@ class Run:
         return figure
 
     def __repr__(self) -> str:
-        senders = [*self.groups, *(source.flow for source in self.form.traffic)]
-        title = self.manifest.get("title") or ", ".join(sender.name for sender in senders)
+        names = [*(group.name for group in self.groups), *(source.flow.name for source in self.form.traffic)]
+        title = self.manifest.get("title") or ", ".join(names)
         return f"<Run {self.id}: {title}>"
 
     def _repr_html_(self) -> str:
