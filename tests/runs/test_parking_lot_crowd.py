@@ -1,5 +1,5 @@
-"""Thousands of flows of eight algorithms over three bottlenecks in a row: packets are conserved, the order of the flows changes
-nothing, and ten times the flows on ten times the rates get the same shares."""
+"""Thousands of flows of eight algorithms over three bottlenecks in a row: packets are conserved, the order of the flows
+changes nothing, and ten times the flows on ten times the rates get the same shares."""
 
 from __future__ import annotations
 
@@ -40,10 +40,11 @@ SIZES = [
 def crowd(size: Size, times: int, seed: int = 1, *, backwards: bool = False) -> Run:
     """Flows of eight algorithms, twice as many over all three hops as over one alone.
 
-    With RED and with some jitter at each sender the shares hardly depend on the seed: drop-tail queues synchronize flows
-    whose round-trip times are equal, and one seed in ten gave the long paths three times their usual share. No algorithm
-    that holds its rate by the smallest RTT it has seen is among them. That RTT depends on the queue's fluctuations, which
-    are smaller in a larger crowd: in place of HSTCP, Vegas had 3.2 % less of 10,000 flows' goodput than of 1,000 flows'.
+    With RED and with some jitter at each sender the shares hardly depend on the seed: drop-tail queues synchronize
+    flows whose round-trip times are equal, and one seed in ten gave the long paths three times their usual share. No
+    algorithm that holds its rate by the smallest RTT it has seen is among them. That RTT depends on the queue's
+    fluctuations, which are smaller in a larger crowd: in place of HSTCP, Vegas had 3.2 % less of 10,000 flows' goodput
+    than of 1,000 flows'.
     """
     each = size.each * times
     flows: list[dict[str, Any]] = [
@@ -90,8 +91,8 @@ def test_a_crowd_on_a_parking_lot(size: Size) -> None:
         ours, theirs = (plain(run.tables()[table], *keys) for run in (large, backwards))
         assert_frame_equal(ours, theirs, check_exact=True)
 
-    # A share of the large crowd varies less from seed to seed than one of the small crowd, so that an interval in which one
-    # more small crowd would be found is wide enough.
+    # A share of the large crowd varies less from seed to seed than one of the small crowd, so that an interval in which
+    # one more small crowd would be found is wide enough.
     found, small = shares(large), [shares(crowd(size, 1, seed)) for seed in range(1, size.seeds + 1)]
     assert len(found) == PARTS
     width = stats.t.ppf(1 - MISSED / 2 / PARTS, size.seeds - 1) * np.sqrt(1 + 1 / size.seeds)
