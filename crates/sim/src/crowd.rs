@@ -15,6 +15,9 @@ use crate::time::Time;
 /// Quantiles that are recorded: the least, quartiles, the middle 90 %, the most.
 pub const QUANTILES: [f64; 7] = [0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0];
 
+/// Sampling intervals in a slice, at most: the samples of all flows wait for its end.
+pub(crate) const SAMPLES_AT_ONCE: u64 = 4;
+
 /// A value for each of [`QUANTILES`]; NaN without any flow that has one.
 pub type Spread = [f64; QUANTILES.len()];
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::algorithms::controller;
-use crate::crowd::Reducer;
+use crate::crowd::{Reducer, SAMPLES_AT_ONCE};
 use crate::ends::{FlowEnd, Transport, ends_of, into_records, packets};
 use crate::events::gather;
 use crate::link::Link;
@@ -85,6 +85,14 @@ pub fn preferred_slice(spec: &Spec) -> Time {
     ps.map_or(least, |ps| Time(u64::try_from(ps).unwrap_or(Time::FAR.0)).max(least))
 }
 
+/// The longest slice at whose end few samples of each flow wait to be reduced.
+fn until_reduced(spec: &Spec) -> Time {
+    match (spec.record_flows, spec.sample_period_ps) {
+        (None, _) | (_, 0) => Time::NEVER,
+        (Some(_), period) => Time(period.saturating_mul(SAMPLES_AT_ONCE)),
+    }
+}
+
 /// Counts of each receiver at the two ends of the measurement window, from its samples.
 fn edges(times: &[Time], spec: &Spec, receivers: &[ReceiverRecord]) -> Vec<[ReceiverSample; 2]> {
     let places = [spec.measure.from_ps, spec.measure.to_ps].map(|ps| times.partition_point(|time| time.0 < ps));
@@ -151,7 +159,7 @@ impl Engine {
             .map(|flow| ends_of(flow, &spec, &mut network, &times, &mut make))
             .collect::<Result<Vec<_>, _>>()?;
         let sources = Source::all(&spec, &times)?;
-        let slice = plan.longest_slice.min(preferred).max(Time(1));
+        let slice = plan.longest_slice.min(preferred).min(until_reduced(&spec)).max(Time(1));
         let ends = flows.as_flattened_mut();
         let turns = plan.order.iter().map(|&node| Turn::of(node, ends)).collect();
         let reducer = spec.record_flows.map(|_| Reducer::new(&spec, &times));

@@ -6,7 +6,7 @@
 
 use std::mem::size_of;
 
-use crate::crowd::{CrowdSample, QUANTILES};
+use crate::crowd::{CrowdSample, QUANTILES, SAMPLES_AT_ONCE};
 use crate::endpoint::{Receiver, Sender};
 use crate::network::TRANSFER_BYTES;
 use crate::packet::BYTES_PER_PACKET;
@@ -22,8 +22,8 @@ const TRANSFER_COLUMNS: u64 = 14;
 const INTERNALS_COLUMNS: u64 = 5;
 const CROWD_COLUMNS: u64 = 9;
 
-/// A flow's part of the reduction to quantiles, and its samples of a slice, which grow by fours.
-const BYTES_PER_MEMBER: u64 = 100 + 4 * (size_of::<SenderSample>() + size_of::<ReceiverSample>()) as u64;
+/// A flow's part of the reduction to quantiles, and its samples of a slice.
+const BYTES_PER_MEMBER: u64 = 100 + SAMPLES_AT_ONCE * (size_of::<SenderSample>() + size_of::<ReceiverSample>()) as u64;
 
 /// Memory of a flow besides its ends: two paths of a few hops, mailboxes, names, a histogram of round-trip times.
 const BYTES_PER_FLOW: u64 = 12_000;

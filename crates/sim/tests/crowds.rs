@@ -57,6 +57,18 @@ fn quantiles_do_not_depend_on_the_length_of_slices() {
 }
 
 #[test]
+fn few_samples_wait_for_the_end_of_a_slice() {
+    let slice = |record: Option<u32>| run(&groups(false, record)).slice;
+    let four_samples = Time(4 * ps(0.013));
+    assert!(slice(Some(0)) <= four_samples && slice(None) > Time::ZERO);
+    let mut often = groups(false, Some(0));
+    often.sample_period_ps = Time::MILLISECOND.0 / 10;
+    assert_eq!(run(&often).slice.0, 4 * often.sample_period_ps);
+    often.sample_period_ps = 0;
+    assert!(run(&often).crowd.is_some_and(|crowd| crowd.rows.len() == 4));
+}
+
+#[test]
 fn quantiles_do_not_depend_on_the_order_of_groups() {
     let [forth, back] = [false, true].map(|reversed| run(&groups(reversed, Some(0))));
     for name in ["f0", "f1"] {
