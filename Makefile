@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 UV_VERSION := 0.13.9
 RUST_SOURCES := $(shell find crates -type f \( -name '*.rs' -o -name 'Cargo.toml' \) -not -path '*/target/*')
 
-.PHONY: help setup demo test fuzz form trajectories lint bench docs clean
+.PHONY: help setup demo test verify fuzz form trajectories lint bench docs clean
 
 help:
 	@grep -hE '^# make ' Makefile | sed 's/^# //'
@@ -52,6 +52,10 @@ demo: setup
 # make test    lint, types, all tests of both languages; the last line counts them (captures are read with tshark if it is there)
 test: setup
 	@scripts/test
+
+# make verify  tests with crowds of thousands of flows, which take minutes
+verify: setup
+	$(BIN)/python -m pytest -q -m large
 
 # make fuzz    random scenarios, TIME=60s, JOBS=2 processes, from SEED on; a failure is printed with the seed that replays it
 TIME ?= 60s

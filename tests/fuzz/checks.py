@@ -56,9 +56,13 @@ def problems(run: Run) -> Iterator[str]:
     for row in run.flows.iter_rows(named=True):
         yield from _flow(row, kinds[row["name"]])
     yield from _links(run)
+    if not run.records_all:
+        yield from _crowd(run)
     summary = run.summary()
     for row in summary["flows"]:
         yield from _numbers(f"flow {row['name']}", row)
+    for row in summary.get("crowd", []):
+        yield from _numbers(f"group {row['group']}", row)
     for row in summary["links"]:
         yield from _numbers(f"link {row['name']}", row)
     yield from _numbers("metrics", summary["metrics"])
@@ -123,6 +127,22 @@ def _flow(row: dict[str, Any], spec: FlowSpec) -> Iterator[str]:
         yield f"{where}: {delivered} delivered of a transfer of {size}"
     if row["rtt_min_ms"] is not None and row["rtt_min_ms"] <= 0:
         yield f"{where}: rtt_min_ms is {row['rtt_min_ms']}"
+
+
+def _crowd(run: Run) -> Iterator[str]:
+    """Quantiles rise, no group has more active flows than flows, and the recorded flows are those asked for."""
+    crowd = run.crowd.with_columns(pl.col("group").cast(pl.String))
+    for column in ("cwnd_segments", "srtt_s", "in_flight_segments", "goodput_mbps"):
+        least = crowd.select(pl.col(column).diff().over("group", "time_s").min()).item()
+        if least is not None and least < 0:
+            yield f"crowd.{column} falls by {-least} from a quantile to the next"
+    sizes = {group.name: len(group.members) for group in run.groups}
+    for name, most in crowd.group_by("group").agg(pl.col("active_flows").max()).iter_rows():
+        if most > sizes[name]:
+            yield f"{most} of the {sizes[name]} flows of {name} are active"
+    kept = {name for group in run.groups for name in group.recorded}
+    if set(run.samples["flow"].cast(pl.String).unique()) != kept:
+        yield f"samples of other flows than the {len(kept)} recorded ones"
 
 
 def _links(run: Run) -> Iterator[str]:

@@ -66,6 +66,10 @@ def tables(seed: int) -> Tables:
     if sources:
         form["traffic"] = [senders.source(i) for i in range(sources)]
     form |= _run_fields(draw, scale)
+    if flows and draw.chance(0.15):
+        # With "quantiles" no flow is recorded whose internals could be shown.
+        words = ("all",) if form.get("internals") else ("all", "quantiles", "quantiles")
+        form["record"] = draw.choice((*words, 1, 2, 3, 100))
     return _spoiled(draw, form) if draw.chance(0.02) else form
 
 

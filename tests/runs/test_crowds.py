@@ -29,8 +29,8 @@ def test_quantiles_are_over_the_flows_of_each_algorithm() -> None:
     assert [(row["algorithm"], row["flows"], row["quantile"]) for row in found] == [
         (name, count, quantile) for name, count in (("cubic", 101), ("bbr", 1)) for quantile in QUANTILES
     ]
-    assert [row["x"] for row in found] == pytest.approx([0, 5, 50, 95, 100, 7, 7, 7, 7, 7])
-    assert [row["y"] for row in found] == [None] * 5 + [1.0] * 5
+    assert [row["x"] for row in found] == pytest.approx([0, 5, 25, 50, 75, 95, 100, *[7] * 7])
+    assert [row["y"] for row in found] == [None] * 7 + [1.0] * 7
 
 
 def test_a_crowd_is_shown_by_quantiles(crowd: Run) -> None:

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use elephan_cc::Controller;
 use elephan_sim::algorithms::{check_algorithms, controller};
+use elephan_sim::crowd::{QUANTILES, Spread};
 use elephan_sim::engine::preferred_slice;
 use elephan_sim::{Engine, Outcome, RunError, Spec};
 use pyo3::create_exception;
@@ -116,6 +117,9 @@ fn run_spec<'py>(
     }
     if spec.internals {
         result.set_item("internals", tables::internals(spec, &outcome)?.into_pyarrow_capsule(py)?)?;
+    }
+    if let Some(crowd) = &outcome.crowd {
+        result.set_item("crowd", tables::crowd(&outcome, crowd)?.into_pyarrow_capsule(py)?)?;
     }
     if let Some(log) = &outcome.events {
         result.set_item("events", events::events(spec, log)?.into_pyarrow_capsule(py)?)?;
@@ -226,6 +230,18 @@ fn memory(spec_json: &str) -> PyResult<u64> {
     Ok(spec.memory_bytes())
 }
 
+/// Quantiles that a crowd is shown by, from the least to the most.
+#[pyfunction]
+fn quantiles() -> [f64; 7] {
+    QUANTILES
+}
+
+/// Values at these quantiles, interpolated linearly; NaN without values. Values that are NaN are left out.
+#[pyfunction]
+fn spread(mut values: Vec<f64>) -> Spread {
+    elephan_sim::crowd::spread(&mut values)
+}
+
 /// Every algorithm, as a JSON list.
 #[pyfunction]
 fn algorithms() -> String {
@@ -257,6 +273,8 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     defects::listen();
     module.add_function(wrap_pyfunction!(check, module)?)?;
     module.add_function(wrap_pyfunction!(memory, module)?)?;
+    module.add_function(wrap_pyfunction!(quantiles, module)?)?;
+    module.add_function(wrap_pyfunction!(spread, module)?)?;
     module.add_function(wrap_pyfunction!(parameters::check_parameters, module)?)?;
     module.add_function(wrap_pyfunction!(parameters::queue_form, module)?)?;
     module.add_function(wrap_pyfunction!(parameters::counts_jiffies, module)?)?;

@@ -10,6 +10,7 @@ use arrow_array::{
 use arrow_schema::{Field, Schema};
 use elephan_cc::Variable;
 use elephan_cc::observe::Form;
+use elephan_sim::crowd::{Crowd, CrowdSample, QUANTILES, Spread};
 use elephan_sim::record::{LinkSample, OneWayDelays, ReceiverRecord, ReceiverSample, SenderRecord};
 use elephan_sim::spec::{ArrivalsSpec, FlowSpec, SourceSpec};
 use elephan_sim::traffic::{SourceTotals, Transfer};
@@ -65,20 +66,18 @@ struct Row<'a> {
     sender: &'a SenderRecord,
     receiver: &'a ReceiverRecord,
     window_s: f64,
-    from: usize,
-    to: usize,
 }
 
 impl Row<'_> {
     fn goodput_mbps(&self) -> f64 {
-        let samples = &self.receiver.samples;
-        let segments = samples[self.to].delivered - samples[self.from].delivered;
+        let [before, after] = self.receiver.measured;
+        let segments = after.delivered - before.delivered;
         segments as f64 * f64::from(self.spec.stack.payload_bytes) * 8e-6 / self.window_s
     }
 
     fn throughput_mbps(&self) -> f64 {
-        let samples = &self.receiver.samples;
-        (samples[self.to].wire_bytes - samples[self.from].wire_bytes) as f64 * 8e-6 / self.window_s
+        let [before, after] = self.receiver.measured;
+        (after.wire_bytes - before.wire_bytes) as f64 * 8e-6 / self.window_s
     }
 
     fn quantile_ms(&self, q: f64) -> f64 {
@@ -92,15 +91,9 @@ impl Row<'_> {
 }
 
 fn rows<'a>(spec: &'a Spec, outcome: &'a Outcome) -> Vec<Row<'a>> {
-    let at = |ps: u64| outcome.times.binary_search(&Time(ps)).unwrap_or(0);
-    let (from, to) = (at(spec.measure.from_ps), at(spec.measure.to_ps));
     let window_s = (spec.measure.to_ps - spec.measure.from_ps) as f64 * 1e-12;
     let ends = outcome.senders.iter().zip(&outcome.receivers);
-    spec.flows
-        .iter()
-        .zip(ends)
-        .map(|(spec, (sender, receiver))| Row { spec, sender, receiver, window_s, from, to })
-        .collect()
+    spec.flows.iter().zip(ends).map(|(spec, (sender, receiver))| Row { spec, sender, receiver, window_s }).collect()
 }
 
 /// One row a flow.
@@ -109,7 +102,7 @@ pub fn flows(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
     let float = |f: &dyn Fn(&Row) -> f64| floats(rows.iter().map(f));
     let count = |f: &dyn Fn(&Row) -> u64| counts(rows.iter().map(f));
     let strings = |f: &dyn Fn(&Row) -> String| Arc::new(rows.iter().map(|r| Some(f(r))).collect::<StringArray>());
-    Table::new(vec![
+    let mut columns: Vec<(&str, ArrayRef)> = vec![
         ("name", strings(&|r| r.spec.name.clone())),
         ("algorithm", strings(&|r| r.spec.algorithm.clone())),
         ("start_s", float(&|r| r.sender.start.seconds())),
@@ -140,12 +133,24 @@ pub fn flows(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
         ("owd_p95_ms", float(&|r| r.delay_ms(|d| d.histogram.quantile(0.95)))),
         ("owd_p99_ms", float(&|r| r.delay_ms(|d| d.histogram.quantile(0.99)))),
         ("completion_s", float(&|r| r.sender.completed.map_or(f64::NAN, |end| end.since(r.sender.start).seconds()))),
-    ])
+    ];
+    // What the samples of a flow would tell of the measured part.
+    if let Some(crowd) = &outcome.crowd {
+        let received =
+            |f: &dyn Fn(&ReceiverSample) -> u64| count(&|r| f(&r.receiver.measured[1]) - f(&r.receiver.measured[0]));
+        columns.push(("measured_delivered_segments", received(&|sample| sample.delivered)));
+        columns.push(("measured_wire_bytes", received(&|sample| sample.wire_bytes)));
+        columns.push(("measured_retransmits", counts(crowd.measured.iter().map(|losses| losses.retransmits))));
+        columns.push(("measured_loss_events", counts(crowd.measured.iter().map(|losses| losses.loss_events))));
+    }
+    Table::new(columns)
 }
 
-/// Flow × sample time.
+/// Recorded flow × sample time.
 pub fn samples(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
     let times = outcome.times.len();
+    let flows = spec.flows.iter().zip(&outcome.senders).enumerate();
+    let recorded: Vec<_> = flows.filter(|&(i, _)| spec.records(i)).map(|(_, ends)| ends).collect();
     let sender = |f: &dyn Fn(&elephan_sim::record::SenderSample) -> f64| {
         floats(outcome.senders.iter().flat_map(|s| s.samples.iter()).map(f))
     };
@@ -156,8 +161,8 @@ pub fn samples(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
         counts(outcome.receivers.iter().flat_map(|r| r.samples.iter()).map(f))
     };
     let mut columns = vec![
-        ("time_s", repeated_times(outcome, spec.flows.len())),
-        ("flow", names(spec.flows.iter().map(|f| f.name.as_str()), times)?),
+        ("time_s", repeated_times(outcome, recorded.len())),
+        ("flow", names(recorded.iter().map(|(flow, _)| flow.name.as_str()), times)?),
         ("cwnd", sender(&|s| s.cwnd)),
         ("ssthresh", sender(&|s| s.ssthresh)),
         ("srtt_s", sender(&|s| s.srtt)),
@@ -174,9 +179,30 @@ pub fn samples(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
     ];
     // Only UDT has a rate of its own, so only a run with a flow of it has the column.
     if outcome.senders.iter().any(|sender| sender.rates.is_some()) {
-        columns.push(("sending_rate_mbps", sending_rates(spec, outcome)));
+        columns.push(("sending_rate_mbps", sending_rates(&recorded, times)));
     }
     Table::new(columns)
+}
+
+/// Group of flows × sample time × quantile over its active flows.
+pub fn crowd(outcome: &Outcome, crowd: &Crowd) -> PyResult<Table> {
+    let (groups, times) = (crowd.groups.len(), outcome.times.len());
+    // The rows are in the order of time; the table is group by group.
+    let samples = || (0..groups).flat_map(|group| crowd.rows.iter().skip(group).step_by(groups));
+    let each = QUANTILES.len();
+    let quantiles = |of: &dyn Fn(&CrowdSample) -> Spread| floats(samples().flat_map(of));
+    let repeated = |i: usize| std::iter::repeat_n(outcome.times[i % times].0 as f64 / 1e12, each);
+    Table::new(vec![
+        ("time_s", floats((0..groups * times).flat_map(repeated))),
+        ("group", names(crowd.groups.iter().map(|group| group.name.as_str()), times * each)?),
+        ("algorithm", names(crowd.groups.iter().map(|group| group.algorithm.as_str()), times * each)?),
+        ("active_flows", counts(samples().flat_map(|sample| std::iter::repeat_n(sample.active, each)))),
+        ("quantile", floats(std::iter::repeat_n(QUANTILES, groups * times).flatten())),
+        ("cwnd_segments", quantiles(&|sample| sample.cwnd)),
+        ("srtt_s", quantiles(&|sample| sample.srtt)),
+        ("in_flight_segments", quantiles(&|sample| sample.in_flight)),
+        ("goodput_mbps", quantiles(&|sample| sample.goodput_mbps)),
+    ])
 }
 
 /// Sample time × flow × internal variable of its algorithm, flow by flow.
@@ -246,11 +272,11 @@ impl From<Words> for StringArray {
 }
 
 /// What one packet each period of UDT is on the wire; nothing for other flows.
-fn sending_rates(spec: &Spec, outcome: &Outcome) -> ArrayRef {
-    let rates = spec.flows.iter().zip(&outcome.senders).flat_map(|(flow, sender)| {
+fn sending_rates(recorded: &[(&FlowSpec, &SenderRecord)], times: usize) -> ArrayRef {
+    let rates = recorded.iter().flat_map(|(flow, sender)| {
         let packet_mbits = f64::from(flow.stack.payload_bytes + flow.stack.header_bytes) * 8e-6;
         let rates = sender.rates.as_deref();
-        (0..outcome.times.len()).map(move |k| rates.map_or(f64::NAN, |rates| rates[k] * packet_mbits))
+        (0..times).map(move |k| rates.map_or(f64::NAN, |rates| rates[k] * packet_mbits))
     });
     floats(rates)
 }

@@ -14,7 +14,7 @@ use crate::network::{Attachment, MailboxId, Network};
 use crate::packet::FlowId;
 use crate::prefetch;
 use crate::random::Stream;
-use crate::record::{ReceiverRecord, SenderRecord};
+use crate::record::{ReceiverRecord, ReceiverSample, Sampled, SenderRecord, Sending};
 use crate::spec::{FlowSpec, Spec, SpecError};
 use crate::time::Time;
 
@@ -199,6 +199,37 @@ impl FlowEnd {
             Kind::TcpReceiver(receiver) => receiver.logged(),
             Kind::Datagrams(sender) => sender.logged(),
             Kind::UdtSender(_) | Kind::UdtReceiver(_) | Kind::Foreign(_) | Kind::Inline => 0,
+        }
+    }
+
+    /// Samples of a sender of the engine's own.
+    pub(crate) fn sending(&self) -> Option<Sending<'_>> {
+        match &self.kind {
+            Kind::TcpSender(sender) => Some(sender.sampled()),
+            Kind::Datagrams(sender) => Some(sender.sampled()),
+            Kind::UdtSender(sender) => Some(sender.sampled()),
+            Kind::TcpReceiver(_) | Kind::UdtReceiver(_) | Kind::Foreign(_) | Kind::Inline => None,
+        }
+    }
+
+    /// Samples of a receiver of the engine's own that is not evaluated inline.
+    pub(crate) fn receiving(&self) -> &[ReceiverSample] {
+        match &self.kind {
+            Kind::TcpReceiver(receiver) => &receiver.samples,
+            Kind::UdtReceiver(receiver) => receiver.samples(),
+            _ => &[],
+        }
+    }
+
+    /// Forgets the `count` oldest samples.
+    pub(crate) fn forget(&mut self, count: usize) {
+        match &mut self.kind {
+            Kind::TcpSender(sender) => sender.forget(count),
+            Kind::Datagrams(sender) => sender.forget(count),
+            Kind::UdtSender(sender) => sender.forget(count),
+            Kind::TcpReceiver(receiver) => receiver.forget(count),
+            Kind::UdtReceiver(receiver) => receiver.forget(count),
+            Kind::Foreign(_) | Kind::Inline => {}
         }
     }
 

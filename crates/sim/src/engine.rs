@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::algorithms::controller;
+use crate::crowd::{Reducer, SAMPLES_AT_ONCE};
 use crate::ends::{FlowEnd, Transport, ends_of, into_records, packets};
 use crate::events::gather;
 use crate::link::Link;
@@ -11,7 +12,7 @@ use crate::network::{self, LinkId, MailboxId, Network, Node, SourceId};
 use crate::outcome::{Conservation, Outcome, RunError};
 use crate::packet::FlowId;
 use crate::queue;
-use crate::record::sample_times;
+use crate::record::{ReceiverRecord, ReceiverSample, sample_times};
 use crate::spec::{FlowSpec, Spec, SpecError};
 use crate::time::Time;
 use crate::traffic::Source;
@@ -86,6 +87,21 @@ pub fn preferred_slice(spec: &Spec) -> Time {
     ps.map_or(least, |ps| Time(u64::try_from(ps).unwrap_or(Time::FAR.0)).max(least))
 }
 
+/// The longest slice at whose end few samples of each flow wait to be reduced.
+fn until_reduced(spec: &Spec) -> Time {
+    match (spec.record_flows, spec.sample_period_ps) {
+        (None, _) | (_, 0) => Time::NEVER,
+        (Some(_), period) => Time(period.saturating_mul(SAMPLES_AT_ONCE)),
+    }
+}
+
+/// Counts of each receiver at the two ends of the measurement window, from its samples.
+fn edges(times: &[Time], spec: &Spec, receivers: &[ReceiverRecord]) -> Vec<[ReceiverSample; 2]> {
+    let places = [spec.measure.from_ps, spec.measure.to_ps].map(|ps| times.partition_point(|time| time.0 < ps));
+    let at = |receiver: &ReceiverRecord| places.map(|k| receiver.samples.get(k).copied().unwrap_or_default());
+    receivers.iter().map(at).collect()
+}
+
 /// A run in progress.
 #[derive(Debug)]
 pub struct Engine {
@@ -98,6 +114,8 @@ pub struct Engine {
     flows: Vec<[FlowEnd; 2]>,
     sources: Vec<Source>,
     times: Arc<[Time]>,
+    /// Reduces the samples of flows, where not all are kept.
+    reducer: Option<Reducer>,
 }
 
 impl Engine {
@@ -143,10 +161,11 @@ impl Engine {
             .map(|flow| ends_of(flow, &spec, &mut network, &times, &mut make))
             .collect::<Result<Vec<_>, _>>()?;
         let sources = Source::all(&spec, &times)?;
-        let slice = plan.longest_slice.min(preferred).max(Time(1));
+        let slice = plan.longest_slice.min(preferred).min(until_reduced(&spec)).max(Time(1));
         let ends = flows.as_flattened_mut();
         let turns = plan.order.iter().map(|&node| Turn::of(node, ends)).collect();
-        Ok(Self { spec, network, turns, slice, slices_per_report: SLICES_PER_REPORT, flows, sources, times })
+        let reducer = spec.record_flows.map(|_| Reducer::new(&spec, &times));
+        Ok(Self { spec, network, turns, slice, slices_per_report: SLICES_PER_REPORT, flows, sources, times, reducer })
     }
 
     /// The same run, with at most `bytes` of memory for packets on their way.
@@ -203,6 +222,9 @@ impl Engine {
                 return Err(RunError::Memory { limit_mib: self.network.room_bytes() >> 20, at_s: now.seconds() });
             }
             now = if worked { horizon } else { self.next_event().clamp(horizon, end) };
+            if let Some(reducer) = &mut self.reducer {
+                reducer.reduce(now, &mut self.flows, &mut self.network.sinks);
+            }
             slices += 1;
             if slices >= self.slices_per_report {
                 slices = 0;
@@ -263,6 +285,11 @@ impl Engine {
         self.flows.as_flattened_mut().iter_mut().for_each(|flow_end| flow_end.finish(end));
         self.network.sinks.iter_mut().flatten().for_each(|sink| crate::endpoint::EndpointState::finish(sink, end));
         self.sources.iter_mut().for_each(|source| source.finish(end, &self.network));
+        let mut reducer = self.reducer.take();
+        if let Some(reducer) = &mut reducer {
+            // Samples at the very end are taken by now.
+            reducer.reduce(end + Time(1), &mut self.flows, &mut self.network.sinks);
+        }
         let samples = |(index, link): (usize, &mut Link)| link.finish(end).map(|samples| (index, samples));
         let links = self.network.links.iter_mut().enumerate().filter_map(samples).collect();
         let conservation = self.account();
@@ -270,7 +297,11 @@ impl Engine {
         let logs = flows.iter_mut().map(|ends| ends.each_mut().map(FlowEnd::take_log)).collect();
         let events = gather(&spec, network.log.take().map(|log| *log), logs);
         let sinks = network.sinks.drain(..flows.len());
-        let (senders, receivers) = flows.into_iter().zip(sinks).map(|(ends, sink)| into_records(ends, sink)).unzip();
+        let records = flows.into_iter().zip(sinks).map(|(ends, sink)| into_records(ends, sink));
+        let (senders, mut receivers): (Vec<_>, Vec<ReceiverRecord>) = records.unzip();
+        let (crowd, measured) = reducer.map(Reducer::finish).unzip();
+        let measured = measured.unwrap_or_else(|| edges(&times, &spec, &receivers));
+        receivers.iter_mut().zip(measured).for_each(|(receiver, measured)| receiver.measured = measured);
         Outcome {
             times: times.to_vec(),
             links,
@@ -278,6 +309,7 @@ impl Engine {
             link_totals: network.links.iter().map(|link| link.totals).collect(),
             senders,
             receivers,
+            crowd,
             conservation,
             slice,
             events,

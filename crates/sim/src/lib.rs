@@ -4,6 +4,7 @@
 
 pub mod algorithms;
 pub mod application;
+pub mod crowd;
 pub mod draw;
 pub mod endpoint;
 mod ends;

@@ -6,6 +6,7 @@
 
 use std::mem::size_of;
 
+use crate::crowd::{CrowdSample, QUANTILES, SAMPLES_AT_ONCE};
 use crate::endpoint::{Receiver, Sender};
 use crate::network::TRANSFER_BYTES;
 use crate::packet::BYTES_PER_PACKET;
@@ -19,6 +20,10 @@ const FLOW_SAMPLE_COLUMNS: u64 = 12;
 const LINK_SAMPLE_COLUMNS: u64 = 13;
 const TRANSFER_COLUMNS: u64 = 14;
 const INTERNALS_COLUMNS: u64 = 5;
+const CROWD_COLUMNS: u64 = 9;
+
+/// A flow's part of the reduction to quantiles, and its samples of a slice.
+const BYTES_PER_MEMBER: u64 = 100 + SAMPLES_AT_ONCE * (size_of::<SenderSample>() + size_of::<ReceiverSample>()) as u64;
 
 /// Memory of a flow besides its ends: two paths of a few hops, mailboxes, names, a histogram of round-trip times.
 const BYTES_PER_FLOW: u64 = 12_000;
@@ -38,7 +43,8 @@ impl Spec {
     pub fn memory_bytes(&self) -> u64 {
         let times = 2 + self.duration_ps.checked_div(self.sample_period_ps).unwrap_or(0);
         let recorded = self.links.iter().filter(|link| link.record).count() as u64;
-        let flow_rows = times.saturating_mul(self.flow_count());
+        let flow_rows =
+            times.saturating_mul(self.flows.iter().enumerate().map(|(i, flow)| self.recorded(i, flow)).sum());
         let link_rows = times.saturating_mul(recorded);
         let held = |rows: u64, bytes: usize, columns: u64| {
             rows.saturating_mul(bytes as u64).saturating_add(column(rows.min(1 << 56)).saturating_mul(columns))
@@ -49,6 +55,7 @@ impl Spec {
                 size_of::<SenderSample>() + size_of::<ReceiverSample>(),
                 FLOW_SAMPLE_COLUMNS,
             ))
+            .saturating_add(self.crowd_bytes(times))
             .saturating_add(held(link_rows, size_of::<LinkSample>(), LINK_SAMPLE_COLUMNS))
             .saturating_add(held(self.internals_rows(times), size_of::<InternalValue>(), INTERNALS_COLUMNS));
         let flow_bytes = |flow: &FlowSpec| self.first_burst(flow) * BYTES_PER_PACKET + ENDS_BYTES + BYTES_PER_FLOW;
@@ -57,6 +64,27 @@ impl Spec {
         let links: u64 = self.links.iter().map(|link| u64::from(link.copies)).sum();
         let queues = links * (size_of::<crate::link::Link>() + size_of::<LinkSpec>()) as u64;
         flows.chain(traffic).fold(samples.saturating_add(queues), u64::saturating_add)
+    }
+
+    /// Flows whose samples are kept, of those that entry `i` of the flows stands for.
+    fn recorded(&self, i: usize, flow: &FlowSpec) -> u64 {
+        if self.groups.is_empty() {
+            self.record_flows.map_or(flow.count, |wanted| wanted.min(flow.count)).into()
+        } else {
+            self.records(i).into()
+        }
+    }
+
+    /// Quantiles over the flows of each group, and the samples of a flow that wait for the end of a slice.
+    fn crowd_bytes(&self, times: u64) -> u64 {
+        if self.record_flows.is_none() {
+            return 0;
+        }
+        let rows = times.saturating_mul(self.flow_groups().len() as u64);
+        let quantiles = QUANTILES.len() as u64;
+        let table = column(rows.min(1 << 53).saturating_mul(quantiles)).saturating_mul(CROWD_COLUMNS);
+        let flows = self.flow_count().saturating_mul(BYTES_PER_MEMBER);
+        rows.saturating_mul(size_of::<CrowdSample>() as u64).saturating_add(table).saturating_add(flows)
     }
 
     /// Values of internal variables at `times` sample times, without those of algorithms of the user's own, which declare none,
@@ -72,10 +100,9 @@ impl Spec {
             0 => 0,
             active_ps => active_ps.checked_div(self.sample_period_ps).unwrap_or(0).min(times),
         };
-        let flows = self.flows.iter().filter(|flow| !flow.datagrams);
-        let rows = flows
-            .map(|flow| sampled(flow).saturating_mul(variables(&flow.algorithm)).saturating_mul(flow.count.into()));
-        rows.fold(0, u64::saturating_add)
+        let flows = self.flows.iter().enumerate().filter(|(_, flow)| !flow.datagrams);
+        let values = |flow: &FlowSpec| sampled(flow).saturating_mul(variables(&flow.algorithm));
+        flows.fold(0, |sum, (i, flow)| sum.saturating_add(values(flow).saturating_mul(self.recorded(i, flow))))
     }
 
     /// Segments that a flow sends before the first ACK.

@@ -1,5 +1,6 @@
 //! Results of a run, and the errors that end one.
 
+use crate::crowd::Crowd;
 use crate::events::Log;
 use crate::link::LinkTotals;
 use crate::network::Count;
@@ -17,6 +18,8 @@ pub struct Outcome {
     pub senders: Vec<SenderRecord>,
     /// Receivers, by flow.
     pub receivers: Vec<ReceiverRecord>,
+    /// Quantiles over the flows of each group, where the spec asks for them.
+    pub crowd: Option<Crowd>,
     /// Samples of the recorded links, by index.
     pub links: Vec<(usize, LinkSamples)>,
     /// Totals of all links, by index.

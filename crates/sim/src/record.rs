@@ -161,6 +161,26 @@ impl Internals {
     }
 }
 
+/// A sender's samples, and the time in which it is active.
+#[derive(Clone, Copy, Debug)]
+pub struct Sending<'a> {
+    /// When the flow starts, jitter included.
+    pub start: Time,
+    /// When the last segment of a sized transfer was acknowledged.
+    pub completed: Option<Time>,
+    /// Samples that were not forgotten, in the order of the sample times.
+    pub samples: &'a [SenderSample],
+}
+
+/// A sender whose samples can be reduced, and forgotten, while the run goes on.
+pub(crate) trait Sampled {
+    /// Its samples so far.
+    fn sampled(&self) -> Sending<'_>;
+
+    /// Forgets the `count` oldest samples.
+    fn forget(&mut self, count: usize);
+}
+
 /// A sender at a sample time; counts are since the beginning.
 #[derive(Clone, Copy, Debug)]
 pub struct SenderSample {
@@ -240,7 +260,7 @@ pub struct SenderRecord {
     pub totals: SenderTotals,
     /// Statistics inside the measurement window.
     pub measured: Measured,
-    /// One for each sample time.
+    /// One for each sample time; none of a flow that is not recorded.
     pub samples: Vec<SenderSample>,
     /// Sending rate at each sample time, packets/s, of transports that have one.
     pub rates: Option<Vec<f64>>,
@@ -267,8 +287,10 @@ pub struct ReceiverRecord {
     pub duplicates: u64,
     /// ACKs sent.
     pub acks_sent: u64,
-    /// One for each sample time.
+    /// One for each sample time; none of a flow that is not recorded.
     pub samples: Vec<ReceiverSample>,
+    /// Counts at the two ends of the measurement window.
+    pub measured: [ReceiverSample; 2],
     /// One-way delays of datagrams.
     pub delays: Option<Box<OneWayDelays>>,
 }

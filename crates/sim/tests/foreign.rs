@@ -179,4 +179,7 @@ fn a_packet_of_a_size_that_was_not_declared_ends_the_run() {
 fn a_transport_that_does_not_fit_the_flow_is_rejected() {
     let message = Engine::new(with_a_toy_flow()).expect_err("nobody brings the endpoints").to_string();
     assert_eq!(message, "flows[1].foreign: must be given with, and only with, endpoints of another crate");
+    let crowd = Spec { record_flows: Some(1), ..with_a_toy_flow() };
+    let message = crowd.validate().expect_err("its samples are its own").to_string();
+    assert_eq!(message, "flows[1].foreign: endpoints keep their own samples; leave record_flows out");
 }

@@ -139,6 +139,8 @@ def _only_plain(form: Spec) -> None:
         raise _refuse("happens to each packet", "events")
     if form.internals:
         raise _refuse("goes on inside an algorithm", "internals")
+    if form.record_flows is not None:
+        raise ScenarioError('the model records every flow; write record = "all", or leave it out', path="record")
     if not form.flows:
         raise _refuse("happens without a flow", "flow")
     for i, flow in enumerate(form.flows):

@@ -147,17 +147,18 @@ def document(done: Sequence[Run]) -> dict[str, Any]:
 
 def print_run(run: Run) -> None:
     """A run's numbers as tables, its warnings, and where it is saved."""
-    from elephan.runs import crowds
+    from elephan.runs.result import flow_rows
 
     summary = run.summary()
     measure = summary["measure"]
     title = f"measured from {measure['from_s']:g} s to {measure['to_s']:g} s"
-    datagrams = any(flow.get("owd_mean_ms") is not None for flow in summary["flows"])
-    flows, columns = summary["flows"], _FLOW_COLUMNS | (_DATAGRAM_COLUMNS if datagrams else {})
-    if len(flows) > crowds.MOST_ROWS:
-        title += f"; quantiles over {len(flows):,} flows (--json has each)"
-        columns = {"flow": "quantile", **{head: field for head, field in columns.items() if field != "name"}}
-        flows = crowds.over_flows(flows, list(columns.values())[2:])
+    crowd = summary.get("crowd")
+    datagrams = any(flow.get("owd_mean_ms") is not None for flow in crowd or summary["flows"])
+    columns, flows = flow_rows(summary, _FLOW_COLUMNS | (_DATAGRAM_COLUMNS if datagrams else {}))
+    if crowd is not None:
+        title += f"; quantiles over the flows of each group, {len(summary['flows']):,} recorded (--json has these)"
+    elif flows is not summary["flows"]:
+        title += f"; quantiles over {len(summary['flows']):,} flows (--json has each)"
     tables = [
         (columns, flows),
         (_LINK_COLUMNS, summary["links"]),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -145,6 +145,17 @@ def split_values(text: str) -> list[str]:
     return [part.strip() for part in [*parts, text[start:]] if part.strip()]
 
 
+def _goodputs(summary: Mapping[str, Any]) -> Iterator[str]:
+    """The goodput of each flow, or the medians of a crowd's groups."""
+    from elephan.runs.crowds import MEDIAN, QUANTILES
+    from elephan.runs.result import flow_rows
+
+    for row in flow_rows(summary, {"goodput": "goodput_mbps"})[1]:
+        if row.get("quantile") in (None, QUANTILES[MEDIAN]):
+            of_several = f" (median of {row['flows']:,})" if row.get("quantile") is not None else ""
+            yield common.show_cell(row["goodput_mbps"]) + of_several
+
+
 def print_sweep(keys: Sequence[str], points: Sequence[dict[str, Any]], done: Sequence[Run]) -> None:
     """One row a run: its point of the grid, and what most people look at first."""
     header = [*keys, "seed", "goodput Mbit/s", "utilization", "loss rate", "jain", "run"]
@@ -152,7 +163,7 @@ def print_sweep(keys: Sequence[str], points: Sequence[dict[str, Any]], done: Seq
     for point, run in zip(points, done, strict=True):
         summary = run.summary()
         link: dict[str, Any] = max(summary["links"], key=lambda row: row["utilization"], default={})
-        goodputs = " ".join(common.show_cell(flow["goodput_mbps"]) for flow in summary["flows"])
+        goodputs = " ".join(_goodputs(summary))
         rows.append(
             [
                 *(str(point[key]) for key in keys),

@@ -6,7 +6,7 @@ samples is refused. The ends of the scenario's ``[measure]`` are always sample t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -136,6 +136,30 @@ def lifetime_s(run: Run, flow: str) -> Window:
     return begun_s, min(ends)
 
 
+def check_recorded(run: Run, flows: Iterable[str]) -> None:
+    """Refuse flows whose samples were not kept.
+
+    Raises:
+        MetricError: one of them was not recorded.
+    """
+    if run.records_all:
+        return
+    recorded = {name for group in run.groups for name in group.recorded}
+    for name in flows:
+        if name not in recorded:
+            wanted = run.form.record_flows or '"quantiles"'
+            raise MetricError(f"flow '{name}' was not recorded; the scenario has record = {wanted}")
+
+
+def _from_totals(run: Run, column: str, window: Window, found: Sequence[FlowSpec]) -> dict[str, float] | None:
+    """The increase of a counter over the measured part, which a run keeps of flows that it did not record too."""
+    measured = measure_window(run)
+    if max(abs(a - b) for a, b in zip(window, measured, strict=True)) > GRID_TOLERANCE_S:
+        return None
+    totals = dict(run.flows.select("name", f"measured_{column}").iter_rows())
+    return {flow.name: float(totals[flow.name]) for flow in found}
+
+
 def counters(run: Run, column: str, window: Window, flows: Sequence[str] | None = None) -> dict[str, float]:
     """Increase of a cumulative column of ``samples`` over a window, by flow in order of start.
 
@@ -150,6 +174,12 @@ def counters(run: Run, column: str, window: Window, flows: Sequence[str] | None 
     if sources and column not in SOURCE_COLUMNS:
         raise MetricError(f"'{sources[0].name}' is a source of transfers; this is defined for flows")
     increase = {}
+    if not run.records_all:
+        totals = _from_totals(run, column, window, found)
+        if totals is None:
+            check_recorded(run, (flow.name for flow in found))
+        else:
+            increase, found = totals, []
     for specs_of, table, key in ((found, "samples", "flow"), (sources, "sources", "source")):
         if not specs_of:
             continue
@@ -206,8 +236,20 @@ def flow_series(run: Run, flow: str, column: str, window: Window) -> tuple[Array
     Raises:
         MetricError: the window's ends are not sample times.
     """
+    check_recorded(run, [flow])
     rows = run.samples.filter(pl.col("flow").cast(pl.String) == flow).sort("time_s")
     return _series(run, rows, column, window)
+
+
+def quantile_series(run: Run, group: str, column: str) -> tuple[Array, dict[float, Array]]:
+    """Sample times in s, and a column of ``crowd`` there by quantile, for a group of flows; absent values are NaN."""
+    rows = run.crowd.filter(pl.col("group").cast(pl.String) == group)
+    values = {
+        float(quantile): table[column].fill_null(float("nan")).to_numpy().astype(np.float64)
+        for (quantile,), table in rows.partition_by("quantile", as_dict=True, maintain_order=True).items()
+    }
+    times: Array = rows["time_s"].unique().sort().to_numpy().astype(np.float64)
+    return times, values
 
 
 def link_series(run: Run, link: str, column: str, window: Window) -> tuple[Array, Array]:
@@ -314,7 +356,8 @@ def alive(run: Run, flow: str, column: str, window: Window) -> tuple[Array, Arra
 
 def sample_times(run: Run, window: Window | None = None) -> Array:
     """All sample times of a window, the whole run unless given."""
-    times: Array = run.samples["time_s"].unique().sort().to_numpy().astype(np.float64)
+    table = run.samples if run.records_all else run.crowd
+    times: Array = table["time_s"].unique().sort().to_numpy().astype(np.float64)
     first, last = _snapped(times, np.array(window or (0.0, duration_s(run))))
     inside: Array = times[(times >= first) & (times <= last)]
     return inside

@@ -10,6 +10,7 @@ from typing import Any
 from elephan.metrics import queueing, throughput
 from elephan.metrics.reading import MetricError, Window, link_counter, measure_window, recorded_links
 from elephan.metrics.registry import get
+from elephan.runs.crowds import over_flows
 from elephan.runs.result import SUMMARY_FORMAT, Run
 
 FLOW_COLUMNS = (
@@ -37,34 +38,47 @@ def summarize(run: Run) -> dict[str, Any]:
     """The summary of a run. A metric without a value is ``None``: one that is not defined for the run has its reason in
     ``undefined``, and a time that never came has none there.
 
+    ``flows`` has the recorded flows; where these are not all, ``crowd`` has quantiles over all flows of each group.
+
     Counts of ``flows`` are over the whole run, their rates, round trips and windows over the measured part; everything
     of ``links`` and ``metrics`` is over the measured part, except times of convergence.
     """
     from_s, to_s = window = measure_window(run)
     flow_columns = [*FLOW_COLUMNS, *(name for name in DATAGRAM_COLUMNS if name in run.flows.columns)]
+    rows = [{key: _number(value) for key, value in row.items()} for row in run.flows.select(flow_columns).to_dicts()]
+    recorded = {name for group in run.groups for name in group.recorded}
     sources = run.manifest.get("engine_summary", {}).get("traffic", [])
     metrics, undefined = run_metrics(run)
-    return {
-        "format": SUMMARY_FORMAT,
-        "id": run.id,
-        "dir": None,
-        "backend": run.backend,
-        "scenario_hash": run.manifest["scenario_hash"],
-        "seed": run.seed,
-        "title": run.manifest.get("title"),
-        "cached": False,
-        "wall_seconds": run.manifest.get("wall_seconds"),
-        "segments_delivered": int(run.flows["segments_delivered"].sum())
-        + sum(source["segments_delivered"] for source in sources),
-        "warnings": run.warnings,
-        "measure": {"from_s": from_s, "to_s": to_s},
-        "flows": [
-            {key: _number(value) for key, value in row.items()} for row in run.flows.select(flow_columns).to_dicts()
-        ],
-        "links": [_link(run, name, window) for name in recorded_links(run)],
-        "metrics": metrics,
-        "undefined": undefined,
-    } | ({"traffic": sources} if sources else {})
+    return (
+        {
+            "format": SUMMARY_FORMAT,
+            "id": run.id,
+            "dir": None,
+            "backend": run.backend,
+            "scenario_hash": run.manifest["scenario_hash"],
+            "seed": run.seed,
+            "title": run.manifest.get("title"),
+            "cached": False,
+            "wall_seconds": run.manifest.get("wall_seconds"),
+            "segments_delivered": int(run.flows["segments_delivered"].sum())
+            + sum(source["segments_delivered"] for source in sources),
+            "warnings": run.warnings,
+            "measure": {"from_s": from_s, "to_s": to_s},
+            "flows": rows if run.records_all else [row for row in rows if row["name"] in recorded],
+            "links": [_link(run, name, window) for name in recorded_links(run)],
+            "metrics": metrics,
+            "undefined": undefined,
+        }
+        | ({"traffic": sources} if sources else {})
+        | ({} if run.records_all else {"crowd": _crowd(run, rows)})
+    )
+
+
+def _crowd(run: Run, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Quantiles over all flows of each group, recorded or not."""
+    group_of = {name: group.name for group in run.groups for name in group.members}
+    fields = [field for field in rows[0] if field not in ("name", "algorithm")]
+    return over_flows([row | {"group": group_of[row["name"]]} for row in rows], fields, by="group")
 
 
 def run_metrics(run: Run) -> tuple[dict[str, float | None], dict[str, str]]:

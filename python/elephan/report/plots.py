@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from elephan.metrics.reading import (
+    MetricError,
     bottleneck,
     duration_s,
     flow_names,
@@ -15,6 +16,7 @@ from elephan.metrics.reading import (
     grid,
     link_series,
     measure_window,
+    quantile_series,
 )
 
 if TYPE_CHECKING:
@@ -25,8 +27,15 @@ if TYPE_CHECKING:
 
 
 def plot_cwnd(run: Run, flows: Sequence[str] | None = None) -> Figure:
-    """Congestion windows over time; the measured part is shaded."""
+    """Congestion windows over time; the measured part is shaded.
+
+    Those of a crowd, unless ``flows`` names some of it, are bands of quantiles over the flows of each group.
+    """
     figure, axes = _axes(run)
+    if flows is None and run.is_crowd:
+        _bands(run, axes, "cwnd_segments")
+        axes.set_ylabel("congestion window (segments)")
+        return _finished(figure, axes)
     for name in flow_names(run, flows):
         times, cwnd = flow_series(run, name, "cwnd", (0.0, duration_s(run)))
         axes.plot(times, cwnd, label=name, linewidth=1)
@@ -34,14 +43,37 @@ def plot_cwnd(run: Run, flows: Sequence[str] | None = None) -> Figure:
     return _finished(figure, axes)
 
 
-def plot_throughput(run: Run, flows: Sequence[str] | None = None, bin_s: float = 1.0) -> Figure:
-    """Throughput on the wire of each flow, in bins."""
+def plot_throughput(run: Run, flows: Sequence[str] | None = None, bin_s: float | None = None) -> Figure:
+    """Throughput on the wire of each flow, in bins of 1 s or ``bin_s``.
+
+    Of a crowd, unless ``flows`` names some of it, bands of quantiles of the goodput between two samples.
+
+    Raises:
+        MetricError: bins are asked for where bands are drawn, or their edges are not sample times.
+    """
     figure, axes = _axes(run)
+    if flows is None and run.is_crowd:
+        if bin_s is not None:
+            raise MetricError("the bands of a crowd are between samples; leave bin_s out, or name flows")
+        _bands(run, axes, "goodput_mbps")
+        axes.set_ylabel("goodput between samples (Mbit/s)")
+        return _finished(figure, axes)
+    bin_s = 1.0 if bin_s is None else bin_s
     for name in flow_names(run, flows):
         edges, octets = grid(run, name, "wire_bytes", (0.0, duration_s(run)), bin_s)
         axes.stairs(8 * np.diff(octets) / bin_s / 1e6, edges, label=name)
     axes.set_ylabel(f"throughput in {bin_s:g} s (Mbit/s)")
     return _finished(figure, axes)
+
+
+def _bands(run: Run, axes: Axes, column: str) -> None:
+    """Of each group the median, and bands of the middle half and of the middle 90 % of its flows."""
+    for i, group in enumerate(run.groups):
+        times, values = quantile_series(run, group.name, column)
+        color, label = f"C{i % 10}", group.name if len(group.members) == 1 else f"{group.name}: median of flows"
+        for low, high, alpha in ((0.05, 0.95, 0.15), (0.25, 0.75, 0.3)):
+            axes.fill_between(times, values[low], values[high], color=color, alpha=alpha, linewidth=0)
+        axes.plot(times, values[0.5], color=color, label=label, linewidth=1)
 
 
 def plot_queue(run: Run, link: str | None = None) -> Figure:

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from elephan.report import pages
-from elephan.report.figures import Panel, Traces
+from elephan.report.figures import Curve, Panel, Traces
 from elephan.report.provenance import facts
-from elephan.report.series import flow_curve, link_curve, throughput_curve
-from elephan.runs.result import defined
+from elephan.report.series import flow_curve, link_curve, quantile_curve, throughput_curve
+from elephan.runs.crowds import QUANTILES
+from elephan.runs.result import defined, flow_rows
 
 if TYPE_CHECKING:
     from elephan.runs import Run
@@ -40,10 +41,9 @@ def run_report(run: Run, out: str | Path) -> Path:
     summary = run.summary()
     figure = _over_time(run)
     sources = summary.get("traffic", [])
-    senders = [*summary["flows"], *sources]
-    datagrams = any(flow.get("owd_mean_ms") is not None for flow in summary["flows"])
-    columns = FLOW_COLUMNS | (DATAGRAM_COLUMNS if datagrams else {})
-    tables = [_table("Flows", columns, summary["flows"])] if summary["flows"] else []
+    datagrams = any(flow.get("owd_mean_ms") is not None for flow in summary.get("crowd") or summary["flows"])
+    columns, rows = flow_rows(summary, FLOW_COLUMNS | (DATAGRAM_COLUMNS if datagrams else {}))
+    tables = [_table("Flows", columns, rows)] if rows else []
     tables += [_table("Sources of transfers", SOURCE_COLUMNS, sources)] if sources else []
     tables.append(_table("Links", LINK_COLUMNS, summary["links"]))
     numbers = _table(
@@ -52,7 +52,7 @@ def run_report(run: Run, out: str | Path) -> Path:
     )  # fmt: skip
     page = {
         "id": run.id,
-        "title": str(run.manifest.get("title") or ", ".join(str(sender["name"]) for sender in senders)),
+        "title": str(run.manifest.get("title") or _names(run)),
         "measure": f"{summary['measure']['from_s']:g} s to {summary['measure']['to_s']:g} s",
         "warnings": run.warnings,
         "tables": tables,
@@ -68,9 +68,14 @@ def run_report(run: Run, out: str | Path) -> Path:
 def _over_time(run: Run) -> Traces:
     from elephan.metrics.reading import chosen, measure_window, recorded_links
 
-    names = [spec.name for spec in chosen(run)[0]]
-    windows = tuple(flow_curve(run, name, "cwnd", name, i % 8, BINS) for i, name in enumerate(names))
-    rates = tuple(throughput_curve(run, name, name, i % 8) for i, name in enumerate(names))
+    names = [group.name for group in run.groups] if run.is_crowd else [spec.name for spec in chosen(run)[0]]
+    if run.is_crowd:
+        windows, rates = (_quantile_curves(run, column) for column in ("cwnd_segments", "goodput_mbps"))
+        of_rates = "Goodput between samples"
+    else:
+        windows = tuple(flow_curve(run, name, "cwnd", name, i % 8, BINS) for i, name in enumerate(names))
+        rates = tuple(throughput_curve(run, name, name, i % 8) for i, name in enumerate(names))
+        of_rates = "Throughput on the wire, in bins of 1 s"
     queues = tuple(
         link_curve(run, name, "queue_mean", name, (len(names) + i) % 8, BINS)
         for i, name in enumerate(recorded_links(run))
@@ -78,7 +83,7 @@ def _over_time(run: Run) -> Traces:
     panels = []
     if names:
         panels.append(Panel("Congestion window", "cwnd (segments)", windows))
-        panels.append(Panel("Throughput on the wire, in bins of 1 s", "Mbit/s", rates))
+        panels.append(Panel(of_rates, "Mbit/s", rates))
     if queues:
         panels.append(Panel("Queue, mean of each interval", "packets", queues))
     return Traces(
@@ -88,6 +93,22 @@ def _over_time(run: Run) -> Traces:
         tuple(panels),
         shaded=(*measure_window(run), "measured"),
     )
+
+
+def _quantile_curves(run: Run, column: str) -> tuple[Curve, ...]:
+    """Of each group the quantiles of a column of ``crowd``, the extremes left out; one color a group."""
+    return tuple(
+        quantile_curve(run, group.name, column, quantile, f"{group.name}: {name}", i % 8, BINS)
+        for i, group in enumerate(run.groups)
+        for quantile, name in QUANTILES.items()
+        if (0 < quantile < 1 if len(group.members) > 1 else quantile == 0.5)
+    )
+
+
+def _names(run: Run) -> str:
+    """The groups and the sources of transfers, for the title of a run without one."""
+    sources = [source.flow.name for source in run.form.traffic]
+    return ", ".join([*(group.name for group in run.groups), *sources])
 
 
 def _table(title: str, columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

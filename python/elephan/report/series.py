@@ -35,6 +35,16 @@ def link_curve(run: Run, link: str, column: str, name: str, color: int, bins: in
     return _curve(run, *link_series(run, link, column, (0.0, duration_s(run))), name, color, bins)
 
 
+def quantile_curve(
+    run: Run, group: str, column: str, quantile: float, name: str, color: int, bins: int = FULL_BINS
+) -> Curve:
+    """A quantile of a column of ``crowd`` over the whole run, at the sample period."""
+    from elephan.metrics.reading import quantile_series
+
+    times, values = quantile_series(run, group, column)
+    return _curve(run, times, values[quantile], name, color, bins)
+
+
 def throughput_curve(run: Run, flow: str, name: str, color: int) -> Curve:
     """Throughput on the wire of a flow in bins of 1 s, Mbit/s, at the middle of each."""
     import numpy as np

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from elephan.hooks import hook
 from elephan.runs import saved
-from elephan.runs.crowds import MOST_ROWS, over_flows
+from elephan.runs.crowds import MOST_ROWS, crowd_table, over_flows, shown_quantiles
 from elephan.runs.errors import DamagedRunError, RunError, shown
 from elephan.runs.saved import MANIFEST, MANIFEST_FORMAT, SUMMARY, run_id
 from elephan.scenario import Scenario, document
 from elephan.scenario.form import Spec
-from elephan.scenario.groups import without_groups
+from elephan.scenario.groups import Group, groups_of, without_groups
 
 if TYPE_CHECKING:
     import polars as pl
@@ -146,10 +146,23 @@ class Run:
         Raises:
             RunError: the manifest has something else there.
         """
+        return without_groups(self._compact)
+
+    @cached_property
+    def _compact(self) -> Spec:
         try:
-            return without_groups(document.read(self.manifest["scenario"]))
+            return document.read(self.manifest["scenario"])
         except document.FormError as error:
             raise RunError(f"the scenario of the run {self.id} is not a canonical form ({error})") from None
+
+    @cached_property
+    def groups(self) -> tuple[Group, ...]:
+        """The flows of each ``[[flow]]`` table, and which of them were recorded; a flow by itself is a group of one.
+
+        Raises:
+            RunError: the manifest has no canonical form.
+        """
+        return groups_of(self._compact)
 
     @property
     def scenario(self) -> Scenario:
@@ -182,8 +195,33 @@ class Run:
 
     @property
     def samples(self) -> pl.DataFrame:
-        """Flow × time: windows, round trips, cumulative counts."""
+        """Flow × time: windows, round trips, cumulative counts; of the recorded flows, where ``record`` is not all."""
         return self._table("samples")
+
+    @property
+    def records_all(self) -> bool:
+        """Whether ``samples`` has all flows: ``record = "all"``."""
+        return self._compact.record_flows is None
+
+    @property
+    def is_crowd(self) -> bool:
+        """Whether its flows are shown by quantiles: there are many, or not all are recorded."""
+        return not self.records_all or len(self.form.flows) > MOST_ROWS
+
+    @cached_property
+    def crowd(self) -> pl.DataFrame:
+        """Group × time × quantile over the group's active flows: windows, round trips, packets in flight, goodputs.
+
+        Recorded while the run went, where ``record`` is not all; otherwise computed from ``samples``.
+
+        Raises:
+            RunError: the run has no flows, only transfers that come and go.
+        """
+        if not self.form.flows:
+            raise RunError(f"the run {self.id} has no [[flow]], so it has no crowd")
+        if not self.records_all:
+            return self._table("crowd")
+        return crowd_table(self.form, self.groups, self.flows, self.samples)
 
     @property
     def links(self) -> pl.DataFrame:
@@ -251,7 +289,7 @@ class Run:
 
     def tables(self) -> dict[str, pl.DataFrame]:
         """All of them, by name; ``transfers`` and ``sources`` with ``[[traffic]]``, ``events`` with an event log,
-        ``internals`` where algorithms reported their variables."""
+        ``internals`` where algorithms reported their variables, ``crowd`` where not all flows are recorded."""
         return {name: self._table(name) for name in saved.table_names(self.manifest)}
 
     def _table(self, name: str) -> pl.DataFrame:
@@ -361,12 +399,13 @@ class Run:
     # ---- looking at it ----
 
     def plot_cwnd(self, flows: Sequence[str] | None = None) -> Figure:
-        """Congestion windows over time."""
+        """Congestion windows over time; of a crowd, bands of quantiles over the flows of each group."""
         figure: Figure = hook("plot_cwnd")(self, flows)
         return figure
 
-    def plot_throughput(self, flows: Sequence[str] | None = None, bin_s: float = 1.0) -> Figure:
-        """Throughput of each flow in bins of ``bin_s`` seconds."""
+    def plot_throughput(self, flows: Sequence[str] | None = None, bin_s: float | None = None) -> Figure:
+        """Throughput of each flow in bins of ``bin_s`` seconds, by default 1 s; of a crowd, bands of quantiles of the
+        goodput between samples."""
         figure: Figure = hook("plot_throughput")(self, flows, bin_s)
         return figure
 
@@ -376,8 +415,8 @@ class Run:
         return figure
 
     def __repr__(self) -> str:
-        senders = [*self.form.flows, *(source.flow for source in self.form.traffic)]
-        title = self.manifest.get("title") or ", ".join(sender.name for sender in senders)
+        names = [*(group.name for group in self.groups), *(source.flow.name for source in self.form.traffic)]
+        title = self.manifest.get("title") or ", ".join(names)
         return f"<Run {self.id}: {title}>"
 
     def _repr_html_(self) -> str:
@@ -387,7 +426,7 @@ class Run:
         parts = [
             f"<strong>{html.escape(str(heading))}</strong> <small>{html.escape(self.id)}, measured from "
             f"{measure['from_s']:g} s to {measure['to_s']:g} s</small>",
-            _html_table(*_flow_rows(summary["flows"])),
+            _html_table(*flow_rows(summary, _FLOW_COLUMNS)),
             _html_table(_LINK_COLUMNS, summary["links"]),
             _html_table({"metric": "name", "value": "value"}, _metric_rows(defined(summary))),
         ]
@@ -421,13 +460,19 @@ def _html_table(columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def _flow_rows(flows: list[dict[str, Any]]) -> tuple[dict[str, str], list[dict[str, Any]]]:
-    """The columns and rows of the flows' table: each flow, or quantiles of a crowd."""
-    if len(flows) <= MOST_ROWS:
-        return _FLOW_COLUMNS, flows
-    columns = {f"of {len(flows):,} flows": "quantile"} | {k: v for k, v in _FLOW_COLUMNS.items() if v != "name"}
-    fields = [field for field in columns.values() if field not in ("quantile", "algorithm")]
-    return columns, over_flows(flows, fields)
+def flow_rows(summary: Mapping[str, Any], columns: Mapping[str, str]) -> tuple[dict[str, str], list[dict[str, Any]]]:
+    """The columns and rows of a table of a summary's flows: each flow, or quantiles of a crowd.
+
+    ``columns`` are headings and fields, of which ``name`` and ``algorithm`` are the first.
+    """
+    flows, crowd = summary["flows"], summary.get("crowd")
+    if crowd is None and len(flows) <= MOST_ROWS:
+        return dict(columns), flows
+    rest = {heading: field for heading, field in columns.items() if field not in ("name", "algorithm")}
+    if crowd is None:
+        named = {f"of {len(flows):,} flows": "quantile", "algorithm": "algorithm"}
+        return named | rest, shown_quantiles(over_flows(flows, list(rest.values())))
+    return {"group": "group", "flows": "flows", "quantile": "quantile"} | rest, shown_quantiles(crowd)
 
 
 def _html_cell(value: Any) -> str:

@@ -59,6 +59,7 @@ def table_names(manifest: Mapping[str, Any]) -> list[str]:
     names += ["transfers", "sources"] if manifest["scenario"].get("traffic") else []
     names += ["events"] if manifest["scenario"].get("events") is not None else []
     names += ["internals"] if "internals" in manifest.get("engine_summary", {}) else []
+    names += ["crowd"] if manifest["scenario"].get("record_flows") is not None else []
     return names
 
 

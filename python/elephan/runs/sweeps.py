@@ -19,6 +19,7 @@ from elephan import backends
 from elephan.backends import Cancelled, MemoryPool
 from elephan.runs import execute
 from elephan.runs.arguments import with_seed
+from elephan.runs.crowds import MOST_ROWS
 from elephan.runs.failures import explained
 from elephan.runs.plan import Finished, Interrupted, Plan, SweepProgress, Task
 from elephan.runs.provenance import cores
@@ -45,7 +46,9 @@ class Failure:
 
     def __str__(self) -> str:
         kind = "" if str(self.error) else type(self.error).__name__
-        return f"{self.scenario.title or ', '.join(self.scenario.flows)} (seed {self.seed}): {kind}{self.error}"
+        names = list(self.scenario.flows)
+        named = ", ".join(names) if len(names) <= MOST_ROWS else f"{names[0]} and {len(names) - 1:,} other flows"
+        return f"{self.scenario.title or named} (seed {self.seed}): {kind}{self.error}"
 
 
 class SweepError(Exception):

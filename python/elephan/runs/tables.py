@@ -39,6 +39,10 @@ EXTRA: dict[str, tuple[str, ...]] = {
         "retransmits", "loss_events", "timeouts",
     ),
     "internals": ("time_s", "flow", "variable", "value", "state"),
+    "crowd": (
+        "time_s", "group", "algorithm", "active_flows", "quantile", "cwnd_segments", "srtt_s", "in_flight_segments",
+        "goodput_mbps",
+    ),
     "sources": ("time_s", "source", "delivered_segments", "wire_bytes"),
     EVENTS: (
         "time_s", "kind", "flow", "link", "segment", "bytes", "stamp_s", "ack", "retransmit", "ect0", "ect1", "ce",

@@ -14,6 +14,7 @@ from typing import Any
 from elephan.scenario import catalog, own
 from elephan.scenario.disciplines import limits, queue_parameters
 from elephan.scenario.errors import ScenarioError
+from elephan.scenario.fields import RECORD_QUANTILES
 from elephan.scenario.form import (
     ApplicationSpec,
     BernoulliLoss,
@@ -67,7 +68,15 @@ def canonical_form(scenario: ScenarioTable, graph: Graph | None = None) -> Spec:
         flows=tuple(_flow(graph, i, flow) for i, flow in enumerate(scenario.flow)),
         events=None if scenario.events is None else _events(scenario.events),
         internals=scenario.internals,
+        record_flows=_recorded(scenario.record),
     )
+
+
+def _recorded(record: int | str) -> int | None:
+    """Flows of each group whose samples are kept; ``None`` for all."""
+    if isinstance(record, int):
+        return record
+    return 0 if record == RECORD_QUANTILES else None
 
 
 def canonical_json(form: dict[str, Any]) -> str:

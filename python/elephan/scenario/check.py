@@ -9,6 +9,7 @@ from pathlib import Path
 from elephan.scenario import catalog, own
 from elephan.scenario.canonical import flow_name, measure_window, source_name
 from elephan.scenario.errors import ScenarioError, join_path
+from elephan.scenario.fields import RECORD_ALL, RECORD_QUANTILES
 from elephan.scenario.graph import Graph
 from elephan.scenario.schema import DATAGRAMS, STACK_FIELDS, Events, Flow, ScenarioTable, Traffic
 from elephan.scenario.stacks import is_udt
@@ -133,13 +134,13 @@ def _check_times(scenario: ScenarioTable) -> None:
         raise ScenarioError(
             f"'{format_time(scenario.sample_period)}' is longer than the run, {duration}", path="sample_period"
         )
-    flows = sum(flow.count for flow in scenario.flow)
-    rows = scenario.duration // scenario.sample_period * max(1, flows)
+    rows = scenario.duration // scenario.sample_period * max(1, _rows_a_sample(scenario))
     if rows > MAX_SAMPLES:
         raise ScenarioError(
             f"'{format_time(scenario.sample_period)}' would record {rows:.1e} samples; the limit is {MAX_SAMPLES:.0e}",
             path="sample_period",
         )
+    _check_record(scenario)
     if scenario.events is not None:
         _check_events(scenario, scenario.events)
     if scenario.internals and not scenario.flow:
@@ -161,6 +162,29 @@ def _check_times(scenario: ScenarioTable) -> None:
             f"the measured part would go from {format_time(from_ps)} to {format_time(to_ps)}; "
             "it must end after it begins",
             path=wrong,
+        )
+
+
+def _rows_a_sample(scenario: ScenarioTable) -> int:
+    """Rows that the flows add to the tables at each sample time."""
+    if scenario.record == RECORD_ALL:
+        return sum(flow.count for flow in scenario.flow)
+    wanted = scenario.record if isinstance(scenario.record, int) else 0
+    return sum(min(flow.count, wanted) + len(catalog.engine().quantiles()) for flow in scenario.flow)
+
+
+def _check_record(scenario: ScenarioTable) -> None:
+    if scenario.record == RECORD_ALL:
+        return
+    if not scenario.flow:
+        raise ScenarioError(
+            "there is no flow whose samples could be left out; leave it out, or write a [[flow]]", path="record"
+        )
+    if scenario.internals and scenario.record == RECORD_QUANTILES:
+        raise ScenarioError(
+            f'of the flows that are recorded, and with "{RECORD_QUANTILES}" none is; write record = 1, or leave '
+            "internals out",
+            path="internals",
         )
 
 

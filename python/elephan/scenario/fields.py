@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 from elephan.scenario import own, traces, units
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.units import Amount, Buffer, Loss
-from elephan.scenario.words import hint
+from elephan.scenario.words import hint, nearest
 
 T = TypeVar("T")
 
@@ -84,6 +84,30 @@ def parse_burst(value: Any) -> int | str:
     return whole_number(1, 10**6, 'a number of segments (or "unlimited")')(value)
 
 
+RECORD_ALL, RECORD_QUANTILES = "all", "quantiles"
+MOST_FLOWS = 10**7
+"""Largest number of flows of a group, and of a scenario."""
+
+
+def parse_record(value: Any) -> int | str:
+    """How much of a crowd is sampled: "all", "quantiles", or so many flows of each group."""
+
+    words = (RECORD_ALL, RECORD_QUANTILES)
+    if isinstance(value, str):
+        if value.strip().isdecimal():
+            raise ScenarioError(f"{value!r} is a text; write the number of flows without quotes: {int(value)}")
+        if value in words:
+            return value
+        near = nearest(value, words)
+        allowed = f"did you mean {near!r}?" if near else f"it is {listed(map(repr, words))}, or a number of flows"
+        raise ScenarioError(f"{value!r} is not what to record; {allowed}")
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ScenarioError(f"{value!r} is not what to record; it is {listed(map(repr, words))}, or a number of flows")
+    if value < 1:
+        raise ScenarioError(f'{value} flows cannot be recorded; write "{RECORD_QUANTILES}" for none, or at least 1')
+    return whole_number(1, MOST_FLOWS, "a number of flows to record")(value)
+
+
 def parse_shape(value: Any) -> float:
     """The shape of a Pareto distribution that has a mean."""
 
@@ -142,6 +166,7 @@ Share = Annotated[float, BeforeValidator(reported(units.parse_share))]
 StepRate = Annotated[int, BeforeValidator(reported(units.parse_step_rate)), PlainSerializer(units.format_rate)]
 Trace = Annotated[tuple[int, ...], BeforeValidator(reported(traces.parse_rate_trace))]
 Samples = Annotated[tuple[int, ...], BeforeValidator(reported(traces.parse_samples)), PlainSerializer(dump_samples)]
+Record = Annotated[int | str, BeforeValidator(reported(parse_record))]
 Switch = Annotated[bool, BeforeValidator(reported(parse_switch))]
 Name = Annotated[str, BeforeValidator(reported(printable("a name")))]
 Text = Annotated[str, BeforeValidator(reported(printable("a text")))]

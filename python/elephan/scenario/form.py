@@ -634,6 +634,8 @@ class Spec(Form, frozen=True, kw_only=True):
         events: Event log of every packet of a flow; none where absent.
         format: Version of the canonical form.
         internals: Record the internal variables of each flow's algorithm at the sample times.
+        record_flows: Flows of each group whose samples are kept, evenly spread over the group; those of all flows where
+            absent. Where it is present, 0 included, quantiles over the flows of each group are recorded.
         seed: Seed of start times, phases and every random stream.
         send_jitter_ps: Upper end of the uniform random delay of each packet at its sender, ps; packets stay in order.
         start_jitter_ps: Upper end of the uniform random delay of each flow's start, ps.
@@ -649,6 +651,7 @@ class Spec(Form, frozen=True, kw_only=True):
     events: EventsSpec | None = None
     format: int = 1
     internals: bool = False
+    record_flows: int | None = None
     seed: int = 0
     send_jitter_ps: int = 0
     start_jitter_ps: int = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -42,6 +43,39 @@ def member_rtts_ps(quantiles: Sequence[tuple[float, int]], count: int) -> list[i
         # Computers differ in the last digits of a power.
         times[i] = round(exact_ps / PS_PER_US) * PS_PER_US
     return times
+
+
+@dataclass(frozen=True)
+class Group:
+    """The flows of one ``[[flow]]`` table.
+
+    Attributes:
+        name: of the table.
+        algorithm: of its flows.
+        members: names of its flows, in order.
+        recorded: names of those whose samples are kept.
+    """
+
+    name: str
+    algorithm: str
+    members: tuple[str, ...]
+    recorded: tuple[str, ...]
+
+
+def groups_of(form: Spec) -> tuple[Group, ...]:
+    """The groups of a canonical form that lists them; a flow by itself is a group of one."""
+    found = []
+    for flow in form.flows:
+        names = [member_name(flow.name, i) for i in range(flow.count)] if flow.count > 1 else [flow.name]
+        kept = tuple(names[i] for i in recorded_positions(flow.count, form.record_flows))
+        found.append(Group(flow.name, flow.algorithm, tuple(names), kept))
+    return tuple(found)
+
+
+def recorded_positions(count: int, wanted: int | None) -> list[int]:
+    """Positions of the recorded flows in a group of ``count``: ⌊j count / n⌋ for j from 0 to n - 1, of n flows."""
+    recorded = count if wanted is None else min(wanted, count)
+    return [j * count // recorded for j in range(recorded)]
 
 
 def without_groups(form: Spec) -> Spec:

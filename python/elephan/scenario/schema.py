@@ -13,6 +13,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSeriali
 from elephan.scenario import units
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.fields import (
+    MOST_FLOWS,
+    RECORD_ALL,
+    RECORD_QUANTILES,
     BufferSize,
     Data,
     Drift,
@@ -22,6 +25,7 @@ from elephan.scenario.fields import (
     PositiveTime,
     QueueParameters,
     Rate,
+    Record,
     Samples,
     Share,
     Size,
@@ -61,7 +65,6 @@ SIZES = ("constant", "exponential", "pareto", "lognormal-pareto")
 DATAGRAMS = "datagrams"
 DATAGRAM_HEADER_BYTES = 28
 MOST_WINDOW = 2**28
-MOST_FLOWS = 10**7
 """Largest window of a stack, segments: RFC 7323 allows 2^30 bytes."""
 
 _MOST_OCTETS = 65_535
@@ -680,6 +683,11 @@ class ScenarioTable(Table):
         False,
         description="record the internal variables of each flow's algorithm, with the windows",
         examples=[True],
+    )
+    record: Record = Field(
+        RECORD_ALL,
+        description=f"samples of all flows, or of so many of each group, or of none with {RECORD_QUANTILES}",
+        examples=[100, RECORD_QUANTILES],
     )
     dumbbell_: Dumbbell | None = Field(None, alias="dumbbell", description="one shared bottleneck")
     parking_lot: ParkingLot | None = Field(None, description="several bottlenecks in a row")

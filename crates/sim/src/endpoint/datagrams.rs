@@ -7,7 +7,7 @@ use super::departures::Departures;
 use crate::application::{Application, SMALL_BURST};
 use crate::events::{Kind, Log, NONE};
 use crate::packet::{FlowId, Packet};
-use crate::record::{Clock, SenderRecord, SenderSample};
+use crate::record::{Clock, Sampled, SenderRecord, SenderSample, Sending};
 use crate::spec::{FlowSpec, Spec};
 use crate::time::Time;
 
@@ -100,6 +100,16 @@ impl DatagramSender {
             log.push(Kind::Sent, at, &packet, NONE, None);
         }
         out.send(packet);
+    }
+}
+
+impl Sampled for DatagramSender {
+    fn sampled(&self) -> Sending<'_> {
+        Sending { start: self.record.start, completed: None, samples: &self.record.samples }
+    }
+
+    fn forget(&mut self, count: usize) {
+        self.record.samples.drain(..count);
     }
 }
 

@@ -180,7 +180,7 @@ impl Receiver {
     #[must_use]
     pub fn into_record(self) -> ReceiverRecord {
         let Self { totals, duplicates, acks_sent, samples, delays, .. } = self;
-        ReceiverRecord { totals, duplicates, acks_sent, samples, delays }
+        ReceiverRecord { totals, duplicates, acks_sent, samples, delays, ..ReceiverRecord::default() }
     }
 
     /// Its timer is due: samples, or a delayed ACK.
@@ -190,6 +190,19 @@ impl Receiver {
         let ack = (self.ack_due <= now).then(|| self.acknowledge(now, beside));
         self.timer = self.clock.due().min(self.ack_due);
         ack
+    }
+
+    /// Forgets the `count` oldest samples.
+    pub(crate) fn forget(&mut self, count: usize) {
+        self.samples.drain(..count);
+    }
+
+    /// Takes the samples due before `now`; nothing that arrived earlier than that is still to come.
+    pub(crate) fn sample_before(&mut self, now: Time) {
+        if self.clock.due() < now {
+            self.sample_until(Time(now.0 - 1));
+            self.timer = self.clock.due().min(self.ack_due);
+        }
     }
 
     #[cold]

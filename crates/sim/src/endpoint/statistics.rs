@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use elephan_cc::Observe;
 
+use crate::packet::FlowId;
 use crate::record::{Clock, Internals, Measured, SenderRecord, SenderSample, SenderTotals};
 use crate::spec::{Measure, Spec};
 use crate::time::Time;
@@ -27,7 +28,8 @@ pub(super) struct SenderStatistics {
 }
 
 impl SenderStatistics {
-    pub(super) fn new(spec: &Spec, sample_times: &Arc<[Time]>) -> Self {
+    /// Statistics of the flow number `flow`.
+    pub(super) fn new(flow: FlowId, spec: &Spec, sample_times: &Arc<[Time]>) -> Self {
         Self {
             totals: SenderTotals::default(),
             measured: Measured { rtt_min: f64::INFINITY, ..Measured::default() },
@@ -39,13 +41,23 @@ impl SenderStatistics {
             clock: Clock::new(sample_times),
             samples: Vec::new(),
             // Transfers of a source have no sample times.
-            internals: (spec.internals && !sample_times.is_empty()).then(Box::default),
+            internals: (spec.internals && !sample_times.is_empty() && spec.records(flow.index())).then(Box::default),
         }
     }
 
     /// The next sample time.
     pub(super) fn due(&self) -> Time {
         self.clock.due()
+    }
+
+    /// Samples that were not forgotten.
+    pub(super) fn samples(&self) -> &[SenderSample] {
+        &self.samples
+    }
+
+    /// Forgets the `count` oldest samples.
+    pub(super) fn forget(&mut self, count: usize) {
+        self.samples.drain(..count);
     }
 
     /// Takes the samples due by `now`; `sample` gives the sender's state.

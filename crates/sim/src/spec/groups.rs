@@ -3,11 +3,37 @@
 
 use super::error::SpecError;
 use super::flow::FlowSpec;
+use super::group::Group;
 use super::limits::MOST_FLOWS;
 use super::link::LinkSpec;
 use super::{Spec, one};
 
 impl Spec {
+    /// The groups of the flows, in their order; a flow by itself is a group of one.
+    #[must_use]
+    pub fn flow_groups(&self) -> Vec<Group> {
+        if !self.groups.is_empty() {
+            return self.groups.clone();
+        }
+        let mut first = 0;
+        let group = |flow: &FlowSpec| {
+            let (name, algorithm, count) = (flow.name.clone(), flow.algorithm.clone(), flow.count);
+            first += count as usize;
+            Group { name, algorithm, first: first - count as usize, count }
+        };
+        self.flows.iter().map(group).collect()
+    }
+
+    /// True if the samples of the flow number `flow` are kept.
+    #[must_use]
+    pub fn records(&self, flow: usize) -> bool {
+        if self.groups.is_empty() {
+            return self.record_flows != Some(0);
+        }
+        let group = self.groups.partition_point(|group| group.first <= flow) - 1;
+        self.groups[group].records(flow - self.groups[group].first, self.record_flows)
+    }
+
     /// The number of flows, those of groups included.
     #[must_use]
     pub fn flow_count(&self) -> u64 {
@@ -20,6 +46,7 @@ impl Spec {
         if self.flows.iter().all(|flow| flow.count == 1) {
             return self;
         }
+        let groups = self.flow_groups();
         let mut firsts = Vec::with_capacity(self.links.len());
         let mut links = Vec::new();
         for link in self.links {
@@ -40,7 +67,7 @@ impl Spec {
                 path.iter_mut().for_each(|link| *link = place(*link, 0));
             }
         }
-        Self { links, flows, traffic, ..self }
+        Self { links, flows, traffic, groups, ..self }
     }
 
     /// Checks that a group's links fit its flows.

@@ -6,6 +6,7 @@
 mod distributions;
 mod error;
 mod flow;
+mod group;
 mod groups;
 mod impairments;
 mod limits;
@@ -23,6 +24,7 @@ use serde::{Deserialize, Serialize};
 pub use self::distributions::{DurationSpec, RttSpec, SizeSpec};
 pub use self::error::SpecError;
 pub use self::flow::{ApplicationSpec, FlowSpec, ForeignSpec, FramesSpec};
+pub use self::group::Group;
 pub use self::impairments::{DelayStep, Impairments, JitterSpec, OPPORTUNITY_BYTES, RateStep, ReorderSpec};
 pub use self::limits::{MOST_IN_FLIGHT, MOST_SEGMENTS, MOST_TRANSFERS, SHORTEST_TIMER_PS};
 pub use self::link::{LinkSpec, LossSpec};
@@ -71,6 +73,14 @@ pub struct Spec {
     /// Record the internal variables of each flow's algorithm at the sample times.
     #[serde(default)]
     pub internals: bool,
+    /// Flows of each group whose samples are kept, evenly spread over the group; those of all flows where absent. Where it is
+    /// present, 0 included, quantiles over the flows of each group are recorded.
+    #[serde(default)]
+    pub record_flows: Option<u32>,
+    /// The groups that the flows were listed from.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub groups: Vec<Group>,
 }
 
 /// The event log. The packets of transfers that come and go are not in it.

@@ -145,6 +145,7 @@ impl Spec {
             let sizes = (1..=largest_bytes).contains(&smallest_bytes);
             check(sizes, "foreign.smallest_bytes", "must be at least 1 byte, and at most largest_bytes")?;
             check(self.events.is_none(), "foreign", "endpoints have no event log; leave events out")?;
+            check(self.record_flows.is_none(), "foreign", "endpoints keep their own samples; leave record_flows out")?;
             check(!flow.datagrams && !flow.is_udt(), "foreign", "endpoints exclude datagrams and UDT")?;
         }
         let slowest_bps = flow.path.iter().map(|&l| self.links[l].fastest_bps()).min().unwrap_or(0);

@@ -147,6 +147,10 @@ def _only_plain(form: Spec) -> None:
         raise _refuse("background traffic", "traffic")
     if form.events is not None:
         raise _refuse("an event log", "events")
+    if form.record_flows is not None:
+        raise ScenarioError(
+            "the backend 'kernel' records every flow; write record = \"all\", or leave it out", path="record"
+        )
     if form.send_jitter_ps:
         raise _refuse("send_jitter: real senders have their own", "send_jitter")
     if not 0 < len(form.flows) <= _FLOWS_MAX:

@@ -20,7 +20,7 @@ use crate::endpoint::scoreboard::Scoreboard;
 use crate::endpoint::statistics::SenderStatistics;
 use crate::packet::{FlowId, Packet};
 use crate::random::Name;
-use crate::record::{SenderRecord, SenderTotals};
+use crate::record::{Sampled, SenderRecord, SenderTotals, Sending};
 use crate::sidecar::Sidecar;
 use crate::spec::{Detection, FlowSpec, MOST_IN_FLIGHT, MOST_SEGMENTS, Spec, StackSpec};
 use crate::time::Time;
@@ -86,7 +86,7 @@ impl Sender {
     ) -> Self {
         let stack = this.stack.clone();
         let bytes = (stack.payload_bytes + stack.header_bytes) as u16;
-        let stats = SenderStatistics::new(spec, sample_times);
+        let stats = SenderStatistics::new(flow, spec, sample_times);
         let needs = algorithm.needs();
         let application = Application::of_flow(spec, this, start);
         let name = Name::default().and("flow ").and(&this.name);
@@ -158,6 +158,16 @@ impl Sender {
     #[inline]
     pub fn completed(&self) -> Option<Time> {
         self.stats.completed
+    }
+}
+
+impl Sampled for Sender {
+    fn sampled(&self) -> Sending<'_> {
+        Sending { start: self.start, completed: self.stats.completed, samples: self.stats.samples() }
+    }
+
+    fn forget(&mut self, count: usize) {
+        self.stats.forget(count);
     }
 }
 

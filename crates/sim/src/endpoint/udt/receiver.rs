@@ -117,7 +117,7 @@ impl UdtReceiver {
         (measured.rtt_min, measured.rtt_sum, measured.rtt_count) = (self.rtt_min, self.rtt_sum, self.rtt_count);
         measured.rtt = self.rtt;
         let Self { totals, duplicates, sent: acks_sent, samples, .. } = self;
-        (sent, ReceiverRecord { totals, duplicates, acks_sent, samples, delays: None })
+        (sent, ReceiverRecord { totals, duplicates, acks_sent, samples, ..ReceiverRecord::default() })
     }
 
     fn on_timer_due(&mut self, out: &mut impl Outlet) {
@@ -273,6 +273,20 @@ impl UdtReceiver {
     fn send(&mut self, packet: Packet, out: &mut impl Outlet) {
         self.sent += 1;
         out.send(packet);
+    }
+}
+
+impl UdtReceiver {
+    /// Samples that were not forgotten.
+    #[must_use]
+    pub fn samples(&self) -> &[ReceiverSample] {
+        &self.samples
+    }
+
+    /// Forgets the `count` oldest samples.
+    pub fn forget(&mut self, count: usize) {
+        self.samples.drain(..count);
+        self.rtts.drain(..count);
     }
 }
 

@@ -14,7 +14,7 @@ use crate::endpoint::departures::Departures;
 use crate::endpoint::statistics::SenderStatistics;
 use crate::packet::{FlowId, Packet, flag};
 use crate::random::Stream;
-use crate::record::{SenderRecord, SenderSample};
+use crate::record::{Sampled, SenderRecord, SenderSample, Sending};
 use crate::spec::udt::HEADER_BYTES;
 use crate::spec::{FlowSpec, MOST_SEGMENTS, Spec};
 use crate::time::Time;
@@ -86,7 +86,7 @@ impl UdtSender {
         let stack = &this.stack;
         let UdtParams { syn, initial_arrival_rate, initial_capacity, flow_window, .. } = *control.parameters();
         let application = Application::of_flow(spec, this, start);
-        let stats = SenderStatistics::new(spec, sample_times);
+        let stats = SenderStatistics::new(flow, spec, sample_times);
         Self {
             flow,
             path: Estimates::new(syn, initial_arrival_rate, initial_capacity),
@@ -342,6 +342,17 @@ impl UdtSender {
         self.stats.totals.sent += 1;
         let at = self.departures.next(now);
         out.send(Packet::new(at, now, self.flow, packet, self.bytes, flags, DATA));
+    }
+}
+
+impl Sampled for UdtSender {
+    fn sampled(&self) -> Sending<'_> {
+        Sending { start: self.start, completed: self.stats.completed, samples: self.stats.samples() }
+    }
+
+    fn forget(&mut self, count: usize) {
+        self.stats.forget(count);
+        self.rates.drain(..count);
     }
 }
 
