@@ -32,6 +32,9 @@ pub(super) enum Port {
     Batch(BatchId),
 }
 
+/// Packets that are fetched at once for the turn of a transfer: most turns find fewer.
+const FETCHED: usize = 8;
+
 /// Packets from one feeder that wait for a node's turn, in order: a ring that holds what was put in and not taken out.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Mailbox {
@@ -86,6 +89,12 @@ impl Mailbox {
     #[inline(always)]
     pub(super) fn fetch_oldest(&self) {
         prefetch::element(&self.slots, self.taken & self.slots.len().wrapping_sub(1));
+    }
+
+    /// Fetches the oldest packets.
+    #[inline(always)]
+    pub(super) fn fetch_some(&self) {
+        prefetch::elements(&self.slots, self.taken & self.slots.len().wrapping_sub(1), FETCHED);
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Packet> {

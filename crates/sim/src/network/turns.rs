@@ -273,7 +273,7 @@ impl Network {
     #[inline(always)]
     fn serve<F: Feed>(&mut self, mut feed: F, link: LinkId, horizon: Time) -> bool {
         let mut worked = false;
-        let many = self.paths.len() > 2 * MANY_FLOWS;
+        let many = self.paths.len() > 2 * MANY_FLOWS && self.scatters[link.index()];
         let carry = match (many, self.chained) {
             (false, false) => Self::carry_common::<F, false, false>,
             (false, true) => Self::carry_common::<F, false, true>,

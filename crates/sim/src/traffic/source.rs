@@ -19,7 +19,6 @@ use crate::algorithms::source_controller;
 use crate::endpoint::{End, EndpointState, PacketCounts, Receiver, Sender};
 use crate::network::{Attachment, Count, MailboxId, Network, SourceId};
 use crate::packet::FlowId;
-use crate::prefetch;
 use crate::record::{ReceiverSample, SenderTotals};
 use crate::spec::{FlowSpec, SourceSpec, Spec, SpecError};
 use crate::time::Time;
@@ -85,6 +84,9 @@ impl Slot {
 
 /// A transfer that is to begin; ordered by time, then by user.
 type Due = Reverse<(Time, u32)>;
+
+/// How many turns before its own the data of a slot is fetched; twice as many before, what says where that is.
+const STEP: usize = 2;
 
 /// A source of transfers.
 #[derive(Debug)]
@@ -245,11 +247,7 @@ impl Source {
             list_due(&self.due, horizon, network, &mut turns);
             again |= !turns.is_empty();
             for (at, &i) in turns.iter().enumerate() {
-                if let Some(&next) = turns.get(at + 1) {
-                    // It was last looked at an RTT ago, and thousands of others since.
-                    network.fetch_oldest(self.due[next as usize].1);
-                    prefetch::value(&self.slots[next as usize].sender);
-                }
+                self.fetch_ahead(&turns[at + 1..], network);
                 let i = i as usize;
                 let Slot { sender, attachment, .. } = &mut self.slots[i];
                 let was_open = sender.completed().is_none();
@@ -260,10 +258,28 @@ impl Source {
                 }
             }
             self.turns = turns;
-            if !again {
+            worked |= again;
+            if !again || self.users.is_none() {
                 return worked;
             }
-            worked = true;
+        }
+    }
+
+    /// Fetches what the next turns need: each was last looked at an RTT ago, and thousands of others since.
+    #[inline(always)]
+    fn fetch_ahead(&self, turns: &[u32], network: &Network) {
+        let at = |places: usize| turns.get(places - 1).map(|&slot| slot as usize);
+        // A sender in two parts, since the processor waits where more is fetched at once than it can keep track of.
+        if let Some(slot) = at(2 * STEP) {
+            network.fetch_mailbox(self.due[slot].1);
+            self.slots[slot].sender.fetch_part(0);
+        }
+        if let Some(slot) = at(2 * STEP - 1) {
+            self.slots[slot].sender.fetch_part(1);
+        }
+        if let Some(slot) = at(STEP) {
+            network.fetch_some(self.due[slot].1);
+            self.slots[slot].sender.fetch_behind();
         }
     }
 
@@ -284,6 +300,7 @@ impl Source {
         worked
     }
 
+    #[inline(never)]
     fn begin_next(&mut self, spec: &Spec, network: &mut Network) {
         let mut user = self.begun as u32;
         let planned = if self.users.is_some() {
@@ -371,6 +388,7 @@ impl Source {
     }
 
     /// A transfer is over: its user thinks about the next.
+    #[cold]
     fn note_end(&mut self, slot: usize) {
         self.ending.push(slot as u32);
         let Slot { sender, user, .. } = &self.slots[slot];
@@ -382,6 +400,7 @@ impl Source {
     }
 
     /// Frees the slots of transfers that are over and have no packets under way any more.
+    #[inline(never)]
     fn free_slots(&mut self, network: &Network) {
         let mut i = 0;
         while i < self.ending.len() {
