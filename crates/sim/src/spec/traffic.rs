@@ -21,6 +21,26 @@ pub struct SourceSpec {
     /// the last link of the ACKs; a time below the path's becomes the path's.
     #[serde(default)]
     pub rtts: Option<RttSpec>,
+    /// What the run keeps of the transfers.
+    #[serde(default, skip_serializing_if = "RecordSpec::is_all")]
+    pub record: RecordSpec,
+}
+
+/// Record of a source's transfers.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RecordSpec {
+    /// A row for each.
+    #[default]
+    All,
+    /// Sums, and the distributions of those that begin in the measured part: memory does not grow with their number.
+    Summary,
+}
+
+impl RecordSpec {
+    fn is_all(&self) -> bool {
+        *self == Self::All
+    }
 }
 
 impl SourceSpec {

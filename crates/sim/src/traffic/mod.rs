@@ -2,6 +2,8 @@
 
 mod schedule;
 mod source;
+mod summary;
 
 pub use schedule::{Planned, Schedule};
 pub use source::{Source, SourceTotals, Transfer};
+pub use summary::{Buckets, Finished, Summary};

@@ -14,13 +14,14 @@ use std::sync::Arc;
 
 use elephan_cc::Controller;
 
-use super::schedule::{Planned, Schedule, Users};
+use super::schedule::{Open, Planned, Schedule, Users};
+use super::summary::{Summary, Terms};
 use crate::algorithms::source_controller;
 use crate::endpoint::{End, EndpointState, PacketCounts, Receiver, Sender};
 use crate::network::{Attachment, Count, MailboxId, Network, SourceId};
 use crate::packet::FlowId;
 use crate::record::{ReceiverSample, SenderTotals};
-use crate::spec::{FlowSpec, SourceSpec, Spec, SpecError};
+use crate::spec::{FlowSpec, RecordSpec, SourceSpec, Spec, SpecError};
 use crate::time::Time;
 
 /// A transfer, and its result.
@@ -43,8 +44,10 @@ pub struct Transfer {
 /// Results of a source.
 #[derive(Clone, Debug, Default)]
 pub struct SourceTotals {
-    /// In the order in which they began.
+    /// In the order in which they began, where each is kept.
     pub transfers: Vec<Transfer>,
+    /// Their sums, where these alone are kept.
+    pub summary: Option<Box<Summary>>,
     /// Sums of the arrivals until each sample time.
     pub samples: Vec<ReceiverSample>,
     /// Sums of the arrivals until the beginning and until the end of the measured part.
@@ -65,7 +68,12 @@ struct Slot {
     /// The receiver, unless it is evaluated inline by the network.
     sink: Option<(Receiver, Attachment)>,
     flow: FlowId,
+    /// Position of the transfer among all.
     transfer: u32,
+    start: Time,
+    segments: u32,
+    /// How much longer than the source's path its own is.
+    extra: Time,
     /// The user that the transfer belongs to, if the source has users.
     user: u32,
 }
@@ -99,8 +107,8 @@ pub struct Source {
     /// First of the ranks of its transfers among competing packets.
     first_rank: u32,
     path_rtt: Time,
-    planned: Vec<Planned>,
-    begun: usize,
+    open: Option<Box<Open>>,
+    begun: u32,
     users: Option<Box<Users>>,
     waiting: BinaryHeap<Due>,
     next_of_user: Vec<Option<Planned>>,
@@ -123,6 +131,7 @@ pub struct Source {
     edges: [usize; 2],
     never: Arc<[Time]>,
     gone: Count,
+    terms: Terms,
     totals: SourceTotals,
 }
 
@@ -150,7 +159,7 @@ impl Source {
         let mut by_name: Vec<usize> = (0..spec.traffic.len()).collect();
         by_name.sort_by(|&a, &b| spec.traffic[a].flow.name.cmp(&spec.traffic[b].flow.name));
         let mut ranks = vec![0; by_name.len()];
-        let mut rank = spec.flows.len();
+        let mut rank = spec.flows.len() as u64;
         for index in by_name {
             ranks[index] = rank as u32;
             rank += schedules[index].width();
@@ -176,14 +185,16 @@ impl Source {
         let links = flow.path.iter().chain(&flow.reverse_path);
         let path_rtt = Time(links.map(|&link| spec.links[link].delay_ps).sum());
         let mut waiting = BinaryHeap::new();
-        let (planned, users, next_of_user) = match schedule {
-            Schedule::Open(planned) => (planned, None, Vec::new()),
+        let (open, users, next_of_user) = match schedule {
+            Schedule::Open(open) => (Some(open), None, Vec::new()),
             Schedule::Closed(first, users) => {
                 waiting
                     .extend(first.iter().enumerate().filter_map(|(u, p)| Some(Reverse((p.as_ref()?.start, u as u32)))));
-                (Vec::new(), Some(users), first)
+                (None, Some(users), first)
             }
         };
+        let samples = vec![ReceiverSample::default(); times.len()];
+        let summary = (source.record == RecordSpec::Summary).then(Box::default);
         Ok(Self {
             index: SourceId(index as u32),
             name: flow.name.clone(),
@@ -192,7 +203,7 @@ impl Source {
             controller,
             first_rank,
             path_rtt,
-            planned,
+            open,
             begun: 0,
             users,
             waiting,
@@ -208,13 +219,14 @@ impl Source {
             edges: [spec.measure.from_ps, spec.measure.to_ps].map(|ps| times.partition_point(|&time| time < Time(ps))),
             never: [].into(),
             gone: Count::default(),
-            totals: SourceTotals { samples: vec![ReceiverSample::default(); times.len()], ..Default::default() },
+            terms: Terms::new(spec, source),
+            totals: SourceTotals { samples, summary, ..Default::default() },
         })
     }
 
     /// When the next transfer begins.
     fn next_start(&self) -> Time {
-        let planned = self.planned.get(self.begun).map_or(Time::NEVER, |planned| planned.start);
+        let planned = self.open.as_ref().and_then(|open| open.peek()).map_or(Time::NEVER, |planned| planned.start);
         self.waiting.peek().map_or(planned, |Reverse((at, _))| *at)
     }
 
@@ -302,18 +314,16 @@ impl Source {
 
     #[inline(never)]
     fn begin_next(&mut self, spec: &Spec, network: &mut Network) {
-        let mut user = self.begun as u32;
-        let planned = if self.users.is_some() {
-            let Some(Reverse((_, next))) = self.waiting.pop() else { return };
-            user = next;
-            self.next_of_user[user as usize].take()
+        let transfer = self.begun;
+        let (user, planned) = if let Some(open) = &mut self.open {
+            (transfer, open.take())
         } else {
-            self.planned.get(self.begun).copied()
+            let Some(Reverse((_, user))) = self.waiting.pop() else { return };
+            (user, self.next_of_user[user as usize].take())
         };
-        self.begun += 1;
         let Some(planned) = planned else { return };
+        self.begun += 1;
         let extra = planned.rtt.since(self.path_rtt);
-        let transfer = self.totals.transfers.len() as u32;
         self.name_transfer(transfer, user);
         self.flow.size_segments = Some(u64::from(planned.segments));
         let (flow, slot) = self.find_slot(network);
@@ -341,7 +351,9 @@ impl Source {
         network.equip(flow, sender.router());
         self.due[slot].0 = sender.timer();
         let attachment = network.attach(flow, End::Sender, Some(sender.packet_bytes()));
-        let new = Slot { sender, attachment, sink, flow, transfer, user };
+        let Planned { start, segments, .. } = planned;
+        let new = Slot { sender, attachment, sink, flow, transfer, start, segments, extra, user };
+        self.note_begin(&new);
         if slot == self.slots.len() {
             self.slots.push(new);
         } else {
@@ -349,14 +361,29 @@ impl Source {
         }
         let at_once = self.slots.len() - self.free.len() - self.ending.len();
         self.totals.most_at_once = self.totals.most_at_once.max(at_once);
-        self.totals.transfers.push(Transfer {
-            start: planned.start,
-            segments: planned.segments,
-            rtt: self.path_rtt + extra,
-            completed: Time::NEVER,
-            user: self.users.is_some().then_some(user),
-            totals: SenderTotals::default(),
-        });
+    }
+
+    /// A transfer begins.
+    fn note_begin(&mut self, slot: &Slot) {
+        match &mut self.totals.summary {
+            None => {
+                let begun = self.result(slot);
+                self.totals.transfers.push(begun);
+            }
+            Some(summary) => summary.begin(slot.start, slot.segments, &self.terms),
+        }
+    }
+
+    /// What is known of a slot's transfer.
+    fn result(&self, slot: &Slot) -> Transfer {
+        Transfer {
+            start: slot.start,
+            segments: slot.segments,
+            rtt: self.path_rtt + slot.extra,
+            completed: slot.sender.completed().unwrap_or(Time::NEVER),
+            user: self.users.is_some().then_some(slot.user),
+            totals: slot.sender.totals(),
+        }
     }
 
     /// Names a transfer, for its random streams: by its number, or by its number with its user.
@@ -430,15 +457,17 @@ impl Source {
 
     /// Adds a slot's transfer to the totals.
     fn settle(&mut self, slot: usize, network: &Network) {
-        let Slot { sender, transfer, .. } = &self.slots[slot];
-        let Some(receiver) = self.slots[slot].receiver(network) else { return };
-        let row = &mut self.totals.transfers[*transfer as usize];
-        row.completed = sender.completed().unwrap_or(Time::NEVER);
-        row.totals = sender.totals();
+        let slot = &self.slots[slot];
+        let Some(receiver) = slot.receiver(network) else { return };
+        let result = self.result(slot);
+        match &mut self.totals.summary {
+            None => self.totals.transfers[slot.transfer as usize] = result,
+            Some(summary) => summary.end(&result, &self.terms),
+        }
         self.totals.delivered += receiver.totals.delivered;
         self.totals.duplicates += receiver.duplicates;
         // Arrivals since the sample before; arrivals after the transfer's last sample count in the next.
-        let first = self.times.partition_point(|&time| time < row.start);
+        let first = self.times.partition_point(|&time| time < slot.start);
         let mut before = ReceiverSample::default();
         let counts = receiver.samples.iter().chain(std::iter::once(&receiver.totals));
         for (sum, count) in self.totals.samples[first..].iter_mut().zip(counts) {
