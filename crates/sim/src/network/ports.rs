@@ -32,6 +32,9 @@ pub(super) enum Port {
     Batch(BatchId),
 }
 
+/// An empty mailbox for more packets than this is not handed on from one transfer to the next.
+const MOST_KEPT: usize = 128;
+
 /// Packets that are fetched at once for the turn of a transfer: most turns find fewer.
 const FETCHED: usize = 8;
 
@@ -159,6 +162,14 @@ impl Mailboxes {
     pub(super) fn remove_last(&mut self, count: usize) {
         self.boxes.truncate(self.boxes.len() - count);
         self.heads.truncate(self.boxes.len());
+    }
+
+    /// Gives back the memory of one that is empty, where it is much.
+    pub(super) fn trim(&mut self, id: MailboxId) {
+        let mailbox = &mut self.boxes[id.index()];
+        if mailbox.slots.len() > MOST_KEPT && mailbox.put == mailbox.taken {
+            *mailbox = Mailbox::default();
+        }
     }
 
     #[inline(always)]

@@ -3,7 +3,7 @@
 use super::fabric::Network;
 use super::hops::Place;
 use super::ports::SourceId;
-use crate::endpoint::{Receiver, Sender};
+use crate::endpoint::{End, Receiver, Sender};
 use crate::packet::{FlowId, PassageId};
 use crate::sidecar::Sidecar;
 use crate::time::Time;
@@ -49,6 +49,13 @@ impl Network {
     #[must_use]
     pub fn sidecar_of(&self, source: SourceId, seed: u64, name: &str) -> Sidecar {
         Sidecar::new(self.lanes[source.index()].loose, seed, name)
+    }
+
+    /// Gives back the memory of large mailboxes of a slot whose transfer is over: in time each slot has had a large transfer.
+    pub fn trim_mailboxes(&mut self, flow: FlowId) {
+        for end in [End::Sender, End::Receiver] {
+            self.ports.mailboxes.trim(self.inbox(flow, end));
+        }
     }
 
     /// Gives a slot whose transfer is over to the next transfer: its receiver, if that is evaluated inline; its sidecar; its rank among packets

@@ -8,7 +8,7 @@
 //! stands in one short list, so that those that wait cost next to nothing.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -96,6 +96,9 @@ type Due = Reverse<(Time, u32)>;
 /// How many turns before its own the data of a slot is fetched; twice as many before, what says where that is.
 const STEP: usize = 2;
 
+/// In so many turns each slot that waits for its last packets is looked at once.
+const TURNS_TO_DRAIN: usize = 16;
+
 /// A source of transfers.
 #[derive(Debug)]
 pub struct Source {
@@ -121,8 +124,9 @@ pub struct Source {
     turns: Vec<u32>,
     /// The same of the receivers.
     sinks: Vec<(Time, MailboxId)>,
-    /// Places whose transfer is over, but for packets that may be under way; and those that are free.
+    /// Places whose transfer was over in the turn before; those of others over that have packets under way; and those that are free.
     ending: Vec<u32>,
+    draining: VecDeque<u32>,
     free: Vec<u32>,
     /// Receivers are evaluated inline.
     is_inline: bool,
@@ -214,6 +218,7 @@ impl Source {
             turns: Vec::new(),
             sinks: Vec::new(),
             ending: Vec::new(),
+            draining: VecDeque::new(),
             free: Vec::new(),
             times: times.clone(),
             edges: [spec.measure.from_ps, spec.measure.to_ps].map(|ps| times.partition_point(|&time| time < Time(ps))),
@@ -359,7 +364,7 @@ impl Source {
         } else {
             self.slots[slot] = new;
         }
-        let at_once = self.slots.len() - self.free.len() - self.ending.len();
+        let at_once = self.slots.len() - self.free.len() - self.ending.len() - self.draining.len();
         self.totals.most_at_once = self.totals.most_at_once.max(at_once);
     }
 
@@ -426,33 +431,44 @@ impl Source {
         }
     }
 
-    /// Frees the slots of transfers that are over and have no packets under way any more.
+    /// Frees the slots of transfers that are over and have no packets under way any more: nearly all at once. What was sent again
+    /// for nothing is under way for a round trip more, so of the slots that wait for that only some are looked at in a turn.
     #[inline(never)]
-    fn free_slots(&mut self, network: &Network) {
-        let mut i = 0;
-        while i < self.ending.len() {
-            let slot = self.ending[i] as usize;
-            let held = &self.slots[slot];
-            let counts = network.counts(held.flow, held.packets(network));
-            let drained = counts.iter().all(|count| count.sent + count.duplicated == count.received + count.dropped);
-            if !drained {
-                i += 1;
-                continue;
+    fn free_slots(&mut self, network: &mut Network) {
+        for slot in std::mem::take(&mut self.ending) {
+            if !self.free_slot(slot as usize, network) {
+                self.draining.push_back(slot);
             }
-            for count in counts {
-                self.gone.sent += count.sent;
-                self.gone.duplicated += count.duplicated;
-                self.gone.received += count.received;
-                self.gone.dropped += count.dropped;
-            }
-            self.settle(slot, network);
-            self.due[slot].0 = Time::NEVER;
-            if let Some(sink) = self.sinks.get_mut(slot) {
-                sink.0 = Time::NEVER;
-            }
-            self.ending.swap_remove(i);
-            self.free.push(slot as u32);
         }
+        for _ in 0..self.draining.len().div_ceil(TURNS_TO_DRAIN) {
+            let Some(slot) = self.draining.pop_front() else { return };
+            if !self.free_slot(slot as usize, network) {
+                self.draining.push_back(slot);
+            }
+        }
+    }
+
+    /// Frees a slot if none of its packets are under way; answers whether that was so.
+    fn free_slot(&mut self, slot: usize, network: &mut Network) -> bool {
+        let held = &self.slots[slot];
+        let counts = network.counts(held.flow, held.packets(network));
+        if counts.iter().any(|count| count.sent + count.duplicated != count.received + count.dropped) {
+            return false;
+        }
+        for count in counts {
+            self.gone.sent += count.sent;
+            self.gone.duplicated += count.duplicated;
+            self.gone.received += count.received;
+            self.gone.dropped += count.dropped;
+        }
+        network.trim_mailboxes(held.flow);
+        self.settle(slot, network);
+        self.due[slot].0 = Time::NEVER;
+        if let Some(sink) = self.sinks.get_mut(slot) {
+            sink.0 = Time::NEVER;
+        }
+        self.free.push(slot as u32);
+        true
     }
 
     /// Adds a slot's transfer to the totals.
