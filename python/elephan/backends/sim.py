@@ -15,7 +15,7 @@ from elephan.backends.memory import FREE_FRACTION
 from elephan.scenario import Scenario, ScenarioError, own
 from elephan.scenario.catalog import engine
 
-TABLES = ("flows", "samples", "links", "transfers", "sources", "events", "internals")
+TABLES = ("flows", "samples", "links", "transfers", "sources", "distributions", "events", "internals")
 BUILD_DIGITS = 12
 
 

@@ -3,6 +3,9 @@
 They are the flows that have a size and the transfers of ``[[traffic]]`` alike; ``flows`` may name either. A transfer
 belongs to the window in which it starts, wherever it ends. ``size_bytes`` takes those alone whose payload is of a class
 of sizes.
+
+A source with ``record = "summary"`` counts with its sums and distributions (:mod:`elephan.metrics.summed`): means are
+exact, quantiles to 0.1 %; for another window than the measured part and for classes of sizes it has no answer.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from elephan.metrics.reading import (
     wire_factor,
 )
 from elephan.metrics.registry import metric
+from elephan.metrics.summed import Sample, Summed, has_summary, merged, summed
 from elephan.metrics.throughput import sum_throughput_mbps
 from elephan.runs.result import Run
 from elephan.scenario.form import FlowSpec
@@ -66,25 +70,49 @@ def sized_transfers(
         size_bytes: their payload, from the first to the second, that excluded; any for ``None``.
 
     Raises:
+        MetricError: there are none, or a source has ``record = "summary"`` and does not keep each.
+    """
+    parties, sources = _parties(run, flows)
+    for source in sources:
+        if has_summary(run, source.name):
+            raise MetricError(f"'{source.name}' has record = \"summary\": there is no row for each of its transfers")
+    found = _rows(run, window, parties, sources, size_bytes)
+    if not found.names:
+        raise _none_starts(run, window, size_bytes)
+    return found
+
+
+def _parties(run: Run, flows: Flows) -> tuple[list[FlowSpec], list[FlowSpec]]:
+    """The flows that have a size, and the sources.
+
+    Raises:
         MetricError: there are none.
     """
-    from_s, to_s = resolve_window(run, window)
     parties, sources = chosen(run, flows, with_sources=True)
     sized = [spec for spec in parties if spec.size_segments is not None]
     if not sized and not sources:
         raise MetricError("no flow has a size")
+    return sized, sources
+
+
+def _none_starts(run: Run, window: Window | None, size_bytes: Sizes) -> MetricError:
+    from_s, to_s = resolve_window(run, window)
+    between = "" if size_bytes is None else f" and has from {size_bytes[0]:g} B to {size_bytes[1]:g} B"
+    return MetricError(f"no flow of a given size starts from {from_s:g} s to {to_s:g} s{between}")
+
+
+def _rows(
+    run: Run, window: Window | None, sized: Sequence[FlowSpec], sources: Sequence[FlowSpec], size_bytes: Sizes
+) -> Transfers:
+    """The transfers of flows and of sources that keep each; perhaps none."""
+    from_s, to_s = resolve_window(run, window)
     parts = [_of_flows(run, sized, from_s, to_s)] if sized else []
     parts += [_of_source(run, source, from_s, to_s) for source in sources]
     found = Transfers(
         [name for part in parts for name in part.names],
         *(np.concatenate([part[i] for part in parts]) for i in range(1, len(Transfers._fields))),
     )
-    if size_bytes is not None:
-        found = _of_size(found, size_bytes)
-    if not found.names:
-        between = "" if size_bytes is None else f" and has from {size_bytes[0]:g} B to {size_bytes[1]:g} B"
-        raise MetricError(f"no flow of a given size starts from {from_s:g} s to {to_s:g} s{between}")
-    return found
+    return found if size_bytes is None else _of_size(found, size_bytes)
 
 
 def _of_flows(run: Run, sized: Sequence[FlowSpec], from_s: float, to_s: float) -> Transfers:
@@ -121,13 +149,57 @@ def _of_size(found: Transfers, size_bytes: tuple[float, float]) -> Transfers:
     return Transfers([found.names[i] for i in keep], *(values[keep] for values in found[1:]))
 
 
-def _finished(run: Run, window: Window | None, flows: Flows, size_bytes: Sizes) -> Transfers:
+def _finished(found: Transfers) -> Transfers:
     """The transfers that came to their end."""
-    found = sized_transfers(run, window, flows, size_bytes=size_bytes)
     done = np.flatnonzero(~np.isnan(found.seconds))
-    if not len(done):
-        raise MetricError("no transfer that starts in the window comes to its end")
     return Transfers([found.names[i] for i in done], *(values[done] for values in found[1:]))
+
+
+def _begun(run: Run, window: Window | None, flows: Flows, size_bytes: Sizes) -> Summed:
+    """All transfers that start in a window, of sources that keep each and of those that keep sums.
+
+    Raises:
+        MetricError: there are none, or a source that keeps sums has none for these.
+    """
+    sized, sources = _parties(run, flows)
+    kept = [source for source in sources if not has_summary(run, source.name)]
+    sums = [summed(run, source, window, by_size=size_bytes is not None) for source in sources if source not in kept]
+    if sized or kept:
+        sums.append(_in_sums(_rows(run, window, sized, kept, size_bytes)))
+    if not any(part.begun for part in sums):
+        raise _none_starts(run, window, size_bytes)
+    return Summed(
+        sum(part.begun for part in sums),
+        sum(part.wire_bits for part in sums),
+        sum(part.bits for part in sums),
+        merged([part.durations_s for part in sums]),
+        merged([part.rates_bps for part in sums]),
+        merged([part.slowdowns for part in sums]),
+    )
+
+
+def _in_sums(found: Transfers) -> Summed:
+    done = _finished(found)
+    return Summed(
+        len(found.names),
+        float(found.wire_bits.sum()),
+        float(done.bits.sum()),
+        Sample(done.seconds),
+        Sample(done.bits / done.seconds),
+        Sample(done.seconds / done.least_seconds),
+    )
+
+
+def _ended(run: Run, window: Window | None, flows: Flows, size_bytes: Sizes) -> Summed:
+    """As :func:`_begun`, where some came to their end.
+
+    Raises:
+        MetricError: none did.
+    """
+    found = _begun(run, window, flows, size_bytes)
+    if not len(found.durations_s):
+        raise MetricError("no transfer that starts in the window comes to its end")
+    return found
 
 
 def by_size(
@@ -173,10 +245,12 @@ def completion_s(run: Run, window: Window | None = None, flows: Flows = None) ->
 def transfers_begun(run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None) -> float:
     """Number of the transfers that start in the window.
 
+    With ``record = "summary"`` from the source's sums, exact.
+
     Raises:
         MetricError: no transfer starts in the window.
     """
-    return float(len(sized_transfers(run, window, flows, size_bytes=size_bytes).names))
+    return float(_begun(run, window, flows, size_bytes).begun)
 
 
 @metric("completed_fraction", "1", "Elephan's own definition")
@@ -187,10 +261,13 @@ def completed_fraction(
 
     Mean rates and durations are over these alone: where this is well below 1 they leave out the slowest.
 
+    With ``record = "summary"`` from the source's sums, exact.
+
     Raises:
         MetricError: no transfer starts in the window.
     """
-    return float((~np.isnan(sized_transfers(run, window, flows, size_bytes=size_bytes).seconds)).mean())
+    found = _begun(run, window, flows, size_bytes)
+    return len(found.durations_s) / found.begun
 
 
 @metric("mean_flow_rate_mbps", "Mbit/s", "leith2008 table I: E[b/T]")
@@ -201,11 +278,12 @@ def mean_flow_rate_mbps(
 
     Each transfer counts once, so that it speaks for the many short ones.
 
+    With ``record = "summary"`` from the source's sums, exact.
+
     Raises:
         MetricError: no transfer starts in the window, or none finishes.
     """
-    done = _finished(run, window, flows, size_bytes)
-    return float((done.bits / done.seconds).mean() / 1e6)
+    return _ended(run, window, flows, size_bytes).rates_bps.mean() / 1e6
 
 
 @metric("mean_size_over_mean_duration_mbps", "Mbit/s", "leith2008 table I: E[b]/E[T]")
@@ -216,11 +294,13 @@ def mean_size_over_mean_duration_mbps(
 
     Each second of a transfer counts once, so that it speaks for the few long ones.
 
+    With ``record = "summary"`` from the source's sums, exact.
+
     Raises:
         MetricError: no transfer starts in the window, or none finishes.
     """
-    done = _finished(run, window, flows, size_bytes)
-    return float(done.bits.sum() / done.seconds.sum() / 1e6)
+    done = _ended(run, window, flows, size_bytes)
+    return done.bits / done.durations_s.sum() / 1e6
 
 
 @metric("mean_flow_duration_ms", "ms", "leith2008 table I: E[T]")
@@ -229,38 +309,45 @@ def mean_flow_duration_ms(
 ) -> float:
     """E[T]: mean duration of the transfers that start in the window and finish.
 
+    With ``record = "summary"`` from the source's sums, exact.
+
     Raises:
         MetricError: no transfer starts in the window, or none finishes.
     """
-    return float(1e3 * _finished(run, window, flows, size_bytes).seconds.mean())
+    return 1e3 * _ended(run, window, flows, size_bytes).durations_s.mean()
 
 
 @metric("flow_duration_p50_ms", "ms", "RFC 5166 §2.1.1: file transfer times")
 def flow_duration_p50_ms(
     run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None
 ) -> float:
-    """Median duration of the transfers that start in the window and finish: the shortest that half do not exceed."""
-    return 1e3 * _quantile(_finished(run, window, flows, size_bytes).seconds, 0.5)
+    """Median duration of the transfers that start in the window and finish: the shortest that half do not exceed.
+
+    With ``record = "summary"`` from the source's distribution, to 0.1 %.
+    """
+    return 1e3 * _ended(run, window, flows, size_bytes).durations_s.quantile(0.5)
 
 
 @metric("flow_duration_p95_ms", "ms", "RFC 5166 §2.1.1: file transfer times")
 def flow_duration_p95_ms(
     run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None
 ) -> float:
-    """The duration that 95 % of the transfers that start in the window and finish do not exceed."""
-    return 1e3 * _quantile(_finished(run, window, flows, size_bytes).seconds, 0.95)
+    """The duration that 95 % of the transfers that start in the window and finish do not exceed.
+
+    With ``record = "summary"`` from the source's distribution, to 0.1 %.
+    """
+    return 1e3 * _ended(run, window, flows, size_bytes).durations_s.quantile(0.95)
 
 
 @metric("flow_duration_p99_ms", "ms", "RFC 5166 §2.1.1: file transfer times")
 def flow_duration_p99_ms(
     run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None
 ) -> float:
-    """The duration that 99 % of the transfers that start in the window and finish do not exceed."""
-    return 1e3 * _quantile(_finished(run, window, flows, size_bytes).seconds, 0.99)
+    """The duration that 99 % of the transfers that start in the window and finish do not exceed.
 
-
-def _quantile(values: Array, part: float) -> float:
-    return float(np.quantile(values, part, method="inverted_cdf"))
+    With ``record = "summary"`` from the source's distribution, to 0.1 %.
+    """
+    return 1e3 * _ended(run, window, flows, size_bytes).durations_s.quantile(0.99)
 
 
 @metric("mean_slowdown", "1", "Montazeri et al. 2018 (Homa): slowdown")
@@ -271,38 +358,43 @@ def mean_slowdown(run: Run, window: Window | None = None, flows: Flows = None, *
     its headers: 1 is a sender that knows the path and has it to itself. A sender that has to find out the rate, as
     TCP's slow start, stays above that on an empty path too.
 
+    With ``record = "summary"`` from the source's sums, exact.
+
     Raises:
         MetricError: no transfer starts in the window, or none finishes.
     """
-    return float(_slowdowns(run, window, flows, size_bytes).mean())
+    return _ended(run, window, flows, size_bytes).slowdowns.mean()
 
 
 @metric("slowdown_p50", "1", "Montazeri et al. 2018 (Homa): slowdown")
 def slowdown_p50(run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None) -> float:
-    """Median of the slowdowns of which ``mean_slowdown`` is the mean: the least that half do not exceed."""
-    return _quantile(_slowdowns(run, window, flows, size_bytes), 0.5)
+    """Median of the slowdowns of which ``mean_slowdown`` is the mean: the least that half do not exceed.
+
+    With ``record = "summary"`` from the source's distribution, to 0.1 %.
+    """
+    return _ended(run, window, flows, size_bytes).slowdowns.quantile(0.5)
 
 
 @metric("slowdown_p99", "1", "Montazeri et al. 2018 (Homa): slowdown")
 def slowdown_p99(run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None) -> float:
-    """The slowdown that 99 % of the transfers that start in the window and finish do not exceed."""
-    return _quantile(_slowdowns(run, window, flows, size_bytes), 0.99)
+    """The slowdown that 99 % of the transfers that start in the window and finish do not exceed.
 
-
-def _slowdowns(run: Run, window: Window | None, flows: Flows, size_bytes: Sizes) -> Array:
-    done = _finished(run, window, flows, size_bytes)
-    return done.seconds / done.least_seconds
+    With ``record = "summary"`` from the source's distribution, to 0.1 %.
+    """
+    return _ended(run, window, flows, size_bytes).slowdowns.quantile(0.99)
 
 
 @metric("offered_mbps", "Mbit/s", "Elephan's own definition")
 def offered_mbps(run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None) -> float:
     """Offered load: the transfers that start in the window, with headers, over its length; nothing sent again counts.
 
+    With ``record = "summary"`` from the source's sums, exact.
+
     Raises:
         MetricError: no transfer starts in the window.
     """
     from_s, to_s = resolve_window(run, window)
-    return float(sized_transfers(run, window, flows, size_bytes=size_bytes).wire_bits.sum() / (to_s - from_s) / 1e6)
+    return _begun(run, window, flows, size_bytes).wire_bits / (to_s - from_s) / 1e6
 
 
 @metric("short_flow_total_mbps", "Mbit/s", "katto2008 fig. 8", aliases=("carried_mbps",))

@@ -8,8 +8,8 @@ use crate::packet::{FlowId, PassageId};
 use crate::sidecar::Sidecar;
 use crate::time::Time;
 
-/// Memory of an active transfer, bytes: its ends, and its mailboxes, rings and hops.
-pub const TRANSFER_BYTES: u64 = (size_of::<Sender>() + size_of::<Receiver>()) as u64 + 2_000;
+/// Memory of an active transfer, bytes: its ends, and its mailboxes, rings and hops, as measured with a million of few segments.
+pub const TRANSFER_BYTES: u64 = (size_of::<Sender>() + size_of::<Receiver>()) as u64 + 2_900;
 
 impl Network {
     /// True if so many active transfers fit into the memory that packets may take, which they compete for. If not, the run is over.
