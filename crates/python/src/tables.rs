@@ -330,7 +330,9 @@ pub fn distributions(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
     let (mut sources, mut quantities) = (Vec::new(), Vec::new());
     let mut rows: Vec<(f64, f64, u64)> = Vec::new();
     for (source, totals) in outcome.sources.iter().enumerate() {
-        let Some(Finished { durations, slowdown, sizes, .. }) = totals.summary.as_ref().map(|s| &s.finished) else { continue };
+        let Some(Finished { durations, slowdown, sizes, .. }) = totals.summary.as_ref().map(|s| &s.finished) else {
+            continue;
+        };
         for (quantity, buckets) in [durations, slowdown, sizes].into_iter().enumerate() {
             let before = rows.len();
             rows.extend(buckets.iter());
