@@ -390,7 +390,7 @@ impl Batch {
             // Its beginning for now; it moves to its end as keys come.
             before += std::mem::replace(end, before);
         }
-        self.spread.clear();
+        // Every place gets a key, so what is there need not be cleared.
         self.spread.resize(self.keys.len(), 0);
         for &key in &self.keys {
             let at = &mut self.ends[slice(key)];
