@@ -96,8 +96,8 @@ def summed(run: Run, source: FlowSpec, window: Window | None, *, by_size: bool) 
     from_s, to_s = measure_window(run)
     if window is not None and max(abs(window[0] - from_s), abs(window[1] - to_s)) > GRID_TOLERANCE_S:
         raise MetricError(
-            f"'{source.name}' has record = \"summary\": of the measured part, {from_s:g} s to {to_s:g} s, and of no other "
-            "window"
+            f"'{source.name}' has record = \"summary\": of the measured part, {from_s:g} s to {to_s:g} s, and of no "
+            "other window"
         )
     sums = _sums(run, source.name)
     payload_bits = 8.0 * source.stack.payload_bytes
