@@ -16,30 +16,14 @@ use elephan_cc::Controller;
 
 use super::schedule::{Open, Planned, Schedule, Users};
 use super::summary::{Summary, Terms};
+use super::transfer::Transfer;
 use crate::algorithms::source_controller;
 use crate::endpoint::{End, EndpointState, PacketCounts, Receiver, Sender};
 use crate::network::{Attachment, Count, MailboxId, Network, SourceId};
 use crate::packet::FlowId;
-use crate::record::{ReceiverSample, SenderTotals};
+use crate::record::ReceiverSample;
 use crate::spec::{FlowSpec, RecordSpec, SourceSpec, Spec, SpecError};
 use crate::time::Time;
-
-/// A transfer, and its result.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Transfer {
-    /// When it began.
-    pub start: Time,
-    /// Its length.
-    pub segments: u32,
-    /// Its propagation delay there and back.
-    pub rtt: Time,
-    /// When its last segment was acknowledged; [`Time::NEVER`] where the run ended before.
-    pub completed: Time,
-    /// Whose it was, where there are users.
-    pub user: Option<u32>,
-    /// Counters of its sender.
-    pub totals: SenderTotals,
-}
 
 /// Results of a source.
 #[derive(Clone, Debug, Default)]

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::source::Transfer;
+use super::transfer::Transfer;
 use crate::spec::{Measure, SourceSpec, Spec};
 use crate::time::Time;
 
