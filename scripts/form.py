@@ -195,7 +195,7 @@ def _value(value: Any, schema: Schema, definitions: Mapping[str, Schema]) -> str
         return f"{name}({', '.join(given)})"
     if isinstance(value, list):
         return "()" if not value else f"({', '.join(repr(item) for item in value)},)"
-    return repr(value)
+    return json.dumps(value) if isinstance(value, str) else repr(value)
 
 
 def _docstring(text: str, title: str, items: list[tuple[str, str]], indent: str) -> list[str]:

@@ -14,7 +14,7 @@ from typing import Any
 from tests.fuzz.draws import GARBAGE, MS, US, Draws, S
 
 from elephan.scenario import catalog, units
-from elephan.scenario.schema import ARRIVALS, SIZES, TIMES, StackSpec
+from elephan.scenario.schema import ARRIVALS, RECORDS, SIZES, TIMES, StackSpec
 from elephan.scenario.stacks import DETECTIONS, RECOVERIES, STACKS
 from elephan.scenario.traffic import RTTS
 
@@ -516,6 +516,8 @@ class _Senders:
             form["transfers"] = self._transfers()
         if kind in ("load", "per_second", "users"):
             form |= self._sizes_and_round_trips()
+        if draw.chance(0.3):
+            form["record"] = draw.choice(RECORDS)
         if draw.chance(0.2):
             form["start"] = draw.time(*scale.duration, zero=0.3)
         form |= self._stop(form)

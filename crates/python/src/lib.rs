@@ -97,12 +97,13 @@ fn run_spec<'py>(
         )));
     }
     let bound = MemoryBound::new(memory);
+    let room = memory - spec.bytes_besides_transfers();
     let began = Instant::now();
     let outcome = match algorithms {
-        Some(objects) if !objects.is_empty() => simulate_own(py, spec, progress, &objects, &bound, memory - certain)?,
+        Some(objects) if !objects.is_empty() => simulate_own(py, spec, progress, &objects, &bound, room)?,
         _ => py.detach(|| {
             let engine = Engine::new(spec.clone()).map_err(|e| PyValueError::new_err(e.to_string()))?;
-            simulate(engine.limit_memory(memory - certain), progress, &bound, || false)
+            simulate(engine.limit_memory(room), progress, &bound, || false)
         })?,
     };
     let wall = began.elapsed();
@@ -114,6 +115,9 @@ fn run_spec<'py>(
     if !spec.traffic.is_empty() {
         result.set_item("transfers", tables::transfers(spec, &outcome)?.into_pyarrow_capsule(py)?)?;
         result.set_item("sources", tables::sources(spec, &outcome)?.into_pyarrow_capsule(py)?)?;
+        if outcome.sources.iter().any(|source| source.summary.is_some()) {
+            result.set_item("distributions", tables::distributions(spec, &outcome)?.into_pyarrow_capsule(py)?)?;
+        }
     }
     if spec.internals {
         result.set_item("internals", tables::internals(spec, &outcome)?.into_pyarrow_capsule(py)?)?;

@@ -13,7 +13,7 @@ use elephan_cc::observe::Form;
 use elephan_sim::crowd::{Crowd, CrowdSample, QUANTILES, Spread};
 use elephan_sim::record::{LinkSample, OneWayDelays, ReceiverRecord, ReceiverSample, SenderRecord};
 use elephan_sim::spec::{ArrivalsSpec, FlowSpec, SourceSpec};
-use elephan_sim::traffic::{SourceTotals, Transfer};
+use elephan_sim::traffic::{Finished, SourceTotals, Summary, Transfer};
 use elephan_sim::{Outcome, Spec, Time};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -349,6 +349,59 @@ pub fn sources(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
     ])
 }
 
+/// Source that keeps no rows of its transfers × quantity × bucket: how many transfers that began in the measured part, and ended, are in
+/// each.
+pub fn distributions(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
+    const QUANTITIES: [&str; 3] = ["duration_s", "slowdown", "size_segments"];
+    let (mut sources, mut quantities) = (Vec::new(), Vec::new());
+    let mut rows: Vec<(f64, f64, u64)> = Vec::new();
+    for (source, totals) in outcome.sources.iter().enumerate() {
+        let Some(Finished { durations, slowdown, sizes, .. }) = totals.summary.as_ref().map(|s| &s.finished) else {
+            continue;
+        };
+        for (quantity, buckets) in [durations, slowdown, sizes].into_iter().enumerate() {
+            let before = rows.len();
+            rows.extend(buckets.iter());
+            sources.extend(std::iter::repeat_n(source as i32, rows.len() - before));
+            quantities.extend(std::iter::repeat_n(quantity as i32, rows.len() - before));
+        }
+    }
+    let source_names: StringArray = spec.traffic.iter().map(|s| Some(s.flow.name.as_str())).collect();
+    Table::new(vec![
+        ("source", dictionary(sources.into(), source_names)?),
+        ("quantity", dictionary(quantities.into(), QUANTITIES.map(Some).to_vec().into())?),
+        ("low", floats(rows.iter().map(|row| row.0))),
+        ("high", floats(rows.iter().map(|row| row.1))),
+        ("transfers", counts(rows.iter().map(|row| row.2))),
+    ])
+}
+
+/// Counts of a source's transfers.
+struct Counts {
+    begun: u64,
+    completed: u64,
+    retransmits: u64,
+    begun_measured: u64,
+    offered_segments: u64,
+}
+
+impl Counts {
+    fn of(source: &SourceTotals, (from, to): (Time, Time)) -> Self {
+        if let Some(summary) = &source.summary {
+            let Summary { begun, completed, retransmits, begun_measured, offered_segments, .. } = **summary;
+            return Self { begun, completed, retransmits, begun_measured, offered_segments };
+        }
+        let measured = || source.transfers.iter().filter(|t| t.start >= from && t.start < to);
+        Self {
+            begun: source.transfers.len() as u64,
+            completed: source.transfers.iter().filter(|t| t.completed != Time::NEVER).count() as u64,
+            retransmits: source.transfers.iter().map(|t| t.totals.retransmits).sum(),
+            begun_measured: measured().count() as u64,
+            offered_segments: measured().map(|t| u64::from(t.segments)).sum(),
+        }
+    }
+}
+
 /// Totals of each source, over the measured part unless the name says otherwise.
 fn source_totals(spec: &Spec, outcome: &Outcome) -> Vec<serde_json::Value> {
     let (from, to) = (Time(spec.measure.from_ps), Time(spec.measure.to_ps));
@@ -356,23 +409,32 @@ fn source_totals(spec: &Spec, outcome: &Outcome) -> Vec<serde_json::Value> {
     let of = |(spec, source): (&SourceSpec, &SourceTotals)| {
         let stack = &spec.flow.stack;
         let wire_bytes = f64::from(stack.payload_bytes + stack.header_bytes);
-        let begun = || source.transfers.iter().filter(|t| t.start >= from && t.start < to);
-        let offered: u64 = begun().map(|t| u64::from(t.segments)).sum();
+        let counts = Counts::of(source, (from, to));
         let [before, after] = source.measured;
         let payload = (after.delivered - before.delivered) as f64 * f64::from(stack.payload_bytes);
         let target = if let ArrivalsSpec::Load { bps } = spec.arrivals { Some(bps as f64 * 1e-6) } else { None };
-        serde_json::json!({
+        let mut totals = serde_json::json!({
             "name": spec.flow.name, "algorithm": spec.flow.algorithm,
             "target_mbps": target,
-            "offered_mbps": offered as f64 * wire_bytes * 8e-6 / window_s,
+            "offered_mbps": counts.offered_segments as f64 * wire_bytes * 8e-6 / window_s,
             "throughput_mbps": (after.wire_bytes - before.wire_bytes) as f64 * 8e-6 / window_s,
             "goodput_mbps": payload * 8e-6 / window_s,
-            "transfers_begun": begun().count(),
-            "transfers": source.transfers.len(),
-            "transfers_completed": source.transfers.iter().filter(|t| t.completed != Time::NEVER).count(),
+            "transfers_begun": counts.begun_measured,
+            "transfers": counts.begun,
+            "transfers_completed": counts.completed,
             "segments_delivered": source.delivered,
-            "retransmits": source.transfers.iter().map(|t| t.totals.retransmits).sum::<u64>(),
-        })
+            "retransmits": counts.retransmits,
+        });
+        if let Some(summary) = &source.summary {
+            // Sums over the transfers that began in the measured part, and over those of them that ended.
+            let Finished { count, segments, duration_ps, rates, slowdowns, .. } = &summary.finished;
+            totals["sums"] = serde_json::json!({
+                "begun": counts.begun_measured, "offered_segments": counts.offered_segments,
+                "finished": count, "segments": segments, "duration_s": *duration_ps as f64 * 1e-12,
+                "segments_per_s": rates.get(), "slowdown": slowdowns.get(),
+            });
+        }
+        totals
     };
     spec.traffic.iter().zip(&outcome.sources).map(of).collect()
 }

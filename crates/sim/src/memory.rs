@@ -11,7 +11,8 @@ use crate::endpoint::{Receiver, Sender};
 use crate::network::TRANSFER_BYTES;
 use crate::packet::BYTES_PER_PACKET;
 use crate::record::{InternalValue, LinkSample, ReceiverSample, SenderSample};
-use crate::spec::{ArrivalsSpec, FlowSpec, LinkSpec, SourceSpec, Spec};
+use crate::ring::MOST_INHERITED;
+use crate::spec::{ArrivalsSpec, FlowSpec, LinkSpec, RecordSpec, SourceSpec, Spec};
 use crate::time::Time;
 use crate::traffic::{Planned, Transfer};
 
@@ -31,6 +32,9 @@ const BYTES_PER_FLOW: u64 = 12_000;
 /// The two ends of a flow.
 const ENDS_BYTES: u64 = (size_of::<Sender>() + size_of::<Receiver>()) as u64;
 
+/// Memory of a transfer for each of its segments, as far as it is handed on: a packet on its way, its ACK, and its places in rings.
+const BYTES_PER_SEGMENT: f64 = 100.0;
+
 /// A column of values.
 const fn column(rows: u64) -> u64 {
     rows * 8 + rows / 8
@@ -41,6 +45,13 @@ impl Spec {
     /// before it hears anything.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
+        let places = self.traffic.iter().map(|source| self.places_bytes(source));
+        places.fold(self.bytes_besides_transfers(), u64::saturating_add)
+    }
+
+    /// The same without transfers under way, which compete with packets for what is left.
+    #[must_use]
+    pub fn bytes_besides_transfers(&self) -> u64 {
         let times = 2 + self.duration_ps.checked_div(self.sample_period_ps).unwrap_or(0);
         let recorded = self.links.iter().filter(|link| link.record).count() as u64;
         let flow_rows =
@@ -60,7 +71,7 @@ impl Spec {
             .saturating_add(held(self.internals_rows(times), size_of::<InternalValue>(), INTERNALS_COLUMNS));
         let flow_bytes = |flow: &FlowSpec| self.first_burst(flow) * BYTES_PER_PACKET + ENDS_BYTES + BYTES_PER_FLOW;
         let flows = self.flows.iter().map(|flow| flow_bytes(flow).saturating_mul(flow.count.into()));
-        let traffic = self.traffic.iter().map(|source| self.transfers_bytes(source));
+        let traffic = self.traffic.iter().map(|source| self.rows_bytes(source));
         let links: u64 = self.links.iter().map(|link| u64::from(link.copies)).sum();
         let queues = links * (size_of::<crate::link::Link>() + size_of::<LinkSpec>()) as u64;
         flows.chain(traffic).fold(samples.saturating_add(queues), u64::saturating_add)
@@ -118,20 +129,64 @@ impl Spec {
         limits.into_iter().flatten().fold(window, u64::min)
     }
 
-    /// The transfers of a source: what is drawn before the run, and a row for each.
-    fn transfers_bytes(&self, source: &SourceSpec) -> u64 {
+    /// Transfers of a source, and the time in which they begin, s.
+    fn transfers(&self, source: &SourceSpec) -> (f64, f64) {
         let flow = &source.flow;
-        let active_s = flow.stop_ps.unwrap_or(self.duration_ps).min(self.duration_ps).saturating_sub(flow.start_ps);
-        let active_s = active_s as f64 * 1e-12;
-        let (transfers, places) = match &source.arrivals {
-            ArrivalsSpec::Poisson { per_second } => (per_second * active_s, 0.0),
-            ArrivalsSpec::Load { bps } => (source.transfers_of_load(*bps, self.duration_ps).max(1.0), 0.0),
-            ArrivalsSpec::Users { users, .. } => (f64::from(*users), f64::from(*users)),
-            ArrivalsSpec::List { starts_ps, .. } => (starts_ps.len() as f64, 0.0),
+        let stop_ps = flow.stop_ps.unwrap_or(self.duration_ps).min(self.duration_ps);
+        let active_s = stop_ps.saturating_sub(flow.start_ps) as f64 * 1e-12;
+        let transfers = match &source.arrivals {
+            ArrivalsSpec::Poisson { per_second } => per_second * active_s,
+            ArrivalsSpec::Load { bps } => source.transfers_of_load(*bps, self.duration_ps).max(1.0),
+            ArrivalsSpec::Users { users, .. } => f64::from(*users),
+            ArrivalsSpec::List { starts_ps, .. } => starts_ps.len() as f64,
         };
-        let row = (size_of::<Transfer>() + size_of::<Planned>() + 64) as f64
-            + column(8) as f64 / 8.0 * TRANSFER_COLUMNS as f64;
-        (transfers * row + places * TRANSFER_BYTES as f64) as u64
+        (transfers, active_s)
+    }
+
+    /// What is kept of a source's transfers: the list of them, and a row for each.
+    fn rows_bytes(&self, source: &SourceSpec) -> u64 {
+        let (transfers, _) = self.transfers(source);
+        let listed = if let ArrivalsSpec::List { .. } = source.arrivals {
+            size_of::<Planned>() + 3 * size_of::<u64>()
+        } else {
+            0
+        };
+        let row = match source.record {
+            RecordSpec::All => size_of::<Transfer>() as f64 + column(8) as f64 / 8.0 * TRANSFER_COLUMNS as f64,
+            RecordSpec::Summary => 0.0,
+        };
+        (transfers * (row + listed as f64)) as u64
+    }
+
+    /// The transfers of a source that are under way at once.
+    fn places_bytes(&self, source: &SourceSpec) -> u64 {
+        let (transfers, active_s) = self.transfers(source);
+        let places = match source.arrivals {
+            ArrivalsSpec::Users { .. } => transfers,
+            _ => self.under_way(source, transfers, active_s),
+        };
+        let rings = source.mean_segments().min(MOST_INHERITED as f64) * BYTES_PER_SEGMENT;
+        (places * (TRANSFER_BYTES as f64 + rings)) as u64
+    }
+
+    /// Transfers of a source under way at the same time, of so many that begin in `active_s`: each takes a round trip for each
+    /// doubling of the initial window that its mean size needs, and where they bring more than their slowest link carries, the
+    /// rest of them pile up.
+    fn under_way(&self, source: &SourceSpec, transfers: f64, active_s: f64) -> f64 {
+        let flow = &source.flow;
+        let links = || flow.path.iter().chain(&flow.reverse_path).map(|&link| &self.links[link]);
+        let path_s = links().map(LinkSpec::shortest_ps).sum::<u64>() as f64 * 1e-12;
+        let mean_s = source.rtts.as_ref().map_or(path_s, |rtts| rtts.mean_s_above(path_s));
+        let segments = source.mean_segments();
+        let rounds = (1.0 + segments / f64::from(flow.stack.initial_window)).log2().max(1.0);
+        let rate = transfers / active_s.max(1e-12);
+        // What was sent again for nothing is under way for a round trip more.
+        let again = f64::from(u8::from(mean_s >= flow.stack.initial_rto_ps as f64 * 1e-12));
+        let flowing = rate * (mean_s * (rounds + again)).min(active_s);
+        let slowest_bps = flow.path.iter().map(|&link| self.links[link].fastest_bps()).min().unwrap_or(u64::MAX);
+        let wire_bits = f64::from(flow.stack.payload_bytes + flow.stack.header_bytes) * 8.0;
+        let carried = slowest_bps as f64 / (segments * wire_bits);
+        flowing.max((rate - carried) * active_s).min(transfers)
     }
 }
 

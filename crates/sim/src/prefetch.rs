@@ -9,8 +9,23 @@ const LINE: usize = 64;
 /// Fetches all of a value.
 #[inline(always)]
 pub fn value<T>(value: &T) {
-    let first = std::ptr::from_ref(value).cast::<u8>();
-    for offset in (0..size_of::<T>()).step_by(LINE) {
+    part(value, 0, size_of::<T>());
+}
+
+/// Fetches so many bytes of a value, from one on.
+#[inline(always)]
+pub fn part<T>(value: &T, from: usize, bytes: usize) {
+    let first = std::ptr::from_ref(value).cast::<u8>().wrapping_add(from);
+    for offset in (0..bytes).step_by(LINE) {
+        prefetch_read_data::<u8, 0>(first.wrapping_add(offset));
+    }
+}
+
+/// Fetches so many elements of a list, which need not be there.
+#[inline(always)]
+pub fn elements<T>(list: &[T], from: usize, count: usize) {
+    let first = list.as_ptr().wrapping_add(from).cast::<u8>();
+    for offset in (0..count * size_of::<T>()).step_by(LINE) {
         prefetch_read_data::<u8, 0>(first.wrapping_add(offset));
     }
 }

@@ -98,7 +98,7 @@ impl<T: Copy + Default> Fifo<T> {
 }
 
 /// A ring for more segments than this is not handed on from one transfer to the next.
-pub const MOST_INHERITED: usize = 2048;
+pub const MOST_INHERITED: usize = 256;
 
 /// One bit for each segment number of a sliding range. The owner guarantees that all set bits lie within one capacity of
 /// each other and calls [`BitRing::reserve`] first.

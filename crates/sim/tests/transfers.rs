@@ -3,7 +3,8 @@ mod common;
 
 use common::{at, digest, dumbbell, link, linux_stack, ns2_stack, ps, run, spec};
 use elephan_sim::engine::Engine;
-use elephan_sim::traffic::SourceTotals;
+use elephan_sim::spec::RecordSpec;
+use elephan_sim::traffic::{SourceTotals, Transfer};
 use elephan_sim::{Outcome, Spec, Time};
 use serde_json::{Value, json};
 
@@ -244,4 +245,88 @@ fn a_mailbox_does_not_outgrow_the_memory_of_packets_within_one_slice() {
     let engine = Engine::new(spec(&links, &flows, 2.0, 1.0)).expect("the scenario is right").limit_memory(1 << 20);
     let error = engine.run(|_| true).expect_err("100,000 packets need 3 MiB").to_string();
     assert!(error.starts_with("memory: packets on their way and active transfers need more than the 1 MiB"), "{error}");
+}
+
+/// A run that keeps sums of its transfers, and the same one that keeps each.
+fn summed_and_whole(mut spec: Spec) -> [Outcome; 2] {
+    let whole = run(&spec);
+    spec.traffic.iter_mut().for_each(|source| source.record = RecordSpec::Summary);
+    [run(&spec), whole]
+}
+
+#[test]
+fn a_summary_is_that_of_the_rows_and_changes_nothing_else() {
+    let web = json!({"kind": "pareto", "mean_bytes": 25_000.0, "shape": 1.2});
+    let think = json!({"kind": "exponential", "mean_ps": 50 * MS});
+    let load = source("a", 10, json!({"kind": "load", "bps": 12_000_000}), web.clone(), &linux_stack());
+    let users = source("b", 14, json!({"kind": "users", "users": 4, "think": think}), web, &linux_stack());
+    let spec = with_sources(20_000_000, &[("cubic", 0.0), ("reno", 1.0)], &[load, users], &linux_stack(), (20.0, 5.0));
+    let short = Engine::with_slice(
+        {
+            let mut spec = spec.clone();
+            spec.traffic.iter_mut().for_each(|source| source.record = RecordSpec::Summary);
+            spec
+        },
+        Time(70_000_000),
+    );
+    let short = short.expect("it is right").run(|_| true).expect("nobody cancels");
+    let [summed, whole] = summed_and_whole(spec);
+    assert_eq!(summed.conservation, whole.conservation);
+    assert_eq!(digest(&summed), digest(&whole));
+    for ((summed, whole), short) in summed.sources.iter().zip(&whole.sources).zip(&short.sources) {
+        assert!(summed.transfers.is_empty() && whole.summary.is_none());
+        let summary = summed.summary.as_deref().expect("it is kept");
+        assert_eq!(short.summary.as_deref(), Some(summary), "whatever the slices");
+        assert_eq!(format!("{:?}", summed.samples), format!("{:?}", whole.samples));
+        let measured = |t: &&Transfer| (Time(ps(5.0))..Time(ps(20.0))).contains(&t.start);
+        let rows: Vec<&Transfer> = whole.transfers.iter().filter(measured).collect();
+        let done: Vec<&&Transfer> = rows.iter().filter(|t| t.completed != Time::NEVER).collect();
+        assert!(done.len() > 50 && done.len() < rows.len(), "{} of {}", done.len(), rows.len());
+        assert_eq!(summary.begun as usize, whole.transfers.len());
+        assert_eq!(summary.retransmits, whole.transfers.iter().map(|t| t.totals.retransmits).sum::<u64>());
+        assert_eq!(summary.begun_measured as usize, rows.len());
+        assert_eq!(summary.offered_segments, rows.iter().map(|t| u64::from(t.segments)).sum::<u64>());
+        assert_eq!(summary.finished.count as usize, done.len());
+        let durations: u128 = done.iter().map(|t| u128::from((t.completed - t.start).0)).sum();
+        assert_eq!(summary.finished.duration_ps, durations);
+        assert!(done.iter().all(|t| t.completed - t.start >= t.rtt));
+        assert!(summary.finished.slowdowns.get() >= done.len() as f64, "nobody is faster than the path");
+    }
+}
+
+#[test]
+fn the_memory_of_a_summary_does_not_grow_with_the_transfers() {
+    let sizes = json!({"kind": "constant", "mean_bytes": 5e3});
+    let bytes = |seconds: f64, record| {
+        let one = source("s", 2, json!({"kind": "poisson", "per_second": 1e4}), sizes.clone(), &linux_stack());
+        let mut spec = with_sources(1_000_000_000, &[], &[one], &linux_stack(), (seconds, 0.5));
+        spec.sample_period_ps = ps(1.0) * seconds as u64;
+        spec.traffic[0].record = record;
+        spec.memory_bytes()
+    };
+    assert_eq!(bytes(10.0, RecordSpec::Summary), bytes(1000.0, RecordSpec::Summary));
+    assert!(bytes(1000.0, RecordSpec::All) > bytes(10.0, RecordSpec::All) + 990 * 10_000 * 150);
+}
+
+#[test]
+fn the_estimate_foresees_the_transfers_under_way() {
+    let constant = |mean_bytes: f64| json!({"kind": "constant", "mean_bytes": mean_bytes});
+    let wide = json!({"shares": [0.0, 1.0], "rtts_ps": [100 * MS, 400 * MS]});
+    // Short ones over a long path; longer ones; and more than the bottleneck carries, which pile up.
+    for (rate_bps, per_second, mean_bytes, rtts) in [
+        (10_000_000_000_u64, 2e4, 5e3, Some(wide.clone())),
+        (10_000_000_000, 4e3, 1e5, Some(wide)),
+        (100_000_000, 1e4, 2e4, None),
+    ] {
+        let arrivals = json!({"kind": "poisson", "per_second": per_second});
+        let mut one = source("s", 2, arrivals, constant(mean_bytes), &linux_stack());
+        one["rtts"] = json!(rtts);
+        let mut spec = with_sources(rate_bps, &[], &[one], &linux_stack(), (2.0, 1.0));
+        spec.links[0].queue.limit_packets = Some(100_000);
+        spec.traffic[0].record = RecordSpec::Summary;
+        let most = run(&spec).sources[0].most_at_once as f64;
+        let foreseen = (spec.memory_bytes() - spec.bytes_besides_transfers()) as f64;
+        let each = foreseen / most;
+        assert!((2_500.0..25_000.0).contains(&each), "{each} bytes for each of {most}");
+    }
 }

@@ -15,7 +15,9 @@ from elephan.backends.memory import FREE_FRACTION
 from elephan.scenario import Scenario, ScenarioError, own
 from elephan.scenario.catalog import engine
 
-TABLES = ("flows", "samples", "links", "transfers", "sources", "events", "internals", "crowd")
+TABLES = (
+    "flows", "samples", "links", "transfers", "sources", "distributions", "events", "internals", "crowd",
+)  # fmt: skip
 BUILD_DIGITS = 12
 
 

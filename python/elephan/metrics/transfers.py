@@ -3,6 +3,9 @@
 They are the flows that have a size and the transfers of ``[[traffic]]`` alike; ``flows`` may name either. A transfer
 belongs to the window in which it starts, wherever it ends. ``size_bytes`` takes those alone whose payload is of a class
 of sizes.
+
+A source with ``record = "summary"`` counts with its sums and distributions (:mod:`elephan.metrics.summed`): means are
+exact, quantiles to 0.1 %; for another window than the measured part and for classes of sizes it has no answer.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ from elephan.metrics.reading import (
     wire_factor,
 )
 from elephan.metrics.registry import metric
+from elephan.metrics.summed import Sample, Summed, has_summary, merged, summed
 from elephan.metrics.throughput import sum_throughput_mbps
 from elephan.runs.result import Run
 from elephan.scenario.form import FlowSpec
@@ -69,8 +73,9 @@ class _Rows(NamedTuple):
     wire_bits: Array
     least_seconds: Array
 
-    def at(self, indices: npt.NDArray[np.int64]) -> _Rows:
-        return _Rows(*(values[indices] for values in self))
+    def at(self, places: npt.NDArray[np.int64]) -> _Rows:
+        """Those at some places."""
+        return _Rows(*(column[places] for column in self))
 
 
 def sized_transfers(
@@ -85,40 +90,54 @@ def sized_transfers(
         size_bytes: their payload, from the first to the second, that excluded; any for ``None``.
 
     Raises:
+        MetricError: there are none, or a source has ``record = "summary"`` and does not keep each.
+    """
+    parties, sources = _parties(run, flows)
+    for source in sources:
+        if has_summary(run, source.name):
+            raise MetricError(f"'{source.name}' has record = \"summary\": there is no row for each of its transfers")
+    parts = _parts(run, window, parties, sources, size_bytes)
+    names = [named(int(number)) for named, rows in parts for number in rows.numbers]
+    if not names:
+        raise _none_starts(run, window, size_bytes)
+    return Transfers(names, *_joined(parts)[2:])
+
+
+def _parties(run: Run, flows: Flows) -> tuple[list[FlowSpec], list[FlowSpec]]:
+    """The flows that have a size, and the sources.
+
+    Raises:
         MetricError: there are none.
     """
-    parts = _parts(run, window, flows, size_bytes)
-    names = [named(int(number)) for named, rows in parts for number in rows.numbers]
-    return Transfers(names, *_joined(rows for _, rows in parts)[2:])
-
-
-def _sized(run: Run, window: Window | None, flows: Flows, size_bytes: Sizes) -> _Rows:
-    """The transfers of :func:`sized_transfers`."""
-    return _joined(rows for _, rows in _parts(run, window, flows, size_bytes))
-
-
-def _joined(parts: Iterable[_Rows]) -> _Rows:
-    return _Rows(*(np.concatenate(column) for column in zip(*parts, strict=True)))
-
-
-def _parts(run: Run, window: Window | None, flows: Flows, size_bytes: Sizes) -> list[tuple[Namer, _Rows]]:
-    """The transfers of the flows that have a size, and of each source; with what names them by their numbers."""
-    from_s, to_s = resolve_window(run, window)
     parties, sources = chosen(run, flows, with_sources=True)
     sized = [spec for spec in parties if spec.size_segments is not None]
     if not sized and not sources:
         raise MetricError("no flow has a size")
+    return sized, sources
+
+
+def _none_starts(run: Run, window: Window | None, size_bytes: Sizes) -> MetricError:
+    from_s, to_s = resolve_window(run, window)
+    between = "" if size_bytes is None else f" and has from {size_bytes[0]:g} B to {size_bytes[1]:g} B"
+    return MetricError(f"no flow of a given size starts from {from_s:g} s to {to_s:g} s{between}")
+
+
+def _parts(
+    run: Run, window: Window | None, sized: Sequence[FlowSpec], sources: Sequence[FlowSpec], size_bytes: Sizes
+) -> list[tuple[Namer, _Rows]]:
+    """The transfers of flows and of sources that keep each, perhaps none; with what names them by their numbers."""
+    from_s, to_s = resolve_window(run, window)
     if size_bytes is not None and not size_bytes[0] < size_bytes[1]:
         raise MetricError(f"the class of sizes from {size_bytes[0]:g} B to {size_bytes[1]:g} B is empty")
     parts: list[tuple[Namer, _Rows]] = [(lambda number: sized[number].name, _of_flows(run, sized))] if sized else []
     for source in sources:
         rows = run.kept(("transfers", source.name), partial(_of_source, run, source))
         parts.append((f"{source.name} {{}}".format, rows))
-    parts = [(named, _within(rows, from_s, to_s, size_bytes)) for named, rows in parts]
-    if not any(len(rows.bits) for _, rows in parts):
-        between = "" if size_bytes is None else f" and has from {size_bytes[0]:g} B to {size_bytes[1]:g} B"
-        raise MetricError(f"no flow of a given size starts from {from_s:g} s to {to_s:g} s{between}")
-    return parts
+    return [(named, _within(rows, from_s, to_s, size_bytes)) for named, rows in parts]
+
+
+def _joined(parts: Iterable[tuple[Namer, _Rows]]) -> _Rows:
+    return _Rows(*(np.concatenate(column) for column in zip(*(rows for _, rows in parts), strict=True)))
 
 
 def _of_flows(run: Run, sized: Sequence[FlowSpec]) -> _Rows:
@@ -155,13 +174,51 @@ def _within(rows: _Rows, from_s: float, to_s: float, size_bytes: Sizes) -> _Rows
     return rows.at(np.flatnonzero(inside))
 
 
-def _finished(run: Run, window: Window | None, flows: Flows, size_bytes: Sizes) -> _Rows:
-    """The transfers that came to their end."""
-    found = _sized(run, window, flows, size_bytes)
-    done = np.flatnonzero(~np.isnan(found.seconds))
-    if not len(done):
+def _begun(run: Run, window: Window | None, flows: Flows, size_bytes: Sizes) -> Summed:
+    """All transfers that start in a window, of sources that keep each and of those that keep sums.
+
+    Raises:
+        MetricError: there are none, or a source that keeps sums has none for these.
+    """
+    sized, sources = _parties(run, flows)
+    kept = [source for source in sources if not has_summary(run, source.name)]
+    sums = [summed(run, source, window, by_size=size_bytes is not None) for source in sources if source not in kept]
+    if sized or kept:
+        sums.append(_in_sums(_joined(_parts(run, window, sized, kept, size_bytes))))
+    if not any(part.begun for part in sums):
+        raise _none_starts(run, window, size_bytes)
+    return Summed(
+        sum(part.begun for part in sums),
+        sum(part.wire_bits for part in sums),
+        sum(part.bits for part in sums),
+        merged([part.durations_s for part in sums]),
+        merged([part.rates_bps for part in sums]),
+        merged([part.slowdowns for part in sums]),
+    )
+
+
+def _in_sums(found: _Rows) -> Summed:
+    done = found.at(np.flatnonzero(~np.isnan(found.seconds)))
+    return Summed(
+        len(found.bits),
+        float(found.wire_bits.sum()),
+        float(done.bits.sum()),
+        Sample(done.seconds),
+        Sample(done.bits / done.seconds),
+        Sample(done.seconds / done.least_seconds),
+    )
+
+
+def _ended(run: Run, window: Window | None, flows: Flows, size_bytes: Sizes) -> Summed:
+    """As :func:`_begun`, where some came to their end.
+
+    Raises:
+        MetricError: none did.
+    """
+    found = _begun(run, window, flows, size_bytes)
+    if not len(found.durations_s):
         raise MetricError("no transfer that starts in the window comes to its end")
-    return found.at(done)
+    return found
 
 
 def by_size(
@@ -186,7 +243,7 @@ def by_size(
         try:
             values[size_bytes] = function(run, window, flows, size_bytes=size_bytes)
         except MetricError:
-            _sized(run, window, flows, None)  # where there is no transfer at all, that is the error
+            sized_transfers(run, window, flows)  # where there is no transfer at all, that is the error
             values[size_bytes] = None
     return values
 
@@ -207,10 +264,12 @@ def completion_s(run: Run, window: Window | None = None, flows: Flows = None) ->
 def transfers_begun(run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None) -> float:
     """Number of the transfers that start in the window.
 
+    With ``record = "summary"`` from the source's sums, exact.
+
     Raises:
         MetricError: no transfer starts in the window.
     """
-    return float(len(_sized(run, window, flows, size_bytes).bits))
+    return float(_begun(run, window, flows, size_bytes).begun)
 
 
 @metric("completed_fraction", "1", "Elephan's own definition")
@@ -221,10 +280,13 @@ def completed_fraction(
 
     Mean rates and durations are over these alone: where this is well below 1 they leave out the slowest.
 
+    With ``record = "summary"`` from the source's sums, exact.
+
     Raises:
         MetricError: no transfer starts in the window.
     """
-    return float((~np.isnan(_sized(run, window, flows, size_bytes).seconds)).mean())
+    found = _begun(run, window, flows, size_bytes)
+    return len(found.durations_s) / found.begun
 
 
 @metric("mean_flow_rate_mbps", "Mbit/s", "leith2008 table I: E[b/T]")
@@ -235,11 +297,12 @@ def mean_flow_rate_mbps(
 
     Each transfer counts once, so that it speaks for the many short ones.
 
+    With ``record = "summary"`` from the source's sums, exact.
+
     Raises:
         MetricError: no transfer starts in the window, or none finishes.
     """
-    done = _finished(run, window, flows, size_bytes)
-    return float((done.bits / done.seconds).mean() / 1e6)
+    return _ended(run, window, flows, size_bytes).rates_bps.mean() / 1e6
 
 
 @metric("mean_size_over_mean_duration_mbps", "Mbit/s", "leith2008 table I: E[b]/E[T]")
@@ -250,11 +313,13 @@ def mean_size_over_mean_duration_mbps(
 
     Each second of a transfer counts once, so that it speaks for the few long ones.
 
+    With ``record = "summary"`` from the source's sums, exact.
+
     Raises:
         MetricError: no transfer starts in the window, or none finishes.
     """
-    done = _finished(run, window, flows, size_bytes)
-    return float(done.bits.sum() / done.seconds.sum() / 1e6)
+    done = _ended(run, window, flows, size_bytes)
+    return done.bits / done.durations_s.sum() / 1e6
 
 
 @metric("mean_flow_duration_ms", "ms", "leith2008 table I: E[T]")
@@ -263,38 +328,45 @@ def mean_flow_duration_ms(
 ) -> float:
     """E[T]: mean duration of the transfers that start in the window and finish.
 
+    With ``record = "summary"`` from the source's sums, exact.
+
     Raises:
         MetricError: no transfer starts in the window, or none finishes.
     """
-    return float(1e3 * _finished(run, window, flows, size_bytes).seconds.mean())
+    return 1e3 * _ended(run, window, flows, size_bytes).durations_s.mean()
 
 
 @metric("flow_duration_p50_ms", "ms", "RFC 5166 §2.1.1: file transfer times")
 def flow_duration_p50_ms(
     run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None
 ) -> float:
-    """Median duration of the transfers that start in the window and finish: the shortest that half do not exceed."""
-    return 1e3 * _quantile(_finished(run, window, flows, size_bytes).seconds, 0.5)
+    """Median duration of the transfers that start in the window and finish: the shortest that half do not exceed.
+
+    With ``record = "summary"`` from the source's distribution, to 0.1 %.
+    """
+    return 1e3 * _ended(run, window, flows, size_bytes).durations_s.quantile(0.5)
 
 
 @metric("flow_duration_p95_ms", "ms", "RFC 5166 §2.1.1: file transfer times")
 def flow_duration_p95_ms(
     run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None
 ) -> float:
-    """The duration that 95 % of the transfers that start in the window and finish do not exceed."""
-    return 1e3 * _quantile(_finished(run, window, flows, size_bytes).seconds, 0.95)
+    """The duration that 95 % of the transfers that start in the window and finish do not exceed.
+
+    With ``record = "summary"`` from the source's distribution, to 0.1 %.
+    """
+    return 1e3 * _ended(run, window, flows, size_bytes).durations_s.quantile(0.95)
 
 
 @metric("flow_duration_p99_ms", "ms", "RFC 5166 §2.1.1: file transfer times")
 def flow_duration_p99_ms(
     run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None
 ) -> float:
-    """The duration that 99 % of the transfers that start in the window and finish do not exceed."""
-    return 1e3 * _quantile(_finished(run, window, flows, size_bytes).seconds, 0.99)
+    """The duration that 99 % of the transfers that start in the window and finish do not exceed.
 
-
-def _quantile(values: Array, part: float) -> float:
-    return float(np.quantile(values, part, method="inverted_cdf"))
+    With ``record = "summary"`` from the source's distribution, to 0.1 %.
+    """
+    return 1e3 * _ended(run, window, flows, size_bytes).durations_s.quantile(0.99)
 
 
 @metric("mean_slowdown", "1", "Montazeri et al. 2018 (Homa): slowdown")
@@ -305,38 +377,43 @@ def mean_slowdown(run: Run, window: Window | None = None, flows: Flows = None, *
     its headers: 1 is a sender that knows the path and has it to itself. A sender that has to find out the rate, as
     TCP's slow start, stays above that on an empty path too.
 
+    With ``record = "summary"`` from the source's sums, exact.
+
     Raises:
         MetricError: no transfer starts in the window, or none finishes.
     """
-    return float(_slowdowns(run, window, flows, size_bytes).mean())
+    return _ended(run, window, flows, size_bytes).slowdowns.mean()
 
 
 @metric("slowdown_p50", "1", "Montazeri et al. 2018 (Homa): slowdown")
 def slowdown_p50(run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None) -> float:
-    """Median of the slowdowns of which ``mean_slowdown`` is the mean: the least that half do not exceed."""
-    return _quantile(_slowdowns(run, window, flows, size_bytes), 0.5)
+    """Median of the slowdowns of which ``mean_slowdown`` is the mean: the least that half do not exceed.
+
+    With ``record = "summary"`` from the source's distribution, to 0.1 %.
+    """
+    return _ended(run, window, flows, size_bytes).slowdowns.quantile(0.5)
 
 
 @metric("slowdown_p99", "1", "Montazeri et al. 2018 (Homa): slowdown")
 def slowdown_p99(run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None) -> float:
-    """The slowdown that 99 % of the transfers that start in the window and finish do not exceed."""
-    return _quantile(_slowdowns(run, window, flows, size_bytes), 0.99)
+    """The slowdown that 99 % of the transfers that start in the window and finish do not exceed.
 
-
-def _slowdowns(run: Run, window: Window | None, flows: Flows, size_bytes: Sizes) -> Array:
-    done = _finished(run, window, flows, size_bytes)
-    return done.seconds / done.least_seconds
+    With ``record = "summary"`` from the source's distribution, to 0.1 %.
+    """
+    return _ended(run, window, flows, size_bytes).slowdowns.quantile(0.99)
 
 
 @metric("offered_mbps", "Mbit/s", "Elephan's own definition")
 def offered_mbps(run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None) -> float:
     """Offered load: the transfers that start in the window, with headers, over its length; nothing sent again counts.
 
+    With ``record = "summary"`` from the source's sums, exact.
+
     Raises:
         MetricError: no transfer starts in the window.
     """
     from_s, to_s = resolve_window(run, window)
-    return float(_sized(run, window, flows, size_bytes).wire_bits.sum() / (to_s - from_s) / 1e6)
+    return _begun(run, window, flows, size_bytes).wire_bits / (to_s - from_s) / 1e6
 
 
 @metric("short_flow_total_mbps", "Mbit/s", "katto2008 fig. 8", aliases=("carried_mbps",))

@@ -251,6 +251,18 @@ class Run:
         return self._table("sources")
 
     @property
+    def distributions(self) -> pl.DataFrame:
+        """Source of transfers × quantity × bucket: how many of the transfers that began in the measured part, and
+        ended, are in each; of the sources that have ``record = "summary"``.
+
+        Raises:
+            RunError: the scenario has no such source.
+        """
+        if all(source.record == "all" for source in self.form.traffic):
+            raise RunError(f'the run {self.id} has no [[traffic]] with record = "summary", so it has no distributions')
+        return self._table("distributions")
+
+    @property
     def has_events(self) -> bool:
         """Whether its scenario asked for an event log."""
         return self.form.events is not None

@@ -56,7 +56,9 @@ def run_id(scenario_hash: str, backend: str, seed: int) -> str:
 def table_names(manifest: Mapping[str, Any]) -> list[str]:
     """The tables that a run has."""
     names = ["flows", "samples", "links"]
-    names += ["transfers", "sources"] if manifest["scenario"].get("traffic") else []
+    traffic = manifest["scenario"].get("traffic") or []
+    names += ["transfers", "sources"] if traffic else []
+    names += ["distributions"] if any(source.get("record", "all") != "all" for source in traffic) else []
     names += ["events"] if manifest["scenario"].get("events") is not None else []
     names += ["internals"] if "internals" in manifest.get("engine_summary", {}) else []
     names += ["crowd"] if manifest["scenario"].get("record_flows") is not None else []

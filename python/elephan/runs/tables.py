@@ -44,6 +44,7 @@ EXTRA: dict[str, tuple[str, ...]] = {
         "goodput_mbps",
     ),
     "sources": ("time_s", "source", "delivered_segments", "wire_bytes"),
+    "distributions": ("source", "quantity", "low", "high", "transfers"),
     EVENTS: (
         "time_s", "kind", "flow", "link", "segment", "bytes", "stamp_s", "ack", "retransmit", "ect0", "ect1", "ce",
         "ece", "cwr", "cwnd", "in_flight", "srtt_s", "sack_1_first", "sack_1_past", "sack_2_first", "sack_2_past",

@@ -35,7 +35,7 @@ LEFT_OUT: dict[type[Form], tuple[str, ...]] = {
     ),
     ApplicationSpec: ("poisson", "frames", "bursts"),
     StackSpec: ("ecn", "pacing", "host_ack_ps", "host_scan_ps", "hz"),
-    SourceSpec: ("sizes", "rtts"),
+    SourceSpec: ("sizes", "rtts", "record"),
     ListArrivals: ("rtts_ps",),
 }  # fmt: skip
 """Fields that a document does not have where they are at their default."""

@@ -531,6 +531,16 @@ ArrivalsSpec = PoissonArrivals | LoadArrivals | UsersArrivals | ListArrivals
 """Start times of transfers."""
 
 
+RecordSpec = Literal["all", "summary"]
+"""Record of a source's transfers.
+
+Values:
+    all: A row for each.
+    summary: Sums, and the distributions of those that begin in the measured part: memory does not grow with their
+        number.
+"""
+
+
 class RttSpec(Form, frozen=True, kw_only=True):
     """Distribution of round-trip times, by its quantiles. Between two quantiles the logarithm is interpolated.
 
@@ -611,6 +621,7 @@ class SourceSpec(Form, frozen=True, kw_only=True):
         flow: Common properties of the transfers: name, algorithm, stack, paths, and the times between which transfers
             start. It has no size, application or clocks.
         arrivals: Start times of the transfers.
+        record: What the run keeps of the transfers.
         rtts: Propagation round-trip times of the transfers; that of the path where absent. A time above the path's is
             added behind the last link of the ACKs; a time below the path's becomes the path's.
         sizes: Sizes of the transfers; absent where ``arrivals`` lists them.
@@ -618,6 +629,7 @@ class SourceSpec(Form, frozen=True, kw_only=True):
 
     flow: FlowSpec
     arrivals: ArrivalsSpec
+    record: RecordSpec = "all"
     rtts: RttSpec | None = None
     sizes: SizeSpec | None = None
 

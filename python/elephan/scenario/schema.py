@@ -61,6 +61,7 @@ from elephan.scenario.units import Amount, Buffer, Loss
 
 ARRIVALS = ("even", "poisson")
 TIMES = ("constant", "exponential", "pareto")
+RECORDS = ("all", "summary")
 SIZES = ("constant", "exponential", "pareto", "lognormal-pareto")
 DATAGRAMS = "datagrams"
 DATAGRAM_HEADER_BYTES = 28
@@ -640,6 +641,12 @@ class Traffic(Table):
         description="their round-trip times: aikat, a file with a column rtt_ms, or quantiles; the path's by default",
         examples=["aikat", [[0, "20 ms"], [0.5, "60 ms"], [1, "200 ms"]]],
     )  # fmt: skip
+    record: Annotated[str, BeforeValidator(reported(one_of(RECORDS, "a record of transfers")))] = Field(
+        "all",
+        description="what is kept of them: all, a row for each, or summary, sums and distributions that stay as small "
+        "however many there are",
+        examples=["summary"],
+    )
     start: Time = Field(0, description="no transfer begins before", examples=["10 s"])
     stop: PositiveTime | None = Field(None, description="no transfer begins after; the end by default")
     stack: StackChoice | None = Field(None, description="its own stack; fields left open come from the scenario's")

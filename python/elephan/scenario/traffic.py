@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from elephan.scenario import reading
 from elephan.scenario.errors import ScenarioError, join_path
@@ -57,12 +57,20 @@ def source_form(flow: FlowSpec, source: Traffic, where: str, slowest_bps: int) -
     """
     listed = _list(source, where)
     if listed is not None:
-        return SourceSpec(flow=flow, arrivals=listed)
+        return SourceSpec(flow=flow, arrivals=listed, record=_record(source))
     quantiles = rtt_quantiles(source, where)
     rtts = RttSpec(shares=tuple(share for share, _ in quantiles), rtts_ps=tuple(rtt for _, rtt in quantiles))
     return SourceSpec(
-        flow=flow, arrivals=_arrivals(source, slowest_bps), sizes=_sizes(source), rtts=rtts if quantiles else None
+        flow=flow,
+        arrivals=_arrivals(source, slowest_bps),
+        sizes=_sizes(source),
+        rtts=rtts if quantiles else None,
+        record=_record(source),
     )
+
+
+def _record(source: Traffic) -> Literal["all", "summary"]:
+    return "summary" if source.record == "summary" else "all"
 
 
 def duration_form(kind: str, mean_ps: int, shape: float) -> DurationSpec:

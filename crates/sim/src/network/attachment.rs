@@ -92,14 +92,26 @@ impl Network {
     /// Fetches what is known of a mailbox and of what travels beside its packets, for a turn that comes soon.
     #[inline(always)]
     pub fn fetch(&self, inbox: MailboxId, flow: FlowId) {
-        self.ports.mailboxes.fetch(inbox);
+        self.fetch_mailbox(inbox);
         prefetch::element(&self.sidecars, flow.index());
+    }
+
+    /// Fetches what is known of a mailbox.
+    #[inline(always)]
+    pub fn fetch_mailbox(&self, inbox: MailboxId) {
+        self.ports.mailboxes.fetch(inbox);
     }
 
     /// Fetches the next packet in a mailbox.
     #[inline(always)]
     pub fn fetch_oldest(&self, inbox: MailboxId) {
         self.ports.mailboxes.of(inbox).fetch_oldest();
+    }
+
+    /// Fetches the next packets in a mailbox.
+    #[inline(always)]
+    pub fn fetch_some(&self, inbox: MailboxId) {
+        self.ports.mailboxes.of(inbox).fetch_some();
     }
 
     /// Fetches what travels beside a flow's packets.

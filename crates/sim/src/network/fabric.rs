@@ -60,6 +60,8 @@ pub struct Network {
     pub(super) too_late: MailboxId,
     /// True if packets may meet an inline link behind a link.
     pub(super) chained: bool,
+    /// True for a link in whose turn packets come to mailboxes or receivers of single flows, and not to one place for all.
+    pub(super) scatters: Vec<bool>,
     /// Memory that packets may take, bytes, and whether a sender wanted more.
     pub(super) room_bytes: u64,
     pub(super) overdrawn: bool,

@@ -92,6 +92,7 @@ impl<'a> Builder<'a> {
             overdrawn: false,
             slices_until_sum: 0,
             chained: false,
+            scatters: vec![false; spec.links.len()],
         };
         if let Some(events) = &spec.events {
             network.keep_log(events, spec.flows.len() as u32);
@@ -262,6 +263,9 @@ impl<'a> Builder<'a> {
         let place = if into_sink { Place::Sink(inbox) } else { Place::Mailbox(inbox) };
         self.network.hops.push(Hop { place, tail: Tail::default(), next: Next::Other });
         self.network.paths.add(first_hop, lead);
+        if let Node::Link(last) = source {
+            self.network.scatters[last.index()] = true;
+        }
         (source, delay)
     }
 }

@@ -32,6 +32,12 @@ pub(super) enum Port {
     Batch(BatchId),
 }
 
+/// An empty mailbox for more packets than this is not handed on from one transfer to the next.
+const MOST_KEPT: usize = 128;
+
+/// Packets that are fetched at once for the turn of a transfer: most turns find fewer.
+const FETCHED: usize = 8;
+
 /// Packets from one feeder that wait for a node's turn, in order: a ring that holds what was put in and not taken out.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Mailbox {
@@ -86,6 +92,12 @@ impl Mailbox {
     #[inline(always)]
     pub(super) fn fetch_oldest(&self) {
         prefetch::element(&self.slots, self.taken & self.slots.len().wrapping_sub(1));
+    }
+
+    /// Fetches the oldest packets.
+    #[inline(always)]
+    pub(super) fn fetch_some(&self) {
+        prefetch::elements(&self.slots, self.taken & self.slots.len().wrapping_sub(1), FETCHED);
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Packet> {
@@ -150,6 +162,14 @@ impl Mailboxes {
     pub(super) fn remove_last(&mut self, count: usize) {
         self.boxes.truncate(self.boxes.len() - count);
         self.heads.truncate(self.boxes.len());
+    }
+
+    /// Gives back the memory of one that is empty, where it is much.
+    pub(super) fn trim(&mut self, id: MailboxId) {
+        let mailbox = &mut self.boxes[id.index()];
+        if mailbox.slots.len() > MOST_KEPT && mailbox.put == mailbox.taken {
+            *mailbox = Mailbox::default();
+        }
     }
 
     #[inline(always)]
@@ -424,7 +444,7 @@ impl Batch {
             // Its beginning for now; it moves to its end as keys come.
             before += std::mem::replace(end, before);
         }
-        self.spread.clear();
+        // Every place gets a key, so what is there need not be cleared.
         self.spread.resize(self.keys.len(), 0);
         for &key in &self.keys {
             let at = &mut self.ends[slice(key)];

@@ -3,13 +3,13 @@
 use super::fabric::Network;
 use super::hops::Place;
 use super::ports::SourceId;
-use crate::endpoint::{Receiver, Sender};
+use crate::endpoint::{End, Receiver, Sender};
 use crate::packet::{FlowId, PassageId};
 use crate::sidecar::Sidecar;
 use crate::time::Time;
 
-/// Memory of an active transfer, bytes: its ends, and its mailboxes, rings and hops.
-pub const TRANSFER_BYTES: u64 = (size_of::<Sender>() + size_of::<Receiver>()) as u64 + 2_000;
+/// Memory of an active transfer, bytes: its ends, and its mailboxes, rings and hops, as measured with a million of few segments.
+pub const TRANSFER_BYTES: u64 = (size_of::<Sender>() + size_of::<Receiver>()) as u64 + 2_900;
 
 impl Network {
     /// True if so many active transfers fit into the memory that packets may take, which they compete for. If not, the run is over.
@@ -49,6 +49,13 @@ impl Network {
     #[must_use]
     pub fn sidecar_of(&self, source: SourceId, seed: u64, name: &str) -> Sidecar {
         Sidecar::new(self.lanes[source.index()].loose, seed, name)
+    }
+
+    /// Gives back the memory of large mailboxes of a slot whose transfer is over: in time each slot has had a large transfer.
+    pub fn trim_mailboxes(&mut self, flow: FlowId) {
+        for end in [End::Sender, End::Receiver] {
+            self.ports.mailboxes.trim(self.inbox(flow, end));
+        }
     }
 
     /// Gives a slot whose transfer is over to the next transfer: its receiver, if that is evaluated inline; its sidecar; its rank among packets

@@ -14,7 +14,7 @@ use super::hops::{Hop, Next, Paths, Tail};
 use super::ports::{BatchId, LinkId, MailboxId, Port, Ports};
 use crate::endpoint::Receiver;
 use crate::link::Carried;
-use crate::packet::{Packet, flag};
+use crate::packet::{FlowId, Packet, flag};
 use crate::prefetch;
 use crate::sidecar::Sidecar;
 use crate::time::Time;
@@ -176,13 +176,26 @@ fn answer_slowly(receiver: &mut Receiver, packet: &Packet, sidecar: &mut Sidecar
 }
 
 /// Fetches what the packets that come soon will need: the hop, then the mailbox or the receiver behind it, then the place in the
-/// mailbox.
+/// mailbox. Packets come in bursts, so a step has nothing to do where it has `done` that for the packet before.
 #[inline(always)]
-fn fetch_ahead<F: Feed>(feed: &F, ports: &Ports, hops: &[Hop], paths: &Paths, sinks: &[Option<Receiver>]) {
-    if let Some(packet) = feed.soon(ports, 3 * STEP) {
+fn fetch_ahead<F: Feed>(
+    feed: &F,
+    ports: &Ports,
+    hops: &[Hop],
+    paths: &Paths,
+    sinks: &[Option<Receiver>],
+    done: &mut [FlowId; 2],
+) {
+    if let Some(packet) = feed.soon(ports, 3 * STEP)
+        && packet.flow() != done[0]
+    {
+        done[0] = packet.flow();
         prefetch::element(hops, paths.hop_of(packet));
     }
-    if let Some(packet) = feed.soon(ports, 2 * STEP) {
+    if let Some(packet) = feed.soon(ports, 2 * STEP)
+        && packet.flow() != done[1]
+    {
+        done[1] = packet.flow();
         match hops[paths.hop_of(packet)].next {
             Next::Mailbox(id) => ports.mailboxes.fetch(id),
             Next::Echo(id) => {
@@ -278,7 +291,7 @@ impl Network {
     #[inline(always)]
     fn serve<F: Feed>(&mut self, mut feed: F, link: LinkId, horizon: Time) -> bool {
         let mut worked = false;
-        let many = self.paths.len() > 2 * MANY_FLOWS;
+        let many = self.paths.len() > 2 * MANY_FLOWS && self.scatters[link.index()];
         let carry = match (many, self.chained) {
             (false, false) => Self::carry_common::<F, false, false>,
             (false, true) => Self::carry_common::<F, false, true>,
@@ -313,11 +326,12 @@ impl Network {
         let (before, link_and_after) = links.split_at_mut(link.index());
         let (link, after) = link_and_after.split_first_mut()?;
         let unsteady = link.is_unsteady();
+        let mut done = [FlowId(u32::MAX); 2];
         loop {
             let packet = feed.next(ports, horizon)?;
             *worked = true;
             if MANY {
-                fetch_ahead(feed, ports, hops, paths, sinks);
+                fetch_ahead(feed, ports, hops, paths, sinks, &mut done);
             }
             let bytes = packet.bytes();
             let capable = packet.flags() & flag::ECT != 0;

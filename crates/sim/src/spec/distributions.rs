@@ -136,6 +136,17 @@ pub struct RttSpec {
 }
 
 impl RttSpec {
+    /// Mean, s, where what is below `least_s` counts as that.
+    pub(crate) fn mean_s_above(&self, least_s: f64) -> f64 {
+        const STEPS: usize = 16;
+        let between = |pair: (&[f64], &[u64])| {
+            let (low, high) = (pair.1[0] as f64 * 1e-12, pair.1[1] as f64 * 1e-12);
+            let at = |step: usize| low * libm::pow(high / low, (step as f64 + 0.5) / STEPS as f64);
+            (pair.0[1] - pair.0[0]) * (0..STEPS).map(|step| at(step).max(least_s)).sum::<f64>() / STEPS as f64
+        };
+        self.shares.windows(2).zip(self.rtts_ps.windows(2)).map(between).sum()
+    }
+
     /// The error in it, if there is one.
     #[must_use]
     pub fn problem(&self) -> Option<&'static str> {

@@ -20,8 +20,11 @@ pub(super) const SHORTEST_MAX_RTO_PS: u64 = 10 * Time::MILLISECOND.0;
 /// Segments that one flow may send: their numbers are 32 bits wide, with room for a window above.
 pub const MOST_SEGMENTS: u32 = u32::MAX - (1 << 29);
 
-/// Transfers that one source may have.
-pub const MOST_TRANSFERS: u32 = 20_000_000;
+/// Transfers that one source may begin; their ranks among competing packets are 30 bits wide.
+pub const MOST_TRANSFERS: u32 = 500_000_000;
+
+/// Transfers that one source may list, or users that it may have.
+pub(super) const MOST_LISTED: u32 = 20_000_000;
 
 /// Flows that a run may have, besides transfers.
 pub const MOST_FLOWS: u64 = 10_000_000;

@@ -31,7 +31,7 @@ pub use self::link::{LinkSpec, LossSpec};
 pub use self::queue::{QueueSpec, value_of};
 pub use self::schema::schema;
 pub use self::stack::{ClockSpec, Detection, RecoveryRule, StackSpec};
-pub use self::traffic::{ArrivalsSpec, SourceSpec};
+pub use self::traffic::{ArrivalsSpec, RecordSpec, SourceSpec};
 
 /// Version of the canonical form that this engine reads.
 pub const FORMAT: u32 = 1;

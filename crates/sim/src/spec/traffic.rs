@@ -21,6 +21,34 @@ pub struct SourceSpec {
     /// the last link of the ACKs; a time below the path's becomes the path's.
     #[serde(default)]
     pub rtts: Option<RttSpec>,
+    /// What the run keeps of the transfers.
+    #[serde(default)]
+    pub record: RecordSpec,
+}
+
+impl SourceSpec {
+    /// Segments of a transfer on average, at most: its last one need not be full.
+    pub(crate) fn mean_segments(&self) -> f64 {
+        let payload_bytes = f64::from(self.flow.stack.payload_bytes);
+        match (&self.arrivals, &self.sizes) {
+            (ArrivalsSpec::List { sizes_bytes, .. }, _) => {
+                let sum: f64 = sizes_bytes.iter().map(|&bytes| (bytes as f64 / payload_bytes).ceil().max(1.0)).sum();
+                sum / (sizes_bytes.len() as f64).max(1.0)
+            }
+            (_, sizes) => sizes.as_ref().map_or(1.0, |sizes| sizes.mean_bytes_at_most() / payload_bytes + 1.0),
+        }
+    }
+}
+
+/// Record of a source's transfers.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RecordSpec {
+    /// A row for each.
+    #[default]
+    All,
+    /// Sums, and the distributions of those that begin in the measured part: memory does not grow with their number.
+    Summary,
 }
 
 impl SourceSpec {
@@ -30,9 +58,7 @@ impl SourceSpec {
         let stop_ps = flow.stop_ps.map_or(duration_ps, |stop| stop.min(duration_ps));
         let wire_bits = f64::from(flow.stack.payload_bytes + flow.stack.header_bytes) * 8.0;
         let segments = bps as f64 * (stop_ps.saturating_sub(flow.start_ps) as f64 * 1e-12) / wire_bits;
-        // Upper bound for a transfer: its last segment need not be full.
-        let of_each = |mean_bytes| mean_bytes / f64::from(flow.stack.payload_bytes) + 1.0;
-        self.sizes.as_ref().map_or(1.0, |sizes| segments / of_each(sizes.mean_bytes_at_most()))
+        self.sizes.as_ref().map_or(1.0, |_| segments / self.mean_segments())
     }
 }
 

@@ -2,7 +2,9 @@
 
 use super::distributions::{RttSpec, SizeSpec};
 use super::flow::{ApplicationSpec, FlowSpec, ForeignSpec, FramesSpec};
-use super::limits::{MOST_IN_FLIGHT, MOST_SEGMENTS, MOST_TRANSFERS, SHORTEST_MAX_RTO_PS, SHORTEST_TIMER_PS, ps_of};
+use super::limits::{
+    MOST_IN_FLIGHT, MOST_LISTED, MOST_SEGMENTS, MOST_TRANSFERS, SHORTEST_MAX_RTO_PS, SHORTEST_TIMER_PS, ps_of,
+};
 use super::link::{LinkSpec, LossSpec};
 use super::stack::{ClockSpec, StackSpec};
 use super::traffic::{ArrivalsSpec, SourceSpec};
@@ -59,24 +61,24 @@ impl Spec {
             ArrivalsSpec::Poisson { per_second } => {
                 check(*per_second > 0.0 && per_second.is_finite(), "arrivals.per_second", "must be above 0")?;
                 let many = per_second * (self.duration_ps as f64 * 1e-12);
-                check(many < f64::from(MOST_TRANSFERS), "arrivals.per_second", "gives more than 20 million transfers")?;
+                check(
+                    many < f64::from(MOST_TRANSFERS),
+                    "arrivals.per_second",
+                    "gives more than 500 million transfers",
+                )?;
             }
             ArrivalsSpec::Load { bps } => {
                 check(*bps > 0, "arrivals.bps", "must be above 0")?;
                 let few = source.transfers_of_load(*bps, self.duration_ps) < f64::from(MOST_TRANSFERS);
-                check(few, "arrivals.bps", "needs more than 20 million transfers for its load")?;
+                check(few, "arrivals.bps", "needs more than 500 million transfers for its load")?;
             }
             ArrivalsSpec::Users { users, think } => {
-                check((1..=MOST_TRANSFERS).contains(users), "arrivals.users", "are from 1 to 20 million")?;
+                check((1..=MOST_LISTED).contains(users), "arrivals.users", "are from 1 to 20 million")?;
                 check(think.problem().is_none(), "arrivals.think", think.problem().unwrap_or_default())?;
             }
             ArrivalsSpec::List { starts_ps, sizes_bytes, rtts_ps } => {
                 let n = starts_ps.len();
-                check(
-                    (1..=MOST_TRANSFERS as usize).contains(&n),
-                    "arrivals.starts_ps",
-                    "has 1 to 20 million transfers",
-                )?;
+                check((1..=MOST_LISTED as usize).contains(&n), "arrivals.starts_ps", "has 1 to 20 million transfers")?;
                 check(starts_ps.is_sorted(), "arrivals.starts_ps", "must not decrease")?;
                 check(sizes_bytes.len() == n, "arrivals.sizes_bytes", "needs one for each start")?;
                 check(!sizes_bytes.contains(&0), "arrivals.sizes_bytes", "must be at least 1 byte")?;

@@ -2,6 +2,10 @@
 
 mod schedule;
 mod source;
+mod summary;
+mod transfer;
 
 pub use schedule::{Planned, Schedule};
-pub use source::{Source, SourceTotals, Transfer};
+pub use source::{Source, SourceTotals};
+pub use summary::{Buckets, Finished, Summary};
+pub use transfer::Transfer;

@@ -51,8 +51,13 @@ impl Mix {
         (bytes / self.payload_bytes).ceil().clamp(1.0, LONGEST_SEGMENTS) as u32
     }
 
+    /// The length of the next transfer.
+    fn draw_segments(&self, sizes: &mut Stream) -> u32 {
+        self.sizes.map_or(1, |spec| self.segments(spec.draw(sizes)))
+    }
+
     fn draw(&self, draws: &mut Draws) -> (u32, Time) {
-        let segments = self.sizes.map_or(1, |sizes| self.segments(sizes.draw(&mut draws.sizes)));
+        let segments = self.draw_segments(&mut draws.sizes);
         (segments, self.rtts.as_ref().map_or(Time::ZERO, |rtts| rtts.draw(&mut draws.rtts)))
     }
 }
@@ -79,14 +84,14 @@ impl Users {
 /// Everything that a source will do, or what decides about it.
 #[derive(Clone, Debug)]
 pub enum Schedule {
-    /// Transfers that begin whatever becomes of the others, in order.
-    Open(Vec<Planned>),
+    /// Transfers that begin whatever becomes of the others.
+    Open(Box<Open>),
     /// Transfers that begin after others have ended; the first of each user.
     Closed(Vec<Option<Planned>>, Box<Users>),
 }
 
 impl Schedule {
-    /// Draws the schedule of a source.
+    /// The schedule of a source.
     ///
     /// # Errors
     /// A load that needs too many transfers.
@@ -97,31 +102,20 @@ impl Schedule {
         let payload_bytes = f64::from(flow.stack.payload_bytes);
         let mix = Mix { sizes: source.sizes, rtts: source.rtts.clone(), payload_bytes };
         let name = format!("traffic {}", flow.name);
+        let draws = Draws::new(spec.seed, &name);
         let mut arrivals = Stream::new(spec.seed, &format!("{name} arrivals"));
-        let mut draws = Draws::new(spec.seed, &name);
-        Ok(match &source.arrivals {
+        let (times, count) = match &source.arrivals {
             ArrivalsSpec::Poisson { per_second } => {
                 let mean_ps = 1e12 / per_second;
-                let mut planned = Vec::new();
-                let mut at = start.0 as f64 + exponential(&mut arrivals) * mean_ps;
-                while at < stop.0 as f64 {
-                    let (segments, rtt) = mix.draw(&mut draws);
-                    planned.push(Planned { start: Time(at as u64), segments, rtt });
-                    at += exponential(&mut arrivals) * mean_ps;
-                }
-                Self::Open(planned)
+                let at = start.0 as f64 + exponential(&mut arrivals) * mean_ps;
+                let times = Poisson { at, mean_ps, stop: stop.0 as f64 };
+                let count = times.count(arrivals.clone());
+                (Times::Poisson(times), count)
             }
             ArrivalsSpec::Load { bps } => {
-                let wire_bits = u64::from(flow.stack.payload_bytes + flow.stack.header_bytes) * 8;
-                let mut planned = Vec::new();
-                // The measured part has the load by itself, not only together with the parts before and after.
-                let inner = [spec.measure.from_ps, spec.measure.to_ps].map(|ps| Time(ps).clamp(start, stop));
-                for (from, to) in [(start, inner[0]), (inner[0], inner[1]), (inner[1], stop)] {
-                    let target = (to.since(from).seconds() * *bps as f64 / wire_bits as f64) as u64;
-                    loaded(target, (from, to), &mix, (&mut arrivals, &mut draws), &mut planned)
-                        .ok_or_else(|| too_many(&flow.name))?;
-                }
-                Self::Open(planned)
+                let (parts, count) = Parts::new(spec, source, *bps, &mix, (arrivals.clone(), draws.sizes.clone()))
+                    .ok_or_else(|| too_many(&flow.name))?;
+                (Times::Load(parts), count)
             }
             ArrivalsSpec::Users { users, think } => {
                 let streams = |user| {
@@ -130,7 +124,7 @@ impl Schedule {
                 };
                 let mut users = Users { think: *think, mix, streams: (0..*users).map(streams).collect(), stop };
                 let first = (0..users.streams.len() as u32).map(|user| users.next(user, start)).collect();
-                Self::Closed(first, Box::new(users))
+                return Ok(Self::Closed(first, Box::new(users)));
             }
             ArrivalsSpec::List { starts_ps, sizes_bytes, rtts_ps } => {
                 let one = |(i, (&at, &bytes)): (usize, (&u64, &u64))| Planned {
@@ -139,61 +133,310 @@ impl Schedule {
                     rtt: Time(rtts_ps.get(i).copied().unwrap_or(0)),
                 };
                 let all = starts_ps.iter().zip(sizes_bytes).enumerate().map(one);
-                Self::Open(all.take_while(|planned| planned.start < stop).collect())
+                let listed: Vec<Planned> = all.take_while(|planned| planned.start < stop).collect();
+                let count = listed.len() as u64;
+                (Times::List(listed.into_iter()), count)
             }
-        })
+        };
+        let mut open = Open { times, mix, arrivals, draws, count, next: None };
+        open.advance();
+        Ok(Self::Open(Box::new(open)))
     }
 
     /// Transfers that may be under way at once, at most.
     #[must_use]
-    pub fn width(&self) -> usize {
+    pub fn width(&self) -> u64 {
         match self {
-            Self::Open(planned) => planned.len(),
-            Self::Closed(first, _) => first.len(),
+            Self::Open(open) => open.count,
+            Self::Closed(first, _) => first.len() as u64,
         }
     }
 }
 
 fn too_many(name: &str) -> SpecError {
-    SpecError::new(format!("traffic '{name}'"), "needs more than 20 million transfers for its load")
+    SpecError::new(format!("traffic '{name}'"), "needs more than 500 million transfers for its load")
 }
 
-/// Transfers between `from` and `to` whose segments add up to `target`, to the nearest transfer. The arrival times of a Poisson
-/// process, given how many there are, are its cumulated gaps scaled to the interval. A draw that alone would overshoot by more
-/// than is missing is left out, so the largest sizes of a heavy tail are bounded by the load that they are to give.
-fn loaded(
+/// Transfers that begin whatever becomes of the others, in order. Each is drawn when the one before begins: memory does not grow
+/// with their number.
+#[derive(Clone, Debug)]
+pub struct Open {
+    times: Times,
+    mix: Mix,
+    arrivals: Stream,
+    draws: Draws,
+    /// How many there are in all.
+    count: u64,
+    next: Option<Planned>,
+}
+
+/// Start times of transfers.
+#[derive(Clone, Debug)]
+enum Times {
+    Poisson(Poisson),
+    Load(Parts),
+    List(std::vec::IntoIter<Planned>),
+}
+
+impl Open {
+    /// The next transfer.
+    #[must_use]
+    pub fn peek(&self) -> Option<&Planned> {
+        self.next.as_ref()
+    }
+
+    /// Takes the next transfer.
+    pub fn take(&mut self) -> Option<Planned> {
+        let taken = self.next;
+        self.advance();
+        taken
+    }
+
+    fn advance(&mut self) {
+        let Self { times, mix, arrivals, draws, next, .. } = self;
+        *next = match times {
+            Times::Poisson(times) => times.next(arrivals).map(|start| {
+                let (segments, rtt) = mix.draw(draws);
+                Planned { start, segments, rtt }
+            }),
+            Times::Load(parts) => parts.next(mix, arrivals, draws),
+            Times::List(listed) => listed.next(),
+        };
+    }
+}
+
+/// A Poisson process: its next arrival, ps, if that comes before it stops.
+#[derive(Clone, Copy, Debug)]
+struct Poisson {
+    at: f64,
+    mean_ps: f64,
+    stop: f64,
+}
+
+impl Poisson {
+    fn next(&mut self, arrivals: &mut Stream) -> Option<Time> {
+        let at = self.at;
+        (at < self.stop).then(|| {
+            self.at += exponential(arrivals) * self.mean_ps;
+            Time(at as u64)
+        })
+    }
+
+    /// How many arrivals there will be.
+    fn count(mut self, mut arrivals: Stream) -> u64 {
+        std::iter::from_fn(|| self.next(&mut arrivals)).count() as u64
+    }
+}
+
+/// Part of a run in which the segments of transfers add up to a target.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    from: Time,
+    to: Time,
     target: u64,
-    (from, to): (Time, Time),
-    mix: &Mix,
-    (arrivals, draws): (&mut Stream, &mut Draws),
-    planned: &mut Vec<Planned>,
-) -> Option<()> {
-    let first = planned.len();
-    let mut sum = 0_u64;
-    let (mut gaps, mut left_out) = (Vec::new(), 0);
-    let mut at = 0.0;
-    while sum < target {
-        let (segments, rtt) = mix.draw(draws);
-        let after = sum + u64::from(segments);
-        if after - target.min(after) > target - sum {
-            left_out += 1;
-            if (target - sum) * CLOSE_ENOUGH <= target || left_out > MOST_LEFT_OUT {
-                break;
+    /// Factor from cumulated gaps to times, ps.
+    scale: f64,
+}
+
+/// Transfers whose segments add up to targets, to the nearest transfer. The arrival times of a Poisson process, given how many there
+/// are, are its cumulated gaps scaled to the interval: so all are drawn once for that scale, and again one by one.
+#[derive(Clone, Debug)]
+struct Parts {
+    /// Those to come, the last first.
+    parts: Vec<Part>,
+    drawn: Drawn,
+    /// Gaps so far.
+    at: f64,
+}
+
+impl Parts {
+    /// The parts of a load, and how many transfers it needs; `None` if these are too many.
+    fn new(
+        spec: &Spec,
+        source: &SourceSpec,
+        bps: u64,
+        mix: &Mix,
+        (mut arrivals, mut sizes): (Stream, Stream),
+    ) -> Option<(Self, u64)> {
+        let flow = &source.flow;
+        let start = Time(flow.start_ps);
+        let stop = Time(flow.stop_ps.unwrap_or(spec.duration_ps).min(spec.duration_ps));
+        let wire_bits = u64::from(flow.stack.payload_bytes + flow.stack.header_bytes) * 8;
+        // The measured part has the load by itself, not only together with the parts before and after.
+        let inner = [spec.measure.from_ps, spec.measure.to_ps].map(|ps| Time(ps).clamp(start, stop));
+        let (mut parts, mut count) = (Vec::new(), 0);
+        for (from, to) in [(start, inner[0]), (inner[0], inner[1]), (inner[1], stop)] {
+            let target = (to.since(from).seconds() * bps as f64 / wire_bits as f64) as u64;
+            let (mut drawn, mut at) = (Drawn::until(target), 0.0);
+            while drawn.next(|| (mix.draw_segments(&mut sizes), ())).is_some() {
+                at += exponential(&mut arrivals);
+                count += 1;
+                if count > u64::from(MOST_TRANSFERS) {
+                    return None;
+                }
             }
-            continue;
+            at += exponential(&mut arrivals);
+            parts.push(Part { from, to, target, scale: to.since(from).0 as f64 / at });
         }
-        sum = after;
-        at += exponential(arrivals);
-        gaps.push(at);
-        planned.push(Planned { start: Time::ZERO, segments, rtt });
-        if planned.len() > MOST_TRANSFERS as usize {
-            return None;
+        parts.reverse();
+        let drawn = Drawn::until(parts.last().map_or(0, |part| part.target));
+        Some((Self { parts, drawn, at: 0.0 }, count))
+    }
+
+    fn next(&mut self, mix: &Mix, arrivals: &mut Stream, draws: &mut Draws) -> Option<Planned> {
+        loop {
+            let Part { from, to, scale, .. } = *self.parts.last()?;
+            if let Some((segments, rtt)) = self.drawn.next(|| mix.draw(draws)) {
+                self.at += exponential(arrivals);
+                let start = Time((from.0 + (self.at * scale) as u64).min(to.0 - 1));
+                return Some(Planned { start, segments, rtt });
+            }
+            // The gap from the last arrival to the end of the part.
+            exponential(arrivals);
+            self.parts.pop();
+            self.drawn = Drawn::until(self.parts.last().map_or(0, |part| part.target));
+            self.at = 0.0;
         }
     }
-    at += exponential(arrivals);
-    let scale = (to.since(from)).0 as f64 / at;
-    for (transfer, gap) in planned[first..].iter_mut().zip(gaps) {
-        transfer.start = Time((from.0 + (gap * scale) as u64).min(to.0 - 1));
+}
+
+/// Draws whose segments add up to a target, to the nearest draw. One that alone would overshoot by more than is missing is left out,
+/// so the largest sizes of a heavy tail are bounded by the load that they are to give.
+#[derive(Clone, Copy, Debug)]
+struct Drawn {
+    target: u64,
+    sum: u64,
+    left_out: u32,
+}
+
+impl Drawn {
+    fn until(target: u64) -> Self {
+        Self { target, sum: 0, left_out: 0 }
     }
-    Some(())
+
+    /// The next that is not left out; `None` once the target is met, or nearly.
+    fn next<R>(&mut self, mut draw: impl FnMut() -> (u32, R)) -> Option<(u32, R)> {
+        while self.sum < self.target {
+            let (segments, rest) = draw();
+            let after = self.sum + u64::from(segments);
+            let missing = self.target - self.sum;
+            if after.saturating_sub(self.target) <= missing {
+                self.sum = after;
+                return Some((segments, rest));
+            }
+            self.left_out += 1;
+            if missing * CLOSE_ENOUGH <= self.target || self.left_out > MOST_LEFT_OUT {
+                self.target = self.sum;
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    /// The whole schedule of a load, drawn at once.
+    fn whole_load(bps: u64, spec: &Spec, source: &SourceSpec, mix: &Mix) -> Vec<Planned> {
+        let flow = &source.flow;
+        let (start, stop) = (Time(flow.start_ps), Time(flow.stop_ps.unwrap_or(spec.duration_ps).min(spec.duration_ps)));
+        let name = format!("traffic {}", flow.name);
+        let mut arrivals = Stream::new(spec.seed, &format!("{name} arrivals"));
+        let mut draws = Draws::new(spec.seed, &name);
+        let wire_bits = u64::from(flow.stack.payload_bytes + flow.stack.header_bytes) * 8;
+        let mut planned: Vec<Planned> = Vec::new();
+        let inner = [spec.measure.from_ps, spec.measure.to_ps].map(|ps| Time(ps).clamp(start, stop));
+        for (from, to) in [(start, inner[0]), (inner[0], inner[1]), (inner[1], stop)] {
+            let target = (to.since(from).seconds() * bps as f64 / wire_bits as f64) as u64;
+            let first = planned.len();
+            let (mut sum, mut gaps, mut left_out, mut at) = (0_u64, Vec::new(), 0, 0.0);
+            while sum < target {
+                let (segments, rtt) = mix.draw(&mut draws);
+                let after = sum + u64::from(segments);
+                if after - target.min(after) > target - sum {
+                    left_out += 1;
+                    if (target - sum) * CLOSE_ENOUGH <= target || left_out > MOST_LEFT_OUT {
+                        break;
+                    }
+                    continue;
+                }
+                sum = after;
+                at += exponential(&mut arrivals);
+                gaps.push(at);
+                planned.push(Planned { start: Time::ZERO, segments, rtt });
+            }
+            at += exponential(&mut arrivals);
+            let scale = (to.since(from)).0 as f64 / at;
+            for (transfer, gap) in planned[first..].iter_mut().zip(gaps) {
+                transfer.start = Time((from.0 + (gap * scale) as u64).min(to.0 - 1));
+            }
+        }
+        planned
+    }
+
+    /// The whole schedule of a Poisson process, drawn at once.
+    fn whole_poisson(per_second: f64, spec: &Spec, source: &SourceSpec, mix: &Mix) -> Vec<Planned> {
+        let flow = &source.flow;
+        let stop = Time(flow.stop_ps.unwrap_or(spec.duration_ps).min(spec.duration_ps));
+        let name = format!("traffic {}", flow.name);
+        let mut arrivals = Stream::new(spec.seed, &format!("{name} arrivals"));
+        let mut draws = Draws::new(spec.seed, &name);
+        let mean_ps = 1e12 / per_second;
+        let mut planned = Vec::new();
+        let mut at = flow.start_ps as f64 + exponential(&mut arrivals) * mean_ps;
+        while at < stop.0 as f64 {
+            let (segments, rtt) = mix.draw(&mut draws);
+            planned.push(Planned { start: Time(at as u64), segments, rtt });
+            at += exponential(&mut arrivals) * mean_ps;
+        }
+        planned
+    }
+
+    fn spec(arrivals: &serde_json::Value, sizes: &serde_json::Value, seed: u64, from_ps: u64) -> Spec {
+        let stack = json!({"payload_bytes": 1448, "header_bytes": 52, "ack_bytes": 52, "sack_block_bytes": 8, "initial_window": 10,
+            "ack_every": 1, "delayed_ack_ps": 0, "quick_acks": 0, "detection": "rack", "dup_threshold": 3, "recovery": "prr",
+            "min_rto_ps": 200_000_000_000_u64, "initial_rto_ps": 1_000_000_000_000_u64, "max_rto_ps": 120_000_000_000_000_u64,
+            "rto_granularity_ps": 200_000_000_000_u64, "limited_transmit": true, "undo": true, "time_one_segment": false,
+            "any_ack_restarts_timer": false});
+        let link = |name: &str| json!({"name": name, "rate_bps": 1_000_000_000, "delay_ps": 5_000_000_000_u64, "queue": {"kind": "droptail"}});
+        let flow = json!({"name": "web", "algorithm": "reno", "path": [0], "reverse_path": [1], "start_ps": 100_000_000_000_u64,
+            "stop_ps": 1_900_000_000_000_u64, "stack": stack});
+        let rtts = json!({"shares": [0.0, 1.0], "rtts_ps": [10_000_000_000_u64, 90_000_000_000_u64]});
+        let text = json!({"seed": seed, "duration_ps": 2_000_000_000_000_u64, "sample_period_ps": 100_000_000_000_u64, "start_jitter_ps": 0,
+            "send_jitter_ps": 0, "measure": {"from_ps": from_ps, "to_ps": 1_500_000_000_000_u64}, "flows": [],
+            "links": [link("there"), link("back")], "traffic": [{"flow": flow, "arrivals": arrivals, "sizes": sizes, "rtts": rtts}]});
+        Spec::from_json(&text.to_string()).expect("the scenario is right")
+    }
+
+    fn streamed(spec: &Spec) -> (Vec<Planned>, u64) {
+        let Ok(Schedule::Open(mut open)) = Schedule::new(spec, &spec.traffic[0]) else { panic!("it is open") };
+        let count = open.count;
+        assert_eq!(open.peek().copied(), open.clone().take());
+        (std::iter::from_fn(|| open.take()).collect(), count)
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_drawn_one_by_one_is_what_is_drawn_at_once(seed in 0_u64..1000, bps in 1_000_000_u64..2_000_000_000, shape in 1.05_f64..3.0,
+                from_ps in 0_u64..1_400_000_000_000, kind in 0..3) {
+            let sizes = match kind {
+                0 => json!({"kind": "pareto", "mean_bytes": 25_000.0, "shape": shape}),
+                1 => json!({"kind": "constant", "mean_bytes": 20_000.0 * shape}),
+                _ => json!({"kind": "lognormal_pareto", "mu": 9.357, "sigma": 1.318, "body_share": 0.93, "tail_bytes": 133e3,
+                    "tail_shape": shape, "most_bytes": 1e8}),
+            };
+            let load = spec(&json!({"kind": "load", "bps": bps}), &sizes, seed, from_ps);
+            let source = &load.traffic[0];
+            let mix = Mix { sizes: source.sizes, rtts: source.rtts.clone(), payload_bytes: 1448.0 };
+            let whole = whole_load(bps, &load, source, &mix);
+            prop_assert_eq!(streamed(&load), (whole.clone(), whole.len() as u64));
+            let per_second = bps as f64 / 1e5;
+            let poisson = spec(&json!({"kind": "poisson", "per_second": per_second}), &sizes, seed, from_ps);
+            let whole = whole_poisson(per_second, &poisson, &poisson.traffic[0], &mix);
+            prop_assert_eq!(streamed(&poisson), (whole.clone(), whole.len() as u64));
+        }
+    }
 }

@@ -8,44 +8,30 @@
 //! stands in one short list, so that those that wait cost next to nothing.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 use std::fmt::Write;
 use std::sync::Arc;
 
 use elephan_cc::Controller;
 
-use super::schedule::{Planned, Schedule, Users};
+use super::schedule::{Open, Planned, Schedule, Users};
+use super::summary::{Summary, Terms};
+use super::transfer::Transfer;
 use crate::algorithms::source_controller;
 use crate::endpoint::{End, EndpointState, PacketCounts, Receiver, Sender};
 use crate::network::{Attachment, Count, MailboxId, Network, SourceId};
 use crate::packet::FlowId;
-use crate::prefetch;
-use crate::record::{ReceiverSample, SenderTotals};
-use crate::spec::{FlowSpec, SourceSpec, Spec, SpecError};
+use crate::record::ReceiverSample;
+use crate::spec::{FlowSpec, RecordSpec, SourceSpec, Spec, SpecError};
 use crate::time::Time;
-
-/// A transfer, and its result.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Transfer {
-    /// When it began.
-    pub start: Time,
-    /// Its length.
-    pub segments: u32,
-    /// Its propagation delay there and back.
-    pub rtt: Time,
-    /// When its last segment was acknowledged; [`Time::NEVER`] where the run ended before.
-    pub completed: Time,
-    /// Whose it was, where there are users.
-    pub user: Option<u32>,
-    /// Counters of its sender.
-    pub totals: SenderTotals,
-}
 
 /// Results of a source.
 #[derive(Clone, Debug, Default)]
 pub struct SourceTotals {
-    /// In the order in which they began.
+    /// In the order in which they began, where each is kept.
     pub transfers: Vec<Transfer>,
+    /// Their sums, where these alone are kept.
+    pub summary: Option<Box<Summary>>,
     /// Sums of the arrivals until each sample time.
     pub samples: Vec<ReceiverSample>,
     /// Sums of the arrivals until the beginning and until the end of the measured part.
@@ -66,7 +52,12 @@ struct Slot {
     /// The receiver, unless it is evaluated inline by the network.
     sink: Option<(Receiver, Attachment)>,
     flow: FlowId,
+    /// Position of the transfer among all.
     transfer: u32,
+    start: Time,
+    segments: u32,
+    /// How much longer than the source's path its own is.
+    extra: Time,
     /// The user that the transfer belongs to, if the source has users.
     user: u32,
 }
@@ -86,6 +77,12 @@ impl Slot {
 /// A transfer that is to begin; ordered by time, then by user.
 type Due = Reverse<(Time, u32)>;
 
+/// How many turns before its own the data of a slot is fetched; twice as many before, what says where that is.
+const STEP: usize = 2;
+
+/// In so many turns each slot that waits for its last packets is looked at once.
+const TURNS_TO_DRAIN: usize = 16;
+
 /// A source of transfers.
 #[derive(Debug)]
 pub struct Source {
@@ -97,8 +94,8 @@ pub struct Source {
     /// First of the ranks of its transfers among competing packets.
     first_rank: u32,
     path_rtt: Time,
-    planned: Vec<Planned>,
-    begun: usize,
+    open: Option<Box<Open>>,
+    begun: u32,
     users: Option<Box<Users>>,
     waiting: BinaryHeap<Due>,
     next_of_user: Vec<Option<Planned>>,
@@ -111,8 +108,9 @@ pub struct Source {
     turns: Vec<u32>,
     /// The same of the receivers.
     sinks: Vec<(Time, MailboxId)>,
-    /// Places whose transfer is over, but for packets that may be under way; and those that are free.
+    /// Places whose transfer was over in the turn before; those of others over that have packets under way; and those that are free.
     ending: Vec<u32>,
+    draining: VecDeque<u32>,
     free: Vec<u32>,
     /// Receivers are evaluated inline.
     is_inline: bool,
@@ -121,6 +119,7 @@ pub struct Source {
     edges: [usize; 2],
     never: Arc<[Time]>,
     gone: Count,
+    terms: Terms,
     totals: SourceTotals,
 }
 
@@ -148,7 +147,7 @@ impl Source {
         let mut by_name: Vec<usize> = (0..spec.traffic.len()).collect();
         by_name.sort_by(|&a, &b| spec.traffic[a].flow.name.cmp(&spec.traffic[b].flow.name));
         let mut ranks = vec![0; by_name.len()];
-        let mut rank = spec.flows.len();
+        let mut rank = spec.flows.len() as u64;
         for index in by_name {
             ranks[index] = rank as u32;
             rank += schedules[index].width();
@@ -174,14 +173,16 @@ impl Source {
         let links = flow.path.iter().chain(&flow.reverse_path);
         let path_rtt = Time(links.map(|&link| spec.links[link].delay_ps).sum());
         let mut waiting = BinaryHeap::new();
-        let (planned, users, next_of_user) = match schedule {
-            Schedule::Open(planned) => (planned, None, Vec::new()),
+        let (open, users, next_of_user) = match schedule {
+            Schedule::Open(open) => (Some(open), None, Vec::new()),
             Schedule::Closed(first, users) => {
                 waiting
                     .extend(first.iter().enumerate().filter_map(|(u, p)| Some(Reverse((p.as_ref()?.start, u as u32)))));
-                (Vec::new(), Some(users), first)
+                (None, Some(users), first)
             }
         };
+        let samples = vec![ReceiverSample::default(); times.len()];
+        let summary = (source.record == RecordSpec::Summary).then(Box::default);
         Ok(Self {
             index: SourceId(index as u32),
             name: flow.name.clone(),
@@ -190,7 +191,7 @@ impl Source {
             controller,
             first_rank,
             path_rtt,
-            planned,
+            open,
             begun: 0,
             users,
             waiting,
@@ -201,18 +202,20 @@ impl Source {
             turns: Vec::new(),
             sinks: Vec::new(),
             ending: Vec::new(),
+            draining: VecDeque::new(),
             free: Vec::new(),
             times: times.clone(),
             edges: [spec.measure.from_ps, spec.measure.to_ps].map(|ps| times.partition_point(|&time| time < Time(ps))),
             never: [].into(),
             gone: Count::default(),
-            totals: SourceTotals { samples: vec![ReceiverSample::default(); times.len()], ..Default::default() },
+            terms: Terms::new(spec, source),
+            totals: SourceTotals { samples, summary, ..Default::default() },
         })
     }
 
     /// When the next transfer begins.
     fn next_start(&self) -> Time {
-        let planned = self.planned.get(self.begun).map_or(Time::NEVER, |planned| planned.start);
+        let planned = self.open.as_ref().and_then(|open| open.peek()).map_or(Time::NEVER, |planned| planned.start);
         self.waiting.peek().map_or(planned, |Reverse((at, _))| *at)
     }
 
@@ -245,11 +248,7 @@ impl Source {
             list_due(&self.due, horizon, network, &mut turns);
             again |= !turns.is_empty();
             for (at, &i) in turns.iter().enumerate() {
-                if let Some(&next) = turns.get(at + 1) {
-                    // It was last looked at an RTT ago, and thousands of others since.
-                    network.fetch_oldest(self.due[next as usize].1);
-                    prefetch::value(&self.slots[next as usize].sender);
-                }
+                self.fetch_ahead(&turns[at + 1..], network);
                 let i = i as usize;
                 let Slot { sender, attachment, .. } = &mut self.slots[i];
                 let was_open = sender.completed().is_none();
@@ -260,10 +259,28 @@ impl Source {
                 }
             }
             self.turns = turns;
-            if !again {
+            worked |= again;
+            if !again || self.users.is_none() {
                 return worked;
             }
-            worked = true;
+        }
+    }
+
+    /// Fetches what the next turns need: each was last looked at an RTT ago, and thousands of others since.
+    #[inline(always)]
+    fn fetch_ahead(&self, turns: &[u32], network: &Network) {
+        let at = |places: usize| turns.get(places - 1).map(|&slot| slot as usize);
+        // A sender in two parts, since the processor waits where more is fetched at once than it can keep track of.
+        if let Some(slot) = at(2 * STEP) {
+            network.fetch_mailbox(self.due[slot].1);
+            self.slots[slot].sender.fetch_part(0);
+        }
+        if let Some(slot) = at(2 * STEP - 1) {
+            self.slots[slot].sender.fetch_part(1);
+        }
+        if let Some(slot) = at(STEP) {
+            network.fetch_some(self.due[slot].1);
+            self.slots[slot].sender.fetch_behind();
         }
     }
 
@@ -284,19 +301,18 @@ impl Source {
         worked
     }
 
+    #[inline(never)]
     fn begin_next(&mut self, spec: &Spec, network: &mut Network) {
-        let mut user = self.begun as u32;
-        let planned = if self.users.is_some() {
-            let Some(Reverse((_, next))) = self.waiting.pop() else { return };
-            user = next;
-            self.next_of_user[user as usize].take()
+        let transfer = self.begun;
+        let (user, planned) = if let Some(open) = &mut self.open {
+            (transfer, open.take())
         } else {
-            self.planned.get(self.begun).copied()
+            let Some(Reverse((_, user))) = self.waiting.pop() else { return };
+            (user, self.next_of_user[user as usize].take())
         };
-        self.begun += 1;
         let Some(planned) = planned else { return };
+        self.begun += 1;
         let extra = planned.rtt.since(self.path_rtt);
-        let transfer = self.totals.transfers.len() as u32;
         self.name_transfer(transfer, user);
         self.flow.size_segments = Some(u64::from(planned.segments));
         let (flow, slot) = self.find_slot(network);
@@ -324,22 +340,39 @@ impl Source {
         network.equip(flow, sender.router());
         self.due[slot].0 = sender.timer();
         let attachment = network.attach(flow, End::Sender, Some(sender.packet_bytes()));
-        let new = Slot { sender, attachment, sink, flow, transfer, user };
+        let Planned { start, segments, .. } = planned;
+        let new = Slot { sender, attachment, sink, flow, transfer, start, segments, extra, user };
+        self.note_begin(&new);
         if slot == self.slots.len() {
             self.slots.push(new);
         } else {
             self.slots[slot] = new;
         }
-        let at_once = self.slots.len() - self.free.len() - self.ending.len();
+        let at_once = self.slots.len() - self.free.len() - self.ending.len() - self.draining.len();
         self.totals.most_at_once = self.totals.most_at_once.max(at_once);
-        self.totals.transfers.push(Transfer {
-            start: planned.start,
-            segments: planned.segments,
-            rtt: self.path_rtt + extra,
-            completed: Time::NEVER,
-            user: self.users.is_some().then_some(user),
-            totals: SenderTotals::default(),
-        });
+    }
+
+    /// A transfer begins.
+    fn note_begin(&mut self, slot: &Slot) {
+        match &mut self.totals.summary {
+            None => {
+                let begun = self.result(slot);
+                self.totals.transfers.push(begun);
+            }
+            Some(summary) => summary.begin(slot.start, slot.segments, &self.terms),
+        }
+    }
+
+    /// What is known of a slot's transfer.
+    fn result(&self, slot: &Slot) -> Transfer {
+        Transfer {
+            start: slot.start,
+            segments: slot.segments,
+            rtt: self.path_rtt + slot.extra,
+            completed: slot.sender.completed().unwrap_or(Time::NEVER),
+            user: self.users.is_some().then_some(slot.user),
+            totals: slot.sender.totals(),
+        }
     }
 
     /// Names a transfer, for its random streams: by its number, or by its number with its user.
@@ -371,6 +404,7 @@ impl Source {
     }
 
     /// A transfer is over: its user thinks about the next.
+    #[cold]
     fn note_end(&mut self, slot: usize) {
         self.ending.push(slot as u32);
         let Slot { sender, user, .. } = &self.slots[slot];
@@ -381,45 +415,59 @@ impl Source {
         }
     }
 
-    /// Frees the slots of transfers that are over and have no packets under way any more.
-    fn free_slots(&mut self, network: &Network) {
-        let mut i = 0;
-        while i < self.ending.len() {
-            let slot = self.ending[i] as usize;
-            let held = &self.slots[slot];
-            let counts = network.counts(held.flow, held.packets(network));
-            let drained = counts.iter().all(|count| count.sent + count.duplicated == count.received + count.dropped);
-            if !drained {
-                i += 1;
-                continue;
+    /// Frees the slots of transfers that are over and have no packets under way any more: nearly all at once. What was sent again
+    /// for nothing is under way for a round trip more, so of the slots that wait for that only some are looked at in a turn.
+    #[inline(never)]
+    fn free_slots(&mut self, network: &mut Network) {
+        for slot in std::mem::take(&mut self.ending) {
+            if !self.free_slot(slot as usize, network) {
+                self.draining.push_back(slot);
             }
-            for count in counts {
-                self.gone.sent += count.sent;
-                self.gone.duplicated += count.duplicated;
-                self.gone.received += count.received;
-                self.gone.dropped += count.dropped;
-            }
-            self.settle(slot, network);
-            self.due[slot].0 = Time::NEVER;
-            if let Some(sink) = self.sinks.get_mut(slot) {
-                sink.0 = Time::NEVER;
-            }
-            self.ending.swap_remove(i);
-            self.free.push(slot as u32);
         }
+        for _ in 0..self.draining.len().div_ceil(TURNS_TO_DRAIN) {
+            let Some(slot) = self.draining.pop_front() else { return };
+            if !self.free_slot(slot as usize, network) {
+                self.draining.push_back(slot);
+            }
+        }
+    }
+
+    /// Frees a slot if none of its packets are under way; answers whether that was so.
+    fn free_slot(&mut self, slot: usize, network: &mut Network) -> bool {
+        let held = &self.slots[slot];
+        let counts = network.counts(held.flow, held.packets(network));
+        if counts.iter().any(|count| count.sent + count.duplicated != count.received + count.dropped) {
+            return false;
+        }
+        for count in counts {
+            self.gone.sent += count.sent;
+            self.gone.duplicated += count.duplicated;
+            self.gone.received += count.received;
+            self.gone.dropped += count.dropped;
+        }
+        network.trim_mailboxes(held.flow);
+        self.settle(slot, network);
+        self.due[slot].0 = Time::NEVER;
+        if let Some(sink) = self.sinks.get_mut(slot) {
+            sink.0 = Time::NEVER;
+        }
+        self.free.push(slot as u32);
+        true
     }
 
     /// Adds a slot's transfer to the totals.
     fn settle(&mut self, slot: usize, network: &Network) {
-        let Slot { sender, transfer, .. } = &self.slots[slot];
-        let Some(receiver) = self.slots[slot].receiver(network) else { return };
-        let row = &mut self.totals.transfers[*transfer as usize];
-        row.completed = sender.completed().unwrap_or(Time::NEVER);
-        row.totals = sender.totals();
+        let slot = &self.slots[slot];
+        let Some(receiver) = slot.receiver(network) else { return };
+        let result = self.result(slot);
+        match &mut self.totals.summary {
+            None => self.totals.transfers[slot.transfer as usize] = result,
+            Some(summary) => summary.end(&result, &self.terms),
+        }
         self.totals.delivered += receiver.totals.delivered;
         self.totals.duplicates += receiver.duplicates;
         // Arrivals since the sample before; arrivals after the transfer's last sample count in the next.
-        let first = self.times.partition_point(|&time| time < row.start);
+        let first = self.times.partition_point(|&time| time < slot.start);
         let mut before = ReceiverSample::default();
         let counts = receiver.samples.iter().chain(std::iter::once(&receiver.totals));
         for (sum, count) in self.totals.samples[first..].iter_mut().zip(counts) {

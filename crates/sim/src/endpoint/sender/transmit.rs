@@ -30,6 +30,12 @@ impl Sender {
         }
     }
 
+    /// Fetches one of the two parts of itself.
+    #[inline(always)]
+    pub fn fetch_part(&self, part: usize) {
+        prefetch::part(self, part * size_of::<Self>() / 2, size_of::<Self>() / 2);
+    }
+
     /// Fetches what its fields point to and its next turn needs.
     #[inline(always)]
     pub fn fetch_behind(&self) {

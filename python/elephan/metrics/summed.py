@@ -1,0 +1,137 @@
+"""Transfers in sums and distributions: one reader for what is kept of each, and for ``record = "summary"``.
+
+A source that keeps a summary has exact sums, and counts in buckets whose edges are 0.2 % apart. The middle of a bucket
+stands for all in it, so a quantile is within 0.1 % of the exact one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from elephan.metrics.reading import GRID_TOLERANCE_S, Array, MetricError, Window, measure_window, wire_factor
+from elephan.runs.result import Run
+from elephan.scenario.form import FlowSpec
+
+
+def _none() -> Array:
+    return np.empty(0)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Positive numbers, one by one or in buckets.
+
+    Attributes:
+        values: those that are kept one by one.
+        middles: of the buckets of the others.
+        counts: how many are in each.
+        total: the sum of the others.
+    """
+
+    values: Array
+    middles: Array = field(default_factory=_none)
+    counts: Array = field(default_factory=_none)
+    total: float = 0.0
+
+    def __len__(self) -> int:
+        return len(self.values) + int(self.counts.sum())
+
+    def sum(self) -> float:
+        """Their sum, exact."""
+        return float(self.values.sum()) + self.total
+
+    def mean(self) -> float:
+        """Their mean, exact."""
+        return self.sum() / len(self)
+
+    def quantile(self, part: float) -> float:
+        """The least that ``part`` of them do not exceed; to 0.1 % where they are in buckets."""
+        if not len(self.counts):
+            return float(np.quantile(self.values, part, method="inverted_cdf"))
+        values = np.concatenate([self.values, self.middles])
+        weights = np.concatenate([np.ones(len(self.values)), self.counts])
+        order = np.argsort(values)
+        below = np.cumsum(weights[order])
+        return float(values[order][np.searchsorted(below, part * below[-1])])
+
+
+class Summed(NamedTuple):
+    """Transfers of one source that start in the measured part, in sums.
+
+    Attributes:
+        begun: how many.
+        wire_bits: theirs, with a header for each segment, nothing sent again.
+        bits: payload bits of those that finish.
+        durations_s: of those that finish.
+        rates_bps: payload bits over duration, of each that finishes; its mean alone.
+        slowdowns: of those that finish.
+    """
+
+    begun: int
+    wire_bits: float
+    bits: float
+    durations_s: Sample
+    rates_bps: Sample
+    slowdowns: Sample
+
+
+def has_summary(run: Run, source: str) -> bool:
+    """Whether a source keeps sums of its transfers, and not each of them."""
+    return any(spec.flow.name == source and spec.record == "summary" for spec in run.form.traffic)
+
+
+def summed(run: Run, source: FlowSpec, window: Window | None, *, by_size: bool) -> Summed:
+    """The transfers of a source with ``record = "summary"`` that start in the measured part.
+
+    Raises:
+        MetricError: another window or a class of sizes is wanted, which needs each transfer.
+    """
+    if by_size:
+        raise MetricError(f"'{source.name}' has record = \"summary\": a class of sizes needs each transfer")
+    from_s, to_s = measure_window(run)
+    if window is not None and max(abs(window[0] - from_s), abs(window[1] - to_s)) > GRID_TOLERANCE_S:
+        raise MetricError(
+            f"'{source.name}' has record = \"summary\": of the measured part, {from_s:g} s to {to_s:g} s, and of no "
+            "other window"
+        )
+    sums = _sums(run, source.name)
+    payload_bits = 8.0 * source.stack.payload_bytes
+    middles, counts = _buckets(run, source.name, "duration_s")
+    return Summed(
+        begun=int(sums["begun"]),
+        wire_bits=sums["offered_segments"] * payload_bits * wire_factor(source),
+        bits=sums["segments"] * payload_bits,
+        durations_s=Sample(_none(), middles, counts, sums["duration_s"]),
+        # The mean alone is asked of it: one bucket holds all.
+        rates_bps=Sample(_none(), np.zeros(1), np.array([counts.sum()]), sums["segments_per_s"] * payload_bits),
+        slowdowns=Sample(_none(), *_buckets(run, source.name, "slowdown"), sums["slowdown"]),
+    )
+
+
+def merged(parts: Sequence[Sample]) -> Sample:
+    """All of several samples."""
+    values, middles, counts = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("values", "middles", "counts")
+    )
+    return Sample(values, middles, counts, sum(part.total for part in parts))
+
+
+def _sums(run: Run, source: str) -> Mapping[str, Any]:
+    for row in run.manifest.get("engine_summary", {}).get("traffic", ()):
+        if row["name"] == source and "sums" in row:
+            sums: Mapping[str, Any] = row["sums"]
+            return sums
+    raise MetricError(f"the run has no sums of '{source}'")
+
+
+def _buckets(run: Run, source: str, quantity: str) -> tuple[Array, Array]:
+    rows = run.distributions.filter(
+        (pl.col("source").cast(pl.String) == source) & (pl.col("quantity").cast(pl.String) == quantity)
+    )
+    low, high, counts = (rows[name].to_numpy().astype(np.float64) for name in ("low", "high", "transfers"))
+    return (low + high) / 2, counts
