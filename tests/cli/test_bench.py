@@ -14,7 +14,7 @@ from elephan.scenario import catalog
 
 
 def test_every_algorithm_that_answers_to_the_path_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(two_flows, "SHORT_S", 0.5)
+    monkeypatch.setattr(two_flows, "ALGORITHMS_S", 0.5)
     rows = two_flows.time_algorithms(1)
     assert set(rows) == set(catalog.algorithms()) - {"fixed"}
     assert all(row["segments_delivered"] > 0 and row["ns_per_segment"] > 0 for row in rows.values())

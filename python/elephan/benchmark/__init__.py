@@ -33,6 +33,9 @@ def measure(repeat: int, warn: Callable[[str], None], *, with_ns2: bool) -> dict
         "ratio_to_ns2": steady["segments_per_second"] / in_ns2["segments_per_second"] if in_ns2 else None,
         "slowest": {"algorithm": slowest} | algorithms[slowest],
         "algorithms": {name: row["ns_per_segment"] for name, row in algorithms.items()},
+        "algorithms_slowdown": {
+            name: row["ns_per_segment"] / algorithms["reno"]["ns_per_segment"] for name, row in algorithms.items()
+        },
         "python": python,
         "crowds": crowds,
         "recovery_slowdown": recovery["ns_per_segment"] / steady["ns_per_segment"],

@@ -59,7 +59,10 @@ def command(repeat: int, no_ns2: bool, as_json: bool) -> None:
 def say_algorithms(document: dict[str, Any]) -> None:
     """What the rows about single algorithms mean."""
     slowest, python = document["slowest"], document["python"]
-    common.say(f"the slowest built-in algorithm is {slowest['algorithm']}")
+    slowdown = document["algorithms_slowdown"][slowest["algorithm"]]
+    common.say(
+        f"the slowest built-in algorithm is {slowest['algorithm']}, at {slowdown:.1f} times Reno's cost a segment"
+    )
     if python is not None:
         common.say(
             f"Reno in Python is {python['slowdown']:.1f} times slower than the built-in one: "
