@@ -128,6 +128,9 @@ impl Sender {
             self.all_acknowledged(now);
         } else if cumulative > una || self.stack.any_ack_restarts_timer {
             self.arm(now);
+        } else {
+            // The RTT estimate may have shrunk, and with it the time until a probe.
+            self.quiet_until = Time::ZERO;
         }
         self.transmit(now, out);
     }

@@ -32,6 +32,12 @@ impl Sender {
         if self.application_due() <= now {
             self.serve_application(now, out);
         }
+        self.set_timer(now);
+    }
+
+    /// Sets the timer anew.
+    #[inline(always)]
+    fn set_timer(&mut self, now: Time) {
         let retransmission = self.probe_due().min(self.timeout_due()).min(self.rack.reorder_due);
         let others = self.stats.due().min(retransmission).min(self.application_due());
         let others = if self.started { others } else { others.min(self.start) };
@@ -53,7 +59,7 @@ impl Sender {
         assert!(now >= self.now, "a sender's clock went back");
         self.now = now;
         self.transmit_paced(now, out);
-        self.timer = self.quiet_until.min(self.pace.wake());
+        self.set_timer(now);
     }
 
     /// Something other than the pace is due at `at`, or later.
