@@ -14,12 +14,13 @@ from elephan import papers
 from elephan.backends.kernel import bpf, calibration, host
 from elephan.backends.kernel.twin import twin
 from elephan.cli.main import run_command
+from elephan.evaluation.conditions import Value, Where
+from elephan.evaluation.experiments import Experiment, RunSet
+from elephan.evaluation.measurement import Measurement, constant
 from elephan.papers import in_kernel, kernel_column
 from elephan.papers.claims import Claim, parse_claims
-from elephan.papers.conditions import Value, Where
 from elephan.papers.judging import Judgment
-from elephan.papers.measurement import Measurement, constant
-from elephan.papers.paper import Experiment, Paper, RunSet
+from elephan.papers.paper import Paper
 from elephan.papers.reproduction import reproduce
 from elephan.papers.results import PaperResult
 from elephan.report.figures import Figure

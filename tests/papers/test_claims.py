@@ -9,11 +9,12 @@ from typing import Any, cast
 
 import pytest
 
+from elephan.evaluation.conditions import Value, Where, aggregation, listed_points, points_of, span
+from elephan.evaluation.experiments import RunSet
+from elephan.evaluation.measurement import Measurement, NotJudgedError, combined, constant, interval
 from elephan.papers.claims import Claim, ClaimError, load_findings, parse_claims
-from elephan.papers.conditions import Value, Where, aggregation, listed_points, points_of, span
 from elephan.papers.judging import judge, judge_all, totals
-from elephan.papers.measurement import Measurement, NotJudgedError, combined, constant, interval
-from elephan.papers.paper import Paper, RunSet
+from elephan.papers.paper import Paper
 from elephan.papers.results import PaperResult
 from elephan.runs import Run
 from elephan.scenario import Scenario

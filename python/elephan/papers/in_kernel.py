@@ -14,17 +14,18 @@ from typing import TYPE_CHECKING
 from elephan import backends
 from elephan.backends.kernel import host
 from elephan.backends.kernel.twin import Twin, twin
+from elephan.evaluation.experiments import Experiment
+from elephan.evaluation.wording import expectation
 from elephan.papers.judging import Judgment, judge_all
 from elephan.papers.kernel_column import KernelColumn, KernelPlan, LeftOut, Outcome, Piece, StandIns
-from elephan.papers.paper import Experiment, Paper
+from elephan.papers.paper import Paper
 from elephan.papers.reproduction import select
 from elephan.papers.results import PaperResult
-from elephan.papers.wording import expectation
 from elephan.runs import Run, Store, SweepError, run_id, sweep
 from elephan.scenario import Scenario, ScenarioError
 
 if TYPE_CHECKING:
-    from elephan.papers.planning import Progress
+    from elephan.evaluation.planning import Progress
 
 BACKEND = "kernel"
 NOT_MEASURED = "no run is behind it"

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from elephan.evaluation.experiments import RunSet
+from elephan.evaluation.measurement import NotJudgedError
 from elephan.papers.judging import Judgment, totals
-from elephan.papers.measurement import NotJudgedError
-from elephan.papers.paper import Paper, RunSet
+from elephan.papers.paper import Paper
 from elephan.scenario import Scenario
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from elephan.evaluation.measurement import NotJudgedError
+from elephan.evaluation.wording import spread
 from elephan.papers.claims import Claim
 from elephan.papers.judging import Judgment
-from elephan.papers.measurement import NotJudgedError
-from elephan.papers.wording import number
 from elephan.report import stamps
 from elephan.report.paper import (
     REPORT,
@@ -27,7 +27,8 @@ from elephan.report.provenance import facts
 from elephan.report.series import flow_curve, link_curve
 
 if TYPE_CHECKING:
-    from elephan.papers.paper import Paper, RunSet
+    from elephan.evaluation.experiments import RunSet
+    from elephan.papers.paper import Paper
     from elephan.papers.results import PaperResult
 
 VIEW_BINS = 400
@@ -91,18 +92,17 @@ def _beyond(result: PaperResult) -> BeyondView | None:
 
 def _row(judgment: Judgment) -> dict[str, Any]:
     claim = judgment.claim
-    between = ""
-    if judgment.low is not None and judgment.high is not None and judgment.low != judgment.high:
-        between = f"{number(judgment.low)} to {number(judgment.high)}"
     # A pair's subject says already which flows it is about.
-    where = {key: value for key, value in (claim.where or {}).items() if ">" not in claim.subject or key[:4] != "flow"}
+    where = {
+        key: value for key, value in (claim.conditions or {}).items() if ">" not in claim.subject or key[:4] != "flow"
+    }
     conditions = ", ".join(f"{key} {value}" for key, value in where.items())
     return judgment.to_json() | {
         "anchor": anchor(claim),
-        "short": claim.id.removeprefix(f"{claim.paper}."),
-        "experiment": claim.experiment.removeprefix(f"{claim.paper}."),
-        "conditions": conditions,
-        "interval": between,
+        "short": claim.id.removeprefix(f"{claim.document}."),
+        "experiment": claim.experiment.removeprefix(f"{claim.document}."),
+        "conditions": ", ".join(conditions),
+        "interval": spread(judgment.low, judgment.high),
         "verdict_text": VERDICTS[judgment.verdict],
     }
 

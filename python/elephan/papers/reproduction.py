@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from elephan.evaluation.experiments import Experiment, RunSet
+from elephan.evaluation.planning import Job, Planner, Progress
 from elephan.papers.claims import ClaimSet
 from elephan.papers.judging import Judgment, judge_all
-from elephan.papers.paper import Beyond, Experiment, Paper, RunSet, Variant
-from elephan.papers.planning import Job, Planner, Progress
+from elephan.papers.paper import Beyond, Paper, Variant
 from elephan.papers.results import Answer, PaperResult, Phase, SeedCheck, Sensitivity
 from elephan.scenario import ScenarioError
 from elephan.scenario.words import hint
@@ -58,7 +59,7 @@ class Reproduction:
         self.beyond = paper.beyond if wanted.beyond else None
         planner = Planner()
         planner.experiments(self.chosen.values(), wanted.seeds)
-        planner.variants(self.variants)
+        planner.one_seed((variant.title, variant.scenarios) for variant in self.variants)
         if self.beyond is not None:
             planner.experiments(self.beyond.experiments.values(), wanted.seeds)
         self.plan = planner.plan

@@ -6,9 +6,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from elephan.evaluation.experiments import RunSet
 from elephan.papers import boards
 from elephan.papers.judging import Judgment, totals
-from elephan.papers.paper import Beyond, Paper, RunSet, Variant
+from elephan.papers.paper import Beyond, Paper, Variant
 
 if TYPE_CHECKING:
     from elephan.papers.kernel_column import KernelColumn

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from elephan.papers.measurement import NotJudgedError
+from elephan.evaluation.measurement import NotJudgedError
 
 Value = bool | int | float | str
 Where = Mapping[str, Value]
