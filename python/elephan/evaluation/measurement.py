@@ -17,7 +17,7 @@ LEVEL = 0.95
 
 
 class NotJudgedError(Exception):
-    """What a claim speaks of was not measured; the message says why, in one clause."""
+    """What a criterion speaks of was not measured; the message says why, in one clause."""
 
 
 @dataclass(frozen=True)
