@@ -9,7 +9,8 @@ import pytest
 
 from elephan.evaluation.conditions import aggregation, points_of, span
 from elephan.evaluation.experiments import RunSet
-from elephan.evaluation.measurement import Measurement, NotJudgedError, combined, constant, interval
+from elephan.evaluation.measurement import Measurement, NotJudgedError, combined, constant
+from elephan.metrics.statistics import bootstrap
 from elephan.runs import Run
 from elephan.scenario import Scenario
 
@@ -23,10 +24,10 @@ def test_spans_and_points() -> None:
 
 
 def test_an_interval_needs_replicates_and_is_the_same_every_time() -> None:
-    assert interval(lambda pick: 1.0, 1) is None
+    assert bootstrap(lambda pick: 1.0, 1) is None
     values = Measurement(sample=(1.0, 2.0, 4.0))
-    first = interval(values.value, 3)
-    assert first == interval(values.value, 3)
+    first = bootstrap(values.value, 3)
+    assert first == bootstrap(values.value, 3)
     assert first == (1.0, 4.0)
 
 

@@ -11,11 +11,12 @@ from typing import Any, Generic, TypeVar
 
 from elephan.evaluation.conditions import Value, Where, aggregation, points_of
 from elephan.evaluation.criteria import Criterion, Measurer
-from elephan.evaluation.measurement import LEVEL, Measurement, NotJudgedError, Pick, combined, interval
+from elephan.evaluation.measurement import Measurement, NotJudgedError, combined
 from elephan.evaluation.relations import RELATIONS, Measured, Outcome
 from elephan.evaluation.wording import expectation, figure_text, number, spread
+from elephan.metrics.statistics import CONFIDENCE, Pick, bootstrap
 
-_TAIL = (1 - LEVEL) / 2
+_TAIL = (1 - CONFIDENCE) / 2
 _Stated = TypeVar("_Stated", bound=Criterion)
 
 
@@ -108,8 +109,8 @@ def _noise(question: _Question[Any]) -> tuple[tuple[float, float] | None, float 
     known: dict[tuple[int, ...], Outcome] = {}
     sizes = frozenset[int]().union(*(measurement.sizes for measurement in question.everything()))
 
-    def draw(pick: Pick | None) -> float:
-        if pick is None or len(sizes) != 1:
+    def draw(pick: Pick) -> float:
+        if len(sizes) != 1:
             outcome = question.outcome(pick)
         else:
             # Where everything has as many seeds, draws of the same ones in another order have the same medians.
@@ -121,7 +122,7 @@ def _noise(question: _Question[Any]) -> tuple[tuple[float, float] | None, float 
         held.append(outcome.passed)
         return outcome.measured
 
-    found = interval(draw, question.replicates())
+    found = bootstrap(draw, question.replicates())
     return found, fmean(held) if held else None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -17,6 +17,11 @@ CONFIDENCE = 0.95
 RESAMPLES = 9999
 # Resampling is a computation, not an experiment: the same values give the same interval, whoever asks.
 _RESAMPLING_SEED = 20061
+
+
+DRAWS = 999
+Pick = Sequence[float]
+"""One bootstrap draw: numbers in [0, 1), one a replicate, that choose which replicates count."""
 
 
 class Interval(NamedTuple):
@@ -37,6 +42,33 @@ def mean_relative_error(values: Sequence[float], expected: Sequence[float]) -> f
     if found.shape != wanted.shape or found.size == 0 or np.any(wanted == 0):
         raise ValueError("a relative error needs as many expected values as values, at least one, and none of them 0")
     return float(np.mean(np.abs(found - wanted) / np.abs(wanted)))
+
+
+def resampled(values: Sequence[float], pick: Pick) -> list[float]:
+    """The replicates of one bootstrap draw."""
+    count = len(values)
+    return [values[int(share * count)] for share in pick[:count]]
+
+
+def bootstrap(
+    statistic: Callable[[Pick], float], replicates: int, confidence: float = CONFIDENCE, draws: int = DRAWS
+) -> tuple[float, float] | None:
+    """Percentile bootstrap interval of a statistic of replicates; ``None`` below two of them, or where none is known.
+
+    Replicates are drawn with replacement (Efron 1979), the same ones for everything that the statistic is made of. The
+    draws are fixed, so the same replicates always give the same interval. Draws of which the statistic is not a number
+    are left out. Ends are values of draws: one may be infinite (a time that never came).
+    """
+    if replicates < 2:
+        return None
+    generator = np.random.Generator(np.random.PCG64(_RESAMPLING_SEED))
+    values = [statistic(row) for row in generator.random((draws, replicates)).tolist()]
+    known = sorted(value for value in values if not math.isnan(value))
+    if not known:
+        return None
+    tail = (1 - confidence) / 2
+    last = len(known) - 1
+    return known[round(tail * last)], known[round((1 - tail) * last)]
 
 
 def interval(
