@@ -86,7 +86,7 @@ def _row(judgment: Judgment) -> dict[str, Any]:
         "anchor": anchor(claim),
         "short": claim.id.removeprefix(f"{claim.document}."),
         "experiment": claim.experiment.removeprefix(f"{claim.document}."),
-        "conditions": ", ".join(conditions),
+        "conditions": conditions,
         "interval": spread(judgment.low, judgment.high),
         "verdict_text": VERDICTS[judgment.verdict],
     }
