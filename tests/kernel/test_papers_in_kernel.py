@@ -14,12 +14,15 @@ from elephan import papers
 from elephan.backends.kernel import bpf, calibration, host
 from elephan.backends.kernel.twin import twin
 from elephan.cli.main import run_command
+from elephan.evaluation import in_kernel as evaluation_in_kernel
+from elephan.evaluation import kernel_runs
+from elephan.evaluation.conditions import Value, Where
+from elephan.evaluation.experiments import Experiment, RunSet
+from elephan.evaluation.measurement import Measurement, constant
 from elephan.papers import in_kernel, kernel_column
 from elephan.papers.claims import Claim, parse_claims
-from elephan.papers.conditions import Value, Where
 from elephan.papers.judging import Judgment
-from elephan.papers.measurement import Measurement, constant
-from elephan.papers.paper import Experiment, Paper, RunSet
+from elephan.papers.paper import Paper
 from elephan.papers.reproduction import reproduce
 from elephan.papers.results import PaperResult
 from elephan.report.figures import Figure
@@ -94,9 +97,9 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def pretended(monkeypatch: pytest.MonkeyPatch) -> None:
     """The simulator stands for the kernel, so that all but its runs is tried anywhere."""
-    monkeypatch.setattr(in_kernel, "BACKEND", "sim")
+    monkeypatch.setattr(evaluation_in_kernel, "BACKEND", "sim")
     monkeypatch.setattr(host, "require", lambda: None)
-    monkeypatch.setattr(in_kernel, "doubts", lambda run: [])
+    monkeypatch.setattr(evaluation_in_kernel, "doubts", lambda run: [])
     monkeypatch.setattr(kernel_column.KernelColumn, "host", "a pretended host")
 
 
@@ -197,7 +200,7 @@ def test_the_pairs_of_a_figure_can_all_be_carried() -> None:
 def test_a_plan_says_how_long_it_takes_and_what_is_left_out(paper: Paper, tmp_path: Path) -> None:
     planned = in_kernel.plan(paper, store=Store(tmp_path / "store"))
     assert [piece.label for piece in planned.to_run] == ["old cubic", "reno"]
-    assert planned.takes_s == 2 * (3 + kernel_column.PREPARATION_S)
+    assert planned.takes_s == 2 * (3 + kernel_runs.PREPARATION_S)
     assert list(planned.lines()) == [
         "in the kernel: 2 runs one after the other, 10 s of real time; 0 are saved",
         "left out: tiny.E, 1 runs: link bottleneck: the backend 'kernel' cannot do a queue 'codel'; 'sim' can",
@@ -208,7 +211,7 @@ def test_a_plan_says_how_long_it_takes_and_what_is_left_out(paper: Paper, tmp_pa
     assert len(in_kernel.plan(paper, only=["e/*"], store=Store(tmp_path / "store")).to_run) == 2
     with pytest.raises(ScenarioError, match="'vegas' is the label of no run here; there are 'old cubic', 'reno'"):
         in_kernel.plan(paper, only=["vegas"])
-    assert [kernel_column.duration(s) for s in (30, 600, 9000, 64500)] == [
+    assert [kernel_runs.duration(s) for s in (30, 600, 9000, 64500)] == [
         "30 s",
         "10 min",
         "2 h 30 min",
@@ -262,7 +265,7 @@ def test_a_difference_that_the_twin_has_too_is_told_from_the_hosts(paper: Paper)
         {name: Judgment(by_name[name], each[i], "", "") for name, each in verdicts.items()}  # type: ignore[arg-type]
         for i in range(3)
     ]
-    column = kernel_column.KernelColumn(kernel_column.KernelPlan(paper, "", (), (), {}), [])
+    column = kernel_column.KernelColumn(kernel_column.KernelPlan((), (), {}, paper, ""), [])
     column.judgments = {one.claim.id: one for one in judged[2].values()}
     column.twins = {one.claim.id: one for name, one in judged[1].items() if name != "marked"}
     simulated = list(judged[0].values())
@@ -306,7 +309,9 @@ def test_what_the_backend_doubts_is_shown_and_not_judged_by(
     result = simulated(paper, tmp_path, store)
     late = "the host was too busy"
     busy = twin(SCENARIOS["old cubic"]).scenario.hash
-    monkeypatch.setattr(in_kernel, "doubts", lambda run: [late] if run.manifest["scenario_hash"] == busy else [])
+    monkeypatch.setattr(
+        evaluation_in_kernel, "doubts", lambda run: [late] if run.manifest["scenario_hash"] == busy else []
+    )
     column = in_kernel.add(result, in_kernel.plan(paper, store=store), store=store)
     assert (column.judgments["tiny.old"].verdict, column.judgments["tiny.reno"].verdict) == ("not_judged", "reproduced")
     assert f"it is not believed: {late}" in column.judgments["tiny.old"].why
@@ -333,7 +338,7 @@ def test_a_run_that_fails_is_told_and_the_others_go_on(
             raise SweepError([Failure(scenario, seed, RuntimeError("no namespace"))], [None])
         return sweep(scenarios, **more)
 
-    monkeypatch.setattr(in_kernel, "sweep", sometimes)
+    monkeypatch.setattr(evaluation_in_kernel, "sweep", sometimes)
     column = in_kernel.add(result, planned, store=store)
     assert column.failed == 1
     assert "it failed: no namespace" in column.judgments["tiny.old"].why

@@ -27,6 +27,23 @@ def circles(imports: Imports) -> list[str]:
             left[one].discard(other)
 
 
+def of_packages(imports: Imports) -> Imports:
+    """Returns the graph of the top folders (``papers/``), and of the files that are in none."""
+    found: Imports = {}
+    for file, imported in imports.items():
+        own = found.setdefault(_package(file), {})
+        for other, line in imported.items():
+            found.setdefault(_package(other), {})
+            if _package(other) != _package(file):
+                own.setdefault(_package(other), line)
+    return found
+
+
+def _package(file: str) -> str:
+    folder, slash, _ = file.partition("/")
+    return folder + slash
+
+
 def upward(imports: Imports, levels: Sequence[Sequence[str]]) -> list[str]:
     """Returns the imports that do not lead to a lower level, and the files that have no level.
 

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
+from elephan.evaluation.conditions import Value, Where, listed_points
+from elephan.evaluation.experiments import RunSet
+from elephan.evaluation.measurement import Measurement, NotJudgedError
 from elephan.papers.claims import Claim, ClaimError, load_findings, parse_claims
-from elephan.papers.conditions import Value, Where, aggregation, listed_points, points_of, span
 from elephan.papers.judging import judge, judge_all, totals
-from elephan.papers.measurement import Measurement, NotJudgedError, combined, constant, interval
-from elephan.papers.paper import Paper, RunSet
+from elephan.papers.paper import Paper
 from elephan.papers.results import PaperResult
-from elephan.runs import Run
-from elephan.scenario import Scenario
 
 BASE = {
     "id": "p.one", "paper": "p", "figure": "Fig 1", "experiment": "p.E", "metric": "speed", "subject": "a",
@@ -173,6 +171,7 @@ def test_totals_count_every_claim_once() -> None:
         ({"certainty": "sure"}, "certainty: 'sure' is not one of certain"),
         ({"colour": "red"}, "colour"),
         ({"expected": "much"}, "expected"),
+        ({"limit": 1.0}, "limit: Unexpected keyword argument"),
         ({"relation": "less_than_other"}, "other: missing"),
         ({"relation": "argmax", "values": ["b", "c"]}, "subject: 'a' is not among values"),
         ({"relation": "in_range"}, "values: missing"),
@@ -199,37 +198,3 @@ def test_findings_are_about_claims_that_exist(tmp_path: Path) -> None:
     with pytest.raises(ClaimError, match=r"'p\.two' is not a claim"):
         load_findings(path, claims({}))
     assert load_findings(tmp_path / "none.toml", claims({})) == {}
-
-
-def test_spans_and_points() -> None:
-    assert span("20..50") == (20.0, 50.0)
-    assert span("600 to 4000") == (600.0, 4000.0)
-    assert span("each of 3") is None
-    assert points_of("x", lambda name: [1, 2, 3, 4], "2..3") == [2, 3]
-    assert aggregation({"x": 3, "y": "on"}, lambda name: []) is None
-
-
-def test_an_interval_needs_replicates_and_is_the_same_every_time() -> None:
-    assert interval(lambda pick: 1.0, 1) is None
-    values = Measurement(sample=(1.0, 2.0, 4.0))
-    first = interval(values.value, 3)
-    assert first == interval(values.value, 3)
-    assert first == (1.0, 4.0)
-
-
-def test_measurements_combine_after_the_median_over_seeds() -> None:
-    parts = [Measurement(sample=(1.0, 5.0, 2.0), runs=("x",)), constant(10.0)]
-    total = combined(parts, sum)
-    assert total.value() == 12.0
-    assert total.replicates == 3
-    assert total.run_ids == ("x",)
-    with pytest.raises(NotJudgedError):
-        combined([], sum)
-
-
-def test_runs_of_some_scenarios_keep_the_order_of_the_runs() -> None:
-    names = [f"{number:016x}" for number in range(50)]
-    runs = [SimpleNamespace(manifest={"scenario_hash": name}, seed=1) for name in names]
-    wanted = [SimpleNamespace(hash=name) for name in reversed(names[10:])]
-    fewer = RunSet(cast("list[Run]", runs)).of_scenarios(cast("list[Scenario]", wanted))
-    assert [run.manifest["scenario_hash"] for run in fewer] == names[10:]

@@ -10,6 +10,9 @@ from tests.runs import synthetic
 from tests.runs.synthetic import constant, step
 
 from elephan import papers
+from elephan.evaluation.experiments import RunSet
+from elephan.evaluation.measurement import NotJudgedError
+from elephan.evaluation.relations import RELATIONS
 from elephan.papers.claims import ClaimSet
 from elephan.papers.ha2006 import cases
 from elephan.papers.ha2006.beyond import QUEUES, Answers, tau
@@ -28,9 +31,7 @@ from elephan.papers.ha2006.setup import (
     rtt_quantiles_ms,
 )
 from elephan.papers.judging import judge_all
-from elephan.papers.measurement import NotJudgedError
-from elephan.papers.paper import Paper, RunSet
-from elephan.papers.relations import RELATIONS
+from elephan.papers.paper import Paper
 from elephan.papers.reproduction import select
 from elephan.runs import Run, Store, sweep
 

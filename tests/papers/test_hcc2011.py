@@ -16,13 +16,14 @@ from tests.runs.synthetic import constant
 
 import elephan
 from elephan import papers
+from elephan.evaluation.experiments import RunSet
 from elephan.metrics.reading import flow_series
 from elephan.models import hcc
 from elephan.papers.hcc2011.published import Published
 from elephan.papers.hcc2011.rules import Climb
 from elephan.papers.hcc2011.setup import HIGH_SPEED, RATIO_RTTS_MS, Setup
 from elephan.papers.judging import Judgment, judge_all
-from elephan.papers.paper import Paper, RunSet
+from elephan.papers.paper import Paper
 from elephan.papers.reproduction import Reproduction, Wanted, reproduce
 from elephan.runs import Run, Store
 from elephan.scenario import Scenario
@@ -120,7 +121,7 @@ def test_without_runs_only_the_rules_and_the_printed_table_are_judged() -> None:
 def test_a_wrong_cell_of_the_printed_table_is_found() -> None:
     claims = paper().claims
     spoilt = tuple(
-        replace(claim, expected=claim.expected + 1) if claim.id == "hcc2011.table2b.hcc.ratio2.t2" else claim
+        replace(claim, limit=claim.limit + 1) if claim.id == "hcc2011.table2b.hcc.ratio2.t2" else claim
         for claim in claims.claims
     )
     published = Published(replace(claims, claims=spoilt))
@@ -233,7 +234,7 @@ def test_equal_shares_at_unequal_rtts_end_to_end() -> None:
         for ratio in ("1p5", "6"):
             for flow in ("t1", "t2"):
                 judgment = found[f"table2b.{protocol}.ratio{ratio}.{flow}"]
-                assert judgment.measured == pytest.approx(judgment.claim.expected, abs=3), judgment.claim.id
+                assert judgment.measured == pytest.approx(judgment.claim.limit, abs=3), judgment.claim.id
 
 
 def test_other_readings_change_what_they_say_and_nothing_else() -> None:

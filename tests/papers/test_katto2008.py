@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 
 from elephan import papers
+from elephan.evaluation.experiments import RunSet
 from elephan.models import hybrid
 from elephan.papers.claims import Claim, ClaimError
 from elephan.papers.judging import judge_all
@@ -32,7 +33,6 @@ from elephan.papers.katto2008.setup import (
     run_s,
     short_sizes,
 )
-from elephan.papers.paper import RunSet
 from elephan.runs import Store
 from elephan.runs.execute import run
 
@@ -42,13 +42,13 @@ PAPER = papers.get("katto2008", True)
 def claim(**fields: Any) -> Claim:
     known: dict[str, Any] = {
         "id": "katto2008.x",
-        "paper": "katto2008",
-        "figure": "",
+        "document": "katto2008",
+        "section": "",
         "experiment": "katto2008.M1",
         "metric": "m",
     }
-    rest = {"subject": "hybrid", "relation": "approx", "expected": 0.0, "certainty": "certain", "robustness": "high"}
-    more = {"check": "analytic", "tolerance_kind": "bound", "basis": "text", "quote": ""}
+    rest = {"subject": "hybrid", "relation": "approx", "limit": 0.0, "certainty": "certain", "robustness": "high"}
+    more = {"check": "analytic", "tolerance_kind": "bound", "basis": "text", "text": ""}
     return Claim(**(known | rest | more | fields))
 
 

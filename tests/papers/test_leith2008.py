@@ -13,14 +13,15 @@ from tests.runs import synthetic
 from tests.runs.synthetic import constant
 
 from elephan import papers
+from elephan.evaluation.experiments import RunSet
+from elephan.evaluation.relations import RELATIONS
 from elephan.papers.claims import Claim
 from elephan.papers.judging import Judgment, judge_all
 from elephan.papers.leith2008 import experiments, paper, rules
 from elephan.papers.leith2008 import setup as paths
 from elephan.papers.leith2008.measure import LeithMeasurer, lone
 from elephan.papers.leith2008.setup import Setup
-from elephan.papers.paper import Paper, RunSet
-from elephan.papers.relations import RELATIONS
+from elephan.papers.paper import Paper
 from elephan.papers.reproduction import Wanted, reproduce
 from elephan.runs import Run, Store
 from elephan.scenario import Scenario

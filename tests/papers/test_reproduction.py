@@ -11,8 +11,8 @@ import pytest
 import elephan.runs
 from elephan import papers
 from elephan.cli.main import run_command
+from elephan.evaluation.planning import Job, Planner
 from elephan.papers.paper import Paper
-from elephan.papers.planning import Job, Planner
 from elephan.papers.reproduction import Reproduction, Wanted, reproduce, reproduce_all
 from elephan.runs import Run, Store
 from elephan.runs.work import work
@@ -26,7 +26,7 @@ def test_the_longest_run_of_each_stage_comes_first() -> None:
     paper = papers.get("leith2008")
     planner = Planner()
     planner.experiments(paper.experiments.values(), 2)
-    planner.variants(paper.variants)
+    planner.one_seed((variant.title, variant.scenarios) for variant in paper.variants)
     jobs, in_plan = planner.in_order(), [job for jobs in planner.plan.values() for job in jobs]
     assert sorted(jobs, key=lambda job: (job[0].hash, job[1])) == sorted(in_plan, key=lambda job: (job[0].hash, job[1]))
     firsts = [job for phase, jobs in planner.plan.items() for job in jobs if phase in _titles(paper)]

@@ -11,9 +11,10 @@ from tests.runs import synthetic
 from tests.runs.synthetic import constant
 
 from elephan import papers
+from elephan.evaluation.experiments import RunSet
+from elephan.evaluation.relations import RELATIONS
 from elephan.papers.judging import Judgment, judge_all
-from elephan.papers.paper import Paper, RunSet
-from elephan.papers.relations import RELATIONS
+from elephan.papers.paper import Paper
 from elephan.papers.weigle2006.measure import REGION_COUNTS, boundaries, certain_regions, region_of, regions_by_rank
 from elephan.papers.weigle2006.setup import PAIRS, TOGETHER, Pair, Setup, label
 from elephan.runs import Run

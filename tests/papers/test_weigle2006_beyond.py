@@ -7,7 +7,7 @@ from tests.runs import synthetic
 from tests.runs.synthetic import constant
 
 from elephan import papers
-from elephan.papers.paper import RunSet
+from elephan.evaluation.experiments import RunSet
 from elephan.papers.weigle2006 import beyond as subject
 from elephan.papers.weigle2006.setup import PROTOCOLS, Setup, label
 

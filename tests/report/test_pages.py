@@ -80,6 +80,13 @@ def outline(text: str) -> Outline:
     return found
 
 
+def test_a_claim_stands_with_its_conditions(reproduced: PaperResult) -> None:
+    """Those of a pair's claim without the flows, which its subject names."""
+    claim = next(j.claim for j in reproduced.claims if j.claim.id == "weigle2006.region.bic_cubic")
+    assert (claim.conditions or {})["buffer_pkts"] == 1555
+    assert "<td>bic&gt;cubic<br><small>region, buffer_pkts 1555</small></td>" in page(reproduced)
+
+
 def test_the_report_is_one_small_file_that_loads_nothing(reproduced: PaperResult) -> None:
     text = page(reproduced)
     found = outline(text)

@@ -124,7 +124,7 @@ def copy_run(run: Run, target: Path) -> None:
 
 
 def document(done: Sequence[Run]) -> dict[str, Any]:
-    """Several seeds of one scenario: the runs, and each metric's mean with its 95 % bootstrap interval.
+    """Several seeds of one scenario: the runs, and each metric's mean with its 95 % interval (Student's t).
 
     A time that did not come with every seed has no mean; ``never`` counts the seeds with which it did not. A metric
     that is not defined for every seed is left out.

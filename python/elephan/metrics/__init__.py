@@ -94,6 +94,7 @@ from elephan.metrics.statistics import (
     Interval,
     interval,
     over_seeds,
+    paired_difference,
 )
 from elephan.metrics.throughput import (
     cov_total_throughput,
@@ -231,6 +232,7 @@ __all__ = [
     "p50_queue_pkts",
     "p95_queue_pkts",
     "p99_queue_pkts",
+    "paired_difference",
     "peak_window_over_bdp",
     "power_mbps_per_s",
     "product_fairness",

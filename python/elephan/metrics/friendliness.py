@@ -68,7 +68,15 @@ def harm(run: Run, window: Window | None = None, flows: Flows = None, *, referen
     if flows is None:
         raise MetricError("choose the flows that others might harm with flows=[...]")
     before = sum_throughput_mbps(_reference(reference, flows, window), window, flows)
-    return (before - sum_throughput_mbps(run, window, flows)) / before
+    return lost_part(before, sum_throughput_mbps(run, window, flows))
+
+
+def lost_part(alone: float, together: float) -> float:
+    """What is lost of a value of which more is better, as a part of it: harm, in the units of whatever is compared.
+
+    ``alone`` is the value in the reference, and not 0.
+    """
+    return (alone - together) / alone
 
 
 def _reference(reference: Run | None, flows: Sequence[str], window: Window | None) -> Run:

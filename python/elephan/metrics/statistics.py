@@ -1,9 +1,14 @@
-"""Replicates: a value with its interval."""
+"""Replicates: a value with its interval. Each kind of interval is defined here, once.
+
+Of a mean by Student's t, of a paired difference by the paired t, of a median or any other statistic by the percentile
+bootstrap (which for a mean of few replicates would be too narrow).
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from statistics import median
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -14,13 +19,15 @@ if TYPE_CHECKING:
     from elephan.runs.result import Run
 
 CONFIDENCE = 0.95
-RESAMPLES = 9999
 # Resampling is a computation, not an experiment: the same values give the same interval, whoever asks.
 _RESAMPLING_SEED = 20061
+DRAWS = 999
+Pick = Sequence[float]
+"""One bootstrap draw: numbers in [0, 1), one a replicate, that choose which replicates count."""
 
 
 class Interval(NamedTuple):
-    """A statistic of replicates and its bootstrap confidence interval."""
+    """A statistic of replicates and its confidence interval."""
 
     value: float
     low: float
@@ -39,40 +46,78 @@ def mean_relative_error(values: Sequence[float], expected: Sequence[float]) -> f
     return float(np.mean(np.abs(found - wanted) / np.abs(wanted)))
 
 
+def resampled(values: Sequence[float], pick: Pick) -> list[float]:
+    """The replicates of one bootstrap draw."""
+    count = len(values)
+    return [values[int(share * count)] for share in pick[:count]]
+
+
+def bootstrap(
+    statistic: Callable[[Pick], float], replicates: int, confidence: float = CONFIDENCE, draws: int = DRAWS
+) -> tuple[float, float] | None:
+    """Percentile bootstrap interval of a statistic of replicates; ``None`` below two of them, or where none is known.
+
+    Replicates are drawn with replacement (Efron 1979), the same ones for everything that the statistic is made of. The
+    draws are fixed, so the same replicates always give the same interval. Draws of which the statistic is not a number
+    are left out. Ends are values of draws: one may be infinite (a time that never came).
+    """
+    if replicates < 2:
+        return None
+    generator = np.random.Generator(np.random.PCG64(_RESAMPLING_SEED))
+    values = [statistic(row) for row in generator.random((draws, replicates)).tolist()]
+    known = sorted(value for value in values if not math.isnan(value))
+    if not known:
+        return None
+    tail = (1 - confidence) / 2
+    last = len(known) - 1
+    return known[round(tail * last)], known[round((1 - tail) * last)]
+
+
 def interval(
     values: Sequence[float],
     *,
     statistic: Literal["mean", "median"] = "mean",
     confidence: float = CONFIDENCE,
 ) -> Interval:
-    """Mean or median of replicates with its percentile bootstrap interval (Efron 1979), 95 % unless told otherwise.
+    """Mean of replicates with its interval by Student's t, or median with its bootstrap interval; 95 % unless told
+    otherwise.
 
     With one value both ends are NaN: one replicate says nothing of the spread. Infinite values (a time that never
-    came) are kept: the median and its interval are then of an ordered list, some of it infinite.
+    came) are kept: the median and its interval are then of an ordered list, some of it infinite, and the ends of a mean
+    are NaN.
 
     Raises:
         ValueError: there are no values, or one is not a number.
     """
-    data = np.asarray(values, dtype=np.float64)
-    if data.size == 0:
+    sample = [float(value) for value in values]
+    if not sample:
         raise ValueError("no values to make an interval of")
-    if np.isnan(data).any():
+    if any(math.isnan(value) for value in sample):
         raise ValueError("a value is not a number, so that there is no interval")
-    compute = np.mean if statistic == "mean" else np.median
-    value = float(compute(data))
-    if data.size == 1:
+    value = float(np.mean(sample)) if statistic == "mean" else median(sample)
+    if len(sample) == 1:
         return Interval(value, math.nan, math.nan)
-    if len(set(data.tolist())) == 1:
+    if len(set(sample)) == 1:
         return Interval(value, value, value)
-    if not np.isfinite(data).all():
-        return Interval(value, *_ordered_interval(data, statistic, confidence))
+    if statistic == "median":
+        found = bootstrap(lambda pick: median(resampled(sample, pick)), len(sample), confidence)
+        return Interval(value, *(found or (math.nan, math.nan)))
+    if not math.isfinite(value):
+        return Interval(value, math.nan, math.nan)
     from scipy import stats
 
-    result = stats.bootstrap(
-        (data,), compute, confidence_level=confidence, n_resamples=RESAMPLES, method="percentile",
-        rng=np.random.default_rng(_RESAMPLING_SEED),
-    )  # fmt: skip
-    return Interval(value, float(result.confidence_interval.low), float(result.confidence_interval.high))
+    low, high = stats.t.interval(confidence, len(sample) - 1, loc=value, scale=stats.sem(sample))
+    return Interval(value, float(low), float(high))
+
+
+def paired_difference(values: Sequence[float], reference: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
+    """Mean of value - reference over pairs of runs of the same seed, with its interval by the paired t.
+
+    Raises:
+        ValueError: there is not one reference for each value, there are none, or a difference is not a number.
+    """
+    pairs = zip(values, reference, strict=True)
+    return interval([value - other for value, other in pairs], confidence=confidence)
 
 
 def over_seeds(
@@ -84,7 +129,7 @@ def over_seeds(
     reference: Sequence[Run] | None = None,
     **options: Any,
 ) -> Interval | dict[str, Interval]:
-    """A metric over replicates with its bootstrap interval; of a ``flow`` metric, one for each flow.
+    """A metric over replicates with its interval; of a ``flow`` metric, one for each flow.
 
     ``options`` are those of the metric: ``window``, ``flows``, ``link`` and its own. A metric that compares takes one
     ``reference`` for each run, best of the same seed.
@@ -104,15 +149,3 @@ def over_seeds(
             for flow in values[0]
         }
     return interval(values, statistic=statistic, confidence=confidence)
-
-
-def _ordered_interval(
-    data: np.ndarray[tuple[int, ...], np.dtype[np.float64]], statistic: str, confidence: float
-) -> tuple[float, float]:
-    """The same bootstrap where values are infinite: quantiles are values of the list, so that nothing is ∞ − ∞."""
-    rng = np.random.default_rng(_RESAMPLING_SEED)
-    resampled = data[rng.integers(0, data.size, size=(RESAMPLES, data.size))]
-    results = np.sort(resampled.mean(axis=1) if statistic == "mean" else np.median(resampled, axis=1))
-    tail = (1 - confidence) / 2
-    last = RESAMPLES - 1
-    return float(results[math.floor(tail * last)]), float(results[math.ceil((1 - tail) * last)])

@@ -13,11 +13,11 @@ from elephan.scenario.errors import ScenarioError
 from elephan.scenario.words import hint
 
 if TYPE_CHECKING:
+    from elephan.evaluation.planning import Progress
     from elephan.papers.judging import Judgment
     from elephan.papers.kernel_column import KernelColumn, KernelPlan
     from elephan.papers.overview import Scoreboard
     from elephan.papers.paper import Paper
-    from elephan.papers.planning import Progress
     from elephan.papers.results import PaperResult
     from elephan.runs import Run, Store
 

@@ -6,27 +6,23 @@ Linux's own (:mod:`elephan.backends.kernel.twin`). So this is no reproduction of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from elephan import backends
-from elephan.backends.kernel import host
-from elephan.backends.kernel.twin import Twin, twin
+from elephan.evaluation.in_kernel import carried, outcomes, require, simulated
+from elephan.evaluation.kernel_runs import StandIns
+from elephan.evaluation.wording import expectation
 from elephan.papers.judging import Judgment, judge_all
-from elephan.papers.kernel_column import KernelColumn, KernelPlan, LeftOut, Outcome, Piece, StandIns
-from elephan.papers.paper import Experiment, Paper
+from elephan.papers.kernel_column import KernelColumn, KernelPlan
+from elephan.papers.paper import Paper
 from elephan.papers.reproduction import select
 from elephan.papers.results import PaperResult
-from elephan.papers.wording import expectation
-from elephan.runs import Run, Store, SweepError, run_id, sweep
-from elephan.scenario import Scenario, ScenarioError
+from elephan.runs import Store
 
 if TYPE_CHECKING:
-    from elephan.papers.planning import Progress
+    from elephan.evaluation.planning import Progress
 
-BACKEND = "kernel"
 NOT_MEASURED = "no run is behind it"
 
 
@@ -51,64 +47,10 @@ def plan(
     Raises:
         ScenarioError: this host cannot run anything, nothing of this can be carried, or a pattern matches nothing.
     """
-    try:
-        host.require()
-    except ScenarioError as error:
-        raise ScenarioError(f"{error}; see elephan lab check", path=paper.id) from None
+    require(paper.id)
     experiments, selection = select(paper, figure)
-    store = Store() if store is None else store
-    engine = backends.get(BACKEND).version()
-    known: dict[str, Twin | str] = {}
-    pieces: dict[str, Piece] = {}
-    left: dict[tuple[str, str], list[str]] = {}
-    used: set[str] = set()
-    for experiment in experiments.values():
-        for label, scenario in experiment.scenarios.items():
-            if scenario.hash not in known:
-                known[scenario.hash] = _carried(scenario)
-            found = known[scenario.hash]
-            matching = {pattern for pattern in only if _matches(pattern, experiment, label)}
-            used |= matching
-            if isinstance(found, str):
-                left.setdefault((experiment.id, found), []).append(label)
-            elif (before := pieces.get(scenario.hash)) is not None:
-                within, chosen = (*before.experiments, experiment.id), before.chosen or bool(matching)
-                pieces[scenario.hash] = replace(before, experiments=within, chosen=chosen)
-            else:
-                run = store.find(run_id(found.scenario.hash, BACKEND, scenario.seed), engine=engine)
-                pieces[scenario.hash] = Piece(
-                    (experiment.id,), experiment.title, label, scenario, found, not only or bool(matching),
-                    run is not None, again and run is not None and bool(doubts(run)),
-                )  # fmt: skip
-    left_out = tuple(LeftOut(experiment, tuple(labels), why) for (experiment, why), labels in left.items())
-    if not pieces:
-        reasons = "; ".join(dict.fromkeys(f"{row.experiment}: {row.why}" for row in left_out))
-        raise ScenarioError(f"nothing of this can be run in the kernel: {reasons}", path=paper.id)
-    if wrong := [pattern for pattern in only if pattern not in used]:
-        some = ", ".join(f"'{piece.label}'" for piece in list(pieces.values())[:3])
-        raise ScenarioError(f"'{wrong[0]}' is the label of no run here; there are {some}, ...", path="only")
-    refused = {name: found for name, found in known.items() if isinstance(found, str)}
-    return KernelPlan(paper, selection, tuple(pieces.values()), left_out, refused)
-
-
-def _carried(scenario: Scenario) -> Twin | str:
-    """The twin, or why there is none."""
-    try:
-        return twin(scenario)
-    except ScenarioError as error:
-        return str(error)
-
-
-def _matches(pattern: str, experiment: Experiment, label: str) -> bool:
-    short = experiment.id.partition(".")[2]
-    names = (label, short, experiment.id, f"{short}/{label}", f"{experiment.id}/{label}")
-    return any(fnmatchcase(name.casefold(), pattern.strip().casefold()) for name in names)
-
-
-def doubts(run: Run) -> list[str]:
-    """Why the backend itself does not believe a run; empty where it does."""
-    facts = run.manifest["engine_summary"]["kernel"]
-    return [] if facts["believable"] else [str(line) for line in run.manifest["engine_summary"]["warnings"]]
+    found = carried(experiments.values(), only, Store() if store is None else store, path=paper.id, again=again)
+    return KernelPlan(found.pieces, found.left_out, found.refused, paper, selection)
 
 
 def add(
@@ -131,67 +73,16 @@ def add(
 
     store = Store() if store is None else store
     column = KernelColumn(planned, [])
-    column.outcomes = list(_outcomes(planned, store, progress))
+    column.outcomes = list(outcomes(planned, store, progress))
     column.failed = sum(one.run is None and one.piece.to_run for one in column.outcomes)
     column.judgments = {judgment.claim.id: judgment for judgment in _judged(result, column.runs)}
-    beside = {judgment.claim.id: judgment for judgment in _judged(result, _simulated(column, jobs, store, progress))}
+    twins = simulated(column.outcomes, jobs, store, progress)
+    beside = {judgment.claim.id: judgment for judgment in _judged(result, twins)}
     column.twins = {name: beside[name] for name, own in column.judgments.items() if own.verdict != "not_judged"}
     result.kernel = column
     if result.report_path is not None:
         result.report_path = write(result, result.report_path.parent)
     return column
-
-
-def _simulated(column: KernelColumn, jobs: int | None, store: Store, progress: Progress | None) -> StandIns:
-    """The twins of the runs that count, in the simulator."""
-    pieces = [outcome.piece for outcome in column.outcomes if outcome.believed]
-    wanted = [(piece.twin.scenario, piece.scenario.seed) for piece in pieces]
-    runs = sweep(wanted, jobs=jobs, store=store, progress=progress)
-    return StandIns({piece.scenario.hash: run for piece, run in zip(pieces, runs, strict=True)}, {})
-
-
-def _outcomes(planned: KernelPlan, store: Store, progress: Progress | None) -> Iterator[Outcome]:
-    total_s, done_s, finished, count = planned.takes_s, 0.0, 0, len(planned.to_run)
-    engine = backends.get(BACKEND).version()
-    for piece in planned.pieces:
-        if not piece.to_run:
-            run = store.find(run_id(piece.twin.scenario.hash, BACKEND, piece.scenario.seed), engine=engine)
-            yield _outcome(piece, run, "it was not run")
-            continue
-        report = None if progress is None else _reporter(progress, done_s, piece.takes_s, total_s, finished, count)
-        try:
-            (made,) = sweep(
-                [(piece.twin.scenario, piece.scenario.seed)],
-                on=BACKEND,
-                jobs=1,
-                store=store,
-                progress=report,
-                force=piece.again,
-            )
-            yield _outcome(piece, made)
-        except SweepError as error:
-            yield Outcome(piece, None, f"it failed: {error.failures[0].error}")
-        done_s, finished = done_s + piece.takes_s, finished + 1
-        if progress is not None:
-            progress(done_s, total_s, finished, count)
-
-
-def _outcome(piece: Piece, run: Run | None, why: str = "") -> Outcome:
-    if run is not None:
-        why = f"it is not believed: {'; '.join(found)}" if (found := doubts(run)) else ""
-    return Outcome(piece, run, why)
-
-
-def _reporter(
-    progress: Progress, done_s: float, takes_s: float, total_s: float, finished: int, count: int
-) -> Callable[[float, float, int, int], bool | None]:
-    """Progress of one run as that of all, in seconds of real time."""
-
-    def report(done: float, total: float, _finished: int, _runs: int) -> bool | None:
-        part = done / total if total else 1.0
-        return progress(done_s + part * takes_s, total_s, finished, count)
-
-    return report
 
 
 def _judged(result: PaperResult, runs: StandIns) -> Iterator[Judgment]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from elephan.papers.paper import RunSet
+from elephan.evaluation.experiments import RunSet
 from elephan.report.charts import LineChart, LinePanel, Points
 from elephan.report.figures import COLORS, Figure
 from elephan.scenario.lookups import base_rtt_ps, slowest_bps
@@ -71,7 +71,7 @@ def _beside(result: PaperResult, column: KernelColumn) -> LineChart | None:
 
 
 def _simulated(runs: RunSet, scenario: Any) -> list[Run]:
-    from elephan.papers.measurement import NotJudgedError
+    from elephan.evaluation.measurement import NotJudgedError
 
     try:
         return runs.of(scenario)

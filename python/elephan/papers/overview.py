@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from elephan.evaluation.wording import spread
 from elephan.papers import boards
 from elephan.papers.judging import Judgment
 from elephan.papers.reporting import anchor
 from elephan.papers.results import PaperResult
 from elephan.papers.themes import THEMES, theme
-from elephan.papers.wording import number
 
 LESSONS = {
     "holds": "Findings that hold",
@@ -41,7 +41,7 @@ class Finding:
             "question": self.question,
             "paper": self.result.paper.id,
             "claim": judgment.claim.id,
-            "says": judgment.claim.quote,
+            "says": judgment.claim.text,
             "verdict": judgment.verdict,
             "measured": judgment.measured_text,
             "allowed": judgment.expectation,
@@ -169,14 +169,11 @@ def _lessons(board: Scoreboard, links: Mapping[str, str]) -> Iterator[dict[str, 
 
 def _row(finding: Finding, links: Mapping[str, str]) -> dict[str, Any]:
     judgment = finding.judgment
-    between = ""
-    if judgment.low is not None and judgment.high is not None and judgment.low != judgment.high:
-        between = f"{number(judgment.low)} to {number(judgment.high)}"
     return finding.to_json() | {
         "subject": judgment.claim.subject,
         "metric": judgment.claim.metric,
-        "figure": judgment.claim.figure,
-        "interval": between,
+        "figure": judgment.claim.section,
+        "interval": spread(judgment.low, judgment.high),
         "link": f"{links[finding.result.paper.id]}#{anchor(judgment.claim)}",
     }
 

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from elephan.papers.claims import ClaimSet, Measurer
-from elephan.papers.measurement import NotJudgedError
+from elephan.evaluation.criteria import Measurer
+from elephan.evaluation.experiments import Experiment, RunSet
+from elephan.papers.claims import Claim, ClaimSet
 from elephan.scenario import Scenario
 
 if TYPE_CHECKING:
     from elephan.report.figures import Figure
-    from elephan.runs import Run
-
-_OPEN_RUNS = 8
 
 
 @dataclass(frozen=True)
@@ -34,25 +31,6 @@ class Assumption:
 
 
 @dataclass(frozen=True)
-class Experiment:
-    """A set of runs that the paper speaks of under one name.
-
-    Attributes:
-        id: as in the claims file.
-        title: one line.
-        figure: figure or section.
-        scenarios: by label; one scenario may be in several experiments and is run once.
-        seeds: how many replicates the paper's own settings ask for.
-    """
-
-    id: str
-    title: str
-    figure: str
-    scenarios: Mapping[str, Scenario]
-    seeds: int = 1
-
-
-@dataclass(frozen=True)
 class Variant:
     """Another reading of what the paper leaves open, to see which verdicts hang on it.
 
@@ -67,7 +45,7 @@ class Variant:
     id: str
     title: str
     scenarios: tuple[Scenario, ...]
-    measurer: Callable[[RunSet], Measurer]
+    measurer: Callable[[RunSet], Measurer[Claim]]
     by_default: bool = False
 
 
@@ -116,7 +94,7 @@ class Paper:
     reference: str
     claims: ClaimSet
     experiments: Mapping[str, Experiment]
-    measurer: Callable[[RunSet], Measurer]
+    measurer: Callable[[RunSet], Measurer[Claim]]
     figures: Callable[[RunSet], Sequence[Figure]]
     quick: bool = False
     quick_note: str = ""
@@ -125,80 +103,3 @@ class Paper:
     variants_by_default: bool = False
     findings: Mapping[str, str] = field(default_factory=dict)
     beyond: Beyond | None = None
-
-
-class RunSet:
-    """The finished runs of a paper, found by their scenario; tables are read when looked at and not all kept open."""
-
-    def __init__(self, runs: Iterable[Run]) -> None:
-        self._by_hash: dict[str, dict[int, Run]] = {}
-        for run in runs:
-            self._by_hash.setdefault(str(run.manifest["scenario_hash"]), {})[run.seed] = run
-        self._values: dict[tuple[Any, ...], Any] = {}
-        self._open = lru_cache(maxsize=_OPEN_RUNS)(self._opened)
-
-    def _opened(self, run_id: str) -> Run:
-        from elephan.runs import Run
-
-        run = next(run for run in self if run.id == run_id)
-        # A second object for the same folder: its tables go away with it, those of the first would stay.
-        return Run.load(run.dir) if run.saved else run
-
-    def __iter__(self) -> Iterator[Run]:
-        for replicates in self._by_hash.values():
-            yield from replicates.values()
-
-    def __len__(self) -> int:
-        return sum(len(replicates) for replicates in self._by_hash.values())
-
-    def of(self, scenario: Scenario) -> list[Run]:
-        """The replicates of a scenario, in order of seed.
-
-        Raises:
-            NotJudgedError: it was not run.
-        """
-        found = self._by_hash.get(scenario.hash)
-        if not found:
-            raise NotJudgedError(f"the run '{scenario.title or scenario.hash}' is not part of this selection")
-        return [found[seed] for seed in sorted(found)]
-
-    def first(self, scenario: Scenario) -> Run | None:
-        """The replicate with the smallest seed, with its tables; ``None`` when it was not run."""
-        found = self._by_hash.get(scenario.hash)
-        return self._open(found[min(found)].id) if found else None
-
-    def metric(self, run: Run, name: str, window: tuple[float, float] | None = None, **options: Any) -> Any:
-        """A registered metric of a run; computed once. ``options`` are the metric's own, such as ``flows`` (a tuple).
-
-        Raises:
-            NotJudgedError: it is not defined for this run.
-        """
-        from elephan import metrics
-
-        key = (run.id, name, window, *sorted(options.items()))
-        if key not in self._values:
-            opened = self._open(run.id)
-            try:
-                self._values[key] = metrics.get(name)(opened, window=window, **options)
-            except metrics.MetricError as error:
-                raise NotJudgedError(str(error)) from error
-        return self._values[key]
-
-    @property
-    def replicates(self) -> int:
-        """The largest number of seeds of any scenario; 0 without runs."""
-        return max(map(len, self._by_hash.values()), default=0)
-
-    def of_scenarios(self, scenarios: Iterable[Scenario]) -> RunSet:
-        """The runs of some scenarios. Computed metrics are shared."""
-        hashes = {scenario.hash for scenario in scenarios}
-        # In the order of the runs: that of a set differs from process to process, and reports with it.
-        fewer = RunSet(run for name, runs in self._by_hash.items() if name in hashes for run in runs.values())
-        fewer._values = self._values
-        return fewer
-
-    def first_seeds(self, count: int) -> RunSet:
-        """Of each scenario the replicates with the ``count`` smallest seeds. Computed metrics are shared."""
-        fewer = RunSet(found[seed] for found in self._by_hash.values() for seed in sorted(found)[:count])
-        fewer._values = self._values
-        return fewer

@@ -2,41 +2,27 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from elephan.evaluation.reporting import provenance, run_views, scenario_groups, warnings
+from elephan.evaluation.wording import spread
 from elephan.papers.claims import Claim
 from elephan.papers.judging import Judgment
-from elephan.papers.measurement import NotJudgedError
-from elephan.papers.wording import number
 from elephan.report import stamps
-from elephan.report.paper import (
-    REPORT,
-    BeyondView,
-    KernelView,
-    PaperPage,
-    RunView,
-    ScenarioGroup,
-    ScenarioRow,
-    paper_report,
-)
-from elephan.report.provenance import facts
-from elephan.report.series import flow_curve, link_curve
+from elephan.report.paper import REPORT, BeyondView, KernelView, PaperPage, paper_report
+from elephan.report.views import RunView, ScenarioGroup, ScenarioRow
 
 if TYPE_CHECKING:
-    from elephan.papers.paper import Paper, RunSet
     from elephan.papers.results import PaperResult
 
-VIEW_BINS = 400
 VERDICTS = {"reproduced": "reproduced", "differs": "differs", "not_judged": "not judged"}
 
 
 def write(result: PaperResult, out: Path) -> Path:
     """Write the report of a reproduced paper, if it is not there already; its path."""
-    paper = result.paper
+    paper, experiments = result.paper, result.paper.experiments.values()
     stamp = stamps.stamp(_made_from(result))
     if stamps.is_current(out, stamp):
         return out / REPORT
@@ -49,19 +35,19 @@ def write(result: PaperResult, out: Path) -> Path:
         totals=result.totals,
         firm=result.firm,
         figures=paper.figures(result.runs),
-        views=[*_views(result.paper, result.runs), *_kernel_views(result)],
+        views=[*run_views(experiments, result.runs), *_kernel_views(result)],
         sensitivity=[_sensitivity(row.to_json(), paper.id) for row in result.sensitivity],
         readings=[variant.title for variant in paper.variants],
         assumptions=paper.assumptions,
-        scenarios=[*_scenarios(result), *_twins(result)],
-        provenance=_provenance(result),
+        scenarios=[*scenario_groups(experiments, result.runs), *_twins(result)],
+        provenance=provenance(result.runs),
         phases=result.phases,
         quick_note=paper.quick_note,
         seed_checks=result.seed_checks,
         within_noise=sum(judgment.within_noise for judgment in result.claims),
         beyond=_beyond(result),
         kernel=_kernel(result),
-        warnings=list(dict.fromkeys(_warnings(result))),
+        warnings=warnings(result.runs),
         run_count=len(result.runs),
         segments=f"{result.segments_delivered / 1e9:.2f} billion",
     )
@@ -91,18 +77,17 @@ def _beyond(result: PaperResult) -> BeyondView | None:
 
 def _row(judgment: Judgment) -> dict[str, Any]:
     claim = judgment.claim
-    between = ""
-    if judgment.low is not None and judgment.high is not None and judgment.low != judgment.high:
-        between = f"{number(judgment.low)} to {number(judgment.high)}"
     # A pair's subject says already which flows it is about.
-    where = {key: value for key, value in (claim.where or {}).items() if ">" not in claim.subject or key[:4] != "flow"}
+    where = {
+        key: value for key, value in (claim.conditions or {}).items() if ">" not in claim.subject or key[:4] != "flow"
+    }
     conditions = ", ".join(f"{key} {value}" for key, value in where.items())
     return judgment.to_json() | {
         "anchor": anchor(claim),
-        "short": claim.id.removeprefix(f"{claim.paper}."),
-        "experiment": claim.experiment.removeprefix(f"{claim.paper}."),
+        "short": claim.id.removeprefix(f"{claim.document}."),
+        "experiment": claim.experiment.removeprefix(f"{claim.document}."),
         "conditions": conditions,
-        "interval": between,
+        "interval": spread(judgment.low, judgment.high),
         "verdict_text": VERDICTS[judgment.verdict],
     }
 
@@ -117,7 +102,7 @@ def _kernel_cells(result: PaperResult, judgment: Judgment) -> dict[str, Any]:
 
 def _kernel_views(result: PaperResult) -> Iterator[RunView]:
     if result.kernel is not None:
-        yield from _views(result.paper, result.kernel.runs, "in the kernel: ")
+        yield from run_views(result.paper.experiments.values(), result.kernel.runs, "in the kernel: ")
 
 
 def _kernel(result: PaperResult) -> KernelView | None:
@@ -157,42 +142,6 @@ def _sensitivity(row: dict[str, Any], paper_id: str) -> dict[str, Any]:
     return row
 
 
-def _views(paper: Paper, runs: RunSet, where: str = "") -> Iterator[RunView]:
-    """Each run of the first seed once, under the first experiment that has it."""
-    from elephan.metrics.reading import bottleneck, flow_names
-
-    seen: set[str] = set()
-    for experiment in paper.experiments.values():
-        for label, scenario in experiment.scenarios.items():
-            run = runs.first(scenario)
-            if run is None or scenario.hash in seen:
-                continue
-            seen.add(scenario.hash)
-            names = flow_names(run) if run.form.flows else []  # background alone
-            windows = tuple(flow_curve(run, name, "cwnd", name, color, VIEW_BINS) for color, name in enumerate(names))
-            queue = (link_curve(run, bottleneck(run), "queue_mean", "queue", 6, VIEW_BINS),)
-            yield RunView(where + experiment.title, label, where + (scenario.title or label), windows, queue)
-
-
-def _scenarios(result: PaperResult) -> Iterator[ScenarioGroup]:
-    seen: set[str] = set()
-    for experiment in result.paper.experiments.values():
-        rows = []
-        for label, scenario in experiment.scenarios.items():
-            if scenario.hash in seen:
-                continue
-            try:
-                runs = result.runs.of(scenario)
-            except NotJudgedError:
-                continue
-            seen.add(scenario.hash)
-            wall_s = sum(float(run.manifest.get("wall_seconds", 0.0)) for run in runs)
-            seeds = ", ".join(str(run.seed) for run in runs)
-            rows.append(ScenarioRow(scenario.hash, label, scenario.hash, seeds, f"{wall_s:.2f} s", scenario.to_toml()))
-        if rows:
-            yield ScenarioGroup(experiment.title, tuple(rows))
-
-
 def _twins(result: PaperResult) -> Iterator[ScenarioGroup]:
     """What was run in the kernel."""
     made = [outcome for outcome in result.kernel.outcomes if outcome.run is not None] if result.kernel else []
@@ -205,15 +154,3 @@ def _twins(result: PaperResult) -> Iterator[ScenarioGroup]:
             rows.append(ScenarioRow(key, outcome.piece.label, scenario.hash, seed, takes, scenario.to_toml()))
     if rows:
         yield ScenarioGroup("In the kernel (elephan run scenario.toml --on kernel)", tuple(rows))
-
-
-def _warnings(result: PaperResult) -> Iterator[str]:
-    for run in result.runs:
-        for line in run.warnings:
-            yield f"{run.manifest.get('title') or run.id}: {line}"
-
-
-def _provenance(result: PaperResult) -> list[tuple[str, str]]:
-    command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]) if sys.argv else ""
-    rows = [(name, value) for name, value in facts(result.runs) if name != "command"]
-    return [("command", command), *rows]

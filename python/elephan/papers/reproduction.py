@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 import re
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from elephan.evaluation.experiments import Experiment, RunSet
+from elephan.evaluation.planning import Planner, Progress
+from elephan.evaluation.sweeping import by_phase, phase, sweep_and_judge
 from elephan.papers.claims import ClaimSet
 from elephan.papers.judging import Judgment, judge_all
-from elephan.papers.paper import Beyond, Experiment, Paper, RunSet, Variant
-from elephan.papers.planning import Job, Planner, Progress
-from elephan.papers.results import Answer, PaperResult, Phase, SeedCheck, Sensitivity
+from elephan.papers.paper import Beyond, Paper, Variant
+from elephan.papers.results import Answer, PaperResult, SeedCheck, Sensitivity
 from elephan.scenario import ScenarioError
 from elephan.scenario.words import hint
 
@@ -58,7 +58,7 @@ class Reproduction:
         self.beyond = paper.beyond if wanted.beyond else None
         planner = Planner()
         planner.experiments(self.chosen.values(), wanted.seeds)
-        planner.variants(self.variants)
+        planner.one_seed((variant.title, variant.scenarios) for variant in self.variants)
         if self.beyond is not None:
             planner.experiments(self.beyond.experiments.values(), wanted.seeds)
         self.plan = planner.plan
@@ -66,8 +66,8 @@ class Reproduction:
 
     def judge(self, found: Mapping[str, Run], wall_seconds: float) -> PaperResult:
         """The verdicts that its runs, by id, give; ``wall_seconds`` were spent on them."""
-        listed = {name: [found[_run_id(job)] for job in tasks] for name, tasks in self.plan.items()}
-        phases = [_phase(name, runs) for name, runs in listed.items()]
+        listed = by_phase(self.plan, found)
+        phases = [phase(name, runs) for name, runs in listed.items()]
         every = RunSet(run for runs in listed.values() for run in runs)
         own = every.of_scenarios(s for e in self.chosen.values() for s in e.scenarios.values())
         paper = self.paper
@@ -126,78 +126,20 @@ def reproduce_all(
 ) -> list[PaperResult]:
     """As :func:`reproduce` for several papers, each with the folder of its report; progress is that of all together.
 
-    All runs are one sweep, paper after paper; that with most runs comes first. A paper is judged while those after it
-    are run, and the last one, which no run is beside, has least to judge.
+    All runs are one sweep, and a paper is judged while those after it are run (:func:`sweep_and_judge`).
     """
     from elephan.papers.reporting import write
-    from elephan.runs import sweep
 
     listed = [(Reproduction(paper, wanted), folder) for paper, wanted, folder in papers]
 
-    def finish(reproduction: Reproduction, folder: Path, found: Mapping[str, Run], wall_s: float) -> PaperResult:
+    def finish(i: int, found: Mapping[str, Run], wall_s: float) -> PaperResult:
+        reproduction, folder = listed[i]
         result = reproduction.judge(found, wall_s)
         result.report_path = write(result, folder)
         return result
 
-    with ThreadPoolExecutor(1, thread_name_prefix="elephan-judge") as beside:
-        arrivals = _Arrivals(
-            [reproduction for reproduction, _ in listed],
-            lambda i, found, wall_s: beside.submit(finish, *listed[i], found, wall_s),
-        )
-        try:
-            largest_first = sorted((reproduction.jobs for reproduction, _ in listed), key=len, reverse=True)
-            in_order = [job for paper_jobs in largest_first for job in paper_jobs]
-            sweep(in_order, jobs=jobs, store=store, progress=progress, in_order=True, each=arrivals.add)
-            return [arrivals.judged[i].result() for i in range(len(listed))]
-        except BaseException:
-            beside.shutdown(cancel_futures=True)
-            raise
-
-
-class _Arrivals:
-    """The runs of several papers as they come. A paper with all of its runs is passed on to be judged.
-
-    Attributes:
-        judged: what ``judge`` gave, by the paper's position.
-    """
-
-    def __init__(
-        self,
-        reproductions: Sequence[Reproduction],
-        judge: Callable[[int, Mapping[str, Run], float], Future[PaperResult]],
-    ) -> None:
-        self.judged: dict[int, Future[PaperResult]] = {}
-        self._judge = judge
-        self._found: dict[str, Run] = {}
-        self._missing = [{_run_id(job) for job in reproduction.jobs} for reproduction in reproductions]
-        self._since_s = time.perf_counter()
-        self._pass_on()
-
-    def add(self, run: Run) -> None:
-        """A run that is there."""
-        self._found[run.id] = run
-        for missing in self._missing:
-            missing.discard(run.id)
-        self._pass_on()
-
-    def _pass_on(self) -> None:
-        for i, missing in enumerate(self._missing):
-            if not missing and i not in self.judged:
-                # From the paper before it, so that those of all papers add up to the time of the sweep.
-                now_s = time.perf_counter()
-                self.judged[i] = self._judge(i, self._found, now_s - self._since_s)
-                self._since_s = now_s
-
-
-def _run_id(job: Job) -> str:
-    from elephan.runs.saved import run_id
-
-    scenario, seed = job
-    return run_id(scenario.hash, "sim", seed)
-
-
-def _phase(name: str, runs: Sequence[Run]) -> Phase:
-    return Phase(name, len(runs), sum(float(run.manifest["wall_seconds"]) for run in runs))
+    each = [reproduction.jobs for reproduction, _ in listed]
+    return sweep_and_judge(each, finish, jobs=jobs, store=store, progress=progress)
 
 
 def _variants(paper: Paper, wanted: Wanted) -> tuple[Variant, ...]:

@@ -6,9 +6,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from elephan.evaluation.experiments import RunSet
+from elephan.evaluation.sweeping import Phase
 from elephan.papers import boards
 from elephan.papers.judging import Judgment, totals
-from elephan.papers.paper import Beyond, Paper, RunSet, Variant
+from elephan.papers.paper import Beyond, Paper, Variant
 
 if TYPE_CHECKING:
     from elephan.papers.kernel_column import KernelColumn
@@ -48,21 +50,6 @@ class Sensitivity:
             "gained": list(self.gained),
             "lost": list(self.lost),
         }
-
-
-@dataclass(frozen=True)
-class Phase:
-    """One part of the work and what it took.
-
-    Attributes:
-        name: what was run.
-        runs: how many.
-        run_seconds: the sum of what each run took when it was made; several are made at a time.
-    """
-
-    name: str
-    runs: int
-    run_seconds: float
 
 
 @dataclass(frozen=True)

@@ -9,48 +9,10 @@ from typing import Any
 
 from elephan.report import figures as drawing
 from elephan.report import pages, stamps
-from elephan.report.figures import Curve, Figure
+from elephan.report.figures import Figure
+from elephan.report.views import RunView, ScenarioGroup
 
 REPORT = "report.html"
-
-
-@dataclass(frozen=True)
-class RunView:
-    """One run that the reader can look at.
-
-    Attributes:
-        experiment: its group.
-        label: in the list.
-        title: over the plot.
-        windows: congestion windows.
-        queue: of the bottleneck.
-    """
-
-    experiment: str
-    label: str
-    title: str
-    windows: tuple[Curve, ...]
-    queue: tuple[Curve, ...]
-
-
-@dataclass(frozen=True)
-class ScenarioRow:
-    """One scenario, ready to copy."""
-
-    key: str
-    label: str
-    hash: str
-    seeds: str
-    wall: str
-    toml: str
-
-
-@dataclass(frozen=True)
-class ScenarioGroup:
-    """The scenarios of one experiment."""
-
-    title: str
-    rows: tuple[ScenarioRow, ...]
 
 
 @dataclass(frozen=True)

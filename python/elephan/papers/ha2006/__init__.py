@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from elephan.evaluation.experiments import Experiment
 from elephan.papers.claims import load_claims, load_findings
 from elephan.papers.ha2006.assumptions import ASSUMPTIONS
 from elephan.papers.ha2006.beyond import beyond
@@ -32,7 +33,7 @@ from elephan.papers.ha2006.setup import (
     Setup,
 )
 from elephan.papers.index import INDEX
-from elephan.papers.paper import Experiment, Paper, Variant
+from elephan.papers.paper import Paper, Variant
 from elephan.scenario import Scenario
 
 HERE = Path(__file__).parent

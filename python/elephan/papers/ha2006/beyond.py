@@ -12,10 +12,11 @@ from dataclasses import replace
 from itertools import combinations
 from statistics import fmean
 
+from elephan.evaluation.experiments import Experiment, RunSet
+from elephan.evaluation.measurement import NotJudgedError
+from elephan.evaluation.wording import number
 from elephan.papers.ha2006.setup import ALGORITHMS, FAR_MS, SLOW_RATE_MBPS, TITLES, VARIANTS, Case, Setup
-from elephan.papers.measurement import NotJudgedError
-from elephan.papers.paper import Beyond, Experiment, RunSet
-from elephan.papers.wording import number
+from elephan.papers.paper import Beyond
 from elephan.report.charts import BarChart, BarPanel, Bars
 from elephan.report.figures import Figure
 from elephan.scenario import Scenario

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from elephan.evaluation.experiments import RunSet
+from elephan.evaluation.measurement import Measurement, NotJudgedError
 from elephan.papers.ha2006.measure import Context, HaMeasurer
 from elephan.papers.ha2006.setup import (
     ALGORITHMS,
@@ -16,8 +18,6 @@ from elephan.papers.ha2006.setup import (
     TITLES,
     Setup,
 )
-from elephan.papers.measurement import Measurement, NotJudgedError
-from elephan.papers.paper import RunSet
 from elephan.report.charts import LineChart, LinePanel, Points
 from elephan.report.figures import Figure
 

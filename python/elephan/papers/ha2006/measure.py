@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from functools import partial
 from statistics import fmean
 
+from elephan.evaluation.conditions import Value, Where, points_of
+from elephan.evaluation.experiments import RunSet
+from elephan.evaluation.measurement import Measurement, NotJudgedError, combined, constant
 from elephan.papers.claims import Claim, ClaimError
-from elephan.papers.conditions import Value, Where, points_of
 from elephan.papers.ha2006.setup import (
     ALGORITHMS,
     DURATION_S,
@@ -24,8 +26,6 @@ from elephan.papers.ha2006.setup import (
     Case,
     Setup,
 )
-from elephan.papers.measurement import Measurement, NotJudgedError, combined, constant
-from elephan.papers.paper import RunSet
 from elephan.scenario import Scenario
 from elephan.scenario.lookups import link_named, present
 
@@ -198,7 +198,7 @@ class HaMeasurer:
     def _points_of(self, claim: Claim) -> list[int]:
         """The round-trip times that a count is about: it is one count over all of them, and not the mean of several."""
         parameter = "rtt2_ms" if claim.experiment.startswith("ha2006.X3") else "rtt_ms"
-        text = str((claim.where or {}).get(parameter, ""))
+        text = str((claim.conditions or {}).get(parameter, ""))
         return [int(point) for point in points_of(parameter, partial(self.points, claim=claim), text)]
 
     def _number(self, metric: str, subject: str, at: Context, rtts: Sequence[int]) -> Measurement:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 
+from elephan.evaluation.experiments import Experiment
 from elephan.papers.claims import load_claims, load_findings
 from elephan.papers.hcc2011.assumptions import ASSUMPTIONS, QUICK_NOTE
 from elephan.papers.hcc2011.beyond import beyond
@@ -31,7 +32,7 @@ from elephan.papers.hcc2011.setup import (
 )
 from elephan.papers.hcc2011.variants import variants
 from elephan.papers.index import INDEX
-from elephan.papers.paper import Experiment, Paper
+from elephan.papers.paper import Paper
 from elephan.scenario import Scenario
 
 HERE = Path(__file__).parent

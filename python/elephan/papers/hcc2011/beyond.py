@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from elephan.papers.paper import Beyond, Experiment, RunSet
+from elephan.evaluation.experiments import Experiment, RunSet
+from elephan.papers.paper import Beyond
 from elephan.report.charts import BarChart, BarPanel, Bars
 from elephan.report.figures import Figure, Panel, Traces
 from elephan.report.series import throughput_curve

@@ -8,6 +8,8 @@ from itertools import product
 from statistics import median
 from typing import Any
 
+from elephan.evaluation.experiments import RunSet
+from elephan.evaluation.measurement import NotJudgedError
 from elephan.papers.hcc2011.published import Published
 from elephan.papers.hcc2011.setup import (
     ALL_SETTINGS,
@@ -23,8 +25,6 @@ from elephan.papers.hcc2011.setup import (
     Setup,
     queue_links,
 )
-from elephan.papers.measurement import NotJudgedError
-from elephan.papers.paper import RunSet
 from elephan.report.charts import BarChart, BarPanel, Bars, DataTable, LineChart, LinePanel, Points
 from elephan.report.figures import Curve, Figure, Panel, Traces
 from elephan.report.series import flow_curve, throughput_curve

@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from elephan.evaluation.conditions import Value, Where, span
+from elephan.evaluation.experiments import RunSet
+from elephan.evaluation.measurement import Measurement, NotJudgedError, combined
 from elephan.papers.claims import Claim, ClaimError
-from elephan.papers.conditions import Value, Where, span
 from elephan.papers.hcc2011 import rules
 from elephan.papers.hcc2011.published import Published
 from elephan.papers.hcc2011.setup import (
@@ -26,8 +28,6 @@ from elephan.papers.hcc2011.setup import (
     Setup,
     queue_links,
 )
-from elephan.papers.measurement import Measurement, NotJudgedError, combined
-from elephan.papers.paper import RunSet
 from elephan.scenario import Scenario
 
 STEADY_S = (30.0, 300.0)

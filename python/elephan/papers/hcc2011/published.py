@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from elephan.evaluation.measurement import Measurement, constant
 from elephan.metrics import jain_index
 from elephan.papers.claims import ClaimError, ClaimSet
-from elephan.papers.measurement import Measurement, constant
 
 _CELL = re.compile(r"hcc2011\.(table2[ab])\.(\w+)\.ratio(\d+(?:p\d+)?)\.(t1|t2|ei|fi)")
 Key = tuple[str, str, float]
@@ -33,7 +33,7 @@ class Published:
         for claim in claims.claims:
             if match := _CELL.fullmatch(claim.id):
                 table, protocol, ratio, column = match.groups()
-                cells.setdefault((table, protocol, float(ratio.replace("p", "."))), {})[column] = claim.expected
+                cells.setdefault((table, protocol, float(ratio.replace("p", "."))), {})[column] = claim.limit
         self.rows = {key: Row(**values) for key, values in cells.items()}
 
     def measure(self, metric: str, subject: str) -> Measurement:

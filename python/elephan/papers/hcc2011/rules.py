@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from elephan.evaluation.conditions import Where
+from elephan.evaluation.experiments import RunSet
+from elephan.evaluation.measurement import Measurement, NotJudgedError, constant
 from elephan.metrics.reading import base_rtt_s, duration_s, flow_series
 from elephan.models import hcc
 from elephan.papers.claims import Claim, ClaimError
-from elephan.papers.conditions import Where
 from elephan.papers.hcc2011.setup import Setup
-from elephan.papers.measurement import Measurement, NotJudgedError, constant
-from elephan.papers.paper import RunSet
 from elephan.scenario import Scenario
 
 if TYPE_CHECKING:

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from elephan.papers.claims import Measurer
+from elephan.evaluation.criteria import Measurer
+from elephan.evaluation.experiments import RunSet
+from elephan.papers.claims import Claim
 from elephan.papers.hcc2011.setup import (
     BUFFERS,
     FRIENDLY_BUFFERS,
@@ -18,10 +20,10 @@ from elephan.papers.hcc2011.setup import (
     TCP_LINUX,
     Setup,
 )
-from elephan.papers.paper import RunSet, Variant
+from elephan.papers.paper import Variant
 from elephan.scenario import Scenario
 
-Measuring = Callable[[Setup], Callable[[RunSet], Measurer]]
+Measuring = Callable[[Setup], Callable[[RunSet], Measurer[Claim]]]
 PHASES = "noise"
 """Run with the paper: it says which verdicts hang on the phases of packets."""
 LONE_BUFFERS = (100, 200, 400, 600, 1000, 2000)

@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from elephan.evaluation.experiments import Experiment
 from elephan.papers.claims import load_claims, load_findings
 from elephan.papers.index import INDEX
 from elephan.papers.katto2008 import windows
@@ -28,7 +29,7 @@ from elephan.papers.katto2008.setup import (
     Setup,
     response_scenarios,
 )
-from elephan.papers.paper import Experiment, Paper, Variant
+from elephan.papers.paper import Paper, Variant
 from elephan.scenario import Scenario
 
 HERE = Path(__file__).parent

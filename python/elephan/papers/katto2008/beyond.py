@@ -9,11 +9,12 @@ from statistics import fmean
 
 import numpy as np
 
+from elephan.evaluation.experiments import Experiment, RunSet
 from elephan.metrics.statistics import mean_relative_error
 from elephan.models import abstracted, hybrid, refined
 from elephan.models.cycles import Floats
 from elephan.papers.katto2008.setup import HYBRIDS, PIPE, TITLES, Setup
-from elephan.papers.paper import Beyond, Experiment, RunSet
+from elephan.papers.paper import Beyond
 from elephan.report.charts import DataTable, LineChart, LinePanel, Points
 from elephan.report.figures import Figure
 from elephan.scenario import Scenario

@@ -7,6 +7,8 @@ from statistics import median
 
 import numpy as np
 
+from elephan.evaluation.experiments import RunSet
+from elephan.evaluation.measurement import NotJudgedError
 from elephan.models import abstracted, hybrid
 from elephan.models.response import mean_window
 from elephan.papers.katto2008 import windows
@@ -23,8 +25,6 @@ from elephan.papers.katto2008.setup import (
     Setup,
     response,
 )
-from elephan.papers.measurement import NotJudgedError
-from elephan.papers.paper import RunSet
 from elephan.report.charts import BarChart, BarPanel, Bars, LineChart, LinePanel, Points
 from elephan.report.figures import Figure
 

@@ -9,16 +9,16 @@ from statistics import fmean
 
 import numpy as np
 
+from elephan.evaluation.conditions import Value, Where
+from elephan.evaluation.experiments import RunSet
+from elephan.evaluation.measurement import Measurement, NotJudgedError, combined, constant
 from elephan.metrics.statistics import mean_relative_error
 from elephan.models import abstracted, hybrid
 from elephan.models.cycles import Floats
 from elephan.models.hybrid import Control, Pipe
 from elephan.models.response import mean_window
 from elephan.papers.claims import Claim, ClaimError
-from elephan.papers.conditions import Value, Where
 from elephan.papers.katto2008.setup import GRID, HYBRIDS, PIPE, PROTOCOLS, TITLES, Setup, points
-from elephan.papers.measurement import Measurement, NotJudgedError, combined, constant
-from elephan.papers.paper import RunSet
 from elephan.scenario import Scenario
 from elephan.scenario.lookups import link_named, wire_bytes
 

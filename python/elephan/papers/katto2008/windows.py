@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from elephan.evaluation.experiments import RunSet
 from elephan.models import abstracted, hybrid
 from elephan.models.cycles import Floats
 from elephan.papers.katto2008.setup import HYBRIDS, PACKET_BYTES, PIPE, TITLES, Setup
-from elephan.papers.paper import RunSet
 from elephan.report.charts import LineChart, LinePanel, Points
 from elephan.report.figures import Figure
 from elephan.scenario import Scenario

@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from elephan.evaluation.experiments import Experiment
 from elephan.papers.claims import load_claims, load_findings
 from elephan.papers.index import INDEX
 from elephan.papers.leith2008 import rules
@@ -20,7 +21,7 @@ from elephan.papers.leith2008.beyond import beyond
 from elephan.papers.leith2008.figures import figures
 from elephan.papers.leith2008.measure import LeithMeasurer, lone
 from elephan.papers.leith2008.setup import Setup
-from elephan.papers.paper import Experiment, Paper, Variant
+from elephan.papers.paper import Paper, Variant
 from elephan.scenario import Scenario
 
 HERE = Path(__file__).parent

@@ -14,9 +14,10 @@ from functools import lru_cache
 from statistics import median
 from typing import Any
 
-from elephan.papers.measurement import NotJudgedError
-from elephan.papers.paper import Beyond, Experiment, RunSet
-from elephan.papers.wording import number
+from elephan.evaluation.experiments import Experiment, RunSet
+from elephan.evaluation.measurement import NotJudgedError
+from elephan.evaluation.wording import number
+from elephan.papers.paper import Beyond
 from elephan.report.charts import LineChart, LinePanel, Points
 from elephan.report.figures import Figure
 from elephan.scenario import Scenario

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from statistics import median
 
+from elephan.evaluation.experiments import RunSet
+from elephan.evaluation.measurement import NotJudgedError
 from elephan.papers.leith2008 import setup as paths
 from elephan.papers.leith2008.measure import lone
 from elephan.papers.leith2008.setup import TITLES, Line, Setup
-from elephan.papers.measurement import NotJudgedError
-from elephan.papers.paper import RunSet
 from elephan.report.charts import BarChart, BarPanel, Bars, DataTable, LineChart, LinePanel, Points
 from elephan.report.figures import Curve, Figure, Panel, Traces
 from elephan.report.series import flow_curve, throughput_curve

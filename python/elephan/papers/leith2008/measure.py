@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from statistics import fmean
 
+from elephan.evaluation.conditions import Value, Where
+from elephan.evaluation.experiments import RunSet
+from elephan.evaluation.measurement import Measurement, NotJudgedError, combined, constant
 from elephan.papers.claims import Claim, ClaimError
-from elephan.papers.conditions import Value, Where
 from elephan.papers.leith2008 import rules
 from elephan.papers.leith2008 import setup as paths
 from elephan.papers.leith2008.setup import Line, Setup
-from elephan.papers.measurement import Measurement, NotJudgedError, combined, constant
-from elephan.papers.paper import RunSet
 from elephan.scenario import Scenario
 from elephan.scenario.lookups import link_named, present, wire_bytes
 

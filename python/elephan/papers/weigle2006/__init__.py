@@ -11,9 +11,10 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from elephan.evaluation.experiments import Experiment
 from elephan.papers.claims import load_claims, load_findings
 from elephan.papers.index import INDEX
-from elephan.papers.paper import Experiment, Paper, Variant
+from elephan.papers.paper import Paper, Variant
 from elephan.papers.weigle2006.beyond import open_question
 from elephan.papers.weigle2006.figures import figures
 from elephan.papers.weigle2006.measure import WeigleMeasurer, certain_regions

@@ -8,8 +8,9 @@ from functools import partial
 from statistics import fmean, median
 from typing import Any
 
-from elephan.papers.measurement import NotJudgedError
-from elephan.papers.paper import Beyond, Experiment, RunSet
+from elephan.evaluation.experiments import Experiment, RunSet
+from elephan.evaluation.measurement import NotJudgedError
+from elephan.papers.paper import Beyond
 from elephan.papers.weigle2006.setup import LATE_S, PROTOCOLS, Pair, Setup, label
 from elephan.report.figures import Figure
 from elephan.report.matrix import Matrix

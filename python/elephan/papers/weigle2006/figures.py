@@ -6,9 +6,9 @@ from bisect import bisect
 from collections.abc import Iterator, Sequence
 from statistics import median
 
+from elephan.evaluation.experiments import RunSet
+from elephan.evaluation.measurement import NotJudgedError
 from elephan.papers.claims import ClaimSet
-from elephan.papers.measurement import NotJudgedError
-from elephan.papers.paper import RunSet
 from elephan.papers.weigle2006.measure import REGIONS, boundaries, certain_regions
 from elephan.papers.weigle2006.setup import FIGURE_PAIRS, LATE_S, MEASURE_S, PAIRS, TITLES, Pair, Setup
 from elephan.report.figures import BarGroup, Figure, PairBar, PairBars, Panel, Traces

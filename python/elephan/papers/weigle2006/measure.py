@@ -9,11 +9,11 @@ from functools import partial
 from itertools import accumulate
 from statistics import fmean, median
 
+from elephan.evaluation.conditions import Value, Where, span
+from elephan.evaluation.experiments import RunSet
+from elephan.evaluation.measurement import Measurement, NotJudgedError, combined, constant
+from elephan.evaluation.relations import SIGN_FLOOR
 from elephan.papers.claims import Claim, ClaimError, ClaimSet
-from elephan.papers.conditions import Value, Where, span
-from elephan.papers.measurement import Measurement, NotJudgedError, combined, constant
-from elephan.papers.paper import RunSet
-from elephan.papers.relations import SIGN_FLOOR
 from elephan.papers.weigle2006.setup import BUFFER, LATE_S, PAIRS, PROTOCOLS, Pair, Setup, label
 from elephan.scenario import Scenario
 from elephan.scenario.lookups import link_named, present
@@ -62,7 +62,7 @@ def boundaries(values: Sequence[float], reading: str) -> list[float]:
 def certain_regions(claims: ClaimSet) -> dict[Pair, int]:
     """The region of each pair that the paper places, from the claims themselves."""
     return {
-        parse_pair(claim.subject): int(claim.expected)
+        parse_pair(claim.subject): int(claim.limit)
         for claim in claims.claims
         if claim.metric == "region" and claim.certainty == "certain"
     }

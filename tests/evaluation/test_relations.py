@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elephan.papers.measurement import NotJudgedError
-from elephan.papers.relations import RELATIONS, Measured, Outcome, Terms
+from elephan.evaluation.measurement import NotJudgedError
+from elephan.evaluation.relations import RELATIONS, Measured, Outcome, Terms
 
 
 def judge(name: str, expected: float, measured: Measured, **terms: Any) -> Outcome:

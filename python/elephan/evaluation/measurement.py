@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from statistics import fmean, median
 
-import numpy as np
-
-Pick = Sequence[float]
-"""One bootstrap draw: numbers in [0, 1), one a replicate, that choose which replicates count."""
-
-DRAWS = 999
-LEVEL = 0.95
+from elephan.metrics.statistics import Pick, resampled
 
 
 class NotJudgedError(Exception):
-    """What a claim speaks of was not measured; the message says why, in one clause."""
+    """What a criterion speaks of was not measured; the message says why, in one clause."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +37,7 @@ class Measurement:
             return self.combine([child.value(pick) for child in self.children])
         if pick is None:
             return median(self.sample)
-        count = len(self.sample)
-        return median([self.sample[int(share * count)] for share in pick[:count]])
+        return median(resampled(self.sample, pick))
 
     @property
     def replicates(self) -> int:
@@ -86,23 +78,3 @@ def combined(children: Iterable[Measurement], combine: Callable[[list[float]], f
     if not parts:
         raise NotJudgedError("nothing that it speaks of was run")
     return Measurement(children=parts, combine=combine, detail=detail)
-
-
-def interval(
-    statistic: Callable[[Pick | None], float], replicates: int, level: float = LEVEL, draws: int = DRAWS
-) -> tuple[float, float] | None:
-    """Percentile bootstrap interval over seeds of a statistic of measurements; ``None`` below two replicates.
-
-    Seeds are drawn with replacement (Efron 1979), the same ones for everything that the statistic is made of. The draws
-    are fixed, so the same runs always give the same interval.
-    """
-    if replicates < 2:
-        return None
-    generator = np.random.Generator(np.random.PCG64(20061))
-    values = [statistic(row) for row in generator.random((draws, replicates)).tolist()]
-    known = sorted(value for value in values if not math.isnan(value))
-    if not known:
-        return None
-    tail = (1 - level) / 2
-    last = len(known) - 1
-    return known[round(tail * last)], known[round((1 - tail) * last)]

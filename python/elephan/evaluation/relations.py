@@ -1,10 +1,10 @@
-"""The relations by which a published claim is compared with what was measured; each is defined once, for all papers.
+"""The relations by which what was measured is compared with what a criterion asks for; each is defined once.
 
-A claim allows a *slack*: ``max(tol_abs, tol_rel * |reference|)``, 0 when it gives neither. The reference is the
-expected value, or for a comparison the value that is compared with.
+A criterion allows a *slack*: ``max(tol_abs, tol_rel * |reference|)``, 0 when it gives neither. The reference is the
+limit, or for a comparison the value that is compared with.
 
-Each relation turns measured values into an :class:`Outcome`: the number to put beside ``expected`` and the distance by
-which the claim holds. A number that is not defined (not a number) is never a pass and never a failure.
+Each relation turns measured values into an :class:`Outcome`: the number to put beside the limit and the distance by
+which the criterion holds. A number that is not defined (not a number) is never a pass and never a failure.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import Literal
 
-from elephan.papers.measurement import NotJudgedError
+from elephan.evaluation.measurement import NotJudgedError
 
 Needs = Literal["subject", "other", "subjects", "parameter"]
 SIGN_FLOOR = 0.02
@@ -24,16 +24,16 @@ SIGN_FLOOR = 0.02
 
 @dataclass(frozen=True)
 class Terms:
-    """What a claim asks for: its numbers, without its subject.
+    """What a criterion asks for: its numbers, without its subject.
 
     Attributes:
-        expected: published value, bound, or smallest margin.
+        limit: expected value, bound, or smallest margin.
         tol_abs: absolute slack, in the metric's unit.
         tol_rel: slack as a part of the reference.
         values: range, allowed values, or subjects, as the relation says.
     """
 
-    expected: float
+    limit: float
     tol_abs: float | None = None
     tol_rel: float | None = None
     values: tuple[float | str, ...] = ()
@@ -53,7 +53,7 @@ class Measured:
     """The values that a relation looks at.
 
     Attributes:
-        subject: that of the claim's subject.
+        subject: that of the criterion's subject.
         others: those that it is compared with, by name.
         series: those along a parameter or of the listed subjects, in order, by name.
         position: where the subject is in ``series``.
@@ -74,9 +74,9 @@ class Outcome:
     """The result of a comparison.
 
     Attributes:
-        measured: what stands beside ``expected``.
+        measured: what stands beside the limit.
         margin: how far inside the allowed range it is; negative when outside, by how much.
-        passed: the claim holds.
+        passed: the criterion holds.
     """
 
     measured: float
@@ -89,7 +89,7 @@ class Relation:
     """One way to compare.
 
     Attributes:
-        name: as in ``claims.toml``.
+        name: as criteria have it.
         rule: when it passes, in words.
         needs: what has to be measured for it.
         judge: the comparison.
@@ -124,35 +124,35 @@ def _bound(measured: float, margin: float, *, strict: bool = False) -> Outcome:
     return Outcome(measured, margin, margin > 0 if strict else margin >= 0)
 
 
-@relation("approx", "|m - expected| <= slack")
-@relation("identity", "|m - expected| <= slack, where m is a formula's value")
+@relation("approx", "|m - limit| <= slack")
+@relation("identity", "|m - limit| <= slack, where m is a formula's value")
 def _approx(terms: Terms, measured: Measured) -> Outcome:
     _defined(measured.subject)
-    return _bound(measured.subject, terms.slack(terms.expected) - abs(measured.subject - terms.expected))
+    return _bound(measured.subject, terms.slack(terms.limit) - abs(measured.subject - terms.limit))
 
 
-@relation(">=", "m >= expected - slack")
+@relation(">=", "m >= limit - slack")
 def _at_least(terms: Terms, measured: Measured) -> Outcome:
     _defined(measured.subject)
-    return _bound(measured.subject, measured.subject - (terms.expected - terms.slack(terms.expected)))
+    return _bound(measured.subject, measured.subject - (terms.limit - terms.slack(terms.limit)))
 
 
-@relation("<=", "m <= expected + slack")
+@relation("<=", "m <= limit + slack")
 def _at_most(terms: Terms, measured: Measured) -> Outcome:
     _defined(measured.subject)
-    return _bound(measured.subject, (terms.expected + terms.slack(terms.expected)) - measured.subject)
+    return _bound(measured.subject, (terms.limit + terms.slack(terms.limit)) - measured.subject)
 
 
-@relation(">", "m > expected - slack")
+@relation(">", "m > limit - slack")
 def _more(terms: Terms, measured: Measured) -> Outcome:
     _defined(measured.subject)
-    return _bound(measured.subject, measured.subject - (terms.expected - terms.slack(terms.expected)), strict=True)
+    return _bound(measured.subject, measured.subject - (terms.limit - terms.slack(terms.limit)), strict=True)
 
 
-@relation("<", "m < expected + slack")
+@relation("<", "m < limit + slack")
 def _less(terms: Terms, measured: Measured) -> Outcome:
     _defined(measured.subject)
-    return _bound(measured.subject, (terms.expected + terms.slack(terms.expected)) - measured.subject, strict=True)
+    return _bound(measured.subject, (terms.limit + terms.slack(terms.limit)) - measured.subject, strict=True)
 
 
 @relation("in_range", "values[0] - slack <= m <= values[1] + slack")
@@ -160,7 +160,7 @@ def _less(terms: Terms, measured: Measured) -> Outcome:
 def _in_range(terms: Terms, measured: Measured) -> Outcome:
     _defined(measured.subject)
     low, high = terms.numbers()
-    slack = terms.slack(terms.expected)
+    slack = terms.slack(terms.limit)
     return _bound(measured.subject, min(measured.subject - (low - slack), (high + slack) - measured.subject))
 
 
@@ -182,23 +182,23 @@ def _worst(outcomes: Sequence[Outcome]) -> Outcome:
     return min(outcomes, key=lambda outcome: (outcome.passed, outcome.margin))
 
 
-@relation("greater_than_other", "m - m(o) > expected - slack for every o", "other")
+@relation("greater_than_other", "m - m(o) > limit - slack for every o", "other")
 def _greater_than_other(terms: Terms, measured: Measured) -> Outcome:
     found = []
     for _, other in measured.others:
         margin = measured.subject - other
         _defined(margin)
-        found.append(_bound(margin, margin - (terms.expected - terms.slack(other)), strict=True))
+        found.append(_bound(margin, margin - (terms.limit - terms.slack(other)), strict=True))
     return _worst(found)
 
 
-@relation("less_than_other", "m(o) - m > expected - slack for every o", "other")
+@relation("less_than_other", "m(o) - m > limit - slack for every o", "other")
 def _less_than_other(terms: Terms, measured: Measured) -> Outcome:
     found = []
     for _, other in measured.others:
         margin = other - measured.subject
         _defined(margin)
-        found.append(_bound(margin, margin - (terms.expected - terms.slack(other)), strict=True))
+        found.append(_bound(margin, margin - (terms.limit - terms.slack(other)), strict=True))
     return _worst(found)
 
 
@@ -238,14 +238,14 @@ def _extreme(terms: Terms, measured: Measured, direction: float) -> Outcome:
     return _bound(rank, own - (best - terms.slack(best)))
 
 
-@relation("ordering_desc", "Kendall's tau of m against the listed order >= expected - tol_abs", "subjects")
+@relation("ordering_desc", "Kendall's tau of m against the listed order >= limit - tol_abs", "subjects")
 def _ordering_desc(terms: Terms, measured: Measured) -> Outcome:
     levels = measured.levels()
     _defined(*levels)
     pairs = list(combinations(levels, 2))
     agreeing = sum((a > b) - (a < b) for a, b in pairs)
     tau = agreeing / len(pairs)
-    return _bound(tau, tau - (terms.expected - (terms.tol_abs or 0.0)))
+    return _bound(tau, tau - (terms.limit - (terms.tol_abs or 0.0)))
 
 
 @relation("increasing_in", "m does not fall along the parameter, up to the slack", "parameter")
@@ -269,7 +269,7 @@ def _monotone(terms: Terms, measured: Measured, direction: float) -> Outcome:
     return _bound(direction * (2 * agreeing - 1), min(steps))
 
 
-@relation("constant_in", "(max - min)/max of m along the parameter <= expected", "parameter")
+@relation("constant_in", "(max - min)/max of m along the parameter <= limit", "parameter")
 def _constant_in(terms: Terms, measured: Measured) -> Outcome:
     levels = measured.levels()
     if len(levels) < 2:
@@ -279,4 +279,4 @@ def _constant_in(terms: Terms, measured: Measured) -> Outcome:
     if top == 0:
         raise NotJudgedError("the largest value along the parameter is 0")
     spread = (top - min(levels)) / top
-    return _bound(spread, terms.expected - spread)
+    return _bound(spread, terms.limit - spread)

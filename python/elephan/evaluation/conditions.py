@@ -1,8 +1,8 @@
-"""The conditions of a claim (its ``where`` table), and the aggregation that a condition may ask for.
+"""The conditions of a criterion, and the aggregation that a condition may ask for.
 
-A condition is a value (``buffer_pkts = 1555``) or a text that names several: ``"each of 1.5, 2, 6"`` (the claim must
-hold at each), ``"mean over RTTs"`` or ``"max over RTTs"`` (of the measured values). Points that the text does not list
-are those of the experiment.
+A condition is a value (``buffer_pkts = 1555``) or a text that names several: ``"each of 1.5, 2, 6"`` (the criterion
+must hold at each), ``"mean over RTTs"`` or ``"max over RTTs"`` (of the measured values). Points that the text does not
+list are those of the experiment.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from elephan.papers.measurement import NotJudgedError
+from elephan.evaluation.measurement import NotJudgedError
 
 Value = bool | int | float | str
 Where = Mapping[str, Value]
@@ -25,10 +25,10 @@ _SPAN = re.compile(r"(-?\d+(?:\.\d+)?)\s*(?:\.\.|to)\s*(-?\d+(?:\.\d+)?)")
 
 @dataclass(frozen=True)
 class Aggregation:
-    """Several conditions of which a claim speaks at once.
+    """Several conditions of which a criterion speaks at once.
 
     Attributes:
-        how: ``each``: the claim holds at every one; otherwise, of the values there.
+        how: ``each``: the criterion holds at every one; otherwise, of the values there.
         wheres: the single conditions.
     """
 
@@ -73,7 +73,7 @@ def listed_points(experiment: Mapping[str, object], parameter: str) -> list[Valu
 
 
 def aggregation(where: Where, known_points: Points) -> Aggregation | None:
-    """The aggregation that a ``where`` asks for, or ``None`` when it is a single condition.
+    """The aggregation that conditions ask for, or ``None`` when it is a single condition.
 
     Raises:
         NotJudgedError: its points are not stated, or two aggregations are asked for at once.

@@ -1,10 +1,10 @@
-"""Runs that a paper needs, and their order."""
+"""Runs that criteria need, and their order."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from elephan.papers.paper import Experiment, Variant
+from elephan.evaluation.experiments import Experiment
 from elephan.scenario import Scenario
 
 Progress = Callable[[float, float, int, int], bool | None]
@@ -37,7 +37,7 @@ class Planner:
         return [job for stage in self._stages for job in sorted(stage, key=lambda job: -work(job[0]))]
 
     def experiments(self, experiments: Iterable[Experiment], seeds: int | None = None) -> None:
-        """Add experiments. The first seeds of all come before the others, so that an interrupted reproduction is most
+        """Add experiments. The first seeds of all come before the others, so that an interrupted evaluation is most
         of one.
         """
         listed = list(experiments)
@@ -50,12 +50,12 @@ class Planner:
                     for offset in range(min(count, 1)) if first else range(1, count):
                         self._add(phase, scenario, scenario.seed + offset)
 
-    def variants(self, variants: Iterable[Variant]) -> None:
-        """Add other readings, one seed each."""
+    def one_seed(self, phases: Iterable[tuple[str, Iterable[Scenario]]]) -> None:
+        """Add the scenarios of named phases, one seed each."""
         self._stages.append([])
-        for variant in variants:
-            for scenario in variant.scenarios:
-                self._add(variant.title, scenario, scenario.seed)
+        for phase, scenarios in phases:
+            for scenario in scenarios:
+                self._add(phase, scenario, scenario.seed)
 
     def _add(self, phase: str, scenario: Scenario, seed: int) -> None:
         if (scenario.hash, seed) not in self._seen:

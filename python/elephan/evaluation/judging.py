@@ -1,0 +1,239 @@
+"""Judgment of criteria by what was measured. An outcome is always computed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from statistics import fmean
+from typing import Any, Generic, TypeVar
+
+from elephan.evaluation.conditions import Value, Where, aggregation, points_of
+from elephan.evaluation.criteria import Criterion, Measurer
+from elephan.evaluation.measurement import Measurement, NotJudgedError, combined
+from elephan.evaluation.relations import RELATIONS, Measured, Outcome
+from elephan.evaluation.wording import expectation, figure_text, number, spread
+from elephan.metrics.statistics import CONFIDENCE, Pick, bootstrap
+
+_TAIL = (1 - CONFIDENCE) / 2
+_Stated = TypeVar("_Stated", bound=Criterion)
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """A criterion held against what was measured.
+
+    Attributes:
+        passed: it holds.
+        measured: in the unit of the criterion's limit; infinite for a time never reached.
+        margin: how far inside the allowed range; negative when outside.
+        low: lower end of the bootstrap interval over seeds; ``None`` without replicates.
+        high: upper end.
+        support: part of the bootstrap draws in which it holds; ``None`` without replicates.
+        detail: what was compared.
+        runs: ids of the runs behind it.
+    """
+
+    passed: bool
+    measured: float
+    margin: float
+    low: float | None = None
+    high: float | None = None
+    support: float | None = None
+    detail: str = ""
+    runs: tuple[str, ...] = ()
+
+
+def within_noise(support: float | None) -> bool:
+    """Other seeds could have turned an outcome that holds in this part of the bootstrap draws."""
+    return support is not None and _TAIL < support < 1 - _TAIL
+
+
+def assess(criterion: _Stated, measurer: Measurer[_Stated], *, intervals: bool = True) -> Assessment:
+    """Measure what a criterion speaks of, and compare.
+
+    Without ``intervals`` there are outcomes and values only, which is quick.
+
+    Raises:
+        NotJudgedError: it was not, or cannot be, measured.
+    """
+    question = _Question(criterion, measurer)
+    outcome = question.outcome()
+    found, support = _noise(question) if intervals else (None, None)
+    return Assessment(
+        outcome.passed,
+        outcome.measured,
+        outcome.margin,
+        low=found[0] if found else None,
+        high=found[1] if found else None,
+        support=support,
+        detail=question.detail(),
+        runs=question.runs(),
+    )
+
+
+def sentence(criterion: Criterion, found: Assessment) -> str:
+    """One sentence with the numbers."""
+    measured = figure_text(found.measured, criterion.metric)
+    between = spread(found.low, found.high)
+    over_seeds = f" ({between} over seeds)" if between else ""
+    compared = f"; {found.detail}" if found.detail else ""
+    allowed = f"{expectation(criterion)}{_distance(criterion, found)}"
+    return f"{_what(criterion)} {measured}{over_seeds}, allowed {allowed}{compared}"
+
+
+def _what(criterion: Criterion) -> str:
+    if criterion.relation in ("greater_than_other", "less_than_other"):
+        return "measured a margin of"
+    if criterion.relation == "approx_equal_other":
+        return "measured a difference of"
+    if criterion.relation in ("argmax", "argmin"):
+        return "measured rank"
+    if criterion.relation == "ordering_desc":
+        return "measured an agreement (Kendall's tau) of"
+    return "measured"
+
+
+def _distance(criterion: Criterion, found: Assessment) -> str:
+    if found.passed or not math.isfinite(found.margin) or found.margin == 0:
+        return ""
+    if criterion.relation in ("member_of", "count", "argmax", "argmin", "ordering_desc"):
+        return ""
+    return f", off by {number(-found.margin)}"
+
+
+def _noise(question: _Question[Any]) -> tuple[tuple[float, float] | None, float | None]:
+    """The interval over seeds of what stands beside the limit, and in which part of the draws the criterion holds."""
+    held: list[bool] = []
+    known: dict[tuple[int, ...], Outcome] = {}
+    sizes = frozenset[int]().union(*(measurement.sizes for measurement in question.everything()))
+
+    def draw(pick: Pick) -> float:
+        if len(sizes) != 1:
+            outcome = question.outcome(pick)
+        else:
+            # Where everything has as many seeds, draws of the same ones in another order have the same medians.
+            (size,) = sizes
+            seeds = tuple(sorted(int(share * size) for share in pick[:size]))
+            if seeds not in known:
+                known[seeds] = question.outcome(pick)
+            outcome = known[seeds]
+        held.append(outcome.passed)
+        return outcome.measured
+
+    found = bootstrap(draw, question.replicates())
+    return found, fmean(held) if held else None
+
+
+class _Question(Generic[_Stated]):
+    """Everything that is measured for one criterion; asked again for each bootstrap draw."""
+
+    def __init__(self, criterion: _Stated, measurer: Measurer[_Stated]) -> None:
+        self.criterion = criterion
+        self.measurer = measurer
+        where = criterion.conditions or {}
+        several = aggregation(where, self._points)
+        at_each = several is not None and several.how == "each"
+        self.cases = [self._terms_of(case) for case in (several.wheres if several and at_each else (where,))]
+
+    def _points(self, parameter: str) -> Sequence[Value]:
+        return self.measurer.points(parameter, self.criterion)
+
+    def _terms_of(self, where: Where) -> _Case:
+        criterion = self.criterion
+        needs = RELATIONS[criterion.relation].needs
+        if needs == "subjects":
+            names = [str(value) for value in criterion.values]
+            return _Case(series=[(name, self._measure(name, where)) for name in names])
+        if needs == "parameter":
+            parameter = str(criterion.values[0])
+            points = points_of(parameter, self._points, str(where.get(parameter, "")))
+            along = [(point, {**where, parameter: point}) for point in points]
+            return _Case(series=[(str(point), self._measure(criterion.subject, at)) for point, at in along])
+        case = _Case(subject=self._measure(criterion.subject, where))
+        if needs == "other":
+            # A condition that the other side states replaces the same condition of the subject's side.
+            beside = where if criterion.other_conditions is None else self._other_where(where)
+            case.others = [(name, self._measure(name, beside)) for name in criterion.other]
+        return case
+
+    def _other_where(self, where: Where) -> Where:
+        stated = dict(self.criterion.other_conditions or {})
+        point = {key: value for key, value in where.items() if key in stated and _asks_each(stated[key])}
+        return {**stated, **point}
+
+    def _measure(self, subject: str, where: Where) -> Measurement:
+        criterion = self.criterion
+        several = aggregation(where, self._points)
+        if several is None:
+            return self.measurer.measure(criterion.metric, subject, where, criterion)
+        parts = [self.measurer.measure(criterion.metric, subject, at, criterion) for at in several.wheres]
+        if several.how == "each":
+            raise NotJudgedError("its comparison asks for each point, and its subject does not")
+        combine = {"mean": fmean, "max": max, "min": min}[several.how]
+        return combined(parts, partial(_apply, combine))
+
+    def outcome(self, pick: Pick | None = None) -> Outcome:
+        """The comparison; of several cases the one that is furthest from holding."""
+        rule = RELATIONS[self.criterion.relation].judge
+        outcomes = [rule(self.criterion.terms, case.measured(self.criterion, pick)) for case in self.cases]
+        return min(outcomes, key=lambda outcome: (outcome.passed, outcome.margin))
+
+    def everything(self) -> list[Measurement]:
+        """All that was measured."""
+        return [measurement for case in self.cases for measurement in case.everything()]
+
+    def replicates(self) -> int:
+        """The largest number of seeds behind any of it."""
+        return max(measurement.replicates for measurement in self.everything())
+
+    def runs(self) -> tuple[str, ...]:
+        """Ids of the runs behind it, each once."""
+        found: dict[str, None] = {}
+        for measurement in self.everything():
+            found.update(dict.fromkeys(measurement.run_ids))
+        return tuple(found)
+
+    def detail(self) -> str:
+        """The compared values, by name, and what the measurements say of themselves."""
+        parts = []
+        for case in self.cases:
+            named = list(case.series)
+            if case.others and case.subject:
+                named = [(self.criterion.subject, case.subject), *case.others]
+            parts += [f"{name} {figure_text(item.value(), self.criterion.metric)}" for name, item in named]
+            parts += [item.detail for item in case.everything() if item.detail]
+        return ", ".join(dict.fromkeys(parts))
+
+
+def _asks_each(value: Value) -> bool:
+    return isinstance(value, str) and value.startswith("each")
+
+
+def _apply(combine: Any, values: Sequence[float]) -> float:
+    return float(combine(values))
+
+
+class _Case:
+    """The measurements under one condition."""
+
+    def __init__(self, subject: Measurement | None = None, series: list[tuple[str, Measurement]] | None = None) -> None:
+        self.subject = subject
+        self.series = series or []
+        self.others: list[tuple[str, Measurement]] = []
+
+    def measured(self, criterion: Criterion, pick: Pick | None) -> Measured:
+        """Numbers for the relation."""
+        names = [name for name, _ in self.series]
+        return Measured(
+            subject=self.subject.value(pick) if self.subject else math.nan,
+            others=tuple((name, item.value(pick)) for name, item in self.others),
+            series=tuple((name, item.value(pick)) for name, item in self.series),
+            position=names.index(criterion.subject) if criterion.subject in names else 0,
+        )
+
+    def everything(self) -> list[Measurement]:
+        """All measurements of the case."""
+        own = [self.subject] if self.subject else []
+        return [*own, *(item for _, item in self.others), *(item for _, item in self.series)]

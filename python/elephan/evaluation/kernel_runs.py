@@ -1,0 +1,166 @@
+"""Runs of experiments in today's Linux, as data: what it can carry of them, and what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from elephan.evaluation.experiments import RunSet
+from elephan.evaluation.measurement import NotJudgedError
+from elephan.scenario import Scenario
+
+if TYPE_CHECKING:
+    from elephan.backends.kernel.twin import Twin
+    from elephan.runs import Run
+
+PREPARATION_S = 2.0
+"""What a run takes beside its scenario's own time: namespaces, programs, connections, tables."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A run that the kernel can carry.
+
+    Attributes:
+        experiments: ids of the experiments that it is of.
+        title: of its first experiment.
+        label: there.
+        scenario: the experiment's.
+        twin: what is run.
+        chosen: it is to be run; otherwise it only counts where it is saved.
+        saved: there is a result.
+        again: the result is one that the backend doubts, and it is to be made again.
+    """
+
+    experiments: tuple[str, ...]
+    title: str
+    label: str
+    scenario: Scenario
+    twin: Twin
+    chosen: bool
+    saved: bool
+    again: bool = False
+
+    @property
+    def to_run(self) -> bool:
+        """Whether it has to be run."""
+        return self.chosen and (self.again or not self.saved)
+
+    @property
+    def takes_s(self) -> float:
+        """Real time of a run."""
+        return self.twin.duration_s + PREPARATION_S
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Runs of an experiment that the kernel cannot carry, all for the same reason."""
+
+    experiment: str
+    labels: tuple[str, ...]
+    why: str
+
+    def to_json(self) -> dict[str, Any]:
+        """As in the documents that ``--json`` prints."""
+        return {"experiment": self.experiment, "runs": list(self.labels), "why": self.why}
+
+
+@dataclass(frozen=True)
+class KernelRuns:
+    """What some experiments ask of the kernel.
+
+    Attributes:
+        pieces: what can be carried.
+        left_out: what cannot.
+        refused: why a scenario cannot be carried, by its hash.
+    """
+
+    pieces: tuple[Piece, ...]
+    left_out: tuple[LeftOut, ...]
+    refused: Mapping[str, str]
+
+    @property
+    def to_run(self) -> list[Piece]:
+        """What has to be run, in the order of the experiments."""
+        return [piece for piece in self.pieces if piece.to_run]
+
+    @property
+    def takes_s(self) -> float:
+        """Real time of all that has to be run, one after the other."""
+        return sum(piece.takes_s for piece in self.to_run)
+
+    def lines(self) -> Iterator[str]:
+        """What a reader should know before it begins."""
+        runs = self.to_run
+        there = sum(piece.saved and not piece.again for piece in self.pieces)
+        other = sum(not piece.chosen and not piece.saved for piece in self.pieces)
+        asked = f", {other} not asked for" if other else ""
+        yield (
+            f"in the kernel: {len(runs)} runs one after the other, {duration(self.takes_s)} of real time; "
+            f"{there} are saved{asked}"
+        )
+        for row in self.left_out:
+            yield f"left out: {row.experiment}, {len(row.labels)} runs: {row.why}"
+
+
+def duration(seconds: float) -> str:
+    """A length of time for a reader: hours and minutes, or minutes, or seconds."""
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+class StandIns(RunSet):
+    """Runs of the kernel, found by the experiments' own scenarios; of those that are not there, why."""
+
+    def __init__(self, runs: Mapping[str, Run], absent: Mapping[str, str]) -> None:
+        super().__init__(())
+        self._by_hash = {name: {run.seed: run} for name, run in runs.items()}
+        self._absent = absent
+
+    def of(self, scenario: Scenario) -> list[Run]:
+        """The run that stands for a scenario.
+
+        Raises:
+            NotJudgedError: there is none; with the reason.
+        """
+        if scenario.hash not in self._by_hash:
+            why = self._absent.get(scenario.hash, "it is not part of this selection")
+            raise NotJudgedError(f"'{scenario.title or scenario.hash}' has no run in the kernel: {why}")
+        return super().of(scenario)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a piece.
+
+    Attributes:
+        piece: which.
+        run: the result; ``None`` where it was not run or has failed.
+        why: why there is no result, or why it is not believed; empty where it counts.
+    """
+
+    piece: Piece
+    run: Run | None
+    why: str = ""
+
+    @property
+    def believed(self) -> bool:
+        """Whether claims are judged by it."""
+        return self.run is not None and not self.why
+
+    def to_json(self) -> dict[str, Any]:
+        """As in the documents that ``--json`` prints."""
+        return {
+            "experiments": list(self.piece.experiments),
+            "label": self.piece.label,
+            "title": self.piece.scenario.title,
+            "run": self.run.id if self.run else None,
+            "believable": None if self.run is None else self.believed,
+            "why": self.why,
+            "warnings": list(self.run.warnings) if self.run else [],
+            "differences": list(self.piece.twin.differences),
+            "duration_s": self.piece.twin.duration_s,
+        }

@@ -1,0 +1,120 @@
+"""Several evaluations as one sweep of their runs; each is judged as soon as its own runs are there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from elephan.evaluation.planning import Job, Plan, Progress
+
+if TYPE_CHECKING:
+    from elephan.runs import Run, Store
+
+Found = TypeVar("Found")
+Judge = Callable[[int, Mapping[str, "Run"], float], Found]
+"""Given an evaluation's position, the runs that are there by id, and the seconds that were spent on them."""
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One part of the work and what it took.
+
+    Attributes:
+        name: what was run.
+        runs: how many.
+        run_seconds: the sum of what each run took when it was made; several are made at a time.
+    """
+
+    name: str
+    runs: int
+    run_seconds: float
+
+
+def job_id(job: Job) -> str:
+    """The id of a job's run in the simulator."""
+    from elephan.runs.saved import run_id
+
+    scenario, seed = job
+    return run_id(scenario.hash, "sim", seed)
+
+
+def by_phase(plan: Plan, found: Mapping[str, Run]) -> dict[str, list[Run]]:
+    """The runs of a plan, by phase."""
+    return {name: [found[job_id(job)] for job in jobs] for name, jobs in plan.items()}
+
+
+def phase(name: str, runs: Sequence[Run]) -> Phase:
+    """What the runs of a phase took."""
+    return Phase(name, len(runs), sum(float(run.manifest["wall_seconds"]) for run in runs))
+
+
+def sweep_and_judge(
+    evaluations: Sequence[Sequence[Job]],
+    judge: Judge[Found],
+    *,
+    jobs: int | None = None,
+    store: Store | None = None,
+    progress: Progress | None = None,
+) -> list[Found]:
+    """Run the jobs of several evaluations; what ``judge`` makes of each, in their order.
+
+    All runs are one sweep, evaluation after evaluation; that with most runs comes first. One is judged while those
+    after it are run, and the last one, which no run is beside, has least to judge.
+
+    Args:
+        evaluations: the jobs of each.
+        judge: called in a thread of its own, one evaluation at a time.
+        jobs: runs at a time; one a core by default.
+        store: where results are kept; what is saved is not run again.
+        progress: told how far all together are.
+
+    Raises:
+        SweepError: a run failed.
+        Interrupted: Ctrl-C; what was finished is saved.
+    """
+    from elephan.runs import sweep
+
+    with ThreadPoolExecutor(1, thread_name_prefix="elephan-judge") as beside:
+        arrivals = _Arrivals(evaluations, lambda i, found, wall_s: beside.submit(judge, i, found, wall_s))
+        try:
+            largest_first = sorted(evaluations, key=len, reverse=True)
+            in_order = [job for listed in largest_first for job in listed]
+            sweep(in_order, jobs=jobs, store=store, progress=progress, in_order=True, each=arrivals.add)
+            return [arrivals.judged[i].result() for i in range(len(evaluations))]
+        except BaseException:
+            beside.shutdown(cancel_futures=True)
+            raise
+
+
+class _Arrivals(Generic[Found]):
+    """Runs as they come. An evaluation with all of its runs is passed on to be judged.
+
+    Attributes:
+        judged: what ``judge`` gave, by the evaluation's position.
+    """
+
+    def __init__(self, evaluations: Sequence[Sequence[Job]], judge: Judge[Future[Found]]) -> None:
+        self.judged: dict[int, Future[Found]] = {}
+        self._judge = judge
+        self._found: dict[str, Run] = {}
+        self._missing = [{job_id(job) for job in listed} for listed in evaluations]
+        self._since_s = time.perf_counter()
+        self._pass_on()
+
+    def add(self, run: Run) -> None:
+        """A run that is there."""
+        self._found[run.id] = run
+        for missing in self._missing:
+            missing.discard(run.id)
+        self._pass_on()
+
+    def _pass_on(self) -> None:
+        for i, missing in enumerate(self._missing):
+            if not missing and i not in self.judged:
+                # From the evaluation before it, so that those of all add up to the time of the sweep.
+                now_s = time.perf_counter()
+                self.judged[i] = self._judge(i, self._found, now_s - self._since_s)
+                self._since_s = now_s

@@ -1,0 +1,68 @@
+"""Criteria and numbers in words."""
+
+from __future__ import annotations
+
+import math
+
+from elephan.evaluation.criteria import Criterion
+
+_COMPARISONS = {"greater_than_other": "more than", "less_than_other": "less than", "approx_equal_other": "the same as"}
+_DIGITS = 4
+
+
+def number(value: float) -> str:
+    """A number with four significant digits, in full up to a million."""
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    text = f"{value:.{_DIGITS}g}"
+    if "e" in text and 1e-3 <= abs(value) < 1e6:
+        text = f"{value:.0f}"
+    return text.replace("-", "−")
+
+
+def figure_text(value: float, metric: str) -> str:
+    """A measured value: a time that was never reached is said so."""
+    return "never in the run" if math.isinf(value) and "_time_" in metric else number(value)
+
+
+def spread(low: float | None, high: float | None) -> str:
+    """An interval, ``"1 to 2"``; empty where there is none, or where both ends are the same."""
+    return "" if low is None or high is None or low == high else f"{number(low)} to {number(high)}"
+
+
+def expectation(criterion: Criterion) -> str:
+    """What a criterion allows, in a few words."""
+    slack = _slack(criterion)
+    limit = number(criterion.limit)
+    values = [number(value) if isinstance(value, int | float) else value for value in criterion.values]
+    if criterion.relation in _COMPARISONS:
+        margin = f" by {limit}" if criterion.limit else ""
+        return f"{_COMPARISONS[criterion.relation]} {', '.join(criterion.other)}{margin}{slack}"
+    simple = {
+        "approx": f"{limit}{slack}",
+        "identity": f"{limit}{slack}",
+        ">=": f"≥ {limit}{slack}",
+        "<=": f"≤ {limit}{slack}",
+        ">": f"> {limit}{slack}",
+        "<": f"< {limit}{slack}",
+        "constant_in": f"constant along {''.join(values[:1])} within {limit}",
+        "increasing_in": f"rises along {''.join(values[:1])}{slack}",
+        "decreasing_in": f"falls along {''.join(values[:1])}{slack}",
+        "argmax": f"the largest of {', '.join(values)}",
+        "argmin": f"the smallest of {', '.join(values)}",
+        "ordering_desc": " > ".join(values),
+        "sign": "positive, above 0.02" if values[:1] == ["+"] else "negative, below −0.02",
+        "member_of": f"{criterion.metric} {' or '.join(values)}",
+        "in_range": f"{' to '.join(values)}{slack}",
+        "count": values[0] if len(set(values)) == 1 else f"{' to '.join(values)}",
+    }
+    return simple[criterion.relation]
+
+
+def _slack(criterion: Criterion) -> str:
+    parts = []
+    if criterion.tol_abs:
+        parts.append(number(criterion.tol_abs))
+    if criterion.tol_rel:
+        parts.append(f"{number(100 * criterion.tol_rel)} %")
+    return f" (± {' or '.join(parts)})" if parts else ""

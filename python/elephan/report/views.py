@@ -1,0 +1,46 @@
+"""What a report shows of runs and of their scenarios."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from elephan.report.figures import Curve
+
+
+@dataclass(frozen=True)
+class RunView:
+    """One run that the reader can look at.
+
+    Attributes:
+        experiment: its group.
+        label: in the list.
+        title: over the plot.
+        windows: congestion windows.
+        queue: of the bottleneck.
+    """
+
+    experiment: str
+    label: str
+    title: str
+    windows: tuple[Curve, ...]
+    queue: tuple[Curve, ...]
+
+
+@dataclass(frozen=True)
+class ScenarioRow:
+    """One scenario, ready to copy."""
+
+    key: str
+    label: str
+    hash: str
+    seeds: str
+    wall: str
+    toml: str
+
+
+@dataclass(frozen=True)
+class ScenarioGroup:
+    """The scenarios of one experiment."""
+
+    title: str
+    rows: tuple[ScenarioRow, ...]

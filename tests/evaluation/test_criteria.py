@@ -1,0 +1,74 @@
+"""A criterion is judged without any paper."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from elephan.evaluation.conditions import Value, Where
+from elephan.evaluation.criteria import Criterion, CriterionError, check
+from elephan.evaluation.judging import assess, sentence, within_noise
+from elephan.evaluation.measurement import Measurement, NotJudgedError
+
+PLAIN: dict[str, Any] = {
+    "id": "s.one",
+    "document": "s",
+    "section": "5.1",
+    "text": "a is fast",
+    "experiment": "s.E",
+    "metric": "speed",
+    "subject": "a",
+    "relation": ">=",
+    "limit": 1.0,
+}
+
+
+class Given:
+    """Samples by subject."""
+
+    def __init__(self, **samples: tuple[float, ...]) -> None:
+        self._samples = samples
+
+    def points(self, parameter: str, _criterion: Criterion) -> Sequence[Value]:
+        raise NotJudgedError(f"no points of {parameter}")
+
+    def measure(self, _metric: str, subject: str, _where: Where, _criterion: Criterion) -> Measurement:
+        return Measurement(sample=self._samples[subject], runs=(f"run-{subject}",))
+
+
+def test_a_criterion_has_its_outcome_its_interval_and_its_sentence() -> None:
+    found = assess(Criterion(**PLAIN), Given(a=(0.5, 1.5, 2.0)))
+    assert (found.passed, found.measured, found.margin, found.runs) == (True, 1.5, 0.5, ("run-a",))
+    assert (found.low, found.high) == (0.5, 2.0)
+    assert within_noise(found.support)
+    assert sentence(Criterion(**PLAIN), found) == "measured 1.5 (0.5 to 2 over seeds), allowed ≥ 1"
+
+
+def test_what_does_not_hold_says_by_how_much() -> None:
+    criterion = Criterion(**PLAIN | {"relation": "greater_than_other", "other": ("b",)})
+    found = assess(criterion, Given(a=(1.0,), b=(2.0,)), intervals=False)
+    assert not found.passed
+    assert found.low is None
+    assert sentence(criterion, found) == "measured a margin of −1, allowed more than b by 1, off by 2; a 1, b 2"
+
+
+def test_what_was_not_measured_is_not_judged() -> None:
+    criterion = Criterion(**PLAIN | {"relation": "increasing_in", "values": ("rtt",)})
+    with pytest.raises(NotJudgedError, match="no points of rtt"):
+        assess(criterion, Given())
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"relation": "=="}, "relation: '==' is not one of"),
+        ({"relation": "less_than_other"}, "other: missing"),
+        ({"relation": "sign"}, "values: missing"),
+        ({"relation": "in_range", "values": (1,)}, "a range has two ends"),
+    ],
+)
+def test_a_criterion_that_lacks_what_its_relation_needs_is_refused(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(CriterionError, match=message):
+        check(Criterion(**PLAIN | fields))
