@@ -180,7 +180,7 @@ def test_any_metric_has_an_interval_over_seeds() -> None:
 
 
 def test_an_interval_holds_the_mean_about_as_often_as_it_says() -> None:
-    """Of 400 samples of 8 from a normal law 95 % should; a percentile bootstrap holds it in 84 to 88 %."""
+    """It should in 95 % of 400 samples of 8 from a normal law; a percentile bootstrap does in 84 to 88 %."""
     rng = np.random.default_rng(7)
     intervals = [metrics.interval(rng.normal(1.0, 1.0, 8).tolist()) for _ in range(400)]
     held = sum(low <= 1.0 <= high for _, low, high in intervals)

@@ -96,7 +96,7 @@ def test_the_record_is_part_of_the_scenario_only_where_it_is_chosen() -> None:
 
 
 def buckets(values: np.ndarray) -> Sample:
-    """As the engine counts."""
+    """The engine counts so too."""
     keys, counts = np.unique(values.view(np.uint64) >> np.uint64(43), return_counts=True)
     low, high = ((keys + np.uint64(more) << np.uint64(43)).view(np.float64) for more in (0, 1))
     return Sample(np.empty(0), (low + high) / 2, counts.astype(np.float64), float(values.sum()))

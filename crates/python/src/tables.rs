@@ -134,7 +134,7 @@ pub fn flows(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
         ("owd_p99_ms", float(&|r| r.delay_ms(|d| d.histogram.quantile(0.99)))),
         ("completion_s", float(&|r| r.sender.completed.map_or(f64::NAN, |end| end.since(r.sender.start).seconds()))),
     ];
-    // What the samples of a flow would tell of the measured part.
+    // Counts of the measured part, which the samples of a flow would tell.
     if let Some(crowd) = &outcome.crowd {
         let received =
             |f: &dyn Fn(&ReceiverSample) -> u64| count(&|r| f(&r.receiver.measured[1]) - f(&r.receiver.measured[0]));

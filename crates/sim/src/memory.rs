@@ -143,7 +143,7 @@ impl Spec {
         (transfers, active_s)
     }
 
-    /// What is kept of a source's transfers: the list of them, and a row for each.
+    /// Records of a source's transfers: the list of them, and a row for each.
     fn rows_bytes(&self, source: &SourceSpec) -> u64 {
         let (transfers, _) = self.transfers(source);
         let listed = if let ArrivalsSpec::List { .. } = source.arrivals {
@@ -180,7 +180,7 @@ impl Spec {
         let segments = source.mean_segments();
         let rounds = (1.0 + segments / f64::from(flow.stack.initial_window)).log2().max(1.0);
         let rate = transfers / active_s.max(1e-12);
-        // What was sent again for nothing is under way for a round trip more.
+        // Segments sent again for nothing are under way for a round trip more.
         let again = f64::from(u8::from(mean_s >= flow.stack.initial_rto_ps as f64 * 1e-12));
         let flowing = rate * (mean_s * (rounds + again)).min(active_s);
         let slowest_bps = flow.path.iter().map(|&link| self.links[link].fastest_bps()).min().unwrap_or(u64::MAX);

@@ -106,7 +106,7 @@ class RunSet:
         return fewer
 
     def first_seeds(self, count: int) -> RunSet:
-        """Of each scenario the replicates with the ``count`` smallest seeds. Computed metrics are shared."""
+        """The replicates of each scenario with the ``count`` smallest seeds. Computed metrics are shared."""
         fewer = RunSet(found[seed] for found in self._by_hash.values() for seed in sorted(found)[:count])
         fewer._values = self._values
         return fewer

@@ -47,7 +47,7 @@ def carried(
     Args:
         experiments: which.
         only: run what matches one of these patterns alone: a run's label, its experiment, or ``EXPERIMENT/LABEL``.
-            What is saved counts all the same.
+            Saved runs count all the same.
         store: where results are kept.
         path: what was asked for, for an error's line.
         again: make those again whose saved result the backend doubts.

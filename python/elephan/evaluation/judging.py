@@ -113,7 +113,7 @@ def _noise(question: _Question[Any]) -> tuple[tuple[float, float] | None, float 
         if len(sizes) != 1:
             outcome = question.outcome(pick)
         else:
-            # Where everything has as many seeds, draws of the same ones in another order have the same medians.
+            # If everything has as many seeds, draws of the same ones in another order have the same medians.
             (size,) = sizes
             seeds = tuple(sorted(int(share * size) for share in pick[:size]))
             if seeds not in known:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from elephan.runs import Run
 
 PREPARATION_S = 2.0
-"""What a run takes beside its scenario's own time: namespaces, programs, connections, tables."""
+"""Time that a run takes beside its scenario's own: namespaces, programs, connections, tables."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Piece:
 
     @property
     def to_run(self) -> bool:
-        """Whether it has to be run."""
+        """True if it has to be run."""
         return self.chosen and (self.again or not self.saved)
 
     @property
@@ -62,13 +62,13 @@ class LeftOut:
     why: str
 
     def to_json(self) -> dict[str, Any]:
-        """As in the documents that ``--json`` prints."""
+        """The form that ``--json`` prints."""
         return {"experiment": self.experiment, "runs": list(self.labels), "why": self.why}
 
 
 @dataclass(frozen=True)
 class KernelRuns:
-    """What some experiments ask of the kernel.
+    """Runs that some experiments ask of the kernel.
 
     Attributes:
         pieces: what can be carried.
@@ -82,7 +82,7 @@ class KernelRuns:
 
     @property
     def to_run(self) -> list[Piece]:
-        """What has to be run, in the order of the experiments."""
+        """The runs to make, in the order of the experiments."""
         return [piece for piece in self.pieces if piece.to_run]
 
     @property
@@ -91,7 +91,7 @@ class KernelRuns:
         return sum(piece.takes_s for piece in self.to_run)
 
     def lines(self) -> Iterator[str]:
-        """What a reader should know before it begins."""
+        """Notes for a reader before it begins."""
         runs = self.to_run
         there = sum(piece.saved and not piece.again for piece in self.pieces)
         other = sum(not piece.chosen and not piece.saved for piece in self.pieces)
@@ -134,7 +134,7 @@ class StandIns(RunSet):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a piece.
+    """Outcome of a piece.
 
     Attributes:
         piece: which.
@@ -148,11 +148,11 @@ class Outcome:
 
     @property
     def believed(self) -> bool:
-        """Whether claims are judged by it."""
+        """True if claims are judged by it."""
         return self.run is not None and not self.why
 
     def to_json(self) -> dict[str, Any]:
-        """As in the documents that ``--json`` prints."""
+        """The form that ``--json`` prints."""
         return {
             "experiments": list(self.piece.experiments),
             "label": self.piece.label,

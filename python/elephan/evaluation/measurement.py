@@ -10,7 +10,7 @@ from elephan.metrics.statistics import Pick, resampled
 
 
 class NotJudgedError(Exception):
-    """What a criterion speaks of was not measured; the message says why, in one clause."""
+    """The subject of a criterion was not measured; the message says why, in one clause."""
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ SIGN_FLOOR = 0.02
 
 @dataclass(frozen=True)
 class Terms:
-    """What a criterion asks for: its numbers, without its subject.
+    """The numbers that a criterion asks for, without its subject.
 
     Attributes:
         limit: expected value, bound, or smallest margin.

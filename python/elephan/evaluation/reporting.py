@@ -54,13 +54,13 @@ def scenario_groups(experiments: Iterable[Experiment], runs: RunSet) -> Iterator
 
 
 def warnings(runs: RunSet) -> list[str]:
-    """What the runs warn of, each line once, with the run."""
+    """Warnings of the runs, each line once, with the run."""
     lines = (f"{run.manifest.get('title') or run.id}: {line}" for run in runs for line in run.warnings)
     return list(dict.fromkeys(lines))
 
 
 def provenance(runs: RunSet) -> list[tuple[str, str]]:
-    """What made the runs, and the command that was given."""
+    """The engine that made the runs, and the command that was given."""
     command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]) if sys.argv else ""
     rows = [(name, value) for name, value in facts(runs) if name != "command"]
     return [("command", command), *rows]

@@ -47,7 +47,7 @@ def by_phase(plan: Plan, found: Mapping[str, Run]) -> dict[str, list[Run]]:
 
 
 def phase(name: str, runs: Sequence[Run]) -> Phase:
-    """What the runs of a phase took."""
+    """Time that the runs of a phase took."""
     return Phase(name, len(runs), sum(float(run.manifest["wall_seconds"]) for run in runs))
 
 

@@ -31,7 +31,7 @@ def spread(low: float | None, high: float | None) -> str:
 
 
 def expectation(criterion: Criterion) -> str:
-    """What a criterion allows, in a few words."""
+    """The values that a criterion allows, in a few words."""
     slack = _slack(criterion)
     limit = number(criterion.limit)
     values = [number(value) if isinstance(value, int | float) else value for value in criterion.values]

@@ -72,7 +72,7 @@ def harm(run: Run, window: Window | None = None, flows: Flows = None, *, referen
 
 
 def lost_part(alone: float, together: float) -> float:
-    """What is lost of a value of which more is better, as a part of it: harm, in the units of whatever is compared.
+    """The part lost of a value of which more is better: harm, for whatever is compared.
 
     ``alone`` is the value in the reference, and not 0.
     """

@@ -1,7 +1,7 @@
 """Replicates: a value with its interval. Each kind of interval is defined here, once.
 
-Of a mean by Student's t, of a paired difference by the paired t, of a median or any other statistic by the percentile
-bootstrap (which for a mean of few replicates would be too narrow).
+That of a mean is by Student's t, of a paired difference by the paired t, of a median or any other statistic by the
+percentile bootstrap (which for a mean of few replicates would be too narrow).
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ class Summed(NamedTuple):
 
 
 def has_summary(run: Run, source: str) -> bool:
-    """Whether a source keeps sums of its transfers, and not each of them."""
+    """True if a source keeps sums of its transfers, and not each of them."""
     return any(spec.flow.name == source and spec.record == "summary" for spec in run.form.traffic)
 
 

@@ -64,7 +64,7 @@ Namer = Callable[[int], str]
 
 
 class _Rows(NamedTuple):
-    """As :class:`Transfers`, with starts in s, and numbers in place of names, which take longest of all to make."""
+    """Columns of :class:`Transfers`, with starts in s, and numbers in place of names, which take longest to make."""
 
     numbers: Array
     starts_s: Array
@@ -210,7 +210,7 @@ def _in_sums(found: _Rows) -> Summed:
 
 
 def _ended(run: Run, window: Window | None, flows: Flows, size_bytes: Sizes) -> Summed:
-    """As :func:`_begun`, where some came to their end.
+    """The transfers of :func:`_begun`, of which some came to their end.
 
     Raises:
         MetricError: none did.

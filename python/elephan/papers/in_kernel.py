@@ -40,7 +40,7 @@ def plan(
         paper: which.
         figure: only the experiments of one figure.
         only: run what matches one of these patterns alone: a run's label, its experiment, or ``EXPERIMENT/LABEL``.
-            What is saved counts all the same.
+            Saved runs count all the same.
         again: make those again whose saved result the backend doubts.
         store: where results are kept.
 

@@ -124,7 +124,7 @@ def reproduce_all(
     store: Store | None = None,
     progress: Progress | None = None,
 ) -> list[PaperResult]:
-    """As :func:`reproduce` for several papers, each with the folder of its report; progress is that of all together.
+    """Do :func:`reproduce` for several papers, each with the folder of its report; progress is that of all together.
 
     All runs are one sweep, and a paper is judged while those after it are run (:func:`sweep_and_judge`).
     """

@@ -46,7 +46,7 @@ def plot_cwnd(run: Run, flows: Sequence[str] | None = None) -> Figure:
 def plot_throughput(run: Run, flows: Sequence[str] | None = None, bin_s: float | None = None) -> Figure:
     """Throughput on the wire of each flow, in bins of 1 s or ``bin_s``.
 
-    Of a crowd, unless ``flows`` names some of it, bands of quantiles of the goodput between two samples.
+    A crowd has bands of quantiles of the goodput between two samples, unless ``flows`` names some of it.
 
     Raises:
         MetricError: bins are asked for where bands are drawn, or their edges are not sample times.
@@ -67,7 +67,7 @@ def plot_throughput(run: Run, flows: Sequence[str] | None = None, bin_s: float |
 
 
 def _bands(run: Run, axes: Axes, column: str) -> None:
-    """Of each group the median, and bands of the middle half and of the middle 90 % of its flows."""
+    """The median of each group, and bands of the middle half and of the middle 90 % of its flows."""
     for i, group in enumerate(run.groups):
         times, values = quantile_series(run, group.name, column)
         color, label = f"C{i % 10}", group.name if len(group.members) == 1 else f"{group.name}: median of flows"

@@ -96,7 +96,7 @@ def _over_time(run: Run) -> Traces:
 
 
 def _quantile_curves(run: Run, column: str) -> tuple[Curve, ...]:
-    """Of each group the quantiles of a column of ``crowd``, the extremes left out; one color a group."""
+    """The quantiles of a column of ``crowd`` for each group, the extremes left out; one color a group."""
     return tuple(
         quantile_curve(run, group.name, column, quantile, f"{group.name}: {name}", i % 8, BINS)
         for i, group in enumerate(run.groups)

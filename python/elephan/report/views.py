@@ -1,4 +1,4 @@
-"""What a report shows of runs and of their scenarios."""
+"""The parts of a report that show runs and their scenarios."""
 
 from __future__ import annotations
 

@@ -200,12 +200,12 @@ class Run:
 
     @property
     def records_all(self) -> bool:
-        """Whether ``samples`` has all flows: ``record = "all"``."""
+        """True if ``samples`` has all flows: ``record = "all"``."""
         return self._compact.record_flows is None
 
     @property
     def is_crowd(self) -> bool:
-        """Whether its flows are shown by quantiles: there are many, or not all are recorded."""
+        """True if its flows are shown by quantiles: there are many, or not all are recorded."""
         return not self.records_all or len(self.form.flows) > MOST_ROWS
 
     @cached_property

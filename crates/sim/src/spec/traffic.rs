@@ -21,7 +21,7 @@ pub struct SourceSpec {
     /// the last link of the ACKs; a time below the path's becomes the path's.
     #[serde(default)]
     pub rtts: Option<RttSpec>,
-    /// What the run keeps of the transfers.
+    /// Record that the run keeps of the transfers.
     #[serde(default)]
     pub record: RecordSpec,
 }

@@ -363,7 +363,7 @@ impl Source {
         }
     }
 
-    /// What is known of a slot's transfer.
+    /// State of a slot's transfer.
     fn result(&self, slot: &Slot) -> Transfer {
         Transfer {
             start: slot.start,
