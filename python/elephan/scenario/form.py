@@ -621,7 +621,7 @@ class SourceSpec(Form, frozen=True, kw_only=True):
         flow: Common properties of the transfers: name, algorithm, stack, paths, and the times between which transfers
             start. It has no size, application or clocks.
         arrivals: Start times of the transfers.
-        record: What the run keeps of the transfers.
+        record: Record that the run keeps of the transfers.
         rtts: Propagation round-trip times of the transfers; that of the path where absent. A time above the path's is
             added behind the last link of the ACKs; a time below the path's becomes the path's.
         sizes: Sizes of the transfers; absent where ``arrivals`` lists them.
