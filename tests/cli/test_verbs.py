@@ -228,9 +228,12 @@ def test_show_says_why_a_metric_is_not_there(
 
 def test_compare_answers_the_operator(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = ["--rate", "10 Mbit/s", "--rtt", "20 ms", "--buffer", "1 BDP", "--duration", "20 s"]
-    rows = answer(["compare", "htcp", *path], capsys)["rows"]
-    assert {row["algorithm"] for row in rows} == {"htcp"}
-    assert {"alone", "reno", "cubic"} <= {row["against"] for row in rows}
+    found = answer(["compare", "htcp", *path, "--rivals", "cubic,reno", "--seeds", "2"], capsys)
+    assert {row["algorithm"] for row in found["rows"]} == {"htcp", "cubic", "reno"}
+    assert {"alone", "reno", "cubic"} <= {row["against"] for row in found["rows"]}
+    assert found["answer"]["algorithm"] == "htcp"
+    assert found["answer"]["text"].startswith("htcp: ")
+    assert {entry["to"] for entry in found["answer"]["harm"]} == {"cubic", "reno"}
     assert run_command(["compare", "hctp", *path]) == 2
     assert "did you mean 'htcp'?" in capsys.readouterr().err
 

@@ -23,7 +23,7 @@ LEVELS = (
     ("export/", "metrics/"),
     ("report/",),
     ("evaluation/",),
-    ("backend_comparison.py", "comparison.py", "papers/"),
+    ("backend_comparison.py", "comparison/", "papers/"),
     ("__init__.py",),
     ("cli/",),
     ("__main__.py",),

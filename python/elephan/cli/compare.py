@@ -2,46 +2,46 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from elephan.cli import common
-from elephan.cli.progress import meter
+from elephan.cli import common, targets
 from elephan.scenario.errors import ScenarioError
 
-_COLUMNS = {
-    "algorithm": "algorithm",
-    "against": "against",
-    "goodput_mbps": "goodput Mbit/s",
-    "other_goodput_mbps": "others Mbit/s",
-    "share": "share",
-    "jain": "jain",
-    "utilization": "used",
-    "loss_rate": "loss rate",
-    "queue_delay_ms": "queue ms",
-    "rtt_p99_ms": "RTT p99 ms",
-    "late_comer_converges_s": "converges s",
-    "harm_to_other": "harm",
-    "harm_among_others": "harm by own",
-    "background_mbps": "background Mbit/s",
-    "background_p50_ms": "its p50 ms",
-    "background_p99_ms": "its p99 ms",
-}
-
+if TYPE_CHECKING:
+    from elephan.comparison import Answer, Comparison
 
 _OPTIONS = {
     "dumbbell.rate": "--rate",
     "dumbbell.rtt": "--rtt",
     "dumbbell.buffer": "--buffer",
     "dumbbell.loss": "--loss",
+    "dumbbell.queue": "--queue",
     "duration": "--duration",
     "stack": "--stack",
-    "background": "--background",
-    "flows": "--flows",
+    **{
+        name: f"--{name}"
+        for name in (
+            "background",
+            "flows",
+            "rate",
+            "rtt",
+            "buffer",
+            "trace",
+            "prefer",
+            "budget",
+            "scenario",
+            "ecn",
+            "queue",
+            "loss",
+        )
+    },
 }
+_UNIT_STEP = 1000.0
 
 
 @contextmanager
@@ -62,64 +62,177 @@ def named_options() -> Iterator[None]:
 
 @click.command("compare")
 @click.argument("algorithms", nargs=-1, required=True, metavar="ALG…")
-@click.option("--rate", required=True, metavar="RATE", help="Rate of the bottleneck, for example '10 Gbit/s'.")
-@click.option("--rtt", required=True, metavar="TIME", help="Two-way propagation delay, for example '120 ms'.")
-@click.option("--buffer", "buffer_size", required=True, metavar="BUFFER", help="'4 MB', '1000 packets' or '20% BDP'.")
-@click.option("--loss", metavar="P", help="Random loss on the path, for example 0.001%.")
+@click.option("--rate", metavar="RATE", help="Rate of the bottleneck, for example '10 Gbit/s'.")
+@click.option("--rtt", metavar="TIME", help="Two-way propagation delay, for example '120 ms'.")
+@click.option("--buffer", "buffer_size", metavar="BUFFER", help="'4 MB', '1000 packets' or '20% BDP'.")
+@click.option("--loss", metavar="P", help="Random loss on the path, for example 0.001%. [default: none]")
 @click.option(
     "--flows", type=common.Count(1, 1000), metavar="N", default=1, show_default=True, help="Flows of each algorithm."
 )
 @click.option(
-    "--background", metavar="LOAD", help="Load of background traffic, each way: '20%' of the rate, or '100 Mbit/s'."
-)
-@click.option("--duration", metavar="TIME", help="Simulated time of each run.")
-@click.option("--stack", metavar="STACK", help="TCP stack of the endpoints. [default: linux]")
+    "--background", metavar="LOAD",
+    help="Load of background traffic, each way: '20%' of the rate, or '100 Mbit/s'. [default: none]",
+)  # fmt: skip
+@click.option("--queue", metavar="QUEUE", help="Queue discipline of the bottleneck. [default: droptail]")
+@click.option("--ecn", is_flag=True, help="Explicit congestion notification in the endpoints. [default: off]")
+@click.option(
+    "--trace", "traces", multiple=True, metavar="FILE",
+    help="Mahimahi trace in place of --rate, for both directions; twice: forward, reverse.",
+)  # fmt: skip
+@click.option("--scenario", metavar="FILE", help="Path from a scenario file, in place of the options above.")
+@click.option(
+    "--prefer", metavar="WHAT", default="balanced", show_default=True,
+    help="Objective: balanced, goodput, delay, fairness or short-flows.",
+)  # fmt: skip
+@click.option("--rivals", metavar="A,B", default="cubic", show_default=True, help="Algorithms of the other flows.")
+@click.option(
+    "--seeds", type=common.Count(1, 1000), metavar="N",
+    help="Replicates of each run. [default: 8, then 16 or 32 where these do not decide]",
+)  # fmt: skip
+@click.option("--budget", metavar="TIME", default="60s", show_default=True, help="Wall time, at most.")
+@common.backend_option
+@click.option(
+    "--duration", metavar="TIME",
+    help="Simulated time of each run. [default: 1.5 epochs of CUBIC, or as long as the budget allows]",
+)  # fmt: skip
+@click.option("--stack", metavar="STACK", default="linux", show_default=True, help="TCP stack of the endpoints.")
+@click.option("--out", metavar="DIR", callback=targets.writable_folder, help="Write a report there.")
 @common.jobs_option
 @common.store_option
 @common.json_option
 def command(
     algorithms: Sequence[str],
-    rate: str,
-    rtt: str,
-    buffer_size: str,
+    rate: str | None,
+    rtt: str | None,
+    buffer_size: str | None,
     loss: str | None,
     flows: int,
     background: str | None,
+    queue: str | None,
+    ecn: bool,
+    traces: Sequence[str],
+    scenario: str | None,
+    prefer: str,
+    rivals: str,
+    seeds: int | None,
+    budget: str,
+    backend: str,
     duration: str | None,
-    stack: str | None,
+    stack: str,
+    out: str | None,
     jobs: int | None,
     store: str | None,
     as_json: bool,
 ) -> None:
-    """Which algorithm for this path, and who gets hurt?
+    """Which algorithm for this path, and what harm does it do to other flows?
 
-    Each algorithm alone, against its own kind, and against the ones that are out there.
+    A first answer comes within ten seconds. It is refined until it is settled, or until the budget is spent; an answer
+    that is not settled says so.
     """
-    import elephan
-    from elephan import runs
+    from elephan import comparison, runs
 
-    extra: dict[str, Any] = {"duration": duration, "stack": stack, "jobs": jobs}
-    with named_options(), meter() as progress:
-        table = elephan.compare(
-            list(algorithms),
-            rate=rate,
-            rtt=rtt,
-            buffer=buffer_size,
-            loss=loss,
-            flows=flows,
-            background=background,
-            store=runs.Store(store),
-            progress=progress,
-            **{name: value for name, value in extra.items() if value is not None},
-        )
-    rows = table.to_dicts()
+    with named_options(), _shown(quiet=as_json) as watch:
+        found = comparison.compare(
+            list(algorithms), rate, rtt, buffer_size, loss=loss, flows=flows, background=background, queue=queue,
+            ecn=ecn, trace=list(traces) or None, scenario=scenario, prefer=prefer,
+            rivals=[name.strip() for name in rivals.split(",") if name.strip()], seeds=seeds, budget=budget, on=backend,
+            duration=duration, stack=stack, jobs=jobs, store=runs.Store(store), watch=watch,
+        )  # fmt: skip
+    report = found.report(out) if out is not None else None
     if as_json:
-        path = {"rate": rate, "rtt": rtt, "buffer": buffer_size, "loss": loss, "background": background}
-        common.print_json({"path": path, "rows": rows})
+        common.print_json(found.to_json(report))
         return
-    header = [_COLUMNS.get(name, name) for name in table.columns]
-    beside = f", background {background} each way" if background else ""
-    common.print_table(f"{rate}, {rtt}, buffer {buffer_size}{beside}", header, [list(row.values()) for row in rows])
+    print_comparison(found)
+    if report is not None:
+        common.say(str(report))
+
+
+class _Lines:
+    """Prints an answer when it is the first one or recommends another algorithm, for those who read a pipe."""
+
+    def __init__(self) -> None:
+        self._algorithm: str | None = None
+
+    def __call__(self, words: Answer) -> None:
+        if words.algorithm != self._algorithm:
+            first = "first look" if self._algorithm is None else "now"
+            self._algorithm = words.algorithm
+            common.say(f"{first} ({words.after_s:.0f} s): {words.text}")
+            sys.stdout.flush()
+
+
+@contextmanager
+def _shown(*, quiet: bool) -> Iterator[Any]:
+    """A watcher of answers: one line that is replaced on a terminal, lines on a pipe, nothing beside JSON."""
+    if quiet:
+        yield None
+        return
+    made = common.console()
+    if not made.is_terminal:
+        yield _Lines()
+        return
+    from rich.live import Live
+    from rich.text import Text
+
+    with Live(Text("comparing…"), console=made, transient=True, auto_refresh=False) as live:
+
+        def watch(words: Answer) -> None:
+            live.update(Text(f"{words.after_s:3.0f} s  {words.text}"), refresh=True)
+
+        yield watch
+
+
+def print_comparison(found: Comparison) -> None:
+    """The answer, and a table that fits 80 columns."""
+    common.say(found.answer.text)
+    rivals = list(found.cast.rivals)
+    unit, step = ("Gbit/s", _UNIT_STEP) if found.path.rate_bps >= 1e9 else ("Mbit/s", 1.0)
+    means = {(row["algorithm"], row["against"], row["metric"]): row for row in found.rows}
+    header = ["algorithm", f"goodput {unit}", "queue ms", *(f"{name} loses %" for name in rivals), "late share"]
+    rows = []
+    for name in found.decision.order:
+        cells = [name, _cell(means.get((name, "alone", "goodput_mbps")), 1 / step)]
+        cells.append(_mean(means.get((name, "alone", "queueing_delay_ms"))))
+        cells += [_cell(means.get((name, rival, "excess_harm")), 100.0) if rival != name else "0" for rival in rivals]
+        cells.append(_mean(means.get((name, _late(), "late_share"))))
+        rows.append(cells)
+    common.print_table(found.path.title, header, rows)
+    common.say("goodput and queueing delay: alone. loses: of the goodput beside as many flows of its own kind.")
+    common.say("late share: of the goodput of an earlier and a late-starting flow of one kind; 0.5 is equal.")
+    seeds = found.answer.seeds
     common.say(
-        "harm: the part of their goodput that the others lose; harm by own: what as many more of themselves cost them"
+        f"{len(found.runs)} runs of {found.evidence.duration_s} s, {seeds} seed{'s' if seeds != 1 else ''}, "
+        f"{found.wall_seconds:.0f} s of {found.budget_s:g} s; intervals: 95 %, Student's t"
     )
+    for note in found.answer.notes:
+        common.warn(note)
+
+
+def _late() -> str:
+    from elephan.comparison.situations import LATE
+
+    return LATE
+
+
+def _mean(row: dict[str, Any] | None) -> str:
+    return "–" if row is None else _digits(row["mean"])
+
+
+def _cell(row: dict[str, Any] | None, factor: float) -> str:
+    """A mean with its interval."""
+    from elephan.comparison.answer import ends
+
+    if row is None:
+        return "–"
+    mean = _digits(factor * row["mean"])
+    if row["low"] is None:
+        return mean
+    low, high = ends(factor * row["low"], factor * row["high"])
+    return f"{mean} ({low} to {high})"
+
+
+def _digits(value: float) -> str:
+    """Three significant digits."""
+    from elephan.comparison.answer import number
+
+    return number(value)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Values = Sequence[float | None]
 MARKERS = ("o", "s", "^", "v", "D", "x", "+", "*", "h")
-_SYMBOLS = {
+SYMBOLS = {
     "o": "circle", "s": "square", "^": "triangle-up", "v": "triangle-down", "D": "diamond", "x": "x-thin-open",
     "+": "cross-thin-open", "*": "star", "h": "hexagon",
 }  # fmt: skip
@@ -281,7 +281,7 @@ def _scatter(points: Points, suffix: str, *, legend: bool) -> dict[str, Any]:
         "type": "scatter", "mode": _MODES[points.drawn], "name": points.name, "x": list(points.x), "y": list(points.y),
         "xaxis": f"x{suffix}", "yaxis": f"y{suffix}", "legendgroup": points.name, "showlegend": legend,
         "line": {"width": 1.4, "color": COLORS[points.style]},
-        "marker": {"symbol": _SYMBOLS[MARKERS[points.style]], "size": 7, "color": COLORS[points.style],
+        "marker": {"symbol": SYMBOLS[MARKERS[points.style]], "size": 7, "color": COLORS[points.style],
                    "line": {"width": 1.4, "color": COLORS[points.style]}},
         "error_y": _error(up, down, shown=bool(points.low)), "hovertemplate": "%{x:,.4g}: %{y:,.4g}",
     }  # fmt: skip

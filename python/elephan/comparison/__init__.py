@@ -1,0 +1,8 @@
+"""The operator's question: on this path, which algorithm, and what harm does it do to other flows?"""
+
+from elephan.comparison.answer import Answer, Harm
+from elephan.comparison.comparing import NothingObservedError, compare
+from elephan.comparison.preferences import PREFERENCES
+from elephan.comparison.result import METRICS, Comparison
+
+__all__ = ["METRICS", "PREFERENCES", "Answer", "Comparison", "Harm", "NothingObservedError", "compare"]

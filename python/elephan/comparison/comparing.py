@@ -1,0 +1,207 @@
+"""The operator's question: on this path, which algorithm, and what harm does it do to other flows?"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path as FilePath
+from typing import Any
+
+from elephan import backends
+from elephan.algorithm import Algorithm
+from elephan.comparison.paths import Path, from_options, from_scenario
+from elephan.comparison.preferences import preference
+from elephan.comparison.result import Comparison
+from elephan.comparison.schedule import Search, Watch
+from elephan.comparison.situations import ALONE, LATE, Cast
+from elephan.runs import Store
+from elephan.scenario import Scenario, ScenarioError, catalog, own
+from elephan.scenario.units import PS_PER_S, parse_positive_time
+
+RIVALS = ("cubic",)
+BUDGET = "60 s"
+LEAST_BUDGET_S = 5
+LEAST_DURATION_S = 14
+SHORT_FLOWS_LOAD = "10%"
+"""Background load where short flows are preferred and the user states none."""
+_PATH_OPTIONS = ("rate", "rtt", "buffer", "loss", "background", "queue", "trace")
+
+
+class NothingObservedError(Exception):
+    """The budget was spent before every algorithm had one run; the message says what would help."""
+
+
+def compare(
+    algorithms: Sequence[str | Callable[..., Algorithm]],
+    rate: str | None = None,
+    rtt: str | None = None,
+    buffer: str | None = None,
+    *,
+    loss: str | None = None,
+    flows: int = 1,
+    background: str | None = None,
+    queue: str | None = None,
+    ecn: bool = False,
+    trace: str | Sequence[str] | None = None,
+    scenario: Scenario | str | FilePath | None = None,
+    prefer: str | None = None,
+    rivals: Sequence[str] = RIVALS,
+    seeds: int | None = None,
+    budget: str = BUDGET,
+    on: str = "sim",
+    duration: str | None = None,
+    stack: str | Mapping[str, Any] = "linux",
+    seed: int = 1,
+    jobs: int | None = None,
+    store: Store | None = None,
+    watch: Watch | None = None,
+    started_s: float | None = None,
+) -> Comparison:
+    """Compare algorithms on one path, and say which to use.
+
+    Each algorithm runs alone, beside flows of each rival, and with late-starting flows of its own kind, with several
+    seeds; rates are goodput over the second half of a run. The first answer comes within ten seconds, and is refined
+    until it is settled or the budget is spent. The answer says whether it is settled.
+
+    Args:
+        algorithms: names, with presets where wanted (``cubic:2005``), or your own: ``./mine.py:Mine``, or the class.
+        rate, rtt, buffer: of the bottleneck, with units.
+        loss: random loss on the path, as in a scenario.
+        flows: of the algorithm, and as many of the others.
+        background: load of background traffic each way: a fraction of the bottleneck's rate (``"20%"``) or a rate.
+        queue: queue discipline of the bottleneck.
+        ecn: explicit congestion notification (RFC 3168) in the endpoints.
+        trace: Mahimahi trace of both directions, or two: forward, reverse. It takes the place of ``rate``.
+        scenario: a scenario or its file, in place of all of the above: its flows are the places of the algorithms.
+        prefer: the objective: balanced (default), goodput, delay, fairness or short-flows.
+        rivals: the algorithms of other hosts.
+        seeds: replicates of each run; by default 8, and 16 or 32 where these do not decide.
+        budget: wall time.
+        on: the backend.
+        duration: simulated time of each run; by default long enough for an epoch of CUBIC, if the budget allows.
+        stack: of all endpoints.
+        seed: that of the first replicate.
+        jobs: runs at a time.
+        store: where results are.
+        watch: called with each new :class:`~elephan.comparison.answer.Answer`.
+        started_s: ``time.monotonic()`` from which the budget counts; now by default.
+
+    Raises:
+        ScenarioError: a wrong name or quantity.
+        NothingObservedError: the budget is too small for one run of each algorithm.
+        SweepError: a run failed.
+    """
+    started_s = time.monotonic() if started_s is None else started_s
+    wanted = preference(prefer)
+    allowed_s = _budget(budget)
+    notes: list[str] = []
+    options = {
+        "rate": rate,
+        "rtt": rtt,
+        "buffer": buffer,
+        "loss": loss,
+        "background": background,
+        "queue": queue,
+        "trace": trace,
+    }
+    if scenario is not None:
+        path = _scenario_path(scenario, options, flows=flows, ecn=ecn)
+    else:
+        if wanted.short and background is None:
+            background = SHORT_FLOWS_LOAD
+            notes.append(f"background {background} each way, since short flows are preferred")
+        path = from_options(
+            rate, rtt, buffer, loss=loss, flows=flows, background=background, queue=queue, ecn=ecn, trace=trace,
+            stack=stack, seed=seed,
+        )  # fmt: skip
+    if wanted.short and not path.has_background:
+        raise ScenarioError("short flows are preferred, and the scenario has no [[traffic]]", source="prefer")
+    path = _with_duration(path, duration)
+    cast = _cast(algorithms, rivals)
+    varies = _check(cast, path, on)
+    search = Search(cast, path, wanted, allowed_s, started_s, on, seeds, varies, store, jobs, watch, notes)
+    found = search.run()
+    if found is None:
+        raise NothingObservedError(
+            f"{budget} were spent before each algorithm had one run on {path.title}; give a larger budget"
+            + (f" ({search.notes[-1]})" if search.notes else "")
+        )
+    words, evidence, decision = found
+    return Comparison(words, decision, evidence, cast, path, wanted, allowed_s, time.monotonic() - started_s)
+
+
+def _scenario_path(scenario: Scenario | str | FilePath, options: Mapping[str, Any], *, flows: int, ecn: bool) -> Path:
+    stated = [name for name in _PATH_OPTIONS if options[name] is not None]
+    stated += (["flows"] if flows != 1 else []) + (["ecn"] if ecn else [])
+    if stated:
+        raise ScenarioError("the scenario has the path; leave this out, or change the scenario", source=stated[0])
+    return from_scenario(scenario if isinstance(scenario, Scenario) else Scenario.load(scenario))
+
+
+def _budget(budget: str) -> float:
+    try:
+        allowed_s = parse_positive_time(budget) / PS_PER_S
+    except ScenarioError as error:
+        raise error.located(source="budget") from None
+    if allowed_s < LEAST_BUDGET_S:
+        raise ScenarioError(f"'{budget}' is too short; at least {LEAST_BUDGET_S} s", source="budget")
+    return allowed_s
+
+
+def _with_duration(path: Path, duration: str | None) -> Path:
+    from dataclasses import replace
+
+    if duration is None:
+        return path
+    try:
+        seconds = parse_positive_time(duration) / PS_PER_S
+    except ScenarioError as error:
+        raise error.located(source="duration") from None
+    if seconds < LEAST_DURATION_S:
+        raise ScenarioError(
+            f"'{duration}' is too short; late-starting flows, from a quarter of it on, are there for 10 s and more, so "
+            f"it is at least {LEAST_DURATION_S} s",
+            source="duration",
+        )
+    return replace(path, duration_s=seconds)
+
+
+def _cast(algorithms: Sequence[str | Callable[..., Algorithm]], rivals: Sequence[str]) -> Cast:
+    if not algorithms:
+        raise ScenarioError("no algorithm to compare", source="compare")
+    if isinstance(algorithms, str):
+        raise ScenarioError(f"{algorithms!r} is one name; write a list, [{algorithms!r}]", source="compare")
+    specs = _named([*algorithms, *rivals])
+    labels = {spec: label for label, spec in specs.items()}
+    wanted, others = ([labels[own.pin(name)] for name in names] for names in (algorithms, rivals))
+    if clash := next((label for label in specs if label in (ALONE, LATE)), None):
+        raise ScenarioError(f"'{clash}' is the name of a situation here; rename the class", source="compare")
+    return Cast(specs, tuple(dict.fromkeys(wanted)), tuple(dict.fromkeys(others)))
+
+
+def _named(algorithms: Sequence[str | Callable[..., Algorithm]]) -> dict[str, str]:
+    """Name of each algorithm in a scenario, by its label in tables.
+
+    Raises:
+        ScenarioError: no such algorithm.
+    """
+    specs: dict[str, str] = {}
+    for name in algorithms:
+        spec = own.pin(name)
+        if not own.pinned(spec):
+            catalog.check_name(spec, catalog.algorithms(), "an algorithm")
+        label = own.label(spec)
+        # Two files of one name in two folders, or one class with two sets of parameters.
+        names = [label, *(f"{label} ({count})" for count in range(2, len(algorithms) + 1))]
+        specs[next(name for name in names if specs.get(name, spec) == spec)] = spec
+    return specs
+
+
+def _check(cast: Cast, path: Path, on: str) -> bool:
+    """Refuse what the backend cannot run, before anything runs; True if another seed gives another result there."""
+    backend = backends.get(on)
+    varies = False
+    for situation in cast.situations(path, LEAST_DURATION_S):
+        backend.check(situation.scenario)
+        varies = varies or backend.varies(situation.scenario)
+    return varies

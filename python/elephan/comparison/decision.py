@@ -1,0 +1,162 @@
+"""The decision of a comparison: which algorithm has the best objective, and what the seeds say of the others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from elephan.comparison.evidence import Evidence
+from elephan.comparison.measures import EARLIER, LATER, WHOLE
+from elephan.comparison.preferences import Preference
+from elephan.metrics.statistics import Interval, holm, paired_difference, paired_p_value
+
+SAME = 0.02
+"""Margin within which two algorithms count as equal: an objective is a logarithm, so this is 2 %."""
+LEAST_SEEDS = 8
+"""Seeds behind a settled answer, unless the user states how many."""
+
+
+@dataclass(frozen=True)
+class Versus:
+    """The best algorithm against another one.
+
+    Attributes:
+        algorithm: the other one.
+        difference: of the objectives (the best's less the other's), paired by seed.
+        distinct: True if the difference is not zero by the paired t test, corrected by Holm.
+        same: True if the interval lies within the margin of equality.
+    """
+
+    algorithm: str
+    difference: Interval
+    distinct: bool
+    same: bool
+
+    @property
+    def open(self) -> bool:
+        """True if more seeds could decide."""
+        return not self.distinct and not self.same
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The ranking of the algorithms by one objective.
+
+    Attributes:
+        best: label of the first.
+        order: all, best first.
+        seeds: replicates behind it.
+        values: the objective of each, mean with its interval.
+        versus: the best against each other one.
+        steady: True if each half of the measured part gives the same best one.
+        enough: True if there are as many seeds as a settled answer takes.
+    """
+
+    best: str
+    order: tuple[str, ...]
+    seeds: int
+    values: dict[str, Interval]
+    versus: tuple[Versus, ...]
+    steady: bool
+    enough: bool
+
+    @property
+    def settled(self) -> bool:
+        """True if more seeds or longer runs would not change the answer, as far as these runs can say."""
+        return self.enough and self.steady and not any(other.open for other in self.versus)
+
+    @property
+    def equals(self) -> tuple[str, ...]:
+        """Algorithms that are as good as the best, within the margin."""
+        return tuple(other.algorithm for other in self.versus if other.same and not _beyond(other.difference))
+
+    @property
+    def undecided(self) -> tuple[str, ...]:
+        """Algorithms that the seeds do not tell from the best."""
+        return tuple(other.algorithm for other in self.versus if other.open)
+
+
+def _beyond(difference: Interval) -> bool:
+    return difference.value > SAME
+
+
+def decide(
+    evidence: Evidence,
+    algorithms: Sequence[str],
+    preference: Preference,
+    confidence: float,
+    wanted_seeds: int = LEAST_SEEDS,
+) -> Decision | None:
+    """Rank algorithms by the seeds that all of them have; ``None`` while there is none.
+
+    Args:
+        evidence: what was observed.
+        algorithms: those that are judged.
+        preference: the objective.
+        confidence: of each interval, and one minus the error of the tests together.
+        wanted_seeds: replicates that a settled answer takes.
+    """
+    values = {name: evidence.objective(name, preference) for name in algorithms}
+    seeds = sorted(set.intersection(*(set(found) for found in values.values())))
+    if not seeds:
+        return None
+    samples = {name: [values[name][seed] for seed in seeds] for name in algorithms}
+    order = sorted(algorithms, key=lambda name: -fmean(samples[name]))
+    best = order[0]
+    others = order[1:]
+    intervals = {name: paired_difference(sample, [0.0] * len(seeds), confidence) for name, sample in samples.items()}
+    return Decision(
+        best,
+        tuple(order),
+        len(seeds),
+        intervals,
+        _versus(best, others, samples, confidence),
+        _steady(evidence, best, others, preference),
+        len(seeds) >= wanted_seeds,
+    )
+
+
+def _versus(best: str, others: Sequence[str], samples: dict[str, list[float]], confidence: float) -> tuple[Versus, ...]:
+    """The best against each other one; with one seed nothing is told apart."""
+    if not others:
+        return ()
+    differences = {name: paired_difference(samples[best], samples[name], confidence) for name in others}
+    chances = holm([paired_p_value(samples[best], samples[name]) for name in others])
+    found = []
+    for name, chance in zip(others, chances, strict=True):
+        difference = differences[name]
+        low, high = difference.low, difference.high
+        if math.isnan(low):  # all seeds differ by the same, or there is one seed
+            low = high = difference.value if len(samples[name]) > 1 else math.nan
+        same = not math.isnan(low) and low >= -SAME and high <= SAME
+        found.append(Versus(name, difference, chance < 1 - confidence, same))
+    return tuple(found)
+
+
+def _steady(evidence: Evidence, best: str, others: Sequence[str], preference: Preference) -> bool:
+    """True if in each half of the measured part no other algorithm has a better objective by more than the margin."""
+    for part in (EARLIER, LATER):
+        means = {}
+        for name in (best, *others):
+            found = evidence.objective(name, preference, part)
+            if not found:
+                return False
+            means[name] = fmean(found.values())
+        if any(means[name] > means[best] + SAME for name in others):
+            return False
+    return True
+
+
+def changing(evidence: Evidence, algorithm: str, tolerated: float = 0.1) -> float | None:
+    """Relative change of the goodput alone from the first to the second half of the measured part, where it is larger
+    than ``tolerated``; ``None`` where it is not, or nothing is known."""
+    from elephan.comparison.situations import ALONE
+
+    found = evidence.of(algorithm, ALONE).values()
+    whole = [o.rates[WHOLE][0] for o in found]
+    if not whole or fmean(whole) == 0:
+        return None
+    change = (fmean(o.rates[LATER][0] for o in found) - fmean(o.rates[EARLIER][0] for o in found)) / fmean(whole)
+    return change if abs(change) > tolerated else None

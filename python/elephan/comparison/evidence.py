@@ -1,0 +1,138 @@
+"""Observations of a comparison, and the numbers of each algorithm made of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from elephan.comparison.measures import WHOLE, Observation
+from elephan.comparison.preferences import Preference, log_ratio
+from elephan.comparison.situations import ALONE, LATE
+from elephan.metrics.friendliness import lost_part
+from elephan.metrics.statistics import Interval, interval
+from elephan.runs import Run
+
+Key = tuple[str, str]
+
+
+@dataclass
+class Evidence:
+    """Observations on one path, by situation and seed.
+
+    Attributes:
+        rivals: labels of the algorithms that the others are put beside.
+        scale: fraction of the path's rate at which the runs were made.
+        duration_s: simulated time of each run.
+    """
+
+    rivals: Sequence[str]
+    scale: float
+    duration_s: float
+    _found: dict[Key, dict[int, Observation]] = field(default_factory=dict)
+
+    def add(self, observation: Observation) -> None:
+        """Keep one observation."""
+        self._found.setdefault(observation.situation.key, {})[observation.seed] = observation
+
+    def of(self, algorithm: str, against: str) -> dict[int, Observation]:
+        """Observations of one situation by seed."""
+        return self._found.get((algorithm, against), {})
+
+    @property
+    def runs(self) -> list[Run]:
+        """All runs, those of the first seed first."""
+        found = [o for seeds in self._found.values() for o in seeds.values()]
+        return [o.run for o in sorted(found, key=lambda o: o.seed)]
+
+    @property
+    def observations(self) -> list[Observation]:
+        """All observations."""
+        return [o for seeds in self._found.values() for o in seeds.values()]
+
+    def sample(self, key: Key, value: Callable[[Observation], float | None]) -> list[float]:
+        """Values of a situation over its seeds; those that are not defined are left out."""
+        found = (value(observation) for _, observation in sorted(self.of(*key).items()))
+        return [number for number in found if number is not None and math.isfinite(number)]
+
+    # ---- harm ----
+
+    def harm(self, algorithm: str, rival: str) -> list[float]:
+        """Fraction of its goodput alone that a rival loses beside an algorithm, by seed (Ware et al. 2019)."""
+        return self._lost(self.of(rival, ALONE), self.of(algorithm, rival), alone=True)
+
+    def excess_harm(self, algorithm: str, rival: str) -> list[float]:
+        """Fraction of the goodput beside as many flows of their own kind that flows of a rival lose, by seed."""
+        return self._lost(self.of(rival, rival), self.of(algorithm, rival))
+
+    def _lost(
+        self, reference: dict[int, Observation], beside: dict[int, Observation], *, alone: bool = False
+    ) -> list[float]:
+        found = []
+        for seed in sorted(reference.keys() & beside.keys()):
+            before = reference[seed].goodput_mbps if alone else own_kind_mbps(reference[seed])
+            after = kept_mbps(beside[seed])
+            if before and after is not None:
+                found.append(lost_part(before, after))
+        return found
+
+    # ---- the objective ----
+
+    def terms(self, algorithm: str, seed: int, part: int = WHOLE) -> dict[str, float | None]:
+        """Terms of the objective in one seed; ``None`` for what is not measured."""
+        alone, late = self.of(algorithm, ALONE).get(seed), self.of(algorithm, LATE).get(seed)
+        found: dict[str, float | None] = {"goodput": None, "delay": None, "start": None, "short": None}
+        if alone is not None:
+            found["goodput"] = log_ratio(alone.rates[part][0], alone.capacity_mbps)
+            inflation = alone.inflation[part]
+            # A flow that delivers nothing waits for nothing; its goodput says it already.
+            found["delay"] = -math.log(inflation) if inflation is not None else 0.0
+            slowdown = alone.values.get("background_mean_slowdown")
+            found["short"] = -math.log(slowdown) if slowdown else None
+        if late is not None:
+            first, second = late.rates[part]
+            share = log_ratio(2 * (second or 0.0), first + (second or 0.0))
+            found["start"] = None if share is None else min(0.0, share)
+        found["harm"] = self._harm_term(algorithm, seed, part)
+        return found
+
+    def _harm_term(self, algorithm: str, seed: int, part: int) -> float | None:
+        """Mean over the rivals of the logarithm of what they keep, against what their own kind leaves them."""
+        found = []
+        for rival in self.rivals:
+            own, beside = self.of(rival, rival).get(seed), self.of(algorithm, rival).get(seed)
+            if own is None or beside is None:
+                return None
+            kept = log_ratio(kept_mbps(beside, part), own_kind_mbps(own, part))
+            if kept is None:
+                return None
+            found.append(min(0.0, kept))
+        return sum(found) / len(found) if found else 0.0
+
+    def objective(self, algorithm: str, preference: Preference, part: int = WHOLE) -> dict[int, float]:
+        """The objective by seed, of the seeds for which all that it takes is measured."""
+        seeds: Iterable[int] = sorted(self.of(algorithm, ALONE))
+        values = ((seed, preference.value(self.terms(algorithm, seed, part))) for seed in seeds)
+        return {seed: value for seed, value in values if value is not None}
+
+
+def own_kind_mbps(observation: Observation, part: int = WHOLE) -> float | None:
+    """Goodput that as many flows of their own kind leave to flows of a rival: half of the goodput of both groups.
+
+    The groups are alike and start together, so either may be the one that is judged. Their mean has the expectation of
+    one of them, without the chance of which is ahead.
+    """
+    mine, theirs = observation.rates[part]
+    return None if theirs is None else (mine + theirs) / 2
+
+
+def kept_mbps(observation: Observation, part: int = WHOLE) -> float | None:
+    """Goodput of the others beside an algorithm; beside their own kind as :func:`own_kind_mbps`."""
+    if observation.situation.algorithm == observation.situation.against:
+        return own_kind_mbps(observation, part)
+    return observation.rates[part][1]
+
+
+def summarized(sample: Sequence[float], confidence: float = 0.95) -> Interval | None:
+    """Mean and interval of a sample; ``None`` for an empty one."""
+    return interval(sample, confidence=confidence) if sample else None

@@ -1,0 +1,112 @@
+"""Measurements of one run of a comparison, over the measured half and over each of its halves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from elephan import metrics
+from elephan.comparison.paths import BACKGROUND
+from elephan.comparison.situations import LATE, OTHER, SUBJECT, Situation
+from elephan.metrics.reading import base_rtts_s, bottleneck, link_capacity_bits, measure_window, sample_times
+from elephan.runs import Run
+
+WHOLE, EARLIER, LATER = 0, 1, 2
+"""The measured part of a run, its first half and its second half."""
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What one run says.
+
+    Attributes:
+        situation: its experiment.
+        seed: number of the replicate, from 1.
+        run: the run.
+        rates: goodput of the algorithm's flows and of the others together, Mbit/s, by part of the run
+            (:data:`WHOLE`, :data:`EARLIER`, :data:`LATER`).
+        queue_ms: mean queueing delay at the bottleneck, by part of the run; ``None`` where nothing left it.
+        inflation: (base RTT + mean queueing delay) / base RTT, by part of the run.
+        capacity_mbps: mean rate of the bottleneck.
+        values: further metrics by name; ``None`` where one is not defined in this run.
+    """
+
+    situation: Situation
+    seed: int
+    run: Run
+    rates: tuple[tuple[float, float | None], ...]
+    queue_ms: tuple[float | None, ...]
+    inflation: tuple[float | None, ...]
+    capacity_mbps: float
+    values: dict[str, float | None] = field(default_factory=dict)
+
+    @property
+    def goodput_mbps(self) -> float:
+        """Goodput of the algorithm's flows together, over the measured part."""
+        return self.rates[WHOLE][0]
+
+    @property
+    def other_mbps(self) -> float | None:
+        """Goodput of the others together; ``None`` where there are none."""
+        return self.rates[WHOLE][1]
+
+
+def observe(situation: Situation, seed: int, run: Run) -> Observation:
+    """Measure one run."""
+    groups = {group.name: list(group.members) for group in run.groups}
+    own = [name for group, members in groups.items() if group.startswith(f"{SUBJECT}-") for name in members]
+    others = [name for group, members in groups.items() if group.startswith(f"{OTHER}-") for name in members]
+    start, end = measure_window(run)
+    times = sample_times(run)
+    middle = float(times[abs(times - (start + end) / 2).argmin()])
+    parts = ((start, end), (start, middle), (middle, end))
+    goodputs = [metrics.goodput_mbps(run, window=part) for part in parts]
+    rates = tuple(
+        (sum(found[name] for name in own), sum(found[name] for name in others) if others else None)
+        for found in goodputs
+    )
+    queue_ms = tuple(_or_none(metrics.mean_queue_delay_ms, run, window=part) for part in parts)
+    rtts = base_rtts_s(run, own)
+    base_ms = 1e3 * sum(rtts.values()) / len(rtts)
+    inflation = tuple(None if delay is None else (base_ms + delay) / base_ms for delay in queue_ms)
+    capacity = link_capacity_bits(run, bottleneck(run), (start, end)) / (end - start) / 1e6
+    values = _further(situation, run, own, others, rates[WHOLE], goodputs[WHOLE])
+    return Observation(situation, seed, run, rates, queue_ms, inflation, capacity, values)
+
+
+def _further(
+    situation: Situation, run: Run, own: Sequence[str], others: Sequence[str],
+    rates: tuple[float, float | None], goodputs: dict[str, float],
+) -> dict[str, float | None]:  # fmt: skip
+    mine, theirs = rates
+    total = mine + (theirs or 0.0)
+    rtts_ms = run.flows.filter(run.flows["name"].is_in(list(own)))["rtt_p99_ms"].drop_nulls()
+    values: dict[str, Any] = {
+        "share": mine / total if total > 0 else None,
+        "jain": metrics.jain_index(list(goodputs.values())) if total > 0 else None,
+        "utilization": _or_none(metrics.utilization, run),
+        "loss_rate": _or_none(metrics.loss_rate, run),
+        "rtt_p99_ms": rtts_ms.max() if len(rtts_ms) else None,
+    }
+    if situation.against == LATE:
+        values["late_share"] = (theirs or 0.0) / total if total > 0 else None
+        values["convergence_s"] = _or_none(metrics.convergence_time_s, run, flows=[own[0], others[0]])
+    if run.form.traffic:
+        values["background_mbps"] = metrics.short_flow_total_mbps(run, flows=_sources(run))
+        for name in ("mean_slowdown", "flow_duration_p50_ms", "flow_duration_p99_ms"):
+            values[f"background_{name}"] = _or_none(metrics.get(name), run, flows=_sources(run))
+    return values
+
+
+def _sources(run: Run) -> list[str]:
+    """Sources of transfers in the direction of the flows: that of the options, or all of a scenario's."""
+    names = [source.flow.name for source in run.form.traffic]
+    return [BACKGROUND] if BACKGROUND in names else names
+
+
+def _or_none(metric: Callable[..., Any], run: Run, **options: Any) -> float | None:
+    try:
+        return float(metric(run, **options))
+    except metrics.MetricError:
+        return None  # nothing arrived in this part of the run, or a flow was not there

@@ -1,0 +1,285 @@
+"""The path of a comparison: a scenario without its algorithms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from elephan.scenario import Scenario, ScenarioError
+from elephan.scenario.fields import parse_load
+from elephan.scenario.lookups import base_rtt_ps, slowest_bps, wire_bytes
+from elephan.scenario.traces import parse_rate_trace
+from elephan.scenario.units import (
+    PS_PER_S,
+    Buffer,
+    format_rate,
+    format_time,
+    parse_buffer,
+    parse_positive_time,
+    parse_rate,
+    parse_time,
+)
+
+BACKGROUND = "background"
+BACKGROUND_ALGORITHM = "cubic"
+_NOT_OF_A_PATH = ("title", "seed", "duration", "sample_period", "measure", "flow", "record", "events", "internals")
+_OPPORTUNITY_BITS = 12_000
+_LEAST_PACKETS = 2
+_SHORT_S = 60
+
+
+@dataclass(frozen=True)
+class Path:
+    """Links, queues, stack and background of a comparison, and the flows' tables without their algorithms.
+
+    Attributes:
+        tables: of a scenario, without flows, duration and what is recorded.
+        flows: ``[[flow]]`` tables of the algorithm that is judged, without name, algorithm and parameters.
+        title: for people.
+        seed: of the first replicate.
+        duration_s: simulated time that a scenario file or the user states; ``None`` where it may be chosen.
+        rate, buffer: of the bottleneck, where these may be scaled; absent for a path from a scenario file or a trace.
+    """
+
+    tables: Mapping[str, Any]
+    flows: tuple[Mapping[str, Any], ...]
+    title: str
+    seed: int = 1
+    duration_s: float | None = None
+    rate: int | None = None
+    buffer: Buffer | None = None
+
+    def scenario(self, groups: Sequence[tuple[str, str, float]], duration_s: float, title: str) -> Scenario:
+        """The scenario of some groups of flows: each with the prefix of its flows' names, its algorithm, and its start
+        in seconds.
+
+        Raises:
+            ScenarioError: a wrong path, or an algorithm that it does not carry.
+        """
+        tables = dict(self.tables)
+        rows = []
+        for prefix, algorithm, start_s in groups:
+            for i, flow in enumerate(self.flows):
+                start_ps = parse_time(flow.get("start", "0 s")) + round(start_s * PS_PER_S)
+                place = {"name": f"{prefix}-{i + 1}", "algorithm": algorithm, "start": format_time(start_ps)}
+                rows.append({**flow, **place})
+        tables["flow"] = rows
+        tables["title"] = title
+        tables["seed"] = self.seed
+        duration_ps = round(duration_s * PS_PER_S)
+        tables["duration"] = format_time(duration_ps)
+        tables["measure"] = {"from": format_time(duration_ps // 2)}
+        tables["sample_period"] = "100 ms" if duration_s <= _SHORT_S else "500 ms"
+        return Scenario(**tables)
+
+    @cached_property
+    def form(self) -> Any:
+        """Canonical form with one algorithm, for questions about rates and delays."""
+        return self.scenario([("flow", "reno", 0.0)], 40, "path").form
+
+    @property
+    def rate_bps(self) -> int:
+        """Rate of the slowest link on the first flow's path."""
+        return int(slowest_bps(self.form, self.form.flows[0]))
+
+    @property
+    def rtt_s(self) -> float:
+        """Largest two-way propagation delay of the flows."""
+        return float(max(base_rtt_ps(self.form, flow) for flow in self.form.flows) / PS_PER_S)
+
+    @property
+    def bdp_segments(self) -> float:
+        """Bandwidth-delay product of the path, in segments of the first flow."""
+        return self.rate_bps * self.rtt_s / 8 / wire_bytes(self.form.flows[0].stack)
+
+    @property
+    def has_background(self) -> bool:
+        """True if transfers come and go on the path."""
+        return bool(self.tables.get("traffic"))
+
+    @property
+    def can_be_scaled(self) -> bool:
+        """True if the same path at a lower rate can be stated: a dumbbell from options, without a trace."""
+        return self.rate is not None and "dumbbell" in self.tables
+
+    def scaled(self, factor: float) -> Path:
+        """The path with ``factor`` of its rate and of its buffer (packets or bytes); its delays stay.
+
+        Raises:
+            ValueError: the path cannot be scaled.
+        """
+        if self.rate is None or self.buffer is None:
+            raise ValueError("only a path from options can be scaled")
+        rate = format_rate(max(1, round(self.rate * factor)))
+        table = {**self.tables["dumbbell"], "rate": rate, "buffer": _scaled_buffer(self.buffer, factor)}
+        return replace(self, tables={**self.tables, "dumbbell": table}, rate=None, buffer=None)
+
+
+def _scaled_buffer(buffer: Buffer, factor: float) -> str:
+    if buffer.packets is not None:
+        buffer = Buffer(packets=max(_LEAST_PACKETS, round(buffer.packets * factor)))
+    elif buffer.octets is not None:
+        buffer = Buffer(octets=max(_LEAST_PACKETS * 1500, round(buffer.octets * factor)))
+    return str(buffer)
+
+
+def from_options(
+    rate: str | None,
+    rtt: str | None,
+    buffer: str | None,
+    *,
+    loss: str | None = None,
+    flows: int = 1,
+    background: str | None = None,
+    queue: str | None = None,
+    ecn: bool = False,
+    trace: str | Sequence[str] | None = None,
+    stack: str | Mapping[str, Any] = "linux",
+    seed: int = 1,
+) -> Path:
+    """The path that options state: one bottleneck.
+
+    Raises:
+        ScenarioError: a wrong or a missing quantity.
+    """
+    if flows < 1:
+        raise ScenarioError(f"{flows} is not a number of flows; it is at least 1", source="flows")
+    stated = {"rate": rate, "rtt": rtt, "buffer": buffer}
+    for name, value in stated.items():
+        if value is None and not (name == "rate" and trace):
+            raise ScenarioError(
+                f"missing; a path has a rate, an RTT and a buffer, for example {_EXAMPLES[name]}", source=name
+            )
+    traces = _traces(trace)
+    if traces:
+        if rate is not None:
+            raise ScenarioError("the trace has the rate; leave one of the two out", source="rate")
+        rate = format_rate(_mean_rate(traces[0]))
+    elif rate is not None:
+        parse_rate_located(rate)
+    host: dict[str, Any] = {"base": stack} if isinstance(stack, str) else dict(stack)
+    if ecn:
+        host["ecn"] = True
+    tables: dict[str, Any] = {"stack": host if ecn or not isinstance(stack, str) else stack}
+    link: dict[str, Any] = {"rate": rate, "buffer": buffer}
+    link |= {"queue": queue} if queue else {}
+    if background is not None:
+        tables["traffic"] = background_traffic(background, str(rate))
+    flow: dict[str, Any] = {"count": flows} if flows > 1 else {}
+    title = _title(stated | {"rate": rate}, loss, flows, background, queue, ecn, traced=bool(traces))
+    if traces:
+        tables |= _traced(link, str(rtt), traces, loss)
+        flow |= {"path": ["forward"], "reverse_path": ["reverse"]}
+        for source, back in zip(tables.get("traffic", []), (False, True), strict=False):
+            ways = ("reverse", "forward") if back else ("forward", "reverse")
+            source.pop("direction", None)
+            source |= {"path": [ways[0]], "reverse_path": [ways[1]]}
+        return Path(tables, (flow,), title, seed)
+    tables["dumbbell"] = link | {"rtt": rtt} | ({"loss": loss} if loss else {})
+    path = Path(tables, (flow,), title, seed)
+    path.form  # noqa: B018  (a wrong quantity is refused here, under its own name)
+    return replace(path, rate=parse_rate(rate), buffer=parse_buffer(buffer))
+
+
+_EXAMPLES = {"rate": "'10 Gbit/s'", "rtt": "'120 ms'", "buffer": "'4 MB'"}
+
+
+def parse_rate_located(rate: str) -> int:
+    """A rate, refused under the name of its option.
+
+    Raises:
+        ScenarioError: it is none.
+    """
+    try:
+        return parse_rate(rate)
+    except ScenarioError as error:
+        raise error.located(source="rate") from None
+
+
+def _traces(trace: str | Sequence[str] | None) -> list[tuple[int, ...]]:
+    """One trace for both directions, or two: forward, reverse; times in ms."""
+    files = [trace] if isinstance(trace, str) else list(trace or [])
+    if len(files) > 2:
+        raise ScenarioError(f"{len(files)} traces; one for both directions, or one for each", source="trace")
+    try:
+        found = [parse_rate_trace(file) for file in files]
+    except ScenarioError as error:
+        raise error.located(source="trace") from None
+    return found * 2 if len(found) == 1 else found
+
+
+def _mean_rate(trace: Sequence[int]) -> int:
+    """Mean rate of a trace of Mahimahi's, bit/s: 1500 B an opportunity."""
+    return max(1, round(len(trace) * _OPPORTUNITY_BITS / (trace[-1] / 1000)))
+
+
+def _traced(link: Mapping[str, Any], rtt: str, traces: Sequence[tuple[int, ...]], loss: str | None) -> dict[str, Any]:
+    """Two links, one each way, each with its trace; random loss on the first only, as on a dumbbell."""
+    try:
+        delay = format_time(parse_positive_time(rtt) // 2)
+    except ScenarioError as error:
+        raise error.located(source="rtt") from None
+    rows = []
+    for name, ends, times in (("forward", ("a", "b"), traces[0]), ("reverse", ("b", "a"), traces[1])):
+        row = {**link, "name": name, "from": ends[0], "to": ends[1], "delay": delay, "duplex": False, "record": True}
+        row |= {"rate": format_rate(_mean_rate(times)), "rate_trace": list(times)}
+        rows.append(row | ({"loss": loss} if loss and name == "forward" else {}))
+    return {"link": rows}
+
+
+def _title(
+    stated: Mapping[str, str | None], loss: str | None, flows: int, background: str | None, queue: str | None,
+    ecn: bool, *, traced: bool,
+) -> str:  # fmt: skip
+    rate = f"{parse_rate(stated['rate']) / 1e6:.4g} Mbit/s on average, by a trace" if traced else f"{stated['rate']}"
+    words = [rate, f"{stated['rtt']}", f"buffer {stated['buffer']}"]
+    words += [f"loss {loss}"] if loss else []
+    words += [f"{flows} flows each"] if flows > 1 else []
+    words += [f"background {background} each way"] if background else []
+    words += [f"queue {queue}"] if queue else []
+    words += ["ECN"] if ecn else []
+    return ", ".join(words)
+
+
+def background_traffic(load: str, rate: str) -> list[dict[str, Any]]:
+    """The ``[[traffic]]`` tables of a comparison: one source each way.
+
+    Raises:
+        ScenarioError: no load, or one that leaves nothing of the bottleneck's rate.
+    """
+    try:
+        offered = parse_load(load)
+    except ScenarioError as error:
+        raise error.located(source="background") from None
+    if (offered if isinstance(offered, float) else offered / parse_rate_located(rate)) >= 1:
+        raise ScenarioError(
+            f"'{load}' is all that the bottleneck carries, or more: transfers would pile up for as long as the run "
+            "lasts; a background load is below 100%",
+            source="background",
+        )
+    common = {"algorithm": BACKGROUND_ALGORITHM, "load": load}
+    return [common | {"name": BACKGROUND}, common | {"name": f"{BACKGROUND}-back", "direction": "left"}]
+
+
+def from_scenario(scenario: Scenario) -> Path:
+    """The path of a scenario: its links, stack and traffic; its flows are the places of the algorithms.
+
+    Raises:
+        ScenarioError: it has no TCP flow, or one in which nothing can be compared.
+    """
+    tables = scenario.to_dict()
+    flows = [flow for flow in tables.get("flow", []) if "datagrams" not in flow]
+    if not flows:
+        raise ScenarioError("no TCP flow whose algorithm could be compared", source="scenario")
+    if len(flows) < len(tables["flow"]):
+        raise ScenarioError(
+            "flows of datagrams beside those that are compared; write them as [[traffic]], or leave them out",
+            source="scenario",
+        )
+    places = tuple({k: v for k, v in flow.items() if k not in ("name", "algorithm", "parameters")} for flow in flows)
+    rest = {name: value for name, value in tables.items() if name not in _NOT_OF_A_PATH}
+    duration_s = scenario.form.duration_ps / PS_PER_S
+    title = scenario.title or f"scenario {scenario.hash}"
+    return Path(rest, places, title, scenario.seed, duration_s=duration_s)

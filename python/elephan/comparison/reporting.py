@@ -1,0 +1,201 @@
+"""The report of a comparison: the answer, the trade-off, harm, time series of the runs that decided, assumptions."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path as FilePath
+from typing import Any
+
+from elephan.comparison.answer import number
+from elephan.comparison.preferences import TERMS
+from elephan.comparison.result import METRICS, Comparison
+from elephan.comparison.situations import ALONE, LATE
+from elephan.metrics.reading import bottleneck, measure_window
+from elephan.report import pages
+from elephan.report.figures import Curve, Figure, Panel, Traces
+from elephan.report.matrix import Matrix
+from elephan.report.provenance import facts
+from elephan.report.series import link_curve, throughput_curve
+from elephan.report.tradeoff import Spot, TradeOff
+from elephan.runs import Run
+
+_MOST_CURVES = 8
+_BINS = 1200
+
+
+def comparison_report(found: Comparison, out: str | FilePath) -> FilePath:
+    """Write ``report.html`` into a folder, and each figure as SVG and PDF beside it; the page's path.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    folder = FilePath(out)
+    figures = [figure for figure in _figures(found) if figure is not None]
+    folder.mkdir(parents=True, exist_ok=True)
+    shown = []
+    for figure in figures:
+        files = []
+        for kind in ("svg", "pdf"):
+            name = f"{figure.id}.{kind}"
+            figure.draw().savefig(folder / name)
+            files.append(name)
+        shown.append({"id": figure.id, "title": figure.title, "caption": figure.caption, "files": files})
+    page = {
+        "title": f"Which algorithm: {found.path.title}",
+        "answer": found.answer.text,
+        "notes": list(found.answer.notes),
+        "figures": shown,
+        "tables": [_ranking(found), _numbers(found)],
+        "assumptions": _assumptions(found),
+        "toml": found.runs[0].scenario.to_toml(),
+        "provenance": [("command", _command()), *((k, v) for k, v in facts(found.runs) if k != "command")],
+    }
+    payloads = {"figures-data": {figure.id: figure.plotly() for figure in figures}}
+    text = pages.render("comparison.html.j2", payloads, plotly=True, page=page)
+    return pages.write(folder / "report.html", text)
+
+
+def _command() -> str:
+    return shlex.join([FilePath(sys.argv[0]).name, *sys.argv[1:]]) if sys.argv else ""
+
+
+def _figures(found: Comparison) -> Iterator[Figure | None]:
+    yield _trade_off(found)
+    yield _harm(found)
+    for name in found.decision.order[:3]:
+        yield _time_series(found, name)
+
+
+def _rows(found: Comparison) -> dict[tuple[str, str, str], dict[str, Any]]:
+    return {(row["algorithm"], row["against"], row["metric"]): row for row in found.rows}
+
+
+def _trade_off(found: Comparison) -> TradeOff | None:
+    rows, spots = _rows(found), []
+    for name in found.decision.order:
+        rate, delay = rows.get((name, ALONE, "goodput_mbps")), rows.get((name, ALONE, "queueing_delay_ms"))
+        if rate is not None and delay is not None:
+            spots.append(Spot(name, delay["mean"], rate["mean"], _ends(delay), _ends(rate)))
+    if not spots:
+        return None
+    return TradeOff(
+        "trade-off", "Goodput against queueing delay, each algorithm alone",
+        "Up and to the left is better. Bars are 95 % intervals of the mean over seeds (Student's t); where there is "
+        "none, the seeds do not differ or there is one.",
+        "mean queueing delay (ms)", "goodput (Mbit/s)", tuple(spots),
+    )  # fmt: skip
+
+
+def _ends(row: dict[str, Any]) -> tuple[float, float] | None:
+    return None if row["low"] is None else (row["low"], row["high"])
+
+
+def _harm(found: Comparison) -> Matrix | None:
+    rows = _rows(found)
+    names, rivals = found.decision.order, found.cast.rivals
+    if not rivals:
+        return None
+    values = tuple(
+        tuple(
+            rows[name, rival, "excess_harm"]["mean"] if (name, rival, "excess_harm") in rows else float("nan")
+            for rival in rivals
+        )
+        for name in names
+    )
+    return Matrix(
+        "harm", "Harm to flows of the rivals, beyond their own",
+        "Fraction of the goodput beside as many flows of their own kind that flows of a column's algorithm lose beside "
+        "those of a row's (after Ware et al. 2019); below 0 they gain.",
+        tuple(names), tuple(rivals), values, "fraction lost", (-1.0, 1.0), "algorithm", "rival",
+    )  # fmt: skip
+
+
+def _time_series(found: Comparison, name: str) -> Traces | None:
+    panels: list[Panel] = []
+    first: Run | None = None
+    for against in (ALONE, *found.cast.rivals, LATE):
+        seeds = found.evidence.of(name, against)
+        if not seeds:
+            continue
+        run = seeds[min(seeds)].run
+        first = first or run
+        members = [group.members[0] for group in run.groups][:_MOST_CURVES]
+        beside = "alone" if against == ALONE else "with late-starting flows" if against == LATE else f"beside {against}"
+        panels.append(Panel(f"{name} {beside}", "Mbit/s", tuple(_rates(run, members))))
+        if against == ALONE:
+            queue = link_curve(run, bottleneck(run), "queue_mean", "queue", 6, _BINS)
+            panels.append(Panel(f"Queue, {name} alone", "packets", (queue,)))
+    if first is None:
+        return None
+    return Traces(
+        f"time-{name.translate(_FILE_NAME)}", f"Throughput on the wire over time: {name}",
+        "First seed; of a group its first flow. The gray part is measured. Drag to zoom, double-click to go back.",
+        tuple(panels), shaded=(*measure_window(first), "measured"),
+    )  # fmt: skip
+
+
+_FILE_NAME = str.maketrans(dict.fromkeys(":/\\ ().", "-"))
+
+
+def _rates(run: Run, members: list[str]) -> Iterator[Curve]:
+    for i, member in enumerate(members):
+        yield throughput_curve(run, member, member, i % 8)
+
+
+def _ranking(found: Comparison) -> dict[str, Any]:
+    rows = []
+    for name in found.decision.order:
+        value = found.decision.values[name]
+        versus = next((other for other in found.decision.versus if other.algorithm == name), None)
+        said = (
+            "best"
+            if versus is None
+            else "equal within 2 %"
+            if versus.same
+            else "differs"
+            if versus.distinct
+            else "open"
+        )
+        terms = found.evidence.terms(name, 1)
+        rows.append([name, number(value.value), *(_term(terms[term]) for term in TERMS), said])
+    return {
+        "title": f"Ranking by the objective: {found.preference.text}",
+        "header": ["algorithm", "objective", *(f"{term}, seed 1" for term in TERMS), "against the best"],
+        "numeric": list(range(1, 2 + len(TERMS))),
+        "rows": rows,
+    }
+
+
+def _term(value: float | None) -> str:
+    return "–" if value is None else number(value)
+
+
+def _numbers(found: Comparison) -> dict[str, Any]:
+    rows = [
+        [
+            row["algorithm"], row["against"], METRICS[row["metric"]], number(row["mean"]),
+            "–" if row["low"] is None else number(row["low"]), "–" if row["high"] is None else number(row["high"]),
+            str(row["seeds"]),
+        ]
+        for row in found.rows
+    ]  # fmt: skip
+    header = ["algorithm", "against", "metric", "mean", "low", "high", "seeds"]
+    return {"title": "Numbers", "header": header, "numeric": [3, 4, 5, 6], "rows": rows}
+
+
+def _assumptions(found: Comparison) -> list[tuple[str, str]]:
+    evidence, weights = found.evidence, found.preference.weights
+    scale = "the whole rate" if evidence.scale == 1 else f"{100 * evidence.scale:.2g} % of the rate and of the buffer"
+    return [
+        ("path", found.path.title),
+        ("rivals", ", ".join(found.cast.rivals) or "none"),
+        ("objective", ", ".join(f"{term} × {weight:g}" for term, weight in weights.items() if weight)),
+        ("simulated time", f"{evidence.duration_s} s a run, of which the second half is measured"),
+        ("late-starting flows", f"begin after {evidence.duration_s / 4:g} s"),
+        ("simulated rate", scale),
+        ("seeds", f"{found.decision.seeds} of each situation that decides; starts and send times differ (perturb)"),
+        ("settled", "yes" if found.answer.settled else "no"),
+        ("time", f"{found.wall_seconds:.1f} s of {found.budget_s:g} s"),
+    ]
