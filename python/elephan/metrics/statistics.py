@@ -53,7 +53,7 @@ class Interval(NamedTuple):
 
 _ALL_EQUAL = "{} replicates, all equal"
 _ROUNDING = 1e-12
-"""Difference of two equal numbers that were computed in another order, as a fraction of what they were computed from."""
+"""Difference of equal numbers that were computed in another order, as a fraction of what they were computed from."""
 
 
 def _all_equal(sample: Sequence[float], scale: float) -> bool:

@@ -48,7 +48,8 @@ def jitters(scenario: ScenarioTable, graph: Graph) -> Jitters:
         send_ps if "send_jitter" in stated else default.send_ps,
     )
     if found.start_ps > MAX_TIME_PS:
-        raise ScenarioError(f"starts over {START_RTTS} RTTs would be over 53 days; write a start_jitter", path="perturb")
+        message = f"starts over {START_RTTS} RTTs would be over 53 days; write a start_jitter"
+        raise ScenarioError(message, path="perturb")
     return found
 
 
