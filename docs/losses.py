@@ -76,6 +76,12 @@ def scenario(point: Point) -> elephan.Scenario:
     )
 
 
+def replicates(point: Point, count: int) -> list[elephan.Scenario]:
+    """The first seeds of a point; nothing but its losses and the starts differs."""
+    stated = scenario(point)
+    return [stated.with_seed(stated.seed + i) for i in range(count)]
+
+
 def measured(point: Point, runs: list[elephan.Run]) -> Point:
     """With the windows (segments delivered in a round trip of the path) and the loss rates of its runs."""
     payload = scenario(point).form.flows[0].stack.payload_bytes
@@ -93,7 +99,7 @@ def measure() -> list[Point]:
     for algorithm in ALGORITHMS:
         for p in LOSSES:
             point = planned(algorithm, p)
-            points.append(measured(point, elephan.sweep(scenario(point).replicates(RUNS), jobs=1)))
+            points.append(measured(point, elephan.sweep(replicates(point, RUNS), jobs=1)))
             print(algorithm, p, compared(points[-1]), flush=True)
     return points
 

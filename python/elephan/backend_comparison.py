@@ -121,7 +121,7 @@ def compare_backends(
 
     Args:
         scenario: what to run.
-        seeds: how many in the backends where something is random.
+        seeds: how many in the backends where something is random; with several, the scenario is perturbed in all.
         repeats: runs in a backend that measures, each with a seed of its own.
         names: the backends, all by default; the simulator is always one.
         jobs: runs at a time; one a core by default.
@@ -135,6 +135,8 @@ def compare_backends(
         Interrupted: Ctrl-C; what was finished is saved.
     """
     store = store or Store()
+    if seeds > 1:
+        scenario = scenario.perturbed()
     found: dict[str, list[Run]] = {}
     refused: dict[str, str] = {}
     for name in (REFERENCE, *(name for name in names or backends.names() if name != REFERENCE)):
@@ -160,8 +162,7 @@ def _wanted(scenario: Scenario, backend: backends.Backend, seeds: int, repeats: 
     if backend.measures:
         return [scenario.with_seed(scenario.seed + i) for i in range(repeats)]
     # The reference is asked for as many as were wanted, so that it says why there cannot be so many.
-    many = seeds if backend.name == REFERENCE or backend.varies(scenario) else 1
-    return scenario.replicates(many) if many > 1 else [scenario]
+    return scenario.replicates(seeds if backend.name == REFERENCE or backend.varies(scenario) else 1)
 
 
 def _lines(found: Mapping[str, Sequence[Run]]) -> list[Line]:

@@ -75,7 +75,7 @@ MISTAKES = [
     ["run", "late.toml", "--set", "flow[0].algorithm=cubik"],
     ["run", "late.toml", "--set", "flow[3].algorithm=cubic"],
     ["run", "late.toml", "--set", "dumbbell.bufer=40 packets"],
-    ["run", "late.toml", "--set", "start_jitter=0 s", "--seeds", "3"],
+    ["run", "late.toml", "--set", "perturb=none", "--seeds", "3"],
     ["run", "late.toml", "--json", "--set", "flow[0].algorithm=cubik"],
     ["sweep", "late.toml", "--grid", "flow[0].algorithm"],
     ["sweep", "late.toml", "--grid", "flow[0].algorithm="],

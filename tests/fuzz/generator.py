@@ -14,7 +14,7 @@ from typing import Any
 from tests.fuzz.draws import GARBAGE, MS, US, Draws, S
 
 from elephan.scenario import catalog, units
-from elephan.scenario.schema import ARRIVALS, RECORDS, SIZES, TIMES, StackSpec
+from elephan.scenario.schema import ARRIVALS, PERTURBATIONS, RECORDS, SIZES, TIMES, StackSpec
 from elephan.scenario.stacks import DETECTIONS, RECOVERIES, STACKS
 from elephan.scenario.traffic import RTTS
 
@@ -100,6 +100,8 @@ def _run_fields(draw: Draws, scale: Scale) -> Tables:
         form["start_jitter"] = draw.time(1, scale.rtt_ps, zero=0.4)
     if draw.chance(0.2):
         form["send_jitter"] = draw.time(1, 100 * US, zero=0.2)
+    if draw.chance(0.2):
+        form["perturb"] = draw.choice(PERTURBATIONS)
     if draw.chance(0.4):
         form["stack"] = draw.choice(tuple(STACKS)) if draw.chance(0.4) else _stack(draw, scale)
     if draw.chance(0.3):

@@ -100,7 +100,10 @@ def test_comparisons_over_seeds_are_in_pairs() -> None:
     runs = [synthetic.run(stated, {"cubic-1": constant(50.0), "reno-2": constant(rate)}) for rate in (10.0, 20.0, 30.0)]
     alone = metrics.only_reno(stated)
     others = [synthetic.run(alone, {"cubic-1": constant(1.0), "reno-2": constant(rate)}) for rate in (20.0, 40.0, 60.0)]
-    assert metrics.over_seeds("tcp_friendliness", runs, reference=others) == pytest.approx((0.5, 0.5, 0.5))
+    found = metrics.over_seeds("tcp_friendliness", runs, reference=others)
+    assert isinstance(found, metrics.Interval)
+    assert found.value == pytest.approx(0.5)
+    assert found.reason == "3 replicates, all equal"
     with pytest.raises(ValueError, match="shorter"):
         metrics.over_seeds("tcp_friendliness", runs, reference=others[:2])
 

@@ -45,7 +45,7 @@ def test_a_kept_point_is_what_the_engine_gives(tmp_path: Path) -> None:
     (point,) = [point for point in POINTS if (point["algorithm"], point["p"]) == ("htcp", 1e-2)]
     plan = SCRIPT.planned("htcp", 1e-2)
     assert plan == {key: point[key] for key in plan}
-    runs = elephan.sweep(SCRIPT.scenario(plan).replicates(2), jobs=1, store=elephan.Store(tmp_path))
+    runs = elephan.sweep(SCRIPT.replicates(plan, 2), jobs=1, store=elephan.Store(tmp_path))
     again = SCRIPT.measured(plan, runs)
     assert again["windows"] == point["windows"][:2]
     assert again["loss_rates"] == point["loss_rates"][:2]

@@ -154,6 +154,15 @@ def test_equal_replicates_are_an_error(tmp_path: Path, monkeypatch: pytest.Monke
     assert len(runs.sweep([(still, 1), (still, 2)], store=Store(tmp_path))) == 2
 
 
+def test_equal_replicates_are_no_error_where_nothing_may_have_been_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(monkeypatch, synthetic.WrittenBackend(seeds_matter=False))
+    rarely = synthetic.scenario(start_jitter="0 s", loss=1e-9)
+    assert rarely.is_random
+    assert len(runs.sweep([(rarely, 1), (rarely, 2)], store=Store(tmp_path))) == 2
+
+
 def test_different_replicates_are_fine(tmp_path: Path, written: synthetic.WrittenBackend) -> None:
     done = runs.sweep(synthetic.scenario().replicates(4), store=Store(tmp_path))
     assert [run.seed for run in done] == [1, 2, 3, 4]

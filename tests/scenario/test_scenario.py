@@ -273,8 +273,8 @@ def test_a_graph_has_a_path_for_each_flow_and_finds_the_way_back() -> None:
 def test_seeds_that_would_give_equal_runs_are_refused() -> None:
     assert [scenario.seed for scenario in late_comer(seed=5).replicates(3)] == [5, 6, 7]
     with pytest.raises(ScenarioError, match="nothing here is random"):
-        late_comer(start_jitter="0 s").replicates(2)
-    assert len(late_comer(start_jitter="0 s", dumbbell__loss=1e-5).replicates(2)) == 2
+        late_comer(perturb="none").replicates(2)
+    assert len(late_comer(perturb="none", dumbbell__loss=1e-5).replicates(2)) == 2
 
 
 def test_a_run_too_short_for_its_sawtooth_is_warned_about() -> None:

@@ -12,6 +12,9 @@ from elephan.scenario import Scenario
 from elephan.scenario.document import changed_fields
 from elephan.scenario.form import FlowSpec, LinkSpec
 
+SURELY_DRAWN_PS = 10**6
+"""Start jitter from which on two seeds never draw the same start: 1 µs, a million values."""
+
 Progress = Callable[[float], bool]
 """A callback, called now and then with the simulated fraction, 0 to 1; returning ``False`` cancels the run."""
 
@@ -102,3 +105,10 @@ class Backend(ABC):
     def varies(self, scenario: Scenario) -> bool:
         """True if another seed gives another result of this scenario."""
         return scenario.is_random
+
+    def must_differ(self, scenario: Scenario) -> bool:
+        """True if equal results of two seeds are a defect: each flow's ``start_s`` has a delay drawn from the seed.
+
+        Losses that may not come, and packets that may all be on time, can leave two seeds equal.
+        """
+        return bool(scenario.flow) and scenario.form.start_jitter_ps >= SURELY_DRAWN_PS

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from elephan.cli import common, targets
+from elephan.cli import common, replicates, targets
 from elephan.cli.memory import memory_option
 from elephan.cli.progress import meter
 from elephan.cli.sweep import print_sweep
@@ -86,15 +86,13 @@ def command(
 
     backends.get(backend)
     stated = common.load_scenario(scenario, common.overrides_of(assignments))
-    replicates = stated.replicates(seeds) if seeds else [stated]
+    wanted = stated.replicates(seeds) if seeds else [stated]
     if out is not None:
         Path(out).mkdir(parents=True, exist_ok=True)
     where = runs.Store(store)
     try:
         with meter() as progress:
-            done = runs.sweep(
-                replicates, on=backend, store=where, jobs=jobs, force=force, progress=progress, memory=memory
-            )
+            done = runs.sweep(wanted, on=backend, store=where, jobs=jobs, force=force, progress=progress, memory=memory)
     except runs.SweepError as failed:
         if seeds is None and isinstance(failed.failures[0].error, ScenarioError):
             raise failed.failures[0].error from None  # the one run was refused: the input is wrong
@@ -110,6 +108,7 @@ def command(
     else:
         print_sweep([], [{}] * len(done), done)
         print_intervals(document(done))
+        replicates.tell(done, backend)
     if out is not None:
         common.say(f"copied to {out}")
 
@@ -126,8 +125,8 @@ def copy_run(run: Run, target: Path) -> None:
 def document(done: Sequence[Run]) -> dict[str, Any]:
     """Several seeds of one scenario: the runs, and each metric's mean with its 95 % interval (Student's t).
 
-    A time that did not come with every seed has no mean; ``never`` counts the seeds with which it did not. A metric
-    that is not defined for every seed is left out.
+    ``why`` is why there is no interval, where both ends are missing. A time that did not come with every seed has no
+    mean; ``never`` counts the seeds with which it did not. A metric that is not defined for every seed is left out.
     """
     from elephan.metrics import interval
     from elephan.runs.result import defined
@@ -140,9 +139,15 @@ def document(done: Sequence[Run]) -> dict[str, Any]:
         if None in values:
             never[name] = values.count(None)
         else:
-            mean, low, high = interval(values)
-            metrics[name] = {"mean": mean, "low": low, "high": high}
-    return {"runs": summaries, "metrics": metrics, "never": never}
+            found = interval(values)
+            metrics[name] = {"mean": found.value, "low": found.low, "high": found.high, "why": found.reason or None}
+    return {
+        "runs": summaries,
+        "metrics": metrics,
+        "never": never,
+        "perturb": done[0].scenario.perturb,
+        "outcomes": replicates.found(done).to_json(),
+    }
 
 
 def print_run(run: Run) -> None:
@@ -175,8 +180,15 @@ def print_run(run: Run) -> None:
 
 
 def print_intervals(found: dict[str, Any]) -> None:
-    """Means over seeds with their intervals, and times that did not always come."""
+    """Means over seeds with their intervals, why some have none, and times that did not always come."""
     rows = [[name, value["mean"], value["low"], value["high"]] for name, value in found["metrics"].items()]
     common.print_table("over the seeds, with 95 % intervals", ["metric", "mean", "low", "high"], rows)
+    without: dict[str, list[str]] = {}
+    for name, value in found["metrics"].items():
+        if value["why"] is not None:
+            without.setdefault(value["why"], []).append(name)
+    for why, names in without.items():
+        of = "any metric" if len(names) == len(found["metrics"]) else ", ".join(names)
+        common.say(f"no interval of {of}: {why}")
     for name, count in found["never"].items():
         common.say(f"{name}: never with {count} of {len(found['runs'])} seeds")

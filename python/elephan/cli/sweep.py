@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from elephan.cli import common
+from elephan.cli import common, replicates
 from elephan.cli.memory import memory_option
 from elephan.cli.progress import meter
 from elephan.scenario import Scenario, ScenarioError
@@ -75,6 +75,7 @@ def command(
         common.print_json({"runs": rows})
         return
     print_sweep(list(grid), [point for point, _ in wanted], done)
+    replicates.tell(done, backend)
 
 
 def parse_grid(axes: Sequence[str]) -> Grid:

@@ -8,7 +8,7 @@ A criterion names a metric, a subject, the conditions it holds under, and the re
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as checked
@@ -40,6 +40,9 @@ class Criterion:
         values: range, allowed values, subjects or parameter, as the relation says.
         other: subjects to compare with, under ``other_conditions`` or else under ``conditions``.
         conditions: those that it holds under.
+        force: how binding the document is.
+        margin: in the metric's unit: a *must* that is missed by no more is a concern, and a difference from a baseline
+            within it is none (:mod:`elephan.evaluation.verdicts`).
     """
 
     id: str
@@ -57,6 +60,8 @@ class Criterion:
     other: tuple[str, ...] = ()
     conditions: Where | None = None
     other_conditions: Where | None = None
+    force: Literal["must", "should", "consider"] = "must"
+    margin: float | None = None
 
     @property
     def terms(self) -> Terms:

@@ -28,8 +28,9 @@ class Assessment:
         passed: it holds.
         measured: in the unit of the criterion's limit; infinite for a time never reached.
         margin: how far inside the allowed range; negative when outside.
-        low: lower end of the bootstrap interval over seeds; ``None`` without replicates.
+        low: lower end of the bootstrap interval over seeds; ``None`` without one.
         high: upper end.
+        no_interval: why there is none, in one clause; empty where there is one.
         support: part of the bootstrap draws in which it holds; ``None`` without replicates.
         detail: what was compared.
         runs: ids of the runs behind it.
@@ -40,6 +41,7 @@ class Assessment:
     margin: float
     low: float | None = None
     high: float | None = None
+    no_interval: str = ""
     support: float | None = None
     detail: str = ""
     runs: tuple[str, ...] = ()
@@ -61,12 +63,14 @@ def assess(criterion: _Stated, measurer: Measurer[_Stated], *, intervals: bool =
     question = _Question(criterion, measurer)
     outcome = question.outcome()
     found, support = _noise(question) if intervals else (None, None)
+    low, high, reason = _interval(found, question.replicates()) if intervals else (None, None, "")
     return Assessment(
         outcome.passed,
         outcome.measured,
         outcome.margin,
-        low=found[0] if found else None,
-        high=found[1] if found else None,
+        low=low,
+        high=high,
+        no_interval=reason,
         support=support,
         detail=question.detail(),
         runs=question.runs(),
@@ -101,6 +105,15 @@ def _distance(criterion: Criterion, found: Assessment) -> str:
     if criterion.relation in ("member_of", "count", "argmax", "argmin", "ordering_desc"):
         return ""
     return f", off by {number(-found.margin)}"
+
+
+def _interval(found: tuple[float, float] | None, seeds: int) -> tuple[float | None, float | None, str]:
+    """Both ends, or the reason why there is no interval: one of zero width is none."""
+    if found is None:
+        return None, None, "one seed" if seeds < 2 else "not a number in any draw"
+    if found[0] == found[1]:
+        return None, None, f"zero width: the same in 95 % of the draws from {seeds} seeds"
+    return *found, ""
 
 
 def _noise(question: _Question[Any]) -> tuple[tuple[float, float] | None, float | None]:

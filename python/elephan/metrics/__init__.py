@@ -92,6 +92,7 @@ from elephan.metrics.response import (
 )
 from elephan.metrics.statistics import (
     Interval,
+    holm,
     interval,
     over_seeds,
     paired_difference,
@@ -191,6 +192,7 @@ __all__ = [
     "growth_factor_per_rtt",
     "halving_time_s",
     "harm",
+    "holm",
     "increase_pkts_per_rtt",
     "interval",
     "jain_convergence_time_s",

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from elephan.runs.result import Run
 
 CONFIDENCE = 0.95
+LOOKS = (8, 16, 32)
+"""Numbers of seeds at which a procedure that stops early may look."""
+LOOK_CONFIDENCE = 1 - (1 - CONFIDENCE) / len(LOOKS)
+"""Confidence of each look (Bonferroni), so that all looks together keep 95 %."""
 # Resampling is a computation, not an experiment: the same values give the same interval, whoever asks.
 _RESAMPLING_SEED = 20061
 DRAWS = 999
@@ -31,11 +35,39 @@ Pick = Sequence[float]
 
 
 class Interval(NamedTuple):
-    """A statistic of replicates and its confidence interval."""
+    """A statistic of replicates and its confidence interval.
+
+    Attributes:
+        value: of the replicates.
+        low: lower end; not a number where there is no interval.
+        high: upper end.
+        reason: why there is no interval, in one clause; empty where there is one.
+    """
 
     value: float
     low: float
     high: float
+    reason: str = ""
+
+    @property
+    def known(self) -> bool:
+        """True if there is an interval."""
+        return not self.reason
+
+
+_ALL_EQUAL = "{} replicates, all equal"
+_ROUNDING = 1e-12
+"""Difference of equal numbers that were computed in another order, as a fraction of what they were computed from."""
+
+
+def _all_equal(sample: Sequence[float], scale: float) -> bool:
+    """True if values that were computed from numbers as large as ``scale`` differ by rounding alone."""
+    lowest, highest = min(sample), max(sample)
+    return lowest == highest or (math.isfinite(scale) and highest - lowest <= _ROUNDING * scale)
+
+
+def _without(value: float, reason: str) -> Interval:
+    return Interval(value, math.nan, math.nan, reason)
 
 
 def mean_relative_error(values: Sequence[float], expected: Sequence[float]) -> float:
@@ -86,9 +118,9 @@ def interval(
     """Mean of replicates with its interval by Student's t, or median with its bootstrap interval; 95 % unless told
     otherwise.
 
-    With one value both ends are NaN: one replicate says nothing of the spread. Infinite values (a time that never
-    came) are kept: the median and its interval are then of an ordered list, some of it infinite, and the ends of a mean
-    are NaN.
+    There is none, and a reason instead, of one replicate (nothing is known of the spread), of replicates that are all
+    equal, and in general of zero width: they are one outcome, seen several times. Infinite values (a time that never
+    came) are kept: the median and its interval are then of an ordered list, some of it infinite, and a mean has none.
 
     Raises:
         ValueError: there are no values, or one is not a number.
@@ -100,28 +132,54 @@ def interval(
         raise ValueError("a value is not a number, so that there is no interval")
     value = float(np.mean(sample)) if statistic == "mean" else median(sample)
     if len(sample) == 1:
-        return Interval(value, math.nan, math.nan)
-    if len(set(sample)) == 1:
-        return Interval(value, value, value)
+        return _without(value, "one replicate")
+    if _all_equal(sample, max(map(abs, sample))):
+        return _without(value, _ALL_EQUAL.format(len(sample)))
     if statistic == "median":
-        found = bootstrap(lambda pick: median(resampled(sample, pick)), len(sample), confidence)
-        return Interval(value, *(found or (math.nan, math.nan)))
-    if not math.isfinite(value):
-        return Interval(value, math.nan, math.nan)
-    from scipy import stats
+        ends = bootstrap(lambda pick: median(resampled(sample, pick)), len(sample), confidence)
+    elif not math.isfinite(value):
+        return _without(value, "a value is infinite")
+    else:
+        from scipy import stats
 
-    low, high = stats.t.interval(confidence, len(sample) - 1, loc=value, scale=stats.sem(sample))
-    return Interval(value, float(low), float(high))
+        ends = stats.t.interval(confidence, len(sample) - 1, loc=value, scale=stats.sem(sample))
+    if ends is None or not ends[0] < ends[1]:
+        return _without(value, f"zero width: most of {len(sample)} replicates are equal")
+    return Interval(value, float(ends[0]), float(ends[1]))
 
 
 def paired_difference(values: Sequence[float], reference: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
-    """Mean of value - reference over pairs of runs of the same seed, with its interval by the paired t.
+    """Mean of value - reference over pairs of runs of the same seed, with its interval by the paired t; none where all
+    differences are equal.
 
     Raises:
         ValueError: there is not one reference for each value, there are none, or a difference is not a number.
     """
-    pairs = zip(values, reference, strict=True)
-    return interval([value - other for value, other in pairs], confidence=confidence)
+    differences = [value - other for value, other in zip(values, reference, strict=True)]
+    found = interval(differences, confidence=confidence)
+    if found.known and _all_equal(differences, max(map(abs, [*values, *reference]))):
+        return _without(found.value, _ALL_EQUAL.format(len(differences)))
+    return found
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Adjusted p-values of several tests at once, in the order of the input (Holm 1979).
+
+    The k-th smallest of n is multiplied by n - k + 1, and none is smaller than one before it, or larger than 1. A
+    difference with an adjusted value of at most 0.05 is one with a family-wise error of 5 %.
+
+    Raises:
+        ValueError: a value is not between 0 and 1.
+    """
+    values = [float(value) for value in p_values]
+    if not all(0 <= value <= 1 for value in values):
+        raise ValueError("a p-value is not between 0 and 1")
+    adjusted = [0.0] * len(values)
+    largest = 0.0
+    for rank, at in enumerate(sorted(range(len(values)), key=values.__getitem__)):
+        largest = max(largest, min(1.0, (len(values) - rank) * values[at]))
+        adjusted[at] = largest
+    return adjusted
 
 
 def over_seeds(

@@ -26,8 +26,9 @@ class Judgment:
         why: one sentence.
         expectation: what the claim allows, in words.
         measured: in the unit of ``claim.limit``; ``None`` when not judged, infinite for a time never reached.
-        low: lower end of the bootstrap interval over seeds; ``None`` without replicates.
+        low: lower end of the bootstrap interval over seeds; ``None`` without one.
         high: upper end.
+        no_interval: why there is none, in one clause; empty where there is one.
         support: part of the bootstrap draws in which the claim holds; ``None`` without replicates. Between 0.025 and
             0.975 the published conclusion lies inside the noise of our seeds.
         margin: how far inside the allowed range; negative when outside.
@@ -44,6 +45,7 @@ class Judgment:
     measured: float | None = None
     low: float | None = None
     high: float | None = None
+    no_interval: str = ""
     support: float | None = None
     margin: float | None = None
     detail: str = ""
@@ -77,6 +79,7 @@ class Judgment:
             "why": self.why,
             "support": self.support,
             "within_noise": self.within_noise,
+            "no_interval": self.no_interval or None,
             "relation": claim.relation,
             "allowed": self.expectation,
             "measured_text": self.measured_text,
@@ -126,6 +129,7 @@ def judge(claim: Claim, measurer: Measurer[Claim], finding: str | None = None, *
         measured=found.measured,
         low=found.low,
         high=found.high,
+        no_interval=found.no_interval,
         support=found.support,
         margin=found.margin,
         detail=found.detail,

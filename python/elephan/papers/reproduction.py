@@ -159,7 +159,7 @@ def _dependent(judgment: Judgment, sensitivity: Iterable[Sensitivity]) -> Judgme
 
 def _seed_checks(paper: Paper, claims: ClaimSet, own: RunSet, judged: Sequence[Judgment]) -> list[SeedCheck]:
     """Whether fewer seeds would have given the same verdicts; empty where nothing has more than one."""
-    several = {judgment.claim.id: judgment for judgment in judged if judgment.low is not None}
+    several = {judgment.claim.id: judgment for judgment in judged if judgment.support is not None}
     if not several:
         return []
     some = replace(claims, claims=tuple(claim for claim in claims.claims if claim.id in several))

@@ -67,7 +67,7 @@ class SweepError(Exception):
 
 
 class ReplicateError(Exception):
-    """Two seeds of a scenario in which something is random gave the same result: the seed does not reach it."""
+    """Two seeds of a scenario gave the same result although starts are drawn from them: the seed does not reach it."""
 
 
 def sweep(
@@ -99,7 +99,7 @@ def sweep(
     Raises:
         ScenarioError: the backend cannot run one of them, or one is not a scenario; nothing was run.
         SweepError: some runs failed; the others went on and are saved.
-        ReplicateError: two seeds gave equal results although something is random.
+        ReplicateError: two seeds gave equal results although starts are drawn from the seed.
         Interrupted: Ctrl-C; what was finished is saved.
         Cancelled: ``progress`` returned ``False``; what was finished is saved.
         OSError: the store cannot be written.
@@ -143,26 +143,26 @@ def finish(plan: Plan) -> list[Run]:
     failures = [Failure(t.scenario, t.seed, t.error) for t in plan.tasks.values() if t.error is not None]
     if failures:
         raise SweepError(failures, plan.results())
-    check_replicates([task for task in plan.tasks.values() if plan.backend.varies(task.scenario)])
+    check_replicates([task for task in plan.tasks.values() if plan.backend.must_differ(task.scenario)])
     return [run for run in plan.results() if run is not None]
 
 
 def check_replicates(tasks: Sequence[Task]) -> None:
-    """Two seeds of the same scenario must differ, unless nothing in it is random.
+    """Refuse equal results of two seeds of the same scenario; ``tasks`` are those whose results must differ.
 
     Raises:
-        ReplicateError: they do not.
+        ReplicateError: there are some.
     """
     seen: dict[tuple[str, str], Task] = {}
     for task in tasks:
-        if task.run is None or not task.scenario.is_random:
+        if task.run is None:
             continue
         key = (task.scenario.hash, str(task.run.manifest["tables_sha256"]))
         other = seen.setdefault(key, task)
         if other is not task:
             raise ReplicateError(
                 f"{task.scenario.title or task.scenario.hash}: seeds {other.seed} and {task.seed} gave equal results "
-                "although something in the scenario is random; equal replicates confirm nothing"
+                "although each flow's start is drawn from the seed; equal replicates confirm nothing"
             )
 
 

@@ -35,6 +35,7 @@ from elephan.scenario.form import (
 )
 from elephan.scenario.graph import DirectedLink, Graph, build_graph
 from elephan.scenario.impairments import impairments_form
+from elephan.scenario.perturbation import jitters
 from elephan.scenario.schema import Application, Events, Flow, HostClock, ScenarioTable, Traffic
 from elephan.scenario.stacks import Stack
 from elephan.scenario.traffic import duration_form, source_form
@@ -53,6 +54,7 @@ def canonical_form(scenario: ScenarioTable, graph: Graph | None = None) -> Spec:
     """
     graph = graph or build_graph(scenario)
     from_ps, to_ps = measure_window(scenario)
+    start_jitter_ps, send_jitter_ps = jitters(scenario, graph)
     first = len(scenario.flow)
     return Spec(
         format=FORMAT,
@@ -60,8 +62,8 @@ def canonical_form(scenario: ScenarioTable, graph: Graph | None = None) -> Spec:
         seed=scenario.seed,
         duration_ps=scenario.duration,
         sample_period_ps=scenario.sample_period,
-        start_jitter_ps=scenario.start_jitter,
-        send_jitter_ps=scenario.send_jitter,
+        start_jitter_ps=start_jitter_ps,
+        send_jitter_ps=send_jitter_ps,
         measure=Measure(from_ps=from_ps, to_ps=to_ps),
         traffic=tuple(_source(graph, first + i, i, source) for i, source in enumerate(scenario.traffic)),
         links=tuple(_link(graph, position) for position in range(len(graph.links))),

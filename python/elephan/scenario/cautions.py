@@ -6,8 +6,9 @@ from elephan.scenario import catalog
 from elephan.scenario.canonical import canonical_form, flow_name, measure_window, source_name
 from elephan.scenario.graph import Graph
 from elephan.scenario.impairments import Impairments
+from elephan.scenario.perturbation import jitters
 from elephan.scenario.routers import router_cautions
-from elephan.scenario.schema import Flow, Link, Path, ScenarioTable
+from elephan.scenario.schema import HOSTS, Flow, Link, Path, ScenarioTable
 from elephan.scenario.stacks import is_udt
 from elephan.scenario.traffic import rtt_quantiles
 from elephan.scenario.units import OPPORTUNITY_BYTES, PS_PER_S, format_rate, format_time
@@ -21,6 +22,7 @@ def cautions(scenario: ScenarioTable, graph: Graph) -> list[str]:
     """One sentence for each thing that a reader of the results should know."""
     return [
         *_late_starts(scenario),
+        *_starts_after_the_end(scenario, graph),
         *_short_run(scenario, graph),
         *_small_receive_window(scenario, graph),
         *_changing_links(graph),
@@ -31,8 +33,8 @@ def cautions(scenario: ScenarioTable, graph: Graph) -> list[str]:
     ]
 
 
-def randomness(scenario: ScenarioTable) -> bool:
-    """Whether anything in the scenario depends on the seed."""
+def randomness(scenario: ScenarioTable, graph: Graph) -> bool:
+    """True if anything in the scenario depends on the seed."""
     tables: list[Path | Link] = [*scenario.link]
     tables += [path for path in (scenario.dumbbell_, scenario.parking_lot) if path is not None]
     unsteady = any(table.loss.is_random or Impairments.of(table).is_random for table in tables)
@@ -41,7 +43,7 @@ def randomness(scenario: ScenarioTable) -> bool:
         given.arrivals == "poisson" or (given.on is not None and given.times != "constant") for given in drawn if given
     ]
     drawn_sources = any(source.file is None and source.transfers is None for source in scenario.traffic)
-    return unsteady or any(random) or drawn_sources or scenario.start_jitter > 0 or scenario.send_jitter > 0
+    return unsteady or any(random) or drawn_sources or any(jitters(scenario, graph))
 
 
 def epoch_s(algorithm: str, window: float, rtt_s: float) -> float | None:
@@ -99,6 +101,19 @@ def _late_starts(scenario: ScenarioTable) -> list[str]:
         f"which begins at {format_time(from_ps)}"
         for i, flow in enumerate(scenario.flow)
         if flow.start > from_ps and flow.size is None and flow.datagrams is None
+    ]
+
+
+def _starts_after_the_end(scenario: ScenarioTable, graph: Graph) -> list[str]:
+    """Flows that ``perturb`` may move past the end of the run."""
+    start_ps = jitters(scenario, graph).start_ps
+    if scenario.perturb != HOSTS:
+        return []
+    return [
+        f"{flow_name(flow, i)}: perturb moves its start by up to {format_time(start_ps)}, past the end of the run; "
+        "write a longer duration, or a start_jitter"
+        for i, flow in enumerate(scenario.flow)
+        if flow.start + flow.start_spread + start_ps >= scenario.duration
     ]
 
 

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from elephan.algorithm import Algorithm
-from elephan.scenario import document, own, reading, traces
+from elephan.scenario import document, own, perturbation, reading, traces
 from elephan.scenario.canonical import canonical_form, canonical_json, flow_name, form_hash, source_name
 from elephan.scenario.cautions import cautions, randomness
 from elephan.scenario.check import check_scenario, check_with_engine
@@ -22,7 +22,7 @@ from elephan.scenario.form import Spec
 from elephan.scenario.graph import Graph, build_graph
 from elephan.scenario.groups import member_name, member_start_ps, without_groups
 from elephan.scenario.overrides import apply_overrides
-from elephan.scenario.schema import TABLES, ScenarioTable, Table, field_names
+from elephan.scenario.schema import HOSTS, TABLES, ScenarioTable, Table, field_names
 from elephan.scenario.toml import write_toml
 from elephan.scenario.units import format_time
 from elephan.scenario.words import hint, nearest
@@ -226,23 +226,37 @@ class Scenario(ScenarioTable):
 
     @property
     def is_random(self) -> bool:
-        """Whether another seed gives another result."""
-        return randomness(self)
+        """True if another seed gives another result."""
+        return randomness(self, self.graph)
+
+    @property
+    def perturbation(self) -> str:
+        """The jitter of starts and packets in words; empty without any."""
+        return perturbation.sentence(self, self.graph)
+
+    def perturbed(self) -> Scenario:
+        """The scenario with what real hosts perturb, ``perturb = "hosts"``; as it is where ``perturb`` is stated."""
+        return self if self.perturb is not None else self.with_overrides({"perturb": HOSTS})
 
     def replicates(self, count: int) -> list[Scenario]:
-        """The scenario with ``count`` seeds, beginning with its own.
+        """The scenario with ``count`` seeds, beginning with its own; several are :meth:`perturbed`.
+
+        Each is the run of the same scenario with ``perturb = "hosts"`` and its seed, alone or among others.
 
         Raises:
             ScenarioError: fewer than one, or nothing in the scenario is random, so that all would be equal.
         """
         if count < 1:
             raise ScenarioError(f"{count} is not a number of seeds; it is at least 1")
-        if count > 1 and not self.is_random:
+        if count == 1:
+            return [self]
+        moved = self.perturbed()
+        if not moved.is_random:
             raise ScenarioError(
                 f"{count} seeds would give {count} equal runs, since nothing here is random; "
-                'set start_jitter (for example "10 ms"), send_jitter or a loss'
+                f'write perturb = "{HOSTS}", or set start_jitter (for example "10 ms"), send_jitter or a loss'
             )
-        return [self.with_seed(self.seed + i) for i in range(count)]
+        return [moved.with_seed(self.seed + i) for i in range(count)]
 
     def warnings(self) -> list[str]:
         """What is allowed here but would mislead a reader of the results; one sentence each."""

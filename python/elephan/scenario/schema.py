@@ -62,6 +62,8 @@ from elephan.scenario.units import Amount, Buffer, Loss
 ARRIVALS = ("even", "poisson")
 TIMES = ("constant", "exponential", "pareto")
 RECORDS = ("all", "summary")
+HOSTS = "hosts"
+PERTURBATIONS = (HOSTS, "none")
 SIZES = ("constant", "exponential", "pareto", "lognormal-pareto")
 DATAGRAMS = "datagrams"
 DATAGRAM_HEADER_BYTES = 28
@@ -670,6 +672,12 @@ class ScenarioTable(Table):
     duration: PositiveTime = Field(description="simulated time", examples=["500 s"])
     sample_period: PositiveTime = Field(
         100 * 10**9, description="how often windows and queues are recorded", examples=["100 ms"]
+    )
+    perturb: Annotated[str, BeforeValidator(reported(one_of(PERTURBATIONS, "a perturbation")))] | None = Field(
+        None,
+        description="what a seed moves: hosts, starts over 4 of the longest RTT and packets by up to 0.2 ms or 1 % of "
+        "the shortest RTT; none, nothing; a start_jitter or send_jitter that is stated stays",
+        examples=[HOSTS],
     )
     start_jitter: Time = Field(
         10 * 10**9,

@@ -90,7 +90,11 @@ class Plan:
         Raises:
             ScenarioError: the kernel backend cannot run it; the sentence says why.
         """
-        form = scenario.form if seed is None else msgspec.structs.replace(scenario.form, seed=seed)
+        if scenario.send_jitter:
+            raise _refuse("send_jitter: real senders have their own", "send_jitter")
+        # That of perturb = "hosts" is what these hosts do by themselves.
+        own = scenario.form.seed if seed is None else seed
+        form = msgspec.structs.replace(scenario.form, seed=own, send_jitter_ps=0)
         _only_plain(form)
         flows = [_flow(form, i, flow) for i, flow in enumerate(form.flows)]
         largest = max(flow.stack.payload_bytes for flow in form.flows) + _HEADER_BYTES
@@ -151,8 +155,6 @@ def _only_plain(form: Spec) -> None:
         raise ScenarioError(
             "the backend 'kernel' records every flow; write record = \"all\", or leave it out", path="record"
         )
-    if form.send_jitter_ps:
-        raise _refuse("send_jitter: real senders have their own", "send_jitter")
     if not 0 < len(form.flows) <= _FLOWS_MAX:
         raise ScenarioError(f"the backend 'kernel' has 1 to {_FLOWS_MAX} flows", path="flow")
     for i, flow in enumerate(form.flows):

@@ -1,0 +1,152 @@
+"""Replicates that are the same run again: distinct outcomes of several seeds, and mirror images among them.
+
+A deterministic system may fall into one of a few cycles, whatever the seed. An interval over such replicates has no
+meaning as an uncertainty: it describes which cycle came how often.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+
+if TYPE_CHECKING:
+    from elephan.runs import Run
+    from elephan.scenario.form import FlowSpec, LinkSpec, Spec
+
+EQUAL = 1e-6
+"""Relative difference up to which two numbers of two runs are equal."""
+NEAR = 1e-3
+"""Relative difference up to which two runs are one outcome where outcomes are apart: a start that moves by 10 ms adds a
+few segments to one flow of a minute, and takes them from the other."""
+APART = 1e-2
+"""Relative difference between outcomes that are apart."""
+_MOST_FLOWS = 256
+FLOW_FIELDS = ("goodput_mbps",)
+LINK_FIELDS = ("queue_mean_packets",)
+
+
+def distinct_outcomes(values: Sequence[Sequence[float]]) -> int:
+    """The number of distinct outcomes among replicates.
+
+    Replicates of which each number is the same up to 0.1 % are one outcome, if there are several outcomes and they are
+    at least 1 % apart: a gap of a factor of ten, which a spread without structure does not have. Otherwise only
+    replicates that are equal (up to 1e-6) are one. Numbers that are undefined in both are the same, and so are infinite
+    ones.
+
+    Args:
+        values: the numbers of each replicate, in the same order for all.
+
+    Raises:
+        ValueError: the replicates have not all as many numbers.
+    """
+    return _count(values, _tolerance(values))
+
+
+def _tolerance(values: Sequence[Sequence[float]]) -> float:
+    near = _count(values, NEAR)
+    return NEAR if near > 1 and near == _count(values, APART) else EQUAL
+
+
+def _count(values: Sequence[Sequence[float]], tolerance: float) -> int:
+    """Replicates of which none is like an earlier one."""
+    rows = np.array([[float(number) for number in replicate] for replicate in values], dtype=np.float64)
+    if not rows.size:
+        return min(len(rows), 1)
+    kept = rows[:0]
+    for row in rows:
+        if not np.isclose(kept, row, rtol=tolerance, atol=0.0, equal_nan=True).all(axis=1).any():
+            kept = np.vstack([kept, row])
+    return len(kept)
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """Distinct outcomes of the replicates of one scenario.
+
+    Attributes:
+        seeds: how many replicates there are.
+        distinct: how many outcomes.
+        unordered: how many if mirror images, in which flows that are alike have changed places, are one.
+        alike: the size of the largest group of flows that are alike.
+    """
+
+    seeds: int
+    distinct: int
+    unordered: int
+    alike: int = 1
+
+    @property
+    def few(self) -> bool:
+        """True if an outcome comes twice on average, or more often."""
+        return self.seeds > 1 and 2 * self.unordered <= self.seeds
+
+    @property
+    def sentence(self) -> str:
+        """The warning in one sentence; empty where outcomes are not few."""
+        if not self.few:
+            return ""
+        if self.distinct == 1:
+            return f"{self.seeds} seeds, 1 distinct outcome: the seed changes nothing here, so there is no interval"
+        counted = f"{self.seeds} seeds, {self.distinct} distinct outcomes"
+        if self.unordered == 1:
+            flows = "two flows" if self.alike == 2 else f"{self.alike} flows"
+            return f"{counted}, mirror images: the interval describes the order of {flows}"
+        mirrored = f" ({self.unordered} without mirror images)" if self.unordered < self.distinct else ""
+        return f"{counted}{mirrored}: the interval describes how often each came"
+
+    def to_json(self) -> dict[str, Any]:
+        """As in the document of several seeds."""
+        return {
+            "seeds": self.seeds, "distinct": self.distinct, "unordered": self.unordered, "text": self.sentence or None,
+        }  # fmt: skip
+
+
+def outcomes(runs: Sequence[Run]) -> Outcomes:
+    """Count the distinct outcomes of several seeds of one scenario, by each flow's goodput and each link's queue."""
+    groups = alike_flows(runs[0].form) if runs else {}
+    ordered, unordered = [], []
+    for run in runs:
+        summary = run.summary()
+        flows = [_numbers(row, FLOW_FIELDS) for row in summary["flows"]]
+        links = [number for row in summary["links"] for number in _numbers(row, LINK_FIELDS)]
+        ordered.append([*(number for row in flows for number in row), *links])
+        by_group: dict[int, list[list[float]]] = {}
+        for row, numbers in zip(summary["flows"], flows, strict=True):
+            by_group.setdefault(groups[row["name"]], []).append(numbers)
+        unordered.append([number for rows in by_group.values() for row in sorted(rows) for number in row] + links)
+    sizes = [list(groups.values()).count(group) for group in set(groups.values())]
+    tolerance = _tolerance(ordered)
+    return Outcomes(len(runs), _count(ordered, tolerance), _count(unordered, tolerance), max(sizes, default=1))
+
+
+def _numbers(row: dict[str, Any], fields: Sequence[str]) -> list[float]:
+    """Numbers of a row; infinite where it has none, which sorts, unlike one that is not a number."""
+    return [float("inf") if row.get(field) is None else float(row[field]) for field in fields]
+
+
+def alike_flows(form: Spec) -> dict[str, int]:
+    """Groups of flows of which any two may change places: by name, the number of the flow's group.
+
+    Flows are alike if all but their names is the same: algorithm, times, endpoints, shared links, and rates and delays
+    of the links that one flow alone crosses. Among more than 256 flows nobody looks for mirror images.
+    """
+    if len(form.flows) > _MOST_FLOWS:
+        return {flow.name: number for number, flow in enumerate(form.flows)}
+    crossed: dict[int, int] = {}
+    for flow in form.flows:
+        for link in {*flow.path, *flow.reverse_path}:
+            crossed[link] = crossed.get(link, 0) + 1
+    numbers: dict[bytes, int] = {}
+    return {flow.name: numbers.setdefault(_kind(form, flow, crossed), len(numbers)) for flow in form.flows}
+
+
+def _kind(form: Spec, flow: FlowSpec, crossed: dict[int, int]) -> bytes:
+    def link(position: int) -> int | LinkSpec:
+        return position if crossed[position] > 1 else msgspec.structs.replace(form.links[position], name="")
+
+    plain = msgspec.structs.replace(flow, name="", path=(), reverse_path=())
+    return msgspec.json.encode([plain, *map(link, flow.path), None, *map(link, flow.reverse_path)])

@@ -1,0 +1,275 @@
+"""Verdicts from intervals over replicates, and the looks at which more replicates may be asked for.
+
+A criterion holds where the whole interval is allowed, and does not where none of it is; an interval that contains the
+limit settles nothing. To take more replicates until something is settled would find a difference sooner or later where
+there is none, so looks are taken at 8, 16 and 32 seeds only, each at a confidence of 1 - 0.05/3: the probability that
+any of the three errs is at most 5 % (Bonferroni).
+
+Everything here is arithmetic on values, one for each seed; who ran what is no concern of this module.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean
+from typing import Generic, Literal, NamedTuple, Protocol, TypeVar
+
+from elephan.evaluation.measurement import NotJudgedError
+from elephan.evaluation.relations import SIGN_FLOOR, Terms
+from elephan.evaluation.wording import number
+from elephan.metrics.statistics import LOOK_CONFIDENCE, LOOKS, Interval, interval, paired_difference
+
+Force = Literal["must", "should", "consider"]
+Verdict = Literal["pass", "concern", "fail", "not_settled", "not_judged"]
+Change = Literal["better", "worse", "same", "not_settled"]
+VERDICTS: tuple[Verdict, ...] = ("pass", "concern", "fail", "not_settled", "not_judged")
+SAME = 0.02
+"""Fraction of the baseline's value within which a difference counts as none, unless a criterion states its margin."""
+
+
+class Allowed(NamedTuple):
+    """The values that a criterion allows.
+
+    Attributes:
+        low: smallest; minus infinity without one.
+        high: largest; infinity without one.
+        strict: the ends themselves are not allowed.
+    """
+
+    low: float
+    high: float
+    strict: bool = False
+
+    def holds(self, value: float) -> bool:
+        """True if a value is allowed."""
+        return self.low < value < self.high if self.strict else self.low <= value <= self.high
+
+    def distance(self, value: float) -> float:
+        """Distance of a value from the nearest allowed one; 0 if it is allowed."""
+        return max(self.low - value, value - self.high, 0.0)
+
+
+def allowed(relation: str, terms: Terms, reference: float = math.nan) -> Allowed:
+    """The allowed values of a relation: of the measured value, or of its difference from ``reference`` where the
+    relation compares with another subject.
+
+    Raises:
+        NotJudgedError: the relation is not about one value.
+    """
+    slack = terms.slack(terms.limit)
+    if relation in ("approx", "identity"):
+        return Allowed(terms.limit - slack, terms.limit + slack)
+    if relation in (">=", ">"):
+        return Allowed(terms.limit - slack, math.inf, strict=relation == ">")
+    if relation in ("<=", "<"):
+        return Allowed(-math.inf, terms.limit + slack, strict=relation == "<")
+    if relation in ("in_range", "count"):
+        low, high = terms.numbers()
+        return Allowed(low - slack, high + slack)
+    if relation == "sign":
+        positive = terms.values[0] == "+"
+        return Allowed(SIGN_FLOOR, math.inf, strict=True) if positive else Allowed(-math.inf, -SIGN_FLOOR, strict=True)
+    beside = terms.slack(reference)
+    if relation == "greater_than_other":
+        return Allowed(terms.limit - beside, math.inf, strict=True)
+    if relation == "less_than_other":
+        return Allowed(-math.inf, beside - terms.limit, strict=True)
+    if relation == "approx_equal_other":
+        return Allowed(-beside, beside)
+    raise NotJudgedError(f"the relation '{relation}' is not about one value, so that it has no interval")
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The verdict of a criterion.
+
+    Attributes:
+        verdict: computed.
+        found: the value with its interval.
+        seeds: replicates behind it: the look at which the procedure stopped.
+        why: one clause.
+        weak: why a pass is no success, one clause; empty where it is one.
+    """
+
+    verdict: Verdict
+    found: Interval
+    seeds: int
+    why: str
+    weak: str = ""
+
+    @property
+    def settled(self) -> bool:
+        """True if more replicates are not asked for."""
+        return self.verdict != "not_settled"
+
+
+def judge(
+    values: Sequence[float],
+    limits: Allowed,
+    *,
+    force: Force = "must",
+    margin: float = 0.0,
+    confidence: float = LOOK_CONFIDENCE,
+) -> Judged:
+    """Judge the values of one criterion, one for each seed.
+
+    A *should* or *consider* that is not met is a concern, and so is a *must* that is missed by at most ``margin``, in
+    the unit of the values. Replicates that are all equal have no interval, and are judged by their value.
+
+    Raises:
+        ValueError: there are no values, or one is not a number.
+    """
+    found = interval(values, confidence=confidence)
+    if found.known:
+        ends, said = (found.low, found.high), f"{number(found.low)} to {number(found.high)}"
+    elif len(set(values)) == 1 and len(values) > 1:
+        ends, said = (found.value, found.value), f"{number(found.value)} ({found.reason})"
+    else:
+        return Judged("not_settled", found, len(values), found.reason)
+    verdict, why = _verdict(ends, limits, force, margin)
+    return Judged(verdict, found, len(values), f"{said} {why}")
+
+
+def _verdict(ends: tuple[float, float], limits: Allowed, force: Force, margin: float) -> tuple[Verdict, str]:
+    low, high = ends
+    if limits.holds(low) and limits.holds(high):
+        return "pass", "is allowed"
+    below, above = (high <= limits.low, low >= limits.high) if limits.strict else (high < limits.low, low > limits.high)
+    if not (below or above):
+        return "not_settled", "contains the limit"
+    if force != "must":
+        return "concern", f"is not allowed, and it is a '{force}'"
+    nearest, farthest = sorted(map(limits.distance, ends))
+    if farthest <= margin and margin > 0:
+        return "concern", f"is not allowed, and misses by no more than {number(margin)}"
+    if nearest > margin or margin == 0:
+        return "fail", "is not allowed"
+    return "not_settled", f"is not allowed, and contains the margin of {number(margin)}"
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A value beside that of a baseline, over the same seeds.
+
+    Attributes:
+        change: computed.
+        difference: mean of value - baseline with its interval by the paired t.
+        band: distance from 0 within which a difference counts as none.
+        seeds: pairs behind it: the look at which the procedure stopped.
+        why: one clause.
+    """
+
+    change: Change
+    difference: Interval
+    band: float
+    seeds: int
+    why: str
+
+    @property
+    def settled(self) -> bool:
+        """True if more replicates are not asked for."""
+        return self.change != "not_settled"
+
+
+def compare(
+    values: Sequence[float],
+    baseline: Sequence[float],
+    *,
+    better: Literal["higher", "lower"],
+    margin: float | None = None,
+    confidence: float = LOOK_CONFIDENCE,
+) -> Compared:
+    """Compare the values of one criterion with a baseline's, one of each for each seed, in the order of the seeds.
+
+    *Same* is a difference whose whole interval lies within ``margin`` of 0, in the unit of the values; by default
+    2 % of the baseline's mean. *Better* and *worse* are differences whose interval does not contain 0 otherwise.
+
+    Raises:
+        ValueError: there is not one baseline for each value, there are none, or a difference is not a number.
+    """
+    difference = paired_difference(values, baseline, confidence=confidence)
+    band = SAME * abs(fmean(baseline)) if margin is None else margin
+    seeds = len(values)
+    if difference.known:
+        low, high = difference.low, difference.high
+    elif seeds > 1 and math.isfinite(difference.value):
+        low = high = difference.value
+    else:
+        return Compared("not_settled", difference, band, seeds, difference.reason)
+    said = f"the difference, {number(low)} to {number(high)},"
+    if -band <= low and high <= band:
+        return Compared("same", difference, band, seeds, f"{said} is within ± {number(band)}")
+    if low <= 0 <= high:
+        return Compared("not_settled", difference, band, seeds, f"{said} contains 0 and is not within ± {number(band)}")
+    change: Change = "better" if (low > 0) == (better == "higher") else "worse"
+    return Compared(change, difference, band, seeds, f"{said} does not contain 0")
+
+
+class _Look(Protocol):
+    @property
+    def settled(self) -> bool: ...
+
+
+_Found = TypeVar("_Found", bound=_Look)
+
+
+@dataclass(frozen=True)
+class Stopped(Generic[_Found]):
+    """The result of looks.
+
+    Attributes:
+        found: at the last look.
+        looks: how many were taken.
+    """
+
+    found: _Found
+    looks: int
+
+
+def settle(look: Callable[[int], _Found], looks: Sequence[int] = LOOKS) -> Stopped[_Found]:
+    """Look at 8, 16 and 32 seeds, and stop at the first look that settles it.
+
+    Args:
+        look: judges or compares with so many seeds; runs those that are missing.
+        looks: numbers of seeds, ascending. Each look must have the confidence that their number asks for.
+    """
+    taken = 0
+    for seeds in looks:
+        found = look(seeds)
+        taken += 1
+        if found.settled:
+            break
+    return Stopped(found, taken)
+
+
+def weakness(terms: Terms, reference: float, *, baseline: Judged | None = None) -> str:
+    """Why a criterion that holds would be no success; empty where it would be one.
+
+    A tolerance about 0 is a limit in itself, and not weak for being wider than 0.
+
+    Args:
+        terms: of the criterion.
+        reference: the value that its tolerance is about: its limit, or what it is compared with.
+        baseline: the baseline's own verdict.
+    """
+    slack = terms.slack(reference)
+    if slack > abs(reference) > 0:
+        return f"its tolerance of {number(slack)} is wider than the value that it judges, {number(reference)}"
+    if baseline is not None and baseline.verdict in ("concern", "fail"):
+        return "the baseline does not meet its limit either"
+    return ""
+
+
+def weakened(judged: Judged, why: str) -> Judged:
+    """The same verdict, marked weak where there is a reason."""
+    return replace(judged, weak=why)
+
+
+def totals(judged: Iterable[Judged]) -> dict[str, int]:
+    """Criteria by verdict; a weak pass counts as ``weak`` and not as ``pass``."""
+    counts: dict[str, int] = {**dict.fromkeys(VERDICTS, 0), "weak": 0}
+    for one in judged:
+        counts["weak" if one.weak and one.verdict == "pass" else one.verdict] += 1
+    return counts

@@ -1,0 +1,82 @@
+"""Perturbation of replicates: the small differences between two runs on real hosts, drawn from the seed.
+
+Starts alone do not decorrelate a deterministic system: two CUBIC flows fall into one of a few cycles whenever they
+begin. Real senders also send each packet a little late. The size of both is that of hosts that were measured
+(docs/kernel.md): 0.1 to 0.3 ms of send jitter give the simulator the loss pattern of Linux hosts.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from elephan.scenario.errors import ScenarioError
+from elephan.scenario.graph import Graph
+from elephan.scenario.schema import HOSTS, ScenarioTable
+from elephan.scenario.units import MAX_TIME_PS, format_time
+
+START_RTTS = 4
+"""Longest delay of a start, in base RTTs of the flow with the longest one."""
+SEND_JITTER_PS = 200_000_000
+"""Longest delay of a packet at its sender: 0.2 ms, the middle of what hosts showed."""
+RTTS_A_JITTER = 100
+"""Smallest base RTT over the send jitter, at least: a delay of more than 1 % would be another path."""
+
+
+class Jitters(NamedTuple):
+    """Longest random delays in ps: of a flow's start, and of a data packet at its sender."""
+
+    start_ps: int
+    send_ps: int
+
+
+def jitters(scenario: ScenarioTable, graph: Graph) -> Jitters:
+    """The jitters that a scenario states, and of those that it leaves out the ones that ``perturb`` gives.
+
+    Raises:
+        ScenarioError: so many RTTs are longer than any time of a scenario.
+    """
+    start_ps, send_ps = scenario.start_jitter, scenario.send_jitter
+    if scenario.perturb is None:
+        return Jitters(start_ps, send_ps)
+    default = Jitters(0, 0)
+    if scenario.perturb == HOSTS:
+        shortest_ps, longest_ps = _base_rtts_ps(graph)
+        default = Jitters(START_RTTS * longest_ps, min(SEND_JITTER_PS, shortest_ps // RTTS_A_JITTER))
+    stated = scenario.model_fields_set
+    found = Jitters(
+        start_ps if "start_jitter" in stated else default.start_ps,
+        send_ps if "send_jitter" in stated else default.send_ps,
+    )
+    if found.start_ps > MAX_TIME_PS:
+        message = f"starts over {START_RTTS} RTTs would be over 53 days; write a start_jitter"
+        raise ScenarioError(message, path="perturb")
+    return found
+
+
+def sentence(scenario: ScenarioTable, graph: Graph) -> str:
+    """The perturbation in words, ``"starts over 400 ms, packets up to 0.2 ms late"``; empty where there is none."""
+    start_ps, send_ps = jitters(scenario, graph)
+    starts = f"starts over {format_time(start_ps)}" if start_ps else ""
+    packets = f"packets up to {_milliseconds(send_ps)} late" if send_ps else ""
+    return ", ".join(part for part in (starts, packets) if part)
+
+
+def _milliseconds(time_ps: int) -> str:
+    return f"{time_ps / 1e9:.4g} ms"
+
+
+def _base_rtts_ps(graph: Graph) -> tuple[int, int]:
+    """Shortest and longest base RTT of all flows and sources, those of groups one by one."""
+    found = [_route_rtts_ps(graph, route) for route in range(len(graph.routes))]
+    return min(shortest for shortest, _ in found), max(longest for _, longest in found)
+
+
+def _route_rtts_ps(graph: Graph, position: int) -> tuple[int, int]:
+    route = graph.routes[position]
+    links = [graph.links[link] for link in (*route.forward, *route.backward)]
+    fixed_ps = sum(link.delay_ps for link in links if not link.delays_ps)
+    own = [link.delays_ps for link in links if link.delays_ps]
+    if not own:
+        return fixed_ps, fixed_ps
+    rtts_ps = [fixed_ps + sum(delays) for delays in zip(*own, strict=True)]
+    return min(rtts_ps), max(rtts_ps)

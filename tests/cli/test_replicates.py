@@ -1,0 +1,88 @@
+"""Several seeds of a scenario: what is said of how they differ, and of how they do not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from elephan.cli.main import run_command
+
+PAIR = """
+title = "two CUBIC flows"
+duration = "60 s"
+
+[dumbbell]
+rate = "50 Mbit/s"
+rtt = "100 ms"
+buffer = "1 BDP"
+
+[[flow]]
+algorithm = "cubic"
+
+[[flow]]
+algorithm = "cubic"
+"""
+BARE = ("--set", "perturb=none", "--set", "start_jitter=10 ms")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("ELEPHAN_STORE", raising=False)
+    (tmp_path / "pair.toml").write_text(PAIR)
+    return tmp_path
+
+
+def said(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[str, str]:
+    status = run_command(list(args))
+    out, err = capsys.readouterr()
+    assert status == 0, err
+    return out, err
+
+
+def answer(capsys: pytest.CaptureFixture[str], *args: str) -> Any:
+    return json.loads(said(capsys, *args, "--json")[0])
+
+
+def test_several_seeds_are_perturbed_and_one_alone_is_the_same_run(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, err = said(capsys, "run", "pair.toml", "--seeds", "3")
+    line = "starts over 400 ms, packets up to 0.2 ms late, as hosts do; seed 3 alone: --set perturb=hosts --set seed=3"
+    assert line in out.splitlines()
+    assert "distinct" not in err
+    alone = answer(capsys, "run", "pair.toml", "--set", "perturb=hosts", "--set", "seed=3")
+    assert alone["cached"]
+    assert alone["id"] in out
+    assert line in said(capsys, "sweep", "pair.toml", "--grid", "duration=60 s", "--seeds", "3")[0].splitlines()
+
+
+def test_two_flows_that_only_start_apart_are_mirror_images(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told = "8 seeds, 2 distinct outcomes, mirror images: the interval describes the order of two flows"
+    out, err = said(capsys, "run", "pair.toml", "--seeds", "8", *BARE)
+    assert told in err
+    assert "as hosts do" not in out
+    document = answer(capsys, "run", "pair.toml", "--seeds", "8", *BARE)
+    assert document["outcomes"] == {"seeds": 8, "distinct": 2, "unordered": 1, "text": told}
+    assert "distinct" not in said(capsys, "run", "pair.toml", "--seeds", "8")[1]
+
+
+def test_metrics_without_an_interval_have_a_dash_and_the_reason(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, err = said(capsys, "run", "pair.toml", "--seeds", "2", "--on", "model")
+    assert "no interval of any metric: 2 replicates, all equal" in out.splitlines()
+    assert "the backend 'model' draws nothing from the seed here: 2 seeds give one result" in out.splitlines()
+    assert "2 seeds, 1 distinct outcome: the seed changes nothing here, so there is no interval" in err
+    row = next(line for line in out.splitlines() if line.split()[:1] == ["utilization"])
+    assert row.split()[2:] == ["–", "–"]
+
+
+def test_seeds_that_draw_nothing_are_said_and_no_error(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rare = ("--set", "perturb=none", "--set", "dumbbell.loss=1e-12", "--set", "duration=5 s")
+    document = answer(capsys, "run", "pair.toml", "--seeds", "2", *rare)
+    assert document["outcomes"]["distinct"] == 1
+    assert {value["why"] for value in document["metrics"].values()} == {"2 replicates, all equal"}
