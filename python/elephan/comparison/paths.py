@@ -69,6 +69,7 @@ class Path:
         tables["title"] = title
         tables["seed"] = self.seed
         duration_ps = round(duration_s * PS_PER_S)
+        tables.setdefault("perturb", "hosts")
         tables["duration"] = format_time(duration_ps)
         tables["measure"] = {"from": format_time(duration_ps // 2)}
         tables["sample_period"] = "100 ms" if duration_s <= _SHORT_S else "500 ms"

@@ -26,10 +26,6 @@ LOOK_CONFIDENCE = 1 - (1 - CONFIDENCE) / len(LOOKS)
 # Resampling is a computation, not an experiment: the same values give the same interval, whoever asks.
 _RESAMPLING_SEED = 20061
 DRAWS = 999
-LOOKS = (8, 16, 32)
-"""Numbers of seeds at which a question is looked at."""
-LOOK_CONFIDENCE = 1 - 0.05 / len(LOOKS)
-"""Confidence of each look, so that stopping at any of them keeps 95 % (Bonferroni)."""
 Pick = Sequence[float]
 """One bootstrap draw: numbers in [0, 1), one a replicate, that choose which replicates count."""
 
@@ -229,12 +225,3 @@ def paired_p_value(values: Sequence[float], reference: Sequence[float]) -> float
     from scipy import stats
 
     return float(stats.ttest_1samp(differences, 0.0).pvalue)
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """p-values of several tests, adjusted so that all conclusions together keep the error of one (Holm 1979)."""
-    adjusted, largest, count = [0.0] * len(p_values), 0.0, len(p_values)
-    for rank, i in enumerate(sorted(range(count), key=lambda i: p_values[i])):
-        largest = max(largest, (count - rank) * p_values[i])
-        adjusted[i] = min(1.0, largest)
-    return adjusted
