@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from elephan.comparison.decision import Decision, changing
+from elephan.comparison.decision import SAME, Decision, changing
 from elephan.comparison.evidence import Evidence, summarized
 from elephan.comparison.preferences import Preference
 from elephan.comparison.situations import ALONE, LATE
@@ -106,7 +106,7 @@ def answer(
 
 def _who(decision: Decision) -> str:
     if decision.equals:
-        return f"{_listed((decision.best, *decision.equals), 'or')} (equal within 2 %):"
+        return f"{_listed((decision.best, *decision.equals), 'or')} (equal within {100 * SAME:.0f} %):"
     if decision.undecided and decision.seeds > 1:
         return f"{decision.best}, not distinguished from {_listed(decision.undecided, 'and')}:"
     return f"{decision.best}:"
@@ -154,7 +154,7 @@ def _harm_sentences(name: str, evidence: Evidence) -> list[str]:
         if entry.to == name:
             continue
         low, high = entry.excess_low, entry.excess_high
-        ends = "" if low is None or high is None else f" (95 %: {100 * low:.0f} to {100 * high:.0f} %)"
+        ends = "" if low is None or high is None else f" (95 %: {_percent(low)} to {_percent(high)} %)"
         of_own = f"beside as many other {entry.to} flows"
         if low is not None and high is not None and low <= 0 <= high:
             found.append(
@@ -208,6 +208,10 @@ def _confidence(decision: Decision, evidence: Evidence, level: str, *, settled: 
     if moving and not decision.steady:
         reasons.append(f"still changing: {', '.join(moving)}")
     return f"Not settled, confidence {level}: {'; '.join(reasons)}."
+
+
+def _percent(fraction: float) -> str:
+    return f"{round(100 * fraction)}"
 
 
 def _known(value: float) -> float | None:

@@ -12,8 +12,8 @@ from elephan.comparison.measures import EARLIER, LATER, WHOLE
 from elephan.comparison.preferences import Preference
 from elephan.metrics.statistics import Interval, holm, paired_difference, paired_p_value
 
-SAME = 0.02
-"""Margin within which two algorithms count as equal: an objective is a logarithm, so this is 2 %."""
+SAME = 0.05
+"""Margin within which two algorithms count as equal: an objective is a logarithm, so this is 5 %."""
 LEAST_SEEDS = 8
 """Seeds behind a settled answer, unless the user states how many."""
 

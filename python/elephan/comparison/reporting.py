@@ -9,6 +9,7 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from elephan.comparison.answer import number
+from elephan.comparison.decision import SAME
 from elephan.comparison.preferences import TERMS
 from elephan.comparison.result import METRICS, Comparison
 from elephan.comparison.situations import ALONE, LATE
@@ -152,7 +153,7 @@ def _ranking(found: Comparison) -> dict[str, Any]:
         said = (
             "best"
             if versus is None
-            else "equal within 2 %"
+            else f"equal within {100 * SAME:.0f} %"
             if versus.same
             else "differs"
             if versus.distinct

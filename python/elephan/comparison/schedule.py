@@ -33,12 +33,16 @@ _FIRST_ENDS_S = 7.5
 """Wall time at which the first look ends, finished or not."""
 _PILOT_SHARE = 0.15
 """Fraction of the time left that a pilot may take by its estimate."""
-_GUARD_S = 1.5
+_PILOT_ENDS = 0.25
+"""Fraction of the time left after which a pilot ends, finished or not."""
+_GUARD_S = 2.5
 """Wall time that is kept for stopping, measuring and printing."""
 _STEP_S = 4
 """Durations are multiples of this, so that quarters of a run are whole seconds."""
-_LEAST_S = 16
-"""Shortest run: late-starting flows, from a quarter on, have ten seconds for a running mean."""
+_LEAST_S = 4
+"""Shortest run. Below 14 s there is no convergence time: it takes running means over 10 s from a quarter of a run on."""
+_USUAL_S = 24
+"""Shortest run where the budget allows it."""
 _LEAST_RTTS = 60
 _MOST_S = 240
 _SEGMENT_S = 2e-7
@@ -138,7 +142,7 @@ class Search:
         window = self.path.bdp_segments
         epoch_s = (0.3 * window / 0.4) ** (1 / 3)
         segments_s = 20_000 * self.path.rtt_s / window if window else 0.0
-        return _stepped(min(_MOST_S, max(24.0, 1.5 * epoch_s, 150 * self.path.rtt_s, segments_s)))
+        return _stepped(min(_MOST_S, max(_USUAL_S, 1.5 * epoch_s, 150 * self.path.rtt_s, segments_s)))
 
     def _floor(self) -> float:
         if self.path.duration_s is not None:
@@ -154,14 +158,18 @@ class Search:
         return evidence
 
     def _pilot(self, first: Evidence, wanted: float) -> Evidence:
-        """One seed at the whole rate, where the first look was at a fraction of it: costs there are not the same."""
+        """One seed at the whole rate, where the first look was at a fraction of it: costs there are not the same.
+
+        It ends after a quarter of the time, finished or not; a run that is finished says what a segment costs.
+        """
         if first.scale == 1:
             return first
-        duration, path, scale = self._fitting(wanted, _PILOT_SHARE * self._left(), 1)
-        if scale != 1:
-            return first
-        evidence = Evidence(self.cast.rivals, scale, duration)
-        self._make(evidence, path, [1], duration)
+        duration = min(self._floor(), wanted)
+        affordable = _PILOT_SHARE * self._left() / max(1e-9, self._cost(self.path, 1))
+        duration = max(duration, min(wanted, _whole(affordable)))
+        evidence = Evidence(self.cast.rivals, 1.0, duration)
+        now_s = time.monotonic()
+        self._make(evidence, self.path, [1], duration, now_s + _PILOT_ENDS * (self._deadline_s - now_s))
         return evidence
 
     def _fitting(self, wanted: float, room: float, seeds: int) -> tuple[float, Path, float]:
@@ -169,27 +177,33 @@ class Search:
         floor = min(self._floor(), wanted)
         affordable = room / max(1e-9, seeds * self._cost(self.path, 1))
         if affordable >= floor or not self.path.can_be_scaled or self.on != "sim":
-            return max(floor, min(wanted, int(affordable) // _STEP_S * _STEP_S)), self.path, 1.0
+            return max(floor, min(wanted, _whole(affordable))), self.path, 1.0
         scale = max(affordable / floor, 1e6 / self.path.rate_bps)
         return (floor, self.path, 1.0) if scale >= 1 else (floor, self.path.scaled(scale), scale)
 
     def _main(self, first: Evidence, wanted: float) -> Evidence | None:
-        """Eight seeds, or as many as the user states."""
-        seeds = self.seeds or LEAST_SEEDS
-        room = _SHARE * self._left()
+        """Eight seeds, or as many as the user states; planned again whenever costs turn out to be others."""
         if self._refused:
             return None
-        duration, path, scale = self._fitting(wanted, room, seeds)
+        seeds = self.seeds or LEAST_SEEDS
+        duration, path, scale = self._fitting(wanted, _SHARE * self._left(), seeds)
+        count = seeds
         if scale != 1 and self.seeds is None:
-            fewer = int(room / max(1e-9, self._cost(self.path, self._floor())))
+            fewer = int(_SHARE * self._left() / max(1e-9, self._cost(self.path, self._floor())))
             if fewer >= 2:
-                duration, path, scale, seeds = self._floor(), self.path, 1.0, min(seeds, fewer)
-        if (duration, scale) == (first.duration_s, first.scale):
-            evidence = first
-        else:
-            evidence = Evidence(self.cast.rivals, scale, duration)
-        self._make(evidence, path, range(1, seeds + 1), duration)
-        return evidence
+                duration, path, scale, count = min(self._floor(), wanted), self.path, 1.0, min(seeds, fewer)
+        same = (duration, scale) == (first.duration_s, first.scale)
+        evidence = first if same else Evidence(self.cast.rivals, scale, duration)
+        situations = self.cast.situations(path, duration)
+        while True:
+            self._make(evidence, path, range(1, count + 1), duration)
+            whole = min(len(evidence.of(*situation.key)) for situation in situations)
+            if whole < count or count == seeds or self._refused:
+                return evidence
+            more = int(_SHARE * self._left() / max(1e-9, self._cost(path, duration)))
+            if more < 1:
+                return evidence
+            count = min(seeds, count + more)
 
     def _further(self, evidence: Evidence, found: Decision) -> Evidence | None:
         """More seeds of what is not decided, or longer runs; ``None`` if there is no time for either."""
@@ -283,5 +297,10 @@ def _with_decided(found: Decision, before: Decision) -> Decision:
     return replace(found, order=order, versus=(*found.versus, *decided), values=values)
 
 
-def _stepped(seconds: float) -> int:
-    return max(_LEAST_S, math.ceil(seconds / _STEP_S) * _STEP_S)
+def _whole(seconds: float) -> float:
+    """A duration that is affordable, in whole steps."""
+    return float(int(seconds) // _STEP_S * _STEP_S)
+
+
+def _stepped(seconds: float) -> float:
+    return float(max(_LEAST_S, math.ceil(seconds / _STEP_S) * _STEP_S))
