@@ -224,11 +224,11 @@ def tabulate(meetings: Sequence[Meeting], runs: Sequence[Run], flows: int) -> pl
 
 def _harm(alone_mbps: float | None, together_mbps: float | None) -> float | None:
     """Harm in goodput (Ware et al. 2019); ``None`` where one of the rates is not known, or nothing is there to lose."""
-    from elephan.metrics.friendliness import lost_part
+    from elephan.metrics.friendliness import fraction_lost
 
     if alone_mbps is None or together_mbps is None or alone_mbps == 0:
         return None
-    return lost_part(alone_mbps, together_mbps)
+    return fraction_lost(alone_mbps, together_mbps)
 
 
 def _measure(meeting: Meeting, run: Run, flows: int) -> dict[str, Any]:
