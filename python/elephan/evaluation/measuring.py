@@ -172,11 +172,11 @@ def of(
 
 
 def over(rule: Rule, cases: Cases, combine: Combine, detail: str = "") -> Rule:
-    """A rule combined over several conditions; of a single one it is the rule itself."""
+    """A rule combined over several conditions, whose number stands for ``{}`` in ``detail``; of one it is the rule."""
 
     def combining(suite: Suite, subject: str, at: At) -> Measurement:
         parts = [rule(suite, subject, case) for case in cases(suite, at)]
-        return parts[0] if len(parts) == 1 else combined(parts, combine, detail)
+        return parts[0] if len(parts) == 1 else combined(parts, combine, detail.format(len(parts)))
 
     return combining
 
@@ -203,9 +203,16 @@ def rank(rule: Rule, subjects: Sequence[str]) -> Rule:
     return ranking
 
 
-def stated(number: Callable[[Suite, str, At], float], detail: str = "") -> Rule:
+def stated(number: float | Callable[[Suite, str, At], float], detail: str = "") -> Rule:
     """A number that needs no run."""
-    return lambda suite, subject, at: constant(float(number(suite, subject, at)), detail)
+    return lambda suite, subject, at: constant(
+        float(number(suite, subject, at) if callable(number) else number), detail
+    )
+
+
+def under(rule: Rule, of_subject: str = "", **changed: Value) -> Rule:
+    """A rule under other conditions, and of another subject if one is named."""
+    return lambda suite, subject, at: rule(suite, of_subject or subject, at.but(**changed))
 
 
 def count(
