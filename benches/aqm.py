@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from elephan import Scenario
+from elephan import Scenario, rates
 from elephan.backends import get
 from elephan.runs.execute import compute
 
@@ -199,7 +199,7 @@ def measure_static(algorithm: str, rate_mbps: int, flows: int) -> Row:
     packets = np.diff(link["delivered_packets"].astype(float), prepend=0)[late]
     delay_ms = link["queue_mean"].astype(float)[late] * PACKET_BITS / rate_mbps / 1e3
     carried = link["delivered_bytes"].astype(float)[late]
-    used = (carried[-1] - carried[0]) * 8 / (rate_mbps * 1e6 * 100)
+    used = rates.rate_mbps(carried[-1] - carried[0], 100) / rate_mbps
     return {"median_ms": round(quantile(delay_ms, packets, 0.5), 2), "utilization": round(float(used), 3)}
 
 
@@ -234,7 +234,7 @@ def measure_pie(algorithm: str, flows: int, datagrams: int) -> Row:
     return {
         "mean_ms": round(float(delay_ms[late].mean()), 2),
         "spread_ms": [round(float(np.quantile(delay_ms[late], q)), 1) for q in (0.05, 0.95)],
-        "utilization": round(float(carried[-1] - carried[0]) * 8 / (10e6 * (100 - PIE_FROM_S)), 3),
+        "utilization": round(rates.rate_mbps(float(carried[-1] - carried[0]), 100 - PIE_FROM_S) / 10, 3),
         "curve_ms": [round(float(x), 2) for x in smooth(delay_ms[1:], 50)],
     }
 
@@ -270,8 +270,10 @@ def measure_dualpi2(classic: str) -> Row:
     samples = result.samples.sort("time_s")
     for row in result.flows.to_dicts():
         own = samples.filter(samples["flow"].cast(str) == str(row["name"]))
-        bits = np.diff(own["delivered_segments"].to_numpy().astype(float)) * 1448 * 8
-        found[str(row["algorithm"])]["curve_mbps"] = [round(float(x) / 1e5, 2) for x in smooth(bits, 5)]
+        segments = np.diff(own["delivered_segments"].to_numpy().astype(float))
+        found[str(row["algorithm"])]["curve_mbps"] = [
+            round(float(x), 2) for x in smooth(rates.payload_rate_mbps(segments, 1448, 0.1), 5)
+        ]
     return found
 
 

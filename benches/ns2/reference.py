@@ -20,6 +20,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from elephan.rates import rate_mbps
+
 SCRIPT = Path(__file__).with_name("dumbbell.tcl")
 ALGORITHMS = [
     "reno", "cubic", "bic", "highspeed", "scalable", "htcp", "vegas",
@@ -236,7 +238,7 @@ def pair(out: Path, first: str, second: str) -> None:
     document = simulate(options)
     early, late = at_mark(document, 0), at_mark(document, 1)
     span_s = late["time_s"] - early["time_s"]
-    rates = [(late[f"in_order[{i}]"] - early[f"in_order[{i}]"]) * 1040 * 8 / span_s / 1e6 for i in (0, 1)]
+    rates = [rate_mbps((late[f"in_order[{i}]"] - early[f"in_order[{i}]"]) * 1040, span_s) for i in (0, 1)]
     content = {
         "provenance": provenance(options),
         "throughput_mbps": [round(rate, 3) for rate in rates],

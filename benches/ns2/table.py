@@ -23,6 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from elephan.rates import payload_rate_mbps
 from reference import ALGORITHMS, FLOW_COLUMNS, Options, at_mark, provenance, simulate
 
 # Without timestamps TCP/Linux times one segment a round trip; these modules read it, or the timestamps, or both.
@@ -111,7 +112,7 @@ def measure(row: dict[str, Any]) -> dict[str, Any]:
     early, late = at_mark(document, 0), at_mark(document, 1)
     span_s = late["time_s"] - early["time_s"]
     flows = range(row["flows"])
-    goodput = [(late[f"in_order[{i}]"] - early[f"in_order[{i}]"]) * 8000 / span_s / 1e6 for i in flows]
+    goodput = [payload_rate_mbps(late[f"in_order[{i}]"] - early[f"in_order[{i}]"], 1000, span_s) for i in flows]
     counts = {name: [int(late[f"{name}[{i}]"]) for i in flows] for name in FLOW_COLUMNS if name != "cwnd"}
     return {**row, "goodput_mbps": [round(rate, 4) for rate in goodput], **counts, "dropped": int(late["dropped"])}
 

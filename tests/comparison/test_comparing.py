@@ -13,7 +13,7 @@ from tests.runs import synthetic
 from tests.runs.synthetic import constant
 
 import elephan
-from elephan import backends
+from elephan import backends, metrics
 from elephan.backends import Progress, RawResult
 from elephan.comparison import METRICS, Comparison, NothingObservedError, schedule
 from elephan.comparison.situations import LATE
@@ -123,6 +123,13 @@ def test_what_is_saved_is_not_run_again(tmp_path: Path) -> None:
     assert all(run.cached for run in again.runs)
     assert not any(run.cached for run in first.runs)
     assert first.rows == again.rows
+
+
+def test_harm_is_that_of_the_metrics(tmp_path: Path) -> None:
+    found = elephan.compare(["htcp"], **SMALL, seeds=2, store=Store(tmp_path))
+    solo, beside = (found.evidence.of(*key)[1].run for key in (("cubic", "alone"), ("htcp", "cubic")))
+    harm = metrics.harm(beside, flows=["other-1"], reference=solo, reference_flows=["subject-1"], of="goodput")
+    assert found.evidence.harm("htcp", "cubic")[0] == pytest.approx(harm, rel=1e-12)
 
 
 def test_a_lossy_path_wants_an_algorithm_that_tolerates_loss(tmp_path: Path) -> None:

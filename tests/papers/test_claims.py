@@ -11,6 +11,7 @@ import pytest
 from elephan.evaluation.conditions import Value, Where, listed_points
 from elephan.evaluation.experiments import RunSet
 from elephan.evaluation.measurement import Measurement, NotJudgedError
+from elephan.papers import boards
 from elephan.papers.claims import Claim, ClaimError, load_findings, parse_claims
 from elephan.papers.judging import judge, judge_all, totals
 from elephan.papers.paper import Paper
@@ -169,7 +170,38 @@ def test_totals_count_every_claim_once() -> None:
     found = judge_all(
         claims({}, {"id": "p.two", "subject": "b"}, {"id": "p.three", "subject": "c"}), Given({"a": 2, "b": 0})
     )
-    assert totals(found) == {"reproduced": 1, "differs": 1, "not_judged": 1}
+    assert totals(found) == {"reproduced": 1, "weak": 0, "differs": 1, "not_judged": 1}
+
+
+APPROX = {"relation": "approx", "tolerance_kind": "published_number"}
+
+
+@pytest.mark.parametrize(
+    ("table", "weak"),
+    [
+        (APPROX | {"expected": 0.3, "tol_abs": 6.0}, True),
+        (APPROX | {"expected": 6.0, "tol_abs": 6.0}, False),
+        (APPROX | {"expected": 0.3, "tol_rel": 0.5}, False),
+        (APPROX | {"expected": 0.0, "tol_abs": 0.1}, False),
+        ({"relation": "<=", "expected": 0.04, "tol_abs": 0.06}, True),
+        ({"relation": "greater_than_other", "other": ["b"], "expected": 0.1, "tol_abs": 0.2}, False),
+    ],
+)
+def test_a_tolerance_wider_than_the_value_is_weak(table: Mapping[str, Any], weak: bool) -> None:
+    assert claims(table).claims[0].weak == weak
+
+
+def test_a_weak_claim_that_holds_is_counted_apart() -> None:
+    """One that does not hold is a difference all the same."""
+    near = {**APPROX, "expected": 0.3, "tol_abs": 6.0}
+    found = judge_all(
+        claims(near, near | {"id": "p.two", "subject": "b"}, near | {"id": "p.three", "subject": "c"}),
+        Given({"a": 5.0, "b": 50.0}),
+    )
+    assert [judgment.verdict for judgment in found] == ["reproduced", "differs", "not_judged"]
+    assert [judgment.weak for judgment in found] == [True, False, False]
+    assert totals(found) == {"reproduced": 0, "weak": 1, "differs": 1, "not_judged": 1}
+    assert boards.percent(totals(found)) == "0 %"
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from functools import cache, partial
+from functools import cache
 
 import pytest
 from tests.runs import synthetic
@@ -16,7 +16,7 @@ from elephan.evaluation.relations import RELATIONS
 from elephan.papers.claims import ClaimSet
 from elephan.papers.ha2006 import cases
 from elephan.papers.ha2006.beyond import QUEUES, Answers, tau
-from elephan.papers.ha2006.measure import UNREACHED_S, Context, HaMeasurer
+from elephan.papers.ha2006.measure import UNREACHED_S, measurer, value
 from elephan.papers.ha2006.setup import (
     ALGORITHMS,
     QUICK_PACE,
@@ -24,6 +24,7 @@ from elephan.papers.ha2006.setup import (
     RTTS_MS,
     VARIANTS,
     Case,
+    Kind,
     Setup,
     ceiling_mbps,
     long_lived_rtts_ms,
@@ -56,7 +57,7 @@ def measured(metric: str, subject: str, runs: list[Run], **where: object) -> flo
     asked = {"bg": False, **where}
     experiment = str(asked.pop("experiment", claim.experiment))
     claims = [c for c in paper().claims.claims if c.metric == metric and c.experiment == experiment]
-    return HaMeasurer(RunSet(runs), Setup()).measure(metric, subject, asked, claims[0]).value()  # type: ignore[arg-type]
+    return measurer(RunSet(runs), Setup()).measure(metric, subject, asked, claims[0]).value()  # type: ignore[arg-type]
 
 
 def test_the_paper_has_its_claims_and_its_runs() -> None:
@@ -162,11 +163,11 @@ def test_a_convergence_time_that_is_never_reached_is_the_rest_of_the_run() -> No
     assert measured("convergence_time_s", "hstcp", [never], rtt_ms=16) == 1070
     assert 50 < measured("convergence_time_s", "hstcp", [soon], rtt_ms=16) <= 61
     # Nothing for 50 s, then as much as the first: 195 (t - 50) is 80 % of 390 * 50 + 195 (t - 50) at 450 s.
-    later = HaMeasurer(RunSet([soon]), Setup(convergence="accumulated"))
-    assert 449 <= later.at("convergence_time_s", "hstcp", Context("X2", False), 16).value() <= 451
+    later = measurer(RunSet([soon]), Setup(convergence="accumulated"))
+    assert 449 <= value(later, "convergence_time_s", Setup().scenario(case)).value() <= 451
     claim = next(c for c in paper().claims.claims if c.metric == "converged")
-    of = partial(HaMeasurer(RunSet([never]), Setup()).measure, "converged", "hstcp", claim=claim)
-    assert of(where={"bg": False, "rtt_ms": 16}).value() == 0
+    of = measurer(RunSet([never]), Setup()).measure
+    assert of("converged", "hstcp", {"bg": False, "rtt_ms": 16}, claim).value() == 0
 
 
 def test_background_is_compared_at_each_round_trip_time() -> None:
@@ -187,7 +188,7 @@ def test_counts_name_whom_they_count() -> None:
         for rtt in RTTS_MS
     ]
     claim = next(c for c in paper().claims.claims if c.metric == "n_rtts_not_converged")
-    found = HaMeasurer(RunSet(runs), Setup()).measure("n_rtts_not_converged", "hstcp", {"bg": False}, claim)
+    found = measurer(RunSet(runs), Setup()).measure("n_rtts_not_converged", "hstcp", {"bg": False}, claim)
     assert found.value() == 3
     assert found.detail == "16 ms, 42 ms, 82 ms"
 
@@ -196,22 +197,22 @@ def test_a_count_over_round_trip_times_is_one_count() -> None:
     runs = []
     for rtt in (16, 42, 82):
         for name in VARIANTS:
-            at = Context("X3", background=False)
+            at = Kind("X3", background=False)
             runs.append(made(at.case(name, rtt), constant(100), constant(100)))
             other = {16: 200.0, 42: 100.0, 82: 100.0}[rtt]
             runs.append(
-                made(Context("X3", True).case(name, rtt), constant(other if name == "bic" else 100), constant(100))
+                made(Kind("X3", True).case(name, rtt), constant(other if name == "bic" else 100), constant(100))
             )
     claim = next(c for c in paper().claims.claims if c.id == "ha2006.F6b.most_improve")
-    (judged,) = judge_all(ClaimSet((claim,), paper().claims.experiments), HaMeasurer(RunSet(runs), Setup()))
+    (judged,) = judge_all(ClaimSet((claim,), paper().claims.experiments), measurer(RunSet(runs), Setup()))
     assert (judged.measured, judged.verdict) == (0, "differs")
     runs = [
-        made(Context("X3", bg).case(n, rtt), constant(100 if bg else 150), constant(100))
+        made(Kind("X3", bg).case(n, rtt), constant(100 if bg else 150), constant(100))
         for bg in (False, True)
         for n in VARIANTS
         for rtt in (16, 42, 82)
     ]
-    (judged,) = judge_all(ClaimSet((claim,), paper().claims.experiments), HaMeasurer(RunSet(runs), Setup()))
+    (judged,) = judge_all(ClaimSet((claim,), paper().claims.experiments), measurer(RunSet(runs), Setup()))
     assert (judged.measured, judged.verdict) == (6, "reproduced")
 
 
@@ -235,9 +236,9 @@ def test_every_claim_is_judged_where_all_runs_are_there() -> None:
         case
         for experiment in ("X1", "X2", "X3")
         for background in (False, True)
-        for case in cases(Context(experiment, background)).values()
+        for case in cases(Kind(experiment, background)).values()
     ]
-    listed += [c for bg in (False, True) for c in cases(Context("X1", bg, 100), VARIANTS).values()]
+    listed += [c for bg in (False, True) for c in cases(Kind("X1", bg, 100), VARIANTS).values()]
     runs = [made(case, constant(60), constant(40)) for case in dict.fromkeys(listed)]
     verdicts = {j.claim.id: j for j in papers.evaluate("ha2006", runs)}
     missing = {name: j.why for name, j in verdicts.items() if j.verdict == "not_judged"}
@@ -268,16 +269,16 @@ def test_a_small_part_runs_from_end_to_end(tmp_path: object) -> None:
     ]
     chosen.append(SMALL.scenario(Case("", "", (0, 0), background=True)))
     runs = sweep([(scenario, 1) for scenario in chosen], jobs=1, store=Store(str(tmp_path)))
-    measurer = small.measurer(RunSet(runs))
     kept = tuple(c for c in small.claims.claims if c.id in ("ha2006.F3a.htcp.lowest_16", "ha2006.F2b.bg_only"))
-    alone, unjudged = judge_all(ClaimSet(kept, small.claims.experiments), measurer)
+    alone, unjudged = judge_all(ClaimSet(kept, small.claims.experiments), small.measurer(RunSet(runs)))
     assert unjudged.verdict == "not_judged"
     assert alone.measured is not None
     assert alone.measured > 0.8
-    busy = [HaMeasurer(RunSet(runs), SMALL).at("utilization", n, Context("X2", True), 16) for n in ("fast", "htcp")]
-    lost = HaMeasurer(RunSet(runs), SMALL).at("loss_rate", "fast", Context("X2", False), 16)
-    assert all(0.9 < value.value() <= 1.0 for value in busy)
-    assert HaMeasurer(RunSet(runs), SMALL).at("cov_total_throughput", "htcp", Context("X2", True), 16).value() > 0
+    suite, kind = measurer(RunSet(runs), SMALL), Kind("X2", background=True)
+    busy = [SMALL.scenario(kind.case(name, 16)) for name in ("fast", "htcp")]
+    lost = value(suite, "loss_rate", SMALL.scenario(Kind("X2", background=False).case("fast", 16)))
+    assert all(0.9 < value(suite, "utilization", scenario).value() <= 1.0 for scenario in busy)
+    assert value(suite, "cov_total_throughput", busy[1]).value() > 0
     # FAST alone keeps its two alphas of 20 in a buffer of 133 segments.
     assert lost.value() == 0
     assert len(small.figures(RunSet(runs))) > 0
@@ -319,7 +320,7 @@ def test_missing_runs_are_left_out_of_the_answer() -> None:
     asked = Answers(RunSet([]), {name: Setup() for name in QUEUES})
     assert asked.values("jain_fi", background=False) == {}
     with pytest.raises(NotJudgedError):
-        HaMeasurer(RunSet([]), Setup()).at("jain_fi", ALGORITHMS[0], Context("X2", False), 16)
+        value(measurer(RunSet([]), Setup()), "jain_fi", Setup().scenario(Kind("X2", False).case(ALGORITHMS[0], 16)))
 
 
 def test_a_reading_of_one_algorithm_leaves_the_others_runs_as_they_are() -> None:

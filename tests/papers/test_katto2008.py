@@ -14,13 +14,14 @@ import polars as pl
 import pytest
 
 from elephan import papers
+from elephan.evaluation.criteria import CriterionError
 from elephan.evaluation.experiments import RunSet
 from elephan.models import hybrid
-from elephan.papers.claims import Claim, ClaimError
+from elephan.papers.claims import Claim
 from elephan.papers.judging import judge_all
 from elephan.papers.katto2008 import beyond, windows
 from elephan.papers.katto2008.assumptions import ASSUMPTIONS
-from elephan.papers.katto2008.measure import KattoMeasurer
+from elephan.papers.katto2008.measure import measurer
 from elephan.papers.katto2008.setup import (
     CANDIDATES,
     GRID,
@@ -143,13 +144,13 @@ def test_a_claim_about_a_case_is_the_mean_over_its_loss_rates() -> None:
             "throughput_ratio": lambda title: rates[title.rpartition(", ")[2]],
         }
     )
-    measurer = KattoMeasurer(fake, Setup())
+    suite = measurer(fake, Setup())
     about = claim(experiment="katto2008.F7a", check="simulation")
-    assert measurer.measure("throughput_mbps", "yeah", {"case": 1}, about).value() == pytest.approx(5.0)
-    assert measurer.measure("throughput_mbps", "yeah", {"case": 2}, about).value() == pytest.approx(20.0)
-    assert measurer.measure("competitor_throughput_mbps", "yeah_1.01", {}, about).value() == pytest.approx(50.0)
+    assert suite.measure("throughput_mbps", "yeah", {"case": 1}, about).value() == pytest.approx(5.0)
+    assert suite.measure("throughput_mbps", "yeah", {"case": 2}, about).value() == pytest.approx(20.0)
+    assert suite.measure("competitor_throughput_mbps", "yeah_1.01", {}, about).value() == pytest.approx(50.0)
     two = claim(experiment="katto2008.F7b", check="simulation")
-    assert measurer.measure("throughput_ratio", "yeah_over_reno", {"case": 1}, two).value() == pytest.approx(10.0)
+    assert suite.measure("throughput_ratio", "yeah_over_reno", {"case": 1}, two).value() == pytest.approx(10.0)
 
 
 def test_the_error_is_relative_to_the_model() -> None:
@@ -160,16 +161,16 @@ def test_the_error_is_relative_to_the_model() -> None:
     values = {f"p = {p:.3g}": 0.8 * float(hybrid_mbps(model, p, PIPE)) for p in GRID}
     fake = Fake({"throughput_mbps": lambda title: {"areno": values[title.rpartition(", ")[2]]}})
     about = claim(experiment="katto2008.F7a", check="simulation")
-    found = KattoMeasurer(fake, setup).measure("relative_error_vs_model", "areno", {}, about)
+    found = measurer(fake, setup).measure("relative_error_vs_model", "areno", {}, about)
     assert found.value() == pytest.approx(0.2)
 
 
 def test_unknown_conditions_and_metrics_are_refused() -> None:
-    measurer = KattoMeasurer(RunSet([]), Setup())
-    with pytest.raises(ClaimError, match="bufer is not understood"):
-        measurer.measure("loss_rate_model", "reno", {"bufer": 1}, claim())
-    with pytest.raises(ClaimError, match="'speed' is not measured"):
-        measurer.measure("speed", "reno", {}, claim())
+    suite = measurer(RunSet([]), Setup())
+    with pytest.raises(CriterionError, match="bufer is not understood"):
+        suite.measure("loss_rate_model", "reno", {"bufer": 1}, claim())
+    with pytest.raises(CriterionError, match="'speed' is not measured"):
+        suite.measure("speed", "reno", {}, claim())
 
 
 def test_assumptions_have_reasons_and_readings_have_runs() -> None:
@@ -188,7 +189,7 @@ def test_some_of_it_from_end_to_end(tmp_path: Path) -> None:
     ]
     from dataclasses import replace
 
-    judged = judge_all(replace(PAPER.claims, claims=tuple(chosen)), KattoMeasurer(RunSet(runs), setup))
+    judged = judge_all(replace(PAPER.claims, claims=tuple(chosen)), measurer(RunSet(runs), setup))
     assert [j.verdict for j in judged] == ["reproduced", "reproduced"]
     assert all(len(j.runs) == 16 for j in judged)
     (figure,) = [figure for figure in PAPER.figures(RunSet(runs)) if figure.id == "figure7"]

@@ -43,7 +43,8 @@ def ask(arguments: list[str], budget_s: float, store: str) -> dict[str, Any]:
     wall_s = time.monotonic() - started_s
     if made.returncode:
         return {"failed": made.stderr.strip(), "wall_s": wall_s}
-    return json.loads(made.stdout) | {"wall_s": wall_s}
+    document: dict[str, Any] = json.loads(made.stdout)
+    return document | {"wall_s": wall_s}
 
 
 def contradicts(first: dict[str, Any], longer: dict[str, Any]) -> bool:

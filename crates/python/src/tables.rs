@@ -11,6 +11,7 @@ use arrow_schema::{Field, Schema};
 use elephan_cc::Variable;
 use elephan_cc::observe::Form;
 use elephan_sim::crowd::{Crowd, CrowdSample, QUANTILES, Spread};
+use elephan_sim::rates::{MBIT_PER_BYTE, payload_rate_mbps, rate_mbps};
 use elephan_sim::record::{LinkSample, OneWayDelays, ReceiverRecord, ReceiverSample, SenderRecord};
 use elephan_sim::spec::{ArrivalsSpec, FlowSpec, SourceSpec};
 use elephan_sim::traffic::{Finished, SourceTotals, Summary, Transfer};
@@ -72,12 +73,12 @@ impl Row<'_> {
     fn goodput_mbps(&self) -> f64 {
         let [before, after] = self.receiver.measured;
         let segments = after.delivered - before.delivered;
-        segments as f64 * f64::from(self.spec.stack.payload_bytes) * 8e-6 / self.window_s
+        payload_rate_mbps(segments as f64, self.spec.stack.payload_bytes, self.window_s)
     }
 
     fn throughput_mbps(&self) -> f64 {
         let [before, after] = self.receiver.measured;
-        (after.wire_bytes - before.wire_bytes) as f64 * 8e-6 / self.window_s
+        rate_mbps((after.wire_bytes - before.wire_bytes) as f64, self.window_s)
     }
 
     fn quantile_ms(&self, q: f64) -> f64 {
@@ -274,7 +275,7 @@ impl From<Words> for StringArray {
 /// What one packet each period of UDT is on the wire; nothing for other flows.
 fn sending_rates(recorded: &[(&FlowSpec, &SenderRecord)], times: usize) -> ArrayRef {
     let rates = recorded.iter().flat_map(|(flow, sender)| {
-        let packet_mbits = f64::from(flow.stack.payload_bytes + flow.stack.header_bytes) * 8e-6;
+        let packet_mbits = f64::from(flow.stack.payload_bytes + flow.stack.header_bytes) * MBIT_PER_BYTE;
         let rates = sender.rates.as_deref();
         (0..times).map(move |k| rates.map_or(f64::NAN, |rates| rates[k] * packet_mbits))
     });
@@ -411,14 +412,14 @@ fn source_totals(spec: &Spec, outcome: &Outcome) -> Vec<serde_json::Value> {
         let wire_bytes = f64::from(stack.payload_bytes + stack.header_bytes);
         let counts = Counts::of(source, (from, to));
         let [before, after] = source.measured;
-        let payload = (after.delivered - before.delivered) as f64 * f64::from(stack.payload_bytes);
+        let segments = (after.delivered - before.delivered) as f64;
         let target = if let ArrivalsSpec::Load { bps } = spec.arrivals { Some(bps as f64 * 1e-6) } else { None };
         let mut totals = serde_json::json!({
             "name": spec.flow.name, "algorithm": spec.flow.algorithm,
             "target_mbps": target,
-            "offered_mbps": counts.offered_segments as f64 * wire_bytes * 8e-6 / window_s,
-            "throughput_mbps": (after.wire_bytes - before.wire_bytes) as f64 * 8e-6 / window_s,
-            "goodput_mbps": payload * 8e-6 / window_s,
+            "offered_mbps": rate_mbps(counts.offered_segments as f64 * wire_bytes, window_s),
+            "throughput_mbps": rate_mbps((after.wire_bytes - before.wire_bytes) as f64, window_s),
+            "goodput_mbps": payload_rate_mbps(segments, stack.payload_bytes, window_s),
             "transfers_begun": counts.begun_measured,
             "transfers": counts.begun,
             "transfers_completed": counts.completed,

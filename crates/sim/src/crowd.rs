@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::endpoint::Receiver;
 use crate::ends::FlowEnd;
+use crate::rates::MBIT_PER_BYTE;
 use crate::record::{ReceiverSample, SenderSample};
 use crate::spec::{Group, Spec};
 use crate::time::Time;
@@ -146,7 +147,7 @@ impl Reducer {
         let member = |(i, flow): (usize, &crate::spec::FlowSpec)| Member {
             recorded: spec.records(i),
             stop: flow.stop_ps.map_or(Time::NEVER, Time),
-            payload_mbits: f64::from(flow.stack.payload_bytes) * 8e-6,
+            payload_mbits: f64::from(flow.stack.payload_bytes) * MBIT_PER_BYTE,
             delivered: 0,
             received: Default::default(),
             losses: Default::default(),

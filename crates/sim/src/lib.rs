@@ -20,6 +20,7 @@ mod prefetch;
 pub mod queue;
 pub mod quiet;
 pub mod random;
+pub mod rates;
 pub mod record;
 pub mod ring;
 pub mod runs;

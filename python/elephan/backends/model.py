@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from elephan.backends.base import Backend, Cancelled, Progress, RawResult, unknown_fields
+from elephan.rates import payload_rate_mbps, rate_mbps
 from elephan.scenario import Scenario, ScenarioError
 from elephan.scenario.catalog import algorithms
 from elephan.scenario.form import BernoulliLoss, LinkSpec, NoneLoss, Spec
@@ -84,7 +85,8 @@ class ModelBackend(Backend):
 def _code() -> str:
     """First digits of the SHA-256 of the equations, the laws and this file."""
     folder = Path(__file__).parents[1]
-    files = (*(folder / "models" / f"{name}.py" for name in ("fluid", "laws", "prices")), Path(__file__))
+    models = [folder / "models" / f"{name}.py" for name in ("fluid", "laws", "prices")]
+    files = (*models, folder / "rates.py", Path(__file__))
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:_DIGEST_DIGITS]
 
 
@@ -305,7 +307,7 @@ def _flow(plan: _Plan, found: Trajectory, i: int) -> dict[str, Any]:
     measure = plan.form.measure
     begin, end = measure.from_ps / _PS, measure.to_ps / _PS
     first, last = (int(np.searchsorted(found.times_s, time - 1e-9)) for time in (begin, end))
-    segments_per_s = (found.sent[last, i] - found.sent[first, i]) / (end - begin)
+    segments = found.sent[last, i] - found.sent[first, i]
     windows = found.windows[first : last + 1, i]
     trips_ms = 1e3 * found.rtts_s[first : last + 1, i][~np.isnan(windows)]
     windows = windows[~np.isnan(windows)]
@@ -320,8 +322,8 @@ def _flow(plan: _Plan, found: Trajectory, i: int) -> dict[str, Any]:
         "name": sender.name,
         "algorithm": plan.form.flows[i].algorithm,
         "start_s": sender.start_s,
-        "goodput_mbps": segments_per_s * plan.payload_bytes * 8e-6,
-        "throughput_mbps": segments_per_s * plan.wire_bytes * 8e-6,
+        "goodput_mbps": payload_rate_mbps(segments, plan.payload_bytes, end - begin),
+        "throughput_mbps": rate_mbps(segments * plan.wire_bytes, end - begin),
         "segments_delivered": int(found.sent[-1, i]),
         "segments_sent": int(found.sent[-1, i]),
         "retransmits": None,

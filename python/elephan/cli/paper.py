@@ -120,7 +120,8 @@ def _print(result: PaperResult) -> None:
     if rows:
         common.print_table("claims that are not reproduced", ["claim", "published", "ours", "verdict", "why"], rows)
     totals = result.to_json()["totals"]
-    counts = f"{totals['reproduced']} claims reproduced, {totals['differs']} differ"
+    weak = f", {totals['weak']} only by a tolerance wider than the value" if totals["weak"] else ""
+    counts = f"{totals['reproduced']} claims reproduced{weak}, {totals['differs']} differ"
     common.say(f"{result.paper.id}: {counts}, {totals['not_judged']} cannot be judged")
     if totals["differs"]:
         common.say(_explained(result.unexplained, totals["differs"]))

@@ -51,11 +51,12 @@ def command(
     if as_json:
         common.print_json(board.to_json())
         return
-    header = ["paper", "reproduced", "differs", "no finding", "not judged", "runs", "report"]
+    header = ["paper", "reproduced", "weak", "differs", "no finding", "not judged", "runs", "report"]
     rows = [
         [
             r.paper.id,
             r.totals["reproduced"],
+            r.totals["weak"],
             r.totals["differs"],
             len(r.unexplained),
             r.totals["not_judged"],

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from elephan.comparison.measures import WHOLE, Observation
 from elephan.comparison.preferences import Preference, log_ratio
 from elephan.comparison.situations import ALONE, LATE
-from elephan.metrics.friendliness import lost_part
+from elephan.metrics.friendliness import fraction_lost
 from elephan.metrics.statistics import Interval, interval
 from elephan.runs import Run
 
@@ -73,7 +73,7 @@ class Evidence:
             before = reference[seed].goodput_mbps if alone else own_kind_mbps(reference[seed])
             after = kept_mbps(beside[seed])
             if before and after is not None:
-                found.append(lost_part(before, after))
+                found.append(fraction_lost(before, after))
         return found
 
     # ---- the objective ----

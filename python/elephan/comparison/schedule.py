@@ -40,7 +40,7 @@ _GUARD_S = 2.5
 _STEP_S = 4
 """Durations are multiples of this, so that quarters of a run are whole seconds."""
 _LEAST_S = 4
-"""Shortest run. Below 14 s there is no convergence time: it takes running means over 10 s from a quarter of a run on."""
+"""Shortest run. Below 14 s there is no convergence time, which takes running means over 10 s from a quarter on."""
 _USUAL_S = 24
 """Shortest run where the budget allows it."""
 _LEAST_RTTS = 60

@@ -22,6 +22,9 @@ class CriterionError(ValueError):
     """A criterion cannot be judged as it is stated; the message names the field."""
 
 
+_WITH_LIMIT = ("approx", "identity", ">=", "<=", ">", "<")
+
+
 @checked(frozen=True, kw_only=True, config=ConfigDict(extra="forbid", strict=True))
 class Criterion:
     """One statement that runs can be judged by.
@@ -67,6 +70,14 @@ class Criterion:
     def terms(self) -> Terms:
         """The numbers of the criterion, for its relation."""
         return Terms(self.limit, self.tol_abs, self.tol_rel, self.values)
+
+    @property
+    def weak(self) -> bool:
+        """The tolerance is wider than the value that it is about: a pass says little.
+
+        A limit of 0 has no width of its own, so nothing is said of it.
+        """
+        return self.relation in _WITH_LIMIT and self.limit != 0 and self.terms.slack(self.limit) > abs(self.limit)
 
 
 _NEED_VALUES = ("in_range", "count", "sign", "member_of")

@@ -8,13 +8,19 @@ These metrics compare two runs; the other one is given as ``reference``::
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from statistics import fmean
+from typing import Literal
 
+from elephan.metrics.delay import mean_srtt_ms
 from elephan.metrics.reading import MetricError, Window, specs
 from elephan.metrics.registry import metric
-from elephan.metrics.throughput import sum_throughput_mbps
+from elephan.metrics.throughput import sum_goodput_mbps, sum_throughput_mbps
+from elephan.metrics.transfers import mean_flow_duration_ms
+from elephan.metrics.windows import retransmit_rate
 from elephan.runs.result import Run
 from elephan.scenario import Scenario
+from elephan.scenario.words import hint
 
 Flows = Sequence[str] | None
 STANDARD = "reno"
@@ -56,27 +62,76 @@ def tcp_friendliness(
 
 
 @metric("harm", "1", "Ware, Mukerjee, Seshan, Sherry 2019")
-def harm(run: Run, window: Window | None = None, flows: Flows = None, *, reference: Run | None = None) -> float:
-    """The part of their throughput that flows lose to the others: (x − y)/x, x in the reference and y in this run.
+def harm(
+    run: Run,
+    window: Window | None = None,
+    flows: Flows = None,
+    *,
+    reference: Run | None = None,
+    of: Quantity = "goodput",
+    reference_flows: Flows = None,
+) -> float:
+    """Fraction of their performance that flows lose to the others, for one quantity.
 
-    0 when they lose nothing, 1 when they are starved, below 0 when they gain. The reference is a run in which the
-    flows are by themselves, or in whatever company they are compared with.
+    (x − y)/x where more is better and (y − x)/y where less is better; x is the value in the reference and y in this
+    run. 0 when the flows lose nothing, 1 when they are starved, below 0 when they gain. The reference is a run in which
+    the flows are by themselves, or in whatever company they are compared with. ``of`` names the quantity:
+
+    - ``"goodput"``: sum of the flows' goodputs; more is better.
+    - ``"delay"``: mean over the flows of the mean smoothed RTT; less is better.
+    - ``"loss"``: mean over the flows of retransmissions for each delivered segment; less is better.
+    - ``"completion"``: mean duration of the transfers that start in the window and finish; less is better.
+
+    ``reference_flows`` are the names of the flows in the reference, where these differ.
 
     Raises:
-        MetricError: there is no reference, the flows are not chosen, or the reference has none of their names.
+        MetricError: there is no reference, the flows are not chosen, the quantity is unknown or not defined for one of
+            the runs, or the flows had nothing to lose.
     """
     if flows is None:
         raise MetricError("choose the flows that others might harm with flows=[...]")
-    before = sum_throughput_mbps(_reference(reference, flows, window), window, flows)
-    return lost_part(before, sum_throughput_mbps(run, window, flows))
+    if of not in _QUANTITIES:
+        raise MetricError(f"'{of}' is not a quantity of harm; {hint(of, list(_QUANTITIES))}")
+    if reference is None:
+        raise MetricError("this compares with another run; give it as reference=run")
+    measure, more_is_better = _QUANTITIES[of]
+    before = measure(reference, window, flows if reference_flows is None else reference_flows)
+    try:
+        return fraction_lost(before, measure(run, window, flows), more_is_better=more_is_better)
+    except ZeroDivisionError:
+        missing = "has no goodput in the reference" if more_is_better else "has none of it in this run"
+        raise MetricError(f"harm in {of} is not defined: {', '.join(flows)} {missing}") from None
 
 
-def lost_part(alone: float, together: float) -> float:
-    """The part lost of a value of which more is better: harm, for whatever is compared.
+def fraction_lost(alone: float, together: float, *, more_is_better: bool = True) -> float:
+    """Fraction of a performance that is lost between two values: harm, for whatever is compared.
 
-    ``alone`` is the value in the reference, and not 0.
+    (alone − together)/alone where more is better, and (together − alone)/together where less is, with 0 for two zeros.
+
+    Raises:
+        ZeroDivisionError: the divisor is 0.
     """
-    return (alone - together) / alone
+    if not more_is_better and alone == together:
+        return 0.0
+    return (alone - together) / alone if more_is_better else (together - alone) / together
+
+
+def _mean_rtt_ms(run: Run, window: Window | None, flows: Flows) -> float:
+    return fmean(mean_srtt_ms(run, window, flows).values())
+
+
+def _retransmitted(run: Run, window: Window | None, flows: Flows) -> float:
+    return fmean(retransmit_rate(run, window, flows).values())
+
+
+Quantity = Literal["goodput", "delay", "loss", "completion"]
+_QUANTITIES: dict[str, tuple[Callable[[Run, Window | None, Flows], float], bool]] = {
+    "goodput": (sum_goodput_mbps, True),
+    "delay": (_mean_rtt_ms, False),
+    "loss": (_retransmitted, False),
+    "completion": (mean_flow_duration_ms, False),
+}
+"""How each quantity of harm is measured, and whether more of it is better."""
 
 
 def _reference(reference: Run | None, flows: Sequence[str], window: Window | None) -> Run:

@@ -20,6 +20,7 @@ from elephan.metrics.reading import (
     specs,
 )
 from elephan.metrics.registry import metric
+from elephan.rates import payload_rate_mbps, rate_mbps
 from elephan.runs.result import Run
 
 Flows = Sequence[str] | None
@@ -35,8 +36,7 @@ def throughput_mbps(run: Run, window: Window | None = None, flows: Flows = None)
     """
     start_s, end_s = window = resolve_window(run, window)
     return {
-        name: 8 * octets / (end_s - start_s) / 1e6
-        for name, octets in counters(run, "wire_bytes", window, flows).items()
+        name: rate_mbps(octets, end_s - start_s) for name, octets in counters(run, "wire_bytes", window, flows).items()
     }
 
 
@@ -50,7 +50,7 @@ def goodput_mbps(run: Run, window: Window | None = None, flows: Flows = None) ->
     segments = counters(run, "delivered_segments", window, flows)
     everyone = [spec for part in chosen(run, flows) for spec in part]
     payload_bytes = {spec.name: spec.stack.payload_bytes for spec in everyone}
-    return {name: 8 * payload_bytes[name] * count / (end_s - start_s) / 1e6 for name, count in segments.items()}
+    return {name: payload_rate_mbps(count, payload_bytes[name], end_s - start_s) for name, count in segments.items()}
 
 
 @metric("sum_throughput_mbps", "Mbit/s", "Elephan's own definition")
@@ -115,7 +115,8 @@ def utilization(run: Run, window: Window | None = None, link: str | None = None)
 def link_throughput_mbps(run: Run, window: Window | None = None, link: str | None = None) -> float:
     """Bits that left the bottleneck (or another recorded link), over the length of the window."""
     start_s, end_s = window = resolve_window(run, window)
-    return 8 * link_counter(run, link or bottleneck(run), "delivered_bytes", window) / (end_s - start_s) / 1e6
+    octets = link_counter(run, link or bottleneck(run), "delivered_bytes", window)
+    return rate_mbps(octets, end_s - start_s)
 
 
 @metric("drops", "packets", "RFC 5166 §2.1.3", scope="link")

@@ -59,6 +59,11 @@ class Judgment:
         return within_noise(self.support)
 
     @property
+    def weak(self) -> bool:
+        """Reproduced, by a tolerance that is wider than the value it is about."""
+        return self.verdict == "reproduced" and self.claim.weak
+
+    @property
     def measured_text(self) -> str:
         """The measured number as a reader wants it."""
         return "" if self.measured is None else figure_text(self.measured, self.claim.metric)
@@ -77,6 +82,7 @@ class Judgment:
             "high": _finite(self.high),
             "verdict": self.verdict,
             "why": self.why,
+            "weak": self.weak,
             "support": self.support,
             "within_noise": self.within_noise,
             "no_interval": self.no_interval or None,
@@ -139,8 +145,8 @@ def judge(claim: Claim, measurer: Measurer[Claim], finding: str | None = None, *
 
 
 def totals(judgments: Iterable[Judgment]) -> dict[str, int]:
-    """How many claims have each verdict."""
-    counts = {"reproduced": 0, "differs": 0, "not_judged": 0}
+    """Number of claims with each verdict; weak ones hold by a tolerance wider than the value, and are counted apart."""
+    counts = {"reproduced": 0, "weak": 0, "differs": 0, "not_judged": 0}
     for judgment in judgments:
-        counts[judgment.verdict] += 1
+        counts["weak" if judgment.weak else judgment.verdict] += 1
     return counts

@@ -70,12 +70,12 @@ class Scoreboard:
         return boards.by_kind(judgment for result in self.results for judgment in result.claims)
 
     def findings(self) -> list[Finding]:
-        """The discriminating claims that were judged, by lesson and question."""
+        """The discriminating claims that were judged, without weak ones, by lesson and question."""
         found = [
             Finding(lesson(judgment), theme(judgment), result, judgment)
             for result in self.results
             for judgment in result.claims
-            if boards.discriminating(judgment) and judgment.verdict != "not_judged"
+            if boards.discriminating(judgment) and judgment.verdict != "not_judged" and not judgment.weak
         ]
         order = list(LESSONS)
         return sorted(found, key=lambda one: (order.index(one.lesson), THEMES.index(one.question)))

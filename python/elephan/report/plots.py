@@ -18,6 +18,7 @@ from elephan.metrics.reading import (
     measure_window,
     quantile_series,
 )
+from elephan.rates import rate_mbps
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,7 +62,7 @@ def plot_throughput(run: Run, flows: Sequence[str] | None = None, bin_s: float |
     bin_s = 1.0 if bin_s is None else bin_s
     for name in flow_names(run, flows):
         edges, octets = grid(run, name, "wire_bytes", (0.0, duration_s(run)), bin_s)
-        axes.stairs(8 * np.diff(octets) / bin_s / 1e6, edges, label=name)
+        axes.stairs(rate_mbps(np.diff(octets), bin_s), edges, label=name)
     axes.set_ylabel(f"throughput in {bin_s:g} s (Mbit/s)")
     return _finished(figure, axes)
 

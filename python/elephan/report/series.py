@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from elephan.rates import rate_mbps
 from elephan.report.figures import Curve, thinned
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def throughput_curve(run: Run, flow: str, name: str, color: int) -> Curve:
     from elephan.metrics.reading import duration_s, grid
 
     edges, octets = grid(run, flow, "wire_bytes", (0.0, duration_s(run)), 1.0)
-    return Curve(name, float(edges[0]) + 0.5, 1.0, _rounded(8 * np.diff(octets) / 1e6), color)
+    return Curve(name, float(edges[0]) + 0.5, 1.0, _rounded(rate_mbps(np.diff(octets), 1.0)), color)
 
 
 def _curve(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from elephan.rates import MBIT_PER_BYTE
 from elephan.scenario.catalog import engine
 from elephan.scenario.form import FlowSpec, Spec
 from elephan.scenario.groups import Group
@@ -106,7 +107,9 @@ def _member(spec: FlowSpec, row: Mapping[str, Any], samples: pl.DataFrame) -> di
         ends_ps.append(start_ps + round(row["completion_s"] * _PS_PER_S))
     values = {name: samples[column].cast(float).to_numpy() for name, column in SAMPLED.items()}
     segments = np.diff(samples["delivered_segments"].cast(float).to_numpy(), prepend=np.nan)
-    values["goodput_mbps"] = segments * (spec.stack.payload_bytes * 8e-6) / (np.diff(times_ps, prepend=np.nan) * 1e-12)
+    values["goodput_mbps"] = (
+        segments * (spec.stack.payload_bytes * MBIT_PER_BYTE) / (np.diff(times_ps, prepend=np.nan) * 1e-12)
+    )
     values["active"] = (times_ps >= start_ps) & (times_ps <= min(ends_ps, default=np.inf))
     return values
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from elephan.backends.kernel.plan import Plan
 from elephan.backends.kernel.session import Logs
+from elephan.rates import payload_rate_mbps, rate_mbps
 from elephan.scenario import catalog
 
 if TYPE_CHECKING:
@@ -119,9 +120,8 @@ def _flow(plan: Plan, logs: Logs, i: int, samples: pl.DataFrame) -> dict[str, An
     times = samples["time_s"].to_list()
     first, last = (min(range(len(times)), key=lambda k: abs(times[k] - at)) for at in (begin_s, end_s))
 
-    def per_second(column: str) -> float:
-        rate: float = (samples[column][last] - samples[column][first]) / (end_s - begin_s)
-        return rate
+    def measured(column: str) -> float:
+        return float(samples[column][last] - samples[column][first])
 
     start_s = logs.send["starts_s"][i]
     completed_s = path["completed_s"]
@@ -129,8 +129,8 @@ def _flow(plan: Plan, logs: Logs, i: int, samples: pl.DataFrame) -> dict[str, An
         "name": plan.flows[i].name,
         "algorithm": plan.flows[i].algorithm,
         "start_s": start_s,
-        "goodput_mbps": per_second("delivered_segments") * payload * 8e-6,
-        "throughput_mbps": per_second("wire_bytes") * 8e-6,
+        "goodput_mbps": payload_rate_mbps(measured("delivered_segments"), payload, end_s - begin_s),
+        "throughput_mbps": rate_mbps(measured("wire_bytes"), end_s - begin_s),
         "segments_delivered": path["received_bytes"] // payload,
         "segments_sent": path["segments_sent"],
         "retransmits": sender["retransmits"],

@@ -18,7 +18,7 @@ from elephan.papers.claims import load_claims, load_findings
 from elephan.papers.ha2006.assumptions import ASSUMPTIONS
 from elephan.papers.ha2006.beyond import beyond
 from elephan.papers.ha2006.figures import figures
-from elephan.papers.ha2006.measure import Context, HaMeasurer
+from elephan.papers.ha2006.measure import measurer
 from elephan.papers.ha2006.setup import (
     ALGORITHMS,
     OTHER_RTTS_MS,
@@ -30,6 +30,7 @@ from elephan.papers.ha2006.setup import (
     SLOW_VARIANTS,
     TITLES,
     Case,
+    Kind,
     Setup,
 )
 from elephan.papers.index import INDEX
@@ -57,7 +58,7 @@ def paper(quick: bool = False) -> Paper:
         reference=reference,
         claims=claims,
         experiments={experiment.id: experiment for experiment in _experiments(setup, {} if quick else SEEDS)},
-        measurer=partial(HaMeasurer, setup=setup),
+        measurer=partial(measurer, setup=setup),
         figures=partial(figures, setup=setup),
         quick=quick,
         quick_note=QUICK_NOTE if quick else "",
@@ -68,7 +69,7 @@ def paper(quick: bool = False) -> Paper:
     )
 
 
-def cases(at: Context, algorithms: Iterable[str] = ALGORITHMS) -> dict[str, Case]:
+def cases(at: Kind, algorithms: Iterable[str] = ALGORITHMS) -> dict[str, Case]:
     """The runs of an experiment, by label."""
     rtts = OTHER_RTTS_MS if at.experiment == "X3" else RTTS_MS
     return {f"{TITLES[name]}, {rtt} ms": at.case(name, rtt) for name in algorithms for rtt in rtts}
@@ -90,9 +91,9 @@ def _experiments(setup: Setup, seeds: Mapping[str, int]) -> Iterable[Experiment]
     ]
     for experiment, kind, title, figure in rows:
         name = f"ha2006.{experiment}.{kind}"
-        scenarios = _scenarios(setup, cases(Context(experiment, kind == "bg")))
+        scenarios = _scenarios(setup, cases(Kind(experiment, kind == "bg")))
         yield Experiment(name, title, figure, scenarios, seeds.get(name, 1))
-    slow = [cases(Context("X1", background, SLOW_RATE_MBPS), SLOW_VARIANTS) for background in (False, True)]
+    slow = [cases(Kind("X1", background, SLOW_RATE_MBPS), SLOW_VARIANTS) for background in (False, True)]
     scenarios = {
         f"{label}, {words}": scenario
         for part, words in zip(slow, ("alone", "with background"), strict=True)
@@ -140,4 +141,4 @@ def _variants(setup: Setup) -> Iterable[Variant]:
         # What background changes needs the runs without it too; the paper's own cost nothing.
         wanted = {f"ha2006.{kind}" for kind in (*experiments, *ALONE)}
         scenarios = [s for e in _experiments(other, {}) if e.id in wanted for s in e.scenarios.values()]
-        yield Variant(name, title, tuple(scenarios), partial(HaMeasurer, setup=other))
+        yield Variant(name, title, tuple(scenarios), partial(measurer, setup=other))

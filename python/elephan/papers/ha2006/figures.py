@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from elephan.evaluation.experiments import RunSet
 from elephan.evaluation.measurement import Measurement, NotJudgedError
-from elephan.papers.ha2006.measure import Context, HaMeasurer
+from elephan.evaluation.measuring import Suite
+from elephan.papers.ha2006.measure import measurer, value
 from elephan.papers.ha2006.setup import (
     ALGORITHMS,
     FAR_MS,
@@ -16,6 +17,7 @@ from elephan.papers.ha2006.setup import (
     SLOW_RATE_MBPS,
     SLOW_VARIANTS,
     TITLES,
+    Kind,
     Setup,
 )
 from elephan.report.charts import LineChart, LinePanel, Points
@@ -39,7 +41,7 @@ class Plan:
 
     letter: str
     metric: str
-    at: Context
+    at: Kind
     y_label: str
     algorithms: tuple[str, ...] = ALGORITHMS
 
@@ -47,8 +49,8 @@ class Plan:
 def _two(metric: str, experiment: str, y_label: str, algorithms: tuple[str, ...] = ALGORITHMS) -> tuple[Plan, Plan]:
     """Panels (a) without and (b) with background."""
     return (
-        Plan("(a) without background traffic", metric, Context(experiment, False), y_label, algorithms),
-        Plan("(b) with background traffic", metric, Context(experiment, True), y_label, algorithms),
+        Plan("(a) without background traffic", metric, Kind(experiment, False), y_label, algorithms),
+        Plan("(b) with background traffic", metric, Kind(experiment, True), y_label, algorithms),
     )
 
 
@@ -60,8 +62,8 @@ FIGURES: tuple[tuple[str, str, str, tuple[Plan, ...]], ...] = (
      "FAST and STCP are lower.", _two("utilization", "X1", UTILIZATION)),
     ("figure3", "Figure 3: link utilization with two flows of a variant and background traffic",
      "In the paper HTCP is generally the lowest, in (b) at small RTTs too.",
-     (Plan("(a) the same RTT", "utilization", Context("X2", True), UTILIZATION),
-      Plan("(b) different RTTs", "utilization", Context("X3", True), UTILIZATION))),
+     (Plan("(a) the same RTT", "utilization", Kind("X2", True), UTILIZATION),
+      Plan("(b) different RTTs", "utilization", Kind("X3", True), UTILIZATION))),
     ("figure4", "Figure 4: stability: coefficient of variation of the total throughput, 10 s bins",
      "In the paper HTCP, STCP and TCP-SACK vary most without background, all vary less with it, HTCP still much, "
      "and FAST more the longer the RTT.", _two("cov_total_throughput", "X2", "coefficient of variation")),
@@ -84,34 +86,34 @@ FIGURES: tuple[tuple[str, str, str, tuple[Plan, ...]], ...] = (
      _two("convergence_time_s", "X2", "convergence time (s)")),
     ("figure7slow", "Section 4.5: TCP friendliness on 100 Mbit/s",
      "The paper says in words that the effects are as in Figure 7 and stronger, most of all for HSTCP, CUBIC and BIC.",
-     (Plan("(a) without background traffic", "jain_fi", Context("X1", False, SLOW_RATE_MBPS), JAIN, SLOW_VARIANTS),
-      Plan("(b) with background traffic", "jain_fi", Context("X1", True, SLOW_RATE_MBPS), JAIN, SLOW_VARIANTS))),
+     (Plan("(a) without background traffic", "jain_fi", Kind("X1", False, SLOW_RATE_MBPS), JAIN, SLOW_VARIANTS),
+      Plan("(b) with background traffic", "jain_fi", Kind("X1", True, SLOW_RATE_MBPS), JAIN, SLOW_VARIANTS))),
 )  # fmt: skip
 
 
 def figures(runs: RunSet, setup: Setup) -> Sequence[Figure]:
     """Every figure whose runs are there."""
-    measurer = HaMeasurer(runs, setup)
+    suite = measurer(runs, setup)
     found: list[Figure] = []
     for name, title, caption, plans in FIGURES:
-        panels = tuple(panel for plan in plans if (panel := _panel(measurer, plan)).series)
+        panels = tuple(panel for plan in plans if (panel := _panel(suite, plan)).series)
         if panels:
             found.append(LineChart(name, title, caption, panels))
     return found
 
 
-def _panel(measurer: HaMeasurer, plan: Plan) -> LinePanel:
+def _panel(suite: Suite, plan: Plan) -> LinePanel:
     label = OTHER_RTT_LABEL if plan.at.experiment == "X3" else RTT_LABEL
-    return LinePanel(plan.letter, label, plan.y_label, tuple(_lines(measurer, plan)))
+    return LinePanel(plan.letter, label, plan.y_label, tuple(_lines(suite, plan)))
 
 
-def _lines(measurer: HaMeasurer, plan: Plan) -> Iterator[Points]:
+def _lines(suite: Suite, plan: Plan) -> Iterator[Points]:
     rtts = OTHER_RTTS_MS if plan.at.experiment == "X3" else RTTS_MS
     for style, algorithm in enumerate(plan.algorithms):
         found: dict[int, Measurement] = {}
         for rtt in rtts:
             try:
-                found[rtt] = measurer.at(plan.metric, algorithm, plan.at, rtt)
+                found[rtt] = value(suite, plan.metric, suite.setup.scenario(plan.at.case(algorithm, rtt)))
             except NotJudgedError:
                 continue
         if found:

@@ -108,6 +108,27 @@ class Case(NamedTuple):
         return f"{who}, {rtts}, {beside}{slow}"
 
 
+class Kind(NamedTuple):
+    """The runs of an experiment, which differ in the algorithm and the round-trip time.
+
+    Attributes:
+        experiment: ``X1`` (a variant and TCP-SACK), ``X2`` (two of a variant) or ``X3`` (two of a variant with
+            different RTTs).
+        background: whether there is background traffic.
+        rate_mbps: of the bottleneck.
+    """
+
+    experiment: str
+    background: bool
+    rate_mbps: int = RATE_MBPS
+
+    def case(self, algorithm: str, rtt_ms: int) -> Case:
+        """The run of an algorithm at a round-trip time, in ``X3`` of the second flow."""
+        second = "sack" if self.experiment == "X1" else algorithm
+        rtts = (FAR_MS, rtt_ms) if self.experiment == "X3" else (rtt_ms, rtt_ms)
+        return Case(algorithm, second, rtts, self.background, self.rate_mbps)
+
+
 @dataclass(frozen=True)
 class Setup:
     """What the paper states, and what it leaves open with the value taken for it.

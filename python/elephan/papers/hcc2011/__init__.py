@@ -11,11 +11,12 @@ from functools import partial
 from pathlib import Path
 
 from elephan.evaluation.experiments import Experiment
+from elephan.evaluation.measuring import Chosen
 from elephan.papers.claims import load_claims, load_findings
 from elephan.papers.hcc2011.assumptions import ASSUMPTIONS, QUICK_NOTE
 from elephan.papers.hcc2011.beyond import beyond
 from elephan.papers.hcc2011.figures import figures
-from elephan.papers.hcc2011.measure import HccMeasurer
+from elephan.papers.hcc2011.measure import measurer
 from elephan.papers.hcc2011.published import Published
 from elephan.papers.hcc2011.setup import (
     ALL_SETTINGS,
@@ -49,8 +50,8 @@ def paper(quick: bool = False) -> Paper:
     published = Published(claims)
     setup = Setup(scale=QUICK_SCALE if quick else 1)
 
-    def measurer(of: Setup) -> partial[HccMeasurer]:
-        return partial(HccMeasurer, setup=of, published=published, experiments=claims.experiments)
+    def measuring(of: Setup) -> partial[Chosen]:
+        return partial(measurer, setup=of, published=published, experiments=claims.experiments)
 
     return Paper(
         id="hcc2011",
@@ -58,12 +59,12 @@ def paper(quick: bool = False) -> Paper:
         reference=reference,
         claims=claims,
         experiments={experiment.id: experiment for experiment in _experiments(setup, quick=quick)},
-        measurer=measurer(setup),
+        measurer=measuring(setup),
         figures=partial(figures, setup=setup, published=published),
         quick=quick,
         quick_note=QUICK_NOTE if quick else "",
         assumptions=ASSUMPTIONS,
-        variants=tuple(variants(setup, measurer)),
+        variants=tuple(variants(setup, measuring)),
         findings=load_findings(HERE / "findings.toml", claims),
         beyond=beyond(setup.scale),
     )

@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from elephan.evaluation.measurement import Measurement, constant
+from elephan.evaluation.experiments import RunSet
+from elephan.evaluation.measuring import Rule, Suite, stated
 from elephan.metrics import jain_index
-from elephan.papers.claims import ClaimError, ClaimSet
+from elephan.papers.claims import ClaimSet
 
 _CELL = re.compile(r"hcc2011\.(table2[ab])\.(\w+)\.ratio(\d+(?:p\d+)?)\.(t1|t2|ei|fi)")
 Key = tuple[str, str, float]
@@ -36,21 +37,20 @@ class Published:
                 cells.setdefault((table, protocol, float(ratio.replace("p", "."))), {})[column] = claim.limit
         self.rows = {key: Row(**values) for key, values in cells.items()}
 
-    def measure(self, metric: str, subject: str) -> Measurement:
-        """A number of the whole table.
-
-        Raises:
-            ClaimError: nothing here knows how it is measured.
-        """
+    def measurer(self, runs: RunSet) -> Suite:
+        """The measurements of the whole table."""
         rows = self.rows.values()
-        known: dict[tuple[str, str], Callable[[], float]] = {
-            ("max_abs_residual", "EI_minus_T1_plus_T2"): lambda: max(abs(row.ei - row.t1 - row.t2) for row in rows),
-            ("max_abs_residual", "FI_minus_formula"): lambda: max(
-                abs(row.fi - jain_index([row.t1, row.t2])) for row in rows
-            ),
-            ("sum_throughput_mbps", "all"): lambda: max(row.ei for row in rows),
-            ("max_sum_throughput_mbps", "all"): lambda: max(row.ei for row in rows),
+
+        def largest(number: Callable[[Row], float]) -> Rule:
+            return stated(lambda suite, subject, at: max(map(number, rows)), f"over {len(rows)} rows as printed")
+
+        residual = {
+            "EI_minus_T1_plus_T2": largest(lambda row: abs(row.ei - row.t1 - row.t2)),
+            "FI_minus_formula": largest(lambda row: abs(row.fi - jain_index([row.t1, row.t2]))),
         }
-        if (metric, subject) not in known:
-            raise ClaimError(f"'{metric}' of '{subject}' is not a number of the published table")
-        return constant(known[metric, subject](), f"over {len(self.rows)} rows as printed")
+        table: dict[str, Rule] = {
+            "max_abs_residual": lambda suite, subject, at: residual[subject](suite, subject, at),
+            "sum_throughput_mbps": largest(lambda row: row.ei),
+            "max_sum_throughput_mbps": largest(lambda row: row.ei),
+        }
+        return Suite(runs, None, table)

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from elephan.evaluation.conditions import Where
 from elephan.evaluation.experiments import RunSet
-from elephan.evaluation.measurement import Measurement, NotJudgedError, constant
+from elephan.evaluation.measurement import Measurement, NotJudgedError
+from elephan.evaluation.measuring import At, Rule, Suite, of, stated
 from elephan.metrics.reading import base_rtt_s, duration_s, flow_series
 from elephan.models import hcc
-from elephan.papers.claims import Claim, ClaimError
 from elephan.papers.hcc2011.setup import Setup
 from elephan.scenario import Scenario
 
@@ -28,38 +27,9 @@ SLOW, QUICK = 0.5, 0.9
 """Growth of the search just below the loss reference, at most, and of the delay's climb, at least: parts of I_max/2."""
 
 
-def measure(runs: RunSet, setup: Setup, metric: str, subject: str, where: Where, claim: Claim) -> Measurement:
-    """A claim about a rule or a parameter.
-
-    Raises:
-        NotJudgedError: its run is not there.
-        ClaimError: nothing here knows how it is measured.
-    """
-    stated = {key: float(value) for key, value in where.items()}
-    if metric in _FORMULAS:
-        return constant(_FORMULAS[metric](_largest(setup), stated))
-    if metric in ("alpha_pkts", "gamma"):
-        scenario = setup.three(gigabit=True) if claim.experiment.endswith("F13") else setup.lone(subject, 600)
-        value = _parameter(scenario, metric.removesuffix("_pkts"))
-        return constant(value * (setup.scale if metric == "alpha_pkts" else 1), "as the scenario has it")
-    if metric == "imax_pkts":
-        return constant(hcc.step_max(stated["alpha"], stated["gamma"]))
-    if metric == "growth_factor_per_rtt":
-        found = runs.of(setup.two_losses())
-        values = tuple(float(runs.metric(run, metric, DOUBLING_S)[FLOW]) for run in found)
-        return Measurement(sample=values, runs=tuple(run.id for run in found))
-    if metric == "backoff_keep":
-        found = runs.of(setup.two_losses())
-        kept = tuple(1 - float(runs.metric(run, "backoff_delta", SECOND_LOSS_S)[FLOW]) for run in found)
-        return Measurement(sample=kept, runs=tuple(run.id for run in found))
-    if metric == "mode_after_event":
-        run = runs.first(setup.two_losses())
-        if run is None:
-            raise NotJudgedError("the run with two losses is not part of this selection")
-        leads = Climb.of(run).leads(_largest(setup) / setup.scale)
-        by_delay = "ref" in claim.id
-        return Measurement(sample=(float(leads[1 if by_delay else 0]),), runs=(run.id,))
-    raise ClaimError(f"{claim.id}: metric: '{metric}' is not measured here")
+def measurer(runs: RunSet, setup: Setup) -> Suite:
+    """The measurements of claims about a rule or a parameter."""
+    return Suite(runs, setup, TABLE, lambda setup, subject, at: setup.two_losses())
 
 
 def _largest(setup: Setup) -> float:
@@ -72,17 +42,27 @@ def _parameter(scenario: Scenario, name: str) -> float:
     return float(scenario.form.flows[0].parameters[name])
 
 
-def _delta(step_max: float, stated: dict[str, float]) -> float:
-    if "wa" in stated:
-        return hcc.delay_step(stated["wa"], stated["w"], step_max)
-    return hcc.search_step(stated["wmax"], stated["wmin"], step_max, 1.0)
+def _of_scenario(name: str) -> Rule:
+    """A parameter as the scenario has it."""
+
+    def number(suite: Suite, subject: str, at: At) -> float:
+        setup = suite.setup
+        scenario = setup.three(gigabit=True) if at.experiment == "F13" else setup.lone(subject, 600)
+        return _parameter(scenario, name) * (setup.scale if name == "alpha" else 1)
+
+    return stated(number, "as the scenario has it")
 
 
-_FORMULAS: dict[str, Callable[[float, dict[str, float]], float]] = {
-    "anticipated_window_pkts": lambda step_max, at: hcc.anticipated_window(at["alpha"], at["D"], at["Qf"]),
-    "target_increment_pkts": lambda step_max, at: hcc.search_target(at["wmax"], at["wmin"]),
-    "delta_w_pkts": _delta,
-}
+def _delta(suite: Suite, subject: str, at: At) -> float:
+    step_max, w = _largest(suite.setup), {key: float(value) for key, value in at.where.items()}
+    if "wa" in w:
+        return hcc.delay_step(w["wa"], w["w"], step_max)
+    return hcc.search_step(w["wmax"], w["wmin"], step_max, 1.0)
+
+
+def _formula(function: Callable[..., float], *names: str) -> Rule:
+    """A formula of the conditions."""
+    return stated(lambda suite, subject, at: function(*(float(at.where[name]) for name in names)))
 
 
 @dataclass(frozen=True)
@@ -132,3 +112,28 @@ class Climb:
         grown = np.diff(rounds)
         largest = hcc.PART * step_max
         return bool(grown[0] <= SLOW * largest), bool(grown[1:].max() >= QUICK * largest)
+
+
+def _mode(suite: Suite, subject: str, at: At) -> Measurement:
+    run = suite.runs.first(suite.setup.two_losses())
+    if run is None:
+        raise NotJudgedError("the run with two losses is not part of this selection")
+    leads = Climb.of(run).leads(_largest(suite.setup) / suite.setup.scale)
+    return Measurement(sample=(float(leads["ref" in at.criterion.id]),), runs=(run.id,))
+
+
+def _kept(suite: Suite, subject: str, at: At) -> Measurement:
+    return suite.values(suite.setup.two_losses(), "backoff_delta", FLOW, SECOND_LOSS_S, then=lambda lost: 1 - lost)
+
+
+TABLE: dict[str, Rule] = {
+    "anticipated_window_pkts": _formula(hcc.anticipated_window, "alpha", "D", "Qf"),
+    "target_increment_pkts": _formula(hcc.search_target, "wmax", "wmin"),
+    "delta_w_pkts": stated(_delta),
+    "alpha_pkts": _of_scenario("alpha"),
+    "gamma": _of_scenario("gamma"),
+    "imax_pkts": _formula(hcc.step_max, "alpha", "gamma"),
+    "growth_factor_per_rtt": of("growth_factor_per_rtt", FLOW, DOUBLING_S),
+    "backoff_keep": _kept,
+    "mode_after_event": _mode,
+}

@@ -18,7 +18,7 @@ from elephan.papers.katto2008 import windows
 from elephan.papers.katto2008.assumptions import ASSUMPTIONS
 from elephan.papers.katto2008.beyond import open_question
 from elephan.papers.katto2008.figures import figures
-from elephan.papers.katto2008.measure import KattoMeasurer
+from elephan.papers.katto2008.measure import measurer
 from elephan.papers.katto2008.setup import (
     CANDIDATES,
     GRID,
@@ -53,7 +53,7 @@ def paper(quick: bool = False) -> Paper:
         reference=reference,
         claims=claims,
         experiments={experiment.id: experiment for experiment in _experiments(setup, quick)},
-        measurer=partial(KattoMeasurer, setup=setup),
+        measurer=partial(measurer, setup=setup),
         figures=partial(figures, setup=setup),
         quick=quick,
         quick_note=QUICK_NOTE if quick else "",
@@ -122,4 +122,4 @@ def _variants(setup: Setup) -> Iterable[Variant]:
     for name, title, other, swept, short in others:
         scenarios = [other.sweep(protocol, p, flows) for protocol in swept for flows in (1, 2) for p in GRID]
         scenarios += [other.short(protocol) for protocol in short]
-        yield Variant(name, title, tuple(scenarios), partial(KattoMeasurer, setup=other))
+        yield Variant(name, title, tuple(scenarios), partial(measurer, setup=other))

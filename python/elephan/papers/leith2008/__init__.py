@@ -19,7 +19,7 @@ from elephan.papers.leith2008 import setup as paths
 from elephan.papers.leith2008.assumptions import ASSUMPTIONS
 from elephan.papers.leith2008.beyond import beyond
 from elephan.papers.leith2008.figures import figures
-from elephan.papers.leith2008.measure import LeithMeasurer, lone
+from elephan.papers.leith2008.measure import lone, measurer
 from elephan.papers.leith2008.setup import Setup
 from elephan.papers.paper import Paper, Variant
 from elephan.scenario import Scenario
@@ -50,7 +50,7 @@ def paper(quick: bool = False) -> Paper:
         experiments={
             experiment.id: replace(experiment, seeds=1) if quick else experiment for experiment in experiments(setup)
         },
-        measurer=partial(LeithMeasurer, setup=setup),
+        measurer=partial(measurer, setup=setup),
         figures=partial(figures, setup=setup),
         quick=quick,
         quick_note=QUICK_NOTE if quick else "",
@@ -176,4 +176,4 @@ def _variants(setup: Setup) -> Iterable[Variant]:
             if experiment.id in wanted
         }
         changed = tuple(scenario for digest, scenario in listed.items() if digest not in own)
-        yield Variant(name, title, changed, partial(LeithMeasurer, setup=other))
+        yield Variant(name, title, changed, partial(measurer, setup=other))

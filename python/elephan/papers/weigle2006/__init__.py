@@ -17,7 +17,7 @@ from elephan.papers.index import INDEX
 from elephan.papers.paper import Paper, Variant
 from elephan.papers.weigle2006.beyond import open_question
 from elephan.papers.weigle2006.figures import figures
-from elephan.papers.weigle2006.measure import WeigleMeasurer, certain_regions
+from elephan.papers.weigle2006.measure import certain_regions, measurer
 from elephan.papers.weigle2006.setup import (
     ASSUMPTIONS,
     BUFFER,
@@ -61,7 +61,7 @@ def paper(quick: bool = False) -> Paper:
         reference=reference,
         claims=claims,
         experiments={experiment.id: experiment for experiment in _experiments(setup, SEEDS if not quick else {})},
-        measurer=partial(WeigleMeasurer, setup=setup, placed=placed),
+        measurer=partial(measurer, setup=setup, placed=placed),
         figures=partial(figures, setup=setup, claims=claims),
         quick=quick,
         quick_note=QUICK_NOTE if quick else "",
@@ -113,7 +113,7 @@ def _variants(setup: Setup, placed: Mapping[Pair, int]) -> Iterable[Variant]:
     ]
     for name, title, other in others:
         scenarios = tuple(other.scenario(pair) for pair in PAIRS)
-        yield Variant(name, title, scenarios, partial(WeigleMeasurer, setup=other, placed=placed))
+        yield Variant(name, title, scenarios, partial(measurer, setup=other, placed=placed))
 
 
 def _with(setup: Setup, protocol: str, algorithm: str) -> Setup:

@@ -1,19 +1,20 @@
-"""How the subjects of weigle2006's claims are measured; the numbers are defined in :mod:`elephan.metrics`."""
+"""The metrics of weigle2006's claims, and the runs that each is measured in."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
 from statistics import fmean, median
 
-from elephan.evaluation.conditions import Value, Where, span
+from elephan.evaluation.conditions import span
+from elephan.evaluation.criteria import CriterionError
 from elephan.evaluation.experiments import RunSet
-from elephan.evaluation.measurement import Measurement, NotJudgedError, combined, constant
+from elephan.evaluation.measurement import Measurement, NotJudgedError, combined
+from elephan.evaluation.measuring import At, Combine, Rule, Suite, Window, both, count, difference, reach, stated
 from elephan.evaluation.relations import SIGN_FLOOR
-from elephan.papers.claims import Claim, ClaimError, ClaimSet
+from elephan.papers.claims import ClaimSet
 from elephan.papers.weigle2006.setup import BUFFER, LATE_S, PAIRS, PROTOCOLS, Pair, Setup, label
 from elephan.scenario import Scenario
 from elephan.scenario.lookups import link_named, present
@@ -23,11 +24,12 @@ REGIONS = 5
 # certain in 2 and three in 4, and five each leaves one of the three open pairs for Region 3.
 REGION_COUNTS = (4, 5, 13, 5, 9)
 MIB = 2**20
+MIXED = [pair for pair in PAIRS if pair[0] != pair[1]]
+RIVALS = [protocol for protocol in PROTOCOLS if protocol != "fast"]
+MOST_NAMED = 12
 
-_WHERE = {"flow1", "flow2", "buffer_pkts", "start2_s", "window_s", "alpha"}
+_WHERE = ("flow1", "flow2", "buffer_pkts", "start2_s", "window_s", "alpha")
 _GROUP = re.compile(r"(?:certain members of region (\d)|region (\d) members)")
-_FLOW_METRICS = ("throughput_share", "mean_cwnd_pkts", "cwnd_fraction_of_bdp")
-_QUEUE_METRICS = ("queue_cov", "mean_queue_pkts", "min_queue_pkts")
 
 
 def region_of(abs_asymmetry: float) -> int:
@@ -72,253 +74,212 @@ def parse_pair(subject: str) -> Pair:
     """``a>b`` as a pair.
 
     Raises:
-        ClaimError: it is none.
+        CriterionError: it is none.
     """
     first, _, second = subject.partition(">")
     if first not in PROTOCOLS or second not in PROTOCOLS:
-        raise ClaimError(f"'{subject}' is not a pair of {', '.join(PROTOCOLS)}")
+        raise CriterionError(f"'{subject}' is not a pair of {', '.join(PROTOCOLS)}")
     return first, second
 
 
-@dataclass(frozen=True)
-class Context:
-    """The conditions of a claim."""
+def measurer(runs: RunSet, setup: Setup, placed: Mapping[Pair, int]) -> Suite:
+    """The measurements in the runs of one setup; ``placed`` has the regions of the pairs that the paper places."""
+    groups: dict[str, Combine] = {
+        "asymmetry": _median,
+        "abs_asymmetry": _median,
+        "convergence_abs_time_s": _median,
+        "abs_asymmetry_range": reach,
+    }
+    of_groups: dict[str, Rule] = {name: _group(name, placed, combine) for name, combine in groups.items()}
+    return Suite(runs, setup, TABLE | of_groups, _scenario, _WHERE)
 
-    buffer: int = BUFFER
-    late_s: int = LATE_S
-    window: tuple[float, float] | None = None
-    pair: Pair | None = None
+
+def _scenario(setup: Setup, subject: str, at: At) -> Scenario:
+    """Of a pair, or of one protocol with itself."""
+    if (alpha := at.where.get("alpha", setup.fast_alpha)) != setup.fast_alpha:
+        raise NotJudgedError(f"it is about an alpha of {alpha}, and this setup has {setup.fast_alpha}")
+    pair = (subject, subject) if subject in PROTOCOLS else parse_pair(subject)
+    return setup.scenario(pair, at.get("buffer_pkts", BUFFER), at.get("start2_s", LATE_S))
 
 
-class WeigleMeasurer:
-    """Measures the subjects of the claims in the runs of one setup."""
+def _window(at: At) -> Window | None:
+    return span(str(at.where["window_s"])) if "window_s" in at.where else None
 
-    def __init__(self, runs: RunSet, setup: Setup, placed: Mapping[Pair, int]) -> None:
-        self._runs = runs
-        self._setup = setup
-        self._placed = placed
 
-    def points(self, parameter: str, claim: Claim) -> Sequence[Value]:
-        """No claim of this paper goes along a parameter."""
-        raise NotJudgedError(f"the paper has no points along {parameter}")
+def _value(metric: str) -> Rule:
+    """A metric of a pair's runs; of one flow where the metric has one for each and the subject names it."""
 
-    def measure(self, metric: str, subject: str, where: Where, claim: Claim) -> Measurement:
-        """A metric of a subject under conditions.
+    def rule(suite: Suite, subject: str, at: At) -> Measurement:
+        return suite.values(suite.scenario(suite.setup, subject, at), metric, window=_window(at))
 
-        Raises:
-            NotJudgedError: its runs are not there.
-            ClaimError: nothing here knows how it is measured.
-        """
-        at = self._context(where)
-        if metric in _FLOW_METRICS:
-            return self._flow(metric, subject, at)
-        if metric in _QUEUE_METRICS:
-            return self._queue(metric, subject, at)
-        if metric in ("asymmetry", "abs_asymmetry", "convergence_abs_time_s"):
-            return self._pair_or_group(metric, subject, at)
-        special: dict[str, Callable[[str, Context], Measurement]] = {
-            "region": lambda subject, at: self._region(parse_pair(subject)),
-            "abs_asymmetry_range": self._range,
-            "reduction_abs_asymmetry": self._reduction,
-            "utilization": self._lowest_utilization,
-            "mean_utilization": partial(self._over_pairs, "utilization"),
-            "mean_abs_asymmetry": partial(self._over_pairs, "abs_asymmetry"),
-            "packets": self._packets,
-            "receive_window_mib": self._receive_window_mib,
-            "rtt_ms": self._rtt_ms,
-        }
-        measure = special.get(metric) or self._counts().get(metric)
-        if measure is None:
-            raise ClaimError(f"{claim.id}: metric: '{metric}' is not measured here")
-        return measure(subject, at)
+    return rule
 
-    # ---- conditions ----
 
-    def _context(self, where: Where) -> Context:
-        if unknown := set(where) - _WHERE:
-            raise ClaimError(f"where: {', '.join(sorted(unknown))} is not understood")
-        alpha = where.get("alpha", self._setup.fast_alpha)
-        if alpha != self._setup.fast_alpha:
-            raise NotJudgedError(f"it is about an alpha of {alpha}, and this setup has {self._setup.fast_alpha}")
-        pair = (str(where["flow1"]), str(where["flow2"])) if "flow1" in where and "flow2" in where else None
-        return Context(
-            buffer=int(where.get("buffer_pkts", BUFFER)),
-            late_s=int(where.get("start2_s", LATE_S)),
-            window=span(str(where["window_s"])) if "window_s" in where else None,
-            pair=pair,
-        )
+def _flow(metric: str) -> Rule:
+    """A metric of one flow: ``a:flow2`` of two of a protocol, or ``a`` of the pair that the conditions name."""
 
-    def _scenario(self, pair: Pair, at: Context) -> Scenario:
-        return self._setup.scenario(pair, at.buffer, at.late_s)
+    def rule(suite: Suite, subject: str, at: At) -> Measurement:
+        protocol, _, which = subject.partition(":flow")
+        pair = (protocol, protocol) if which else (at.get("flow1", ""), at.get("flow2", ""))
+        if not which and pair.count(protocol) != 1:
+            raise CriterionError(f"which flow is '{subject}'? the conditions name {pair}")
+        flow = f"{protocol}-{which or pair.index(protocol) + 1}"
+        # A share is one of both flows.
+        return suite.values(suite.scenario(suite.setup, label(pair), at), metric, flow, _window(at), flows=None)
 
-    # ---- one run ----
+    return rule
 
-    def _values(self, metric: str, pair: Pair, at: Context, flow: str | None = None) -> Measurement:
-        """A metric of a pair's runs, one value a seed; of one flow when the metric has one for each."""
-        runs = self._runs.of(self._scenario(pair, at))
-        found = [self._runs.metric(run, metric, at.window) for run in runs]
-        values = tuple(float(value if flow is None else value[flow]) for value in found)
-        return Measurement(sample=values, runs=tuple(run.id for run in runs))
 
-    def _flow(self, metric: str, subject: str, at: Context) -> Measurement:
-        protocol, _, which = subject.partition(":")
-        if which:
-            return self._values(metric, (protocol, protocol), at, f"{protocol}-{which.removeprefix('flow')}")
-        if at.pair is None or at.pair.count(protocol) != 1:
-            raise ClaimError(f"which flow is '{subject}'? the conditions name {at.pair}")
-        return self._values(metric, at.pair, at, f"{protocol}-{at.pair.index(protocol) + 1}")
+def _plain(at: At) -> At:
+    """The paper's main conditions."""
+    return At({}, at.criterion)
 
-    def _pair_or_group(self, metric: str, subject: str, at: Context) -> Measurement:
-        if group := _GROUP.fullmatch(subject):
-            region = int(group[1] or group[2])
-            members = self._members(region)
-            detail = (
-                f"region {region} from {min(m.value() for m in members):.2f} to {max(m.value() for m in members):.2f}"
-            )
-            return combined(members, median, detail)
-        pair = (subject, subject) if subject in PROTOCOLS else parse_pair(subject)
-        return self._values(metric, pair, at)
 
-    def _members(self, region: int) -> list[Measurement]:
-        """|A| of the pairs that the paper certainly places in a region."""
-        return [self._asymmetry(pair, absolute=True) for pair, placed in self._placed.items() if placed == region]
+def _asymmetry(suite: Suite, pair: Pair, at: At, *, absolute: bool = True) -> Measurement:
+    return _value("abs_asymmetry" if absolute else "asymmetry")(suite, label(pair), _plain(at))
 
-    def _asymmetry(self, pair: Pair, *, absolute: bool = False) -> Measurement:
-        return self._values("abs_asymmetry" if absolute else "asymmetry", pair, Context())
 
-    # ---- regions ----
+def _median(values: list[float]) -> float:
+    return median(values)
 
-    def _region(self, pair: Pair) -> Measurement:
-        own = self._asymmetry(pair, absolute=True)
-        detail = f"|A| {own.value():.3f}"
-        if self._setup.regions == "fifths":
-            return Measurement(children=(own,), combine=lambda values: float(region_of(values[0])), detail=detail)
-        position = PAIRS.index(pair)
-        everyone = [self._asymmetry(other, absolute=True) for other in PAIRS]
-        return combined(everyone, lambda values: float(regions_by_rank(values)[position]), detail)
 
-    def _regions(self, pairs: Iterable[Pair]) -> list[Measurement]:
-        return [self._region(pair) for pair in pairs]
+def _group(metric: str, placed: Mapping[Pair, int], combine: Combine) -> Rule:
+    """A metric of a pair, or |A| combined over the pairs that the paper certainly places in a region."""
 
-    def _range(self, subject: str, at: Context) -> Measurement:
+    def rule(suite: Suite, subject: str, at: At) -> Measurement:
         group = _GROUP.fullmatch(subject)
         if group is None:
-            raise ClaimError(f"'{subject}' is not a region's members")
-        return combined(self._members(int(group[1] or group[2])), lambda values: max(values) - min(values))
+            return _value(metric)(suite, subject, at)
+        region = int(group[1] or group[2])
+        members = [_asymmetry(suite, pair, at) for pair, number in placed.items() if number == region]
+        values = [member.value() for member in members]
+        detail = f"region {region} from {min(values):.2f} to {max(values):.2f}" if combine is _median else ""
+        return combined(members, combine, detail)
 
-    def _reduction(self, subject: str, at: Context) -> Measurement:
-        pair = (subject, subject)
-        late = self._asymmetry(pair, absolute=True)
-        together = self._values("abs_asymmetry", pair, Context(late_s=0))
-        return combined([late, together], lambda values: values[0] - values[1])
+    return rule
 
-    # ---- all pairs ----
 
-    def _lowest_utilization(self, subject: str, at: Context) -> Measurement:
-        parts = {pair: self._values("utilization", pair, at) for pair in PAIRS}
-        lowest = min(parts, key=lambda pair: parts[pair].value())
-        return combined(parts.values(), min, f"lowest for {label(lowest)}")
+def _region(suite: Suite, subject: str, at: At) -> Measurement:
+    """The region of a pair."""
+    position = PAIRS.index(parse_pair(subject))
+    own = _asymmetry(suite, PAIRS[position], at)
+    detail = f"|A| {own.value():.3f}"
+    if suite.setup.regions == "fifths":
+        return combined([own], lambda values: float(region_of(values[0])), detail)
+    everyone = [_asymmetry(suite, other, at) for other in PAIRS]
+    return combined(everyone, lambda values: float(regions_by_rank(values)[position]), detail)
 
-    def _over_pairs(self, metric: str, subject: str, at: Context) -> Measurement:
-        """Mean over the 36 pairs; the subject is the buffer in packets."""
-        there = Context(buffer=int(subject), late_s=at.late_s, window=at.window)
-        return combined([self._values(metric, pair, there) for pair in PAIRS], fmean)
 
-    def _counts(self) -> dict[str, Callable[[str, Context], Measurement]]:
-        mixed = [pair for pair in PAIRS if pair[0] != pair[1]]
-        return {
-            "n_mixed_pairs_where_cubic_wins": lambda subject, at: self._wins("cubic"),
-            "n_mixed_pairs_where_fast_wins": lambda subject, at: self._wins("fast"),
-            "n_pairs_where_flow2_wins": lambda subject, at: _count(
-                [self._asymmetry(pair) for pair in PAIRS], PAIRS, lambda value: value < -SIGN_FLOOR
-            ),
-            "n_mixed_pairs_in_region_ge3": lambda subject, at: _count(
-                self._regions(mixed), mixed, lambda region: region >= 3, show=False
-            ),
-            "n_region2_mixed_without_htcp": self._members_among([p for p in mixed if "htcp" not in p], 2),
-            "n_region4_without_cubic": self._members_among([p for p in PAIRS if "cubic" not in p], 4),
-            "n_region3_with_fast": self._members_among([p for p in PAIRS if "fast" in p], 3),
-            "n_region1_intra": self._members_among([p for p in PAIRS if p[0] == p[1]], 1),
-            "n_in_region1": self._size(1),
-            "n_in_region3": self._size(3),
-            "n_in_region5": self._size(5),
-            "n_in_region2_plus_4": self._size(2, 4),
-            "n_pairs_below_half": lambda subject, at: _count(
-                [self._values("utilization", pair, at) for pair in PAIRS], PAIRS, lambda value: value < 0.5
-            ),
-        }
+def _members(pairs: Sequence[Pair], *regions: int, forced: bool = False, most: int = MOST_NAMED) -> Rule:
+    """How many of some pairs are in some regions; of the subject's own pairs when it lists any.
 
-    def _wins(self, protocol: str) -> Measurement:
-        """Mixed pairs in which a protocol has the larger share, whichever flow it is."""
-        pairs = [pair for pair in PAIRS if protocol in pair and pair[0] != pair[1]]
-        leads = [self._asymmetry(pair).times(1 if pair[0] == protocol else -1) for pair in pairs]
-        return _count(leads, pairs, lambda value: value > SIGN_FLOOR)
+    ``forced``: by rank, the paper's own numbers of members decide it.
+    """
 
-    def _size(self, *regions: int) -> Callable[[str, Context], Measurement]:
-        """How many of all pairs are in some regions, or of the subject's own pairs when it lists any."""
-        among = self._members_among(PAIRS, *regions)
+    def rule(suite: Suite, subject: str, at: At) -> Measurement:
+        if forced and suite.setup.regions == "ranks" and ">" not in subject:
+            raise NotJudgedError("regions by rank have the paper's numbers of members, so this holds by construction")
+        names = [name.strip() for name in subject.split(",")] if ">" in subject else map(label, pairs)
+        found = {name: _region(suite, name, at) for name in names}
+        return count(found, lambda region: region in regions, most=most)
 
-        def measure(subject: str, at: Context) -> Measurement:
-            if self._setup.regions == "ranks" and ">" not in subject:
-                raise NotJudgedError(
-                    "regions by rank have the paper's numbers of members, so this holds by construction"
-                )
-            return among(subject, at)
+    return rule
 
-        return measure
 
-    def _members_among(self, pairs: Sequence[Pair], *regions: int) -> Callable[[str, Context], Measurement]:
-        """How many of some pairs are in some regions; of the subject's own pairs when it lists any."""
+def _pairs_where(metric: str, pairs: Iterable[Pair], holds: Callable[[float], bool], winner: str = "") -> Rule:
+    """How many pairs have a value that satisfies a condition, seen from a protocol if one is named."""
 
-        def measure(subject: str, at: Context) -> Measurement:
-            named = [parse_pair(name.strip()) for name in subject.split(",")] if ">" in subject else pairs
-            return _count(self._regions(named), named, lambda region: region in regions)
+    def rule(suite: Suite, subject: str, at: At) -> Measurement:
+        # An asymmetry is one under the paper's main conditions; a utilization one under the claim's.
+        here = _plain(at) if metric == "asymmetry" else at
+        found = {label(pair): _value(metric)(suite, label(pair), here) for pair in pairs}
+        leads = {name: part.times(1 if name.startswith(f"{winner}>") else -1) for name, part in found.items()}
+        return count(leads if winner else found, holds, most=MOST_NAMED)
 
-        return measure
+    return rule
 
-    # ---- the queue ----
 
-    def _queue(self, metric: str, subject: str, at: Context) -> Measurement:
-        rivals = [protocol for protocol in PROTOCOLS if protocol != "fast"]
-        if subject == "fast":
-            # Before flow 2 comes it does not matter who that will be; this is the pair of Figure 5.
-            return self._values(metric, ("fast", "stcp"), at)
-        if subject == "fast alone":
-            return self._values(metric, ("fast", "stcp"), Context(window=(20.0, 50.0)))
+def _wins(protocol: str) -> Rule:
+    """Mixed pairs in which a protocol has the larger share, whichever flow it is."""
+    pairs = [pair for pair in MIXED if protocol in pair]
+    return _pairs_where("asymmetry", pairs, lambda value: value > SIGN_FLOOR, protocol)
+
+
+def _lowest_utilization(suite: Suite, subject: str, at: At) -> Measurement:
+    parts = {label(pair): _value("utilization")(suite, label(pair), at) for pair in PAIRS}
+    lowest = min(parts, key=lambda name: parts[name].value())
+    return combined(parts.values(), min, f"lowest for {lowest}")
+
+
+def _over_pairs(metric: str) -> Rule:
+    """Mean over the 36 pairs; the subject is the buffer in packets."""
+    return lambda suite, subject, at: combined(
+        [_value(metric)(suite, label(pair), at.but(buffer_pkts=int(subject))) for pair in PAIRS], fmean
+    )
+
+
+def _together(suite: Suite, subject: str, at: At) -> Measurement:
+    return _value("abs_asymmetry")(suite, subject, _plain(at).but(start2_s=0))
+
+
+def _queue(metric: str) -> Rule:
+    def rule(suite: Suite, subject: str, at: At) -> Measurement:
+        value = partial(_value(metric), suite)
         if subject == "fast>loss based":
-            return combined(
-                [self._values(metric, ("fast", rival), at) for rival in rivals], min, "least of five rivals"
-            )
-        return self._values(metric, parse_pair(subject), at)
+            return combined([value(f"fast>{rival}", at) for rival in RIVALS], min, "least of five rivals")
+        # Before flow 2 comes it does not matter who that will be; this is the pair of Figure 5.
+        alone = _plain(at).but(window_s="20..50") if subject == "fast alone" else at
+        return value("fast>stcp" if subject in ("fast", "fast alone") else subject, alone)
 
-    # ---- the setup itself ----
-
-    def _packets(self, subject: str, at: Context) -> Measurement:
-        """The BDP in the paper's segments, without headers; or a buffer as the experiment states it."""
-        if subject == "bdp":
-            scenario = self._setup.scenario(PAIRS[0])
-            payload_bits = 8 * scenario.form.flows[0].stack.payload_bytes
-            rate_bps = link_named(scenario.form, "bottleneck").rate_bps
-            return constant(rate_bps * scenario.graph.rtt_ps(0) / 1e12 / payload_bits)
-        buffers = {"b20": BUFFER, "b40": 40}
-        if subject not in buffers:
-            raise ClaimError(f"'{subject}' is not a number of packets of the setup")
-        form = self._setup.scenario(PAIRS[0], buffers[subject]).form
-        # ns-2 drops at its limit, so that the limit is one more than what may wait.
-        return constant(float(present(link_named(form, "bottleneck").queue.limit_packets) + 1))
-
-    def _receive_window_mib(self, subject: str, at: Context) -> Measurement:
-        stack = self._setup.scenario(PAIRS[0]).form.flows[0].stack
-        return constant(present(stack.receive_window) * stack.payload_bytes / MIB)
-
-    def _rtt_ms(self, subject: str, at: Context) -> Measurement:
-        return constant(self._setup.scenario(PAIRS[0]).graph.rtt_ps(0) / 1e9)
+    return rule
 
 
-def _count(
-    parts: Sequence[Measurement], pairs: Sequence[Pair], holds: Callable[[float], bool], *, show: bool = True
-) -> Measurement:
-    """How many of some measurements satisfy a condition, and which."""
-    counted = [label(pair) for pair, part in zip(pairs, parts, strict=True) if holds(part.value())]
-    detail = ", ".join(counted) if show and len(counted) <= 12 else ""
-    return combined(parts, lambda values: float(sum(holds(value) for value in values)), detail)
+# ---- the setup itself ----
+
+
+def _packets(suite: Suite, subject: str, at: At) -> float:
+    """The BDP in the paper's segments, without headers; or a buffer as the experiment states it."""
+    buffers = {"bdp": BUFFER, "b20": BUFFER, "b40": 40}
+    if subject not in buffers:
+        raise CriterionError(f"'{subject}' is not a number of packets of the setup")
+    scenario = suite.setup.scenario(PAIRS[0], buffers[subject])
+    bottleneck = link_named(scenario.form, "bottleneck")
+    if subject == "bdp":
+        payload_bits = 8 * scenario.form.flows[0].stack.payload_bytes
+        return float(bottleneck.rate_bps * scenario.graph.rtt_ps(0) / 1e12 / payload_bits)
+    # ns-2 drops at its limit, so that the limit is one more than what may wait.
+    return float(present(bottleneck.queue.limit_packets) + 1)
+
+
+def _receive_window_mib(suite: Suite, subject: str, at: At) -> float:
+    stack = suite.setup.scenario(PAIRS[0]).form.flows[0].stack
+    return float(present(stack.receive_window) * stack.payload_bytes / MIB)
+
+
+TABLE: dict[str, Rule] = {
+    **{name: _flow(name) for name in ("throughput_share", "mean_cwnd_pkts", "cwnd_fraction_of_bdp")},
+    **{name: _queue(name) for name in ("queue_cov", "mean_queue_pkts", "min_queue_pkts")},
+    "region": _region,
+    "reduction_abs_asymmetry": both(
+        lambda suite, subject, at: _asymmetry(suite, (subject, subject), at), _together, difference
+    ),
+    "utilization": _lowest_utilization,
+    "mean_utilization": _over_pairs("utilization"),
+    "mean_abs_asymmetry": _over_pairs("abs_asymmetry"),
+    "n_mixed_pairs_where_cubic_wins": _wins("cubic"),
+    "n_mixed_pairs_where_fast_wins": _wins("fast"),
+    "n_pairs_where_flow2_wins": _pairs_where("asymmetry", PAIRS, lambda value: value < -SIGN_FLOOR),
+    "n_pairs_below_half": _pairs_where("utilization", PAIRS, lambda value: value < 0.5),
+    "n_mixed_pairs_in_region_ge3": _members(MIXED, 3, 4, 5, most=-1),
+    "n_region2_mixed_without_htcp": _members([pair for pair in MIXED if "htcp" not in pair], 2),
+    "n_region4_without_cubic": _members([pair for pair in PAIRS if "cubic" not in pair], 4),
+    "n_region3_with_fast": _members([pair for pair in PAIRS if "fast" in pair], 3),
+    "n_region1_intra": _members([pair for pair in PAIRS if pair[0] == pair[1]], 1),
+    "n_in_region1": _members(PAIRS, 1, forced=True),
+    "n_in_region3": _members(PAIRS, 3, forced=True),
+    "n_in_region5": _members(PAIRS, 5, forced=True),
+    "n_in_region2_plus_4": _members(PAIRS, 2, 4, forced=True),
+    "packets": stated(_packets),
+    "receive_window_mib": stated(_receive_window_mib),
+    "rtt_ms": stated(lambda suite, subject, at: suite.setup.scenario(PAIRS[0]).graph.rtt_ps(0) / 1e9),
+}

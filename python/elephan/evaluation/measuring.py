@@ -1,0 +1,239 @@
+"""One machine that measures the subjects of criteria: a suite states which metric of which runs, as a table.
+
+A rule measures one metric that criteria name. Most are made here: :func:`of` is a registered metric of the subject's
+run, :func:`over` combines a rule over several conditions, :func:`both` two rules, :func:`rank` a rule over subjects.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from elephan.evaluation.conditions import Value, Where
+from elephan.evaluation.criteria import Criterion, CriterionError, Measurer
+from elephan.evaluation.experiments import RunSet
+from elephan.evaluation.measurement import Measurement, NotJudgedError, combined, constant
+from elephan.scenario import Scenario
+
+Window = tuple[float, float]
+Combine = Callable[[list[float]], float]
+_T = TypeVar("_T", bool, int, float, str)
+
+
+@dataclass(frozen=True)
+class At:
+    """The conditions under which a subject is measured.
+
+    Attributes:
+        where: as the criterion states them, or as a rule has changed them.
+        criterion: which asks.
+    """
+
+    where: Where
+    criterion: Any
+
+    @property
+    def experiment(self) -> str:
+        """The experiment that it is about, without the suite's name."""
+        return str(self.where.get("experiment", self.criterion.experiment)).partition(".")[2]
+
+    def get(self, key: str, default: _T) -> _T:
+        """A condition, or the default where it is not stated; in the default's type."""
+        return type(default)(self.where.get(key, default))
+
+    def but(self, **changed: Value) -> At:
+        """The same with other conditions."""
+        return replace(self, where={**self.where, **changed})
+
+
+def _no_scenario(setup: Any, subject: str, at: At) -> Scenario:
+    raise NotJudgedError("nothing is run for it")
+
+
+@dataclass(frozen=True)
+class Suite:
+    """The measurements of a suite in the runs of one setup.
+
+    Attributes:
+        runs: finished runs.
+        setup: the suite's own.
+        table: the rule of each metric that criteria name.
+        scenario: the scenario of a subject under conditions.
+        keys: the conditions that are understood; ``None`` for any.
+        along: the points along each parameter, where a criterion does not list them.
+        factors: by which values of a registered metric are multiplied, where the setup is a small one.
+    """
+
+    runs: RunSet
+    setup: Any
+    table: Mapping[str, Rule]
+    scenario: Callable[[Any, str, At], Scenario] = _no_scenario
+    keys: Collection[str] | None = None
+    along: Callable[[Any], Mapping[str, Sequence[Value]]] = lambda criterion: {}
+    factors: Mapping[str, float] = field(default_factory=dict)
+
+    def points(self, parameter: str, criterion: Criterion) -> Sequence[Value]:
+        """The points along a parameter.
+
+        Raises:
+            NotJudgedError: there are none.
+        """
+        found = self.along(criterion).get(parameter)
+        if found is None:
+            raise NotJudgedError(f"the paper has no points along {parameter}")
+        return found
+
+    def measure(self, metric: str, subject: str, where: Where, criterion: Criterion) -> Measurement:
+        """A metric of a subject under conditions.
+
+        Raises:
+            NotJudgedError: its runs are not there.
+            CriterionError: nothing here knows how it is measured.
+        """
+        if self.keys is not None and (unknown := set(where).difference(self.keys)):
+            raise CriterionError(f"{criterion.id}: where: {', '.join(sorted(unknown))} is not understood")
+        if metric not in self.table:
+            raise CriterionError(f"{criterion.id}: metric: '{metric}' is not measured here")
+        return self.table[metric](self, subject, At(where, criterion))
+
+    def values(
+        self, scenario: Scenario, metric: str, flow: str | None = None, window: Window | None = None,
+        then: Callable[[float], float] = float, **options: Any,
+    ) -> Measurement:  # fmt: skip
+        """A registered metric of a scenario's runs, one value a seed.
+
+        Args:
+            scenario: the one whose runs are measured.
+            metric: in the register.
+            flow: the flow whose value counts, of a metric with a value for each flow.
+            window: in seconds; the measured part unless given.
+            then: applied to each value.
+            options: the metric's own; its ``flows`` are the flow alone unless stated.
+
+        Raises:
+            NotJudgedError: the scenario was not run, or the metric is not defined for a run.
+        """
+        if flow is not None:
+            options = {"flows": (flow,), **options}
+        factor = self.factors.get(metric, 1.0)
+        runs = self.runs.of(scenario)
+        found = [self.runs.metric(run, metric, window, **options) for run in runs]
+        sample = (then(factor * float(value[flow] if isinstance(value, dict) else value)) for value in found)
+        return Measurement(tuple(map(float, sample)), runs=tuple(run.id for run in runs))
+
+    def each(self, scenario: Scenario, measure: Callable[[int], float]) -> Measurement:
+        """One value a seed, each by the position of its run."""
+        runs = self.runs.of(scenario)
+        return Measurement(tuple(measure(i) for i in range(len(runs))), runs=tuple(run.id for run in runs))
+
+
+Rule = Callable[[Suite, str, At], Measurement]
+"""Measures one metric, given the suite, a subject and the conditions."""
+Cases = Callable[[Suite, At], Iterable[At]]
+"""The conditions over which a rule is combined."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Several measurers, of which the criterion itself and its conditions choose one.
+
+    Attributes:
+        choose: which.
+    """
+
+    choose: Callable[[Where, Any], Measurer[Any]]
+
+    def points(self, parameter: str, criterion: Any) -> Sequence[Value]:
+        """As :meth:`Suite.points`."""
+        return self.choose(criterion.conditions or {}, criterion).points(parameter, criterion)
+
+    def measure(self, metric: str, subject: str, where: Where, criterion: Any) -> Measurement:
+        """As :meth:`Suite.measure`."""
+        return self.choose(where, criterion).measure(metric, subject, where, criterion)
+
+
+def of(
+    metric: str, flow: str | None = None, window: Window | Callable[[At], Window] | None = None, **options: Any
+) -> Rule:
+    """A registered metric of the subject's run; ``{}`` in the names of flows stands for the subject."""
+
+    def rule(suite: Suite, subject: str, at: At) -> Measurement:
+        named = None if flow is None else flow.format(subject)
+        stated: dict[str, Any] = {
+            key: tuple(name.format(subject) for name in value) if key == "flows" else value
+            for key, value in options.items()
+        }
+        when = window(at) if callable(window) else window
+        return suite.values(suite.scenario(suite.setup, subject, at), metric, named, when, **stated)
+
+    return rule
+
+
+def over(rule: Rule, cases: Cases, combine: Combine, detail: str = "") -> Rule:
+    """A rule combined over several conditions, whose number stands for ``{}`` in ``detail``; of one it is the rule."""
+
+    def combining(suite: Suite, subject: str, at: At) -> Measurement:
+        parts = [rule(suite, subject, case) for case in cases(suite, at)]
+        return parts[0] if len(parts) == 1 else combined(parts, combine, detail.format(len(parts)))
+
+    return combining
+
+
+def along(parameter: str, points: Iterable[Value]) -> Cases:
+    """The conditions with each point of a parameter, for :func:`over`."""
+    listed = tuple(points)
+    return lambda suite, at: [at.but(**{parameter: point}) for point in listed]
+
+
+def both(one: Rule, other: Rule, combine: Combine) -> Rule:
+    """Two rules of the same subject, combined."""
+    return lambda suite, subject, at: combined([one(suite, subject, at), other(suite, subject, at)], combine)
+
+
+def rank(rule: Rule, subjects: Sequence[str]) -> Rule:
+    """The place of the subject among several, 1 for the largest value."""
+
+    def ranking(suite: Suite, subject: str, at: At) -> Measurement:
+        position = subjects.index(subject)
+        everyone = [rule(suite, name, at) for name in subjects]
+        return combined(everyone, lambda values: 1.0 + sum(value > values[position] for value in values))
+
+    return ranking
+
+
+def stated(number: float | Callable[[Suite, str, At], float], detail: str = "") -> Rule:
+    """A number that needs no run."""
+    return lambda suite, subject, at: constant(
+        float(number(suite, subject, at) if callable(number) else number), detail
+    )
+
+
+def under(rule: Rule, of_subject: str = "", **changed: Value) -> Rule:
+    """A rule under other conditions, and of another subject if one is named."""
+    return lambda suite, subject, at: rule(suite, of_subject or subject, at.but(**changed))
+
+
+def count(
+    parts: Mapping[str, Measurement], holds: Callable[[float], bool], *, most: float = math.inf, none: str = ""
+) -> Measurement:
+    """Number of measurements that satisfy a condition, with their names where there are at most ``most``."""
+    counted = [name for name, part in parts.items() if holds(part.value())]
+    detail = (", ".join(counted) or none) if len(counted) <= most else ""
+    return combined(parts.values(), lambda values: float(sum(map(holds, values))), detail)
+
+
+def difference(values: Sequence[float]) -> float:
+    """The first less the second."""
+    return values[0] - values[1]
+
+
+def ratio(values: Sequence[float]) -> float:
+    """The first over the second."""
+    return values[0] / values[1]
+
+
+def reach(values: Sequence[float]) -> float:
+    """The largest less the smallest."""
+    return max(values) - min(values)

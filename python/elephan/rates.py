@@ -1,0 +1,27 @@
+"""Rates of counted bytes: the one definition of throughput and of goodput, for every backend and every metric.
+
+The engine has the same two in Rust (``crates/sim/src/rates.rs``). Counts are increases over a time in seconds, one by
+one or as an array.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+Count = TypeVar("Count", float, "npt.NDArray[np.float64]")
+MBIT_PER_BYTE = 8e-6
+"""For quantiles over flows, whose rates are the engine's to the last bit."""
+
+
+def rate_mbps(octets: Count, seconds: Count | float) -> Count:
+    """Bits over a time, Mbit/s: throughput where the bytes are those on the wire, with headers and duplicates."""
+    return 8 * octets / seconds / 1e6
+
+
+def payload_rate_mbps(segments: Count, payload_bytes: int, seconds: Count | float) -> Count:
+    """Goodput: payload bits of distinct segments over a time, Mbit/s."""
+    return rate_mbps(payload_bytes * segments, seconds)
