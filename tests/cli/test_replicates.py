@@ -70,6 +70,22 @@ def test_two_flows_that_only_start_apart_are_mirror_images(folder: Path, capsys:
     assert "distinct" not in said(capsys, "run", "pair.toml", "--seeds", "8")[1]
 
 
+def test_a_sweep_says_it_once_and_names_the_points_with_few_outcomes(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rtts = ("--grid", "dumbbell.rtt=10 ms,20 ms", "--seeds", "2", "--set", "duration=5 s")
+    out, _ = said(capsys, "sweep", "pair.toml", *rtts)
+    rule = "starts over 4 of the longest RTT, packets up to 0.2 ms or 1 % of the shortest RTT late, as hosts do; "
+    assert rule + "seed 2 alone: --set perturb=hosts --set seed=2" in out.splitlines()
+    buffers = "dumbbell.buffer=10 packets,20 packets,30 packets,40 packets,50 packets,60 packets,70 packets"
+    rare = ("--set", "perturb=none", "--set", "dumbbell.loss=1e-12", "--set", "duration=2 s", "--seeds", "2")
+    out, err = said(capsys, "sweep", "pair.toml", "--grid", buffers, *rare)
+    told = [line for line in err.splitlines() if "distinct outcome" in line]
+    assert len(told) == 6
+    assert all(line.split()[1].removesuffix(":") in out for line in told[:5])
+    assert told[5] == "warning: 2 more points of the grid have few distinct outcomes"
+
+
 def test_metrics_without_an_interval_have_a_dash_and_the_reason(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
