@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
+from elephan.cli import replicates
 from elephan.cli.main import run_command
+from elephan.runs import Run
+from elephan.scenario import Scenario
 
 PAIR = """
 title = "two CUBIC flows"
@@ -91,10 +95,22 @@ def test_metrics_without_an_interval_have_a_dash_and_the_reason(
 ) -> None:
     out, err = said(capsys, "run", "pair.toml", "--seeds", "2", "--on", "model")
     assert "no interval of any metric: 2 replicates, all equal" in out.splitlines()
-    assert "the backend 'model' draws nothing from the seed here: 2 seeds give one result" in out.splitlines()
+    assert "the backend 'model' moves no starts and no packets: 2 seeds give one result" in out.splitlines()
     assert "2 seeds, 1 distinct outcome: the seed changes nothing here, so there is no interval" in err
+    lossy = said(capsys, "run", "pair.toml", "--seeds", "2", "--on", "model", "--set", "dumbbell.loss=1e-3")[0]
+    assert "moves no starts and no packets: 2 seeds differ by other random draws alone" in lossy
     row = next(line for line in out.splitlines() if line.split()[:1] == ["utilization"])
     assert row.split()[2:] == ["–", "–"]
+
+
+def test_hosts_of_the_kernel_send_as_late_as_they_do() -> None:
+    stated = Scenario.from_toml(PAIR).replicates(2)
+    seeds = cast("list[Run]", [SimpleNamespace(scenario=scenario, seed=scenario.seed) for scenario in stated])
+    assert replicates.perturbation([seeds], "kernel") == (
+        "starts are moved, and packets are as late as the hosts send them; "
+        "seed 2 alone: --set perturb=hosts --set seed=2"
+    )
+    assert replicates.perturbation([], "sim") == ""
 
 
 def test_seeds_that_draw_nothing_are_said_and_no_error(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

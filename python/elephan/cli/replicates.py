@@ -24,12 +24,16 @@ def perturbation(several: Sequence[Sequence[Run]], on: str) -> str:
     moved = [runs for runs in several if runs[0].scenario.perturb == HOSTS and runs[0].scenario.perturbation]
     if not moved:
         return ""
-    backend, last = backends.get(on), moved[0][-1]
-    if not (backend.measures or any(backend.varies(runs[0].scenario) for runs in moved)):
-        return f"the backend '{on}' draws nothing from the seed here: {len(moved[0])} seeds give one result"
+    backend, first = backends.get(on), moved[0]
+    if not backend.perturbs:
+        varies = any(backend.varies(runs[0].scenario) for runs in moved)
+        differ = "differ by other random draws alone" if varies else "give one result"
+        return f"the backend '{on}' moves no starts and no packets: {len(first)} seeds {differ}"
+    alone = f"seed {first[-1].seed} alone: --set perturb={HOSTS} --set seed={first[-1].seed}"
+    if backend.measures:
+        return f"starts are moved, and packets are as late as the hosts send them; {alone}"
     said = dict.fromkeys(runs[0].scenario.perturbation for runs in moved)
-    what = next(iter(said)) if len(said) == 1 else RULE
-    return f"{what}, as hosts do; seed {last.seed} alone: --set perturb={HOSTS} --set seed={last.seed}"
+    return f"{next(iter(said)) if len(said) == 1 else RULE}, as hosts do; {alone}"
 
 
 def found(done: Sequence[Run]) -> Outcomes:
