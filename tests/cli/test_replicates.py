@@ -90,6 +90,17 @@ def test_a_sweep_says_it_once_and_names_the_points_with_few_outcomes(
     assert told[5] == "warning: 2 more points of the grid have few distinct outcomes"
 
 
+def test_backends_are_compared_over_the_same_perturbed_seeds(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("compare-backends", "pair.toml", "--in", "model", "--seeds", "2", "--set", "duration=20 s")
+    out, _ = said(capsys, *words)
+    line = "starts over 400 ms, packets up to 0.2 ms late, as hosts do; seed 2 alone: --set perturb=hosts --set seed=2"
+    assert out.splitlines().count(line) == 1
+    document = answer(capsys, *words)
+    hashes = {run["scenario_hash"] for runs in document["backends"].values() for run in runs}
+    assert hashes == {document["scenario_hash"]}
+    assert "as hosts do" not in said(capsys, *words[:4], "--set", "duration=20 s")[0]
+
+
 def test_metrics_without_an_interval_have_a_dash_and_the_reason(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
