@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
+from elephan.cli import replicates
 from elephan.cli.main import run_command
+from elephan.runs import Run
+from elephan.scenario import Scenario
 
 PAIR = """
 title = "two CUBIC flows"
@@ -70,15 +74,54 @@ def test_two_flows_that_only_start_apart_are_mirror_images(folder: Path, capsys:
     assert "distinct" not in said(capsys, "run", "pair.toml", "--seeds", "8")[1]
 
 
+def test_a_sweep_says_it_once_and_names_the_points_with_few_outcomes(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rtts = ("--grid", "dumbbell.rtt=10 ms,20 ms", "--seeds", "2", "--set", "duration=5 s")
+    out, _ = said(capsys, "sweep", "pair.toml", *rtts)
+    rule = "starts over 4 of the longest RTT, packets up to 0.2 ms or 1 % of the shortest RTT late, as hosts do; "
+    assert rule + "seed 2 alone: --set perturb=hosts --set seed=2" in out.splitlines()
+    buffers = "dumbbell.buffer=10 packets,20 packets,30 packets,40 packets,50 packets,60 packets,70 packets"
+    rare = ("--set", "perturb=none", "--set", "dumbbell.loss=1e-12", "--set", "duration=2 s", "--seeds", "2")
+    out, err = said(capsys, "sweep", "pair.toml", "--grid", buffers, *rare)
+    told = [line for line in err.splitlines() if "distinct outcome" in line]
+    assert len(told) == 6
+    assert all(line.split()[1].removesuffix(":") in out for line in told[:5])
+    assert told[5] == "warning: 2 more points of the grid have few distinct outcomes"
+
+
+def test_backends_are_compared_over_the_same_perturbed_seeds(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("compare-backends", "pair.toml", "--in", "model", "--seeds", "2", "--set", "duration=20 s")
+    out, _ = said(capsys, *words)
+    line = "starts over 400 ms, packets up to 0.2 ms late, as hosts do; seed 2 alone: --set perturb=hosts --set seed=2"
+    assert out.splitlines().count(line) == 1
+    document = answer(capsys, *words)
+    hashes = {run["scenario_hash"] for runs in document["backends"].values() for run in runs}
+    assert hashes == {document["scenario_hash"]}
+    assert "as hosts do" not in said(capsys, *words[:4], "--set", "duration=20 s")[0]
+
+
 def test_metrics_without_an_interval_have_a_dash_and_the_reason(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out, err = said(capsys, "run", "pair.toml", "--seeds", "2", "--on", "model")
     assert "no interval of any metric: 2 replicates, all equal" in out.splitlines()
-    assert "the backend 'model' draws nothing from the seed here: 2 seeds give one result" in out.splitlines()
-    assert "2 seeds, 1 distinct outcome: the seed changes nothing here, so there is no interval" in err
+    assert "the backend 'model' moves no starts and no packets: 2 seeds give one result" in out.splitlines()
+    assert "2 seeds, 1 distinct outcome: no goodput and no queue depends on the seed" in err
+    lossy = said(capsys, "run", "pair.toml", "--seeds", "2", "--on", "model", "--set", "dumbbell.loss=1e-3")[0]
+    assert "moves no starts and no packets: 2 seeds differ by other random draws alone" in lossy
     row = next(line for line in out.splitlines() if line.split()[:1] == ["utilization"])
     assert row.split()[2:] == ["–", "–"]
+
+
+def test_hosts_of_the_kernel_send_as_late_as_they_do() -> None:
+    stated = Scenario.from_toml(PAIR).replicates(2)
+    seeds = cast("list[Run]", [SimpleNamespace(scenario=scenario, seed=scenario.seed) for scenario in stated])
+    assert replicates.perturbation([seeds], "kernel") == (
+        "starts are moved, and packets are as late as the hosts send them; "
+        "seed 2 alone: --set perturb=hosts --set seed=2"
+    )
+    assert replicates.perturbation([], "sim") == ""
 
 
 def test_seeds_that_draw_nothing_are_said_and_no_error(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

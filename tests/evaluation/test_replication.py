@@ -37,7 +37,7 @@ def test_what_is_said_depends_on_mirror_images() -> None:
     assert Outcomes(8, 8, 8).sentence == ""
     assert Outcomes(8, 8, 5).sentence == ""
     assert Outcomes(1, 1, 1).sentence == ""
-    assert "the seed changes nothing here" in Outcomes(8, 1, 1).sentence
+    assert "no goodput and no queue depends on the seed" in Outcomes(8, 1, 1).sentence
     assert Outcomes(8, 2, 1, 2).sentence == (
         "8 seeds, 2 distinct outcomes, mirror images: the interval describes the order of two flows"
     )

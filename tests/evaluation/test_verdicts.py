@@ -85,6 +85,23 @@ def test_a_relation_of_several_values_has_no_range() -> None:
         verdicts.allowed("argmax", Terms(0.0))
 
 
+def test_a_relation_of_several_values_is_judged_by_its_margins() -> None:
+    terms = Terms(0.0, values=("a", "b"))
+    first = [Measured(series=(("a", 5.0 + more), ("b", 3.0))) for more in around(0.0, 0.1)]
+    assert verdicts.margins("argmax", terms, first) == pytest.approx(around(2.0, 0.1))
+    assert verdicts.judge(verdicts.margins("argmax", terms, first), verdicts.HOLDS).verdict == "pass"
+    second = [Measured(series=one.series, position=1) for one in first]
+    assert verdicts.judge(verdicts.margins("argmax", terms, second), verdicts.HOLDS).verdict == "fail"
+
+
+def test_a_time_that_hardly_ever_comes_is_judged_by_its_median() -> None:
+    times = [*around(10.0, 0.1, 1), *[math.inf] * 7]
+    within = Allowed(-math.inf, 30.0)
+    assert verdicts.judge(times, within).why == "a value is infinite"
+    assert verdicts.judge(times, within, statistic="median").verdict == "fail"
+    assert verdicts.judge([*around(10.0, 0.1, 15), math.inf], within, statistic="median").verdict == "pass"
+
+
 @pytest.mark.parametrize(
     ("shift", "spread", "better", "margin", "change"),
     [
@@ -136,6 +153,20 @@ def test_three_looks_err_in_at_most_five_of_a_hundred() -> None:
     assert wrong <= stats.binom.ppf(0.999, draws, 0.05)
     assert wrong > 0.01 * draws, "the looks have power: Bonferroni is not far below 5 %"
     assert pytest.approx(1 - 0.05 / 3) == LOOK_CONFIDENCE
+
+
+def test_three_looks_at_a_difference_that_is_none_err_as_seldom() -> None:
+    draws = 800
+    rng = np.random.default_rng(12)
+    baseline = rng.normal(1.0, 0.3, (draws, LOOKS[-1]))
+    values = baseline + rng.normal(0.0, 0.2, baseline.shape)
+    changes = [
+        verdicts.settle(
+            lambda seeds, one=one, other=other: verdicts.compare(one[:seeds], other[:seeds], better="higher")  # type: ignore[misc]
+        ).found.change
+        for one, other in zip(values.tolist(), baseline.tolist(), strict=True)
+    ]
+    assert changes.count("better") + changes.count("worse") <= stats.binom.ppf(0.999, draws, 0.05)
 
 
 def test_looks_at_95_percent_each_would_err_more_often() -> None:

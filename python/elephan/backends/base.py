@@ -72,12 +72,14 @@ class Backend(ABC):
         name: as in ``--on`` and in the ids of runs.
         title: one line.
         measures: the same seed gives something else each time, as real hosts do.
+        perturbs: starts are moved by the scenario's jitter.
         memory: the memory that the runs of this object may take together.
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
     measures: ClassVar[bool] = False
+    perturbs: ClassVar[bool] = True
 
     def __init__(self, memory: MemoryPool | None = None) -> None:
         self.memory = memory or MemoryPool()
@@ -111,4 +113,4 @@ class Backend(ABC):
 
         Losses that may not come, and packets that may all be on time, can leave two seeds equal.
         """
-        return bool(scenario.flow) and scenario.form.start_jitter_ps >= SURELY_DRAWN_PS
+        return self.perturbs and bool(scenario.flow) and scenario.form.start_jitter_ps >= SURELY_DRAWN_PS

@@ -41,14 +41,11 @@ class ModelBackend(Backend):
 
     name = "model"
     title = "fluid equations over one bottleneck"
+    perturbs = False
 
     def varies(self, scenario: Scenario) -> bool:
         """True where something is lost at random: only then another seed gives another result."""
         return any(isinstance(link.loss, BernoulliLoss) or link.queue.kind == "red" for link in scenario.form.links)
-
-    def must_differ(self, scenario: Scenario) -> bool:
-        """False: starts are as stated here, and a fluid that loses little may lose nothing."""
-        return False
 
     def version(self) -> str:
         """The package's version and a digest of the model's own code: results of another one are not used again."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import click
 
-from elephan.cli import common, targets
+from elephan.cli import common, replicates, targets
 from elephan.cli.progress import meter
 
 
@@ -64,6 +64,7 @@ def command(
         beside = [_beside(line, name) for name in others]
         rows.append([line.of, line.quantity, line.reference, spread, *beside])
     common.print_table("", header, rows)
+    replicates.tell(found.runs[backend_comparison.REFERENCE], backend_comparison.REFERENCE)
     for name in others:
         if measured := [line.repeatable[name] for line in found.lines if name in line.repeatable]:
             of = f"{sum(measured)} of {len(measured)} differences"

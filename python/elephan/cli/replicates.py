@@ -11,21 +11,29 @@ from elephan.scenario.schema import HOSTS
 if TYPE_CHECKING:
     from elephan.evaluation.replication import Outcomes
     from elephan.runs import Run
-    from elephan.scenario import Scenario
 
 
-def perturbation(replicates: Sequence[Scenario], on: str) -> str:
-    """One line on what ``perturb`` moves in these seeds of one scenario, on a backend; empty where nothing is moved."""
+_MOST_LINES = 5
+
+
+def perturbation(several: Sequence[Sequence[Run]], on: str) -> str:
+    """One line on what ``perturb`` moves in the seeds of these scenarios on a backend; empty where nothing is moved."""
     from elephan import backends
+    from elephan.scenario.perturbation import RULE
 
-    first, last = replicates[0], replicates[-1]
-    if len(replicates) < 2 or first.perturb != HOSTS:
+    moved = [runs for runs in several if runs[0].scenario.perturb == HOSTS and runs[0].scenario.perturbation]
+    if not moved:
         return ""
-    backend = backends.get(on)
-    alone = f"seed {last.seed} alone: --set perturb={HOSTS} --set seed={last.seed}"
-    if not (backend.varies(first) or backend.measures):
-        return f"the backend '{on}' draws nothing from the seed here: {len(replicates)} seeds give one result"
-    return f"{first.perturbation}, as hosts do; {alone}" if first.perturbation else ""
+    backend, first = backends.get(on), moved[0]
+    if not backend.perturbs:
+        varies = any(backend.varies(runs[0].scenario) for runs in moved)
+        differ = "differ by other random draws alone" if varies else "give one result"
+        return f"the backend '{on}' moves no starts and no packets: {len(first)} seeds {differ}"
+    alone = f"seed {first[-1].seed} alone: --set perturb={HOSTS} --set seed={first[-1].seed}"
+    if backend.measures:
+        return f"starts are moved, and packets are as late as the hosts send them; {alone}"
+    said = dict.fromkeys(runs[0].scenario.perturbation for runs in moved)
+    return f"{next(iter(said)) if len(said) == 1 else RULE}, as hosts do; {alone}"
 
 
 def found(done: Sequence[Run]) -> Outcomes:
@@ -41,10 +49,11 @@ def tell(done: Sequence[Run], on: str) -> None:
     for run in done:
         by_scenario.setdefault(str(run.manifest["scenario_hash"]), []).append(run)
     several = [runs for runs in by_scenario.values() if len(runs) > 1]
-    lines = [perturbation([run.scenario for run in runs], on) for runs in several]
-    for line in dict.fromkeys(line for line in lines if line):
+    if line := perturbation(several, on):
         common.say(line)
-    for runs in several:
-        if said := found(runs).sentence:
-            named = f"{runs[0].scenario.title or runs[0].manifest['scenario_hash']}: " if len(by_scenario) > 1 else ""
-            common.warn(f"{named}{said}")
+    few = [(runs, said) for runs in several if (said := found(runs).sentence)]
+    for runs, said in few[:_MOST_LINES]:
+        named = f"{runs[0].id.rpartition('-s')[0]}: " if len(by_scenario) > 1 else ""
+        common.warn(f"{named}{said}")
+    if len(few) > _MOST_LINES:
+        common.warn(f"{len(few) - _MOST_LINES} more points of the grid have few distinct outcomes")

@@ -1,11 +1,12 @@
 """Replicates that are the same run again: distinct outcomes of several seeds, and mirror images among them.
 
-A deterministic system may fall into one of a few cycles, whatever the seed. An interval over such replicates has no
-meaning as an uncertainty: it describes which cycle came how often.
+A deterministic system may fall into one of a few cycles with every seed. An interval over such replicates is no
+uncertainty: it describes how often each cycle came.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -90,7 +91,7 @@ class Outcomes:
         if not self.few:
             return ""
         if self.distinct == 1:
-            return f"{self.seeds} seeds, 1 distinct outcome: the seed changes nothing here, so there is no interval"
+            return f"{self.seeds} seeds, 1 distinct outcome: no goodput and no queue depends on the seed"
         counted = f"{self.seeds} seeds, {self.distinct} distinct outcomes"
         if self.unordered == 1:
             flows = "two flows" if self.alike == 2 else f"{self.alike} flows"
@@ -118,7 +119,7 @@ def outcomes(runs: Sequence[Run]) -> Outcomes:
         for row, numbers in zip(summary["flows"], flows, strict=True):
             by_group.setdefault(groups[row["name"]], []).append(numbers)
         unordered.append([number for rows in by_group.values() for row in sorted(rows) for number in row] + links)
-    sizes = [list(groups.values()).count(group) for group in set(groups.values())]
+    sizes = Counter(groups.values()).values()
     tolerance = _tolerance(ordered)
     return Outcomes(len(runs), _count(ordered, tolerance), _count(unordered, tolerance), max(sizes, default=1))
 

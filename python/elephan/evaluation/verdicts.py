@@ -17,9 +17,9 @@ from statistics import fmean
 from typing import Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from elephan.evaluation.measurement import NotJudgedError
-from elephan.evaluation.relations import SIGN_FLOOR, Terms
+from elephan.evaluation.relations import RELATIONS, SIGN_FLOOR, Measured, Terms
 from elephan.evaluation.wording import number
-from elephan.metrics.statistics import LOOK_CONFIDENCE, LOOKS, Interval, interval, paired_difference
+from elephan.metrics.statistics import INFINITE, LOOK_CONFIDENCE, LOOKS, Interval, interval, paired_difference
 
 Force = Literal["must", "should", "consider"]
 Verdict = Literal["pass", "concern", "fail", "not_settled", "not_judged"]
@@ -81,6 +81,19 @@ def allowed(relation: str, terms: Terms, reference: float = math.nan) -> Allowed
     raise NotJudgedError(f"the relation '{relation}' is not about one value, so that it has no interval")
 
 
+HOLDS = Allowed(0.0, math.inf)
+"""The allowed distances inside a range (:func:`margins`)."""
+
+
+def margins(relation: str, terms: Terms, measured: Iterable[Measured]) -> list[float]:
+    """How far inside the allowed range each seed is: of relations of several values, which have no range of one value.
+
+    Raises:
+        NotJudgedError: a value is not defined.
+    """
+    return [RELATIONS[relation].judge(terms, one).margin for one in measured]
+
+
 @dataclass(frozen=True)
 class Judged:
     """The verdict of a criterion.
@@ -111,20 +124,22 @@ def judge(
     *,
     force: Force = "must",
     margin: float = 0.0,
+    statistic: Literal["mean", "median"] = "mean",
     confidence: float = LOOK_CONFIDENCE,
 ) -> Judged:
     """Judge the values of one criterion, one for each seed.
 
     A *should* or *consider* that is not met is a concern, and so is a *must* that is missed by at most ``margin``, in
-    the unit of the values. Replicates that are all equal have no interval, and are judged by their value.
+    the unit of the values. Times that may never come are judged by their median: a mean has no interval where a value
+    is infinite. Values of which an interval would have zero width are judged by that one value.
 
     Raises:
         ValueError: there are no values, or one is not a number.
     """
-    found = interval(values, confidence=confidence)
+    found = interval(values, statistic=statistic, confidence=confidence)
     if found.known:
         ends, said = (found.low, found.high), f"{number(found.low)} to {number(found.high)}"
-    elif len(set(values)) == 1 and len(values) > 1:
+    elif len(values) > 1 and found.reason != INFINITE:
         ends, said = (found.value, found.value), f"{number(found.value)} ({found.reason})"
     else:
         return Judged("not_settled", found, len(values), found.reason)

@@ -51,6 +51,8 @@ class Interval(NamedTuple):
         return not self.reason
 
 
+INFINITE = "a value is infinite"
+"""Reason why a mean has no interval where a time never came with some seeds."""
 _ALL_EQUAL = "{} replicates, all equal"
 _ROUNDING = 1e-12
 """Difference of equal numbers that were computed in another order, as a fraction of what they were computed from."""
@@ -134,7 +136,7 @@ def interval(
     if statistic == "median":
         ends = bootstrap(lambda pick: median(resampled(sample, pick)), len(sample), confidence)
     elif not math.isfinite(value):
-        return _without(value, "a value is infinite")
+        return _without(value, INFINITE)
     else:
         from scipy import stats
 

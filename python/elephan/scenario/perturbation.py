@@ -20,6 +20,8 @@ SEND_JITTER_PS = 200_000_000
 """Longest delay of a packet at its sender: 0.2 ms, the middle of what hosts showed."""
 RTTS_A_JITTER = 100
 """Smallest base RTT over the send jitter, at least: a delay of more than 1 % would be another path."""
+RULE = f"starts over {START_RTTS} of the longest RTT, packets up to 0.2 ms or 1 % of the shortest RTT late"
+"""The perturbation of hosts in words, whatever the path."""
 
 
 class Jitters(NamedTuple):
