@@ -330,12 +330,12 @@ def test_a_run_that_fails_is_told_and_the_others_go_on(
     result = simulated(paper, tmp_path, store)
     planned = in_kernel.plan(paper, store=store)
 
-    def sometimes(scenarios: Any, **more: Any) -> list[Run]:
-        from elephan.runs import Failure, SweepError
+    def sometimes(scenarios: Any, **more: Any) -> Sequence[Run]:
+        from elephan.runs import Failure, Sweep, SweepError
 
         ((scenario, seed),) = scenarios
         if scenario.title == "cubic:2005":
-            raise SweepError([Failure(scenario, seed, RuntimeError("no namespace"))], [None])
+            raise SweepError([Failure(scenario, seed, RuntimeError("no namespace"))], Sweep([None], [(scenario, seed)]))
         return sweep(scenarios, **more)
 
     monkeypatch.setattr(evaluation_in_kernel, "sweep", sometimes)

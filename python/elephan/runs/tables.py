@@ -150,17 +150,31 @@ def write_csv(frames: Mapping[str, pl.DataFrame], folder: Path) -> None:
     Raises:
         OSError: the disk is full, or the folder cannot be written.
     """
+    for name, frame in frames.items():
+        write_one(frame, folder / f"{name}.csv")
+
+
+def write_one(frame: pl.DataFrame, path: Path) -> None:
+    """Write a table as the file's ending says, ``.csv`` or ``.parquet``, whole or not at all.
+
+    Raises:
+        OSError: the disk is full, or the file cannot be written.
+    """
     import polars as pl
     import polars.selectors as cs
 
-    names = cs.string() | cs.categorical()
-    for name, frame in frames.items():
-        text = names.cast(pl.String)
-        plain = frame.with_columns(
-            pl.when(text.str.contains(_FORMULA)).then(pl.lit("'") + text).otherwise(text).name.keep()
-        )
-        with whole_file(folder / f"{name}.csv") as file:
-            plain.write_csv(file)
+    if path.suffix == ".parquet":
+        content = io.BytesIO()
+        frame.write_parquet(content, compression="zstd", statistics=True)
+        with whole_file(path) as file:
+            file.write_bytes(content.getbuffer())
+        return
+    text = (cs.string() | cs.categorical()).cast(pl.String)
+    plain = frame.with_columns(
+        pl.when(text.str.contains(_FORMULA)).then(pl.lit("'") + text).otherwise(text).name.keep()
+    )
+    with whole_file(path) as file:
+        plain.write_csv(file)
 
 
 def read(folder: Path, name: str) -> pl.DataFrame:
