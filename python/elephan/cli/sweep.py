@@ -271,8 +271,10 @@ def _mean_rows(found: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> tuple
     """Rows of points with a cell a metric, below a row with the names of the metrics; and why values are missing."""
     points: dict[tuple[Any, ...], dict[str, str]] = {}
     for row in found:
-        ends = [common.show_cell(row[end]) for end in ("mean", "low", "high")]
-        cell = ends[0] if row["low"] is None else f"{ends[0]} ({ends[1]} to {ends[2]})"
+        cell = common.show_cell(row["mean"])
+        if row["low"] is not None:
+            # Student's interval is as wide below the mean as above.
+            cell += f" ± {(row['high'] - row['low']) / 2:.2g}"
         points.setdefault(tuple(row[key] for key in keys), {})[row["metric"]] = cell
     metrics = list(dict.fromkeys(str(row["metric"]) for row in found))
     rows = [[*point, *(cells[name] for name in metrics)] for point, cells in points.items()]
@@ -293,6 +295,7 @@ def _goodputs(summary: Mapping[str, Any]) -> Iterator[str]:
 
 def print_sweep(keys: Sequence[str], points: Sequence[Mapping[str, Any]], done: Sequence[Run]) -> None:
     """One row a run: its point of the grid, and what most people look at first."""
+    keys = [key for key in keys if key != "seed"]
     header = [*keys, "seed", "goodput Mbit/s", "utilization", "loss rate", "jain", "run"]
     rows = []
     for point, run in zip(points, done, strict=True):
