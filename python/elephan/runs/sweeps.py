@@ -49,7 +49,7 @@ class Failure:
 
     def __str__(self) -> str:
         kind = "" if str(self.error) else type(self.error).__name__
-        names = list(self.scenario.flows)
+        names = list(self.scenario.flow_names)
         named = ", ".join(names) if len(names) <= MOST_ROWS else f"{names[0]} and {len(names) - 1:,} other flows"
         return f"{self.scenario.title or named} (seed {self.seed}): {kind}{self.error}"
 
