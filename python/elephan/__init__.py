@@ -68,6 +68,7 @@ hooks.register(
         "plot_cwnd": "elephan.report.plots:plot_cwnd",
         "plot_queue": "elephan.report.plots:plot_queue",
         "plot_throughput": "elephan.report.plots:plot_throughput",
+        "run_html": "elephan.report.notebook:run_html",
         "sweep_aggregate": "elephan.metrics.sweeps:aggregate",
         "sweep_frame": "elephan.metrics.sweeps:frame",
         "sweep_html": "elephan.report.sweeps:notebook",

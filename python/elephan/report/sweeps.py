@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from elephan import notebooks
 from elephan.metrics.reading import MetricError, Window
 from elephan.metrics.registry import Metric, get
 from elephan.metrics.sweeps import Names, aggregate, chosen, frame
@@ -384,24 +384,7 @@ def _cell(value: Any) -> str:
 
 def notebook(sweep: Sweep[Any]) -> str:
     """A sweep in a notebook: its means over the seeds as a table."""
-    table = _table("", aggregate(sweep))
-    head = "".join(f"<th>{html.escape(name)}</th>" for name in table["header"])
-    rows = "".join(
-        "<tr>"
-        + "".join(
-            f'<td style="text-align:{"right" if i in table["numeric"] else "left"}">{html.escape(cell)}</td>'
-            for i, cell in enumerate(row)
-        )
-        + "</tr>"
-        for row in table["rows"][:MOST_ROWS]
-    )
-    more = len(table["rows"]) - MOST_ROWS
-    rest = f"<p>and {more:,} more rows: <code>.aggregate()</code> has all</p>" if more > 0 else ""
-    return (
-        f"<strong>{html.escape(_title(sweep))}</strong> <small>{html.escape(repr(sweep)[1:-1])}</small>"
-        f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{rest}"
-    )
-
-
-MOST_ROWS = 60
-"""Rows that a notebook shows."""
+    found = aggregate(sweep)
+    kept = [name for name in found.columns if found[name].null_count() < len(found)]
+    rows = found.select(kept).rows()
+    return notebooks.heading(_title(sweep), repr(sweep)[1:-1]) + notebooks.table(kept, rows)

@@ -292,6 +292,12 @@ class Scenario(ScenarioTable):
 
     __str__ = __repr__
 
+    def _repr_html_(self) -> str:
+        from elephan.scenario.notebook import show
+
+        facts = [f"seed {self.seed}", f"hash {self.hash}"]
+        return show(self._compact, self.title or "Scenario", facts, self.warnings())
+
     def __reduce__(self) -> tuple[Any, ...]:
         return (Scenario.from_dict, (self.to_dict(),))
 
