@@ -250,7 +250,8 @@ that a run has.
 
 Types are those of Polars; a `Categorical` is a name, which Parquet files have as a dictionary of strings. The column
 *null* says when the simulator has no value. Every backend gives the columns that are marked so, in the same units; the
-kinds of integers may differ. The model leaves null what it does not compute, such as retransmissions. A backend may add columns.
+kinds of integers may differ. The model leaves null what it does not compute, such as retransmissions. A backend may add
+columns.
 
 In Python the same is `elephan.runs.columns.TABLES`.
 """
