@@ -28,7 +28,8 @@ def heading(title: object, *facts: object) -> str:
 def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """A table; numbers to the right with four significant digits, a dash for nothing."""
     lines = [list(row) for row in rows]
-    head = "".join(f"<th>{escape(name)}</th>" for name in header)
+    right = {i for row in lines for i, value in enumerate(row) if _is_number(value)}
+    head = "".join(f"<th{_aligned(i in right)}>{escape(name)}</th>" for i, name in enumerate(header))
     body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in lines[:MOST_ROWS])
     more = len(lines) - MOST_ROWS
     rest = f"<p><small>and {more:,} more rows</small></p>" if more > 0 else ""
@@ -36,8 +37,15 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def _cell(value: Any) -> str:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return f"""<td style="text-align:{"right" if number else "left"}">{escape(shown(value))}</td>"""
+    return f"<td{_aligned(_is_number(value))}>{escape(shown(value))}</td>"
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _aligned(right: bool) -> str:
+    return f' style="text-align:{"right" if right else "left"};white-space:nowrap"'
 
 
 def shown(value: Any) -> str:

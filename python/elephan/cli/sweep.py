@@ -253,33 +253,21 @@ def print_metrics(done: Sweep[Any], names: Sequence[str], *, means: bool) -> Non
     per, keys = _rows_of(names), [key for key in done.keys if key != "seed"]
     flow = ["flow"] if per == "flow" else []
     if means:
-        rows, whys = _mean_rows(done.aggregate(list(names) or None, per=per).to_dicts(), [*keys, *flow])
-        header = [*keys, *flow, *rows.pop(0)]
+        from elephan.report.sweeps import wide
+
+        found = done.aggregate(list(names) or None, per=per).to_dicts()
+        shown, rows = wide(found, [*keys, *flow], common.show_cell)
+        header = [*keys, *flow, *shown]
+        whys = [f"{row['metric']}: {row['why']}" for row in found if row["why"] is not None]
     else:
         frame = done.frame(list(names), per=per)
-        shown = [*keys, "seed", *flow, *dict.fromkeys(names)]
-        rows, whys = [list(row) for row in frame.select(shown).iter_rows()], frame["why"].drop_nulls().to_list()
-        header = shown
+        header = [*keys, "seed", *flow, *dict.fromkeys(names)]
+        rows, whys = [list(row) for row in frame.select(header).iter_rows()], frame["why"].drop_nulls().to_list()
     units = {name: get(name).unit for name in header if name not in (*keys, *flow, "seed")}
     heads = [name if units.get(name, "1") == "1" else f"{name} ({units[name]})" for name in header]
     common.print_table("means over the seeds, with 95 % intervals" if means else "", heads, rows)
     for why in dict.fromkeys(whys):
         common.say(f"–: {why}")
-
-
-def _mean_rows(found: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> tuple[list[list[Any]], list[str]]:
-    """Rows of points with a cell a metric, below a row with the names of the metrics; and why values are missing."""
-    points: dict[tuple[Any, ...], dict[str, str]] = {}
-    for row in found:
-        cell = common.show_cell(row["mean"])
-        if row["low"] is not None:
-            # Student's interval is as wide below the mean as above.
-            cell += f" ± {(row['high'] - row['low']) / 2:.2g}"
-        points.setdefault(tuple(row[key] for key in keys), {})[row["metric"]] = cell
-    metrics = list(dict.fromkeys(str(row["metric"]) for row in found))
-    rows = [[*point, *(cells[name] for name in metrics)] for point, cells in points.items()]
-    whys = [f"{row['metric']}: {row['why']}" for row in found if row["why"] is not None]
-    return [metrics, *rows], whys
 
 
 def _goodputs(summary: Mapping[str, Any]) -> Iterator[str]:

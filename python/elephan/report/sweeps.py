@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -383,8 +383,27 @@ def _cell(value: Any) -> str:
 
 
 def notebook(sweep: Sweep[Any]) -> str:
-    """A sweep in a notebook: its means over the seeds as a table."""
+    """A sweep in a notebook: a row for each point, with the means over the seeds."""
     found = aggregate(sweep)
-    kept = [name for name in found.columns if found[name].null_count() < len(found)]
-    rows = found.select(kept).rows()
-    return notebooks.heading(_title(sweep), repr(sweep)[1:-1]) + notebooks.table(kept, rows)
+    keys = [axis.key for axis in sweep.axes if axis.key != SEED]
+    names, rows = wide(found.to_dicts(), keys, notebooks.shown)
+    units = {name: get(name).unit for name in names}
+    heads = [name if unit == "1" else f"{name} ({unit})" for name, unit in units.items()]
+    return notebooks.heading(_title(sweep), repr(sweep)[1:-1]) + notebooks.table([*keys, *heads], rows)
+
+
+def wide(
+    found: Sequence[Mapping[str, Any]], keys: Sequence[str], show: Callable[[Any], str]
+) -> tuple[list[str], list[list[Any]]]:
+    """The metrics of an aggregate, and a row for each point: the values of ``keys``, and a text for each metric.
+
+    A text is the mean and half the width of its interval, which is as wide below the mean as above (Student's t).
+    """
+    points: dict[tuple[Any, ...], dict[str, str]] = {}
+    for row in found:
+        text = show(row["mean"])
+        if row["low"] is not None:
+            text += f" ± {(row['high'] - row['low']) / 2:.2g}"
+        points.setdefault(tuple(row[key] for key in keys), {})[str(row["metric"])] = text
+    names = list(dict.fromkeys(str(row["metric"]) for row in found))
+    return names, [[*point, *(texts[name] for name in names)] for point, texts in points.items()]

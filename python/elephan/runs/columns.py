@@ -120,7 +120,7 @@ _SAMPLES = TableOf(
         Column("ssthresh", "Float64", "segments", "Slow-start threshold.", "before the first loss: it is infinite"),
         Column("srtt_s", "Float64", "s", "Smoothed RTT (RFC 6298).", "before the first RTT sample"),
         Column("rtt_s", "Float64", "s", "Latest RTT sample.", "before the first RTT sample"),
-        Column("in_flight", "UInt32", "segments", 
+        Column("in_flight", "UInt32", "segments",
                "Pipe (RFC 6675): segments outstanding, less SACKed and lost ones, plus retransmitted ones."),
         Column("delivered_segments", "UInt64", "segments", "Distinct segments that have arrived at the receiver."),
         Column("wire_bytes", "UInt64", "bytes",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import shutil
 import subprocess
 from pathlib import Path
@@ -193,6 +192,6 @@ def test_a_browser_draws_the_page(store: Store, tmp_path: Path) -> None:
 def test_a_notebook_shows_the_means(store: Store) -> None:
     text = made(store, WORDS, seeds=2, title="a <i>title</i>")._repr_html_()
     assert "a &lt;i&gt;title&lt;/i&gt;" in text
-    assert text.count("<tr>") == 1 + 2 * 5
-    assert "95 %" not in text
-    assert not math.isnan(float(text.partition("utilization</td>")[2].split(">")[3].split("<")[0]))
+    assert text.count("<tr>") == 1 + 2
+    assert "sum_goodput_mbps (Mbit/s)</th>" in text
+    assert text.count(" ± ") >= 2
