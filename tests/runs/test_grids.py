@@ -223,3 +223,42 @@ def test_a_sweep_is_a_sequence_of_its_runs(store: Store) -> None:
     assert len(done) == 2
     assert done[0] in done
     assert repr(done) == "<Sweep of 2 runs over dumbbell.rtt>"
+
+
+def test_tables_that_metrics_read_are_not_kept(store: Store) -> None:
+    done = elephan.sweep(elephan.grid(base(), {"dumbbell.rtt": RTTS}), store=store)
+    done.frame(["throughput_share", "throughput_cov"], per="flow")
+    assert [run._tables for run in done] == [{}, {}]
+
+
+class Mine(elephan.Algorithm):
+    """An algorithm of the user's own."""
+
+    def on_ack(self, ack: elephan.Ack) -> None:
+        """Never grows."""
+
+    def on_congestion(self, signal: elephan.Signal) -> None:
+        """Never shrinks."""
+
+
+class Unfinished(elephan.Algorithm):
+    """One that cannot be run."""
+
+
+def test_algorithms_of_the_users_own_are_named_by_their_class() -> None:
+    made = elephan.grid(base(), {"flow[0].algorithm": [Mine, "cubic"]})
+    assert axes_of(made.keys, made.points)[0].texts == ("Mine", "cubic")
+    with pytest.raises(ScenarioError, match=r"^grid flow\[0\].algorithm=Unfinished: Unfinished is not finished"):
+        elephan.grid(base(), {"flow[0].algorithm": [Unfinished]})
+
+
+def test_sources_of_transfers_alone_have_no_flows(tmp_path: Path) -> None:
+    web = {"name": "web", "algorithm": "cubic", "load": "60%"}
+    scenario = Scenario.dumbbell([], rate="10 Mbit/s", rtt="20 ms", buffer="1 BDP", duration="4 s", traffic=[web])
+    done = elephan.sweep([scenario], store=Store(tmp_path))
+    assert done.frame(["mean_flow_rate_mbps"])["mean_flow_rate_mbps"].to_list() == [
+        metrics.mean_flow_rate_mbps(done[0])
+    ]
+    (row,) = done.frame(per="flow").to_dicts()
+    assert row["flow"] is None
+    assert row["why"] == "no flow to measure"

@@ -167,13 +167,14 @@ def _rows(sweep: Sweep[Any], metrics: Mapping[str, Metric], per: Per, window: Wi
         if run is None:
             yield _empty(at, metrics, f"the run failed: {sweep.whys[at]}")
             continue
-        found = {name: _value(run, name, metric, window) for name, metric in metrics.items()}
+        view = run.reread()
+        found = {name: _value(run, view, name, metric, window) for name, metric in metrics.items()}
         if per == "run":
             yield _row(at, None, found)
             continue
-        algorithms = {spec.name: spec.algorithm for spec in run.form.flows}
+        algorithms = {spec.name: spec.algorithm for spec in view.form.flows}
         try:
-            names = flow_names(run)
+            names = flow_names(view)
         except MetricError as error:
             yield _empty(at, metrics, str(error))
             continue
@@ -200,8 +201,8 @@ def _row(at: int, flow: tuple[str, str] | None, found: Mapping[str, Any]) -> Row
     return Row(at, flow, values, whys)
 
 
-def _value(run: Run, name: str, metric: Metric, window: Window | None) -> float | dict[str, float] | str:
-    """A metric of a run, or the reason why it has none."""
+def _value(run: Run, view: Run, name: str, metric: Metric, window: Window | None) -> float | dict[str, float] | str:
+    """A metric of a run, or the reason why it has none; ``view`` is the run whose tables may be read."""
     if window is None and name in RUN_METRICS:
         summary = run.summary()
         value = summary["metrics"].get(name)
@@ -210,7 +211,7 @@ def _value(run: Run, name: str, metric: Metric, window: Window | None) -> float 
         if name in summary.get("undefined", {}):
             return str(summary["undefined"][name])
     try:
-        found: float | dict[str, float] = metric(run, window=window)
+        found: float | dict[str, float] = metric(view, window=window)
     except (MetricError, RunError) as error:
         return str(error)
     return found

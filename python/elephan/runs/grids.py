@@ -8,6 +8,7 @@ from itertools import combinations, product
 from typing import Any, overload
 
 from elephan.runs.arguments import with_seed
+from elephan.runs.axes import as_text
 from elephan.scenario import Scenario, ScenarioError
 from elephan.scenario.overrides import covers
 
@@ -192,7 +193,7 @@ def _stated(scenario: Scenario, point: Point) -> Scenario:
         for key, value in reversed(point.items()):
             if covers(key, error.path):
                 path = "" if error.path == key else error.path
-                raise ScenarioError(error.message, path=path, source=f"{_SOURCE} {key}={value}") from None
+                raise ScenarioError(error.message, path=path, source=f"{_SOURCE} {key}={as_text(value)}") from None
         raise error.located(source=_SOURCE) from None
 
 

@@ -115,6 +115,15 @@ class Run:
         """The run as a folder has it, with the manifest there; its tables are read when they are looked at."""
         return Run(manifest, folder=folder, scenario=self._scenario)
 
+    def reread(self) -> Run:
+        """The same result with tables of its own, so that what many runs have read is not kept in all of them.
+
+        A run in memory is itself.
+        """
+        if self._folder is None:
+            return self
+        return Run(self.manifest, folder=self._folder, scenario=self._scenario, cached=self.cached)
+
     # ---- what it is ----
 
     @property
