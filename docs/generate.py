@@ -219,6 +219,44 @@ def metrics_page() -> str:
     return "\n".join(parts)
 
 
+def tables_page() -> str:
+    """Every column of every table of a run."""
+    from elephan.runs.columns import TABLES
+
+    parts = [TABLES_INTRODUCTION]
+    for name, known in TABLES.items():
+        only = f" Of {known.only}." if known.only else ""
+        parts.append(f"## `{name}`\n\nA row is {known.rows}.{only}\n")
+        rows = [
+            (
+                f"`{column.name}`",
+                column.kind,
+                column.unit,
+                column.text + (f" Only in {column.only}." if column.only else ""),
+                column.null or "never",
+                "yes" if column.required else "",
+            )
+            for column in known.columns
+        ]
+        parts.append(table(["column", "type", "unit", "what", "null", "every backend"], rows))
+    return "\n".join(parts)
+
+
+TABLES_INTRODUCTION = """# Tables of a run
+
+`Run.flows`, `Run.samples` and so on are Polars data frames; in the store each is a Parquet file of the same name.
+`elephan show RUN --csv DIR` writes them as CSV. Every run has `flows`, `samples` and `links`. `run.tables()` has all
+that a run has.
+
+Types are those of Polars; a `Categorical` is a name, which Parquet files have as a dictionary of strings. The column
+*null* says when the simulator has no value. Every backend gives the columns that are marked so, in the same units; the
+kinds of integers may differ. The model leaves null what it does not compute, such as retransmissions. A backend may add
+columns.
+
+In Python the same is `elephan.runs.columns.TABLES`.
+"""
+
+
 def queues_page() -> str:
     """Every queue discipline with its presets and parameters."""
     from elephan.scenario import catalog
@@ -438,6 +476,7 @@ def pages() -> dict[str, Callable[[], str]]:
         "reference/command-line.md": command_page,
         "reference/metrics.md": metrics_page,
         "reference/queues.md": queues_page,
+        "reference/tables.md": tables_page,
         "algorithms/index.md": algorithms_index,
         **{f"algorithms/{name}.md": partial(algorithm_page, name) for name in catalog.algorithms()},
     }

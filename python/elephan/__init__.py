@@ -20,6 +20,14 @@ from elephan import hooks
 from elephan.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from elephan import evaluation as evaluation
+    from elephan import export as export
+    from elephan import metrics as metrics
+    from elephan import models as models
+    from elephan import papers as papers
+    from elephan import report as report
+    from elephan import runs as runs
+    from elephan import scenario as scenario
     from elephan._engine import Ack as Ack
     from elephan._engine import Delivery as Delivery
     from elephan._engine import Lost as Lost
@@ -29,12 +37,28 @@ if TYPE_CHECKING:
     from elephan.algorithm import Algorithm as Algorithm
     from elephan.algorithm import AlgorithmError as AlgorithmError
     from elephan.comparison import compare as compare
+    from elephan.metrics import MetricError as MetricError
+    from elephan.runs import Cancelled as Cancelled
+    from elephan.runs import DamagedRunError as DamagedRunError
+    from elephan.runs import DamagedRunWarning as DamagedRunWarning
+    from elephan.runs import Failure as Failure
+    from elephan.runs import Grid as Grid
+    from elephan.runs import Interrupted as Interrupted
+    from elephan.runs import ReplicateError as ReplicateError
     from elephan.runs import Run as Run
+    from elephan.runs import RunError as RunError
+    from elephan.runs import RunFailedError as RunFailedError
+    from elephan.runs import RunMemoryError as RunMemoryError
     from elephan.runs import Store as Store
+    from elephan.runs import Sweep as Sweep
+    from elephan.runs import SweepError as SweepError
+    from elephan.runs import TableError as TableError
+    from elephan.runs import grid as grid
     from elephan.runs import run as run
     from elephan.runs import sweep as sweep
     from elephan.scenario import Scenario as Scenario
     from elephan.scenario import ScenarioError as ScenarioError
+    from elephan.scenario.catalog import EngineMissingError as EngineMissingError
     from elephan.scenario.catalog import algorithms as algorithms
 
 hooks.register(
@@ -45,6 +69,12 @@ hooks.register(
         "plot_cwnd": "elephan.report.plots:plot_cwnd",
         "plot_queue": "elephan.report.plots:plot_queue",
         "plot_throughput": "elephan.report.plots:plot_throughput",
+        "run_html": "elephan.report.notebook:run_html",
+        "sweep_aggregate": "elephan.metrics.sweeps:aggregate",
+        "sweep_frame": "elephan.metrics.sweeps:frame",
+        "sweep_html": "elephan.report.sweeps:notebook",
+        "sweep_plot": "elephan.report.sweeps:plot",
+        "sweep_report": "elephan.report.sweeps:sweep_report",
     }
 )
 
@@ -52,43 +82,97 @@ _HOMES = {
     "Ack": "elephan._engine",
     "Algorithm": "elephan.algorithm",
     "AlgorithmError": "elephan.algorithm",
+    "Cancelled": "elephan.runs",
+    "DamagedRunError": "elephan.runs",
+    "DamagedRunWarning": "elephan.runs",
     "Delivery": "elephan._engine",
+    "EngineMissingError": "elephan.scenario.catalog",
+    "Failure": "elephan.runs",
+    "Grid": "elephan.runs",
+    "Interrupted": "elephan.runs",
     "Lost": "elephan._engine",
+    "MetricError": "elephan.metrics",
+    "ReplicateError": "elephan.runs",
     "Run": "elephan.runs",
+    "RunError": "elephan.runs",
+    "RunFailedError": "elephan.runs",
+    "RunMemoryError": "elephan.runs",
     "Scenario": "elephan.scenario",
     "ScenarioError": "elephan.scenario",
     "Sent": "elephan._engine",
     "Signal": "elephan._engine",
     "Start": "elephan._engine",
     "Store": "elephan.runs",
+    "Sweep": "elephan.runs",
+    "SweepError": "elephan.runs",
+    "TableError": "elephan.runs",
     "algorithms": "elephan.scenario.catalog",
     "compare": "elephan.comparison",
+    "grid": "elephan.runs",
     "run": "elephan.runs",
     "sweep": "elephan.runs",
 }
+
+_PACKAGES = {
+    "evaluation": "elephan.evaluation",
+    "export": "elephan.export",
+    "metrics": "elephan.metrics",
+    "models": "elephan.models",
+    "papers": "elephan.papers",
+    "report": "elephan.report",
+    "runs": "elephan.runs",
+    "scenario": "elephan.scenario",
+}
+"""Packages that ``import elephan`` offers as attributes, imported when they are first used."""
 
 __all__ = [
     "Ack",
     "Algorithm",
     "AlgorithmError",
+    "Cancelled",
+    "DamagedRunError",
+    "DamagedRunWarning",
     "Delivery",
+    "EngineMissingError",
+    "Failure",
+    "Grid",
+    "Interrupted",
     "Lost",
+    "MetricError",
+    "ReplicateError",
     "Run",
+    "RunError",
+    "RunFailedError",
+    "RunMemoryError",
     "Scenario",
     "ScenarioError",
     "Sent",
     "Signal",
     "Start",
     "Store",
+    "Sweep",
+    "SweepError",
+    "TableError",
     "__version__",
     "algorithms",
     "compare",
+    "evaluation",
+    "export",
+    "grid",
+    "metrics",
+    "models",
+    "papers",
+    "report",
     "run",
+    "runs",
+    "scenario",
     "sweep",
 ]
 
 
 def __getattr__(name: str) -> Any:
+    if name in _PACKAGES:
+        return import_module(_PACKAGES[name])
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'elephan' has no attribute '{name}'")

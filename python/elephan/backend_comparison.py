@@ -142,9 +142,8 @@ def compare_backends(
     for name in (REFERENCE, *(name for name in names or backends.names() if name != REFERENCE)):
         backend = backends.get(name)
         try:
-            found[name] = sweep(
-                _wanted(scenario, backend, seeds, repeats), on=name, jobs=jobs, store=store, progress=progress
-            )
+            wanted = _wanted(scenario, backend, seeds, repeats)
+            found[name] = list(sweep(wanted, on=name, jobs=jobs, store=store, progress=progress))
         except ScenarioError as error:
             if name == REFERENCE:
                 raise

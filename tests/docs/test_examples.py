@@ -52,7 +52,7 @@ def test_an_example_file_runs(path: Path, tmp_path: Path, monkeypatch: pytest.Mo
 @pytest.mark.parametrize("page", [page for page in PAGES if page.name != "scenarios.md"], ids=lambda page: page.name)
 def test_scenarios_in_a_page_load(page: Path) -> None:
     for text in blocks(page, "toml"):
-        assert Scenario.from_toml(text, source=page.name).flows
+        assert Scenario.from_toml(text, source=page.name).flow_names
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

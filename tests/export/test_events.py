@@ -15,7 +15,7 @@ S = 10**12
 
 
 def test_a_scenario_can_ask_for_its_events_and_a_run_without_them_gives_the_same(lossy: Run, store: runs.Store) -> None:
-    asked = runs.run(Scenario.from_toml(SCENARIO).set(events=True), store=store)
+    asked = runs.run(Scenario.from_toml(SCENARIO).replace(events=True), store=store)
     assert asked.id != lossy.id
     assert asked.has_events
     assert not lossy.has_events
@@ -56,14 +56,14 @@ def test_a_part_of_a_run_can_be_asked_for(lossy: Run, store: runs.Store) -> None
     everything = export.events_of(lossy)
     part = everything.filter((pl.col("time_s") >= 2) & (pl.col("time_s") < 3))
     assert export.events_of(lossy, 2 * S, 3 * S).equals(part)
-    asked = runs.run(Scenario.from_toml(SCENARIO).set(events={"from": "2 s", "to": "4 s"}), store=store)
+    asked = runs.run(Scenario.from_toml(SCENARIO).replace(events={"from": "2 s", "to": "4 s"}), store=store)
     assert export.events_of(asked, 2 * S, 3 * S).equals(part)
     with pytest.raises(RunError, match="goes from 2 s to 4 s"):
         export.events_of(asked, 2 * S, 5 * S)
 
 
 def test_too_many_events_are_refused_in_one_line() -> None:
-    scenario = Scenario.from_toml(SCENARIO).set(events={"limit": 500})
+    scenario = Scenario.from_toml(SCENARIO).replace(events={"limit": 500})
     with pytest.raises(ScenarioError, match=r"^events: more than 500 events after 0\.\d+ s of the run"):
         runs.run(scenario)
 
@@ -75,7 +75,7 @@ def test_wrong_event_logs_are_refused() -> None:
         3: "events: 3 is not an event log; write true or a table (limit, from, to)",
     }.items():
         with pytest.raises(ScenarioError) as refused:
-            scenario.set(events=wrong)
+            scenario.replace(events=wrong)
         assert str(refused.value) == line
     for table, line in {
         ("from", "10 s"): "events.from: '10 s' is not before the end of the run, 10 s",
@@ -83,15 +83,15 @@ def test_wrong_event_logs_are_refused() -> None:
         ("form", "1 s"): "events.form: not a field of events; did you mean 'from'?",
     }.items():
         with pytest.raises(ScenarioError) as refused:
-            scenario.set(events=dict([table]))
+            scenario.replace(events=dict([table]))
         assert str(refused.value) == line
 
 
 def test_a_scenario_without_a_log_does_not_mention_it() -> None:
     scenario = Scenario.from_toml(SCENARIO)
     assert "events" not in scenario.canonical()
-    assert scenario.set(events=False).hash == scenario.hash
-    asked = scenario.set(events=True)
+    assert scenario.replace(events=False).hash == scenario.hash
+    asked = scenario.replace(events=True)
     assert "events = true" in asked.to_toml()
     assert Scenario.from_toml(asked.to_toml()).hash == asked.hash != scenario.hash
 
@@ -103,7 +103,7 @@ def test_a_result_that_this_engine_does_not_give_is_not_written_out(lossy: Run) 
 
 
 def test_the_log_is_among_the_exported_tables(store: runs.Store, tmp_path: Path) -> None:
-    asked = runs.run(Scenario.from_toml(SCENARIO).set(events={"to": "1 s"}), store=store)
+    asked = runs.run(Scenario.from_toml(SCENARIO).replace(events={"to": "1 s"}), store=store)
     asked.to_csv(tmp_path / "csv")
     table = pl.read_csv(tmp_path / "csv" / "events.csv")
     assert table.height == asked.events.height

@@ -228,7 +228,7 @@ def test_a_stack_without_room_for_stamps_has_none_and_a_large_segment_is_refused
     assert all(8 not in p.options for p in packets)
     assert set(packets[0].options) == {2, 3, 4}
     assert struct.unpack(">H", packets[0].options[2])[0] == 1000
-    large = runs.run(scenario.set(stack={"base": "ns2", "payload": "65490 B"}), store=store)
+    large = runs.run(scenario.replace(stack={"base": "ns2", "payload": "65490 B"}), store=store)
     with pytest.raises(ScenarioError, match="a payload of 65490 B leaves no room for headers in an IPv4 packet"):
         export.write_pcapng(large, export.events_of(large), tmp_path / "large.pcapng")
 

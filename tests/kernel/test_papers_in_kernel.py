@@ -166,7 +166,7 @@ def test_what_would_be_another_experiment_is_refused(scenario: Scenario, why: st
 def test_a_rate_that_the_host_did_not_carry_is_refused() -> None:
     rows = [calibration.Result("reno", rate, 40, 1.0, 5.0, 40.0, 0.5, 0.0, believable=rate < 50) for rate in (10, 100)]
     calibration.Calibration(calibration.host_name(), "2026-11-22", rows).save()
-    assert twin(small("reno", rate="10 Mbit/s")).scenario.flows == ["reno-1"]
+    assert twin(small("reno", rate="10 Mbit/s")).scenario.flow_names == ["reno-1"]
     with pytest.raises(ScenarioError, match="up to 10 Mbit/s honestly in its calibration, and this path has 20 Mbit/s"):
         twin(small("reno"))
 
@@ -190,7 +190,7 @@ def test_an_object_has_the_papers_rules_as_far_as_it_can() -> None:
 def test_the_pairs_of_a_figure_can_all_be_carried() -> None:
     found = papers.plan_in_kernel("weigle2006", figure="F5", quick=True)
     assert [piece.label for piece in found.pieces] == ["fast>stcp", "bic>hstcp"]
-    assert [piece.twin.scenario.flows for piece in found.pieces] == [["fast-1", "stcp-2"], ["bic-1", "hstcp-2"]]
+    assert [piece.twin.scenario.flow_names for piece in found.pieces] == [["fast-1", "stcp-2"], ["bic-1", "hstcp-2"]]
 
 
 # ---- plans ----
@@ -330,12 +330,12 @@ def test_a_run_that_fails_is_told_and_the_others_go_on(
     result = simulated(paper, tmp_path, store)
     planned = in_kernel.plan(paper, store=store)
 
-    def sometimes(scenarios: Any, **more: Any) -> list[Run]:
-        from elephan.runs import Failure, SweepError
+    def sometimes(scenarios: Any, **more: Any) -> Sequence[Run]:
+        from elephan.runs import Failure, Sweep, SweepError
 
         ((scenario, seed),) = scenarios
         if scenario.title == "cubic:2005":
-            raise SweepError([Failure(scenario, seed, RuntimeError("no namespace"))], [None])
+            raise SweepError([Failure(scenario, seed, RuntimeError("no namespace"))], Sweep([None], [(scenario, seed)]))
         return sweep(scenarios, **more)
 
     monkeypatch.setattr(evaluation_in_kernel, "sweep", sometimes)

@@ -53,7 +53,7 @@ def test_smallest_over_largest_and_the_product() -> None:
 @given(st.lists(st.floats(0.5, 80), min_size=3, max_size=3))
 def test_measures_of_fairness_agree_on_what_is_fair(rates: list[float]) -> None:
     stated = synthetic.scenario(["reno", "bic", "stcp"], duration="10 s")
-    run = synthetic.run(stated, dict(zip(stated.flows, map(constant, rates), strict=True)))
+    run = synthetic.run(stated, dict(zip(stated.flow_names, map(constant, rates), strict=True)))
     low, product, jain = metrics.min_max_ratio(run), metrics.product_fairness(run), metrics.jain_fi(run)
     assert 0 < low <= product + 1e-12
     assert product <= 1 + 1e-12
@@ -83,7 +83,7 @@ def test_no_ratio_to_nothing() -> None:
 def test_friendliness_is_against_the_same_path_with_reno_only() -> None:
     stated = synthetic.scenario([{"algorithm": "cubic", "parameters": {"beta": 0.8}}, "reno"])
     alone = metrics.only_reno(stated)
-    assert alone.flows == stated.flows == ["cubic-1", "reno-2"]
+    assert alone.flow_names == stated.flow_names == ["cubic-1", "reno-2"]
     forms = stated.canonical(), alone.canonical()
     assert [flow["algorithm"] for flow in forms[1]["flows"]] == ["reno", "reno"]
     assert [flow["parameters"] for flow in forms[1]["flows"]] == [{}, {}]

@@ -26,7 +26,7 @@ def transfers(seconds: dict[str, float], sizes_kb: tuple[int, ...] = SIZES_KB) -
     small = [{"algorithm": "reno", "size": f"{size} kB", "name": f"t{i}"} for i, size in enumerate(sizes_kb)]
     starts = ["0 s", *(f"{10 * (i + 1)} s" for i in range(len(small)))]
     stated = synthetic.scenario(["cubic", *small], starts=starts, measure={"from": "20 s", "to": "50 s"})
-    rates = {name: constant(5.0 if name == "cubic-1" else 1.0) for name in stated.flows}
+    rates = {name: constant(5.0 if name == "cubic-1" else 1.0) for name in stated.flow_names}
     return synthetic.run(stated, rates, completions=seconds)
 
 

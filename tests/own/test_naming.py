@@ -201,7 +201,7 @@ def test_what_cannot_be_told_apart_is_refused(here: Path) -> None:
 def test_a_class_of_a_program_that_has_ended_can_be_named_and_not_run() -> None:
     scenario = of(Plain)
     later = Scenario.from_toml(scenario.to_toml().replace(__name__, "__main__"))
-    assert later.flows == ["Plain-1"]
+    assert later.flow_names == ["Plain-1"]
     with pytest.raises(ScenarioError, match="Plain was a class of a program or a notebook that has ended"):
         runs.run(later)
 

@@ -46,7 +46,7 @@ def paper(quick: bool = False) -> Paper:
 
 def made(case: Case, first: synthetic.Curve, second: synthetic.Curve, drops: float = 0.0, seed: int = 1) -> Run:
     scenario = Setup().scenario(case).with_seed(seed)
-    one, other = scenario.flows
+    one, other = scenario.flow_names
     windows = {one: constant(12_000.0), other: constant(100.0)}
     return synthetic.run(scenario, {one: first, other: second}, cwnd=windows, drop_rate=drops)
 
@@ -301,7 +301,7 @@ def test_the_answer_is_made_of_measured_values() -> None:
     runs = []
     for experiment in asked.experiments.values():
         for scenario in experiment.scenarios.values():
-            one, other = scenario.flows
+            one, other = scenario.flow_names
             managed = scenario.canonical()["links"][0]["queue"]["kind"] != "droptail"
             runs.append(synthetic.run(scenario, {one: constant(30), other: constant(30 if managed else 10)}))
     sentences = list(asked.answer(RunSet(runs)))

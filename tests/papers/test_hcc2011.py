@@ -37,7 +37,7 @@ def paper(quick: bool = False) -> Paper:
 
 
 def made(scenario: Scenario, rates_mbps: Sequence[float], queue: float = 10.0) -> Run:
-    rates = {flow: constant(rate) for flow, rate in zip(scenario.flows, rates_mbps, strict=True)}
+    rates = {flow: constant(rate) for flow, rate in zip(scenario.flow_names, rates_mbps, strict=True)}
     return synthetic.run(scenario, rates, queue=constant(queue))
 
 
@@ -167,7 +167,7 @@ def test_reno_beside_others_is_measured_by_its_mean() -> None:
 def test_of_three_flows_the_smallest_counts_once_all_have_settled() -> None:
     scenario = Setup().three(gigabit=True)
     late = synthetic.step(220, 100.0, 333.0)
-    rates = dict(zip(scenario.flows, (constant(333.0), constant(330.0), late), strict=True))
+    rates = dict(zip(scenario.flow_names, (constant(333.0), constant(330.0), late), strict=True))
     waiting = {"bottleneck": synthetic.step(220, 0.0, 5000.0), "sender-1": constant(700.0), "sender-2": constant(200.0)}
     tables = [
         synthetic.tables(scenario, rates, queue=waiting.get(link, constant(100.0)), link=link)
@@ -244,7 +244,7 @@ def test_other_readings_change_what_they_say_and_nothing_else() -> None:
     own = {s.hash for e in paper().experiments.values() for s in e.scenarios.values()}
     assert all(hashes - own for hashes in by_id.values()), "each changes something"
     hcc_only = [s for v in paper().variants if v.id == "hcc-imin" for s in v.scenarios if s.hash not in own]
-    assert all(any(flow.startswith("hcc-") for flow in scenario.flows) for scenario in hcc_only)
+    assert all(any(flow.startswith("hcc-") for flow in scenario.flow_names) for scenario in hcc_only)
 
 
 def test_of_the_other_readings_only_the_noise_is_run_by_default() -> None:

@@ -175,7 +175,7 @@ def test_the_best_case_of_figure_4_is_the_shortest_time() -> None:
     def windows(meet_s: float) -> dict[str, synthetic.Curve]:
         return {"illinois-1": constant(1000.0), "illinois-2": lambda t: np.where(t < 700 + meet_s, 100.0, 1000.0)}
 
-    rates = {name: constant(100.0) for name in scenario.flows}
+    rates = {name: constant(100.0) for name in scenario.flow_names}
     runs = [
         synthetic.run(scenario.with_seed(seed), rates, cwnd=windows(meet_s)) for seed, meet_s in ((1, 600), (2, 310))
     ]
@@ -226,7 +226,7 @@ def test_the_question_beyond_is_answered_from_runs_alone() -> None:
     assert [len(experiment.scenarios) for experiment in question.experiments.values()] == [15, 15, 15]
     pairs = question.experiments["leith2008.fast.pair"].scenarios.values()
     runs = [
-        made(scenario, dict(zip(scenario.flows, rates, strict=True)))
+        made(scenario, dict(zip(scenario.flow_names, rates, strict=True)))
         for scenario, rates in zip(
             pairs, [(5.0, 5.0), (7.5, 2.5), (9.0, 1.0), (10.0, 0.0), (6.0, 4.0)] * 3, strict=True
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ def test_papers_are_one_sweep_with_the_results_of_each(tmp_path: Path, monkeypat
     sweeps: list[int] = []
     sweep = elephan.runs.sweep
 
-    def counted(scenarios: list[Job], **more: Any) -> list[Run]:
+    def counted(scenarios: list[Job], **more: Any) -> Sequence[Run]:
         sweeps.append(len(scenarios))
         return sweep(scenarios, **more)
 

@@ -47,7 +47,7 @@ def published(pair: Pair) -> float:
 
 def made(pair: Pair, asymmetry: float, late_s: int = 50, seed: int = 1) -> Run:
     scenario = Setup().scenario(pair, late_s=late_s).with_seed(seed)
-    first, second = scenario.flows
+    first, second = scenario.flow_names
     rates = {first: constant(311 * (1 + asymmetry)), second: constant(311 * (1 - asymmetry))}
     windows = {first: constant(3700 * (1 + asymmetry)), second: constant(3700 * (1 - asymmetry))}
     return synthetic.run(scenario, rates, cwnd=windows, queue=constant(200.0))

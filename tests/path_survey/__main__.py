@@ -1,6 +1,6 @@
 """Ask ``elephan compare`` about random paths, each in a process of its own; one line a path, and a document at the end.
 
-    python -m tests.path_survey --paths 40 --budget 60 --longer 5 --out survey.json
+python -m tests.path_survey --paths 40 --budget 60 --longer 5 --out survey.json
 """
 
 from __future__ import annotations

@@ -176,5 +176,5 @@ class WrittenBackend(Backend):
         if scenario.title in self._broken:
             raise ValueError(f"{scenario.title} cannot be run")
         rate_mbps = 10 + (0.01 * seed if self._seeds_matter else 0)
-        made = tables(scenario, {name: constant(rate_mbps) for name in scenario.flows})
+        made = tables(scenario, {name: constant(rate_mbps) for name in scenario.flow_names})
         return RawResult(dict(made), {"conservation": {"sent": 1}})

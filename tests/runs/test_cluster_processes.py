@@ -86,7 +86,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def test_two_workers_share_a_sweep_of_crowds_and_results_are_those_of_threads(address: str, tmp_path: Path) -> None:
     base = Scenario.from_toml(CROWD)
     algorithms = ("cubic", "reno", "bbr", "htcp")
-    wanted = [base.set(**{"flow[0].algorithm": algorithm, "seed": seed}) for algorithm in algorithms for seed in (1, 2)]
+    wanted = [base.replace({"flow[0].algorithm": name}, seed=seed) for name in algorithms for seed in (1, 2)]
     with distributed.Client(address, timeout=PATIENCE_S, set_as_default=False) as client:
         client.get_task_stream()  # from here on the scheduler remembers who did what
         remote = runs.sweep(wanted, store=Store(tmp_path / "cluster"), cluster=address)

@@ -215,7 +215,7 @@ def test_a_process_that_is_killed_at_any_step_of_saving_leaves_what_is_mended(
     # A killed process loses nothing that it gave to the kernel; waiting for the disk is for a host that loses power.
     monkeypatch.setattr(files, "sync_one", lambda path: None)
     stated = synthetic.scenario(duration="20 s")
-    run = synthetic.run(stated, dict.fromkeys(stated.flows, synthetic.constant(10.0)))
+    run = synthetic.run(stated, dict.fromkeys(stated.flow_names, synthetic.constant(10.0)))
     run.summary()
     store = Store(tmp_path)
     folder = store.save(run).dir

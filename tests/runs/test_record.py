@@ -102,7 +102,7 @@ def series(run: Run, name: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS)
 def test_quantiles_are_those_of_all_samples_and_nothing_else_changes(scenario: Scenario) -> None:
-    every, none, some = (made(scenario.set(record=record)) for record in ("all", "quantiles", 3))
+    every, none, some = (made(scenario.replace(record=record)) for record in ("all", "quantiles", 3))
     reference = expected(every)
     for run in (every, none, some):
         found = text(run.crowd).select(reference.columns).with_columns(pl.col("active_flows").cast(pl.Int64))
@@ -123,13 +123,13 @@ def test_quantiles_are_those_of_all_samples_and_nothing_else_changes(scenario: S
 def test_the_default_has_the_hash_of_before_and_others_have_their_own() -> None:
     plain = SCENARIOS["stops"]
     assert "record_flows" not in plain.canonical()
-    hashes = [plain.set(record=record).hash for record in ("all", "quantiles", 1, 2)]
+    hashes = [plain.replace(record=record).hash for record in ("all", "quantiles", 1, 2)]
     assert hashes[0] == plain.hash
     assert len(set(hashes)) == 4
 
 
 def test_counts_over_the_measured_part_are_known_of_every_flow() -> None:
-    every, none = (made(SCENARIOS["stops"].set(record=record)) for record in ("all", "quantiles"))
+    every, none = (made(SCENARIOS["stops"].replace(record=record)) for record in ("all", "quantiles"))
     for name in ("throughput_mbps", "goodput_mbps", "throughput_share", "loss_events", "retransmit_rate"):
         assert metrics.get(name)(none) == metrics.get(name)(every)
     assert none.summary()["metrics"] == every.summary()["metrics"]
@@ -137,7 +137,7 @@ def test_counts_over_the_measured_part_are_known_of_every_flow() -> None:
 
 def test_a_metric_of_samples_that_were_not_kept_is_undefined_and_says_why() -> None:
     scenario = dumbbell("cubic", {"algorithm": "bbr", "start": "1 s"}, duration="8 s")
-    every, none = (made(scenario.set(record=record)) for record in ("all", "quantiles"))
+    every, none = (made(scenario.replace(record=record)) for record in ("all", "quantiles"))
     undefined = none.summary()["undefined"]
     reason = "flow 'cubic-1' was not recorded; the scenario has record = \"quantiles\""
     lost = set(undefined) - set(every.summary()["undefined"])
@@ -162,7 +162,7 @@ def test_recorded_flows_are_evenly_spread() -> None:
 def test_the_summary_has_recorded_flows_and_quantiles_over_all(tmp_path: Path) -> None:
     scenario = dumbbell({"algorithm": "cubic", "count": 50}, "bbr")
     store = Store(tmp_path)
-    every, some = (elephan.run(scenario.set(record=record), store=store) for record in ("all", 2))
+    every, some = (elephan.run(scenario.replace(record=record), store=store) for record in ("all", 2))
     summary = Run.load(some.dir).summary()
     assert [flow["name"] for flow in summary["flows"]] == ["cubic-1-1", "cubic-1-26", "bbr-2"]
     assert summary["flows"] == [flow for flow in every.summary()["flows"] if flow in summary["flows"]]
@@ -177,7 +177,7 @@ def test_the_summary_has_recorded_flows_and_quantiles_over_all(tmp_path: Path) -
 def test_a_crowd_is_drawn_as_bands(tmp_path: Path) -> None:
     scenario = dumbbell({"algorithm": "cubic", "count": 50}, "bbr")
     for record in ("all", 2, "quantiles"):
-        run = elephan.run(scenario.set(record=record), store=Store(tmp_path))
+        run = elephan.run(scenario.replace(record=record), store=Store(tmp_path))
         for figure in (run.plot_cwnd(), run.plot_throughput()):
             axes = figure.axes[0]
             assert len(axes.collections) == 4  # two bands a group
@@ -185,7 +185,7 @@ def test_a_crowd_is_drawn_as_bands(tmp_path: Path) -> None:
         page = run_report(run, tmp_path / str(record)).read_text()
         assert "cubic-1: 95 %" in page
         assert "median" in run._repr_html_()
-    run = elephan.run(scenario.set(record=2), store=Store(tmp_path))
+    run = elephan.run(scenario.replace(record=2), store=Store(tmp_path))
     assert len(run.plot_cwnd(["cubic-1-1", "bbr-2"]).axes[0].lines) == 2
     with pytest.raises(MetricError, match="'cubic-1-2' was not recorded"):
         run.plot_cwnd(["cubic-1-2"])
@@ -194,7 +194,7 @@ def test_a_crowd_is_drawn_as_bands(tmp_path: Path) -> None:
 
 
 def test_tables_are_saved_and_exported(tmp_path: Path) -> None:
-    run = elephan.run(SCENARIOS["stops"].set(record=2, events=True), store=Store(tmp_path / "store"))
+    run = elephan.run(SCENARIOS["stops"].replace(record=2, events=True), store=Store(tmp_path / "store"))
     again = Run.load(run.dir)
     assert_frame_equal(text(again.crowd), text(run.crowd))
     assert tmp_path / "csv" / "crowd.csv" in run.to_csv(tmp_path / "csv")
@@ -210,7 +210,7 @@ def test_the_commands_show_groups(tmp_path: Path, capsys: pytest.CaptureFixture[
     words = [str(file), "--store", str(tmp_path / "store")]
     assert run_command(["run", *words]) == 0
     assert "quantiles over the flows of each group, 0 recorded" in " ".join(capsys.readouterr().out.split())
-    assert run_command(["sweep", *words, "--seeds", "2"]) == 0
+    assert run_command(["sweep", *words, "--grid", "seed=1,2"]) == 0
     assert "(median of 50)" in capsys.readouterr().out
     assert run_command(["run", *words, "--set", "record=quantile"]) == 2
     assert capsys.readouterr().err.strip() == (

@@ -59,7 +59,7 @@ GROUPS = {
 def test_a_group_is_what_its_flows_are_one_by_one(group: Scenario, tmp_path: Path) -> None:
     one_by_one = group.without_groups()
     assert all(flow.count == 1 for flow in one_by_one.flow)
-    assert group.flows == one_by_one.flows == [flow.name for flow in group.form.flows]
+    assert group.flow_names == one_by_one.flow_names == [flow.name for flow in group.form.flows]
     runs = [elephan.run(each, store=Store(tmp_path)) for each in (group, one_by_one)]
     for table in ("flows", "samples", "links"):
         first, second = (getattr(run, table) for run in runs)
@@ -133,7 +133,7 @@ def test_what_makes_no_sense_gets_one_line(flows: list[dict[str, Any]], message:
 
 def test_names_of_a_group_end_with_its_count() -> None:
     group, other = {"algorithm": "cubic", "name": "a", "count": 3}, {"algorithm": "cubic", "name": "a-4"}
-    assert scenario(group, other).flows == ["a-1", "a-2", "a-3", "a-4"]
+    assert scenario(group, other).flow_names == ["a-1", "a-2", "a-3", "a-4"]
 
 
 def test_a_group_says_once_what_would_mislead() -> None:

@@ -47,7 +47,7 @@ def test_three_lines_of_python_build_a_scenario() -> None:
     scenario = Scenario.dumbbell(
         ["cubic", "bic"], rate="622 Mbit/s", rtt="100 ms", buffer="20% BDP", starts=["0 s", "50 s"]
     )
-    assert scenario.flows == ["cubic-1", "bic-2"]
+    assert scenario.flow_names == ["cubic-1", "bic-2"]
     assert [flow["start_ps"] for flow in scenario.canonical()["flows"]] == [0, 50 * 10**12]
 
 

@@ -212,7 +212,7 @@ def test_short_round_trips_are_in_the_manifest(tmp_path: Path) -> None:
 
 def test_a_scenario_may_have_nothing_but_transfers(tmp_path: Path) -> None:
     only = scenario(traffic=[WEB, {**WEB, "name": "back", "direction": "left"}])
-    assert (only.flows, only.sources) == ([], ["web", "back"])
+    assert (only.flow_names, only.sources) == ([], ["web", "back"])
     assert "web, back" in repr(only)
     assert Scenario.from_toml(only.to_toml()).hash == only.hash
     result = run(only, store=Store(tmp_path))

@@ -59,7 +59,7 @@ class SimBackend(Backend):
             cause = error.__cause__
             what = traceback.format_exception_only(cause)[-1].strip()
             trace = "".join(traceback.format_exception(cause))
-            raise AlgorithmError(scenario.flows[flow], callback, time_s, what, trace) from cause
+            raise AlgorithmError(scenario.flow_names[flow], callback, time_s, what, trace) from cause
         except made.Cancelled:
             if report.raised is not None:
                 raise report.raised from None

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import product
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from elephan.cli import common, replicates
+from elephan.cli import common, replicates, targets
 from elephan.cli.memory import memory_option
 from elephan.cli.progress import meter
-from elephan.scenario import Scenario, ScenarioError
+from elephan.scenario import ScenarioError
 from elephan.scenario.overrides import covers, parse_value
 
 if TYPE_CHECKING:
-    from elephan.runs import Run
+    from elephan.runs import Run, Sweep
+    from elephan.runs.swept import Per
 
-Grid = dict[str, list[Any]]
+Values = dict[str, list[Any]]
+"""The values of each axis."""
 
 
 @click.command("sweep")
@@ -27,6 +29,14 @@ Grid = dict[str, list[Any]]
 )
 @common.set_option
 @common.seeds_option
+@click.option(
+    "--metric", "metrics", multiple=True, metavar="NAME",
+    help="Show this metric of each run; one of each flow where the metric is. [default: goodput, utilization, loss]",
+)  # fmt: skip
+@click.option(
+    "--out", metavar="FILE|DIR", callback=targets.table_page_or_folder,
+    help="Also write the runs to FILE.csv or FILE.parquet, a report to FILE.html, or all of these and plots to DIR.",
+)  # fmt: skip
 @common.backend_option
 @common.jobs_option
 @memory_option
@@ -38,6 +48,8 @@ def command(
     axes: Sequence[str],
     assignments: Sequence[str],
     seeds: int | None,
+    metrics: Sequence[str],
+    out: str | None,
     backend: str,
     jobs: int | None,
     memory: int | None,
@@ -47,44 +59,52 @@ def command(
 ) -> None:
     """Run a scenario over a grid of values.
 
-    What is saved is not run again: the same command after an interruption goes on from there.
+    What is saved is not run again: the same command after an interruption goes on from there. With --seeds, metrics are
+    means over the seeds with their 95 % intervals.
     """
     from elephan import backends, runs
+    from elephan.runs.grids import points_of
 
     backends.get(backend)
-    grid = parse_grid(axes)
-    points = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
+    check_metrics(metrics)
+    values = parse_grid(axes)
     fixed = common.overrides_of(assignments)
-    check_overlap(fixed, grid)
-    wanted: list[tuple[dict[str, Any], Scenario]] = []
-    for point in points:
-        stated = common.load_scenario(scenario, fixed, point)
-        wanted += [(point, replicate) for replicate in (stated.replicates(seeds) if seeds else [stated])]
+    check_overlap(fixed, values)
+    if seeds and runs.SEED in values:
+        raise ScenarioError("the seeds are an axis already; leave --seeds out", source="--grid seed")
+    grid = runs.Grid.of(points_of(values), lambda point: common.load_scenario(scenario, fixed, point), seeds)
+    failed: runs.SweepError | None = None
+    done: Sweep[Any]
     with meter() as progress:
-        done = runs.sweep(
-            [stated for _, stated in wanted],
-            on=backend,
-            jobs=jobs,
-            store=runs.Store(store),
-            cluster=cluster,
-            progress=progress,
-            memory=memory,
-        )
+        try:
+            done = runs.sweep(
+                grid, on=backend, jobs=jobs, store=runs.Store(store), cluster=cluster, progress=progress, memory=memory
+            )
+        except runs.SweepError as error:
+            if not error.runs.made:
+                raise
+            failed, done = error, error.runs
+    written = write(done, out, metrics) if out is not None else []
     if as_json:
-        rows = [{"grid": point, **run.summary()} for (point, _), run in zip(wanted, done, strict=True)]
-        common.print_json({"runs": rows})
-        return
-    print_sweep(list(grid), [point for point, _ in wanted], done)
-    replicates.tell(done, backend)
+        common.print_json(document(done, metrics, seeds))
+    else:
+        print_runs(done, metrics, seeds)
+        replicates.tell([run for run in done if run is not None], backend)
+        for path in written:
+            common.say(str(path))
+    if failed is not None:
+        raise failed
 
 
-def parse_grid(axes: Sequence[str]) -> Grid:
+def parse_grid(axes: Sequence[str]) -> Values:
     """``--grid`` options as the values of each field, in the order in which they were given.
 
     Raises:
         ScenarioError: an axis without a key or a value, or the same key twice.
     """
-    grid: Grid = {}
+    from elephan.runs.grids import check_values
+
+    grid: Values = {}
     for text in axes:
         key, equals, values = text.partition("=")
         chosen = [parse_value(value) for value in split_values(values)]
@@ -94,19 +114,12 @@ def parse_grid(axes: Sequence[str]) -> Grid:
             )
         if key.strip() in grid:
             raise ScenarioError(f"'{key.strip()}' is there twice; write its values in one axis", source="--grid")
-        for i, value in enumerate(chosen):
-            if any(_same(value, earlier) for earlier in chosen[:i]):
-                raise ScenarioError(f"{value!r} is there twice; write each value once", source=f"--grid {key.strip()}")
+        check_values(chosen, f"--grid {key.strip()}")
         grid[key.strip()] = chosen
     return grid
 
 
-def _same(left: Any, right: Any) -> bool:
-    """Equal as values of a scenario: 1 and 1.0 are, 1 and true are not."""
-    return bool(left == right) and isinstance(left, bool) == isinstance(right, bool)
-
-
-def check_overlap(fixed: Mapping[str, Any], grid: Grid) -> None:
+def check_overlap(fixed: Mapping[str, Any], grid: Values) -> None:
     """Refuse fields that are set twice, where the later value would silently replace the earlier.
 
     ``--set 'flow[*].algorithm=bic' --grid 'flow[0].algorithm=cubic,reno'`` is all right: the grid changes a part.
@@ -114,6 +127,8 @@ def check_overlap(fixed: Mapping[str, Any], grid: Grid) -> None:
     Raises:
         ScenarioError: with both.
     """
+    from elephan.runs.grids import check_distinct
+
     for axis in grid:
         for key in fixed:
             if covers(axis, key):
@@ -121,11 +136,7 @@ def check_overlap(fixed: Mapping[str, Any], grid: Grid) -> None:
                     f"'{key}' is set by --set {key}={fixed[key]} too; write it in one of the two",
                     source=f"--grid {axis}",
                 )
-        for other in grid:
-            if other != axis and covers(axis, other):
-                raise ScenarioError(
-                    f"'{other}' is an axis too, and both set it; write one of the two", source=f"--grid {axis}"
-                )
+    check_distinct(list(grid), "--grid")
 
 
 def split_values(text: str) -> list[str]:
@@ -146,6 +157,120 @@ def split_values(text: str) -> list[str]:
     return [part.strip() for part in [*parts, text[start:]] if part.strip()]
 
 
+def check_metrics(names: Sequence[str]) -> None:
+    """Refuse unknown metrics before anything is run.
+
+    Raises:
+        ScenarioError: one is not a metric; with the nearest.
+    """
+    if names:
+        from elephan.metrics import MetricError, get
+
+        for name in names:
+            try:
+                get(name)
+            except MetricError as error:
+                raise ScenarioError(str(error), source="--metric") from None
+
+
+def _rows_of(names: Sequence[str]) -> Per:
+    """One row a flow, if one of the metrics is of each flow."""
+    from elephan.metrics import get
+
+    return "flow" if any(get(name).scope == "flow" for name in names) else "run"
+
+
+def write(done: Sweep[Any], out: str, names: Sequence[str]) -> list[Path]:
+    """Write the sweep as the file's ending says, or all there is into a folder; the files that were written.
+
+    Raises:
+        OSError: one cannot be written.
+    """
+    from elephan.runs import tables
+
+    target, per, chosen = Path(out), _rows_of(names), list(names) or None
+    if target.suffix == ".html" and not target.is_dir():
+        return [done.report(target, chosen)]
+    frame = done.frame(chosen, per=per)
+    if target.suffix in targets.TABLES and not target.is_dir():
+        tables.write_one(frame, target)
+        return [target]
+    target.mkdir(parents=True, exist_ok=True)
+    means = done.aggregate(chosen, per=per)
+    written = [target / name for name in ("runs.csv", "runs.parquet", "means.csv")]
+    for path, table in zip(written, (frame, frame, means), strict=True):
+        tables.write_one(table, path)
+    return [
+        *written,
+        *_plots(done, target, list(means["metric"].unique(maintain_order=True))),
+        done.report(target, chosen),
+    ]
+
+
+def _plots(done: Sweep[Any], folder: Path, names: Sequence[str]) -> list[Path]:
+    """A plot of each metric that has values, as PDF and SVG."""
+    from elephan.metrics import MetricError
+    from elephan.writing import whole_file
+
+    written = []
+    for name in names:
+        try:
+            figure = done.plot(name)
+        except (MetricError, ScenarioError):
+            continue  # the report says why
+        for kind in ("pdf", "svg"):
+            path = folder / f"{name}.{kind}"
+            with whole_file(path) as file:
+                figure.savefig(file, format=kind)
+            written.append(path)
+    return written
+
+
+def document(done: Sweep[Any], names: Sequence[str], seeds: int | None) -> dict[str, Any]:
+    """What ``--json`` prints: each run with its point of the grid, and means where seeds or metrics are asked for."""
+    rows = []
+    for i, (point, (_, seed), run) in enumerate(zip(done.points, done.scenarios, done, strict=True)):
+        told = {"seed": seed, "failed": done.whys[i]} if run is None else run.summary()
+        rows.append({"grid": dict(point), **told})
+    if not names and not seeds:
+        return {"runs": rows}
+    return {"runs": rows, "aggregate": done.aggregate(list(names) or None, per=_rows_of(names)).to_dicts()}
+
+
+def print_runs(done: Sweep[Any], names: Sequence[str], seeds: int | None) -> None:
+    """The axes and the metrics as a table: one row a run, or means over several seeds."""
+    if not names and (seeds or 1) == 1:
+        made = [(point, run) for point, run in zip(done.points, done, strict=True) if run is not None]
+        print_sweep(done.keys, [point for point, _ in made], [run for _, run in made])
+        return
+    print_metrics(done, names, means=(seeds or 1) > 1)
+    print_ends(done.made)
+
+
+def print_metrics(done: Sweep[Any], names: Sequence[str], *, means: bool) -> None:
+    """The metrics of each run, or their means with intervals, and why some have no value."""
+    from elephan.metrics import get
+
+    per, keys = _rows_of(names), [key for key in done.keys if key != "seed"]
+    flow = ["flow"] if per == "flow" else []
+    if means:
+        from elephan.report.sweeps import wide
+
+        found = done.aggregate(list(names) or None, per=per).to_dicts()
+        shown, rows = wide(found, [*keys, *flow], common.show_cell)
+        header = [*keys, *flow, *shown]
+        whys = [f"{row['metric']}: {row['why']}" for row in found if row["why"] is not None]
+    else:
+        frame = done.frame(list(names), per=per)
+        header = [*keys, "seed", *flow, *dict.fromkeys(names)]
+        rows, whys = [list(row) for row in frame.select(header).iter_rows()], frame["why"].drop_nulls().to_list()
+    units = {name: get(name).unit for name in header if name not in (*keys, *flow, "seed")}
+    heads = [name if units.get(name, "1") == "1" else f"{name} ({units[name]})" for name in header]
+    common.print_table("means over the seeds, with 95 % intervals" if means else "", heads, rows)
+    for why in dict.fromkeys(whys):
+        common.say(f"–: {why}")
+
+
 def _goodputs(summary: Mapping[str, Any]) -> Iterator[str]:
     """The goodput of each flow, or the medians of a crowd's groups."""
     from elephan.runs.crowds import MEDIAN, QUANTILES
@@ -157,8 +282,9 @@ def _goodputs(summary: Mapping[str, Any]) -> Iterator[str]:
             yield common.show_cell(row["goodput_mbps"]) + of_several
 
 
-def print_sweep(keys: Sequence[str], points: Sequence[dict[str, Any]], done: Sequence[Run]) -> None:
+def print_sweep(keys: Sequence[str], points: Sequence[Mapping[str, Any]], done: Sequence[Run]) -> None:
     """One row a run: its point of the grid, and what most people look at first."""
+    keys = [key for key in keys if key != "seed"]
     header = [*keys, "seed", "goodput Mbit/s", "utilization", "loss rate", "jain", "run"]
     rows = []
     for point, run in zip(points, done, strict=True):
@@ -177,6 +303,11 @@ def print_sweep(keys: Sequence[str], points: Sequence[dict[str, Any]], done: Seq
             ]
         )
     common.print_table("", header, rows)
+    print_ends(done)
+
+
+def print_ends(done: Sequence[Run]) -> None:
+    """The warnings of the runs, and where they are saved."""
     for warning in dict.fromkeys(warning for run in done for warning in run.summary()["warnings"]):
         common.warn(warning)
     cached = sum(bool(run.summary()["cached"]) for run in done)

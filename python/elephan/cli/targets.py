@@ -55,6 +55,25 @@ def writable_file(context: click.Context, parameter: click.Parameter, value: str
     return value
 
 
+TABLES = (".csv", ".parquet")
+PAGE = ".html"
+
+
+def table_page_or_folder(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """Check an option's file, a table or a page by its ending, or its folder.
+
+    Raises:
+        ScenarioError: a file with another ending, or it cannot be written.
+    """
+    if value is None or Path(value).is_dir() or value.endswith(os.sep) or not Path(value).suffix:
+        return writable_folder(context, parameter, value)
+    if Path(value).suffix not in (*TABLES, PAGE):
+        endings = f"{', '.join(TABLES)} or {PAGE}"
+        message = f"'{value}' ends in '{Path(value).suffix}'; write a file that ends in {endings}, or a folder"
+        raise ScenarioError(message, source=parameter.opts[0])
+    return writable_file(context, parameter, value)
+
+
 def _check_folder(option: str, value: str, *, writable: bool) -> None:
     if not value:
         raise ScenarioError("'' is not a folder's name", source=option)

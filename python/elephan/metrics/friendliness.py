@@ -32,7 +32,7 @@ def only_reno(scenario: Scenario) -> Scenario:
     Flows of datagrams stay what they are.
     """
     tables = scenario.to_dict()
-    for name, flow in zip(scenario.flows, tables["flow"], strict=True):
+    for name, flow in zip(scenario.flow_names, tables["flow"], strict=True):
         if "datagrams" not in flow:
             flow.pop("parameters", None)
             flow |= {"algorithm": STANDARD, "name": name}

@@ -22,7 +22,7 @@ def backends_report(document: Mapping[str, Any], runs: Mapping[str, Run], out: s
     figure = _over_time(runs)
     first = next(iter(runs.values()))
     page = {
-        "title": str(first.manifest.get("title") or ", ".join(first.scenario.flows)),
+        "title": str(first.manifest.get("title") or ", ".join(first.scenario.flow_names)),
         "names": list(runs),
         "lines": document["lines"],
         "refused": document["refused"],

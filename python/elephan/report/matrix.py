@@ -57,7 +57,7 @@ class Matrix:
             "hovertemplate": "%{y}, %{x}: %{z:.3f}<extra></extra>", "xgap": 1, "ygap": 1,
         }  # fmt: skip
         layout = {
-            "height": 160 + 18 * len(self.rows),
+            "height": max(360, 160 + 18 * len(self.rows)),
             "xaxis": {"title": {"text": self.column_label}, "tickangle": -60, "type": "category"},
             "yaxis": {"title": {"text": self.row_label}, "autorange": "reversed", "type": "category"},
             "margin": {"l": 110, "b": 110},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property
@@ -115,6 +114,15 @@ class Run:
     def saved_in(self, folder: Path, manifest: Mapping[str, Any]) -> Run:
         """The run as a folder has it, with the manifest there; its tables are read when they are looked at."""
         return Run(manifest, folder=folder, scenario=self._scenario)
+
+    def reread(self) -> Run:
+        """The same result with tables of its own, so that what many runs have read is not kept in all of them.
+
+        A run in memory is itself.
+        """
+        if self._folder is None:
+            return self
+        return Run(self.manifest, folder=self._folder, scenario=self._scenario, cached=self.cached)
 
     # ---- what it is ----
 
@@ -432,44 +440,13 @@ class Run:
         return f"<Run {self.id}: {title}>"
 
     def _repr_html_(self) -> str:
-        summary = self.summary()
-        measure = summary["measure"]
-        heading = self.manifest.get("title") or self.id
-        parts = [
-            f"<strong>{html.escape(str(heading))}</strong> <small>{html.escape(self.id)}, measured from "
-            f"{measure['from_s']:g} s to {measure['to_s']:g} s</small>",
-            _html_table(*flow_rows(summary, _FLOW_COLUMNS)),
-            _html_table(_LINK_COLUMNS, summary["links"]),
-            _html_table({"metric": "name", "value": "value"}, _metric_rows(defined(summary))),
-        ]
-        parts += [f"<p>warning: {html.escape(line)}</p>" for line in summary["warnings"]]
-        return "\n".join(parts)
-
-
-_FLOW_COLUMNS = {
-    "flow": "name", "algorithm": "algorithm", "start (s)": "start_s", "goodput (Mbit/s)": "goodput_mbps",
-    "on the wire (Mbit/s)": "throughput_mbps", "retransmits": "retransmits", "loss events": "loss_events",
-    "timeouts": "timeouts", "mean RTT (ms)": "rtt_mean_ms", "mean cwnd (segments)": "cwnd_mean",
-}  # fmt: skip
-_LINK_COLUMNS = {
-    "link": "name", "utilization": "utilization", "loss rate": "loss_rate", "drops (packets)": "drops",
-    "mean queue (packets)": "queue_mean_packets", "max queue (packets)": "queue_max_packets",
-}  # fmt: skip
+        text: str = hook("run_html")(self)
+        return text
 
 
 def defined(summary: Mapping[str, Any]) -> dict[str, Any]:
     """The metrics of a summary that are defined for its run; ``None`` is a time that never came."""
     return {name: value for name, value in summary["metrics"].items() if name not in summary.get("undefined", ())}
-
-
-def _metric_rows(metrics: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [{"name": name, "value": "never" if value is None else value} for name, value in metrics.items()]
-
-
-def _html_table(columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> str:
-    head = "".join(f"<th>{html.escape(title)}</th>" for title in columns)
-    body = "".join("<tr>" + "".join(_html_cell(row.get(key)) for key in columns.values()) + "</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def flow_rows(summary: Mapping[str, Any], columns: Mapping[str, str]) -> tuple[dict[str, str], list[dict[str, Any]]]:
@@ -485,13 +462,3 @@ def flow_rows(summary: Mapping[str, Any], columns: Mapping[str, str]) -> tuple[d
         named = {f"of {len(flows):,} flows": "quantile", "algorithm": "algorithm"}
         return named | rest, shown_quantiles(over_flows(flows, list(rest.values())))
     return {"group": "group", "flows": "flows", "quantile": "quantile"} | rest, shown_quantiles(crowd)
-
-
-def _html_cell(value: Any) -> str:
-    if value is None:
-        return "<td>–</td>"
-    if isinstance(value, float):
-        return f'<td style="text-align:right">{value:.4g}</td>'
-    if isinstance(value, int):
-        return f'<td style="text-align:right">{value:,}</td>'
-    return f"<td>{html.escape(str(value))}</td>"

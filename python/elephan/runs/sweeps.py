@@ -12,20 +12,23 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent import futures
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 
 from elephan import backends
 from elephan.backends import Cancelled, MemoryPool
+from elephan.progress import meter
 from elephan.runs import execute
 from elephan.runs.arguments import with_seed
 from elephan.runs.crowds import MOST_ROWS
 from elephan.runs.failures import explained
+from elephan.runs.grids import Grid
 from elephan.runs.plan import Finished, Interrupted, Plan, SweepProgress, Task
 from elephan.runs.provenance import cores
 from elephan.runs.result import Run
 from elephan.runs.saved import run_id
 from elephan.runs.store import Store
+from elephan.runs.swept import Sweep
 from elephan.scenario import Scenario, ScenarioError
 
 THREADS = "elephan-sweep"
@@ -46,7 +49,7 @@ class Failure:
 
     def __str__(self) -> str:
         kind = "" if str(self.error) else type(self.error).__name__
-        names = list(self.scenario.flows)
+        names = list(self.scenario.flow_names)
         named = ", ".join(names) if len(names) <= MOST_ROWS else f"{names[0]} and {len(names) - 1:,} other flows"
         return f"{self.scenario.title or named} (seed {self.seed}): {kind}{self.error}"
 
@@ -56,12 +59,13 @@ class SweepError(Exception):
 
     Attributes:
         failures: what failed, and why.
-        runs: the results in the order of the input; ``None`` where a run failed.
+        runs: the sweep in the order of the input, with ``None`` where a run failed: its :meth:`~Sweep.frame` has nulls
+            there, and the reason.
     """
 
-    def __init__(self, failures: Sequence[Failure], runs: Sequence[Run | None]) -> None:
+    def __init__(self, failures: Sequence[Failure], runs: Sweep[Run | None]) -> None:
         self.failures = list(failures)
-        self.runs = list(runs)
+        self.runs = runs
         more = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
         super().__init__(f"{len(failures)} of {len(runs)} runs failed: {failures[0]}{more}")
 
@@ -76,21 +80,23 @@ def sweep(
     jobs: int | None = None,
     store: Store | None = None,
     cluster: str | None = None,
-    progress: SweepProgress | None = None,
+    progress: SweepProgress | bool | None = None,
     force: bool = False,
     in_order: bool = False,
     memory: int | None = None,
     each: Finished | None = None,
-) -> list[Run]:
+) -> Sweep[Run]:
     """Run scenarios, and give their runs in the order of the input.
 
     Args:
-        scenarios: what to run; with ``(scenario, seed)``, with that seed instead of the scenario's own.
+        scenarios: what to run: a :func:`grid`, or scenarios; ``(scenario, seed)`` has that seed instead of its own.
         on: the backend.
         jobs: runs at a time; one a core by default. On a cluster, its workers decide.
         store: where results are; ``$ELEPHAN_STORE`` or ``.elephan/runs`` by default.
         cluster: address of a Dask scheduler, ``tcp://host:port``; the results come into this store.
-        progress: told how far it is, several times a second, in the calling thread.
+        progress: told how far it is, several times a second, in the calling thread. ``True`` shows it, with an
+            estimate of the time left, on stderr or in the notebook; ``False`` does not. By default it is shown in a
+            notebook and where stderr is a terminal.
         force: run again what is saved.
         in_order: make them in the order of the input, not the longest first.
         memory: bytes that the runs at a time may take together; 80 % of what is free by default.
@@ -109,10 +115,12 @@ def sweep(
     plan = Plan(backend, Store() if store is None else store, backend.version(), each)
     if isinstance(scenarios, Scenario | str):
         raise ScenarioError("a sweep takes a list of scenarios, not one; write [scenario], or elephan.run(scenario)")
+    wanted: list[tuple[Scenario, int]] = []
     for item in scenarios:
         scenario, seed = with_seed(*item) if isinstance(item, tuple) and len(item) == 2 else with_seed(item)
         backend.check(scenario)
         task = Task(run_id(scenario.hash, on, seed), scenario, seed)
+        wanted.append((scenario, seed))
         plan.order.append(task.id)
         if task.id not in plan.tasks:
             plan.tasks[task.id] = task
@@ -123,18 +131,26 @@ def sweep(
         plan.store.prepare()
     if not in_order:
         waiting.sort(key=lambda task: -task.work)
-    if waiting and cluster is not None:
-        from elephan.runs.cluster import run_on_cluster
+    with reporting(progress) as told:
+        if waiting and cluster is not None:
+            from elephan.runs.cluster import run_on_cluster
 
-        run_on_cluster(plan, waiting, cluster, progress, force=force)
-    elif waiting:
-        pool.runs = min(jobs or cores(), len(waiting))
-        _Pool(plan, waiting, pool.runs, force=force).run(progress)
-    plan.report(progress)
-    return finish(plan)
+            run_on_cluster(plan, waiting, cluster, told, force=force)
+        elif waiting:
+            pool.runs = min(jobs or cores(), len(waiting))
+            _Pool(plan, waiting, pool.runs, force=force).run(told)
+        plan.report(told)
+    return finish(plan, wanted, scenarios if isinstance(scenarios, Grid) else None)
 
 
-def finish(plan: Plan) -> list[Run]:
+def reporting(progress: SweepProgress | bool | None) -> AbstractContextManager[SweepProgress | None]:
+    """The callback that a sweep reports to, for the time of the sweep."""
+    if callable(progress):
+        return nullcontext(progress)
+    return meter(show=progress)
+
+
+def finish(plan: Plan, wanted: Sequence[tuple[Scenario, int]], grid: Grid | None) -> Sweep[Run]:
     """The runs of a sweep that has ended.
 
     Raises:
@@ -142,9 +158,11 @@ def finish(plan: Plan) -> list[Run]:
     """
     failures = [Failure(t.scenario, t.seed, t.error) for t in plan.tasks.values() if t.error is not None]
     if failures:
-        raise SweepError(failures, plan.results())
+        errors = [plan.tasks[run_id].error for run_id in plan.order]
+        whys = [None if error is None else str(error) or type(error).__name__ for error in errors]
+        raise SweepError(failures, Sweep(plan.results(), wanted, grid, whys))
     check_replicates([task for task in plan.tasks.values() if plan.backend.must_differ(task.scenario)])
-    return [run for run in plan.results() if run is not None]
+    return Sweep([run for run in plan.results() if run is not None], wanted, grid)
 
 
 def check_replicates(tasks: Sequence[Task]) -> None:

@@ -9,48 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from elephan.runs import files
+from elephan.runs.columns import ALWAYS, TABLES
 from elephan.runs.errors import DamagedRunError, shown
 from elephan.writing import whole_file
 
 if TYPE_CHECKING:
     import polars as pl
 
-COLUMNS: dict[str, tuple[str, ...]] = {
-    "flows": (
-        "name", "algorithm", "start_s", "goodput_mbps", "throughput_mbps", "segments_delivered", "segments_sent",
-        "retransmits", "loss_events", "timeouts", "spurious_retransmits", "rtt_min_ms", "rtt_mean_ms", "rtt_p50_ms",
-        "rtt_p95_ms", "rtt_p99_ms", "cwnd_mean", "cwnd_max", "receive_window_limited_fraction", "completion_s",
-    ),
-    "samples": (
-        "time_s", "flow", "cwnd", "ssthresh", "srtt_s", "rtt_s", "in_flight", "delivered_segments", "wire_bytes",
-        "retransmits", "loss_events",
-    ),
-    "links": (
-        "time_s", "link", "queue_packets", "queue_mean", "queue_min", "queue_max", "queue_integral_packet_s",
-        "arrived_packets", "dropped_packets", "delivered_packets", "delivered_bytes",
-    ),
-}  # fmt: skip
+COLUMNS = {name: TABLES[name].required for name in ALWAYS}
 """Columns that the tables of every backend have; a backend may add others."""
 
 EVENTS = "events"
-EXTRA: dict[str, tuple[str, ...]] = {
-    "transfers": (
-        "source", "user", "start_s", "size_bytes", "size_segments", "base_rtt_ms", "completion_s", "segments_sent",
-        "retransmits", "loss_events", "timeouts",
-    ),
-    "internals": ("time_s", "flow", "variable", "value", "state"),
-    "crowd": (
-        "time_s", "group", "algorithm", "active_flows", "quantile", "cwnd_segments", "srtt_s", "in_flight_segments",
-        "goodput_mbps",
-    ),
-    "sources": ("time_s", "source", "delivered_segments", "wire_bytes"),
-    "distributions": ("source", "quantity", "low", "high", "transfers"),
-    EVENTS: (
-        "time_s", "kind", "flow", "link", "segment", "bytes", "stamp_s", "ack", "retransmit", "ect0", "ect1", "ce",
-        "ece", "cwr", "cwnd", "in_flight", "srtt_s", "sack_1_first", "sack_1_past", "sack_2_first", "sack_2_past",
-        "sack_3_first", "sack_3_past",
-    ),
-}  # fmt: skip
+EXTRA = {name: table.required for name, table in TABLES.items() if name not in ALWAYS}
 """Tables of those runs alone whose scenario has what they are about, or asks for them."""
 
 
@@ -150,17 +120,31 @@ def write_csv(frames: Mapping[str, pl.DataFrame], folder: Path) -> None:
     Raises:
         OSError: the disk is full, or the folder cannot be written.
     """
+    for name, frame in frames.items():
+        write_one(frame, folder / f"{name}.csv")
+
+
+def write_one(frame: pl.DataFrame, path: Path) -> None:
+    """Write a table as the file's ending says, ``.csv`` or ``.parquet``, whole or not at all.
+
+    Raises:
+        OSError: the disk is full, or the file cannot be written.
+    """
     import polars as pl
     import polars.selectors as cs
 
-    names = cs.string() | cs.categorical()
-    for name, frame in frames.items():
-        text = names.cast(pl.String)
-        plain = frame.with_columns(
-            pl.when(text.str.contains(_FORMULA)).then(pl.lit("'") + text).otherwise(text).name.keep()
-        )
-        with whole_file(folder / f"{name}.csv") as file:
-            plain.write_csv(file)
+    if path.suffix == ".parquet":
+        content = io.BytesIO()
+        frame.write_parquet(content, compression="zstd", statistics=True)
+        with whole_file(path) as file:
+            file.write_bytes(content.getbuffer())
+        return
+    text = (cs.string() | cs.categorical()).cast(pl.String)
+    plain = frame.with_columns(
+        pl.when(text.str.contains(_FORMULA)).then(pl.lit("'") + text).otherwise(text).name.keep()
+    )
+    with whole_file(path) as file:
+        plain.write_csv(file)
 
 
 def read(folder: Path, name: str) -> pl.DataFrame:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path as FilePath
 from typing import Any
+from warnings import warn
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -26,6 +27,9 @@ from elephan.scenario.schema import HOSTS, TABLES, ScenarioTable, Table, field_n
 from elephan.scenario.toml import write_toml
 from elephan.scenario.units import format_time
 from elephan.scenario.words import hint, nearest
+
+REQUIRED = ""
+"""Default of arguments that must be given, so that a misspelled one is named rather than the one that it leaves out."""
 
 
 class Scenario(ScenarioTable):
@@ -102,9 +106,9 @@ class Scenario(ScenarioTable):
         cls,
         flows: Sequence[str | Mapping[str, Any] | Callable[..., Algorithm]] = ("cubic",),
         *,
-        rate: str,
-        rtt: str,
-        buffer: str,
+        rate: str = REQUIRED,
+        rtt: str = REQUIRED,
+        buffer: str = REQUIRED,
         starts: Sequence[str] | None = None,
         duration: str = "500 s",
         **more: Any,
@@ -113,17 +117,18 @@ class Scenario(ScenarioTable):
 
         Args:
             flows: names of algorithms, your own classes, or tables with a flow's fields.
-            rate: of the bottleneck, each way.
-            rtt: two-way propagation delay from end to end.
-            buffer: of the bottleneck: packets, bytes, part of the BDP, or ``unlimited``.
-            starts: when each flow begins; all at 0 s by default.
+            rate: rate of the bottleneck, each way, ``622 Mbit/s``; required.
+            rtt: two-way propagation delay from end to end, ``100 ms``; required.
+            buffer: buffer of the bottleneck, ``1555 packets``, ``2 MB``, ``20% BDP`` or ``unlimited``; required.
+            starts: start of each flow; all at 0 s by default.
             duration: simulated time.
             **more: any other field of ``[dumbbell]`` (``queue``, ``loss``, ``access_rate``, ``access_delay``) or of the
                 scenario itself (``stack``, ``measure``, ``seed``, ...).
 
         Raises:
-            ScenarioError: a wrong scenario.
+            ScenarioError: an unknown or a missing field, or a wrong scenario.
         """
+        own = _dumbbell_fields(more)
         if isinstance(flows, str):
             raise ScenarioError(f"{flows!r} is one name; write a list, [{flows!r}]", path="flows")
         rows = [dict(flow) if isinstance(flow, Mapping) else {"algorithm": flow} for flow in flows]
@@ -132,24 +137,44 @@ class Scenario(ScenarioTable):
                 raise ScenarioError(f"{len(starts)} starts for {len(rows)} flows; write one for each", path="starts")
             for row, start in zip(rows, starts, strict=True):
                 row["start"] = start
-        own = set(field_names(TABLES["dumbbell"]))
-        table = {"rate": rate, "rtt": rtt, "buffer": buffer} | {k: v for k, v in more.items() if k in own}
+        path = {"rate": rate, "rtt": rtt, "buffer": buffer}
+        for name, value in path.items():
+            if value is REQUIRED:
+                raise ScenarioError(f"missing; {_example(TABLES['dumbbell'], name)}", path=name, source="dumbbell")
+        table = path | {k: v for k, v in more.items() if k in own}
         rest = {k: v for k, v in more.items() if k not in own}
         return cls(**{"duration": duration, "dumbbell": table, "flow": rows, **rest})
 
-    def with_overrides(self, overrides: Mapping[str, Any]) -> Scenario:
-        """A copy with fields replaced, by path: ``{"flow[0].algorithm": "bic", "measure.from": "10 s"}``.
+    def replace(self, changes: Mapping[str, Any] | None = None, /, **fields: Any) -> Scenario:
+        """A copy with other values of some fields; the scenario itself never changes.
 
-        ``flow[*].start`` sets a field of every flow.
+        Fields of the scenario itself may be keywords: ``scenario.replace(seed=2, duration="100 s")``. Fields inside
+        tables are named by path: ``scenario.replace({"flow[0].algorithm": "bic", "measure.from": "10 s"})``;
+        ``flow[*].start`` is that of every flow.
 
         Raises:
             ScenarioError: no such field, or a wrong scenario.
         """
-        return Scenario(**apply_overrides(self.to_dict(), overrides))
+        return Scenario(**apply_overrides(self.to_dict(), {**(changes or {}), **fields}))
+
+    __replace__ = replace
+
+    def with_overrides(self, overrides: Mapping[str, Any]) -> Scenario:
+        """:meth:`replace` with a table of changes.
+
+        Raises:
+            ScenarioError: no such field, or a wrong scenario.
+        """
+        return self.replace(overrides)
 
     def set(self, **fields: Any) -> Scenario:
-        """:meth:`with_overrides` for keys that are names: ``scenario.set(seed=2, duration="100 s")``."""
-        return self.with_overrides(fields)
+        """Deprecated name of :meth:`replace`, which says that the scenario itself does not change.
+
+        Raises:
+            ScenarioError: no such field, or a wrong scenario.
+        """
+        warn("Scenario.set changes nothing and returns a copy; use replace", DeprecationWarning, stacklevel=2)
+        return self.replace(fields)
 
     def without_groups(self) -> Scenario:
         """The same experiment with each flow of a group written out, for backends that know single flows only."""
@@ -173,7 +198,7 @@ class Scenario(ScenarioTable):
 
     def with_seed(self, seed: int) -> Scenario:
         """The same experiment with other random draws."""
-        return self.set(seed=seed)
+        return self.replace(seed=seed)
 
     def to_dict(self) -> dict[str, Any]:
         """The tables of the TOML file, with quantities as a person would write them; only what was set."""
@@ -215,9 +240,15 @@ class Scenario(ScenarioTable):
         return form_hash(self._document)
 
     @property
-    def flows(self) -> list[str]:
-        """Names of the flows, in order, those of groups one by one."""
+    def flow_names(self) -> list[str]:
+        """Names of the flows, in order, those of groups one by one; :attr:`flow` has their tables."""
         return [flow.name for flow in self.form.flows]
+
+    @property
+    def flows(self) -> list[str]:
+        """Deprecated name of :attr:`flow_names`; ``flows`` is the table of results of a run."""
+        warn("Scenario.flows is now called flow_names", DeprecationWarning, stacklevel=2)
+        return self.flow_names
 
     @property
     def sources(self) -> list[str]:
@@ -275,8 +306,31 @@ class Scenario(ScenarioTable):
 
     __str__ = __repr__
 
+    def _repr_html_(self) -> str:
+        from elephan.scenario.notebook import show
+
+        facts = [f"seed {self.seed}", f"hash {self.hash}"]
+        return show(self._compact, self.title or "Scenario", facts, self.warnings())
+
     def __reduce__(self) -> tuple[Any, ...]:
         return (Scenario.from_dict, (self.to_dict(),))
+
+
+def _dumbbell_fields(more: Mapping[str, Any]) -> frozenset[str]:
+    """The fields of ``[dumbbell]``.
+
+    Raises:
+        ScenarioError: one of ``more`` is a field of neither ``[dumbbell]`` nor the scenario; with the nearest.
+    """
+    own, whole = frozenset(field_names(TABLES["dumbbell"])), frozenset(field_names(ScenarioTable))
+    instead = {"flow": "flows=[...]", "dumbbell": "rate, rtt, buffer and so on"}
+    for name in more:
+        if name in instead:
+            raise ScenarioError(f"not an argument; write {instead[name]}", path=name, source="dumbbell")
+        if name not in own | whole:
+            known = (own | whole | {"flows", "starts"}) - set(instead)
+            raise ScenarioError(f"not a field of a dumbbell; {hint(name, known)}", path=name, source="dumbbell")
+    return own
 
 
 def _anchor(raw: dict[str, Any], folder: FilePath) -> None:

@@ -528,3 +528,41 @@ def format_drift(drift_ppb: int) -> str:
 def format_size(octets: int) -> str:
     """``2000000`` is ``2 MB``; parses back to the same integer."""
     return f"{octets} B" if octets < 10**4 else _spelled(octets, SIZE_UNITS)
+
+
+_PPB = {"ppb": Decimal("1e-9"), "ppm": Decimal("1e-6")}
+_BASES: dict[str, tuple[dict[str, int], int]] = {
+    "bps": (RATE_UNITS | RATE_ALIASES, 1),
+    "s": (TIME_UNITS | TIME_ALIASES, PS_PER_S),
+    "bytes": (SIZE_UNITS | SIZE_ALIASES, 1),
+    "packets": (PACKET_UNITS | PACKET_ALIASES, 1),
+    "segments": (SEGMENT_UNITS | SEGMENT_ALIASES, 1),
+}
+"""Units of each kind of quantity by its base unit, as it ends a column's name, and the factor between the two."""
+
+
+def base_quantity(text: str) -> tuple[str, float, str] | None:
+    """Any quantity as its base unit, the number in it, and the unit as it was written; ``None`` for other texts.
+
+    ``10 ms`` is ``("s", 0.01, "ms")`` and ``20% BDP`` is ``("bdp", 0.2, "% BDP")``; a percentage is a ``fraction``.
+    """
+    if len(text) > MAX_LETTERS:
+        return None
+    try:
+        share = _bdp_share(text.strip())
+        if share is not None:
+            return "bdp", float(share), "% BDP" if "%" in text else "BDP"
+        match = _QUANTITY.fullmatch(text)
+        if match is None or match["unit"] is None:
+            return None
+        number, unit = _number(match["number"]), match["unit"]
+    except ScenarioError:
+        return None
+    if unit == "%":
+        return "fraction", float(_EXACT.divide(number, 100)), unit
+    if unit in _PPB:
+        return "fraction", float(_EXACT.multiply(number, _PPB[unit])), unit
+    for base, (units, scale) in _BASES.items():
+        if unit in units:
+            return base, float(_EXACT.divide(_EXACT.multiply(number, units[unit]), scale)), unit
+    return None

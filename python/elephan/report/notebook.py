@@ -1,0 +1,98 @@
+"""A run in a notebook: goodputs, a small figure, links, warnings, and where it is saved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from elephan.notebooks import COLORS, details, escape, heading, lines, notes, shown, table
+from elephan.runs.errors import RunError
+from elephan.runs.result import defined, flow_rows
+
+if TYPE_CHECKING:
+    from elephan.runs.result import Run
+
+_FLOW_COLUMNS = {
+    "flow": "name", "algorithm": "algorithm", "start (s)": "start_s", "goodput (Mbit/s)": "goodput_mbps",
+    "on the wire (Mbit/s)": "throughput_mbps", "retransmits": "retransmits", "loss events": "loss_events",
+    "timeouts": "timeouts", "mean RTT (ms)": "rtt_mean_ms", "mean cwnd (segments)": "cwnd_mean",
+}  # fmt: skip
+_LINK_COLUMNS = {
+    "link": "name", "utilization": "utilization", "loss rate": "loss_rate", "drops (packets)": "drops",
+    "mean queue (packets)": "queue_mean_packets", "max queue (packets)": "queue_max_packets",
+}  # fmt: skip
+_POINTS = 120
+_MOST_SAMPLES = 500_000
+"""A run with more samples has no figure: it would take a while to read them."""
+
+
+def run_html(run: Run) -> str:
+    """A run as HTML."""
+    summary = run.summary()
+    measure = summary["measure"]
+    where = "in memory only" if summary["dir"] is None else str(summary["dir"])
+    took = "saved before" if summary["cached"] else _took(summary["wall_seconds"])
+    parts = [
+        heading(
+            run.manifest.get("title") or _names(run), run.id, f"on {run.backend}",
+            f"measured from {measure['from_s']:g} s to {measure['to_s']:g} s",
+        ),
+        _rows(*flow_rows(summary, _FLOW_COLUMNS)) if summary["flows"] or summary.get("crowd") else "",
+        _figure(run),
+        _rows(_LINK_COLUMNS, summary["links"]),
+        details("metrics of the run", _metrics(summary)),
+        notes(summary["warnings"]),
+        f"<small>{escape(where)}{escape(took)}</small>",
+    ]  # fmt: skip
+    return "\n".join(part for part in parts if part)
+
+
+def _took(seconds: float | None) -> str:
+    return "" if seconds is None else f", made in {seconds:.2f} s"
+
+
+def _names(run: Run) -> str:
+    return ", ".join([*(group.name for group in run.groups), *(source.flow.name for source in run.form.traffic)])
+
+
+def _rows(columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> str:
+    return table(list(columns), [[row.get(key) for key in columns.values()] for row in rows])
+
+
+def _metrics(summary: Mapping[str, Any]) -> str:
+    from elephan.metrics import get
+
+    found = [(name, "never" if value is None else value) for name, value in defined(summary).items()]
+    undefined = summary.get("undefined", {}).items()
+    return table(
+        ["metric", "value", "unit"],
+        [
+            *((name, value, "" if get(name).unit == "1" else get(name).unit) for name, value in found),
+            *((name, shown(None), f"not defined: {why}") for name, why in undefined),
+        ],
+    )
+
+
+def _figure(run: Run) -> str:
+    """Throughput of each flow over time; nothing for a crowd, whose lines cannot be told apart."""
+    if run.is_crowd or not 0 < len(run.form.flows) <= len(COLORS):
+        return ""
+    try:
+        samples = run.samples
+    except RunError:
+        return ""
+    if len(samples) > _MOST_SAMPLES:
+        return ""
+    series = []
+    for (name,), rows in samples.group_by("flow", maintain_order=True):
+        every = max(1, len(rows) // _POINTS)
+        times, octets = (rows[column].gather_every(every).to_list() for column in ("time_s", "wire_bytes"))
+        pairs = list(zip(times, octets, strict=True))
+        rates = [
+            (later, 8e-6 * (after - before) / (later - earlier))
+            for (earlier, before), (later, after) in pairwise(pairs)
+            if later > earlier
+        ]
+        series.append((str(name), rates))
+    return lines(series, "throughput (Mbit/s)", "time (s)")

@@ -1,0 +1,409 @@
+"""A sweep as plots, as a page, and as a cell of a notebook."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from elephan import notebooks
+from elephan.metrics.reading import MetricError, Window
+from elephan.metrics.registry import Metric, get
+from elephan.metrics.sweeps import Names, aggregate, chosen, frame
+from elephan.report import pages
+from elephan.report.charts import MARKERS, BarChart, BarPanel, Bars, LineChart, LinePanel, Points
+from elephan.report.figures import COLORS, Figure
+from elephan.report.matrix import Matrix
+from elephan.report.provenance import facts
+from elephan.runs.axes import Axis
+from elephan.runs.grids import SEED
+from elephan.scenario import ScenarioError
+from elephan.scenario.words import hint
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as MplFigure
+
+    from elephan.runs.swept import Sweep
+
+Kind = Literal["lines", "heatmap"]
+SIZE_IN = (6.4, 3.8)
+MOST_LINES = 24
+_LOG_RATIO = 20
+"""Largest over smallest value from which on an axis of positive numbers is logarithmic."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """Means over one axis; ``low`` and ``high`` are NaN where there is no interval."""
+
+    name: str
+    x: list[float]
+    mean: list[float]
+    low: list[float]
+    high: list[float]
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """What a plot shows of a metric.
+
+    Attributes:
+        name: of the metric, as it was asked for.
+        metric: its definition.
+        x: axis from left to right.
+        y: axis from bottom to top of a heat map; ``None`` for lines.
+        lines: one for each combination of the other axes, or for each value of ``y``.
+    """
+
+    name: str
+    metric: Metric
+    x: Axis
+    y: Axis | None
+    lines: list[Line]
+
+    @property
+    def label(self) -> str:
+        """The metric with its unit."""
+        return self.name if self.metric.unit == "1" else f"{self.name} ({self.metric.unit})"
+
+    @property
+    def positions(self) -> list[tuple[float, str]]:
+        """The values of the x axis from left to right: position and text."""
+        return positions(self.x)
+
+    @property
+    def is_log(self) -> bool:
+        """True for positive numbers that are far apart."""
+        places = [place for place, _ in self.positions]
+        return self.x.numbers is not None and min(places) > 0 and max(places) >= _LOG_RATIO * min(places)
+
+
+def positions(axis: Axis) -> list[tuple[float, str]]:
+    """The values of an axis in order: their numbers as they are shown, or 0, 1, 2, ... for words."""
+    if axis.numbers is None:
+        return [(float(i), text) for i, text in enumerate(axis.distinct)]
+    return sorted(dict(zip(axis.shown, axis.texts, strict=True)).items())
+
+
+def drawing(
+    sweep: Sweep[Any],
+    name: str | None,
+    x: str | None = None,
+    kind: Kind | None = None,
+    window: Window | None = None,
+) -> Drawing:
+    """What to draw of a metric.
+
+    Raises:
+        MetricError: no such metric, or it has no value in any run.
+        ScenarioError: ``x`` is not an axis, too many lines, or a heat map of other than two axes.
+    """
+    name = name or next(iter(chosen(None, "run")))
+    metric = get(name)
+    per: Literal["run", "flow"] = "flow" if metric.scope == "flow" else "run"
+    axes = [axis for axis in sweep.axes if axis.key != SEED]
+    across = _across(axes, x)
+    others = [axis for axis in axes if axis is not across]
+    kind = kind or _kind(axes, per, x)
+    if kind == "heatmap" and (len(axes) != 2 or per == "flow"):
+        raise ScenarioError(f"a heat map has two axes and one number a run; here are {len(axes)}", path="kind")
+    table = aggregate(sweep, name, per=per, window=window)
+    if table["mean"].null_count() == len(table):
+        raise MetricError(f"'{name}' has no value in any run: {table['why'].to_list()[0]}")
+    by = [axis.key for axis in others] + (["flow"] if per == "flow" else [])
+    lines = _lines(table.to_dicts(), across, by)
+    if kind == "heatmap":
+        return Drawing(name, metric, across, others[0], lines)
+    if len(lines) > MOST_LINES:
+        raise ScenarioError(f"{len(lines)} lines cannot be told apart; draw a part of the sweep", path="kind")
+    return Drawing(name, metric, across, None, lines)
+
+
+def _across(axes: Sequence[Axis], x: str | None) -> Axis:
+    if x is not None:
+        found = next((axis for axis in axes if axis.key == x), None)
+        if found is None:
+            raise ScenarioError(f"'{x}' is not an axis; {hint(x, [axis.key for axis in axes])}", path="x")
+        return found
+    if not axes:
+        return Axis("seeds", ("all",))
+    return next((axis for axis in axes if axis.numbers is not None), axes[0])
+
+
+def _kind(axes: Sequence[Axis], per: str, x: str | None) -> Kind:
+    numeric = {axis.numbers is not None for axis in axes}
+    several = all(len(axis.distinct) > 1 for axis in axes)
+    return "heatmap" if len(axes) == 2 and len(numeric) == 1 and several and per == "run" and x is None else "lines"
+
+
+def _lines(rows: Sequence[Mapping[str, Any]], x: Axis, by: Sequence[str]) -> list[Line]:
+    """The rows of an aggregate as lines over one axis."""
+    where = {text: place for place, text in positions(x)}
+    # Two spellings of one number are at the same place.
+    where |= dict(zip(x.texts, x.shown, strict=True)) if x.numbers is not None else {}
+    groups: dict[str, list[tuple[float, Mapping[str, Any]]]] = {}
+    for row in rows:
+        name = ", ".join(_shown(row[key]) for key in by)
+        # A number without a unit has no column of texts.
+        place = where.get(row[x.key]) if isinstance(row.get(x.key), str) else row.get(x.key, 0.0)
+        groups.setdefault(name, []).append((float(place or 0.0), row))
+    return [_line(name, sorted(found, key=lambda pair: pair[0])) for name, found in groups.items()]
+
+
+def _line(name: str, found: Sequence[tuple[float, Mapping[str, Any]]]) -> Line:
+    ends = {end: [_number(row[end]) for _, row in found] for end in ("mean", "low", "high")}
+    return Line(name, [place for place, _ in found], **ends)
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None or not math.isfinite(value) else value
+
+
+def _shown(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+# ---- Matplotlib ----
+
+
+def plot(
+    sweep: Sweep[Any],
+    metric: str | None = None,
+    *,
+    x: str | None = None,
+    kind: Kind | None = None,
+    ax: Axes | None = None,
+    size: tuple[float, float] | None = None,
+    title: str | None = None,
+    window: Window | None = None,
+) -> MplFigure:
+    """A metric over the axes of a sweep; see :meth:`elephan.runs.swept.Sweep.plot`.
+
+    Raises:
+        MetricError, ScenarioError: as :func:`drawing`.
+    """
+    shown = drawing(sweep, metric, x, kind, window)
+    if ax is None:
+        import matplotlib.pyplot as plt
+
+        figure, ax = plt.subplots(figsize=size or SIZE_IN, layout="constrained")
+        plt.close(figure)  # a notebook shows what a call returns; an open figure would be shown twice
+    if shown.y is None:
+        _draw_lines(shown, ax)
+    else:
+        _draw_cells(shown, shown.y, ax)
+    ax.set_xlabel(shown.x.label)
+    ax.set_title(shown.metric.title.rstrip(".") if title is None else title, fontsize="medium", loc="left", wrap=True)
+    return _root(ax)
+
+
+def _root(ax: Axes) -> MplFigure:
+    found: Any = ax.get_figure()
+    # Axes of a subfigure belong to the figure that has it.
+    root: MplFigure = found.figure
+    return root
+
+
+def _draw_lines(shown: Drawing, ax: Axes) -> None:
+    words = shown.x.numbers is None
+    for i, line in enumerate(shown.lines):
+        color, marker = COLORS[i % len(COLORS)], MARKERS[i % len(MARKERS)]
+        # Words have no order between them: points beside one another, not a line.
+        shift = 0.5 * (i - (len(shown.lines) - 1) / 2) / max(1, len(shown.lines)) if words else 0.0
+        places = [place + shift for place in line.x]
+        if words:
+            down, up = (
+                [abs(end - mean) for end, mean in zip(ends, line.mean, strict=True)] for ends in (line.low, line.high)
+            )
+            known = any(not math.isnan(end) for end in line.low)
+            ax.errorbar(
+                places, line.mean, yerr=[down, up] if known else None, color=color, marker=marker, linestyle="",
+                capsize=3, label=line.name,
+            )  # fmt: skip
+        else:
+            ax.fill_between(places, line.low, line.high, color=color, alpha=0.2, linewidth=0)
+            ax.plot(places, line.mean, color=color, marker=marker, markersize=4, linewidth=1.2, label=line.name)
+    if words:
+        ax.set_xticks([place for place, _ in shown.positions], [text for _, text in shown.positions])
+    elif shown.is_log:
+        ax.set_xscale("log")
+        ax.set_xticks([place for place, _ in shown.positions], [f"{place:g}" for place, _ in shown.positions])
+        ax.set_xticks([], minor=True)
+    ax.set_ylabel(shown.label)
+    ends = [end for line in shown.lines for end in (*line.mean, *line.low, *line.high) if not math.isnan(end)]
+    if min(ends) >= 0:
+        ax.set_ylim(0, 1.08 * max(ends) or 1.0)
+    ax.grid(alpha=0.25, linewidth=0.6)
+    if len(shown.lines) > 1:
+        ax.legend(fontsize="small", frameon=False, ncols=1 if len(shown.lines) < 5 else 2)
+
+
+def _draw_cells(shown: Drawing, y: Axis, ax: Axes) -> None:
+    columns, rows = shown.positions, positions(y)
+    values = _cells(shown, y)
+    image = ax.imshow(values, aspect="auto", origin="lower", cmap="viridis")
+    ax.set_xticks(range(len(columns)), [_tick(shown.x, *column) for column in columns])
+    ax.set_yticks(range(len(rows)), [_tick(y, *row) for row in rows])
+    ax.set_ylabel(y.label)
+    bar = _root(ax).colorbar(image, ax=ax, label=shown.label)
+    bar.formatter.set_useOffset(False)  # type: ignore[attr-defined]
+    if len(rows) * len(columns) <= 100:
+        low, high = image.get_clim()
+        for i, row in enumerate(values):
+            for k, value in enumerate(row):
+                bright = not math.isnan(value) and high > low and (value - low) / (high - low) > 0.6
+                text = "–" if math.isnan(value) else f"{value:.3g}"
+                ax.text(k, i, text, ha="center", va="center", fontsize="small", color="black" if bright else "white")
+
+
+def _tick(axis: Axis, place: float, text: str) -> str:
+    return text if axis.numbers is None else f"{place:g}"
+
+
+def _cells(shown: Drawing, y: Axis) -> list[list[float]]:
+    """The means of a heat map, by row from the bottom."""
+    at = {place: i for i, (place, _) in enumerate(shown.positions)}
+    by_name = {line.name: line for line in shown.lines}
+    table = []
+    for place, text in positions(y):
+        row = [math.nan] * len(at)
+        line = by_name.get(text) or by_name.get(_shown(place)) or by_name.get(_shown(int(place)))
+        for position, mean in zip(line.x, line.mean, strict=True) if line is not None else ():
+            row[at[position]] = mean
+        table.append(row)
+    return table
+
+
+# ---- pages ----
+
+
+def figure(shown: Drawing) -> Figure:
+    """The same as a figure of a report, to zoom."""
+    name, title = f"sweep-{shown.name.replace('_', '-')}", shown.metric.title.rstrip(".")
+    if shown.y is not None:
+        values = _cells(shown, shown.y)
+        known = [value for row in values for value in row if not math.isnan(value)]
+        low, high = min(known), max(known)
+        return Matrix(
+            name, title, "Means over the seeds.",
+            rows=tuple(_tick(shown.y, *row) for row in reversed(positions(shown.y))),
+            columns=tuple(_tick(shown.x, *column) for column in shown.positions),
+            values=tuple(tuple(row) for row in reversed(values)),
+            value_label=shown.label, value_range=(low, high if high > low else low + 1),
+            row_label=shown.y.label, column_label=shown.x.label,
+        )  # fmt: skip
+    caption = "Means over the seeds, with 95 % intervals where there are several."
+    if shown.x.numbers is None:
+        groups = tuple(text for _, text in shown.positions)
+        bars = tuple(_bars(line, len(groups), i) for i, line in enumerate(shown.lines))
+        return BarChart(name, title, caption, (BarPanel("", shown.label, groups, bars),))
+    points = tuple(
+        Points(
+            line.name or shown.name, line.x, _values(line.mean), _values(line.low), _values(line.high),
+            style=i % len(MARKERS),
+        )
+        for i, line in enumerate(shown.lines)
+    )  # fmt: skip
+    panel = LinePanel("", shown.x.label, shown.label, points, log_x=shown.is_log)
+    return LineChart(name, title, caption, (panel,))
+
+
+def _bars(line: Line, groups: int, i: int) -> Bars:
+    mean, low, high = ([math.nan] * groups for _ in range(3))
+    for place, *ends in zip(line.x, line.mean, line.low, line.high, strict=True):
+        for row, end in zip((mean, low, high), ends, strict=True):
+            row[round(place)] = end
+    return Bars(line.name, _values(mean), _values(low), _values(high), color=i % len(COLORS))
+
+
+def _values(numbers: Sequence[float]) -> list[float | None]:
+    return [None if math.isnan(number) else number for number in numbers]
+
+
+def sweep_report(sweep: Sweep[Any], path: str | Path, names: Names = None) -> Path:
+    """Write the page of a sweep; see :meth:`elephan.runs.swept.Sweep.report`.
+
+    Raises:
+        MetricError: no such metric.
+        OSError: it cannot be written.
+    """
+    path = Path(path)
+    target = path if path.suffix == ".html" else path / "report.html"
+    asked = [names] if isinstance(names, str) else list(names) if names is not None else list(chosen(None, "run"))
+    per: Literal["run", "flow"] = "flow" if any(get(name).scope == "flow" for name in asked) else "run"
+    figures, notes = [], []
+    for name in asked:
+        try:
+            figures.append(figure(drawing(sweep, name)))
+        except (MetricError, ScenarioError) as error:
+            notes.append(f"{name} is not drawn: {error}")
+    tables = [_table("Means", aggregate(sweep, asked, per=per)), _table("Runs", frame(sweep, asked, per=per))]
+    warnings = dict.fromkeys(line for run in sweep.made for line in run.warnings)
+    page = {
+        "title": _title(sweep),
+        "size": f"{len(sweep)} runs over {', '.join(sweep.keys) or 'seeds'}",
+        "warnings": [*notes, *warnings],
+        "figures": [{"id": made.id, "title": made.title, "caption": made.caption, "files": []} for made in figures],
+        "tables": tables,
+        "toml": sweep.scenarios[0][0].to_toml() if sweep.scenarios else "",
+        "provenance": facts(sweep.made),
+    }
+    payloads = {"figures-data": {made.id: made.plotly() for made in figures}}
+    return pages.write(target, pages.render("sweep.html.j2", payloads, plotly=bool(figures), page=page))
+
+
+def _title(sweep: Sweep[Any]) -> str:
+    titles = list(dict.fromkeys(scenario.title for scenario, _ in sweep.scenarios if scenario.title))
+    return titles[0] if len(titles) == 1 else f"A sweep over {', '.join(sweep.keys) or 'seeds'}"
+
+
+def _table(title: str, found: Any) -> dict[str, Any]:
+    """A data frame as a table of a page, without columns that are empty."""
+    import polars.selectors as cs
+
+    numeric = set(found.select(cs.numeric()).columns)
+    kept = [name for name in found.columns if found[name].null_count() < len(found)]
+    return {
+        "title": title,
+        "header": kept,
+        "numeric": [i for i, name in enumerate(kept) if name in numeric],
+        "rows": [[_cell(value) for value in row] for row in found.select(kept).iter_rows()],
+    }
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, float):
+        return "never" if math.isinf(value) else f"{value:.4g}"
+    return str(value)
+
+
+def notebook(sweep: Sweep[Any]) -> str:
+    """A sweep in a notebook: a row for each point, with the means over the seeds."""
+    found = aggregate(sweep)
+    keys = [axis.key for axis in sweep.axes if axis.key != SEED]
+    names, rows = wide(found.to_dicts(), keys, notebooks.shown)
+    units = {name: get(name).unit for name in names}
+    heads = [name if unit == "1" else f"{name} ({unit})" for name, unit in units.items()]
+    return notebooks.heading(_title(sweep), repr(sweep)[1:-1]) + notebooks.table([*keys, *heads], rows)
+
+
+def wide(
+    found: Sequence[Mapping[str, Any]], keys: Sequence[str], show: Callable[[Any], str]
+) -> tuple[list[str], list[list[Any]]]:
+    """The metrics of an aggregate, and a row for each point: the values of ``keys``, and a text for each metric.
+
+    A text is the mean and half the width of its interval, which is as wide below the mean as above (Student's t).
+    """
+    points: dict[tuple[Any, ...], dict[str, str]] = {}
+    for row in found:
+        text = show(row["mean"])
+        if row["low"] is not None:
+            text += f" ± {(row['high'] - row['low']) / 2:.2g}"
+        points.setdefault(tuple(row[key] for key in keys), {})[str(row["metric"])] = text
+    names = list(dict.fromkeys(str(row["metric"]) for row in found))
+    return names, [[*point, *(texts[name] for name in names)] for point, texts in points.items()]

@@ -1,0 +1,285 @@
+"""Columns of a run's tables: type, unit, meaning, and when a value is null. The reference page is written from here.
+
+Tests hold that the simulator gives exactly these.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["String", "Categorical", "Float64", "UInt64", "UInt32", "UInt16", "Boolean"]
+"""Types, as Polars calls them."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table.
+
+    Attributes:
+        name: as in the table.
+        kind: type.
+        unit: ``1`` for ratios and numbers without a unit, empty for names and switches.
+        text: definition, one sentence.
+        null: when the simulator gives no value; empty where it always does.
+        only: which runs have the column; empty for all runs that have the table.
+        required: true if the table of every backend has it.
+    """
+
+    name: str
+    kind: Kind
+    unit: str
+    text: str
+    null: str = ""
+    only: str = ""
+    required: bool = True
+
+
+@dataclass(frozen=True)
+class TableOf:
+    """A table of a run.
+
+    Attributes:
+        rows: what a row is about.
+        columns: in the order of the table.
+        only: which runs have the table; empty for all.
+    """
+
+    rows: str
+    columns: tuple[Column, ...]
+    only: str = ""
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """Columns that the table of every backend has."""
+        return tuple(column.name for column in self.columns if column.required)
+
+
+_TIME = Column("time_s", "Float64", "s", "Sample time, from the beginning of the run.")
+_DATAGRAMS = "flow of datagrams"
+_NO_SAMPLE = "no RTT sample in the measured part, as of datagrams"
+_NOT_DATAGRAMS = "flow of TCP or UDT, or no datagram arrived in the measured part"
+_RECORD = 'scenarios with `record` other than `"all"`'
+_NOT_SPEAKING = "event that is not at the sender: neither `sent` nor `acked`"
+
+_FLOWS = TableOf(
+    "one flow; counts are of the whole run, rates, RTTs and windows of the measured part",
+    (
+        Column("name", "String", "", "Name of the flow."),
+        Column("algorithm", "String", "", "Congestion-control algorithm, with its preset."),
+        Column("start_s", "Float64", "s", "Start of the flow, with the jitter that the seed adds."),
+        Column("goodput_mbps", "Float64", "Mbit/s",
+               "Payload bits of distinct segments that arrived at the receiver, over the measured time."),
+        Column("throughput_mbps", "Float64", "Mbit/s",
+               "Bits on the wire that arrived at the receiver, headers and duplicates too, over the measured time."),
+        Column("segments_delivered", "UInt64", "segments", "Distinct segments that arrived at the receiver."),
+        Column("segments_sent", "UInt64", "segments", "Segments put on the wire, retransmissions included."),
+        Column("retransmits", "UInt64", "segments", "Retransmissions."),
+        Column("loss_events", "UInt64", "1", "Recovery episodes that began with a loss."),
+        Column("timeouts", "UInt64", "1", "Retransmission timeouts."),
+        Column("spurious_retransmits", "UInt64", "segments", "Segments that arrived although they had arrived before."),
+        Column("rtt_min_ms", "Float64", "ms", "Smallest RTT sample.", _NO_SAMPLE),
+        Column("rtt_mean_ms", "Float64", "ms", "Mean of the RTT samples.", _NO_SAMPLE),
+        Column("rtt_p50_ms", "Float64", "ms", "Median RTT sample, to 0.2 %.", _NO_SAMPLE),
+        Column("rtt_p95_ms", "Float64", "ms", "RTT that 95 % of the samples do not exceed, to 0.2 %.", _NO_SAMPLE),
+        Column("rtt_p99_ms", "Float64", "ms", "RTT that 99 % of the samples do not exceed, to 0.2 %.", _NO_SAMPLE),
+        Column("cwnd_mean", "Float64", "segments", "Time average of the congestion window.", _DATAGRAMS),
+        Column("cwnd_max", "Float64", "segments", "Largest congestion window.", _DATAGRAMS),
+        Column("receive_window_limited_fraction", "Float64", "1",
+               "Fraction of the sender's bursts that the receive window ended, from the measured part on."),
+        Column("ecn_events", "UInt64", "1", "Window reductions in answer to ECN echoes.", required=False),
+        Column("marked_segments", "UInt64", "segments", "Segments acknowledged with an ECN echo.", required=False),
+        Column("owd_min_ms", "Float64", "ms", "Smallest one-way delay of the datagrams.", _NOT_DATAGRAMS,
+               required=False),
+        Column("owd_mean_ms", "Float64", "ms", "Mean one-way delay of the datagrams.", _NOT_DATAGRAMS, required=False),
+        Column("owd_p50_ms", "Float64", "ms", "Median one-way delay of the datagrams.", _NOT_DATAGRAMS,
+               required=False),
+        Column("owd_p95_ms", "Float64", "ms", "One-way delay that 95 % of the datagrams do not exceed.",
+               _NOT_DATAGRAMS, required=False),
+        Column("owd_p99_ms", "Float64", "ms", "One-way delay that 99 % of the datagrams do not exceed.",
+               _NOT_DATAGRAMS, required=False),
+        Column("completion_s", "Float64", "s", "Time from the start until the last segment was acknowledged.",
+               "flow without a size, or not complete at the end"),
+        Column("measured_delivered_segments", "UInt64", "segments", "`segments_delivered` in the measured part alone.",
+               only=_RECORD, required=False),
+        Column("measured_wire_bytes", "UInt64", "bytes", "Bytes on the wire that arrived in the measured part.",
+               only=_RECORD, required=False),
+        Column("measured_retransmits", "UInt64", "segments", "`retransmits` in the measured part alone.",
+               only=_RECORD, required=False),
+        Column("measured_loss_events", "UInt64", "1", "`loss_events` in the measured part alone.",
+               only=_RECORD, required=False),
+    ),
+)  # fmt: skip
+
+_SAMPLES = TableOf(
+    "one recorded flow at one sample time; counts are from the beginning of the run",
+    (
+        _TIME,
+        Column("flow", "Categorical", "", "Name of the flow."),
+        Column("cwnd", "Float64", "segments", "Congestion window.", _DATAGRAMS),
+        Column("ssthresh", "Float64", "segments", "Slow-start threshold.", "before the first loss: it is infinite"),
+        Column("srtt_s", "Float64", "s", "Smoothed RTT (RFC 6298).", "before the first RTT sample"),
+        Column("rtt_s", "Float64", "s", "Latest RTT sample.", "before the first RTT sample"),
+        Column("in_flight", "UInt32", "segments",
+               "Pipe (RFC 6675): segments outstanding, less SACKed and lost ones, plus retransmitted ones."),
+        Column("delivered_segments", "UInt64", "segments", "Distinct segments that have arrived at the receiver."),
+        Column("wire_bytes", "UInt64", "bytes",
+               "Bytes on the wire that have arrived at the receiver, headers and duplicates included."),
+        Column("retransmits", "UInt64", "segments", "Retransmissions so far."),
+        Column("loss_events", "UInt64", "1", "Recovery episodes so far."),
+        Column("sending_rate_mbps", "Float64", "Mbit/s", "Sending rate of UDT, bits on the wire.",
+               "flow of another transport, or not yet started", only="runs with a flow of UDT", required=False),
+    ),
+)  # fmt: skip
+
+_LINKS = TableOf(
+    "one recorded link at one sample time; counts are from the beginning of the run, "
+    "`queue_mean`, `queue_min` and `queue_max` from the sample before",
+    (
+        _TIME,
+        Column("link", "Categorical", "", "Name of the link."),
+        Column("queue_packets", "UInt64", "packets", "Packets that wait, without the one that is being transmitted."),
+        Column("queue_mean", "Float64", "packets", "Time average of the packets that wait."),
+        Column("queue_min", "UInt64", "packets", "Fewest packets that waited at any moment."),
+        Column("queue_max", "UInt64", "packets", "Most packets that waited at any moment."),
+        Column("queue_integral_packet_s", "Float64", "packets × s", "Integral of the waiting packets over time."),
+        Column("arrived_packets", "UInt64", "packets", "Packets that have arrived at the queue."),
+        Column("dropped_packets", "UInt64", "packets", "Packets that the queue has dropped or the link has lost."),
+        Column("marked_packets", "UInt64", "packets", "Packets that the queue has marked (ECN).", required=False),
+        Column("reordered_packets", "UInt64", "packets", "Packets that the link has put behind later ones.",
+               required=False),
+        Column("duplicated_packets", "UInt64", "packets", "Packets that the link has duplicated.", required=False),
+        Column("delivered_packets", "UInt64", "packets", "Packets whose last bit has left the transmitter."),
+        Column("delivered_bytes", "UInt64", "bytes", "Bytes of these packets."),
+    ),
+)  # fmt: skip
+
+_TRAFFIC = "scenarios with `[[traffic]]`"
+_TRANSFERS = TableOf(
+    "one transfer of a source that keeps all of its transfers",
+    (
+        Column("source", "Categorical", "", "Name of the source."),
+        Column("user", "UInt32", "1", "Number of the user that makes the transfer, from 0.",
+               "source without a fixed number of users"),
+        Column("start_s", "Float64", "s", "Start of the transfer."),
+        Column("size_bytes", "UInt64", "bytes", "Size in whole segments of user data."),
+        Column("size_segments", "UInt64", "segments", "Size."),
+        Column("base_rtt_ms", "Float64", "ms", "Two-way propagation delay of the transfer's path."),
+        Column("completion_s", "Float64", "s", "Time from the start until the last segment was acknowledged.",
+               "not complete at the end"),
+        Column("segments_sent", "UInt64", "segments", "Segments put on the wire, retransmissions included."),
+        Column("retransmits", "UInt64", "segments", "Retransmissions."),
+        Column("loss_events", "UInt64", "1", "Recovery episodes that began with a loss."),
+        Column("timeouts", "UInt64", "1", "Retransmission timeouts."),
+    ),
+    _TRAFFIC,
+)  # fmt: skip
+
+_SOURCES = TableOf(
+    "one source of transfers at one sample time; counts are from the beginning of the run",
+    (
+        _TIME,
+        Column("source", "Categorical", "", "Name of the source."),
+        Column("delivered_segments", "UInt64", "segments", "Distinct segments of its transfers that have arrived."),
+        Column("wire_bytes", "UInt64", "bytes", "Bytes on the wire of its transfers that have arrived."),
+    ),
+    _TRAFFIC,
+)
+
+_DISTRIBUTIONS = TableOf(
+    "one bucket of a quantity of the transfers that began in the measured part and ended",
+    (
+        Column("source", "Categorical", "", "Name of the source."),
+        Column("quantity", "Categorical", "", "`duration_s`, `slowdown` or `size_segments`."),
+        Column("low", "Float64", "that of the quantity", "Lower edge of the bucket, which belongs to it."),
+        Column("high", "Float64", "that of the quantity", "Upper edge of the bucket."),
+        Column("transfers", "UInt64", "1", "Transfers in the bucket."),
+    ),
+    'scenarios with a source that has `record = "summary"`',
+)
+
+_EVENTS = TableOf(
+    "one event of a packet, in order of time",
+    (
+        Column("time_s", "Float64", "s", "Time of the event."),
+        Column("kind", "Categorical", "",
+               "`sent`, `received` (a segment at its receiver), `ack_sent`, `acked` (an ACK at its sender), `dropped` "
+               "(by a queue), `lost` (by a link), `marked` or `duplicated`."),
+        Column("flow", "Categorical", "", "Name of the flow."),
+        Column("link", "Categorical", "", "Link that dropped, lost, marked or duplicated the packet.",
+               "event at an endpoint"),
+        Column("segment", "UInt32", "segments", "Number of the segment, from 0; of an ACK, the next segment expected."),
+        Column("bytes", "UInt16", "bytes", "Size of the packet on the wire."),
+        Column("stamp_s", "Float64", "s", "Time at which the segment was sent; of an ACK, the stamp that it echoes."),
+        Column("ack", "Boolean", "", "True for an ACK."),
+        Column("retransmit", "Boolean", "", "True for a retransmission, and for an ACK that answers one."),
+        Column("ect0", "Boolean", "", "ECN-capable transport, code point ECT(0)."),
+        Column("ect1", "Boolean", "", "ECN-capable transport, code point ECT(1)."),
+        Column("ce", "Boolean", "", "Congestion experienced: a router has marked the packet."),
+        Column("ece", "Boolean", "", "ECN echo of an ACK."),
+        Column("cwr", "Boolean", "", "Congestion window reduced, in answer to an ECN echo."),
+        Column("cwnd", "Float64", "segments", "Congestion window of the sender after the event.",
+               f"{_NOT_SPEAKING}; {_DATAGRAMS}"),
+        Column("in_flight", "UInt32", "segments", "Pipe of the sender after the event.", _NOT_SPEAKING),
+        Column("srtt_s", "Float64", "s", "Smoothed RTT of the sender after the event.",
+               f"{_NOT_SPEAKING}; before the first RTT sample"),
+        *(
+            Column(f"sack_{block}_{end}", "UInt32", "segments", text, f"packet without {which} SACK block")
+            for block, which in enumerate(("a first", "a second", "a third"), start=1)
+            for end, text in (
+                ("first", f"First segment of SACK block {block}, of at most three, newest first."),
+                ("past", f"Segment after the last of SACK block {block}."),
+            )
+        ),
+    ),
+    "scenarios with `events`",
+)  # fmt: skip
+
+_INTERNALS = TableOf(
+    "one internal variable of a flow's algorithm at one sample time (in the kernel: once in a round trip)",
+    (
+        Column("time_s", "Float64", "s", "Sample time; the first is after the flow's start."),
+        Column("flow", "Categorical", "", "Name of the flow."),
+        Column("variable", "Categorical", "", "Name of the variable; `elephan show cubic` lists those of CUBIC."),
+        Column("value", "Float64", "that of the variable", "Value; a time is in s, and its variable ends in `_s`.",
+               "not known yet, such as the smallest RTT before the first sample"),
+        Column("state", "Categorical", "", "Name of the value, if the variable is a state such as BBR's `mode`.",
+               "variable that is a number"),
+    ),
+    "scenarios with `internals`",
+)  # fmt: skip
+
+_NO_FLOW = "no flow of the group has a value: none is active, or none has an RTT sample"
+_CROWD = TableOf(
+    "one quantile over the active flows of a group at one sample time",
+    (
+        _TIME,
+        Column("group", "Categorical", "", "Name of the `[[flow]]` table."),
+        Column("algorithm", "Categorical", "", "Congestion-control algorithm of its flows."),
+        Column("active_flows", "UInt64", "flows", "Flows that have started and have neither stopped nor completed."),
+        Column("quantile", "Float64", "1", "0, 0.05, 0.25, 0.5, 0.75, 0.95 or 1."),
+        Column("cwnd_segments", "Float64", "segments", "Congestion window.", _NO_FLOW),
+        Column("srtt_s", "Float64", "s", "Smoothed RTT.", _NO_FLOW),
+        Column("in_flight_segments", "Float64", "segments", "Pipe (RFC 6675).", _NO_FLOW),
+        Column("goodput_mbps", "Float64", "Mbit/s",
+               "Payload bits of distinct segments that arrived since the sample before.",
+               "first sample, and a group without active flows"),
+    ),
+    f"{_RECORD}; `Run.crowd` computes the same table for other runs",
+)  # fmt: skip
+
+TABLES: dict[str, TableOf] = {
+    "flows": _FLOWS,
+    "samples": _SAMPLES,
+    "links": _LINKS,
+    "transfers": _TRANSFERS,
+    "sources": _SOURCES,
+    "distributions": _DISTRIBUTIONS,
+    "events": _EVENTS,
+    "internals": _INTERNALS,
+    "crowd": _CROWD,
+}
+"""The tables of a run, by name."""
+
+ALWAYS = ("flows", "samples", "links")
+"""Tables that every run has."""
