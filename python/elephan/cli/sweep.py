@@ -11,6 +11,7 @@ import click
 from elephan.cli import common
 from elephan.cli.memory import memory_option
 from elephan.cli.progress import meter
+from elephan.cli.tables import metric_cell
 from elephan.scenario import Scenario, ScenarioError
 from elephan.scenario.overrides import covers, parse_value
 
@@ -171,11 +172,11 @@ def print_sweep(keys: Sequence[str], points: Sequence[dict[str, Any]], done: Seq
                 goodputs,
                 link.get("utilization"),
                 link.get("loss_rate"),
-                summary["metrics"].get("jain"),
+                metric_cell(summary, "jain"),
                 run.id,
             ]
         )
-    common.print_table("", header, rows)
+    common.print_table("", header, rows, least=["loss rate", "run"])
     for warning in dict.fromkeys(warning for run in done for warning in run.summary()["warnings"]):
         common.warn(warning)
     cached = sum(bool(run.summary()["cached"]) for run in done)
