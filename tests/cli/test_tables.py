@@ -166,6 +166,7 @@ COMMANDS = {
     "sweep": ["sweep", "pair.toml", *GRID],
     "show": ["show", "{id}"],
     "list": ["list", "queues"],
+    "runs": ["runs", "--store", "dated"],
 }
 
 

@@ -37,6 +37,7 @@ VERBS = {
     "sweep": "run a scenario over a grid of values",
     "list": "everything that can be named",
     "show": "the report of a run or a paper, or what a name stands for",
+    "runs": "the saved runs: list, find, diff, verify, prune, size",
     "lab": "what this host can do for --on kernel; cleaning up",
     "bench": "the engine's speed on this machine",
 }
@@ -199,7 +200,8 @@ def _complain(line: str, status: int) -> int:
 def usage_line(error: click.ClickException) -> str:
     """A wrong option or argument in one line, with the nearest right word."""
     context = getattr(error, "ctx", None)
-    verb = f"{context.info_name}: " if context is not None and context.parent is not None else ""
+    path = "" if context is None else context.command_path.partition(" ")[2]
+    verb = f"{path}: " if path else ""
     if isinstance(error, click.NoSuchOption):
         params = context.command.get_params(context) if context else []
         known = [opt for param in params if isinstance(param, click.Option) for opt in param.opts]
@@ -207,7 +209,7 @@ def usage_line(error: click.ClickException) -> str:
     if isinstance(error, click.MissingParameter):
         name = error.param.human_readable_name if error.param is not None else "an argument"
         shown = error.param.opts[0] if isinstance(error.param, click.Option) else name
-        return f"{verb}{shown} is missing; see elephan {verb.rstrip(': ')} --help"
+        return f"{verb}{shown} is missing; see elephan {path} --help"
     if isinstance(error, click.BadParameter):
         shown = error.param.opts[0] if isinstance(error.param, click.Option) else ""
         return f"{verb}{shown}{': ' if shown else ''}{_lower(error.message)}"

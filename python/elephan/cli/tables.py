@@ -214,7 +214,9 @@ def _reasons(place: Page, names: Sequence[str], rows: Sequence[Sequence[Any]]) -
             if isinstance(cell, Missing):
                 columns_of.setdefault(_one_line(cell.reason), {})[name] = None
     dash = "-" if place.ascii_only else _DASH
-    return [f"{', '.join(columns)} {dash}: {reason}" for reason, columns in columns_of.items()]
+    return [
+        f"{', '.join(name for name in names if name in found)} {dash}: {reason}" for reason, found in columns_of.items()
+    ]
 
 
 def print_text(text: str) -> None:
