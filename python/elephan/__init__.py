@@ -43,6 +43,7 @@ hooks.register(
         "warnings_after": "elephan.metrics.cautions:warnings_after",
         "plot_cwnd": "elephan.report.plots:plot_cwnd",
         "plot_queue": "elephan.report.plots:plot_queue",
+        "plot_rtt": "elephan.report.plots:plot_rtt",
         "plot_throughput": "elephan.report.plots:plot_throughput",
     }
 )
