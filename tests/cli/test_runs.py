@@ -119,6 +119,8 @@ def test_a_run_has_several_names(folder: Path, capsys: pytest.CaptureFixture[str
     late = ids(capsys)["late"]
     for name in ("last", late, late[:9], f".elephan/runs/{late}", str(folder / ".elephan" / "runs" / late)):
         assert answer(["show", name], capsys)["id"] == late, name
+    assert answer(["show", "last~2"], capsys)["title"] == "early"
+    assert "'last~3' is before the first run; there are 3" in complaint(["show", "last~3"], capsys)
 
 
 def test_a_wrong_name_has_one_line_with_the_nearest(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

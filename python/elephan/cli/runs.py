@@ -27,7 +27,7 @@ class RunsGroup(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Insert ``list`` where no verb is written."""
-        if not args or (args[0].startswith("-") and args[0] not in ("-h", "--help")):
+        if not ctx.resilient_parsing and (not args or (args[0].startswith("-") and args[0] not in ("-h", "--help"))):
             args = [LIST, *args]
         return super().parse_args(ctx, args)
 
@@ -39,6 +39,8 @@ class RunsGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the verb, or name the nearest one."""
+        if args[0] not in self.commands and ctx.resilient_parsing:
+            return None, None, args  # a shell asks for completions
         if args[0] not in self.commands:
             raise click.UsageError(f"'{args[0]}' is not one of its verbs; {hint(args[0], self.commands)}", ctx)
         return super().resolve_command(ctx, args)
@@ -48,7 +50,8 @@ class RunsGroup(click.Group):
 def command() -> None:
     """The saved runs: without a verb, a list of them.
 
-    A run is named by its id, the beginning of its id, its folder, or 'last': the run that was saved last.
+    A run is named by its id, the beginning of its id, its folder, or 'last': the run that was saved last. 'last~1' is
+    the one before it.
     """
 
 

@@ -12,11 +12,12 @@ from elephan.cli import common
 from elephan.cli.memory import memory_option
 from elephan.cli.progress import meter
 from elephan.cli.tables import metric_cell
-from elephan.scenario import Scenario, ScenarioError
+from elephan.scenario.errors import ScenarioError
 from elephan.scenario.overrides import covers, parse_value
 
 if TYPE_CHECKING:
     from elephan.runs import Run
+    from elephan.scenario import Scenario
 
 Grid = dict[str, list[Any]]
 

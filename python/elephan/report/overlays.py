@@ -148,15 +148,19 @@ class Overlay:
         for panel, ax in zip(self.panels, axes, strict=False):
             ax.set_ylim(bottom=0, top=tops[panel.y_label])
 
-    def save(self, path: Path, size: str | tuple[float, float] | None = None) -> None:
+    def save(self, path: str | Path, size: str | tuple[float, float] | None = None) -> None:
         """Write a PDF, an SVG or a PNG; the same data give the same bytes. A PDF has TrueType fonts, as journals ask.
 
         Raises:
+            ValueError: the file has another ending, or ``size`` is no size.
             OSError: it cannot be written.
         """
         from elephan.writing import whole_file
 
+        path = Path(path)
         kind = path.suffix.lower()
+        if kind not in (".pdf", ".svg", ".png"):
+            raise ValueError(f"'{path}' does not end in .pdf, .svg or .png")
         words = {"Title": self.title, **self.provenance}
         text = "; ".join(f"{name}: {value}" for name, value in self.provenance.items())
         metadata_of: dict[str, dict[str, Any]] = {

@@ -203,8 +203,8 @@ def _queue(run: Run, name: str, i: int, *, alone: bool, link: str | None = None)
     if alone:
         low, high = (link_series(run, link, column, whole)[1] for column in ("queue_min", "queue_max"))
         bands = (Band(low, high, 0.3),)
-    algorithms = {spec.algorithm for spec in run.form.flows}
-    algorithm = next(iter(algorithms)) if len(algorithms) == 1 else ""
+    algorithms = {spec.algorithm for spec in (*run.form.flows, *(source.flow for source in run.form.traffic))}
+    algorithm = next(iter(algorithms)) if len(algorithms) == 1 and not alone else ""
     label = f"queue at {link}" if alone else name
     yield _Series(Line(label, times, mean, bands=bands, steps=True), i, algorithm, "")
 

@@ -6,6 +6,7 @@ A manifest that cannot be read is counted and named, not listed; :func:`elephan.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -22,7 +23,9 @@ from elephan.runs.store import Store
 from elephan.scenario.words import hint
 
 LAST = "last"
-"""Name of the run that was saved last."""
+"""Name of the run that was saved last; ``last~1`` is the one before it."""
+
+_LAST = re.compile(r"last(?:~(?P<before>\d{1,7}))?")
 
 
 class _Flow(msgspec.Struct):
@@ -191,18 +194,16 @@ def _time_of(ns: int) -> datetime:
 def locate(name: str, store: Store) -> Path | None:
     """The folder of a run, intact or damaged, or ``None``.
 
-    ``name`` is a folder, an id, the beginning of exactly one id, or ``last``: the run that was saved last.
+    ``name`` is a folder, an id, the beginning of exactly one id, ``last``: the run that was saved last, or ``last~2``:
+    the second before it.
 
     Raises:
-        RunError: the beginning of several ids, or ``last`` in a store without runs.
+        RunError: the beginning of several ids, or ``last`` in a store without so many runs.
     """
     if name and os.path.lexists(name) and saved.looks_like_run(Path(name)):
         return Path(name)
-    if name == LAST:
-        entries = listing(store).entries
-        if not entries:
-            raise RunError(f"there is no saved run in {store.root}; 'elephan run SCENARIO.toml' makes one")
-        return entries[0].folder
+    if match := _LAST.fullmatch(name):
+        return _last(int(match["before"] or 0), store)
     names = [folder.name for folder in _folders(store.root)]
     if name in names and saved.looks_like_run(store.path(name)):
         return store.path(name)
@@ -211,6 +212,15 @@ def locate(name: str, store: Store) -> Path | None:
         more = f" and {len(found) - 4} more" if len(found) > 4 else ""
         raise RunError(f"'{name}' begins {len(found)} runs: {', '.join(found[:4])}{more}; write more of the id")
     return store.path(found[0]) if found else None
+
+
+def _last(before: int, store: Store) -> Path:
+    entries = listing(store).entries
+    if not entries:
+        raise RunError(f"there is no saved run in {store.root}; 'elephan run SCENARIO.toml' makes one")
+    if before >= len(entries):
+        raise RunError(f"'{LAST}~{before}' is before the first run; there are {len(entries)} in {store.root}")
+    return entries[before].folder
 
 
 def _begins(name: str, run_id: str) -> bool:
