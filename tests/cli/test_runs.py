@@ -285,6 +285,35 @@ def test_runs_are_shown_side_by_side(folder: Path, capsys: pytest.CaptureFixture
     assert "options are for one run" in complaint(["show", "last", "last", "--metric", "jain"], capsys)
 
 
+def test_a_folder_with_the_manifest_of_another_run_is_not_listed_or_removed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (name,) = dated(tmp_path, 1)
+    other = tmp_path / "ffffffffffffffff-sim-s1"
+    other.mkdir()
+    (other / "manifest.json").write_bytes((tmp_path / name / "manifest.json").read_bytes())
+    assert [row["id"] for row in answer(["runs", "--store", str(tmp_path)], capsys)] == [name]
+    found = answer(["runs", "prune", "--older-than", "1d", "--yes", "--store", str(tmp_path)], capsys)
+    assert [row["id"] for row in found["removed"]] == [name]
+    assert other.is_dir()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", "{", "null", '{"id": 1}', '{"id": "x", "scenario": 3}', "\ud800", '{"created": "soon"}', "[" * 100_000],
+)
+def test_a_manifest_of_any_content_is_no_reason_to_fail(
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (name,) = dated(tmp_path, 1)
+    (tmp_path / name / "manifest.json").write_bytes(text.encode(errors="surrogatepass"))
+    for verb in (["runs"], ["runs", "size"], ["runs", "find", "x"], ["runs", "prune", "--unused"]):
+        assert run_command([*verb, "--store", str(tmp_path)]) == 0
+    assert run_command(["runs", "verify", "--store", str(tmp_path)]) == 1
+    assert run_command(["show", name, "--store", str(tmp_path)]) == 1
+    capsys.readouterr()
+
+
 def test_nothing_but_manifests_is_read_for_a_list(tmp_path: Path) -> None:
     names = dated(tmp_path, 30)
     (tmp_path / "a file").write_text("")

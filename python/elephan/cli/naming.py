@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from elephan.cli import common
+from elephan.cli.tables import printable
 from elephan.scenario.errors import ScenarioError
 
 if TYPE_CHECKING:
@@ -38,3 +41,15 @@ def run_of(name: str, store: Store, verb: str) -> Run:
     if folder is None:
         raise ScenarioError(f"'{name}' is not a saved run; {index.nearest_run(name, store)}", source=verb)
     return Run.load(folder)
+
+
+def letters(count: int) -> list[str]:
+    """Short names of runs in a table: A, B, C; numbers after Z."""
+    return [chr(ord("A") + i) if i < 26 else str(i + 1) for i in range(count)]
+
+
+def say_which(runs: Sequence[Run]) -> None:
+    """Print a line for each run: its letter, its id and its title."""
+    for letter, run in zip(letters(len(runs)), runs, strict=True):
+        common.say(printable(f"{letter}: {run.id}  {run.manifest.get('title') or ''}").rstrip())
+    common.say("")

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from elephan.cli import common, naming
+from elephan.cli.progress import meter
+from elephan.cli.tables import printable
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.words import hint
 
@@ -160,9 +162,7 @@ def diff(first: str, second: str, store: str | None, as_json: bool) -> None:
             }
         )
         return
-    common.say(f"A: {runs[0].id}  {runs[0].manifest.get('title') or ''}".rstrip())
-    common.say(f"B: {runs[1].id}  {runs[1].manifest.get('title') or ''}".rstrip())
-    common.say("")
+    naming.say_which(runs)
     if found.scenario:
         rows = [[row.name, _field(row.first), _field(row.second)] for row in found.scenario]
         common.print_table("fields that differ", ["field", "A", "B"], rows)
@@ -207,7 +207,11 @@ def verify(names: Sequence[str], store: str | None, as_json: bool) -> None:
             folders.append(folder)
     else:
         folders = [path for path in where.entries() if looks_like_run(path)]
-    damaged = saved.damaged(folders)
+    damaged: dict[str, str] = {}
+    with meter() as progress:
+        for count, folder in enumerate(folders, start=1):
+            damaged |= saved.damaged([folder])
+            progress(count, len(folders), count, len(folders))
     if as_json:
         rows = [{"id": name, "why": why} for name, why in damaged.items()]
         common.print_json({"checked": len(folders), "damaged": rows})
@@ -256,7 +260,7 @@ def prune(
     for entry in done.busy:
         common.warn(f"{entry.id}: another process computes it; it stays")
     for entry in done.removed if yes else chosen:
-        common.say(f"{entry.id}  {entry.created.astimezone(UTC):%Y-%m-%d}  {entry.name}")
+        common.say(printable(f"{entry.id}  {entry.created.astimezone(UTC):%Y-%m-%d}  {entry.name}"))
     if yes:
         common.say(f"removed {len(done.removed)} runs, {size_text(octets)}")
     else:

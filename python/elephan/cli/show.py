@@ -125,17 +125,14 @@ def show_side_by_side(names: Sequence[str], store: str | None, as_json: bool) ->
     if as_json:
         common.print_json({"runs": [run.summary() for run in found]})
         return
-    letters = [chr(ord("A") + i) if i < 26 else str(i + 1) for i in range(len(found))]
-    for letter, run in zip(letters, found, strict=True):
-        common.say(f"{letter}: {run.id}  {run.manifest.get('title') or ''}".rstrip())
-    common.say("")
+    naming.say_which(found)
     numbers = side_by_side([run.summary() for run in found])
     none = common.Missing("not defined for the run, or the run has no such flow or link")
     rows = [
         [name, *(each[name] if each.get(name) is not None else none for each in numbers)]
         for name in dict.fromkeys(name for each in numbers for name in each)
     ]
-    common.print_table("", ["result", *letters], rows)
+    common.print_table("", ["result", *naming.letters(len(found))], rows)
 
 
 def a_run(name: str, store: str | None, what: str) -> Run:

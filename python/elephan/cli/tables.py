@@ -90,8 +90,8 @@ def table_lines(
 ) -> list[str]:
     """The lines of a table, none wider than the page and none with spaces at its end."""
     cells = [[_text(cell, place) for cell in row] for row in rows]
-    names = [_one_line(name) for name in header]
-    title = _one_line(title).strip()
+    names = [printable(name) for name in header]
+    title = printable(title).strip()
     lines = [_bold(line, place) for line in wrapped(title, place.width)] if title else []
     shown, widths = _layout(place.width, names, cells, least)
     if widths:
@@ -212,7 +212,7 @@ def _reasons(place: Page, names: Sequence[str], rows: Sequence[Sequence[Any]]) -
     for row in rows:
         for name, cell in zip(names, row, strict=True):
             if isinstance(cell, Missing):
-                columns_of.setdefault(_one_line(cell.reason), {})[name] = None
+                columns_of.setdefault(printable(cell.reason), {})[name] = None
     dash = "-" if place.ascii_only else _DASH
     return [
         f"{', '.join(name for name in names if name in found)} {dash}: {reason}" for reason, found in columns_of.items()
@@ -277,15 +277,15 @@ def width_of(text: str) -> int:
     )
 
 
-def _one_line(text: str) -> str:
-    """A text without line ends and control characters, which a title may have."""
+def printable(text: str) -> str:
+    """A text in one line without control characters, which a title may have."""
     if text.isprintable():
         return text
     return " ".join("".join(sign if sign.isprintable() or sign.isspace() else "?" for sign in text).split())
 
 
 def _text(cell: Any, place: Page) -> str:
-    text = _one_line(show_cell(None if isinstance(cell, Missing) else cell))
+    text = printable(show_cell(None if isinstance(cell, Missing) else cell))
     return "-" if text == _DASH and place.ascii_only else text
 
 

@@ -133,7 +133,7 @@ class Listing:
 
     Attributes:
         entries: the newest first.
-        damaged: folders of runs whose manifest cannot be read.
+        damaged: folders of runs whose manifest cannot be read, or is of another run.
     """
 
     entries: list[Entry]
@@ -145,9 +145,9 @@ def listing(store: Store) -> Listing:
     entries, damaged = [], []
     for folder in _folders(store.root):
         found = read_entry(folder)
-        if found is not None:
+        if found is not None and found.id == folder.name:
             entries.append(found)
-        elif saved.looks_like_run(folder):
+        elif saved.looks_like_run(folder) and folder.is_dir():  # another process may just have removed it
             damaged.append(folder)
     entries.sort(key=lambda entry: (entry.created, entry.written_ns, entry.id), reverse=True)
     return Listing(entries, damaged)
