@@ -134,7 +134,7 @@ def names(source: completion.Source) -> set[str]:
 
 def test_names_are_those_that_the_program_knows() -> None:
     known = metrics.registry().values()
-    assert names(completion.metrics) == {metric.name for metric in known}
+    assert names(completion.metrics) == {name for metric in known for name in (metric.name, *metric.aliases)}
     assert names(completion.backends) == set(backends.names())
     assert names(completion.papers) == set(papers.ids())
     assert names(completion.algorithms) == set(catalog.spellings(catalog.algorithms()))

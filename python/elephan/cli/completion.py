@@ -23,6 +23,7 @@ MOST_RUNS = 50
 
 _RUN_ID = re.compile(r"[0-9a-f]{8,}-.+-s\d+")
 _METRIC = re.compile(r'^@metric\(\s*"(\w+)"', re.MULTILINE)
+_ALIASES = re.compile(r"^@metric\([^\n]*aliases=\(([^)]*)\)", re.MULTILINE)
 Item = CompletionItem[str]
 Source = Callable[[click.Context, str], Iterable[str | Item]]
 
@@ -83,7 +84,8 @@ def metrics(context: click.Context, incomplete: str) -> Iterable[str | Item]:
     found: list[str] = []
     for file in (files("elephan") / "metrics").iterdir():
         if file.name.endswith(".py"):
-            found += _METRIC.findall(file.read_text(encoding="utf-8"))
+            text = file.read_text(encoding="utf-8")
+            found += [*_METRIC.findall(text), *re.findall(r"\w+", " ".join(_ALIASES.findall(text)))]
     return sorted(found)
 
 

@@ -199,9 +199,10 @@ def show_other(name: str, out: str | None, store: str | None, as_json: bool) -> 
         ScenarioError: nothing has this name.
     """
     from elephan import metrics, papers
+    from elephan.metrics.registry import find
 
-    if name in metrics.registry():
-        metric = metrics.get(name)
+    metric = find(name)
+    if metric is not None:
         if as_json:
             common.print_json({"name": metric.name, "unit": metric.unit, "source": metric.source, "doc": metric.doc})
             return
