@@ -14,6 +14,7 @@ import click
 
 from elephan.cli import targets
 from elephan.cli.tables import Missing as Missing
+from elephan.cli.tables import metric_cell as metric_cell
 from elephan.cli.tables import print_table as print_table
 from elephan.cli.tables import show_cell as show_cell
 from elephan.scenario.errors import ScenarioError

@@ -12,7 +12,6 @@ import click
 from elephan.cli import common, targets
 from elephan.cli.memory import memory_option
 from elephan.cli.progress import meter
-from elephan.cli.sweep import print_sweep
 from elephan.cli.tables import Missing
 from elephan.scenario.errors import ScenarioError
 from elephan.writing import whole_file
@@ -122,6 +121,8 @@ def command(
     if len(done) == 1:
         print_run(done[0])
     else:
+        from elephan.cli.sweep import print_sweep  # what it imports is not needed for one run
+
         print_sweep([], [{}] * len(done), done)
         print_intervals(document(done))
     if out is not None:

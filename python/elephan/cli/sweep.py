@@ -11,13 +11,11 @@ import click
 from elephan.cli import common
 from elephan.cli.memory import memory_option
 from elephan.cli.progress import meter
-from elephan.cli.tables import metric_cell
-from elephan.scenario.errors import ScenarioError
+from elephan.scenario import Scenario, ScenarioError
 from elephan.scenario.overrides import covers, parse_value
 
 if TYPE_CHECKING:
     from elephan.runs import Run
-    from elephan.scenario import Scenario
 
 Grid = dict[str, list[Any]]
 
@@ -173,7 +171,7 @@ def print_sweep(keys: Sequence[str], points: Sequence[dict[str, Any]], done: Seq
                 goodputs,
                 link.get("utilization"),
                 link.get("loss_rate"),
-                metric_cell(summary, "jain"),
+                common.metric_cell(summary, "jain"),
                 run.id,
             ]
         )
