@@ -202,6 +202,9 @@ def command_page() -> str:
         assert command is not None
         inner = click.Context(command, info_name=verb, parent=context, max_content_width=100, terminal_width=100)
         parts.append(f"## {verb}\n\n```text\n{command.get_help(inner)}\n```\n")
+        for name, each in command.commands.items() if isinstance(command, click.Group) else ():
+            context_of = click.Context(each, info_name=name, parent=inner, max_content_width=100, terminal_width=100)
+            parts.append(f"### {verb} {name}\n\n```text\n{each.get_help(context_of)}\n```\n")
     return "\n".join(parts)
 
 

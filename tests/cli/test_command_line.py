@@ -47,7 +47,11 @@ def complaint(args: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     return err.strip()
 
 
-@pytest.mark.parametrize("args", [[], ["--help"], *([verb, "--help"] for verb in VERBS)], ids=" ".join)
+RUNS_VERBS = ("list", "find", "diff", "verify", "prune", "size")
+HELP = [[], ["--help"], *([verb, "--help"] for verb in VERBS), *(["runs", verb, "--help"] for verb in RUNS_VERBS)]
+
+
+@pytest.mark.parametrize("args", HELP, ids=" ".join)
 def test_help_says_what_there_is(
     args: list[str], folder: Path, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
 ) -> None:

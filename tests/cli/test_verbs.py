@@ -156,6 +156,7 @@ def test_every_listed_algorithm_can_be_run(folder: Path, capsys: pytest.CaptureF
 def test_show_tells_what_a_name_stands_for(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert answer(["show", "cubic:2005"], capsys)["name"] == "cubic"
     assert answer(["show", "utilization"], capsys)["unit"]
+    assert answer(["show", "jain"], capsys)["name"] == "jain_fi"  # tables print the alias
     made = answer(["run", "two.toml"], capsys)
     assert answer(["show", made["id"]], capsys)["id"] == made["id"]
     assert answer(["show", made["id"][:8]], capsys)["id"] == made["id"]

@@ -24,6 +24,7 @@ from elephan import backends, papers, report
 from elephan.papers import overview
 from elephan.papers.reproduction import select
 from elephan.papers.results import PaperResult
+from elephan.report import plots
 from elephan.report.backends import backends_report
 from elephan.runs import Store
 from elephan.scenario import ScenarioError
@@ -200,6 +201,7 @@ def kinds(reproduced: PaperResult, tmp_path_factory: pytest.TempPathFactory) -> 
     assert board.report_path is not None
     scenario = synthetic.scenario(starts=["0 s", "20 s"])
     run = synthetic.run(scenario, {"cubic-1": constant(60.0), "bic-2": constant(20.0)})
+    other = synthetic.run(scenario.set(title="<b>another</b>"), {"cubic-1": constant(20.0), "bic-2": constant(60.0)})
     compared: dict[str, Any] = {"lines": [], "refused": {}}
     assert reproduced.report_path is not None
     return {
@@ -207,10 +209,11 @@ def kinds(reproduced: PaperResult, tmp_path_factory: pytest.TempPathFactory) -> 
         "board": board.report_path,
         "run": report.run_report(run, folder / "run"),
         "backends": backends_report(compared, {"sim": run, "model": run}, folder / "backends"),
+        "plot": plots.write_html(plots.plot([run, other]), [run, other], folder / "plot.html"),
     }
 
 
-KINDS = ["paper", "board", "run", "backends"]
+KINDS = ["paper", "board", "run", "backends", "plot"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -243,7 +246,7 @@ def browse(page: Path, *options: str) -> tuple[str, str]:
 
 
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")
-@pytest.mark.parametrize(("kind", "figures"), [("paper", 8), ("board", 0), ("run", 1), ("backends", 1)])
+@pytest.mark.parametrize(("kind", "figures"), [("paper", 8), ("board", 0), ("run", 1), ("backends", 1), ("plot", 1)])
 def test_a_browser_draws_the_page_without_an_error(kind: str, figures: int, kinds: dict[str, Path]) -> None:
     drawn, said = browse(kinds[kind])
     assert said == ""

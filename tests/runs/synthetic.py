@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -178,3 +180,19 @@ class WrittenBackend(Backend):
         rate_mbps = 10 + (0.01 * seed if self._seeds_matter else 0)
         made = tables(scenario, {name: constant(rate_mbps) for name in scenario.flow_names})
         return RawResult(dict(made), {"conservation": {"sent": 1}})
+
+
+def manifest_only(root: Path, number: int, algorithms: Sequence[str], *, title: str = "") -> Path:
+    """A folder in a store with nothing but the manifest of a run, made on the hour ``number`` of November 2020."""
+    run_id = f"{number * 0x9E3779B97F4A7C15 % 2**64:016x}-sim-s1"
+    flows = [{"name": f"{name}-{i}", "algorithm": name} for i, name in enumerate(algorithms, start=1)]
+    manifest = {
+        "format": 2, "id": run_id, "scenario_hash": run_id[:16], "seed": 1, "backend": "sim", "title": title,
+        "scenario": {"flows": flows}, "scenario_toml": "", "tables_sha256": "",
+        "created": f"2020-11-{1 + number // 24 % 28:02}T{number % 24:02}:00:00+00:00",
+        "files": {"samples.parquet": {"bytes": 123_000 + number, "sha256": ""}},
+    }  # fmt: skip
+    folder = root / run_id
+    folder.mkdir(parents=True)
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    return folder

@@ -6,13 +6,17 @@ import gc
 import json
 import math
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
 
 from elephan.cli import targets
+from elephan.cli.tables import Missing as Missing
+from elephan.cli.tables import metric_cell as metric_cell
+from elephan.cli.tables import print_table as print_table
+from elephan.cli.tables import show_cell as show_cell
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.overrides import covers, parse_assignment
 
@@ -147,71 +151,6 @@ def console(*, err: bool = False) -> Console:
 
     made = Console(stderr=err, highlight=False, soft_wrap=False)
     return made if made.is_terminal else Console(stderr=err, highlight=False, width=max(made.width, 160))
-
-
-def print_table(title: str, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """A table for people on stdout; numbers to the right, four significant digits."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    cells = [[show_cell(cell) for cell in row] for row in rows]
-    made = console()
-    between = 3 * len(header) - 1
-    widths = column_widths([header, *cells], made.width - between)
-    made.width = max(made.width, sum(widths) + between)
-    table = Table(title=Text(title) if title else None, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
-    for i, name in enumerate(header):
-        numeric = any(_is_number(row[i]) for row in cells)
-        table.add_column(Text(name), justify="right" if numeric else "left", overflow="fold", width=widths[i])
-    for row in cells:
-        table.add_row(*(Text(cell) for cell in row))
-    # Printed by click: rich ends the program when a pipe is closed, with status 1 and no word.
-    with made.capture() as captured:
-        made.print(table)
-    click.echo(captured.get(), nl=False)
-
-
-LONGEST_WHOLE = 40
-"""Characters of a word that is never folded."""
-
-
-def column_widths(rows: Sequence[Sequence[str]], room: int) -> list[int]:
-    """Widths of the columns of a table: what each needs, or less where all do not fit into ``room``.
-
-    Columns are narrowed one by one, the widest first, and none below its longest word, so that numbers stay whole. A
-    table may be wider than the room for that.
-    """
-    columns = list(zip(*rows, strict=True))
-    widths = [max(map(len, column)) for column in columns]
-    words = [[min(len(word), LONGEST_WHOLE) for cell in column for word in cell.split()] for column in columns]
-    least = [max(lengths, default=0) for lengths in words]
-    while sum(widths) > room and widths != least:
-        _, at = max((width, i) for i, width in enumerate(widths) if width > least[i])
-        widths[at] -= 1
-    return widths
-
-
-def show_cell(value: Any) -> str:
-    """A table cell: a dash for nothing, four significant digits for a number that is not whole."""
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return "–"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        if math.isinf(value):
-            return "never" if value > 0 else "-inf"
-        if value != 0 and not 1e-3 <= abs(value) < 1e6:
-            return f"{value:.3g}"
-        digits = max(0, 3 - math.floor(math.log10(abs(value)))) if value else 0
-        return f"{value:,.{min(digits, 4)}f}"
-    if isinstance(value, int):
-        return f"{value:,}"
-    return str(value)
-
-
-def _is_number(text: str) -> bool:
-    return text.replace(",", "").replace(".", "", 1).lstrip("-").isdigit()
 
 
 def say(line: str) -> None:

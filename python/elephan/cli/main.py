@@ -37,9 +37,12 @@ VERBS = {
     "sweep": "run a scenario over a grid of values",
     "list": "everything that can be named",
     "show": "the report of a run or a paper, or what a name stands for",
+    "plot": "cwnd, rate, RTT and queue of runs over time",
+    "runs": "the saved runs: list, find, diff, verify, prune, size",
     "lab": "what this host can do for --on kernel; cleaning up",
     "bench": "the engine's speed on this machine",
 }
+_COMPLETE = "_ELEPHAN_COMPLETE"  # as in elephan.cli.completion
 RENAMED = {"compare-habitats": "compare-backends"}
 """Verbs of earlier versions and their successors."""
 
@@ -57,12 +60,18 @@ class LazyGroup(click.Group):
             return None
         command = import_module(f"elephan.cli.{cmd_name.replace('-', '_')}").command
         assert isinstance(command, click.Command)
+        if os.environ.get(_COMPLETE):
+            from elephan.cli import completion
+
+            return completion.attach(command)
         return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the verb, or name the nearest one."""
+        if ctx.resilient_parsing and args and args[0] not in VERBS:
+            return None, None, args  # a shell asks for completions
         if args and args[0] in RENAMED:
             raise click.UsageError(f"'{args[0]}' is now called '{RENAMED[args[0]]}'", ctx)
         if args and not args[0].startswith("-") and args[0] not in VERBS:
@@ -82,6 +91,9 @@ def cli() -> None:
 
     Each verb has its own --help, and --json prints one JSON document on stdout. Exit status: 0 done, 1 the run failed
     or a check did not hold, 2 the input was wrong, 130 interrupted by Ctrl-C, 143 ended by SIGTERM.
+
+    For completion of names in bash, write into ~/.bashrc: eval "$(_ELEPHAN_COMPLETE=bash_source elephan)". For zsh and
+    fish it is zsh_source and fish_source.
     """
 
 
@@ -113,6 +125,10 @@ def run_command(args: list[str]) -> int:
 
     if sys.stdout is None:
         return _complain("stdout is closed, so nothing could be printed; write >/dev/null to print nothing", FAILED)
+    if os.environ.get(_COMPLETE):
+        from elephan.cli import completion
+
+        return completion.answer(cli)
     try:
         with stdout.named(), _clean_stdout(args), _warnings_in_one_line():
             status = cli.main(args or ["--help"], prog_name="elephan", standalone_mode=False)
@@ -199,7 +215,8 @@ def _complain(line: str, status: int) -> int:
 def usage_line(error: click.ClickException) -> str:
     """A wrong option or argument in one line, with the nearest right word."""
     context = getattr(error, "ctx", None)
-    verb = f"{context.info_name}: " if context is not None and context.parent is not None else ""
+    path = "" if context is None else context.command_path.partition(" ")[2]
+    verb = f"{path}: " if path else ""
     if isinstance(error, click.NoSuchOption):
         params = context.command.get_params(context) if context else []
         known = [opt for param in params if isinstance(param, click.Option) for opt in param.opts]
@@ -207,7 +224,7 @@ def usage_line(error: click.ClickException) -> str:
     if isinstance(error, click.MissingParameter):
         name = error.param.human_readable_name if error.param is not None else "an argument"
         shown = error.param.opts[0] if isinstance(error.param, click.Option) else name
-        return f"{verb}{shown} is missing; see elephan {verb.rstrip(': ')} --help"
+        return f"{verb}{shown} is missing; see elephan {path} --help"
     if isinstance(error, click.BadParameter):
         shown = error.param.opts[0] if isinstance(error.param, click.Option) else ""
         return f"{verb}{shown}{': ' if shown else ''}{_lower(error.message)}"

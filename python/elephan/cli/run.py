@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ import click
 from elephan.cli import common, replicates, targets
 from elephan.cli.memory import memory_option
 from elephan.cli.progress import meter
-from elephan.cli.sweep import print_sweep
+from elephan.cli.tables import Missing
 from elephan.scenario.errors import ScenarioError
 from elephan.writing import whole_file
 
@@ -33,6 +33,19 @@ _FLOW_COLUMNS = {
     "cwnd mean": "cwnd_mean",
 }
 _DATAGRAM_COLUMNS = {"one-way mean ms": "owd_mean_ms", "one-way p99 ms": "owd_p99_ms"}
+_LEAST = (
+    "timeouts", "start s", "on the wire Mbit/s", "begun", "RTT p99 ms", "one-way p99 ms", "losses", "target Mbit/s",
+    "queue max packets", "drops", "cwnd mean", "retransmits",
+)  # fmt: skip
+"""Columns that a narrow terminal may leave out, the least important first."""
+_REASONS = {
+    "rtt_": "no round trip was sampled in the measured part",
+    "owd_": "only datagrams have one-way delays, and only those of the measured part count",
+    "cwnd_": "no congestion window was sampled in the measured part",
+    "target_mbps": "only a source with a load has a target",
+    "quantile": "a flow by itself has no quantiles",
+}
+"""Beginnings of fields, and the reason why there is no value."""
 _LINK_COLUMNS = {
     "link": "name",
     "utilization": "utilization",
@@ -106,6 +119,8 @@ def command(
     if len(done) == 1:
         print_run(done[0])
     else:
+        from elephan.cli.sweep import print_sweep  # what it imports is not needed for one run
+
         print_sweep([], [{}] * len(done), done)
         print_intervals(document(done))
         replicates.tell(done, backend)
@@ -171,12 +186,22 @@ def print_run(run: Run) -> None:
     ]
     for columns, rows in tables:
         if rows:
-            common.print_table(title, list(columns), [[row[c] for c in columns.values()] for row in rows])
+            cells = [[_cell(row, field) for field in columns.values()] for row in rows]
+            common.print_table(title, list(columns), cells, least=_LEAST)
             title = ""
     for warning in summary["warnings"]:
         common.warn(warning)
     state = "saved before" if summary["cached"] else f"made in {summary['wall_seconds']:.2f} s"
     common.say(f"{summary['dir']} ({state})")
+
+
+def _cell(row: Mapping[str, Any], field: str) -> Any:
+    """The cell of a field of a summary's row; the reason where it has no value."""
+    if row[field] is not None:
+        return row[field]
+    known = row.get("undefined") or {}
+    reasons = [known.get(field), *(reason for start, reason in _REASONS.items() if field.startswith(start))]
+    return Missing(next((reason for reason in reasons if reason), "not measured in the measured part"))
 
 
 def print_intervals(found: dict[str, Any]) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from elephan.cli import common, targets
+from elephan.cli import common, naming, targets
 from elephan.cli.numbers import Asked, show_numbers
 from elephan.cli.packets import Packets
+from elephan.cli.tables import print_text
 from elephan.scenario import ScenarioError, catalog, own
 from elephan.scenario.words import hint
 
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @click.command("show")
-@click.argument("name", metavar="RUN|ID")
+@click.argument("names", nargs=-1, required=True, metavar="RUN…|NAME")
 @click.option(
     "--out", metavar="DIR", callback=targets.writable_folder,
     help="Folder of the report. [default: the run's own folder, or reports/ID]",
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
     "--qlog", metavar="FILE", callback=targets.writable_file,
     help="Instead, write what the run's senders did there, for qvis and the like.",
 )  # fmt: skip
-@click.option("--metric", "names", multiple=True, metavar="NAME", help="Instead, print this metric of the run.")
+@click.option("--metric", "wanted", multiple=True, metavar="NAME", help="Instead, print this metric of the run.")
 @click.option(
     "--window", nargs=2, metavar="FROM TO", help="Of this part of the run. [default: the measured part; of packets all]"
 )
@@ -49,29 +51,36 @@ if TYPE_CHECKING:
 @common.store_option
 @common.json_option
 def command(
-    name: str,
+    names: tuple[str, ...],
     out: str | None,
     csv: str | None,
     parquet: str | None,
     pcapng: str | None,
     at: str | None,
     qlog: str | None,
-    names: tuple[str, ...],
+    wanted: tuple[str, ...],
     window: tuple[str, str] | None,
     flows: tuple[str, ...],
     link: str | None,
     store: str | None,
     as_json: bool,
 ) -> None:
-    """The report of a run (its id or folder) or of a paper, or what an algorithm, a queue or a metric is.
+    """The report of a run or of a paper, or what an algorithm, a queue or a metric is; several runs side by side.
 
-    For --pcapng and --qlog, a run whose scenario does not ask for an event log is run once more.
+    A run is named by its id, the beginning of its id, its folder, or 'last': the run that was saved last. 'last~1' is
+    the one before it. For --pcapng and --qlog, a run whose scenario does not ask for an event log is run once more.
     """
     packets = Packets(pcapng, qlog, at, window, flows)
     packets.check()
-    asked = Asked(names, window, flows, link)
+    asked = Asked(wanted, window, flows, link)
+    name = names[0]
+    if len(names) > 1:
+        if csv is not None or parquet is not None or packets or asked or out is not None:
+            raise ScenarioError("several runs are shown side by side; the options are for one run", source="show")
+        show_side_by_side(names, store, as_json)
+        return
     if csv is not None or parquet is not None or packets:
-        if packets and (names or link is not None):
+        if packets and (wanted or link is not None):
             raise ScenarioError("--pcapng and --qlog write packets, --metric and --link are for numbers", source="show")
         export_run(name, csv, parquet, packets, store, as_json)
         return
@@ -92,23 +101,38 @@ def command(
 
 
 def find_run(name: str, store: str | None) -> Path | None:
-    """The folder of a run, also of a damaged one: a path, an id in the store, or the beginning of exactly one id.
+    """The folder of a run, also of a damaged one; ``None`` if no run has this name.
 
     Raises:
         ScenarioError: the beginning of several ids.
     """
     from elephan import runs
 
-    if Path(name).exists() and runs.looks_like_run(Path(name)):
-        return Path(name)
+    return naming.folder_of(name, runs.Store(store))
+
+
+def show_side_by_side(names: Sequence[str], store: str | None, as_json: bool) -> None:
+    """Print the numbers of several runs, a column a run.
+
+    Raises:
+        ScenarioError: a name is not a run's.
+    """
+    from elephan import runs
+    from elephan.runs.difference import side_by_side
+
     where = runs.Store(store)
-    entries = [path for path in where.entries() if runs.looks_like_run(path)]
-    found = [path for path in entries if path.name == name] or [
-        path for path in entries if path.name.startswith(name) and (name.isalnum() or "-s" in name)
+    found = [naming.run_of(name, where, "show") for name in names]
+    if as_json:
+        common.print_json({"runs": [run.summary() for run in found]})
+        return
+    naming.say_which(found)
+    numbers = side_by_side([run.summary() for run in found])
+    none = common.Missing("not defined for the run, or the run has no such flow or link")
+    rows = [
+        [name, *(each[name] if each.get(name) is not None else none for each in numbers)]
+        for name in dict.fromkeys(name for each in numbers for name in each)
     ]
-    if len(found) > 1:
-        raise ScenarioError(f"'{name}' begins {len(found)} runs: {', '.join(path.name for path in found[:6])}")
-    return found[0] if found else None
+    common.print_table("", ["result", *naming.letters(len(found))], rows)
 
 
 def a_run(name: str, store: str | None, what: str) -> Run:
@@ -175,13 +199,14 @@ def show_other(name: str, out: str | None, store: str | None, as_json: bool) -> 
         ScenarioError: nothing has this name.
     """
     from elephan import metrics, papers
+    from elephan.metrics.registry import find
 
-    if name in metrics.registry():
-        metric = metrics.get(name)
+    metric = find(name)
+    if metric is not None:
         if as_json:
             common.print_json({"name": metric.name, "unit": metric.unit, "source": metric.source, "doc": metric.doc})
             return
-        common.say(f"{metric.name}, {metric.unit}\n\n{metric.doc}\n\nsource: {metric.source}")
+        print_text(f"{metric.name}, {metric.unit}\n\n{metric.doc}\n\nsource: {metric.source}")
         return
     if name in own.points():
         show_entry(own.describe(name), as_json)
@@ -192,7 +217,11 @@ def show_other(name: str, out: str | None, store: str | None, as_json: bool) -> 
         arguments = [name, *(["--out", out] if out else []), *(["--store", store] if store else [])]
         paper.main([*arguments, *(["--json"] if as_json else [])], standalone_mode=False)
         return
+    from elephan.runs import Store
+
     known = [
+        *Store(store).ids(),
+        "last",
         *catalog.spellings(catalog.algorithms()),
         *own.points(),
         *catalog.queues(),
@@ -223,7 +252,7 @@ def show_entry(entry: catalog.Descriptor, as_json: bool) -> None:
     if as_json:
         common.print_json(entry)
         return
-    common.say(f"{entry['name']}: {entry['title']}\n{entry.get('source', '')}\n\n{entry.get('doc', '')}\n")
+    print_text(f"{entry['name']}: {entry['title']}\n{entry.get('source', '')}\n\n{entry.get('doc', '')}\n")
     presets: list[Any] = [
         [f"{entry['name']}:{preset['name']}".rstrip(":"), preset["title"], settings(preset.get("overrides") or {})]
         for preset in entry.get("presets", [])
@@ -234,7 +263,7 @@ def show_entry(entry: catalog.Descriptor, as_json: bool) -> None:
     variables = [catalog.variable_row(variable) for variable in entry.get("variables", [])]
     for title, rows in (("parameters", parameters), ("internal variables", variables)):
         if rows:
-            common.print_table(title, list(rows[0]), [list(row.values()) for row in rows])
+            common.print_table(title, list(rows[0]), [list(row.values()) for row in rows], least=["source", "type"])
 
 
 def settings(overrides: dict[str, Any]) -> str:

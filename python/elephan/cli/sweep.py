@@ -298,11 +298,11 @@ def print_sweep(keys: Sequence[str], points: Sequence[Mapping[str, Any]], done: 
                 goodputs,
                 link.get("utilization"),
                 link.get("loss_rate"),
-                summary["metrics"].get("jain"),
+                common.metric_cell(summary, "jain"),
                 run.id,
             ]
         )
-    common.print_table("", header, rows)
+    common.print_table("", header, rows, least=["loss rate", "run"])
     print_ends(done)
 
 

@@ -81,12 +81,17 @@ def get(name: str) -> Metric:
     Raises:
         MetricError: there is none; the message has the nearest name.
     """
-    found = _METRICS.get(_ALIASES.get(name, name))
+    found = find(name)
     if found is None:
         raise MetricError(
             f"'{name}' is not a metric; {hint(name, [*_METRICS, *_ALIASES], lister='elephan list metrics')}"
         )
     return found
+
+
+def find(name: str) -> Metric | None:
+    """The metric of a name or alias; ``None`` if there is none."""
+    return _METRICS.get(_ALIASES.get(name, name))
 
 
 def registry() -> dict[str, Metric]:

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from elephan.notebooks import COLORS, details, escape, heading, lines, notes, shown, table
+from elephan.rates import rate_mbps
 from elephan.runs.errors import RunError
 from elephan.runs.result import defined, flow_rows
 
@@ -90,7 +91,7 @@ def _figure(run: Run) -> str:
         times, octets = (rows[column].gather_every(every).to_list() for column in ("time_s", "wire_bytes"))
         pairs = list(zip(times, octets, strict=True))
         rates = [
-            (later, 8e-6 * (after - before) / (later - earlier))
+            (later, rate_mbps(after - before, later - earlier))
             for (earlier, before), (later, after) in pairwise(pairs)
             if later > earlier
         ]

@@ -19,7 +19,10 @@ from elephan.scenario.groups import Group, groups_of, without_groups
 
 if TYPE_CHECKING:
     import polars as pl
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    Size = str | tuple[float, float]
 
 SUMMARY_FORMAT = 3
 
@@ -418,20 +421,60 @@ class Run:
 
     # ---- looking at it ----
 
-    def plot_cwnd(self, flows: Sequence[str] | None = None) -> Figure:
-        """Congestion windows over time; of a crowd, bands of quantiles over the flows of each group."""
-        figure: Figure = hook("plot_cwnd")(self, flows)
+    def plot_cwnd(
+        self,
+        flows: Sequence[str] | None = None,
+        *,
+        ax: Axes | None = None,
+        size: Size | None = None,
+        title: str | None = None,
+    ) -> Figure:
+        """Congestion windows over time; of a crowd, bands of quantiles over the flows of each group.
+
+        Args:
+            flows: names; all for ``None``.
+            ax: axes to draw on; a figure of its own for ``None``.
+            size: of that figure: width and height in inches, ``"12x8 cm"``, ``"column"`` or ``"page"`` of a paper.
+            title: over the axes; the scenario's title, or else the names of its flows, for ``None``.
+
+        Returns:
+            The figure that was drawn on.
+        """
+        figure: Figure = hook("plot_cwnd")(self, flows, ax=ax, size=size, title=title)
         return figure
 
-    def plot_throughput(self, flows: Sequence[str] | None = None, bin_s: float | None = None) -> Figure:
+    def plot_rtt(
+        self,
+        flows: Sequence[str] | None = None,
+        *,
+        ax: Axes | None = None,
+        size: Size | None = None,
+        title: str | None = None,
+    ) -> Figure:
+        """Smoothed round-trip times over time; of a crowd, bands of quantiles. Arguments as for :meth:`plot_cwnd`."""
+        figure: Figure = hook("plot_rtt")(self, flows, ax=ax, size=size, title=title)
+        return figure
+
+    def plot_throughput(
+        self,
+        flows: Sequence[str] | None = None,
+        bin_s: float | None = None,
+        *,
+        ax: Axes | None = None,
+        size: Size | None = None,
+        title: str | None = None,
+    ) -> Figure:
         """Throughput of each flow in bins of ``bin_s`` seconds, by default 1 s; of a crowd, bands of quantiles of the
-        goodput between samples."""
-        figure: Figure = hook("plot_throughput")(self, flows, bin_s)
+        goodput between samples. Other arguments as for :meth:`plot_cwnd`."""
+        figure: Figure = hook("plot_throughput")(self, flows, bin_s, ax=ax, size=size, title=title)
         return figure
 
-    def plot_queue(self, link: str | None = None) -> Figure:
-        """The queue of the bottleneck, or of another recorded link, over time."""
-        figure: Figure = hook("plot_queue")(self, link)
+    def plot_queue(
+        self, link: str | None = None, *, ax: Axes | None = None, size: Size | None = None, title: str | None = None
+    ) -> Figure:
+        """The queue of the bottleneck, or of another recorded link, over time. Other arguments as for
+        :meth:`plot_cwnd`."""
+        figure: Figure = hook("plot_queue")(self, link, ax=ax, size=size, title=title)
         return figure
 
     def __repr__(self) -> str:

@@ -1,0 +1,382 @@
+"""Lines over time in panels: overlays and small multiples, drawn for print (matplotlib) and for the screen (plotly).
+
+The module knows nothing of runs. One algorithm has one color; several lines of it differ in shade and dashes.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from elephan.report.figures import COLORS
+from elephan.version import __version__
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as MplFigure
+
+Array = npt.NDArray[np.float64]
+
+GRAY = "#4d4d4d"
+DASHES = ("solid", "dashed", "dotted", "dashdot")
+_PLOTLY_DASHES = ("solid", "dash", "dot", "dashdot")
+BINS = 2000
+"""A line has at most two points a bin: the least and the greatest value there."""
+
+COLUMN_IN, PAGE_IN = 3.5, 7.16
+"""Widths of a column and of the text of a two-column page (IEEE), inches."""
+
+SIZES = {"column": COLUMN_IN, "page": PAGE_IN}
+KINDS = (".pdf", ".svg", ".png", ".html")
+_PANEL_IN = 1.75
+_PANEL_PX = 260
+_SIZE = re.compile(r"(?P<width>\d+(?:\.\d+)?)\s*[x×]\s*(?P<height>\d+(?:\.\d+)?)\s*(?P<unit>in|cm|mm|pt)")
+_INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4, "pt": 1 / 72.27}
+_LEAST_IN, _MOST_IN = 1.0, 40.0
+
+
+@dataclass(frozen=True)
+class Band:
+    """The range between two quantiles over many lines, around a median."""
+
+    low: Array
+    high: Array
+    alpha: float
+
+
+@dataclass(frozen=True)
+class Line:
+    """A series over time.
+
+    Attributes:
+        name: in the legend.
+        times: in s, ascending.
+        values: NaN where there is none.
+        color: ``#rrggbb``.
+        dash: index into :data:`DASHES`.
+        bands: ranges around it, the widest first.
+        steps: true if a value holds from the time before until its own.
+    """
+
+    name: str
+    times: Array
+    values: Array
+    color: str = GRAY
+    dash: int = 0
+    bands: tuple[Band, ...] = ()
+    steps: bool = False
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes; panels with the same label of the y axis have one scale."""
+
+    title: str
+    y_label: str
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True)
+class Overlay:
+    """Panels in rows, with one time axis.
+
+    Attributes:
+        title: one line; may be empty.
+        caption: one or two sentences for the page.
+        panels: row by row.
+        columns: panels in a row.
+        shaded: measured part, s; ``None`` if none is marked.
+        span: shown times, s.
+        provenance: names and values for the file's metadata.
+    """
+
+    title: str
+    caption: str
+    panels: tuple[Panel, ...]
+    columns: int = 1
+    shaded: tuple[float, float] | None = None
+    span: tuple[float, float] | None = None
+    provenance: Mapping[str, str] = field(default_factory=dict)
+
+    id = "plot"
+
+    @property
+    def rows(self) -> int:
+        """Rows of panels."""
+        return math.ceil(len(self.panels) / self.columns)
+
+    def draw(self, size: str | tuple[float, float] | None = None, *, notebook: bool = False) -> MplFigure:
+        """The figure for print, in the style of the page's text; with ``notebook`` one that a notebook shows.
+
+        Raises:
+            ValueError: ``size`` is no size.
+        """
+        width, height = inches(size, self.rows)
+        with style(width):
+            figure = _figure(width, height, notebook=notebook)
+            grid = figure.subplots(self.rows, self.columns, sharex=True, squeeze=False)
+            axes = [ax for row in grid for ax in row]
+            for ax in axes[len(self.panels) :]:
+                ax.set_visible(False)
+            for i, (panel, ax) in enumerate(zip(self.panels, axes, strict=False)):
+                draw_panel(ax, panel, self.shaded, self.span)
+                if i % self.columns and panel.y_label == self.panels[i - 1].y_label:
+                    ax.set_ylabel("")
+                    ax.tick_params(labelleft=False)
+                if i + self.columns >= len(self.panels):
+                    ax.tick_params(labelbottom=True)
+                if i // self.columns == self.rows - 1:
+                    ax.set_xlabel("time (s)")
+            self._share_scales(axes)
+            if self.title:
+                figure.suptitle(self.title, fontsize="medium")
+            legend(figure, axes[: len(self.panels)], width)
+        return figure
+
+    def _share_scales(self, axes: Sequence[Axes]) -> None:
+        tops: dict[str, float] = {}
+        for panel, ax in zip(self.panels, axes, strict=False):
+            tops[panel.y_label] = max(tops.get(panel.y_label, 0.0), ax.get_ylim()[1])
+        for panel, ax in zip(self.panels, axes, strict=False):
+            ax.set_ylim(bottom=0, top=tops[panel.y_label])
+
+    def save(self, path: str | Path, size: str | tuple[float, float] | None = None) -> None:
+        """Write a PDF, an SVG or a PNG; the same data give the same bytes. A PDF has TrueType fonts, as journals ask.
+
+        Raises:
+            ValueError: the file has another ending, or ``size`` is no size.
+            OSError: it cannot be written.
+        """
+        from elephan.writing import whole_file
+
+        path = Path(path)
+        kind = path.suffix.lower()
+        if kind not in (".pdf", ".svg", ".png"):
+            raise ValueError(f"'{path}' does not end in .pdf, .svg or .png")
+        words = {"Title": self.title, **self.provenance}
+        text = "; ".join(f"{name}: {value}" for name, value in self.provenance.items())
+        metadata_of: dict[str, dict[str, Any]] = {
+            ".pdf": {"Title": self.title, "Subject": text, "Creator": f"Elephan {__version__}", "CreationDate": None},
+            ".svg": {"Title": self.title, "Description": text, "Creator": f"Elephan {__version__}", "Date": None},
+            ".png": {"Software": f"Elephan {__version__}", **words},
+        }
+        figure = self.draw(size)
+        with saving(), whole_file(path) as place:
+            figure.savefig(place, format=kind[1:], metadata=metadata_of[kind], dpi=200)
+
+    def plotly(self) -> dict[str, Any]:
+        """Data and layout for plotly.js; time axes zoom together, and a name in the legend stands for all panels."""
+        layout: dict[str, Any] = {
+            "height": 130 + _PANEL_PX * self.rows, "annotations": [], "shapes": [],
+            "legend": {"orientation": "h", "x": 0, "y": 1 + 34 / (_PANEL_PX * self.rows), "yanchor": "bottom"},
+            "margin": {"t": 100, "b": 56, "l": 64, "r": 16},
+        }  # fmt: skip
+        data: list[dict[str, Any]] = []
+        named: set[str] = set()
+        for i, panel in enumerate(self.panels):
+            suffix = "" if i == 0 else str(i + 1)
+            self._place(layout, i, panel, suffix)
+            for line in panel.lines:
+                data += _traces(line, suffix, legend=line.name not in named)
+                named.add(line.name)
+        return {"data": data, "layout": layout}
+
+    def _place(self, layout: dict[str, Any], i: int, panel: Panel, suffix: str) -> None:
+        row, column = divmod(i, self.columns)
+        gap_x, gap_y = (0.08 if self.columns > 1 else 0.0), 0.4 / (self.rows + 1) if self.rows > 1 else 0.0
+        wide = (1 - gap_x * (self.columns - 1)) / self.columns
+        high = (1 - gap_y * (self.rows - 1)) / self.rows
+        left, top = column * (wide + gap_x), 1 - row * (high + gap_y)
+        first = next(k for k, other in enumerate(self.panels) if other.y_label == panel.y_label)
+        layout[f"yaxis{suffix}"] = {
+            "title": {"text": panel.y_label}, "domain": [max(0.0, top - high), top], "rangemode": "tozero",
+            "anchor": f"x{suffix}", **({"matches": f"y{first + 1 if first else ''}"} if first != i else {}),
+        }  # fmt: skip
+        layout[f"xaxis{suffix}"] = {
+            "domain": [left, left + wide], "anchor": f"y{suffix}", **({"matches": "x"} if i else {}),
+            **({"range": list(self.span)} if self.span else {}),
+            "title": {"text": "time (s)" if i + self.columns >= len(self.panels) else ""},
+        }  # fmt: skip
+        layout["annotations"].append({
+            "text": f"<b>{_escaped(panel.title)}</b>", "x": left, "xref": "paper", "xanchor": "left", "y": top,
+            "yref": "paper", "yanchor": "bottom", "showarrow": False,
+        })  # fmt: skip
+        if self.shaded:
+            layout["shapes"].append({
+                "type": "rect", "xref": f"x{suffix}", "yref": f"y{suffix} domain", "x0": self.shaded[0],
+                "x1": self.shaded[1], "y0": 0, "y1": 1, "fillcolor": "rgba(128,128,128,0.12)", "line": {"width": 0},
+                "layer": "below",
+            })  # fmt: skip
+
+
+def _figure(width: float, height: float, *, notebook: bool) -> MplFigure:
+    from matplotlib.figure import Figure as MplFigure
+
+    if not notebook:
+        return MplFigure(figsize=(width, height), layout="constrained")
+    import matplotlib.pyplot as plt
+
+    figure = plt.figure(figsize=(width, height), layout="constrained")
+    plt.close(figure)  # a notebook shows what a call returns; an open figure would be shown twice
+    return figure
+
+
+def draw_panel(
+    ax: Axes, panel: Panel, shaded: tuple[float, float] | None = None, span: tuple[float, float] | None = None
+) -> None:
+    """Draw the lines of a panel on axes; the y axis begins at 0."""
+    if shaded:
+        ax.axvspan(*shaded, color="0.5", alpha=0.1, linewidth=0)
+    for line in panel.lines:
+        step: Literal["pre"] | None = "pre" if line.steps else None
+        for band in line.bands:
+            times, low, high = thinned_band(line.times, band)
+            ax.fill_between(times, low, high, color=line.color, alpha=band.alpha, linewidth=0, step=step)
+        times, values = thinned_line(line.times, line.values)
+        ax.plot(
+            times, values, color=line.color, linestyle=DASHES[line.dash], label=line.name, linewidth=0.9,
+            drawstyle="steps-pre" if line.steps else "default",
+        )  # fmt: skip
+    ax.set_ylim(bottom=0)
+    ax.margins(x=0)
+    if span:
+        ax.set_xlim(*span)
+    ax.set_ylabel(panel.y_label)
+    if panel.title:
+        ax.set_title(panel.title, loc="left", fontsize="medium")
+
+
+def legend(figure: MplFigure, axes: Sequence[Axes], width_in: float) -> None:
+    """One legend below all panels, if there is more than one name."""
+    named: dict[str, Any] = {}
+    for ax in axes:
+        for handle, name in zip(*ax.get_legend_handles_labels(), strict=True):
+            named.setdefault(name, handle)
+    if len(named) > 1 and not set(named) <= {ax.get_title(loc="left") for ax in axes}:
+        # About 15 small letters an inch, 6 of them for the handle of each name.
+        columns = max(1, min(len(named), int(15 * width_in / (max(map(len, named)) + 6))))
+        figure.legend(list(named.values()), list(named), loc="outside lower center", ncols=columns, fontsize="small")
+
+
+def style(width_in: float) -> AbstractContextManager[None]:
+    """Sizes of letters that fit the text of a paper: 8 pt in a column, 9 pt across a page."""
+    import matplotlib as mpl
+
+    return mpl.rc_context({"font.size": 8 if width_in < 5 else 9, "legend.frameon": False})
+
+
+def saving() -> AbstractContextManager[None]:
+    """Settings of files: TrueType fonts in a PDF, text as text in an SVG, the same bytes for the same data."""
+    import matplotlib as mpl
+
+    return mpl.rc_context({"svg.hashsalt": "elephan", "svg.fonttype": "none", "pdf.fonttype": 42})
+
+
+def inches(size: str | tuple[float, float] | None, rows: int = 1) -> tuple[float, float]:
+    """Width and height of a figure in inches: ``column``, ``page``, ``"12x8 cm"``, or a pair of inches.
+
+    Raises:
+        ValueError: it is no size, or not between 1 and 40 inches.
+    """
+    own_height = _PANEL_IN * rows + 0.6
+    if size is None:
+        return PAGE_IN, own_height
+    if isinstance(size, str):
+        word = size.strip().lower()
+        if word in SIZES:
+            return SIZES[word], own_height
+        match = _SIZE.fullmatch(word)
+        if match is None:
+            raise ValueError(f"'{size}' is not a size; write column, page, or for example '12x8 cm'")
+        unit = _INCHES[match["unit"]]
+        size = float(match["width"]) * unit, float(match["height"]) * unit
+    try:
+        width, height = map(float, size)
+    except (TypeError, ValueError):
+        raise ValueError(f"{size!r} is not a size; write a width and a height in inches, such as (3.5, 2.5)") from None
+    if not all(_LEAST_IN <= length <= _MOST_IN for length in (width, height)):
+        raise ValueError(f"a figure of {width:.3g} x {height:.3g} in; both are from 1 to 40 in")
+    return width, height
+
+
+def color_of(place: int) -> str:
+    """The color of the algorithm at a place in the order of appearance."""
+    return COLORS[place % len(COLORS)]
+
+
+def variant(color: str, number: int) -> tuple[str, int]:
+    """Color and dashes of a line: the first of an algorithm is plain, others are darker or lighter, and dashed."""
+    shade = (0.0, -0.35, 0.4)[number % 3]
+    channels = (int(color[i : i + 2], 16) for i in (1, 3, 5))
+    mixed = (round(c + (255 - c) * shade if shade > 0 else c * (1 + shade)) for c in channels)
+    return "#" + "".join(f"{c:02x}" for c in mixed), number % len(DASHES)
+
+
+def thinned_line(times: Array, values: Array, bins: int = BINS) -> tuple[Array, Array]:
+    """A line with at most two points a bin: the least and the greatest value, in their order; extremes survive."""
+    if len(values) <= 2 * bins:
+        return times, values
+    width = math.ceil(len(values) / bins)
+    kept: list[int] = []
+    for begin in range(0, len(values), width):
+        chunk = values[begin : begin + width]
+        if np.isnan(chunk).all():
+            kept.append(begin)
+        else:
+            kept += sorted({begin + int(np.nanargmin(chunk)), begin + int(np.nanargmax(chunk))})
+    return times[kept], values[kept]
+
+
+def thinned_band(times: Array, band: Band, bins: int = BINS) -> tuple[Array, Array, Array]:
+    """A band with one point a bin, as wide as the widest of its points there."""
+    if len(times) <= bins:
+        return times, band.low, band.high
+    begins = np.arange(0, len(times), math.ceil(len(times) / bins))
+    # fmin and fmax leave out NaN unless there is nothing else.
+    return times[begins], np.fmin.reduceat(band.low, begins), np.fmax.reduceat(band.high, begins)
+
+
+def _traces(line: Line, suffix: str, *, legend: bool) -> list[dict[str, Any]]:
+    shape = "vh" if line.steps else "linear"
+    common = {
+        "type": "scatter", "mode": "lines", "xaxis": f"x{suffix}", "yaxis": f"y{suffix}", "legendgroup": line.name,
+        "name": line.name,
+    }  # fmt: skip
+    found = []
+    for band in line.bands:
+        times, low, high = thinned_band(line.times, band)
+        red, green, blue = (int(line.color[i : i + 2], 16) for i in (1, 3, 5))
+        for values, fill in ((low, "none"), (high, "tonexty")):
+            found.append(
+                common | {
+                    "x": _plain(times), "y": _plain(values), "showlegend": False, "hoverinfo": "skip", "fill": fill,
+                    "fillcolor": f"rgba({red},{green},{blue},{band.alpha})", "line": {"width": 0, "shape": shape},
+                }
+            )  # fmt: skip
+    times, values = thinned_line(line.times, line.values)
+    found.append(
+        common | {
+            "x": _plain(times), "y": _plain(values), "showlegend": legend,
+            "line": {"width": 1.4, "color": line.color, "dash": _PLOTLY_DASHES[line.dash], "shape": shape},
+            "hovertemplate": "%{x:.3f} s: %{y:,.4g}",
+        }
+    )  # fmt: skip
+    return found
+
+
+def _plain(values: Array) -> list[float | None]:
+    """Numbers with six digits for JSON, which has no NaN."""
+    return [None if value != value else float(f"{value:.6g}") for value in values.tolist()]
+
+
+def _escaped(text: str) -> str:
+    """Plotly reads a few tags in annotations."""
+    return text.replace("&", "&amp;").replace("<", "&lt;")

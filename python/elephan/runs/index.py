@@ -1,0 +1,295 @@
+"""The saved runs of a store at a glance: their manifests alone are read, and of these only a few fields.
+
+A manifest that cannot be read is counted and named, not listed; :func:`elephan.runs.saved.verify` compares digests.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from elephan.runs import saved
+from elephan.runs.errors import RunError
+from elephan.runs.saved import MANIFEST
+from elephan.runs.store import Store
+from elephan.scenario.words import hint
+
+LAST = "last"
+"""Name of the run that was saved last; ``last~1`` is the one before it."""
+
+_LAST = re.compile(r"last(?:~(?P<before>\d{1,7}))?")
+
+
+class _Flow(msgspec.Struct):
+    name: str
+    algorithm: str
+    count: int = 1
+
+
+class _Source(msgspec.Struct):
+    flow: _Flow
+
+
+class _Form(msgspec.Struct):
+    flows: list[_Flow] = []
+    traffic: list[_Source] = []
+
+
+class _File(msgspec.Struct):
+    bytes: int
+
+
+class _Manifest(msgspec.Struct):
+    id: str
+    scenario_hash: str
+    seed: int
+    scenario: _Form
+    backend: str = ""
+    habitat: str = ""
+    title: str | None = None
+    created: str = ""
+    wall_seconds: float | None = None
+    files: dict[str, _File] = {}
+
+
+_DECODER = msgspec.json.Decoder(_Manifest)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A saved run, as its manifest describes it.
+
+    Attributes:
+        id: scenario hash, backend and seed.
+        folder: the run's folder.
+        title: of the scenario; may be empty.
+        flows: names of flows, groups of flows and sources of transfers.
+        algorithms: each once, in the order of the flows.
+        backend: where it was run.
+        seed: start of its random streams.
+        created: time of the end of the run; manifests have whole seconds.
+        written_ns: time of the manifest's file, which orders runs of one second.
+        size_bytes: of its files, as the manifest lists them.
+        wall_seconds: computing time in s, where it was noted.
+    """
+
+    id: str
+    folder: Path
+    title: str
+    flows: tuple[str, ...]
+    algorithms: tuple[str, ...]
+    backend: str
+    seed: int
+    created: datetime
+    written_ns: int
+    size_bytes: int
+    wall_seconds: float | None
+
+    @property
+    def name(self) -> str:
+        """The title, or the names of the flows where the scenario has none."""
+        return self.title or ", ".join(self.flows)
+
+    @cached_property
+    def _words(self) -> str:
+        parts = [self.id, self.title, *self.flows, *self.algorithms, self.backend]
+        return " ".join([*parts, f"{self.created:%Y-%m-%d %H:%M}"]).casefold()
+
+    def has(self, text: str) -> bool:
+        """True if each word of a text is in the id, the title, a flow's name, an algorithm, the backend or the date."""
+        return all(word in self._words for word in text.casefold().split())
+
+    def uses(self, algorithm: str) -> bool:
+        """True if one of its flows runs an algorithm; ``cubic`` includes the presets of CUBIC."""
+        return any(algorithm in (name, name.partition(":")[0]) for name in self.algorithms)
+
+    def to_json(self) -> dict[str, Any]:
+        """The entry as ``elephan runs --json`` prints it."""
+        return {
+            "id": self.id,
+            "title": self.title or None,
+            "flows": list(self.flows),
+            "algorithms": list(self.algorithms),
+            "backend": self.backend,
+            "seed": self.seed,
+            "created": self.created.isoformat(),
+            "bytes": self.size_bytes,
+            "wall_seconds": self.wall_seconds,
+            "dir": str(self.folder),
+        }
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The saved runs of a store.
+
+    Attributes:
+        entries: the newest first.
+        damaged: folders of runs whose manifest cannot be read, or is of another run.
+    """
+
+    entries: list[Entry]
+    damaged: list[Path]
+
+
+def listing(store: Store) -> Listing:
+    """The saved runs of a store, by their manifests; no other file is read."""
+    entries, damaged = [], []
+    for folder in _folders(store.root):
+        found = read_entry(folder)
+        if found is not None and found.id == folder.name:
+            entries.append(found)
+        elif saved.looks_like_run(folder) and folder.is_dir():  # another process may just have removed it
+            damaged.append(folder)
+    entries.sort(key=lambda entry: (entry.created, entry.written_ns, entry.id), reverse=True)
+    return Listing(entries, damaged)
+
+
+def _folders(root: Path) -> list[Path]:
+    try:
+        with os.scandir(root) as found:
+            return sorted(Path(entry.path) for entry in found if entry.name[0] != "." and entry.is_dir())
+    except FileNotFoundError:
+        return []
+
+
+def read_entry(folder: Path) -> Entry | None:
+    """The entry of a folder; ``None`` if it has no manifest that can be read."""
+    path = folder / MANIFEST
+    try:
+        content = path.read_bytes()
+        manifest = _DECODER.decode(content)
+        written_ns = path.stat().st_mtime_ns
+        created = datetime.fromisoformat(manifest.created) if manifest.created else _time_of(written_ns)
+    except (OSError, ValueError, RecursionError):  # msgspec's errors are ValueErrors
+        return None
+    flows = [*manifest.scenario.flows, *(source.flow for source in manifest.scenario.traffic)]
+    return Entry(
+        id=manifest.id,
+        folder=folder,
+        title=manifest.title or "",
+        flows=tuple(flow.name if flow.count == 1 else f"{flow.name} x {flow.count}" for flow in flows),
+        algorithms=tuple(dict.fromkeys(flow.algorithm for flow in flows)),
+        backend=manifest.backend or manifest.habitat,
+        seed=manifest.seed,
+        created=created if created.tzinfo is not None else created.replace(tzinfo=UTC),
+        written_ns=written_ns,
+        size_bytes=len(content) + sum(file.bytes for file in manifest.files.values()),
+        wall_seconds=manifest.wall_seconds,
+    )
+
+
+def _time_of(ns: int) -> datetime:
+    return datetime.fromtimestamp(ns / 1e9, UTC)
+
+
+def locate(name: str, store: Store) -> Path | None:
+    """The folder of a run, intact or damaged, or ``None``.
+
+    ``name`` is a folder, an id, the beginning of exactly one id, ``last``: the run that was saved last, or ``last~2``:
+    the second before it.
+
+    Raises:
+        RunError: the beginning of several ids, or ``last`` in a store without so many runs.
+    """
+    if name and os.path.lexists(name) and saved.looks_like_run(Path(name)):
+        return Path(name)
+    if match := _LAST.fullmatch(name):
+        return _last(int(match["before"] or 0), store)
+    names = [folder.name for folder in _folders(store.root)]
+    if name in names and saved.looks_like_run(store.path(name)):
+        return store.path(name)
+    found = [other for other in names if _begins(name, other) and saved.looks_like_run(store.path(other))]
+    if len(found) > 1:
+        more = f" and {len(found) - 4} more" if len(found) > 4 else ""
+        raise RunError(f"'{name}' begins {len(found)} runs: {', '.join(found[:4])}{more}; write more of the id")
+    return store.path(found[0]) if found else None
+
+
+def _last(before: int, store: Store) -> Path:
+    entries = listing(store).entries
+    if not entries:
+        raise RunError(f"there is no saved run in {store.root}; 'elephan run SCENARIO.toml' makes one")
+    if before >= len(entries):
+        raise RunError(f"'{LAST}~{before}' is before the first run; there are {len(entries)} in {store.root}")
+    return entries[before].folder
+
+
+def _begins(name: str, run_id: str) -> bool:
+    return bool(name) and run_id.startswith(name) and (name.isalnum() or "-" in name)
+
+
+def nearest_run(name: str, store: Store) -> str:
+    """The end of a line about a name that is no run: the nearest id, or the command that lists the runs."""
+    ids = [folder.name for folder in _folders(store.root)]
+    if not ids:
+        return f"there is no saved run in {store.root}"
+    return hint(name, [*ids, LAST], lister="elephan runs")
+
+
+_UNITS = {"s": 1, "min": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
+
+
+def parse_age(text: str) -> timedelta:
+    """A span of time such as ``30d``, ``12 h`` or ``90 min``.
+
+    Raises:
+        RunError: it is none.
+    """
+    number = text.strip()
+    unit = ""
+    while number and not number[-1].isdigit():
+        number, unit = number[:-1], number[-1] + unit
+    unit = unit.strip()
+    if unit not in _UNITS or not number.isascii() or not number.isdigit() or len(number) > 6:
+        raise RunError(f"'{text}' is not a span of time; write for example 30d, 12h or 2w")
+    return timedelta(seconds=int(number) * _UNITS[unit])
+
+
+def parse_since(text: str, now: datetime) -> datetime:
+    """A date such as ``2026-11-20``, a time such as ``2026-11-20 14:00`` (UTC), or a span of time before ``now``.
+
+    Raises:
+        RunError: it is none.
+    """
+    try:
+        found = datetime.fromisoformat(text.strip())
+    except ValueError:
+        pass
+    else:
+        return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+    try:
+        return now - parse_age(text)
+    except RunError:
+        raise RunError(f"'{text}' is not a date; write for example 2026-11-20, or 7d for the last seven days") from None
+
+
+def chosen(
+    entries: Iterable[Entry], *, algorithm: str | None = None, since: datetime | None = None, text: str = ""
+) -> list[Entry]:
+    """The entries with an algorithm, not before a time, and with all words of a text."""
+    return [
+        entry
+        for entry in entries
+        if (algorithm is None or entry.uses(algorithm))
+        and (since is None or entry.created >= since)
+        and entry.has(text)
+    ]
+
+
+def by_algorithms(entries: Iterable[Entry]) -> Mapping[str, tuple[int, int]]:
+    """Number of runs and their bytes, by their algorithms; the largest first."""
+    sums: dict[str, tuple[int, int]] = {}
+    for entry in entries:
+        key = ", ".join(entry.algorithms)
+        count, octets = sums.get(key, (0, 0))
+        sums[key] = count + 1, octets + entry.size_bytes
+    return dict(sorted(sums.items(), key=lambda item: -item[1][1]))

@@ -1,0 +1,75 @@
+"""Removal of saved runs that nobody needs: old ones, and those that no report refers to.
+
+A run that another process computes holds a claim, and stays. A saved run is made again by the command that made it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from elephan.runs.index import Entry
+from elephan.runs.store import Store
+
+REPORT_FILES = frozenset((".csv", ".html", ".json", ".md", ".svg", ".toml", ".txt"))
+"""Kinds of files that may name a run."""
+
+_HASH = re.compile(rb"(?<![0-9a-f])[0-9a-f]{16}(?![0-9a-f])")
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """Result of a removal.
+
+    Attributes:
+        removed: runs that are gone.
+        busy: runs that another process computes, which stay.
+    """
+
+    removed: list[Entry]
+    busy: list[Entry]
+
+
+def referenced(folders: Iterable[Path]) -> set[str]:
+    """Hashes of the scenarios that files in these folders name, by themselves or in the id of a run."""
+    found: set[bytes] = set()
+    for folder in folders:
+        for place, _, names in os.walk(folder):
+            for name in names:
+                if Path(name).suffix.lower() in REPORT_FILES:
+                    found.update(_HASH.findall((Path(place) / name).read_bytes()))
+    return {word.decode() for word in found}
+
+
+def prunable(entries: Iterable[Entry], *, before: datetime | None = None, used: set[str] | None = None) -> list[Entry]:
+    """The runs that were saved before a time, and whose scenario is not among the used ones; the oldest first."""
+    found = [
+        entry
+        for entry in entries
+        if (before is None or entry.created < before) and (used is None or entry.id.partition("-")[0] not in used)
+    ]
+    return sorted(found, key=lambda entry: (entry.created, entry.id))
+
+
+def prune(store: Store, entries: Iterable[Entry]) -> Pruned:
+    """Remove runs from a store, each under its claim.
+
+    Raises:
+        OSError: the store cannot be written.
+    """
+    removed, busy = [], []
+    for entry in entries:
+        claim = store.claim(entry.id)
+        if claim is None:
+            busy.append(entry)
+            continue
+        try:
+            if store.remove(entry.id):
+                removed.append(entry)
+        finally:
+            claim.release()
+    return Pruned(removed, busy)
