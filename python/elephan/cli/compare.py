@@ -201,7 +201,7 @@ def print_comparison(found: Comparison) -> None:
     common.say("late share: of the goodput of an earlier and a late-starting flow of one kind; 0.5 is equal.")
     seeds = found.answer.seeds
     common.say(
-        f"{len(found.runs)} runs of {found.evidence.duration_s} s, {seeds} seed{'s' if seeds != 1 else ''}, "
+        f"{len(found.runs)} runs of {found.evidence.duration_s:g} s, {seeds} seed{'s' if seeds != 1 else ''}, "
         f"{found.wall_seconds:.0f} s of {found.budget_s:g} s; intervals: 95 %, Student's t"
     )
     for note in found.answer.notes:

@@ -92,6 +92,7 @@ def answer(
     settled = decision.settled and evidence.scale == 1
     level = HIGH if settled else MEDIUM if decision.seeds >= 4 and not decision.undecided else LOW
     sentences = [
+        "" if evidence.scale == 1 else f"Simulated at {_fraction(evidence.scale)} of the rate:",
         _who(decision),
         _goodput(decision, evidence, rate_mbps),
         _delay(decision, evidence),
@@ -194,7 +195,7 @@ def _confidence(decision: Decision, evidence: Evidence, level: str, *, settled: 
         return f"Confidence {level}: {seeds}, {reason if decision.versus else 'one algorithm'}."
     reasons = []
     if evidence.scale != 1:
-        reasons.append(f"simulated at {_fraction(evidence.scale)} of the rate")
+        reasons.append("the whole rate takes longer than the budget")
     if decision.seeds == 1:
         reasons.append("one seed has no interval")
     elif decision.undecided:

@@ -193,7 +193,7 @@ def _assumptions(found: Comparison) -> list[tuple[str, str]]:
         ("path", found.path.title),
         ("rivals", ", ".join(found.cast.rivals) or "none"),
         ("objective", ", ".join(f"{term} × {weight:g}" for term, weight in weights.items() if weight)),
-        ("simulated time", f"{evidence.duration_s} s a run, of which the second half is measured"),
+        ("simulated time", f"{evidence.duration_s:g} s a run, of which the second half is measured"),
         ("late-starting flows", f"begin after {evidence.duration_s / 4:g} s"),
         ("simulated rate", scale),
         ("seeds", f"{found.decision.seeds} of each situation that decides; starts and send times differ (perturb)"),
