@@ -18,6 +18,7 @@ from elephan.cli import completion
 from elephan.cli.list import KINDS
 from elephan.cli.main import VERBS, cli
 from elephan.cli.plot import QUANTITIES
+from elephan.comparison import PREFERENCES
 from elephan.scenario import catalog
 
 HEAVY = {"pydantic", "polars", "pyarrow", "numpy", "scipy", "matplotlib", "plotly", "rich", "elephan.scenario.schema"}
@@ -140,6 +141,7 @@ def test_names_are_those_that_the_program_knows() -> None:
     assert names(completion.algorithms) == set(catalog.spellings(catalog.algorithms()))
     assert completion.KINDS == KINDS
     assert names(completion.OPTIONS["--what"]) == set(QUANTITIES)
+    assert names(completion.OPTIONS["--prefer"]) == set(PREFERENCES)
 
 
 FREE = {

@@ -195,6 +195,7 @@ OPTIONS: dict[str, Source] = {
     "--algorithms": listed(algorithms),
     "--rivals": listed(algorithms),
     "--queue": queues,
+    "--prefer": words("balanced", "goodput", "delay", "fairness", "short-flows"),
     "--what": listed(words("cwnd", "rate", "rtt", "queue")),
     "--by": words("run", "flow"),
     "--size": words("column", "page"),
