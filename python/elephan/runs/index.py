@@ -154,7 +154,7 @@ def listing(store: Store) -> Listing:
 
 
 def _places(root: Path) -> list[Path]:
-    """What lies in a store; in the place of a run's folder there may be a file."""
+    """Paths of the entries of a store; where a run's folder was there may be a file."""
     try:
         with os.scandir(root) as found:
             return sorted(Path(entry.path) for entry in found if entry.name[0] != ".")
