@@ -40,7 +40,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def asked(line: str, shell: str = "bash_complete") -> tuple[list[str], set[str]]:
-    """What the program answers to a shell, and the slow modules that it loads for that."""
+    """Lines that the program answers to a shell, and the slow modules that it loads for that."""
     code = (
         "import sys; sys.argv = ['elephan']\n"
         "from elephan.cli.main import run_command\n"

@@ -68,7 +68,7 @@ def test_windows_of_five_algorithms_on_one_path_are_one_command(
     assert [line["name"] for line in lines] == algorithms
     assert len({line["line"]["color"] for line in lines}) == 5
     assert (folder / "five.pdf").read_bytes().startswith(b"%PDF")
-    # What is saved is not run again.
+    # A saved result is not run again.
     assert answer([*command, "--out", "again.svg"], capsys)["runs"] == found["runs"]
 
 

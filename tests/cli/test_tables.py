@@ -107,6 +107,20 @@ def test_a_sentence_is_broken_between_words_only() -> None:
     assert wrapped(text, None) == [text]
 
 
+def test_a_heading_is_broken_after_underscores_where_words_are_too_long() -> None:
+    assert wrapped("sum_goodput_mbps (Mbit/s)", 16, ends="_.") == ["sum_goodput_mbps", "(Mbit/s)"]
+    assert wrapped("flow[1].algorithm", 9, ends="_.") == ["flow[1].", "algorithm"]
+    header = ["flow[1].algorithm", "sum_goodput_mbps (Mbit/s)", "mean_queue_delay_ms (ms)"]
+    assert table_lines(Page(34), "", header, [["cubic", 96.53, 47.13]]) == [
+        "                  sum_       mean_",
+        "              goodput_      queue_",
+        "flow[1].          mbps    delay_ms",
+        "algorithm     (Mbit/s)        (ms)",
+        "----------  ----------  ----------",
+        "cubic            96.53       47.13",
+    ]
+
+
 def test_a_missing_value_says_why() -> None:
     rows = [["a", Missing("one flow has no fairness"), 1.0], ["b", Missing("one flow has no fairness"), math.nan]]
     lines = table_lines(Page(), "", ["run", "jain", "loss"], rows)

@@ -19,7 +19,7 @@ from elephan.runs import Run
 def pair(title: str = "a pair", first: str = "cubic", second: str = "bic", seed: int = 1) -> Run:
     named = {"title": title} if title else {}
     stated = synthetic.scenario([first, second], start_jitter="1 s", seed=seed, **named)
-    names = stated.flows
+    names = [flow.name for flow in stated.form.flows]
     return synthetic.run(stated, {names[0]: constant(30.0), names[1]: step(50.0, 0.0, 60.0)})
 
 

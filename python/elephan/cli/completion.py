@@ -211,7 +211,7 @@ def source_of(param: click.Parameter) -> Source | None:
     if isinstance(param, click.Argument):
         return ARGUMENTS.get(metavar)
     known = next((OPTIONS[opt] for opt in param.opts if opt in OPTIONS), None)
-    return known or {"DIR": folders, "FILE": any_file}.get(metavar)
+    return known or {"DIR": folders, "FILE": any_file, "FILE|DIR": any_file}.get(metavar)
 
 
 def attach(command: click.Command) -> click.Command:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import shutil
 import sys
 import unicodedata
@@ -28,6 +29,9 @@ GAP = 2
 
 PROSE = 18
 """Least width of a column of prose, in characters."""
+
+_SOFT = "_."
+"""Signs after which a heading may be broken."""
 
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 _DASH = "–"
@@ -132,14 +136,17 @@ def column_widths(names: Sequence[str], columns: Sequence[Sequence[str]], room: 
     """Widths of the columns of a table within ``room`` characters; empty if there are none without broken words.
 
     Columns are narrowed one by one, the widest first: headings to their longest word, prose to :data:`PROSE`
-    characters, numbers and names not at all.
+    characters, numbers and names not at all. If that is not enough, headings are broken after ``_`` and ``.`` too.
     """
     widths = [max(map(width_of, [name, *column])) for name, column in zip(names, columns, strict=True)]
     if room is None:
         return widths
     room -= GAP * (len(widths) - 1)
-    narrowest = [_narrowest(name, column) for name, column in zip(names, columns, strict=True)]
-    if sum(narrowest) > room:
+    for ends in ("", _SOFT):
+        narrowest = [_narrowest(name, column, ends) for name, column in zip(names, columns, strict=True)]
+        if sum(narrowest) <= room:
+            break
+    else:
         return []
     while sum(widths) > room:
         _, at = max((width, i) for i, width in enumerate(widths) if width > narrowest[i])
@@ -147,11 +154,17 @@ def column_widths(names: Sequence[str], columns: Sequence[Sequence[str]], room: 
     return widths
 
 
-def _narrowest(name: str, column: Sequence[str]) -> int:
-    words = [width_of(word) for text in [name, *(text for text in column if _is_prose(text))] for word in text.split()]
+def _narrowest(name: str, column: Sequence[str], ends: str) -> int:
+    words = [width_of(word) for text in column if _is_prose(text) for word in text.split()]
+    heading = [width_of(piece) for word in name.split() for piece in _pieces(word, ends)]
     whole = [width_of(text) for text in column if not _is_prose(text)]
     prose = [PROSE] if any(map(_is_prose, column)) else []
-    return max([*words, *whole, *prose], default=0)
+    return max([*heading, *words, *whole, *prose], default=0)
+
+
+def _pieces(word: str, ends: str) -> list[str]:
+    """A word in pieces, each but the last with one of the signs ``ends`` at its end."""
+    return re.split(f"(?<=[{ends}])(?=.)", word) if ends else [word]
 
 
 def _is_prose(text: str) -> bool:
@@ -171,7 +184,7 @@ def _columns(place: Page, names: Sequence[str], cells: Sequence[Sequence[str]], 
 
 def _laid_out(row: Sequence[str], widths: Sequence[int], numeric: Sequence[bool], *, bottom: bool = False) -> list[str]:
     """One row of a table in as many lines as its longest cell needs."""
-    cells = [wrapped(text, width) for text, width in zip(row, widths, strict=True)]
+    cells = [wrapped(text, width, ends=_SOFT if bottom else "") for text, width in zip(row, widths, strict=True)]
     height = max(map(len, cells), default=0)
     lines = []
     for i in range(height):
@@ -237,26 +250,27 @@ def metric_cell(summary: Mapping[str, Any], name: str) -> Any:
     return math.inf if name in summary["metrics"] else Missing("not among the metrics of this version's summary")
 
 
-def wrapped(text: str, width: int | None, indent: str = "") -> list[str]:
+def wrapped(text: str, width: int | None, indent: str = "", ends: str = "") -> list[str]:
     """A text in lines of at most ``width`` characters, broken between words; all but the first begin with ``indent``.
 
-    A word that is wider than a line is broken.
+    A word that is wider than a line is broken, after one of the signs ``ends`` if that suffices.
     """
     if width is None or width_of(text) <= width:
         return [text]
     lines, line = [], ""
     for word in text.split():
-        joined = f"{line} {word}" if line.strip() else line + word
-        if width_of(joined) <= width:
-            line = joined
-            continue
-        if line.strip():
-            lines.append(line)
-        line = indent + word
-        while width_of(line) > width:
-            head = _head(line, width)
-            lines.append(head)
-            line = indent + line[len(head) :]
+        for i, piece in enumerate(_pieces(word, ends) if width_of(word) > width else [word]):
+            joined = line + (" " if line.strip() and i == 0 else "") + piece
+            if width_of(joined) <= width:
+                line = joined
+                continue
+            if line.strip():
+                lines.append(line)
+            line = indent + piece
+            while width_of(line) > width:
+                head = _head(line, width)
+                lines.append(head)
+                line = indent + line[len(head) :]
     return [*lines, line]
 
 

@@ -223,7 +223,7 @@ def flow_rate(run: Run, flow: str, bin_s: float) -> tuple[Array, Array]:
 
 
 def _source_rate(run: Run, source: str, bin_s: float) -> tuple[Array, Array]:
-    """As :func:`flow_rate`, of all transfers of a source."""
+    """Throughput of all transfers of a source on the wire; otherwise as :func:`flow_rate`."""
     rows = run.sources.filter(pl.col("source").cast(pl.String) == source).sort("time_s")
     times = rows["time_s"].to_numpy().astype(np.float64)
     edges = bin_s * np.arange(int(duration_s(run) / bin_s + 1e-9) + 1)

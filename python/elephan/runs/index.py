@@ -143,20 +143,21 @@ class Listing:
 def listing(store: Store) -> Listing:
     """The saved runs of a store, by their manifests; no other file is read."""
     entries, damaged = [], []
-    for folder in _folders(store.root):
+    for folder in _places(store.root):
         found = read_entry(folder)
         if found is not None and found.id == folder.name:
             entries.append(found)
-        elif saved.looks_like_run(folder) and folder.is_dir():  # another process may just have removed it
+        elif saved.looks_like_run(folder) and os.path.lexists(folder):  # another process may just have removed it
             damaged.append(folder)
     entries.sort(key=lambda entry: (entry.created, entry.written_ns, entry.id), reverse=True)
     return Listing(entries, damaged)
 
 
-def _folders(root: Path) -> list[Path]:
+def _places(root: Path) -> list[Path]:
+    """Paths of the entries of a store; where a run's folder was there may be a file."""
     try:
         with os.scandir(root) as found:
-            return sorted(Path(entry.path) for entry in found if entry.name[0] != "." and entry.is_dir())
+            return sorted(Path(entry.path) for entry in found if entry.name[0] != ".")
     except FileNotFoundError:
         return []
 
@@ -204,7 +205,7 @@ def locate(name: str, store: Store) -> Path | None:
         return Path(name)
     if match := _LAST.fullmatch(name):
         return _last(int(match["before"] or 0), store)
-    names = [folder.name for folder in _folders(store.root)]
+    names = [folder.name for folder in _places(store.root)]
     if name in names and saved.looks_like_run(store.path(name)):
         return store.path(name)
     found = [other for other in names if _begins(name, other) and saved.looks_like_run(store.path(other))]
@@ -229,7 +230,7 @@ def _begins(name: str, run_id: str) -> bool:
 
 def nearest_run(name: str, store: Store) -> str:
     """The end of a line about a name that is no run: the nearest id, or the command that lists the runs."""
-    ids = [folder.name for folder in _folders(store.root)]
+    ids = [folder.name for folder in _places(store.root)]
     if not ids:
         return f"there is no saved run in {store.root}"
     return hint(name, [*ids, LAST], lister="elephan runs")
