@@ -84,7 +84,7 @@ def test_a_scenario_keeps_its_path_and_the_places_of_its_flows(tmp_path: Path) -
     stated = path.scenario(TWO, 40, "title")
     assert path.seed == 7
     assert path.duration_s == 40
-    assert stated.flows == ["subject-1", "subject-2", "other-1", "other-2"]
+    assert stated.flow_names == ["subject-1", "subject-2", "other-1", "other-2"]
     assert [flow.algorithm for flow in stated.form.flows] == ["bic", "bic", "cubic", "cubic"]
     assert [flow.start_ps for flow in stated.form.flows] == [0, 2 * 10**12, 5 * 10**12, 7 * 10**12]
     assert len(stated.form.flows[1].path) < len(stated.form.flows[0].path)

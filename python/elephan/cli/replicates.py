@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from elephan.cli import common
-from elephan.scenario.schema import HOSTS
 
 if TYPE_CHECKING:
     from elephan.evaluation.replication import Outcomes
@@ -20,6 +19,7 @@ def perturbation(several: Sequence[Sequence[Run]], on: str) -> str:
     """One line on what ``perturb`` moves in the seeds of these scenarios on a backend; empty where nothing is moved."""
     from elephan import backends
     from elephan.scenario.perturbation import RULE
+    from elephan.scenario.schema import HOSTS
 
     moved = [runs for runs in several if runs[0].scenario.perturb == HOSTS and runs[0].scenario.perturbation]
     if not moved:
