@@ -169,6 +169,8 @@ def test_the_page_has_plots_tables_and_provenance(store: Store, tmp_path: Path) 
     assert all(run.id in text for run in done)
     assert "[dumbbell]" in text
     assert (made(store, RTT).report(tmp_path / "folder")).name == "report.html"
+    with pytest.raises(ScenarioError, match=r"ends in '.pdf'; write a file that ends in .html, or a folder"):
+        done.report("page.pdf")
 
 
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")
