@@ -226,7 +226,7 @@ def _plots(done: Sweep[Any], folder: Path, names: Sequence[str]) -> list[Path]:
 
 
 def document(done: Sweep[Any], names: Sequence[str], seeds: int | None) -> dict[str, Any]:
-    """The document of ``--json``: each run with its point of the grid, and means where seeds or metrics are asked for."""
+    """The document of ``--json``: each run with its point; means where seeds or metrics are asked for."""
     rows = []
     for i, (point, (_, seed), run) in enumerate(zip(done.points, done.scenarios, done, strict=True)):
         told = {"seed": seed, "failed": done.whys[i]} if run is None else run.summary()
