@@ -265,7 +265,7 @@ def print_metrics(done: Sweep[Any], names: Sequence[str], *, means: bool) -> Non
     heads = [*header[: -len(shown) or None], *headings(shown)]
     common.print_table("means over the seeds, with 95 % intervals" if means else "", heads, rows)
     for why in dict.fromkeys(whys):
-        common.say(f"–: {why}")
+        common.say(why)
 
 
 def _goodputs(summary: Mapping[str, Any]) -> Iterator[str]:
