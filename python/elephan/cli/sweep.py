@@ -208,6 +208,8 @@ def write(done: Sweep[Any], out: str, names: Sequence[str]) -> list[Path]:
 
 def _plots(done: Sweep[Any], folder: Path, names: Sequence[str]) -> list[Path]:
     """A plot of each metric that has values, as PDF and SVG."""
+    import matplotlib as mpl
+
     from elephan.metrics import MetricError
     from elephan.writing import whole_file
 
@@ -219,7 +221,7 @@ def _plots(done: Sweep[Any], folder: Path, names: Sequence[str]) -> list[Path]:
             continue  # the report says why
         for kind in ("pdf", "svg"):
             path = folder / f"{name}.{kind}"
-            with whole_file(path) as file:
+            with whole_file(path) as file, mpl.rc_context({"pdf.fonttype": 42, "svg.fonttype": "none"}):
                 figure.savefig(file, format=kind)
             written.append(path)
     return written

@@ -109,6 +109,8 @@ def drawing(
     name = name or next(iter(chosen(None, "run")))
     metric = get(name)
     per: Literal["run", "flow"] = "flow" if metric.scope == "flow" else "run"
+    if not len(sweep):
+        raise MetricError("the sweep has no runs")
     axes = [axis for axis in sweep.axes if axis.key != SEED]
     across = _across(axes, x)
     others = [axis for axis in axes if axis is not across]
@@ -134,7 +136,7 @@ def _across(axes: Sequence[Axis], x: str | None) -> Axis:
             raise ScenarioError(f"'{x}' is not an axis; {hint(x, [axis.key for axis in axes])}", path="x")
         return found
     if not axes:
-        return Axis("seeds", ("all",))
+        return Axis("", ("all seeds",))
     return next((axis for axis in axes if axis.numbers is not None), axes[0])
 
 
