@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from elephan._engine import Start as Start
     from elephan.algorithm import Algorithm as Algorithm
     from elephan.algorithm import AlgorithmError as AlgorithmError
+    from elephan.backends.kernel.libbpf import BpfError as BpfError
+    from elephan.backends.kernel.records import LeftOverError as LeftOverError
+    from elephan.backends.kernel.session import KernelError as KernelError
     from elephan.comparison import compare as compare
     from elephan.metrics import MetricError as MetricError
     from elephan.runs import Cancelled as Cancelled
@@ -83,6 +86,7 @@ _HOMES = {
     "Ack": "elephan._engine",
     "Algorithm": "elephan.algorithm",
     "AlgorithmError": "elephan.algorithm",
+    "BpfError": "elephan.backends.kernel.libbpf",
     "Cancelled": "elephan.runs",
     "DamagedRunError": "elephan.runs",
     "DamagedRunWarning": "elephan.runs",
@@ -91,6 +95,8 @@ _HOMES = {
     "Failure": "elephan.runs",
     "Grid": "elephan.runs",
     "Interrupted": "elephan.runs",
+    "KernelError": "elephan.backends.kernel.session",
+    "LeftOverError": "elephan.backends.kernel.records",
     "Lost": "elephan._engine",
     "MetricError": "elephan.metrics",
     "ReplicateError": "elephan.runs",
@@ -130,6 +136,7 @@ __all__ = [
     "Ack",
     "Algorithm",
     "AlgorithmError",
+    "BpfError",
     "Cancelled",
     "DamagedRunError",
     "DamagedRunWarning",
@@ -138,6 +145,8 @@ __all__ = [
     "Failure",
     "Grid",
     "Interrupted",
+    "KernelError",
+    "LeftOverError",
     "Lost",
     "MetricError",
     "ReplicateError",

@@ -37,15 +37,15 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def _cell(value: Any) -> str:
-    return f"<td{_aligned(_is_number(value))}>{escape(shown(value))}</td>"
+    return f"<td{_aligned(_is_number(value), ';white-space:nowrap')}>{escape(shown(value))}</td>"
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _aligned(right: bool) -> str:
-    return f' style="text-align:{"right" if right else "left"};white-space:nowrap"'
+def _aligned(right: bool, more: str = "") -> str:
+    return f' style="text-align:{"right" if right else "left"}{more}"'
 
 
 def shown(value: Any) -> str:

@@ -85,7 +85,11 @@ def test_the_rest_of_a_sweep_goes_on(
     write("bad.py", **FAILING)
     grid = ["--grid", "flow[0].algorithm=reno,./bad.py:Mine,./mine.py:Mine"]
     status, out, err = said(capsys, "sweep", "path.toml", *grid, "--seeds", "2", "--json")
-    assert (status, out) == (1, "")
+    assert status == 1
+    rows = json.loads(out)["runs"]
+    assert ["failed" in row for row in rows] == [False, False, True, True, False, False]
+    assert rows[2]["grid"] == {"flow[0].algorithm": "./bad.py:Mine"}
+    assert "on_ack raised" in rows[2]["failed"]
     assert err.count("Traceback") == 1  # two seeds fail in the same place
     assert "2 of 6 runs failed" in err
     assert len(list((here / "store").glob("*/manifest.json"))) == 4

@@ -86,7 +86,8 @@ def test_a_scenario_of_transfers_shows_its_sources() -> None:
 
 def run(**more: str) -> Run:
     scenario = synthetic.scenario(starts=["0 s", "20 s"], **more)
-    return synthetic.run(scenario, {"cubic-1": constant(60.0), "bic-2": constant(20.0)})
+    windows = {"cubic-1": constant(60.0), "bic-2": constant(20.0)}
+    return synthetic.run(scenario, {"cubic-1": constant(40.0), "bic-2": constant(40.0)}, cwnd=windows)
 
 
 def test_a_run_shows_goodputs_a_figure_warnings_and_its_place() -> None:
@@ -95,7 +96,7 @@ def test_a_run_shows_goodputs_a_figure_warnings_and_its_place() -> None:
     text = made._repr_html_()
     found = tags(text)
     assert found.count("polyline") == 2
-    assert "throughput (Mbit/s)" in text
+    assert "cwnd (segments)" in text
     assert "warning: careful &lt;script&gt;" in text
     assert "in memory only" in text
     assert "not defined: " in text
@@ -103,11 +104,11 @@ def test_a_run_shows_goodputs_a_figure_warnings_and_its_place() -> None:
     assert made.id in text
 
 
-def test_the_lines_of_a_run_are_its_throughputs() -> None:
+def test_the_lines_of_a_run_are_its_windows() -> None:
     text = run()._repr_html_()
     lines = [part.split('"')[1] for part in text.split("<polyline ")[1:]]
     heights = [{round(float(point.split(",")[1]), 1) for point in line.split()} for line in lines]
-    # Constant rates are level lines; the axis ends at the larger of them, 60 Mbit/s.
+    # Constant windows are level lines; the axis ends at the larger of them, 60 segments.
     assert [len(height) for height in heights] == [1, 1]
     (high,), (low,) = heights
     base, top = 190 - 34, 20

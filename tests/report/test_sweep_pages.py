@@ -169,6 +169,8 @@ def test_the_page_has_plots_tables_and_provenance(store: Store, tmp_path: Path) 
     assert all(run.id in text for run in done)
     assert "[dumbbell]" in text
     assert (made(store, RTT).report(tmp_path / "folder")).name == "report.html"
+    with pytest.raises(ScenarioError, match=r"ends in '.pdf'; write a file that ends in .html, or a folder"):
+        done.report("page.pdf")
 
 
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")
@@ -195,3 +197,23 @@ def test_a_notebook_shows_the_means(store: Store) -> None:
     assert text.count("<tr>") == 1 + 2
     assert "sum_goodput_mbps (Mbit/s)</th>" in text
     assert text.count(" ± ") >= 2
+
+
+def test_seeds_alone_and_no_runs_at_all_are_drawn_and_reported(store: Store, tmp_path: Path) -> None:
+    seeds = made(store, {}, seeds=3)
+    assert [tick.get_text() for tick in only_axes(seeds.plot("jain")).get_xticklabels()] == ["all seeds"]
+    assert "sweep-jain" in seeds.report(tmp_path / "seeds.html", "jain").read_text(encoding="utf-8")
+    none = elephan.sweep([], store=store)
+    assert none.frame().is_empty()
+    with pytest.raises(MetricError, match="the sweep has no runs"):
+        none.plot()
+    assert "0 runs" in none.report(tmp_path / "none.html").read_text(encoding="utf-8")
+
+
+def test_tables_of_flows_are_an_axis_of_whole_runs(store: Store) -> None:
+    done = made(store, {"flow": [[{"algorithm": "cubic"}], [{"algorithm": "reno"}, {"algorithm": "bic"}]]})
+    assert done.frame("jain")["flow"].to_list() == [
+        '[{ algorithm = "cubic" }]', '[{ algorithm = "reno" }, { algorithm = "bic" }]',
+    ]  # fmt: skip
+    with pytest.raises(MetricError, match="the axis 'flow' has the name of the column of flows"):
+        done.frame(per="flow")

@@ -209,6 +209,8 @@ def write(done: Sweep[Any], out: str, names: Sequence[str]) -> list[Path]:
 
 def _plots(done: Sweep[Any], folder: Path, names: Sequence[str]) -> list[Path]:
     """A plot of each metric that has values, as PDF and SVG."""
+    import matplotlib as mpl
+
     from elephan.metrics import MetricError
     from elephan.writing import whole_file
 
@@ -220,14 +222,14 @@ def _plots(done: Sweep[Any], folder: Path, names: Sequence[str]) -> list[Path]:
             continue  # the report says why
         for kind in ("pdf", "svg"):
             path = folder / f"{name}.{kind}"
-            with whole_file(path) as file:
+            with whole_file(path) as file, mpl.rc_context({"pdf.fonttype": 42, "svg.fonttype": "none"}):
                 figure.savefig(file, format=kind)
             written.append(path)
     return written
 
 
 def document(done: Sweep[Any], names: Sequence[str], seeds: int | None) -> dict[str, Any]:
-    """What ``--json`` prints: each run with its point of the grid, and means where seeds or metrics are asked for."""
+    """The document of ``--json``: each run with its point; means where seeds or metrics are asked for."""
     rows = []
     for i, (point, (_, seed), run) in enumerate(zip(done.points, done.scenarios, done, strict=True)):
         told = {"seed": seed, "failed": done.whys[i]} if run is None else run.summary()
@@ -249,26 +251,24 @@ def print_runs(done: Sweep[Any], names: Sequence[str], seeds: int | None) -> Non
 
 def print_metrics(done: Sweep[Any], names: Sequence[str], *, means: bool) -> None:
     """The metrics of each run, or their means with intervals, and why some have no value."""
-    from elephan.metrics import get
+    from elephan.report.sweeps import headings, wide
 
     per, keys = _rows_of(names), [key for key in done.keys if key != "seed"]
     flow = ["flow"] if per == "flow" else []
     if means:
-        from elephan.report.sweeps import wide
-
         found = done.aggregate(list(names) or None, per=per).to_dicts()
         shown, rows = wide(found, [*keys, *flow], common.show_cell)
         header = [*keys, *flow, *shown]
         whys = [f"{row['metric']}: {row['why']}" for row in found if row["why"] is not None]
     else:
         frame = done.frame(list(names), per=per)
-        header = [*keys, "seed", *flow, *dict.fromkeys(names)]
+        shown = list(dict.fromkeys(names))
+        header = [*keys, "seed", *flow, *shown]
         rows, whys = [list(row) for row in frame.select(header).iter_rows()], frame["why"].drop_nulls().to_list()
-    units = {name: get(name).unit for name in header if name not in (*keys, *flow, "seed")}
-    heads = [name if units.get(name, "1") == "1" else f"{name} ({units[name]})" for name in header]
+    heads = [*header[: -len(shown) or None], *headings(shown)]
     common.print_table("means over the seeds, with 95 % intervals" if means else "", heads, rows)
     for why in dict.fromkeys(whys):
-        common.say(f"–: {why}")
+        common.say(why)
 
 
 def _goodputs(summary: Mapping[str, Any]) -> Iterator[str]:

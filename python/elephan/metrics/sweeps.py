@@ -61,6 +61,16 @@ def chosen(names: Names, per: Per) -> dict[str, Metric]:
     return found
 
 
+def _check_names(sweep: Sweep[Any], per: Per) -> None:
+    """Refuse an axis whose column would have the name of another.
+
+    Raises:
+        MetricError: there is one: whole tables of flows as an axis, and rows of flows.
+    """
+    if per == "flow" and "flow" in sweep.keys:
+        raise MetricError("the axis 'flow' has the name of the column of flows; write the axis as flow[*].algorithm")
+
+
 def frame(sweep: Sweep[Any], names: Names = None, *, per: Per = "run", window: Window | None = None) -> pl.DataFrame:
     """One row a run, or a flow of a run; see :meth:`elephan.runs.swept.Sweep.frame`.
 
@@ -68,6 +78,7 @@ def frame(sweep: Sweep[Any], names: Names = None, *, per: Per = "run", window: W
         MetricError: no such metric, or one of a flow for rows of whole runs.
     """
     metrics = chosen(names, per)
+    _check_names(sweep, per)
     rows = list(_rows(sweep, metrics, per, window))
     columns = _axes(sweep, [row.at for row in rows])
     columns[SEED] = pl.Series([sweep.scenarios[row.at][1] for row in rows], dtype=pl.Int64)
@@ -92,6 +103,7 @@ def aggregate(
         MetricError: as :func:`frame`.
     """
     metrics = chosen(names, per)
+    _check_names(sweep, per)
     groups: dict[tuple[Any, ...], list[Row]] = {}
     texts = [tuple(axis.texts[i] for axis in sweep.axes if axis.key != SEED) for i in range(len(sweep))]
     for row in _rows(sweep, metrics, per, window):

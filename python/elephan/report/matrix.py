@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as MplFigure
 
 
+_MOST_TEXTS = 64
+"""Cells of a matrix whose numbers can be read in it."""
+
+
 @dataclass(frozen=True)
 class Matrix:
     """A number for each row and column, as a color.
@@ -55,6 +59,7 @@ class Matrix:
             "type": "heatmap", "x": list(self.columns), "y": list(self.rows), "z": known,
             "zmin": low, "zmax": high, "colorscale": scale, "colorbar": {"title": {"text": self.value_label}},
             "hovertemplate": "%{y}, %{x}: %{z:.3f}<extra></extra>", "xgap": 1, "ygap": 1,
+            **({"texttemplate": "%{z:.3g}"} if len(self.rows) * len(self.columns) <= _MOST_TEXTS else {}),
         }  # fmt: skip
         layout = {
             "height": max(360, 160 + 18 * len(self.rows)),

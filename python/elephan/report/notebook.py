@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from elephan.metrics.reading import MetricError
 from elephan.notebooks import COLORS, details, escape, heading, lines, notes, shown, table
-from elephan.rates import rate_mbps
+from elephan.report.series import flow_curve
 from elephan.runs.errors import RunError
 from elephan.runs.result import defined, flow_rows
 
@@ -23,7 +23,7 @@ _LINK_COLUMNS = {
     "link": "name", "utilization": "utilization", "loss rate": "loss_rate", "drops (packets)": "drops",
     "mean queue (packets)": "queue_mean_packets", "max queue (packets)": "queue_max_packets",
 }  # fmt: skip
-_POINTS = 120
+_POINTS = 300
 _MOST_SAMPLES = 500_000
 """A run with more samples has no figure: it would take a while to read them."""
 
@@ -76,24 +76,21 @@ def _metrics(summary: Mapping[str, Any]) -> str:
 
 
 def _figure(run: Run) -> str:
-    """Throughput of each flow over time; nothing for a crowd, whose lines cannot be told apart."""
-    if run.is_crowd or not 0 < len(run.form.flows) <= len(COLORS):
+    """Congestion windows over time; nothing for a crowd, whose lines cannot be told apart."""
+    names = [spec.name for spec in run.form.flows if not spec.datagrams]
+    if run.is_crowd or not 0 < len(names) <= len(COLORS):
         return ""
     try:
-        samples = run.samples
-    except RunError:
+        if len(run.samples) > _MOST_SAMPLES:
+            return ""
+        curves = [flow_curve(run, name, "cwnd", name, i, _POINTS) for i, name in enumerate(names)]
+    except (MetricError, RunError):
         return ""
-    if len(samples) > _MOST_SAMPLES:
-        return ""
-    series = []
-    for (name,), rows in samples.group_by("flow", maintain_order=True):
-        every = max(1, len(rows) // _POINTS)
-        times, octets = (rows[column].gather_every(every).to_list() for column in ("time_s", "wire_bytes"))
-        pairs = list(zip(times, octets, strict=True))
-        rates = [
-            (later, rate_mbps(after - before, later - earlier))
-            for (earlier, before), (later, after) in pairwise(pairs)
-            if later > earlier
-        ]
-        series.append((str(name), rates))
-    return lines(series, "throughput (Mbit/s)", "time (s)")
+    series = [
+        (
+            curve.name,
+            [(curve.start + i * curve.step, value) for i, value in enumerate(curve.values) if value is not None],
+        )
+        for curve in curves
+    ]
+    return lines(series, "cwnd (segments)", "time (s)")

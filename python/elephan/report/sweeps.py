@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -48,7 +48,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Drawing:
-    """What a plot shows of a metric.
+    """Data of a plot of a metric.
 
     Attributes:
         name: of the metric, as it was asked for.
@@ -75,6 +75,11 @@ class Drawing:
         return positions(self.x)
 
     @property
+    def has_intervals(self) -> bool:
+        """True if a mean has an interval."""
+        return any(not math.isnan(low) for line in self.lines for low in line.low)
+
+    @property
     def is_log(self) -> bool:
         """True for positive numbers that are far apart."""
         places = [place for place, _ in self.positions]
@@ -95,7 +100,7 @@ def drawing(
     kind: Kind | None = None,
     window: Window | None = None,
 ) -> Drawing:
-    """What to draw of a metric.
+    """The data of a plot of a metric.
 
     Raises:
         MetricError: no such metric, or it has no value in any run.
@@ -104,6 +109,8 @@ def drawing(
     name = name or next(iter(chosen(None, "run")))
     metric = get(name)
     per: Literal["run", "flow"] = "flow" if metric.scope == "flow" else "run"
+    if not len(sweep):
+        raise MetricError("the sweep has no runs")
     axes = [axis for axis in sweep.axes if axis.key != SEED]
     across = _across(axes, x)
     others = [axis for axis in axes if axis is not across]
@@ -129,7 +136,7 @@ def _across(axes: Sequence[Axis], x: str | None) -> Axis:
             raise ScenarioError(f"'{x}' is not an axis; {hint(x, [axis.key for axis in axes])}", path="x")
         return found
     if not axes:
-        return Axis("seeds", ("all",))
+        return Axis("", ("all seeds",))
     return next((axis for axis in axes if axis.numbers is not None), axes[0])
 
 
@@ -283,22 +290,22 @@ def _cells(shown: Drawing, y: Axis) -> list[list[float]]:
 def figure(shown: Drawing) -> Figure:
     """The same as a figure of a report, to zoom."""
     name, title = f"sweep-{shown.name.replace('_', '-')}", shown.metric.title.rstrip(".")
+    caption = "Means over the seeds, with 95 % intervals." if shown.has_intervals else "One run for each point."
     if shown.y is not None:
         values = _cells(shown, shown.y)
         known = [value for row in values for value in row if not math.isnan(value)]
         low, high = min(known), max(known)
         return Matrix(
-            name, title, "Means over the seeds.",
+            name, title, caption,
             rows=tuple(_tick(shown.y, *row) for row in reversed(positions(shown.y))),
             columns=tuple(_tick(shown.x, *column) for column in shown.positions),
             values=tuple(tuple(row) for row in reversed(values)),
             value_label=shown.label, value_range=(low, high if high > low else low + 1),
             row_label=shown.y.label, column_label=shown.x.label,
         )  # fmt: skip
-    caption = "Means over the seeds, with 95 % intervals where there are several."
     if shown.x.numbers is None:
         groups = tuple(text for _, text in shown.positions)
-        bars = tuple(_bars(line, len(groups), i) for i, line in enumerate(shown.lines))
+        bars = tuple(_bars(line, line.name or shown.name, len(groups), i) for i, line in enumerate(shown.lines))
         return BarChart(name, title, caption, (BarPanel("", shown.label, groups, bars),))
     points = tuple(
         Points(
@@ -311,12 +318,12 @@ def figure(shown: Drawing) -> Figure:
     return LineChart(name, title, caption, (panel,))
 
 
-def _bars(line: Line, groups: int, i: int) -> Bars:
+def _bars(line: Line, name: str, groups: int, i: int) -> Bars:
     mean, low, high = ([math.nan] * groups for _ in range(3))
     for place, *ends in zip(line.x, line.mean, line.low, line.high, strict=True):
         for row, end in zip((mean, low, high), ends, strict=True):
             row[round(place)] = end
-    return Bars(line.name, _values(mean), _values(low), _values(high), color=i % len(COLORS))
+    return Bars(name, _values(mean), _values(low), _values(high), color=i % len(COLORS))
 
 
 def _values(numbers: Sequence[float]) -> list[float | None]:
@@ -328,9 +335,12 @@ def sweep_report(sweep: Sweep[Any], path: str | Path, names: Names = None) -> Pa
 
     Raises:
         MetricError: no such metric.
+        ScenarioError: a file with another ending.
         OSError: it cannot be written.
     """
     path = Path(path)
+    if path.suffix not in ("", ".html") and not path.is_dir():
+        raise ScenarioError(f"'{path}' ends in '{path.suffix}'; write a file that ends in .html, or a folder")
     target = path if path.suffix == ".html" else path / "report.html"
     asked = [names] if isinstance(names, str) else list(names) if names is not None else list(chosen(None, "run"))
     per: Literal["run", "flow"] = "flow" if any(get(name).scope == "flow" for name in asked) else "run"
@@ -340,7 +350,10 @@ def sweep_report(sweep: Sweep[Any], path: str | Path, names: Names = None) -> Pa
             figures.append(figure(drawing(sweep, name)))
         except (MetricError, ScenarioError) as error:
             notes.append(f"{name} is not drawn: {error}")
-    tables = [_table("Means", aggregate(sweep, asked, per=per)), _table("Runs", frame(sweep, asked, per=per))]
+    means = aggregate(sweep, asked, per=per).to_dicts()
+    notes += dict.fromkeys(f"{row['metric']}: {row['why']}" for row in means if row["mean"] is None)
+    keys = [*(axis.key for axis in sweep.axes if axis.key != SEED), *(["flow"] if per == "flow" else [])]
+    tables = [_means(means, keys), _table("Runs", frame(sweep, asked, per=per))]
     warnings = dict.fromkeys(line for run in sweep.made for line in run.warnings)
     page = {
         "title": _title(sweep),
@@ -358,6 +371,23 @@ def sweep_report(sweep: Sweep[Any], path: str | Path, names: Names = None) -> Pa
 def _title(sweep: Sweep[Any]) -> str:
     titles = list(dict.fromkeys(scenario.title for scenario, _ in sweep.scenarios if scenario.title))
     return titles[0] if len(titles) == 1 else f"A sweep over {', '.join(sweep.keys) or 'seeds'}"
+
+
+def _means(found: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> dict[str, Any]:
+    """A row for each point, with the means of the metrics."""
+    names, rows = wide(found, keys, notebooks.shown)
+    return {
+        "title": "Means over the seeds",
+        "header": [*keys, *headings(names)],
+        "numeric": list(range(len(keys), len(keys) + len(names))),
+        "rows": [[_cell(value) for value in row] for row in rows],
+    }
+
+
+def headings(names: Iterable[str]) -> list[str]:
+    """Metrics with their units."""
+    units = {name: get(name).unit for name in names}
+    return [name if unit == "1" else f"{name} ({unit})" for name, unit in units.items()]
 
 
 def _table(title: str, found: Any) -> dict[str, Any]:
@@ -387,9 +417,7 @@ def notebook(sweep: Sweep[Any]) -> str:
     found = aggregate(sweep)
     keys = [axis.key for axis in sweep.axes if axis.key != SEED]
     names, rows = wide(found.to_dicts(), keys, notebooks.shown)
-    units = {name: get(name).unit for name in names}
-    heads = [name if unit == "1" else f"{name} ({unit})" for name, unit in units.items()]
-    return notebooks.heading(_title(sweep), repr(sweep)[1:-1]) + notebooks.table([*keys, *heads], rows)
+    return notebooks.heading(_title(sweep), repr(sweep)[1:-1]) + notebooks.table([*keys, *headings(names)], rows)
 
 
 def wide(

@@ -43,6 +43,8 @@ def run(
             argument is wrong.
         RunMemoryError: it took more memory than it may.
         RunFailedError: a defect of Elephan; the message names a file to report it with.
+        AlgorithmError: an algorithm of the user's own raised.
+        KernelError, BpfError, LeftOverError: the kernel backend failed; the sentence says how.
         Cancelled: ``progress`` returned ``False``; nothing is kept.
     """
     backend = backends.get(on, MemoryPool(memory))

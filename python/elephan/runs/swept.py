@@ -153,6 +153,7 @@ class Sweep(Sequence[R], Generic[R]):
 
         Raises:
             MetricError: as :meth:`frame`.
+            ScenarioError: a file with another ending.
             OSError: it cannot be written.
         """
         made: Path = hook("sweep_report")(self, path, metrics)
