@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from elephan.evaluation import verdicts
+from elephan.evaluation.criteria import Criterion
 from elephan.evaluation.measurement import NotJudgedError
 from elephan.evaluation.relations import RELATIONS, Measured, Terms
 from elephan.evaluation.verdicts import Allowed, Judged, Verdict
@@ -122,6 +124,29 @@ def test_a_comparison_is_of_pairs(
     values = [value + more for value, more in zip(baseline, around(shift, spread), strict=True)]
     found = verdicts.compare(values, baseline, better="higher" if better == "higher" else "lower", margin=margin)
     assert found.change == change, found.why
+
+
+def criterion(**fields: Any) -> Criterion:
+    stated: dict[str, Any] = {
+        "id": "c", "document": "d", "section": "1", "text": "t", "experiment": "e", "metric": "m", "subject": "s",
+        "relation": ">=", "limit": 1.0,
+    }  # fmt: skip
+    return Criterion(**(stated | fields))
+
+
+def test_a_criterion_brings_its_relation_its_force_and_its_margin() -> None:
+    below = around(0.9, 0.01)
+    assert verdicts.judge_criterion(criterion(), below).verdict == "fail"
+    assert verdicts.judge_criterion(criterion(force="should"), below).verdict == "concern"
+    assert verdicts.judge_criterion(criterion(margin=0.2), below).verdict == "concern"
+    assert verdicts.judge_criterion(criterion(tol_abs=2.0), below).weak.startswith("its tolerance of 2 is wider")
+    beside = criterion(relation="greater_than_other", limit=0.0, other=("o",), tol_rel=0.01)
+    common = around(5.0, 1.0)
+    better = [value + more for value, more in zip(common, around(0.5, 0.01), strict=True)]
+    assert verdicts.judge_criterion(beside, better, common).verdict == "pass"
+    assert verdicts.judge_criterion(beside, common, better).verdict == "fail"
+    with pytest.raises(NotJudgedError, match="compares with another subject"):
+        verdicts.judge_criterion(beside, better)
 
 
 def test_one_pair_settles_nothing() -> None:
