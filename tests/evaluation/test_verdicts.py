@@ -174,7 +174,7 @@ def test_three_looks_err_in_at_most_five_of_a_hundred() -> None:
         verdicts.settle(lambda seeds, row=row: verdicts.judge(row[:seeds], AT_LEAST_1)).found.settled  # type: ignore[misc]
         for row in samples
     )
-    # As many errors at 5 % in 1,500 come once in a thousand times; with 95 % at each look there are about 11 %.
+    # So many errors at 5 % in 1,500 come once in a thousand times; with 95 % at each look there are about 11 %.
     assert wrong <= stats.binom.ppf(0.999, draws, 0.05)
     assert wrong > 0.01 * draws, "the looks have power: Bonferroni is not far below 5 %"
     assert pytest.approx(1 - 0.05 / 3) == LOOK_CONFIDENCE
