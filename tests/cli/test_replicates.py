@@ -122,6 +122,9 @@ def test_hosts_of_the_kernel_send_as_late_as_they_do() -> None:
         "seed 2 alone: --set perturb=hosts --set seed=2"
     )
     assert replicates.perturbation([], "sim") == ""
+    own = Scenario.from_toml(PAIR, overrides={"start_jitter": "1 s", "send_jitter": "1 us"}).replicates(2)
+    seeds = cast("list[Run]", [SimpleNamespace(scenario=scenario, seed=scenario.seed) for scenario in own])
+    assert replicates.perturbation([seeds], "sim") == "", "the file states both"
 
 
 def test_seeds_that_draw_nothing_are_said_and_no_error(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

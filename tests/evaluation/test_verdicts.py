@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from elephan.evaluation import verdicts
+from elephan.evaluation.criteria import Criterion
 from elephan.evaluation.measurement import NotJudgedError
 from elephan.evaluation.relations import RELATIONS, Measured, Terms
 from elephan.evaluation.verdicts import Allowed, Judged, Verdict
@@ -124,6 +126,29 @@ def test_a_comparison_is_of_pairs(
     assert found.change == change, found.why
 
 
+def criterion(**fields: Any) -> Criterion:
+    stated: dict[str, Any] = {
+        "id": "c", "document": "d", "section": "1", "text": "t", "experiment": "e", "metric": "m", "subject": "s",
+        "relation": ">=", "limit": 1.0,
+    }  # fmt: skip
+    return Criterion(**(stated | fields))
+
+
+def test_a_criterion_brings_its_relation_its_force_and_its_margin() -> None:
+    below = around(0.9, 0.01)
+    assert verdicts.judge_criterion(criterion(), below).verdict == "fail"
+    assert verdicts.judge_criterion(criterion(force="should"), below).verdict == "concern"
+    assert verdicts.judge_criterion(criterion(margin=0.2), below).verdict == "concern"
+    assert verdicts.judge_criterion(criterion(tol_abs=2.0), below).weak.startswith("its tolerance of 2 is wider")
+    beside = criterion(relation="greater_than_other", limit=0.0, other=("o",), tol_rel=0.01)
+    common = around(5.0, 1.0)
+    better = [value + more for value, more in zip(common, around(0.5, 0.01), strict=True)]
+    assert verdicts.judge_criterion(beside, better, common).verdict == "pass"
+    assert verdicts.judge_criterion(beside, common, better).verdict == "fail"
+    with pytest.raises(NotJudgedError, match="compares with another subject"):
+        verdicts.judge_criterion(beside, better)
+
+
 def test_one_pair_settles_nothing() -> None:
     assert verdicts.compare([1.0], [1.0], better="higher").why == "one replicate"
 
@@ -149,7 +174,7 @@ def test_three_looks_err_in_at_most_five_of_a_hundred() -> None:
         verdicts.settle(lambda seeds, row=row: verdicts.judge(row[:seeds], AT_LEAST_1)).found.settled  # type: ignore[misc]
         for row in samples
     )
-    # As many errors at 5 % in 1,500 come once in a thousand times; with 95 % at each look there are about 11 %.
+    # So many errors at 5 % in 1,500 come once in a thousand times; with 95 % at each look there are about 11 %.
     assert wrong <= stats.binom.ppf(0.999, draws, 0.05)
     assert wrong > 0.01 * draws, "the looks have power: Bonferroni is not far below 5 %"
     assert pytest.approx(1 - 0.05 / 3) == LOOK_CONFIDENCE

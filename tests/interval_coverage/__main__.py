@@ -18,6 +18,8 @@ from tests.interval_coverage.trial import OTHERS, PATHS, SEEDS, Row
 
 from elephan import backends
 
+WORST = 6
+"""Paths of the lowest coverage that are printed."""
 LEAST, MOST = 0.90, 0.98
 """Bounds of the coverage of 95 % intervals: what eight values of a skewed law may lack, and what would be too wide."""
 
@@ -81,20 +83,27 @@ def _kept(path: Path | None, engine: str) -> list[Row]:
 
 def _report(rows: list[Row], paths: int) -> int:
     print(f"{paths} paths, {SEEDS} seeds against {OTHERS} others, {datetime.now(UTC).date()}")
-    print("| quantity | intervals | contain the mean | coverage | zero width |")
-    print("| --- | --- | --- | --- | --- |")
+    print("| quantity | intervals | contain the mean | coverage | zero width | coverage of all groups of seeds |")
+    print("| --- | --- | --- | --- | --- | --- |")
     told = trial.coverage(rows)
     for one in told:
-        print(f"| {one.quantity} | {one.intervals} | {one.covered} | {one.fraction:.1%} | {one.without} |")
+        print(f"| {one.quantity} | {one.intervals} | {one.covered} | {one.fraction:.1%} | {one.without} | "
+              f"{one.groups_fraction:.1%} of {one.groups:,} |")  # fmt: skip
     for row in rows:
         if row.covered is False:
-            named = trial.path(row.path)
-            path = f"{named.to_dict()['dumbbell']} {', '.join(named.flows)}"
             print(
-                f"missed: path {row.path} {row.quantity}: {row.low:.6g} to {row.high:.6g}, mean {row.mean:.6g}, "
-                f"{row.outcomes} distinct values of {OTHERS}, skewness {row.skewness:.2f}: {path}"
+                f"missed: {_named(row)}: {row.low:.6g} to {row.high:.6g}, mean {row.mean:.6g}, "
+                f"{row.outcomes} distinct values of {OTHERS}"
             )
+    several = [row for row in rows if row.groups > 1]
+    for row in sorted(several, key=lambda row: row.groups_covered / row.groups)[:WORST]:
+        print(f"lowest: {_named(row)}: {row.groups_covered} of {row.groups} groups")
     return 0 if all(LEAST <= one.fraction <= MOST for one in told) else 1
+
+
+def _named(row: Row) -> str:
+    path = trial.path(row.path)
+    return f"path {row.path} ({', '.join(path.flows)}) {row.quantity}, skewness {row.skewness:.1f}"
 
 
 if __name__ == "__main__":

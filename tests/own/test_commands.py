@@ -93,7 +93,8 @@ def test_the_rest_of_a_sweep_goes_on(
     assert err.count("Traceback") == 1  # two seeds fail in the same place
     assert "2 of 6 runs failed" in err
     assert len(list((here / "store").glob("*/manifest.json"))) == 4
-    status, out, err = said(capsys, "sweep", "path.toml", "--grid", "flow[0].algorithm=reno,./mine.py:Mine", "--json")
+    again = ("--grid", "flow[0].algorithm=reno,./mine.py:Mine", "--set", "perturb=hosts")
+    status, out, err = said(capsys, "sweep", "path.toml", *again, "--json")
     assert (status, err) == (0, "")
     assert all(run["cached"] for run in json.loads(out)["runs"])
 

@@ -10,7 +10,7 @@ from elephan.cli import common
 if TYPE_CHECKING:
     from elephan.evaluation.replication import Outcomes
     from elephan.runs import Run
-
+    from elephan.scenario import Scenario
 
 _MOST_LINES = 5
 
@@ -21,7 +21,7 @@ def perturbation(several: Sequence[Sequence[Run]], on: str) -> str:
     from elephan.scenario.perturbation import RULE
     from elephan.scenario.schema import HOSTS
 
-    moved = [runs for runs in several if runs[0].scenario.perturb == HOSTS and runs[0].scenario.perturbation]
+    moved = [runs for runs in several if _moved(runs[0].scenario)]
     if not moved:
         return ""
     backend, first = backends.get(on), moved[0]
@@ -34,6 +34,12 @@ def perturbation(several: Sequence[Sequence[Run]], on: str) -> str:
         return f"starts are moved, and packets are as late as the hosts send them; {alone}"
     said = dict.fromkeys(runs[0].scenario.perturbation for runs in moved)
     return f"{next(iter(said)) if len(said) == 1 else RULE}, as hosts do; {alone}"
+
+
+def _moved(scenario: Scenario) -> bool:
+    """True if ``perturb`` gives a jitter that the file does not state."""
+    stated = {"start_jitter", "send_jitter"} <= scenario.model_fields_set
+    return scenario.perturb == HOSTS and not stated and bool(scenario.perturbation)
 
 
 def found(done: Sequence[Run]) -> Outcomes:

@@ -100,7 +100,7 @@ class Outcomes:
         return f"{counted}{mirrored}: the interval describes how often each came"
 
     def to_json(self) -> dict[str, Any]:
-        """As in the document of several seeds."""
+        """Entry in the document of several seeds."""
         return {
             "seeds": self.seeds, "distinct": self.distinct, "unordered": self.unordered, "text": self.sentence or None,
         }  # fmt: skip

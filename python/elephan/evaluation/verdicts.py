@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Generic, Literal, NamedTuple, Protocol, TypeVar
 
+from elephan.evaluation.criteria import Criterion
 from elephan.evaluation.measurement import NotJudgedError
 from elephan.evaluation.relations import RELATIONS, SIGN_FLOOR, Measured, Terms
 from elephan.evaluation.wording import number
@@ -145,6 +146,25 @@ def judge(
         return Judged("not_settled", found, len(values), found.reason)
     verdict, why = _verdict(ends, limits, force, margin)
     return Judged(verdict, found, len(values), f"{said} {why}")
+
+
+def judge_criterion(criterion: Criterion, values: Sequence[float], other: Sequence[float] | None = None) -> Judged:
+    """Judge a criterion by its subject's values and, where it compares, by those of the other subject for each seed.
+
+    Raises:
+        NotJudgedError: its relation is not about one value, or about two and ``other`` is missing.
+        ValueError: there are no values, or one is not a number, or there is not one of the other for each value.
+    """
+    reference, differences = math.nan, list(values)
+    if RELATIONS[criterion.relation].needs == "other":
+        if other is None:
+            raise NotJudgedError(f"the relation '{criterion.relation}' compares with another subject")
+        reference = fmean(other)
+        differences = [value - beside for value, beside in zip(values, other, strict=True)]
+    limits = allowed(criterion.relation, criterion.terms, reference)
+    judged = judge(differences, limits, force=criterion.force, margin=criterion.margin or 0.0)
+    about = criterion.limit if math.isnan(reference) else reference
+    return weakened(judged, weakness(criterion.terms, about))
 
 
 def _verdict(ends: tuple[float, float], limits: Allowed, force: Force, margin: float) -> tuple[Verdict, str]:
