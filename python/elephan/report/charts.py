@@ -291,16 +291,17 @@ def _error(up: Sequence[float], down: Sequence[float], *, shown: bool) -> dict[s
 
 def _scatter(points: Points, suffix: str, *, legend: bool) -> dict[str, Any]:
     up, down = points.whiskers()
-    published = points.drawn == "published"
-    return {
+    trace: dict[str, Any] = {
         "type": "scatter", "mode": _MODES[points.drawn], "name": points.name, "x": list(points.x), "y": list(points.y),
         "xaxis": f"x{suffix}", "yaxis": f"y{suffix}", "legendgroup": points.name, "showlegend": legend,
         "line": {"width": 1.4, "color": COLORS[points.style]},
-        "marker": {"symbol": "star" if published else _SYMBOLS[MARKERS[points.style]], "size": 13 if published else 7,
-                   "color": COLORS[points.style],
-                   "line": {"width": 1.4, "color": "#888888" if published else COLORS[points.style]}},
+        "marker": {"symbol": _SYMBOLS[MARKERS[points.style]], "size": 7, "color": COLORS[points.style],
+                   "line": {"width": 1.4, "color": COLORS[points.style]}},
         "error_y": _error(up, down, shown=bool(points.low)), "hovertemplate": "%{x:,.4g}: %{y:,.4g}",
     }  # fmt: skip
+    if points.drawn == "published":
+        trace["marker"] |= {"symbol": "star", "size": 13, "line": {"width": 1.4, "color": "#888888"}}
+    return trace
 
 
 def _border(x: float, suffix: str) -> dict[str, Any]:
