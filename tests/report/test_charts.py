@@ -69,8 +69,21 @@ def test_bars_stand_in_groups() -> None:
 
 
 def test_what_stands_out_in_a_table_is_bold() -> None:
-    (trace,) = TABLE.plotly()["data"]
-    assert trace["cells"]["values"] == [["X", "Y"], ["1.0", "<b>2.0</b>"]]
+    assert TABLE.cells == [[("X", ""), ("1.0", "num")], [("Y", ""), ("2.0", "num strong")]]
+
+
+def test_a_cell_has_its_verdict() -> None:
+    marked = DataTable("t", "T", "", ("who", "published", "ours"), (("X", "1", "–"),), marks={(0, 2): "not_judged"})
+    assert marked.cells == [[("X", ""), ("1", "num"), ("–", "num not_judged")]]
+
+
+def test_published_numbers_stand_out_from_measured_ones() -> None:
+    series = (Points("a", (1.0,), (2.0,)), Points("a, published", (1.0,), (2.5,), drawn="published"))
+    chart = LineChart("stars", "Stars", "", (LinePanel("", "p", "rate", series),))
+    ours, theirs = chart.plotly()["data"]
+    assert (theirs["mode"], theirs["marker"]["symbol"]) == ("markers", "star")
+    assert ours["marker"]["symbol"] != "star"
+    assert "*" in [line.get_marker() for line in chart.draw().axes[0].get_lines()]
 
 
 @pytest.mark.parametrize("figure", [LINES, BARS, TABLE])

@@ -146,11 +146,11 @@ class Chosen:
     choose: Callable[[Where, Any], Measurer[Any]]
 
     def points(self, parameter: str, criterion: Any) -> Sequence[Value]:
-        """As :meth:`Suite.points`."""
+        """Points of the chosen measurer, as :meth:`Suite.points`."""
         return self.choose(criterion.conditions or {}, criterion).points(parameter, criterion)
 
     def measure(self, metric: str, subject: str, where: Where, criterion: Any) -> Measurement:
-        """As :meth:`Suite.measure`."""
+        """Measurement by the chosen measurer, as :meth:`Suite.measure`."""
         return self.choose(where, criterion).measure(metric, subject, where, criterion)
 
 

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from elephan.evaluation.reporting import provenance, run_views, scenario_groups, warnings
 from elephan.evaluation.wording import spread
+from elephan.papers.abstract import abstract
 from elephan.papers.claims import Claim
 from elephan.papers.judging import Judgment
+from elephan.papers.tables import tables
 from elephan.report import stamps
 from elephan.report.paper import REPORT, BeyondView, KernelView, PaperPage, paper_report
 from elephan.report.views import RunView, ScenarioGroup, ScenarioRow
@@ -35,6 +37,8 @@ def write(result: PaperResult, out: Path) -> Path:
         totals=result.totals,
         firm=result.firm,
         figures=paper.figures(result.runs),
+        abstract=abstract(result.claims),
+        tables=list(tables(result.claims, paper.claims.experiments)),
         views=[*run_views(experiments, result.runs), *_kernel_views(result)],
         sensitivity=[_sensitivity(row.to_json(), paper.id) for row in result.sensitivity],
         readings=[variant.title for variant in paper.variants],

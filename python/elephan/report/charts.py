@@ -6,8 +6,8 @@ Colors and markers tell series apart without color vision. A figure knows nothin
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from elephan.report.figures import COLORS, WIDTH_IN
@@ -22,7 +22,9 @@ SYMBOLS = {
     "o": "circle", "s": "square", "^": "triangle-up", "v": "triangle-down", "D": "diamond", "x": "x-thin-open",
     "+": "cross-thin-open", "*": "star", "h": "hexagon",
 }  # fmt: skip
-_MODES = {"both": "lines+markers", "line": "lines", "markers": "markers"}
+_MODES = {"both": "lines+markers", "line": "lines", "markers": "markers", "published": "markers"}
+_PUBLISHED: dict[str, Any] = {"markersize": 9, "markeredgecolor": "black", "markeredgewidth": 0.7, "zorder": 5}
+_HOLLOW: dict[str, Any] = {"markersize": 4, "fillstyle": "none"}
 _ROW_IN = 2.7
 _ROW_PX = 330
 
@@ -38,7 +40,8 @@ class Points:
         low: lower ends over replicates; empty without.
         high: upper ends.
         style: index into :data:`~elephan.report.figures.COLORS` and :data:`MARKERS`.
-        drawn: ``both``; or ``line``, as a model is, or ``markers``, as what was measured beside it.
+        drawn: ``both``; or ``line``, as a model is, or ``markers``, as what was measured beside it; or ``published``,
+            for numbers of others.
     """
 
     name: str
@@ -47,7 +50,7 @@ class Points:
     low: Values = ()
     high: Values = ()
     style: int = 0
-    drawn: Literal["both", "line", "markers"] = "both"
+    drawn: Literal["both", "line", "markers", "published"] = "both"
 
     def whiskers(self) -> tuple[list[float], list[float]]:
         """How far the ends are above and below each value."""
@@ -110,9 +113,9 @@ class LineChart:
                 up, down = points.whiskers()
                 ax.errorbar(
                     points.x, _known(points.y), yerr=[down, up] if points.low else None, color=COLORS[points.style],
-                    marker="" if points.drawn == "line" else MARKERS[points.style], markersize=4,
-                    linewidth=0.0 if points.drawn == "markers" else 0.9, elinewidth=0.6, capsize=1.5,
-                    fillstyle="none", label=points.name,
+                    marker={"line": "", "published": "*"}.get(points.drawn, MARKERS[points.style]),
+                    linewidth=0.9 if points.drawn in ("both", "line") else 0.0, elinewidth=0.6, capsize=1.5,
+                    **(_PUBLISHED if points.drawn == "published" else _HOLLOW), label=points.name,
                 )  # fmt: skip
             for x in panel.borders:
                 ax.axvline(x, color="0.5", linewidth=0.7, linestyle="--")
@@ -204,7 +207,7 @@ class BarChart:
 
 @dataclass(frozen=True)
 class DataTable:
-    """A table as a figure.
+    """A table as a figure: HTML in a page, and drawn for print.
 
     Attributes:
         id: short.
@@ -213,6 +216,8 @@ class DataTable:
         header: of the columns.
         rows: texts; the first of a row says what it is about.
         emphasis: positions (row, column) of cells that stand out.
+        groups: titles over columns that belong together, each with how many; empty without.
+        marks: the verdict of cells, by position (row, column).
     """
 
     id: str
@@ -221,38 +226,47 @@ class DataTable:
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     emphasis: frozenset[tuple[int, int]] = frozenset()
+    groups: tuple[tuple[str, int], ...] = ()
+    marks: Mapping[tuple[int, int], str] = field(default_factory=dict)
 
     def plotly(self) -> dict[str, Any]:
-        """One table trace."""
-        columns = [[self._bold(row, column) for row in range(len(self.rows))] for column, _ in enumerate(self.header)]
-        data = [{
-            "type": "table",
-            "columnwidth": [2.0] + [1.0] * (len(self.header) - 1),
-            "header": {"values": [f"<b>{name}</b>" for name in self.header], "align": "left"},
-            "cells": {"values": columns, "align": "left", "height": 24, "fill": {"color": "rgba(0,0,0,0)"}},
-        }]  # fmt: skip
-        return {"data": data, "layout": {"height": 110 + 25 * len(self.rows), "margin": {"t": 16, "b": 16}}}
+        """Empty: a page shows the table itself."""
+        return {}
 
-    def _bold(self, row: int, column: int) -> str:
-        text = self.rows[row][column]
-        return f"<b>{text}</b>" if (row, column) in self.emphasis else text
+    @property
+    def cells(self) -> list[list[tuple[str, str]]]:
+        """Each row as texts with the class of their cell, for a page."""
+        return [[(text, self._class(i, j)) for j, text in enumerate(row)] for i, row in enumerate(self.rows)]
+
+    def _class(self, row: int, column: int) -> str:
+        numeric = self.rows[row][column][:1] in "0123456789−–∞" and self.rows[row][column] != ""
+        strong = "strong" if (row, column) in self.emphasis else ""
+        return " ".join(filter(None, ("num" if numeric else "", strong, self.marks.get((row, column), ""))))
 
     def draw(self) -> MplFigure:
         """The table for print."""
         from matplotlib.figure import Figure as MplFigure
 
-        figure = MplFigure(figsize=(WIDTH_IN, 0.19 * (len(self.rows) + 2)), layout="constrained")
+        over = [self._over()] if self.groups else []
+        figure = MplFigure(figsize=(WIDTH_IN, 0.19 * (len(self.rows) + len(over) + 2)), layout="constrained")
         ax = figure.subplots()
         ax.axis("off")
-        table = ax.table(cellText=self.rows, colLabels=self.header, loc="center", cellLoc="left")
+        table = ax.table(cellText=[*over, self.header, *self.rows], loc="center", cellLoc="left")
         table.auto_set_font_size(False)
         table.set_fontsize(6)
         table.auto_set_column_width(list(range(len(self.header))))
+        first = len(over) + 1
         for (row, column), cell in table.get_celld().items():
             cell.set_linewidth(0.3)
-            if row == 0 or (row - 1, column) in self.emphasis:
+            if row < first or (row - first, column) in self.emphasis:
                 cell.set_text_props(fontweight="bold")
+            if self.marks.get((row - first, column)) == "differs":
+                cell.set_facecolor("0.85")
         return figure
+
+    def _over(self) -> list[str]:
+        """The titles over columns, each above its first column."""
+        return [text for title, width in self.groups for text in (title, *[""] * (width - 1))]
 
 
 def _known(values: Values) -> list[float]:
@@ -277,7 +291,7 @@ def _error(up: Sequence[float], down: Sequence[float], *, shown: bool) -> dict[s
 
 def _scatter(points: Points, suffix: str, *, legend: bool) -> dict[str, Any]:
     up, down = points.whiskers()
-    return {
+    trace: dict[str, Any] = {
         "type": "scatter", "mode": _MODES[points.drawn], "name": points.name, "x": list(points.x), "y": list(points.y),
         "xaxis": f"x{suffix}", "yaxis": f"y{suffix}", "legendgroup": points.name, "showlegend": legend,
         "line": {"width": 1.4, "color": COLORS[points.style]},
@@ -285,6 +299,9 @@ def _scatter(points: Points, suffix: str, *, legend: bool) -> dict[str, Any]:
                    "line": {"width": 1.4, "color": COLORS[points.style]}},
         "error_y": _error(up, down, shown=bool(points.low)), "hovertemplate": "%{x:,.4g}: %{y:,.4g}",
     }  # fmt: skip
+    if points.drawn == "published":
+        trace["marker"] |= {"symbol": "star", "size": 13, "line": {"width": 1.4, "color": "#888888"}}
+    return trace
 
 
 def _border(x: float, suffix: str) -> dict[str, Any]:

@@ -39,7 +39,7 @@ class Figure(Protocol):
         ...
 
     def plotly(self) -> dict[str, Any]:
-        """``data`` and ``layout`` for plotly.js, without colors of the page."""
+        """``data`` and ``layout`` for plotly.js, without colors of the page; empty of a table."""
         ...
 
     def draw(self) -> MplFigure:
@@ -57,6 +57,7 @@ class Curve:
         step: between two values.
         values: ``None`` where there is none.
         color: index into :data:`COLORS`.
+        dashed: the line is dashed, for what was not measured here.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Curve:
     step: float
     values: Sequence[float | None]
     color: int = 0
+    dashed: bool = False
 
 
 @dataclass(frozen=True)
@@ -134,7 +136,8 @@ class Traces:
             for curve in panel.curves:
                 x = [curve.start + curve.step * i for i in range(len(curve.values))]
                 y = [math.nan if value is None else value for value in curve.values]
-                ax.plot(x, y, color=COLORS[curve.color], linewidth=0.8, label=curve.name)
+                dashes = "--" if curve.dashed else "-"
+                ax.plot(x, y, dashes, color=COLORS[curve.color], linewidth=0.8, label=curve.name)
             ax.set_ylim(bottom=0)
             ax.margins(x=0)
             ax.set_ylabel(panel.y_label)
@@ -158,10 +161,15 @@ def _shade(shaded: tuple[float, float, str], suffix: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _stroke(curve: Curve) -> dict[str, Any]:
+    plain = {"width": 1.2, "color": COLORS[curve.color]}
+    return plain | {"width": 2, "dash": "dash"} if curve.dashed else plain
+
+
 def _line(curve: Curve, suffix: str) -> dict[str, Any]:
     return {
         "type": "scatter", "mode": "lines", "name": curve.name, "x0": curve.start, "dx": curve.step,
-        "y": list(curve.values), "line": {"width": 1.2, "color": COLORS[curve.color]}, "xaxis": f"x{suffix}",
+        "y": list(curve.values), "line": _stroke(curve), "xaxis": f"x{suffix}",
         "yaxis": f"y{suffix}", "legend": f"legend{suffix}", "hovertemplate": "%{x:.1f} s: %{y:,.0f}",
     }  # fmt: skip
 

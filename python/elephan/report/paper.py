@@ -9,6 +9,7 @@ from typing import Any
 
 from elephan.report import figures as drawing
 from elephan.report import pages, stamps
+from elephan.report.charts import DataTable
 from elephan.report.figures import Figure
 from elephan.report.views import RunView, ScenarioGroup
 
@@ -73,6 +74,8 @@ class PaperPage:
         provenance: names and values.
         phases: rows: what the work took.
         quick_note: what was made smaller for a first look; empty at the paper's own size.
+        abstract: the verdicts in one paragraph.
+        tables: the paper's, published beside ours.
         seed_checks: rows: what the verdicts would have been with fewer seeds.
         within_noise: claims that other draws of the seeds would have turned.
         beyond: a question that the paper left open, where it was asked.
@@ -98,6 +101,8 @@ class PaperPage:
     provenance: Sequence[tuple[str, str]]
     phases: Sequence[Any]
     quick_note: str = ""
+    abstract: str = ""
+    tables: Sequence[DataTable] = ()
     seed_checks: Sequence[Any] = ()
     within_noise: int = 0
     beyond: BeyondView | None = None
@@ -133,13 +138,15 @@ def paper_report(page: PaperPage, out: str | Path, stamp: str) -> Path:
     stamps.remove(folder)
     beyond = () if page.beyond is None else page.beyond.figures
     in_kernel = () if page.kernel is None else page.kernel.figures
+    curves = [(figure, figure.plotly()) for figure in (*page.figures, *beyond, *in_kernel)]
     payloads = {
-        "figures-data": {figure.id: figure.plotly() for figure in (*page.figures, *beyond, *in_kernel)},
+        "figures-data": {figure.id: drawn for figure, drawn in curves if drawn},
         "explorer-data": {"colors": drawing.COLORS, "runs": [_view(view) for view in page.views]},
     }
     values = {name: getattr(page, name) for name in page.__dataclass_fields__}
     saved = {
         "figures": [_saved(figure, folder) for figure in page.figures],
+        "tables": [_saved(table, folder) for table in page.tables],
         "beyond_figures": [_saved(figure, folder) for figure in beyond],
         "kernel_figures": [_saved(figure, folder) for figure in in_kernel],
     }
@@ -159,4 +166,5 @@ def _view(view: RunView) -> dict[str, Any]:
 def _saved(figure: Figure, folder: Path) -> dict[str, Any]:
     """What the page says of a figure, which is saved for print."""
     names = [path.name for path in drawing.save(figure, folder)]
-    return {"id": figure.id, "title": figure.title, "caption": figure.caption, "files": names}
+    table = figure if isinstance(figure, DataTable) else None
+    return {"id": figure.id, "title": figure.title, "caption": figure.caption, "files": names, "table": table}

@@ -60,7 +60,7 @@ def paper(quick: bool = False) -> Paper:
         claims=claims,
         experiments={experiment.id: experiment for experiment in _experiments(setup, quick=quick)},
         measurer=measuring(setup),
-        figures=partial(figures, setup=setup, published=published),
+        figures=partial(figures, setup=setup, claims=claims),
         quick=quick,
         quick_note=QUICK_NOTE if quick else "",
         assumptions=ASSUMPTIONS,

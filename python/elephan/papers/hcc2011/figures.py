@@ -1,4 +1,4 @@
-"""The figures of hcc2011 in its own layout, and Table 2 with the published numbers beside ours."""
+"""The figures of hcc2011 in its own layout."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any
 
 from elephan.evaluation.experiments import RunSet
 from elephan.evaluation.measurement import NotJudgedError
-from elephan.papers.hcc2011.published import Published
+from elephan.papers import printed
+from elephan.papers.claims import ClaimSet
 from elephan.papers.hcc2011.setup import (
     ALL_SETTINGS,
     BUFFERS,
@@ -18,14 +19,13 @@ from elephan.papers.hcc2011.setup import (
     HIGH_SPEED,
     LOSSES,
     PROTOCOLS,
-    RATIO_RTTS_MS,
     REVERSE,
     SETTINGS,
     TITLES,
     Setup,
     queue_links,
 )
-from elephan.report.charts import BarChart, BarPanel, Bars, DataTable, LineChart, LinePanel, Points
+from elephan.report.charts import BarChart, BarPanel, Bars, LineChart, LinePanel, Points
 from elephan.report.figures import Curve, Figure, Panel, Traces
 from elephan.report.series import flow_curve, throughput_curve
 from elephan.scenario import Scenario
@@ -35,14 +35,14 @@ RATE = "rate (Mbit/s)"
 Sample = tuple[float, ...]
 
 
-def figures(runs: RunSet, setup: Setup, published: Published) -> Sequence[Figure]:
+def figures(runs: RunSet, setup: Setup, claims: ClaimSet) -> Sequence[Figure]:
     """Every figure whose runs are there, in the paper's order."""
-    return list(_figures(Drawing(runs, setup, published)))
+    return list(_figures(Drawing(runs, setup, claims)))
 
 
 def _figures(drawing: Drawing) -> Iterator[Figure]:
     for draw in (
-        drawing.buffers, drawing.losses, drawing.alone_over_time, drawing.three_equal, drawing.table2,
+        drawing.buffers, drawing.losses, drawing.alone_over_time, drawing.three_equal,
         drawing.pairs_over_time, drawing.three_over_time, drawing.friendliness, drawing.reverse_buffers,
         drawing.reverse_over_time, drawing.reverse_loads, drawing.reverse_sizes,
     ):  # fmt: skip
@@ -55,10 +55,10 @@ def _figures(drawing: Drawing) -> Iterator[Figure]:
 class Drawing:
     """Draws from the runs of one setup; a figure with a missing run is not drawn."""
 
-    def __init__(self, runs: RunSet, setup: Setup, published: Published) -> None:
+    def __init__(self, runs: RunSet, setup: Setup, claims: ClaimSet) -> None:
         self._runs = runs
         self._setup = setup
-        self._published = published
+        self._claims = claims
 
     # ---- values ----
 
@@ -98,6 +98,13 @@ class Drawing:
             PROTOCOLS.index(protocol) if style is None else style,
         )
 
+    def _printed(self, section: str, metric: str, parameter: str) -> Iterator[Points]:
+        """Numbers of a figure that the paper prints, as stars."""
+        for protocol, found in printed.along(self._claims, section, metric, parameter).items():
+            style = PROTOCOLS.index(protocol)
+            name = f"{TITLES[protocol]}, published"
+            yield Points(name, tuple(found), tuple(found.values()), style=style, drawn="published")
+
     # ---- one flow ----
 
     def buffers(self) -> Iterator[Figure]:
@@ -108,6 +115,7 @@ class Drawing:
             (7, "mean_queue_pkts", "mean queue (packets)"),
         ):
             series = tuple(self._points(p, BUFFERS, partial(self._setup.lone, p), metric) for p in PROTOCOLS)
+            series += tuple(self._printed(f"Fig {number}", metric, "buffer_pkts"))
             name = "throughput" if number == 6 else "mean queue"
             yield LineChart(
                 f"figure{number:02}",
@@ -115,7 +123,7 @@ class Drawing:
                 "One flow of 300 s. In the paper FAST falls below 400 packets, and HCC is nearly flat."
                 if number == 6
                 else "One flow of 300 s; packets waiting along the path. In the paper the queue of the loss-based "
-                "protocols grows with the buffer.",
+                "protocols grows with the buffer; a star is a number that it prints.",
                 (LinePanel("", label, what, series),),
             )
 
@@ -183,36 +191,6 @@ class Drawing:
                 )
             )
         return BarPanel(title, THROUGHPUT, tuple(TITLES[p] for p in scenarios), tuple(series))
-
-    def table2(self) -> Iterator[Figure]:
-        """Table 2, with the printed numbers below ours."""
-        header = ["protocol", "from"]
-        for ratio in RATIO_RTTS_MS:
-            header += [f"T1 ({ratio:g})", f"T2 ({ratio:g})", f"EI ({ratio:g})", f"FI ({ratio:g})"]
-        for letter, buffer in (("a", 600), ("b", 2000)):
-            rows: list[tuple[str, ...]] = []
-            for protocol in HIGH_SPEED:
-                ours, paper = [TITLES[protocol], "ours"], ["", "paper"]
-                for ratio in RATIO_RTTS_MS:
-                    scenario = self._setup.ratio(protocol, ratio, buffer)
-                    rates = [median(self._throughput(scenario, f"{protocol}-{number}")) for number in (1, 2)]
-                    ours += [f"{rate:.2f}" for rate in rates]
-                    ours.append(f"{median(self._sample(scenario, 'sum_throughput_mbps')):.2f}")
-                    ours.append(f"{median(self._sample(scenario, 'jain_fi')):.4f}")
-                    row = self._published.rows[f"table2{letter}", protocol, float(ratio)]
-                    paper += [f"{row.t1:.2f}", f"{row.t2:.2f}", f"{row.ei:.2f}", f"{row.fi:.4f}"]
-                rows += [tuple(ours), tuple(paper)]
-            bold = frozenset((i, j) for i in range(0, len(rows), 2) for j in (5, 9, 13))
-            yield DataTable(
-                f"table2{letter}",
-                f"Table 2({letter}): two users, buffer of {buffer} packets",
-                "T1 and T2: average throughput of the users in Mbit/s; EI: their sum; FI: Jain's index; in "
-                "parentheses the ratio of the RTTs, 60 ms being the first. Ours are medians over seeds, each for "
-                "itself.",
-                tuple(header),
-                tuple(rows),
-                bold,
-            )
 
     def pairs_over_time(self) -> Iterator[Figure]:
         """Fig 11."""

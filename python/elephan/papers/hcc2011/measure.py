@@ -91,7 +91,7 @@ def _scenario(experiments: Mapping[str, Mapping[str, Any]], setup: Setup, protoc
 
 
 def _throughput(flow: int) -> Rule:
-    """Of one flow, or of the one that the subject names; of all three of Fig 13, the smallest."""
+    """Throughput of a flow, or of the one that the subject names; the smallest of all three of Fig 13."""
 
     def rule(suite: Suite, subject: str, at: At) -> Measurement:
         protocol, _, named = subject.partition(":flow")

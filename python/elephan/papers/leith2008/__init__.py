@@ -51,7 +51,7 @@ def paper(quick: bool = False) -> Paper:
             experiment.id: replace(experiment, seeds=1) if quick else experiment for experiment in experiments(setup)
         },
         measurer=partial(measurer, setup=setup),
-        figures=partial(figures, setup=setup),
+        figures=partial(figures, setup=setup, claims=claims),
         quick=quick,
         quick_note=QUICK_NOTE if quick else "",
         assumptions=ASSUMPTIONS,

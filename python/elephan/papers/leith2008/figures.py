@@ -1,16 +1,19 @@
-"""The figures and the table of leith2008 in its own layout: windows and rates over time, ratios, bars, Table I."""
+"""The figures of leith2008 in its own layout: windows and rates over time, ratios, bars."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from statistics import median
 
 from elephan.evaluation.experiments import RunSet
 from elephan.evaluation.measurement import NotJudgedError
+from elephan.papers import printed
+from elephan.papers.claims import ClaimSet
 from elephan.papers.leith2008 import setup as paths
 from elephan.papers.leith2008.measure import lone
 from elephan.papers.leith2008.setup import TITLES, Line, Setup
-from elephan.report.charts import BarChart, BarPanel, Bars, DataTable, LineChart, LinePanel, Points
+from elephan.report.charts import BarChart, BarPanel, Bars, LineChart, LinePanel, Points
 from elephan.report.figures import Curve, Figure, Panel, Traces
 from elephan.report.series import flow_curve, throughput_curve
 from elephan.scenario import Scenario
@@ -23,24 +26,22 @@ CASES = {
     3: "cross traffic and a reverse flow",
     4: "cross traffic and 5 Mbit/s of 52 B packets",
 }
-TABLE_ORDER = ("ctcp", "illinois", "reno", "cubic")
-PUBLISHED = {"mean_flow_rate_mbps": ("0.698", "0.520", "0.771", "0.310"),
-             "mean_size_over_mean_duration_mbps": ("1.17", "0.807", "1.32", "0.502")}  # fmt: skip
 _COLORS = {"reno": 0, "ctcp": 1, "illinois": 2, "cubic": 3, "aimd_a0.3": 0, "aimd_a10": 4}
 
 
-def figures(runs: RunSet, setup: Setup) -> Sequence[Figure]:
+def figures(runs: RunSet, setup: Setup, claims: ClaimSet) -> Sequence[Figure]:
     """Every figure whose runs are there."""
-    draw = _Drawing(runs, setup)
+    draw = _Drawing(runs, setup, claims)
     parts: list[Callable[[], Iterator[Figure]]] = [
-        draw.recovery, draw.reverse, draw.epochs, draw.newcomers, draw.rtts, draw.friendly, draw.cases, draw.table,
+        draw.recovery, draw.reverse, draw.epochs, draw.newcomers, draw.rtts, draw.friendly, draw.cases,
         draw.misled, draw.overestimated, draw.response,
     ]  # fmt: skip
     return [figure for part in parts for figure in part()]
 
 
 class _Drawing:
-    def __init__(self, runs: RunSet, setup: Setup) -> None:
+    def __init__(self, runs: RunSet, setup: Setup, claims: ClaimSet) -> None:
+        self._claims = claims
         self._runs = runs
         self._setup = setup
 
@@ -65,7 +66,7 @@ class _Drawing:
 
     def _traces(
         self, name: str, title: str, caption: str, rows: Sequence[tuple[str, Scenario, Sequence[tuple[str, str]], str]]
-    ) -> Iterator[Figure]:
+    ) -> Iterator[Traces]:
         panels = self._panels(rows)
         if panels:
             yield Traces(name, title, caption, panels)
@@ -129,21 +130,24 @@ class _Drawing:
 
     def friendly(self) -> Iterator[Figure]:
         """Figures 8 and 9: rates above, windows below."""
-        for number, algorithm, published in (
-            ("8", "illinois", {"a": (65, 24), "b": (53, 37)}), ("9", "ctcp", {"a": (47, 42), "b": (48, 41)}),
-        ):  # fmt: skip
-            for letter, (new, reno) in published.items():
+        for number, algorithm in (("8", "illinois"), ("9", "ctcp")):
+            for letter in "ab":
                 name = f"F{number}{letter}"
                 line = paths.F8A if letter == "a" else paths.F8B
                 scenario = paths.against_reno(self._setup, algorithm, name, overestimate=name == "F8a")
                 flows = [(algorithm, TITLES[algorithm]), ("reno", TITLES["reno"])]
                 where = f"{line.mbps:g} Mbit/s, {line.rtt_ms} ms, {line.buffer} packets"
-                caption = f"In the paper {new} Mbit/s for {TITLES[algorithm]} and {reno} Mbit/s for Reno."
+                means = printed.single(self._claims, f"Fig {number}({letter})", "throughput_mbps")
+                caption = (
+                    f"The dashed lines are the paper's means: {means[algorithm]:g} Mbit/s for {TITLES[algorithm]} and "
+                    f"{means['reno']:g} Mbit/s for Reno."
+                )
                 if name == "F8a":
                     caption += " The largest RTT is over-estimated, as the paper supposes of its own run."
                 rows = [(where, scenario, flows, RATE), ("", scenario, flows, CWND)]
                 title = f"Figure {number}({letter}): {TITLES[algorithm]} beside Reno"
-                yield from self._traces(f"figure{number}{letter}", title, caption, rows)
+                for figure in self._traces(f"figure{number}{letter}", title, caption, rows):
+                    yield _with_means(figure, flows, {name: mbps / self._setup.scale for name, mbps in means.items()})
 
     def misled(self) -> Iterator[Figure]:
         """Figure 11."""
@@ -231,24 +235,6 @@ class _Drawing:
             )
             yield BarChart("figure10", "Figure 10: the long flow with cross traffic", caption, (panel,))
 
-    def table(self) -> Iterator[Figure]:
-        """Table I, with the published numbers below ours."""
-        rows = []
-        for metric, label in (
-            ("mean_flow_rate_mbps", "E[b/T] (Mbit/s)"), ("mean_size_over_mean_duration_mbps", "E[b]/E[T] (Mbit/s)"),
-        ):  # fmt: skip
-            found = [self._over_seeds(paths.crossed(self._setup, name, 2), metric) for name in TABLE_ORDER]
-            if not any(found):
-                return
-            rows.append((label, *("" if value is None else f"{value[0]:.3f}" for value in found)))
-            rows.append(("published", *PUBLISHED[metric]))
-        caption = (
-            "Cross traffic beside a long flow of 120 ms on 400 Mbit/s, 10 % of it in all; b is the bits of a transfer "
-            "and T its duration."
-        )
-        header = ("long flow", *(TITLES[name] for name in TABLE_ORDER))
-        yield DataTable("table1", "Table I: rates of the cross traffic", caption, header, tuple(rows))
-
     def response(self) -> Iterator[Figure]:
         """The response function, which the paper describes and does not plot."""
         labels = {
@@ -273,3 +259,14 @@ class _Drawing:
                 "loss, where Illinois gives up an eighth while its queueing delay is small."
             )
             yield LineChart("response", "Response function of Illinois (§IV.A)", caption, (panel,))
+
+
+def _with_means(figure: Traces, flows: Sequence[tuple[str, str]], means: Mapping[str, float]) -> Traces:
+    """The figure with the published mean of each flow over the measured part, in its first panel."""
+    first, *others = figure.panels
+    from_s, to_s = paths.MEASURE_S
+    lines = [
+        Curve(f"{title}, published", from_s, to_s - from_s, (means[name],) * 2, color, dashed=True)
+        for color, (name, title) in enumerate(flows)
+    ]
+    return replace(figure, panels=(replace(first, curves=(*first.curves, *lines)), *others))

@@ -95,7 +95,7 @@ def measurer(runs: RunSet, setup: Setup, placed: Mapping[Pair, int]) -> Suite:
 
 
 def _scenario(setup: Setup, subject: str, at: At) -> Scenario:
-    """Of a pair, or of one protocol with itself."""
+    """The scenario of a pair, or of one protocol with itself."""
     if (alpha := at.where.get("alpha", setup.fast_alpha)) != setup.fast_alpha:
         raise NotJudgedError(f"it is about an alpha of {alpha}, and this setup has {setup.fast_alpha}")
     pair = (subject, subject) if subject in PROTOCOLS else parse_pair(subject)

@@ -1,0 +1,89 @@
+"""The tables that a paper prints, with each published number beside ours and its verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from elephan.evaluation.conditions import Value
+from elephan.evaluation.wording import number
+from elephan.papers.judging import Judgment
+from elephan.report.charts import DataTable
+
+_PRINTED = ("approx", "identity")
+Row = tuple[str, tuple[tuple[str, Value], ...]]
+"""A subject and its conditions."""
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """A published number and what came out."""
+
+    judgment: Judgment
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        """The published number, then ours."""
+        return f"{self.judgment.claim.limit:.7g}", self.judgment.measured_text or "–"
+
+    @property
+    def state(self) -> str:
+        """The verdict, as a page marks it."""
+        return "weak" if self.judgment.weak else self.judgment.verdict
+
+
+def tables(judgments: Sequence[Judgment], experiments: Mapping[str, Mapping[str, Any]]) -> Iterator[DataTable]:
+    """A table for each of the paper's, of the claims that are one printed number each."""
+    sections = dict.fromkeys(j.claim.section for j in judgments if j.claim.section.startswith("Table"))
+    for section in sections:
+        mine = [j for j in judgments if j.claim.section == section and j.claim.relation in _PRINTED]
+        if len({_row(judgment) for judgment in mine}) > 1:
+            title = experiments.get(mine[0].claim.experiment, {}).get("title", "")
+            yield _table(section, f"{section}: {title}" if title else section, mine)
+
+
+def _row(judgment: Judgment) -> Row:
+    return judgment.claim.subject, tuple((judgment.claim.conditions or {}).items())
+
+
+def _table(section: str, title: str, judgments: Sequence[Judgment]) -> DataTable:
+    metrics = list(dict.fromkeys(judgment.claim.metric for judgment in judgments))
+    cells: dict[Row, dict[str, _Cell]] = {}
+    for judgment in judgments:
+        cells.setdefault(_row(judgment), {})[judgment.claim.metric] = _Cell(judgment)
+    keys = _telling(list(cells))
+    rows, marks = [], {}
+    for i, (row, found) in enumerate(cells.items()):
+        subject, where = row
+        texts = [subject, *(_shown(dict(where).get(key, "")) for key in keys)]
+        for metric in metrics:
+            if metric in found:
+                marks[i, len(texts) + 1] = found[metric].state
+            texts += found[metric].texts if metric in found else ("", "")
+        rows.append(tuple(texts))
+    return DataTable(
+        id="".join(letter for letter in section.lower() if letter.isalnum()),
+        title=title,
+        caption="Each number as the paper prints it, and ours: the median over seeds. Green is reproduced, red "
+        "differs, and yellow is weak: the tolerance is wider than the published value.",
+        header=("of whom", *keys, *(("published", "ours") * len(metrics))),
+        rows=tuple(rows),
+        groups=(("", 1 + len(keys)), *((metric, 2) for metric in metrics)),
+        marks=marks,
+    )
+
+
+def _telling(rows: Sequence[Row]) -> list[str]:
+    """The conditions by which rows of one subject differ, without those that another one implies."""
+    keys = list(dict.fromkeys(key for _, where in rows for key, _ in where))
+    for key in reversed(list(keys)):
+        others = [other for other in keys if other != key]
+        left = {(subject, *(dict(where).get(other) for other in others)) for subject, where in rows}
+        if len(left) == len(rows):
+            keys = others
+    return keys
+
+
+def _shown(value: Value) -> str:
+    return number(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
