@@ -38,6 +38,8 @@ def perturbation(several: Sequence[Sequence[Run]], on: str) -> str:
 
 def _moved(scenario: Scenario) -> bool:
     """True if ``perturb`` gives a jitter that the file does not state."""
+    from elephan.scenario.schema import HOSTS
+
     stated = {"start_jitter", "send_jitter"} <= scenario.model_fields_set
     return scenario.perturb == HOSTS and not stated and bool(scenario.perturbation)
 
