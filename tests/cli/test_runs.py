@@ -249,7 +249,10 @@ def test_prune_keeps_what_a_report_names(
     assert "write --unused too" in complaint(["runs", "prune", "--older-than", "1d", "--reports", "other"], capsys)
 
 
-def test_prune_leaves_what_another_process_computes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_prune_leaves_what_another_process_computes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)  # where no report names a run
     names = dated(tmp_path, 2)
     claim = Store(tmp_path).claim(names[0])
     assert claim is not None

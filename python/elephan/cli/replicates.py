@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from elephan.cli import common
@@ -51,8 +51,11 @@ def found(done: Sequence[Run]) -> Outcomes:
     return outcomes(done)
 
 
-def tell(done: Sequence[Run], on: str) -> None:
-    """Say what was moved and which outcomes are the same; ``done`` may have several scenarios of several seeds."""
+def tell(done: Sequence[Run], on: str, names: Mapping[str, str] | None = None) -> None:
+    """Say what was moved and which outcomes are the same; ``done`` may have several scenarios of several seeds.
+
+    ``names`` has the name of each scenario in the output, by its hash; without it the beginning of its runs' ids.
+    """
     by_scenario: dict[str, list[Run]] = {}
     for run in done:
         by_scenario.setdefault(str(run.manifest["scenario_hash"]), []).append(run)
@@ -61,7 +64,8 @@ def tell(done: Sequence[Run], on: str) -> None:
         common.say(line)
     few = [(runs, said) for runs in several if (said := found(runs).sentence)]
     for runs, said in few[:_MOST_LINES]:
-        named = f"{runs[0].id.rpartition('-s')[0]}: " if len(by_scenario) > 1 else ""
+        known = (names or {}).get(runs[0].scenario.hash, runs[0].id.rpartition("-s")[0])
+        named = f"{known}: " if len(by_scenario) > 1 else ""
         common.warn(f"{named}{said}")
     if len(few) > _MOST_LINES:
         common.warn(f"{len(few) - _MOST_LINES} more points of the grid have few distinct outcomes")

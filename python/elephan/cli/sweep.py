@@ -89,7 +89,7 @@ def command(
         common.print_json(document(done, metrics, seeds))
     else:
         print_runs(done, metrics, seeds)
-        replicates.tell([run for run in done if run is not None], backend)
+        replicates.tell(done.made, backend, point_names(done))
         for path in written:
             common.say(str(path))
     if failed is not None:
@@ -247,6 +247,15 @@ def print_runs(done: Sweep[Any], names: Sequence[str], seeds: int | None) -> Non
         return
     print_metrics(done, names, means=(seeds or 1) > 1)
     print_ends(done.made)
+
+
+def point_names(done: Sweep[Any]) -> dict[str, str]:
+    """The point of the grid of each scenario that was run, by the scenario's hash."""
+    return {
+        run.scenario.hash: ", ".join(f"{key}={value}" for key, value in point.items() if key != "seed")
+        for point, run in zip(done.points, done, strict=True)
+        if run is not None
+    }
 
 
 def print_metrics(done: Sweep[Any], names: Sequence[str], *, means: bool) -> None:
