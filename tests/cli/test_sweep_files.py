@@ -77,7 +77,20 @@ def test_seeds_are_means_with_their_intervals(capsys: pytest.CaptureFixture[str]
     out, _ = said([*RTT, "--seeds", "3", "--metric", "sum_throughput_mbps"], capsys)
     assert "means over the seeds, with 95 % intervals" in out
     # 2 × (10 + 0.01 k) for the seeds k = 1, 2, 3, and t = 4.303 for two degrees of freedom.
-    assert table(out)[1:] == [["10", "ms", "20.04", "±", "0.05"], ["20", "ms", "20.04", "±", "0.05"]]
+    header, *rows = table(out)
+    assert header[-1] == "runs"
+    assert [row[:-1] for row in rows] == [["10", "ms", "20.04", "±", "0.05"], ["20", "ms", "20.04", "±", "0.05"]]
+    saved = {path.name for path in Path(".elephan/runs").iterdir()}
+    assert all(f"{row[-1]}-s{seed}" in saved for row in rows for seed in (1, 2, 3))
+
+
+@pytest.mark.usefixtures("backend")
+def test_means_over_numbers_name_their_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    values = ["--grid", "dumbbell.loss=0,1e-5,0.001", "--grid", "stack.ack_every=1,2", "--seeds", "2"]
+    out, _ = said([*values, "--metric", "jain"], capsys)
+    saved = {path.name for path in Path(".elephan/runs").iterdir()}
+    assert len(table(out)) == 7
+    assert all(f"{row[-1]}-s2" in saved for row in table(out)[1:])
 
 
 @pytest.mark.usefixtures("backend")

@@ -268,16 +268,34 @@ def print_metrics(done: Sweep[Any], names: Sequence[str], *, means: bool) -> Non
         found = done.aggregate(list(names) or None, per=per).to_dicts()
         shown, rows = wide(found, [*keys, *flow], common.show_cell)
         header = [*keys, *flow, *shown]
+        runs = _ids_without_seeds(done, keys)
+        rows = [[*row, runs.get(tuple(map(_spelled, row[: len(keys)])))] for row in rows]
         whys = [f"{row['metric']}: {row['why']}" for row in found if row["why"] is not None]
     else:
         frame = done.frame(list(names), per=per)
         shown = list(dict.fromkeys(names))
         header = [*keys, "seed", *flow, *shown]
         rows, whys = [list(row) for row in frame.select(header).iter_rows()], frame["why"].drop_nulls().to_list()
-    heads = [*header[: -len(shown) or None], *headings(shown)]
+    heads = [*header[: -len(shown) or None], *headings(shown), *(["runs"] if means else [])]
     common.print_table("means over the seeds, with 95 % intervals" if means else "", heads, rows)
     for why in dict.fromkeys(whys):
         common.say(why)
+
+
+def _spelled(value: str | float) -> str:
+    return value if isinstance(value, str) else f"{value:g}"
+
+
+def _ids_without_seeds(done: Sweep[Any], keys: Sequence[str]) -> dict[tuple[str, ...], str]:
+    """Common beginning of the ids of a point's runs, by its values of the axes."""
+    axes = [axis for axis in done.axes if axis.key in keys]
+    return {
+        tuple(
+            axis.texts[i] if axis.base or not axis.numbers else f"{axis.numbers[i]:g}" for axis in axes
+        ): run.id.removesuffix(f"-s{run.seed}")
+        for i, run in enumerate(done)
+        if run is not None
+    }
 
 
 def _goodputs(summary: Mapping[str, Any]) -> Iterator[str]:
