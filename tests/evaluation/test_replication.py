@@ -52,7 +52,7 @@ PATH = {"rate": "10 Mbit/s", "rtt": "20 ms", "buffer": "1 BDP"}
 
 
 def run(stated: Scenario, *goodputs: float) -> Run:
-    rows = [{"name": name, "goodput_mbps": rate} for name, rate in zip(stated.flows, goodputs, strict=True)]
+    rows = [{"name": name, "goodput_mbps": rate} for name, rate in zip(stated.flow_names, goodputs, strict=True)]
     document = {"flows": rows, "links": [{"name": "bottleneck", "queue_mean_packets": 5.0}]}
     return cast("Run", SimpleNamespace(form=stated.form, summary=lambda: document))
 

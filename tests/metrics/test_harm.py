@@ -18,7 +18,7 @@ BESIDE = synthetic.scenario(["cubic", "bic"], duration="10 s")
 
 def run(stated: Scenario, cubic_mbps: float, rtt_s: float = 0.1, resent_per_s: float = 0.0) -> Run:
     """A run with these values of the CUBIC flow; the other flow, if any, has 5 Mbit/s and the same RTT."""
-    rates = {name: constant(cubic_mbps if name == "cubic-1" else 5.0) for name in stated.flows}
+    rates = {name: constant(cubic_mbps if name == "cubic-1" else 5.0) for name in stated.flow_names}
     sampled = {
         "srtt_s": dict.fromkeys(rates, constant(rtt_s)),
         "retransmits": dict.fromkeys(rates, lambda t: resent_per_s * t),
@@ -58,7 +58,7 @@ def test_harm_in_completion_time() -> None:
     sized = [{"algorithm": "cubic", "size": "10 kB"}, {"algorithm": "bic"}]
     scenarios = [synthetic.scenario(sized[:count], duration="10 s") for count in (1, 2)]
     alone, both = (
-        synthetic.run(stated, dict.fromkeys(stated.flows, constant(1.0)), completions={"cubic-1": seconds})
+        synthetic.run(stated, dict.fromkeys(stated.flow_names, constant(1.0)), completions={"cubic-1": seconds})
         for stated, seconds in zip(scenarios, (1.0, 4.0), strict=True)
     )
     window = (0.0, 10.0)

@@ -144,7 +144,7 @@ def _max_cwnd_pkts(suite: Suite, subject: str, at: At) -> Measurement:
     parts = {}
     for name in VARIANTS:
         scenario = suite.scenario(suite.setup, name, at)
-        flow = next(flow for flow in scenario.flows if flow.startswith(name))
+        flow = next(flow for flow in scenario.flow_names if flow.startswith(name))
         parts[name] = suite.values(scenario, "max_cwnd_pkts", flow, (0.0, suite.setup.measured_s[1]))
     least = min(parts, key=lambda name: parts[name].value())
     return combined(parts.values(), min, f"least for {TITLES[least]}")

@@ -164,7 +164,7 @@ def _reverse(metric: str, **options: Any) -> Rule:
 
     def rule(suite: Suite, subject: str, at: At) -> Measurement:
         scenario = suite.scenario(suite.setup, "illinois", at)
-        flows = {"flows": tuple(name for name in scenario.flows if name.startswith("reverse-"))}
+        flows = {"flows": tuple(name for name in scenario.flow_names if name.startswith("reverse-"))}
         return suite.values(scenario, metric, window=REFILL_S, **(options or flows))
 
     return rule
@@ -208,7 +208,7 @@ def _compound(metric: str, *, each: bool = False) -> Rule:
 
     def rule(suite: Suite, subject: str, at: At) -> Measurement:
         scenario, increase = suite.scenario(suite.setup, subject, at), suite.setup.reno_increase
-        names = scenario.flows if each else [None]
+        names = scenario.flow_names if each else [None]
         parts = [suite.values(scenario, metric, name, increase=increase) for name in names]
         return combined(parts, fmean)
 
