@@ -39,6 +39,11 @@ class Versus:
         """True if more seeds could decide."""
         return not self.distinct and not self.same
 
+    @property
+    def verdict(self) -> str:
+        """``same`` within the margin, ``distinct``, or ``open``: the seeds do not tell the difference from zero."""
+        return "same" if self.same else "distinct" if self.distinct else "open"
+
 
 @dataclass(frozen=True)
 class Decision:
@@ -66,6 +71,10 @@ class Decision:
     def settled(self) -> bool:
         """True if more seeds or longer runs would not change the answer, as far as these runs can say."""
         return self.enough and self.steady and not any(other.open for other in self.versus)
+
+    def against(self, name: str) -> Versus | None:
+        """The best against another algorithm; ``None`` for the best itself."""
+        return next((other for other in self.versus if other.algorithm == name), None)
 
     @property
     def equals(self) -> tuple[str, ...]:

@@ -145,20 +145,15 @@ def _rates(run: Run, members: list[str]) -> Iterator[Curve]:
         yield throughput_curve(run, member, member, i % 8)
 
 
+_VERDICTS = {"same": f"equal within {100 * SAME:.0f} %", "distinct": "differs", "open": "not distinguished"}
+
+
 def _ranking(found: Comparison) -> dict[str, Any]:
     rows = []
     for name in found.decision.order:
         value = found.decision.values[name]
-        versus = next((other for other in found.decision.versus if other.algorithm == name), None)
-        said = (
-            "best"
-            if versus is None
-            else f"equal within {100 * SAME:.0f} %"
-            if versus.same
-            else "differs"
-            if versus.distinct
-            else "open"
-        )
+        other = found.decision.against(name)
+        said = "best" if other is None else _VERDICTS[other.verdict]
         terms = found.evidence.terms(name, 1)
         rows.append([name, number(value.value), *(_term(terms[term]) for term in TERMS), said])
     return {

@@ -115,16 +115,23 @@ class Comparison:
             "prefer": self.preference.name,
             "answer": self.answer.to_json(),
             "rows": self.rows,
-            "ranking": [
-                {"algorithm": name, "objective": _finite(self.decision.values[name].value)}
-                for name in self.decision.order
-            ],
+            "ranking": [self._ranked(name) for name in self.decision.order],
             "runs": len(self.runs),
             "simulated_seconds": self.evidence.duration_s,
             "budget_seconds": self.budget_s,
             "wall_seconds": self.wall_seconds,
             "report": str(report) if report else None,
         }
+
+    def _ranked(self, name: str) -> dict[str, Any]:
+        """The objective of one algorithm, and its difference to the best: ``best``, ``distinct``, ``same`` or ``open``
+        (the seeds do not tell it from zero)."""
+        other = self.decision.against(name)
+        row = {"algorithm": name, "objective": _finite(self.decision.values[name].value)}
+        if other is None:
+            return row | {"verdict": "best", "difference": None, "low": None, "high": None}
+        ends = {"low": _finite(other.difference.low), "high": _finite(other.difference.high)}
+        return row | {"verdict": other.verdict, "difference": _finite(other.difference.value), **ends}
 
     def _keys(self) -> Iterator[Key]:
         for name in self.decision.order:
@@ -182,7 +189,7 @@ def _row(key: Key, name: str, sample: list[float], *, median: bool = False) -> I
     low, high = _finite(found.low), _finite(found.high)
     yield {
         "algorithm": key[0], "against": key[1], "metric": name, "mean": found.value, "low": low, "high": high,
-        "seeds": len(sample), "why": getattr(found, "reason", "") or None,
+        "seeds": len(sample), "why": found.reason or None,
     }  # fmt: skip
 
 

@@ -132,14 +132,8 @@ def _mean(rows: Sequence[Row], name: str) -> tuple[float | None, float | None, f
         return None, None, None, 0, "; ".join(missing) or None
     found = interval(values)
     if math.isnan(found.low):
-        whys.append(_no_interval(values, getattr(found, "reason", "")))
+        whys.append(found.reason)
     return found.value, _known(found.low), _known(found.high), len(values), "; ".join(whys) or None
-
-
-def _no_interval(values: Sequence[float], reason: str) -> str:
-    if reason:
-        return reason
-    return "one seed" if len(values) == 1 else "a value is infinite"
 
 
 def _known(value: float) -> float | None:
