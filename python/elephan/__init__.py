@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from elephan.backends.kernel.libbpf import BpfError as BpfError
     from elephan.backends.kernel.records import LeftOverError as LeftOverError
     from elephan.backends.kernel.session import KernelError as KernelError
+    from elephan.comparison import Comparison as Comparison
+    from elephan.comparison import NothingObservedError as NothingObservedError
     from elephan.comparison import compare as compare
     from elephan.metrics import MetricError as MetricError
     from elephan.runs import Cancelled as Cancelled
@@ -106,6 +108,8 @@ _HOMES = {
     "RunMemoryError": "elephan.runs",
     "Scenario": "elephan.scenario",
     "ScenarioError": "elephan.scenario",
+    "Comparison": "elephan.comparison",
+    "NothingObservedError": "elephan.comparison",
     "Sent": "elephan._engine",
     "Signal": "elephan._engine",
     "Start": "elephan._engine",
@@ -138,6 +142,7 @@ __all__ = [
     "AlgorithmError",
     "BpfError",
     "Cancelled",
+    "Comparison",
     "DamagedRunError",
     "DamagedRunWarning",
     "Delivery",
@@ -149,6 +154,7 @@ __all__ = [
     "LeftOverError",
     "Lost",
     "MetricError",
+    "NothingObservedError",
     "ReplicateError",
     "Run",
     "RunError",
