@@ -130,7 +130,7 @@ impl Sender {
             self.arm(now);
         } else {
             // The RTT estimate may have shrunk, and with it the time until a probe.
-            self.quiet_until = Time::ZERO;
+            self.quiet_until = self.quiet_until.min(self.earliest_repair());
         }
         self.transmit(now, out);
     }
