@@ -50,23 +50,13 @@ impl Sender {
             }
             if let Some(entry) = entry {
                 report = Report { owd: entry.owd, newest: entry.trigger, feedback: entry.feedback };
-                delivered += self.apply_sack(&entry.blocks[..usize::from(entry.count)]);
+                delivered += self.board.sack_blocks(&entry.blocks[..usize::from(entry.count)], self.next);
             }
         }
         if delivered == 0 && cumulative <= una {
             return;
         }
         self.digest(packet, report, una, delivered, out);
-    }
-
-    fn apply_sack(&mut self, blocks: &[(u32, u32)]) -> u32 {
-        let mut delivered = 0;
-        for &(first, past) in blocks {
-            if past > self.board.una() {
-                delivered += self.board.sack(first, past, self.next);
-            }
-        }
-        delivered
     }
 
     #[inline(always)]
