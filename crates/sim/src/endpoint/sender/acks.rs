@@ -45,12 +45,18 @@ impl Sender {
             if let Some(entry) = entry {
                 self.note_overtaken(entry.trigger);
             }
-            if cumulative > una {
+            if cumulative > una && self.board.is_clean() {
+                // The entry is there for what routers say.
+                delivered += cumulative - una;
+                self.board.advance_clean(cumulative);
+            } else if cumulative > una {
                 delivered += self.board.advance(cumulative);
             }
             if let Some(entry) = entry {
                 report = Report { owd: entry.owd, newest: entry.trigger, feedback: entry.feedback };
-                delivered += self.board.sack_blocks(&entry.blocks[..usize::from(entry.count)], self.next);
+                if entry.count > 0 {
+                    delivered += self.board.sack_blocks(&entry.blocks[..usize::from(entry.count)], self.next);
+                }
             }
         }
         if delivered == 0 && cumulative <= una {
