@@ -102,7 +102,12 @@ def test_a_run_may_be_cancelled_while_its_transfers_are_drawn(tmp_path: Path) ->
         heard.append(fraction)
         return False
 
-    web = {"algorithm": "cubic", "load": "60%", "sizes": {"distribution": "constant", "mean": "1 kB"}, "record": "summary"}
+    web = {
+        "algorithm": "cubic",
+        "load": "60%",
+        "sizes": {"distribution": "constant", "mean": "1 kB"},
+        "record": "summary",
+    }
     tables = {**late_comer(rate="100 Gbit/s", duration="60 s").to_dict(), "traffic": [web]}
     with pytest.raises(Cancelled):
         runs.run(Scenario.from_dict(tables), store=Store(tmp_path), progress=stop)
