@@ -294,6 +294,30 @@ mod tests {
         resent: BTreeSet<u32>,
     }
 
+    impl Model {
+        fn check(&self, board: &Scoreboard, next: u32) -> Result<(), TestCaseError> {
+            let [sacked, lost, resent] = [&self.sacked, &self.lost, &self.resent].map(|set| set.len() as u32);
+            prop_assert_eq!((board.sacked(), board.lost()), (sacked, lost));
+            prop_assert_eq!(board.in_flight(next), next - self.una + resent - sacked - lost);
+            prop_assert_eq!(board.nth_highest_sacked(3), self.sacked.iter().rev().nth(2).copied());
+            Ok(())
+        }
+    }
+
+    /// What the receiver reports of its runs after this segment, the latest first.
+    fn report(received: &BTreeSet<u32>, segment: u32, una: u32, blocks: &mut Vec<(u32, u32)>) {
+        let (mut first, mut past) = (segment, segment + 1);
+        while received.contains(&(first - 1)) && first - 1 > una {
+            first -= 1;
+        }
+        while received.contains(&past) {
+            past += 1;
+        }
+        blocks.retain(|block| block.0 < first || block.1 > past);
+        blocks.insert(0, (first, past));
+        blocks.truncate(3);
+    }
+
     proptest! {
         #[test]
         fn the_board_counts_as_sets_do(operations in proptest::collection::vec((0_u8..7, any::<u16>(), 1_u32..40), 1..200)) {
@@ -309,15 +333,8 @@ mod tests {
                         // The receiver gets a segment above una and answers with its latest runs; some answers are lost.
                         let segment = model.una + 1 + u32::from(pick) % (next - model.una - 1);
                         received.insert(segment);
-                        let (mut first, mut past) = (segment, segment + 1);
-                        while received.contains(&(first - 1)) && first - 1 > model.una { first -= 1; }
-                        while received.contains(&past) { past += 1; }
-                        blocks.retain(|block| block.0 < first || block.1 > past);
-                        blocks.insert(0, (first, past));
-                        blocks.truncate(3);
-                        if size % 5 == 0 {
-                            continue;
-                        }
+                        report(&received, segment, model.una, &mut blocks);
+                        if size % 5 == 0 { continue; }
                         let all = blocks.iter().flat_map(|&(first, past)| first.max(model.una)..past);
                         let fresh = all.filter(|s| model.sacked.insert(*s)).count() as u32;
                         model.lost.retain(|s| !model.sacked.contains(s));
@@ -358,17 +375,11 @@ mod tests {
                         // A timeout after which the receiver may have reneged.
                         board.forget_sacks(next);
                         board.mark_all_lost(next);
-                        model.sacked.clear();
-                        model.resent.clear();
-                        model.lost.extend(model.una..next);
+                        model = Model { una: model.una, lost: (model.una..next).collect(), ..Model::default() };
                     }
                     _ => {}
                 }
-                let outstanding = next - model.una;
-                prop_assert_eq!(board.sacked() as usize, model.sacked.len());
-                prop_assert_eq!(board.lost() as usize, model.lost.len());
-                prop_assert_eq!(board.in_flight(next), outstanding + model.resent.len() as u32 - model.sacked.len() as u32 - model.lost.len() as u32);
-                prop_assert_eq!(board.nth_highest_sacked(3), model.sacked.iter().rev().nth(2).copied());
+                model.check(&board, next)?;
             }
             board.mark_all_lost(next);
             prop_assert_eq!(board.in_flight(next), 0);
