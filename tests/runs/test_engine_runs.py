@@ -94,6 +94,26 @@ def test_a_run_may_be_cancelled(tmp_path: Path) -> None:
     assert Store(tmp_path).ids() == []
 
 
+def test_a_run_may_be_cancelled_while_its_transfers_are_drawn(tmp_path: Path) -> None:
+    """A load of 300 million takes a minute to draw; the first report after 0.2 s is of a run that has not begun."""
+    heard: list[float] = []
+
+    def stop(fraction: float) -> bool:
+        heard.append(fraction)
+        return False
+
+    web = {
+        "algorithm": "cubic",
+        "load": "60%",
+        "sizes": {"distribution": "constant", "mean": "1 kB"},
+        "record": "summary",
+    }
+    tables = {**late_comer(rate="100 Gbit/s", duration="60 s").to_dict(), "traffic": [web]}
+    with pytest.raises(Cancelled):
+        runs.run(Scenario.from_dict(tables), store=Store(tmp_path), progress=stop)
+    assert heard == [0.0]
+
+
 def long_run(seed: int) -> Scenario:
     """Minutes of work for the engine."""
     return Scenario.dumbbell(

@@ -99,11 +99,13 @@ fn run_spec<'py>(
     let bound = MemoryBound::new(memory);
     let room = memory - spec.bytes_besides_transfers();
     let began = Instant::now();
+    let mut watch = Watch::new(progress, &bound);
     let outcome = match algorithms {
-        Some(objects) if !objects.is_empty() => simulate_own(py, spec, progress, &objects, &bound, room)?,
+        Some(objects) if !objects.is_empty() => simulate_own(py, spec, &objects, &mut watch, room)?,
         _ => py.detach(|| {
-            let engine = Engine::new(spec.clone()).map_err(|e| PyValueError::new_err(e.to_string()))?;
-            simulate(engine.limit_memory(room), progress, &bound, || false)
+            let engine = Engine::while_wanted(spec.clone(), preferred_slice(spec), controller, || watch.layout());
+            let engine = engine.map_err(|error| watch.raise(error))?;
+            simulate(engine.limit_memory(room), &mut watch, || false)
         })?,
     };
     let wall = began.elapsed();
@@ -132,16 +134,60 @@ fn run_spec<'py>(
     Ok(result)
 }
 
+/// Decides while a run is laid out and while it goes on whether it may.
+struct Watch<'a> {
+    progress: Option<&'a Py<PyAny>>,
+    bound: &'a MemoryBound,
+    reported: Instant,
+    raised: Option<PyErr>,
+}
+
+impl<'a> Watch<'a> {
+    fn new(progress: Option<&'a Py<PyAny>>, bound: &'a MemoryBound) -> Self {
+        Self { progress, bound, reported: Instant::now(), raised: None }
+    }
+
+    /// Asks the callback about five times a second, and lets Python handle a pending Ctrl-C.
+    fn report(&mut self, now: Instant, fraction: f64) -> bool {
+        if now.duration_since(self.reported) < REPORT_EVERY {
+            return true;
+        }
+        self.reported = now;
+        ask(self.progress, fraction).unwrap_or_else(|error| {
+            self.raised = Some(error);
+            false
+        })
+    }
+
+    /// Looks at the memory that the run has taken.
+    fn has_memory(&mut self) -> bool {
+        if self.bound.is_exceeded() {
+            let message = format!("memory: the run took more than {} MiB", self.bound.limit_mib());
+            self.raised = Some(MemoryLimitError::new_err(message));
+            return false;
+        }
+        true
+    }
+
+    /// An error if the layout is not to go on.
+    fn layout(&mut self) -> Result<(), RunError> {
+        if self.report(Instant::now(), 0.0) { Ok(()) } else { Err(RunError::Cancelled(0.0)) }
+    }
+
+    /// The exception for the end of a run.
+    fn raise(&mut self, error: RunError) -> PyErr {
+        match error {
+            RunError::Cancelled(_) => self.raised.take().unwrap_or_else(|| Cancelled::new_err("cancelled")),
+            error @ RunError::Memory { .. } => MemoryLimitError::new_err(error.to_string()),
+            error @ (RunError::Spec(_) | RunError::TooManyEvents { .. }) => PyValueError::new_err(error.to_string()),
+        }
+    }
+}
+
 /// Runs to the end, or until `stop` says so, `progress` answers no, either raises, or memory is spent. The engine is asked
 /// every few milliseconds, however much happens in one of its windows.
-fn simulate(
-    engine: Engine,
-    progress: Option<&Py<PyAny>>,
-    bound: &MemoryBound,
-    stop: impl Fn() -> bool,
-) -> PyResult<Outcome> {
-    let mut raised = None;
-    let (mut looked, mut reported) = (Instant::now(), Instant::now());
+fn simulate(engine: Engine, watch: &mut Watch<'_>, stop: impl Fn() -> bool) -> PyResult<Outcome> {
+    let mut looked = Instant::now();
     let mut windows = 1;
     let outcome = engine.run_reporting(|fraction| {
         if stop() {
@@ -152,40 +198,16 @@ fn simulate(
         windows = if since < LOOK_EVERY / 2 { (windows * 2).min(MOST_WINDOWS) } else { windows };
         windows = if since > LOOK_EVERY { (windows / 2).max(1) } else { windows };
         looked = now;
-        if bound.is_exceeded() {
-            let message = format!("memory: the run took more than {} MiB", bound.limit_mib());
-            raised = Some(MemoryLimitError::new_err(message));
-            return None;
-        }
-        if now.duration_since(reported) < REPORT_EVERY {
-            return Some(windows);
-        }
-        reported = now;
-        let go_on = ask(progress, fraction).unwrap_or_else(|error| {
-            raised = Some(error);
-            false
-        });
-        go_on.then_some(windows)
+        (watch.has_memory() && watch.report(now, fraction)).then_some(windows)
     });
-    outcome.map_err(|error| match error {
-        RunError::Cancelled(_) => raised.take().unwrap_or_else(|| Cancelled::new_err("cancelled")),
-        error @ RunError::Memory { .. } => MemoryLimitError::new_err(error.to_string()),
-        error @ (RunError::Spec(_) | RunError::TooManyEvents { .. }) => PyValueError::new_err(error.to_string()),
-    })
+    outcome.map_err(|error| watch.raise(error))
 }
 
 /// As [`simulate`], with algorithms written in Python. The thread stays attached to the interpreter for the whole run: with
 /// Reno in Python an ACK takes 380 ns of CPU time so, and 450 ns where each callback attaches anew. Several runs at a time
 /// gained nothing that could be measured from that, since nearly all of it is the interpreter's. Others get their turn inside
 /// the callbacks, where the interpreter hands itself over every few milliseconds.
-fn simulate_own(
-    py: Python<'_>,
-    spec: &Spec,
-    progress: Option<&Py<PyAny>>,
-    objects: &Objects,
-    bound: &MemoryBound,
-    room: u64,
-) -> PyResult<Outcome> {
+fn simulate_own(py: Python<'_>, spec: &Spec, objects: &Objects, watch: &mut Watch<'_>, room: u64) -> PyResult<Outcome> {
     let failure = Failure::default();
     let mut own = BTreeMap::new();
     for (&flow, object) in objects {
@@ -195,11 +217,11 @@ fn simulate_own(
         Some(own) => Ok(Controller::Custom(Box::new(own))),
         None => controller(index, flow),
     };
-    let engine = Engine::with_transports(spec.clone(), preferred_slice(spec), make)
-        .map_err(|e| PyValueError::new_err(e.to_string()))?
+    let engine = Engine::while_wanted(spec.clone(), preferred_slice(spec), make, || watch.layout())
+        .map_err(|error| watch.raise(error))?
         .reporting_every(1)
         .limit_memory(room);
-    let outcome = simulate(engine, progress, bound, || failure.get().is_some());
+    let outcome = simulate(engine, watch, || failure.get().is_some());
     let Some(raised) = failure.get() else { return outcome };
     let error = raised.error.clone_ref(py);
     if error.is_instance_of::<PyKeyboardInterrupt>(py) {

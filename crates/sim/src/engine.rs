@@ -30,6 +30,9 @@ const SEGMENTS_PER_TURN: u128 = 4;
 /// Slices between two reports (progress, cancellation), to begin with.
 const SLICES_PER_REPORT: u32 = 16;
 
+/// Flows that are laid out between two looks at whether to go on.
+const LAID_OUT_AT_ONCE: u32 = 512;
+
 /// How many turns before its own the last data of an endpoint is fetched; as many before that, what says where it is, and so on.
 const STEP: usize = 2;
 
@@ -144,8 +147,22 @@ impl Engine {
     pub fn with_transports<T: Into<Transport>>(
         spec: Spec,
         preferred: Time,
-        mut make: impl FnMut(usize, &FlowSpec) -> Result<T, SpecError>,
+        make: impl FnMut(usize, &FlowSpec) -> Result<T, SpecError>,
     ) -> Result<Self, SpecError> {
+        Self::while_wanted(spec, preferred, make, || Ok(()))
+    }
+
+    /// As [`Engine::with_transports`], where `go_on` is asked every few milliseconds and ends the layout with an error of its own:
+    /// to lay out a million flows or to draw a load of many transfers takes seconds.
+    ///
+    /// # Errors
+    /// As [`Engine::with_transports`], or an error of `go_on`.
+    pub fn while_wanted<T: Into<Transport>, E: From<SpecError>>(
+        spec: Spec,
+        preferred: Time,
+        mut make: impl FnMut(usize, &FlowSpec) -> Result<T, SpecError>,
+        mut go_on: impl FnMut() -> Result<(), E>,
+    ) -> Result<Self, E> {
         spec.validate()?;
         let spec = spec.without_groups();
         let links = queue::check(&spec.links)?;
@@ -156,11 +173,14 @@ impl Engine {
             Time(spec.duration_ps),
         );
         let (mut network, plan) = network::build(&spec, &links, &times);
-        let mut flows = (0..spec.flows.len() as u32)
-            .map(FlowId)
-            .map(|flow| ends_of(flow, &spec, &mut network, &times, &mut make))
-            .collect::<Result<Vec<_>, _>>()?;
-        let sources = Source::all(&spec, &times)?;
+        let mut flows = Vec::with_capacity(spec.flows.len());
+        for flow in (0..spec.flows.len() as u32).map(FlowId) {
+            if flow.0 % LAID_OUT_AT_ONCE == 0 {
+                go_on()?;
+            }
+            flows.push(ends_of(flow, &spec, &mut network, &times, &mut make)?);
+        }
+        let sources = Source::all(&spec, &times, &mut go_on)?;
         let slice = plan.longest_slice.min(preferred).min(until_reduced(&spec)).max(Time(1));
         let ends = flows.as_flattened_mut();
         let turns = plan.order.iter().map(|&node| Turn::of(node, ends)).collect();

@@ -132,12 +132,11 @@ impl BitRing {
         }
         let wider = (span.next_power_of_two().max(256) / 64) as usize;
         let mut words = vec![0_u64; wider];
-        for segment in (base..).take(self.capacity() as usize) {
-            if self.get(segment) {
-                let (word, bit) = Self::place(wider, segment);
-                words[word] |= bit;
-            }
-        }
+        let count = self.words.len();
+        for_each_word(base, base + self.capacity(), |segment, mask| {
+            let at = segment as usize >> 6;
+            words[at & (wider - 1)] |= self.words[at & (count - 1)] & mask;
+        });
         self.words = words;
     }
 

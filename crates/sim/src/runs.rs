@@ -62,9 +62,14 @@ impl RunSet {
         let held = self.bits.capacity();
         self.bits.reserve(base, span);
         self.other_end = vec![0; self.bits.capacity() as usize];
-        for segment in (base..).take(held as usize) {
-            let at = self.slot(segment);
-            self.other_end[at] = old[segment as usize & (old.len() - 1)];
+        if held == 0 {
+            return;
+        }
+        // In each of the two parts what was side by side stays so.
+        let wrap = base.next_multiple_of(held);
+        for part in [base..wrap, wrap..base + held] {
+            let (from, to) = (part.start as usize & (old.len() - 1), self.slot(part.start));
+            self.other_end[to..to + part.len()].copy_from_slice(&old[from..from + part.len()]);
         }
     }
 

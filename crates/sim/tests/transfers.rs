@@ -2,10 +2,11 @@
 mod common;
 
 use common::{at, digest, dumbbell, link, linux_stack, ns2_stack, ps, run, spec};
-use elephan_sim::engine::Engine;
+use elephan_sim::algorithms::controller;
+use elephan_sim::engine::{Engine, PREFERRED_SLICE};
 use elephan_sim::spec::RecordSpec;
 use elephan_sim::traffic::{SourceTotals, Transfer};
-use elephan_sim::{Outcome, Spec, Time};
+use elephan_sim::{Outcome, RunError, Spec, Time};
 use serde_json::{Value, json};
 
 /// A source over its own access links, number `first` and on, and the bottleneck.
@@ -35,6 +36,26 @@ fn with_sources(rate_bps: u64, flows: &[(&str, f64)], sources: &[Value], stack: 
         "measure": {"from_ps": ps(times.1), "to_ps": ps(times.0)}, "links": links, "flows": flows, "traffic": sources,
     });
     Spec::from_json(&text.to_string()).expect("the scenario is right")
+}
+
+#[test]
+fn a_load_is_no_longer_drawn_when_its_run_is_not_wanted_any_more() {
+    for arrivals in [json!({"kind": "load", "bps": 6_000_000_000_u64}), json!({"kind": "poisson", "per_second": 5e5})] {
+        let sizes = json!({"kind": "constant", "mean_bytes": 1000.0});
+        let web = source("web", 10, arrivals, sizes, &linux_stack());
+        let spec = with_sources(10_000_000_000, &[("reno", 0.0), ("reno", 0.0)], &[web], &linux_stack(), (1.0, 0.5));
+        let asked = |most: u32| {
+            let mut asked = 0;
+            let engine = Engine::while_wanted(spec.clone(), PREFERRED_SLICE, controller, || {
+                asked += 1;
+                if asked < most { Ok(()) } else { Err(RunError::Cancelled(0.0)) }
+            });
+            (asked, engine.map(|_| ()))
+        };
+        assert!(matches!(asked(3), (3, Err(RunError::Cancelled(_)))), "{:?}", asked(3));
+        let (all, made) = asked(u32::MAX);
+        assert!(made.is_ok() && all > 6, "asked {all} times");
+    }
 }
 
 const MS: u64 = 1_000_000_000;

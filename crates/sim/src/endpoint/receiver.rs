@@ -370,6 +370,11 @@ impl Receiver {
         }
         self.totals.delivered += 1;
         let run = self.out_of_order.insert(segment, self.next);
+        if self.recent_count > 0 && run == (self.recent[0].0, segment + 1) {
+            // The latest run has become longer, and has not reached another.
+            self.recent[0] = run;
+            return;
+        }
         let older: [(u32, u32); 3] = self.recent;
         let mut count = 1;
         for block in older.into_iter().take(usize::from(self.recent_count)) {

@@ -32,6 +32,8 @@ pub struct Scoreboard {
     /// No segment below is lost and not yet retransmitted.
     repaired_below: u32,
     retransmissions: Fifo<Retransmission>,
+    /// The SACK blocks of the last ACK that had any.
+    latest: [(u32, u32); 3],
 }
 
 impl Scoreboard {
@@ -124,6 +126,21 @@ impl Scoreboard {
         cumulative - from - already
     }
 
+    /// The SACK blocks `[first, past)` of an ACK; answers how many segments they newly deliver. Most stand there again and again, and
+    /// of one that begins where it did in the last ACK only what has come since is looked at.
+    #[inline]
+    pub fn sack_blocks(&mut self, blocks: &[(u32, u32)], next: u32) -> u32 {
+        let mut fresh = 0;
+        for (place, &(first, past)) in blocks.iter().enumerate().take(self.latest.len()) {
+            let (known_first, known_past) = std::mem::replace(&mut self.latest[place], (first, past));
+            let from = if first == known_first { known_past } else { first };
+            if past > from.max(self.una) {
+                fresh += self.sack(from, past, next);
+            }
+        }
+        fresh
+    }
+
     /// A SACK block `[first, past)`; answers how many segments it newly delivers.
     #[inline]
     pub fn sack(&mut self, first: u32, past: u32, next: u32) -> u32 {
@@ -178,6 +195,7 @@ impl Scoreboard {
     /// Forgets what was SACKed: the receiver may yet renege, and RFC 2018 section 8 says so.
     pub fn forget_sacks(&mut self, next: u32) {
         self.sacked.remove_range(self.una, next);
+        self.latest = Default::default();
         self.settle();
     }
 
@@ -276,33 +294,59 @@ mod tests {
         resent: BTreeSet<u32>,
     }
 
+    impl Model {
+        fn check(&self, board: &Scoreboard, next: u32) -> Result<(), TestCaseError> {
+            let [sacked, lost, resent] = [&self.sacked, &self.lost, &self.resent].map(|set| set.len() as u32);
+            prop_assert_eq!((board.sacked(), board.lost()), (sacked, lost));
+            prop_assert_eq!(board.in_flight(next), next - self.una + resent - sacked - lost);
+            prop_assert_eq!(board.nth_highest_sacked(3), self.sacked.iter().rev().nth(2).copied());
+            Ok(())
+        }
+    }
+
+    /// What the receiver reports of its runs after this segment, the latest first.
+    fn report(received: &BTreeSet<u32>, segment: u32, una: u32, blocks: &mut Vec<(u32, u32)>) {
+        let (mut first, mut past) = (segment, segment + 1);
+        while received.contains(&(first - 1)) && first - 1 > una {
+            first -= 1;
+        }
+        while received.contains(&past) {
+            past += 1;
+        }
+        blocks.retain(|block| block.0 < first || block.1 > past);
+        blocks.insert(0, (first, past));
+        blocks.truncate(3);
+    }
+
     proptest! {
         #[test]
-        fn the_board_counts_as_sets_do(operations in proptest::collection::vec((0_u8..6, any::<u16>(), 1_u32..40), 1..200)) {
+        fn the_board_counts_as_sets_do(operations in proptest::collection::vec((0_u8..7, any::<u16>(), 1_u32..40), 1..200)) {
             let mut board = Scoreboard::default();
             let mut model = Model::default();
             let mut received: BTreeSet<u32> = BTreeSet::new();
+            let mut blocks: Vec<(u32, u32)> = Vec::new();
             let mut next = 0;
             for (operation, pick, size) in operations {
                 match operation {
                     0 => { next += size; board.reserve(next); }
                     1 | 2 if next > model.una + 1 => {
-                        // The receiver gets a segment above una and answers with its maximal run.
+                        // The receiver gets a segment above una and answers with its latest runs; some answers are lost.
                         let segment = model.una + 1 + u32::from(pick) % (next - model.una - 1);
                         received.insert(segment);
-                        let (mut first, mut past) = (segment, segment + 1);
-                        while received.contains(&(first - 1)) && first - 1 > model.una { first -= 1; }
-                        while received.contains(&past) { past += 1; }
-                        let fresh = (first..past).filter(|s| model.sacked.insert(*s)).count() as u32;
+                        report(&received, segment, model.una, &mut blocks);
+                        if size % 5 == 0 { continue; }
+                        let all = blocks.iter().flat_map(|&(first, past)| first.max(model.una)..past);
+                        let fresh = all.filter(|s| model.sacked.insert(*s)).count() as u32;
                         model.lost.retain(|s| !model.sacked.contains(s));
                         model.resent.retain(|s| !model.sacked.contains(s));
-                        prop_assert_eq!(board.sack(first, past, next), fresh);
+                        prop_assert_eq!(board.sack_blocks(&blocks, next), fresh);
                     }
                     3 if next > model.una => {
                         let mut to = model.una + 1 + u32::from(pick) % (next - model.una);
                         while received.contains(&to) { to += 1; }
                         let fresh = (model.una..to).filter(|s| !model.sacked.contains(s)).count() as u32;
                         prop_assert_eq!(board.advance(to), fresh);
+                        blocks.retain(|block| block.1 > to);
                         model.una = to;
                         model.sacked.retain(|s| *s >= to);
                         model.lost.retain(|s| *s >= to);
@@ -327,13 +371,15 @@ mod tests {
                             model.resent.clear();
                         }
                     }
+                    6 if pick % 3 == 0 => {
+                        // A timeout after which the receiver may have reneged.
+                        board.forget_sacks(next);
+                        board.mark_all_lost(next);
+                        model = Model { una: model.una, lost: (model.una..next).collect(), ..Model::default() };
+                    }
                     _ => {}
                 }
-                let outstanding = next - model.una;
-                prop_assert_eq!(board.sacked() as usize, model.sacked.len());
-                prop_assert_eq!(board.lost() as usize, model.lost.len());
-                prop_assert_eq!(board.in_flight(next), outstanding + model.resent.len() as u32 - model.sacked.len() as u32 - model.lost.len() as u32);
-                prop_assert_eq!(board.nth_highest_sacked(3), model.sacked.iter().rev().nth(2).copied());
+                model.check(&board, next)?;
             }
             board.mark_all_lost(next);
             prop_assert_eq!(board.in_flight(next), 0);

@@ -58,8 +58,9 @@ impl Link {
         }
         let before = gone.len();
         service.queue.enqueue(packet, gone, headers);
-        service.set_ready(ready);
-        self.note_gone(now, &gone[before..]);
+        let waiting = service.backlog().packets;
+        service.set_ready(ready, waiting);
+        self.note_gone(now, &gone[before..], waiting);
     }
 
     /// The transmitter takes the next packet at `now`, which is [`Link::next_service`]; what is dropped instead is put into
@@ -75,8 +76,9 @@ impl Link {
         let service = self.service.as_mut()?;
         let before = gone.len();
         let next = service.queue.dequeue(now, gone, headers);
-        service.set_ready(service.ready);
-        self.note_gone(now, &gone[before..]);
+        let waiting = service.backlog().packets;
+        service.set_ready(service.ready, waiting);
+        self.note_gone(now, &gone[before..], waiting);
         let packet = next?;
         let bytes = packet.bytes();
         let mut ready = now + self.transmission(bytes);
@@ -89,7 +91,7 @@ impl Link {
         self.totals.accepted_bytes += bytes;
         self.totals.marked += u64::from(packet.is_marked());
         if let Some(service) = &mut self.service {
-            service.set_ready(ready);
+            service.set_ready(ready, waiting);
         }
         if let Some(probe) = &mut self.probe {
             probe.waits += u128::from((now - packet.at).0);
@@ -98,14 +100,13 @@ impl Link {
         Some((packet, self.free + self.delay))
     }
 
-    /// The queue has changed; it dropped the packets in `gone`.
+    /// The queue has changed: it dropped the packets in `gone`, and so many wait.
     #[inline(always)]
-    fn note_gone(&mut self, now: Time, gone: &[Packet]) {
+    fn note_gone(&mut self, now: Time, gone: &[Packet], waiting: u64) {
         if !gone.is_empty() {
             self.count_gone(now, gone);
         }
         if let Some(probe) = &mut self.probe {
-            let waiting = self.service.as_ref().map_or(0, |service| service.backlog().packets);
             probe.min = probe.min.min(waiting);
             probe.max = probe.max.max(waiting);
         }

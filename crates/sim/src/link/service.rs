@@ -16,12 +16,13 @@ impl Service {
         Self { queue, ready: Time::NEVER }
     }
 
-    /// The transmitter is free from `ready` on.
+    /// The transmitter is free from `ready` on, and so many packets wait.
     #[inline(always)]
-    pub(super) fn set_ready(&mut self, ready: Time) {
-        self.ready = if self.queue.backlog().packets > 0 { ready } else { Time::NEVER };
+    pub(super) fn set_ready(&mut self, ready: Time, waiting: u64) {
+        self.ready = if waiting > 0 { ready } else { Time::NEVER };
     }
 
+    #[inline(always)]
     pub(super) fn backlog(&self) -> Backlog {
         self.queue.backlog()
     }

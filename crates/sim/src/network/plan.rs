@@ -1,7 +1,5 @@
 //! The order of turns and the longest exact time slice; see the proof in [`super`].
 
-use std::collections::{BTreeMap, VecDeque};
-
 use super::ports::{LinkId, SourceId};
 use crate::packet::FlowId;
 use crate::time::Time;
@@ -33,47 +31,79 @@ pub struct Plan {
 /// The longest slice, and an order of turns that is exact for it: the edges shorter than the slice must form no circle, and the
 /// order must follow them.
 pub(super) fn plan(edges: &[(Node, Node, Time)]) -> Plan {
-    let mut shortest = BTreeMap::new();
-    for &(from, to, delay) in edges {
-        let held = shortest.entry((from, to)).or_insert(delay);
-        *held = delay.min(*held);
-    }
-    let mut slices: Vec<Time> = shortest.values().copied().collect();
+    let graph = Graph::new(edges);
+    let mut slices: Vec<Time> = graph.delays.clone();
     slices.sort_unstable();
     slices.dedup();
     // Every cycle crosses a link, whose transmission takes time, so the shortest edge above zero always works.
-    let workable = slices.partition_point(|&slice| topological(&shortest, slice).is_some());
+    let workable = slices.partition_point(|&slice| graph.topological(slice).is_some());
     let slice = slices[..workable].last().copied().unwrap_or(Time(1)).max(Time(1));
-    Plan { order: topological(&shortest, slice).unwrap_or_default(), longest_slice: slice }
+    let order = graph.topological(slice).unwrap_or_default();
+    Plan { order: order.into_iter().map(|node| graph.nodes[node as usize]).collect(), longest_slice: slice }
 }
 
-fn topological(edges: &BTreeMap<(Node, Node), Time>, slice: Time) -> Option<Vec<Node>> {
-    let mut waiting_for: BTreeMap<Node, u32> = BTreeMap::new();
-    let mut next: BTreeMap<Node, Vec<Node>> = BTreeMap::new();
-    for (&(from, to), &delay) in edges {
-        waiting_for.entry(from).or_default();
-        *waiting_for.entry(to).or_default() += u32::from(delay < slice);
-        if delay < slice {
-            next.entry(from).or_default().push(to);
+/// Nodes by number, in their order, and the shortest edge between each two: with thousands of flows, looking nodes up takes longer
+/// than what is done with them.
+struct Graph {
+    nodes: Vec<Node>,
+    /// Beginning of each node's edges, and the end of the last one's.
+    first: Vec<u32>,
+    targets: Vec<u32>,
+    delays: Vec<Time>,
+}
+
+impl Graph {
+    fn new(edges: &[(Node, Node, Time)]) -> Self {
+        let mut edges = edges.to_vec();
+        edges.sort_unstable();
+        edges.dedup_by_key(|&mut (from, to, _)| (from, to));
+        let mut nodes: Vec<Node> = edges.iter().flat_map(|&(from, to, _)| [from, to]).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        let number = |node: Node| nodes.partition_point(|&other| other < node);
+        let mut first = vec![0; nodes.len() + 1];
+        for &(from, ..) in &edges {
+            first[number(from) + 1] += 1;
         }
+        for i in 1..first.len() {
+            first[i] += first[i - 1];
+        }
+        let targets = edges.iter().map(|&(_, to, _)| number(to) as u32).collect();
+        let delays = edges.iter().map(|&(.., delay)| delay).collect();
+        Self { nodes, first, targets, delays }
     }
-    let mut ready: VecDeque<Node> = waiting_for.iter().filter(|(_, n)| **n == 0).map(|(node, _)| *node).collect();
-    let mut order = Vec::with_capacity(waiting_for.len());
-    while let Some(node) = ready.pop_front() {
-        order.push(node);
-        for to in next.get(&node).into_iter().flatten() {
-            let left = waiting_for.get_mut(to)?;
-            *left -= 1;
-            if *left == 0 {
-                ready.push_back(*to);
+
+    /// An order that follows the edges shorter than `slice`; `None` if these form a circle.
+    fn topological(&self, slice: Time) -> Option<Vec<u32>> {
+        let mut waiting_for = vec![0_u32; self.nodes.len()];
+        for (&to, &delay) in self.targets.iter().zip(&self.delays) {
+            waiting_for[to as usize] += u32::from(delay < slice);
+        }
+        let mut order = Vec::with_capacity(self.nodes.len());
+        order.extend((0..self.nodes.len() as u32).filter(|&node| waiting_for[node as usize] == 0));
+        let mut done = 0;
+        while let Some(&node) = order.get(done) {
+            done += 1;
+            let edges = self.first[node as usize] as usize..self.first[node as usize + 1] as usize;
+            for (&to, &delay) in self.targets[edges.clone()].iter().zip(&self.delays[edges]) {
+                if delay < slice {
+                    waiting_for[to as usize] -= 1;
+                    if waiting_for[to as usize] == 0 {
+                        order.push(to);
+                    }
+                }
             }
         }
+        (order.len() == self.nodes.len()).then_some(order)
     }
-    (order.len() == waiting_for.len()).then_some(order)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -90,5 +120,46 @@ mod tests {
         let plan = plan(&[(s, l, Time(0)), (l, r, Time(3)), (r, s, Time(2))]);
         assert_eq!(plan.longest_slice, Time(3));
         assert_eq!(plan.order.len(), 3);
+    }
+
+    /// An order by looking for the first node that may follow, again and again.
+    fn slowly(edges: &[(Node, Node, Time)], slice: Time) -> Option<Vec<Node>> {
+        let mut shortest = BTreeMap::new();
+        for &(from, to, delay) in edges {
+            let held = shortest.entry((from, to)).or_insert(delay);
+            *held = delay.min(*held);
+        }
+        let mut waiting_for: BTreeMap<Node, u32> = BTreeMap::new();
+        for (&(from, to), &delay) in &shortest {
+            waiting_for.entry(from).or_default();
+            *waiting_for.entry(to).or_default() += u32::from(delay < slice);
+        }
+        let mut order: Vec<Node> = waiting_for.iter().filter(|(_, n)| **n == 0).map(|(node, _)| *node).collect();
+        for i in 0.. {
+            let Some(&node) = order.get(i) else { break };
+            for (&(_, to), _) in shortest.iter().filter(|((from, _), delay)| *from == node && **delay < slice) {
+                let left = waiting_for.get_mut(&to)?;
+                *left -= 1;
+                if *left == 0 {
+                    order.push(to);
+                }
+            }
+        }
+        (order.len() == waiting_for.len()).then_some(order)
+    }
+
+    proptest! {
+        #[test]
+        fn numbered_nodes_have_the_order_of_nodes_by_name(edges in prop::collection::vec((0_u32..12, 0_u32..12, 1_u64..6), 1..60)) {
+            let node = |i: u32| match i % 3 {
+                0 => Node::Link(LinkId(i / 3)),
+                1 => Node::Sender(FlowId(i / 3)),
+                _ => Node::Sinks(SourceId(i / 3)),
+            };
+            let edges: Vec<_> = edges.into_iter().map(|(from, to, delay)| (node(from), node(to), Time(delay))).collect();
+            let made = plan(&edges);
+            let longest = (1..6).map(Time).rev().find(|&slice| slowly(&edges, slice).is_some()).expect("no edge is shorter than the first");
+            prop_assert!(made.longest_slice <= longest && slowly(&edges, made.longest_slice) == Some(made.order));
+        }
     }
 }

@@ -384,11 +384,26 @@ impl Network {
     /// A packet that `link` has sent, and that reaches its far end at `at` if nothing happens on the wire.
     #[inline(never)]
     fn leave(&mut self, link: LinkId, packet: Packet, at: Time) {
-        if !self.links[link.index()].is_unsteady() {
-            let tail = self.tail(&packet);
-            self.forward(packet.next_hop(at + tail.of(packet.bytes())));
-        } else if self.links[link.index()].launch(packet, at) {
-            self.note_duplicate(link, at, &packet);
+        if self.links[link.index()].is_unsteady() {
+            if self.links[link.index()].launch(packet, at) {
+                self.note_duplicate(link, at, &packet);
+            }
+            return;
+        }
+        let Self { ports, hops, paths, sinks, sidecars, ranks, end, .. } = self;
+        let hop = &hops[paths.hop_of(&packet)];
+        let packet = packet.next_hop(at + hop.tail.of(packet.bytes()));
+        match hop.next {
+            Next::Mailbox(port) => ports.mailboxes.push(port, packet),
+            Next::Batch(port) => ports.batches[port.index()].push(packet, ranks[packet.passage().index()]),
+            Next::Echo(port) if packet.at < *end => {
+                let (sink, lead) = (packet.flow().index(), paths.leads[packet.flow().acks().index()]);
+                let Some(receiver) = &mut sinks[sink] else { return self.forward(packet) };
+                if let Some(ack) = answer(receiver, packet, sidecars, lead) {
+                    ports.mailboxes.push(port, ack);
+                }
+            }
+            Next::Echo(_) | Next::EchoBatch(_) | Next::Inline(_) | Next::Other => self.forward(packet),
         }
     }
 }

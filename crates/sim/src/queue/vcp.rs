@@ -67,7 +67,15 @@ impl Router {
     }
 
     /// Handles the samples and intervals that were due up to `now`, while `waiting` bytes waited.
+    #[inline]
     fn catch_up(&mut self, now: Time, waiting: u64) {
+        if self.sample_due.min(self.interval_due) <= now {
+            self.handle_timers(now, waiting);
+        }
+    }
+
+    #[cold]
+    fn handle_timers(&mut self, now: Time, waiting: u64) {
         while self.sample_due.min(self.interval_due) <= now {
             if self.sample_due <= self.interval_due {
                 self.sampled += waiting as f64;

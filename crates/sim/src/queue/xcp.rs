@@ -82,7 +82,15 @@ impl Router {
     }
 
     /// Handles the timers that were due up to `now`, while `waiting` bytes waited.
+    #[inline]
     fn catch_up(&mut self, now: Time, waiting: u64) {
+        if self.queue_due.min(self.control_due) <= now {
+            self.handle_timers(now, waiting);
+        }
+    }
+
+    #[cold]
+    fn handle_timers(&mut self, now: Time, waiting: u64) {
         while self.queue_due.min(self.control_due) <= now {
             if self.rests(waiting as f64) {
                 self.skip_to(now, waiting as f64);

@@ -11,6 +11,9 @@ const LONGEST_SEGMENTS: f64 = ((1_u64 << 31) - 1) as f64;
 /// A load that is met to one part in so many needs no more transfers.
 const CLOSE_ENOUGH: u64 = 1000;
 
+/// While a load is drawn beforehand, a run looks after so many transfers whether it is to go on, which takes about 10 ms.
+const DRAWN_AT_ONCE: u64 = 1 << 16;
+
 /// So many draws are left out before a load counts as one that these sizes cannot give.
 const MOST_LEFT_OUT: u32 = 10_000;
 
@@ -91,11 +94,15 @@ pub enum Schedule {
 }
 
 impl Schedule {
-    /// The schedule of a source.
+    /// The schedule of a source. `go_on` is asked every few milliseconds.
     ///
     /// # Errors
-    /// A load that needs too many transfers.
-    pub fn new(spec: &Spec, source: &SourceSpec) -> Result<Self, SpecError> {
+    /// A load that needs too many transfers, or an error of `go_on`.
+    pub fn new<E: From<SpecError>>(
+        spec: &Spec,
+        source: &SourceSpec,
+        go_on: &mut impl FnMut() -> Result<(), E>,
+    ) -> Result<Self, E> {
         let flow = &source.flow;
         let start = Time(flow.start_ps);
         let stop = Time(flow.stop_ps.unwrap_or(spec.duration_ps).min(spec.duration_ps));
@@ -109,12 +116,12 @@ impl Schedule {
                 let mean_ps = 1e12 / per_second;
                 let at = start.0 as f64 + exponential(&mut arrivals) * mean_ps;
                 let times = Poisson { at, mean_ps, stop: stop.0 as f64 };
-                let count = times.count(arrivals.clone());
+                let count = times.count(arrivals.clone(), go_on)?;
                 (Times::Poisson(times), count)
             }
             ArrivalsSpec::Load { bps } => {
-                let (parts, count) = Parts::new(spec, source, *bps, &mix, (arrivals.clone(), draws.sizes.clone()))
-                    .ok_or_else(|| too_many(&flow.name))?;
+                let streams = (arrivals.clone(), draws.sizes.clone());
+                let (parts, count) = Parts::new(spec, source, *bps, &mix, streams, go_on)?;
                 (Times::Load(parts), count)
             }
             ArrivalsSpec::Users { users, think } => {
@@ -223,8 +230,15 @@ impl Poisson {
     }
 
     /// How many arrivals there will be.
-    fn count(mut self, mut arrivals: Stream) -> u64 {
-        std::iter::from_fn(|| self.next(&mut arrivals)).count() as u64
+    fn count<E>(mut self, mut arrivals: Stream, go_on: &mut impl FnMut() -> Result<(), E>) -> Result<u64, E> {
+        let mut count = 0_u64;
+        while self.next(&mut arrivals).is_some() {
+            count += 1;
+            if count % DRAWN_AT_ONCE == 0 {
+                go_on()?;
+            }
+        }
+        Ok(count)
     }
 }
 
@@ -250,21 +264,22 @@ struct Parts {
 }
 
 impl Parts {
-    /// The parts of a load, and how many transfers it needs; `None` if these are too many.
-    fn new(
+    /// The parts of a load, and how many transfers it needs; an error if these are too many.
+    fn new<E: From<SpecError>>(
         spec: &Spec,
         source: &SourceSpec,
         bps: u64,
         mix: &Mix,
         (mut arrivals, mut sizes): (Stream, Stream),
-    ) -> Option<(Self, u64)> {
+        go_on: &mut impl FnMut() -> Result<(), E>,
+    ) -> Result<(Self, u64), E> {
         let flow = &source.flow;
         let start = Time(flow.start_ps);
         let stop = Time(flow.stop_ps.unwrap_or(spec.duration_ps).min(spec.duration_ps));
         let wire_bits = u64::from(flow.stack.payload_bytes + flow.stack.header_bytes) * 8;
         // The measured part has the load by itself, not only together with the parts before and after.
         let inner = [spec.measure.from_ps, spec.measure.to_ps].map(|ps| Time(ps).clamp(start, stop));
-        let (mut parts, mut count) = (Vec::new(), 0);
+        let (mut parts, mut count) = (Vec::new(), 0_u64);
         for (from, to) in [(start, inner[0]), (inner[0], inner[1]), (inner[1], stop)] {
             let target = (to.since(from).seconds() * bps as f64 / wire_bits as f64) as u64;
             let (mut drawn, mut at) = (Drawn::until(target), 0.0);
@@ -272,7 +287,10 @@ impl Parts {
                 at += exponential(&mut arrivals);
                 count += 1;
                 if count > u64::from(MOST_TRANSFERS) {
-                    return None;
+                    return Err(too_many(&flow.name).into());
+                }
+                if count % DRAWN_AT_ONCE == 0 {
+                    go_on()?;
                 }
             }
             at += exponential(&mut arrivals);
@@ -280,7 +298,7 @@ impl Parts {
         }
         parts.reverse();
         let drawn = Drawn::until(parts.last().map_or(0, |part| part.target));
-        Some((Self { parts, drawn, at: 0.0 }, count))
+        Ok((Self { parts, drawn, at: 0.0 }, count))
     }
 
     fn next(&mut self, mix: &Mix, arrivals: &mut Stream, draws: &mut Draws) -> Option<Planned> {
@@ -412,7 +430,8 @@ mod tests {
     }
 
     fn streamed(spec: &Spec) -> (Vec<Planned>, u64) {
-        let Ok(Schedule::Open(mut open)) = Schedule::new(spec, &spec.traffic[0]) else { panic!("it is open") };
+        let made = Schedule::new(spec, &spec.traffic[0], &mut || Ok::<_, SpecError>(()));
+        let Ok(Schedule::Open(mut open)) = made else { panic!("it is open") };
         let count = open.count;
         assert_eq!(open.peek().copied(), open.clone().take());
         (std::iter::from_fn(|| open.take()).collect(), count)

@@ -136,13 +136,17 @@ fn list_due(slots: &[(Time, MailboxId)], horizon: Time, network: &Network, turns
 }
 
 impl Source {
-    /// The sources of a spec, with all that can be drawn beforehand.
+    /// The sources of a spec, with all that can be drawn beforehand. `go_on` is asked every few milliseconds.
     ///
     /// # Errors
-    /// An algorithm that is none, or a load that needs too many transfers.
-    pub fn all(spec: &Spec, times: &Arc<[Time]>) -> Result<Vec<Self>, SpecError> {
+    /// An algorithm that is none, a load that needs too many transfers, or an error of `go_on`.
+    pub fn all<E: From<SpecError>>(
+        spec: &Spec,
+        times: &Arc<[Time]>,
+        go_on: &mut impl FnMut() -> Result<(), E>,
+    ) -> Result<Vec<Self>, E> {
         let schedules: Vec<Schedule> =
-            spec.traffic.iter().map(|source| Schedule::new(spec, source)).collect::<Result<_, _>>()?;
+            spec.traffic.iter().map(|source| Schedule::new(spec, source, go_on)).collect::<Result<_, _>>()?;
         // Ranks go by name, after those of the flows, so that the order of the spec does not matter.
         let mut by_name: Vec<usize> = (0..spec.traffic.len()).collect();
         by_name.sort_by(|&a, &b| spec.traffic[a].flow.name.cmp(&spec.traffic[b].flow.name));
@@ -153,11 +157,11 @@ impl Source {
             rank += schedules[index].width();
         }
         if rank > 1 << 30 {
-            return Err(SpecError::new("traffic", "has more than a billion transfers"));
+            return Err(SpecError::new("traffic", "has more than a billion transfers").into());
         }
         let parts = spec.traffic.iter().zip(schedules).zip(ranks).enumerate();
         parts
-            .map(|(index, ((source, schedule), rank))| Self::new((index, rank), spec, source, schedule, times))
+            .map(|(index, ((source, schedule), rank))| Ok(Self::new((index, rank), spec, source, schedule, times)?))
             .collect()
     }
 

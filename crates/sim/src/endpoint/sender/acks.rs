@@ -45,28 +45,24 @@ impl Sender {
             if let Some(entry) = entry {
                 self.note_overtaken(entry.trigger);
             }
-            if cumulative > una {
+            if cumulative > una && self.board.is_clean() {
+                // The entry is there for what routers say.
+                delivered += cumulative - una;
+                self.board.advance_clean(cumulative);
+            } else if cumulative > una {
                 delivered += self.board.advance(cumulative);
             }
             if let Some(entry) = entry {
                 report = Report { owd: entry.owd, newest: entry.trigger, feedback: entry.feedback };
-                delivered += self.apply_sack(&entry.blocks[..usize::from(entry.count)]);
+                if entry.count > 0 {
+                    delivered += self.board.sack_blocks(&entry.blocks[..usize::from(entry.count)], self.next);
+                }
             }
         }
         if delivered == 0 && cumulative <= una {
             return;
         }
         self.digest(packet, report, una, delivered, out);
-    }
-
-    fn apply_sack(&mut self, blocks: &[(u32, u32)]) -> u32 {
-        let mut delivered = 0;
-        for &(first, past) in blocks {
-            if past > self.board.una() {
-                delivered += self.board.sack(first, past, self.next);
-            }
-        }
-        delivered
     }
 
     #[inline(always)]
@@ -130,7 +126,7 @@ impl Sender {
             self.arm(now);
         } else {
             // The RTT estimate may have shrunk, and with it the time until a probe.
-            self.quiet_until = Time::ZERO;
+            self.quiet_until = self.quiet_until.min(self.earliest_repair());
         }
         self.transmit(now, out);
     }

@@ -28,11 +28,12 @@ impl Sender {
     pub(super) fn transmit_paced(&mut self, now: Time, out: &mut impl Outlet) {
         self.pace.wake = Time::NEVER;
         let Some(rate) = self.pace_rate() else {
-            self.transmit_with_care(now, u32::MAX, out);
+            self.transmit_with_care(now, out);
             return;
         };
         loop {
-            let room = self.allowance().saturating_sub(self.board.in_flight(self.next));
+            let in_flight = self.board.in_flight(self.next);
+            let room = self.allowance().saturating_sub(in_flight);
             let has_more = self.next < self.end || self.board.lost() > 0;
             if room > 0 && has_more && now < self.pace.next {
                 // The window and the application would allow more: held back by the pace.
@@ -41,7 +42,7 @@ impl Sender {
                 self.set_limit(Limit::Window);
                 return;
             }
-            if self.transmit_with_care(now, 1, out) == 0 {
+            if self.transmit_room(room.min(1), in_flight, now, out) == 0 {
                 return;
             }
             self.pace.note_sent(now, rate);

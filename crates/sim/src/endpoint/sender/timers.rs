@@ -59,7 +59,11 @@ impl Sender {
         assert!(now >= self.now, "a sender's clock went back");
         self.now = now;
         self.transmit_paced(now, out);
-        self.set_timer(now);
+        if self.pace.wake() < self.quiet_until {
+            self.timer = self.pace.wake();
+        } else {
+            self.set_timer(now);
+        }
     }
 
     /// Something other than the pace is due at `at`, or later.
@@ -159,18 +163,24 @@ impl Sender {
         }
     }
 
-    /// Restarts the retransmission timer. `timer` may only be early, never late: the timeout is at least `min_rto`, and two
-    /// RTTs at least two minimum RTTs.
+    /// Restarts the retransmission timer.
     #[inline]
     pub(super) fn arm(&mut self, now: Time) {
         (self.timeout.armed, self.timeout.probe_from) = (now, now);
-        let mut earliest = self.timeout.shortest;
         if self.rack.enabled {
             self.timeout.may_probe = self.rto.srtt > 0.0;
         }
-        if self.timeout.may_probe {
-            earliest = earliest.min(Time::from_seconds(2.0 * self.min_rtt.get()));
+        self.wake_by(self.earliest_repair());
+    }
+
+    /// The earliest time of a timeout or a probe. `timer` may only be early, never late: the timeout is at least `min_rto`, and
+    /// two RTTs at least two minimum RTTs.
+    #[inline]
+    pub(super) fn earliest_repair(&self) -> Time {
+        let timeout = self.timeout.armed + self.timeout.shortest;
+        if !self.timeout.may_probe {
+            return timeout;
         }
-        self.wake_by(now + earliest);
+        timeout.min(self.timeout.probe_from + Time::from_seconds(2.0 * self.min_rtt.get()))
     }
 }

@@ -69,7 +69,7 @@ impl Sender {
             self.window_use.note_in_flight(in_flight + sent);
             return;
         }
-        self.transmit_with_care(now, u32::MAX, out);
+        self.transmit_with_care(now, out);
     }
 
     /// Limit of a sender whose window would allow more.
@@ -86,11 +86,17 @@ impl Sender {
         self.stats.note_send(limit == Limit::Receiver);
     }
 
-    /// Sends at most `most` segments; answers how many there were.
+    /// Sends what the window allows where there may be something to repair or to count; answers how many segments there were.
     #[inline(never)]
-    pub(super) fn transmit_with_care(&mut self, now: Time, most: u32, out: &mut impl Outlet) -> u32 {
+    pub(super) fn transmit_with_care(&mut self, now: Time, out: &mut impl Outlet) -> u32 {
         let in_flight = self.board.in_flight(self.next);
-        let room = self.allowance().saturating_sub(in_flight).min(self.max_burst).min(most);
+        let room = self.allowance().saturating_sub(in_flight).min(self.max_burst);
+        self.transmit_room(room, in_flight, now, out)
+    }
+
+    /// Sends at most `room` segments while `in_flight` are in flight; answers how many there were.
+    #[inline(always)]
+    pub(super) fn transmit_room(&mut self, room: u32, in_flight: u32, now: Time, out: &mut impl Outlet) -> u32 {
         let held_back = !self.stack.limited_transmit && self.board.sacked() > 0 && self.repair.is_open();
         let mut sent = 0;
         if !held_back && room > 0 {
