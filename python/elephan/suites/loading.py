@@ -15,7 +15,7 @@ from elephan.scenario.errors import join_path
 from elephan.scenario.schema import field_names
 from elephan.scenario.words import hint
 from elephan.suites.schema import TABLES, CriterionTable, SuiteTable
-from elephan.suites.suite import Suite, Subject, filled
+from elephan.suites.suite import Subject, Suite, filled
 
 FOLDER = Path(__file__).parent
 FILE = "suite.toml"

@@ -11,9 +11,11 @@ import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from elephan.backends import Cancelled, RunMemoryError
+from elephan import backends
+from elephan.backends import Backend, Cancelled, RunMemoryError
 from elephan.evaluation.measurement import NotJudgedError
 from elephan.evaluation.relations import Terms
 from elephan.evaluation.verdicts import Compared, Judged, allowed, compare, judge, weakened
@@ -21,10 +23,10 @@ from elephan.metrics.statistics import CONFIDENCE, INFINITE, LOOK_CONFIDENCE, LO
 from elephan.runs import Store, SweepError, sweep
 from elephan.runs.provenance import cores
 from elephan.runs.work import work
-from elephan.scenario import Scenario, own
+from elephan.scenario import Scenario, ScenarioError, own
 from elephan.suites.evidence import Case, Evidence
 from elephan.suites.schema import CriterionTable
-from elephan.suites.suite import Suite, Subject, criteria_of
+from elephan.suites.suite import Subject, Suite, criteria_of
 
 if TYPE_CHECKING:
     from elephan.runs import Run
@@ -112,6 +114,10 @@ class Schedule:
     notes: list[str] = field(default_factory=list)
     _others: dict[Case, Case] = field(default_factory=dict)
 
+    @cached_property
+    def _backend(self) -> Backend:
+        return backends.get(self.on)
+
     @property
     def looks(self) -> tuple[int, ...]:
         """Numbers of seeds at which verdicts are computed."""
@@ -127,8 +133,9 @@ class Schedule:
     def run(self) -> dict[str, list[Found]]:
         """All verdicts by the algorithm's label, in the order of the criteria."""
         cases = self._cases()
-        within = self._within_budget(cases)
-        found: dict[Case, Found] = {case: Found(case, None, LEFT_OUT) for case in cases}
+        refused = {case: why for case in cases if (why := self._refusal(case))}
+        within = self._within_budget([case for case in cases if case not in refused])
+        found = {case: Found(case, None, refused.get(case, LEFT_OUT)) for case in cases}
         open_cases, earlier = within, 0
         for look in self.looks:
             if earlier and not self._affordable(open_cases, range(earlier + 1, look + 1)):
@@ -150,6 +157,19 @@ class Schedule:
             for cell in self.suite.cells(criterion.experiment, quick=self.quick)
             for subject in self.subjects
         ]
+
+    def _refusal(self, case: Case) -> str:
+        """Why the algorithm or the backend cannot run a case, in one clause; empty where they can.
+
+        The suite is known to be right: it was checked with another algorithm.
+        """
+        backend = self._backend
+        try:
+            for scenario in self._scenarios([case]).values():
+                backend.check(scenario)
+        except ScenarioError as error:
+            return f"cannot be run: {error.message}"
+        return ""
 
     def _scenarios(self, cases: Iterable[Case]) -> dict[str, Scenario]:
         """All scenarios of some cases by hash, those of ``--against`` too."""

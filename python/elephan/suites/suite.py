@@ -114,7 +114,7 @@ class Suite:
         place = join_path("experiment", self.position(experiment), "scenario")
         stated = self.experiments[experiment].scenario
         try:
-            tables = filled(stated, {**cell.values, "algorithm": subject.spec})
+            tables = filled(stated, values_of(cell, subject))
             _put_parameters(tables, stated, dict(subject.parameters))
             tables.setdefault("title", f"{self.id}, {experiment}, {cell.name or 'one cell'}: {subject.label}")
             return Scenario.from_dict(tables).perturbed()
@@ -133,6 +133,16 @@ def _shown(key: str, value: Any) -> str:
     if isinstance(value, str):
         return f"{value} buffer" if key == "buffer" else f"beside {value}" if key == "rival" else value
     return f"{key} {value}"
+
+
+def values_of(cell: Cell, subject: Subject) -> dict[str, Any]:
+    """Values of all places; a value of a cell may itself name the algorithm or another value of the cell.
+
+    Raises:
+        ScenarioError: it names none of them.
+    """
+    plain = {**cell.values, "algorithm": subject.spec}
+    return {**{name: filled(value, plain) for name, value in cell.values.items()}, "algorithm": subject.spec}
 
 
 def filled(template: Any, values: Mapping[str, Any]) -> Any:
