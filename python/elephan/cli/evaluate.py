@@ -26,6 +26,9 @@ LEVELS = ("concern", "fail", "worse")
 )  # fmt: skip
 @click.option("--against", metavar="ALG", help="Compare with this algorithm: better, worse, same or not settled.")
 @click.option(
+    "--only", multiple=True, metavar="ID|§", help="Judge this criterion or section alone; repeat for several."
+)
+@click.option(
     "--parameter", "parameters", multiple=True, metavar="NAME=VALUE",
     help="Parameter of the algorithms, not of --against; repeat for several.",
 )  # fmt: skip
@@ -55,6 +58,7 @@ def command(
     algorithms: Sequence[str],
     suite: str,
     against: str | None,
+    only: Sequence[str],
     parameters: Sequence[str],
     backend: str,
     quick: bool,
@@ -80,7 +84,7 @@ def command(
         raise ScenarioError("'worse' is in comparison with another algorithm; write --against ALG", source="--fail-on")
     with common.collecting_seldom(), meter() as progress:
         found = evaluate(
-            list(algorithms), suite, against=against, parameters=_parameters(parameters), on=backend, quick=quick,
+            list(algorithms), suite, against=against, only=only, parameters=_parameters(parameters), on=backend, quick=quick,
             seeds=seeds, budget=budget, jobs=jobs, store=runs.Store(store), progress=progress,
         )  # fmt: skip
     report = reporting.evaluation_report(found, out) if out is not None else None

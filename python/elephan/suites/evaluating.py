@@ -26,6 +26,7 @@ def evaluate(
     suite: str | Path | Suite = DEFAULT,
     *,
     against: Named | None = None,
+    only: Sequence[str] = (),
     parameters: Mapping[str, Any] | None = None,
     on: str = "sim",
     quick: bool = False,
@@ -41,6 +42,7 @@ def evaluate(
         algorithms: names, with presets where wanted, or your own: ``./mine.py:Mine``, or the class.
         suite: id of a suite, or the folder of your own.
         against: a baseline; each criterion is then better, worse, same or not settled.
+        only: criteria or sections, where not all are judged.
         parameters: of the algorithms that are judged (not of ``against``), where they differ from the preset.
         on: the backend.
         quick: fewer cells and shorter runs, as the suite says; verdicts are a first look.
@@ -60,7 +62,7 @@ def evaluate(
         raise ScenarioError(f"{algorithms!r} is one name; write a list, [{algorithms!r}]", source="evaluate")
     if not algorithms:
         raise ScenarioError("no algorithm to evaluate", source="evaluate")
-    read = suite if isinstance(suite, Suite) else load(suite)
+    read = (suite if isinstance(suite, Suite) else load(suite)).part(only)
     subjects, beside = _subjects(algorithms, against, parameters or {})
     allowed_s = None if budget is None else _budget(budget)
     backends.get(on)

@@ -48,7 +48,7 @@ class Case:
             return None
         spec = str(filled(stated.algorithm, {**self.cell.values, "algorithm": self.subject.spec}))
         experiment = stated.experiment or self.criterion.experiment
-        other = self.subject if spec == self.subject.spec else Subject(spec, spec)
+        other = self.subject if stated.algorithm == "{algorithm}" else Subject(spec, spec)
         return self.suite.scenario(experiment, self.cell, other)
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from elephan.suites.schema import BaselineTable, CriterionTable
 if TYPE_CHECKING:
     from elephan.runs import Run
 
-_COMBINED = {"mean": fmean, "max": max, "min": min, "sum": math.fsum}
+_COMBINED: dict[str, Callable[[list[float]], float]] = {"mean": fmean, "max": max, "min": min, "sum": math.fsum}
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,10 @@ from elephan.suites.schedule import Found, terms
 from elephan.suites.schema import CriterionTable, ObligationTable
 from elephan.suites.suite import Subject, Suite, criteria_of
 
-WORST: tuple[Verdict, ...] = ("fail", "not_settled", "concern", "pass", "not_judged")
+WORST: tuple[Verdict, ...] = ("fail", "concern", "not_settled", "pass", "not_judged")
 """Verdicts from the one that decides to the one that says least."""
+WORST_MUST: tuple[Verdict, ...] = ("fail", "not_settled", "concern", "pass", "not_judged")
+"""The same of a *must*, of which a cell that is not settled may fail: a cell of concern does not decide it."""
 WORST_CHANGE: tuple[Change, ...] = ("worse", "not_settled", "better", "same")
 
 
@@ -38,7 +40,8 @@ class Outcome:
             return "not_settled" if any(cell.left_out for cell in self.cells) else "not_judged"
         found: Verdict = self.worst.judged.verdict if self.worst.judged is not None else "not_judged"
         missing = any(cell.judged is None for cell in self.cells)
-        return "not_settled" if missing and found in ("pass", "concern") else found
+        passable = ("pass", "concern") if self.criterion.force == "must" else ("pass",)
+        return "not_settled" if missing and found in passable else found
 
     @cached_property
     def worst(self) -> Found | None:
@@ -56,7 +59,8 @@ class Outcome:
         else:
             inside = (criterion.limit or 0.0) - value
             inside = inside if criterion.relation in ("<=", "<") else -inside
-        return WORST.index(cell.judged.verdict), inside if not math.isnan(inside) else -math.inf
+        order = WORST_MUST if criterion.force == "must" else WORST
+        return order.index(cell.judged.verdict), inside if not math.isnan(inside) else -math.inf
 
     @cached_property
     def weak(self) -> str:

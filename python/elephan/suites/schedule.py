@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from elephan import backends
 from elephan.backends import Backend, Cancelled, RunMemoryError
@@ -79,7 +79,7 @@ def terms(criterion: CriterionTable) -> Terms:
     return Terms(limit=criterion.limit or 0.0, values=tuple(criterion.range or ()))
 
 
-def better(criterion: CriterionTable) -> str:
+def better(criterion: CriterionTable) -> Literal["higher", "lower"]:
     """The direction in which values are better."""
     return criterion.better or ("lower" if criterion.relation in ("<=", "<") else "higher")
 
@@ -278,11 +278,15 @@ class Schedule:
         return weakened(judged, criterion.weak) if criterion.weak else judged
 
     def _compare(self, case: Case, values: Sequence[float], seeds: Sequence[int]) -> Compared | None:
+        """Beside the baseline; a criterion is as its worst cell, so that all of its cells share an error of 5 %."""
         for beside in self._beside(case):
             baseline = self.evidence.sample(beside, seeds)
             if not all(map(math.isfinite, [*values, *baseline])):
                 nothing = Interval(math.nan, math.nan, math.nan, INFINITE)
                 return Compared("not_settled", nothing, 0.0, len(values), INFINITE)
-            direction = "higher" if better(case.criterion) == "higher" else "lower"
-            return compare(values, baseline, better=direction, margin=case.criterion.same, confidence=self.confidence)
+            cells = len(self.suite.cells(case.criterion.experiment, quick=self.quick))
+            confidence = 1 - (1 - self.confidence) / cells
+            return compare(
+                values, baseline, better=better(case.criterion), margin=case.criterion.same, confidence=confidence
+            )
         return None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import string
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -65,6 +65,27 @@ class Suite:
         """Short name."""
         return self.table.id
 
+    def part(self, only: Sequence[str]) -> Suite:
+        """The suite with some of its criteria and sections alone; all of it without any.
+
+        Raises:
+            ScenarioError: it has no such criterion or section.
+        """
+        table = self.table
+        known = [*self.sections, *(criterion.id for criterion in table.criterion)]
+        for name in only:
+            if name not in known:
+                message = f"'{name}' is neither a criterion nor a section of {self.id}; {hint(name, known)}"
+                raise ScenarioError(message, source="only")
+        if not only:
+            return self
+        criteria = tuple(row for row in table.criterion if row.id in only or row.section in only)
+        obligations = tuple(row for row in table.obligation if row.section in only)
+        kept = {row.section for row in criteria} | {row.section for row in obligations}
+        sections = {name: title for name, title in table.sections.items() if name in kept}
+        changed = {"criterion": criteria, "obligation": obligations, "sections": sections}
+        return replace(self, table=table.model_copy(update=changed))
+
     @cached_property
     def experiments(self) -> dict[str, ExperimentTable]:
         """Experiments by id."""
@@ -77,7 +98,7 @@ class Suite:
     @cached_property
     def sections(self) -> dict[str, str]:
         """Titles of all sections in order: those listed first, then others as criteria name them."""
-        named = [row.section for row in (*self.table.criterion, *self.table.obligation)]
+        named = [row.section for row in self.table.criterion] + [row.section for row in self.table.obligation]
         return dict.fromkeys([*self.table.sections, *named], "") | dict(self.table.sections)
 
     def cells(self, experiment: str, *, quick: bool) -> list[Cell]:
