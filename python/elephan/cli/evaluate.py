@@ -84,8 +84,8 @@ def command(
         raise ScenarioError("'worse' is in comparison with another algorithm; write --against ALG", source="--fail-on")
     with common.collecting_seldom(), meter() as progress:
         found = evaluate(
-            list(algorithms), suite, against=against, only=only, parameters=_parameters(parameters), on=backend, quick=quick,
-            seeds=seeds, budget=budget, jobs=jobs, store=runs.Store(store), progress=progress,
+            list(algorithms), suite, against=against, only=only, parameters=_parameters(parameters), on=backend,
+            quick=quick, seeds=seeds, budget=budget, jobs=jobs, store=runs.Store(store), progress=progress,
         )  # fmt: skip
     report = reporting.evaluation_report(found, out) if out is not None else None
     if junit is not None:
