@@ -13,7 +13,7 @@ from elephan.cli.main import run_command
 from elephan.metrics.statistics import CONFIDENCE, LOOKS
 from elephan.runs import Store
 from elephan.scenario import ScenarioError
-from elephan.suites import evaluate
+from elephan.suites import document, evaluate
 from elephan.suites.schedule import LEFT_OUT
 from elephan.suites.words import paragraph
 
@@ -54,7 +54,7 @@ def test_a_second_evaluation_uses_what_the_first_has(folder: Path) -> None:
     before = len(list(store))
     (again,) = evaluate(["reno"], folder, quick=True, store=store)
     assert len(list(store)) == before
-    assert again.to_json()["criteria"] == whole.to_json()["criteria"]
+    assert document(again)["criteria"] == document(whole)["criteria"]
 
 
 def test_cells_that_do_not_fit_into_the_budget_are_listed_and_do_not_pass(folder: Path) -> None:
@@ -160,15 +160,15 @@ def test_the_exit_status_is_that_of_fail_on(folder: Path, capsys: pytest.Capture
 
 def test_json_has_the_fields_of_the_command(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(folder, "cubic", "--quick", "--json") == 0
-    document = json.loads(capsys.readouterr().out)
-    assert {"suite", "algorithm", "against", "criteria", "totals", "wall_seconds", "report"} <= set(document)
+    found = json.loads(capsys.readouterr().out)
+    assert {"suite", "algorithm", "against", "criteria", "totals", "wall_seconds", "report"} <= set(found)
     fields = {
         "id", "section", "force", "text", "metric", "value", "low", "high", "limit", "verdict", "evidence", "weak",
         "comparison",
     }  # fmt: skip
-    assert all(fields <= set(criterion) for criterion in document["criteria"])
-    assert [criterion["verdict"] for criterion in document["criteria"]] == ["pass", "pass", "not_judged"]
-    assert len(document["criteria"][0]["evidence"]) == 16
+    assert all(fields <= set(criterion) for criterion in found["criteria"])
+    assert [criterion["verdict"] for criterion in found["criteria"]] == ["pass", "pass", "not_judged"]
+    assert len(found["criteria"][0]["evidence"]) == 16
 
 
 def test_files_for_other_programs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

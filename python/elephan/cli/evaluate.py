@@ -78,7 +78,7 @@ def command(
     exit status is 0 unless --fail-on asks for another.
     """
     from elephan import runs
-    from elephan.suites import evaluate, reporting, writing
+    from elephan.suites import document, evaluate, reporting, writing
 
     if fail_on == "worse" and against is None:
         raise ScenarioError("'worse' is in comparison with another algorithm; write --against ALG", source="--fail-on")
@@ -93,7 +93,7 @@ def command(
     if markdown is not None:
         writing.write(markdown, writing.markdown(found))
     if as_json:
-        documents = [one.to_json(report) for one in found]
+        documents = [document(one, report) for one in found]
         common.print_json(documents[0] if len(documents) == 1 else {"evaluations": documents})
     else:
         _print(found)

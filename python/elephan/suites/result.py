@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from elephan.evaluation.verdicts import Change, Verdict
@@ -253,25 +252,3 @@ class Evaluation:
     def run_seconds(self) -> float:
         """Sum of the times that the runs took when they were made."""
         return math.fsum(float(manifest.get("wall_seconds") or 0.0) for manifest in self.manifests)
-
-    def to_json(self, report: str | Path | None = None) -> dict[str, Any]:
-        """The document of ``--json``."""
-        from elephan.suites.words import paragraph
-
-        return {
-            "suite": self.suite.id, "algorithm": self.subject.label,
-            "against": None if self.against is None else self.against.label, "quick": self.quick, "backend": self.on,
-            "answer": paragraph(self),
-            "criteria": [outcome.to_json() for outcome in self.outcomes] + [
-                {"id": None, "section": row.section, "force": row.force, "text": row.text, "metric": None,
-                 "value": None, "low": None, "high": None, "limit": None, "verdict": "not_judged", "evidence": [],
-                 "weak": False, "comparison": None, "why": row.reason}
-                for row in self.suite.table.obligation
-            ],
-            "sections": [
-                {"section": s.name, "title": s.title, "verdict": s.verdict, "comparison": s.comparison, "why": s.why}
-                for s in self.sections
-            ],
-            "totals": self.totals, "runs": len(self.manifests), "notes": list(self.notes),
-            "wall_seconds": self.wall_seconds, "report": None if report is None else str(report),
-        }  # fmt: skip
