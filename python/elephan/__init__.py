@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from elephan.scenario import ScenarioError as ScenarioError
     from elephan.scenario.catalog import EngineMissingError as EngineMissingError
     from elephan.scenario.catalog import algorithms as algorithms
+    from elephan.suites import evaluate as evaluate
 
 hooks.register(
     {
@@ -109,6 +110,7 @@ _HOMES = {
     "TableError": "elephan.runs",
     "algorithms": "elephan.scenario.catalog",
     "compare": "elephan.comparison",
+    "evaluate": "elephan.suites",
     "grid": "elephan.runs",
     "run": "elephan.runs",
     "sweep": "elephan.runs",
@@ -157,6 +159,7 @@ __all__ = [
     "__version__",
     "algorithms",
     "compare",
+    "evaluate",
     "evaluation",
     "export",
     "grid",

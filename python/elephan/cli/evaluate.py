@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,6 +16,7 @@ from elephan.scenario.overrides import parse_assignment
 if TYPE_CHECKING:
     from elephan.suites import Evaluation
 
+_OPTIONS = ("suite", "budget", "only", "against", "on")
 LEVELS = ("concern", "fail", "worse")
 
 
@@ -82,7 +84,7 @@ def command(
 
     if fail_on == "worse" and against is None:
         raise ScenarioError("'worse' is in comparison with another algorithm; write --against ALG", source="--fail-on")
-    with common.collecting_seldom(), meter() as progress:
+    with _named_options(), common.collecting_seldom(), meter() as progress:
         found = evaluate(
             list(algorithms), suite, against=against, only=only, parameters=_parameters(parameters), on=backend,
             quick=quick, seeds=seeds, budget=budget, jobs=jobs, store=runs.Store(store), progress=progress,
@@ -102,6 +104,16 @@ def command(
                 common.say(str(path))
     if fail_on is not None and any(one.reaches(fail_on) for one in found):
         raise click.exceptions.Exit(1)
+
+
+@contextmanager
+def _named_options() -> Iterator[None]:
+    """Errors about an argument of the function name the option that the user wrote."""
+    try:
+        yield
+    except ScenarioError as error:
+        option = f"--{error.source}" if error.source in _OPTIONS else error.source
+        raise ScenarioError(error.message, path=error.path, source=option or "evaluate") from None
 
 
 def _parameters(assignments: Sequence[str]) -> dict[str, Any]:

@@ -98,7 +98,10 @@ def _subjects(
         subjects.append(Subject(next(one for one in labels if one not in taken), spec, given))
     if against is None:
         return subjects, None
-    spec = _spec(against)
+    try:
+        spec = _spec(against)
+    except ScenarioError as error:
+        raise error.located(source="against") from None
     label = own.label(spec)
     clash = any(subject.label == label for subject in subjects)
     return subjects, Subject(f"{label} (baseline)" if clash else label, spec)
