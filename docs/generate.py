@@ -475,8 +475,8 @@ def suite_page() -> str:
 
     parts = [
         "# Suite reference\n",
-        "Every field of `suite.toml`, the file of a suite of criteria. Tables and fields that are not here are refused, but\n"
-        "for cells, whose fields are the places of an experiment.\n",
+        "Every field of `suite.toml`, the file of a suite of criteria. What is not here is refused, but for cells,\n"
+        "whose fields are the places of an experiment.\n",
     ]
     for name, model in {"": SuiteTable, **TABLES}.items():
         title, _, text = (model.__doc__ or "").replace("``", "`").partition(": ")
