@@ -469,12 +469,46 @@ def _literal(value: Any) -> str:
     return "unlimited" if value is None else str(value).lower() if isinstance(value, bool) else f"{value}"
 
 
+def suite_page() -> str:
+    """Every table and field of a suite's file."""
+    from elephan.suites.schema import TABLES, SuiteTable
+
+    parts = [
+        "# Suite reference\n",
+        "Every field of `suite.toml`, the file of a suite of criteria. What is not here is refused, but for cells,\n"
+        "whose fields are the places of an experiment.\n",
+    ]
+    for name, model in {"": SuiteTable, **TABLES}.items():
+        title, _, text = (model.__doc__ or "").replace("``", "`").partition(": ")
+        parts.append(f"## {title}\n" if name else "## The file itself\n")
+        if name:
+            parts.append(text[:1].upper() + text[1:] + "\n")
+        rows = [
+            (
+                f"`{field.alias or key}`",
+                "required" if field.is_required() else _plain_default(field),
+                field.description or "",
+                _example(field.examples),
+            )
+            for key, field in model.model_fields.items()
+            if (field.alias or key) not in TABLES or name
+        ]
+        parts.append(table(["field", "default", "what", "example"], rows))
+    return "\n".join(parts)
+
+
+def _plain_default(field: FieldInfo) -> str:
+    value = field.get_default(call_default_factory=True)
+    return "" if value is None or value in ({}, (), False) else f"`{json.dumps(value)}`"
+
+
 def pages() -> dict[str, Callable[[], str]]:
     """What writes each page, by its path in docs."""
     from elephan.scenario import catalog
 
     return {
         "reference/scenario.md": scenario_page,
+        "reference/suite.md": suite_page,
         "reference/canonical.md": form_page,
         "reference/command-line.md": command_page,
         "reference/metrics.md": metrics_page,

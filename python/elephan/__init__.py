@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from elephan.scenario import ScenarioError as ScenarioError
     from elephan.scenario.catalog import EngineMissingError as EngineMissingError
     from elephan.scenario.catalog import algorithms as algorithms
+    from elephan.suites import evaluate as evaluate
 
 hooks.register(
     {
@@ -119,6 +120,7 @@ _HOMES = {
     "TableError": "elephan.runs",
     "algorithms": "elephan.scenario.catalog",
     "compare": "elephan.comparison",
+    "evaluate": "elephan.suites",
     "grid": "elephan.runs",
     "run": "elephan.runs",
     "sweep": "elephan.runs",
@@ -172,6 +174,7 @@ __all__ = [
     "__version__",
     "algorithms",
     "compare",
+    "evaluate",
     "evaluation",
     "export",
     "grid",

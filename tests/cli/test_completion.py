@@ -13,7 +13,7 @@ import pytest
 from click.shell_completion import CompletionItem
 from tests.runs import synthetic
 
-from elephan import backends, metrics, papers
+from elephan import backends, metrics, papers, suites
 from elephan.cli import completion
 from elephan.cli.list import KINDS
 from elephan.cli.main import VERBS, cli
@@ -138,6 +138,7 @@ def test_names_are_those_that_the_program_knows() -> None:
     assert names(completion.metrics) == {name for metric in known for name in (metric.name, *metric.aliases)}
     assert names(completion.backends) == set(backends.names())
     assert names(completion.papers) == set(papers.ids())
+    assert names(completion.suites) == set(suites.names())
     assert names(completion.algorithms) == set(catalog.spellings(catalog.algorithms()))
     assert completion.KINDS == KINDS
     assert names(completion.OPTIONS["--what"]) == set(QUANTITIES)
@@ -145,7 +146,8 @@ def test_names_are_those_that_the_program_knows() -> None:
 
 
 FREE = {
-    "KEY=VALUE", "KEY=V1,V2,…", "N", "SIZE", "TIME", "TEXT", "TEXT…", "DATE", "AGE", "ADDRESS", "FROM TO",
+    "KEY=VALUE", "KEY=V1,V2,…", "N", "SIZE", "TIME", "TEXT", "TEXT…", "DATE", "AGE", "ADDRESS", "FROM TO", "NAME=VALUE",
+    "ID|§",
 }  # fmt: skip
 """Values without names."""
 

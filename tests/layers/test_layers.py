@@ -23,7 +23,7 @@ LEVELS = (
     ("export/", "metrics/"),
     ("report/",),
     ("evaluation/",),
-    ("backend_comparison.py", "comparison/", "papers/"),
+    ("backend_comparison.py", "comparison/", "papers/", "suites/"),
     ("__init__.py",),
     ("cli/",),
     ("__main__.py",),

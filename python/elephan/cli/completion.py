@@ -103,6 +103,13 @@ def papers(context: click.Context, incomplete: str) -> Iterable[str | Item]:
     return sorted(place.name for place in folder.iterdir() if (place / "__init__.py").is_file())
 
 
+def suites(context: click.Context, incomplete: str) -> Iterable[str | Item]:
+    """Suites, by the folders that they have; folders of the user's own if none begins like this."""
+    folder = files("elephan") / "suites"
+    known = sorted(place.name for place in folder.iterdir() if (place / "suite.toml").is_file())
+    return known if any(name.startswith(incomplete) for name in known) else folders(context, incomplete)
+
+
 def runs(context: click.Context, incomplete: str) -> Iterable[str | Item]:
     """Saved runs with their titles, and ``last``."""
     root = Path(str(context.params.get("store") or os.environ.get("ELEPHAN_STORE") or ".elephan/runs"))
@@ -174,7 +181,7 @@ def any_of(*sources: Source) -> Source:
     return complete
 
 
-KINDS = ("algorithms", "papers", "queues", "metrics", "stacks", "backends")
+KINDS = ("algorithms", "papers", "suites", "queues", "metrics", "stacks", "backends")
 ARGUMENTS: dict[str, Source] = {
     "SCENARIO.toml": scenarios,
     "RUN…|SCENARIO.toml…": any_of(scenarios, runs),
@@ -196,6 +203,8 @@ OPTIONS: dict[str, Source] = {
     "--rivals": listed(algorithms),
     "--queue": queues,
     "--prefer": words("balanced", "goodput", "delay", "fairness", "short-flows"),
+    "--suite": suites,
+    "--against": algorithms,
     "--what": listed(words("cwnd", "rate", "rtt", "queue")),
     "--by": words("run", "flow"),
     "--size": words("column", "page"),

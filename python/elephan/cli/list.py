@@ -10,8 +10,7 @@ from elephan.cli import common
 from elephan.scenario import ScenarioError, catalog, own
 from elephan.scenario.words import hint
 
-KINDS = ("algorithms", "papers", "queues", "metrics", "stacks", "backends")
-_ABSENT = {"suites": "suites are not part of this version"}
+KINDS = ("algorithms", "papers", "suites", "queues", "metrics", "stacks", "backends")
 
 
 @click.command("list")
@@ -20,7 +19,7 @@ _ABSENT = {"suites": "suites are not part of this version"}
 def command(kind: str | None, as_json: bool) -> None:
     """Everything that can be named: in a scenario, in a claim, on this command line."""
     if kind is not None and kind not in KINDS:
-        raise ScenarioError(_ABSENT.get(kind) or f"'{kind}' is not a kind of name; {hint(kind, KINDS)}", source="list")
+        raise ScenarioError(f"'{kind}' is not a kind of name; {hint(kind, KINDS)}", source="list")
     entries = [entry for wanted in ([kind] if kind else KINDS) for entry in entries_of(wanted)]
     if as_json:
         common.print_json(entries)
@@ -41,6 +40,10 @@ def entries_of(kind: str) -> list[dict[str, Any]]:
         from elephan import papers
 
         return [entry | {"list": kind} for entry in papers.listing()]
+    if kind == "suites":
+        from elephan.suites import loading
+
+        return [entry | {"list": kind} for entry in loading.listing()]
     if kind == "metrics":
         from elephan import metrics
 

@@ -9,9 +9,11 @@ import numpy as np
 from elephan.metrics.reading import (
     MetricError,
     Window,
+    base_rtts_s,
     bottleneck,
     chosen,
     counters,
+    flow_names,
     link_capacity_bits,
     link_counter,
     link_series,
@@ -142,6 +144,18 @@ def loss_rate(run: Run, window: Window | None = None, link: str | None = None) -
     if settled == 0:
         raise MetricError(f"no packet was dropped or sent at '{name}' in the window")
     return drops(run, window, name) / settled
+
+
+@metric("offered_pkts_per_rtt", "packets", "RFC 9743 §5.1.1: at most one packet per round trip", scope="link")
+def offered_pkts_per_rtt(run: Run, window: Window | None = None, link: str | None = None) -> float:
+    """Packets that arrived at the bottleneck in one round trip: arrivals over the window's length, times the shortest
+    base RTT of the flows.
+
+    Packets that are lost there count, so that it is the load that a flow offers to a path which loses most of it.
+    """
+    start_s, end_s = window = resolve_window(run, window)
+    arrived = link_counter(run, link or bottleneck(run), "arrived_packets", window)
+    return arrived / (end_s - start_s) * min(base_rtts_s(run, flow_names(run)).values())
 
 
 def settled_packets(run: Run, link: str, window: Window) -> float:

@@ -1,0 +1,153 @@
+"""``elephan evaluate``: algorithms judged by a suite of criteria."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from elephan.cli import common, targets
+from elephan.cli.progress import meter
+from elephan.scenario.errors import ScenarioError
+from elephan.scenario.overrides import parse_assignment
+
+if TYPE_CHECKING:
+    from elephan.suites import Evaluation
+
+_OPTIONS = ("suite", "budget", "only", "against", "on")
+LEVELS = ("concern", "fail", "worse")
+
+
+@click.command("evaluate")
+@click.argument("algorithms", nargs=-1, required=True, metavar="ALG…")
+@click.option(
+    "--suite", default="rfc9743", show_default=True, metavar="SUITE",
+    help="Suite of criteria: a name (elephan list suites), or a folder of your own, ./mysuite.",
+)  # fmt: skip
+@click.option("--against", metavar="ALG", help="Compare with this algorithm: better, worse, same or not settled.")
+@click.option(
+    "--only", multiple=True, metavar="ID|§", help="Judge this criterion or section alone; repeat for several."
+)
+@click.option(
+    "--parameter", "parameters", multiple=True, metavar="NAME=VALUE",
+    help="Parameter of the algorithms, not of --against; repeat for several.",
+)  # fmt: skip
+@common.backend_option
+@click.option("--quick", is_flag=True, help="Fewer cells, shorter runs and 8 seeds; verdicts are a first look.")
+@click.option(
+    "--fail-on", type=click.Choice(LEVELS),
+    help="Exit with status 1 if a criterion fails, is of concern or worse than --against.",
+)  # fmt: skip
+@click.option("--junit", metavar="FILE", callback=targets.writable_file, help="Write the verdicts as JUnit's XML.")
+@click.option(
+    "--markdown", metavar="FILE", callback=targets.writable_file, help="Write them as Markdown, for a pull request."
+)
+@click.option(
+    "--budget", metavar="TIME",
+    help="Wall time, at most; cells that do not fit are left out and never pass. [default: none for 8 seeds]",
+)  # fmt: skip
+@click.option(
+    "--seeds", type=common.Count(1, 1000), metavar="N",
+    help="Replicates of each run. [default: 8, then 16 or 32 where these do not settle a criterion]",
+)  # fmt: skip
+@click.option("--out", metavar="DIR", callback=targets.writable_folder, help="Write a report there.")
+@common.jobs_option
+@common.store_option
+@common.json_option
+def command(
+    algorithms: Sequence[str],
+    suite: str,
+    against: str | None,
+    only: Sequence[str],
+    parameters: Sequence[str],
+    backend: str,
+    quick: bool,
+    fail_on: str | None,
+    junit: str | None,
+    markdown: str | None,
+    budget: str | None,
+    seeds: int | None,
+    out: str | None,
+    jobs: int | None,
+    store: str | None,
+    as_json: bool,
+) -> None:
+    """Judge algorithms by a suite of criteria, such as those of RFC 9743.
+
+    What is saved is not run again: an evaluation that was interrupted goes on. A criterion that fails is a result; the
+    exit status is 0 unless --fail-on asks for another.
+    """
+    from elephan import runs
+    from elephan.suites import document, evaluate, reporting, writing
+
+    if fail_on == "worse" and against is None:
+        raise ScenarioError("'worse' is in comparison with another algorithm; write --against ALG", source="--fail-on")
+    with _named_options(), common.collecting_seldom(), meter() as progress:
+        found = evaluate(
+            list(algorithms), suite, against=against, only=only, parameters=_parameters(parameters), on=backend,
+            quick=quick, seeds=seeds, budget=budget, jobs=jobs, store=runs.Store(store), progress=progress,
+        )  # fmt: skip
+    report = reporting.evaluation_report(found, out) if out is not None else None
+    if junit is not None:
+        writing.write(junit, writing.junit(found, fail_on))
+    if markdown is not None:
+        writing.write(markdown, writing.markdown(found))
+    if as_json:
+        documents = [document(one, report) for one in found]
+        common.print_json(documents[0] if len(documents) == 1 else {"evaluations": documents})
+    else:
+        _print(found)
+        for path in (report, junit, markdown):
+            if path is not None:
+                common.say(str(path))
+    if fail_on is not None and any(one.reaches(fail_on) for one in found):
+        raise click.exceptions.Exit(1)
+
+
+@contextmanager
+def _named_options() -> Iterator[None]:
+    """Errors about an argument of the function name the option that the user wrote."""
+    try:
+        yield
+    except ScenarioError as error:
+        option = f"--{error.source}" if error.source in _OPTIONS else error.source
+        raise ScenarioError(error.message, path=error.path, source=option or "evaluate") from None
+
+
+def _parameters(assignments: Sequence[str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for text in assignments:
+        try:
+            name, value = parse_assignment(text)
+        except ScenarioError as error:
+            raise error.located(source="--parameter") from None
+        found[name] = value
+    return found
+
+
+def _print(found: Sequence[Evaluation]) -> None:
+    """The paragraph of each, and a line for each section."""
+    from elephan.suites.words import paragraph
+
+    for one in found:
+        common.say(paragraph(one))
+        common.say("")
+    first = found[0]
+    if len(found) == 1:
+        changed = ["against"] if first.against is not None else []
+        rows = [
+            [s.name, s.title, s.verdict.replace("_", " "), *([(s.comparison or "–")] if changed else []), s.why]
+            for s in first.sections
+        ]
+        common.print_table(first.suite.table.title, ["§", "section", "verdict", *changed, "why"], rows)
+    else:
+        rows = [
+            [s.name, s.title, *(one.sections[i].verdict.replace("_", " ") for one in found)]
+            for i, s in enumerate(first.sections)
+        ]
+        common.print_table(first.suite.table.title, ["§", "section", *(one.subject.label for one in found)], rows)
+    common.say(f"{len(first.manifests)} runs, {first.wall_seconds:.0f} s")
+    for note in dict.fromkeys(note for one in found for note in one.notes):
+        common.say(f"note: {note}")

@@ -1,0 +1,121 @@
+"""`evaluate`: one or several algorithms by one suite."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from elephan import backends
+from elephan.algorithm import Algorithm
+from elephan.runs import Store
+from elephan.scenario import ScenarioError, catalog, own
+from elephan.scenario.units import PS_PER_S, parse_positive_time
+from elephan.suites.loading import load
+from elephan.suites.result import Evaluation
+from elephan.suites.schedule import Progress, Schedule
+from elephan.suites.suite import Subject, Suite
+
+DEFAULT = "rfc9743"
+Named = str | Callable[..., Algorithm]
+
+
+def evaluate(
+    algorithms: Sequence[Named],
+    suite: str | Path | Suite = DEFAULT,
+    *,
+    against: Named | None = None,
+    only: Sequence[str] = (),
+    parameters: Mapping[str, Any] | None = None,
+    on: str = "sim",
+    quick: bool = False,
+    seeds: int | None = None,
+    budget: str | None = None,
+    jobs: int | None = None,
+    store: Store | None = None,
+    progress: Progress | None = None,
+) -> list[Evaluation]:
+    """Judge algorithms by a suite of criteria; one evaluation each, in their order.
+
+    Args:
+        algorithms: names, with presets where wanted, or your own: ``./mine.py:Mine``, or the class.
+        suite: id of a suite, or the folder of your own.
+        against: a baseline; each criterion is then better, worse, same or not settled.
+        only: criteria or sections, where not all are judged.
+        parameters: of the algorithms that are judged (not of ``against``), where they differ from the preset.
+        on: the backend.
+        quick: fewer cells and shorter runs, as the suite says; verdicts are a first look.
+        seeds: replicates of each run; by default 8, and 16 or 32 where these do not settle it (8 alone if quick).
+        budget: wall time, at most; cells that do not fit are left out, and are never passed.
+        jobs: runs at a time.
+        store: where results are; what is saved is not run again.
+        progress: told how far the runs of a look are.
+
+    Raises:
+        ScenarioError: a wrong name, or a mistake in the suite.
+        SweepError: a run failed.
+        Interrupted: Ctrl-C; what was finished is saved, and the same call goes on from there.
+    """
+    started_s = time.monotonic()
+    if isinstance(algorithms, str):
+        raise ScenarioError(f"{algorithms!r} is one name; write a list, [{algorithms!r}]", source="evaluate")
+    if not algorithms:
+        raise ScenarioError("no algorithm to evaluate", source="evaluate")
+    read = (suite if isinstance(suite, Suite) else load(suite)).part(only)
+    subjects, beside = _subjects(algorithms, against, parameters or {})
+    allowed_s = None if budget is None else _budget(budget)
+    backends.get(on)
+    where = Store() if store is None else store
+    schedule = Schedule(read, subjects, beside, quick, on, jobs, where, seeds, allowed_s, progress)
+    found = schedule.run()
+    notes = [note for note in (read.table.note, read.table.quick_note if quick else None) if note is not None]
+    notes += dict.fromkeys(schedule.notes)
+    wall_s = time.monotonic() - started_s
+    return [
+        Evaluation.of(
+            read, subject, beside, found[subject.label], quick=quick, on=on, notes=notes, wall_seconds=wall_s,
+            manifests=schedule.evidence.runs,
+        )
+        for subject in subjects
+    ]  # fmt: skip
+
+
+def _subjects(
+    algorithms: Sequence[Named], against: Named | None, parameters: Mapping[str, Any]
+) -> tuple[list[Subject], Subject | None]:
+    """Algorithms with labels that differ."""
+    subjects: list[Subject] = []
+    given = tuple(sorted(parameters.items()))
+    shown = "".join(f" {name}={value}" for name, value in given)
+    for name in algorithms:
+        spec = _spec(name)
+        if any(subject.spec == spec for subject in subjects):
+            continue
+        label = own.label(spec) + shown
+        labels = [label, *(f"{label} ({count})" for count in range(2, len(algorithms) + 1))]
+        taken = {subject.label for subject in subjects}
+        subjects.append(Subject(next(one for one in labels if one not in taken), spec, given))
+    if against is None:
+        return subjects, None
+    try:
+        spec = _spec(against)
+    except ScenarioError as error:
+        raise error.located(source="against") from None
+    label = own.label(spec)
+    clash = any(subject.label == label for subject in subjects)
+    return subjects, Subject(f"{label} (baseline)" if clash else label, spec)
+
+
+def _spec(name: Named) -> str:
+    spec = str(own.pin(name))
+    if not own.pinned(spec):
+        catalog.check_name(spec, catalog.algorithms(), "an algorithm")
+    return spec
+
+
+def _budget(budget: str) -> float:
+    try:
+        return parse_positive_time(budget) / PS_PER_S
+    except ScenarioError as error:
+        raise error.located(source="budget") from None

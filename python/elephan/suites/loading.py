@@ -1,0 +1,179 @@
+"""Reading suites: those that come with Elephan by name, one of the user's own by its folder."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from elephan.metrics.registry import registry
+from elephan.scenario import ScenarioError, reading
+from elephan.scenario.errors import join_path
+from elephan.scenario.schema import field_names
+from elephan.scenario.words import hint
+from elephan.suites.schema import TABLES, CriterionTable, SuiteTable
+from elephan.suites.suite import Subject, Suite, filled
+
+FOLDER = Path(__file__).parent
+FILE = "suite.toml"
+_MOST_BYTES = 4_000_000
+_PROBE = Subject("cubic", "cubic")
+"""The algorithm with which a suite is checked."""
+
+
+def names() -> list[str]:
+    """Ids of the suites that come with Elephan."""
+    return sorted(path.parent.name for path in FOLDER.glob(f"*/{FILE}"))
+
+
+def listing() -> list[dict[str, Any]]:
+    """Suites for ``elephan list``."""
+    found = [read(FOLDER / name / FILE).table for name in names()]
+    return [{"name": t.id, "kind": "suite", "title": t.title, "source": t.citation, "parameters": []} for t in found]
+
+
+def load(name: str | Path) -> Suite:
+    """A suite by its id, or of a folder (``./mysuite/``), checked as a whole.
+
+    Raises:
+        ScenarioError: no such suite, or a mistake in its file, with the field and the nearest word.
+    """
+    text = str(name)
+    if text in names():
+        return checked(read(FOLDER / text / FILE))
+    folder = Path(text)
+    if folder.name == FILE:
+        folder = folder.parent
+    if not folder.is_dir():
+        said = "no such folder" if "/" in text else f"not a suite; {hint(text, names())}; a folder is written ./{text}"
+        raise ScenarioError(f"'{text}': {said}", source="suite")
+    return checked(read(folder / FILE))
+
+
+def read(path: Path) -> Suite:
+    """A suite's file, without the checks that need scenarios.
+
+    Raises:
+        ScenarioError: as :func:`load`.
+    """
+    try:
+        return Suite(SuiteTable(**tomllib.loads(reading.read_text(path, _MOST_BYTES))), path)
+    except FileNotFoundError:
+        raise ScenarioError("no such file; a suite is a folder that has one", source=str(path)) from None
+    except tomllib.TOMLDecodeError as error:
+        raise ScenarioError(f"not TOML: {str(error)[:1].lower()}{str(error)[1:]}", source=str(path)) from None
+    except ValidationError as error:
+        raise _first_problem(error).located(source=str(path)) from None
+    except ScenarioError as error:
+        raise error.located(source=str(path)) from None
+
+
+def _first_problem(error: ValidationError) -> ScenarioError:
+    order = {"extra_forbidden": 0, "elephan": 1}
+    found = min(error.errors(include_url=False), key=lambda problem: order.get(problem["type"], 2))
+    place, kind = found["loc"], found["type"]
+    tables = [TABLES[step] for step in place[:-1] if isinstance(step, str) and step in TABLES]
+    table: type[BaseModel] = tables[-1] if tables else SuiteTable
+    path = join_path(*place)
+    if kind == "extra_forbidden":
+        known = field_names(table)  # type: ignore[arg-type]  # needs the fields of a model only
+        return ScenarioError(f"not a field; {hint(str(place[-1]), known)}", path=path)
+    if kind == "missing":
+        return ScenarioError("missing; it must be written", path=path)
+    message = found["msg"]
+    if kind != "elephan":
+        message = f"{found['input']!r}: {message[:1].lower()}{message[1:]}"
+    return ScenarioError(message, path=path)
+
+
+def checked(suite: Suite) -> Suite:
+    """The suite, if all that its criteria name is there and all of its scenarios can be run.
+
+    Raises:
+        ScenarioError: as :func:`load`.
+    """
+    try:
+        _check_names(suite)
+    except ScenarioError as error:
+        raise error.located(source=str(suite.file)) from None
+    for experiment in suite.experiments:
+        for cell in {
+            cell.name: cell for quick in (True, False) for cell in suite.cells(experiment, quick=quick)
+        }.values():
+            found = suite.scenario(experiment, cell, _PROBE)
+            _check_flows(suite, experiment, [*found.flow_names, *(source.flow.name for source in found.form.traffic)])
+    return suite
+
+
+def _check_names(suite: Suite) -> None:
+    table = suite.table
+    _check_unique([row.id for row in table.experiment], "experiment")
+    _check_unique([row.id for row in table.criterion], "criterion")
+    for i, experiment in enumerate(table.experiment):
+        if experiment.cells is not None and experiment.cells not in table.cells:
+            message = f"'{experiment.cells}' is not a list of cells; {hint(experiment.cells, table.cells)}"
+            raise ScenarioError(message, path=f"experiment[{i}].cells")
+        for name in experiment.quick_grid:
+            if name not in experiment.grid:
+                message = f"'{name}' is not in the grid; {hint(name, experiment.grid)}"
+                raise ScenarioError(message, path=f"experiment[{i}].quick_grid")
+    for i, criterion in enumerate(table.criterion):
+        try:
+            _check_criterion(suite, criterion)
+        except ScenarioError as error:
+            raise error.located(path=f"criterion[{i}]") from None
+
+
+def _check_unique(ids: Sequence[str], kind: str) -> None:
+    for i, name in enumerate(ids):
+        if name in ids[:i]:
+            raise ScenarioError(f"'{name}' is there twice", path=f"{kind}[{i}].id")
+
+
+def _check_criterion(suite: Suite, criterion: CriterionTable) -> None:
+    baseline = criterion.baseline
+    named = [("experiment", criterion.experiment)]
+    if baseline is not None and baseline.experiment is not None:
+        named.append(("baseline.experiment", baseline.experiment))
+    for field, name in named:
+        if name not in suite.experiments:
+            raise ScenarioError(f"'{name}' is not an experiment; {hint(name, suite.experiments)}", path=field)
+    known = registry()
+    aliases = [alias for metric in known.values() for alias in metric.aliases]
+    if criterion.metric not in known and criterion.metric not in aliases:
+        message = (
+            f"'{criterion.metric}' is not a metric; {hint(criterion.metric, known, lister='elephan list metrics')}"
+        )
+        raise ScenarioError(message, path="metric")
+    if criterion.relation == "in_range" and criterion.range is None:
+        raise ScenarioError("missing; in_range needs it, [smallest, largest]", path="range")
+    if criterion.relation != "in_range" and criterion.limit is None:
+        raise ScenarioError(f"missing; the relation '{criterion.relation}' needs it", path="limit")
+    if criterion.relation == "in_range" and criterion.better is None:
+        raise ScenarioError("missing; with in_range, write which direction is better", path="better")
+    if criterion.margin < 0:
+        raise ScenarioError(f"{criterion.margin:g} is below 0", path="margin")
+    for quick in (True, False):
+        for cell in suite.cells(criterion.experiment, quick=quick):
+            if baseline is not None:
+                filled({"baseline": {"algorithm": baseline.algorithm}}, {**cell.values, "algorithm": ""})
+            if criterion.per is not None and criterion.per not in cell.values:
+                raise ScenarioError(f"the cell '{cell.name}' has no {criterion.per}", path="per")
+
+
+def _check_flows(suite: Suite, experiment: str, known: Iterable[str]) -> None:
+    names = list(known)
+    for i, criterion in enumerate(suite.table.criterion):
+        lists = [("flows", criterion.experiment, criterion.flows or ())]
+        if criterion.baseline is not None:
+            at = criterion.baseline.experiment or criterion.experiment
+            lists.append(("baseline.flows", at, criterion.baseline.flows or ()))
+        for field, at, flows in lists:
+            for name in flows if at == experiment else ():
+                if name not in names:
+                    message = f"'{name}' is not a flow of '{experiment}'; {hint(name, names)}"
+                    path = f"criterion[{i}].{field}"
+                    raise ScenarioError(message, path=path, source=str(suite.file))

@@ -1,0 +1,101 @@
+"""Values of criteria: what is read from a run, and one value a seed made of one run or of two."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from elephan.evaluation.measurement import NotJudgedError
+from elephan.metrics.friendliness import fraction_lost
+from elephan.metrics.reading import MetricError, duration_s
+from elephan.metrics.registry import get
+from elephan.scenario.units import parse_positive_time, parse_rate
+from elephan.suites.schema import BaselineTable, CriterionTable
+
+if TYPE_CHECKING:
+    from elephan.runs import Run
+
+_COMBINED: dict[str, Callable[[list[float]], float]] = {"mean": fmean, "max": max, "min": min, "sum": math.fsum}
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A number that is read from a run.
+
+    Attributes:
+        metric: in the register.
+        flows: whose; all without it.
+        over: how the values of several flows are combined.
+        link: the one that is measured.
+        window: fractions of the duration.
+    """
+
+    metric: str
+    flows: tuple[str, ...] | None
+    over: str
+    link: str | None
+    window: tuple[float, float] | None
+
+    def read(self, run: Run) -> float:
+        """The value.
+
+        Raises:
+            NotJudgedError: it is not defined for this run.
+        """
+        metric = get(self.metric)
+        options: dict[str, Any] = {}
+        if self.flows is not None:
+            options["flows"] = list(self.flows)
+        if self.link is not None:
+            options["link"] = self.link
+        if self.window is not None:
+            start, end = self.window
+            options["window"] = (start * duration_s(run), end * duration_s(run))
+        try:
+            found = metric(run, **options)
+            value = float(_COMBINED[self.over](list(found.values())) if isinstance(found, dict) else found)
+        except MetricError as error:
+            raise NotJudgedError(str(error)) from None
+        if math.isnan(value):
+            raise NotJudgedError(f"{self.metric} is not a number")
+        return value
+
+
+def probe(criterion: CriterionTable) -> Probe:
+    """The number that a criterion reads from the run of the algorithm that is judged."""
+    return Probe(criterion.metric, criterion.flows, criterion.over, criterion.link, criterion.window)
+
+
+def baseline_probe(criterion: CriterionTable, baseline: BaselineTable) -> Probe:
+    """The number that it reads from the other run."""
+    flows = criterion.flows if baseline.flows is None else baseline.flows
+    return Probe(criterion.metric, flows, criterion.over, criterion.link, criterion.window)
+
+
+def compared(kind: str, value: float, baseline: float) -> float:
+    """A value in relation to that of the baseline.
+
+    Raises:
+        NotJudgedError: the divisor is 0.
+    """
+    try:
+        if kind == "lost":
+            return fraction_lost(baseline, value)
+        if kind == "gained":
+            return fraction_lost(baseline, value, more_is_better=False)
+        return value / baseline if kind == "ratio" else value - baseline
+    except ZeroDivisionError:
+        raise NotJudgedError("the value that it is compared with is 0") from None
+
+
+def divisor(criterion: CriterionTable, values: Mapping[str, Any]) -> float:
+    """The number by which values are divided, in the unit of the metric."""
+    if criterion.per is None:
+        return 1.0
+    if criterion.per == "rate":
+        return parse_rate(values["rate"]) / 1e6
+    unit_ps = 1e9 if get(criterion.metric).unit == "ms" else 1e12
+    return parse_positive_time(values["rtt"]) / unit_ps

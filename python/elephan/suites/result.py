@@ -1,0 +1,254 @@
+"""`Evaluation`: the verdicts of one algorithm by one suite, by criterion and by section."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from elephan.evaluation.verdicts import Change, Verdict
+from elephan.suites.schedule import Found, terms
+from elephan.suites.schema import CriterionTable, ObligationTable
+from elephan.suites.suite import Subject, Suite, criteria_of
+
+WORST: tuple[Verdict, ...] = ("fail", "concern", "not_settled", "pass", "not_judged")
+"""Verdicts from the one that decides to the one that says least."""
+WORST_MUST: tuple[Verdict, ...] = ("fail", "not_settled", "concern", "pass", "not_judged")
+"""The same of a *must*, of which a cell that is not settled may fail: a cell of concern does not decide it."""
+WORST_CHANGE: tuple[Change, ...] = ("worse", "not_settled", "better", "same")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One criterion over all of its cells.
+
+    Attributes:
+        criterion: what was judged.
+        cells: the verdicts of its cells, in the order of the suite.
+    """
+
+    criterion: CriterionTable
+    cells: tuple[Found, ...]
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """The worst of the cells; a criterion of which cells are missing is not passed."""
+        if self.worst is None:
+            return "not_settled" if any(cell.left_out for cell in self.cells) else "not_judged"
+        found: Verdict = self.worst.judged.verdict if self.worst.judged is not None else "not_judged"
+        missing = any(cell.judged is None for cell in self.cells)
+        passable = ("pass", "concern") if self.criterion.force == "must" else ("pass",)
+        return "not_settled" if missing and found in passable else found
+
+    @cached_property
+    def worst(self) -> Found | None:
+        """The cell that decides: of the worst verdict, and of several the one farthest from the limit."""
+        judged = [cell for cell in self.cells if cell.judged is not None]
+        return min(judged, key=self._rank, default=None)
+
+    def _rank(self, cell: Found) -> tuple[int, float]:
+        assert cell.judged is not None
+        criterion = self.criterion
+        value = cell.judged.found.value
+        if criterion.range is not None:
+            low, high = criterion.range
+            inside = min(value - low, high - value)
+        else:
+            inside = (criterion.limit or 0.0) - value
+            inside = inside if criterion.relation in ("<=", "<") else -inside
+        order = WORST_MUST if criterion.force == "must" else WORST
+        return order.index(cell.judged.verdict), inside if not math.isnan(inside) else -math.inf
+
+    @cached_property
+    def weak(self) -> str:
+        """Why a pass is no success; empty where it is one."""
+        return "" if self.worst is None or self.worst.judged is None else self.worst.judged.weak
+
+    @property
+    def comparison(self) -> Change | None:
+        """The change from the baseline: the worst of the cells; ``None`` without one."""
+        found = [cell.compared.change for cell in self.cells if cell.compared is not None]
+        return min(found, key=WORST_CHANGE.index) if found else None
+
+    @property
+    def runs(self) -> list[str]:
+        """Ids of the runs behind it, those of the deciding cell first."""
+        first = [] if self.worst is None else list(self.worst.runs)
+        return list(dict.fromkeys([*first, *(run for cell in self.cells for run in cell.runs)]))
+
+    @property
+    def why(self) -> str:
+        """One clause about the cell that decides, and how many cells there are."""
+        missing = [cell for cell in self.cells if cell.judged is None]
+        if self.worst is None or self.worst.judged is None:
+            return missing[0].why if missing else "no cell"
+        where = f"{self.worst.case.cell.name}: " if self.worst.case.cell.name else ""
+        said = f"{where}{self.worst.judged.why}"
+        if len(self.cells) > 1:
+            same = sum(cell.judged is not None and cell.judged.verdict == self.verdict for cell in self.cells)
+            said += f" ({same} of {len(self.cells)} cells: {self.verdict.replace('_', ' ')})"
+        if missing:
+            reasons = dict.fromkeys(cell.why for cell in missing)
+            said += f"; {len(missing)} of {len(self.cells)} cells without a verdict: {'; '.join(reasons)}"
+        return said
+
+    @property
+    def limit_text(self) -> str:
+        """Allowed values in a few characters."""
+        if self.criterion.range is not None:
+            low, high = self.criterion.range
+            return f"{low:g} to {high:g}"
+        return f"{self.criterion.relation} {self.criterion.limit:g}"
+
+    def to_json(self) -> dict[str, Any]:
+        """The criterion for ``--json``."""
+        criterion, worst = self.criterion, self.worst
+        found = None if worst is None or worst.judged is None else worst.judged.found
+        known = found is not None and found.known
+        limit = list(criterion.range) if criterion.range is not None else terms(criterion).limit
+        return {
+            "id": criterion.id, "section": criterion.section, "force": criterion.force, "text": criterion.text,
+            "experiment": criterion.experiment, "metric": criterion.metric,
+            "value": None if found is None else found.value,
+            "low": found.low if found is not None and known else None,
+            "high": found.high if found is not None and known else None,
+            "relation": criterion.relation, "limit": limit, "reason": criterion.reason, "verdict": self.verdict,
+            "why": self.why, "weak": bool(self.weak), "comparison": self.comparison, "evidence": self.runs,
+            "cells": [_cell_json(cell) for cell in self.cells],
+        }  # fmt: skip
+
+
+def _cell_json(cell: Found) -> dict[str, Any]:
+    judged, compared = cell.judged, cell.compared
+    row: dict[str, Any] = {"cell": cell.case.cell.name, "verdict": "not_judged", "why": cell.why}
+    if cell.left_out:
+        row["verdict"] = "not_settled"
+    if judged is not None:
+        found = judged.found
+        row |= {"verdict": judged.verdict, "value": found.value, "seeds": judged.seeds}
+        row |= {"low": found.low if found.known else None, "high": found.high if found.known else None}
+    if compared is not None:
+        difference = compared.difference
+        row["comparison"] = {
+            "change": compared.change, "difference": difference.value, "why": compared.why,
+            "low": difference.low if difference.known else None, "high": difference.high if difference.known else None,
+        }  # fmt: skip
+    return row
+
+
+@dataclass(frozen=True)
+class Section:
+    """One line of the result.
+
+    Attributes:
+        name: of the document.
+        title: of the section.
+        outcomes: its criteria.
+        obligations: what is not judged in it.
+    """
+
+    name: str
+    title: str
+    outcomes: tuple[Outcome, ...]
+    obligations: tuple[ObligationTable, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst verdict of its criteria."""
+        return min((outcome.verdict for outcome in self.outcomes), key=WORST.index, default="not_judged")
+
+    @property
+    def comparison(self) -> Change | None:
+        """The worst change of its criteria."""
+        found = [outcome.comparison for outcome in self.outcomes if outcome.comparison is not None]
+        return min(found, key=WORST_CHANGE.index) if found else None
+
+    @property
+    def why(self) -> str:
+        """The criterion that decides, in one clause, or the reason why nothing was judged."""
+        worst = min(self.outcomes, key=lambda outcome: WORST.index(outcome.verdict), default=None)
+        if worst is None:
+            return "; ".join(obligation.reason for obligation in self.obligations)
+        return f"{worst.criterion.id}: {worst.why}"
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The verdicts of one algorithm by one suite.
+
+    Attributes:
+        suite: by which.
+        subject: the algorithm.
+        against: the algorithm it was compared with.
+        quick: a quick evaluation.
+        on: the backend.
+        outcomes: the criteria in the order of the sections.
+        notes: what a reader must know.
+        wall_seconds: wall time of all algorithms together.
+        manifests: of all runs.
+    """
+
+    suite: Suite
+    subject: Subject
+    against: Subject | None
+    quick: bool
+    on: str
+    outcomes: tuple[Outcome, ...]
+    notes: tuple[str, ...]
+    wall_seconds: float
+    manifests: Sequence[Mapping[str, Any]]
+
+    @classmethod
+    def of(
+        cls, suite: Suite, subject: Subject, against: Subject | None, found: Sequence[Found], *, quick: bool, on: str,
+        notes: Sequence[str], wall_seconds: float, manifests: Sequence[Mapping[str, Any]],
+    ) -> Evaluation:  # fmt: skip
+        """The evaluation that verdicts of cells make."""
+        outcomes = tuple(
+            Outcome(criterion, tuple(one for one in found if one.case.id == criterion.id))
+            for criterion in criteria_of(suite)
+        )
+        return cls(suite, subject, against, quick, on, outcomes, tuple(notes), wall_seconds, manifests)
+
+    @cached_property
+    def sections(self) -> list[Section]:
+        """The sections in the order of the suite."""
+        return [
+            Section(
+                name, title,
+                tuple(outcome for outcome in self.outcomes if outcome.criterion.section == name),
+                tuple(row for row in self.suite.table.obligation if row.section == name),
+            )
+            for name, title in self.suite.sections.items()
+        ]  # fmt: skip
+
+    @cached_property
+    def totals(self) -> dict[str, int]:
+        """Criteria by verdict, obligations among them; a weak pass counts as ``weak``."""
+        counts = dict.fromkeys(("pass", "concern", "fail", "not_settled", "not_judged", "weak"), 0)
+        for outcome in self.outcomes:
+            counts["weak" if outcome.weak and outcome.verdict == "pass" else outcome.verdict] += 1
+        counts["not_judged"] += len(self.suite.table.obligation)
+        return counts
+
+    def outcome(self, criterion: str) -> Outcome:
+        """The outcome of a criterion.
+
+        Raises:
+            KeyError: no criterion has this id.
+        """
+        return {outcome.criterion.id: outcome for outcome in self.outcomes}[criterion]
+
+    def reaches(self, level: str) -> bool:
+        """True if a verdict is as bad as ``concern`` or ``fail``, or a comparison is ``worse``."""
+        if level == "worse":
+            return any(outcome.comparison == "worse" for outcome in self.outcomes)
+        bad = ("fail", "concern") if level == "concern" else ("fail",)
+        return any(outcome.verdict in bad for outcome in self.outcomes)
+
+    @property
+    def run_seconds(self) -> float:
+        """Sum of the times that the runs took when they were made."""
+        return math.fsum(float(manifest.get("wall_seconds") or 0.0) for manifest in self.manifests)

@@ -1,0 +1,292 @@
+"""Runs of an evaluation: eight seeds of every cell, then sixteen and thirty-two of what these do not settle.
+
+What is saved is not run again, so that an interrupted evaluation goes on and a second one uses what the first has.
+With a budget, cells are left out by an estimate before anything runs, later cells of a list first; those whose runs
+are not there at the end of the budget are left out too. A cell that is left out never passes.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+from elephan import backends
+from elephan.backends import Backend, Cancelled, RunMemoryError
+from elephan.evaluation.measurement import NotJudgedError
+from elephan.evaluation.relations import Terms
+from elephan.evaluation.verdicts import Compared, Judged, allowed, compare, judge, weakened
+from elephan.metrics.statistics import CONFIDENCE, INFINITE, LOOK_CONFIDENCE, LOOKS, Interval
+from elephan.runs import Store, SweepError, sweep
+from elephan.runs.provenance import cores
+from elephan.runs.work import work
+from elephan.scenario import Scenario, ScenarioError, own
+from elephan.suites.evidence import Case, Evidence
+from elephan.suites.schema import CriterionTable
+from elephan.suites.suite import Subject, Suite, criteria_of
+
+if TYPE_CHECKING:
+    from elephan.runs import Run
+
+SEGMENT_S = 1.5e-7
+"""Estimate of the processor time of a segment, seconds."""
+OWN_SEGMENT_S = 6e-6
+"""As above, of an algorithm that is written in Python."""
+RUN_S = 0.03
+"""Estimate of the processor time of a run beside its segments, seconds."""
+LATER_S = 600.0
+"""Wall time in which sixteen and thirty-two seeds are run, where no budget is stated."""
+LEFT_OUT = "left out for the budget"
+
+Progress = Callable[[float, float, int, int], bool | None]
+
+
+@dataclass(frozen=True)
+class Found:
+    """The verdict of one case.
+
+    Attributes:
+        case: criterion, cell and algorithm.
+        judged: the verdict; ``None`` where it is not judged or left out.
+        why: the reason then.
+        compared: beside the baseline of ``--against``.
+        runs: ids of the runs behind it.
+    """
+
+    case: Case
+    judged: Judged | None
+    why: str = ""
+    compared: Compared | None = None
+    runs: tuple[str, ...] = ()
+
+    @property
+    def left_out(self) -> bool:
+        """True if it was not run for the budget."""
+        return self.why == LEFT_OUT
+
+    @property
+    def settled(self) -> bool:
+        """True if more replicates are not asked for."""
+        verdict = self.judged is None or self.judged.settled
+        return verdict and (self.compared is None or self.compared.settled)
+
+
+def terms(criterion: CriterionTable) -> Terms:
+    """The numbers that a criterion asks for."""
+    return Terms(limit=criterion.limit or 0.0, values=tuple(criterion.range or ()))
+
+
+def better(criterion: CriterionTable) -> Literal["higher", "lower"]:
+    """The direction in which values are better."""
+    return criterion.better or ("lower" if criterion.relation in ("<=", "<") else "higher")
+
+
+@dataclass
+class Schedule:
+    """An evaluation while it runs.
+
+    Attributes:
+        suite: what is judged.
+        subjects: the algorithms that are judged.
+        against: the algorithm with which each is compared.
+        quick: the cells of a quick evaluation, and one look.
+        on, jobs, store: as in :func:`elephan.sweep`.
+        seeds: replicates, where the user states how many.
+        budget_s: wall time, where the user states it.
+        progress: told how far it is.
+    """
+
+    suite: Suite
+    subjects: Sequence[Subject]
+    against: Subject | None
+    quick: bool
+    on: str
+    jobs: int | None
+    store: Store
+    seeds: int | None
+    budget_s: float | None
+    progress: Progress | None
+    started_s: float = field(default_factory=time.monotonic)
+    evidence: Evidence = field(default_factory=Evidence)
+    notes: list[str] = field(default_factory=list)
+    _others: dict[Case, Case] = field(default_factory=dict)
+
+    @cached_property
+    def _backend(self) -> Backend:
+        return backends.get(self.on)
+
+    @property
+    def looks(self) -> tuple[int, ...]:
+        """Numbers of seeds at which verdicts are computed."""
+        if self.seeds is not None:
+            return (self.seeds,)
+        return LOOKS[:1] if self.quick else LOOKS
+
+    @property
+    def confidence(self) -> float:
+        """Confidence of each look: 95 % of the only one, otherwise so that all of them together keep 95 %."""
+        return CONFIDENCE if len(self.looks) == 1 else LOOK_CONFIDENCE
+
+    def run(self) -> dict[str, list[Found]]:
+        """All verdicts by the algorithm's label, in the order of the criteria."""
+        cases = self._cases()
+        refused = {case: why for case in cases if (why := self._refusal(case))}
+        within = self._within_budget([case for case in cases if case not in refused])
+        found = {case: Found(case, None, refused.get(case, LEFT_OUT)) for case in cases}
+        open_cases, earlier = within, 0
+        for look in self.looks:
+            if earlier and not self._affordable(open_cases, range(earlier + 1, look + 1)):
+                break
+            self._make(open_cases, range(earlier + 1, look + 1))
+            for case in open_cases:
+                found[case] = self._judged(case, look, found[case])
+            open_cases = [case for case in open_cases if not found[case].settled]
+            earlier = look
+            if not open_cases:
+                break
+        labels = [subject.label for subject in self.subjects]
+        return {label: [one for case, one in found.items() if case.subject.label == label] for label in labels}
+
+    def _cases(self) -> list[Case]:
+        return [
+            Case(self.suite, criterion, criterion.id, cell, subject)
+            for criterion in criteria_of(self.suite)
+            for cell in self.suite.cells(criterion.experiment, quick=self.quick)
+            for subject in self.subjects
+        ]
+
+    def _refusal(self, case: Case) -> str:
+        """Why the algorithm or the backend cannot run a case, in one clause; empty where they can.
+
+        The suite is known to be right: it was checked with another algorithm.
+        """
+        backend = self._backend
+        try:
+            for scenario in self._scenarios([case]).values():
+                backend.check(scenario)
+        except ScenarioError as error:
+            return f"cannot be run: {error.message}"
+        return ""
+
+    def _scenarios(self, cases: Iterable[Case]) -> dict[str, Scenario]:
+        """All scenarios of some cases by hash, those of ``--against`` too."""
+        found: dict[str, Scenario] = {}
+        for case in cases:
+            for one in (case, *self._beside(case)):
+                found |= {scenario.hash: scenario for scenario in one.scenarios}
+        return found
+
+    def _beside(self, case: Case) -> list[Case]:
+        """The same criterion and cell for the algorithm of ``--against``."""
+        if self.against is None:
+            return []
+        if case not in self._others:
+            self._others[case] = Case(case.suite, case.criterion, case.id, case.cell, self.against)
+        return [self._others[case]]
+
+    # ---- time ----
+
+    def _cost(self, scenario: Scenario, seeds: Sequence[int]) -> float:
+        """Estimated processor time of the replicates that are not saved, seconds."""
+        from elephan.runs.saved import run_id
+
+        missing = sum(run_id(scenario.hash, self.on, seed) not in self.store for seed in seeds)
+        specs = [flow.algorithm for flow in scenario.form.flows]
+        each_s = OWN_SEGMENT_S if any(own.pinned(spec) for spec in specs) else SEGMENT_S
+        return missing * (RUN_S + each_s * work(scenario))
+
+    def _within_budget(self, cases: Sequence[Case]) -> list[Case]:
+        """Cases whose runs fit into the budget by their estimate, the first cells of all criteria first."""
+        if self.budget_s is None:
+            return list(cases)
+        position: dict[str, int] = {}
+        order = []
+        for case in cases:
+            key = f"{case.id} {case.subject.label}"
+            position[key] = position.get(key, -1) + 1
+            order.append((position[key], case))
+        room_s, taken, kept = self.budget_s * (self.jobs or cores()), set[str](), set[Case]()
+        for _, case in sorted(order, key=lambda pair: pair[0]):
+            scenarios = {k: s for k, s in self._scenarios([case]).items() if k not in taken}
+            cost_s = sum(self._cost(scenario, range(1, self.looks[0] + 1)) for scenario in scenarios.values())
+            if cost_s <= room_s:
+                room_s -= cost_s
+                taken.update(scenarios)
+                kept.add(case)
+        return [case for case in cases if case in kept]
+
+    def _affordable(self, cases: Sequence[Case], seeds: Sequence[int]) -> bool:
+        left_s = (self.budget_s or LATER_S) - (time.monotonic() - self.started_s)
+        cost_s = sum(self._cost(scenario, seeds) for scenario in self._scenarios(cases).values())
+        return cost_s <= left_s * (self.jobs or cores())
+
+    # ---- one look ----
+
+    def _make(self, cases: Sequence[Case], seeds: Sequence[int]) -> None:
+        """Run the replicates of some cases, seed by seed, and read their values."""
+        self.evidence.want([one for case in cases for one in (case, *self._beside(case))])
+        scenarios = self._scenarios(cases).values()
+        wanted = sorted(scenarios, key=lambda scenario: -work(scenario))
+        jobs = [scenario.with_seed(seed) for seed in seeds for scenario in wanted]
+        if not jobs:
+            return
+
+        def each(run: Run) -> None:
+            self.evidence.add(run)
+
+        def progress(done: float, total: float, finished: int, runs: int) -> bool | None:
+            late = self.budget_s is not None and time.monotonic() - self.started_s > self.budget_s
+            if late:
+                return False
+            return self.progress(done, total, finished, runs) if self.progress is not None else None
+
+        try:
+            sweep(jobs, on=self.on, store=self.store, jobs=self.jobs, in_order=True, each=each, progress=progress)
+        except Cancelled:
+            self.notes.append("the budget was spent before all runs were made")
+        except SweepError as failed:
+            if not all(isinstance(failure.error, RunMemoryError) for failure in failed.failures):
+                raise
+            self.notes.append(f"not all runs were made: {failed.failures[0].error}")
+
+    def _judged(self, case: Case, look: int, before: Found) -> Found:
+        """The verdict at a look; that of the look before where runs are missing."""
+        seeds = range(1, look + 1)
+        everything = self._scenarios([case]).values()
+        if not all(self.evidence.has(scenario, seed) for scenario in everything for seed in seeds):
+            return before
+        runs = tuple(self.evidence.ids(case, seeds))
+        try:
+            values = self.evidence.sample(case, seeds)
+            judged = self._judge(case, values)
+            compared = self._compare(case, values, seeds)
+        except NotJudgedError as error:
+            return Found(case, None, str(error), runs=runs)
+        return Found(case, judged, judged.why, compared, runs)
+
+    def _judge(self, case: Case, values: Sequence[float]) -> Judged:
+        criterion = case.criterion
+        statistic = "median" if any(map(math.isinf, values)) else criterion.statistic
+        limits = allowed(criterion.relation, terms(criterion))
+        judged = judge(
+            values, limits, force=criterion.force, margin=criterion.margin, statistic=statistic,
+            confidence=self.confidence,
+        )  # fmt: skip
+        return weakened(judged, criterion.weak) if criterion.weak else judged
+
+    def _compare(self, case: Case, values: Sequence[float], seeds: Sequence[int]) -> Compared | None:
+        """Beside the baseline; a criterion is as its worst cell, so that all of its cells share an error of 5 %."""
+        for beside in self._beside(case):
+            baseline = self.evidence.sample(beside, seeds)
+            if not all(map(math.isfinite, [*values, *baseline])):
+                nothing = Interval(math.nan, math.nan, math.nan, INFINITE)
+                return Compared("not_settled", nothing, 0.0, len(values), INFINITE)
+            cells = len(self.suite.cells(case.criterion.experiment, quick=self.quick))
+            confidence = 1 - (1 - self.confidence) / cells
+            return compare(
+                values, baseline, better=better(case.criterion), margin=case.criterion.same, confidence=confidence
+            )
+        return None

@@ -1,0 +1,168 @@
+"""Tables of a suite file. A suite is a folder with ``suite.toml``; nothing in it is code."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from elephan.scenario.errors import ScenarioError
+from elephan.scenario.fields import Name, Text, one_of, reported
+
+RELATIONS = ("<=", "<", ">=", ">", "in_range")
+FORCES = ("must", "should", "consider")
+KINDS = ("lost", "gained", "ratio", "difference")
+OVER = ("mean", "max", "min", "sum")
+PER = ("rtt", "rate")
+_Value = str | int | float | bool | list[Any] | dict[str, Any]
+
+
+class SuiteTableBase(BaseModel):
+    """A table of a suite file: frozen, and closed to fields that it does not have."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+def _word(words: tuple[str, ...], noun: str) -> BeforeValidator:
+    return BeforeValidator(reported(one_of(words, noun)))
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ScenarioError(f"{value!r} is not a number")
+    return float(value)
+
+
+def _window(value: Any) -> tuple[float, float]:
+    if not isinstance(value, list | tuple) or len(value) != 2:
+        raise ScenarioError(f"{value!r} is not a window; write two fractions of the duration, [0.5, 1.0]")
+    start, end = map(_number, value)
+    if not 0 <= start < end <= 1:
+        raise ScenarioError(f"{value!r} is not a window; its fractions of the duration rise, from 0 to 1")
+    return start, end
+
+
+_Number = Annotated[float, BeforeValidator(reported(_number))]
+_Window = Annotated[tuple[float, float], BeforeValidator(reported(_window))]
+
+
+class CellTable(BaseModel):
+    """``[[cells.NAME]]``: values for the places of a scenario, one cell of a grid; any field, and ``quick``."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    name: Name | None = Field(None, description="unique in its list; made of the values by default")
+    quick: bool | dict[str, Any] = Field(
+        False, description="part of a quick evaluation; a table has the values that differ there"
+    )
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """Values of the places."""
+        return dict(self.model_extra or {})
+
+
+class ExperimentTable(SuiteTableBase):
+    """``[[experiment]]``: a scenario with places, and the cells that fill them."""
+
+    id: Name = Field(description="unique", examples=["beside"])
+    title: Text = Field(description="one line", examples=["one flow beside one of a rival"])
+    cells: Name | None = Field(None, description="list of cells; one cell without values by default")
+    grid: dict[str, list[_Value]] = Field(
+        default_factory=dict, description="places and their values; each is combined with each cell"
+    )
+    quick_grid: dict[str, list[_Value]] = Field(
+        default_factory=dict, description="values of the grid in a quick evaluation, where they are fewer"
+    )
+    scenario: dict[str, Any] = Field(
+        description="a scenario as in a file of its own; {algorithm} is the one that is judged, {rtt} that of the cell"
+    )
+
+
+class BaselineTable(SuiteTableBase):
+    """``baseline``: a second run of the same cell and seed, with which the measured value is compared."""
+
+    algorithm: Text = Field(description="in the place of the one that is judged", examples=["{rival}"])
+    experiment: Name | None = Field(None, description="another experiment with the same cells")
+    flows: tuple[Name, ...] | None = Field(None, description="other flows than those of the criterion")
+    kind: Annotated[Literal["lost", "gained", "ratio", "difference"], _word(KINDS, "a way to compare")] = Field(
+        "ratio",
+        alias="as",
+        description="lost: (baseline - value) / baseline; gained: (value - baseline) / value; ratio: value / baseline; "
+        "difference: value - baseline",
+    )
+
+
+class CriterionTable(SuiteTableBase):
+    """``[[criterion]]``: one statement that runs can be judged by."""
+
+    id: Name = Field(description="unique", examples=["harm-goodput"])
+    section: Text = Field(description="of the document", examples=["5.2.1"])
+    force: Annotated[Literal["must", "should", "consider"], _word(FORCES, "a force")] = Field(
+        description="how binding the document is: must, should or consider"
+    )
+    text: Text = Field(description="one sentence in our words")
+    experiment: Name = Field(description="the experiment that it is about")
+    metric: Name = Field(description="name of a metric", examples=["utilization"])
+    flows: tuple[Name, ...] | None = Field(None, description="flows or sources of the scenario that are measured")
+    over: Annotated[Literal["mean", "max", "min", "sum"], _word(OVER, "a way to combine flows")] = Field(
+        "mean", description="of a metric with a value for each flow, where there are several"
+    )
+    link: Name | None = Field(None, description="link that is measured; the bottleneck by default")
+    window: _Window | None = Field(
+        None, description="measured part as fractions of the duration; the scenario's by default", examples=[[0.5, 1.0]]
+    )
+    per: Annotated[Literal["rtt", "rate"], _word(PER, "a divisor")] | None = Field(
+        None, description="divide by the cell's rtt (of a time in ms or s) or rate (of a rate in Mbit/s)"
+    )
+    baseline: BaselineTable | None = Field(None, description="compare with a second run")
+    relation: Annotated[str, _word(RELATIONS, "a relation")] = Field(description="how the value is held to the limit")
+    limit: _Number | None = Field(None, description="bound")
+    range: tuple[_Number, _Number] | None = Field(None, description="of in_range: smallest and largest value")
+    reason: Text = Field(description="why this limit: a number of the document, or ours and from where")
+    margin: _Number = Field(0.0, description="a must that is missed by no more is a concern")
+    same: _Number | None = Field(
+        None, description="difference from --against that counts as none; 2 % of its value by default"
+    )
+    better: Annotated[Literal["higher", "lower"], _word(("higher", "lower"), "a direction")] | None = Field(
+        None, description="by default lower for <= and higher for >="
+    )
+    statistic: Annotated[Literal["mean", "median"], _word(("mean", "median"), "a statistic")] = Field(
+        "mean", description="over seeds; median for times that may never come"
+    )
+    weak: Text | None = Field(None, description="why a pass is no success, if it is none")
+
+
+class ObligationTable(SuiteTableBase):
+    """``[[obligation]]``: a section that no run can judge, or none here."""
+
+    section: Text = Field(description="of the document")
+    force: Annotated[Literal["must", "should", "consider"], _word(FORCES, "a force")] = Field(
+        "should", description="how binding the document is"
+    )
+    text: Text = Field(description="one sentence in our words")
+    reason: Text = Field(description="why it is not judged")
+
+
+class SuiteTable(SuiteTableBase):
+    """The whole file."""
+
+    id: Name = Field(description="short", examples=["rfc9743"])
+    title: Text = Field(description="one line")
+    citation: Text = Field(description="the document")
+    note: Text | None = Field(None, description="what a reader of the verdicts must know")
+    quick_note: Text | None = Field(None, description="what a quick evaluation leaves out")
+    sections: dict[str, Text] = Field(default_factory=dict, description="titles of sections, in the order of the lines")
+    cells: dict[str, list[CellTable]] = Field(default_factory=dict, description="lists of cells by name")
+    experiment: tuple[ExperimentTable, ...] = Field(description="what is run")
+    criterion: tuple[CriterionTable, ...] = Field(description="what is judged")
+    obligation: tuple[ObligationTable, ...] = Field((), description="what is not judged, and why")
+
+
+TABLES: dict[str, type[BaseModel]] = {
+    "cells": CellTable,
+    "experiment": ExperimentTable,
+    "baseline": BaselineTable,
+    "criterion": CriterionTable,
+    "obligation": ObligationTable,
+}

@@ -1,0 +1,226 @@
+"""A suite that was read: its experiments with their cells, and its criteria."""
+
+from __future__ import annotations
+
+import itertools
+import string
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from elephan.scenario import Scenario, ScenarioError
+from elephan.scenario.errors import join_path
+from elephan.scenario.words import hint
+from elephan.suites.schema import CriterionTable, ExperimentTable, SuiteTable
+
+PLACES = ("algorithm",)
+"""Places that an evaluation fills, not a cell."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """An algorithm in the place of the one that is judged.
+
+    Attributes:
+        label: as tables show it.
+        spec: as a scenario names it.
+        parameters: those that differ from its preset.
+    """
+
+    label: str
+    spec: str
+    parameters: tuple[tuple[str, Any], ...] = ()
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One point of an experiment's grid.
+
+    Attributes:
+        name: short, unique in its experiment.
+        values: of the places.
+    """
+
+    name: str
+    values: Mapping[str, Any] = field(hash=False)
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A document as criteria.
+
+    Attributes:
+        table: what the file says.
+        file: where it was read.
+    """
+
+    table: SuiteTable
+    file: Path
+    _built: dict[tuple[Any, ...], Scenario] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def id(self) -> str:
+        """Short name."""
+        return self.table.id
+
+    def part(self, only: Sequence[str]) -> Suite:
+        """The suite with some of its criteria and sections alone; all of it without any.
+
+        Raises:
+            ScenarioError: it has no such criterion or section.
+        """
+        table = self.table
+        known = [*self.sections, *(criterion.id for criterion in table.criterion)]
+        for name in only:
+            if name not in known:
+                message = f"'{name}' is neither a criterion nor a section of {self.id}; {hint(name, known)}"
+                raise ScenarioError(message, source="only")
+        if not only:
+            return self
+        criteria = tuple(row for row in table.criterion if row.id in only or row.section in only)
+        obligations = tuple(row for row in table.obligation if row.section in only)
+        kept = {row.section for row in criteria} | {row.section for row in obligations}
+        sections = {name: title for name, title in table.sections.items() if name in kept}
+        changed = {"criterion": criteria, "obligation": obligations, "sections": sections}
+        return replace(self, table=table.model_copy(update=changed))
+
+    @cached_property
+    def experiments(self) -> dict[str, ExperimentTable]:
+        """Experiments by id."""
+        return {experiment.id: experiment for experiment in self.table.experiment}
+
+    def position(self, experiment: str) -> int:
+        """Position of an experiment in the file."""
+        return list(self.experiments).index(experiment)
+
+    @cached_property
+    def sections(self) -> dict[str, str]:
+        """Titles of all sections in order: those listed first, then others as criteria name them."""
+        named = [row.section for row in self.table.criterion] + [row.section for row in self.table.obligation]
+        return dict.fromkeys([*self.table.sections, *named], "") | dict(self.table.sections)
+
+    def cells(self, experiment: str, *, quick: bool) -> list[Cell]:
+        """Cells of an experiment in the order of the file."""
+        stated = self.experiments[experiment]
+        rows = self.table.cells[stated.cells] if stated.cells is not None else []
+        listed: list[tuple[str | None, dict[str, Any]]] = []
+        for row in rows:
+            if quick and not row.quick:
+                continue
+            changed = row.quick if quick and isinstance(row.quick, dict) else {}
+            listed.append((row.name, row.values | changed))
+        if stated.cells is None:
+            listed = [(None, {})]
+        grid = stated.grid | (stated.quick_grid if quick else {})
+        return [
+            _cell(name, values, dict(zip(grid, point, strict=True)))
+            for name, values in listed
+            for point in itertools.product(*grid.values())
+        ]
+
+    def scenario(self, experiment: str, cell: Cell, subject: Subject) -> Scenario:
+        """The scenario of a cell with an algorithm in its place, perturbed as replicates are.
+
+        Raises:
+            ScenarioError: a wrong scenario; with the file and the field.
+        """
+        key = (experiment, cell.name, repr(cell.values), subject)
+        if key not in self._built:
+            self._built[key] = self._scenario(experiment, cell, subject)
+        return self._built[key]
+
+    def _scenario(self, experiment: str, cell: Cell, subject: Subject) -> Scenario:
+        place = join_path("experiment", self.position(experiment), "scenario")
+        stated = self.experiments[experiment].scenario
+        try:
+            tables = filled(stated, values_of(cell, subject))
+            _put_parameters(tables, stated, dict(subject.parameters))
+            tables.setdefault("title", f"{self.id}, {experiment}, {cell.name or 'one cell'}: {subject.label}")
+            return Scenario.from_dict(tables).perturbed()
+        except ScenarioError as error:
+            where = f" (cell '{cell.name}')" if cell.name else ""
+            message = f"{error.message}{where}"
+            raise ScenarioError(message, path=join_path(place, error.path), source=str(self.file)) from None
+
+
+def _cell(name: str | None, values: dict[str, Any], point: dict[str, Any]) -> Cell:
+    shown = [name] if name is not None else [_shown(key, value) for key, value in values.items() if key != "duration"]
+    return Cell(", ".join([*shown, *(_shown(key, value) for key, value in point.items())]), values | point)
+
+
+def _shown(key: str, value: Any) -> str:
+    if isinstance(value, str):
+        return f"{value} buffer" if key == "buffer" else f"beside {value}" if key == "rival" else value
+    return f"{key} {value}"
+
+
+def values_of(cell: Cell, subject: Subject) -> dict[str, Any]:
+    """Values of all places; a value of a cell may itself name the algorithm or another value of the cell.
+
+    Raises:
+        ScenarioError: it names none of them.
+    """
+    plain = {**cell.values, "algorithm": subject.spec}
+    return {**{name: filled(value, plain) for name, value in cell.values.items()}, "algorithm": subject.spec}
+
+
+def filled(template: Any, values: Mapping[str, Any]) -> Any:
+    """A template with its places filled; a text that is one place takes the value as it is.
+
+    Raises:
+        ScenarioError: a place has no value; with the nearest.
+    """
+    if isinstance(template, dict):
+        return {key: _at(key, item, values) for key, item in template.items()}
+    if isinstance(template, list):
+        return [_at(i, item, values) for i, item in enumerate(template)]
+    if not isinstance(template, str) or "{" not in template:
+        return template
+    return _filled_text(template, values)
+
+
+def _at(step: str | int, item: Any, values: Mapping[str, Any]) -> Any:
+    try:
+        return filled(item, values)
+    except ScenarioError as error:
+        raise error.located(path=join_path(step)) from None
+
+
+def _filled_text(text: str, values: Mapping[str, Any]) -> Any:
+    for place in places(text):
+        if place not in values:
+            raise ScenarioError(f"'{{{place}}}' is not a place of this experiment; {hint(place, list(values))}")
+    names = places(text)
+    if len(names) == 1 and text == f"{{{names[0]}}}":
+        return values[names[0]]
+    return text.format_map({name: values[name] for name in names})
+
+
+def places(text: str) -> list[str]:
+    """Names of the places in a text.
+
+    Raises:
+        ScenarioError: braces that do not match.
+    """
+    try:
+        return [name for _, name, _, _ in string.Formatter().parse(text) if name is not None]
+    except ValueError as error:
+        raise ScenarioError(f"{text!r} is not a text with places: {error}") from None
+
+
+def _put_parameters(tables: dict[str, Any], stated: dict[str, Any], parameters: dict[str, Any]) -> None:
+    """Give the parameters to the flows and sources of the algorithm that is judged."""
+    if not parameters:
+        return
+    for kind in ("flow", "traffic"):
+        for table, template in zip(tables.get(kind, []), stated.get(kind, []), strict=True):
+            if template.get("algorithm") == "{algorithm}":
+                table["parameters"] = parameters
+
+
+def criteria_of(suite: Suite) -> Iterator[CriterionTable]:
+    """Criteria in the order of the sections."""
+    order = list(suite.sections)
+    yield from sorted(suite.table.criterion, key=lambda criterion: order.index(criterion.section))

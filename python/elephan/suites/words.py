@@ -1,0 +1,64 @@
+"""An evaluation in words: the paragraph that a report opens with, made from the verdicts alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from elephan.suites.result import Evaluation, Outcome
+
+_SHOWN = 3
+
+
+def paragraph(found: Evaluation) -> str:
+    """One paragraph: how many criteria hold, which fail and where, which are of concern, what is open."""
+    totals = found.totals
+    judged = len(found.outcomes)
+    musts = [outcome for outcome in found.outcomes if outcome.criterion.force == "must"]
+    kept = sum(outcome.verdict == "pass" for outcome in musts)
+    size = " (quick)" if found.quick else ""
+    name = found.subject.label
+    parts = [f"{name} by {found.suite.id}{size}: {totals['pass'] + totals['weak']} of {judged} criteria pass"]
+    parts[0] += f", {kept} of {len(musts)} of those that are a must." if musts else "."
+    parts += _named(found, "fail", "Fails")
+    parts += _named(found, "concern", "Of concern")
+    parts += _named(found, "not_settled", "Not settled")
+    if totals["weak"]:
+        parts.append(f"{_criteria(totals['weak'])} by a limit that the baseline does not meet either: weak.")
+    if totals["not_judged"]:
+        parts.append(f"Not judged: {totals['not_judged']}.")
+    if found.against is not None:
+        parts.append(_comparison(found, found.against.label))
+    return " ".join(parts)
+
+
+def _criteria(count: int) -> str:
+    return "One criterion passes" if count == 1 else f"{count} criteria pass"
+
+
+def _named(found: Evaluation, verdict: str, word: str) -> list[str]:
+    listed = [outcome for outcome in found.outcomes if outcome.verdict == verdict]
+    return [f"{word}: {_list(listed)}."] if listed else []
+
+
+def _list(outcomes: Sequence[Outcome]) -> str:
+    shown = [f"§{outcome.criterion.section} {outcome.criterion.id}{_at(outcome)}" for outcome in outcomes[:_SHOWN]]
+    more = len(outcomes) - _SHOWN
+    return "; ".join([*shown, f"and {more} more"] if more > 0 else shown)
+
+
+def _at(outcome: Outcome) -> str:
+    worst = outcome.worst
+    if worst is None or worst.judged is None:
+        return ""
+    from elephan.evaluation.wording import number
+
+    where = f" at {worst.case.cell.name}" if worst.case.cell.name else ""
+    return f" ({number(worst.judged.found.value)}, allowed {outcome.limit_text}{where})"
+
+
+def _comparison(found: Evaluation, against: str) -> str:
+    changes = [outcome.comparison for outcome in found.outcomes if outcome.comparison is not None]
+    counted = [f"{changes.count(word)} {word.replace('_', ' ')}" for word in ("better", "worse", "same", "not_settled")]
+    worse = [outcome.criterion.id for outcome in found.outcomes if outcome.comparison == "worse"]
+    named = f"; worse in {', '.join(worse[:_SHOWN])}{' and others' if len(worse) > _SHOWN else ''}" if worse else ""
+    return f"Against {against}: {', '.join(counted)}{named}."

@@ -1,0 +1,186 @@
+"""`evaluate`: verdicts by looks, budgets, what is saved, comparisons, and the files that it writes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+import elephan
+from elephan.cli.main import run_command
+from elephan.metrics.statistics import CONFIDENCE, LOOKS
+from elephan.runs import Store
+from elephan.scenario import ScenarioError
+from elephan.suites import document, evaluate
+from elephan.suites.schedule import LEFT_OUT
+from elephan.suites.words import paragraph
+
+
+def run(folder: Path, *arguments: str) -> int:
+    return run_command(["evaluate", *arguments, "--suite", str(folder), "--store", str(folder / "store")])
+
+
+def test_a_standard_algorithm_passes_and_one_that_ignores_losses_fails(folder: Path) -> None:
+    cubic, fixed = evaluate(["cubic", "fixed"], folder, quick=True, store=Store(folder / "store"))
+    assert [outcome.verdict for outcome in cubic.outcomes] == ["pass", "pass"]
+    assert cubic.totals == {"pass": 2, "concern": 0, "fail": 0, "not_settled": 0, "not_judged": 1, "weak": 0}
+    harm = fixed.outcome("harm")
+    assert harm.verdict == "fail"
+    assert harm.worst is not None
+    assert harm.worst.judged is not None
+    assert harm.worst.judged.found.low > 0.5
+    assert len(harm.runs) == 16, "eight seeds of the run and of what it is compared with"
+    assert [section.verdict for section in fixed.sections] == ["pass", "fail", "not_judged"]
+    assert "Fails: §2 harm" in paragraph(fixed)
+    assert paragraph(cubic).startswith("cubic by small (quick): 2 of 2 criteria pass, 2 of 2 of those that are a must.")
+
+
+def test_a_second_evaluation_uses_what_the_first_has(folder: Path) -> None:
+    store = Store(folder / "store")
+
+    def stop(done: float, total: float, finished: int, runs: int) -> bool:
+        return finished < 3
+
+    (part,) = evaluate(["reno"], folder, quick=True, store=store, progress=stop)
+    assert part.outcome("use").verdict == "not_settled", "runs are missing"
+    kept = {run.id: run.manifest["created"] for run in store}
+    assert kept
+    (whole,) = evaluate(["reno"], folder, quick=True, store=store)
+    assert whole.outcome("use").verdict == "pass"
+    created = {manifest["created"] for manifest in whole.manifests}
+    assert set(kept.values()) <= created, "what was finished is used"
+    before = len(list(store))
+    (again,) = evaluate(["reno"], folder, quick=True, store=store)
+    assert len(list(store)) == before
+    assert document(again)["criteria"] == document(whole)["criteria"]
+
+
+def test_cells_that_do_not_fit_into_the_budget_are_listed_and_do_not_pass(folder: Path) -> None:
+    (found,) = evaluate(["cubic"], folder, budget="400 ms", jobs=1, store=Store(folder / "store"))
+    missing = [cell for outcome in found.outcomes for cell in outcome.cells if cell.left_out]
+    assert missing
+    for outcome in found.outcomes:
+        if any(cell.left_out for cell in outcome.cells):
+            assert outcome.verdict == "not_settled"
+            assert LEFT_OUT in outcome.why
+
+
+def test_looks_go_on_only_where_nothing_is_settled(folder: Path) -> None:
+    text = (folder / "suite.toml").read_text().replace("limit = 0.5", "limit = 0.0")
+    (folder / "suite.toml").write_text(text)
+    (found,) = evaluate(["cubic"], folder, store=Store(folder / "store"))
+    use, harm = found.outcome("use"), found.outcome("harm")
+    assert use.worst is not None
+    assert use.worst.judged is not None
+    assert use.worst.judged.seeds == LOOKS[0]
+    assert harm.verdict == "not_settled", "CUBIC does no more harm to CUBIC, and no less, on average"
+    assert harm.worst is not None
+    assert harm.worst.judged is not None
+    assert harm.worst.judged.seeds == LOOKS[-1]
+    assert CONFIDENCE == 0.95
+
+
+class Copy(elephan.Algorithm):
+    """A window that ignores losses, as ``fixed`` has it."""
+
+    def on_start(self, start: elephan.Start) -> None:
+        super().on_start(start)
+        self.window = 100.0
+
+    def on_ack(self, ack: elephan.Ack) -> None:
+        pass
+
+    def on_congestion(self, signal: elephan.Signal) -> None:
+        pass
+
+    def on_timeout(self, signal: elephan.Signal) -> None:
+        pass
+
+
+def test_two_copies_are_the_same_and_a_change_is_found(folder: Path) -> None:
+    store = Store(folder / "store")
+    (same,) = evaluate(["cubic"], folder, against="cubic", quick=True, store=store)
+    assert {outcome.comparison for outcome in same.outcomes} == {"same"}
+    assert not same.reaches("worse")
+    (worse,) = evaluate(["fixed"], folder, against="cubic", quick=True, store=store)
+    assert worse.outcome("harm").comparison == "worse"
+    assert worse.reaches("worse")
+    assert "worse in harm" in paragraph(worse)
+    (better,) = evaluate(["cubic"], folder, against="fixed", quick=True, store=store)
+    assert better.outcome("harm").comparison == "better"
+
+
+def test_parameters_are_those_of_the_algorithm_alone(folder: Path) -> None:
+    store = Store(folder / "store")
+    (found,) = evaluate(["fixed"], folder, parameters={"window": 2.0}, against="fixed", quick=True, store=store)
+    assert found.subject.label == "fixed window=2.0"
+    assert found.outcome("use").comparison == "worse"
+    (other,) = evaluate(["cubic"], folder, parameters={"beta": 0.3}, only=["harm"], quick=True, store=store)
+    scenarios = {cell.case.baseline for outcome in other.outcomes for cell in outcome.cells}
+    assert all(scenario is not None and not scenario.form.flows[0].parameters for scenario in scenarios) or all(
+        scenario is not None and scenario.form.flows[0].parameters != {"beta": 0.3} for scenario in scenarios
+    )
+
+
+def test_an_algorithm_of_ones_own_is_judged(folder: Path) -> None:
+    (found,) = evaluate([Copy], folder, only=["harm"], quick=True, store=Store(folder / "store"))
+    assert found.subject.label == "Copy"
+    assert found.outcome("harm").verdict == "fail"
+
+
+def test_what_an_algorithm_cannot_run_is_not_judged(folder: Path) -> None:
+    (found,) = evaluate(["xcp"], folder, only=["use"], quick=True, store=Store(folder / "store"))
+    assert found.outcome("use").verdict == "not_judged"
+    assert "cannot be run" in found.outcome("use").why
+
+
+@pytest.mark.parametrize(("name", "said"), [("cubik", "did you mean 'cubic'"), ("./no.py:Mine", "no.py")])
+def test_a_wrong_name_is_one_line(folder: Path, name: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(folder, name, "--quick") == 2
+    line = capsys.readouterr().err
+    assert said in line
+    assert line.count("\n") == 1
+
+
+def test_a_criterion_that_is_none_is_named(folder: Path) -> None:
+    with pytest.raises(ScenarioError, match="did you mean 'harm'"):
+        evaluate(["cubic"], folder, only=["harn"])
+
+
+def test_the_exit_status_is_that_of_fail_on(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(folder, "fixed", "--quick") == 0
+    assert run(folder, "fixed", "--quick", "--fail-on", "fail") == 1
+    assert run(folder, "cubic", "--quick", "--fail-on", "concern") == 0
+    assert run(folder, "fixed", "--quick", "--fail-on", "worse", "--against", "cubic") == 1
+    assert run(folder, "fixed", "--quick", "--fail-on", "worse") == 2
+    assert "--against" in capsys.readouterr().err
+
+
+def test_json_has_the_fields_of_the_command(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(folder, "cubic", "--quick", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {"suite", "algorithm", "against", "criteria", "totals", "wall_seconds", "report"} <= set(found)
+    fields = {
+        "id", "section", "force", "text", "metric", "value", "low", "high", "limit", "verdict", "evidence", "weak",
+        "comparison",
+    }  # fmt: skip
+    assert all(fields <= set(criterion) for criterion in found["criteria"])
+    assert [criterion["verdict"] for criterion in found["criteria"]] == ["pass", "pass", "not_judged"]
+    assert len(found["criteria"][0]["evidence"]) == 16
+
+
+def test_files_for_other_programs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = {option: str(folder / name) for option, name in [("--junit", "j.xml"), ("--markdown", "m.md")]}
+    assert (
+        run(folder, "fixed", "--quick", *(x for pair in files.items() for x in pair), "--out", str(folder / "r")) == 0
+    )
+    suite = ElementTree.parse(files["--junit"]).getroot().find("testsuite")
+    assert suite is not None
+    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("3", "1", "1")
+    text = Path(files["--markdown"]).read_text()
+    assert "| 2 | harm | fail |" in text
+    page = (folder / "r" / "report.html").read_text()
+    assert "Sections and algorithms" in page
+    assert capsys.readouterr().out.count("\n") > 3

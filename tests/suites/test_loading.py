@@ -1,0 +1,130 @@
+"""A suite's file: what is read, and one line for each mistake, with the file, the field and the nearest word."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from elephan.scenario import ScenarioError
+from elephan.suites import load, names
+from elephan.suites.suite import Subject
+
+DUMBBELL = "experiment[0].scenario.dumbbell."
+MISTAKES = {
+    "misspelled field": (
+        'metric = "utilization"',
+        'metrik = "utilization"',
+        "criterion[0].metrik: not a field; did you mean 'metric'?",
+    ),
+    "no metric": (
+        'metric = "utilization"',
+        'metric = "utilisation"',
+        "criterion[0].metric: 'utilisation' is not a metric; did you mean 'utilization'?",
+    ),
+    "no experiment": (
+        'experiment = "alone"',
+        'experiment = "alonr"',
+        "criterion[0].experiment: 'alonr' is not an experiment; did you mean 'alone'?",
+    ),
+    "no flow": (
+        'flows = ["other"]',
+        'flows = ["othr"]',
+        "criterion[1].flows: 'othr' is not a flow of 'beside'; did you mean 'other'?",
+    ),
+    "no place": (
+        'rate = "{rate}"',
+        'rate = "{rates}"',
+        DUMBBELL + "rate: '{rates}' is not a place of this experiment; did you mean 'rate'?",
+    ),
+    "wrong rate": ('rate = "40 Mbit/s"', 'rate = "40 Mbitt/s"', DUMBBELL + "rate: "),
+    "wrong field of a scenario": (
+        'rtt = "{rtt}", buffer',
+        'rt = "{rtt}", buffer',
+        DUMBBELL + "rt: not a field of dumbbell; did you mean 'rtt'?",
+    ),
+    "no force": ('force = "must"', 'force = "mus"', "criterion[0].force: 'mus' is not a force; did you mean 'must'?"),
+    "no relation": ('relation = ">="', 'relation = "=>"', "criterion[0].relation: '=>' is not a relation"),
+    "no limit": ("limit = 0.7\n", "", "criterion[0].limit: missing"),
+    "limit in words": ("limit = 0.7", 'limit = "70 %"', "criterion[0].limit: '70 %' is not a number"),
+    "no cells": (
+        'cells = "paths"',
+        'cells = "path"',
+        "experiment[0].cells: 'path' is not a list of cells; did you mean 'paths'?",
+    ),
+    "twice": ('id = "harm"', 'id = "use"', "criterion[1].id: 'use' is there twice"),
+    "no way to compare": (
+        'as = "lost"',
+        'as = "lots"',
+        "criterion[1].baseline.as: 'lots' is not a way to compare; did you mean 'lost'?",
+    ),
+    "no rival": (
+        'baseline = { algorithm = "{rival}"',
+        'baseline = { algorithm = "{rivl}"',
+        "criterion[1].baseline.algorithm: '{rivl}' is not a place",
+    ),
+    "not TOML": ('id = "small"', "id = small", "not TOML: "),
+    "no id": ('id = "small"\n', "", "id: missing"),
+    "braces": ('rate = "{rate}"', 'rate = "{rate"', DUMBBELL + "rate: '{rate' is not a text with places"),
+    "window": (
+        'metric = "utilization"',
+        'metric = "utilization"\nwindow = [0.9, 0.5]',
+        "criterion[0].window: [0.9, 0.5] is not a window",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_one_line_with_its_place(folder: Path, mistake: str) -> None:
+    right, wrong, said = MISTAKES[mistake]
+    file = folder / "suite.toml"
+    text = file.read_text()
+    assert right in text
+    file.write_text(text.replace(right, wrong, 1))
+    with pytest.raises(ScenarioError) as caught:
+        load(folder)
+    line = str(caught.value)
+    assert line.startswith(f"{file}: {said}")
+    assert "\n" not in line
+
+
+def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match="no such folder"):
+        load(tmp_path / "nothing")
+    with pytest.raises(ScenarioError, match=r"did you mean 'rfc9743'\?"):
+        load("rfc9473")
+    with pytest.raises(ScenarioError, match="no such file"):
+        load(tmp_path)
+
+
+def test_a_cell_fills_the_places_and_quick_changes_values(folder: Path) -> None:
+    suite = load(folder)
+    assert [cell.values["rate"] for cell in suite.cells("alone", quick=False)] == [
+        "10 Mbit/s",
+        "20 Mbit/s",
+        "40 Mbit/s",
+    ]
+    assert [cell.values["rate"] for cell in suite.cells("alone", quick=True)] == ["10 Mbit/s", "5 Mbit/s"]
+    found = suite.scenario("alone", suite.cells("alone", quick=True)[1], Subject("reno", "reno", (("increase", 1.0),)))
+    assert found.form.links[0].rate_bps == 5_000_000
+    assert found.form.flows[0].algorithm == "reno"
+    assert found.is_random
+
+
+@pytest.mark.parametrize("name", names())
+def test_each_suite_is_read_and_each_limit_has_a_reason(name: str) -> None:
+    suite = load(name)
+    assert suite.id == name
+    assert all(len(criterion.reason) >= 10 for criterion in suite.table.criterion)
+    assert set(suite.table.sections) == set(suite.sections), "a section without a title"
+
+
+def test_paths_of_rfc9743_have_every_corner() -> None:
+    suite = load("rfc9743")
+    cells = suite.cells("alone", quick=False)
+    assert len(cells) >= 24
+    assert len(suite.cells("alone", quick=True)) == 6
+    corners = {(cell.values["rate"], cell.values["rtt"], cell.values["buffer"]) for cell in cells}
+    wide = {(r, t, b) for r in ("1 Mbit/s", "10 Gbit/s") for t in ("1 ms", "600 ms") for b in ("10% BDP", "16 BDP")}
+    small = {("1 Mbit/s", "1 ms", "4 packets"), ("1 Mbit/s", "1 ms", "64 packets")}
+    assert corners >= {corner for corner in wide if corner[:2] != ("1 Mbit/s", "1 ms")} | small
