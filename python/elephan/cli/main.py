@@ -37,7 +37,7 @@ VERBS = {
     "sweep": "run a scenario over a grid of values",
     "list": "everything that can be named",
     "show": "the report of a run or a paper, or what a name stands for",
-    "lab": "what this host can do for --on kernel; cleaning up",
+    "lab": "what this host can do for --on kernel and --on linux",
     "bench": "the engine's speed on this machine",
 }
 RENAMED = {"compare-habitats": "compare-backends"}

@@ -26,12 +26,9 @@ class LinuxBackend(Backend):
     title = "real Linux TCP in virtual time (User Mode Linux)"
 
     def version(self) -> str:
-        """The package's version, and digests of the kernel and of the guest's program: they decide results."""
-        try:
-            kernel = kernels.chosen().digest
-        except ScenarioError:
-            kernel = "no kernel"
-        return f"{__version__}+{_program_digest()}.{_rules_digest()}, Linux {kernel}"
+        """The package's version, and digests of the guest's program, of the code around it and of the kernels."""
+        names = [kernel.digest for kernel in kernels.offered()]
+        return f"{__version__}+{_program_digest()}.{_rules_digest()}, Linux {' '.join(names) or 'not built'}"
 
     def check(self, scenario: Scenario) -> None:
         """Refuse a scenario that cannot be run here, before anything is run.
@@ -40,7 +37,8 @@ class LinuxBackend(Backend):
             ScenarioError: it cannot; the sentence says why.
         """
         _require()
-        Plan.of(scenario.without_groups(), kernels.chosen().hz)
+        one = scenario.without_groups()
+        Plan.of(one, _kernel_for(one).hz)
 
     def varies(self, scenario: Scenario) -> bool:
         """Always: the seed is the kernel's randomness and the phase of its timer interrupts."""
@@ -55,8 +53,9 @@ class LinuxBackend(Backend):
             Cancelled: ``progress`` returned ``False``.
         """
         _require()
-        kernel = kernels.chosen()
-        plan = Plan.of(scenario.without_groups(), kernel.hz, seed)
+        one = scenario.without_groups()
+        kernel = _kernel_for(one)
+        plan = Plan.of(one, kernel.hz, seed)
         if plan.memory_bytes > self.memory.all_bytes():
             raise ScenarioError(
                 f"the guest needs {plan.memory_bytes >> 20} MiB; the limit is {self.memory.all_bytes() >> 20} MiB "
@@ -73,6 +72,12 @@ class LinuxBackend(Backend):
             log = guest.run(plan, kernel, progress)
         seen = looks(plan, log)
         return RawResult(dict(tables(plan, seen)), _summary(plan, kernel, log, seen))
+
+
+def _kernel_for(scenario: Scenario) -> Kernel:
+    """The kernel with the HZ that the flows' algorithms count in; flows that have two are refused by the plan."""
+    wanted = {flow.stack.hz for flow in scenario.form.flows} - {None}
+    return kernels.chosen(min(wanted, default=None, key=lambda hz: hz or 0))
 
 
 def _require() -> None:
@@ -138,5 +143,6 @@ def _summary(plan: Plan, kernel: Kernel, log: guest.Log, seen: Looks) -> dict[st
             "read_bytes": READ_BYTES,
             "look_period_s": plan.document["look_ns"] * 1e-9,
             "memory_bytes": plan.memory_bytes,
+            "processor_s": log.processor_s,
         },
     }

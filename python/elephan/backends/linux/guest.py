@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import fcntl
 import json
 import os
 import shutil
@@ -20,7 +21,7 @@ from typing import Any
 import psutil
 
 from elephan.backends.base import Cancelled, Progress
-from elephan.backends.linux.kernels import BINARY, SEEDED, Kernel
+from elephan.backends.linux.kernels import BINARY, SEEDED, Kernel, cache
 from elephan.backends.linux.plan import Plan
 from elephan.scenario import ScenarioError
 from elephan.scenario.errors import one_line
@@ -91,14 +92,32 @@ def run(plan: Plan, kernel: Kernel, progress: Progress | None) -> Log:
 
 @contextlib.contextmanager
 def _root(plan: Plan, first: Path) -> Iterator[Path]:
-    """A folder with the guest's root file system, gone afterwards."""
-    with tempfile.TemporaryDirectory(prefix="elephan-guest-") as made:
-        folder = Path(made)
+    """A folder with the guest's root file system, gone afterwards; those of killed processes go too."""
+    above = cache() / "guests"
+    above.mkdir(parents=True, exist_ok=True)
+    with (above / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        _remove_abandoned(above)
+        folder = Path(tempfile.mkdtemp(dir=above))
+        mine = (folder / "lock").open("w")
+        fcntl.flock(mine, fcntl.LOCK_EX)
+    try:
         (folder / "root" / "proc").mkdir(parents=True)
         (folder / "uml").mkdir()
         shutil.copy(first, folder / "root" / "init")
         (folder / "root" / "plan.json").write_text(json.dumps(plan.document), encoding="utf-8")
         yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        mine.close()
+
+
+def _remove_abandoned(above: Path) -> None:
+    """Remove the folders whose process has ended: nobody holds their lock."""
+    for path in above.glob("*/lock"):
+        with contextlib.suppress(OSError), path.open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(path.parent, ignore_errors=True)
 
 
 def arguments(plan: Plan) -> list[str]:

@@ -14,6 +14,9 @@ from elephan.scenario import ScenarioError
 ENVIRONMENT = "ELEPHAN_LINUX"
 """Variable that names the kernel to use, by the first letters of its digest."""
 
+DEBIAN_HZ = 250
+"""Timer interrupts a second of Debian's kernels."""
+
 BINARY = "linux"
 SEEDED = "seeded.so"
 RECORD = "kernel.json"
@@ -83,11 +86,11 @@ def kernels() -> list[Kernel]:
     return sorted(found, key=lambda kernel: (kernel.built, kernel.digest))
 
 
-def chosen() -> Kernel:
-    """The kernel that runs use: the one that ``$ELEPHAN_LINUX`` names, or the newest.
+def offered() -> list[Kernel]:
+    """The kernels that runs may use: the newest of each HZ, or the one that ``$ELEPHAN_LINUX`` names.
 
     Raises:
-        ScenarioError: there is none.
+        ScenarioError: the variable does not name one.
     """
     found = kernels()
     if wanted := os.environ.get(ENVIRONMENT):
@@ -96,10 +99,25 @@ def chosen() -> Kernel:
             raise ScenarioError(
                 f"{ENVIRONMENT} = {wanted} names {len(named)} of the {len(found)} kernels; see elephan lab linux list"
             )
-        return named[0]
+        return named
+    return sorted({kernel.hz: kernel for kernel in found}.values(), key=lambda kernel: kernel.hz)
+
+
+def chosen(hz: int | None = None) -> Kernel:
+    """The kernel of a run: that of an HZ, or of Debian's where any will do.
+
+    Raises:
+        ScenarioError: there is none.
+    """
+    found = {kernel.hz: kernel for kernel in offered()}
     if not found:
         raise ScenarioError(f"the backend 'linux' needs a kernel, and none is built; type '{_BUILD}' (minutes, once)")
-    return found[-1]
+    if hz is None:
+        return found.get(DEBIAN_HZ) or next(iter(found.values()))
+    if hz not in found:
+        built = " and ".join(map(str, found))
+        raise ScenarioError(f"flows have hz = {hz}, and kernels are built for {built}; type '{_BUILD} --hz {hz}'")
+    return found[hz]
 
 
 def remove(kernel: Kernel) -> int:

@@ -172,7 +172,7 @@ def _flow(plan: Plan, seen: Looks, i: int) -> dict[str, Any]:
         "loss_events": int(loss_events(words[:, _STATE])[-1]),
         "timeouts": int(counts[_TIMEOUTS]),
         "spurious_retransmits": int(counts[_DUPLICATES]),
-        "rtt_min_ms": float(counts[_RTT_MIN]) * 1e-3 if counts[_SRTT] else None,
+        "rtt_min_ms": float(rtts_ms.min()) if rtts_ms.size else None,
         "rtt_mean_ms": float(rtts_ms.mean()) if rtts_ms.size else None,
         **{
             f"rtt_p{q}_ms": float(np.quantile(rtts_ms, q / 100, method="lower")) if rtts_ms.size else None
