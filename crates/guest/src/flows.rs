@@ -15,6 +15,11 @@ const UNSENT_BYTES: libc::c_int = 32 << 10;
 const CHUNK_BYTES: usize = 256 << 10;
 /// Time between the first connection and the earliest that it may be made, ns.
 const LEAD_NS: u64 = 1_000_000_000;
+/// `SOF_TIMESTAMPING_TX_ACK`, `SOFTWARE` and `OPT_TSONLY`.
+const LAST_BYTE_ACKED: u32 = 1 << 9 | 1 << 4 | 1 << 11;
+/// Places in `struct tcp_info`.
+const UNACKNOWLEDGED: usize = 24;
+const NOT_SENT: usize = 144;
 /// Reports of the progress of a run.
 const REPORTS: u64 = 100;
 const TIMER: u64 = u64::MAX;
@@ -51,6 +56,11 @@ pub struct Log {
     pub words: Vec<u64>,
     /// Start and completion of each flow, ns; `u64::MAX` where a transfer was not completed.
     pub flows: Vec<(u64, u64)>,
+}
+
+/// A field of `struct tcp_info`.
+fn word(bytes: &[u8; 256], at: usize) -> u64 {
+    u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]).into()
 }
 
 /// What an event is about: the flow, and one of its sockets.
@@ -215,8 +225,11 @@ impl<'a> Transfer<'a> {
                 self.receiver = Some(receiver);
                 Ok(())
             }
-            1 => self.send(chunk),
-            _ => self.read(zero_ns),
+            1 => {
+                self.complete(zero_ns)?;
+                self.send(chunk)
+            }
+            _ => self.read(),
         }
     }
 
@@ -225,6 +238,10 @@ impl<'a> Transfer<'a> {
         let Some(sender) = self.sender.as_ref().filter(|_| self.stage == Stage::Sending) else { return Ok(()) };
         while self.left > 0 {
             let part = chunk.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
+            if part as u64 == self.left {
+                // The error queue has an entry when the last byte is acknowledged, which wakes this thread.
+                sys::set_option(sender, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, LAST_BYTE_ACKED)?;
+            }
             match sys::send(sender, &chunk[..part])? {
                 Some(count) => self.left -= count as u64,
                 None => break,
@@ -240,7 +257,20 @@ impl<'a> Transfer<'a> {
         sys::set_option(receiver, libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes)
     }
 
-    fn read(&mut self, zero_ns: u64) -> io::Result<()> {
+    /// Notes the time at which the sender has all of a transfer acknowledged.
+    fn complete(&mut self, zero_ns: u64) -> io::Result<()> {
+        let Some(sender) = self.sender.as_ref().filter(|_| self.left == 0 && self.completed_ns.is_none()) else {
+            return Ok(());
+        };
+        let mut info = [0; 256];
+        sys::tcp_info(sender, &mut info)?;
+        if word(&info, UNACKNOWLEDGED) == 0 && word(&info, NOT_SENT) == 0 {
+            self.completed_ns = Some(sys::now_ns() - zero_ns);
+        }
+        Ok(())
+    }
+
+    fn read(&mut self) -> io::Result<()> {
         let Some(receiver) = &self.receiver else { return Ok(()) };
         while let Some(count) = sys::discard(receiver, 1 << 24)? {
             if count == 0 {
@@ -251,9 +281,6 @@ impl<'a> Transfer<'a> {
         if let Some(window) = self.flow.receive_window_bytes {
             // Linux forgets the bound when it learns how large the packets are (tcp_update_scaling_ratio).
             sys::set_option(receiver, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, window)?;
-        }
-        if self.flow.size_bytes == Some(self.taken) && self.completed_ns.is_none() {
-            self.completed_ns = Some(sys::now_ns() - zero_ns);
         }
         if self.flow.size_bytes.is_some() {
             self.wait_for(receiver)?;
@@ -271,13 +298,10 @@ impl<'a> Transfer<'a> {
         let (mut sent, mut received) = ([0; 256], [0; 256]);
         sys::tcp_info(sender, &mut sent)?;
         sys::tcp_info(receiver, &mut received)?;
-        let word = |bytes: &[u8; 256], at: usize| -> u64 {
-            u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]).into()
-        };
         let long = |bytes: &[u8; 256], at: usize| word(bytes, at) | word(bytes, at + 4) << 32;
         // Congestion state, cwnd, ssthresh, srtt, minimum RTT, unacknowledged, SACKed, lost, retransmitted and under way.
         words[0] = sent[1].into();
-        for (to, offset) in [80, 76, 68, 148, 24, 28, 32, 36].into_iter().enumerate() {
+        for (to, offset) in [80, 76, 68, 148, UNACKNOWLEDGED, 28, 32, 36].into_iter().enumerate() {
             words[1 + to] = word(&sent, offset);
         }
         // Retransmissions, segments with data, timeouts, duplicates that were reported, time busy and limited by the window.
