@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,22 +21,22 @@ from elephan.scenario import Scenario, ScenarioError
 
 SCENARIO = """
 from elephan.scenario import Scenario
-s = Scenario.dumbbell([{"algorithm": "cubic:linux"}], rate="10 Mbit/s", rtt="40 ms", buffer="50 packets", duration="5 s")
+path = {"rate": "10 Mbit/s", "rtt": "40 ms", "buffer": "50 packets", "duration": "5 s"}
+s = Scenario.dumbbell([{"algorithm": "cubic:linux"}], **path)
 """
 
 
 def plan() -> Plan:
     flows = [{"algorithm": "cubic:linux"}]
-    return Plan.of(
-        Scenario.dumbbell(flows, rate="10 Mbit/s", rtt="40 ms", buffer="50 packets", duration="5 s"), 250
-    )
+    return Plan.of(Scenario.dumbbell(flows, rate="10 Mbit/s", rtt="40 ms", buffer="50 packets", duration="5 s"), 250)
 
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.delenv(kernels.ENVIRONMENT, raising=False)
-    monkeypatch.setenv(guest.ENVIRONMENT, "/bin/true")
+    if guest.program() is None:
+        pytest.skip("elephan-guest is not built (it needs libc6-dev)")
     return kernels.cache()
 
 
@@ -114,7 +115,7 @@ def test_without_a_kernel_one_line_says_what_to_type(cache: Path) -> None:
 
 
 def test_missing_packages_are_named_together(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(build.shutil, "which", lambda tool: None if tool in ("flex", "xz") else f"/usr/bin/{tool}")
+    monkeypatch.setattr(shutil, "which", lambda tool: None if tool in ("flex", "xz") else f"/usr/bin/{tool}")
     monkeypatch.setattr(build, "_HEADERS", {})
     with pytest.raises(ScenarioError, match=r"without flex, xz-utils: apt-get install flex xz-utils"):
         build.build("6.12", 250, None, lambda _: None)
@@ -162,6 +163,8 @@ def test_the_package_has_no_kernel() -> None:
     package = Path(build.__file__).parents[2]
     files = [path for path in package.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
     assert {path.name for path in (package / "bin").glob("*")} <= {"elephan-wire", guest.PROGRAM}
-    assert not [path for path in files if path.suffix in (".ko", ".o", ".a", ".xz", ".deb") or path.name.startswith("vmlinu")]
+    assert not [
+        path for path in files if path.suffix in (".ko", ".o", ".a", ".xz", ".deb") or path.name.startswith("vmlinu")
+    ]
     texts = [path for path in files if path.suffix in (".py", ".c", ".h", ".config")]
     assert not [path for path in texts if "SPDX-License-Identifier: GPL" in path.read_text(encoding="utf-8")]

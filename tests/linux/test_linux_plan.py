@@ -24,7 +24,9 @@ def plan(*flows: dict[str, Any], **more: Any) -> dict[str, Any]:
 def test_the_bottleneck_holds_its_buffer_and_the_packet_in_transmission() -> None:
     made = plan()
     watched = [device["netem"] for device in made["devices"] if device["watched"]]
-    assert [(netem["rate_bps"], netem["limit"], netem["delay_ns"]) for netem in watched] == [(100_000_000, 334, 0)] * len(watched)
+    assert [(netem["rate_bps"], netem["limit"], netem["delay_ns"]) for netem in watched] == [
+        (100_000_000, 334, 0)
+    ] * len(watched)
     assert watched
 
 
@@ -44,7 +46,11 @@ def test_both_directions_have_the_scenarios_delay() -> None:
 def test_segments_are_cut_where_they_leave_a_host_and_nowhere_else() -> None:
     made = plan(FLOW, FLOW | {"rtt": "80 ms"})
     assert {device["host"] for device in made["devices"] if device["from"] < 2} == {True}
-    assert not any(device["host"] or device["netem"] is None for device in made["devices"] if min(device["from"], device["to"]) >= 2)
+    assert not any(
+        device["host"] or device["netem"] is None
+        for device in made["devices"]
+        if min(device["from"], device["to"]) >= 2
+    )
 
 
 def test_all_looks_at_sample_times_are_in_the_plan() -> None:

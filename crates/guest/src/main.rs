@@ -1,6 +1,7 @@
 //! The first program of a Linux guest in virtual time.
 //!
-//! It reads `/plan.json`, lays the path, runs the flows, and writes `/log` and `/result.json`, or `/error`. Then it ends the guest.
+//! On the host, `elephan-guest launch PARENT PROGRAM ARGUMENT…` becomes a program that ends with its parent.
+//! In the guest it reads `/plan.json`, lays the path, runs the flows, and writes `/log` and `/result.json`, or `/error`. Then it ends the guest.
 
 mod flows;
 mod netlink;
@@ -8,8 +9,11 @@ mod path;
 mod plan;
 mod sys;
 
+use std::ffi::OsString;
 use std::fs;
 use std::io;
+use std::os::unix::{self, process::CommandExt};
+use std::process::Command;
 
 use serde_json::json;
 
@@ -23,7 +27,8 @@ fn run() -> io::Result<()> {
     let log = flows::run(&plan, &mut path)?;
     let bytes: Vec<u8> = log.words.iter().flat_map(|word| word.to_le_bytes()).collect();
     fs::write("/log", bytes)?;
-    let flows: Vec<_> = log.flows.iter().map(|(start, end)| [Some(*start), (*end < u64::MAX).then_some(*end)]).collect();
+    let flows: Vec<_> =
+        log.flows.iter().map(|(start, end)| [Some(*start), (*end < u64::MAX).then_some(*end)]).collect();
     let release = fs::read_to_string("/proc/sys/kernel/osrelease")?;
     let result = json!({
         "flow_words": flows::FLOW_WORDS,
@@ -34,9 +39,29 @@ fn run() -> io::Result<()> {
     fs::write("/result.json", result.to_string())
 }
 
+/// Becomes another program, which the kernel kills when the parent ends; what is given back is why not.
+fn launch() -> String {
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let [verb, parent, program, rest @ ..] = words.as_slice() else {
+        return "usage: elephan-guest launch PARENT PROGRAM [ARGUMENT...]".into();
+    };
+    let parent = parent.to_str().and_then(|parent| parent.parse().ok());
+    if verb != "launch" || parent.is_none() {
+        return "usage: elephan-guest launch PARENT PROGRAM [ARGUMENT...]".into();
+    }
+    if let Err(error) = sys::die_with_parent() {
+        return error.to_string();
+    }
+    // The parent may have ended before it was asked for.
+    if parent != Some(unix::process::parent_id()) {
+        return "the parent has ended".into();
+    }
+    format!("{}: {}", program.display(), Command::new(program).args(rest).exec())
+}
+
 fn main() {
     if std::process::id() != 1 {
-        eprintln!("elephan-guest is the first program of a guest, and does nothing elsewhere");
+        eprintln!("elephan-guest: {}", launch());
         std::process::exit(2);
     }
     if let Err(error) = run() {

@@ -24,6 +24,12 @@ pub fn mount(kind: &str, at: &str) -> io::Result<()> {
     done(unsafe { libc::mount(kind.as_ptr(), at.as_ptr(), kind.as_ptr(), 0, std::ptr::null()) }.into()).map(drop)
 }
 
+/// Asks the kernel to kill this process when its parent ends.
+pub fn die_with_parent() -> io::Result<()> {
+    // SAFETY: no memory is passed.
+    done(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) }.into()).map(drop)
+}
+
 /// Ends the guest.
 pub fn power_off() -> ! {
     // SAFETY: no memory is passed.
@@ -116,8 +122,7 @@ pub fn set_congestion_control(socket: &OwnedFd, name: &str) -> io::Result<()> {
     let fd = socket.as_raw_fd();
     let size = name.len() as libc::socklen_t;
     // SAFETY: the name lives as long as the call, and its size is stated.
-    let result =
-        unsafe { libc::setsockopt(fd, libc::IPPROTO_TCP, libc::TCP_CONGESTION, name.as_ptr().cast(), size) };
+    let result = unsafe { libc::setsockopt(fd, libc::IPPROTO_TCP, libc::TCP_CONGESTION, name.as_ptr().cast(), size) };
     done(result.into()).map(drop)
 }
 

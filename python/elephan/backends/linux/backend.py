@@ -20,7 +20,7 @@ _DIGEST_DIGITS = 12
 
 
 class LinuxBackend(Backend):
-    """Runs dumbbells and other graphs of drop-tail links on Linux itself; the same scenario and seed give the same bytes."""
+    """Runs graphs of drop-tail links on Linux itself; deterministic: the same scenario and seed give the same bytes."""
 
     name = "linux"
     title = "real Linux TCP in virtual time (User Mode Linux)"
@@ -122,9 +122,7 @@ def _summary(plan: Plan, kernel: Kernel, log: guest.Log, seen: Looks) -> dict[st
     warnings = []
     for spec, words in zip(plan.form.flows, seen.flows[-1], strict=True):
         if words[15] not in (0, spec.stack.payload_bytes):
-            warnings.append(
-                f"{spec.name}: its segments had {words[15]} B of data and not {spec.stack.payload_bytes} B"
-            )
+            warnings.append(f"{spec.name}: its segments had {words[15]} B of data and not {spec.stack.payload_bytes} B")
     return {
         "segments_delivered": int(flows["segments_delivered"].sum()),
         "conservation": None,

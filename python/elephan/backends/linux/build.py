@@ -32,7 +32,20 @@ _HEADERS = {"libelf.h": "libelf-dev"}
 _DIGITS = 16
 _TELL_S = 15.0
 _FREE_BYTES = 4 << 30
-_TREE = ("Makefile", "arch/um", "arch/x86", "block", "drivers/net", "fs", "include", "init", "kernel", "lib", "mm", "net")
+_TREE = (
+    "Makefile",
+    "arch/um",
+    "arch/x86",
+    "block",
+    "drivers/net",
+    "fs",
+    "include",
+    "init",
+    "kernel",
+    "lib",
+    "mm",
+    "net",
+)
 _HZ_LINE = re.compile(r"(config HZ\n\s+int\n\s+default )\d+")
 # The version of these rules: another one is another kernel.
 _RULES = 1
@@ -80,7 +93,9 @@ def build(version: str, hz: int, tree: Path | None, tell: Tell) -> tuple[Kernel,
         BuildError: the build failed.
     """
     if lacking := missing(debian=tree is None):
-        raise ScenarioError(f"a kernel cannot be built without {', '.join(lacking)}: apt-get install {' '.join(lacking)}")
+        raise ScenarioError(
+            f"a kernel cannot be built without {', '.join(lacking)}: apt-get install {' '.join(lacking)}"
+        )
     cache().mkdir(parents=True, exist_ok=True)
     with _lock(tell):
         _remove_abandoned()
@@ -131,8 +146,7 @@ def _of_debian(version: str, work: Path, tell: Tell) -> Source:
     found = sorted(work.glob(f"{package}_*.deb"))
     if done.returncode or not found:
         raise BuildError(
-            f"{package} could not be fetched: {_last(done.stderr)}; "
-            "give the folder of another source with --source DIR"
+            f"{package} could not be fetched: {_last(done.stderr)}; give the folder of another source with --source DIR"
         )
     with found[0].open("rb") as file:
         sha256 = hashlib.file_digest(file, "sha256").hexdigest()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import fcntl
 import json
 import os
@@ -12,9 +11,8 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +33,6 @@ HUNG_S = 120.0
 
 _SLOW_S = 1800.0
 _LOOK_S = 0.05
-_PR_SET_PDEATHSIG = 1
 _START_NS = 1_000_000_000
 
 
@@ -79,7 +76,7 @@ def run(plan: Plan, kernel: Kernel, progress: Progress | None) -> Log:
         raise ScenarioError(f"the backend 'linux' needs {PROGRAM}; run 'make setup' in the source tree")
     with _root(plan, first) as folder:
         began = time.monotonic()
-        with _started(plan, kernel, folder) as process:
+        with _started(plan, kernel, first, folder) as process:
             processor_s = _follow(process, folder, progress)
         root = folder / "root"
         if (root / "error").exists():
@@ -130,37 +127,21 @@ def arguments(plan: Plan) -> list[str]:
 
 
 @contextlib.contextmanager
-def _started(plan: Plan, kernel: Kernel, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+def _started(plan: Plan, kernel: Kernel, first: Path, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     """The guest's process; when the block ends it is gone, and so is everything that it has started."""
     environment = {
         "LD_PRELOAD": str(kernel.folder / SEEDED), "ELEPHAN_GUEST_SEED": str(plan.form.seed), "HOME": "/", "PATH": "/",
     }  # fmt: skip
+    words = [str(first), "launch", str(os.getpid()), str(kernel.folder / BINARY), *arguments(plan)]
     with (folder / "console").open("wb") as console:
         process = subprocess.Popen(
-            [str(kernel.folder / BINARY), *arguments(plan)], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
-            stdout=console, stderr=subprocess.STDOUT, start_new_session=True, preexec_fn=_dies_with(os.getpid()),
+            words, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=console, stderr=subprocess.STDOUT,
+            start_new_session=True,
         )  # fmt: skip
     try:
         yield process
     finally:
         _end(process)
-
-
-@lru_cache(maxsize=1)
-def _libc() -> ctypes.CDLL:
-    return ctypes.CDLL(None, use_errno=True)
-
-
-def _dies_with(parent: int) -> Callable[[], None]:
-    """For the child: it is killed when this process ends, however that ends."""
-    prctl = _libc().prctl
-
-    def ask() -> None:
-        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:
-            os._exit(1)
-
-    return ask
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

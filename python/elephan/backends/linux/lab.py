@@ -58,7 +58,7 @@ def _can_trace() -> bool:
 
 
 def memory_folder() -> Path:
-    """The folder of a guest's memory, as User Mode Linux chooses it: a file of its size, without blocks until written."""
+    """The folder of a guest's memory, as User Mode Linux chooses it; the file has no blocks until it is written."""
     return Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else Path(tempfile.gettempdir())
 
 
@@ -89,5 +89,7 @@ def _kernel() -> Item:
     try:
         kernel = kernels.chosen()
     except ScenarioError as error:
-        return Item("guest: kernel", True, False, "none", "elephan lab linux build" if not kernels.kernels() else str(error))
+        return Item(
+            "guest: kernel", True, False, "none", "elephan lab linux build" if not kernels.kernels() else str(error)
+        )
     return Item("guest: kernel", True, True, f"Linux {kernel.version}, HZ={kernel.hz}, {kernel.digest}")

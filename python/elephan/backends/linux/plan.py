@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address
 from typing import Any
@@ -229,7 +230,7 @@ def _laid(form: Spec) -> tuple[_Graph, list[int]]:
     graph, nodes = _Graph(), _Nodes()
     for flow in form.flows:
         for path in (flow.path, flow.reverse_path):
-            for one, other in zip(path, path[1:], strict=False):
+            for one, other in itertools.pairwise(path):
                 nodes.join((one, "out"), (other, "in"))
     mtu = max(wire_bytes(flow.stack) for flow in form.flows)
     stages: dict[int, list[tuple[int, int]]] = {}
@@ -316,7 +317,9 @@ def _document(form: Spec, hz: int, modules: list[str], graph: _Graph) -> dict[st
         "seed": form.seed,
         "duration_ns": form.duration_ps // _PS_PER_NS,
         "look_ns": look_ns,
-        "more_looks_ns": sorted({t // _PS_PER_NS for t in (form.measure.from_ps, form.measure.to_ps, form.duration_ps)}),
+        "more_looks_ns": sorted(
+            {t // _PS_PER_NS for t in (form.measure.from_ps, form.measure.to_ps, form.duration_ps)}
+        ),
         "start_jitter_ps": form.start_jitter_ps,
         "phase_ns": _drawn(form.seed, "phase", _NS_PER_S // hz),
         "namespaces": graph.namespaces,
