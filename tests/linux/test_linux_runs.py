@@ -124,3 +124,11 @@ def test_a_receive_window_bounds_what_is_in_flight() -> None:
     [found] = flows(result)
     assert found["goodput_mbps"] == pytest.approx(30 * 1448 * 8e-6 / 0.0407, rel=0.05)
     assert found["receive_window_limited_fraction"] > 0.9
+
+
+@pytest.mark.parametrize("application", [{"rate": "5 Mbit/s"}, {"rate": "30 Mbit/s", "on": "200 ms", "off": "300 ms"}])
+def test_an_application_hands_its_data_over_as_in_the_simulator(application: dict[str, str]) -> None:
+    flow = {"algorithm": "cubic:linux", "application": application}
+    [virtual], [simulated] = (flows(get(name).run(dumbbell(flow))) for name in ("linux", "sim"))
+    assert virtual["goodput_mbps"] == pytest.approx(simulated["goodput_mbps"], rel=0.02)
+    assert virtual["segments_sent"] == pytest.approx(simulated["segments_sent"], rel=0.005)

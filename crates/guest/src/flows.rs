@@ -4,6 +4,9 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
+use elephan_sim::Time;
+use elephan_sim::application::Application;
+
 use crate::path::{Path, RECEIVERS, SENDERS, at};
 use crate::plan::{Flow, Plan};
 use crate::sys;
@@ -42,7 +45,10 @@ struct Transfer<'a> {
     flow: &'a Flow,
     stage: Stage,
     start_ns: u64,
+    /// Bytes that are not written yet, and those of them that the application has handed over.
     left: u64,
+    ready: u64,
+    application: Option<Application>,
     taken: u64,
     completed_ns: Option<u64>,
     listener: OwnedFd,
@@ -159,7 +165,9 @@ impl<'a> Transfer<'a> {
             flow,
             stage: Stage::Waiting,
             start_ns: plan.start_ns(i),
-            left: flow.size_bytes.unwrap_or(u64::MAX),
+            left: flow.size_bytes().unwrap_or(u64::MAX),
+            ready: if flow.application.is_some() { 0 } else { u64::MAX },
+            application: plan.application(i),
             taken: 0,
             completed_ns: None,
             listener,
@@ -173,7 +181,11 @@ impl<'a> Transfer<'a> {
         match self.stage {
             Stage::Waiting => Some(zero_ns + self.start_ns - self.flow.connect_before_ns),
             Stage::Connecting => Some(zero_ns + self.start_ns),
-            Stage::Sending => self.flow.stop_ns.map(|stop| zero_ns + stop),
+            Stage::Sending => {
+                let due = self.application.as_ref().map(Application::due).filter(|due| *due < Time::NEVER);
+                let due_ns = due.map(|due| due.0.div_ceil(1000));
+                due_ns.into_iter().chain(self.flow.stop_ns).min().map(|at| zero_ns + at)
+            }
             Stage::Stopped => None,
         }
     }
@@ -190,6 +202,10 @@ impl<'a> Transfer<'a> {
                     }
                     self.send(chunk)?;
                 }
+                Stage::Sending if self.flow.stop_ns.is_none_or(|stop| now_ns < zero_ns + stop) => {
+                    self.hand_over(now_ns - zero_ns);
+                    self.send(chunk)?;
+                }
                 Stage::Sending | Stage::Stopped => self.stage = Stage::Stopped,
             }
         }
@@ -202,6 +218,9 @@ impl<'a> Transfer<'a> {
         if self.flow.pacing {
             // A limit that is never reached: with one, TCP paces by itself.
             sys::set_option(&socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, u64::MAX - 1)?;
+        }
+        if self.application.is_some() {
+            sys::set_option(&socket, libc::IPPROTO_TCP, libc::TCP_NODELAY, 1)?;
         }
         if self.flow.stop_ns.is_some() {
             sys::set_option(&socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, UNSENT_BYTES)?;
@@ -233,17 +252,27 @@ impl<'a> Transfer<'a> {
         }
     }
 
+    /// Takes what the application hands over by a time.
+    fn hand_over(&mut self, now_ns: u64) {
+        if let Some(application) = &mut self.application {
+            self.ready += u64::from(application.take(Time(1000 * now_ns))) * u64::from(self.flow.payload_bytes);
+        }
+    }
+
     /// Writes until the buffer is full, or all is written.
     fn send(&mut self, chunk: &[u8]) -> io::Result<()> {
         let Some(sender) = self.sender.as_ref().filter(|_| self.stage == Stage::Sending) else { return Ok(()) };
-        while self.left > 0 {
-            let part = chunk.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
+        while self.left.min(self.ready) > 0 {
+            let part = chunk.len().min(usize::try_from(self.left.min(self.ready)).unwrap_or(usize::MAX));
             if part as u64 == self.left {
                 // The error queue has an entry when the last byte is acknowledged, which wakes this thread.
                 sys::set_option(sender, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, LAST_BYTE_ACKED)?;
             }
             match sys::send(sender, &chunk[..part])? {
-                Some(count) => self.left -= count as u64,
+                Some(count) => {
+                    self.left -= count as u64;
+                    self.ready -= count as u64;
+                }
                 None => break,
             }
         }
@@ -252,7 +281,7 @@ impl<'a> Transfer<'a> {
 
     /// Sets the receiver's low-water mark, so that the last byte of a transfer wakes it.
     fn wait_for(&self, receiver: &OwnedFd) -> io::Result<()> {
-        let rest = self.flow.size_bytes.map_or(u64::MAX, |size| (size - self.taken).max(1));
+        let rest = self.flow.size_bytes().map_or(u64::MAX, |size| (size - self.taken).max(1));
         let bytes = rest.min(self.flow.read_bytes.into()) as u32;
         sys::set_option(receiver, libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes)
     }
@@ -282,7 +311,7 @@ impl<'a> Transfer<'a> {
             // Linux forgets the bound when it learns how large the packets are (tcp_update_scaling_ratio).
             sys::set_option(receiver, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, window)?;
         }
-        if self.flow.size_bytes.is_some() {
+        if self.flow.size_segments.is_some() {
             self.wait_for(receiver)?;
         }
         Ok(())

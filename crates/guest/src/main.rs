@@ -56,7 +56,7 @@ fn launch() -> String {
     if parent != Some(unix::process::parent_id()) {
         return "the parent has ended".into();
     }
-    format!("{}: {}", program.display(), Command::new(program).args(rest).exec())
+    format!("{}: {}", program.to_string_lossy(), Command::new(program).args(rest).exec())
 }
 
 fn main() {

@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
+use elephan_sim::Time;
+use elephan_sim::application::Application;
 use elephan_sim::random::Stream;
+use elephan_sim::spec::{ApplicationSpec, MOST_SEGMENTS};
 use serde::Deserialize;
 
 /// A run.
@@ -99,8 +102,12 @@ pub struct Flow {
     pub connect_before_ns: u64,
     /// Time after which nothing more is written, ns.
     pub stop_ns: Option<u64>,
-    /// Length of the transfer, bytes.
-    pub size_bytes: Option<u64>,
+    /// Length of the transfer, segments.
+    pub size_segments: Option<u64>,
+    /// Payload of a full segment, bytes.
+    pub payload_bytes: u32,
+    /// Application that hands the data over; all of them are there at the start where absent.
+    pub application: Option<ApplicationSpec>,
     /// Send buffer as the socket option has it, bytes.
     pub send_buffer_bytes: u32,
     /// Receive buffer as the socket option has it, bytes.
@@ -119,5 +126,22 @@ impl Plan {
         let flow = &self.flows[flow];
         let mut jitter = Stream::new(self.seed, &format!("flow {} start", flow.name));
         (flow.start_ps + jitter.below(self.start_jitter_ps + 1)) / 1000
+    }
+
+    /// Application of a flow, as in a simulation with the same seed.
+    pub fn application(&self, flow: usize) -> Option<Application> {
+        let this = &self.flows[flow];
+        let end_ns = this.stop_ns.unwrap_or(self.duration_ns).min(self.duration_ns);
+        let times = (Time(1000 * self.start_ns(flow)), Time(1000 * end_ns));
+        let total = this.size_segments.unwrap_or(MOST_SEGMENTS.into());
+        let bits = u64::from(this.payload_bytes) * 8;
+        this.application.as_ref().map(|spec| Application::new(spec, self.seed, &this.name, bits, times, total))
+    }
+}
+
+impl Flow {
+    /// Length of the transfer, bytes.
+    pub fn size_bytes(&self) -> Option<u64> {
+        self.size_segments.map(|segments| segments * u64::from(self.payload_bytes))
     }
 }

@@ -13,6 +13,7 @@ import msgspec
 from elephan.backends.base import unknown_fields
 from elephan.backends.linux.modules import module_of, parameters_of
 from elephan.scenario import Scenario, ScenarioError
+from elephan.scenario.document import write
 from elephan.scenario.form import BernoulliLoss, FlowSpec, LinkSpec, NoneLoss, Spec, StackSpec
 from elephan.scenario.lookups import base_rtt_ps, queue_switch, slowest_bps, wire_bytes
 from elephan.scenario.stacks import STACKS
@@ -23,7 +24,7 @@ READ_BYTES = 64 << 10
 # RFC 2544 sets these addresses apart for measurements.
 _SENDERS, _RECEIVERS = IPv4Address("198.18.0.1"), IPv4Address("198.19.0.1")
 _FLOWS_MAX = 100
-_FLOW_FIELDS = {"parameters", "stop_ps", "size_segments"}
+_FLOW_FIELDS = {"parameters", "stop_ps", "size_segments", "application"}
 _LINK_FIELDS = {"loss", "record"}
 # What a socket or a route can be told; everything else of a stack is as the kernel has it.
 _CAN_DIFFER = ("payload_bytes", "receive_window", "initial_window", "pacing", "hz")
@@ -356,7 +357,9 @@ def _flow(form: Spec, i: int, module: str) -> dict[str, Any]:
         "start_ps": flow.start_ps,
         "connect_before_ns": _HANDSHAKE_NS + 2 * base_rtt_ps(form, flow) // _PS_PER_NS,
         "stop_ns": None if flow.stop_ps is None else flow.stop_ps // _PS_PER_NS,
-        "size_bytes": None if flow.size_segments is None else flow.size_segments * stack.payload_bytes,
+        "size_segments": flow.size_segments,
+        "payload_bytes": stack.payload_bytes,
+        "application": write(form)["flows"][i].get("application"),
         "send_buffer_bytes": buffer,
         "receive_buffer_bytes": buffer,
         "receive_window_bytes": window_bytes,
