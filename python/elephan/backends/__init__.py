@@ -22,6 +22,7 @@ _BUILT_IN = {
     "sim": "elephan.backends.sim:SimBackend",
     "model": "elephan.backends.model:ModelBackend",
     "kernel": "elephan.backends.kernel.backend:KernelBackend",
+    "linux": "elephan.backends.linux.backend:LinuxBackend",
 }
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from elephan.cli import common, targets
+from elephan.cli import common, lab_linux, targets
 from elephan.scenario.units import PS_PER_S
 from elephan.scenario.words import hint
 
@@ -31,9 +31,12 @@ class _Tasks(click.Group):
 @click.group("lab", cls=_Tasks, invoke_without_command=True)
 @click.pass_context
 def command(context: click.Context) -> None:
-    """What this host can do for --on kernel, and what was left on it."""
+    """What this host can do for --on kernel and --on linux, and what was left on it."""
     if context.invoked_subcommand is None:
         common.say(context.get_help())
+
+
+command.add_command(lab_linux.command)
 
 
 @command.command("check")
@@ -41,20 +44,28 @@ def command(context: click.Context) -> None:
 def check(as_json: bool) -> int:
     """Say what this host can and cannot do, and what would help.
 
-    The exit status is 1 where no scenario can be run on it.
+    The exit status is 1 where no scenario can be run with --on kernel.
     """
     from elephan.backends.kernel import lab
+    from elephan.backends.linux import lab as guests
 
-    items = lab.check()
-    able = lab.can_run(items)
+    items, virtual = lab.check(), guests.check()
+    able, able_virtual = lab.can_run(items), lab.can_run(virtual)
     if as_json:
-        common.print_json({"can_run": able, "items": [item.to_json() for item in items]})
+        common.print_json(
+            {
+                "can_run": able,
+                "items": [item.to_json() for item in items],
+                "linux": {"can_run": able_virtual, "items": [item.to_json() for item in virtual]},
+            }
+        )
     else:
-        rows = [[item.name, _verdict(item), item.found, item.help] for item in items]
+        rows = [[item.name, _verdict(item), item.found, item.help] for item in (*items, *virtual)]
         common.print_table("", ["what", "", "found", "what would help"], rows)
         common.say(
             "this host can run scenarios on real Linux TCP" if able else "this host cannot run on real Linux TCP"
         )
+        common.say(f"this host {'can' if able_virtual else 'cannot'} run scenarios in virtual time (--on linux)")
     return 0 if able else 1
 
 

@@ -40,7 +40,7 @@ VERBS = {
     "show": "the report of a run or a paper, or what a name stands for",
     "plot": "cwnd, rate, RTT and queue of runs over time",
     "runs": "the saved runs: list, find, diff, verify, prune, size",
-    "lab": "what this host can do for --on kernel; cleaning up",
+    "lab": "what this host can do for --on kernel and --on linux",
     "bench": "the engine's speed on this machine",
 }
 _COMPLETE = "_ELEPHAN_COMPLETE"  # as in elephan.cli.completion

@@ -1,0 +1,349 @@
+//! The flows: one thread that waits for sockets and for one timer, since each switch between processes costs host time.
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use elephan_sim::Time;
+use elephan_sim::application::Application;
+
+use crate::path::{Path, RECEIVERS, SENDERS, at};
+use crate::plan::{Flow, Plan};
+use crate::sys;
+
+const SENDER_PORT: u16 = 5001;
+const RECEIVER_PORT: u16 = 5002;
+/// Unsent data of a flow that stops: they are sent after its stop.
+const UNSENT_BYTES: libc::c_int = 32 << 10;
+const CHUNK_BYTES: usize = 256 << 10;
+/// Time between the first connection and the earliest that it may be made, ns.
+const LEAD_NS: u64 = 1_000_000_000;
+/// `SOF_TIMESTAMPING_TX_ACK`, `SOFTWARE` and `OPT_TSONLY`.
+const LAST_BYTE_ACKED: u32 = 1 << 9 | 1 << 4 | 1 << 11;
+/// Places in `struct tcp_info`.
+const UNACKNOWLEDGED: usize = 24;
+const NOT_SENT: usize = 144;
+/// Reports of the progress of a run.
+const REPORTS: u64 = 100;
+const TIMER: u64 = u64::MAX;
+
+/// Words of a flow in a record: see [`Transfer::record`].
+pub const FLOW_WORDS: usize = 18;
+/// Words of a watched queue in a record.
+pub const QUEUE_WORDS: usize = 4;
+
+#[derive(Clone, Copy, PartialEq)]
+enum Stage {
+    Waiting,
+    Connecting,
+    Sending,
+    Stopped,
+}
+
+/// A flow in the run.
+struct Transfer<'a> {
+    flow: &'a Flow,
+    stage: Stage,
+    start_ns: u64,
+    /// Bytes that are not written yet, and those of them that the application has handed over.
+    left: u64,
+    ready: u64,
+    application: Option<Application>,
+    taken: u64,
+    completed_ns: Option<u64>,
+    listener: OwnedFd,
+    sender: Option<OwnedFd>,
+    receiver: Option<OwnedFd>,
+}
+
+/// Records of a run, in words of eight bytes, and the start and completion of each flow.
+pub struct Log {
+    /// Time, flows and queues at each look.
+    pub words: Vec<u64>,
+    /// Start and completion of each flow, ns; `u64::MAX` where a transfer was not completed.
+    pub flows: Vec<(u64, u64)>,
+}
+
+/// A field of `struct tcp_info`.
+fn word(bytes: &[u8; 256], at: usize) -> u64 {
+    u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]).into()
+}
+
+/// What an event is about: the flow, and one of its sockets.
+#[derive(Clone, Copy)]
+enum Socket {
+    Listener,
+    Sender,
+    Receiver,
+}
+
+fn key(flow: usize, socket: Socket) -> u64 {
+    4 * flow as u64 + socket as u64
+}
+
+/// Runs the flows of a plan to its end.
+pub fn run(plan: &Plan, path: &mut Path) -> io::Result<Log> {
+    let set = sys::poll_set()?;
+    let timer = sys::timer()?;
+    sys::watch(&set, timer.as_raw_fd(), libc::EPOLLIN | libc::EPOLLET, TIMER)?;
+    path.enter(RECEIVERS)?;
+    let mut transfers = Vec::new();
+    for (i, flow) in plan.flows.iter().enumerate() {
+        transfers.push(Transfer::new(plan, i, flow, &set).map_err(at(&flow.name))?);
+    }
+    path.enter(SENDERS)?;
+    let lead_ns = LEAD_NS + plan.flows.iter().map(|flow| flow.connect_before_ns).max().unwrap_or(0);
+    // Whole seconds, so that the phase is that of the plan whatever the time that the path has taken.
+    let zero_ns = (sys::now_ns() + lead_ns).next_multiple_of(1_000_000_000) + plan.phase_ns;
+    let chunk = vec![0_u8; CHUNK_BYTES];
+    let mut keys = Vec::new();
+    let mut log = Log { words: Vec::new(), flows: Vec::new() };
+    let mut looks = looks(plan);
+    let mut next_look_ns = looks.next().unwrap_or(0);
+    let mut reported = 0;
+    loop {
+        let now_ns = sys::now_ns();
+        for (i, transfer) in transfers.iter_mut().enumerate() {
+            transfer.clock(i, now_ns, zero_ns, &set, &chunk).map_err(at(&transfer.flow.name))?;
+        }
+        if now_ns >= zero_ns + next_look_ns {
+            look(next_look_ns, &transfers, path, &mut log)?;
+            let reports = REPORTS * next_look_ns / plan.duration_ns;
+            if reports > reported {
+                reported = reports;
+                fs::write("/progress", reports.to_string())?;
+            }
+            match looks.next() {
+                Some(next) => next_look_ns = next,
+                None => break,
+            }
+        }
+        let next = transfers.iter().filter_map(|transfer| transfer.next_ns(zero_ns)).chain([zero_ns + next_look_ns]);
+        sys::set_timer(&timer, next.min().unwrap_or(zero_ns))?;
+        sys::wait(&set, &mut keys)?;
+        for key in keys.iter().filter(|key| **key != TIMER) {
+            let transfer = &mut transfers[(key / 4) as usize];
+            transfer.event(*key, zero_ns, &set, &chunk).map_err(at(&transfer.flow.name))?;
+        }
+    }
+    log.flows = transfers.iter().map(|one| (one.start_ns, one.completed_ns.unwrap_or(u64::MAX))).collect();
+    Ok(log)
+}
+
+/// Times of all looks, ns, in order and once each.
+fn looks(plan: &Plan) -> impl Iterator<Item = u64> {
+    let mut times: Vec<u64> = (0..=plan.duration_ns / plan.look_ns).map(|k| k * plan.look_ns).collect();
+    times.extend(&plan.more_looks_ns);
+    times.sort_unstable();
+    times.dedup();
+    times.into_iter()
+}
+
+fn look(time_ns: u64, transfers: &[Transfer], path: &mut Path, log: &mut Log) -> io::Result<()> {
+    log.words.push(time_ns);
+    for transfer in transfers {
+        log.words.extend(transfer.record(time_ns)?);
+    }
+    for counts in path.queues()? {
+        log.words.extend([counts.length.into(), counts.dropped.into(), counts.sent.into(), counts.sent_bytes]);
+    }
+    Ok(())
+}
+
+impl<'a> Transfer<'a> {
+    fn new(plan: &Plan, i: usize, flow: &'a Flow, set: &OwnedFd) -> io::Result<Self> {
+        let listener = sys::tcp_socket()?;
+        let bytes = flow.receive_buffer_bytes;
+        sys::set_option(&listener, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, bytes)?;
+        if let Some(window) = flow.receive_window_bytes {
+            sys::set_option(&listener, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, window)?;
+        }
+        sys::bind(&listener, flow.receiver, RECEIVER_PORT)?;
+        sys::listen(&listener)?;
+        sys::watch(set, listener.as_raw_fd(), libc::EPOLLIN, key(i, Socket::Listener))?;
+        Ok(Self {
+            flow,
+            stage: Stage::Waiting,
+            start_ns: plan.start_ns(i),
+            left: flow.size_bytes().unwrap_or(u64::MAX),
+            ready: if flow.application.is_some() { 0 } else { u64::MAX },
+            application: plan.application(i),
+            taken: 0,
+            completed_ns: None,
+            listener,
+            sender: None,
+            receiver: None,
+        })
+    }
+
+    /// Time at which the clock has something to do for the flow.
+    fn next_ns(&self, zero_ns: u64) -> Option<u64> {
+        match self.stage {
+            Stage::Waiting => Some(zero_ns + self.start_ns - self.flow.connect_before_ns),
+            Stage::Connecting => Some(zero_ns + self.start_ns),
+            Stage::Sending => {
+                let due = self.application.as_ref().map(Application::due).filter(|due| *due < Time::NEVER);
+                let due_ns = due.map(|due| due.0.div_ceil(1000));
+                due_ns.into_iter().chain(self.flow.stop_ns).min().map(|at| zero_ns + at)
+            }
+            Stage::Stopped => None,
+        }
+    }
+
+    /// Does what is due: the connection, the start, the stop.
+    fn clock(&mut self, i: usize, now_ns: u64, zero_ns: u64, set: &OwnedFd, chunk: &[u8]) -> io::Result<()> {
+        while self.next_ns(zero_ns).is_some_and(|due| due <= now_ns) {
+            match self.stage {
+                Stage::Waiting => self.connect()?,
+                Stage::Connecting => {
+                    self.stage = Stage::Sending;
+                    if let Some(sender) = &self.sender {
+                        sys::watch(set, sender.as_raw_fd(), libc::EPOLLOUT | libc::EPOLLET, key(i, Socket::Sender))?;
+                    }
+                    self.send(chunk)?;
+                }
+                Stage::Sending if self.flow.stop_ns.is_none_or(|stop| now_ns < zero_ns + stop) => {
+                    self.hand_over(now_ns - zero_ns);
+                    self.send(chunk)?;
+                }
+                Stage::Sending | Stage::Stopped => self.stage = Stage::Stopped,
+            }
+        }
+        Ok(())
+    }
+
+    fn connect(&mut self) -> io::Result<()> {
+        let socket = sys::tcp_socket()?;
+        sys::set_option(&socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, self.flow.send_buffer_bytes)?;
+        if self.flow.pacing {
+            // A limit that is never reached: with one, TCP paces by itself.
+            sys::set_option(&socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, u64::MAX - 1)?;
+        }
+        if self.application.is_some() {
+            sys::set_option(&socket, libc::IPPROTO_TCP, libc::TCP_NODELAY, 1)?;
+        }
+        if self.flow.stop_ns.is_some() {
+            sys::set_option(&socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, UNSENT_BYTES)?;
+        }
+        let name = &self.flow.congestion;
+        sys::set_congestion_control(&socket, name).map_err(at(format!("congestion control '{name}'")))?;
+        sys::bind(&socket, self.flow.sender, SENDER_PORT)?;
+        sys::connect(&socket, self.flow.receiver, RECEIVER_PORT)?;
+        self.sender = Some(socket);
+        self.stage = Stage::Connecting;
+        Ok(())
+    }
+
+    fn event(&mut self, key: u64, zero_ns: u64, set: &OwnedFd, chunk: &[u8]) -> io::Result<()> {
+        match key % 4 {
+            0 => {
+                let receiver = sys::accept(&self.listener)?;
+                self.wait_for(&receiver)?;
+                let key = key - key % 4 + Socket::Receiver as u64;
+                sys::watch(set, receiver.as_raw_fd(), libc::EPOLLIN, key)?;
+                self.receiver = Some(receiver);
+                Ok(())
+            }
+            1 => {
+                self.complete(zero_ns)?;
+                self.send(chunk)
+            }
+            _ => self.read(),
+        }
+    }
+
+    /// Takes what the application hands over by a time.
+    fn hand_over(&mut self, now_ns: u64) {
+        if let Some(application) = &mut self.application {
+            self.ready += u64::from(application.take(Time(1000 * now_ns))) * u64::from(self.flow.payload_bytes);
+        }
+    }
+
+    /// Writes until the buffer is full, or all is written.
+    fn send(&mut self, chunk: &[u8]) -> io::Result<()> {
+        let Some(sender) = self.sender.as_ref().filter(|_| self.stage == Stage::Sending) else { return Ok(()) };
+        while self.left.min(self.ready) > 0 {
+            let part = chunk.len().min(usize::try_from(self.left.min(self.ready)).unwrap_or(usize::MAX));
+            if part as u64 == self.left {
+                // The error queue has an entry when the last byte is acknowledged, which wakes this thread.
+                sys::set_option(sender, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, LAST_BYTE_ACKED)?;
+            }
+            match sys::send(sender, &chunk[..part])? {
+                Some(count) => {
+                    self.left -= count as u64;
+                    self.ready -= count as u64;
+                }
+                None => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets the receiver's low-water mark, so that the last byte of a transfer wakes it.
+    fn wait_for(&self, receiver: &OwnedFd) -> io::Result<()> {
+        let rest = self.flow.size_bytes().map_or(u64::MAX, |size| (size - self.taken).max(1));
+        let bytes = rest.min(self.flow.read_bytes.into()) as u32;
+        sys::set_option(receiver, libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes)
+    }
+
+    /// Notes the time at which the sender has all of a transfer acknowledged.
+    fn complete(&mut self, zero_ns: u64) -> io::Result<()> {
+        let Some(sender) = self.sender.as_ref().filter(|_| self.left == 0 && self.completed_ns.is_none()) else {
+            return Ok(());
+        };
+        let mut info = [0; 256];
+        sys::tcp_info(sender, &mut info)?;
+        if word(&info, UNACKNOWLEDGED) == 0 && word(&info, NOT_SENT) == 0 {
+            self.completed_ns = Some(sys::now_ns() - zero_ns);
+        }
+        Ok(())
+    }
+
+    fn read(&mut self) -> io::Result<()> {
+        let Some(receiver) = &self.receiver else { return Ok(()) };
+        while let Some(count) = sys::discard(receiver, 1 << 24)? {
+            if count == 0 {
+                break;
+            }
+            self.taken += count as u64;
+        }
+        if let Some(window) = self.flow.receive_window_bytes {
+            // Linux forgets the bound when it learns how large the packets are (tcp_update_scaling_ratio).
+            sys::set_option(receiver, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, window)?;
+        }
+        if self.flow.size_segments.is_some() {
+            self.wait_for(receiver)?;
+        }
+        Ok(())
+    }
+
+    /// Both sockets' counters; zero before the start.
+    fn record(&self, time_ns: u64) -> io::Result<[u64; FLOW_WORDS]> {
+        let mut words = [0; FLOW_WORDS];
+        let (Some(sender), Some(receiver)) = (&self.sender, &self.receiver) else { return Ok(words) };
+        if time_ns < self.start_ns {
+            return Ok(words);
+        }
+        let (mut sent, mut received) = ([0; 256], [0; 256]);
+        sys::tcp_info(sender, &mut sent)?;
+        sys::tcp_info(receiver, &mut received)?;
+        let long = |bytes: &[u8; 256], at: usize| word(bytes, at) | word(bytes, at + 4) << 32;
+        // Congestion state, cwnd, ssthresh, srtt, minimum RTT, unacknowledged, SACKed, lost, retransmitted and under way.
+        words[0] = sent[1].into();
+        for (to, offset) in [80, 76, 68, 148, UNACKNOWLEDGED, 28, 32, 36].into_iter().enumerate() {
+            words[1 + to] = word(&sent, offset);
+        }
+        // Retransmissions, segments with data, timeouts, duplicates that were reported, time busy and limited by the window.
+        words[9] = word(&sent, 100);
+        words[10] = word(&sent, 156);
+        words[11] = word(&sent, 240) & 0xffff;
+        words[12] = word(&sent, 216);
+        words[13] = long(&sent, 168);
+        words[14] = long(&sent, 176);
+        words[15] = word(&sent, 16);
+        // Bytes in order and segments with data at the receiver.
+        words[16] = long(&received, 128);
+        words[17] = word(&received, 152);
+        Ok(words)
+    }
+}

@@ -1,0 +1,72 @@
+//! The first program of a Linux guest in virtual time.
+//!
+//! On the host, `elephan-guest launch PARENT PROGRAM ARGUMENT…` becomes a program that ends with its parent.
+//! In the guest it reads `/plan.json`, lays the path, runs the flows, and writes `/log` and `/result.json`, or `/error`. Then it ends the guest.
+
+mod flows;
+mod netlink;
+mod path;
+mod plan;
+mod sys;
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::os::unix::{self, process::CommandExt};
+use std::process::Command;
+
+use serde_json::json;
+
+use path::{Path, at};
+use plan::Plan;
+
+fn run() -> io::Result<()> {
+    sys::mount("proc", "/proc").map_err(at("/proc"))?;
+    let plan: Plan = serde_json::from_slice(&fs::read("/plan.json")?).map_err(io::Error::other)?;
+    let mut path = Path::lay(&plan)?;
+    let log = flows::run(&plan, &mut path)?;
+    let bytes: Vec<u8> = log.words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    fs::write("/log", bytes)?;
+    let flows: Vec<_> =
+        log.flows.iter().map(|(start, end)| [Some(*start), (*end < u64::MAX).then_some(*end)]).collect();
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease")?;
+    let result = json!({
+        "flow_words": flows::FLOW_WORDS,
+        "queue_words": flows::QUEUE_WORDS,
+        "flows": flows,
+        "release": release.trim(),
+    });
+    fs::write("/result.json", result.to_string())
+}
+
+/// Becomes another program, which the kernel kills when the parent ends; what is given back is why not.
+fn launch() -> String {
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let [verb, parent, program, rest @ ..] = words.as_slice() else {
+        return "usage: elephan-guest launch PARENT PROGRAM [ARGUMENT...]".into();
+    };
+    let parent = parent.to_str().and_then(|parent| parent.parse().ok());
+    if verb != "launch" || parent.is_none() {
+        return "usage: elephan-guest launch PARENT PROGRAM [ARGUMENT...]".into();
+    }
+    if let Err(error) = sys::die_with_parent() {
+        return error.to_string();
+    }
+    // The parent may have ended before it was asked for.
+    if parent != Some(unix::process::parent_id()) {
+        return "the parent has ended".into();
+    }
+    format!("{}: {}", program.to_string_lossy(), Command::new(program).args(rest).exec())
+}
+
+fn main() {
+    if std::process::id() != 1 {
+        eprintln!("elephan-guest: {}", launch());
+        std::process::exit(2);
+    }
+    if let Err(error) = run() {
+        // If the file cannot be written, the missing result says that the guest failed.
+        let _ = fs::write("/error", error.to_string());
+    }
+    sys::power_off()
+}

@@ -1,0 +1,99 @@
+//! The path: network namespaces, and devices with netem between them.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+
+use crate::netlink::{Netlink, QueueCounts, far_end, near_end};
+use crate::plan::Plan;
+use crate::sys;
+
+/// Namespace of the senders; that of the receivers is the next.
+pub const SENDERS: usize = 0;
+/// Namespace of the receivers.
+pub const RECEIVERS: usize = 1;
+
+/// The namespaces of a run.
+pub struct Path {
+    namespaces: Vec<File>,
+    talks: Vec<Netlink>,
+    watched: Vec<(usize, u32)>,
+}
+
+/// Adds to an error where it came from.
+pub fn at(place: impl AsRef<str>) -> impl FnOnce(io::Error) -> io::Error {
+    move |error| io::Error::new(error.kind(), format!("{}: {error}", place.as_ref()))
+}
+
+fn set(sysctls: &BTreeMap<String, String>) -> io::Result<()> {
+    sysctls.iter().try_for_each(|(name, value)| fs::write(format!("/proc/sys/{name}"), value).map_err(at(name)))
+}
+
+impl Path {
+    /// Lays the path of a plan.
+    pub fn lay(plan: &Plan) -> io::Result<Self> {
+        let (mut namespaces, mut talks) = (Vec::new(), Vec::new());
+        set(&plan.guest_sysctls)?;
+        for _ in 0..plan.namespaces {
+            sys::new_namespace().map_err(at("a network namespace"))?;
+            set(&plan.sysctls)?;
+            namespaces.push(File::open("/proc/thread-self/ns/net")?);
+            talks.push(Netlink::new()?);
+        }
+        let mut path = Self { namespaces, talks, watched: Vec::new() };
+        for number in 0..plan.devices.len() {
+            path.device(plan, number).map_err(at(format!("device {number}")))?;
+        }
+        for route in &plan.routes {
+            path.enter(route.namespace)?;
+            path.talks[route.namespace]
+                .route(route.to, &near_end(route.device), route.initial_window, route.mtu)
+                .map_err(at(format!("a route to {}", route.to)))?;
+        }
+        for flow in &plan.flows {
+            for (namespace, ip) in [(SENDERS, flow.sender), (RECEIVERS, flow.receiver)] {
+                path.enter(namespace)?;
+                path.talks[namespace].address("lo", ip).map_err(at(format!("address {ip}")))?;
+            }
+        }
+        Ok(path)
+    }
+
+    fn device(&mut self, plan: &Plan, number: usize) -> io::Result<()> {
+        let device = &plan.devices[number];
+        self.enter(device.from)?;
+        self.talks[device.from].pair(number, device.mtu, &self.namespaces[device.to])?;
+        let name = near_end(number);
+        if device.host {
+            sys::segment_in_host(&name)?;
+        }
+        if let Some(netem) = &device.netem {
+            self.talks[device.from].netem(&name, netem)?;
+        }
+        self.talks[device.from].up(&name)?;
+        if device.watched {
+            self.watched.push((device.from, sys::device_index(&name)?));
+        }
+        self.enter(device.to)?;
+        self.talks[device.to].up(&far_end(number))
+    }
+
+    /// Enters a namespace: sockets that are made next are in it.
+    pub fn enter(&self, namespace: usize) -> io::Result<()> {
+        sys::enter(&self.namespaces[namespace])
+    }
+
+    /// Counts of the watched queues, in the order of the devices.
+    pub fn queues(&mut self) -> io::Result<Vec<QueueCounts>> {
+        let mut found = Vec::with_capacity(self.watched.len());
+        let mut answers: Vec<(usize, Vec<(u32, QueueCounts)>)> = Vec::new();
+        for &(namespace, index) in &self.watched {
+            if !answers.iter().any(|(known, _)| *known == namespace) {
+                answers.push((namespace, self.talks[namespace].queues()?));
+            }
+            let (_, counts) = answers.iter().find(|(known, _)| *known == namespace).ok_or(io::ErrorKind::NotFound)?;
+            found.push(counts.iter().find(|(of, _)| *of == index).map_or(QueueCounts::default(), |found| found.1));
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,147 @@
+//! The plan of a run: what the backend has worked out of a scenario, in a file beside the program.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+use elephan_sim::Time;
+use elephan_sim::application::Application;
+use elephan_sim::random::Stream;
+use elephan_sim::spec::{ApplicationSpec, MOST_SEGMENTS};
+use serde::Deserialize;
+
+/// A run.
+#[derive(Debug, Deserialize)]
+pub struct Plan {
+    /// Seed of the scenario.
+    pub seed: u64,
+    /// Length, ns.
+    pub duration_ns: u64,
+    /// Interval of looks at sockets and queues, ns.
+    pub look_ns: u64,
+    /// Further times of looks, ns, in order; the last is the end.
+    pub more_looks_ns: Vec<u64>,
+    /// Bound of the random delay of each start, ps.
+    pub start_jitter_ps: u64,
+    /// Phase of the flows against the guest's timer interrupts, ns.
+    pub phase_ns: u64,
+    /// Network namespaces; the first has the senders and the second the receivers.
+    pub namespaces: usize,
+    /// Settings under `/proc/sys` of the guest as a whole.
+    pub guest_sysctls: BTreeMap<String, String>,
+    /// Settings under `/proc/sys` of every network namespace.
+    pub sysctls: BTreeMap<String, String>,
+    /// Devices that lead from one namespace to another.
+    pub devices: Vec<Device>,
+    /// Routes through them.
+    pub routes: Vec<Route>,
+    /// Flows.
+    pub flows: Vec<Flow>,
+}
+
+/// A pair of virtual devices; its first end may have netem.
+#[derive(Debug, Deserialize)]
+pub struct Device {
+    /// Namespace of the end that sends.
+    pub from: usize,
+    /// Namespace of the other end.
+    pub to: usize,
+    /// Largest packet, bytes.
+    pub mtu: u32,
+    /// Rate, delay and limit of the first end.
+    pub netem: Option<Netem>,
+    /// True if the queue is looked at.
+    pub watched: bool,
+    /// True where segments leave a host: they are cut to the size of packets there.
+    pub host: bool,
+}
+
+/// Parameters of netem.
+#[derive(Debug, Deserialize)]
+pub struct Netem {
+    /// Rate, bit/s; unlimited where absent.
+    pub rate_bps: Option<u64>,
+    /// Delay, ns.
+    pub delay_ns: u64,
+    /// Packets that it holds, that in transmission among them.
+    pub limit: u32,
+    /// Loss probability, in units of 2⁻³².
+    pub loss: u32,
+    /// Seed of the losses.
+    pub loss_seed: u64,
+}
+
+/// A route to one address.
+#[derive(Debug, Deserialize)]
+pub struct Route {
+    /// Namespace that has it.
+    pub namespace: usize,
+    /// Destination.
+    pub to: Ipv4Addr,
+    /// Position of the device.
+    pub device: usize,
+    /// Initial congestion window, segments; the kernel's where absent.
+    pub initial_window: Option<u32>,
+    /// Largest packet, bytes; the device's where absent.
+    pub mtu: Option<u32>,
+}
+
+/// A flow.
+#[derive(Debug, Deserialize)]
+pub struct Flow {
+    /// Name in the scenario, which names its random stream too.
+    pub name: String,
+    /// Address of the sender.
+    pub sender: Ipv4Addr,
+    /// Address of the receiver.
+    pub receiver: Ipv4Addr,
+    /// The kernel's name of its congestion control.
+    pub congestion: String,
+    /// Start without jitter, ps.
+    pub start_ps: u64,
+    /// Time before the start at which the connection is made, ns.
+    pub connect_before_ns: u64,
+    /// Time after which nothing more is written, ns.
+    pub stop_ns: Option<u64>,
+    /// Length of the transfer, segments.
+    pub size_segments: Option<u64>,
+    /// Payload of a full segment, bytes.
+    pub payload_bytes: u32,
+    /// Application that hands the data over; all of them are there at the start where absent.
+    pub application: Option<ApplicationSpec>,
+    /// Send buffer as the socket option has it, bytes.
+    pub send_buffer_bytes: u32,
+    /// Receive buffer as the socket option has it, bytes.
+    pub receive_buffer_bytes: u32,
+    /// Advertised window, bytes; that of the buffer where absent.
+    pub receive_window_bytes: Option<u32>,
+    /// Low-water mark of the receiver, bytes.
+    pub read_bytes: u32,
+    /// True if the kernel paces the flow.
+    pub pacing: bool,
+}
+
+impl Plan {
+    /// Start of a flow, ns: as in a simulation with the same seed.
+    pub fn start_ns(&self, flow: usize) -> u64 {
+        let flow = &self.flows[flow];
+        let mut jitter = Stream::new(self.seed, &format!("flow {} start", flow.name));
+        (flow.start_ps + jitter.below(self.start_jitter_ps + 1)) / 1000
+    }
+
+    /// Application of a flow, as in a simulation with the same seed.
+    pub fn application(&self, flow: usize) -> Option<Application> {
+        let this = &self.flows[flow];
+        let end_ns = this.stop_ns.unwrap_or(self.duration_ns).min(self.duration_ns);
+        let times = (Time(1000 * self.start_ns(flow)), Time(1000 * end_ns));
+        let total = this.size_segments.unwrap_or(MOST_SEGMENTS.into());
+        let bits = u64::from(this.payload_bytes) * 8;
+        this.application.as_ref().map(|spec| Application::new(spec, self.seed, &this.name, bits, times, total))
+    }
+}
+
+impl Flow {
+    /// Length of the transfer, bytes.
+    pub fn size_bytes(&self) -> Option<u64> {
+        self.size_segments.map(|segments| segments * u64::from(self.payload_bytes))
+    }
+}

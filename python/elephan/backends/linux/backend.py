@@ -1,0 +1,146 @@
+"""The Linux backend: a real Linux kernel in virtual time."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from elephan.backends.base import Backend, Cancelled, Progress, RawResult
+from elephan.backends.linux import guest, kernels
+from elephan.backends.linux.kernels import Kernel
+from elephan.backends.linux.plan import READ_BYTES, SYSCTLS, Plan
+from elephan.backends.linux.tables import Looks, looks, tables
+from elephan.scenario import Scenario, ScenarioError
+from elephan.version import __version__
+
+_DIGEST_DIGITS = 12
+
+
+class LinuxBackend(Backend):
+    """Runs graphs of drop-tail links on Linux itself; deterministic: the same scenario and seed give the same bytes."""
+
+    name = "linux"
+    title = "real Linux TCP in virtual time (User Mode Linux)"
+
+    def version(self) -> str:
+        """The package's version, and digests of the guest's program, of the code around it and of the kernels."""
+        names = [kernel.digest for kernel in kernels.offered()]
+        return f"{__version__}+{_program_digest()}.{_rules_digest()}, Linux {' '.join(names) or 'not built'}"
+
+    def check(self, scenario: Scenario) -> None:
+        """Refuse a scenario that cannot be run here, before anything is run.
+
+        Raises:
+            ScenarioError: it cannot; the sentence says why.
+        """
+        _require()
+        one = scenario.without_groups()
+        Plan.of(one, _kernel_for(one).hz)
+
+    def varies(self, scenario: Scenario) -> bool:
+        """Always: the seed is the kernel's randomness and the phase of its timer interrupts."""
+        return True
+
+    def run(self, scenario: Scenario, seed: int | None = None, progress: Progress | None = None) -> RawResult:
+        """Run a scenario in a guest of its own.
+
+        Raises:
+            ScenarioError: it cannot be run here; the sentence says why.
+            GuestError: the guest failed or hung.
+            Cancelled: ``progress`` returned ``False``.
+        """
+        _require()
+        one = scenario.without_groups()
+        kernel = _kernel_for(one)
+        plan = Plan.of(one, kernel.hz, seed)
+        if plan.memory_bytes > self.memory.all_bytes():
+            raise ScenarioError(
+                f"the guest needs {plan.memory_bytes >> 20} MiB; the limit is {self.memory.all_bytes() >> 20} MiB "
+                "(--memory)",
+                path="memory",
+            )
+
+        def go_on() -> bool:
+            return progress is None or progress(0.0)
+
+        with self.memory.share(plan.memory_bytes, alone=False, go_on=go_on) as share:
+            if share is None:
+                raise Cancelled
+            log = guest.run(plan, kernel, progress)
+        seen = looks(plan, log)
+        return RawResult(dict(tables(plan, seen)), _summary(plan, kernel, log, seen))
+
+
+def _kernel_for(scenario: Scenario) -> Kernel:
+    """The kernel with the HZ that the flows' algorithms count in; flows that have two are refused by the plan."""
+    wanted = {flow.stack.hz for flow in scenario.form.flows} - {None}
+    return kernels.chosen(min(wanted, default=None, key=lambda hz: hz or 0))
+
+
+def _require() -> None:
+    """Refuse where no guest can run.
+
+    Raises:
+        ScenarioError: with what is missing, and what would help.
+    """
+    if platform.system() != "Linux" or platform.machine() not in ("x86_64", "AMD64"):
+        raise ScenarioError(
+            f"the backend 'linux' needs Linux on x86-64, and this is {platform.system()} on {platform.machine()}"
+        )
+    if guest.program() is None:
+        raise ScenarioError(
+            f"the backend 'linux' needs {guest.PROGRAM}, which is not built; run 'make setup' in the source tree"
+        )
+
+
+@lru_cache(maxsize=1)
+def _program_digest() -> str:
+    path = guest.program()
+    return "none" if path is None else _digest([path])
+
+
+@lru_cache(maxsize=1)
+def _rules_digest() -> str:
+    """Digest of the code that turns scenarios into plans and records into tables."""
+    here = Path(__file__).parent
+    return _digest([here / f"{name}.py" for name in ("guest", "modules", "plan", "tables")])
+
+
+def _digest(paths: list[Path]) -> str:
+    sha = hashlib.sha256()
+    for path in paths:
+        sha.update(path.read_bytes())
+    return sha.hexdigest()[:_DIGEST_DIGITS]
+
+
+def _summary(plan: Plan, kernel: Kernel, log: guest.Log, seen: Looks) -> dict[str, Any]:
+    """Totals of a run, and the kernel that ran it."""
+    flows = tables(plan, seen)["flows"]
+    warnings = []
+    for spec, words in zip(plan.form.flows, seen.flows[-1], strict=True):
+        if words[15] not in (0, spec.stack.payload_bytes):
+            warnings.append(f"{spec.name}: its segments had {words[15]} B of data and not {spec.stack.payload_bytes} B")
+    return {
+        "segments_delivered": int(flows["segments_delivered"].sum()),
+        "conservation": None,
+        "links": [],
+        "warnings": warnings,
+        "engine_version": LinuxBackend().version(),
+        "linux": {
+            "release": log.result["release"],
+            "kernel": kernel.digest,
+            "kernel_sha256": kernel.sha256,
+            "source": kernel.source,
+            "hz": kernel.hz,
+            "congestion_controls": plan.modules,
+            "arguments": plan.arguments,
+            "sysctls": SYSCTLS,
+            "read_bytes": READ_BYTES,
+            "look_period_s": plan.document["look_ns"] * 1e-9,
+            "memory_bytes": plan.memory_bytes,
+            "processor_s": log.processor_s,
+        },
+    }

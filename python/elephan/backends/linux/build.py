@@ -1,0 +1,282 @@
+"""Building a kernel in the user's cache: Debian's source package or a source tree, as ARCH=um."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from elephan.backends.linux.kernels import BINARY, BUILDING, RECORD, SEEDED, Kernel, cache, kernels
+from elephan.scenario import ScenarioError
+from elephan.scenario.errors import one_line
+
+VERSION = "6.12"
+HZ = (100, 250, 300, 1000)
+MINUTES = "about six minutes on two cores of its own"
+
+_HERE = Path(__file__).parent
+_TOOLS = {
+    "flex": "flex", "bison": "bison", "bc": "bc", "gcc": "gcc", "make": "make", "xz": "xz-utils", "tar": "tar",
+}  # fmt: skip
+_HEADERS = {"libelf.h": "libelf-dev"}
+_DIGITS = 16
+_TELL_S = 15.0
+_FREE_BYTES = 4 << 30
+_TREE = (
+    "Makefile",
+    "arch/um",
+    "arch/x86",
+    "block",
+    "drivers/net",
+    "fs",
+    "include",
+    "init",
+    "kernel",
+    "lib",
+    "mm",
+    "net",
+)
+_HZ_LINE = re.compile(r"(config HZ\n\s+int\n\s+default )\d+")
+# The version of these rules: another one is another kernel.
+_RULES = 1
+
+Tell = Callable[[str], None]
+
+
+class BuildError(Exception):
+    """A build failed; the message is one line."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A kernel's source.
+
+    Attributes:
+        name: the package's file or the folder.
+        version: as the package or the Makefile states it.
+        sha256: of the package, or of the files that matter in a tree.
+        archive: the package, or ``None``.
+        tree: the folder, or ``None``.
+    """
+
+    name: str
+    version: str
+    sha256: str
+    archive: Path | None = None
+    tree: Path | None = None
+
+
+def missing(*, debian: bool) -> list[str]:
+    """The packages that a build needs and that this host lacks."""
+    found = [package for tool, package in _TOOLS.items() if shutil.which(tool) is None]
+    found += [package for header, package in _HEADERS.items() if not (Path("/usr/include") / header).exists()]
+    if debian:
+        found += [tool for tool in ("apt-get", "dpkg-deb") if shutil.which(tool) is None]
+    return found
+
+
+def build(version: str, hz: int, tree: Path | None, tell: Tell) -> tuple[Kernel, bool]:
+    """The kernel of a source and a HZ, from the cache or built now, and true if it was built.
+
+    Raises:
+        ScenarioError: it cannot be built here; the sentence says what to type.
+        BuildError: the build failed.
+    """
+    if lacking := missing(debian=tree is None):
+        raise ScenarioError(
+            f"a kernel cannot be built without {', '.join(lacking)}: apt-get install {' '.join(lacking)}"
+        )
+    cache().mkdir(parents=True, exist_ok=True)
+    with _lock(tell):
+        _remove_abandoned()
+        work = Path(tempfile.mkdtemp(prefix=BUILDING, dir=cache()))
+        try:
+            source = _of_tree(tree) if tree is not None else _of_debian(version, work, tell)
+            digest = _digest(source, hz)
+            for kernel in kernels():
+                if kernel.digest == digest:
+                    return kernel, False
+            return _make(source, digest, hz, work, tell), True
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _lock(tell: Tell) -> Iterator[None]:
+    """One build at a time; the host gives the lock up when the process ends, however it ends."""
+    with (cache() / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            tell("another build is under way; waiting for it")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _remove_abandoned() -> None:
+    for folder in cache().glob(f"{BUILDING}*"):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+# ---- sources ----
+
+
+def _of_debian(version: str, work: Path, tell: Tell) -> Source:
+    package = f"linux-source-{version}"
+    tell(f"fetching {package} by apt-get download (150 MB)")
+    lists = work / "apt"
+    private = [f"-oDir::State::Lists={lists}", f"-oDir::Cache={lists}", "-oDebug::NoLocking=1"]
+    done = _apt(["download", package], work)
+    if done.returncode:
+        (lists / "partial").mkdir(parents=True)
+        (lists / "archives" / "partial").mkdir(parents=True)
+        update = _apt([*private, "update"], work)
+        if update.returncode == 0:
+            done = _apt([*private, "download", package], work)
+    found = sorted(work.glob(f"{package}_*.deb"))
+    if done.returncode or not found:
+        raise BuildError(
+            f"{package} could not be fetched: {_last(done.stderr)}; give the folder of another source with --source DIR"
+        )
+    with found[0].open("rb") as file:
+        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+    return Source(found[0].name, found[0].name.split("_")[1], sha256, archive=found[0])
+
+
+def _apt(words: list[str], work: Path) -> subprocess.CompletedProcess[str]:
+    # An ordinary user's folder is not readable to apt's own user, which it only warns of.
+    return subprocess.run(["apt-get", "-qq", *words], cwd=work, capture_output=True, text=True, check=False)
+
+
+def _of_tree(tree: Path) -> Source:
+    makefile = tree / "Makefile"
+    if not (tree / "arch" / "um" / "Kconfig").is_file() or not makefile.is_file():
+        raise ScenarioError(f"{tree} is not a source tree of Linux: it has no arch/um/Kconfig", path="--source")
+    numbers = dict(re.findall(r"^(VERSION|PATCHLEVEL|SUBLEVEL) = (\d+)$", makefile.read_text(encoding="utf-8"), re.M))
+    sha = hashlib.sha256()
+    for part in _TREE:
+        files = sorted(path for path in (tree / part).rglob("*") if path.suffix in (".c", ".h", ".S", "")) or [makefile]
+        for path in files:
+            if path.is_file() and not path.is_symlink():
+                sha.update(f"{path.relative_to(tree)}\0".encode())
+                sha.update(path.read_bytes())
+    version = ".".join(numbers.get(name, "0") for name in ("VERSION", "PATCHLEVEL", "SUBLEVEL"))
+    return Source(str(tree.resolve()), version, sha.hexdigest(), tree=tree)
+
+
+def _digest(source: Source, hz: int) -> str:
+    parts = [source.sha256, str(hz), str(_RULES), *(_text(name) for name in ("kernel.config", "seeded.c"))]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:_DIGITS]
+
+
+def _text(name: str) -> str:
+    return (_HERE / name).read_text(encoding="utf-8")
+
+
+# ---- the build ----
+
+
+def _make(source: Source, digest: str, hz: int, work: Path, tell: Tell) -> Kernel:
+    """Build a kernel in a folder beside its place, and move it there when it is whole."""
+    if shutil.disk_usage(work).free < _FREE_BYTES:
+        raise BuildError(f"a build needs {_FREE_BYTES >> 30} GB in {cache()}, and there is less")
+    began = time.monotonic()
+    tell(f"building Linux {source.version} with HZ={hz}: {MINUTES}")
+    tree = _unpacked(source, work)
+    _set_hz(tree, hz)
+    out, config = work / "out", work / "kernel.config"
+    out.mkdir()
+    config.write_text(_text("kernel.config"), encoding="utf-8")
+    _run(["make", "ARCH=um", f"O={out}", f"KCONFIG_ALLCONFIG={config}", "allnoconfig"], tree, tell)
+    _check_config(config, out / ".config")
+    _run(["nice", "-n", "10", "make", "ARCH=um", f"O={out}", f"-j{_cores()}", "vmlinux"], tree, tell)
+    whole = work / "whole"
+    whole.mkdir()
+    _run(["gcc", "-shared", "-fPIC", "-O1", "-o", str(whole / SEEDED), str(_HERE / "seeded.c")], work, tell)
+    _run(["strip", "-o", str(whole / BINARY), str(out / "vmlinux")], work, tell)
+    shutil.copy(out / ".config", whole / "config")
+    sha256 = hashlib.sha256((whole / BINARY).read_bytes()).hexdigest()
+    kernel = Kernel(digest, source.version, hz, time.time(), time.monotonic() - began, sha256, source.name)
+    (whole / RECORD).write_text(json.dumps(asdict(kernel), indent=1), encoding="utf-8")
+    shutil.rmtree(kernel.folder, ignore_errors=True)
+    whole.rename(kernel.folder)
+    return kernel
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+def _unpacked(source: Source, work: Path) -> Path:
+    tree = work / "tree"
+    if source.tree is not None:
+        shutil.copytree(source.tree, tree, symlinks=True, ignore=shutil.ignore_patterns(".git", "Documentation"))
+        return tree
+    _run(["dpkg-deb", "-x", str(source.archive), str(work / "package")], work, lambda _: None)
+    [packed] = (work / "package" / "usr" / "src").glob("linux-source-*.tar.xz")
+    tree.mkdir()
+    _run(["tar", "-xJf", str(packed), "-C", str(tree), "--strip-components=1"], work, lambda _: None)
+    return tree
+
+
+def _set_hz(tree: Path, hz: int) -> None:
+    """UML's HZ is a constant of its Kconfig: 100."""
+    path = tree / "arch" / "um" / "Kconfig"
+    text, count = _HZ_LINE.subn(rf"\g<1>{hz}", path.read_text(encoding="utf-8"))
+    if count != 1:
+        raise BuildError("arch/um/Kconfig does not state HZ as Linux 6.1 to 6.12 do")
+    path.write_text(text, encoding="utf-8")
+
+
+def _check_config(wanted: Path, made: Path) -> None:
+    """A line that this source does not know would be left out in silence."""
+    have = set(made.read_text(encoding="utf-8").splitlines())
+    lines = [line for line in wanted.read_text(encoding="utf-8").splitlines() if line.startswith("CONFIG_")]
+    lost = [line for line in lines if not line.endswith("=n") and line not in have]
+    if lost:
+        raise BuildError(f"this source does not have {', '.join(lost)}")
+
+
+def _run(words: list[str], folder: Path, tell: Tell) -> None:
+    """Run a step of the build, and tell now and then how far it is."""
+    environment = os.environ | {
+        "KBUILD_BUILD_TIMESTAMP": "1970-01-01", "KBUILD_BUILD_USER": "elephan", "KBUILD_BUILD_HOST": "elephan",
+        "LC_ALL": "C",
+    }  # fmt: skip
+    log = folder / ".elephan-build.log"
+    with log.open("w", encoding="utf-8") as file:
+        step = subprocess.Popen(words, cwd=folder, env=environment, stdout=file, stderr=subprocess.STDOUT)
+        try:
+            while True:
+                try:
+                    status = step.wait(_TELL_S)
+                    break
+                except subprocess.TimeoutExpired:
+                    tell(f"{_compiled(log)} files compiled")
+        finally:
+            if step.poll() is None:
+                step.terminate()
+                step.wait()
+    if status:
+        text = log.read_text(encoding="utf-8", errors="replace")
+        errors = [line for line in text.splitlines() if "error" in line.lower()]
+        raise BuildError(f"'{' '.join(words[:4])}' failed: {_last(errors[0] if errors else text)}")
+
+
+def _compiled(log: Path) -> int:
+    return log.read_text(encoding="utf-8", errors="replace").count("  CC ")
+
+
+def _last(text: str) -> str:
+    lines = text.strip().splitlines()
+    return one_line(lines[-1]) if lines else "no message"

@@ -1,0 +1,195 @@
+"""One guest: a process that boots, runs a plan in virtual time, and is gone."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from elephan.backends.base import Cancelled, Progress
+from elephan.backends.linux.kernels import BINARY, SEEDED, Kernel, cache
+from elephan.backends.linux.plan import Plan
+from elephan.scenario import ScenarioError
+from elephan.scenario.errors import one_line
+
+PROGRAM = "elephan-guest"
+ENVIRONMENT = "ELEPHAN_GUEST"
+"""Variable that names the guest's program, where it is not the package's."""
+
+HUNG_S = 120.0
+"""Processor time of a guest without progress, s, after which it counts as hung."""
+
+_SLOW_S = 1800.0
+_LOOK_S = 0.05
+_START_NS = 1_000_000_000
+
+
+class GuestError(Exception):
+    """A guest failed; the message is one line."""
+
+
+@dataclass(frozen=True)
+class Log:
+    """The files that a guest wrote.
+
+    Attributes:
+        words: records of looks, numbers of eight bytes.
+        result: sizes of records, starts and completions.
+        processor_s: processor time of the host that the guest took, s.
+        wall_s: time of the host that the guest took, s.
+    """
+
+    words: bytes
+    result: dict[str, Any]
+    processor_s: float
+    wall_s: float
+
+
+def program() -> Path | None:
+    """The guest's first program: ``$ELEPHAN_GUEST``, or the one that was built with the package."""
+    named = os.environ.get(ENVIRONMENT)
+    path = Path(named) if named else Path(__file__).parents[2] / "bin" / PROGRAM
+    return path if path.is_file() and os.access(path, os.X_OK) else None
+
+
+def run(plan: Plan, kernel: Kernel, progress: Progress | None) -> Log:
+    """Run a plan.
+
+    Raises:
+        GuestError: the guest failed, or hung.
+        Cancelled: ``progress`` returned ``False``.
+    """
+    first = program()
+    if first is None:
+        raise ScenarioError(f"the backend 'linux' needs {PROGRAM}; run 'make setup' in the source tree")
+    with _root(plan, first) as folder:
+        began = time.monotonic()
+        with _started(plan, kernel, first, folder) as process:
+            processor_s = _follow(process, folder, progress)
+        root = folder / "root"
+        if (root / "error").exists():
+            raise GuestError(f"the guest failed: {one_line((root / 'error').read_text(encoding='utf-8'))}")
+        if not (root / "result.json").exists():
+            raise GuestError(f"the guest ended without a result: {_console(folder)}")
+        result = json.loads((root / "result.json").read_text(encoding="utf-8"))
+        return Log((root / "log").read_bytes(), result, processor_s, time.monotonic() - began)
+
+
+@contextlib.contextmanager
+def _root(plan: Plan, first: Path) -> Iterator[Path]:
+    """A folder with the guest's root file system, gone afterwards; those of killed processes go too."""
+    above = cache() / "guests"
+    above.mkdir(parents=True, exist_ok=True)
+    with (above / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        _remove_abandoned(above)
+        folder = Path(tempfile.mkdtemp(dir=above))
+        mine = (folder / "lock").open("w")
+        fcntl.flock(mine, fcntl.LOCK_EX)
+    try:
+        (folder / "root" / "proc").mkdir(parents=True)
+        (folder / "uml").mkdir()
+        shutil.copy(first, folder / "root" / "init")
+        (folder / "root" / "plan.json").write_text(json.dumps(plan.document), encoding="utf-8")
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        mine.close()
+
+
+def _remove_abandoned(above: Path) -> None:
+    """Remove the folders whose process has ended: nobody holds their lock."""
+    for path in above.glob("*/lock"):
+        with contextlib.suppress(OSError), path.open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(path.parent, ignore_errors=True)
+
+
+def arguments(plan: Plan) -> list[str]:
+    """The kernel's command line. The kernel mixes it into its randomness: nothing in it may differ between runs."""
+    return [
+        f"mem={plan.memory_bytes >> 20}M", "root=/dev/root", "rootfstype=hostfs", "rootflags=/proc/self/cwd/root", "rw",
+        "init=/init", "time-travel=inf-cpu", f"time-travel-start={_START_NS}", "uml_dir=/proc/self/cwd/uml/",
+        "umid=guest", "con=null", "con0=null,fd:1", "quiet", "panic=-1", *plan.arguments,
+    ]  # fmt: skip
+
+
+@contextlib.contextmanager
+def _started(plan: Plan, kernel: Kernel, first: Path, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """The guest's process; when the block ends it is gone, and so is everything that it has started."""
+    environment = {
+        "LD_PRELOAD": str(kernel.folder / SEEDED), "ELEPHAN_GUEST_SEED": str(plan.form.seed), "HOME": "/", "PATH": "/",
+    }  # fmt: skip
+    words = [str(first), "launch", str(os.getpid()), str(kernel.folder / BINARY), *arguments(plan)]
+    with (folder / "console").open("wb") as console:
+        process = subprocess.Popen(
+            words, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=console, stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )  # fmt: skip
+    try:
+        yield process
+    finally:
+        _end(process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        process.kill()
+    process.wait()
+    # Processes of the guest are processes of the host in the same session.
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _follow(process: subprocess.Popen[bytes], folder: Path, progress: Progress | None) -> float:
+    """Wait for the end, and give the processor time that it took, s."""
+    seen, spent_s, spent_then, seen_at = -1, 0.0, 0.0, time.monotonic()
+    wait_s = _LOOK_S / 10
+    while process.poll() is None:
+        time.sleep(wait_s)
+        wait_s = min(_LOOK_S, 1.5 * wait_s)
+        spent_s = max(spent_s, _processor_s(process.pid))
+        done = _progress(folder)
+        if done != seen:
+            seen, spent_then, seen_at = done, spent_s, time.monotonic()
+        if progress is not None and not progress(done / 100):
+            raise Cancelled
+        if spent_s - spent_then > HUNG_S or time.monotonic() - seen_at > _SLOW_S:
+            raise GuestError(f"the guest hung at {done} % of the run: no progress in {HUNG_S:g} s of processor time")
+    return spent_s
+
+
+def _progress(folder: Path) -> int:
+    try:
+        return int((folder / "root" / "progress").read_text(encoding="ascii") or 0)
+    except (OSError, ValueError):
+        return 0
+
+
+def _processor_s(pid: int) -> float:
+    """Processor time of a guest and of the processes in it, s."""
+    total = 0.0
+    with contextlib.suppress(psutil.Error):
+        guest = psutil.Process(pid)
+        for one in (guest, *guest.children(recursive=True)):
+            with contextlib.suppress(psutil.Error):
+                times = one.cpu_times()
+                total += times.user + times.system
+    return total
+
+
+def _console(folder: Path) -> str:
+    text = (folder / "console").read_text(encoding="utf-8", errors="replace").strip()
+    return one_line(text.splitlines()[-1]) if text else "nothing on its console"

@@ -1,0 +1,127 @@
+"""The kernels in the user's cache: found, listed and removed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from elephan.scenario import ScenarioError
+
+ENVIRONMENT = "ELEPHAN_LINUX"
+"""Variable that names the kernel to use, by the first letters of its digest."""
+
+DEBIAN_HZ = 250
+"""Timer interrupts a second of Debian's kernels."""
+
+BINARY = "linux"
+SEEDED = "seeded.so"
+RECORD = "kernel.json"
+BUILDING = "building-"
+_BUILD = "elephan lab linux build"
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel that was built.
+
+    Attributes:
+        digest: of its source, configuration, HZ and patches.
+        version: of its source, as its package or its Makefile states it.
+        hz: timer interrupts a second.
+        built: the time at which it was built, in seconds since 1970.
+        seconds: the time that its build took, s.
+        sha256: of the binary.
+        source: the package or folder that it was built from.
+    """
+
+    digest: str
+    version: str
+    hz: int
+    built: float
+    seconds: float
+    sha256: str
+    source: str
+
+    @property
+    def folder(self) -> Path:
+        """The folder of its files."""
+        return cache() / self.digest
+
+    def size_bytes(self) -> int:
+        """Disk space that it takes, bytes."""
+        return folder_bytes(self.folder)
+
+    def to_json(self) -> dict[str, Any]:
+        """As in the document of ``elephan lab linux list --json``."""
+        return asdict(self) | {"folder": str(self.folder), "size_bytes": self.size_bytes()}
+
+
+def cache() -> Path:
+    """The folder of all kernels: ``elephan/linux`` in the user's cache."""
+    root = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(root) if Path(root).is_absolute() else Path.home() / ".cache") / "elephan" / "linux"
+
+
+def folder_bytes(folder: Path) -> int:
+    """Disk space of a folder's files, bytes."""
+    return sum(entry.lstat().st_size for entry in folder.rglob("*") if entry.is_file())
+
+
+def kernels() -> list[Kernel]:
+    """All whole kernels, the newest last."""
+    found = []
+    for record in cache().glob(f"*/{RECORD}"):
+        if record.parent.name.startswith(BUILDING):
+            continue
+        try:
+            kernel = Kernel(**json.loads(record.read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError):
+            continue
+        if kernel.folder == record.parent and (record.parent / BINARY).is_file():
+            found.append(kernel)
+    return sorted(found, key=lambda kernel: (kernel.built, kernel.digest))
+
+
+def offered() -> list[Kernel]:
+    """The kernels that runs may use: the newest of each HZ, or the one that ``$ELEPHAN_LINUX`` names.
+
+    Raises:
+        ScenarioError: the variable does not name one.
+    """
+    found = kernels()
+    if wanted := os.environ.get(ENVIRONMENT):
+        named = [kernel for kernel in found if kernel.digest.startswith(wanted)]
+        if len(named) != 1:
+            raise ScenarioError(
+                f"{ENVIRONMENT} = {wanted} names {len(named)} of the {len(found)} kernels; see elephan lab linux list"
+            )
+        return named
+    return sorted({kernel.hz: kernel for kernel in found}.values(), key=lambda kernel: kernel.hz)
+
+
+def chosen(hz: int | None = None) -> Kernel:
+    """The kernel of a run: that of an HZ, or of Debian's where any will do.
+
+    Raises:
+        ScenarioError: there is none.
+    """
+    found = {kernel.hz: kernel for kernel in offered()}
+    if not found:
+        raise ScenarioError(f"the backend 'linux' needs a kernel, and none is built; type '{_BUILD}' (minutes, once)")
+    if hz is None:
+        return found.get(DEBIAN_HZ) or next(iter(found.values()))
+    if hz not in found:
+        built = " and ".join(map(str, found))
+        raise ScenarioError(f"flows have hz = {hz}, and kernels are built for {built}; type '{_BUILD} --hz {hz}'")
+    return found[hz]
+
+
+def remove(kernel: Kernel) -> int:
+    """Remove a kernel, and give the disk space that it took, bytes."""
+    size = kernel.size_bytes()
+    shutil.rmtree(kernel.folder)
+    return size

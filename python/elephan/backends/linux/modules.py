@@ -1,0 +1,128 @@
+"""The kernel's congestion control modules: their names, and their parameters as those of our algorithms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+from elephan.scenario import ScenarioError
+from elephan.scenario.catalog import Parameter, algorithms
+from elephan.scenario.form import FlowSpec, Spec
+from elephan.scenario.words import hint
+
+MODULES = {
+    "reno": "reno", "cubic": "cubic", "bic": "bic", "westwood": "westwood", "htcp": "htcp", "hstcp": "highspeed",
+    "hybla": "hybla", "vegas": "vegas", "nv": "nv", "stcp": "scalable", "lp": "lp", "veno": "veno", "yeah": "yeah",
+    "illinois": "illinois", "dctcp": "dctcp", "cdg": "cdg", "bbr": "bbr",
+}  # fmt: skip
+"""Our names of the algorithms that Linux has: their names there."""
+
+_AS_LINUX = ("", "linux")
+
+
+class _Map(NamedTuple):
+    """A module's parameter for one of ours: its value there is ``there(ours)``, a whole number."""
+
+    name: str
+    there: Callable[[float], float]
+
+
+def _same(value: float) -> float:
+    return value
+
+
+def _in(unit: float) -> Callable[[float], float]:
+    return lambda value: value * unit
+
+
+_PARAMETERS: dict[str, dict[str, _Map]] = {
+    "cubic": {
+        "beta": _Map("beta", _in(1024)),
+        "c": _Map("bic_scale", _in(1024)),
+        "fast_convergence": _Map("fast_convergence", _same),
+    },
+    "bic": {
+        "beta": _Map("beta", lambda given_up: 1024 * (1 - given_up)),
+        "s_max": _Map("max_increment", _same),
+        "low_window": _Map("low_window", _same),
+        "fast_convergence": _Map("fast_convergence", _same),
+        "smooth_part": _Map("smooth_part", _same),
+    },
+    "htcp": {"rtt_scaling": _Map("use_rtt_scaling", _same), "bandwidth_switch": _Map("use_bandwidth_switch", _same)},
+    "hybla": {"rtt0": _Map("rtt0", _in(1000))},
+    "vegas": {
+        "alpha": _Map("alpha", _same), "beta": _Map("beta", _same), "gamma": _Map("gamma", _same),
+    },
+    "cdg": {
+        "window": _Map("window", _same),
+        "backoff_beta": _Map("backoff_beta", _in(1024)),
+        "backoff_factor": _Map("backoff_factor", _same),
+        "use_ineff": _Map("use_ineff", _same),
+        "use_shadow": _Map("use_shadow", _same),
+        "use_tolerance": _Map("use_tolerance", _same),
+    },
+    "illinois": {"window_threshold": _Map("win_thresh", _same), "theta": _Map("theta", _same)},
+}  # fmt: skip
+"""Our parameters by algorithm, and the module's for each."""
+
+# A whole number there stands for ours to this precision.
+_ROUNDING = 2e-3
+
+
+def module_of(flow: FlowSpec, where: str) -> str:
+    """The kernel's name of a flow's congestion control.
+
+    Raises:
+        ScenarioError: the kernel has none.
+    """
+    name, _, preset = flow.algorithm.partition(":")
+    there = f"{where}.algorithm"
+    if name not in MODULES:
+        raise ScenarioError(f"Linux has no '{flow.algorithm}'; {hint(name, MODULES)}", path=there)
+    if preset not in _AS_LINUX:
+        raise ScenarioError(f"Linux has its own {name} and not '{flow.algorithm}'; write '{name}'", path=there)
+    return MODULES[name]
+
+
+def parameters_of(form: Spec) -> list[str]:
+    """Arguments of the kernel's command line: the modules' parameters that the flows state.
+
+    Raises:
+        ScenarioError: a module has no such parameter, or two flows state different ones.
+    """
+    stated: dict[str, dict[str, int]] = {}
+    for i, flow in enumerate(form.flows):
+        name = flow.algorithm.partition(":")[0]
+        where = f"flow[{i}].parameters"
+        mine = {}
+        for key, value in sorted(_differing(flow).items()):
+            known = _PARAMETERS.get(name, {})
+            if key not in known:
+                offered = f"has {', '.join(sorted(known))}" if known else "has none that can be set"
+                raise ScenarioError(f"Linux's own {name} {offered}, and no '{key}'; 'sim' has", path=where)
+            mine[f"tcp_{MODULES[name]}.{known[key].name}"] = _whole(known[key], value, f"{where}.{key}")
+        if stated.setdefault(name, mine) != mine:
+            raise ScenarioError(
+                f"a kernel has one set of parameters of {name}, and these flows have two; 'sim' can", path=where
+            )
+    return [f"{key}={value}" for mine in stated.values() for key, value in sorted(mine.items())]
+
+
+def _differing(flow: FlowSpec) -> dict[str, Parameter]:
+    """The parameters that a flow states and that are not those of Linux anyway."""
+    name = flow.algorithm.partition(":")[0]
+    entry = algorithms()[name]
+    linux = {parameter["name"]: parameter["default"] for parameter in entry["parameters"]}
+    linux |= next((preset["overrides"] for preset in entry["presets"] if preset["name"] == "linux"), {})
+    return {key: value for key, value in flow.parameters.items() if value != linux[key]}
+
+
+def _whole(known: _Map, value: Parameter, where: str) -> int:
+    if isinstance(value, str):
+        raise ScenarioError(f"Linux has a number there, and this is '{value}'", path=where)
+    exact = known.there(float(value))
+    whole = round(exact)
+    if not math.isclose(exact, whole, rel_tol=_ROUNDING):
+        raise ScenarioError(f"Linux has whole numbers there, and {value} would be {exact:g}", path=where)
+    return whole

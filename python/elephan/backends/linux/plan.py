@@ -1,0 +1,382 @@
+"""From a scenario to what a guest has to do; what cannot be done is refused by name."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address
+from typing import Any
+
+import msgspec
+
+from elephan.backends.base import unknown_fields
+from elephan.backends.linux.modules import module_of, parameters_of
+from elephan.scenario import Scenario, ScenarioError
+from elephan.scenario.document import write
+from elephan.scenario.form import BernoulliLoss, FlowSpec, LinkSpec, NoneLoss, Spec, StackSpec
+from elephan.scenario.lookups import base_rtt_ps, queue_switch, slowest_bps, wire_bytes
+from elephan.scenario.stacks import STACKS
+
+READ_BYTES = 64 << 10
+"""Low-water mark of receivers, bytes: so much has to be there before one reads."""
+
+# RFC 2544 sets these addresses apart for measurements.
+_SENDERS, _RECEIVERS = IPv4Address("198.18.0.1"), IPv4Address("198.19.0.1")
+_FLOWS_MAX = 100
+_FLOW_FIELDS = {"parameters", "stop_ps", "size_segments", "application"}
+_LINK_FIELDS = {"loss", "record"}
+# What a socket or a route can be told; everything else of a stack is as the kernel has it.
+_CAN_DIFFER = ("payload_bytes", "receive_window", "initial_window", "pacing", "hz")
+_LINUX = STACKS["linux"]
+_HEADER_BYTES = _LINUX.header_bytes
+_UNLIMITED_PACKETS = 1 << 30
+_UNBOUNDED_QUEUE_BYTES = 16 << 20
+_SPARE_S = 0.05
+_BUFFER_MIN_BYTES, _BUFFER_MAX_BYTES = 1 << 20, 1 << 30
+_HANDSHAKE_NS = 100_000_000
+_LOOK_MIN_NS, _LOOK_MAX_NS, _LOOK_EACH_NS = 1_000_000, 20_000_000, 250_000
+_LOOKS_A_ROUND_TRIP = 4
+_MEMORY_BYTES, _NAMESPACE_BYTES = 96 << 20, 1 << 20
+_PS_PER_S = 10**12
+_NS_PER_S = 10**9
+_PS_PER_NS = 1000
+
+SYSCTLS = {
+    "net/ipv4/ip_forward": "1",
+    "net/ipv4/tcp_no_metrics_save": "1",
+    "net/ipv4/tcp_rmem": f"4096 131072 {_BUFFER_MAX_BYTES}",
+    "net/ipv4/tcp_wmem": f"4096 16384 {_BUFFER_MAX_BYTES}",
+}
+"""Settings of each network namespace of a guest."""
+
+
+@dataclass
+class _Graph:
+    """Devices and routes of a guest. The first namespace has the senders, the second the receivers."""
+
+    namespaces: int = 2
+    devices: list[dict[str, Any]] = field(default_factory=list)
+    routes: dict[tuple[int, str], dict[str, Any]] = field(default_factory=dict)
+    hosts: dict[tuple[int, int], int] = field(default_factory=dict)
+
+    def device(self, origin: int, to: int, mtu: int, netem: dict[str, Any] | None, *, watched: bool = False) -> int:
+        """Add a device."""
+        host = netem is None and origin < 2
+        self.devices.append(
+            {"from": origin, "to": to, "mtu": mtu, "netem": netem, "watched": watched, "host": host}
+        )  # fmt: skip
+        return len(self.devices) - 1
+
+    def between(self, origin: int, to: int, mtu: int) -> int:
+        """The device without delay between a host and the path."""
+        if (origin, to) not in self.hosts:
+            self.hosts[origin, to] = self.device(origin, to, mtu, None)
+        return self.hosts[origin, to]
+
+    def route(self, namespace: int, to: str, device: int, **more: Any) -> None:
+        """Add a route.
+
+        Raises:
+            ScenarioError: another one leads there.
+        """
+        made = {"namespace": namespace, "to": to, "device": device, "initial_window": None, "mtu": None, **more}
+        if self.routes.setdefault((namespace, to), made) != made:
+            raise _refuse("a path that passes the same router twice")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A scenario that a guest can run.
+
+    Attributes:
+        form: its canonical form, with the seed of the run.
+        hz: timer interrupts a second of the kernel.
+        modules: the congestion control of each flow, as the kernel names it.
+        arguments: of the kernel's command line: the parameters of its modules.
+        document: the guest's plan.
+        watched: positions of the links whose queues are looked at, in the order of the devices.
+        memory_bytes: memory of the guest.
+    """
+
+    form: Spec
+    hz: int
+    modules: list[str]
+    arguments: list[str]
+    document: dict[str, Any]
+    watched: list[int]
+    memory_bytes: int
+
+    @classmethod
+    def of(cls, scenario: Scenario, hz: int, seed: int | None = None) -> Plan:
+        """Read a scenario.
+
+        Raises:
+            ScenarioError: the backend cannot run it; the sentence says why.
+        """
+        if scenario.send_jitter:
+            raise _refuse("send_jitter: real senders have their own", "send_jitter")
+        own = scenario.form.seed if seed is None else seed
+        form = msgspec.structs.replace(scenario.form, seed=own, send_jitter_ps=0)
+        _check(form, hz)
+        modules = [module_of(flow, f"flow[{i}]") for i, flow in enumerate(form.flows)]
+        arguments = parameters_of(form)
+        graph, watched = _laid(form)
+        document = _document(form, hz, modules, graph)
+        buffers = sum(flow["send_buffer_bytes"] + flow["receive_buffer_bytes"] for flow in document["flows"])
+        memory = _MEMORY_BYTES + graph.namespaces * _NAMESPACE_BYTES + 2 * buffers
+        mib = -(-memory // 2**20)
+        pages = mib * 2**20 // 4096
+        document["guest_sysctls"] = {"net/ipv4/tcp_mem": f"{pages} {pages} {pages}"}
+        return cls(form, hz, modules, arguments, document, watched, mib * 2**20)
+
+    @property
+    def duration_s(self) -> float:
+        """Length of the run."""
+        return self.form.duration_ps / _PS_PER_S
+
+
+def _refuse(what: str, path: str = "") -> ScenarioError:
+    return ScenarioError(f"the backend 'linux' cannot do {what}; 'sim' can", path=path)
+
+
+# ---- refusals ----
+
+
+def _check(form: Spec, hz: int) -> None:
+    """Only TCP flows over drop-tail queues, random losses and constant rates and delays."""
+    if form.traffic:
+        raise _refuse("background traffic", "traffic")
+    if form.events is not None:
+        raise _refuse("an event log", "events")
+    if form.internals:
+        raise _refuse("internals: modules of Linux do not show their variables", "internals")
+    if form.record_flows is not None:
+        raise ScenarioError(
+            "the backend 'linux' records every flow; write record = \"all\", or leave it out", path="record"
+        )
+    if not 0 < len(form.flows) <= _FLOWS_MAX:
+        raise ScenarioError(f"the backend 'linux' has 1 to {_FLOWS_MAX} flows", path="flow")
+    for i, flow in enumerate(form.flows):
+        if flow.datagrams or flow.algorithm == "datagrams":
+            raise _refuse("datagrams", f"flow[{i}].datagrams")
+        if flow.source_sha256 is not None:
+            raise ScenarioError(
+                f"'{flow.algorithm}' is written in Python, which a kernel cannot run; 'sim' can",
+                path=f"flow[{i}].algorithm",
+            )
+        if other := unknown_fields(flow, _FLOW_FIELDS):
+            raise _refuse(f"a flow with {', '.join(other)}", f"flow[{i}]")
+        _check_stack(flow.stack, hz, f"flow[{i}].stack")
+    for link in form.links:
+        _check_link(link, f"link {link.name}")
+
+
+def _check_link(link: LinkSpec, where: str) -> None:
+    if other := unknown_fields(link, _LINK_FIELDS):
+        raise _refuse(f"a link with {', '.join(other)}", where)
+    if link.queue.kind != "droptail":
+        raise _refuse(f"a queue '{link.queue.kind}'", where)
+    if not isinstance(link.loss, NoneLoss | BernoulliLoss):
+        raise _refuse("losses in bursts or of listed packets", f"{where}: loss")
+    if link.rate_bps % 8:
+        raise _refuse(f"a rate of {link.rate_bps} bit/s, which is no whole number of bytes a second", where)
+
+
+def _check_stack(stack: StackSpec, hz: int, where: str) -> None:
+    for name, value in msgspec.structs.asdict(stack).items():
+        if name not in _CAN_DIFFER and value != getattr(_LINUX, name):
+            raise ScenarioError(
+                f"the backend 'linux' has Linux's own endpoints, which cannot be told {name} = {value}; "
+                "'sim' can, or write stack = \"linux\"",
+                path=where,
+            )
+    if stack.hz not in (None, hz):
+        raise ScenarioError(
+            f"the kernel has HZ={hz}, and this flow has hz = {stack.hz}; "
+            f"type 'elephan lab linux build --hz {stack.hz}', or write hz = {hz}",
+            path=f"{where}.hz",
+        )
+
+
+# ---- the path ----
+
+
+class _Nodes:
+    """Ends of links that are the same place, by union and find."""
+
+    def __init__(self) -> None:
+        self._parents: dict[tuple[int, str], tuple[int, str]] = {}
+        self._numbers: dict[tuple[int, str], int] = {}
+
+    def _root(self, end: tuple[int, str]) -> tuple[int, str]:
+        parent = self._parents.setdefault(end, end)
+        return end if parent == end else self._root(parent)
+
+    def join(self, one: tuple[int, str], other: tuple[int, str]) -> None:
+        """Two ends are the same place."""
+        self._parents[self._root(one)] = self._root(other)
+
+    def number(self, end: tuple[int, str], graph: _Graph) -> int:
+        """The namespace of a place."""
+        root = self._root(end)
+        if root not in self._numbers:
+            self._numbers[root] = graph.namespaces
+            graph.namespaces += 1
+        return self._numbers[root]
+
+
+def _laid(form: Spec) -> tuple[_Graph, list[int]]:
+    """Devices and routes of the scenario's links, and the links whose queues are looked at."""
+    graph, nodes = _Graph(), _Nodes()
+    for flow in form.flows:
+        for path in (flow.path, flow.reverse_path):
+            for one, other in itertools.pairwise(path):
+                nodes.join((one, "out"), (other, "in"))
+    mtu = max(wire_bytes(flow.stack) for flow in form.flows)
+    stages: dict[int, list[tuple[int, int]]] = {}
+    watched = []
+    for i, link in enumerate(form.links):
+        if any(i in (*flow.path, *flow.reverse_path) for flow in form.flows):
+            stages[i] = _stages(form, i, nodes, graph, mtu)
+            watched += [i] if link.record else []
+    for k, flow in enumerate(form.flows):
+        sender, receiver = addresses(k)
+        own = {"initial_window": flow.stack.initial_window, "mtu": wire_bytes(flow.stack)}
+        _routed(graph, 0, 1, [stage for i in flow.path for stage in stages[i]], receiver, mtu, own)
+        _routed(graph, 1, 0, [stage for i in flow.reverse_path for stage in stages[i]], sender, mtu, own)
+    return graph, watched
+
+
+def addresses(flow: int) -> tuple[str, str]:
+    """Addresses of the sender and the receiver of a flow."""
+    return str(_SENDERS + flow), str(_RECEIVERS + flow)
+
+
+def _routed(
+    graph: _Graph, origin: int, to: int, stages: list[tuple[int, int]], address: str, mtu: int, own: dict[str, Any]
+) -> None:
+    """Routes of one direction of a flow, from its host through the namespaces and devices of the stages."""
+    graph.route(origin, address, graph.between(origin, stages[0][0], mtu), **own)
+    for namespace, device in stages:
+        graph.route(namespace, address, device)
+    last = graph.devices[stages[-1][1]]["to"]
+    graph.route(last, address, graph.between(last, to, mtu))
+
+
+def _stages(form: Spec, i: int, nodes: _Nodes, graph: _Graph, mtu: int) -> list[tuple[int, int]]:
+    """The one or two devices of a link: its rate and queue, and its delay where that must not count in the queue."""
+    link = form.links[i]
+    origin, to = nodes.number((i, "in"), graph), nodes.number((i, "out"), graph)
+    if origin == to:
+        raise _refuse("a path that passes the same router twice", f"link {link.name}")
+    limit = _limit_packets(form, i)
+    delay_ns = link.delay_ps // _PS_PER_NS
+    loss = link.loss.p if isinstance(link.loss, BernoulliLoss) else 0.0
+    netem = {
+        "rate_bps": link.rate_bps,
+        "delay_ns": delay_ns,
+        "limit": _UNLIMITED_PACKETS if limit is None else limit,
+        "loss": round(loss * (2**32 - 1)),
+        "loss_seed": _drawn(form.seed, f"link {link.name} loss", 2**64),
+    }
+    if delay_ns == 0 or (limit is None and not link.record):
+        return [(origin, graph.device(origin, to, mtu, netem, watched=link.record))]
+    between = graph.namespaces
+    graph.namespaces += 1
+    first = graph.device(origin, between, mtu, netem | {"delay_ns": 0}, watched=link.record)
+    delay = {"rate_bps": None, "delay_ns": delay_ns, "limit": _UNLIMITED_PACKETS, "loss": 0, "loss_seed": 0}
+    return [(origin, first), (between, graph.device(between, to, mtu, delay))]
+
+
+def _limit_packets(form: Spec, i: int) -> int | None:
+    """What netem holds for a link's queue, with the packet in transmission; ``None`` where it is unlimited."""
+    link = form.links[i]
+    limits = [] if link.queue.limit_packets is None else [link.queue.limit_packets]
+    if link.queue.limit_bytes is not None:
+        sizes = {wire_bytes(flow.stack) for flow in form.flows if i in flow.path}
+        sizes |= {flow.stack.ack_bytes for flow in form.flows if i in flow.reverse_path}
+        if len(sizes) > 1:
+            raise _refuse("a queue in bytes that packets of several sizes share", f"link {link.name}")
+        limits.append(link.queue.limit_bytes // max(sizes))
+    if not limits:
+        return None
+    return max(1, min(limits) + (0 if queue_switch(link.queue, "count_in_service") else 1))
+
+
+def _drawn(seed: int, name: str, bound: int) -> int:
+    """A number below a bound of a named stream of the seed."""
+    return int.from_bytes(hashlib.sha256(f"{seed} {name}".encode()).digest()[:8], "big") % bound
+
+
+# ---- the document ----
+
+
+def _document(form: Spec, hz: int, modules: list[str], graph: _Graph) -> dict[str, Any]:
+    look_ns = _look_ns(form)
+    return {
+        "seed": form.seed,
+        "duration_ns": form.duration_ps // _PS_PER_NS,
+        "look_ns": look_ns,
+        "more_looks_ns": sorted(
+            {t // _PS_PER_NS for t in (form.measure.from_ps, form.measure.to_ps, form.duration_ps)}
+        ),
+        "start_jitter_ps": form.start_jitter_ps,
+        "phase_ns": _drawn(form.seed, "phase", _NS_PER_S // hz),
+        "namespaces": graph.namespaces,
+        "sysctls": SYSCTLS,
+        "devices": graph.devices,
+        "routes": list(graph.routes.values()),
+        "flows": [_flow(form, i, modules[i]) for i in range(len(form.flows))],
+    }
+
+
+def _look_ns(form: Spec) -> int:
+    """Interval of looks, ns: a fraction of the sampling interval, of the order of a quarter of a round trip."""
+    shortest_ns = min(base_rtt_ps(form, flow) for flow in form.flows) // _PS_PER_NS
+    wanted = min(_LOOK_MAX_NS, max(_LOOK_MIN_NS, shortest_ns // _LOOKS_A_ROUND_TRIP, _LOOK_EACH_NS * len(form.flows)))
+    period = (form.sample_period_ps or form.duration_ps) // _PS_PER_NS
+    least = max(1, -(-period // wanted))
+    parts = next((k for k in range(least, 2 * least) if period % k == 0), None)
+    if parts is None:
+        raise _refuse(f"a sampling interval of {period} ns, which has no equal parts near {wanted} ns", "sample")
+    return period // parts
+
+
+def _flow(form: Spec, i: int, module: str) -> dict[str, Any]:
+    flow = form.flows[i]
+    sender, receiver = addresses(i)
+    stack, window = flow.stack, flow.stack.receive_window
+    buffer = min(_BUFFER_MAX_BYTES, 2 * _window_bytes(form, flow) + _BUFFER_MIN_BYTES)
+    window_bytes = None if window is None else window * stack.payload_bytes
+    return {
+        "name": flow.name,
+        "sender": sender,
+        "receiver": receiver,
+        "congestion": module,
+        "start_ps": flow.start_ps,
+        "connect_before_ns": _HANDSHAKE_NS + 2 * base_rtt_ps(form, flow) // _PS_PER_NS,
+        "stop_ns": None if flow.stop_ps is None else flow.stop_ps // _PS_PER_NS,
+        "size_segments": flow.size_segments,
+        "payload_bytes": stack.payload_bytes,
+        "application": write(form)["flows"][i].get("application"),
+        "send_buffer_bytes": buffer,
+        "receive_buffer_bytes": buffer,
+        "receive_window_bytes": window_bytes,
+        # A receiver that waits for more than its window would wait forever.
+        "read_bytes": min(READ_BYTES, max(1, (window_bytes or buffer) // 4)),
+        "pacing": stack.pacing,
+    }
+
+
+def _window_bytes(form: Spec, flow: FlowSpec) -> int:
+    """What fits on the path of a flow and into its queues, with some time to spare for the receiver's reads, bytes."""
+    wire = wire_bytes(flow.stack)
+    waiting = 0
+    for i in flow.path:
+        limit = _limit_packets(form, i)
+        if limit is not None:
+            waiting += limit * wire
+        elif form.links[i].rate_bps == slowest_bps(form, flow):
+            waiting += _UNBOUNDED_QUEUE_BYTES
+    return int(slowest_bps(form, flow) / 8 * (base_rtt_ps(form, flow) / _PS_PER_S + _SPARE_S)) + waiting

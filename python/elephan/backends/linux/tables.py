@@ -1,0 +1,222 @@
+"""From the records of a guest to the tables that every run has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from elephan.backends.linux.guest import GuestError, Log
+from elephan.backends.linux.plan import Plan
+from elephan.scenario.lookups import queue_switch, wire_bytes
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Words = NDArray[np.uint64]
+Floats = NDArray[np.float64]
+
+# Words of a flow in a record (crates/guest, flows.rs).
+_STATE, _CWND, _SSTHRESH, _SRTT, _RTT_MIN, _UNACKED, _SACKED, _LOST, _RETRANS = range(9)
+_RETRANSMITS, _SEGMENTS, _TIMEOUTS, _DUPLICATES, _BUSY, _LIMITED, _PAYLOAD, _RECEIVED, _ARRIVED = range(9, 18)
+# Words of a queue.
+_LENGTH, _DROPPED, _SENT, _SENT_BYTES = range(4)
+
+_ETHERNET_BYTES = 14
+_NO_THRESHOLD = 0x7FFF_FFFF
+# Linux's states of a sender (enum tcp_ca_state): from this on it repairs a loss.
+_RECOVERY = 3
+_NS_PER_S = 1e9
+
+
+@dataclass(frozen=True)
+class Looks:
+    """What a guest saw.
+
+    Attributes:
+        times_ns: times of the looks.
+        flows: looks × flows × words.
+        queues: looks × watched links × words.
+        starts_s: start of each flow.
+        ends_s: completion of each flow, or ``None``.
+        at: positions of the looks at the sample times.
+    """
+
+    times_ns: Words
+    flows: Words
+    queues: Words
+    starts_s: list[float]
+    ends_s: list[float | None]
+    at: list[int]
+
+
+def looks(plan: Plan, log: Log) -> Looks:
+    """Read the records of a guest.
+
+    Raises:
+        GuestError: they are not whole.
+    """
+    flows, queues = len(plan.form.flows), len(plan.watched)
+    flow_words, queue_words = log.result["flow_words"], log.result["queue_words"]
+    width = 1 + flows * flow_words + queues * queue_words
+    words = np.frombuffer(log.words, dtype="<u8")
+    if words.size == 0 or words.size % width:
+        raise GuestError(f"the guest's log has {words.size} words, and a record has {width}")
+    rows = words.reshape(-1, width)
+    times = rows[:, 0]
+    split = 1 + flows * flow_words
+    wanted = _sample_times(plan)
+    at = np.searchsorted(times, wanted)
+    if not np.array_equal(times[np.minimum(at, len(times) - 1)], wanted):
+        raise GuestError("the guest did not look at every sample time")
+    ends = [end for _, end in log.result["flows"]]
+    return Looks(
+        times, rows[:, 1:split].reshape(-1, flows, flow_words), rows[:, split:].reshape(-1, queues, queue_words),
+        [start / _NS_PER_S for start, _ in log.result["flows"]],
+        [None if end is None else end / _NS_PER_S for end in ends], [int(k) for k in at],
+    )  # fmt: skip
+
+
+def _sample_times(plan: Plan) -> Words:
+    """As the engine's: the multiples of the sampling interval, and the bounds of the measured part, ns."""
+    form = plan.form
+    times = {form.measure.from_ps, form.measure.to_ps}
+    if form.sample_period_ps:
+        times |= set(range(0, form.duration_ps + 1, form.sample_period_ps))
+    return np.array(sorted(t // 1000 for t in times), dtype=np.uint64)
+
+
+def tables(plan: Plan, seen: Looks) -> dict[str, pl.DataFrame]:
+    """``flows``, ``samples`` and ``links``."""
+    import polars as pl
+
+    indices = range(len(plan.form.flows))
+    links = [_link(plan, seen, k) for k in range(len(plan.watched))]
+    rows = [_flow(plan, seen, i) for i in indices]
+    found = {
+        "flows": pl.DataFrame(rows, schema_overrides={"completion_s": pl.Float64}),
+        "samples": pl.concat([_samples(plan, seen, i) for i in indices]),
+    }
+    if links:
+        found["links"] = pl.concat(links)
+    return found
+
+
+def loss_events(states: Words) -> Words:
+    """Number of loss events until each look: changes into the state Recovery or Loss."""
+    repairing = states >= _RECOVERY
+    begun = repairing & ~np.concatenate(([False], repairing[:-1]))
+    return np.cumsum(begun).astype(np.uint64)
+
+
+def _seconds(times_ns: Words) -> Floats:
+    return times_ns.astype(np.float64) / _NS_PER_S
+
+
+def _samples(plan: Plan, seen: Looks, i: int) -> pl.DataFrame:
+    import polars as pl
+
+    spec = plan.form.flows[i]
+    words = seen.flows[seen.at, i]
+    signed = words.astype(np.int64)
+    srtt = np.where(words[:, _SRTT] > 0, words[:, _SRTT] * 1e-6, np.nan)
+    threshold = np.where(
+        (words[:, _SSTHRESH] > 0) & (words[:, _SSTHRESH] < _NO_THRESHOLD), words[:, _SSTHRESH].astype(float), np.nan
+    )
+    in_flight = signed[:, _UNACKED] + signed[:, _RETRANS] - signed[:, _SACKED] - signed[:, _LOST]
+    frame = pl.DataFrame(
+        {
+            "time_s": _seconds(seen.times_ns[seen.at]),
+            "flow": [spec.name] * len(words),
+            "cwnd": words[:, _CWND].astype(np.float64),
+            "ssthresh": threshold,
+            "srtt_s": srtt,
+            "rtt_s": srtt,
+            "in_flight": np.maximum(in_flight, 0).astype(np.uint32),
+            "delivered_segments": words[:, _RECEIVED] // np.uint64(spec.stack.payload_bytes),
+            "wire_bytes": words[:, _ARRIVED] * np.uint64(wire_bytes(spec.stack)),
+            "retransmits": words[:, _RETRANSMITS],
+            "loss_events": loss_events(seen.flows[:, i, _STATE])[seen.at],
+        }
+    )
+    return frame.with_columns(pl.col("flow").cast(pl.Categorical), pl.col("ssthresh", "srtt_s", "rtt_s").fill_nan(None))
+
+
+def _flow(plan: Plan, seen: Looks, i: int) -> dict[str, Any]:
+    """One row of ``flows``: rates, round trips and windows in the measured part, counts in the whole run."""
+    spec, measure = plan.form.flows[i], plan.form.measure
+    payload = spec.stack.payload_bytes
+    words, times = seen.flows[:, i], seen.times_ns
+    first, last = (int(np.searchsorted(times, at // 1000)) for at in (measure.from_ps, measure.to_ps))
+    part = words[first : last + 1]
+    live = part[part[:, _CWND] > 0]
+    seconds = (measure.to_ps - measure.from_ps) / 1e12
+
+    def grown(column: int) -> int:
+        return int(words[last, column]) - int(words[first, column])
+
+    rtts_ms = live[:, _SRTT][live[:, _SRTT] > 0] * 1e-3
+    end_s = seen.ends_s[i]
+    counts = words[-1]
+    return {
+        "name": spec.name,
+        "algorithm": spec.algorithm,
+        "start_s": seen.starts_s[i],
+        "goodput_mbps": grown(_RECEIVED) // payload * payload * 8e-6 / seconds,
+        "throughput_mbps": grown(_ARRIVED) * wire_bytes(spec.stack) * 8e-6 / seconds,
+        "segments_delivered": int(counts[_RECEIVED]) // payload,
+        "segments_sent": int(counts[_SEGMENTS]),
+        "retransmits": int(counts[_RETRANSMITS]),
+        "loss_events": int(loss_events(words[:, _STATE])[-1]),
+        "timeouts": int(counts[_TIMEOUTS]),
+        "spurious_retransmits": int(counts[_DUPLICATES]),
+        "rtt_min_ms": float(rtts_ms.min()) if rtts_ms.size else None,
+        "rtt_mean_ms": float(rtts_ms.mean()) if rtts_ms.size else None,
+        **{
+            f"rtt_p{q}_ms": float(np.quantile(rtts_ms, q / 100, method="lower")) if rtts_ms.size else None
+            for q in (50, 95, 99)
+        },
+        "cwnd_mean": float(live[:, _CWND].mean()) if live.size else None,
+        "cwnd_max": float(live[:, _CWND].max()) if live.size else None,
+        "receive_window_limited_fraction": grown(_LIMITED) / grown(_BUSY) if grown(_BUSY) > 0 else 0.0,
+        "completion_s": None if end_s is None else end_s - seen.starts_s[i],
+    }
+
+
+def _link(plan: Plan, seen: Looks, k: int) -> pl.DataFrame:
+    import polars as pl
+
+    link = plan.form.links[plan.watched[k]]
+    words = seen.queues[:, k].astype(np.int64)
+    # What ran before the flows (their handshakes) is not theirs.
+    words = words - np.concatenate((np.zeros((1, 1)), words[:1, 1:]), axis=1).astype(np.int64)
+    in_service = 0 if queue_switch(link.queue, "count_in_service") else 1
+    length = np.maximum(words[:, _LENGTH] - in_service, 0)
+    times = _seconds(seen.times_ns)
+    # The queue is taken to move along a line from one look to the next.
+    integral = np.concatenate(([0.0], np.cumsum(np.diff(times) * (length[1:] + length[:-1]) / 2)))
+    spans = list(zip([0, *seen.at[:-1]], seen.at, strict=True))
+    widths = [max(times[b] - times[a], 0.0) for a, b in spans]
+    at = seen.at
+    frame = pl.DataFrame(
+        {
+            "time_s": times[at],
+            "link": [link.name] * len(at),
+            "queue_packets": length[at].astype(np.uint64),
+            "queue_mean": [
+                (integral[b] - integral[a]) / width if width > 0 else float(length[b])
+                for (a, b), width in zip(spans, widths, strict=True)
+            ],
+            "queue_min": np.array([length[a : b + 1].min() for a, b in spans], dtype=np.uint64),
+            "queue_max": np.array([length[a : b + 1].max() for a, b in spans], dtype=np.uint64),
+            "queue_integral_packet_s": integral[at],
+            "arrived_packets": (words[:, _SENT] + words[:, _DROPPED] + words[:, _LENGTH])[at].astype(np.uint64),
+            "dropped_packets": words[at, _DROPPED].astype(np.uint64),
+            **{f"{what}_packets": np.zeros(len(at), dtype=np.uint64) for what in ("marked", "reordered", "duplicated")},
+            "delivered_packets": words[at, _SENT].astype(np.uint64),
+            "delivered_bytes": (words[at, _SENT_BYTES] - _ETHERNET_BYTES * words[at, _SENT]).astype(np.uint64),
+        }
+    )
+    return frame.with_columns(pl.col("link").cast(pl.Categorical))

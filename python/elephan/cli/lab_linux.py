@@ -1,0 +1,105 @@
+"""``elephan lab linux``: the kernels of the Linux backend."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+
+import click
+
+from elephan.cli import common
+
+
+@click.group("linux", invoke_without_command=True)
+@click.pass_context
+def command(context: click.Context) -> None:
+    """The kernels for --on linux: build, list and remove them."""
+    if context.invoked_subcommand is None:
+        common.say(context.get_help())
+
+
+@command.command("build")
+@click.option("--version", default="6.12", show_default=True, metavar="X.Y", help="Debian's package linux-source-X.Y.")
+@click.option(
+    "--hz", type=click.Choice(["100", "250", "300", "1000"]), default="250", show_default=True,
+    help="Timer interrupts a second; Debian's kernels have 250.",
+)  # fmt: skip
+@click.option(
+    "--source", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR",
+    help="A source tree of Linux, instead of Debian's package.",
+)  # fmt: skip
+@common.json_option
+def build(version: str, hz: str, source: Path | None, as_json: bool) -> int:
+    """Build a kernel into the user's cache.
+
+    It takes about six minutes of two cores, once, and 150 MB of download; no root. A kernel of the same source,
+    configuration and HZ that is there already is not built again.
+    """
+    from elephan.backends.linux import build as building
+
+    try:
+        kernel, made = building.build(version, int(hz), source, _tell)
+    except building.BuildError as error:
+        common.warn(f"the kernel was not built: {error}")
+        return 1
+    if as_json:
+        common.print_json(kernel.to_json() | {"built_now": made})
+        return 0
+    how = f"built in {kernel.seconds / 60:.1f} minutes" if made else "built before"
+    common.say(f"Linux {kernel.version}, HZ={kernel.hz}: {how}, in {kernel.folder} ({kernel.size_bytes() >> 20} MB)")
+    return 0
+
+
+def _tell(line: str) -> None:
+    """Progress, which is no result."""
+    click.echo(line, err=True)
+
+
+@command.command("list")
+@common.json_option
+def list_(as_json: bool) -> None:
+    """List the kernels that are built, with the disk space that they take."""
+    from elephan.backends.linux import kernels
+
+    found = kernels.kernels()
+    if as_json:
+        common.print_json({"folder": str(kernels.cache()), "kernels": [kernel.to_json() for kernel in found]})
+        return
+    rows = [
+        [k.digest, k.version, k.hz, datetime.datetime.fromtimestamp(k.built).strftime("%Y-%m-%d"),
+         f"{k.size_bytes() / 2**20:.1f}"]
+        for k in found
+    ]  # fmt: skip
+    if not rows:
+        common.say("no kernel is built; type 'elephan lab linux build'")
+        return
+    common.print_table(str(kernels.cache()), ["kernel", "version", "HZ", "built", "MB"], rows)
+    common.say("runs use the last one, or the one that $ELEPHAN_LINUX names")
+
+
+@command.command("prune")
+@click.argument("digests", nargs=-1, metavar="[KERNEL…]")
+@common.json_option
+def prune(digests: tuple[str, ...], as_json: bool) -> None:
+    """Remove kernels: those named by the first letters of their digest, or all but the newest of each HZ."""
+    from elephan.backends.linux import kernels
+    from elephan.scenario import ScenarioError
+
+    found = kernels.kernels()
+    newest = {kernel.hz: kernel.digest for kernel in found}
+    for digest in digests:
+        if sum(kernel.digest.startswith(digest) for kernel in found) != 1:
+            raise ScenarioError(f"'{digest}' names no one kernel; see elephan lab linux list")
+    gone = [
+        kernel
+        for kernel in found
+        if (kernel.digest.startswith(digests) if digests else kernel.digest != newest[kernel.hz])
+    ]
+    removed = [{"kernel": kernel.digest, "bytes": kernels.remove(kernel)} for kernel in gone]
+    if as_json:
+        common.print_json({"removed": removed})
+        return
+    for kernel in gone:
+        common.say(f"removed {kernel.digest} (Linux {kernel.version}, HZ={kernel.hz})")
+    if not gone:
+        common.say("nothing to remove")

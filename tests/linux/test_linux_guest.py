@@ -1,0 +1,170 @@
+"""A guest's process: ended when it hangs or its parent dies, its files removed. A script stands for the kernel."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from elephan.backends.base import Cancelled
+from elephan.backends.linux import build, guest, kernels
+from elephan.backends.linux.kernels import Kernel
+from elephan.backends.linux.plan import Plan
+from elephan.scenario import Scenario, ScenarioError
+
+SCENARIO = """
+from elephan.scenario import Scenario
+path = {"rate": "10 Mbit/s", "rtt": "40 ms", "buffer": "50 packets", "duration": "5 s"}
+s = Scenario.dumbbell([{"algorithm": "cubic:linux"}], **path)
+"""
+
+
+def plan() -> Plan:
+    flows = [{"algorithm": "cubic:linux"}]
+    return Plan.of(Scenario.dumbbell(flows, rate="10 Mbit/s", rtt="40 ms", buffer="50 packets", duration="5 s"), 250)
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv(kernels.ENVIRONMENT, raising=False)
+    if guest.program() is None:
+        pytest.skip("elephan-guest is not built (it needs libc6-dev)")
+    return kernels.cache()
+
+
+def fake(cache: Path, script: str) -> Kernel:
+    """A kernel whose binary is a shell script in the guest's folder."""
+    folder = cache / "fake"
+    folder.mkdir(parents=True)
+    (folder / kernels.BINARY).write_text(f"#!/bin/sh\n{script}\n")
+    (folder / kernels.BINARY).chmod(0o755)
+    return Kernel("fake", "6.12", 250, 0.0, 1.0, "0", "none")
+
+
+def test_a_guest_that_hangs_is_ended_with_one_line(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guest, "HUNG_S", 0.3)
+    with pytest.raises(guest.GuestError, match="hung at 7 % of the run") as failed:
+        guest.run(plan(), fake(cache, "echo 7 > root/progress; while :; do :; done"), None)
+    assert "\n" not in str(failed.value)
+    assert not list((cache / "guests").glob("*/"))
+
+
+def test_what_the_guest_says_of_its_failure_is_told(cache: Path) -> None:
+    with pytest.raises(guest.GuestError, match="the guest failed: no such queue"):
+        guest.run(plan(), fake(cache, "echo no such queue > root/error"), None)
+
+
+def test_a_guest_that_ends_too_early_is_told_with_its_last_words(cache: Path) -> None:
+    with pytest.raises(guest.GuestError, match="without a result: Kernel panic"):
+        guest.run(plan(), fake(cache, "echo Kernel panic"), None)
+
+
+def test_a_cancelled_guest_is_gone(cache: Path) -> None:
+    with pytest.raises(Cancelled):
+        guest.run(plan(), fake(cache, "exec /bin/sleep 100"), lambda _: False)
+    assert not list((cache / "guests").glob("*/"))
+
+
+def test_no_guest_outlives_a_killed_parent_and_the_next_run_cleans_up(cache: Path) -> None:
+    fake(cache, "echo $$ > ../../guest.pid; while :; do /bin/sleep 0.1; done")
+    program = SCENARIO + textwrap.dedent("""
+        from elephan.backends.linux import guest
+        from elephan.backends.linux.kernels import Kernel
+        from elephan.backends.linux.plan import Plan
+        guest.run(Plan.of(s, 250), Kernel("fake", "6.12", 250, 0.0, 1.0, "0", "none"), None)
+    """)
+    parent = subprocess.Popen([sys.executable, "-c", program])
+    pid_file = cache / "guest.pid"
+    for _ in range(600):
+        if pid_file.exists() and pid_file.read_text().strip():
+            break
+        time.sleep(0.05)
+    pid = int(pid_file.read_text())
+    parent.send_signal(signal.SIGKILL)
+    parent.wait()
+    for _ in range(200):
+        if not Path(f"/proc/{pid}").exists() or " Z " in Path(f"/proc/{pid}/stat").read_text():
+            break
+        time.sleep(0.05)
+    else:
+        os.kill(pid, signal.SIGKILL)
+        pytest.fail("the guest outlived its parent")
+    assert list((cache / "guests").glob("*/root"))
+    (cache / "fake" / kernels.BINARY).write_text("#!/bin/sh\nexit 0\n")
+    with pytest.raises(guest.GuestError):
+        guest.run(plan(), Kernel("fake", "6.12", 250, 0.0, 1.0, "0", "none"), None)
+    assert not list((cache / "guests").glob("*/root"))
+
+
+def test_without_a_kernel_one_line_says_what_to_type(cache: Path) -> None:
+    from elephan.backends import get
+
+    scenario = Scenario.dumbbell(
+        [{"algorithm": "cubic:linux"}], rate="10 Mbit/s", rtt="40 ms", buffer="50 packets", duration="5 s"
+    )
+    with pytest.raises(ScenarioError, match="type 'elephan lab linux build'"):
+        get("linux").check(scenario)
+
+
+def test_missing_packages_are_named_together(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda tool: None if tool in ("flex", "xz") else f"/usr/bin/{tool}")
+    monkeypatch.setattr(build, "_HEADERS", {})
+    with pytest.raises(ScenarioError, match=r"without flex, xz-utils: apt-get install flex xz-utils"):
+        build.build("6.12", 250, None, lambda _: None)
+
+
+def source_tree(folder: Path) -> Path:
+    um = folder / "arch" / "um"
+    um.mkdir(parents=True)
+    (folder / "net").mkdir()
+    (folder / "net" / "tcp.c").write_text("int beta = 717;\n")
+    (folder / "Makefile").write_text("VERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = 3\n")
+    (um / "Kconfig").write_text("config HZ\n\tint\n\tdefault 100\n")
+    return folder
+
+
+def test_a_changed_constant_of_the_source_is_another_kernel(tmp_path: Path) -> None:
+    tree = source_tree(tmp_path / "linux")
+    before = build._of_tree(tree)
+    assert before.version == "6.12.3"
+    (tree / "net" / "tcp.c").write_text("int beta = 716;\n")
+    digests = {build._digest(source, hz) for source in (before, build._of_tree(tree)) for hz in (250, 1000)}
+    assert len(digests) == 4
+
+
+def test_hz_is_set_in_a_copy_of_the_source(tmp_path: Path) -> None:
+    tree = source_tree(tmp_path / "linux")
+    copy = build._unpacked(build.Source("linux", "6.12", "0", tree=tree), tmp_path)
+    build._set_hz(copy, 250)
+    assert "default 250" in (copy / "arch" / "um" / "Kconfig").read_text()
+    assert "default 100" in (tree / "arch" / "um" / "Kconfig").read_text()
+    (copy / "arch" / "um" / "Kconfig").write_text("config SMP\n")
+    with pytest.raises(build.BuildError, match="does not state HZ"):
+        build._set_hz(copy, 250)
+
+
+def test_an_option_that_a_source_lacks_is_named(tmp_path: Path) -> None:
+    (tmp_path / "wanted").write_text("CONFIG_VETH=y\nCONFIG_TCP_CONG_BBR=y\n")
+    (tmp_path / "made").write_text("CONFIG_VETH=y\n")
+    with pytest.raises(build.BuildError, match="CONFIG_TCP_CONG_BBR=y"):
+        build._check_config(tmp_path / "wanted", tmp_path / "made")
+
+
+def test_the_package_has_no_kernel() -> None:
+    """Kernels and their objects are under the GPL: they stay in the user's cache."""
+    package = Path(build.__file__).parents[2]
+    files = [path for path in package.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+    assert {path.name for path in (package / "bin").glob("*")} <= {"elephan-wire", guest.PROGRAM}
+    assert not [
+        path for path in files if path.suffix in (".ko", ".o", ".a", ".xz", ".deb") or path.name.startswith("vmlinu")
+    ]
+    texts = [path for path in files if path.suffix in (".py", ".c", ".h", ".config")]
+    assert not [path for path in texts if "SPDX-License-Identifier: GPL" in path.read_text(encoding="utf-8")]

@@ -1,0 +1,97 @@
+"""Scenarios as plans of guests: devices, routes, refusals, parameters of modules. No kernel is needed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from elephan.backends.linux.plan import Plan
+from elephan.scenario import Scenario, ScenarioError
+
+FLOW = {"algorithm": "cubic:linux"}
+
+
+def dumbbell(*flows: dict[str, Any], **more: Any) -> Scenario:
+    settings = {"rate": "100 Mbit/s", "rtt": "40 ms", "buffer": "333 packets", "duration": "5 s"} | more
+    return Scenario.dumbbell(list(flows) or [FLOW], **settings)
+
+
+def plan(*flows: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return Plan.of(dumbbell(*flows, **more), 250).document
+
+
+def test_the_bottleneck_holds_its_buffer_and_the_packet_in_transmission() -> None:
+    made = plan()
+    watched = [device["netem"] for device in made["devices"] if device["watched"]]
+    assert [(netem["rate_bps"], netem["limit"], netem["delay_ns"]) for netem in watched] == [
+        (100_000_000, 334, 0)
+    ] * len(watched)
+    assert watched
+
+
+def test_both_directions_have_the_scenarios_delay() -> None:
+    made = plan()
+    for origin, to, key in ((0, 1, "receiver"), (1, 0, "sender")):
+        namespace, delay_ns = origin, 0
+        while namespace != to:
+            [route] = [r for r in made["routes"] if (r["namespace"], r["to"]) == (namespace, made["flows"][0][key])]
+            device = made["devices"][route["device"]]
+            assert device["from"] == namespace
+            delay_ns += (device["netem"] or {"delay_ns": 0})["delay_ns"]
+            namespace = device["to"]
+        assert delay_ns == 20_000_000
+
+
+def test_segments_are_cut_where_they_leave_a_host_and_nowhere_else() -> None:
+    made = plan(FLOW, FLOW | {"rtt": "80 ms"})
+    assert {device["host"] for device in made["devices"] if device["from"] < 2} == {True}
+    assert not any(
+        device["host"] or device["netem"] is None
+        for device in made["devices"]
+        if min(device["from"], device["to"]) >= 2
+    )
+
+
+def test_all_looks_at_sample_times_are_in_the_plan() -> None:
+    made = plan(measure={"from": "1.2345 s"})
+    assert 100_000_000 % made["look_ns"] == 0
+    assert made["more_looks_ns"] == [1_234_500_000, 5_000_000_000]
+
+
+def test_another_seed_is_another_phase() -> None:
+    phases = {Plan.of(dumbbell(), 250, seed).document["phase_ns"] for seed in range(1, 9)}
+    assert len(phases) == 8
+    assert all(0 <= phase < 4_000_000 for phase in phases)
+
+
+@pytest.mark.parametrize(
+    ("flows", "more", "sentence"),
+    [
+        ([FLOW], {"queue": "red"}, "cannot do a queue 'red'"),
+        ([FLOW | {"stack": "ns2"}], {}, "cannot be told"),
+        ([FLOW | {"stack": {"hz": 1000}}], {}, "elephan lab linux build --hz 1000"),
+        ([{"algorithm": "hcc"}], {}, "Linux has no 'hcc'"),
+        ([{"algorithm": "cubic:rfc8312"}], {}, "Linux has its own cubic"),
+        ([{"algorithm": "reno", "parameters": {"increase": 2}}], {}, "has none that can be set, and no 'increase'"),
+        ([FLOW, FLOW | {"parameters": {"beta": 0.5}}], {}, "a kernel has one set of parameters of cubic"),
+        ([FLOW], {"rate": "100000001 bit/s"}, "no whole number of bytes"),
+    ],
+)  # fmt: skip
+def test_a_scenario_that_a_guest_cannot_run_is_refused_in_one_sentence(
+    flows: list[dict[str, Any]], more: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(ScenarioError, match=sentence) as refused:
+        Plan.of(dumbbell(*flows, **more), 250)
+    assert "\n" not in str(refused.value)
+
+
+def test_parameters_of_modules_are_in_the_modules_units() -> None:
+    made = Plan.of(dumbbell({"algorithm": "cubic:linux", "parameters": {"beta": 0.5, "fast_convergence": False}}), 250)
+    assert made.arguments == ["tcp_cubic.beta=512", "tcp_cubic.fast_convergence=0"]
+    assert Plan.of(dumbbell(), 250).arguments == []
+
+
+def test_random_loss_is_in_the_kernels_units() -> None:
+    made = plan(loss=1e-4)
+    assert {d["netem"]["loss"] for d in made["devices"] if d["watched"]} >= {429_497}
