@@ -93,7 +93,7 @@ def backends(context: click.Context, incomplete: str) -> Iterable[str | Item]:
     """Backends: the built-in ones, then those of installed packages."""
     from importlib.metadata import entry_points
 
-    built_in = ("sim", "model", "kernel")
+    built_in = ("sim", "model", "kernel", "linux")
     return [*built_in, *(point.name for point in entry_points(group="elephan.backends") if point.name not in built_in)]
 
 

@@ -148,8 +148,9 @@ def loss_rate(run: Run, window: Window | None = None, link: str | None = None) -
 
 @metric("offered_pkts_per_rtt", "packets", "RFC 9743 §5.1.1: at most one packet per round trip", scope="link")
 def offered_pkts_per_rtt(run: Run, window: Window | None = None, link: str | None = None) -> float:
-    """Packets that arrived at the bottleneck in one round trip: arrivals over the window's length, times the shortest
-    base RTT of the flows.
+    """Packets that arrived at the bottleneck (or another recorded link) in one round trip.
+
+    Arrivals over the window's length, times the shortest base RTT of the flows.
 
     Packets that are lost there count, so that it is the load that a flow offers to a path which loses most of it.
     """

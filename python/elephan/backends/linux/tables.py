@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from elephan.backends.linux.guest import GuestError, Log
 from elephan.backends.linux.plan import Plan
+from elephan.rates import payload_rate_mbps, rate_mbps
 from elephan.scenario.lookups import queue_switch, wire_bytes
 
 if TYPE_CHECKING:
@@ -164,8 +165,8 @@ def _flow(plan: Plan, seen: Looks, i: int) -> dict[str, Any]:
         "name": spec.name,
         "algorithm": spec.algorithm,
         "start_s": seen.starts_s[i],
-        "goodput_mbps": grown(_RECEIVED) // payload * payload * 8e-6 / seconds,
-        "throughput_mbps": grown(_ARRIVED) * wire_bytes(spec.stack) * 8e-6 / seconds,
+        "goodput_mbps": payload_rate_mbps(grown(_RECEIVED) // payload, payload, seconds),
+        "throughput_mbps": rate_mbps(grown(_ARRIVED) * wire_bytes(spec.stack), seconds),
         "segments_delivered": int(counts[_RECEIVED]) // payload,
         "segments_sent": int(counts[_SEGMENTS]),
         "retransmits": int(counts[_RETRANSMITS]),
