@@ -39,7 +39,8 @@ def evaluate(
     """Judge algorithms by a suite of criteria; one evaluation each, in their order.
 
     Args:
-        algorithms: names, with presets where wanted, or your own: ``./mine.py:Mine``, or the class.
+        algorithms: names, with presets where wanted, or your own: ``./mine.py:Mine``, or the class; of a suite that
+            judges queue disciplines, their names.
         suite: id of a suite, or the folder of your own.
         against: a baseline; each criterion is then better, worse, same or not settled.
         only: criteria or sections, where not all are judged.
@@ -63,7 +64,7 @@ def evaluate(
     if not algorithms:
         raise ScenarioError("no algorithm to evaluate", source="evaluate")
     read = (suite if isinstance(suite, Suite) else load(suite)).part(only)
-    subjects, beside = _subjects(algorithms, against, parameters or {})
+    subjects, beside = _subjects(algorithms, against, parameters or {}, read.table.judges)
     allowed_s = None if budget is None else _budget(budget)
     backends.get(on)
     where = Store() if store is None else store
@@ -82,14 +83,14 @@ def evaluate(
 
 
 def _subjects(
-    algorithms: Sequence[Named], against: Named | None, parameters: Mapping[str, Any]
+    algorithms: Sequence[Named], against: Named | None, parameters: Mapping[str, Any], judges: str
 ) -> tuple[list[Subject], Subject | None]:
     """Algorithms with labels that differ."""
     subjects: list[Subject] = []
     given = tuple(sorted(parameters.items()))
     shown = "".join(f" {name}={value}" for name, value in given)
     for name in algorithms:
-        spec = _spec(name)
+        spec = _spec(name, judges)
         if any(subject.spec == spec for subject in subjects):
             continue
         label = own.label(spec) + shown
@@ -99,7 +100,7 @@ def _subjects(
     if against is None:
         return subjects, None
     try:
-        spec = _spec(against)
+        spec = _spec(against, judges)
     except ScenarioError as error:
         raise error.located(source="against") from None
     label = own.label(spec)
@@ -107,7 +108,10 @@ def _subjects(
     return subjects, Subject(f"{label} (baseline)" if clash else label, spec)
 
 
-def _spec(name: Named) -> str:
+def _spec(name: Named, judges: str) -> str:
+    if judges == "queue":
+        catalog.check_name(str(name), catalog.queues(), "a queue discipline")
+        return str(name)
     spec = str(own.pin(name))
     if not own.pinned(spec):
         catalog.check_name(spec, catalog.algorithms(), "an algorithm")

@@ -46,9 +46,10 @@ class Case:
         stated = self.criterion.baseline
         if stated is None:
             return None
-        spec = str(filled(stated.algorithm, {**self.cell.values, "algorithm": self.subject.spec}))
+        judges = self.suite.table.judges
+        spec = str(filled(stated.algorithm, {**self.cell.values, judges: self.subject.spec}))
         experiment = stated.experiment or self.criterion.experiment
-        other = self.subject if stated.algorithm == "{algorithm}" else Subject(spec, spec)
+        other = self.subject if stated.algorithm == f"{{{judges}}}" else Subject(spec, spec)
         return self.suite.scenario(experiment, self.cell, other)
 
     @property

@@ -20,8 +20,8 @@ from elephan.suites.suite import Subject, Suite, filled
 FOLDER = Path(__file__).parent
 FILE = "suite.toml"
 _MOST_BYTES = 4_000_000
-_PROBE = Subject("cubic", "cubic")
-"""The algorithm with which a suite is checked."""
+_PROBES = {"algorithm": Subject("cubic", "cubic"), "queue": Subject("droptail", "droptail")}
+"""The algorithm or the queue discipline with which a suite is checked."""
 
 
 def names() -> list[str]:
@@ -103,7 +103,7 @@ def checked(suite: Suite) -> Suite:
         for cell in {
             cell.name: cell for quick in (True, False) for cell in suite.cells(experiment, quick=quick)
         }.values():
-            found = suite.scenario(experiment, cell, _PROBE)
+            found = suite.scenario(experiment, cell, _PROBES[suite.table.judges])
             _check_flows(suite, experiment, [*found.flow_names, *(source.flow.name for source in found.form.traffic)])
     return suite
 
@@ -159,7 +159,7 @@ def _check_criterion(suite: Suite, criterion: CriterionTable) -> None:
     for quick in (True, False):
         for cell in suite.cells(criterion.experiment, quick=quick):
             if baseline is not None:
-                filled({"baseline": {"algorithm": baseline.algorithm}}, {**cell.values, "algorithm": ""})
+                filled({"baseline": {"algorithm": baseline.algorithm}}, {**cell.values, suite.table.judges: ""})
             if criterion.per is not None and criterion.per not in cell.values:
                 raise ScenarioError(f"the cell '{cell.name}' has no {criterion.per}", path="per")
 

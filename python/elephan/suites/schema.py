@@ -150,6 +150,9 @@ class SuiteTable(SuiteTableBase):
     id: Name = Field(description="short", examples=["rfc9743"])
     title: Text = Field(description="one line")
     citation: Text = Field(description="the document")
+    judges: Annotated[Literal["algorithm", "queue"], _word(("algorithm", "queue"), "what a suite judges")] = Field(
+        "algorithm", description="what is judged: algorithms, or queue disciplines, whose place is {queue}"
+    )
     note: Text | None = Field(None, description="what a reader of the verdicts must know")
     quick_note: Text | None = Field(None, description="what a quick evaluation leaves out")
     sections: dict[str, Text] = Field(default_factory=dict, description="titles of sections, in the order of the lines")

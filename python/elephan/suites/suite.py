@@ -15,13 +15,10 @@ from elephan.scenario.errors import join_path
 from elephan.scenario.words import hint
 from elephan.suites.schema import CriterionTable, ExperimentTable, SuiteTable
 
-PLACES = ("algorithm",)
-"""Places that an evaluation fills, not a cell."""
-
 
 @dataclass(frozen=True)
 class Subject:
-    """An algorithm in the place of the one that is judged.
+    """An algorithm, or a queue discipline, in the place of the one that is judged.
 
     Attributes:
         label: as tables show it.
@@ -135,7 +132,7 @@ class Suite:
         place = join_path("experiment", self.position(experiment), "scenario")
         stated = self.experiments[experiment].scenario
         try:
-            tables = filled(stated, values_of(cell, subject))
+            tables = filled(stated, values_of(cell, subject, self.table.judges))
             _put_parameters(tables, stated, dict(subject.parameters))
             tables.setdefault("title", f"{self.id}, {experiment}, {cell.name or 'one cell'}: {subject.label}")
             return Scenario.from_dict(tables).perturbed()
@@ -156,14 +153,14 @@ def _shown(key: str, value: Any) -> str:
     return f"{key} {value}"
 
 
-def values_of(cell: Cell, subject: Subject) -> dict[str, Any]:
-    """Values of all places; a value of a cell may itself name the algorithm or another value of the cell.
+def values_of(cell: Cell, subject: Subject, place: str = "algorithm") -> dict[str, Any]:
+    """Values of all places; a value of a cell may itself name what is judged or another value of the cell.
 
     Raises:
         ScenarioError: it names none of them.
     """
-    plain = {**cell.values, "algorithm": subject.spec}
-    return {**{name: filled(value, plain) for name, value in cell.values.items()}, "algorithm": subject.spec}
+    plain = {**cell.values, place: subject.spec}
+    return {**{name: filled(value, plain) for name, value in cell.values.items()}, place: subject.spec}
 
 
 def filled(template: Any, values: Mapping[str, Any]) -> Any:
@@ -211,13 +208,15 @@ def places(text: str) -> list[str]:
 
 
 def _put_parameters(tables: dict[str, Any], stated: dict[str, Any], parameters: dict[str, Any]) -> None:
-    """Give the parameters to the flows and sources of the algorithm that is judged."""
+    """Give the parameters to the flows and sources of the algorithm, or to the queue, that is judged."""
     if not parameters:
         return
     for kind in ("flow", "traffic"):
         for table, template in zip(tables.get(kind, []), stated.get(kind, []), strict=True):
             if template.get("algorithm") == "{algorithm}":
                 table["parameters"] = parameters
+    if stated.get("dumbbell", {}).get("queue") == "{queue}":
+        tables["dumbbell"]["queue_parameters"] = parameters
 
 
 def criteria_of(suite: Suite) -> Iterator[CriterionTable]:

@@ -41,9 +41,14 @@ def _named(found: Evaluation, verdict: str, word: str) -> list[str]:
 
 
 def _list(outcomes: Sequence[Outcome]) -> str:
-    shown = [f"§{outcome.criterion.section} {outcome.criterion.id}{_at(outcome)}" for outcome in outcomes[:_SHOWN]]
+    shown = [f"{_section(outcome)}{outcome.criterion.id}{_at(outcome)}" for outcome in outcomes[:_SHOWN]]
     more = len(outcomes) - _SHOWN
     return "; ".join([*shown, f"and {more} more"] if more > 0 else shown)
+
+
+def _section(outcome: Outcome) -> str:
+    name = outcome.criterion.section
+    return f"§{name} " if name[:1].isdigit() else ""
 
 
 def _at(outcome: Outcome) -> str:
