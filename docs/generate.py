@@ -497,6 +497,60 @@ def suite_page() -> str:
     return "\n".join(parts)
 
 
+def matrix_page() -> str:
+    """Verdicts of algorithms by the suite rfc9743, from the measured docs/rfc9743.json."""
+    from elephan.scenario import catalog
+
+    found = json.loads((ROOT / "rfc9743.json").read_text(encoding="utf-8"))
+    rows = found["algorithms"]
+    names = [row["algorithm"] for row in rows]
+    missing = sorted(set(catalog.algorithms()) - set(names))
+    marks = {"pass": "pass", "concern": "concern", "fail": "**fail**", "not_settled": "open", "not_judged": "–"}
+    parts = [
+        "# Algorithms by RFC 9743\n",
+        f"`elephan evaluate ALG --quick` of {len(names)} algorithms with their default presets, measured on "
+        f"{found['measured']}: eight seeds, six paths,\nverdicts of the simulator by limits of ours "
+        "([evaluation](../evaluate.md)). *fail*: a *must* is not met; *concern*: a *should* or a\n*consider* is not; "
+        "*open*: eight seeds do not settle it; –: no run can judge it.\n",
+        *([f"Not measured yet: {', '.join(f'`{name}`' for name in missing)}.\n"] if missing else []),
+        "## What it shows\n",
+        _matrix_words(rows),
+        "## Sections and algorithms\n",
+        table(
+            ["algorithm", *(f"§{section}" for section in found["titles"])],
+            [[f"`{row['algorithm']}`", *(marks[row["sections"][s]] for s in found["titles"])] for row in rows],
+        ),
+        "## Each algorithm in words\n",
+        "\n".join(f"- {row['answer'].replace('<', '&lt;')}" for row in rows) + "\n",
+        "## Sections\n",
+        table(["§", "section"], found["titles"].items()),
+    ]
+    return "\n".join(parts)
+
+
+def _matrix_words(rows: Sequence[dict[str, Any]]) -> str:
+    """For each *must* the algorithms that fail it, and the largest value; then those without a failure."""
+    said = []
+    musts = [name for name, row in rows[0]["criteria"].items() if row["force"] == "must"]
+    for name in musts:
+        failed = [row for row in rows if row["criteria"].get(name, {}).get("verdict") == "fail"]
+        if failed:
+            section = failed[0]["criteria"][name]["section"]
+            listed = ", ".join(f"`{row['algorithm']}` ({row['criteria'][name]['value']:.3g})" for row in failed)
+            said.append(f"- §{section}, {name}: fails with {listed}.")
+    clean = [row["algorithm"] for row in rows if all(row["criteria"][name]["verdict"] == "pass" for name in musts)]
+    said.append(f"- Every *must* passes with {', '.join(f'`{name}`' for name in clean) or 'none'}.")
+    for name in ("standing-queue", "shallow-loss", "own-share"):
+        kept = [row["algorithm"] for row in rows if row["criteria"][name]["verdict"] == "concern"]
+        text = {
+            "standing-queue": "A standing queue of more than one RTT at a deep buffer (§5.1.2)",
+            "shallow-loss": "More than 5 % of loss at buffers of 0.1 to 2 BDP (§5.1.3)",
+            "own-share": "Starved beside a CUBIC flow on at least one path (§5.2.1)",
+        }[name]
+        said.append(f"- {text}: {', '.join(f'`{one}`' for one in kept) or 'none'}.")
+    return "\n".join(said) + "\n"
+
+
 def _plain_default(field: FieldInfo) -> str:
     value = field.get_default(call_default_factory=True)
     return "" if value is None or value in ({}, (), False) else f"`{json.dumps(value)}`"
@@ -509,6 +563,7 @@ def pages() -> dict[str, Callable[[], str]]:
     return {
         "reference/scenario.md": scenario_page,
         "reference/suite.md": suite_page,
+        "reference/rfc9743.md": matrix_page,
         "reference/canonical.md": form_page,
         "reference/command-line.md": command_page,
         "reference/metrics.md": metrics_page,

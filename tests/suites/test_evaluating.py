@@ -184,3 +184,27 @@ def test_files_for_other_programs(folder: Path, capsys: pytest.CaptureFixture[st
     page = (folder / "r" / "report.html").read_text()
     assert "Sections and algorithms" in page
     assert capsys.readouterr().out.count("\n") > 3
+
+
+WRONG = {
+    ("--fail-on", "concrn"): "'concrn' is not a level; did you mean 'concern'?",
+    ("--fail-on", "wors"): "'wors' is not a level; did you mean 'worse'?",
+    ("--against", "cubik"): "--against: 'cubik' is not an algorithm; did you mean 'cubic'?",
+    ("--only", "hram"): "--only: 'hram' is neither a criterion nor a section of small; did you mean 'harm'?",
+    ("--parameter", "bta=0.5"): "--parameter: parameters.bta: not a parameter of cubic; did you mean 'beta'?",
+    ("--parameter", "beta=7"): "--parameter: parameters.beta: 7 is not allowed",
+    ("--on", "simm"): "--on: 'simm' is not a backend; did you mean 'sim'?",
+    ("--budget", "5x"): "--budget: '5x': 'x' is not a unit of time",
+    ("--seeds", "0"): "--seeds: '0' is not a whole number",
+    ("--quik", ""): "'--quik' is not an option; did you mean '--quick'?",
+}
+
+
+@pytest.mark.parametrize("given", WRONG, ids=" ".join)
+def test_a_wrong_option_is_one_line_with_the_nearest_word(
+    folder: Path, capsys: pytest.CaptureFixture[str], given: tuple[str, str]
+) -> None:
+    assert run(folder, "cubic", "--quick", *filter(None, given)) == 2
+    line = capsys.readouterr().err
+    assert WRONG[given] in line
+    assert line.count("\n") == 1

@@ -66,6 +66,31 @@ MISTAKES = {
     "not TOML": ('id = "small"', "id = small", "not TOML: "),
     "no id": ('id = "small"\n', "", "id: missing"),
     "braces": ('rate = "{rate}"', 'rate = "{rate"', DUMBBELL + "rate: '{rate' is not a text with places"),
+    "no link": (
+        'metric = "utilization"',
+        'metric = "utilization"\nlink = "bottlenek"',
+        "criterion[0].link: 'bottlenek' is not a recorded link of 'alone'; did you mean 'bottleneck'?",
+    ),
+    "link of a flow": (
+        'metric = "goodput_mbps"',
+        'metric = "goodput_mbps"\nlink = "bottleneck"',
+        "criterion[1].link: the metric 'goodput_mbps' is not one of a link",
+    ),
+    "flows of a link": (
+        'metric = "utilization"',
+        'metric = "utilization"\nflows = ["subject"]',
+        "criterion[0].flows: the metric 'utilization' is not one of a flow",
+    ),
+    "limit nan": ("limit = 0.7", "limit = nan", "criterion[0].limit: nan is not a number"),
+    "quick number": ("quick = true", "quick = 3", "cells.paths[0].quick: 3 is neither true nor a table"),
+    "quick value": (
+        'quick = { rate = "5 Mbit/s" }',
+        'quick = { rte = "5 Mbit/s" }',
+        "cells.paths[1].quick: 'rte' is not a value of this cell; did you mean 'rtt'?",
+    ),
+    "section": ('section = "1"', 'section = "1x"', "criterion[0].section: '1x' is not a section; did you mean '1'?"),
+    "empty grid": ('{ rival = ["cubic"] }', "{ rival = [] }", "experiment[1].grid.rival: empty; "),
+    "same below 0": ("limit = 0.7", "limit = 0.7\nsame = -1", "criterion[0].same: -1 is below 0"),
     "window": (
         'metric = "utilization"',
         'metric = "utilization"\nwindow = [0.9, 0.5]',

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.suites.planted import Copy, Cubic, DoubledConvergence, NeverBacksOff
 
 import elephan
 from elephan.runs import Store
@@ -104,8 +105,24 @@ def test_an_algorithm_that_backs_off_by_five_percent_is_failed_for_harm(store: S
     assert judged(store, FivePercent, "tail-drop").outcome("tail-drop").verdict == "fail"
 
 
+def test_one_that_never_backs_off_fails_the_section_on_collapse(store: Store) -> None:
+    found = judged(store, NeverBacksOff, "5.1.1")
+    verdicts = {outcome.criterion.id: outcome.verdict for outcome in found.outcomes}
+    assert verdicts == dict.fromkeys(("collapse-load", "collapse-silence", "collapse-feedback"), "fail")
+
+
+def test_a_doubled_fast_convergence_is_found_and_two_copies_are_the_same(store: Store) -> None:
+    """Fast convergence that lowers the window as well as its maximum leaves 59.5 % of it: a defect that quinn had."""
+    only = ["wireless-use"]
+    (planted,) = evaluate([DoubledConvergence], against=Cubic, only=only, quick=True, store=store)
+    assert planted.outcome("wireless-use").comparison == "worse"
+    assert planted.reaches("worse")
+    (same,) = evaluate([Copy], against=Cubic, only=only, quick=True, store=store)
+    assert same.outcome("wireless-use").comparison == "same"
+
+
 def test_a_smaller_decrease_in_cubic_is_found(store: Store) -> None:
-    """Fast convergence applied twice leaves 59.5 % of the window and not 70 %: a defect that quinn had."""
+    """The same share kept on each loss, 59.5 %, by a parameter of the built-in CUBIC."""
     only = ["wired-use", "step-loss", "standing-queue"]
     (found,) = evaluate(
         ["cubic"], parameters={"beta": 0.595}, against="cubic", only=only, quick=True, store=store
@@ -137,3 +154,77 @@ def test_the_folder_of_the_suite_has_no_code() -> None:
         for made in folder.iterdir()
         if made.is_dir() and made.name != "__pycache__"
     )
+
+
+def test_scalable_tcp_does_not_converge_at_a_drop_tail_queue(store: Store) -> None:
+    """Li, Leith, Shorten, IEEE/ACM ToN 15(5), 2007, figure 4: an earlier flow keeps its advantage."""
+    assert judged(store, "stcp", "late-share").outcome("late-share").verdict != "pass"
+
+
+def test_ledbat_gives_way_to_cubic(store: Store) -> None:
+    """RFC 6817, section 1: a scavenger yields to standard TCP; it does no harm."""
+    found = judged(store, "ledbat", "own-share", "tail-drop")
+    assert (found.outcome("own-share").verdict, found.outcome("tail-drop").verdict) == ("concern", "pass")
+
+
+def test_delay_based_algorithms_keep_the_queue_short_and_loss_based_ones_do_not(store: Store) -> None:
+    """Brakmo, O'Malley, Peterson, SIGCOMM 1994; Arun, Balakrishnan, NSDI 2018; Cardwell et al. 2017."""
+    verdicts = {
+        name: judged(store, name, "standing-queue").outcome("standing-queue").verdict
+        for name in ("vegas", "copa", "bbr", "reno", "cubic")
+    }
+    assert verdicts == {"vegas": "pass", "copa": "pass", "bbr": "pass", "reno": "concern", "cubic": "concern"}
+
+
+def test_bbr_favours_long_round_trips(store: Store) -> None:
+    """Hock, Bless, Zitterbart, ICNP 2017, section V: the flow with the longer RTT has the larger share."""
+    worst = judged(store, "bbr", "rtt-share").outcome("rtt-share").worst
+    assert worst is not None
+    assert worst.judged is not None
+    assert worst.judged.found.high < 1
+
+
+def test_version_3_of_bbr_loses_less_in_shallow_buffers(store: Store) -> None:
+    """draft-ietf-ccwg-bbr, section 5.3.3: in-flight bounds that follow a loss rate of 2 %."""
+    (found,) = evaluate(["bbr3"], against="bbr", only=["shallow-loss"], quick=True, store=store)
+    changes = {
+        cell.case.cell.name: cell.compared.change for cell in found.outcome("shallow-loss").cells if cell.compared
+    }
+    assert changes["10% BDP buffer"] == "better"
+    assert found.outcome("shallow-loss").verdict == "pass"
+
+
+def test_dctcp_without_marks_is_standard_tcp(store: Store) -> None:
+    """RFC 8257, section 3.4: a loss halves the window, as RFC 5681 has it."""
+    (found,) = evaluate(["dctcp"], against="reno", only=["step-loss", "late-share"], quick=True, store=store)
+    assert {outcome.comparison for outcome in found.outcomes} == {"same"}
+
+
+def test_bbr_fills_a_path_with_random_loss_and_standard_tcp_does_not(store: Store) -> None:
+    """Cardwell et al., ACM Queue 14(5), 2016, figure 8; Mathis et al. 1997: 1.22 / sqrt(p) segments a round trip."""
+    bbr, cubic, reno = (
+        {c.case.cell.name: c.judged.found.value for c in found.outcome("loss-use").cells if c.judged}
+        for found in evaluate(["bbr", "cubic", "reno"], "nsperf", only=["loss-use"], quick=True, store=store)
+    )
+    assert bbr["1%"] > 0.8
+    assert cubic["1%"] < 0.1
+    assert reno["0.01%"] < 0.2
+
+
+def test_copa_does_not_answer_to_heavy_loss(store: Store) -> None:
+    """Arun, Balakrishnan, NSDI 2018, section 2: in its default mode delay is the signal, and loss is none."""
+    assert judged(store, "copa", "collapse-load").outcome("collapse-load").verdict == "fail"
+
+
+def test_cubic_is_fairer_than_reno_between_round_trip_times(store: Store) -> None:
+    """Ha, Rhee, Xu, 2008; RFC 9438, section 1: growth in time, and not in round trips."""
+    (found,) = evaluate(["cubic"], against="reno", only=["rtt-share"], quick=True, store=store)
+    assert found.outcome("rtt-share").comparison == "better"
+
+
+def test_dctcp_with_classic_ecn_takes_more_than_its_share(store: Store) -> None:
+    """RFC 8257, section 5: DCTCP beside standard TCP at one queue with marks."""
+    cells = judged(store, "dctcp", "aqm-harm").outcome("aqm-harm").cells
+    verdicts = {cell.case.cell.name: cell.judged.verdict for cell in cells if cell.judged}
+    assert verdicts["pie, ecn True"] == "concern"
+    assert verdicts["fq_codel, ecn True"] == "pass", "a queue for each flow isolates them"

@@ -19,6 +19,7 @@ from elephan.cli.tables import print_table as print_table
 from elephan.cli.tables import show_cell as show_cell
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.overrides import covers, parse_assignment
+from elephan.scenario.words import hint
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -57,6 +58,20 @@ class Count(click.ParamType[int]):
         if not text.isascii() or not text.removeprefix("-").isdigit() or not self.low <= int(text) <= self.high:
             self.fail(f"'{value}' is not a whole number from {self.low} to {self.high}", param, ctx)
         return int(text)
+
+
+class Word(click.Choice[str]):
+    """One of a few words; another one is refused with the nearest."""
+
+    def __init__(self, words: Sequence[str], noun: str) -> None:
+        super().__init__(words)
+        self.noun = noun
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The word that was written."""
+        if value not in self.choices:
+            self.fail(f"'{value}' is not {self.noun}; {hint(str(value), self.choices)}", param, ctx)
+        return str(value)
 
 
 seeds_option = click.option("--seeds", type=Count(1, 10_000), metavar="N", help="Run this many seeds.")

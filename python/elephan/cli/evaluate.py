@@ -16,7 +16,7 @@ from elephan.scenario.overrides import parse_assignment
 if TYPE_CHECKING:
     from elephan.suites import Evaluation
 
-_OPTIONS = ("suite", "budget", "only", "against", "on")
+_OPTIONS = ("suite", "budget", "only", "against", "on", "parameter")
 LEVELS = ("concern", "fail", "worse")
 
 
@@ -37,7 +37,7 @@ LEVELS = ("concern", "fail", "worse")
 @common.backend_option
 @click.option("--quick", is_flag=True, help="Fewer cells, shorter runs and 8 seeds; verdicts are a first look.")
 @click.option(
-    "--fail-on", type=click.Choice(LEVELS),
+    "--fail-on", type=common.Word(LEVELS, "a level"),
     help="Exit with status 1 if a criterion fails, is of concern or worse than --against.",
 )  # fmt: skip
 @click.option("--junit", metavar="FILE", callback=targets.writable_file, help="Write the verdicts as JUnit's XML.")

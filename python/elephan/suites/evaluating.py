@@ -66,7 +66,10 @@ def evaluate(
     read = (suite if isinstance(suite, Suite) else load(suite)).part(only)
     subjects, beside = _subjects(algorithms, against, parameters or {}, read.table.judges)
     allowed_s = None if budget is None else _budget(budget)
-    backends.get(on)
+    try:
+        backends.get(on)
+    except ScenarioError as error:
+        raise error.located(source="on") from None
     where = Store() if store is None else store
     schedule = Schedule(read, subjects, beside, quick, on, jobs, where, seeds, allowed_s, progress)
     found = schedule.run()
@@ -91,6 +94,7 @@ def _subjects(
     shown = "".join(f" {name}={value}" for name, value in given)
     for name in algorithms:
         spec = _spec(name, judges)
+        _check_parameters(spec, parameters, judges)
         if any(subject.spec == spec for subject in subjects):
             continue
         label = own.label(spec) + shown
@@ -116,6 +120,17 @@ def _spec(name: Named, judges: str) -> str:
     if not own.pinned(spec):
         catalog.check_name(spec, catalog.algorithms(), "an algorithm")
     return spec
+
+
+def _check_parameters(spec: str, parameters: Mapping[str, Any], judges: str) -> None:
+    """Refuse parameters that an algorithm does not have; a queue discipline's are checked with each scenario."""
+    if judges == "queue":
+        return
+    check = own.check_parameters if own.pinned(spec) else catalog.check_parameters
+    try:
+        check(spec, parameters)
+    except ScenarioError as error:
+        raise error.located(source="parameter") from None
 
 
 def _budget(budget: str) -> float:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Sequence
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from elephan.metrics.registry import registry
+from elephan.metrics.registry import get, registry
 from elephan.scenario import ScenarioError, reading
 from elephan.scenario.errors import join_path
 from elephan.scenario.schema import field_names
@@ -105,6 +106,7 @@ def checked(suite: Suite) -> Suite:
         }.values():
             found = suite.scenario(experiment, cell, _PROBES[suite.table.judges])
             _check_flows(suite, experiment, [*found.flow_names, *(source.flow.name for source in found.form.traffic)])
+            _check_links(suite, experiment, [link.name for link in found.form.links if link.record])
     return suite
 
 
@@ -116,15 +118,45 @@ def _check_names(suite: Suite) -> None:
         if experiment.cells is not None and experiment.cells not in table.cells:
             message = f"'{experiment.cells}' is not a list of cells; {hint(experiment.cells, table.cells)}"
             raise ScenarioError(message, path=f"experiment[{i}].cells")
+        for field, grid in (("grid", experiment.grid), ("quick_grid", experiment.quick_grid)):
+            for name, values in grid.items():
+                if not values:
+                    raise ScenarioError("empty; write at least one value", path=f"experiment[{i}].{field}.{name}")
         for name in experiment.quick_grid:
             if name not in experiment.grid:
                 message = f"'{name}' is not in the grid; {hint(name, experiment.grid)}"
                 raise ScenarioError(message, path=f"experiment[{i}].quick_grid")
+    _check_cells(table)
     for i, criterion in enumerate(table.criterion):
         try:
+            _check_section(table, criterion.section)
             _check_criterion(suite, criterion)
         except ScenarioError as error:
             raise error.located(path=f"criterion[{i}]") from None
+
+
+def _check_cells(table: SuiteTable) -> None:
+    for name, rows in table.cells.items():
+        for i, row in enumerate(rows):
+            for field in row.quick if isinstance(row.quick, dict) else ():
+                if field not in row.values:
+                    message = f"'{field}' is not a value of this cell; {hint(field, row.values)}"
+                    raise ScenarioError(message, path=f"cells.{name}[{i}].quick")
+
+
+def _check_section(table: SuiteTable, section: str) -> None:
+    if table.sections and section not in table.sections:
+        raise ScenarioError(f"'{section}' is not a section; {hint(section, table.sections)}", path="section")
+
+
+def _check_options(criterion: CriterionTable) -> None:
+    """Refuse a criterion that gives its metric something that the metric does not take."""
+    taken = signature(get(criterion.metric).function).parameters
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in taken.values()):
+        return
+    for field in ("flows", "link", "window"):
+        if getattr(criterion, field) is not None and field not in taken:
+            raise ScenarioError(f"the metric '{criterion.metric}' is not one of a {field.rstrip('s')}", path=field)
 
 
 def _check_unique(ids: Sequence[str], kind: str) -> None:
@@ -148,20 +180,27 @@ def _check_criterion(suite: Suite, criterion: CriterionTable) -> None:
             f"'{criterion.metric}' is not a metric; {hint(criterion.metric, known, lister='elephan list metrics')}"
         )
         raise ScenarioError(message, path="metric")
+    _check_options(criterion)
     if criterion.relation == "in_range" and criterion.range is None:
         raise ScenarioError("missing; in_range needs it, [smallest, largest]", path="range")
     if criterion.relation != "in_range" and criterion.limit is None:
         raise ScenarioError(f"missing; the relation '{criterion.relation}' needs it", path="limit")
     if criterion.relation == "in_range" and criterion.better is None:
         raise ScenarioError("missing; with in_range, write which direction is better", path="better")
-    if criterion.margin < 0:
-        raise ScenarioError(f"{criterion.margin:g} is below 0", path="margin")
     for quick in (True, False):
         for cell in suite.cells(criterion.experiment, quick=quick):
             if baseline is not None:
                 filled({"baseline": {"algorithm": baseline.algorithm}}, {**cell.values, suite.table.judges: ""})
             if criterion.per is not None and criterion.per not in cell.values:
                 raise ScenarioError(f"the cell '{cell.name}' has no {criterion.per}", path="per")
+
+
+def _check_links(suite: Suite, experiment: str, known: Sequence[str]) -> None:
+    for i, criterion in enumerate(suite.table.criterion):
+        link = criterion.link
+        if link is not None and criterion.experiment == experiment and link not in known:
+            message = f"'{link}' is not a recorded link of '{experiment}'; {hint(link, known)}"
+            raise ScenarioError(message, path=f"criterion[{i}].link", source=str(suite.file))
 
 
 def _check_flows(suite: Suite, experiment: str, known: Iterable[str]) -> None:

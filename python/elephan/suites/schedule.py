@@ -25,7 +25,7 @@ from elephan.runs.provenance import cores
 from elephan.runs.work import work
 from elephan.scenario import Scenario, ScenarioError, own
 from elephan.suites.evidence import Case, Evidence
-from elephan.suites.schema import CriterionTable
+from elephan.suites.schema import FORCES, CriterionTable
 from elephan.suites.suite import Subject, Suite, criteria_of
 
 if TYPE_CHECKING:
@@ -138,8 +138,8 @@ class Schedule:
         found = {case: Found(case, None, refused.get(case, LEFT_OUT)) for case in cases}
         open_cases, earlier = within, 0
         for look in self.looks:
-            if earlier and not self._affordable(open_cases, range(earlier + 1, look + 1)):
-                break
+            if earlier:
+                open_cases = self._affordable(open_cases, range(earlier + 1, look + 1))
             self._make(open_cases, range(earlier + 1, look + 1))
             for case in open_cases:
                 found[case] = self._judged(case, look, found[case])
@@ -218,10 +218,18 @@ class Schedule:
                 kept.add(case)
         return [case for case in cases if case in kept]
 
-    def _affordable(self, cases: Sequence[Case], seeds: Sequence[int]) -> bool:
-        left_s = (self.budget_s or LATER_S) - (time.monotonic() - self.started_s)
-        cost_s = sum(self._cost(scenario, seeds) for scenario in self._scenarios(cases).values())
-        return cost_s <= left_s * (self.jobs or cores())
+    def _affordable(self, cases: Sequence[Case], seeds: Sequence[int]) -> list[Case]:
+        """Cases whose further replicates fit into the time that is left, by their estimate, each *must* first."""
+        room_s = ((self.budget_s or LATER_S) - (time.monotonic() - self.started_s)) * (self.jobs or cores())
+        taken, kept = set[str](), set[Case]()
+        for case in sorted(cases, key=lambda case: FORCES.index(case.criterion.force)):
+            scenarios = {k: s for k, s in self._scenarios([case]).items() if k not in taken}
+            cost_s = sum(self._cost(scenario, seeds) for scenario in scenarios.values())
+            if cost_s <= room_s:
+                room_s -= cost_s
+                taken.update(scenarios)
+                kept.add(case)
+        return [case for case in cases if case in kept]
 
     # ---- one look ----
 

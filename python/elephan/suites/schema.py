@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -30,7 +31,22 @@ def _word(words: tuple[str, ...], noun: str) -> BeforeValidator:
 def _number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ScenarioError(f"{value!r} is not a number")
+    if not math.isfinite(value):
+        raise ScenarioError(f"{value} is not a number that a value can be held to")
     return float(value)
+
+
+def _margin(value: Any) -> float:
+    found = _number(value)
+    if found < 0:
+        raise ScenarioError(f"{found:g} is below 0")
+    return found
+
+
+def _quick(value: Any) -> bool | dict[str, Any]:
+    if not isinstance(value, bool | dict):
+        raise ScenarioError(f"{value!r} is neither true nor a table of the values that differ in a quick evaluation")
+    return value
 
 
 def _window(value: Any) -> tuple[float, float]:
@@ -43,6 +59,8 @@ def _window(value: Any) -> tuple[float, float]:
 
 
 _Number = Annotated[float, BeforeValidator(reported(_number))]
+_Margin = Annotated[float, BeforeValidator(reported(_margin))]
+_Quick = Annotated[bool | dict[str, Any], BeforeValidator(reported(_quick))]
 _Window = Annotated[tuple[float, float], BeforeValidator(reported(_window))]
 
 
@@ -52,9 +70,7 @@ class CellTable(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow")
 
     name: Name | None = Field(None, description="unique in its list; made of the values by default")
-    quick: bool | dict[str, Any] = Field(
-        False, description="part of a quick evaluation; a table has the values that differ there"
-    )
+    quick: _Quick = Field(False, description="part of a quick evaluation; a table has the values that differ there")
 
     @property
     def values(self) -> dict[str, Any]:
@@ -120,8 +136,8 @@ class CriterionTable(SuiteTableBase):
     limit: _Number | None = Field(None, description="bound")
     range: tuple[_Number, _Number] | None = Field(None, description="of in_range: smallest and largest value")
     reason: Text = Field(description="why this limit: a number of the document, or ours and from where")
-    margin: _Number = Field(0.0, description="a must that is missed by no more is a concern")
-    same: _Number | None = Field(
+    margin: _Margin = Field(0.0, description="a must that is missed by no more is a concern")
+    same: _Margin | None = Field(
         None, description="difference from --against that counts as none; 2 % of its value by default"
     )
     better: Annotated[Literal["higher", "lower"], _word(("higher", "lower"), "a direction")] | None = Field(
