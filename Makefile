@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 UV_VERSION := 0.13.9
 RUST_SOURCES := $(shell find crates -type f \( -name '*.rs' -o -name 'Cargo.toml' \) -not -path '*/target/*')
 
-.PHONY: help setup demo test verify fuzz form trajectories lint bench docs clean
+.PHONY: help setup web demo test verify fuzz form trajectories lint bench docs clean
 
 help:
 	@grep -hE '^# make ' Makefile | sed 's/^# //'
@@ -47,6 +47,10 @@ $(VENV)/.engine: $(VENV)/.dependencies Cargo.toml Cargo.lock $(RUST_SOURCES)
 	@PATH="$(CURDIR)/$(BIN):$$PATH" VIRTUAL_ENV="$(CURDIR)/$(VENV)" maturin develop --uv --release --locked --quiet
 	@$(BIN)/python -m compileall -q python
 	@touch $@
+
+# make web     the page of 'elephan play': the engine for the browser and the page's scripts; needs Node.js
+web:
+	@scripts/web
 
 # make demo    the 36 runs of weigle2006 at full rate, judged; ends by naming the report
 demo: setup
