@@ -19,16 +19,18 @@ interface Panel {
   id: string;
   title: string;
   unit: string;
+  /** Its lines are flows, which dashes tell apart besides colors. */
+  ofFlows: boolean;
   /** Named lines of a series, with the place that their colors come from. */
   lines(series: Series): { name: string; values: Float64Array; place: number }[];
 }
 
 const PANELS: Panel[] = [
-  { id: "cwnd", title: "Congestion window", unit: "segments", lines: (s) => s.flows.map((f, i) => ({ name: f.name, values: f.cwnd, place: i })) },
-  { id: "rate", title: "Rate on the wire", unit: "Mbit/s", lines: (s) => s.flows.map((f, i) => ({ name: f.name, values: f.rate, place: i })) },
-  { id: "rtt", title: "Round-trip time", unit: "ms", lines: (s) => s.flows.map((f, i) => ({ name: f.name, values: f.rtt, place: i })) },
-  { id: "queue", title: "Queue", unit: "packets", lines: (s) => s.links.map((l, i) => ({ name: l.name, values: l.queue, place: 6 + i })) },
-  { id: "drops", title: "Losses", unit: "packets/s", lines: (s) => s.links.map((l, i) => ({ name: l.name, values: l.drops, place: 7 - i })) },
+  { id: "cwnd", ofFlows: true, title: "Congestion window", unit: "segments", lines: (s) => s.flows.map((f, i) => ({ name: f.name, values: f.cwnd, place: i })) },
+  { id: "rate", ofFlows: true, title: "Rate on the wire", unit: "Mbit/s", lines: (s) => s.flows.map((f, i) => ({ name: f.name, values: f.rate, place: i })) },
+  { id: "rtt", ofFlows: true, title: "Round-trip time", unit: "ms", lines: (s) => s.flows.map((f, i) => ({ name: f.name, values: f.rtt, place: i })) },
+  { id: "queue", ofFlows: false, title: "Queue", unit: "packets", lines: (s) => s.links.map((l, i) => ({ name: l.name, values: l.queue, place: 6 + i })) },
+  { id: "drops", ofFlows: false, title: "Losses", unit: "packets/s", lines: (s) => s.links.map((l, i) => ({ name: l.name, values: l.drops, place: 7 - i })) },
 ];
 
 const shown = (values: Float64Array) => Array.from(values, (value) => (Number.isFinite(value) ? value : null));
@@ -135,7 +137,7 @@ export class Charts {
       this.root.append(figure);
       const axis = { stroke: ink, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 }, font: "12px system-ui, sans-serif" };
       const lines: uPlot.Series[] = panel.lines(now).map((l) => ({
-        label: l.name, stroke: color(l.place), dash: dash(l.place), width: 1.6, spanGaps: false, points: { show: false },
+        label: l.name, stroke: color(l.place), dash: panel.ofFlows ? dash(l.place) : [], width: 1.6, spanGaps: false, points: { show: false },
         value: (_, v) => (v === null || v === undefined ? "–" : brief(v)),
       }));
       const old: uPlot.Series[] = before === null ? [] : panel.lines(before).map((l) => ({

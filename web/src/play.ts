@@ -147,12 +147,12 @@ function say(text: string, wrong = false): void {
 }
 
 const digits = (value: number, n = 3) => (Number.isFinite(value) ? Number(value.toPrecision(n)).toLocaleString("en") : "–");
-const percent = (value: number) => (Number.isFinite(value) ? `${(value * 100).toFixed(1)} %` : "–");
+const percent = (value: number) => (!Number.isFinite(value) ? "–" : value > 0 && value < 0.01 ? `${digits(value * 100, 2)} %` : `${(value * 100).toFixed(1)} %`);
 
 function tell({ numbers: n, wall_ms, settings: s }: Result): void {
   const facts: [string, string][] = [
     ["utilization", percent(n.utilization)],
-    ["Jain's index", Number.isFinite(n.jain) ? n.jain.toFixed(3) : "–"],
+    ["Jain's index", n.flows.length > 1 && Number.isFinite(n.jain) ? n.jain.toFixed(3) : "– (one flow)"],
     ["mean queue", `${digits(n.queue_mean_packets)} packets`],
     ["loss rate", percent(n.loss_rate)],
   ];
@@ -181,7 +181,7 @@ function tell({ numbers: n, wall_ms, settings: s }: Result): void {
   );
   const rate = n.segments / (wall_ms / 1e3) / 1e6;
   say(
-    `Utilization ${percent(n.utilization)}, Jain's index ${Number.isFinite(n.jain) ? n.jain.toFixed(2) : "unknown"}. ` +
+    `Utilization ${percent(n.utilization)}${n.flows.length > 1 && Number.isFinite(n.jain) ? `, Jain's index ${n.jain.toFixed(2)}` : ""}. ` +
       `${n.segments.toLocaleString("en")} segments in ${Math.round(wall_ms)} ms, ${rate.toFixed(1)} million a second. Numbers are of the second half, ${s.duration_s / 2} s to ${s.duration_s} s.`,
   );
 }
@@ -450,7 +450,8 @@ function readLink(): boolean {
 buildControls();
 buildLessons();
 buildButtons();
-if (!readLink() && location.hash.length > 1) say("The link carries no setting that this page knows; here is the first lesson.", true);
+const linked = readLink();
+if (!linked && location.hash.length > 1) say("The link carries no setting that this page knows; here is the first lesson.", true);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 addEventListener("hashchange", () => {
   if (location.hash !== `#${toHash(settings)}` && readLink()) {
@@ -459,6 +460,11 @@ addEventListener("hashchange", () => {
     run();
   }
 });
-show();
-showFlows();
+if (linked) {
+  show();
+  showFlows();
+} else {
+  $<HTMLSelectElement>("lesson").value = data.lessons[0]!.id;
+  openLesson(data.lessons[0]!.id);
+}
 void start();

@@ -13,7 +13,7 @@ from typing import Any
 from elephan.scenario import catalog
 from elephan.version import __version__
 from elephan.web.lessons import lessons
-from elephan.web.template import template
+from elephan.web.template import is_plain, template
 
 BUILT = files(__package__) / "built"
 MOST_SEGMENTS = 2_000_000
@@ -65,7 +65,7 @@ def data() -> dict[str, Any]:
             "presets": [preset for preset in entry["presets"] if preset["name"]],
         }
         for entry in catalog.algorithms().values()
-        if entry["router"] is None and not any(parameter["required"] for parameter in entry["parameters"])
+        if entry["router"] is None and is_plain(entry["name"])
     ]
     queues = catalog.queues()
     return {

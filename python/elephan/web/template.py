@@ -43,6 +43,12 @@ def _form(algorithm: str = "reno", ecn: bool = False) -> Form:
     return dict(scenario.canonical(), title="from the playground")
 
 
+def is_plain(algorithm: str) -> bool:
+    """Whether flows with an algorithm have the hosts of all others; those of UDT have their own packets."""
+    stack = _form(algorithm)["flows"][0]["stack"]
+    return {key: value for key, value in stack.items() if key != "hz"} == _form()["flows"][0]["stack"]
+
+
 def _counting() -> list[str]:
     """The algorithms that count in the ticks of their host's clock."""
     return [name for name in catalog.spellings(catalog.algorithms()) if catalog.counts_jiffies(name, {})]
