@@ -115,11 +115,13 @@ function atBottleneck(tables: Tables, form: Record<string, any>) {
   const seconds = (form.measure.to_ps - form.measure.from_ps) * 1e-12;
   const change = (name: string) => column(links, name)[to]! - column(links, name)[from]!;
   const spec = form.links.find((link: { name: string }) => link.name === names[0]);
-  const [dropped, arrived] = [change("dropped_packets"), change("arrived_packets")];
+  const dropped = change("dropped_packets");
+  // Packets whose wait ended: dropped, or taken for transmission.
+  const settled = change("arrived_packets") - change("queue_packets");
   return {
     utilization: (change("delivered_bytes") * 8) / (spec.rate_bps * seconds),
     drops: dropped,
-    loss_rate: arrived > 0 ? dropped / arrived : 0,
+    loss_rate: settled > 0 ? dropped / settled : 0,
     queue_mean_packets: change("queue_integral_packet_s") / seconds,
   };
 }
