@@ -4,6 +4,7 @@ import { Charts, color } from "./charts";
 import { toml, type Template } from "./layout";
 import { numbers, series, type Numbers, type Series } from "./measures";
 import type { FromWorker, ToWorker } from "./messages";
+import { unpacked } from "./unpacked";
 import { BOUNDS, MOST_FLOWS, fromHash, problem, toHash, type Flow, type Settings, type Value } from "./settings";
 
 interface Parameter {
@@ -60,12 +61,6 @@ function element<K extends keyof HTMLElementTagNameMap>(tag: K, properties: Part
 }
 
 // ---- the engine ---------------------------------------------------------------------------------------------------------------
-
-async function unpacked(text: string): Promise<ArrayBuffer> {
-  const packed = Uint8Array.from(atob(text.trim()), (c) => c.charCodeAt(0));
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return await new Response(stream).arrayBuffer();
-}
 
 async function start(): Promise<void> {
   if (typeof WebAssembly === "undefined" || typeof DecompressionStream === "undefined") {

@@ -48,7 +48,7 @@ async function run({ id, settings, form, changes }: Extract<ToWorker, { kind: "r
   if (engine === null || module === null || template === null) return;
   const began = performance.now();
   try {
-    const made = form === undefined ? canonical(settings!, template, engine.queueForm) : changed(form, changes ?? {}, engine);
+    const made = form === undefined ? canonical(settings!, template, engine.queueForm) : changed(form, changes ?? {}, template);
     engine.begin(made);
     let slices = 16;
     let pictureAt = began + FIRST_PICTURE_MS;
@@ -78,19 +78,19 @@ async function run({ id, settings, form, changes }: Extract<ToWorker, { kind: "r
 }
 
 /** A published run with another buffer, algorithm or RTT. */
-function changed(form: Record<string, any>, changes: Changes, engine: Engine): Record<string, any> {
-  void engine;
+function changed(form: Record<string, any>, { buffer, rtt, algorithms }: Changes, template: Template): Record<string, any> {
   const made = structuredClone(form);
-  if (changes.buffer !== undefined)
-    for (const link of made.links) if (link.queue.limit_packets !== null) link.queue.limit_packets = Math.max(1, Math.round(link.queue.limit_packets * changes.buffer));
-  if (changes.buffer !== undefined)
-    for (const link of made.links) if (link.queue.limit_bytes !== null) link.queue.limit_bytes = Math.max(3000, Math.round(link.queue.limit_bytes * changes.buffer));
-  if (changes.rtt !== undefined)
-    for (const link of made.links) link.delay_ps = Math.round(link.delay_ps * changes.rtt);
-  for (const [place, algorithm] of Object.entries(changes.algorithms ?? {})) {
+  for (const link of made.links) {
+    const { queue } = link;
+    if (buffer !== undefined && queue.limit_packets !== null) queue.limit_packets = Math.max(1, Math.round(queue.limit_packets * buffer));
+    if (buffer !== undefined && queue.limit_bytes !== null) queue.limit_bytes = Math.max(2 * template.packet_bytes, Math.round(queue.limit_bytes * buffer));
+    if (rtt !== undefined) link.delay_ps = Math.round(link.delay_ps * rtt);
+  }
+  for (const [place, algorithm] of Object.entries(algorithms ?? {})) {
     const flow = made.flows[Number(place)];
     flow.algorithm = algorithm;
     flow.parameters = {};
+    if (template.counts_hz.includes(algorithm)) flow.stack.hz = template.hz;
   }
   return made;
 }

@@ -32,15 +32,15 @@ def playground() -> str:
     Raises:
         NotBuiltError: the scripts or the engine for the browser were not built.
     """
-    script, worker, style = (_built(name).decode() for name in ("play.js", "worker.js", "play.css"))
+    script, worker, style = (built(name).decode() for name in ("play.js", "worker.js", "play.css"))
     page = Template((files(__package__) / "play.html").read_text(encoding="utf-8"))
     return page.substitute(
         version=__version__,
         policy=policy([script], [style]),
         style=style,
         data=embedded(data()),
-        worker=_inside_script(worker),
-        engine=b64encode(_built("engine.wasm.gz")).decode(),
+        worker=inside_script(worker),
+        engine=engine_text(),
         script=script,
     )
 
@@ -64,8 +64,7 @@ def data() -> dict[str, Any]:
             ],
             "presets": [preset for preset in entry["presets"] if preset["name"]],
         }
-        for entry in catalog.algorithms().values()
-        if entry["router"] is None and is_plain(entry["name"])
+        for entry in plain_algorithms()
     ]
     queues = catalog.queues()
     return {
@@ -77,12 +76,32 @@ def data() -> dict[str, Any]:
     }
 
 
+def plain_algorithms() -> list[dict[str, Any]]:
+    """The algorithms that need nothing of routers, and the packets of all others."""
+    return [entry for entry in catalog.algorithms().values() if entry["router"] is None and is_plain(entry["name"])]
+
+
+def engine_text() -> str:
+    """The engine for the browser, packed, as text.
+
+    Raises:
+        NotBuiltError: as :func:`playground`.
+    """
+    return b64encode(built("engine.wasm.gz")).decode()
+
+
+def is_built() -> bool:
+    """Whether this installation has the page."""
+    return (BUILT / "engine.wasm.gz").is_file()
+
+
 def embedded(value: Any) -> str:
     """Data as JSON that may stand inside a script element."""
-    return _inside_script(json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
+    return inside_script(json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
 
 
-def _inside_script(text: str) -> str:
+def inside_script(text: str) -> str:
+    """Text that may stand inside a script element."""
     return text.replace("</", "<\\/").replace("<!--", "<\\u0021--")
 
 
@@ -90,7 +109,12 @@ def _hashes(texts: list[str]) -> str:
     return " ".join(f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for text in texts)
 
 
-def _built(name: str) -> bytes:
+def built(name: str) -> bytes:
+    """A file that ``make web`` made.
+
+    Raises:
+        NotBuiltError: as :func:`playground`.
+    """
     file: Traversable = BUILT / name
     if not file.is_file():
         raise NotBuiltError(
