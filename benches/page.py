@@ -1,7 +1,8 @@
-"""The playground's budget in Chromium: loading, input to redraw, segments a second. ``python benches/page.py [--json]``.
+"""The playground's budget in Chromium: ``python benches/page.py [--json]``.
 
-It needs the page (``make web``), Chromium and a calm host. Budgets: load within 2 s; after an input a first picture within
-100 ms and the whole within 300 ms for a million segments; 5 million segments a second with two CUBIC flows at 622 Mbit/s.
+It needs the page (``make web``), Chromium and a calm host. Budgets: load within 2 s; after an input a first picture
+within 100 ms and the whole within 300 ms for a million segments; 5 million segments a second with two CUBIC flows at
+622 Mbit/s.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ def _apply(page: Page, settings: dict[str, float]) -> dict[str, Any]:
     """Puts numbers into the controls as a hand would, and waits for the whole picture."""
     before = page.evaluate("elephan.timings.runs")
     script = """settings => { for (const [name, value] of Object.entries(settings)) {
-        const input = document.getElementById(name); input.value = value; input.dispatchEvent(new Event('input')); } }"""
+        const input = document.getElementById(name);
+        input.value = value; input.dispatchEvent(new Event('input')); } }"""
     page.evaluate(script, settings)
     _until(page, f"elephan.timings.runs > {before}")
     return dict(page.evaluate("elephan.timings"))
@@ -71,7 +73,13 @@ def measure() -> dict[str, Any]:
     median = {name: statistics.median(run[name] for run in done) for name in ("partial_ms", "whole_ms", "wall_ms")}
     fastest = max(run["segments"] / run["wall_ms"] * 1e3 for run in done)
     segments = done[-1]["segments"]
-    return {"chromium": version, "load_s": statistics.median(loads), "segments": segments, **median, "segments_per_s": fastest}
+    return {
+        "chromium": version,
+        "load_s": statistics.median(loads),
+        "segments": segments,
+        **median,
+        "segments_per_s": fastest,
+    }
 
 
 if __name__ == "__main__":
@@ -80,5 +88,8 @@ if __name__ == "__main__":
         print(json.dumps(found))
     else:
         print(f"Chromium {found['chromium']}: first picture {found['load_s']:.2f} s after opening the file")
-        print(f"{found['segments']:,} segments: first picture after {found['partial_ms']:.0f} ms, whole after {found['whole_ms']:.0f} ms")
+        print(
+            f"{found['segments']:,} segments: first picture after {found['partial_ms']:.0f} ms, "
+            f"whole after {found['whole_ms']:.0f} ms"
+        )
         print(f"{found['segments_per_s'] / 1e6:.1f} million segments/s")

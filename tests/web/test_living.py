@@ -58,7 +58,8 @@ def test_the_reader_runs_it_here(browser: object, run: Run, tmp_path: Path) -> N
         [
             "const e = document.getElementById('living-buffer'); e.value = 50; e.dispatchEvent(new Event('input'))",
             "const e = document.getElementById('living-rtt'); e.value = -50; e.dispatchEvent(new Event('input'))",
-            "const e = document.getElementById('living-algorithm-1'); e.value = 'bbr'; e.dispatchEvent(new Event('change'))",
+            "const e = document.getElementById('living-algorithm-1');"
+            "e.value = 'bbr'; e.dispatchEvent(new Event('change'))",
         ]
     ):
         before = picture.screenshot()

@@ -1,4 +1,4 @@
-"""The playground in Chromium: it loads from a file, obeys its policy, redraws after an input, and opens every lesson."""
+"""The playground in Chromium: it loads from a file, obeys its policy, redraws, and opens every lesson."""
 
 from __future__ import annotations
 
@@ -124,7 +124,8 @@ def test_a_newer_input_cancels_the_run_before(page: Page) -> None:
     before = runs(page)
     page.evaluate(
         """() => { const rate = document.getElementById('rate_mbps');
-        for (const value of [201, 202, 203, 204, 205]) { rate.value = value; rate.dispatchEvent(new Event('input')); } }"""
+        for (const value of [201, 202, 203, 204, 205]) {
+            rate.value = value; rate.dispatchEvent(new Event('input')); } }"""
     )
     until(page, f"elephan.timings.runs > {before} && elephan.form().links[0].rate_bps === 205e6")
     assert runs(page) == before + 1
@@ -169,7 +170,10 @@ def test_pictures_and_numbers_can_be_saved(page: Page) -> None:
     with page.expect_download() as download:
         page.click("#save-csv")
     lines = Path(download.value.path()).read_text("utf-8").splitlines()
-    assert lines[0] == "time_s,reno-1 cwnd_segments,reno-1 rate_mbps,reno-1 rtt_ms,bottleneck queue_packets,bottleneck losses_per_s"
+    assert (
+        lines[0]
+        == "time_s,reno-1 cwnd_segments,reno-1 rate_mbps,reno-1 rtt_ms,bottleneck queue_packets,bottleneck losses_per_s"
+    )
     assert len(lines) == 502
 
 

@@ -51,7 +51,7 @@ def test_every_table_and_column_is_there() -> None:
 
 def test_a_wrong_scenario_is_refused_in_one_line() -> None:
     with wasm.engine() as engine:
-        with pytest.raises(wasm.Refused, match="duration_ps"):
+        with pytest.raises(wasm.RefusedError, match="duration_ps"):
             engine.run("{}")
         scenario = Scenario.dumbbell(rate="10 Mbit/s", rtt="40 ms", buffer="40 packets", duration="1 s")
         assert engine.run(json.dumps(scenario.canonical()))["flows"].height == 1

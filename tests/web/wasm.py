@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
+import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,7 +29,7 @@ _OPTIONAL = {"user", "segment", "in_flight", *(f"sack_{i}_{end}" for i in (1, 2,
 """Columns of small whole numbers, which the answer has as floats, NaN where there is none."""
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """The engine's line."""
 
 
@@ -48,7 +48,7 @@ class Engine:
         (length,) = struct.unpack("<i", self._process.stdout.read(4))
         answer = self._process.stdout.read(abs(length))
         if length < 0:
-            raise Refused(answer.decode())
+            raise RefusedError(answer.decode())
         return _tables(answer)
 
 
@@ -74,7 +74,7 @@ def _tables(answer: bytes) -> dict[str, Any]:
 def _column(column: dict[str, Any], data: bytes) -> pl.Series:
     name, form, length = column["name"], column["form"], column["length"]
     if form == "Text":
-        # By way of Arrow, as the native engine's: the digest is of the memory, and texts may stand there in several ways.
+        # By way of Arrow, as the native engine's: the digest is of memory, where texts may stand in several ways.
         return pl.Series(name, pa.array(column["words"], pa.string()))
     types = {"Float64": "<f8", "BigUint64": "<u8", "Uint16": "<u2", "Uint8": "?", "Int32": "<i4"}
     values = np.frombuffer(data, types[form], length, column["offset"])

@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 TEMPLATES = files(__package__) / "templates"
 
 
-def render(
-    template: str, payloads: Mapping[str, Any], *, plotly: bool, runs: Iterable[Run] = (), **values: Any
-) -> str:
+def render(template: str, payloads: Mapping[str, Any], *, plotly: bool, runs: Iterable[Run] = (), **values: Any) -> str:
     """A page; ``payloads`` become JSON that the page's script reads, by element id.
 
     The reader can run ``runs`` again in the page: those that were simulated, and that a browser can carry.

@@ -58,7 +58,7 @@ def living(runs: Iterable[tuple[str, Mapping[str, Any]]]) -> Living | None:
 
 
 def fits(form: Mapping[str, Any]) -> bool:
-    """Whether a browser can run a canonical form, and show it: few flows, all of the engine's own, in about a second."""
+    """Whether a browser can run a canonical form, and show it: few flows, all of the engine's own, in a second."""
     flows = form["flows"]
     if form.get("traffic") or any(flow.get("source_sha256") for flow in flows):
         return False

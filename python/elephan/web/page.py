@@ -118,6 +118,6 @@ def built(name: str) -> bytes:
     file: Traversable = BUILT / name
     if not file.is_file():
         raise NotBuiltError(
-            "the page is not in this installation: in a checkout of Elephan, type 'make web' (it needs Node.js and Rust)"
+            "the page is not in this installation: in a checkout, type 'make web' (it needs Node.js 20 and Rust)"
         )
     return file.read_bytes()

@@ -46,7 +46,7 @@ def _form(algorithm: str = "reno", ecn: bool = False) -> Form:
 def is_plain(algorithm: str) -> bool:
     """Whether flows with an algorithm have the hosts of all others; those of UDT have their own packets."""
     stack = _form(algorithm)["flows"][0]["stack"]
-    return {key: value for key, value in stack.items() if key != "hz"} == _form()["flows"][0]["stack"]
+    return bool({key: value for key, value in stack.items() if key != "hz"} == _form()["flows"][0]["stack"])
 
 
 def _counting() -> list[str]:

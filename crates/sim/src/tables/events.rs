@@ -1,6 +1,6 @@
 //! The event log as a table: one row an event, in order of time.
 
-use super::{Column, NO_NAME, Table, floats, flow_names};
+use super::column::{Column, NO_NAME, Table, floats, flow_names};
 use crate::events::{Event, Kind, Log, NONE};
 use crate::packet::flag;
 use crate::spec::Spec;
