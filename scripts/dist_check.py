@@ -1,4 +1,4 @@
-"""Checks a wheel and an sdist: what has to be in is in, and every program in the wheel meets the wheel's manylinux tag."""
+"""Checks a wheel and an sdist: what must be in is in, and each program in the wheel meets its manylinux tag."""
 
 from __future__ import annotations
 

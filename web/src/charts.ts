@@ -42,7 +42,7 @@ export class Charts {
   private span: [number, number] | null = null;
   private readonly sync = uPlot.sync("time");
 
-  constructor(private readonly root: HTMLElement, private readonly endS: () => number) {
+  constructor(private readonly root: HTMLElement, private readonly endS: () => number, private readonly old = "before") {
     new ResizeObserver(() => this.fit()).observe(root);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.rebuild());
   }
@@ -100,7 +100,7 @@ export class Charts {
       let left = 8 * ratio + context.measureText(`${title}   `).width;
       for (const line of this.plots[p]!.series.slice(1)) {
         const label = String(line.label);
-        if (label.startsWith("before:")) continue;
+        if (label.startsWith(`${this.old}:`)) continue;
         context.fillStyle = typeof line.stroke === "function" ? String(line.stroke(this.plots[p]!, 1)) : String(line.stroke);
         context.fillText(label, left, top + head / 2);
         left += context.measureText(`${label}   `).width;
@@ -141,7 +141,7 @@ export class Charts {
         value: (_, v) => (v === null || v === undefined ? "–" : brief(v)),
       }));
       const old: uPlot.Series[] = before === null ? [] : panel.lines(before).map((l) => ({
-        label: `before: ${l.name}`, stroke: `${color(l.place)}66`, width: 1, points: { show: false }, spanGaps: true,
+        label: `${this.old}: ${l.name}`, stroke: `${color(l.place)}66`, width: 1, points: { show: false }, spanGaps: true,
         value: (_, v) => (v === null || v === undefined ? "–" : brief(v)),
       }));
       const options: uPlot.Options = {

@@ -39,7 +39,7 @@ async function start($: (id: string) => HTMLElement, say: (text: string) => void
   let changes: Changes = {};
   let published: { series: Series; numbers: Numbers } | null = null;
   let id = 0;
-  const charts = new Charts($("pictures"), () => run.form.duration_ps * 1e-12);
+  const charts = new Charts($("pictures"), () => run.form.duration_ps * 1e-12, "published");
   const state = { runs: 0 };
   Object.assign(window, { elephanLiving: state });
 
