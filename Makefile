@@ -9,13 +9,13 @@ BIN := $(VENV)/bin
 UV_VERSION := 0.13.9
 RUST_SOURCES := $(shell find crates -type f \( -name '*.rs' -o -name 'Cargo.toml' \) -not -path '*/target/*')
 
-.PHONY: help setup demo test verify fuzz form trajectories lint bench docs clean
+.PHONY: help setup web dist demo test verify fuzz form trajectories lint bench docs clean
 
 help:
 	@grep -hE '^# make ' Makefile | sed 's/^# //'
 
-# make setup   dependencies and the release build of the engine, into .venv; for the kernel backend Debian's clang and others, if root
-setup: $(VENV)/.engine $(VENV)/.kernel
+# make setup   dependencies and the release build of the engine, into .venv; the page of 'elephan play', where Node.js is; for the kernel backend Debian's clang and others, if root
+setup: $(VENV)/.engine $(VENV)/.kernel $(VENV)/.web
 
 # What runs on real Linux TCP needs besides; everything else of Elephan works without, and 'elephan lab check' says what is missing.
 KERNEL_PACKAGES := clang bpftool libbpf-dev iproute2
@@ -47,6 +47,20 @@ $(VENV)/.engine: $(VENV)/.dependencies Cargo.toml Cargo.lock $(RUST_SOURCES)
 	@PATH="$(CURDIR)/$(BIN):$$PATH" VIRTUAL_ENV="$(CURDIR)/$(VENV)" maturin develop --uv --release --locked --quiet
 	@$(BIN)/python -m compileall -q python
 	@touch $@
+
+# make web     the page of 'elephan play': the engine for the browser and the page's scripts; needs Node.js
+web: $(VENV)/bin/python
+	@scripts/web
+
+# Part of the setup where it can be built; a host without Node.js has everything else, and one line says what is missing.
+WEB_SOURCES := $(wildcard web/src/* web/*.json web/*.mjs)
+$(VENV)/.web: $(VENV)/.engine $(WEB_SOURCES) scripts/web
+	@scripts/web || [ $$? = 3 ]
+	@touch $@
+
+# make dist    a wheel and an sdist in dist/, checked: the page and the programs are in, and run wherever the wheel's tag says
+dist: setup
+	@scripts/dist
 
 # make demo    the 36 runs of weigle2006 at full rate, judged; ends by naming the report
 demo: setup
@@ -92,4 +106,4 @@ docs: setup
 
 # make clean   removes what was built; results in .elephan stay
 clean:
-	rm -rf $(VENV) target docs/_build python/elephan/_engine*.so python/elephan/bin .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) target dist web/node_modules docs/_build python/elephan/_engine*.so python/elephan/bin python/elephan/web/built .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -19,7 +19,7 @@ LEVELS = (
     ("backends/base.py",),
     ("backends/kernel/",),
     ("backends/",),
-    ("benchmark/", "runs/"),
+    ("benchmark/", "runs/", "web/"),
     ("export/", "metrics/"),
     ("report/",),
     ("evaluation/",),

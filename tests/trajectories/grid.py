@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import polars as pl
@@ -21,6 +21,9 @@ from elephan.scenario.stacks import STACKS
 HEAD = "preset stack path delivered retransmits loss_events timeouts cwnd_mean rtt_mean_ms dropped marked digest"
 REFUSED = "refused:"
 _DIGITS = 12
+
+Simulate = Callable[[str], Mapping[str, Any]]
+"""A canonical scenario in JSON to the tables of its run, and its summary."""
 
 _FLOWS = (
     "name algorithm start_s goodput_mbps throughput_mbps segments_delivered segments_sent retransmits loss_events "
@@ -44,15 +47,20 @@ def families() -> dict[str, list[str]]:
     return names
 
 
-def lines(presets: list[str]) -> Iterator[str]:
-    """The part of the grid with these presets: a head, and a line for each preset, stack and path."""
+def lines(presets: list[str], simulate: Simulate | None = None) -> Iterator[str]:
+    """The part of the grid with these presets: a head, and a line for each preset, stack and path.
+
+    Args:
+        presets: as a scenario spells them.
+        simulate: another build of the engine.
+    """
     rows = [HEAD.split()]
     for preset in presets:
         for stack in STACKS:
             for path, form in PATHS.items():
                 made = filled(form, preset, catalog.router(preset))
                 made["stack"] = {"base": stack} | made.get("stack", {})
-                rows.append([preset, stack, path, *_outcome(made)])
+                rows.append([preset, stack, path, *_outcome(made, simulate)])
     return aligned(rows)
 
 
@@ -64,17 +72,17 @@ def aligned(rows: list[list[str]]) -> Iterator[str]:
         yield "  ".join(cells).rstrip()
 
 
-def _outcome(form: Mapping[str, Any]) -> list[str]:
+def _outcome(form: Mapping[str, Any], simulate: Simulate | None) -> list[str]:
     try:
         scenario = Scenario.from_dict(dict(form))
     except ScenarioError as error:
         return [f"{REFUSED} {error}"]
-    return trajectory(scenario)
+    return trajectory(scenario, simulate)
 
 
-def trajectory(scenario: Scenario) -> list[str]:
+def trajectory(scenario: Scenario, simulate: Simulate | None = None) -> list[str]:
     """The numbers of a run and the digest of its tables, as text."""
-    result = catalog.engine().run(json.dumps(scenario.canonical()))
+    result = (simulate or catalog.engine().run)(json.dumps(scenario.canonical()))
     frames = tables.to_polars({name: table for name, table in result.items() if name != "summary"})
     summary = json.loads(result["summary"])
     flows = frames["flows"]

@@ -1,13 +1,12 @@
 //! The binding: `run(json) -> Arrow tables`. Nothing else lives here.
 
+mod arrow;
 mod callbacks;
 mod defects;
 mod describe;
-mod events;
 mod ledger;
 mod own;
 mod parameters;
-mod tables;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -16,7 +15,7 @@ use elephan_cc::Controller;
 use elephan_sim::algorithms::{check_algorithms, controller};
 use elephan_sim::crowd::{QUANTILES, Spread};
 use elephan_sim::engine::preferred_slice;
-use elephan_sim::{Engine, Outcome, RunError, Spec};
+use elephan_sim::{Engine, Outcome, RunError, Spec, tables};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
@@ -110,27 +109,12 @@ fn run_spec<'py>(
     };
     let wall = began.elapsed();
     let result = PyDict::new(py);
-    let summary = tables::summary(spec, &outcome, wall);
-    result.set_item("flows", tables::flows(spec, &outcome)?.into_pyarrow_capsule(py)?)?;
-    result.set_item("samples", tables::samples(spec, &outcome)?.into_pyarrow_capsule(py)?)?;
-    result.set_item("links", tables::links(spec, &outcome)?.into_pyarrow_capsule(py)?)?;
-    if !spec.traffic.is_empty() {
-        result.set_item("transfers", tables::transfers(spec, &outcome)?.into_pyarrow_capsule(py)?)?;
-        result.set_item("sources", tables::sources(spec, &outcome)?.into_pyarrow_capsule(py)?)?;
-        if outcome.sources.iter().any(|source| source.summary.is_some()) {
-            result.set_item("distributions", tables::distributions(spec, &outcome)?.into_pyarrow_capsule(py)?)?;
-        }
+    let mut summary = tables::summary(spec, &outcome);
+    summary["wall_seconds_inside"] = wall.as_secs_f64().into();
+    for (name, table) in tables::all(spec, &outcome) {
+        result.set_item(name, arrow::into_capsule(table, py)?)?;
     }
-    if spec.internals {
-        result.set_item("internals", tables::internals(spec, &outcome)?.into_pyarrow_capsule(py)?)?;
-    }
-    if let Some(crowd) = &outcome.crowd {
-        result.set_item("crowd", tables::crowd(&outcome, crowd)?.into_pyarrow_capsule(py)?)?;
-    }
-    if let Some(log) = &outcome.events {
-        result.set_item("events", events::events(spec, log)?.into_pyarrow_capsule(py)?)?;
-    }
-    result.set_item("summary", summary)?;
+    result.set_item("summary", summary.to_string())?;
     Ok(result)
 }
 

@@ -12,7 +12,7 @@ use crate::network::{self, LinkId, MailboxId, Network, Node, SourceId};
 use crate::outcome::{Conservation, Outcome, RunError};
 use crate::packet::FlowId;
 use crate::queue;
-use crate::record::{ReceiverRecord, ReceiverSample, sample_times};
+use crate::record::{ReceiverRecord, ReceiverSample, SenderRecord, sample_times};
 use crate::spec::{FlowSpec, Spec, SpecError};
 use crate::time::Time;
 use crate::traffic::Source;
@@ -112,6 +112,8 @@ pub struct Engine {
     network: Network,
     turns: Vec<Turn>,
     slice: Time,
+    /// Everything before it is done.
+    now: Time,
     slices_per_report: u32,
     /// Sender and receiver of each flow.
     flows: Vec<[FlowEnd; 2]>,
@@ -185,7 +187,8 @@ impl Engine {
         let ends = flows.as_flattened_mut();
         let turns = plan.order.iter().map(|&node| Turn::of(node, ends)).collect();
         let reducer = spec.record_flows.map(|_| Reducer::new(&spec, &times));
-        Ok(Self { spec, network, turns, slice, slices_per_report: SLICES_PER_REPORT, flows, sources, times, reducer })
+        let (now, slices_per_report) = (Time::ZERO, SLICES_PER_REPORT);
+        Ok(Self { spec, network, turns, slice, now, slices_per_report, flows, sources, times, reducer })
     }
 
     /// The same run, with at most `bytes` of memory for packets on their way.
@@ -222,10 +225,26 @@ impl Engine {
     /// # Panics
     /// As [`Engine::run`].
     pub fn run_reporting(mut self, mut report: impl FnMut(f64) -> Option<u32>) -> Result<Outcome, RunError> {
+        while self.advance(self.slices_per_report)? {
+            let fraction = self.fraction();
+            let Some(slices) = report(fraction) else { return Err(RunError::Cancelled(fraction)) };
+            self.slices_per_report = slices.max(1);
+        }
+        Ok(self.finish())
+    }
+
+    /// Goes on by at most so many slices, and answers whether anything is left. For a caller that has other work between them, such as
+    /// a browser's worker, which hears of nothing while it computes.
+    ///
+    /// # Errors
+    /// [`RunError::Memory`] and [`RunError::TooManyEvents`]; the run cannot go on then.
+    pub fn advance(&mut self, slices: u32) -> Result<bool, RunError> {
         let end = Time(self.spec.duration_ps);
-        let mut now = Time::ZERO;
-        let mut slices = 0;
-        while now < end {
+        for _ in 0..slices {
+            let now = self.now;
+            if now >= end {
+                return Ok(false);
+            }
             let horizon = Time(now.0.saturating_add(self.slice.0)).min(end);
             let worked = if let Some(events) = self.spec.events {
                 let worked = self.take_turns::<true>(horizon);
@@ -241,19 +260,48 @@ impl Engine {
             if self.network.is_overdrawn() {
                 return Err(RunError::Memory { limit_mib: self.network.room_bytes() >> 20, at_s: now.seconds() });
             }
-            now = if worked { horizon } else { self.next_event().clamp(horizon, end) };
+            self.now = if worked { horizon } else { self.next_event().clamp(horizon, end) };
             if let Some(reducer) = &mut self.reducer {
-                reducer.reduce(now, &mut self.flows, &mut self.network.sinks);
-            }
-            slices += 1;
-            if slices >= self.slices_per_report {
-                slices = 0;
-                let fraction = now.0 as f64 / end.0 as f64;
-                let Some(slices) = report(fraction) else { return Err(RunError::Cancelled(fraction)) };
-                self.slices_per_report = slices.max(1);
+                reducer.reduce(self.now, &mut self.flows, &mut self.network.sinks);
             }
         }
-        Ok(self.finish(end))
+        Ok(true)
+    }
+
+    /// Part of the run that is done.
+    #[must_use]
+    pub fn fraction(&self) -> f64 {
+        self.now.0 as f64 / self.spec.duration_ps as f64
+    }
+
+    /// The samples of flows and links at the times that all of them have passed: the beginning of what [`Engine::finish`] gives, for
+    /// a picture of a run under way. Everything else is empty. Of a run that keeps quantiles alone there are none.
+    #[must_use]
+    pub fn so_far(&mut self) -> Outcome {
+        self.network.sinks.iter_mut().flatten().for_each(|sink| sink.sample_before(self.now));
+        let this = &*self;
+        let senders =
+            || this.flows.iter().map(|[sender, _]| sender.sending().map_or(&[][..], |sending| sending.samples));
+        let sinks = || this.flows.iter().zip(&this.network.sinks);
+        let receivers = || {
+            sinks().map(|([_, receiver], inline)| inline.as_ref().map_or(receiver.receiving(), |sink| &sink.samples))
+        };
+        let links = || this.network.links.iter().enumerate().filter_map(|(i, link)| Some((i, link.samples()?)));
+        let taken =
+            senders().map(<[_]>::len).chain(receivers().map(<[_]>::len)).chain(links().map(|(_, s)| s.rows.len()));
+        let passed = taken.min().unwrap_or(0);
+        Outcome {
+            times: self.times[..passed].to_vec(),
+            senders: senders()
+                .map(|s| SenderRecord { samples: s[..passed].to_vec(), ..SenderRecord::default() })
+                .collect(),
+            receivers: receivers()
+                .map(|s| ReceiverRecord { samples: s[..passed].to_vec(), ..ReceiverRecord::default() })
+                .collect(),
+            links: links().map(|(i, samples)| (i, samples.first(passed))).collect(),
+            slice: self.slice,
+            ..Outcome::default()
+        }
     }
 
     /// The turn of each node, up to `horizon`. Returns whether there was any event.
@@ -301,7 +349,14 @@ impl Engine {
         turns.iter().map(next).min().unwrap_or(Time::NEVER)
     }
 
-    fn finish(mut self, end: Time) -> Outcome {
+    /// Results of a run of which nothing is left.
+    ///
+    /// # Panics
+    /// If anything is left, and as [`Engine::run`].
+    #[must_use]
+    pub fn finish(mut self) -> Outcome {
+        let end = Time(self.spec.duration_ps);
+        assert!(self.now >= end, "the run is not at its end");
         self.flows.as_flattened_mut().iter_mut().for_each(|flow_end| flow_end.finish(end));
         self.network.sinks.iter_mut().flatten().for_each(|sink| crate::endpoint::EndpointState::finish(sink, end));
         self.sources.iter_mut().for_each(|source| source.finish(end, &self.network));

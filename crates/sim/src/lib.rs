@@ -26,6 +26,7 @@ pub mod ring;
 pub mod runs;
 pub mod sidecar;
 pub mod spec;
+pub mod tables;
 pub mod time;
 pub mod traffic;
 

@@ -10,7 +10,7 @@ use crate::time::Time;
 use crate::traffic::SourceTotals;
 
 /// Everything that a run keeps.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Outcome {
     /// Sample times, in order.
     pub times: Vec<Time>,

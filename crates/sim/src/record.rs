@@ -111,6 +111,11 @@ impl LinkSamples {
         self.clock.due()
     }
 
+    /// The samples of the first so many times.
+    pub(crate) fn first(&self, times: usize) -> Self {
+        Self { clock: self.clock.clone(), last: self.last, rows: self.rows[..times].to_vec() }
+    }
+
     pub(crate) fn since_last(&self, at: Time) -> Time {
         at - self.last
     }

@@ -89,7 +89,7 @@ def command(
             list(algorithms), suite, against=against, only=only, parameters=_parameters(parameters), on=backend,
             quick=quick, seeds=seeds, budget=budget, jobs=jobs, store=runs.Store(store), progress=progress,
         )  # fmt: skip
-    report = reporting.evaluation_report(found, out) if out is not None else None
+    report = reporting.evaluation_report(found, out, runs.Store(store)) if out is not None else None
     if junit is not None:
         writing.write(junit, writing.junit(found, fail_on))
     if markdown is not None:

@@ -38,6 +38,7 @@ VERBS = {
     "sweep": "run a scenario over a grid of values",
     "list": "everything that can be named",
     "show": "the report of a run or a paper, or what a name stands for",
+    "play": "the laboratory in a page: one HTML file, which needs no network",
     "plot": "cwnd, rate, RTT and queue of runs over time",
     "runs": "the saved runs: list, find, diff, verify, prune, size",
     "lab": "what this host can do for --on kernel and --on linux",

@@ -54,7 +54,7 @@ def comparison_report(found: Comparison, out: str | FilePath) -> FilePath:
         "provenance": [("command", _command()), *((k, v) for k, v in facts(found.runs) if k != "command")],
     }
     payloads = {"figures-data": {figure.id: figure.plotly() for figure in figures}}
-    text = pages.render("comparison.html.j2", payloads, plotly=True, page=page)
+    text = pages.render("comparison.html.j2", payloads, plotly=True, runs=found.runs, page=page)
     return pages.write(folder / "report.html", text)
 
 

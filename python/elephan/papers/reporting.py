@@ -54,6 +54,7 @@ def write(result: PaperResult, out: Path) -> Path:
         warnings=warnings(result.runs),
         run_count=len(result.runs),
         segments=f"{result.segments_delivered / 1e9:.2f} billion",
+        runs=result.runs,
     )
     return paper_report(page, out, stamp)
 

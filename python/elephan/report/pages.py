@@ -4,28 +4,38 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from elephan.version import __version__
+from elephan.web.living import living
 from elephan.writing import whole_file
+
+if TYPE_CHECKING:
+    from elephan.runs import Run
 
 TEMPLATES = files(__package__) / "templates"
 
 
-def render(template: str, payloads: Mapping[str, Any], *, plotly: bool, **values: Any) -> str:
-    """A page; ``payloads`` become JSON that the page's script reads, by element id."""
+def render(template: str, payloads: Mapping[str, Any], *, plotly: bool, runs: Iterable[Run] = (), **values: Any) -> str:
+    """A page; ``payloads`` become JSON that the page's script reads, by element id.
+
+    The reader can run ``runs`` again in the page: those that were simulated, and that a browser can carry.
+    """
+    alive = living(_simulated(runs))
     scripts = [*([_plotly_js()] if plotly else []), (TEMPLATES / "page.js").read_text(encoding="utf-8")]
+    scripts += [alive.script] if alive else []
     return str(
         _environment()
         .get_template(template)
         .render(
             version=__version__,
-            policy=policy(scripts),
+            policy=policy(scripts, runs_here=alive is not None),
+            living=alive,
             css=(TEMPLATES / "style.css").read_text(encoding="utf-8"),
             scripts=scripts,
             payloads={name: embedded(data) for name, data in payloads.items()},
@@ -34,14 +44,28 @@ def render(template: str, payloads: Mapping[str, Any], *, plotly: bool, **values
     )
 
 
-def policy(scripts: Sequence[str]) -> str:
+def _simulated(runs: Iterable[Run]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Labels and canonical forms of the simulated runs; of replicates the first."""
+    seen: set[str] = set()
+    for run in runs:
+        key = str(run.manifest["scenario_hash"])
+        if run.manifest["backend"] == "sim" and key not in seen:
+            seen.add(key)
+            names = ", ".join(group.name for group in run.groups)
+            yield f"{run.manifest.get('title') or names} ({run.id})", run.scenario.canonical()
+
+
+def policy(scripts: Sequence[str], *, runs_here: bool = False) -> str:
     """Content-Security-Policy of a page: no request at all, and no script but these.
+
+    A page that runs something has the engine besides, in a worker that it makes itself.
 
     Plotly writes style attributes and a style element of its own, and saves a figure by way of an image in the page.
     """
     hashes = " ".join(f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for text in scripts)
+    engine = " 'wasm-unsafe-eval' blob:; worker-src blob:" if runs_here else ""
     return (
-        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; "
+        f"default-src 'none'; script-src {hashes}{engine}; style-src 'unsafe-inline'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from elephan.report import figures as drawing
 from elephan.report import pages, stamps
 from elephan.report.charts import DataTable
 from elephan.report.figures import Figure
 from elephan.report.views import RunView, ScenarioGroup
+
+if TYPE_CHECKING:
+    from elephan.runs import Run
 
 REPORT = "report.html"
 
@@ -83,6 +86,7 @@ class PaperPage:
         warnings: of the runs.
         run_count: runs behind the claims.
         segments: segments delivered in them, in words.
+        runs: those that a reader can run again in the page, where a browser can carry them.
     """
 
     id: str
@@ -110,6 +114,7 @@ class PaperPage:
     warnings: Sequence[str] = field(default_factory=tuple)
     run_count: int = 0
     segments: str = ""
+    runs: Iterable[Run] = ()
 
     @property
     def judged(self) -> int:
@@ -152,7 +157,7 @@ def paper_report(page: PaperPage, out: str | Path, stamp: str) -> Path:
     }
     values |= saved
     values |= {"judged": page.judged, "firm_share": page.firm_share, "experiments": page.experiments}
-    text = pages.render("paper.html.j2", payloads, plotly=True, page=values)
+    text = pages.render("paper.html.j2", payloads, plotly=True, runs=page.runs, page=values)
     path = pages.write(folder / REPORT, text)
     stamps.put(folder, stamp, [REPORT, *(name for group in saved.values() for one in group for name in one["files"])])
     return path

@@ -62,7 +62,9 @@ def run_report(run: Run, out: str | Path) -> Path:
         "provenance": facts([run]),
     }
     payloads = {"figures-data": {figure.id: figure.plotly()}}
-    return pages.write(Path(out) / "report.html", pages.render("run.html.j2", payloads, plotly=True, page=page))
+    return pages.write(
+        Path(out) / "report.html", pages.render("run.html.j2", payloads, plotly=True, runs=[run], page=page)
+    )
 
 
 def _over_time(run: Run) -> Traces:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from elephan.evaluation.wording import number
 from elephan.report import pages
+from elephan.runs import Run, Store
 from elephan.suites.result import Evaluation, Outcome
 from elephan.suites.words import paragraph
 from elephan.version import __version__
 
 
-def evaluation_report(found: Sequence[Evaluation], out: str | Path) -> Path:
-    """Write ``report.html`` into a folder; its path.
+def evaluation_report(found: Sequence[Evaluation], out: str | Path, store: Store | None = None) -> Path:
+    """Write ``report.html`` into a folder; its path. The runs of ``store`` that decided can be run again in it.
 
     Raises:
         OSError: the folder cannot be written.
@@ -33,8 +34,15 @@ def evaluation_report(found: Sequence[Evaluation], out: str | Path) -> Path:
         "obligations": [(f"§{row.section}: {row.text}", row.reason) for row in first.suite.table.obligation],
         "provenance": _provenance(found),
     }
-    text = pages.render("evaluation.html.j2", {}, plotly=False, page=page)
+    text = pages.render("evaluation.html.j2", {}, plotly=False, runs=_deciding(found, store), page=page)
     return pages.write(Path(out) / "report.html", text)
+
+
+def _deciding(found: Sequence[Evaluation], store: Store | None) -> Iterator[Run]:
+    """The first run behind each criterion, as far as it is saved."""
+    ids = dict.fromkeys(outcome.runs[0] for one in found for outcome in one.outcomes if outcome.runs)
+    saved = (store.find(run_id) for run_id in ids) if store is not None else ()
+    return (run for run in saved if run is not None)
 
 
 def _matrix(found: Sequence[Evaluation]) -> dict[str, Any]:

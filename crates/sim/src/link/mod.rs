@@ -539,6 +539,11 @@ impl Link {
         probe.max = queue;
     }
 
+    /// Samples so far, where the link is recorded.
+    pub(crate) fn samples(&self) -> Option<&LinkSamples> {
+        self.probe.as_ref().map(|probe| &probe.samples)
+    }
+
     /// Ends the run: the remaining samples, and the samples themselves where the link was recorded.
     pub fn finish(&mut self, end: Time) -> Option<LinkSamples> {
         self.sample_until(end);

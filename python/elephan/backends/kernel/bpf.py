@@ -51,8 +51,10 @@ _FIRST_OWN = 8
 
 
 def sources() -> Path:
-    """The folder with the C files: beside the Python sources in a checkout."""
-    return Path(__file__).resolve().parents[4] / "bpf"
+    """The folder with the C files: beside the Python sources in a checkout, inside the package of a wheel."""
+    here = Path(__file__).resolve()
+    checkout = here.parents[4] / "bpf"
+    return checkout if checkout.is_dir() else here.parents[2] / "bpf"
 
 
 def names() -> list[str]:

@@ -1,64 +1,47 @@
-//! An outcome as Arrow tables. Definitions of the columns stand in `docs/` and in `elephan.runs`.
+//! An outcome as tables of plain columns, which each binding hands over in its own form: Arrow in Python, typed arrays in a
+//! browser. Definitions of the columns stand in `docs/` and in `elephan.runs`.
 
-use std::sync::Arc;
-use std::time::Duration;
+mod column;
+mod events;
 
-use arrow_array::types::Int32Type;
-use arrow_array::{
-    Array, ArrayRef, DictionaryArray, Float64Array, Int32Array, RecordBatch, StringArray, UInt32Array, UInt64Array,
-};
-use arrow_schema::{Field, Schema};
 use elephan_cc::Variable;
 use elephan_cc::observe::Form;
-use elephan_sim::crowd::{Crowd, CrowdSample, QUANTILES, Spread};
-use elephan_sim::rates::{MBIT_PER_BYTE, payload_rate_mbps, rate_mbps};
-use elephan_sim::record::{LinkSample, OneWayDelays, ReceiverRecord, ReceiverSample, SenderRecord};
-use elephan_sim::spec::{ArrivalsSpec, FlowSpec, SourceSpec};
-use elephan_sim::traffic::{Finished, SourceTotals, Summary, Transfer};
-use elephan_sim::{Outcome, Spec, Time};
-use pyo3::exceptions::PyRuntimeError;
-use pyo3::prelude::*;
-use pyo3_arrow::PyTable;
 
-/// A table on its way to Python.
-pub struct Table(RecordBatch);
+use crate::crowd::{Crowd, CrowdSample, QUANTILES, Spread};
+use crate::outcome::Outcome;
+use crate::rates::{MBIT_PER_BYTE, payload_rate_mbps, rate_mbps};
+use crate::record::{LinkSample, OneWayDelays, ReceiverRecord, ReceiverSample, SenderRecord, SenderSample};
+use crate::spec::{ArrivalsSpec, FlowSpec, SourceSpec, Spec};
+use crate::time::Time;
+use crate::traffic::{Finished, SourceTotals, Summary, Transfer};
 
-impl Table {
-    pub(crate) fn new(columns: Vec<(&str, ArrayRef)>) -> PyResult<Self> {
-        let fields: Vec<Field> =
-            columns.iter().map(|(name, array)| Field::new(*name, array.data_type().clone(), true)).collect();
-        let arrays = columns.into_iter().map(|(_, array)| array).collect();
-        RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)
-            .map(Self)
-            .map_err(|e| PyRuntimeError::new_err(e.to_string()))
+pub use column::{Column, NO_NAME, Table};
+pub use events::events;
+
+use column::{counts, floats, flow_names, names, numbers, source_names};
+
+/// Every table of a run, with its name.
+#[must_use]
+pub fn all(spec: &Spec, outcome: &Outcome) -> Vec<(&'static str, Table)> {
+    let mut tables =
+        vec![("flows", flows(spec, outcome)), ("samples", samples(spec, outcome)), ("links", links(spec, outcome))];
+    if !spec.traffic.is_empty() {
+        tables.push(("transfers", transfers(spec, outcome)));
+        tables.push(("sources", sources(spec, outcome)));
+        if outcome.sources.iter().any(|source| source.summary.is_some()) {
+            tables.push(("distributions", distributions(spec, outcome)));
+        }
     }
-
-    /// An object with the Arrow `PyCapsule` interface.
-    pub fn into_pyarrow_capsule(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-        let schema = self.0.schema();
-        let table = PyTable::try_new(vec![self.0], schema).map_err(|e| PyRuntimeError::new_err(e.to_string()))?;
-        Ok(Bound::new(py, table)?.into_any())
+    if spec.internals {
+        tables.push(("internals", internals(spec, outcome)));
     }
-}
-
-pub(crate) fn floats(values: impl Iterator<Item = f64>) -> ArrayRef {
-    Arc::new(values.map(|x| x.is_finite().then_some(x)).collect::<Float64Array>())
-}
-
-fn counts(values: impl Iterator<Item = u64>) -> ArrayRef {
-    Arc::new(values.collect::<UInt64Array>())
-}
-
-fn names<'a>(names: impl Iterator<Item = &'a str>, repeat: usize) -> PyResult<ArrayRef> {
-    let values: StringArray = names.map(Some).collect();
-    let keys: Int32Array = (0..values.len() as i32).flat_map(|k| std::iter::repeat_n(k, repeat)).collect();
-    dictionary(keys, values)
-}
-
-/// A column of names: the places of the rows among them.
-fn dictionary(keys: Int32Array, names: StringArray) -> PyResult<ArrayRef> {
-    let array = DictionaryArray::<Int32Type>::try_new(keys, Arc::new(names));
-    Ok(Arc::new(array.map_err(|e| PyRuntimeError::new_err(e.to_string()))?))
+    if let Some(reduced) = &outcome.crowd {
+        tables.push(("crowd", crowd(outcome, reduced)));
+    }
+    if let Some(log) = &outcome.events {
+        tables.push(("events", events(spec, log)));
+    }
+    tables
 }
 
 /// What a flow's row needs.
@@ -98,12 +81,13 @@ fn rows<'a>(spec: &'a Spec, outcome: &'a Outcome) -> Vec<Row<'a>> {
 }
 
 /// One row a flow.
-pub fn flows(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
+#[must_use]
+pub fn flows(spec: &Spec, outcome: &Outcome) -> Table {
     let rows = rows(spec, outcome);
     let float = |f: &dyn Fn(&Row) -> f64| floats(rows.iter().map(f));
     let count = |f: &dyn Fn(&Row) -> u64| counts(rows.iter().map(f));
-    let strings = |f: &dyn Fn(&Row) -> String| Arc::new(rows.iter().map(|r| Some(f(r))).collect::<StringArray>());
-    let mut columns: Vec<(&str, ArrayRef)> = vec![
+    let strings = |f: &dyn Fn(&Row) -> String| Column::Texts(rows.iter().map(f).collect());
+    let mut columns: Vec<(&str, Column)> = vec![
         ("name", strings(&|r| r.spec.name.clone())),
         ("algorithm", strings(&|r| r.spec.algorithm.clone())),
         ("start_s", float(&|r| r.sender.start.seconds())),
@@ -144,35 +128,28 @@ pub fn flows(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
         columns.push(("measured_retransmits", counts(crowd.measured.iter().map(|losses| losses.retransmits))));
         columns.push(("measured_loss_events", counts(crowd.measured.iter().map(|losses| losses.loss_events))));
     }
-    Table::new(columns)
+    columns
 }
 
 /// Recorded flow × sample time.
-pub fn samples(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
+#[must_use]
+pub fn samples(spec: &Spec, outcome: &Outcome) -> Table {
     let times = outcome.times.len();
     let flows = spec.flows.iter().zip(&outcome.senders).enumerate();
     let recorded: Vec<_> = flows.filter(|&(i, _)| spec.records(i)).map(|(_, ends)| ends).collect();
-    let sender = |f: &dyn Fn(&elephan_sim::record::SenderSample) -> f64| {
-        floats(outcome.senders.iter().flat_map(|s| s.samples.iter()).map(f))
-    };
-    let sent = |f: &dyn Fn(&elephan_sim::record::SenderSample) -> u64| {
-        counts(outcome.senders.iter().flat_map(|s| s.samples.iter()).map(f))
-    };
-    let received = |f: &dyn Fn(&elephan_sim::record::ReceiverSample) -> u64| {
-        counts(outcome.receivers.iter().flat_map(|r| r.samples.iter()).map(f))
-    };
+    let sender =
+        |f: &dyn Fn(&SenderSample) -> f64| floats(outcome.senders.iter().flat_map(|s| s.samples.iter()).map(f));
+    let sent = |f: &dyn Fn(&SenderSample) -> u64| counts(outcome.senders.iter().flat_map(|s| s.samples.iter()).map(f));
+    let received =
+        |f: &dyn Fn(&ReceiverSample) -> u64| counts(outcome.receivers.iter().flat_map(|r| r.samples.iter()).map(f));
     let mut columns = vec![
         ("time_s", repeated_times(outcome, recorded.len())),
-        ("flow", names(recorded.iter().map(|(flow, _)| flow.name.as_str()), times)?),
+        ("flow", names(recorded.iter().map(|(flow, _)| flow.name.as_str()), times)),
         ("cwnd", sender(&|s| s.cwnd)),
         ("ssthresh", sender(&|s| s.ssthresh)),
         ("srtt_s", sender(&|s| s.srtt)),
         ("rtt_s", sender(&|s| s.rtt)),
-        ("in_flight", {
-            Arc::new(
-                outcome.senders.iter().flat_map(|s| s.samples.iter()).map(|s| s.in_flight).collect::<UInt32Array>(),
-            )
-        }),
+        ("in_flight", numbers(outcome.senders.iter().flat_map(|s| s.samples.iter()).map(|s| s.in_flight))),
         ("delivered_segments", received(&|r| r.delivered)),
         ("wire_bytes", received(&|r| r.wire_bytes)),
         ("retransmits", sent(&|s| s.retransmits)),
@@ -182,32 +159,34 @@ pub fn samples(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
     if outcome.senders.iter().any(|sender| sender.rates.is_some()) {
         columns.push(("sending_rate_mbps", sending_rates(&recorded, times)));
     }
-    Table::new(columns)
+    columns
 }
 
 /// Group of flows × sample time × quantile over its active flows.
-pub fn crowd(outcome: &Outcome, crowd: &Crowd) -> PyResult<Table> {
+#[must_use]
+pub fn crowd(outcome: &Outcome, crowd: &Crowd) -> Table {
     let (groups, times) = (crowd.groups.len(), outcome.times.len());
     // The rows are in the order of time; the table is group by group.
     let samples = || (0..groups).flat_map(|group| crowd.rows.iter().skip(group).step_by(groups));
     let each = QUANTILES.len();
     let quantiles = |of: &dyn Fn(&CrowdSample) -> Spread| floats(samples().flat_map(of));
     let repeated = |i: usize| std::iter::repeat_n(outcome.times[i % times].0 as f64 / 1e12, each);
-    Table::new(vec![
+    vec![
         ("time_s", floats((0..groups * times).flat_map(repeated))),
-        ("group", names(crowd.groups.iter().map(|group| group.name.as_str()), times * each)?),
-        ("algorithm", names(crowd.groups.iter().map(|group| group.algorithm.as_str()), times * each)?),
+        ("group", names(crowd.groups.iter().map(|group| group.name.as_str()), times * each)),
+        ("algorithm", names(crowd.groups.iter().map(|group| group.algorithm.as_str()), times * each)),
         ("active_flows", counts(samples().flat_map(|sample| std::iter::repeat_n(sample.active, each)))),
         ("quantile", floats(std::iter::repeat_n(QUANTILES, groups * times).flatten())),
         ("cwnd_segments", quantiles(&|sample| sample.cwnd)),
         ("srtt_s", quantiles(&|sample| sample.srtt)),
         ("in_flight_segments", quantiles(&|sample| sample.in_flight)),
         ("goodput_mbps", quantiles(&|sample| sample.goodput_mbps)),
-    ])
+    ]
 }
 
 /// Sample time × flow × internal variable of its algorithm, flow by flow.
-pub fn internals(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
+#[must_use]
+pub fn internals(spec: &Spec, outcome: &Outcome) -> Table {
     let (mut flow_keys, mut variable_keys, mut state_keys) = (Vec::new(), Vec::new(), Vec::new());
     let (mut variable_names, mut state_names) = (Words::default(), Words::default());
     let rows = || {
@@ -228,17 +207,16 @@ pub fn internals(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
             variable_keys.push(variables[variable]);
             // A state that is not known is NaN, and has no name.
             let state = (row.value >= 0.0).then_some(row.value as usize);
-            state_keys.push(state.and_then(|state| states[variable].get(state).copied()));
+            state_keys.push(state.and_then(|state| states[variable].get(state).copied()).unwrap_or(NO_NAME));
         }
     }
-    let flow_names: StringArray = spec.flows.iter().map(|flow| Some(flow.name.as_str())).collect();
-    Table::new(vec![
+    vec![
         ("time_s", floats(rows().map(|row| outcome.times[row.time as usize].0 as f64 / 1e12))),
-        ("flow", dictionary(flow_keys.into(), flow_names)?),
-        ("variable", dictionary(variable_keys.into(), variable_names.into())?),
+        ("flow", Column::Names { keys: flow_keys, words: flow_names(spec) }),
+        ("variable", Column::Names { keys: variable_keys, words: variable_names.0 }),
         ("value", floats(rows().map(|row| row.value))),
-        ("state", dictionary(state_keys.into(), state_names.into())?),
-    ])
+        ("state", Column::Names { keys: state_keys, words: state_names.0 }),
+    ]
 }
 
 /// The states of an algorithm's variables; none of one of the user's own.
@@ -266,14 +244,8 @@ impl Words {
     }
 }
 
-impl From<Words> for StringArray {
-    fn from(words: Words) -> Self {
-        words.0.into_iter().map(Some).collect()
-    }
-}
-
 /// What one packet each period of UDT is on the wire; nothing for other flows.
-fn sending_rates(recorded: &[(&FlowSpec, &SenderRecord)], times: usize) -> ArrayRef {
+fn sending_rates(recorded: &[(&FlowSpec, &SenderRecord)], times: usize) -> Column {
     let rates = recorded.iter().flat_map(|(flow, sender)| {
         let packet_mbits = f64::from(flow.stack.payload_bytes + flow.stack.header_bytes) * MBIT_PER_BYTE;
         let rates = sender.rates.as_deref();
@@ -283,13 +255,14 @@ fn sending_rates(recorded: &[(&FlowSpec, &SenderRecord)], times: usize) -> Array
 }
 
 /// Recorded link × sample time.
-pub fn links(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
+#[must_use]
+pub fn links(spec: &Spec, outcome: &Outcome) -> Table {
     let times = outcome.times.len();
     let float = |f: &dyn Fn(&LinkSample) -> f64| floats(outcome.links.iter().flat_map(|(_, s)| s.rows.iter()).map(f));
     let count = |f: &dyn Fn(&LinkSample) -> u64| counts(outcome.links.iter().flat_map(|(_, s)| s.rows.iter()).map(f));
-    Table::new(vec![
+    vec![
         ("time_s", repeated_times(outcome, outcome.links.len())),
-        ("link", names(outcome.links.iter().map(|(i, _)| spec.links[*i].name.as_str()), times)?),
+        ("link", names(outcome.links.iter().map(|(i, _)| spec.links[*i].name.as_str()), times)),
         ("queue_packets", count(&|l| l.queue)),
         ("queue_mean", float(&|l| l.queue_mean)),
         ("queue_min", count(&|l| l.queue_min)),
@@ -302,26 +275,25 @@ pub fn links(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
         ("duplicated_packets", count(&|l| l.duplicated)),
         ("delivered_packets", count(&|l| l.delivered)),
         ("delivered_bytes", count(&|l| l.delivered_bytes)),
-    ])
+    ]
 }
 
-fn repeated_times(outcome: &Outcome, repeat: usize) -> ArrayRef {
+fn repeated_times(outcome: &Outcome, repeat: usize) -> Column {
     floats((0..repeat).flat_map(|_| outcome.times.iter().map(|t| t.0 as f64 / 1e12)))
 }
 
 /// One row a transfer of a source.
-pub fn transfers(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
+#[must_use]
+pub fn transfers(spec: &Spec, outcome: &Outcome) -> Table {
     let rows =
         || spec.traffic.iter().zip(&outcome.sources).flat_map(|(spec, s)| s.transfers.iter().map(move |t| (spec, t)));
     let float = |f: &dyn Fn(&Transfer) -> f64| floats(rows().map(|(_, t)| f(t)));
     let count = |f: &dyn Fn(&Transfer) -> u64| counts(rows().map(|(_, t)| f(t)));
     let sources = spec.traffic.iter().zip(&outcome.sources);
-    let keys: Int32Array =
-        sources.enumerate().flat_map(|(k, (_, s))| std::iter::repeat_n(k as i32, s.transfers.len())).collect();
-    let values: StringArray = spec.traffic.iter().map(|s| Some(s.flow.name.as_str())).collect();
-    Table::new(vec![
-        ("source", dictionary(keys, values)?),
-        ("user", Arc::new(rows().map(|(_, t)| t.user).collect::<UInt32Array>())),
+    let keys = sources.enumerate().flat_map(|(k, (_, s))| std::iter::repeat_n(k as i32, s.transfers.len())).collect();
+    vec![
+        ("source", Column::Names { keys, words: source_names(spec) }),
+        ("user", Column::Numbers(rows().map(|(_, t)| t.user).collect())),
         ("start_s", float(&|t| t.start.seconds())),
         ("size_bytes", counts(rows().map(|(s, t)| u64::from(t.segments) * u64::from(s.flow.stack.payload_bytes)))),
         ("size_segments", count(&|t| u64::from(t.segments))),
@@ -334,25 +306,27 @@ pub fn transfers(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
         ("retransmits", count(&|t| t.totals.retransmits)),
         ("loss_events", count(&|t| t.totals.loss_events)),
         ("timeouts", count(&|t| t.totals.timeouts)),
-    ])
+    ]
 }
 
 /// Source of transfers × sample time.
-pub fn sources(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
+#[must_use]
+pub fn sources(spec: &Spec, outcome: &Outcome) -> Table {
     let count = |f: &dyn Fn(&ReceiverSample) -> u64| {
         counts(outcome.sources.iter().flat_map(|source| source.samples.iter()).map(f))
     };
-    Table::new(vec![
+    vec![
         ("time_s", repeated_times(outcome, spec.traffic.len())),
-        ("source", names(spec.traffic.iter().map(|s| s.flow.name.as_str()), outcome.times.len())?),
+        ("source", names(spec.traffic.iter().map(|s| s.flow.name.as_str()), outcome.times.len())),
         ("delivered_segments", count(&|r| r.delivered)),
         ("wire_bytes", count(&|r| r.wire_bytes)),
-    ])
+    ]
 }
 
 /// Source that keeps no rows of its transfers × quantity × bucket: how many transfers that began in the measured part, and ended, are in
 /// each.
-pub fn distributions(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
+#[must_use]
+pub fn distributions(spec: &Spec, outcome: &Outcome) -> Table {
     const QUANTITIES: [&str; 3] = ["duration_s", "slowdown", "size_segments"];
     let (mut sources, mut quantities) = (Vec::new(), Vec::new());
     let mut rows: Vec<(f64, f64, u64)> = Vec::new();
@@ -367,14 +341,13 @@ pub fn distributions(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
             quantities.extend(std::iter::repeat_n(quantity as i32, rows.len() - before));
         }
     }
-    let source_names: StringArray = spec.traffic.iter().map(|s| Some(s.flow.name.as_str())).collect();
-    Table::new(vec![
-        ("source", dictionary(sources.into(), source_names)?),
-        ("quantity", dictionary(quantities.into(), QUANTITIES.map(Some).to_vec().into())?),
+    vec![
+        ("source", Column::Names { keys: sources, words: source_names(spec) }),
+        ("quantity", Column::Names { keys: quantities, words: QUANTITIES.map(str::to_owned).to_vec() }),
         ("low", floats(rows.iter().map(|row| row.0))),
         ("high", floats(rows.iter().map(|row| row.1))),
         ("transfers", counts(rows.iter().map(|row| row.2))),
-    ])
+    ]
 }
 
 /// Counts of a source's transfers.
@@ -440,8 +413,9 @@ fn source_totals(spec: &Spec, outcome: &Outcome) -> Vec<serde_json::Value> {
     spec.traffic.iter().zip(&outcome.sources).map(of).collect()
 }
 
-/// Totals of the run, as JSON.
-pub fn summary(spec: &Spec, outcome: &Outcome, wall: Duration) -> String {
+/// Totals of the run.
+#[must_use]
+pub fn summary(spec: &Spec, outcome: &Outcome) -> serde_json::Value {
     let delivered: u64 = outcome.receivers.iter().map(|r| r.totals.delivered).sum();
     let books = &outcome.conservation;
     let links: Vec<serde_json::Value> = spec
@@ -461,7 +435,6 @@ pub fn summary(spec: &Spec, outcome: &Outcome, wall: Duration) -> String {
         "segments_delivered": delivered,
         "acks_delivered": outcome.senders.iter().map(|s| s.totals.acks).sum::<u64>(),
         "undone": outcome.senders.iter().map(|s| s.totals.undone).sum::<u64>(),
-        "wall_seconds_inside": wall.as_secs_f64(),
         "conservation": {
             "sent": books.sent, "duplicated": books.duplicated, "received": books.received, "dropped": books.dropped,
             "under_way": books.under_way,
@@ -476,5 +449,5 @@ pub fn summary(spec: &Spec, outcome: &Outcome, wall: Duration) -> String {
     if !spec.traffic.is_empty() {
         summary["traffic"] = source_totals(spec, outcome).into();
     }
-    summary.to_string()
+    summary
 }

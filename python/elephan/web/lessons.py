@@ -1,0 +1,28 @@
+"""Lessons of the page: a setting, three sentences and a question; and numbers that make the sentences true."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+FLOW: dict[str, Any] = {"parameters": {}, "start_s": 0, "rtt_ms": None, "left": False}
+PATH: dict[str, Any] = {"loss_percent": 0, "queue": "droptail", "ecn": False}
+
+
+@cache
+def lessons() -> list[dict[str, Any]]:
+    """All lessons, in their order; each has ``id``, ``title``, ``text``, ``question``, ``settings`` and ``check``.
+
+    A check is one or more rows with ``of`` (a number of the page), perhaps ``flow`` (counted from 1), and
+    ``at_least`` or ``at_most``.
+    """
+    text = (files(__package__) / "lessons.toml").read_text(encoding="utf-8")
+    found = tomllib.loads(text)["lesson"]
+    return [lesson | {"settings": _whole(lesson["settings"])} for lesson in found]
+
+
+def _whole(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings as the page has them, with what the file leaves out."""
+    return PATH | settings | {"flows": [FLOW | flow for flow in settings["flows"]]}

@@ -1,0 +1,69 @@
+"""Living reports: the runs of a report, to be run again in it with another buffer, algorithm or RTT."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from base64 import b64encode
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from elephan.web import page
+from elephan.web.template import template
+
+MOST_SEGMENTS = 4_000_000
+"""Runs of more are not offered: a browser would take seconds for each."""
+MOST_FLOWS = 8
+_BITS = 12_000  # of a full packet
+_PS_PER_S = 10**12
+
+
+@dataclass(frozen=True)
+class Living:
+    """What a page has to carry: scripts with their policy, and data as text.
+
+    Attributes:
+        script: of the page itself.
+        style: of its pictures.
+        worker: script of the worker.
+        engine: the engine for the browser, packed, in base64.
+        data: labels and canonical forms of the runs, packed, in base64.
+        count: how many runs are offered.
+    """
+
+    script: str
+    style: str
+    worker: str
+    engine: str
+    data: str
+    count: int
+
+
+def living(runs: Iterable[tuple[str, Mapping[str, Any]]]) -> Living | None:
+    """Of labels and canonical forms; nothing where none of them fits a browser, or the engine for it is not built."""
+    fitting = [{"label": label, "form": form} for label, form in runs if fits(form)]
+    if not fitting or not page.is_built():
+        return None
+    data = {"runs": fitting, "algorithms": [entry["name"] for entry in page.plain_algorithms()], "template": template()}
+    packed = gzip.compress(json.dumps(data, separators=(",", ":")).encode(), mtime=0)
+    return Living(
+        script=page.built("living.js").decode(),
+        style=page.built("living.css").decode(),
+        worker=page.inside_script(page.built("worker.js").decode()),
+        engine=page.engine_text(),
+        data=b64encode(packed).decode(),
+        count=len(fitting),
+    )
+
+
+def fits(form: Mapping[str, Any]) -> bool:
+    """Whether a browser can run a canonical form, and show it: few flows, all of the engine's own, in a second."""
+    flows = form["flows"]
+    if form.get("traffic") or any(flow.get("source_sha256") for flow in flows):
+        return False
+    if not 1 <= sum(flow.get("count", 1) for flow in flows) <= MOST_FLOWS:
+        return False
+    recorded = [link["rate_bps"] for link in form["links"] if link["record"]]
+    seconds = form["duration_ps"] / _PS_PER_S
+    return bool(recorded) and max(recorded) * seconds / _BITS <= MOST_SEGMENTS

@@ -1,0 +1,123 @@
+"""One HTML file with the playground: style, scripts, engine and data inside."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from hashlib import sha256
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from string import Template
+from typing import Any
+
+from elephan.scenario import catalog
+from elephan.version import __version__
+from elephan.web.lessons import lessons
+from elephan.web.template import is_plain, template
+
+BUILT = files(__package__) / "built"
+MOST_SEGMENTS = 2_000_000
+"""Segments of a run, at most: what a browser does in about half a second."""
+QUEUES = ("droptail", "codel", "fq_codel", "pie", "red", "dualpi2")
+"""Disciplines that need nothing but their defaults."""
+
+
+class NotBuiltError(Exception):
+    """The page is no part of this installation."""
+
+
+def playground() -> str:
+    """The page.
+
+    Raises:
+        NotBuiltError: the scripts or the engine for the browser were not built.
+    """
+    script, worker, style = (built(name).decode() for name in ("play.js", "worker.js", "play.css"))
+    page = Template((files(__package__) / "play.html").read_text(encoding="utf-8"))
+    return page.substitute(
+        version=__version__,
+        policy=policy([script], [style]),
+        style=style,
+        data=embedded(data()),
+        worker=inside_script(worker),
+        engine=engine_text(),
+        script=script,
+    )
+
+
+def policy(scripts: list[str], styles: list[str]) -> str:
+    """Content-Security-Policy: no request at all, these scripts and styles, and the engine in a worker from a blob."""
+    return (
+        f"default-src 'none'; script-src {_hashes(scripts)} 'wasm-unsafe-eval' blob:; worker-src blob:; "
+        f"style-src {_hashes(styles)}; base-uri 'none'; form-action 'none'"
+    )
+
+
+def data() -> dict[str, Any]:
+    """Everything that the page asks about scenarios: forms, algorithms, queues, lessons."""
+    algorithms = [
+        {key: entry[key] for key in ("name", "title")}
+        | {
+            "parameters": [
+                {key: parameter.get(key) for key in ("name", "type", "default", "min", "max", "choices", "unit", "doc")}
+                for parameter in entry["parameters"]
+            ],
+            "presets": [preset for preset in entry["presets"] if preset["name"]],
+        }
+        for entry in plain_algorithms()
+    ]
+    queues = catalog.queues()
+    return {
+        "template": template(),
+        "algorithms": algorithms,
+        "queues": [{"name": name, "title": queues[name]["title"]} for name in QUEUES],
+        "lessons": [{key: value for key, value in lesson.items() if key != "check"} for lesson in lessons()],
+        "most_segments": MOST_SEGMENTS,
+    }
+
+
+def plain_algorithms() -> list[dict[str, Any]]:
+    """The algorithms that need nothing of routers, and the packets of all others."""
+    return [entry for entry in catalog.algorithms().values() if entry["router"] is None and is_plain(entry["name"])]
+
+
+def engine_text() -> str:
+    """The engine for the browser, packed, as text.
+
+    Raises:
+        NotBuiltError: as :func:`playground`.
+    """
+    return b64encode(built("engine.wasm.gz")).decode()
+
+
+def is_built() -> bool:
+    """Whether this installation has the page."""
+    return (BUILT / "engine.wasm.gz").is_file()
+
+
+def embedded(value: Any) -> str:
+    """Data as JSON that may stand inside a script element."""
+    return inside_script(json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
+
+
+def inside_script(text: str) -> str:
+    """Text that may stand inside a script element."""
+    return text.replace("</", "<\\/").replace("<!--", "<\\u0021--")
+
+
+def _hashes(texts: list[str]) -> str:
+    return " ".join(f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for text in texts)
+
+
+def built(name: str) -> bytes:
+    """A file that ``make web`` made.
+
+    Raises:
+        NotBuiltError: as :func:`playground`.
+    """
+    file: Traversable = BUILT / name
+    if not file.is_file():
+        raise NotBuiltError(
+            "the page is not in this installation: in a checkout, type 'make web' (it needs Node.js 20 and Rust)"
+        )
+    return file.read_bytes()

@@ -1,0 +1,58 @@
+"""Forms that the page fills numbers into: the canonical form of a dumbbell, taken apart.
+
+The layout of a dumbbell is defined once, in :mod:`elephan.scenario`. What is here is cut out of a scenario that was
+laid out there; tests hold that the page's form of random settings is that of the same settings as a scenario.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from elephan.scenario import Scenario, catalog
+
+Form = dict[str, Any]
+
+FILLED_LINK = ("name", "rate_bps", "delay_ps", "queue", "loss", "record")
+"""What the page fills in for the bottleneck."""
+FILLED_ACCESS = ("name", "rate_bps", "delay_ps", "queue")
+FILLED_FLOW = ("name", "algorithm", "parameters", "start_ps", "path", "reverse_path", "stack")
+FILLED_SCENARIO = ("duration_ps", "sample_period_ps", "measure", "links", "flows")
+
+
+def template() -> Form:
+    """The parts of the canonical form that no control changes, and the few numbers that the rest follows from."""
+    plain, ecn, jiffies = (_form(**settings) for settings in ({}, {"ecn": True}, {"algorithm": _counting()[0]}))
+    bottleneck, access, flow = plain["links"][0], plain["links"][2], plain["flows"][0]
+    return {
+        "scenario": _without(plain, FILLED_SCENARIO),
+        "bottleneck": _without(bottleneck, FILLED_LINK),
+        "access": _without(access, FILLED_ACCESS),
+        "access_rates": access["rate_bps"] // bottleneck["rate_bps"],
+        "flow": _without(flow, FILLED_FLOW),
+        "stacks": {"plain": flow["stack"], "ecn": ecn["flows"][0]["stack"]},
+        "hz": jiffies["flows"][0]["stack"]["hz"],
+        "counts_hz": _counting(),
+        "packet_bytes": flow["stack"]["payload_bytes"] + flow["stack"]["header_bytes"],
+    }
+
+
+def _form(algorithm: str = "reno", ecn: bool = False) -> Form:
+    scenario = Scenario.dumbbell(
+        [algorithm], rate="10 Mbit/s", rtt="40 ms", buffer="50 packets", duration="10 s", stack={"ecn": ecn}
+    )
+    return dict(scenario.canonical(), title="from the playground")
+
+
+def is_plain(algorithm: str) -> bool:
+    """Whether flows with an algorithm have the hosts of all others; those of UDT have their own packets."""
+    stack = _form(algorithm)["flows"][0]["stack"]
+    return bool({key: value for key, value in stack.items() if key != "hz"} == _form()["flows"][0]["stack"])
+
+
+def _counting() -> list[str]:
+    """The algorithms that count in the ticks of their host's clock."""
+    return [name for name in catalog.spellings(catalog.algorithms()) if catalog.counts_jiffies(name, {})]
+
+
+def _without(form: Form, filled: tuple[str, ...]) -> Form:
+    return {key: value for key, value in form.items() if key not in filled}

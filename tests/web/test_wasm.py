@@ -1,0 +1,57 @@
+"""The engine for the browser gives the tables of the native one, bit for bit: those of the snapshots of the grid."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from tests.trajectories import grid
+from tests.web import wasm
+
+from elephan.runs import tables
+from elephan.scenario import Scenario, catalog
+
+FAMILIES = grid.families()
+SNAPSHOTS = wasm.ROOT / "tests/trajectories/__snapshots__/test_trajectories"
+
+pytestmark = wasm.needs_node
+
+
+@pytest.mark.parametrize("algorithm", FAMILIES)
+def test_the_grid_is_that_of_the_native_engine(algorithm: str) -> None:
+    native = (SNAPSHOTS / f"test_every_preset_on_every_path_with_every_stack[{algorithm}].txt").read_text("utf-8")
+    with wasm.engine() as engine:
+        assert list(grid.lines(FAMILIES[algorithm], engine.run)) == native.splitlines()
+
+
+def test_every_table_and_column_is_there() -> None:
+    scenario = Scenario.from_dict(
+        {
+            "duration": "4 s",
+            "internals": True,
+            "events": {"from": "1 s", "to": "1.1 s"},
+            "dumbbell": {"rate": "10 Mbit/s", "rtt": "40 ms", "buffer": "40 packets"},
+            "flow": [{"algorithm": "bbr3"}, {"algorithm": "cubic"}],
+            "traffic": [{"algorithm": "reno", "load": "20%", "sizes": {"distribution": "pareto", "mean": "30 kB"}}],
+        }
+    )
+    text = json.dumps(scenario.canonical())
+    native = catalog.engine().run(text)
+    with wasm.engine() as engine:
+        ours = engine.run(text)
+    frames = [tables.to_polars({n: t for n, t in made.items() if n != "summary"}) for made in (native, ours)]
+    assert {name: frame.columns for name, frame in frames[0].items()} == {
+        name: frame.columns for name, frame in frames[1].items()
+    }
+    assert tables.digest(frames[0]) == tables.digest(frames[1])
+    summaries = [json.loads(made["summary"]) for made in (native, ours)]
+    summaries[0].pop("wall_seconds_inside")
+    assert summaries[0] == summaries[1]
+
+
+def test_a_wrong_scenario_is_refused_in_one_line() -> None:
+    with wasm.engine() as engine:
+        with pytest.raises(wasm.RefusedError, match="duration_ps"):
+            engine.run("{}")
+        scenario = Scenario.dumbbell(rate="10 Mbit/s", rtt="40 ms", buffer="40 packets", duration="1 s")
+        assert engine.run(json.dumps(scenario.canonical()))["flows"].height == 1

@@ -1,0 +1,148 @@
+// "Run it here" in a report: the runs of the report again, with another buffer, algorithm or RTT.
+
+import { Charts } from "./charts";
+import type { Template } from "./layout";
+import { numbers, series, type Numbers, type Series } from "./measures";
+import type { FromWorker, ToWorker } from "./messages";
+import { unpacked } from "./unpacked";
+import type { Changes } from "./worker";
+
+interface Data {
+  runs: { label: string; form: Record<string, any> }[];
+  algorithms: string[];
+  template: Template;
+}
+
+const root = document.getElementById("living");
+if (root) offer();
+
+function offer(): void {
+  const $ = (id: string) => document.getElementById(`living-${id}`)!;
+  const say = (text: string) => ($("status").textContent = text);
+  if (typeof WebAssembly === "undefined" || typeof DecompressionStream === "undefined") {
+    say("This browser has no WebAssembly, so that nothing can be run here; the figures above are the published ones.");
+    return;
+  }
+  const begin = document.createElement("button");
+  begin.type = "button";
+  begin.textContent = "Run it here";
+  begin.onclick = () => void start($, say);
+  $("controls").append(begin);
+}
+
+async function start($: (id: string) => HTMLElement, say: (text: string) => void): Promise<void> {
+  say("The engine starts.");
+  const data = JSON.parse(new TextDecoder().decode(await unpacked($("data").textContent!))) as Data;
+  const worker = new Worker(URL.createObjectURL(new Blob([$("worker").textContent!], { type: "text/javascript" })));
+  const send = (message: ToWorker) => worker.postMessage(message);
+  let run = data.runs[0]!;
+  let changes: Changes = {};
+  let published: { series: Series; numbers: Numbers } | null = null;
+  let id = 0;
+  const charts = new Charts($("pictures"), () => run.form.duration_ps * 1e-12, "published");
+  const state = { runs: 0 };
+  Object.assign(window, { elephanLiving: state });
+
+  const rttS = () => (run.form.links.reduce((sum: number, link: any) => Math.max(sum, link.delay_ps), 0) * 2) / 1e12;
+  const ask = () => {
+    id += 1;
+    send({ kind: "run", id, form: run.form, changes: published === null ? {} : changes });
+  };
+
+  worker.onerror = (event) => say(`The engine could not be started: ${event.message}`);
+  worker.onmessage = ({ data: message }: MessageEvent<FromWorker>) => {
+    if (message.kind === "ready") return ask();
+    if (message.kind === "unable") return void say(`The engine could not be started: ${message.message}`);
+    if (message.id !== id) return;
+    if (message.kind === "refused") return void say(message.message);
+    const drawn = series(message.tables, rttS());
+    charts.draw(drawn, published?.series ?? null);
+    if (message.kind === "partial") return;
+    const found = numbers(message.tables, message.summary, message.form);
+    const first = published === null;
+    published ??= { series: drawn, numbers: found };
+    tell($("numbers"), found, published.numbers);
+    say(first ? "This is the published run, bit for bit. Change something." : `${found.segments.toLocaleString("en")} segments in ${Math.round(message.wall_ms)} ms.`);
+    state.runs += 1;
+  };
+
+  const build = () => {
+    const controls = $("controls");
+    controls.replaceChildren();
+    const field = (label: string, input: HTMLElement, ...more: Node[]) => {
+      const made = document.createElement("label");
+      made.append(label, input, ...more);
+      controls.append(made);
+    };
+    if (data.runs.length > 1) {
+      const choose = select(data.runs.map((r, i) => [String(i), r.label]), String(data.runs.indexOf(run)));
+      choose.onchange = () => {
+        run = data.runs[Number(choose.value)]!;
+        changes = {};
+        published = null;
+        charts.zoom(null);
+        build();
+        ask();
+      };
+      field("Run", choose);
+    }
+    for (const [name, label] of [["buffer", "Buffer"], ["rtt", "RTT"]] as const) {
+      const slider = document.createElement("input");
+      Object.assign(slider, { type: "range", min: "-100", max: "100", value: "0", id: `living-${name}` });
+      const words = document.createElement("small");
+      const shown = () => (words.textContent = `${(changes[name] ?? 1).toPrecision(3)} times the published`);
+      slider.oninput = () => {
+        changes[name] = 10 ** (Number(slider.value) / 100);
+        slider.setAttribute("aria-valuetext", shown());
+        ask();
+      };
+      shown();
+      field(label, slider, words);
+    }
+    run.form.flows.forEach((flow: any, i: number) => {
+      const known = [...new Set([flow.algorithm as string, ...data.algorithms])];
+      const choose = select(known.map((name) => [name, name]), flow.algorithm);
+      choose.id = `living-algorithm-${i}`;
+      choose.onchange = () => {
+        changes.algorithms = { ...changes.algorithms, [i]: choose.value };
+        if (choose.value === flow.algorithm) delete changes.algorithms[i];
+        ask();
+      };
+      field(flow.name, choose);
+    });
+  };
+  build();
+  send({ kind: "load", wasm: await unpacked($("engine").textContent!), template: data.template });
+}
+
+function select(options: [string, string][], value: string): HTMLSelectElement {
+  const made = document.createElement("select");
+  for (const [key, text] of options) made.append(Object.assign(document.createElement("option"), { value: key, textContent: text }));
+  made.value = value;
+  return made;
+}
+
+/** The numbers beside the published ones. */
+function tell(place: HTMLElement, now: Numbers, published: Numbers): void {
+  const three = (value: number) => (Number.isFinite(value) ? Number(value.toPrecision(3)).toLocaleString("en") : "–");
+  const rows: [string, string, string][] = [
+    ["utilization", three(now.utilization), three(published.utilization)],
+    ["Jain's index", three(now.jain), three(published.jain)],
+    ["loss rate", three(now.loss_rate), three(published.loss_rate)],
+    ["mean queue (packets)", three(now.queue_mean_packets), three(published.queue_mean_packets)],
+    ...now.flows.map((flow, i): [string, string, string] => [`${flow.name}: goodput (Mbit/s)`, three(flow.goodput_mbps), three(published.flows[i]!.goodput_mbps)]),
+  ];
+  const table = document.createElement("table");
+  table.className = "plain";
+  for (const [i, row] of [["", "here", "published"], ...rows].entries()) {
+    const line = table.insertRow();
+    row.forEach((text, k) => {
+      const cell = document.createElement(i === 0 || k === 0 ? "th" : "td");
+      cell.textContent = text!;
+      if (k > 0) cell.className = "num";
+      if (cell instanceof HTMLTableCellElement && cell.tagName === "TH") cell.scope = i === 0 ? "col" : "row";
+      line.append(cell);
+    });
+  }
+  place.replaceChildren(table);
+}
