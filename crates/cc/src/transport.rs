@@ -391,7 +391,7 @@ impl ByteDriver {
     #[must_use]
     pub fn ssthresh(&self) -> Option<u64> {
         let ssthresh = self.controller.ssthresh();
-        ssthresh.is_finite().then(|| (ssthresh * self.mtu) as u64)
+        ssthresh.is_finite().then_some((ssthresh * self.mtu) as u64)
     }
 
     /// Pacing rate, bytes per second, of an algorithm that paces.

@@ -8,10 +8,7 @@ use arrow_array::{ArrayRef, BooleanArray, DictionaryArray, Int32Array, StringArr
 use elephan_sim::Spec;
 use elephan_sim::events::{Event, Kind, Log, NONE};
 use elephan_sim::packet::flag;
-use pyo3::exceptions::PyRuntimeError;
-use pyo3::prelude::*;
-
-use crate::tables::{Table, floats};
+use elephan_tables::{Result, Table, floats, table};
 
 /// The flags of a packet, each a column.
 const FLAGS: [(&str, u8); 7] = [
@@ -28,7 +25,7 @@ const SACKS: [[&str; 2]; 3] =
     [["sack_1_first", "sack_1_past"], ["sack_2_first", "sack_2_past"], ["sack_3_first", "sack_3_past"]];
 
 /// Every event.
-pub fn events(spec: &Spec, log: &Log) -> PyResult<Table> {
+pub fn events(spec: &Spec, log: &Log) -> Result<Table> {
     let rows = &log.rows;
     let speaks = |e: &Event| matches!(e.kind, Kind::Sent | Kind::Acked);
     let mut columns: Vec<(&str, ArrayRef)> = vec![
@@ -67,11 +64,11 @@ pub fn events(spec: &Spec, log: &Log) -> PyResult<Table> {
         columns.push((names[0], Arc::new(first.finish())));
         columns.push((names[1], Arc::new(past.finish())));
     }
-    Table::new(columns)
+    table(columns)
 }
 
-fn words<T: AsRef<str>>(keys: impl Iterator<Item = Option<i32>>, values: &[T]) -> PyResult<ArrayRef> {
+fn words<T: AsRef<str>>(keys: impl Iterator<Item = Option<i32>>, values: &[T]) -> Result<ArrayRef> {
     let values: StringArray = values.iter().map(|value| Some(value.as_ref())).collect();
     let array = DictionaryArray::<Int32Type>::try_new(keys.collect::<Int32Array>(), Arc::new(values));
-    Ok(Arc::new(array.map_err(|e| PyRuntimeError::new_err(e.to_string()))?))
+    Ok(Arc::new(array?))
 }

@@ -7,7 +7,6 @@ mod events;
 mod ledger;
 mod own;
 mod parameters;
-mod tables;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -17,10 +16,12 @@ use elephan_sim::algorithms::{check_algorithms, controller};
 use elephan_sim::crowd::{QUANTILES, Spread};
 use elephan_sim::engine::preferred_slice;
 use elephan_sim::{Engine, Outcome, RunError, Spec};
+use elephan_tables as tables;
 use pyo3::create_exception;
-use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyValueError};
+use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use pyo3_arrow::PyTable;
 
 use defects::guarded;
 use ledger::MemoryBound;
@@ -111,27 +112,35 @@ fn run_spec<'py>(
     let wall = began.elapsed();
     let result = PyDict::new(py);
     let summary = tables::summary(spec, &outcome, wall);
-    result.set_item("flows", tables::flows(spec, &outcome)?.into_pyarrow_capsule(py)?)?;
-    result.set_item("samples", tables::samples(spec, &outcome)?.into_pyarrow_capsule(py)?)?;
-    result.set_item("links", tables::links(spec, &outcome)?.into_pyarrow_capsule(py)?)?;
+    result.set_item("flows", capsule(py, tables::flows(spec, &outcome))?)?;
+    result.set_item("samples", capsule(py, tables::samples(spec, &outcome))?)?;
+    result.set_item("links", capsule(py, tables::links(spec, &outcome))?)?;
     if !spec.traffic.is_empty() {
-        result.set_item("transfers", tables::transfers(spec, &outcome)?.into_pyarrow_capsule(py)?)?;
-        result.set_item("sources", tables::sources(spec, &outcome)?.into_pyarrow_capsule(py)?)?;
+        result.set_item("transfers", capsule(py, tables::transfers(spec, &outcome))?)?;
+        result.set_item("sources", capsule(py, tables::sources(spec, &outcome))?)?;
         if outcome.sources.iter().any(|source| source.summary.is_some()) {
-            result.set_item("distributions", tables::distributions(spec, &outcome)?.into_pyarrow_capsule(py)?)?;
+            result.set_item("distributions", capsule(py, tables::distributions(spec, &outcome))?)?;
         }
     }
     if spec.internals {
-        result.set_item("internals", tables::internals(spec, &outcome)?.into_pyarrow_capsule(py)?)?;
+        result.set_item("internals", capsule(py, tables::internals(spec, &outcome))?)?;
     }
     if let Some(crowd) = &outcome.crowd {
-        result.set_item("crowd", tables::crowd(&outcome, crowd)?.into_pyarrow_capsule(py)?)?;
+        result.set_item("crowd", capsule(py, tables::crowd(&outcome, crowd))?)?;
     }
     if let Some(log) = &outcome.events {
-        result.set_item("events", events::events(spec, log)?.into_pyarrow_capsule(py)?)?;
+        result.set_item("events", capsule(py, events::events(spec, log))?)?;
     }
     result.set_item("summary", summary)?;
     Ok(result)
+}
+
+/// A table as an object with the Arrow `PyCapsule` interface.
+fn capsule(py: Python<'_>, table: elephan_tables::Result<tables::Table>) -> PyResult<Bound<'_, PyAny>> {
+    let table = table.map_err(|e| PyRuntimeError::new_err(e.to_string()))?;
+    let schema = table.schema();
+    let table = PyTable::try_new(vec![table], schema).map_err(|e| PyRuntimeError::new_err(e.to_string()))?;
+    Ok(Bound::new(py, table)?.into_any())
 }
 
 /// Decides while a run is laid out and while it goes on whether it may.

@@ -42,7 +42,7 @@ pub mod spec;
 pub mod time;
 pub mod traffic;
 
-pub use ends::Transport;
+pub use ends::{Transport, start_of};
 pub use engine::Engine;
 pub use outcome::{Conservation, Outcome, RunError};
 pub use spec::{Spec, SpecError};

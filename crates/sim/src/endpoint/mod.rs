@@ -19,3 +19,4 @@ pub use datagrams::DatagramSender;
 pub use misled::Misled;
 pub use receiver::Receiver;
 pub use sender::Sender;
+pub use statistics::SenderStatistics;

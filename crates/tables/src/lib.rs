@@ -7,6 +7,7 @@ use arrow_array::types::Int32Type;
 use arrow_array::{
     Array, ArrayRef, DictionaryArray, Float64Array, Int32Array, RecordBatch, StringArray, UInt32Array, UInt64Array,
 };
+pub use arrow_schema::ArrowError;
 use arrow_schema::{Field, Schema};
 use elephan_cc::Variable;
 use elephan_cc::observe::Form;
@@ -16,32 +17,26 @@ use elephan_sim::record::{LinkSample, OneWayDelays, ReceiverRecord, ReceiverSamp
 use elephan_sim::spec::{ArrivalsSpec, FlowSpec, SourceSpec};
 use elephan_sim::traffic::{Finished, SourceTotals, Summary, Transfer};
 use elephan_sim::{Outcome, Spec, Time};
-use pyo3::exceptions::PyRuntimeError;
-use pyo3::prelude::*;
-use pyo3_arrow::PyTable;
 
-/// A table on its way to Python.
-pub struct Table(RecordBatch);
+/// A table.
+pub type Table = RecordBatch;
 
-impl Table {
-    pub(crate) fn new(columns: Vec<(&str, ArrayRef)>) -> PyResult<Self> {
-        let fields: Vec<Field> =
-            columns.iter().map(|(name, array)| Field::new(*name, array.data_type().clone(), true)).collect();
-        let arrays = columns.into_iter().map(|(_, array)| array).collect();
-        RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)
-            .map(Self)
-            .map_err(|e| PyRuntimeError::new_err(e.to_string()))
-    }
+/// A table, or columns that do not fit each other.
+pub type Result<T> = std::result::Result<T, ArrowError>;
 
-    /// An object with the Arrow `PyCapsule` interface.
-    pub fn into_pyarrow_capsule(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-        let schema = self.0.schema();
-        let table = PyTable::try_new(vec![self.0], schema).map_err(|e| PyRuntimeError::new_err(e.to_string()))?;
-        Ok(Bound::new(py, table)?.into_any())
-    }
+/// A table of these columns, all of one length.
+///
+/// # Errors
+/// The lengths differ.
+pub fn table(columns: Vec<(&str, ArrayRef)>) -> Result<Table> {
+    let fields: Vec<Field> =
+        columns.iter().map(|(name, array)| Field::new(*name, array.data_type().clone(), true)).collect();
+    let arrays = columns.into_iter().map(|(_, array)| array).collect();
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)
 }
 
-pub(crate) fn floats(values: impl Iterator<Item = f64>) -> ArrayRef {
+/// A column of numbers; those that are not finite are missing.
+pub fn floats(values: impl Iterator<Item = f64>) -> ArrayRef {
     Arc::new(values.map(|x| x.is_finite().then_some(x)).collect::<Float64Array>())
 }
 
@@ -49,16 +44,16 @@ fn counts(values: impl Iterator<Item = u64>) -> ArrayRef {
     Arc::new(values.collect::<UInt64Array>())
 }
 
-fn names<'a>(names: impl Iterator<Item = &'a str>, repeat: usize) -> PyResult<ArrayRef> {
+fn names<'a>(names: impl Iterator<Item = &'a str>, repeat: usize) -> Result<ArrayRef> {
     let values: StringArray = names.map(Some).collect();
     let keys: Int32Array = (0..values.len() as i32).flat_map(|k| std::iter::repeat_n(k, repeat)).collect();
     dictionary(keys, values)
 }
 
 /// A column of names: the places of the rows among them.
-fn dictionary(keys: Int32Array, names: StringArray) -> PyResult<ArrayRef> {
+fn dictionary(keys: Int32Array, names: StringArray) -> Result<ArrayRef> {
     let array = DictionaryArray::<Int32Type>::try_new(keys, Arc::new(names));
-    Ok(Arc::new(array.map_err(|e| PyRuntimeError::new_err(e.to_string()))?))
+    Ok(Arc::new(array?))
 }
 
 /// What a flow's row needs.
@@ -98,7 +93,7 @@ fn rows<'a>(spec: &'a Spec, outcome: &'a Outcome) -> Vec<Row<'a>> {
 }
 
 /// One row a flow.
-pub fn flows(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
+pub fn flows(spec: &Spec, outcome: &Outcome) -> Result<Table> {
     let rows = rows(spec, outcome);
     let float = |f: &dyn Fn(&Row) -> f64| floats(rows.iter().map(f));
     let count = |f: &dyn Fn(&Row) -> u64| counts(rows.iter().map(f));
@@ -144,11 +139,11 @@ pub fn flows(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
         columns.push(("measured_retransmits", counts(crowd.measured.iter().map(|losses| losses.retransmits))));
         columns.push(("measured_loss_events", counts(crowd.measured.iter().map(|losses| losses.loss_events))));
     }
-    Table::new(columns)
+    table(columns)
 }
 
 /// Recorded flow × sample time.
-pub fn samples(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
+pub fn samples(spec: &Spec, outcome: &Outcome) -> Result<Table> {
     let times = outcome.times.len();
     let flows = spec.flows.iter().zip(&outcome.senders).enumerate();
     let recorded: Vec<_> = flows.filter(|&(i, _)| spec.records(i)).map(|(_, ends)| ends).collect();
@@ -182,18 +177,18 @@ pub fn samples(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
     if outcome.senders.iter().any(|sender| sender.rates.is_some()) {
         columns.push(("sending_rate_mbps", sending_rates(&recorded, times)));
     }
-    Table::new(columns)
+    table(columns)
 }
 
 /// Group of flows × sample time × quantile over its active flows.
-pub fn crowd(outcome: &Outcome, crowd: &Crowd) -> PyResult<Table> {
+pub fn crowd(outcome: &Outcome, crowd: &Crowd) -> Result<Table> {
     let (groups, times) = (crowd.groups.len(), outcome.times.len());
     // The rows are in the order of time; the table is group by group.
     let samples = || (0..groups).flat_map(|group| crowd.rows.iter().skip(group).step_by(groups));
     let each = QUANTILES.len();
     let quantiles = |of: &dyn Fn(&CrowdSample) -> Spread| floats(samples().flat_map(of));
     let repeated = |i: usize| std::iter::repeat_n(outcome.times[i % times].0 as f64 / 1e12, each);
-    Table::new(vec![
+    table(vec![
         ("time_s", floats((0..groups * times).flat_map(repeated))),
         ("group", names(crowd.groups.iter().map(|group| group.name.as_str()), times * each)?),
         ("algorithm", names(crowd.groups.iter().map(|group| group.algorithm.as_str()), times * each)?),
@@ -207,7 +202,7 @@ pub fn crowd(outcome: &Outcome, crowd: &Crowd) -> PyResult<Table> {
 }
 
 /// Sample time × flow × internal variable of its algorithm, flow by flow.
-pub fn internals(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
+pub fn internals(spec: &Spec, outcome: &Outcome) -> Result<Table> {
     let (mut flow_keys, mut variable_keys, mut state_keys) = (Vec::new(), Vec::new(), Vec::new());
     let (mut variable_names, mut state_names) = (Words::default(), Words::default());
     let rows = || {
@@ -232,7 +227,7 @@ pub fn internals(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
         }
     }
     let flow_names: StringArray = spec.flows.iter().map(|flow| Some(flow.name.as_str())).collect();
-    Table::new(vec![
+    table(vec![
         ("time_s", floats(rows().map(|row| outcome.times[row.time as usize].0 as f64 / 1e12))),
         ("flow", dictionary(flow_keys.into(), flow_names)?),
         ("variable", dictionary(variable_keys.into(), variable_names.into())?),
@@ -283,11 +278,11 @@ fn sending_rates(recorded: &[(&FlowSpec, &SenderRecord)], times: usize) -> Array
 }
 
 /// Recorded link × sample time.
-pub fn links(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
+pub fn links(spec: &Spec, outcome: &Outcome) -> Result<Table> {
     let times = outcome.times.len();
     let float = |f: &dyn Fn(&LinkSample) -> f64| floats(outcome.links.iter().flat_map(|(_, s)| s.rows.iter()).map(f));
     let count = |f: &dyn Fn(&LinkSample) -> u64| counts(outcome.links.iter().flat_map(|(_, s)| s.rows.iter()).map(f));
-    Table::new(vec![
+    table(vec![
         ("time_s", repeated_times(outcome, outcome.links.len())),
         ("link", names(outcome.links.iter().map(|(i, _)| spec.links[*i].name.as_str()), times)?),
         ("queue_packets", count(&|l| l.queue)),
@@ -310,7 +305,7 @@ fn repeated_times(outcome: &Outcome, repeat: usize) -> ArrayRef {
 }
 
 /// One row a transfer of a source.
-pub fn transfers(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
+pub fn transfers(spec: &Spec, outcome: &Outcome) -> Result<Table> {
     let rows =
         || spec.traffic.iter().zip(&outcome.sources).flat_map(|(spec, s)| s.transfers.iter().map(move |t| (spec, t)));
     let float = |f: &dyn Fn(&Transfer) -> f64| floats(rows().map(|(_, t)| f(t)));
@@ -319,7 +314,7 @@ pub fn transfers(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
     let keys: Int32Array =
         sources.enumerate().flat_map(|(k, (_, s))| std::iter::repeat_n(k as i32, s.transfers.len())).collect();
     let values: StringArray = spec.traffic.iter().map(|s| Some(s.flow.name.as_str())).collect();
-    Table::new(vec![
+    table(vec![
         ("source", dictionary(keys, values)?),
         ("user", Arc::new(rows().map(|(_, t)| t.user).collect::<UInt32Array>())),
         ("start_s", float(&|t| t.start.seconds())),
@@ -338,11 +333,11 @@ pub fn transfers(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
 }
 
 /// Source of transfers × sample time.
-pub fn sources(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
+pub fn sources(spec: &Spec, outcome: &Outcome) -> Result<Table> {
     let count = |f: &dyn Fn(&ReceiverSample) -> u64| {
         counts(outcome.sources.iter().flat_map(|source| source.samples.iter()).map(f))
     };
-    Table::new(vec![
+    table(vec![
         ("time_s", repeated_times(outcome, spec.traffic.len())),
         ("source", names(spec.traffic.iter().map(|s| s.flow.name.as_str()), outcome.times.len())?),
         ("delivered_segments", count(&|r| r.delivered)),
@@ -352,7 +347,7 @@ pub fn sources(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
 
 /// Source that keeps no rows of its transfers × quantity × bucket: how many transfers that began in the measured part, and ended, are in
 /// each.
-pub fn distributions(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
+pub fn distributions(spec: &Spec, outcome: &Outcome) -> Result<Table> {
     const QUANTITIES: [&str; 3] = ["duration_s", "slowdown", "size_segments"];
     let (mut sources, mut quantities) = (Vec::new(), Vec::new());
     let mut rows: Vec<(f64, f64, u64)> = Vec::new();
@@ -368,7 +363,7 @@ pub fn distributions(spec: &Spec, outcome: &Outcome) -> PyResult<Table> {
         }
     }
     let source_names: StringArray = spec.traffic.iter().map(|s| Some(s.flow.name.as_str())).collect();
-    Table::new(vec![
+    table(vec![
         ("source", dictionary(sources.into(), source_names)?),
         ("quantity", dictionary(quantities.into(), QUANTITIES.map(Some).to_vec().into())?),
         ("low", floats(rows.iter().map(|row| row.0))),
