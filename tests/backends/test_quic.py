@@ -163,3 +163,14 @@ def test_a_controller_that_quinn_does_not_have_is_named(algorithm: str, message:
 def test_controllers_of_quinn_have_no_parameters() -> None:
     with pytest.raises(ScenarioError, match="quinn:cubic has no parameters"):
         scenario("quinn:cubic", flow={"parameters": {"beta": 0.5}})
+
+
+def test_a_jittering_sender_s_packets_are_late() -> None:
+    # A window of two segments never queues. A packet is late by 1 ms on average, the later of two by 4/3 ms.
+    path = {"rate": "1 Gbit/s", "rtt": "40 ms", "buffer": "1000 packets"}
+    quiet = {"stack": {"receive_window": "2 segments"}, "duration": "20 s"} | path
+    still, jittering = (
+        tables(scenario("quinn:newreno", **quiet, **more))["flows"]["rtt_mean_ms"][0]
+        for more in ({}, {"send_jitter": "2 ms"})
+    )
+    assert 1.0 < jittering - still < 4 / 3

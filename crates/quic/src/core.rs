@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use bytes::BytesMut;
 use elephan_quinn::stamp::{ForwardDelay, Stamper};
 use elephan_sim::Time;
-use elephan_sim::endpoint::{End, Outlet, PacketCounts};
+use elephan_sim::endpoint::{Departures, End, Outlet, PacketCounts};
 use elephan_sim::packet::{Packet, flag};
 use elephan_sim::spec::ClockSpec;
 use quinn_proto::congestion::ControllerFactory;
@@ -63,6 +63,8 @@ pub struct Settings {
     pub forward_delay: Option<ForwardDelay>,
     /// Clock of this host, which time stamps show.
     pub clock: ClockSpec,
+    /// When packets leave: later than quinn decides where the scenario has senders jitter.
+    pub departures: Departures,
 }
 
 impl Settings {
@@ -89,6 +91,7 @@ pub struct Core {
     ecn: bool,
     stamper: Option<Stamper>,
     clock: ClockSpec,
+    departures: Departures,
     /// When quinn next acts by itself.
     pub timer: Time,
     /// Packets sent and received.
@@ -128,6 +131,7 @@ impl Core {
             ecn,
             stamper,
             clock,
+            departures: settings.departures.clone(),
             timer: Time::NEVER,
             counts: PacketCounts::default(),
             buffer: Vec::new(),
@@ -225,7 +229,8 @@ impl Core {
         if self.ecn && ecn == Some(EcnCodepoint::Ect0) {
             flags |= flag::ECT0;
         }
-        out.send(Packet::new(now, now, flow, 0, bytes, flags, id));
+        let leaves = self.departures.next(now);
+        out.send(Packet::new(leaves, now, flow, 0, bytes, flags, id));
     }
 
     /// The next event for the application, after quinn's own have gone between connection and endpoint.

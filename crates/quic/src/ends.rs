@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use elephan_sim::endpoint::{End, Endpoint, EndpointState, ForeignEndpoint, Outlet, PacketCounts, SenderStatistics};
+use elephan_sim::endpoint::{
+    Departures, End, Endpoint, EndpointState, ForeignEndpoint, Outlet, PacketCounts, SenderStatistics,
+};
 use elephan_sim::packet::{FlowId, Packet};
 use elephan_sim::record::{Clock, ReceiverRecord, ReceiverSample, SenderRecord, SenderSample};
 use elephan_sim::spec::{FlowSpec, Spec};
@@ -43,10 +45,12 @@ pub fn ends_of(
         ecn: flow.stack.ecn,
         forward_delay: chosen.forward_delay.clone(),
         clock: flow.sender_clock,
+        departures: Departures::new(spec.seed, &flow.name, spec.send_jitter_ps),
     };
     let far = Settings {
         forward_delay: chosen.forward_delay.is_some().then(Default::default),
         clock: flow.receiver_clock,
+        departures: Departures::new(spec.seed, &flow.name, 0),
         ..settings.clone()
     };
     let sender = SendingEnd::new(index, spec, flow, times, chosen.factory, &settings, base);
