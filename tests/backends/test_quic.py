@@ -48,7 +48,7 @@ def sawtooth_period_s(samples: pl.DataFrame, from_s: float) -> float:
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: f"{path[0]}, {path[1]}")
 def test_quinn_s_newreno_and_elephan_s_reno_agree(path: tuple[str, str, str]) -> None:
-    where = dict(zip(("rate", "rtt", "buffer"), path, strict=True)) | {"measure": {"from": "60 s"}}
+    where: dict[str, Any] = {"rate": path[0], "rtt": path[1], "buffer": path[2], "measure": {"from": "60 s"}}
     quinn = tables(scenario("quinn:newreno", duration="240 s", **where))
     ours = tables(scenario("reno", duration="240 s", stack=AS_QUINN, **where), on="sim")
     assert quinn["flows"]["goodput_mbps"][0] == pytest.approx(ours["flows"]["goodput_mbps"][0], rel=0.02)
@@ -73,8 +73,8 @@ def test_elephan_s_reno_in_quinn_is_quinn_s_newreno_within_a_percent() -> None:
 
 @pytest.mark.parametrize("alpha", [50, 100, 200])
 def test_hcc_keeps_the_same_queue_in_quinn_and_in_the_simulator(alpha: int) -> None:
-    flow = {"parameters": {"alpha": alpha}}
-    where = {"rate": "100 Mbit/s", "buffer": "600 packets", "measure": {"from": "30 s"}, "flow": flow}
+    flow: dict[str, Any] = {"parameters": {"alpha": alpha}}
+    where: dict[str, Any] = {"rate": "100 Mbit/s", "buffer": "600 packets", "measure": {"from": "30 s"}, "flow": flow}
     queues = []
     for on in ("quic", "sim"):
         links = tables(scenario("hcc", duration="60 s", **where), on=on)["links"].filter(pl.col("time_s") >= 30)
@@ -168,9 +168,9 @@ def test_controllers_of_quinn_have_no_parameters() -> None:
 def test_a_jittering_sender_s_packets_are_late() -> None:
     # A window of two segments never queues. A packet is late by 1 ms on average, the later of two by 4/3 ms.
     path = {"rate": "1 Gbit/s", "rtt": "40 ms", "buffer": "1000 packets"}
-    quiet = {"stack": {"receive_window": "2 segments"}, "duration": "20 s"} | path
+    quiet: dict[str, Any] = {"stack": {"receive_window": "2 segments"}, "duration": "20 s"} | path
+    late: dict[str, Any] = {"send_jitter": "2 ms"}
     still, jittering = (
-        tables(scenario("quinn:newreno", **quiet, **more))["flows"]["rtt_mean_ms"][0]
-        for more in ({}, {"send_jitter": "2 ms"})
+        tables(scenario("quinn:newreno", **quiet, **more))["flows"]["rtt_mean_ms"][0] for more in ({}, late)
     )
     assert 1.0 < jittering - still < 4 / 3

@@ -29,7 +29,7 @@ def test_quinn_leaves_one_datagram_of_the_window_unused() -> None:
     for algorithm in ("quinn:newreno", "reno"):
         found = run(algorithm, **path)
         at_minimum = found["samples"].filter((pl.col("time_s") >= 10) & (pl.col("cwnd") < 2.01))
-        in_flight[algorithm] = at_minimum["in_flight"].mean()
+        in_flight[algorithm] = float(at_minimum["in_flight"].to_numpy().mean())
         goodput[algorithm] = found["flows"]["goodput_mbps"][0]
     # Both have a window of two datagrams there. Elephan's controller asks for one byte more than its window.
     assert in_flight["quinn:newreno"] < 1.5
