@@ -44,6 +44,7 @@ $(VENV)/.engine: $(VENV)/.dependencies Cargo.toml Cargo.lock $(RUST_SOURCES)
 	@cargo rustc --release --locked --quiet -p guest --bin elephan-guest -- -C target-feature=+crt-static \
 		&& install -m 755 $${CARGO_TARGET_DIR:-target}/release/elephan-guest python/elephan/bin/ \
 		|| echo "elephan-guest could not be built (a static program: libc6-dev); --on linux needs it, nothing else does"
+	@cargo build --release --locked --quiet -p quic && install -m 755 $${CARGO_TARGET_DIR:-target}/release/elephan-quic python/elephan/bin/
 	@PATH="$(CURDIR)/$(BIN):$$PATH" VIRTUAL_ENV="$(CURDIR)/$(VENV)" maturin develop --uv --release --locked --quiet
 	@$(BIN)/python -m compileall -q python
 	@touch $@

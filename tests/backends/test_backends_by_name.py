@@ -54,7 +54,7 @@ def test_every_built_in_backend_says_what_it_is() -> None:
 
 @pytest.mark.usefixtures("offered")
 def test_the_backend_of_a_package_runs_a_scenario(tmp_path: Path) -> None:
-    assert backends.names() == ["sim", "model", "kernel", "linux", "doubled", "absent", "other"]
+    assert backends.names() == ["sim", "model", "kernel", "linux", "quic", "doubled", "absent", "other"]
     run = runs.run(SHORT, on="doubled", store=runs.Store(tmp_path))
     assert (run.backend, run.id.split("-")[1]) == ("doubled", "doubled")
     assert runs.run(SHORT, on="doubled", store=runs.Store(tmp_path)).cached

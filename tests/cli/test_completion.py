@@ -19,7 +19,7 @@ from elephan.cli.list import KINDS
 from elephan.cli.main import VERBS, cli
 from elephan.cli.plot import QUANTITIES
 from elephan.comparison import PREFERENCES
-from elephan.scenario import catalog
+from elephan.scenario import catalog, transports
 
 HEAVY = {"pydantic", "polars", "pyarrow", "numpy", "scipy", "matplotlib", "plotly", "rich", "elephan.scenario.schema"}
 CONTEXT = click.Context(cli)
@@ -139,7 +139,7 @@ def test_names_are_those_that_the_program_knows() -> None:
     assert names(completion.backends) == set(backends.names())
     assert names(completion.papers) == set(papers.ids())
     assert names(completion.suites) == set(suites.names())
-    assert names(completion.algorithms) == set(catalog.spellings(catalog.algorithms()))
+    assert names(completion.algorithms) == set(catalog.spellings(catalog.algorithms() | transports.listing()))
     assert completion.KINDS == KINDS
     assert names(completion.OPTIONS["--what"]) == set(QUANTITIES)
     assert names(completion.OPTIONS["--prefer"]) == set(PREFERENCES)

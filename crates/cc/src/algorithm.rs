@@ -312,6 +312,11 @@ pub trait Algorithm: Observe {
     fn needs(&self) -> Needs {
         Needs::default()
     }
+    /// A copy with the same state, for transports that move connections between paths and for sources of transfers; nothing
+    /// where the algorithm cannot be copied. The registry's algorithms are `Clone`, and do not need it.
+    fn clone_boxed(&self) -> Option<Box<dyn Algorithm + Send>> {
+        None
+    }
     /// The algorithm as one that routers assist: present exactly with [`Needs::router`].
     fn router_assisted(&mut self) -> Option<&mut dyn RouterAssisted> {
         None

@@ -5,8 +5,25 @@
 //! come from `libm`, so that results are the same on every machine.
 //!
 //! To use one: [`build`] a [`Controller`] by name and drive it through [`Algorithm`]; [`estimators`] has what a transport measures
-//! for that. To add one: write a file like those
-//! here and put one line into `registry.rs`.
+//! for that. A transport that counts bytes, such as a QUIC stack, drives it through [`transport::ByteDriver`]:
+//!
+//! ```
+//! use std::collections::BTreeMap;
+//! use elephan_cc::build;
+//! use elephan_cc::transport::{Acked, ByteDriver, Connection, Offers};
+//!
+//! let cubic = build("cubic", &BTreeMap::new())?;
+//! let mut driver = ByteDriver::new(cubic, Connection::new(1200), Offers::default())?;
+//! assert_eq!(driver.window(), 12_000);
+//! let ms = 1_000_000_000; // picoseconds
+//! driver.on_sent(0, 1200, 0);
+//! driver.on_acked(&Acked { now_ps: 50 * ms, bytes: 1200, newest: 0, newest_sent_ps: 0, ..Acked::default() });
+//! assert_eq!(driver.window(), 13_200); // slow start
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! `examples/toy_transport.rs` is a whole sender. To add an algorithm: write a file like those here and put one line into
+//! `registry.rs`.
 //!
 //! | module | algorithm |
 //! |---|---|
@@ -94,6 +111,7 @@ pub mod spread;
 pub mod stcp;
 #[cfg(test)]
 mod testing;
+pub mod transport;
 pub mod udt;
 mod unit;
 pub mod vcp;

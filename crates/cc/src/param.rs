@@ -314,6 +314,7 @@ pub struct Problem {
 
 /// The reason why an algorithm or a queue could not be built from a user's values.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum BuildError {
     /// Nothing of the kind has this name.
     UnknownName(Problem),

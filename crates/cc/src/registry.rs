@@ -12,6 +12,7 @@ use crate::udt::Udt;
 macro_rules! algorithms {
     ($($variant:ident = $ty:ty),+ $(,)?) => {
         /// A congestion controller of any kind, dispatched without a pointer.
+        #[non_exhaustive]
         pub enum Controller {
             $(#[doc = concat!("[`", stringify!($ty), "`]")] $variant($ty),)+
             /// An algorithm of the user's own.
@@ -50,12 +51,13 @@ macro_rules! algorithms {
         }
 
         impl Controller {
-            /// Another one as this was made, where it has not been started; nothing for an algorithm of the user's own.
+            /// A copy with the same state; nothing for an algorithm of the user's own that cannot be copied
+            /// ([`Algorithm::clone_boxed`]).
             #[must_use]
-            pub fn another(&self) -> Option<Self> {
+            pub fn try_clone(&self) -> Option<Self> {
                 match self {
                     $(Controller::$variant(inner) => Some(Controller::$variant(inner.clone())),)+
-                    Controller::Custom(_) => None,
+                    Controller::Custom(inner) => inner.clone_boxed().map(Controller::Custom),
                 }
             }
         }

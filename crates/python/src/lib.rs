@@ -1,6 +1,5 @@
 //! The binding: `run(json) -> Arrow tables`. Nothing else lives here.
 
-mod arrow;
 mod callbacks;
 mod defects;
 mod describe;
@@ -15,11 +14,14 @@ use elephan_cc::Controller;
 use elephan_sim::algorithms::{check_algorithms, controller};
 use elephan_sim::crowd::{QUANTILES, Spread};
 use elephan_sim::engine::preferred_slice;
-use elephan_sim::{Engine, Outcome, RunError, Spec, tables};
+use elephan_sim::tables::{self, Table};
+use elephan_sim::{Engine, Outcome, RunError, Spec};
+use elephan_tables::batch;
 use pyo3::create_exception;
-use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyValueError};
+use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use pyo3_arrow::PyTable;
 
 use defects::guarded;
 use ledger::MemoryBound;
@@ -112,10 +114,18 @@ fn run_spec<'py>(
     let mut summary = tables::summary(spec, &outcome);
     summary["wall_seconds_inside"] = wall.as_secs_f64().into();
     for (name, table) in tables::all(spec, &outcome) {
-        result.set_item(name, arrow::into_capsule(table, py)?)?;
+        result.set_item(name, capsule(table, py)?)?;
     }
     result.set_item("summary", summary.to_string())?;
     Ok(result)
+}
+
+/// A table as an object with the Arrow `PyCapsule` interface.
+fn capsule(table: Table, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    let batch = batch(table).map_err(|e| PyRuntimeError::new_err(e.to_string()))?;
+    let schema = batch.schema();
+    let table = PyTable::try_new(vec![batch], schema).map_err(|e| PyRuntimeError::new_err(e.to_string()))?;
+    Ok(Bound::new(py, table)?.into_any())
 }
 
 /// Decides while a run is laid out and while it goes on whether it may.

@@ -84,7 +84,8 @@ pub(crate) struct FlowEnd {
 }
 
 /// When a flow starts: up to the scenario's jitter later than said.
-fn start_of(spec: &Spec, flow: &FlowSpec) -> Time {
+#[must_use]
+pub fn start_of(spec: &Spec, flow: &FlowSpec) -> Time {
     let mut jitter = Stream::new(spec.seed, &format!("flow {} start", flow.name));
     Time(flow.start_ps + jitter.below(spec.start_jitter_ps + 1))
 }

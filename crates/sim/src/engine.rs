@@ -141,7 +141,7 @@ impl Engine {
         Self::with_transports(spec, preferred, controller)
     }
 
-    /// As [`Engine::with_slice`], with the transport that `make` gives each flow but datagrams and UDT: TCP with a [`Controller`], such
+    /// As [`Engine::with_slice`], with the transport that `make` gives each flow but datagrams and UDT: TCP with a [`Controller`](elephan_cc::Controller), such
     /// as [`controller`] builds, or endpoints of another crate.
     ///
     /// # Errors

@@ -1,6 +1,19 @@
 //! The packet-level engine: virtual time, links, queues, TCP endpoints, probes.
 //!
 //! [`Spec`] in, [`Outcome`] out: the same spec gives the same bits on every machine.
+//!
+//! ```
+//! use elephan_sim::{Engine, Spec, Time};
+//!
+//! let ms = Time::MILLISECOND.0;
+//! let spec = Spec::dumbbell(50_000_000, Time(40 * ms), 100, Time(20_000 * ms), &["cubic", "reno"]);
+//! let outcome = Engine::new(spec)?.run(|_| true)?;
+//! let bytes: u64 = outcome.receivers.iter().map(|receiver| receiver.measured[1].wire_bytes - receiver.measured[0].wire_bytes).sum();
+//! assert!(bytes as f64 * 8.0 / 10.0 > 0.95 * 50e6, "two flows use the link");
+//! # Ok::<(), elephan_sim::RunError>(())
+//! ```
+//!
+//! `examples/regression_test.rs` is such a run as the unit test of another crate, with an algorithm of its own.
 
 pub mod algorithms;
 pub mod application;
@@ -30,7 +43,7 @@ pub mod tables;
 pub mod time;
 pub mod traffic;
 
-pub use ends::Transport;
+pub use ends::{Transport, start_of};
 pub use engine::Engine;
 pub use outcome::{Conservation, Outcome, RunError};
 pub use spec::{Spec, SpecError};

@@ -23,6 +23,7 @@ _BUILT_IN = {
     "model": "elephan.backends.model:ModelBackend",
     "kernel": "elephan.backends.kernel.backend:KernelBackend",
     "linux": "elephan.backends.linux.backend:LinuxBackend",
+    "quic": "elephan.backends.quic:QuicBackend",
 }
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from elephan.backends.memory import MemoryPool
-from elephan.scenario import Scenario
+from elephan.scenario import Scenario, ScenarioError, transports
 from elephan.scenario.document import changed_fields
 from elephan.scenario.form import FlowSpec, LinkSpec
 
@@ -60,6 +60,21 @@ def unknown_fields(form: FlowSpec | LinkSpec, known: Set[str]) -> list[str]:
     if isinstance(form, LinkSpec) and form.impairments is not None:
         other = other - {"impairments"} | changed_fields(form.impairments)
     return sorted(name.removesuffix("_ps").removesuffix("_ms") for name in other)
+
+
+def refuse_other_transports(name: str, scenario: Scenario) -> None:
+    """Refuse flows whose endpoints another backend has.
+
+    Raises:
+        ScenarioError: there is one; the sentence names the backend that runs it.
+    """
+    for i, flow in enumerate(scenario.flow):
+        wanted = transports.backend_of(flow.algorithm)
+        if wanted not in (None, name):
+            raise ScenarioError(
+                f"the backend '{name}' has no endpoints of {flow.algorithm.partition(':')[0]}; write --on {wanted}",
+                path=f"flow[{i}].algorithm",
+            )
 
 
 class Backend(ABC):

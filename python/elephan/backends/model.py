@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from elephan.backends.base import Backend, Cancelled, Progress, RawResult, unknown_fields
+from elephan.backends.base import Backend, Cancelled, Progress, RawResult, refuse_other_transports, unknown_fields
 from elephan.rates import payload_rate_mbps, rate_mbps
 from elephan.scenario import Scenario, ScenarioError
 from elephan.scenario.catalog import algorithms
@@ -57,6 +57,7 @@ class ModelBackend(Backend):
         Raises:
             ScenarioError: as :meth:`run`.
         """
+        refuse_other_transports(self.name, scenario)
         _Plan.of(scenario)
 
     def run(self, scenario: Scenario, seed: int | None = None, progress: Progress | None = None) -> RawResult:

@@ -10,7 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from elephan.algorithm import Algorithm, AlgorithmError
-from elephan.backends.base import Backend, Cancelled, EngineDefectError, Progress, RawResult, RunMemoryError
+from elephan.backends.base import (
+    Backend,
+    Cancelled,
+    EngineDefectError,
+    Progress,
+    RawResult,
+    RunMemoryError,
+    refuse_other_transports,
+)
 from elephan.backends.memory import FREE_FRACTION
 from elephan.scenario import Scenario, ScenarioError, own
 from elephan.scenario.catalog import engine
@@ -31,6 +39,14 @@ class SimBackend(Backend):
         """The engine's version and build, ``0.1.0+9baf198325c1``; results of different builds may differ."""
         return f"{engine().version()}+{_build()}"
 
+    def check(self, scenario: Scenario) -> None:
+        """Refuse flows of other transports, before anything is run.
+
+        Raises:
+            ScenarioError: a flow has endpoints that only another backend has.
+        """
+        refuse_other_transports(self.name, scenario)
+
     def run(self, scenario: Scenario, seed: int | None = None, progress: Progress | None = None) -> RawResult:
         """Run a scenario; the interpreter is free meanwhile, so that several threads may.
 
@@ -47,6 +63,7 @@ class SimBackend(Backend):
             Cancelled: ``progress`` returned ``False``.
             KeyboardInterrupt: Ctrl-C, in the main thread.
         """
+        self.check(scenario)
         spec = scenario.canonical() | ({} if seed is None else {"seed": seed})
         report = _Report(progress)
         made = engine()

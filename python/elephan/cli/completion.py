@@ -66,9 +66,9 @@ add_completion_class(_Bash)
 
 def algorithms(context: click.Context, incomplete: str) -> Iterable[str | Item]:
     """Algorithms and their presets."""
-    from elephan.scenario import catalog
+    from elephan.scenario import catalog, transports
 
-    known = catalog.algorithms()
+    known = catalog.algorithms() | transports.listing()
     return [Item(name, help=str(known[name.partition(":")[0]]["title"])) for name in catalog.spellings(known)]
 
 
@@ -93,7 +93,7 @@ def backends(context: click.Context, incomplete: str) -> Iterable[str | Item]:
     """Backends: the built-in ones, then those of installed packages."""
     from importlib.metadata import entry_points
 
-    built_in = ("sim", "model", "kernel", "linux")
+    built_in = ("sim", "model", "kernel", "linux", "quic")
     return [*built_in, *(point.name for point in entry_points(group="elephan.backends") if point.name not in built_in)]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from elephan.cli import common
-from elephan.scenario import ScenarioError, catalog, own
+from elephan.scenario import ScenarioError, catalog, own, transports
 from elephan.scenario.words import hint
 
 KINDS = ("algorithms", "papers", "suites", "queues", "metrics", "stacks", "backends")
@@ -32,7 +32,7 @@ def command(kind: str | None, as_json: bool) -> None:
 def entries_of(kind: str) -> list[dict[str, Any]]:
     """The names of one kind, with ``kind``, ``title``, ``source`` and ``parameters``; ``list`` is where each stands."""
     if kind == "algorithms":
-        entries = [*catalog.algorithms().values(), *own.listing()]
+        entries = [*catalog.algorithms().values(), *transports.listing().values(), *own.listing()]
         return [row | {"list": kind} for entry in entries for row in _with_presets(entry)]
     if kind == "queues":
         return [row | {"list": kind} for entry in catalog.queues().values() for row in _with_presets(entry)]

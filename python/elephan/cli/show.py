@@ -12,7 +12,7 @@ from elephan.cli import common, naming, targets
 from elephan.cli.numbers import Asked, show_numbers
 from elephan.cli.packets import Packets
 from elephan.cli.tables import print_text
-from elephan.scenario import ScenarioError, catalog, own
+from elephan.scenario import ScenarioError, catalog, own, transports
 from elephan.scenario.words import hint
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def command(
     if asked:
         show_numbers(a_run(name, store, "--metric asks for a number of a run"), asked, as_json)
         return
-    if name.partition(":")[0] in catalog.algorithms() or name.partition(":")[0] in catalog.queues():
+    if name.partition(":")[0] in catalog.algorithms() | transports.listing() | catalog.queues():
         show_descriptor(name, as_json)
         return
     if own.names_file(name) and ".py" in name:
@@ -243,7 +243,8 @@ def show_descriptor(name: str, as_json: bool) -> None:
     Raises:
         ScenarioError: no such preset.
     """
-    entries = catalog.algorithms() if name.partition(":")[0] in catalog.algorithms() else catalog.queues()
+    named = catalog.algorithms() | transports.listing()
+    entries = named if name.partition(":")[0] in named else catalog.queues()
     show_entry(catalog.check_name(name, entries, "an algorithm"), as_json)
 
 

@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from elephan.scenario import catalog, own
+from elephan.scenario import catalog, own, transports
 from elephan.scenario.disciplines import limits, queue_parameters
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.fields import RECORD_QUANTILES
@@ -191,6 +191,7 @@ def _flow(graph: Graph, position: int, flow: Flow) -> FlowSpec:
         exact = flow.size.segments
         size_segments = exact if exact is not None else -(-(flow.size.octets or 0) // stack.payload_bytes)
     mine = own.pinned(flow.algorithm)
+    stack_form = _stack(stack, flow.algorithm, flow.parameters)
     given = sorted(flow.parameters.items())
     application = flow.datagrams or flow.application
     return FlowSpec(
@@ -206,12 +207,13 @@ def _flow(graph: Graph, position: int, flow: Flow) -> FlowSpec:
         size_segments=size_segments,
         path=tuple(graph.routes[position].forward),
         reverse_path=tuple(graph.routes[position].backward),
-        stack=_stack(stack, flow.algorithm, flow.parameters),
+        stack=stack_form,
         sender_clock=_clock(flow.sender_clock),
         receiver_clock=_clock(flow.receiver_clock),
         base_rtt_error_ps=_base_rtt_error(graph, position, flow),
         application=None if application is None else _application(application),
         datagrams=bool(flow.datagrams),
+        foreign=transports.packets_of(flow.algorithm, stack_form),
     )
 
 

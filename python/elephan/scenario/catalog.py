@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from functools import cache, lru_cache
 from typing import Any
 
+from elephan.scenario import transports
 from elephan.scenario.errors import ScenarioError, join_path
 from elephan.scenario.units import PS_PER_S, format_time
 from elephan.scenario.words import hint
@@ -134,6 +135,8 @@ def check_name(spec: str, entries: dict[str, Descriptor], article: str) -> Descr
     Raises:
         ScenarioError: no such name or preset; the nearest one is named.
     """
+    if article == "an algorithm":
+        entries = entries | transports.listing()
     name, colon, label = spec.partition(":")
     if name in entries and (not colon or (label != name and label in _presets(entries[name]))):
         return entries[name]

@@ -5,7 +5,7 @@ use crate::time::Time;
 
 /// Departure times of a host's packets, which stay in order.
 #[derive(Clone, Debug)]
-pub(super) struct Departures {
+pub struct Departures {
     jitter_ps: u64,
     stream: Stream,
     last: Time,
@@ -13,19 +13,21 @@ pub(super) struct Departures {
 
 impl Departures {
     /// Departures of the flow `name` in the run `seed`, up to `jitter_ps` late.
-    pub(super) fn new(seed: u64, name: &str, jitter_ps: u64) -> Self {
+    #[must_use]
+    pub fn new(seed: u64, name: &str, jitter_ps: u64) -> Self {
         let stream = Name::default().and("flow ").and(name).and(" departures").stream(seed);
         Self { jitter_ps, stream, last: Time::ZERO }
     }
 
     /// True if packets leave later than decided.
+    #[must_use]
     #[inline(always)]
-    pub(super) fn is_jittered(&self) -> bool {
+    pub fn is_jittered(&self) -> bool {
         self.jitter_ps > 0
     }
 
     /// When a packet leaves that is sent at `now`.
-    pub(super) fn next(&mut self, now: Time) -> Time {
+    pub fn next(&mut self, now: Time) -> Time {
         if self.is_jittered() {
             self.last = (now + Time(self.stream.below(self.jitter_ps))).max(self.last);
             return self.last;
@@ -34,7 +36,8 @@ impl Departures {
     }
 
     /// The latest departure so far, where packets leave later than decided.
-    pub(super) fn last(&self) -> Time {
+    #[must_use]
+    pub fn last(&self) -> Time {
         self.last
     }
 }

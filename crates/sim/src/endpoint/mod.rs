@@ -16,6 +16,8 @@ pub mod udt;
 
 pub use boundary::{End, Endpoint, EndpointState, Foreign, ForeignEndpoint, Outlet, PacketCounts};
 pub use datagrams::DatagramSender;
+pub use departures::Departures;
 pub use misled::Misled;
 pub use receiver::Receiver;
 pub use sender::Sender;
+pub use statistics::SenderStatistics;

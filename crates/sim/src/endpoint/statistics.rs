@@ -9,13 +9,14 @@ use crate::record::{Clock, Internals, Measured, SenderRecord, SenderSample, Send
 use crate::spec::{Measure, Spec};
 use crate::time::Time;
 
-/// Statistics of one sender.
-#[derive(Debug)]
-pub(super) struct SenderStatistics {
-    pub(super) totals: SenderTotals,
+/// Statistics of one sender: the engine's own, or one of another crate.
+#[derive(Clone, Debug)]
+pub struct SenderStatistics {
+    /// Totals since the beginning.
+    pub totals: SenderTotals,
     pub(super) measured: Measured,
     /// When the last segment of a sized transfer was acknowledged.
-    pub(super) completed: Option<Time>,
+    pub completed: Option<Time>,
     /// Congestion window, segments.
     pub(super) cwnd: f64,
     cwnd_since: Time,
@@ -29,7 +30,8 @@ pub(super) struct SenderStatistics {
 
 impl SenderStatistics {
     /// Statistics of the flow number `flow`.
-    pub(super) fn new(flow: FlowId, spec: &Spec, sample_times: &Arc<[Time]>) -> Self {
+    #[must_use]
+    pub fn new(flow: FlowId, spec: &Spec, sample_times: &Arc<[Time]>) -> Self {
         Self {
             totals: SenderTotals::default(),
             measured: Measured { rtt_min: f64::INFINITY, ..Measured::default() },
@@ -46,7 +48,8 @@ impl SenderStatistics {
     }
 
     /// The next sample time.
-    pub(super) fn due(&self) -> Time {
+    #[must_use]
+    pub fn due(&self) -> Time {
         self.clock.due()
     }
 
@@ -61,7 +64,7 @@ impl SenderStatistics {
     }
 
     /// Takes the samples due by `now`; `sample` gives the sender's state.
-    pub(super) fn sample_until(&mut self, now: Time, mut sample: impl FnMut(&mut Self) -> SenderSample) {
+    pub fn sample_until(&mut self, now: Time, mut sample: impl FnMut(&mut Self) -> SenderSample) {
         while self.clock.due() <= now {
             let at = self.clock.due();
             self.clock.advance();
@@ -97,7 +100,7 @@ impl SenderStatistics {
 
     /// The window is `window` segments from `now` on.
     #[inline]
-    pub(super) fn note_window(&mut self, now: Time, window: f64) {
+    pub fn note_window(&mut self, now: Time, window: f64) {
         if window != self.cwnd {
             self.settle_window(now);
             self.cwnd = window;
@@ -109,7 +112,7 @@ impl SenderStatistics {
 
     /// An RTT sample.
     #[inline]
-    pub(super) fn note_rtt(&mut self, rtt: Time, seconds: f64) {
+    pub fn note_rtt(&mut self, rtt: Time, seconds: f64) {
         if self.measuring {
             self.measured.rtt_sum += seconds;
             self.measured.rtt_count += 1;
@@ -120,13 +123,14 @@ impl SenderStatistics {
 
     /// A send loop has ended, because of the receive window or for another reason.
     #[inline]
-    pub(super) fn note_send(&mut self, receiver_limited: bool) {
+    pub fn note_send(&mut self, receiver_limited: bool) {
         self.measured.sends += 1;
         self.measured.receiver_limited += u64::from(receiver_limited);
     }
 
     /// Everything that the run keeps of a sender that started at `start`.
-    pub(super) fn into_record(self, start: Time) -> SenderRecord {
+    #[must_use]
+    pub fn into_record(self, start: Time) -> SenderRecord {
         let Self { totals, measured, samples, completed, internals, .. } = self;
         SenderRecord { start, totals, measured, samples, rates: None, completed, internals }
     }

@@ -311,7 +311,7 @@ impl Link {
         self.delay + self.schedule.as_ref().map_or(self.transmission(bytes), |schedule| schedule.least(bytes))
     }
 
-    /// True if its delay line does more than delay: then [`Link::launch`] and [`Link::land`].
+    /// True if its delay line does more than delay: then `Link::launch` and `Link::land`.
     #[must_use]
     #[inline]
     pub fn is_unsteady(&self) -> bool {

@@ -25,13 +25,13 @@ macro_rules! disciplines {
         pub enum Queue {
             /// See [`DropTail`].
             DropTail(DropTail),
-            $(#[doc = concat!("See [`", stringify!($early), "`].")] $arrival(Box<$early>)),+
+            $(#[doc = concat!("See `", stringify!($early), "`.")] $arrival(Box<$early>)),+
         }
 
         /// A discipline that decides at departures, statically dispatched.
         #[derive(Clone, Debug)]
         pub enum Served {
-            $(#[doc = concat!("See [`", stringify!($late), "`].")] $departure($late)),+
+            $(#[doc = concat!("See `", stringify!($late), "`.")] $departure($late)),+
         }
 
         /// The checked parameters of a discipline.

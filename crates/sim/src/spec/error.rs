@@ -11,7 +11,8 @@ pub struct SpecError {
 }
 
 impl SpecError {
-    pub(crate) fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
+    /// An error at a place of the spec.
+    pub fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
         Self { path: path.into(), message: message.into() }
     }
 }

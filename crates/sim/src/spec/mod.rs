@@ -4,6 +4,7 @@
 //! meaning; all later code may rely on that.
 
 mod distributions;
+mod dumbbell;
 mod error;
 mod flow;
 mod group;

@@ -321,7 +321,7 @@ impl Source {
         self.flow.size_segments = Some(u64::from(planned.segments));
         let (flow, slot) = self.find_slot(network);
         let mut receiver = Receiver::starting(planned.start, flow, &self.flow, &self.times);
-        let Some(algorithm) = self.controller.another() else { return };
+        let Some(algorithm) = self.controller.try_clone() else { return };
         let mut sender = Sender::new(flow, spec, &self.flow, planned.start, algorithm, &self.never);
         sender.instruct(&mut receiver);
         let mut before = self.slots.get_mut(slot);

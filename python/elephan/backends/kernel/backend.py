@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from elephan.backends.base import Backend, Cancelled, Progress, RawResult
+from elephan.backends.base import Backend, Cancelled, Progress, RawResult, refuse_other_transports
 from elephan.backends.kernel import bpf, calibration, host, records, session
 from elephan.backends.kernel.plan import Plan
 from elephan.backends.kernel.session import Logs
@@ -54,6 +54,7 @@ class KernelBackend(Backend):
         Raises:
             ScenarioError: it cannot; the sentence says why.
         """
+        refuse_other_transports(self.name, scenario)
         Plan.of(scenario.without_groups())
         host.require()
 

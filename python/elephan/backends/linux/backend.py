@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from elephan.backends.base import Backend, Cancelled, Progress, RawResult
+from elephan.backends.base import Backend, Cancelled, Progress, RawResult, refuse_other_transports
 from elephan.backends.linux import guest, kernels
 from elephan.backends.linux.kernels import Kernel
 from elephan.backends.linux.plan import READ_BYTES, SYSCTLS, Plan
@@ -36,6 +36,7 @@ class LinuxBackend(Backend):
         Raises:
             ScenarioError: it cannot; the sentence says why.
         """
+        refuse_other_transports(self.name, scenario)
         _require()
         one = scenario.without_groups()
         Plan.of(one, _kernel_for(one).hz)

@@ -1,4 +1,4 @@
-//! Tables of plain columns as Arrow tables.
+//! Tables of plain columns as Arrow record batches.
 
 use std::sync::Arc;
 
@@ -7,21 +7,15 @@ use arrow_array::{
     Array, ArrayRef, BooleanArray, DictionaryArray, Float64Array, Int32Array, RecordBatch, StringArray, UInt16Array,
     UInt32Array, UInt64Array,
 };
-use arrow_schema::{ArrowError, Field, Schema};
+pub use arrow_schema::ArrowError;
+use arrow_schema::{Field, Schema};
 use elephan_sim::tables::{Column, NO_NAME, Table};
-use pyo3::exceptions::PyRuntimeError;
-use pyo3::prelude::*;
-use pyo3_arrow::PyTable;
 
-/// An object with the Arrow `PyCapsule` interface.
-pub fn into_capsule(table: Table, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    let batch = batch(table).map_err(|e| PyRuntimeError::new_err(e.to_string()))?;
-    let schema = batch.schema();
-    let table = PyTable::try_new(vec![batch], schema).map_err(|e| PyRuntimeError::new_err(e.to_string()))?;
-    Ok(Bound::new(py, table)?.into_any())
-}
-
-fn batch(table: Table) -> Result<RecordBatch, ArrowError> {
+/// A table as an Arrow record batch; numbers that are not finite are missing.
+///
+/// # Errors
+/// The columns differ in length.
+pub fn batch(table: Table) -> Result<RecordBatch, ArrowError> {
     let mut fields = Vec::with_capacity(table.len());
     let mut arrays = Vec::with_capacity(table.len());
     for (name, column) in table {

@@ -1,0 +1,136 @@
+//! `elephan-quic`: runs a canonical scenario with quinn's connections as its flows.
+//!
+//! ```text
+//! elephan-quic run FOLDER     reads FOLDER/spec.json; writes flows.arrow, samples.arrow, links.arrow and summary.json there;
+//!                             a line on standard output is the simulated fraction
+//! elephan-quic check          reads a scenario from standard input, and rejects it where it cannot be run
+//! ```
+//!
+//! Exit status 2: the scenario cannot be run; standard error has one line, `field: reason`.
+
+mod algorithms;
+mod core;
+mod ends;
+mod seeded;
+mod session;
+mod watch;
+
+use std::fs::File;
+use std::io::{BufWriter, Read, Write};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use elephan_sim::engine::preferred_slice;
+use elephan_sim::record::sample_times;
+use elephan_sim::spec::ForeignSpec;
+use elephan_sim::tables::{self, Table};
+use elephan_sim::{Engine, Outcome, RunError, Spec, SpecError, Time, Transport};
+
+/// How often the simulated fraction is written, wall time.
+const REPORT_EVERY: Duration = Duration::from_millis(200);
+
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error(transparent)]
+    Run(#[from] RunError),
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+    #[error("{0}")]
+    Arrow(#[from] elephan_tables::ArrowError),
+}
+
+impl From<SpecError> for Failure {
+    fn from(error: SpecError) -> Self {
+        Self::Run(error.into())
+    }
+}
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let done = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["run", folder] => run(Path::new(folder)),
+        ["check"] => check(),
+        _ => {
+            eprintln!("elephan-quic: expected 'run FOLDER' or 'check'");
+            return ExitCode::from(2);
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::from(if matches!(error, Failure::Run(RunError::Spec(_))) { 2 } else { 1 })
+        }
+    }
+}
+
+/// Reads a scenario, all flows of which are QUIC's.
+fn read(text: &str) -> Result<Spec, Failure> {
+    let mut spec = Spec::from_json(text)?;
+    for flow in spec.flows.iter_mut().filter(|flow| !flow.datagrams) {
+        let (smallest_bytes, largest_bytes) = algorithms::wire_bytes(flow);
+        flow.foreign = Some(ForeignSpec { smallest_bytes, largest_bytes });
+    }
+    Ok(spec)
+}
+
+fn check() -> Result<(), Failure> {
+    let mut text = String::new();
+    std::io::stdin().read_to_string(&mut text)?;
+    let spec = read(&text)?;
+    for (index, flow) in spec.flows.iter().enumerate().filter(|(_, flow)| !flow.datagrams) {
+        algorithms::chosen(index, flow, spec.seed)?;
+    }
+    Ok(spec.validate()?)
+}
+
+fn run(folder: &Path) -> Result<(), Failure> {
+    let spec = read(&std::fs::read_to_string(folder.join("spec.json"))?)?;
+    seeded::seed(spec.seed);
+    let began = Instant::now();
+    let outcome = simulate(&spec)?;
+    let wall = began.elapsed();
+    for (name, table) in [
+        ("flows", tables::flows(&spec, &outcome)),
+        ("samples", tables::samples(&spec, &outcome)),
+        ("links", tables::links(&spec, &outcome)),
+    ] {
+        write(&folder.join(name).with_extension("arrow"), table)?;
+    }
+    let mut summary = tables::summary(&spec, &outcome);
+    summary["wall_seconds_inside"] = wall.as_secs_f64().into();
+    Ok(std::fs::write(folder.join("summary.json"), summary.to_string())?)
+}
+
+fn simulate(spec: &Spec) -> Result<Outcome, Failure> {
+    let times = sample_times(
+        Time(spec.sample_period_ps),
+        Time(spec.measure.from_ps),
+        Time(spec.measure.to_ps),
+        Time(spec.duration_ps),
+    );
+    let engine = Engine::with_transports(spec.clone(), preferred_slice(spec), |index, flow| {
+        let chosen = algorithms::chosen(index, flow, spec.seed)?;
+        let [sender, receiver] = ends::ends_of(index, spec, flow, &times, chosen);
+        Ok::<_, SpecError>(Transport::Foreign(sender, receiver))
+    })?;
+    let mut reported = Instant::now();
+    let outcome = engine.run(|fraction| {
+        if reported.elapsed() >= REPORT_EVERY {
+            reported = Instant::now();
+            println!("{fraction}");
+            return std::io::stdout().flush().is_ok(); // nobody listens: the caller has gone
+        }
+        true
+    })?;
+    Ok(outcome)
+}
+
+fn write(path: &Path, table: Table) -> Result<(), Failure> {
+    let batch = elephan_tables::batch(table)?;
+    let file = BufWriter::new(File::create(path)?);
+    let mut writer = arrow_ipc::writer::FileWriter::try_new(file, &batch.schema())?;
+    writer.write(&batch)?;
+    Ok(writer.finish()?)
+}

@@ -1,0 +1,227 @@
+//! Elephan's congestion control algorithms as congestion controllers of quinn.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use elephan_quinn::Elephan;
+//!
+//! let mut transport = quinn_proto::TransportConfig::default();
+//! transport.congestion_controller_factory(Arc::new(Elephan::new("cubic")?));
+//! # Ok::<(), String>(())
+//! ```
+//!
+//! An algorithm that needs more than quinn's [`Controller`](quinn_proto::congestion::Controller) has is refused with the reason:
+//! a pacing rate (quinn's pacer obeys none), counts of CE marks, each lost packet by its number. The one-way delay comes from
+//! time stamps that the caller's socket adds to datagrams ([`stamp`]). No algorithm is copied here:
+//! [`elephan_cc::transport::ByteDriver`] drives those of `elephan-cc`.
+
+pub mod stamp;
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use elephan_cc::transport::{Acked, ByteDriver, Connection, Offers};
+use elephan_cc::{Algorithm, Cause, Controller, Value, build};
+use quinn_proto::RttEstimator;
+use quinn_proto::congestion::{self, ControllerFactory, ControllerMetrics};
+
+use crate::stamp::ForwardDelay;
+
+/// Makes controllers with one of Elephan's algorithms: a congestion controller factory of quinn.
+#[derive(Clone, Debug)]
+pub struct Elephan {
+    algorithm: String,
+    parameters: BTreeMap<String, Value>,
+    initial_window: f64,
+    seed: u64,
+    forward_delay: Option<ForwardDelay>,
+}
+
+impl Elephan {
+    /// An algorithm by its name, `name` or `name:preset`, with its default parameters.
+    ///
+    /// # Errors
+    /// A sentence: an unknown name, or the first thing that the algorithm needs and quinn does not serve.
+    pub fn new(algorithm: &str) -> Result<Self, String> {
+        Self::with(algorithm, BTreeMap::new(), None)
+    }
+
+    /// As [`Elephan::new`], with parameters, and the forward delays that the socket measures for the connection.
+    ///
+    /// # Errors
+    /// As [`Elephan::new`], or a parameter that is wrong.
+    pub fn with(
+        algorithm: &str,
+        parameters: BTreeMap<String, Value>,
+        forward_delay: Option<ForwardDelay>,
+    ) -> Result<Self, String> {
+        let factory =
+            Self { algorithm: algorithm.to_owned(), parameters, initial_window: 10.0, seed: 0, forward_delay };
+        factory.drive(1200).map(|_| factory)
+    }
+
+    /// Sets the initial window, datagrams; 10 if it is not set.
+    #[must_use]
+    pub fn initial_window(self, datagrams: f64) -> Self {
+        Self { initial_window: datagrams, ..self }
+    }
+
+    /// Sets the seed of algorithms that draw random numbers.
+    #[must_use]
+    pub fn seed(self, seed: u64) -> Self {
+        Self { seed, ..self }
+    }
+
+    /// True if the algorithm needs one-way delays, so that datagrams need time stamps.
+    #[must_use]
+    pub fn needs_stamps(algorithm: &str, parameters: &BTreeMap<String, Value>) -> bool {
+        build(algorithm, parameters).is_ok_and(|built: Controller| built.needs().one_way_delay)
+    }
+
+    fn drive(&self, mtu: u16) -> Result<ByteDriver, String> {
+        let controller = build(&self.algorithm, &self.parameters).map_err(|error| error.to_string())?;
+        let mut offers = Offers::default();
+        offers.one_way_delay = self.forward_delay.is_some();
+        let mut connection = Connection::new(mtu.into());
+        (connection.initial_window, connection.seed) = (self.initial_window, self.seed);
+        let needs = controller.needs();
+        offers.missing(&needs).map_or(Ok(()), |what| Err(format!("'{}' needs {what}", self.algorithm)))?;
+        ByteDriver::new(controller, connection, offers)
+    }
+}
+
+impl ControllerFactory for Elephan {
+    fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn congestion::Controller> {
+        let driver = self.drive(current_mtu).unwrap_or_else(|_| unreachable!("the constructor has driven it"));
+        let forward_delay = self.forward_delay.clone();
+        Box::new(Driven {
+            driver: Mutex::new(driver),
+            forward_delay,
+            origin: now,
+            bytes: 0,
+            newest_sent: None,
+            newest: 0,
+        })
+    }
+}
+
+/// One of Elephan's algorithms as a controller of quinn.
+#[derive(Debug)]
+struct Driven {
+    /// Never contended: quinn asks that a controller be `Sync`, and an algorithm of the user's own need not be.
+    driver: Mutex<ByteDriver>,
+    forward_delay: Option<ForwardDelay>,
+    origin: Instant,
+    /// Bytes of the ACK frame that quinn is reporting, and when the newest of its packets was sent.
+    bytes: u64,
+    newest_sent: Option<Instant>,
+    newest: u64,
+}
+
+impl Driven {
+    fn ps(&self, at: Instant) -> u64 {
+        let since: Duration = at.saturating_duration_since(self.origin);
+        (since.as_nanos() as u64).saturating_mul(1000)
+    }
+
+    fn driver(&self) -> MutexGuard<'_, ByteDriver> {
+        self.driver.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl congestion::Controller for Driven {
+    fn on_sent(&mut self, now: Instant, bytes: u64, last_packet_number: u64) {
+        self.driver().on_sent(self.ps(now), bytes, last_packet_number);
+    }
+
+    fn on_ack(&mut self, _now: Instant, sent: Instant, bytes: u64, _app_limited: bool, _rtt: &RttEstimator) {
+        self.bytes += bytes;
+        self.newest_sent = self.newest_sent.max(Some(sent));
+    }
+
+    fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, largest_packet_num_acked: Option<u64>) {
+        let Some(newest_sent) = self.newest_sent.take() else { return };
+        self.newest = largest_packet_num_acked.unwrap_or(self.newest);
+        let acked = Acked {
+            now_ps: self.ps(now),
+            bytes: std::mem::take(&mut self.bytes),
+            newest: self.newest,
+            newest_sent_ps: self.ps(newest_sent),
+            in_flight_bytes: in_flight,
+            app_limited,
+            owd_ps: self.forward_delay.as_ref().and_then(ForwardDelay::latest_ps),
+            ..Acked::default()
+        };
+        self.driver().on_acked(&acked);
+    }
+
+    fn on_congestion_event(&mut self, now: Instant, sent: Instant, is_persistent_congestion: bool, lost_bytes: u64) {
+        let cause = if lost_bytes == 0 { Cause::Ecn } else { Cause::Loss };
+        let (now_ps, sent_ps) = (self.ps(now), self.ps(sent));
+        if is_persistent_congestion {
+            self.driver().on_persistent_congestion(now_ps, lost_bytes);
+        } else {
+            self.driver().on_congestion(now_ps, sent_ps, cause, lost_bytes);
+        }
+    }
+
+    fn on_mtu_update(&mut self, new_mtu: u16) {
+        self.driver().on_mtu(new_mtu.into());
+    }
+
+    /// One byte more than the window: quinn sends while what is in flight, the new datagram included, is below it, and the
+    /// algorithms' windows are whole datagrams that may be in flight.
+    fn window(&self) -> u64 {
+        self.driver().window() + 1
+    }
+
+    fn metrics(&self) -> ControllerMetrics {
+        let mut metrics = ControllerMetrics::default();
+        metrics.congestion_window = self.driver().window();
+        metrics.ssthresh = self.driver().ssthresh();
+        metrics
+    }
+
+    fn clone_box(&self) -> Box<dyn congestion::Controller> {
+        Box::new(Self { driver: Mutex::new(self.driver().clone()), forward_delay: self.forward_delay.clone(), ..*self })
+    }
+
+    fn initial_window(&self) -> u64 {
+        self.driver().initial_window()
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_algorithm_that_quinn_cannot_serve_is_refused_with_the_reason() {
+        for (name, reason) in [
+            ("bbr", "'bbr' needs a pacing rate that the transport obeys"),
+            ("dctcp", "'dctcp' needs a count of CE marks with each ACK"),
+            ("hcc", "'hcc' needs the one-way delay of packets"),
+            ("xcp", "'xcp' needs routers that write into packets"),
+        ] {
+            assert_eq!(Elephan::new(name).expect_err("quinn cannot"), reason);
+        }
+        assert!(Elephan::new("cubik").expect_err("there is none").contains("cubic"));
+        Elephan::with("hcc", BTreeMap::new(), Some(ForwardDelay::default())).expect("it has delays");
+    }
+
+    #[test]
+    fn one_recovery_period_has_one_reaction() {
+        let now = Instant::now();
+        let mut reno = Arc::new(Elephan::new("reno").expect("it is served")).build(now, 1200);
+        assert_eq!((reno.initial_window(), reno.window()), (12_000, 12_001));
+        let rtt = Duration::from_millis(50);
+        reno.on_congestion_event(now + 2 * rtt, now + rtt, false, 1200);
+        reno.on_congestion_event(now + 2 * rtt, now + rtt, false, 1200);
+        assert_eq!((reno.window(), reno.clone_box().window()), (6_001, 6_001));
+    }
+}

@@ -1,0 +1,91 @@
+//! Time stamps that a socket adds to datagrams, for algorithms that go by the forward delay (HCC, LEDBAT).
+//!
+//! QUIC has no time stamps. A [`Stamper`] at each end appends 16 bytes to every datagram: when it leaves by the sender's clock, and the
+//! one-way delay of the datagram that arrived last from the peer. The peer's stamper takes them off, before quinn sees the datagram.
+//! Both ends must stamp. Datagrams are [`STAMP_BYTES`] longer, so the MTU that quinn is told is that much smaller.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+/// Bytes that a stamp adds to a datagram.
+pub const STAMP_BYTES: usize = 16;
+
+/// No delay is known.
+const UNKNOWN: i64 = i64::MIN;
+
+/// Latest forward delay of a connection, shared by the socket that learns it and the controller that reads it.
+#[derive(Clone, Debug)]
+pub struct ForwardDelay(Arc<AtomicI64>);
+
+impl Default for ForwardDelay {
+    fn default() -> Self {
+        Self(Arc::new(AtomicI64::new(UNKNOWN)))
+    }
+}
+
+impl ForwardDelay {
+    /// Delay of the newest datagram that the peer has reported, plus the offset of the two clocks, ps; nothing before the first.
+    #[must_use]
+    pub fn latest_ps(&self) -> Option<i64> {
+        Some(self.0.load(Ordering::Relaxed)).filter(|&delay| delay != UNKNOWN)
+    }
+}
+
+/// One end's stamps.
+#[derive(Clone, Debug)]
+pub struct Stamper {
+    forward_delay: ForwardDelay,
+    /// One-way delay of the newest datagram that has arrived, ps.
+    arrived: i64,
+}
+
+impl Stamper {
+    /// Stamps for one end of a connection; `forward_delay` learns the delays of the datagrams that this end sends.
+    #[must_use]
+    pub fn new(forward_delay: ForwardDelay) -> Self {
+        Self { forward_delay, arrived: UNKNOWN }
+    }
+
+    /// Appends a stamp to a datagram that leaves at `now_ps` by the clock of this host.
+    pub fn stamp(&self, datagram: &mut Vec<u8>, now_ps: i64) {
+        datagram.extend_from_slice(&now_ps.to_le_bytes());
+        datagram.extend_from_slice(&self.arrived.to_le_bytes());
+    }
+
+    /// Takes the stamp off a datagram that has arrived at `now_ps` by the clock of this host. False if the datagram is shorter
+    /// than a stamp, and so was not stamped.
+    pub fn take(&mut self, datagram: &mut Vec<u8>, now_ps: i64) -> bool {
+        let Some(rest) = datagram.len().checked_sub(STAMP_BYTES) else { return false };
+        let word = |at: usize| {
+            let bytes = datagram[at..at + 8].try_into().unwrap_or_default();
+            i64::from_le_bytes(bytes)
+        };
+        let (left, reported) = (word(rest), word(rest + 8));
+        self.arrived = now_ps.saturating_sub(left);
+        if reported != UNKNOWN {
+            self.forward_delay.0.store(reported, Ordering::Relaxed);
+        }
+        datagram.truncate(rest);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sender_learns_the_delay_that_its_peer_has_seen() {
+        let (mine, theirs) = (ForwardDelay::default(), ForwardDelay::default());
+        let (mut near, mut far) = (Stamper::new(mine.clone()), Stamper::new(theirs.clone()));
+        let mut datagram = vec![1, 2, 3];
+        near.stamp(&mut datagram, 1_000);
+        assert!(far.take(&mut datagram, 26_000));
+        assert_eq!((datagram.as_slice(), mine.latest_ps()), (&[1, 2, 3][..], None));
+        let mut answer = vec![4];
+        far.stamp(&mut answer, 26_000);
+        assert!(near.take(&mut answer, 51_000));
+        assert_eq!((mine.latest_ps(), theirs.latest_ps()), (Some(25_000), None));
+        assert!(!near.take(&mut vec![0; 15], 0));
+    }
+}

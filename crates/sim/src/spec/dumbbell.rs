@@ -1,0 +1,128 @@
+//! A dumbbell in a few lines: scenarios for programs and tests that use the engine as a library.
+
+use std::sync::Arc;
+
+use super::flow::FlowSpec;
+use super::link::{LinkSpec, LossSpec};
+use super::queue::QueueSpec;
+use super::stack::{Detection, RecoveryRule, StackSpec};
+use super::{FORMAT, Measure, Spec};
+use crate::time::Time;
+
+impl StackSpec {
+    /// Today's Linux: 1,448 bytes of payload, SACK, RACK-TLP, PRR, delayed ACKs, an initial window of 10 segments.
+    #[must_use]
+    pub fn linux() -> Self {
+        let ms = Time::MILLISECOND.0;
+        Self {
+            payload_bytes: 1448,
+            header_bytes: 52,
+            ack_bytes: 52,
+            sack_block_bytes: 8,
+            initial_window: 10,
+            initial_ssthresh: None,
+            receive_window: None,
+            ack_every: 2,
+            delayed_ack_ps: 40 * ms,
+            quick_acks: 16,
+            min_rto_ps: 200 * ms,
+            max_rto_ps: 120_000 * ms,
+            initial_rto_ps: 1000 * ms,
+            rto_granularity_ps: 200 * ms,
+            detection: Detection::Rack,
+            recovery: RecoveryRule::Prr,
+            limited_transmit: true,
+            dup_threshold: 3,
+            any_ack_restarts_timer: false,
+            time_one_segment: false,
+            undo: true,
+            max_burst: None,
+            ecn: false,
+            pacing: false,
+            host_ack_ps: 0,
+            host_scan_ps: 0,
+            hz: Some(250),
+        }
+    }
+}
+
+impl LinkSpec {
+    /// A link with a drop-tail queue of `buffer_packets`, or without a limit.
+    #[must_use]
+    pub fn droptail(name: &str, rate_bps: u64, delay: Time, buffer_packets: Option<u64>) -> Self {
+        let parameters = [("count_in_service".to_owned(), false.into())].into();
+        let kind = "droptail".to_owned();
+        let queue = QueueSpec { kind, limit_packets: buffer_packets, limit_bytes: None, parameters };
+        Self {
+            name: name.to_owned(),
+            rate_bps,
+            delay_ps: delay.0,
+            loss: LossSpec::None,
+            queue,
+            record: false,
+            impairments: None,
+            copies: 1,
+            delays_ps: Vec::new(),
+        }
+    }
+}
+
+impl FlowSpec {
+    /// A flow with unlimited data over today's Linux stack; `path` and `reverse_path` are positions of links.
+    #[must_use]
+    pub fn bulk(name: &str, algorithm: &str, start: Time, path: &[usize], reverse_path: &[usize]) -> Self {
+        Self {
+            name: name.to_owned(),
+            algorithm: algorithm.to_owned(),
+            source_sha256: None,
+            parameters: Default::default(),
+            start_ps: start.0,
+            count: 1,
+            start_spread_ps: 0,
+            stop_ps: None,
+            size_segments: None,
+            application: None,
+            datagrams: false,
+            foreign: None,
+            path: path.to_vec(),
+            reverse_path: reverse_path.to_vec(),
+            stack: Arc::new(StackSpec::linux()),
+            base_rtt_error_ps: 0,
+            sender_clock: Default::default(),
+            receiver_clock: Default::default(),
+        }
+    }
+}
+
+impl Spec {
+    /// A dumbbell: flows with these algorithms, one second apart, over one bottleneck of `rate_bps` with a drop-tail queue of
+    /// `buffer_packets` in each direction and a round-trip propagation delay of `rtt`. The second half of the run is measured,
+    /// and everything is sampled every 100 ms. All fields are public: change what differs.
+    #[must_use]
+    pub fn dumbbell(rate_bps: u64, rtt: Time, buffer_packets: u64, duration: Time, algorithms: &[&str]) -> Self {
+        let delay = Time(rtt.0 / 2);
+        let forward = LinkSpec::droptail("bottleneck", rate_bps, delay, Some(buffer_packets));
+        let reverse = LinkSpec::droptail("bottleneck:reverse", rate_bps, Time(rtt.0 - delay.0), Some(buffer_packets));
+        let flows = algorithms.iter().enumerate().map(|(i, algorithm)| {
+            FlowSpec::bulk(&format!("f{i}"), algorithm, Time(i as u64 * 1000 * Time::MILLISECOND.0), &[0], &[1])
+        });
+        Self {
+            format: FORMAT,
+            title: None,
+            seed: 0,
+            duration_ps: duration.0,
+            sample_period_ps: 100 * Time::MILLISECOND.0,
+            start_jitter_ps: 0,
+            send_jitter_ps: 0,
+            measure: Measure { from_ps: duration.0 / 2, to_ps: duration.0 },
+            links: vec![LinkSpec { record: true, ..forward }, reverse],
+            flows: flows.collect(),
+            traffic: Vec::new(),
+            events: None,
+            internals: false,
+            record_flows: None,
+            groups: Vec::new(),
+        }
+        .without_groups()
+    }
+}

@@ -1,0 +1,217 @@
+"""The QUIC backend: connections of quinn, a real QUIC stack, over the engine's paths in virtual time."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import tempfile
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from elephan.backends.base import Backend, Cancelled, Progress, RawResult
+from elephan.scenario import Scenario, ScenarioError
+from elephan.scenario.catalog import engine
+from elephan.scenario.errors import one_line
+from elephan.scenario.form import FlowSpec, Spec, StackSpec
+from elephan.scenario.stacks import STACKS, is_udt
+from elephan.scenario.transports import IP_UDP_BYTES, LEAST_DATAGRAM_BYTES
+from elephan.version import __version__
+
+if TYPE_CHECKING:
+    import polars as pl
+
+PROGRAM = "elephan-quic"
+ENVIRONMENT = "ELEPHAN_QUIC"
+"""Variable that names the backend's program, where it is not the package's."""
+REFUSED = 2
+"""Exit status of the program for a scenario that it cannot run."""
+
+_DIGEST_DIGITS = 12
+_TABLES = ("flows", "samples", "links")
+_LINUX = STACKS["linux"]
+# What quinn can be told; everything else of a stack is as quinn has it.
+_CAN_DIFFER = {"payload_bytes", "header_bytes", "receive_window", "initial_window", "ecn", "hz"}
+_PLACE = re.compile(r"flows\[(?P<position>\d+)\]\.(?P<field>\S+): (?P<message>.*)", re.DOTALL)
+
+
+class QuicError(Exception):
+    """The program failed; the message is one line."""
+
+
+class QuicBackend(Backend):
+    """Runs flows as connections of quinn; deterministic: the same scenario and seed give the same bytes."""
+
+    name = "quic"
+    title = "quinn, a real QUIC stack, in virtual time"
+
+    def version(self) -> str:
+        """The package's version and a digest of the program; results of another one are not used again."""
+        return f"{__version__}+{_digest(program())}"
+
+    def varies(self, scenario: Scenario) -> bool:
+        """Always: the seed decides which packet numbers quinn skips, and its transport parameters."""
+        return True
+
+    def check(self, scenario: Scenario) -> None:
+        """Refuse a scenario that cannot be run here, before anything is run.
+
+        Raises:
+            ScenarioError: it cannot; the sentence says why.
+        """
+        one = scenario.without_groups()
+        _check(one.form)
+        asked = subprocess.run(
+            [_required(), "check"], input=one.canonical_json(), capture_output=True, text=True, check=False
+        )
+        if asked.returncode != 0:
+            raise _told(asked.stderr)
+
+    def run(self, scenario: Scenario, seed: int | None = None, progress: Progress | None = None) -> RawResult:
+        """Run a scenario in a process of its own.
+
+        Raises:
+            ScenarioError: it cannot be run here; the sentence says why.
+            QuicError: the program failed.
+            Cancelled: ``progress`` returned ``False``.
+        """
+        self.check(scenario)
+        one = scenario.without_groups()
+        spec = one.canonical() | ({} if seed is None else {"seed": seed})
+        certain = engine().memory(json.dumps(spec))
+
+        def go_on() -> bool:
+            return progress is None or progress(0.0)
+
+        with (
+            self.memory.share(certain, alone=False, go_on=go_on) as share,
+            tempfile.TemporaryDirectory(prefix="elephan-quic-") as name,
+        ):
+            if share is None:
+                raise Cancelled
+            folder = Path(name)
+            (folder / "spec.json").write_text(json.dumps(spec), encoding="utf-8")
+            _follow(folder, progress)
+            tables = {table: _read(folder / f"{table}.arrow") for table in _TABLES}
+            summary: dict[str, Any] = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+        return RawResult(dict(tables), summary | {"quic": {"stack": "quinn-proto 0.11", "encryption": "none"}})
+
+
+def program() -> Path | None:
+    """The backend's program: ``$ELEPHAN_QUIC``, or the one that was built with the package."""
+    named = os.environ.get(ENVIRONMENT)
+    path = Path(named) if named else Path(__file__).parents[1] / "bin" / PROGRAM
+    return path if path.is_file() and os.access(path, os.X_OK) else None
+
+
+def _required() -> Path:
+    found = program()
+    if found is None:
+        raise ScenarioError(
+            f"the backend 'quic' needs {PROGRAM}, which is not built; run 'make setup' in the source tree"
+        )
+    return found
+
+
+@lru_cache(maxsize=4)
+def _digest(path: Path | None) -> str:
+    if path is None:
+        return "none"
+    with path.open("rb") as binary:
+        return hashlib.file_digest(binary, "sha256").hexdigest()[:_DIGEST_DIGITS]
+
+
+def _read(path: Path) -> pl.DataFrame:
+    import polars as pl
+
+    return pl.read_ipc(path, memory_map=False)
+
+
+def _follow(folder: Path, progress: Progress | None) -> None:
+    """Run the program to its end; what it writes meanwhile is the simulated fraction."""
+    errors = folder / "errors"
+    with errors.open("wb") as sink:
+        process = subprocess.Popen(
+            [_required(), "run", folder], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=sink, text=True
+        )
+    try:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if progress is not None and not progress(float(line)):
+                raise Cancelled
+        status = process.wait()
+    finally:
+        process.kill()
+        process.wait()
+    if status != 0:
+        text = errors.read_text(encoding="utf-8", errors="replace")
+        raise _told(text) if status == REFUSED else QuicError(f"{PROGRAM} failed: {_last(text, status)}")
+
+
+def _last(text: str, status: int) -> str:
+    lines = [line for line in text.splitlines() if line.strip()]
+    return one_line(lines[-1]) if lines else f"exit status {status}"
+
+
+def _told(text: str) -> ScenarioError:
+    """What the program refuses, with the field of the scenario."""
+    match = _PLACE.fullmatch(text.strip())
+    if match is None:
+        return ScenarioError(f"the backend 'quic' cannot run this: {one_line(text.strip())}")
+    message = f"the backend 'quic' cannot do it: {one_line(match['message'])}"
+    return ScenarioError(message, path=f"flow[{match['position']}].{match['field']}")
+
+
+def _refuse(what: str, path: str) -> ScenarioError:
+    return ScenarioError(f"the backend 'quic' cannot do {what}; 'sim' can", path=path)
+
+
+def _check(form: Spec) -> None:
+    """Refuse what no connection of quinn has, and tables that its endpoints do not fill."""
+    if form.traffic:
+        raise _refuse("background traffic, whose transfers would be TCP's", "traffic")
+    if form.events is not None:
+        raise _refuse("an event log", "events")
+    if form.internals:
+        raise _refuse("internals: quinn's controllers do not show their variables", "internals")
+    if form.record_flows is not None:
+        raise ScenarioError(
+            "the backend 'quic' records every flow; write record = \"all\", or leave it out", path="record"
+        )
+    for i, flow in enumerate(form.flows):
+        if not flow.datagrams:
+            _check_flow(flow, f"flow[{i}]")
+
+
+def _check_flow(flow: FlowSpec, where: str) -> None:
+    if flow.source_sha256 is not None:
+        raise _refuse("an algorithm written in Python", f"{where}.algorithm")
+    if is_udt(flow.algorithm):
+        raise _refuse("UDT, which is no QUIC", f"{where}.algorithm")
+    if flow.application is not None:
+        raise _refuse("a flow with an application", f"{where}.application")
+    if flow.base_rtt_error_ps:
+        raise _refuse("base_rtt_error", f"{where}.base_rtt_error")
+    _check_stack(flow.stack, f"{where}.stack")
+
+
+def _check_stack(stack: StackSpec, where: str) -> None:
+    wire = stack.payload_bytes + stack.header_bytes
+    if wire - IP_UDP_BYTES < LEAST_DATAGRAM_BYTES:
+        raise ScenarioError(
+            f"QUIC needs packets of at least {LEAST_DATAGRAM_BYTES + IP_UDP_BYTES} B on the wire "
+            f"(RFC 9000 section 14.1), and these have {wire} B",
+            path=where,
+        )
+    for name, value in msgspec.structs.asdict(stack).items():
+        if name not in _CAN_DIFFER and value != getattr(_LINUX, name):
+            raise ScenarioError(
+                f"the backend 'quic' has quinn's own endpoints, which cannot be told {name} = {value}; "
+                "'sim' can, or write stack = \"linux\"",
+                path=where,
+            )

@@ -1,0 +1,52 @@
+"""Congestion controllers of other transports, which bring their own endpoints and run on one backend only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from elephan.scenario.form import ForeignSpec, StackSpec
+
+QUINN = "quinn"
+IP_UDP_BYTES = 28
+"""Headers of IPv4 and UDP."""
+LEAST_DATAGRAM_BYTES = 1200
+"""UDP payload of the datagrams that begin a QUIC connection (RFC 9000 section 14.1)."""
+
+_LEAST_PACKET_BYTES = 48
+_BACKENDS = {QUINN: "quic"}
+_LISTING: dict[str, dict[str, Any]] = {
+    QUINN: {
+        "name": QUINN,
+        "kind": "transport",
+        "title": "congestion controllers of quinn, a QUIC stack in Rust",
+        "source": "quinn-proto 0.11, src/congestion",
+        "doc": "The controllers that quinn has, over connections of quinn. Only the backend 'quic' runs them.",
+        "signals": ["loss", "ECN"],
+        "router": None,
+        "presets": [
+            {"name": "cubic", "title": "quinn's CUBIC, after RFC 8312; quinn's default", "overrides": {}},
+            {"name": "newreno", "title": "quinn's NewReno, after RFC 9002", "overrides": {}},
+            {"name": "bbr", "title": "quinn's BBR, experimental", "overrides": {}},
+        ],
+        "parameters": [],
+        "variables": [],
+    }
+}
+
+
+def listing() -> dict[str, dict[str, Any]]:
+    """Descriptors of the other transports by name, in the form of :func:`elephan.scenario.catalog.algorithms`."""
+    return _LISTING
+
+
+def backend_of(algorithm: str) -> str | None:
+    """The only backend that runs an algorithm, or ``None`` where every backend may."""
+    return _BACKENDS.get(algorithm.partition(":")[0])
+
+
+def packets_of(algorithm: str, stack: StackSpec) -> ForeignSpec | None:
+    """Sizes of the packets of an algorithm that brings its own endpoints, bytes on the wire."""
+    if backend_of(algorithm) is None:
+        return None
+    wire = stack.payload_bytes + stack.header_bytes
+    return ForeignSpec(smallest_bytes=min(_LEAST_PACKET_BYTES, wire), largest_bytes=wire)

@@ -1,0 +1,176 @@
+"""The backend 'quic': quinn's connections over the engine's paths."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from elephan import Scenario, ScenarioError, backends
+from elephan.backends import quic
+
+pytestmark = pytest.mark.skipif(quic.program() is None, reason="elephan-quic is not built")
+
+# Rate, base RTT, buffer.
+PATHS = [
+    ("10 Mbit/s", "40 ms", "50% BDP"),
+    ("20 Mbit/s", "60 ms", "100% BDP"),
+    ("50 Mbit/s", "30 ms", "100% BDP"),
+    ("100 Mbit/s", "40 ms", "60% BDP"),
+]
+# A full datagram of quinn carries 1,440 bytes of a stream in 1,500 on the wire.
+SIZES = {"payload": "1440 B", "header": "60 B"}
+# What quinn's endpoints do besides: an ACK for every second packet, at most 25 ms late, and paced packets.
+AS_QUINN = {"ack_every": 2, "delayed_ack": "25 ms", "quick_acks": 0, "pacing": True}
+
+
+def scenario(algorithm: str, *, duration: str = "10 s", stack: dict[str, Any] | None = None, **more: Any) -> Scenario:
+    path = {"rate": "20 Mbit/s", "rtt": "40 ms", "buffer": "50 packets"}
+    path |= {name: more.pop(name) for name in list(path) if name in more}
+    flow = {"algorithm": algorithm} | more.pop("flow", {})
+    document = {"duration": duration, "dumbbell": path, "flow": [flow], "stack": SIZES | (stack or {})} | more
+    return Scenario.from_dict(document)
+
+
+def tables(of: Scenario, on: str = "quic", seed: int | None = None) -> dict[str, pl.DataFrame]:
+    return {name: pl.DataFrame(table) for name, table in backends.get(on).run(of, seed).tables.items()}
+
+
+def sawtooth_period_s(samples: pl.DataFrame, from_s: float) -> float:
+    steady = samples.filter(pl.col("time_s") >= from_s)
+    events = steady["loss_events"].to_numpy().astype(np.int64)
+    at = np.flatnonzero(np.diff(events) > 0) + 1
+    times = steady["time_s"].to_numpy()
+    return float((times[at[-1]] - times[at[0]]) / (events[at[-1]] - events[at[0]]))
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: f"{path[0]}, {path[1]}")
+def test_quinn_s_newreno_and_elephan_s_reno_agree(path: tuple[str, str, str]) -> None:
+    where: dict[str, Any] = {"rate": path[0], "rtt": path[1], "buffer": path[2], "measure": {"from": "60 s"}}
+    quinn = tables(scenario("quinn:newreno", duration="240 s", **where))
+    ours = tables(scenario("reno", duration="240 s", stack=AS_QUINN, **where), on="sim")
+    assert quinn["flows"]["goodput_mbps"][0] == pytest.approx(ours["flows"]["goodput_mbps"][0], rel=0.02)
+    periods = [sawtooth_period_s(found["samples"], 60.0) for found in (quinn, ours)]
+    assert periods[0] == pytest.approx(periods[1], rel=0.05)
+
+
+@pytest.mark.parametrize("algorithm", ["quinn:cubic", "quinn:bbr", "hcc", "reno"])
+def test_a_seed_gives_the_same_tables_and_another_one_others(algorithm: str) -> None:
+    of = scenario(algorithm, duration="3 s")
+    first, again, other = tables(of, seed=1), tables(of, seed=1), tables(of, seed=2)
+    for name, table in first.items():
+        assert table.equals(again[name]), name
+    assert not first["samples"].equals(other["samples"])
+
+
+def test_elephan_s_reno_in_quinn_is_quinn_s_newreno_within_a_percent() -> None:
+    ours, theirs = (tables(scenario(algorithm, duration="60 s"))["flows"] for algorithm in ("reno", "quinn:newreno"))
+    assert ours["goodput_mbps"][0] == pytest.approx(theirs["goodput_mbps"][0], rel=0.01)
+    assert ours["cwnd_mean"][0] == pytest.approx(theirs["cwnd_mean"][0], rel=0.01)
+
+
+@pytest.mark.parametrize("alpha", [50, 100, 200])
+def test_hcc_keeps_the_same_queue_in_quinn_and_in_the_simulator(alpha: int) -> None:
+    flow: dict[str, Any] = {"parameters": {"alpha": alpha}}
+    where: dict[str, Any] = {"rate": "100 Mbit/s", "buffer": "600 packets", "measure": {"from": "30 s"}, "flow": flow}
+    queues = []
+    for on in ("quic", "sim"):
+        links = tables(scenario("hcc", duration="60 s", **where), on=on)["links"].filter(pl.col("time_s") >= 30)
+        integral = links["queue_integral_packet_s"]
+        queues.append((integral[-1] - integral[0]) / 30)
+    assert queues[0] == pytest.approx(queues[1], rel=0.05)
+    assert queues[0] == pytest.approx(alpha, rel=0.05)
+
+
+def test_a_transfer_ends_when_all_of_it_is_acknowledged() -> None:
+    flow = tables(scenario("quinn:cubic", flow={"size": "2 MB"}))["flows"].row(0, named=True)
+    assert flow["segments_delivered"] == -(-2_000_000 // 1440)
+    # One round trip of handshake, then 2 MB at no more than 20 Mbit/s.
+    assert 0.04 + 0.8 < flow["completion_s"] < 2.0
+
+
+def test_a_flow_that_stops_sends_no_more() -> None:
+    samples = tables(scenario("quinn:newreno", flow={"stop": "5 s"}))["samples"]
+    late = samples.filter(pl.col("time_s") > 5.5)["delivered_segments"]
+    assert late.n_unique() == 1
+
+
+def test_marks_of_a_queue_reach_quinn() -> None:
+    queue = {"queue": "codel"}
+    path = {"rate": "20 Mbit/s", "rtt": "40 ms", "buffer": "200 packets"} | queue
+    document = {
+        "duration": "20 s", "dumbbell": path, "flow": [{"algorithm": "quinn:newreno"}], "stack": SIZES | {"ecn": True},
+    }  # fmt: skip
+    found = tables(Scenario.from_dict(document))
+    assert found["links"]["marked_packets"].max() > 0  # type: ignore[operator]
+    flow = found["flows"].row(0, named=True)
+    assert flow["ecn_events"] > 0
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "reason"),
+    [
+        (
+            "bbr",
+            "flow[0].algorithm: the backend 'quic' cannot do it: 'bbr' needs a pacing rate that the transport obeys",
+        ),
+        ("dctcp", "a count of CE marks with each ACK"),
+        ("vivace", "a pacing rate that the transport obeys"),
+    ],
+)
+def test_an_algorithm_that_quinn_cannot_serve_is_refused(algorithm: str, reason: str) -> None:
+    with pytest.raises(ScenarioError) as refused:
+        backends.get("quic").check(scenario(algorithm))
+    assert reason in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"internals": True}, "internals: the backend 'quic' cannot do internals"),
+        ({"stack": {"ack_every": 4}}, "quinn's own endpoints, which cannot be told ack_every = 4"),
+        ({"stack": {"payload": "1000 B"}}, "QUIC needs packets of at least 1228 B on the wire"),
+        ({"flow": {"application": {"rate": "1 Mbit/s"}}}, "the backend 'quic' cannot do a flow with an application"),
+    ],
+)
+def test_what_no_connection_of_quinn_has_is_refused(change: dict[str, Any], reason: str) -> None:
+    with pytest.raises(ScenarioError) as refused:
+        backends.get("quic").check(scenario("reno", **change))
+    assert reason in str(refused.value)
+
+
+@pytest.mark.parametrize("on", ["sim", "model"])
+def test_other_backends_name_the_one_that_runs_quinn(on: str) -> None:
+    with pytest.raises(ScenarioError, match=f"the backend '{on}' has no endpoints of quinn; write --on quic"):
+        backends.get(on).check(scenario("quinn:cubic"))
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "message"),
+    [
+        ("quinn:cubik", "did you mean 'quinn:cubic'?"),
+        ("quinn", "write one of quinn:cubic, quinn:newreno, quinn:bbr"),
+    ],
+)
+def test_a_controller_that_quinn_does_not_have_is_named(algorithm: str, message: str) -> None:
+    with pytest.raises(ScenarioError) as refused:
+        scenario(algorithm)
+    assert message in str(refused.value)
+
+
+def test_controllers_of_quinn_have_no_parameters() -> None:
+    with pytest.raises(ScenarioError, match="quinn:cubic has no parameters"):
+        scenario("quinn:cubic", flow={"parameters": {"beta": 0.5}})
+
+
+def test_a_jittering_sender_s_packets_are_late() -> None:
+    # A window of two segments never queues. A packet is late by 1 ms on average, the later of two by 4/3 ms.
+    path = {"rate": "1 Gbit/s", "rtt": "40 ms", "buffer": "1000 packets"}
+    quiet: dict[str, Any] = {"stack": {"receive_window": "2 segments"}, "duration": "20 s"} | path
+    late: dict[str, Any] = {"send_jitter": "2 ms"}
+    still, jittering = (
+        tables(scenario("quinn:newreno", **quiet, **more))["flows"]["rtt_mean_ms"][0] for more in ({}, late)
+    )
+    assert 1.0 < jittering - still < 4 / 3
