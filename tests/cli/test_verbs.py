@@ -148,7 +148,8 @@ def test_every_listed_algorithm_can_be_run(folder: Path, capsys: pytest.CaptureF
         name = entry["name"]
         helped = ["--set", f"dumbbell.queue={entry['router']}"] if entry.get("router") else []
         shorter = ["--set", f"flow[0].algorithm={name}", "--set", "duration=2 s", *helped]
-        summary = answer(["run", "two.toml", *shorter], capsys)
+        backend = ["--on", "quic"] if entry["kind"] == "transport" else []
+        summary = answer(["run", "two.toml", *shorter, *backend], capsys)
         assert summary["flows"][0]["algorithm"] == name
         assert summary["flows"][0]["segments_delivered"] > 0, name
 

@@ -162,7 +162,7 @@ def test_the_package_has_no_kernel() -> None:
     """Kernels and their objects are under the GPL: they stay in the user's cache."""
     package = Path(build.__file__).parents[2]
     files = [path for path in package.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
-    assert {path.name for path in (package / "bin").glob("*")} <= {"elephan-wire", guest.PROGRAM}
+    assert {path.name for path in (package / "bin").glob("*")} <= {"elephan-wire", "elephan-quic", guest.PROGRAM}
     assert not [
         path for path in files if path.suffix in (".ko", ".o", ".a", ".xz", ".deb") or path.name.startswith("vmlinu")
     ]

@@ -66,7 +66,8 @@ def _with_presets(entry: catalog.Descriptor) -> list[dict[str, Any]]:
     row = {name: entry.get(name, "") for name in ("name", "kind", "title", "source")}
     if entry.get("router"):
         row |= {"router": entry["router"]}
-    rows = [row | {"parameters": entry.get("parameters", [])}]
+    # The name of a transport alone chooses no algorithm.
+    rows = [] if entry["kind"] == "transport" else [row | {"parameters": entry.get("parameters", [])}]
     for preset in entry.get("presets", []):
         if preset["name"] and preset["name"] != entry["name"]:
             changed = [{"name": name, "value": value} for name, value in dict(preset.get("overrides") or {}).items()]
