@@ -150,9 +150,9 @@ def dynamic(queue: str, algorithm: str, *, buffer: str = "830 packets", web: flo
     )
 
 
-def measure_dynamic(scenario: Scenario) -> Row:
+def measure_dynamic(scenario: Scenario, seed: int = 1) -> Row:
     """Delay in the queue over packets and over time, ms, and what was carried, MB."""
-    _, link = run(scenario)
+    _, link = run(scenario, seed)
     time_s = link["time_s"]
     rate = np.select([time_s <= at for at, _ in CODEL_STEPS[1:]], [r for _, r in CODEL_STEPS[:-1]], CODEL_STEPS[-1][1])
     delay_ms = link["queue_mean"].astype(float) * PACKET_BITS / rate / 1e3

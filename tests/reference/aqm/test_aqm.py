@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -54,10 +55,18 @@ def test_codel_follows_a_rate_that_changes(algorithm: str) -> None:
     assert tail["over_time_ms"][3] == pytest.approx(10_000, rel=0.01)
     assert codel["per_packet_ms"][1] < 5
     assert codel["per_packet_ms"][0] < tail["per_packet_ms"][0] / 50
-    # "almost the same total": seven eighths with CUBIC; windows cut at 1 Mbit/s take their time to grow again at 100.
-    assert codel["carried_mb"] > {"cubic": 0.85, "reno": 0.8}[algorithm] * tail["carried_mb"]
     for queue, found in (("codel", codel), ("droptail", tail)):
         assert as_saved(found) == MEASURED["codel"][f"{queue} {algorithm} web"]
+
+
+@pytest.mark.parametrize("algorithm", AQM.ALGORITHMS)
+def test_codel_carries_almost_as_much_as_tail_drop(algorithm: str) -> None:
+    """Seven eighths with CUBIC; windows cut at 1 Mbit/s take their time to grow again at 100. Of one seed: 0.77 to 0.90."""
+    carried = {
+        queue: fmean(AQM.measure_dynamic(AQM.dynamic(queue, algorithm), seed)["carried_mb"] for seed in AQM.SEEDS)
+        for queue in ("codel", "droptail")
+    }
+    assert carried["codel"] > {"cubic": 0.85, "reno": 0.8}[algorithm] * carried["droptail"]
 
 
 @pytest.mark.parametrize("algorithm", AQM.ALGORITHMS)

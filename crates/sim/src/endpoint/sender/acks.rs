@@ -122,13 +122,22 @@ impl Sender {
         if self.board.una() == self.next {
             self.timeout.armed = Time::NEVER;
             self.all_acknowledged(now);
-        } else if cumulative > una || self.stack.any_ack_restarts_timer {
+        } else if cumulative > una || self.stack.any_ack_restarts_timer || self.is_older_than_head(packet) {
             self.arm(now);
         } else {
             // The RTT estimate may have shrunk, and with it the time until a probe.
             self.quiet_until = self.quiet_until.min(self.earliest_repair());
         }
         self.transmit(now, out);
+    }
+
+    /// True if the ACK reports an original that left before the lowest segment was last sent: Linux then restarts the
+    /// retransmission timer (`tcp_clean_rtx_queue`, since 4.13). Later ones do not, or a lost retransmission would never time out.
+    #[inline]
+    fn is_older_than_head(&self, packet: &Packet) -> bool {
+        let original = packet.flags() & flag::RETRANSMIT == 0;
+        let head = self.rack.sent_at.get(self.board.una().into());
+        self.rack.enabled && original && head.is_some_and(|sent| packet.stamp < sent)
     }
 
     /// Takes the RTT sample of an ACK; returns the sample and the smallest so far, s.

@@ -127,6 +127,10 @@ impl Sender {
             self.stats.totals.retransmits += 1;
             self.emit(segment, self.marks.on_retransmission(), now, out);
             sent += 1;
+            if self.rack.enabled && segment == self.board.una() {
+                // As Linux does (`tcp_xmit_retransmit_queue`); otherwise its ACK may come after the timeout.
+                self.arm(now);
+            }
         }
         sent
     }
