@@ -500,7 +500,7 @@ def _response(name: str, found: dict[str, Any]) -> list[str]:
             extra.append((title, dict(zip(inside, windows.tolist(), strict=True))))
     elif form is not None:
         parts.append(
-            f"Closed form: `{RESPONSES[form].formula}` with p the part of segments that is marked, not lost.\n"
+            f"Closed form: `{RESPONSES[form].formula}` with p the fraction of segments that is marked, not lost.\n"
         )
     rows = [
         (f"{point['p']:g}", _segments(point["window"], point), *(_cell(values.get(point["p"])) for _, values in extra))

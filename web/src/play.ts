@@ -323,7 +323,7 @@ function flowRow(flow: Flow, i: number): HTMLElement {
     field("Algorithm", choose),
     field("Start", start, " s"),
     field("RTT", rtt, " ms"),
-    element("div", { className: "field check" }, left, element("label", { htmlFor: left.id, textContent: "sends the other way" })),
+    element("div", { className: "field check" }, left, element("label", { htmlFor: left.id, textContent: "sends on the reverse path" })),
     parameterList(flow, i),
     remove,
   );

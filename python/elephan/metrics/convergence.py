@@ -1,4 +1,4 @@
-"""How long it takes a late comer to get its share, by the definitions of those who measured it.
+"""Time until a late-starting flow has its share, by the definitions of the papers that measured it.
 
 There is no one definition. ``convergence_time_s`` is ha2006's, ``convergence_accumulated_time_s`` its other reading,
 ``convergence_cwnd_time_s`` and ``convergence_epochs`` are leith2008's, ``convergence_abs_time_s`` is how we read

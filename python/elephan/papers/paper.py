@@ -32,7 +32,7 @@ class Assumption:
 
 @dataclass(frozen=True)
 class Variant:
-    """Another reading of what the paper leaves open, to see which verdicts hang on it.
+    """Another variant of what the paper leaves open, to see which verdicts depend on it.
 
     Attributes:
         id: short.
