@@ -148,7 +148,7 @@ def fairness_excursion_s(
 ) -> float:
     """The longest time for which two flows that had met are apart again: one running mean under 80 % of the other.
 
-    Means are those of ``convergence_time_s``, and so is the moment from which on excursions count; 0 when there is
+    The means are those of ``convergence_time_s``. Excursions count from that moment on. The value is 0 when there is
     none after it.
 
     Raises:

@@ -665,7 +665,7 @@ class Traffic(Table):
 class ScenarioTable(Table):
     """The whole file."""
 
-    title: Text | None = Field(None, description="one line for people; not part of the hash", examples=["a late-starting flow"])
+    title: Text | None = Field(None, description="one line for people; not part of the hash", examples=["a late flow"])
     seed: Annotated[int, BeforeValidator(reported(parse_seed))] = Field(
         1, description="what the random streams start from; not part of the hash", examples=[1]
     )
