@@ -210,6 +210,60 @@ def command_page() -> str:
     return "\n".join(parts)
 
 
+MANUAL = "../wheel/data/share/man/man1/elephan.1"
+"""The man page, in the tree of data files that a wheel installs beside the command."""
+
+
+def man_page() -> str:
+    """The help of every verb as a man page."""
+    from elephan.cli.main import VERBS, cli
+    from elephan.version import __version__
+
+    context = click.Context(cli, info_name="elephan")
+    lines = [
+        f'.TH ELEPHAN 1 "" "elephan {__version__}" "Elephan"',
+        ".SH NAME",
+        "elephan \\- laboratory for TCP congestion control on long fat networks",
+        ".SH SYNOPSIS",
+        ".B elephan",
+        "VERB [OPTIONS] [ARGUMENTS]",
+        ".SH DESCRIPTION",
+        _roff(cli.help or ""),
+        ".SH VERBS",
+    ]
+    for verb in VERBS:
+        command = cli.get_command(context, verb)
+        assert command is not None
+        lines += _man_of(command, click.Context(command, info_name=verb, parent=context))
+    lines += [
+        ".SH SHELL COMPLETION",
+        _roff('eval "$(_ELEPHAN_COMPLETE=bash_source elephan)" in ~/.bashrc; zsh_source and fish_source likewise.'),
+        ".SH ENVIRONMENT",
+        ".TP\n.B ELEPHAN_STORE\nFolder of saved results, .elephan/runs by default.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _man_of(command: click.Command, context: click.Context) -> list[str]:
+    """The section of a verb, and of the verbs below it."""
+    usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
+    lines = [f".SS {_roff(usage)}", _roff(command.help or "")]
+    for parameter in command.params:
+        record = parameter.get_help_record(context)
+        if record is not None and record[1]:
+            lines += [".TP", f".B {_roff(record[0])}", _roff(record[1])]
+    for name, each in command.commands.items() if isinstance(command, click.Group) else ():
+        lines += _man_of(each, click.Context(each, info_name=name, parent=context))
+    return lines
+
+
+def _roff(text: str) -> str:
+    """Text for roff: paragraphs, with what roff would take for commands escaped."""
+    paragraphs = [" ".join(part.split()) for part in text.replace("\b", "").split("\n\n")]
+    safe = (one.replace("\\", "\\e").replace("-", "\\-") for one in paragraphs if one)
+    return "\n.PP\n".join("\\&" + one if one[0] in ".'" else one for one in safe)
+
+
 def metrics_page() -> str:
     """The registry of metrics."""
     from elephan import metrics
@@ -695,6 +749,7 @@ def pages() -> dict[str, Callable[[], str]]:
         "reference/rfc9743.md": matrix_page,
         "reference/canonical.md": form_page,
         "reference/command-line.md": command_page,
+        MANUAL: man_page,
         "reference/metrics.md": metrics_page,
         "reference/queues.md": queues_page,
         "reference/tables.md": tables_page,
@@ -706,13 +761,14 @@ def pages() -> dict[str, Callable[[], str]]:
 def render(name: str) -> str:
     """One page."""
     os.environ["COLUMNS"] = "100"
-    return NOTE + pages()[name]()
+    note = NOTE if name.endswith(".md") else '.\\" written by docs/generate.py: change the program, not this page\n'
+    return note + pages()[name]()
 
 
 def main() -> None:
     """Write the pages that are named, or all of them."""
     for name in sys.argv[1:] or pages():
-        (ROOT / name).parent.mkdir(exist_ok=True)
+        (ROOT / name).parent.mkdir(parents=True, exist_ok=True)
         (ROOT / name).write_text(render(name), encoding="utf-8")
 
 

@@ -92,8 +92,8 @@ class _Drawing:
         ]
         caption = (
             "One flow over 250 Mbit/s and 100 ms; from 25 s on connections of 5 s each come on the reverse path, one "
-            "every 6 s. In the paper Illinois takes some 60 s to fill the link after the loss at 25 s, and Compound some "
-            "200 s."
+            "every 6 s. In the paper Illinois takes some 60 s to fill the link after the loss at 25 s, and Compound "
+            "some 200 s."
         )
         yield from self._traces("figure2", "Figure 2: behaviour with reverse path traffic", caption, rows)
 
