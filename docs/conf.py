@@ -1,4 +1,9 @@
-"""Sphinx's settings."""
+"""Sphinx's settings, and the playground's file beside the pages."""
+
+from pathlib import Path
+
+from sphinx.application import Sphinx
+from sphinx.util import logging
 
 project = "Elephan"
 author = "The Elephan authors"
@@ -6,4 +11,27 @@ extensions = ["myst_parser"]
 myst_heading_anchors = 3
 html_theme = "furo"
 html_title = "Elephan"
-exclude_patterns = ["_build", "generate.py"]
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+exclude_patterns = ["_build", "explained", "generate.py"]
+
+NOT_BUILT = "<!doctype html><title>Elephan</title><p>The playground is not in this build: {reason}.</p>\n"
+
+
+def write_playground(app: Sphinx, failure: Exception | None) -> None:
+    """Writes elephan.html, which the front page and the algorithms' pages show in frames."""
+    from elephan import web
+
+    if failure is not None or app.builder.format != "html":
+        return
+    try:
+        page = web.playground()
+    except web.NotBuiltError as reason:
+        logging.getLogger(__name__).info("the playground is not in the pages: %s", reason)
+        page = NOT_BUILT.format(reason=reason)
+    (Path(app.outdir) / "elephan.html").write_text(page, encoding="utf-8")
+
+
+def setup(app: Sphinx) -> None:
+    """Registers the writer of the playground."""
+    app.connect("build-finished", write_playground)

@@ -6,10 +6,12 @@ with what is there.
 
 from __future__ import annotations
 
+import base64
 import importlib.util
 import json
 import os
 import sys
+import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
@@ -208,6 +210,60 @@ def command_page() -> str:
     return "\n".join(parts)
 
 
+MANUAL = "../wheel/data/share/man/man1/elephan.1"
+"""The man page, in the tree of data files that a wheel installs beside the command."""
+
+
+def man_page() -> str:
+    """The help of every verb as a man page."""
+    from elephan.cli.main import VERBS, cli
+    from elephan.version import __version__
+
+    context = click.Context(cli, info_name="elephan")
+    lines = [
+        f'.TH ELEPHAN 1 "" "elephan {__version__}" "Elephan"',
+        ".SH NAME",
+        "elephan \\- laboratory for TCP congestion control on long fat networks",
+        ".SH SYNOPSIS",
+        ".B elephan",
+        "VERB [OPTIONS] [ARGUMENTS]",
+        ".SH DESCRIPTION",
+        _roff(cli.help or ""),
+        ".SH VERBS",
+    ]
+    for verb in VERBS:
+        command = cli.get_command(context, verb)
+        assert command is not None
+        lines += _man_of(command, click.Context(command, info_name=verb, parent=context))
+    lines += [
+        ".SH SHELL COMPLETION",
+        _roff('eval "$(_ELEPHAN_COMPLETE=bash_source elephan)" in ~/.bashrc; zsh_source and fish_source likewise.'),
+        ".SH ENVIRONMENT",
+        ".TP\n.B ELEPHAN_STORE\nFolder of saved results, .elephan/runs by default.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _man_of(command: click.Command, context: click.Context) -> list[str]:
+    """The section of a verb, and of the verbs below it."""
+    usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
+    lines = [f".SS {_roff(usage)}", _roff(command.help or "")]
+    for parameter in command.params:
+        record = parameter.get_help_record(context)
+        if record is not None and record[1]:
+            lines += [".TP", f".B {_roff(record[0])}", _roff(record[1])]
+    for name, each in command.commands.items() if isinstance(command, click.Group) else ():
+        lines += _man_of(each, click.Context(each, info_name=name, parent=context))
+    return lines
+
+
+def _roff(text: str) -> str:
+    """Text for roff: paragraphs, with what roff would take for commands escaped."""
+    paragraphs = [" ".join(part.split()) for part in text.replace("\b", "").split("\n\n")]
+    safe = (one.replace("\\", "\\e").replace("-", "\\-") for one in paragraphs if one)
+    return "\n.PP\n".join("\\&" + one if one[0] in ".'" else one for one in safe)
+
+
 def metrics_page() -> str:
     """The registry of metrics."""
     from elephan import metrics
@@ -318,18 +374,145 @@ def algorithm_page(name: str) -> str:
     parts = [f"# `{name}`: {entry['title']}\n", f"{entry['doc']}\n"]
     signals = f"; it needs {', '.join(entry['signals'])}" if entry["signals"] else ""
     parts.append(f"Driven by: {KINDS[entry['kind']]}{signals}. Source: {entry['source']}.\n")
+    text = ROOT / "explained" / f"{name}.md"
+    if text.is_file():
+        parts.append(text.read_text(encoding="utf-8"))
     found = measured().get(name)
     if entry["router"] is not None:
         parts.append(ROUTERS.format(router=entry["router"]))
+    parts += shown_runs(name)
+    parts += _judged(name)
     if found is not None:
+        parts.append("## Windows and losses\n")
         parts.append(f"![Windows of two flows over time, and the mean window over the loss probability]({name}.svg)\n")
         parts.append(PICTURE.format(queue=MARKING if "ECN marks counted" in entry["signals"] else ""))
-    parts += _tables(name, entry)
+    parts += _live(name)
+    parts += _sources(name, entry)
+    if entry["parameters"]:
+        parts.append("## Parameters\n")
+        rows = [catalog.parameter_row(parameter) for parameter in entry["parameters"]]
+        parts.append(table(list(rows[0]), [[f"`{row['parameter']}`", *list(row.values())[1:]] for row in rows]))
     parts += _variables(entry)
     if found is not None:
         parts.append("## Response function\n")
         parts += _response(name, found)
     return "\n".join(parts)
+
+
+def observations() -> list[dict[str, Any]]:
+    """What single runs show of algorithms; each has ``of``, ``text``, ``check`` and the playground's ``settings``."""
+    from elephan.web.lessons import whole
+
+    rows = tomllib.loads((ROOT / "explained" / "observations.toml").read_text(encoding="utf-8"))["observation"]
+    return [row | {"settings": whole(row["settings"])} for row in rows]
+
+
+def _playground(settings: dict[str, Any]) -> str:
+    """Address of the playground with a setting, from an algorithm's page."""
+    text = json.dumps(settings, separators=(",", ":")).encode()
+    return f"../elephan.html#{base64.urlsafe_b64encode(text).decode().rstrip('=')}"
+
+
+def shown_runs(name: str) -> list[str]:
+    """Runs that show what an algorithm does well and badly, each with the playground's setting."""
+    from elephan.web.lessons import lessons
+
+    said = [(row["text"], row["settings"]) for row in observations() if row["of"] == name]
+    said += [
+        (f"Lesson *{lesson['title']}*: {lesson['text']}", lesson["settings"])
+        for lesson in lessons()
+        if name in {flow["algorithm"] for flow in lesson["settings"]["flows"]}
+    ]
+    if not said:
+        return []
+    rows = [f'- {text} <a href="{_playground(settings)}">Run it</a>.' for text, settings in said]
+    return ["## Runs that show it\n", "\n".join(rows) + "\n"]
+
+
+RARE = 1 / 6
+"""A criterion that at least this fraction of the measured algorithms do not pass distinguishes those that do."""
+
+
+def _judged(name: str) -> list[str]:
+    """What the matrix says of an algorithm: criteria that it misses, and those that it meets where others do not."""
+    found = json.loads((ROOT / "rfc9743.json").read_text(encoding="utf-8"))
+    rows = {row["algorithm"]: row["criteria"] for row in found["algorithms"]}
+    if name not in rows:
+        return []
+    texts = {criterion.id: criterion.text for criterion in _suite_criteria()}
+    missed, met = [], []
+    for identifier, row in rows[name].items():
+        verdicts = [criteria[identifier]["verdict"] for criteria in rows.values() if identifier in criteria]
+        cells = (f"`{identifier}`", texts[identifier], row["verdict"], row["why"].replace("<", "&lt;"))
+        if row["verdict"] in ("fail", "concern"):
+            missed.append(cells)
+        elif row["verdict"] == "pass" and sum(one != "pass" for one in verdicts) >= RARE * len(verdicts):
+            met.append(cells)
+    header = ["criterion", "what it asks for", "verdict", "measured"]
+    parts = ["## By the criteria of RFC 9743\n", JUDGED.format(name=name, measured=found["measured"])]
+    parts += ["It misses:\n", table(header, missed)] if missed else ["It misses no criterion.\n"]
+    parts += ["It meets, where others do not:\n", table(header, met)] if met else []
+    return parts
+
+
+@lru_cache(maxsize=1)
+def _suite_criteria() -> list[Any]:
+    from elephan.suites.loading import load
+
+    return list(load("rfc9743").table.criterion)
+
+
+JUDGED = """`elephan evaluate {name} --quick`, measured on {measured}. The [matrix](../reference/rfc9743.md) has all
+sections. `--only CRITERION --out evaluation` writes a report with the runs behind a verdict.
+"""
+
+LIVE: dict[str, dict[str, Any]] = {
+    "fast": {"buffer_packets": 600},
+    "eefast": {"buffer_packets": 600},
+    "hcc": {"buffer_packets": 1200},
+    "dctcp": {"queue": "codel", "ecn": True},
+    "prague": {"queue": "dualpi2", "ecn": True},
+}
+"""Where the live picture's path differs: buffers that hold the queue an algorithm keeps, and queues that mark."""
+
+
+def _live(name: str) -> list[str]:
+    """The playground with two flows of an algorithm."""
+    from elephan.web.lessons import whole
+    from elephan.web.page import plain_algorithms
+
+    if name not in {entry["name"] for entry in plain_algorithms()}:
+        return []
+    flows = [{"algorithm": name}, {"algorithm": name, "start_s": 20}]
+    path = {"rate_mbps": 100, "rtt_ms": 60, "buffer_packets": 250, "duration_s": 60} | LIVE.get(name, {})
+    address = _playground(whole(path | {"flows": flows}))
+    queue = f", queue {path['queue']} with ECN" if "queue" in path else ""
+    text = f"Two flows on 100 Mbit/s × 60 ms with {path['buffer_packets']} packets of buffer{queue}."
+    frame = f'class="playground" src="{address}" title="Playground: two flows of {name}" loading="lazy"'
+    return ["## Run it here\n", f"{text} The second starts after 20 s.\n", f"<iframe {frame}></iframe>\n"]
+
+
+OPEN = ("unstated", "unverified", "not verified", "not in ", "ours", "does not say", "no paper fixes", "silent")
+
+
+def _sources(name: str, entry: dict[str, Any]) -> list[str]:
+    """Where sources differ: presets, and parameters that the source leaves open."""
+    presets = [preset for preset in entry["presets"] if preset["name"]]
+    unsaid = [one for one in entry["parameters"] if any(word in one["source"] for word in OPEN)]
+    if not presets and not unsaid:
+        return []
+    default = next((preset["title"] for preset in entry["presets"] if not preset["name"]), "")
+    parts = ["## How it differs from each source\n"]
+    if default:
+        parts.append(f"The default is: {default}. " + ("Each preset is another source.\n" if presets else "\n"))
+    if presets:
+        rows = [(f"`{name}:{preset['name']}`", preset["title"], _settings(preset["overrides"])) for preset in presets]
+        parts.append(table(["preset", "source", "changes"], rows))
+    if unsaid:
+        parts.append("Its sources leave open, or it departs from them:\n")
+        rows = [(f"`{one['name']}`", one["doc"], one["source"]) for one in unsaid]
+        parts.append(table(["parameter", "meaning", "what the sources say"], rows))
+    return parts
 
 
 KINDS = {"loss": "losses", "delay": "delay", "hybrid": "losses and delay", "model": "a model of the path",
@@ -371,7 +554,7 @@ def _response(name: str, found: dict[str, Any]) -> list[str]:
             extra.append((title, dict(zip(inside, windows.tolist(), strict=True))))
     elif form is not None:
         parts.append(
-            f"Closed form: `{RESPONSES[form].formula}` with p the part of segments that is marked, not lost.\n"
+            f"Closed form: `{RESPONSES[form].formula}` with p the fraction of segments that is marked, not lost.\n"
         )
     rows = [
         (f"{point['p']:g}", _segments(point["window"], point), *(_cell(values.get(point["p"])) for _, values in extra))
@@ -566,6 +749,7 @@ def pages() -> dict[str, Callable[[], str]]:
         "reference/rfc9743.md": matrix_page,
         "reference/canonical.md": form_page,
         "reference/command-line.md": command_page,
+        MANUAL: man_page,
         "reference/metrics.md": metrics_page,
         "reference/queues.md": queues_page,
         "reference/tables.md": tables_page,
@@ -577,13 +761,14 @@ def pages() -> dict[str, Callable[[], str]]:
 def render(name: str) -> str:
     """One page."""
     os.environ["COLUMNS"] = "100"
-    return NOTE + pages()[name]()
+    note = NOTE if name.endswith(".md") else '.\\" written by docs/generate.py: change the program, not this page\n'
+    return note + pages()[name]()
 
 
 def main() -> None:
     """Write the pages that are named, or all of them."""
     for name in sys.argv[1:] or pages():
-        (ROOT / name).parent.mkdir(exist_ok=True)
+        (ROOT / name).parent.mkdir(parents=True, exist_ok=True)
         (ROOT / name).write_text(render(name), encoding="utf-8")
 
 

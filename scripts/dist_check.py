@@ -11,7 +11,9 @@ import zipfile
 from pathlib import Path
 
 IN_BOTH = ("elephan/web/built/engine.wasm.gz", "elephan/web/built/play.js", "elephan/web/built/worker.js")
-IN_WHEEL = (*IN_BOTH, "elephan/bin/elephan-wire", "elephan/web/play.html", "elephan/web/lessons.toml")
+PROGRAMS = tuple(f"elephan/bin/elephan-{name}" for name in ("wire", "guest", "quic"))
+IN_WHEEL = (*IN_BOTH, *PROGRAMS, "elephan/web/play.html", "elephan/web/lessons.toml")
+MANUAL = "data/share/man/man1/elephan.1"
 
 
 def problems(wheel: Path, sdist: Path) -> list[str]:
@@ -21,6 +23,8 @@ def problems(wheel: Path, sdist: Path) -> list[str]:
         found = [f"{wheel.name} lacks {name}" for name in IN_WHEEL if name not in names]
         if not any(name.endswith(".bpf.c") for name in names):
             found.append(f"{wheel.name} lacks the BPF sources")
+        if not any(name.endswith(MANUAL) for name in names):
+            found.append(f"{wheel.name} lacks the man page")
         with tempfile.TemporaryDirectory() as folder:
             archive.extractall(folder)
             found += [line for name in names for line in _too_new(Path(folder) / name, _allowed(wheel.name))]

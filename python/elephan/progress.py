@@ -115,7 +115,7 @@ class Cell(Meter):
         self._handle: Any = None
 
     def show(self, done: float, total: float, runs: str, passed_s: float, left_s: float | None) -> float:
-        """Draw the bar, in the place of the one before."""
+        """Draws the bar over the previous one."""
         from html import escape
 
         text = _sentence(done, total, runs, passed_s, left_s)

@@ -314,10 +314,10 @@ def test_what_the_backend_doubts_is_shown_and_not_judged_by(
     )
     column = in_kernel.add(result, in_kernel.plan(paper, store=store), store=store)
     assert (column.judgments["tiny.old"].verdict, column.judgments["tiny.reno"].verdict) == ("not_judged", "reproduced")
-    assert f"it is not believed: {late}" in column.judgments["tiny.old"].why
+    assert f"it is not valid: {late}" in column.judgments["tiny.old"].why
     row = next(row for row in result.to_json()["kernel"]["runs"] if row["label"] == "old cubic")
     assert row["believable"] is False
-    assert f"it is not believed: {late}" in (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
+    assert f"it is not valid: {late}" in (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
     assert in_kernel.plan(paper, store=store).to_run == [], "it is saved, and not made again"
     assert [piece.label for piece in in_kernel.plan(paper, again=True, store=store).to_run] == ["old cubic"]
 

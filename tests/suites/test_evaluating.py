@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 import elephan
+from elephan.backends import quic
 from elephan.cli.main import run_command
 from elephan.metrics.statistics import CONFIDENCE, LOOKS
 from elephan.runs import Store
@@ -208,3 +209,14 @@ def test_a_wrong_option_is_one_line_with_the_nearest_word(
     line = capsys.readouterr().err
     assert WRONG[given] in line
     assert line.count("\n") == 1
+
+
+@pytest.mark.skipif(quic.program() is None, reason="elephan-quic is not built")
+def test_a_controller_of_another_transport_is_evaluated_on_its_backend(folder: Path) -> None:
+    store = Store(folder / "store")
+    (found,) = evaluate(
+        ["quinn:cubic"], folder, only=["use"], on="quic", against="quinn:newreno", quick=True, store=store
+    )
+    assert found.outcome("use").verdict == "pass"
+    with pytest.raises(ScenarioError, match="quinn:cubic has no parameters"):
+        evaluate(["quinn:cubic"], folder, parameters={"beta": 0.6}, on="quic", quick=True, store=store)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.web.test_playground import browser, pytestmark
 
+from elephan.cli.main import run_command
 from elephan.report import pages
 from elephan.report.run import run_report
 from elephan.runs import Run, Store, sweep
@@ -77,3 +78,46 @@ def until_alive(page: object, count: int) -> None:
             return
         page.wait_for_timeout(20)  # type: ignore[attr-defined]
     raise AssertionError(page.inner_text("#living-status"))  # type: ignore[attr-defined]
+
+
+PATH = ["--rate", "10 Mbit/s", "--rtt", "40 ms", "--buffer", "50 packets", "--duration", "20 s", "--seeds", "2"]
+SUITE = Path(__file__).resolve().parents[2] / "examples" / "home_link"
+REPORTS = {
+    "compare": ["compare", "cubic", "reno", *PATH],
+    "evaluate": ["evaluate", "reno", "--suite", str(SUITE), "--quick"],
+    "paper": ["paper", "katto2008", "--quick", "--figure", "f9", "--no-sensitivity"],
+}
+
+
+@pytest.mark.parametrize("verb", REPORTS)
+def test_reports_of_comparisons_evaluations_and_papers_run_again(browser: object, verb: str, tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    assert run_command([*REPORTS[verb], "--jobs", "1", "--store", str(store), "--out", str(tmp_path / verb)]) == 0
+    page = browser.new_page()  # type: ignore[attr-defined]
+    said: list[str] = []
+    requests: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("request", lambda request: requests.append(request.url))
+    page.goto((tmp_path / verb / "report.html").as_uri())
+    page.click("#living-controls button")
+    until_alive(page, 1)
+    label = page.evaluate("document.querySelector('#living-controls select').selectedOptions[0].textContent")
+    published = Store(store).get(label.rpartition("(")[2].rstrip(")"))
+    assert here(page) == [f"{published.summary()['links'][0]['utilization']:.3g}"] * 2
+    picture = page.locator("#living-pictures figure[data-panel=queue] canvas")
+    before = picture.screenshot()
+    page.evaluate(
+        "() => { const e = document.getElementById('living-buffer');e.value = 60; e.dispatchEvent(new Event('input')) }"
+    )
+    until_alive(page, 2)
+    assert picture.screenshot() != before
+    assert said == []
+    assert all(url.startswith(((tmp_path / verb).as_uri(), "blob:", "data:")) for url in requests)
+    page.close()
+
+
+def here(page: object) -> list[str]:
+    """Utilization of the bottleneck: here, and published."""
+    words: list[str] = page.inner_text("#living-numbers tr:nth-child(2)").split()  # type: ignore[attr-defined]
+    return words[-2:]

@@ -53,6 +53,11 @@ def test_the_page_is_written(elephan: Path, tmp_path: Path) -> None:
     assert (tmp_path / "elephan.html").stat().st_size > 500_000
 
 
+def test_the_man_page_is_installed(elephan: Path) -> None:
+    text = (elephan.parents[1] / "share" / "man" / "man1" / "elephan.1").read_text(encoding="utf-8")
+    assert ".SS elephan evaluate" in text
+
+
 def test_the_lab_says_what_there_is(elephan: Path, tmp_path: Path) -> None:
     done = _run(elephan, tmp_path, "lab", "check")
     assert done.returncode in (0, 1), done.stderr

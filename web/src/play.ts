@@ -33,6 +33,9 @@ interface Result {
   wall_ms: number;
 }
 
+// In a page of the documentation, which has a title and a theme of its own.
+if (window.parent !== window) document.documentElement.dataset.embedded = "yes";
+
 const $ = <T extends HTMLElement>(id: string) => document.getElementById(id) as T;
 const data = JSON.parse($("data").textContent!) as Data;
 const spellings = new Set(data.algorithms.flatMap((a) => [a.name, ...a.presets.map((p) => `${a.name}:${p.name}`)]));
@@ -320,7 +323,7 @@ function flowRow(flow: Flow, i: number): HTMLElement {
     field("Algorithm", choose),
     field("Start", start, " s"),
     field("RTT", rtt, " ms"),
-    element("div", { className: "field check" }, left, element("label", { htmlFor: left.id, textContent: "sends the other way" })),
+    element("div", { className: "field check" }, left, element("label", { htmlFor: left.id, textContent: "sends on the reverse path" })),
     parameterList(flow, i),
     remove,
   );

@@ -8,7 +8,7 @@ export interface Flow {
   start_s: number;
   /** Two-way propagation delay, ms; that of the path where there is none. */
   rtt_ms: number | null;
-  /** Sends the other way. */
+  /** Sends on the reverse path. */
   left: boolean;
 }
 

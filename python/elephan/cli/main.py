@@ -30,7 +30,7 @@ _KEPT = "finished runs are kept, and the same command goes on from there"
 
 VERBS = {
     "run": "run one scenario",
-    "compare": "which algorithm for this path, and who gets hurt?",
+    "compare": "which algorithm for this path, and what harm does it do?",
     "evaluate": "judge algorithms by RFC 9743, or by a suite of your own",
     "compare-backends": "one scenario in each backend, side by side",
     "paper": "reproduce a paper and judge its claims",

@@ -34,7 +34,7 @@ BACKENDS = ("sim", "kernel")
 @click.option(
     "--sensitivity/--no-sensitivity",
     default=None,
-    help="Also run other readings of what the paper leaves open. [default: the paper's own choice]",
+    help="Also run other variants of what the paper leaves open. [default: the paper's own choice]",
 )
 @click.option("--beyond", is_flag=True, help="Also answer the question that the paper left open.")
 @click.option(
@@ -50,7 +50,7 @@ BACKENDS = ("sim", "kernel")
     metavar="RUN",
     help="With --on kernel: run only those with this label, or of this experiment; * stands for anything. Repeatable.",
 )
-@click.option("--again", is_flag=True, help="With --on kernel: make those again that were not believed.")
+@click.option("--again", is_flag=True, help="With --on kernel: make those again that were not valid.")
 @click.option(
     "--out", metavar="DIR", callback=targets.writable_folder, help="Folder of the report. [default: reports/ID]"
 )
@@ -74,7 +74,7 @@ def command(
 ) -> None:
     """Reproduce a paper: run its experiments, draw its figures, judge its claims.
 
-    What is saved is not run again. A claim that does not reproduce is a finding, not a failure: the exit status is 0.
+    What is saved is not run again. A claim that does not reproduce is a result, not a failure: the exit status is 0.
     """
     from elephan import papers, runs
 
@@ -165,7 +165,7 @@ def _print_kernel(result: PaperResult, column: KernelColumn) -> None:
 
 
 def _explained(unexplained: tuple[str, ...], differ: int) -> str:
-    """How many of the claims that differ no finding speaks of, and which."""
+    """Number and names of the claims that differ without an explanation."""
     if not unexplained:
-        return "each claim that differs has a finding"
-    return f"{len(unexplained)} of the {differ} that differ have no finding: {', '.join(unexplained)}"
+        return "each claim that differs has an explanation"
+    return f"{len(unexplained)} of the {differ} that differ have no explanation: {', '.join(unexplained)}"

@@ -33,7 +33,7 @@ def command(
 ) -> None:
     """Reproduce every paper, judge every claim, and write the page over all of them.
 
-    What is saved is not run again. A claim that does not reproduce is a finding, not a failure: the exit status is 0.
+    What is saved is not run again. A claim that does not reproduce is a result, not a failure: the exit status is 0.
     """
     from elephan import papers, runs
     from elephan.papers import boards
@@ -51,7 +51,7 @@ def command(
     if as_json:
         common.print_json(board.to_json())
         return
-    header = ["paper", "reproduced", "weak", "differs", "no finding", "not judged", "runs", "report"]
+    header = ["paper", "reproduced", "weak", "differs", "no explanation", "not judged", "runs", "report"]
     rows = [
         [
             r.paper.id,

@@ -217,7 +217,7 @@ def _mean_rate(trace: Sequence[int]) -> int:
 
 
 def _traced(link: Mapping[str, Any], rtt: str, traces: Sequence[tuple[int, ...]], loss: str | None) -> dict[str, Any]:
-    """Two links, one each way, each with its trace; random loss on the first only, as on a dumbbell."""
+    """Two links, one for each direction, each with its trace; random loss on the first link only, as in a dumbbell."""
     try:
         delay = format_time(parse_positive_time(rtt) // 2)
     except ScenarioError as error:

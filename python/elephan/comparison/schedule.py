@@ -206,7 +206,7 @@ class Search:
             count = min(seeds, count + more)
 
     def _further(self, evidence: Evidence, found: Decision) -> Evidence | None:
-        """More seeds of what is not decided, or longer runs; ``None`` if there is no time for either."""
+        """Next runs: more seeds of undecided situations, or longer runs; ``None`` if there is no time for either."""
         if evidence.scale != 1 or not found.enough:
             return None
         if not found.steady:

@@ -39,7 +39,7 @@ class Criterion:
         subject: whom it is about.
         relation: a name in :data:`~elephan.evaluation.relations.RELATIONS`.
         limit: expected value, bound or smallest margin, in the metric's unit.
-        tol_abs: absolute slack; tol_rel: slack as a part of the reference.
+        tol_abs: absolute slack; tol_rel: slack as a fraction of the reference.
         values: range, allowed values, subjects or parameter, as the relation says.
         other: subjects to compare with, under ``other_conditions`` or else under ``conditions``.
         conditions: those that it holds under.

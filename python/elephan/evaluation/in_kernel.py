@@ -104,7 +104,7 @@ def _matches(pattern: str, experiment: Experiment, label: str) -> bool:
 
 
 def doubts(run: Run) -> list[str]:
-    """Why the backend itself does not believe a run; empty where it does."""
+    """Reasons for which the backend itself marks a run as not valid; empty for a valid run."""
     facts = run.manifest["engine_summary"]["kernel"]
     return [] if facts["believable"] else [str(line) for line in run.manifest["engine_summary"]["warnings"]]
 
@@ -146,7 +146,7 @@ def outcomes(planned: KernelRuns, store: Store, progress: Progress | None) -> It
 
 def _outcome(piece: Piece, run: Run | None, why: str = "") -> Outcome:
     if run is not None:
-        why = f"it is not believed: {'; '.join(found)}" if (found := doubts(run)) else ""
+        why = f"it is not valid: {'; '.join(found)}" if (found := doubts(run)) else ""
     return Outcome(piece, run, why)
 
 

@@ -113,7 +113,7 @@ def duration(seconds: float) -> str:
 
 
 class StandIns(RunSet):
-    """Runs of the kernel, found by the experiments' own scenarios; of those that are not there, why."""
+    """Runs of the kernel by the experiments' own scenarios, and the reason for each missing run."""
 
     def __init__(self, runs: Mapping[str, Run], absent: Mapping[str, str]) -> None:
         super().__init__(())

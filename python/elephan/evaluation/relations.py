@@ -29,7 +29,7 @@ class Terms:
     Attributes:
         limit: expected value, bound, or smallest margin.
         tol_abs: absolute slack, in the metric's unit.
-        tol_rel: slack as a part of the reference.
+        tol_rel: slack as a fraction of the reference.
         values: range, allowed values, or subjects, as the relation says.
     """
 

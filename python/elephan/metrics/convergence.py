@@ -1,4 +1,4 @@
-"""How long it takes a late comer to get its share, by the definitions of those who measured it.
+"""Time until a late-starting flow has its share, by the definitions of the papers that measured it.
 
 There is no one definition. ``convergence_time_s`` is ha2006's, ``convergence_accumulated_time_s`` its other reading,
 ``convergence_cwnd_time_s`` and ``convergence_epochs`` are leith2008's, ``convergence_abs_time_s`` is how we read
@@ -148,7 +148,7 @@ def fairness_excursion_s(
 ) -> float:
     """The longest time for which two flows that had met are apart again: one running mean under 80 % of the other.
 
-    Means are those of ``convergence_time_s``, and so is the moment from which on excursions count; 0 when there is
+    The means are those of ``convergence_time_s``. Excursions count from that moment on. The value is 0 when there is
     none after it.
 
     Raises:

@@ -60,7 +60,7 @@ def power_mbps_per_s(run: Run, window: Window | None = None, flows: Flows = None
 def relative_power(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """Power over that of a flow that fills the bottleneck and finds its queue empty: 1 is the best that can be.
 
-    That is the flow's part of the bottleneck's mean rate times the propagation RTT over the mean smoothed RTT.
+    Equation: (throughput / mean rate of the bottleneck) × (propagation RTT / mean smoothed RTT).
 
     Raises:
         MetricError: the bottleneck could send nothing in the window, or there are too few samples.

@@ -264,7 +264,7 @@ def completion_s(run: Run, window: Window | None = None, flows: Flows = None) ->
 def transfers_begun(run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None) -> float:
     """Number of the transfers that start in the window.
 
-    With ``record = "summary"`` from the source's sums, exact.
+    With ``record = "summary"`` it is computed from the source's sums, and is exact.
 
     Raises:
         MetricError: no transfer starts in the window.
@@ -280,7 +280,7 @@ def completed_fraction(
 
     Mean rates and durations are over these alone: where this is well below 1 they leave out the slowest.
 
-    With ``record = "summary"`` from the source's sums, exact.
+    With ``record = "summary"`` it is computed from the source's sums, and is exact.
 
     Raises:
         MetricError: no transfer starts in the window.
@@ -297,7 +297,7 @@ def mean_flow_rate_mbps(
 
     Each transfer counts once, so that it speaks for the many short ones.
 
-    With ``record = "summary"`` from the source's sums, exact.
+    With ``record = "summary"`` it is computed from the source's sums, and is exact.
 
     Raises:
         MetricError: no transfer starts in the window, or none finishes.
@@ -313,7 +313,7 @@ def mean_size_over_mean_duration_mbps(
 
     Each second of a transfer counts once, so that it speaks for the few long ones.
 
-    With ``record = "summary"`` from the source's sums, exact.
+    With ``record = "summary"`` it is computed from the source's sums, and is exact.
 
     Raises:
         MetricError: no transfer starts in the window, or none finishes.
@@ -328,7 +328,7 @@ def mean_flow_duration_ms(
 ) -> float:
     """E[T]: mean duration of the transfers that start in the window and finish.
 
-    With ``record = "summary"`` from the source's sums, exact.
+    With ``record = "summary"`` it is computed from the source's sums, and is exact.
 
     Raises:
         MetricError: no transfer starts in the window, or none finishes.
@@ -377,7 +377,7 @@ def mean_slowdown(run: Run, window: Window | None = None, flows: Flows = None, *
     its headers: 1 is a sender that knows the path and has it to itself. A sender that has to find out the rate, as
     TCP's slow start, stays above that on an empty path too.
 
-    With ``record = "summary"`` from the source's sums, exact.
+    With ``record = "summary"`` it is computed from the source's sums, and is exact.
 
     Raises:
         MetricError: no transfer starts in the window, or none finishes.
@@ -407,7 +407,7 @@ def slowdown_p99(run: Run, window: Window | None = None, flows: Flows = None, *,
 def offered_mbps(run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None) -> float:
     """Offered load: the transfers that start in the window, with headers, over its length; nothing sent again counts.
 
-    With ``record = "summary"`` from the source's sums, exact.
+    With ``record = "summary"`` it is computed from the source's sums, and is exact.
 
     Raises:
         MetricError: no transfer starts in the window.

@@ -158,7 +158,7 @@ def cwnd_curvature(
 
 @metric("backoff_delta", "1", "leith2008 §II", scope="flow")
 def backoff_delta(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
-    """The part of the congestion window that a flow gives up on a loss, as a mean over the losses in the window.
+    """Multiplicative decrease: the fraction by which a loss lowers cwnd, as a mean over the losses in the window.
 
     It is 1 - ssthresh after the loss over the congestion window before it, at the samples on either side.
 

@@ -97,7 +97,7 @@ def westwood(p: ArrayLike, rtt_s: ArrayLike, queueing_s: ArrayLike) -> NDArray[n
 
 
 def aimd(increase: float, decrease: float) -> float:
-    """c in w = c / sqrt(p) for `increase` segments a round trip and a part `decrease` given up on a loss."""
+    """c in w = c / sqrt(p) for `increase` segments a round trip and a multiplicative decrease `decrease`."""
     return float(np.sqrt(increase * (2 - decrease) / (2 * decrease)))
 
 

@@ -68,7 +68,7 @@ class Claim(Criterion):
 
     @property
     def firm(self) -> bool:
-        """The paper says it plainly, and it does not hang on what the paper leaves open."""
+        """The paper says it plainly, and it does not depend on what the paper leaves open."""
         return self.certainty == "certain" and self.robustness in ("high", "medium")
 
 

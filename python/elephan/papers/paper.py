@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Assumption:
-    """Something that the paper does not state, and what was taken for it.
+    """A quantity that the paper does not state, with the value that the experiments use.
 
     Attributes:
-        name: short.
-        value: what the experiments use.
-        reason: why.
+        name: short name of the quantity.
+        value: value that the experiments use.
+        reason: reason for this value.
     """
 
     name: str
@@ -32,7 +32,7 @@ class Assumption:
 
 @dataclass(frozen=True)
 class Variant:
-    """Another reading of what the paper leaves open, to see which verdicts hang on it.
+    """Another variant of what the paper leaves open, to see which verdicts depend on it.
 
     Attributes:
         id: short.

@@ -60,7 +60,7 @@ def write(result: PaperResult, out: Path) -> Path:
 
 
 def _made_from(result: PaperResult) -> dict[str, Any]:
-    """What a report hangs on, but for the code: its words, and the runs that are drawn."""
+    """What a report depends on, but for the code: its words, and the runs that are drawn."""
     answer, column = result.beyond, result.kernel
     runs = [*result.runs, *(answer.runs if answer else ()), *(column.runs if column else ())]
     words = {key: value for key, value in result.to_json().items() if key not in {"report", "wall_seconds"}}

@@ -446,7 +446,7 @@ def plot_throughput(
 ) -> Figure:
     """Throughput on the wire of each flow, in bins of 1 s or ``bin_s``.
 
-    A crowd has bands of quantiles of the goodput between two samples, unless ``flows`` names some of it.
+    A group of many flows is drawn as bands of goodput quantiles, unless ``flows`` names some of its flows.
 
     Raises:
         MetricError: bins are asked for where bands are drawn, or their edges are not sample times.

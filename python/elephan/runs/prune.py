@@ -27,7 +27,7 @@ class Pruned:
 
     Attributes:
         removed: runs that are gone.
-        busy: runs that another process computes, which stay.
+        busy: runs that another process computes; they are kept.
     """
 
     removed: list[Entry]

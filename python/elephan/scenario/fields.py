@@ -184,7 +184,7 @@ def parse_parameters(value: Any) -> dict[str, float | bool | str]:
 
 
 def parse_algorithm(value: Any) -> str:
-    """A name as it is; an algorithm of the user's own, pinned to what it is now."""
+    """Returns a built-in name unchanged, and a user's own algorithm with the hash of its present source."""
     return printable("a name")(own.pin(value))
 
 

@@ -369,7 +369,7 @@ def _link_graph(scenario: ScenarioTable, stacks: tuple[Stack, ...]) -> Graph:
             one_way = [name for name in turned if name not in positions]
             if one_way:
                 raise ScenarioError(
-                    f"missing; '{_other_direction(one_way[0])}' is not duplex, so the way back must be written",
+                    f"missing; '{_other_direction(one_way[0])}' is not duplex, so the reverse path must be written",
                     path=f"{where}.reverse_path",
                 )
             backward = _walk(tuple(turned), links, positions, f"{where}.reverse_path")

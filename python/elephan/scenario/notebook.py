@@ -112,7 +112,7 @@ def _loss(loss: LossSpec) -> str:
 
 
 def _drawing(form: Spec) -> str:
-    """Senders, the recorded links in a row, and receivers; nothing for paths that are not one row."""
+    """Drawing of senders, recorded links in a row, and receivers; empty where the links do not form one row."""
     recorded = {i for i, link in enumerate(form.links) if link.record}
     senders = [*form.flows, *(source.flow for source in form.traffic)]
     forward = [flow for flow in senders if recorded.intersection(flow.path)]

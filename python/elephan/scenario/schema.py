@@ -336,7 +336,7 @@ class Events(Table):
 
     limit: Annotated[int, BeforeValidator(reported(whole_number(1, 10**9, "a number of events")))] = Field(
         10_000_000,
-        description="events that are kept at most, about 100 bytes each; a run with more is given up",
+        description="events that are kept at most, about 100 bytes each; a run with more is ended",
         examples=[50_000_000],
     )
     from_: Time = Field(0, alias="from", description="start of the part that is written down", examples=["10 s"])
@@ -545,7 +545,7 @@ class Flow(Table):
     )  # fmt: skip
     receiver_clock: HostClock | None = Field(None, description="clock of its receiver", examples=[{"drift": "50 ppm"}])
     base_rtt_error: Offset = Field(
-        0, description="its algorithm believes the shortest round trip to be longer by; shorter if negative",
+        0, description="added to the base RTT that its algorithm assumes; negative: subtracted",
         examples=["20 ms"],
     )  # fmt: skip
     direction: Annotated[str, BeforeValidator(reported(one_of(("right", "left"), "a direction")))] = Field(
@@ -665,7 +665,7 @@ class Traffic(Table):
 class ScenarioTable(Table):
     """The whole file."""
 
-    title: Text | None = Field(None, description="one line for people; not part of the hash", examples=["a late comer"])
+    title: Text | None = Field(None, description="one line for people; not part of the hash", examples=["a late flow"])
     seed: Annotated[int, BeforeValidator(reported(parse_seed))] = Field(
         1, description="what the random streams start from; not part of the hash", examples=[1]
     )

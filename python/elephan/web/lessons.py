@@ -20,9 +20,9 @@ def lessons() -> list[dict[str, Any]]:
     """
     text = (files(__package__) / "lessons.toml").read_text(encoding="utf-8")
     found = tomllib.loads(text)["lesson"]
-    return [lesson | {"settings": _whole(lesson["settings"])} for lesson in found]
+    return [lesson | {"settings": whole(lesson["settings"])} for lesson in found]
 
 
-def _whole(settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings as the page has them, with what the file leaves out."""
+def whole(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings as the page has them, with what a file leaves out."""
     return PATH | settings | {"flows": [FLOW | flow for flow in settings["flows"]]}

@@ -88,7 +88,7 @@ def _program_digest() -> str:
 
 @contextlib.contextmanager
 def alone(progress: Progress | None) -> Iterator[None]:
-    """Nobody else's run is on this host meanwhile: two would disturb each other.
+    """Holds a lock, so that no other kernel run is on this host at the same time: two would disturb each other.
 
     Raises:
         Cancelled: ``progress`` returned ``False`` while it waited.

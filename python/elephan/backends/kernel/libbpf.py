@@ -214,7 +214,7 @@ def _map_id(library: ctypes.CDLL, fd: int) -> int:
 
 
 def unregister(map_id: int) -> bool:
-    """Takes back an algorithm that a process which is gone left registered. Whether it was still there."""
+    """Unregisters an algorithm that an ended process left registered. Returns ``False`` if it was already gone."""
     library = _load_library()
     fd = library.bpf_map_get_fd_by_id(map_id)
     if fd < 0:

@@ -1,4 +1,4 @@
-"""Somebody's own program on an emulated path: its namespace has one device, and the host stands at the other end.
+"""A user's program on an emulated path: its namespace has one device, and the host is the other end of the path.
 
 Both directions are measured as flows: ``up`` from the program to the host, ``down`` from the host to the program.
 """
@@ -150,9 +150,9 @@ def _opened(plan: Plan, congestion: str) -> Iterator[tuple[Session, int, list[Pr
 
 
 def _end_connections(address: str) -> None:
-    """End this host's connections from its address on the path: the next program's path would carry what they repeat.
+    """Ends this host's connections from its address on the path, whose retransmissions would reach the next path.
 
-    Where the kernel cannot (CONFIG_INET_DIAG_DESTROY), they end by their own timeouts.
+    Without CONFIG_INET_DIAG_DESTROY in the kernel, the connections end by their own timeouts.
     """
     subprocess.run(["ss", "-tKH", "src", address], capture_output=True, check=False)
 

@@ -1,7 +1,7 @@
 """W. Xu, Z. Zhou, D. T. Pham, C. Ji, M. Yang, Q. Liu: Hybrid congestion control for high-speed networks (JNCA 2011).
 
 HCC TCP against eight others over 200 Mbit/s: alone with many buffers and with random losses, with its own kind at equal
-and unequal RTTs, beside TCP Reno, and with traffic on the way back.
+and unequal RTTs, beside TCP Reno, and with traffic on the reverse path.
 """
 
 from __future__ import annotations

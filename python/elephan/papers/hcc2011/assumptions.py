@@ -139,8 +139,8 @@ ASSUMPTIONS = (
     Assumption(
         "the reverse source",
         "200 Mbit/s while it is on, the setting is the part of the time that it is on, one cycle lasts 1 s on average",
-        "the paper speaks of an ON-OFF setting from 0 to 1. Below some 192 Mbit/s no queue would stand on the way back,"
-        " so the rate is at least that. A variant with cycles of 0.1 s",
+        "the paper speaks of an ON-OFF setting from 0 to 1. Below some 192 Mbit/s no queue would stand on the reverse "
+        "path, so the rate is at least that. A variant with cycles of 0.1 s",
     ),
     Assumption(
         "windows and rates over time, Figs 16 and 17",

@@ -78,7 +78,7 @@ class Today:
         """One flow whose ACKs queue behind datagrams that fill the way back."""
         rate = f"{RATE_GBPS * 1000 // self.scale} Mbit/s"
         source = {"name": "back", "datagrams": {"rate": rate, "size": f"{PACKET_BYTES} B"}, "direction": "left"}
-        return self.scenario(f"{TITLES[algorithm]} with a full way back", [self.flow(algorithm, 1), source], 100)
+        return self.scenario(f"{TITLES[algorithm]} with a full reverse path", [self.flow(algorithm, 1), source], 100)
 
 
 def beyond(scale: int) -> Beyond:
@@ -88,7 +88,7 @@ def beyond(scale: int) -> Beyond:
         "alone": ("one flow", {f"{a}, {b} %": today.alone(a, b) for b in BUFFERS for a in ALGORITHMS}),
         "rivals": ("HCC against others", {f"{r}, {b} %": today.against(r, b) for b in BUFFERS for r in RIVALS}),
         "own-kind": ("two of a kind", {a: today.own_kind(a) for a in ALGORITHMS}),
-        "reverse": ("a full way back", {a: today.reverse(a) for a in ALGORITHMS}),
+        "reverse": ("a full reverse path", {a: today.reverse(a) for a in ALGORITHMS}),
     }
     return Beyond(
         question="How does HCC do at 10 Gbit/s and 100 ms, beside CUBIC, BBR and BBR version 3?",
@@ -212,4 +212,4 @@ def _on_the_way_back(runs: RunSet, today: Today) -> Sequence[str]:
     for algorithm in ALGORITHMS:
         alone = _link(runs, today.alone(algorithm, 100), "utilization")
         kept[algorithm] = f"{100 * _link(runs, today.reverse(algorithm), 'utilization') / alone:.0f} %"
-    return [f"With the way back full of datagrams they keep of what they use alone: {_listed(kept)}."]
+    return [f"With the reverse path full of datagrams they keep of what they use alone: {_listed(kept)}."]

@@ -162,7 +162,7 @@ class Setup:
     def reverse(
         self, protocol: str, buffer: int = 2000, setting: float = 1.0, size_bytes: int = REVERSE_BYTES
     ) -> Scenario:
-        """One flow against a source on the way back that is on for ``setting`` of the time (Figs 15 to 19)."""
+        """One flow against a source on the reverse path that is on for ``setting`` of the time (Figs 15 to 19)."""
         return _reverse(self, protocol, buffer, setting, size_bytes) if setting else self.lone(protocol, buffer)
 
     def two_losses(self) -> Scenario:

@@ -25,12 +25,12 @@ from elephan.scenario import Scenario
 
 Measuring = Callable[[Setup], Callable[[RunSet], Measurer[Claim]]]
 PHASES = "noise"
-"""Run with the paper: it says which verdicts hang on the phases of packets."""
+"""Run with the paper: it says which verdicts depend on the phases of packets."""
 LONE_BUFFERS = (100, 200, 400, 600, 1000, 2000)
 
 
 def variants(setup: Setup, measuring: Measuring) -> Iterable[Variant]:
-    """Each with the runs that its claims hang on; what it does not change is shared with the paper's own setup."""
+    """Each with the runs that its claims depend on; what it does not change is shared with the paper's own setup."""
     for name, title, other, scenarios in _readings(setup):
         yield Variant(name, title, tuple(scenarios(other)), measuring(other), by_default=name == PHASES)
 

@@ -161,6 +161,6 @@ ASSUMPTIONS = (
         "randomness",
         "starts up to 0.1 s later, and each packet up to one packet time of the access link later, by seed",
         "two flows in perfect phase are an artefact of a simulator without noise; the variant without jitter shows "
-        "what hangs on it. The paper's runs are single ones",
+        "what depends on it. The paper's runs are single ones",
     ),
 )  # fmt: skip

@@ -91,9 +91,9 @@ class _Drawing:
             for letter, name in (("a", "illinois"), ("b", "ctcp"))
         ]
         caption = (
-            "One flow over 250 Mbit/s and 100 ms; from 25 s on connections of 5 s each come the other way, one every "
-            "6 s. In the paper Illinois takes some 60 s to fill the link after the loss at 25 s, and Compound some "
-            "200 s."
+            "One flow over 250 Mbit/s and 100 ms; from 25 s on connections of 5 s each come on the reverse path, one "
+            "every 6 s. In the paper Illinois takes some 60 s to fill the link after the loss at 25 s, and Compound "
+            "some 200 s."
         )
         yield from self._traces("figure2", "Figure 2: behaviour with reverse path traffic", caption, rows)
 

@@ -143,7 +143,7 @@ ASSUMPTIONS = (
         "size on the wire",
         "1040 bytes a packet: 1000 of payload, 40 of headers",
         "ns-2 adds 40 bytes to its packet size; the paper counts in 1000-byte segments. Changes no ordering by itself; "
-        "the variant with 1000 bytes shows what hangs on it",
+        "the variant with 1000 bytes shows what depends on it",
     ),
     Assumption(
         "base TCP",
@@ -195,8 +195,8 @@ ASSUMPTIONS = (
         "the pseudo-code of INFOCOM 2004 with β 0.125, S_max 32, S_min 0.01, low window 14, fast convergence",
         "the paper has β; the other numbers are on the page of ns-2 scripts for INFOCOM 2004 by BIC's authors. The "
         "code that the paper ran (2005) is not public. Three others were tried, the pseudo-code to the letter and "
-        "Linux up to 2.6.11 and as of 2.6.22, and are variants: who wins beside BIC hangs on how long its search takes "
-        "near the last maximum, and none of them has all of what the paper has",
+        "Linux up to 2.6.11 and as of 2.6.22, and are variants: who wins beside BIC depends on how long its search "
+        "takes near the last maximum, and none of them has all of what the paper has",
     ),
     Assumption(
         "CUBIC",
@@ -237,7 +237,7 @@ ASSUMPTIONS = (
         "starts up to 0.1 s later (of pairs that start together: up to one packet time, 8.32 µs), and each packet up "
         "to one packet time later, by seed",
         "two flows in perfect phase are an artefact of a simulator without noise; the variant without jitter shows "
-        "what hangs on it. Of the 36 pairs of Figure 2 the eleven have three seeds whose A moved by 0.01 or more when "
-        "all had three, the others one; the two S-TCP flows of Figure 8 have five",
+        "what depends on it. Of the 36 pairs of Figure 2 the eleven have three seeds whose A moved by 0.01 or more "
+        "when all had three, the others one; the two S-TCP flows of Figure 8 have five",
     ),
 )
