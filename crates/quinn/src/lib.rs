@@ -18,6 +18,7 @@ pub mod stamp;
 
 use std::any::Any;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -28,11 +29,13 @@ use quinn_proto::congestion::{self, ControllerFactory, ControllerMetrics};
 
 use crate::stamp::ForwardDelay;
 
+type Maker = Arc<dyn Fn() -> Result<Controller, String> + Send + Sync>;
+
 /// Makes controllers with one of Elephan's algorithms: a congestion controller factory of quinn.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Elephan {
     algorithm: String,
-    parameters: BTreeMap<String, Value>,
+    make: Maker,
     initial_window: f64,
     seed: u64,
     forward_delay: Option<ForwardDelay>,
@@ -56,8 +59,28 @@ impl Elephan {
         parameters: BTreeMap<String, Value>,
         forward_delay: Option<ForwardDelay>,
     ) -> Result<Self, String> {
-        let factory =
-            Self { algorithm: algorithm.to_owned(), parameters, initial_window: 10.0, seed: 0, forward_delay };
+        let name = algorithm.to_owned();
+        let make = move || build(&name, &parameters).map_err(|error| error.to_string());
+        Self::made(algorithm, Arc::new(make), forward_delay)
+    }
+
+    /// An algorithm of the caller's own, such as one that `elephan export` made a crate for: `make` gives a new one, the same each
+    /// time, for each connection, and `name` is what messages call it.
+    ///
+    /// # Errors
+    /// A sentence: the first thing that the algorithm needs and quinn does not serve, or that [`Algorithm::clone_boxed`] gives
+    /// no copy, which quinn asks for.
+    pub fn own<A: Algorithm + Send + 'static>(
+        name: &str,
+        make: impl Fn() -> A + Send + Sync + 'static,
+        forward_delay: Option<ForwardDelay>,
+    ) -> Result<Self, String> {
+        let boxed = move || Ok(Controller::Custom(Box::new(make())));
+        Self::made(name, Arc::new(boxed), forward_delay)
+    }
+
+    fn made(name: &str, make: Maker, forward_delay: Option<ForwardDelay>) -> Result<Self, String> {
+        let factory = Self { algorithm: name.to_owned(), make, initial_window: 10.0, seed: 0, forward_delay };
         factory.drive(1200).map(|_| factory)
     }
 
@@ -80,7 +103,7 @@ impl Elephan {
     }
 
     fn drive(&self, mtu: u16) -> Result<ByteDriver, String> {
-        let controller = build(&self.algorithm, &self.parameters).map_err(|error| error.to_string())?;
+        let controller = (self.make)()?;
         let mut offers = Offers::default();
         offers.one_way_delay = self.forward_delay.is_some();
         let mut connection = Connection::new(mtu.into());
@@ -88,6 +111,12 @@ impl Elephan {
         let needs = controller.needs();
         offers.missing(&needs).map_or(Ok(()), |what| Err(format!("'{}' needs {what}", self.algorithm)))?;
         ByteDriver::new(controller, connection, offers)
+    }
+}
+
+impl fmt::Debug for Elephan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Elephan").field("algorithm", &self.algorithm).finish_non_exhaustive()
     }
 }
 
@@ -212,6 +241,56 @@ mod tests {
         }
         assert!(Elephan::new("cubik").expect_err("there is none").contains("cubic"));
         Elephan::with("hcc", BTreeMap::new(), Some(ForwardDelay::default())).expect("it has delays");
+    }
+
+    #[test]
+    fn an_algorithm_of_ones_own_is_driven_as_one_of_the_registry() {
+        let make = || build("reno", &BTreeMap::new()).expect("it is right");
+        let own = Elephan::own("mine", make, None).expect_err("a controller of the registry gives no boxed copy");
+        assert!(own.contains("clone_boxed"), "{own}");
+        let now = Instant::now();
+        let mut mine = Arc::new(Elephan::own("mine", || Half(10.0), None).expect("it is served")).build(now, 1200);
+        mine.on_congestion_event(now + Duration::from_millis(50), now, false, 1200);
+        assert_eq!(mine.window(), 6_001);
+    }
+
+    #[derive(Clone)]
+    struct Half(f64);
+
+    impl elephan_cc::Observe for Half {}
+
+    impl Algorithm for Half {
+        fn on_start(&mut self, start: &elephan_cc::Start) {
+            self.0 = start.initial_window;
+        }
+
+        fn on_ack(&mut self, ack: &elephan_cc::Ack) {
+            self.0 += ack.acked / self.0;
+        }
+
+        fn on_congestion(&mut self, _signal: &elephan_cc::Signal) {
+            self.0 /= 2.0;
+        }
+
+        fn on_timeout(&mut self, _signal: &elephan_cc::Signal) {
+            self.0 = 1.0;
+        }
+
+        fn moderate(&mut self, window: f64) {
+            self.0 = self.0.min(window);
+        }
+
+        fn window(&self) -> f64 {
+            self.0
+        }
+
+        fn ssthresh(&self) -> f64 {
+            self.0
+        }
+
+        fn clone_boxed(&self) -> Option<Box<dyn Algorithm + Send>> {
+            Some(Box::new(self.clone()))
+        }
     }
 
     #[test]

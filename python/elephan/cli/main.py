@@ -39,6 +39,7 @@ VERBS = {
     "list": "everything that can be named",
     "show": "the report of a run or a paper, or what a name stands for",
     "play": "the laboratory in a page: one HTML file, which needs no network",
+    "export": "an algorithm of your own as the skeleton of a crate, with a test",
     "plot": "cwnd, rate, RTT and queue of runs over time",
     "runs": "the saved runs: list, find, diff, verify, prune, size",
     "lab": "what this host can do for --on kernel and --on linux",

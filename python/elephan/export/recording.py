@@ -1,0 +1,155 @@
+"""What an algorithm of the user's own is told on a path, and what it answers: one line of text a callback.
+
+A line is the callback's name, what it was told (``now=0.04 acked=2.0``), ``->``, and the answers as they are after it.
+A number is written so that it is read back bit for bit; yes is 1 and no is 0; what is ``None`` is left out.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from typing import Any
+
+from elephan import _engine as told
+from elephan.algorithm import Algorithm
+from elephan.scenario import own
+from elephan.scenario.scenario import Scenario
+
+ACK = (
+    "now", "acked", "rtt", "owd", "min_rtt", "srtt", "in_flight", "window_at_send", "round_start", "in_recovery",
+    "window_limited", "marked",
+)  # fmt: skip
+FIELDS = {
+    "on_start": ("now", "initial_window", "initial_ssthresh", "segment_bytes", "hz", "seed"),
+    "on_ack": ACK,
+    "on_congestion": ("now", "in_flight", "cause", "srtt", "min_rtt", "repeated"),
+    "on_timeout": ("now", "in_flight", "cause", "srtt", "min_rtt", "repeated"),
+    "on_sent": ("now", "in_flight", "retransmission"),
+    "on_lost": ("now", "sent_at", "delivered", "prior_delivered", "app_limited", "tx_in_flight", "lost"),
+}
+DELIVERY = ("rate", "interval", "delivered", "prior_delivered", "app_limited", "tx_in_flight", "lost")
+PATH: dict[str, Any] = {"rate": "5 Mbit/s", "rtt": "40 ms", "buffer": "20 packets", "duration": "10 s", "loss": 0.0005}
+"""The path of a recording: a few losses of each kind, in some thousand lines."""
+
+
+class Recorder(Algorithm):
+    """Passes everything on to an algorithm, and writes down what it was told and what it answered."""
+
+    def __init__(self, inner: Algorithm, lines: list[str]) -> None:
+        self.inner, self.lines, self.needs = inner, lines, tuple(inner.needs)  # type: ignore[misc]
+
+    def _needs(self) -> list[str]:
+        return self.inner._needs()
+
+    @property
+    def recovery_floor(self) -> float:
+        """The algorithm's own."""
+        return self.inner.recovery_floor
+
+    def _noted(self, callback: str, given: Mapping[str, Any]) -> None:
+        inner = self.inner
+        self.window, self.ssthresh, self.pacing_rate = inner.window, inner.ssthresh, inner.pacing_rate
+        answers = {"window": inner.window, "ssthresh": inner.ssthresh, "pacing_rate": inner.pacing_rate}
+        answers["recovery_floor"] = inner.recovery_floor
+        answers |= {f"observe.{name}": value for name, value in inner.observe().items()}
+        self.lines.append(" ".join([callback, *_words(given), "->", *_words(answers)]))
+
+    def _pass_on(self, callback: str, event: Any) -> None:
+        getattr(self.inner, callback)(event)
+        given = {name: getattr(event, name) for name in FIELDS[callback]}
+        delivery = getattr(event, "delivery", None)
+        if delivery is not None and callback == "on_ack":
+            given |= {f"delivery.{name}": getattr(delivery, name) for name in DELIVERY}
+        self._noted(callback, given)
+
+    def on_start(self, start: told.Start) -> None:
+        """Passed on."""
+        self._pass_on("on_start", start)
+
+    def on_ack(self, ack: told.Ack) -> None:
+        """Passed on."""
+        self._pass_on("on_ack", ack)
+
+    def on_congestion(self, signal: told.Signal) -> None:
+        """Passed on."""
+        self._pass_on("on_congestion", signal)
+
+    def on_timeout(self, signal: told.Signal) -> None:
+        """Passed on."""
+        self._pass_on("on_timeout", signal)
+
+    def on_sent(self, sent: told.Sent) -> None:
+        """Passed on."""
+        self._pass_on("on_sent", sent)
+
+    def on_lost(self, lost: told.Lost) -> None:
+        """Passed on."""
+        self._pass_on("on_lost", lost)
+
+    def on_idle(self, now: float, idle: float) -> None:
+        """Passed on."""
+        self.inner.on_idle(now, idle)
+        self._noted("on_idle", {"now": now, "idle": idle})
+
+    def on_recovery_exit(self, now: float) -> None:
+        """Passed on."""
+        self.inner.on_recovery_exit(now)
+        self._noted("on_recovery_exit", {"now": now})
+
+    def on_undo(self, now: float) -> None:
+        """Passed on."""
+        self.inner.on_undo(now)
+        self._noted("on_undo", {"now": now})
+
+    def moderate(self, window: float) -> None:
+        """Passed on."""
+        self.inner.moderate(window)
+        self._noted("moderate", {"window": window})
+
+
+def _words(values: Mapping[str, Any]) -> list[str]:
+    return [f"{name}={_number(value)}" for name, value in values.items() if value is not None]
+
+
+def _number(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return repr(int(value)) if isinstance(value, bool | int) else repr(float(value))
+
+
+def record(spec: str, parameters: Mapping[str, Any]) -> list[str]:
+    """One flow of an algorithm alone on :data:`PATH`, and after it a timeout, an undo, a pause and a moderation.
+
+    Raises:
+        ScenarioError: the parameters are wrong.
+        AlgorithmError: the algorithm raised.
+    """
+    from elephan.runs.execute import run
+    from elephan.runs.store import Store
+
+    pinned, lines = own.pin(spec), list[str]()
+
+    def recorded() -> Algorithm:
+        return Recorder(own.make(pinned, parameters), lines)
+
+    scenario = Scenario.dumbbell([recorded], **PATH)
+    with tempfile.TemporaryDirectory() as folder:
+        run(scenario, store=Store(folder), force=True)
+    by_hand = Recorder(own.make(pinned, parameters), lines)
+    by_hand.on_start(told.Start(initial_window=10.0))
+    _afterwards(by_hand)
+    return lines
+
+
+def _afterwards(recorder: Recorder) -> None:
+    """A second connection, by hand: what the path alone may not bring."""
+    for i in range(200):
+        recorder.on_ack(told.Ack(now=0.04 * (i + 1), acked=2.0, rtt=0.04, min_rtt=0.04, srtt=0.04, in_flight=20.0))
+    recorder.moderate(recorder.window - 1.5)
+    for repeated in (False, True):
+        recorder.on_timeout(told.Signal(now=9.0, in_flight=20.0, srtt=0.04, min_rtt=0.04, repeated=repeated))
+    recorder.on_undo(9.1)
+    recorder.on_idle(12.0, 2.5)
+    recorder.on_ack(told.Ack(now=12.1, acked=1.0, rtt=0.05, min_rtt=0.04, srtt=0.041, in_flight=2.0))
+    recorder.on_congestion(told.Signal(now=12.2, in_flight=9.0, srtt=0.04, min_rtt=0.04, cause="ecn"))
+    recorder.on_recovery_exit(12.3)
