@@ -3,8 +3,9 @@
     .venv/bin/python benches/linux_agreement.py            # runs what is not measured yet, then writes the page
     .venv/bin/python benches/linux_agreement.py --page     # the page from tests/reference/linux/measured.json
 
-Every module of Linux that Elephan knows, on the paths below, one flow and five seeds or fewer. The first seeds come
-first, so that a run that is cut short has all cells. A cell is measured once for each version of the two backends.
+Every module of Linux that Elephan knows, on eight paths: alone, two flows of it, and one beside CUBIC. First seeds
+come first, so that a measurement that is cut short has all cells. What is measured is kept after each cell, with the
+versions of the two backends, and is not measured again until --fresh.
 """
 
 from __future__ import annotations
@@ -12,30 +13,108 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from collections import defaultdict
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from elephan import Scenario
-from elephan.backends import get
+from elephan.backends import RawResult, get
 from elephan.backends.linux.modules import MODULES
 from elephan.scenario.catalog import algorithms
 
 ROOT = Path(__file__).resolve().parents[1]
 MEASURED = ROOT / "tests" / "reference" / "linux" / "measured.json"
+CAUSES = ROOT / "tests" / "reference" / "linux" / "causes.json"
 PAGE = ROOT / "docs" / "reference" / "linux.md"
-PATHS: dict[str, dict[str, Any]] = {
-    "100 Mbit/s × 40 ms, 333 packets": {"rate": "100 Mbit/s", "rtt": "40 ms", "buffer": "333 packets"},
-    "10 Mbit/s × 100 ms, 1 BDP": {"rate": "10 Mbit/s", "rtt": "100 ms", "buffer": "1 BDP"},
-    "20 Mbit/s × 20 ms, 1e-4 lost": {"rate": "20 Mbit/s", "rtt": "20 ms", "buffer": "1 BDP", "loss": 1e-4},
+
+
+@dataclass(frozen=True)
+class Way:
+    """A path, and how long it is watched."""
+
+    rate: str
+    rtt: str
+    buffer: str
+    duration_s: int
+    from_s: int
+    loss: float = 0.0
+
+    @property
+    def title(self) -> str:
+        lost = f", {self.loss:g} lost" if self.loss else ""
+        return f"{self.rate} × {self.rtt}, {self.buffer}{lost}"
+
+
+PATHS = {
+    way.title: way
+    for way in (
+        Way("1 Mbit/s", "100 ms", "4 BDP", 120, 20),
+        Way("10 Mbit/s", "100 ms", "1 BDP", 120, 20),
+        Way("20 Mbit/s", "20 ms", "1 BDP", 60, 10, loss=1e-4),
+        Way("50 Mbit/s", "300 ms", "0.5 BDP", 120, 20),
+        Way("100 Mbit/s", "40 ms", "333 packets", 60, 10),
+        Way("100 Mbit/s", "4 ms", "4 BDP", 30, 5),
+        Way("622 Mbit/s", "100 ms", "0.1 BDP", 30, 5),
+        Way("1 Gbit/s", "40 ms", "1 BDP", 20, 5, loss=1e-4),
+    )
 }
-DURATION = "120 s"
-FROM = "20 s"
+TRAFFIC = {"alone": "One flow", "two": "Two flows", "cubic": "One flow beside CUBIC"}
+SECOND_STARTS = "2 s"
 QUANTITIES = ("goodput_mbps", "cwnd_mean", "retransmits", "loss_events", "timeouts")
+BOUND = 0.02
+"""Of goodput and of the mean window."""
+BOUND_LOSSES = 0.05
+"""Of retransmissions and of the trajectory."""
 SMALL = 5
 """Retransmissions that count as none: below, a fraction says nothing."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Both backends once."""
+
+    traffic: str
+    path: str
+    algorithm: str
+    seed: int
+
+    def scenario(self) -> Scenario:
+        way = PATHS[self.path]
+        second = {"two": self.algorithm, "cubic": "cubic"}.get(self.traffic)
+        flows: list[dict[str, Any]] = [{"name": "first", "algorithm": named(self.algorithm)}]
+        if second:
+            flows.append({"name": "second", "algorithm": named(second), "start": SECOND_STARTS})
+        return Scenario.dumbbell(
+            flows,
+            rate=way.rate,
+            rtt=way.rtt,
+            buffer=way.buffer,
+            loss=way.loss,
+            duration=f"{way.duration_s} s",
+            measure={"from": f"{way.from_s} s"},
+            seed=self.seed,
+        )
+
+    def measure(self) -> dict[str, Any]:
+        """Flows of both backends, and how far apart the windows are."""
+        scenario = self.scenario()
+        results = {name: get(name).run(scenario) for name in ("sim", "linux")}
+        found: dict[str, Any] = asdict(self)
+        for name, result in results.items():
+            rows = pl.DataFrame(result.tables["flows"]).to_dicts()
+            found[name] = [{quantity: row[quantity] for quantity in QUANTITIES} for row in rows]
+        found["trajectory_error"] = trajectory_error(*(window(result, self.path) for result in results.values()))
+        found["processor_s"] = results["linux"].summary["linux"]["processor_s"]
+        found["release"] = results["linux"].summary["linux"]["release"]
+        found["versions"] = [get(name).version() for name in results]
+        return found
 
 
 def named(algorithm: str) -> str:
@@ -44,106 +123,202 @@ def named(algorithm: str) -> str:
     return f"{algorithm}:linux" if "linux" in presets else algorithm
 
 
-def cell(algorithm: str, path: str, seed: int) -> dict[str, Any]:
-    """Both backends on a path."""
-    scenario = Scenario.dumbbell(
-        [{"algorithm": named(algorithm)}], duration=DURATION, measure={"from": FROM}, seed=seed, **PATHS[path]
-    )
-    found: dict[str, Any] = {"algorithm": algorithm, "path": path, "seed": seed}
-    for name in ("sim", "linux"):
-        result = get(name).run(scenario)
-        [row] = pl.DataFrame(result.tables["flows"]).to_dicts()
-        found[name] = {quantity: row[quantity] for quantity in QUANTITIES}
-        if name == "linux":
-            found["processor_s"] = result.summary["linux"]["processor_s"]
-            found["release"] = result.summary["linux"]["release"]
-    return found
+def window(result: RawResult, path: str) -> np.ndarray:
+    """The first flow's window at the sample times of the measured part."""
+    samples = pl.DataFrame(result.tables["samples"]).filter(pl.col("flow").cast(pl.String) == _first(result))
+    return samples.filter(pl.col("time_s") >= PATHS[path].from_s)["cwnd"].to_numpy()
 
 
-def measure(seeds: int, minutes: float) -> list[dict[str, Any]]:
-    """Run what is missing, for so many minutes at most."""
-    known: dict[str, Any] = json.loads(MEASURED.read_text()) if MEASURED.exists() else {}
-    versions = f"sim {get('sim').version()}, linux {get('linux').version()}"
-    if known.get("versions") != versions:
-        known = {"versions": versions, "cells": []}
-    cells: list[dict[str, Any]] = known["cells"]
-    done = {(one["algorithm"], one["path"], one["seed"]) for one in cells}
-    ends = time.monotonic() + 60 * minutes
+def _first(result: RawResult) -> str:
+    return str(pl.DataFrame(result.tables["flows"])["name"][0])
+
+
+def trajectory_error(ours: np.ndarray, theirs: np.ndarray) -> float:
+    """Mean distance of two windows as a fraction of the mean; the smallest over shifts by up to half of the time."""
+    length = min(len(ours), len(theirs))
+    distances = [
+        np.abs(ours[max(0, shift) : length + min(0, shift)] - theirs[max(0, -shift) : length - max(0, shift)]).mean()
+        for shift in range(-(length // 2), length // 2 + 1)
+    ]
+    return float(min(distances) / ours.mean())
+
+
+def cells(seeds: int) -> Iterator[Cell]:
     for seed in range(1, seeds + 1):
-        for path in PATHS:
-            for algorithm in MODULES:
-                if (algorithm, path, seed) in done or time.monotonic() > ends:
-                    continue
-                cells.append(cell(algorithm, path, seed))
-                MEASURED.parent.mkdir(parents=True, exist_ok=True)
-                MEASURED.write_text(json.dumps(known, indent=1) + "\n")
-                print(path, algorithm, seed, flush=True)
-    return cells
+        for traffic in TRAFFIC:
+            for path in PATHS:
+                for algorithm in MODULES:
+                    if (traffic, algorithm) != ("cubic", "cubic"):  # two flows of CUBIC already
+                        yield Cell(traffic, path, algorithm, seed)
 
 
-def page(cells: list[dict[str, Any]]) -> str:
-    """The page: a table for each path."""
-    releases = ", ".join(sorted({one["release"] for one in cells}))
+def measure(seeds: int, minutes: float, jobs: int, *, fresh: bool) -> list[dict[str, Any]]:
+    """Run what is missing; begin nothing after so many minutes."""
+    measured: list[dict[str, Any]] = json.loads(MEASURED.read_text()) if MEASURED.exists() and not fresh else []
+    done = {Cell(one["traffic"], one["path"], one["algorithm"], one["seed"]) for one in measured}
+    ends = time.monotonic() + 60 * minutes
+    with ThreadPoolExecutor(jobs) as pool:
+        missing = (one for one in cells(seeds) if one not in done)
+        for future in as_completed([pool.submit(_unless_late, one, ends) for one in missing]):
+            if found := future.result():
+                measured.append(found)
+                _keep(measured)
+    return measured
+
+
+def _unless_late(one: Cell, ends: float) -> dict[str, Any] | None:
+    if time.monotonic() > ends:
+        return None
+    print(one, flush=True)
+    return one.measure()
+
+
+def _keep(measured: list[dict[str, Any]]) -> None:
+    order = {"traffic": list(TRAFFIC), "path": list(PATHS), "algorithm": list(MODULES)}
+    measured.sort(key=lambda one: [*(order[key].index(one[key]) for key in order), one["seed"]])
+    partial = MEASURED.with_suffix(".partial")
+    partial.write_text("[" + ",\n ".join(json.dumps(one, ensure_ascii=False) for one in measured) + "]\n")
+    partial.rename(MEASURED)
+
+
+@dataclass(frozen=True)
+class Row:
+    """The seeds of a cell, averaged; of two flows the sums, and the first one's share of the goodput."""
+
+    traffic: str
+    path: str
+    algorithm: str
+    seeds: int
+    sim: dict[str, float]
+    linux: dict[str, float]
+    shares: tuple[float, float]
+    trajectory: float
+
+    def difference(self, quantity: str) -> float:
+        return self.linux[quantity] / self.sim[quantity] - 1
+
+    @property
+    def apart(self) -> list[str]:
+        """The quantities that differ by more than their bounds."""
+        found = [word for name, word in (("goodput_mbps", "goodput"), ("cwnd_mean", "window")) if self._beyond(name)]
+        again = abs(self.linux["retransmits"] - self.sim["retransmits"])
+        if again > max(SMALL, BOUND_LOSSES * self.sim["retransmits"]):
+            found.append("retransmissions")
+        if abs(self.shares[1] - self.shares[0]) > BOUND:
+            found.append("share")
+        if self.traffic == "alone" and self.trajectory > BOUND_LOSSES:
+            found.append("trajectory")
+        return found
+
+    def _beyond(self, quantity: str) -> bool:
+        return abs(self.difference(quantity)) > BOUND
+
+
+def rows(measured: list[dict[str, Any]]) -> list[Row]:
+    groups = defaultdict(list)
+    for one in measured:
+        groups[one["traffic"], one["path"], one["algorithm"]].append(one)
+    return [_row(*key, group) for key, group in groups.items()]
+
+
+def _row(traffic: str, path: str, algorithm: str, group: list[dict[str, Any]]) -> Row:
+    def total(name: str) -> dict[str, float]:
+        return {quantity: fmean(sum(flow[quantity] for flow in one[name]) for one in group) for quantity in QUANTITIES}
+
+    def share(name: str) -> float:
+        totals = total(name)["goodput_mbps"]
+        return fmean(one[name][0]["goodput_mbps"] for one in group) / totals
+
+    shares = (share("sim"), share("linux"))
+    trajectory = fmean(one["trajectory_error"] for one in group)
+    return Row(traffic, path, algorithm, len(group), total("sim"), total("linux"), shares, trajectory)
+
+
+def cause_of(row: Row, causes: list[dict[str, str]]) -> str:
+    """The first cause that was written for such a row."""
+    wanted = {"algorithm": row.algorithm, "path": row.path, "traffic": row.traffic}
+    for cause in causes:
+        if all(cause.get(key, value) == value for key, value in wanted.items()):
+            return cause["cause"]
+    return "not explained yet"
+
+
+def page(measured: list[dict[str, Any]], causes: list[dict[str, str]]) -> str:
+    """The page: what agrees, what does not and why, and a table for each path and traffic."""
+    releases = ", ".join(sorted({one["release"] for one in measured}))
+    found = rows(measured)
     lines = [
         "<!-- written by benches/linux_agreement.py from measured.json: run it again, not this page -->",
         "",
         "# The simulator beside Linux",
         "",
-        "Each of Linux's congestion controls alone on a path for 120 s, in the simulator (stack and preset `linux`)",
-        f"and in [Linux itself in virtual time](../linux.md) ({releases}, HZ=250), with the same seeds. Means are of",
-        "the last 100 s; retransmissions and timeouts are of the whole run. A cell is marked with \\* where goodput or",
-        "mean window differ by more than 2 %, or retransmissions by more than 5 % and 5 segments.",
+        "```text",
+        ".venv/bin/python benches/linux_agreement.py",
+        "```",
+        "",
+        "Each of Linux's congestion controls on eight paths, in the simulator (stack and preset `linux`) and in",
+        f"[Linux itself in virtual time](../linux.md) ({releases}, HZ=250), with the same seeds. Goodput and mean",
+        "window are of the measured part, without the beginning; retransmissions and timeouts are of the whole",
+        f"run. Of two flows, the second of which starts after {SECOND_STARTS}, goodput, window and retransmissions are",
+        "sums, and the share is the first flow's part of the goodput. The trajectory error is the mean distance of",
+        "the two windows, sampled every 100 ms, as a fraction of the mean window; it is the smallest over shifts in",
+        "time. Each cell is simulator / Linux, averaged over its seeds.",
+        "",
+        f"A row is marked where goodput or mean window differ by more than {100 * BOUND:.0f} %, retransmissions by more than",
+        f"{100 * BOUND_LOSSES:.0f} % and {SMALL} segments, shares by more than {100 * BOUND:.0f} points, or where the",
+        f"trajectory error of one flow is above {100 * BOUND_LOSSES:.0f} %.",
+        "",
+        "| | rows | within all bounds | goodput and window within 2 % |",
+        "| --- | --- | --- | --- |",
     ]
-    rows = [row for path in PATHS for row in _rows(cells, path)]
-    agree = sum(not row[-1] for row in rows)
-    lines += ["", f"{agree} of {len(rows)} cells agree within these bounds."]
-    for path in PATHS:
-        of_path = _rows(cells, path)
-        if not of_path:
-            continue
-        lines += ["", f"## {path}", ""]
-        header = [
-            "algorithm",
-            "seeds",
-            "goodput Mbit/s",
-            "mean window",
-            "difference",
-            "retransmissions",
-            "timeouts",
-            "",
-        ]
-        lines += ["| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]
-        lines += ["| " + " | ".join([*row[:-1], "\\*" if row[-1] else ""]) + " |" for row in of_path]
+    for traffic, title in TRAFFIC.items():
+        of_traffic = [row for row in found if row.traffic == traffic]
+        close = sum(not {"goodput", "window"} & set(row.apart) for row in of_traffic)
+        lines.append(f"| {title} | {len(of_traffic)} | {sum(not row.apart for row in of_traffic)} | {close} |")
+    planned = len({(one.traffic, one.path, one.algorithm) for one in cells(1)})
+    if len(found) < planned:
+        lines += ["", f"{len(found)} of {planned} rows are measured so far; the command above goes on with the others."]
+    for traffic, title in TRAFFIC.items():
+        for path in PATHS:
+            chosen = [row for row in found if (row.traffic, row.path) == (traffic, path)]
+            if chosen:
+                lines += ["", f"## {title}: {path}", "", *_table(chosen)]
+    lines += ["", "## Differences", "", *_differences(found, causes)]
     return "\n".join(lines) + "\n"
 
 
-def _rows(cells: list[dict[str, Any]], path: str) -> list[list[Any]]:
-    rows = []
-    for algorithm in MODULES:
-        mine = [one for one in cells if (one["algorithm"], one["path"]) == (algorithm, path)]
-        if not mine:
-            continue
-        sim, linux = (
-            {quantity: fmean(one[name][quantity] for one in mine) for quantity in QUANTITIES}
-            for name in ("sim", "linux")
-        )
-        window = linux["cwnd_mean"] / sim["cwnd_mean"] - 1
-        goodput = linux["goodput_mbps"] / sim["goodput_mbps"] - 1
-        again = abs(linux["retransmits"] - sim["retransmits"])
-        differs = abs(window) > 0.02 or abs(goodput) > 0.02 or again > max(SMALL, 0.05 * sim["retransmits"])
-        rows.append(
-            [
-                f"`{algorithm}`",
-                str(len(mine)),
-                f"{sim['goodput_mbps']:.2f} / {linux['goodput_mbps']:.2f}",
-                f"{sim['cwnd_mean']:.1f} / {linux['cwnd_mean']:.1f}",
-                f"{100 * window:+.1f} %",
-                f"{sim['retransmits']:.0f} / {linux['retransmits']:.0f}",
-                f"{sim['timeouts']:.1f} / {linux['timeouts']:.1f}",
-                differs,
-            ]
-        )
-    return rows
+def _table(chosen: list[Row]) -> list[str]:
+    alone = chosen[0].traffic == "alone"
+    last = "trajectory error" if alone else "share of the first"
+    header = [
+        "algorithm", "seeds", "goodput Mbit/s", "mean window", "difference", "retransmissions", "timeouts", last, "",
+    ]  # fmt: skip
+    lines = ["| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]
+    for row in chosen:
+        sim, linux = row.sim, row.linux
+        cells = [
+            f"`{row.algorithm}`",
+            str(row.seeds),
+            f"{sim['goodput_mbps']:.2f} / {linux['goodput_mbps']:.2f}",
+            f"{sim['cwnd_mean']:.1f} / {linux['cwnd_mean']:.1f}",
+            f"{100 * row.difference('cwnd_mean'):+.1f} %",
+            f"{sim['retransmits']:.0f} / {linux['retransmits']:.0f}",
+            f"{sim['timeouts']:.1f} / {linux['timeouts']:.1f}",
+            f"{100 * row.trajectory:.1f} %" if alone else f"{row.shares[0]:.2f} / {row.shares[1]:.2f}",
+            "\\*" if row.apart else "",
+        ]
+        lines.append("| " + " | ".join(cells) + " |")
+    return lines
+
+
+def _differences(found: list[Row], causes: list[dict[str, str]]) -> list[str]:
+    groups: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for row in found:
+        if row.apart:
+            where = f"{TRAFFIC[row.traffic].lower()}, {row.path} ({', '.join(row.apart)})"
+            groups[row.algorithm, cause_of(row, causes)].append(where)
+    lines = ["| algorithm | rows | cause |", "| --- | --- | --- |"]
+    return lines + [f"| `{name}` | {'; '.join(where)} | {cause} |" for (name, cause), where in sorted(groups.items())]
 
 
 def main() -> None:
@@ -152,9 +327,15 @@ def main() -> None:
     parser.add_argument("--page", action="store_true", help="write the page only")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--minutes", type=float, default=120, help="begin no further run after so long")
+    parser.add_argument("--fresh", action="store_true", help="measure again what is measured")
+    parser.add_argument("--jobs", type=int, default=2, help="cells at a time")
     options = parser.parse_args()
-    cells = json.loads(MEASURED.read_text())["cells"] if options.page else measure(options.seeds, options.minutes)
-    PAGE.write_text(page(cells))
+    if options.page:
+        measured = json.loads(MEASURED.read_text())
+    else:
+        measured = measure(options.seeds, options.minutes, options.jobs, fresh=options.fresh)
+    causes = json.loads(CAUSES.read_text(encoding="utf-8")) if CAUSES.exists() else []
+    PAGE.write_text(page(measured, causes), encoding="utf-8")
 
 
 if __name__ == "__main__":
