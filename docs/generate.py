@@ -683,11 +683,13 @@ def suite_page() -> str:
 def matrix_page() -> str:
     """Verdicts of algorithms by the suite rfc9743, from the measured docs/rfc9743.json."""
     from elephan.scenario import catalog
+    from elephan.suites import load
 
     found = json.loads((ROOT / "rfc9743.json").read_text(encoding="utf-8"))
     rows = found["algorithms"]
     names = [row["algorithm"] for row in rows]
     missing = sorted(set(catalog.algorithms()) - set(names))
+    newer = [c.id for c in load("rfc9743").table.criterion if c.id not in rows[0]["criteria"]]
     marks = {"pass": "pass", "concern": "concern", "fail": "**fail**", "not_settled": "open", "not_judged": "–"}
     parts = [
         "# Algorithms by RFC 9743\n",
@@ -696,6 +698,7 @@ def matrix_page() -> str:
         "([evaluation](../evaluate.md)). *fail*: a *must* is not met; *concern*: a *should* or a\n*consider* is not; "
         "*open*: eight seeds do not settle it; –: no run can judge it.\n",
         *([f"Not measured yet: {', '.join(f'`{name}`' for name in missing)}.\n"] if missing else []),
+        *([f"Newer than this measurement: {', '.join(f'`{name}`' for name in newer)}.\n"] if newer else []),
         "## What it shows\n",
         _matrix_words(rows),
         "## Sections and algorithms\n",

@@ -156,6 +156,8 @@ def _stack(draw: Draws, scale: Scale) -> Tables:
         "pacing": draw.chance(0.6),
         "host_ack": draw.time(1, 100 * US, zero=0.2),
         "host_scan": draw.time(1, US, zero=0.2),
+        "hide_losses": draw.chance(0.1),
+        "hide_marks": draw.chance(0.1),
     }
     # A field that is new in the schema has its examples, until it is drawn above.
     for name, field in StackSpec.model_fields.items():

@@ -72,10 +72,13 @@ def test_a_share_of_the_bdp_on_a_link_without_flows_is_refused() -> None:
 def test_what_is_off_is_not_in_the_canonical_form() -> None:
     plain = scenario()
     assert scenario(stack={"base": "ns2", "ecn": False, "pacing": False, "host_scan": "0 s"}).hash == plain.hash
+    assert scenario(stack={"base": "ns2", "hide_losses": False, "hide_marks": False}).hash == plain.hash
     assert scenario(flow={"sender_clock": {"offset": "0 s"}}).hash == plain.hash
     for other in (
         scenario(stack={"base": "ns2", "ecn": True}),
         scenario(stack={"base": "ns2", "pacing": True}),
+        scenario(stack={"base": "ns2", "hide_losses": True}),
+        scenario(stack={"base": "ns2", "hide_marks": True}),
         scenario(stack={"base": "ns2", "host_ack": "5 us"}),
         scenario(flow={"sender_clock": {"offset": "-3 ms"}}),
         scenario(flow={"receiver_clock": {"drift": "50 ppm"}}),

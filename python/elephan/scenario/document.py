@@ -34,7 +34,7 @@ LEFT_OUT: dict[type[Form], tuple[str, ...]] = {
         "count", "start_spread_ps",
     ),
     ApplicationSpec: ("poisson", "frames", "bursts"),
-    StackSpec: ("ecn", "pacing", "host_ack_ps", "host_scan_ps", "hz"),
+    StackSpec: ("ecn", "pacing", "host_ack_ps", "host_scan_ps", "hz", "hide_losses", "hide_marks"),
     SourceSpec: ("sizes", "rtts", "record"),
     ListArrivals: ("rtts_ps",),
 }  # fmt: skip

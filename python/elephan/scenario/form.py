@@ -175,6 +175,10 @@ class StackSpec(Form, frozen=True, kw_only=True):
             instead of from every ACK.
         undo: Detects and undoes a spurious loss event or timeout (RFC 3522).
         ecn: Explicit congestion notification as in RFC 3168, for algorithms that do not bring their own.
+        hide_losses: The receiver acknowledges every segment as if those before it had arrived, so that its sender hears
+            of no loss (lazy optimistic acknowledgement, Sherwood, Bhattacharjee and Braud, CCS 2005); a segment that
+            comes after a later one counts as a duplicate.
+        hide_marks: The receiver echoes no mark of ECN.
         host_ack_ps: Processing time of the sending host for an ACK, ps, before it reads the clock.
         host_scan_ps: Further processing time for each outstanding segment where an ACK carries SACK blocks, ps (Leith
             et al. 2008 section VIII.A: Linux 2.6 walks the list of all outstanding segments).
@@ -207,6 +211,8 @@ class StackSpec(Form, frozen=True, kw_only=True):
     time_one_segment: bool
     undo: bool
     ecn: bool = False
+    hide_losses: bool = False
+    hide_marks: bool = False
     host_ack_ps: int = 0
     host_scan_ps: int = 0
     hz: int | None = None

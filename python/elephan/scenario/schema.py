@@ -147,6 +147,10 @@ class StackSpec(Table):
     ) = Field(
         None, description="timer interrupts a second (Linux's HZ), for algorithms that count in jiffies", examples=[250]
     )
+    hide_losses: Switch | None = Field(
+        None, description="a receiver that misbehaves: it acknowledges what was lost as if it had arrived"
+    )
+    hide_marks: Switch | None = Field(None, description="a receiver that misbehaves: it echoes no mark of ECN")
 
     def resolve(self, inherited: Stack) -> Stack:
         """The complete stack: the named one, or ``inherited``, with this table's own fields over it.
@@ -188,7 +192,7 @@ STACK_FIELDS = {
     for name in (
         "initial_window", "initial_ssthresh", "receive_window", "ack_every", "quick_acks", "detection", "recovery",
         "limited_transmit", "max_burst", "dup_threshold", "any_ack_restarts_timer", "time_one_segment",
-        "undo", "ecn", "pacing", "hz",
+        "undo", "ecn", "pacing", "hz", "hide_losses", "hide_marks",
     )
 }  # fmt: skip
 

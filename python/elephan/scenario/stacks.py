@@ -51,6 +51,9 @@ class Stack:
             2008, section VIII.A: Linux 2.6 walks the list of all of them).
         hz: timer interrupts a second of the sending host (Linux's ``HZ``), the clock of Linux's BIC, CUBIC, H-TCP and
             Westwood+, and before Linux 4.13 of TCP-LP.
+        hide_losses: the receiver acknowledges every segment as if those before it had arrived (lazy optimistic
+            acknowledgement, Sherwood, Bhattacharjee and Braud, CCS 2005).
+        hide_marks: the receiver echoes no mark of ECN.
     """
 
     payload_bytes: int
@@ -80,6 +83,8 @@ class Stack:
     host_ack_ps: int = 0
     host_scan_ps: int = 0
     hz: int = 1000
+    hide_losses: bool = False
+    hide_marks: bool = False
 
     @property
     def wire_bytes(self) -> int:

@@ -55,6 +55,9 @@ pub struct Receiver {
     delays_acks: bool,
     /// Segments are datagrams: they are counted, and that is all.
     silent: bool,
+    /// It misbehaves: its sender hears of no loss, or of no mark.
+    hides_losses: bool,
+    hides_marks: bool,
     echo: Echo,
     /// The latch, or whether the segment before was marked.
     marked: bool,
@@ -120,9 +123,11 @@ impl Receiver {
             ack_bytes: stack.ack_bytes as u16,
             sack_block_bytes: stack.sack_block_bytes as u16,
             ack_every: stack.ack_every,
-            simple: stack.ack_every == 1 && !spec.datagrams,
+            simple: stack.ack_every == 1 && !spec.datagrams && !stack.hide_marks,
             delays_acks: stack.ack_every > 1 && !spec.datagrams,
             silent: spec.datagrams,
+            hides_losses: stack.hide_losses,
+            hides_marks: stack.hide_marks,
             echo: Echo::Marks,
             marked: false,
             load: Load::Low,
@@ -297,6 +302,10 @@ impl Receiver {
             if !in_order {
                 self.close_gap();
             }
+        } else if segment > self.next && self.hides_losses {
+            self.totals.delivered += 1;
+            self.next = segment + 1;
+            in_order = true;
         } else if segment > self.next {
             self.hold(segment);
         } else {
@@ -315,7 +324,7 @@ impl Receiver {
     /// Remembers whether a segment was marked. Where that changes while an ACK is being delayed, the answer is the ACK for
     /// the segments before, so that no ACK is for both kinds (RFC 8257 section 3.2).
     fn note_mark(&mut self, packet: &Packet, beside: &mut Sidecar) -> Option<Packet> {
-        let marked = packet.flags() & flag::CE != 0;
+        let marked = packet.is_marked() && !self.hides_marks;
         if self.echo != Echo::Marks {
             self.note_router(packet, beside);
             return None;
@@ -332,7 +341,8 @@ impl Receiver {
         match self.echo {
             Echo::Marks => {}
             Echo::Latch => {
-                self.marked = packet.is_marked() || (self.marked && packet.flags() & flag::CWR == 0);
+                let seen = packet.is_marked() && !self.hides_marks;
+                self.marked = seen || (self.marked && packet.flags() & flag::CWR == 0);
             }
             Echo::Load => self.load = self.load.max(packet.load()),
             Echo::Feedback => {

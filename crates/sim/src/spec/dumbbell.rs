@@ -42,6 +42,8 @@ impl StackSpec {
             host_ack_ps: 0,
             host_scan_ps: 0,
             hz: Some(250),
+            hide_losses: false,
+            hide_marks: false,
         }
     }
 }

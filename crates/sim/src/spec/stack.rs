@@ -72,6 +72,14 @@ pub struct StackSpec {
     /// Timer interrupts a second of the sending host (Linux's `HZ`), for algorithms that count in jiffies; 1000 where absent.
     #[serde(default)]
     pub hz: Option<u32>,
+    /// The receiver acknowledges every segment as if those before it had arrived, so that its sender hears of no loss (lazy
+    /// optimistic acknowledgement, Sherwood, Bhattacharjee and Braud, CCS 2005); a segment that comes after a later one counts as
+    /// a duplicate.
+    #[serde(default)]
+    pub hide_losses: bool,
+    /// The receiver echoes no mark of ECN.
+    #[serde(default)]
+    pub hide_marks: bool,
 }
 
 impl StackSpec {
