@@ -80,6 +80,15 @@ def until_alive(page: object, count: int) -> None:
     raise AssertionError(page.inner_text("#living-status"))  # type: ignore[attr-defined]
 
 
+def until(page: object, condition: str) -> None:
+    """Waits for a condition that the page's layout meets soon."""
+    for _ in range(500):
+        if page.evaluate(condition):  # type: ignore[attr-defined]
+            return
+        page.wait_for_timeout(20)  # type: ignore[attr-defined]
+    raise AssertionError(condition)
+
+
 PATH = ["--rate", "10 Mbit/s", "--rtt", "40 ms", "--buffer", "50 packets", "--duration", "20 s", "--seeds", "2"]
 SUITE = Path(__file__).resolve().parents[2] / "examples" / "home_link"
 REPORTS = {
@@ -112,6 +121,8 @@ def test_reports_of_comparisons_evaluations_and_papers_run_again(browser: object
     )
     until_alive(page, 2)
     assert picture.screenshot() != before
+    page.set_viewport_size({"width": 400, "height": 900})
+    until(page, "document.documentElement.scrollWidth <= 400")
     assert said == []
     assert all(url.startswith(((tmp_path / verb).as_uri(), "blob:", "data:")) for url in requests)
     page.close()

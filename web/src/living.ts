@@ -100,6 +100,7 @@ async function start($: (id: string) => HTMLElement, say: (text: string) => void
       field(label, slider, words);
     }
     run.form.flows.forEach((flow: any, i: number) => {
+      if (!data.algorithms.includes(flow.algorithm.split(":")[0])) return; // datagrams, or packets of another kind
       const known = [...new Set([flow.algorithm as string, ...data.algorithms])];
       const choose = select(known.map((name) => [name, name]), flow.algorithm);
       choose.id = `living-algorithm-${i}`;
