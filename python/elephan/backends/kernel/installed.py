@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -28,6 +29,7 @@ from elephan.scenario.words import hint
 BPFFS = Path("/sys/fs/bpf")
 ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 DEFAULT = Path("/proc/sys/net/ipv4/tcp_congestion_control")
+_POLL_S, _LONGEST_S = 0.01, 10.0
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,14}")  # the kernel's names have 15 characters
 
 
@@ -148,7 +150,7 @@ def _mount() -> None:
 
 
 def uninstall(name: str) -> None:
-    """Take an installed algorithm back.
+    """Take an installed algorithm back; it is gone when this returns.
 
     Raises:
         ScenarioError: nothing of this name was installed, it is the host's default, or connections use it.
@@ -178,6 +180,12 @@ def _remove(name: str) -> None:
     (_records() / f"{name}.json").unlink(missing_ok=True)
     with suppress(OSError):
         _pins().rmdir()
+    # The kernel takes it from its list a moment after the last file of the link is gone.
+    deadline = time.monotonic() + _LONGEST_S
+    while name in bpf.AVAILABLE.read_text().split():
+        if time.monotonic() > deadline:
+            raise BpfError(f"'{name}' is still registered: something else than Elephan holds it")
+        time.sleep(_POLL_S)
 
 
 def _users(name: str) -> list[str]:
