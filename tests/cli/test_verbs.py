@@ -148,6 +148,10 @@ def test_every_listed_algorithm_can_be_run(folder: Path, capsys: pytest.CaptureF
         name = entry["name"]
         helped = ["--set", f"dumbbell.queue={entry['router']}"] if entry.get("router") else []
         shorter = ["--set", f"flow[0].algorithm={name}", "--set", "duration=2 s", *helped]
+        if entry["kind"] == "transport":
+            # Controllers of other stacks run on the backend that has the stack: tests/backends has them.
+            assert run_command(["run", "two.toml", *shorter]) == 2
+            continue
         summary = answer(["run", "two.toml", *shorter], capsys)
         assert summary["flows"][0]["algorithm"] == name
         assert summary["flows"][0]["segments_delivered"] > 0, name
