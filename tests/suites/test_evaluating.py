@@ -38,6 +38,17 @@ def test_a_standard_algorithm_passes_and_one_that_ignores_losses_fails(folder: P
     assert paragraph(cubic).startswith("cubic by small (quick): 2 of 2 criteria pass, 2 of 2 of those that are a must.")
 
 
+def test_a_controller_of_another_stack_is_judged_on_its_backend(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (found,) = evaluate(["quinn:cubic"], folder, on="quic", quick=True, store=Store(folder / "store"))
+    assert found.outcome("use").verdict == "pass"
+    assert run(folder, "quinn", "--on", "quic") == 2
+    assert "write one of quinn:cubic, quinn:newreno, quinn:bbr" in capsys.readouterr().err
+    assert run(folder, "quinn:cubic", "--on", "quic", "--parameter", "beta=0.5") == 2
+    assert "quinn:cubic has no parameters" in capsys.readouterr().err
+
+
 def test_a_second_evaluation_uses_what_the_first_has(folder: Path) -> None:
     store = Store(folder / "store")
 

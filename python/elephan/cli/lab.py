@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from elephan.cli import common, lab_linux, targets
+from elephan.cli import common, lab_installed, lab_linux, targets
 from elephan.scenario.units import PS_PER_S
 from elephan.scenario.words import hint
 
@@ -37,6 +37,9 @@ def command(context: click.Context) -> None:
 
 
 command.add_command(lab_linux.command)
+command.add_command(lab_installed.install)
+command.add_command(lab_installed.uninstall)
+command.add_command(lab_installed.status)
 
 
 @command.command("check")

@@ -155,7 +155,10 @@ def check_parameters(algorithm: str, parameters: Mapping[str, Parameter]) -> Non
     Raises:
         ScenarioError: with the field; not a parameter of it, the wrong type, out of bounds, or a contradiction.
     """
-    _check_parameters(algorithm, tuple(parameters.items()))
+    if transports.backend_of(algorithm) is not None:
+        transports.check_parameters(algorithm, parameters)
+    else:
+        _check_parameters(algorithm, tuple(parameters.items()))
 
 
 # Thousands of flows and links have the same parameters. What is wrong raises, and is not kept.

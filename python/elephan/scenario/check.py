@@ -317,25 +317,9 @@ def _check_algorithm(flow: Flow | Traffic, where: str) -> None:
             meant = f"'{flow.algorithm}' is not an algorithm; did you mean './{module}.py:{name}'?"
             raise ScenarioError(meant, path=join_path(where, "algorithm")) from None
         raise error.located(path=join_path(where, "algorithm")) from None
-    if transports.backend_of(flow.algorithm) is not None:
-        _check_other_transport(flow, where)
-        return
     try:
         catalog.check_parameters(flow.algorithm, flow.parameters)
     except ScenarioError as error:
         raise error.located(path=where) from None
-
-
-def _check_other_transport(flow: Flow | Traffic, where: str) -> None:
-    """Refuse what the controllers of another transport do not have."""
-    if ":" not in flow.algorithm:
-        presets = catalog.check_name(flow.algorithm, catalog.algorithms(), "an algorithm")["presets"]
-        known = ", ".join(f"{flow.algorithm}:{preset['name']}" for preset in presets)
-        raise ScenarioError(
-            f"'{flow.algorithm}' has several controllers; write one of {known}", path=f"{where}.algorithm"
-        )
-    if flow.parameters:
-        name = next(iter(flow.parameters))
-        raise ScenarioError(f"{flow.algorithm} has no parameters", path=f"{where}.parameters.{name}")
-    if isinstance(flow, Traffic):
+    if transports.backend_of(flow.algorithm) is not None and isinstance(flow, Traffic):
         raise ScenarioError("transfers of a source are TCP's; write flows instead", path=f"{where}.algorithm")

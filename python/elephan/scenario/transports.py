@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
+from elephan.scenario.errors import ScenarioError
 from elephan.scenario.form import ForeignSpec, StackSpec
 
 QUINN = "quinn"
@@ -42,6 +44,20 @@ def listing() -> dict[str, dict[str, Any]]:
 def backend_of(algorithm: str) -> str | None:
     """The only backend that runs an algorithm, or ``None`` where every backend may."""
     return _BACKENDS.get(algorithm.partition(":")[0])
+
+
+def check_parameters(algorithm: str, parameters: Iterable[str]) -> None:
+    """Refuse what the controllers of another transport do not have: parameters; and the transport's name alone.
+
+    Raises:
+        ScenarioError: with the field.
+    """
+    name = algorithm.partition(":")[0]
+    if name == algorithm:
+        known = ", ".join(f"{name}:{preset['name']}" for preset in _LISTING[name]["presets"])
+        raise ScenarioError(f"'{algorithm}' has several controllers; write one of {known}", path="algorithm")
+    for parameter in parameters:
+        raise ScenarioError(f"{algorithm} has no parameters", path=f"parameters.{parameter}")
 
 
 def packets_of(algorithm: str, stack: StackSpec) -> ForeignSpec | None:

@@ -66,6 +66,8 @@ def _load_library() -> ctypes.CDLL:
         ("bpf_map__attach_struct_ops", pointer, [pointer]),
         ("bpf_map__fd", number, [pointer]),
         ("bpf_link__destroy", number, [pointer]),
+        ("bpf_link__fd", number, [pointer]),
+        ("bpf_obj_pin", number, [number, text]),
         ("bpf_map_lookup_elem", number, [number, pointer, pointer]),
         ("bpf_map_delete_elem", number, [number, pointer]),
         ("bpf_map_get_fd_by_id", number, [ctypes.c_uint32]),
@@ -171,6 +173,19 @@ class CongestionControl:
         if code:
             raise _error("the count of lost events cannot be read", code)
         return value.value
+
+    def pin(self, path: Path) -> None:
+        """Keeps the algorithm registered after this object is closed, as long as the file ``path`` of a bpffs is there.
+
+        Raises:
+            BpfError: the kernel has no links for struct_ops, or refuses.
+        """
+        if self.map_id is not None:
+            raise BpfError("an installed algorithm needs Linux 6.4 or later, whose registrations can be kept in a file")
+        fd = self._link_fd if self._link_fd is not None else self._library.bpf_link__fd(self._link)
+        _messages.clear()
+        if code := self._library.bpf_obj_pin(fd, os.fsencode(path)):
+            raise _error(f"{path} cannot be made", code)
 
     def close(self) -> None:
         """Takes the algorithm back; sockets that have it keep it until they are closed."""
