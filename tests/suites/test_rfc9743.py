@@ -228,3 +228,12 @@ def test_dctcp_with_classic_ecn_takes_more_than_its_share(store: Store) -> None:
     verdicts = {cell.case.cell.name: cell.judged.verdict for cell in cells if cell.judged}
     assert verdicts["pie, ecn True"] == "concern"
     assert verdicts["fq_codel, ecn True"] == "pass", "a queue for each flow isolates them"
+
+
+def test_a_delay_based_flow_answers_where_its_receiver_hides_losses_and_marks(store: Store) -> None:
+    """Sherwood, Bhattacharjee and Braud, CCS 2005: without losses to hear of, loss-based control takes all."""
+    only = ("hidden-losses", "hidden-marks")
+    cubic, vegas, dctcp = (judged(store, name, *only) for name in ("cubic", "vegas", "dctcp"))
+    assert cubic.outcome("hidden-losses").verdict == "concern"
+    assert [vegas.outcome(name).verdict for name in only] == ["pass", "pass"]
+    assert dctcp.outcome("hidden-marks").verdict == "concern", "marks are all that it goes by"
