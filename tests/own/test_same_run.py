@@ -52,7 +52,7 @@ def alone(algorithm: str, stack: str) -> tuple[dict[str, Any], dict[str, bytes]]
         "delay_steps": [longer],
     }
     flow = {"algorithm": algorithm, "name": "a"}
-    result = backends.get("sim").run(Scenario.dumbbell([flow], stack=stack, duration="15 s", **path), seed=2)
+    result = backends.get("sim").run(Scenario.dumbbell([flow], stack=stack, duration="15 s", **path), seed=1)
     frames = {name: pl.DataFrame(table) for name, table in result.tables.items()}
     counts = {"undone": result.summary["undone"], "timeouts": frames["flows"]["timeouts"].sum()}
     frames["flows"] = frames["flows"].drop("algorithm")

@@ -115,7 +115,8 @@ def test_a_discipline_s_defaults_are_written_out_and_those_of_red_follow_from_th
 @pytest.mark.parametrize("base", ["linux", "linux-2.6"])
 def test_linux_s_timeout_leaves_room_for_a_recovery_on_a_long_path(base: str) -> None:
     """Its 200 ms are the least of the variation and come on top of the smoothed round trip: with a floor on the whole
-    timeout instead, nearly every loss on this path of 324 ms ends in a spurious one, and it is half used.
+    timeout instead, nearly every loss on this path of 324 ms ends in a spurious one in Linux 2.6, and it is half used.
+    Today's Linux restarts the timer with each SACK of what left before the lowest segment, which prevents them either way.
     """
     path = {"rate": "40 Mbit/s", "rtt": "324 ms", "buffer": "2 MB"}
     floors = {}
@@ -126,7 +127,7 @@ def test_linux_s_timeout_leaves_room_for_a_recovery_on_a_long_path(base: str) ->
         floors[granularity] = flow["timeouts"], flow["loss_events"]
     assert floors[None][1] > 5
     assert floors[None][0] <= 1
-    assert floors["1 ms"][0] > 5
+    assert (floors["1 ms"][0] > 5) == (base == "linux-2.6")
 
 
 def test_jiffies_are_in_the_canonical_form_of_what_counts_them() -> None:

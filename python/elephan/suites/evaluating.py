@@ -10,7 +10,7 @@ from typing import Any
 from elephan import backends
 from elephan.algorithm import Algorithm
 from elephan.runs import Store
-from elephan.scenario import ScenarioError, catalog, own, transports
+from elephan.scenario import ScenarioError, catalog, own
 from elephan.scenario.units import PS_PER_S, parse_positive_time
 from elephan.suites.loading import load
 from elephan.suites.result import Evaluation
@@ -126,17 +126,11 @@ def _check_parameters(spec: str, parameters: Mapping[str, Any], judges: str) -> 
     """Refuse parameters that an algorithm does not have; a queue discipline's are checked with each scenario."""
     if judges == "queue":
         return
-    if transports.backend_of(spec) is not None:
-        if parameters:
-            raise ScenarioError(
-                f"{spec} has no parameters", path=f"parameters.{next(iter(parameters))}", source="parameter"
-            )
-        return
     check = own.check_parameters if own.pinned(spec) else catalog.check_parameters
     try:
         check(spec, parameters)
     except ScenarioError as error:
-        raise error.located(source="parameter") from None
+        raise error.located(source="parameter" if parameters else "evaluate") from None
 
 
 def _budget(budget: str) -> float:
