@@ -116,7 +116,7 @@ def test_a_discipline_s_defaults_are_written_out_and_those_of_red_follow_from_th
 def test_linux_s_timeout_leaves_room_for_a_recovery_on_a_long_path(base: str) -> None:
     """Its 200 ms are the least of the variation and come on top of the smoothed round trip: with a floor on the whole
     timeout instead, nearly every loss on this path of 324 ms ends in a spurious one in Linux 2.6, and it is half used.
-    Today's Linux restarts the timer with each SACK of what left before the lowest segment, which prevents them either way.
+    Today's Linux restarts the timer with each SACK of what left before the lowest segment: no floor matters there.
     """
     path = {"rate": "40 Mbit/s", "rtt": "324 ms", "buffer": "2 MB"}
     floors = {}
