@@ -69,9 +69,9 @@ TRAFFIC = {"alone": "One flow", "two": "Two flows", "cubic": "One flow beside CU
 SECOND_STARTS = "2 s"
 QUANTITIES = ("goodput_mbps", "cwnd_mean", "retransmits", "loss_events", "timeouts")
 BOUND = 0.02
-"""Of goodput and of the mean window."""
+"""Largest difference of goodput and mean window that counts as agreement."""
 BOUND_LOSSES = 0.05
-"""Of retransmissions and of the trajectory."""
+"""The same of retransmissions and of the trajectory."""
 SMALL = 5
 """Retransmissions that count as none: below, a fraction says nothing."""
 

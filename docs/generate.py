@@ -400,7 +400,7 @@ def algorithm_page(name: str) -> str:
 
 
 def observations() -> list[dict[str, Any]]:
-    """What single runs show of algorithms; each has ``of``, ``text``, ``check`` and the playground's ``settings``."""
+    """Observations in single runs; each has ``of``, ``text``, ``check`` and the playground's ``settings``."""
     from elephan.web.lessons import whole
 
     rows = tomllib.loads((ROOT / "explained" / "observations.toml").read_text(encoding="utf-8"))["observation"]
@@ -434,7 +434,7 @@ RARE = 1 / 6
 
 
 def _judged(name: str) -> list[str]:
-    """What the matrix says of an algorithm: criteria that it misses, and those that it meets where others do not."""
+    """The matrix about an algorithm: criteria that it misses, and those that it meets where others do not."""
     found = json.loads((ROOT / "rfc9743.json").read_text(encoding="utf-8"))
     rows = {row["algorithm"]: row["criteria"] for row in found["algorithms"]}
     if name not in rows:

@@ -54,7 +54,7 @@ pub extern "C" fn elephan_input(bytes: usize) -> *mut u8 {
     })
 }
 
-/// Where the last output stands.
+/// Place of the last output.
 #[allow(unsafe_code, reason = "its name is how a page finds it")]
 #[unsafe(no_mangle)]
 pub extern "C" fn elephan_output() -> *const u8 {

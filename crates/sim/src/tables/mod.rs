@@ -44,7 +44,7 @@ pub fn all(spec: &Spec, outcome: &Outcome) -> Vec<(&'static str, Table)> {
     tables
 }
 
-/// What a flow's row needs.
+/// A flow as its row needs it.
 struct Row<'a> {
     spec: &'a FlowSpec,
     sender: &'a SenderRecord,
@@ -68,7 +68,7 @@ impl Row<'_> {
         self.sender.measured.rtt.quantile(q).map_or(f64::NAN, |s| s * 1e3)
     }
 
-    /// Of its datagrams' one-way delays, in ms; nothing of a TCP flow.
+    /// One-way delays of its datagrams, in ms; nothing of a TCP flow.
     fn delay_ms(&self, what: impl Fn(&OneWayDelays) -> Option<f64>) -> f64 {
         self.receiver.delays.as_ref().and_then(|delays| what(delays)).map_or(f64::NAN, |s| s * 1e3)
     }
@@ -244,7 +244,7 @@ impl Words {
     }
 }
 
-/// What one packet each period of UDT is on the wire; nothing for other flows.
+/// Rates on the wire of one packet each period of UDT; nothing for other flows.
 fn sending_rates(recorded: &[(&FlowSpec, &SenderRecord)], times: usize) -> Column {
     let rates = recorded.iter().flat_map(|(flow, sender)| {
         let packet_mbits = f64::from(flow.stack.payload_bytes + flow.stack.header_bytes) * MBIT_PER_BYTE;
