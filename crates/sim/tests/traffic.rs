@@ -187,3 +187,24 @@ fn neither_windows_nor_the_order_of_flows_matter_with_applications() {
     outcome.receivers.reverse();
     assert_eq!(digest(&outcome), expected);
 }
+
+#[test]
+fn copies_of_datagrams_are_not_new_data() {
+    let mut links = vec![link("l", 10_000_000, 0.010, None), link("far", 10_000_000, 0.010, None)];
+    links[0]["impairments"] = json!({"duplicate": 0.5});
+    links[0]["loss"] = json!({"kind": "bernoulli", "p": 0.1});
+    // The second link parts a datagram from its copy.
+    links[1]["impairments"] = json!({"reorder": {"p": 0.3, "delay_ps": 20 * Time::MILLISECOND.0}});
+    links.push(link("back", 10_000_000, 0.010, None));
+    let mut source = flow("source", "datagrams", 0.0, &[0, 1], &[2], &ns2_stack());
+    source["datagrams"] = json!(true);
+    source["application"] = json!({"rate_bps": 4_000_000, "poisson": false});
+    source["stop_ps"] = json!(90 * Time::SECOND.0);
+    let outcome = run(&spec(&Value::Array(links), &json!([source]), 100.0, 0.0));
+    let (receiver, first) = (&outcome.receivers[0], &outcome.link_totals[0]);
+    assert!(first.duplicated > 10_000 && first.lost > 2_000, "{first:?}");
+    assert_eq!(receiver.totals.delivered, outcome.senders[0].totals.sent - first.lost);
+    assert_eq!(receiver.duplicates, first.duplicated);
+    let delays = receiver.delays.as_ref().expect("datagrams have delays");
+    assert_eq!(delays.count, receiver.totals.delivered);
+}

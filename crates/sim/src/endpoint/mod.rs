@@ -3,6 +3,7 @@
 //! ([`boundary`]), and so do endpoints of other crates.
 
 pub mod boundary;
+mod copies;
 mod datagrams;
 mod departures;
 mod misled;

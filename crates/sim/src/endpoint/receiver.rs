@@ -5,6 +5,7 @@ use std::sync::Arc;
 use elephan_cc::{Load, Router};
 
 use super::boundary::{Endpoint, EndpointState, Outlet, PacketCounts};
+use super::copies::Arrived;
 use crate::events::{Kind, Log, NONE};
 use crate::packet::{FlowId, OWD_UNIT_PS, Packet, flag};
 use crate::record::{Clock, OneWayDelays, ReceiverRecord, ReceiverSample};
@@ -54,7 +55,7 @@ pub struct Receiver {
     /// Not every segment in order is acknowledged at once, and nothing about marks is remembered but the last one's.
     delays_acks: bool,
     /// Segments are datagrams: they are counted, and that is all.
-    silent: bool,
+    datagrams: Option<Box<Arrived>>,
     /// It misbehaves: its sender hears of no loss, or of no mark.
     hides_losses: bool,
     hides_marks: bool,
@@ -94,7 +95,7 @@ impl Receiver {
     #[must_use]
     pub fn of_flow(flow: FlowId, spec: &Spec, this: &FlowSpec, sample_times: &Arc<[Time]>) -> Self {
         let mut receiver = Self::from(Clock::new(sample_times), flow, this);
-        if receiver.silent {
+        if receiver.datagrams.is_some() {
             let Measure { from_ps, to_ps } = spec.measure;
             receiver.delays = Some(Box::new(OneWayDelays::new(Time(from_ps), Time(to_ps))));
         }
@@ -125,7 +126,7 @@ impl Receiver {
             ack_every: stack.ack_every,
             simple: stack.ack_every == 1 && !spec.datagrams && !stack.hide_marks,
             delays_acks: stack.ack_every > 1 && !spec.datagrams,
-            silent: spec.datagrams,
+            datagrams: spec.datagrams.then(Box::default),
             hides_losses: stack.hide_losses,
             hides_marks: stack.hide_marks,
             echo: Echo::Marks,
@@ -284,7 +285,11 @@ impl Receiver {
             self.timer = self.clock.due();
         }
         self.totals.wire_bytes += packet.bytes();
-        if self.silent {
+        if let Some(arrived) = &mut self.datagrams {
+            if !arrived.note(packet.segment()) {
+                self.duplicates += 1;
+                return None;
+            }
             self.totals.delivered += 1;
             if let Some(delays) = &mut self.delays {
                 delays.note(packet.stamp, now);

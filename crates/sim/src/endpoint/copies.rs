@@ -1,0 +1,81 @@
+//! Copies of datagrams: a network that duplicates packets delivers some twice, and no second arrival is new data.
+
+/// Numbers below the highest that are told apart, as in the sliding window of RFC 6479.
+const WINDOW: u32 = 1 << 16;
+
+const WORDS: usize = (WINDOW / u64::BITS) as usize;
+
+/// The numbers of datagrams that have arrived.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Arrived {
+    /// One above the highest.
+    next: u32,
+    /// A bit for each of the last [`WINDOW`] numbers, from the first gap on: before it, everything below `next` has arrived.
+    window: Option<Box<[u64; WORDS]>>,
+}
+
+impl Arrived {
+    /// A datagram arrives; answers whether it is the first of its number. One that comes more than [`WINDOW`] numbers late counts
+    /// as the first.
+    pub(super) fn note(&mut self, number: u32) -> bool {
+        let Some(window) = &mut self.window else {
+            if number > self.next {
+                self.window = Some(Box::new([u64::MAX; WORDS]));
+                return self.note(number);
+            }
+            let first = number == self.next;
+            self.next += u32::from(first);
+            return first;
+        };
+        if number >= self.next {
+            let from = self.next.max(number.saturating_sub(WINDOW - 1));
+            (from..=number).for_each(|missing| window[word(missing)] &= !bit(missing));
+            self.next = number + 1;
+        } else if self.next - number > WINDOW {
+            return true;
+        }
+        let first = window[word(number)] & bit(number) == 0;
+        window[word(number)] |= bit(number);
+        first
+    }
+}
+
+fn word(number: u32) -> usize {
+    (number % WINDOW / u64::BITS) as usize
+}
+
+fn bit(number: u32) -> u64 {
+    1 << (number % u64::BITS)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_first_arrivals_are_those_of_a_set(steps in proptest::collection::vec((0_u32..400, 0_u32..600), 1..300)) {
+            let (mut arrived, mut set, mut highest) = (Arrived::default(), HashSet::new(), 0_u32);
+            for (ahead, behind) in steps {
+                let number = (highest + ahead).saturating_sub(behind);
+                highest = highest.max(number);
+                prop_assert_eq!(arrived.note(number), set.insert(number));
+            }
+        }
+    }
+
+    #[test]
+    fn a_gap_wider_than_the_window_is_forgotten() {
+        let mut arrived = Arrived::default();
+        assert!(arrived.note(0));
+        assert!(!arrived.note(0));
+        assert!(arrived.note(3 * WINDOW));
+        assert!(arrived.note(2 * WINDOW + 1), "inside the window, and new");
+        assert!(!arrived.note(2 * WINDOW + 1), "inside the window, and there before");
+        assert!(arrived.note(1), "too late to be told from a copy");
+    }
+}
