@@ -8,6 +8,7 @@ import subprocess
 import threading
 from base64 import b64encode
 from collections.abc import Iterator
+from dataclasses import replace
 from hashlib import sha256
 from html import unescape
 from html.parser import HTMLParser
@@ -21,12 +22,13 @@ from tests.runs import synthetic
 from tests.runs.synthetic import WrittenBackend, constant
 
 from elephan import backends, papers, report
-from elephan.papers import overview
+from elephan.papers import overview, reporting
 from elephan.papers.reproduction import select
-from elephan.papers.results import PaperResult
+from elephan.papers.results import PaperResult, Sensitivity
 from elephan.report import plots
 from elephan.report.backends import backends_report
 from elephan.runs import Store
+from elephan.runs.prune import referenced
 from elephan.scenario import ScenarioError
 
 LIMIT_BYTES = 10_000_000
@@ -310,3 +312,10 @@ def test_a_figure_can_be_saved_under_the_policy(kinds: dict[str, Path], tmp_path
     drawn, said = browse(page)
     assert said == ""
     assert "<title>saved data:image/svg+xml" in drawn
+
+
+def test_a_page_names_the_runs_of_other_readings(reproduced: PaperResult, tmp_path: Path) -> None:
+    (variant, *_) = reproduced.paper.variants
+    reading = Sensitivity(variant, ("0123456789abcdef",), 0, 0, 0, (), ())
+    reporting.write(replace(reproduced, sensitivity=[reading]), tmp_path)
+    assert referenced([tmp_path]) >= {"0123456789abcdef", *(run.manifest["scenario_hash"] for run in reproduced.runs)}

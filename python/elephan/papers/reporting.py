@@ -42,6 +42,7 @@ def write(result: PaperResult, out: Path) -> Path:
         views=[*run_views(experiments, result.runs), *_kernel_views(result)],
         sensitivity=[_sensitivity(row.to_json(), paper.id) for row in result.sensitivity],
         readings=[variant.title for variant in paper.variants],
+        other_runs=_other_runs(result),
         assumptions=paper.assumptions,
         scenarios=[*scenario_groups(experiments, result.runs), *_twins(result)],
         provenance=provenance(result.runs),
@@ -70,6 +71,15 @@ def _made_from(result: PaperResult) -> dict[str, Any]:
 def anchor(claim: Claim) -> str:
     """Where a claim stands in its paper's report."""
     return f"claim-{claim.id}"
+
+
+def _other_runs(result: PaperResult) -> list[tuple[str, tuple[str, ...]]]:
+    """Runs that the page neither draws nor lists one by one: what each is for, and the hashes of the scenarios."""
+    found = [(row.variant.title, row.scenarios) for row in result.sensitivity if row.scenarios]
+    if result.beyond is not None:
+        hashes = (str(run.manifest["scenario_hash"]) for run in result.beyond.runs)
+        found.append((result.beyond.beyond.question, tuple(dict.fromkeys(hashes))))
+    return found
 
 
 def _beyond(result: PaperResult) -> BeyondView | None:

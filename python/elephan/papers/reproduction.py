@@ -218,7 +218,7 @@ def _compare(variant: Variant, every: RunSet, before: list[Judgment], claims: Cl
     hashes = {str(run.manifest["scenario_hash"]) for run in own}
     return Sensitivity(
         variant=variant,
-        runs=sum(scenario.hash not in hashes for scenario in variant.scenarios),
+        scenarios=tuple(scenario.hash for scenario in variant.scenarios if scenario.hash not in hashes),
         judged=len(changed),
         reproduced=sum(a.verdict == "reproduced" for a, _ in changed),
         reproduced_before=sum(b.verdict == "reproduced" for _, b in changed),

@@ -22,7 +22,7 @@ class Sensitivity:
 
     Attributes:
         variant: the reading.
-        runs: how many runs it needed that the paper's own setup had not.
+        scenarios: hashes of the scenarios that it needed and the paper's own setup had not.
         judged: claims that both could judge.
         reproduced: of those, under this reading.
         reproduced_before: of those, under the paper's own setup with the same seed.
@@ -31,7 +31,7 @@ class Sensitivity:
     """
 
     variant: Variant
-    runs: int
+    scenarios: tuple[str, ...]
     judged: int
     reproduced: int
     reproduced_before: int
@@ -43,7 +43,8 @@ class Sensitivity:
         return {
             "variant": self.variant.id,
             "title": self.variant.title,
-            "runs": self.runs,
+            "runs": len(self.scenarios),
+            "scenarios": list(self.scenarios),
             "judged": self.judged,
             "reproduced": self.reproduced,
             "reproduced_before": self.reproduced_before,

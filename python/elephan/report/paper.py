@@ -72,6 +72,7 @@ class PaperPage:
         views: runs to look at.
         sensitivity: rows: what other readings of the paper do to its verdicts; empty when they were not run.
         readings: the other readings that there are.
+        other_runs: the hashes of the scenarios that were run besides, by what they are for.
         assumptions: rows with ``name``, ``value``, ``reason``.
         scenarios: by experiment.
         provenance: names and values.
@@ -100,6 +101,7 @@ class PaperPage:
     views: Sequence[RunView]
     sensitivity: Sequence[Mapping[str, Any]]
     readings: Sequence[str]
+    other_runs: Sequence[tuple[str, Sequence[str]]]
     assumptions: Sequence[Any]
     scenarios: Sequence[ScenarioGroup]
     provenance: Sequence[tuple[str, str]]
