@@ -66,7 +66,7 @@ def canonical_form(scenario: ScenarioTable, graph: Graph | None = None) -> Spec:
         send_jitter_ps=send_jitter_ps,
         measure=Measure(from_ps=from_ps, to_ps=to_ps),
         traffic=tuple(_source(graph, first + i, i, source) for i, source in enumerate(scenario.traffic)),
-        links=tuple(_link(graph, position) for position in range(len(graph.links))),
+        links=tuple(_link(graph, position, scenario.duration) for position in range(len(graph.links))),
         flows=tuple(_flow(graph, i, flow) for i, flow in enumerate(scenario.flow)),
         events=None if scenario.events is None else _events(scenario.events),
         internals=scenario.internals,
@@ -128,7 +128,7 @@ def _events(events: Events) -> EventsSpec:
     return EventsSpec(limit=events.limit, from_ps=events.from_, to_ps=events.to)
 
 
-def _link(graph: Graph, position: int) -> LinkSpec:
+def _link(graph: Graph, position: int, duration_ps: int) -> LinkSpec:
     link = graph.links[position]
     carries_data = bool(graph.data_users(position))
     return LinkSpec(
@@ -138,7 +138,7 @@ def _link(graph: Graph, position: int) -> LinkSpec:
         loss=_loss(link.loss),
         queue=_queue(graph, position),
         record=link.record if link.record is not None else carries_data and not link.buffer.unlimited,
-        impairments=impairments_form(link.impairments, link.delay_ps, link.field),
+        impairments=impairments_form(link.impairments, link.delay_ps, duration_ps, link.field),
         copies=link.copies,
         delays_ps=link.delays_ps,
     )

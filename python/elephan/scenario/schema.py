@@ -17,6 +17,7 @@ from elephan.scenario.fields import (
     RECORD_ALL,
     RECORD_QUANTILES,
     BufferSize,
+    ChannelChoice,
     Data,
     Drift,
     LossModel,
@@ -329,6 +330,14 @@ _RateTraceField = Annotated[
         examples=["downlink.trace", [2, 5, 5, 9]],
     ),
 ]
+_ChannelField = Annotated[
+    ChannelChoice,
+    Field(
+        description="a radio channel instead of rate_steps, rate_trace and delay_steps: a model (leo, lte, sprout or "
+        "wifi), its own seed and its parameters; rate is then what buffers and access links go by",
+        examples=[{"model": "leo", "seed": 1}, {"model": "lte", "snr": "15 dB"}],
+    ),
+]
 _DelayStepsField = Annotated[
     tuple[DelayStep, ...],
     Field(description="changes of route", examples=[[{"at": "20 s", "change": "15 ms"}]]),
@@ -384,7 +393,7 @@ class Path(Table):
     )
     loss: LossModel = Field(
         default_factory=Loss,
-        description="loss on the bottleneck towards the right (as all that follows, up to delay_steps): a probability, "
+        description="loss on the bottleneck towards the right (as all that follows, up to channel): a probability, "
         "positions in order of arrival, from 1, or bursts",
         examples=["0.01%", {"packets": [100, 250]}, {"to_bad": "0.1%", "to_good": "20%", "in_bad": "50%"}],
     )
@@ -394,6 +403,7 @@ class Path(Table):
     rate_steps: _RateStepsField = ()
     rate_trace: _RateTraceField = None
     delay_steps: _DelayStepsField = ()
+    channel: _ChannelField = None
     access_rate: Rate | None = Field(
         None,
         description="rate of each flow's own two links; ten times the bottleneck by default",
@@ -444,6 +454,7 @@ class Link(Table):
     rate_steps: _RateStepsField = ()
     rate_trace: _RateTraceField = None
     delay_steps: _DelayStepsField = ()
+    channel: _ChannelField = None
     duplex: Switch = Field(
         True, description="a second link of the same kind back; losses, jitter and what changes are on the first only"
     )
