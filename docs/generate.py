@@ -79,7 +79,12 @@ def scenario_page() -> str:
     for name, channel in channels.MODELS.items():
         parts.append(f"### `{name}`\n\n{channel.title[:1].upper() + channel.title[1:]} ({channel.source}).\n")
         rows = [
-            (f"`{key}`", f"`{known.default:g} {known.unit}`", known.text, f"{known.low:g} to {known.high:g} {known.unit}")
+            (
+                f"`{key}`",
+                f"`{known.default:g} {known.unit}`",
+                known.text,
+                f"{known.low:g} to {known.high:g} {known.unit}",
+            )
             for key, known in channel.parameters.items()
         ]
         parts.append(table(["parameter", "default", "what", "range"], rows))

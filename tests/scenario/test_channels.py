@@ -84,9 +84,11 @@ def test_a_handover_comes_every_slot_and_satellites_are_uniform_on_their_sphere(
     assert abs(statistics.mean(delays_s) - expected_s) < 4 * error < 0.1 * expected_s
     # At 25 degrees a satellite at 550 km is 1,123 km away: up and down, 7.5 ms there, against 3.7 ms from the zenith.
     most_s = 2 * (channels.slant_range_km(550, 25) - 550) / channels.LIGHT_KM_PER_S
-    assert 0 <= min(delays_s) and max(delays_s) <= most_s == pytest.approx(3.82e-3, rel=0.01)
+    assert min(delays_s) >= 0
+    assert max(delays_s) <= most_s == pytest.approx(3.82e-3, rel=0.01)
     down = [end - at for (at, rate), (end, _) in pairwise(drawn.rates) if rate == 0]
-    assert set(down) == {S // 10} and len(down) == len(times) - 1
+    assert set(down) == {S // 10}
+    assert len(down) == len(times) - 1
 
 
 def test_rates_of_sprout_are_uniform_above_zero_and_outages_end_at_their_rate() -> None:
@@ -127,8 +129,10 @@ def test_a_scenario_with_a_channel_runs_and_survives_toml(model: str, tmp_path: 
 def test_both_directions_of_a_satellite_have_its_delay_and_one_its_rate() -> None:
     scenario = with_channel(model="leo", outage="50 ms")
     there, back = link(scenario, "bottleneck")["impairments"], link(scenario, "bottleneck/reverse")["impairments"]
-    assert there["delay_steps"] == back["delay_steps"] and there["delay_steps"][0]["at_ps"] == 0
-    assert "rate_steps" in there and "rate_steps" not in back
+    assert there["delay_steps"] == back["delay_steps"]
+    assert there["delay_steps"][0]["at_ps"] == 0
+    assert "rate_steps" in there
+    assert "rate_steps" not in back
     assert "impairments" not in link(with_channel(model="wifi"), "bottleneck/reverse")
 
 
@@ -156,7 +160,8 @@ def test_a_channel_whose_mean_is_not_the_rate_is_said() -> None:
 def test_what_has_no_sense_is_refused_in_one_line(channel: Any, line: str) -> None:
     with pytest.raises(ScenarioError) as error:
         Scenario.from_dict(BASE | {"dumbbell": BASE["dumbbell"] | {"channel": channel}})
-    assert line in str(error.value) and "\n" not in str(error.value)
+    assert line in str(error.value)
+    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize(

@@ -331,7 +331,7 @@ def _access_link(name: str, source: str, target: str, rate_bps: int, field: str)
 
 
 def _both_ways(there: DirectedLink) -> list[DirectedLink]:
-    """A link and its other direction: same rate, delay, buffer and delays of a channel, and nothing else that changes."""
+    """A link and its other direction: same rate, delay, buffer and delays of a channel; nothing else changes."""
     back = replace(
         there,
         name=there.name + _REVERSE,
