@@ -6,6 +6,7 @@
 //! list is needed: the packets that wait at `now` are those whose transmission has yet to begin, and these begin at
 //! `free − k × transmission`, so the backlog *is* the time until the transmitter is free.
 
+mod radio;
 mod schedule;
 mod served;
 mod service;
@@ -187,7 +188,7 @@ impl Link {
         let transmission = Time(((u128::from(sizes.0) * u128::from(ps_per_byte)) >> FRACTION_BITS) as u64);
         let longest = ((u128::from(sizes.1) * u128::from(ps_per_byte)) >> FRACTION_BITS) as u64;
         let impairments = spec.impairments.as_deref();
-        let schedule = impairments.and_then(|i| Schedule::new(spec.rate_bps, i)).map(Box::new);
+        let schedule = impairments.and_then(|i| Schedule::new(spec.rate_bps, i, seed, &spec.name)).map(Box::new);
         let wire = impairments.filter(|i| i.beyond_rate());
         let wire = wire.map(|i| Box::new(Wire::new(Time(spec.delay_ps), i, seed, &spec.name)));
         let by_trace = service.is_none() && schedule.as_ref().is_some_and(|schedule| schedule.is_trace());
@@ -321,7 +322,8 @@ impl Link {
     /// A packet that would reach the far end at `at`, by the shortest delay, is on its way; tells whether it will come twice.
     pub(crate) fn launch(&mut self, packet: Packet, at: Time) -> bool {
         let Some(wire) = &mut self.wire else { return false };
-        let Launch { twice, late } = wire.launch(packet, at - self.delay);
+        let later = self.schedule.as_ref().map_or(Time::ZERO, |schedule| schedule.later());
+        let Launch { twice, late } = wire.launch(packet, at - self.delay, later);
         self.totals.duplicated += u64::from(twice);
         self.totals.reordered += u64::from(late);
         twice
@@ -354,6 +356,9 @@ impl Link {
         if verdict == Verdict::Drop {
             self.totals.dropped += 1;
             self.totals.dropped_bytes += bytes;
+            return None;
+        }
+        if self.gives_up(bytes) {
             return None;
         }
         let (start, end) = self.occupy(now, bytes);
@@ -439,6 +444,16 @@ impl Link {
         self.totals.lost += 1;
         self.totals.dropped_bytes += bytes;
         true
+    }
+
+    /// A link layer gives up the packet that would be sent next.
+    fn gives_up(&mut self, bytes: u64) -> bool {
+        let gone = self.schedule.as_mut().is_some_and(|schedule| schedule.gives_up(bytes));
+        if gone {
+            self.totals.lost += 1;
+            self.totals.dropped_bytes += bytes;
+        }
+        gone
     }
 
     #[cold]
