@@ -8,7 +8,16 @@ from typing import Any
 from elephan.scenario import channels, form
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.fields import Channel
-from elephan.scenario.schema import DelayStep, Jitter, Link, Path, RateStep, Reorder
+from elephan.scenario.schema import (
+    Aggregation,
+    DelayStep,
+    Jitter,
+    Link,
+    Path,
+    RateStep,
+    Reorder,
+    Retransmission,
+)
 from elephan.scenario.units import format_offset, format_rate, format_time
 
 
@@ -19,6 +28,8 @@ class Impairments:
     jitter: Jitter | None = None
     reorder: Reorder | None = None
     duplicate: float = 0.0
+    aggregation: Aggregation | None = None
+    retransmission: Retransmission | None = None
     rate_steps: tuple[RateStep, ...] = ()
     rate_trace: tuple[int, ...] | None = None
     delay_steps: tuple[DelayStep, ...] = ()
@@ -44,7 +55,9 @@ class Impairments:
     @property
     def is_random(self) -> bool:
         """Whether they depend on the seed."""
-        return self.jitter is not None or self.reorder is not None or self.duplicate > 0
+        contends = self.aggregation is not None and self.aggregation.contention > 0
+        drawn = self.jitter is not None or self.reorder is not None or self.retransmission is not None
+        return drawn or contends or self.duplicate > 0
 
 
 STEADY = Impairments()
@@ -100,11 +113,21 @@ def _channel_form(
 
 
 def _random_fields(given: Impairments, field: str) -> dict[str, Any]:
-    reorder = given.reorder
+    reorder, bursts, again = given.reorder, given.aggregation, given.retransmission
+    by_trace = given.rate_trace or (given.channel and given.channel.model == "sprout")
+    for name, radio in (("aggregation", bursts), ("retransmission", again)):
+        if radio is not None and by_trace:
+            raise ScenarioError("needs a rate; a trace says itself when a packet may leave", path=f"{field}.{name}")
+    if again is not None and again.loss >= 1:
+        raise ScenarioError("1 lets no packet through; it is below 100%", path=f"{field}.retransmission.loss")
     return {
         "jitter": None if given.jitter is None else _jitter(given.jitter, f"{field}.jitter"),
         "reorder": None if reorder is None else form.ReorderSpec(p=reorder.share, delay_ps=reorder.delay),
         "duplicate": given.duplicate,
+        "aggregation": bursts
+        and form.AggregationSpec(packets=bursts.packets, access_ps=bursts.access, contention_ps=bursts.contention),
+        "retransmission": again
+        and form.RetransmissionSpec(p=again.loss, tries=again.tries, delay_ps=again.delay, in_order=again.in_order),
     }
 
 

@@ -152,6 +152,15 @@ class StackSpec(Table):
         None, description="a receiver that misbehaves: it acknowledges what was lost as if it had arrived"
     )
     hide_marks: Switch | None = Field(None, description="a receiver that misbehaves: it echoes no mark of ECN")
+    divide_acks: Annotated[int, BeforeValidator(reported(whole_number(1, 1000, "a number of ACKs")))] | None = Field(
+        None,
+        description="a receiver that misbehaves: it sends so many ACKs for each, of parts of what is acknowledged",
+        examples=[10],
+    )
+    count_acks: Switch | None = Field(
+        None,
+        description="a sender without byte counting (RFC 3465): its window grows by ACKs, not by segments acknowledged",
+    )
 
     def resolve(self, inherited: Stack) -> Stack:
         """The complete stack: the named one, or ``inherited``, with this table's own fields over it.
@@ -193,7 +202,7 @@ STACK_FIELDS = {
     for name in (
         "initial_window", "initial_ssthresh", "receive_window", "ack_every", "quick_acks", "detection", "recovery",
         "limited_transmit", "max_burst", "dup_threshold", "any_ack_restarts_timer", "time_one_segment",
-        "undo", "ecn", "pacing", "hz", "hide_losses", "hide_marks",
+        "undo", "ecn", "pacing", "hz", "hide_losses", "hide_marks", "divide_acks", "count_acks",
     )
 }  # fmt: skip
 
@@ -223,6 +232,12 @@ def _check_stack(stack: Stack) -> None:
     if stack.wire_bytes > 2**16:
         raise ScenarioError(
             f"a packet of {stack.wire_bytes} B (payload and header) is more than 65536 B", path="payload"
+        )
+    if stack.ack_bytes * stack.divide_acks > _MOST_OCTETS:
+        raise ScenarioError(
+            f"{stack.divide_acks} ACKs of {units.format_size(stack.ack_bytes)} are too many; they are sent as one "
+            f"packet of at most {_MOST_OCTETS} B",
+            path="divide_acks",
         )
     if stack.ack_bytes < 1:
         raise ScenarioError("'0 B' is too small; an ACK takes at least 1 byte on the wire", path="ack_size")
@@ -296,6 +311,33 @@ class Reorder(Table):
     delay: PositiveTime = Field(description="how much later they come", examples=["5 ms"])
 
 
+class Aggregation(Table):
+    """``aggregation``: a transmitter gains access to its medium, then sends what waits back to back (A-MPDU)."""
+
+    packets: Annotated[int, BeforeValidator(reported(whole_number(1, 65_535, "a number of packets")))] = Field(
+        description="of a burst at most", examples=[32]
+    )
+    access: Time = Field(
+        0, description="for each burst: spaces between frames, backoff, preamble, block ACK", examples=["150 us"]
+    )
+    contention: Time = Field(
+        0, description="mean of an exponential time that is added: others use the medium", examples=["2 ms"]
+    )
+
+
+class Retransmission(Table):
+    """``retransmission``: a link layer that sends a lost packet again (ARQ), so that losses become delay."""
+
+    loss: Share = Field(description="probability that a transmission fails", examples=["10%"])
+    tries: Annotated[int, BeforeValidator(reported(whole_number(1, 1000, "a number of transmissions")))] = Field(
+        7, description="transmissions of a packet at most; then it is lost", examples=[4]
+    )
+    delay: Time = Field(
+        0, description="how much later each retransmission makes a packet, besides its transmissions", examples=["8 ms"]
+    )
+    in_order: Switch = Field(True, description="later packets wait for one that is sent again, or else overtake it")
+
+
 class RateStep(Table):
     """``rate_steps``: a rate from a time on; what is being sent goes on at the new rate."""
 
@@ -318,6 +360,14 @@ _ReorderField = Annotated[
     Reorder | None, Field(description="packets that come late", examples=[{"share": "1%", "delay": "5 ms"}])
 ]
 _DuplicateField = Annotated[Share, Field(description="share of the packets that arrive twice", examples=["0.1%"])]
+_AggregationField = Annotated[
+    Aggregation | None,
+    Field(description="bursts of a transmitter that must gain access", examples=[{"packets": 32, "access": "150 us"}]),
+]
+_RetransmissionField = Annotated[
+    Retransmission | None,
+    Field(description="retransmission by the link layer", examples=[{"loss": "10%", "delay": "8 ms"}]),
+]
 _RateStepsField = Annotated[
     tuple[RateStep, ...],
     Field(description="rates from given times on", examples=[[{"at": "20 s", "rate": "50 Mbit/s"}]]),
@@ -400,6 +450,8 @@ class Path(Table):
     jitter: _JitterField = None
     reorder: _ReorderField = None
     duplicate: _DuplicateField = 0.0
+    aggregation: _AggregationField = None
+    retransmission: _RetransmissionField = None
     rate_steps: _RateStepsField = ()
     rate_trace: _RateTraceField = None
     delay_steps: _DelayStepsField = ()
@@ -451,6 +503,8 @@ class Link(Table):
     jitter: _JitterField = None
     reorder: _ReorderField = None
     duplicate: _DuplicateField = 0.0
+    aggregation: _AggregationField = None
+    retransmission: _RetransmissionField = None
     rate_steps: _RateStepsField = ()
     rate_trace: _RateTraceField = None
     delay_steps: _DelayStepsField = ()
@@ -735,6 +789,8 @@ TABLES: dict[str, type[Table]] = {
     "link": Link,
     "jitter": Jitter,
     "reorder": Reorder,
+    "aggregation": Aggregation,
+    "retransmission": Retransmission,
     "rate_steps": RateStep,
     "delay_steps": DelayStep,
     "flow": Flow,

@@ -3,6 +3,7 @@
 //! ([`boundary`]), and so do endpoints of other crates.
 
 pub mod boundary;
+mod counting;
 mod datagrams;
 mod departures;
 mod misled;
@@ -15,6 +16,7 @@ mod statistics;
 pub mod udt;
 
 pub use boundary::{End, Endpoint, EndpointState, Foreign, ForeignEndpoint, Outlet, PacketCounts};
+pub use counting::Counting;
 pub use datagrams::DatagramSender;
 pub use departures::Departures;
 pub use misled::Misled;
