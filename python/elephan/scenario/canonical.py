@@ -23,12 +23,14 @@ from elephan.scenario.form import (
     FlowSpec,
     FramesSpec,
     GilbertElliottLoss,
+    IntervalLoss,
     LinkSpec,
     ListLoss,
     LossSpec,
     Measure,
     NoneLoss,
     QueueSpec,
+    RateStep,
     SourceSpec,
     Spec,
     StackSpec,
@@ -152,6 +154,8 @@ def _loss(loss: Loss) -> LossSpec:
         return GilbertElliottLoss(
             to_bad=bursts.to_bad, to_good=bursts.to_good, in_good=bursts.in_good, in_bad=bursts.in_bad
         )
+    if loss.interval is not None:
+        return IntervalLoss(p=loss.probability, from_ps=loss.interval[0], to_ps=loss.interval[1])
     if loss.probability > 0:
         return BernoulliLoss(p=loss.probability)
     return NoneLoss()
@@ -228,6 +232,7 @@ def _application(given: Application) -> ApplicationSpec:
         poisson=given.arrivals == "poisson",
         frames=None if given.frames is None else FramesSpec(interval_ps=given.frames, shape=given.frame_shape),
         bursts=bursts,
+        rate_steps=tuple(RateStep(at_ps=step.at, rate_bps=step.rate) for step in given.rate_steps),
     )
 
 

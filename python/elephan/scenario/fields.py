@@ -137,9 +137,12 @@ def printable(noun: str) -> Callable[[Any], str]:
     return parse
 
 
-def dump_loss(loss: Loss) -> float | dict[str, list[int]] | dict[str, float]:
+def dump_loss(loss: Loss) -> float | dict[str, Any]:
     """A loss as a file states it."""
 
+    if loss.interval is not None:
+        begin, end = map(units.format_time, loss.interval)
+        return {"probability": loss.probability, "from": begin, "to": end}
     if loss.bursts is not None:
         return asdict(loss.bursts)
     return {"packets": list(loss.packets)} if loss.packets else loss.probability

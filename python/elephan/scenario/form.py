@@ -81,6 +81,18 @@ class FramesSpec(Form, frozen=True, kw_only=True):
     shape: float
 
 
+class RateStep(Form, frozen=True, kw_only=True):
+    """A change of the rate.
+
+    Attributes:
+        at_ps: Time of the change, ps.
+        rate_bps: Rate from then on, bit/s; 0 while the link is down, which holds the packet in transmission.
+    """
+
+    at_ps: int
+    rate_bps: int
+
+
 class ApplicationSpec(Form, frozen=True, kw_only=True):
     """Application that hands its data over at a rate.
 
@@ -89,12 +101,15 @@ class ApplicationSpec(Form, frozen=True, kw_only=True):
         bursts: Distributions of the on and off times; always on where absent.
         frames: Segments arrive in frames, as those of a video, instead of at equal intervals.
         poisson: Segments arrive as a Poisson process instead of at equal intervals.
+        rate_steps: Changes of the rate of an application with frames, in the order of their times: an encoder that is
+            told another rate.
     """
 
     rate_bps: int
     bursts: tuple[DurationSpec, DurationSpec] | None = None
     frames: FramesSpec | None = None
     poisson: bool = False
+    rate_steps: tuple[RateStep, ...] = ()
 
 
 class ForeignSpec(Form, frozen=True, kw_only=True):
@@ -350,18 +365,6 @@ JitterSpec = UniformJitter | NormalJitter | ExponentialJitter | SamplesJitter
 """Distribution of the random delay of a packet."""
 
 
-class RateStep(Form, frozen=True, kw_only=True):
-    """A change of the rate.
-
-    Attributes:
-        at_ps: Time of the change, ps.
-        rate_bps: Rate from then on, bit/s; 0 while the link is down, which holds the packet in transmission.
-    """
-
-    at_ps: int
-    rate_bps: int
-
-
 class ReorderSpec(Form, frozen=True, kw_only=True):
     """Reordering: a fraction of the packets takes longer.
 
@@ -433,6 +436,21 @@ class BernoulliLoss(Form, frozen=True, kw_only=True, tag_field="kind", tag="bern
     p: float
 
 
+class IntervalLoss(Form, frozen=True, kw_only=True, tag_field="kind", tag="interval"):
+    """Independent losses of the packets that arrive in an interval.
+
+    Attributes:
+        p: Loss probability of a packet.
+        from_ps: Beginning of the interval, ps.
+        to_ps: End of the interval, ps.
+    """
+
+    kind: ClassVar[Literal["interval"]] = "interval"
+    p: float
+    from_ps: int
+    to_ps: int
+
+
 class GilbertElliottLoss(Form, frozen=True, kw_only=True, tag_field="kind", tag="gilbert_elliott"):
     """Losses in bursts (Gilbert 1960, Elliott 1963). The link is in a good or a bad state, may change the state
     before each packet, and loses the packet with the state's probability. The first state is drawn from the
@@ -463,7 +481,7 @@ class ListLoss(Form, frozen=True, kw_only=True, tag_field="kind", tag="list"):
     packets: tuple[int, ...]
 
 
-LossSpec = NoneLoss | BernoulliLoss | GilbertElliottLoss | ListLoss
+LossSpec = NoneLoss | BernoulliLoss | IntervalLoss | GilbertElliottLoss | ListLoss
 """Losses before the queue, of data packets and ACKs alike."""
 
 

@@ -71,7 +71,7 @@ def impairments_form(given: Impairments, delay_ps: int, duration_ps: int, field:
     """
     if given.channel:
         return _channel_form(given, given.channel, delay_ps, duration_ps, field)
-    _check_rate_steps(given.rate_steps, f"{field}.rate_steps")
+    check_rate_steps(given.rate_steps, f"{field}.rate_steps")
     _check_rising(given.delay_steps, f"{field}.delay_steps")
     delay_steps = tuple(
         form.DelayStep(at_ps=step.at, delay_ps=_delay(step, delay_ps, f"{field}.delay_steps[{i}].change"))
@@ -131,7 +131,12 @@ def _random_fields(given: Impairments, field: str) -> dict[str, Any]:
     }
 
 
-def _check_rate_steps(steps: tuple[RateStep, ...], field: str) -> None:
+def check_rate_steps(steps: tuple[RateStep, ...], field: str) -> None:
+    """Refuse steps that are out of order or end with a rate of 0.
+
+    Raises:
+        ScenarioError: with the step.
+    """
     _check_rising(steps, field)
     if steps and steps[-1].rate == 0:
         raise ScenarioError(

@@ -445,7 +445,12 @@ class Path(Table):
         default_factory=Loss,
         description="loss on the bottleneck towards the right (as all that follows, up to channel): a probability, "
         "positions in order of arrival, from 1, or bursts",
-        examples=["0.01%", {"packets": [100, 250]}, {"to_bad": "0.1%", "to_good": "20%", "in_bad": "50%"}],
+        examples=[
+            "0.01%",
+            {"probability": "20%", "from": "20 s", "to": "25 s"},
+            {"packets": [100, 250]},
+            {"to_bad": "0.1%", "to_good": "20%", "in_bad": "50%"},
+        ],
     )
     jitter: _JitterField = None
     reorder: _ReorderField = None
@@ -550,6 +555,11 @@ class Application(Table):
         description="shape of the Weibull distribution of the frames' sizes: 1 is exponential, more is steadier "
         "(the default is that of IEEE 802.11ax's evaluation methodology for video)",
         examples=[3.0],
+    )
+    rate_steps: tuple[RateStep, ...] = Field(
+        (),
+        description='rates of its frames from given times of the run on: an encoder; "0 bit/s" while it pauses',
+        examples=[[{"at": "20 s", "rate": "1 Mbit/s"}]],
     )
     on: PositiveTime | None = Field(None, description="mean time on; always on by default", examples=["500 ms"])
     off: PositiveTime | None = Field(None, description="mean time off", examples=["500 ms"])

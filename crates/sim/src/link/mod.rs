@@ -87,6 +87,7 @@ pub struct Carried {
 enum Loss {
     None,
     Bernoulli { p: f64, stream: Stream },
+    Interval { p: f64, from: Time, to: Time, stream: Stream },
     GilbertElliott { bad: bool, change: [f64; 2], loss: [f64; 2], stream: Stream },
     List { packets: Vec<u64>, next: usize },
 }
@@ -169,6 +170,10 @@ impl Link {
             LossSpec::None => Loss::None,
             LossSpec::Bernoulli { p } => {
                 Loss::Bernoulli { p: *p, stream: Stream::new(seed, &format!("link {} loss", spec.name)) }
+            }
+            LossSpec::Interval { p, from_ps, to_ps } => {
+                let stream = Stream::new(seed, &format!("link {} loss", spec.name));
+                Loss::Interval { p: *p, from: Time(*from_ps), to: Time(*to_ps), stream }
             }
             LossSpec::GilbertElliott { to_bad, to_good, in_good, in_bad } => {
                 let mut stream = Stream::new(seed, &format!("link {} loss", spec.name));
@@ -347,7 +352,7 @@ impl Link {
     #[inline(never)]
     fn carry_by_discipline(&mut self, now: Time, bytes: u64, capable: bool) -> Option<Carried> {
         self.sample_before(now);
-        if self.loses_arrival(bytes) {
+        if self.loses_arrival(now, bytes) {
             return None;
         }
         self.drain(now);
@@ -383,7 +388,7 @@ impl Link {
     /// Loss and queue: whether the packet will be sent.
     fn admit(&mut self, now: Time, bytes: u64) -> bool {
         self.sample_before(now);
-        if self.loses_arrival(bytes) {
+        if self.loses_arrival(now, bytes) {
             return false;
         }
         let Some(uniform) = self.uniform else { return self.admit_mixed(now, bytes) };
@@ -437,8 +442,8 @@ impl Link {
 
     /// Random loss of a packet that arrives.
     #[inline]
-    fn loses_arrival(&mut self, bytes: u64) -> bool {
-        if matches!(self.loss, Loss::None) || !self.loses() {
+    fn loses_arrival(&mut self, now: Time, bytes: u64) -> bool {
+        if matches!(self.loss, Loss::None) || !self.loses(now) {
             return false;
         }
         self.totals.lost += 1;
@@ -457,11 +462,12 @@ impl Link {
     }
 
     #[cold]
-    fn loses(&mut self) -> bool {
+    fn loses(&mut self, now: Time) -> bool {
         let index = self.arrived();
         match &mut self.loss {
             Loss::None => false,
             Loss::Bernoulli { p, stream } => stream.uniform() < *p,
+            Loss::Interval { p, from, to, stream } => (*from..*to).contains(&now) && stream.uniform() < *p,
             Loss::GilbertElliott { bad, change, loss, stream } => {
                 *bad ^= stream.uniform() < change[usize::from(*bad)];
                 stream.uniform() < loss[usize::from(*bad)]

@@ -44,7 +44,7 @@ impl Link {
         let now = packet.at;
         self.note_arrival(now);
         self.sample_before(now);
-        if self.loses_arrival(packet.bytes()) {
+        if self.loses_arrival(now, packet.bytes()) {
             gone.push(packet);
             return;
         }

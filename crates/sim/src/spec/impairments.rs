@@ -71,7 +71,7 @@ pub struct RetransmissionSpec {
 }
 
 /// A change of the rate.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 pub struct RateStep {
     /// Time of the change, ps.
     pub at_ps: u64,
