@@ -34,7 +34,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def scenario_page() -> str:
     """Every table and field of a scenario file, and every named stack."""
-    from elephan.scenario import units
+    from elephan.scenario import channels, units
     from elephan.scenario.schema import TABLES, ScenarioTable
     from elephan.scenario.stacks import STACKS, TITLES, Stack
 
@@ -74,6 +74,20 @@ def scenario_page() -> str:
     }
     parts.append(table(["quantity", "units"], [(k, ", ".join(f"`{u}`" for u in v)) for k, v in groups.items()]))
     parts.append("Buffers, amounts and windows may be sizes too.\n")
+    parts.append("## Channels\n")
+    parts.append("Models of `channel`, their parameters and their sources ([Radio channels](../channels.md)).\n")
+    for name, channel in channels.MODELS.items():
+        parts.append(f"### `{name}`\n\n{channel.title[:1].upper() + channel.title[1:]} ({channel.source}).\n")
+        rows = [
+            (
+                f"`{key}`",
+                f"`{known.default:g} {known.unit}`",
+                known.text,
+                f"{known.low:g} to {known.high:g} {known.unit}",
+            )
+            for key, known in channel.parameters.items()
+        ]
+        parts.append(table(["parameter", "default", "what", "range"], rows))
     parts.append("## Named stacks\n")
     parts.append(table(["name", "what it is"], [(f"`{name}`", TITLES[name]) for name in STACKS]))
     fields = list(Stack.__dataclass_fields__)

@@ -45,6 +45,8 @@ enum Pace {
         ready: u64,
         /// Bits that do not fill a segment yet: they go with the next frame.
         rest: f64,
+        /// Rates from given times on, bit/s.
+        steps: Vec<(Time, u64)>,
     },
 }
 
@@ -90,7 +92,8 @@ impl Application {
             rate_bps: u128::from(spec.rate_bps),
             pace: match spec.frames {
                 Some(FramesSpec { interval_ps, shape }) => {
-                    Pace::Frames { draws: stream("frames"), interval_ps, shape, frame: 0, ready: 0, rest: 0.0 }
+                    let steps = spec.rate_steps.iter().map(|step| (Time(step.at_ps), step.rate_bps)).collect();
+                    Pace::Frames { draws: stream("frames"), interval_ps, shape, frame: 0, ready: 0, rest: 0.0, steps }
                 }
                 None if spec.poisson => Pace::Poisson { draws: stream("arrivals"), at: Time::ZERO },
                 None => Pace::Even,
@@ -165,13 +168,18 @@ impl Application {
                 let mean_ps = self.bits_ps as f64 / self.rate_bps as f64;
                 *at = Time(at.0.saturating_add((exponential(draws) * mean_ps) as u64));
             }
-            Pace::Frames { draws, interval_ps, shape, frame, ready, rest } => {
+            Pace::Frames { draws, interval_ps, shape, frame, ready, rest, steps } => {
                 let bits = (self.bits_ps / u128::from(Time::SECOND.0)) as f64;
-                let mean_bits = self.rate_bps as f64 * (*interval_ps as f64 * 1e-12);
                 *ready = ready.saturating_sub(gone);
                 while *ready == 0 {
+                    let at = Time(self.start.0.saturating_add(frame.saturating_mul(*interval_ps)));
+                    let step = steps.iter().rev().find(|step| step.0 <= at);
+                    let rate_bps = step.map_or(self.rate_bps, |step| u128::from(step.1));
                     *frame += 1;
-                    *rest += weibull(draws, mean_bits, *shape);
+                    if rate_bps == 0 {
+                        continue;
+                    }
+                    *rest += weibull(draws, rate_bps as f64 * (*interval_ps as f64 * 1e-12), *shape);
                     *ready = (*rest / bits) as u64;
                     *rest -= *ready as f64 * bits;
                 }
@@ -211,6 +219,7 @@ impl Application {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::spec::RateStep;
 
     const SECOND: u64 = Time::SECOND.0;
 
@@ -226,7 +235,8 @@ mod tests {
 
     #[test]
     fn a_constant_rate_is_exact_and_begins_at_the_start() {
-        let spec = ApplicationSpec { rate_bps: 3_000, poisson: false, frames: None, bursts: None };
+        let spec =
+            ApplicationSpec { rate_bps: 3_000, poisson: false, frames: None, bursts: None, rate_steps: Vec::new() };
         let times = times(&spec, 1_000, 3, u64::MAX);
         assert_eq!(times.len(), 6);
         assert_eq!(times[..4], [SECOND, SECOND + SECOND / 3, SECOND + 2 * SECOND / 3, 2 * SECOND].map(Time));
@@ -234,7 +244,8 @@ mod tests {
 
     #[test]
     fn an_application_stops_at_its_total() {
-        let spec = ApplicationSpec { rate_bps: 1_000, poisson: false, frames: None, bursts: None };
+        let spec =
+            ApplicationSpec { rate_bps: 1_000, poisson: false, frames: None, bursts: None, rate_steps: Vec::new() };
         assert_eq!(times(&spec, 1_000, 100, 5).len(), 5);
     }
 
@@ -242,7 +253,13 @@ mod tests {
     fn short_bursts_keep_the_mean_rate() {
         // Bursts of 3/4 of a segment's distance, then as long off: half of the rate, not one segment a burst.
         let half = DurationSpec::Constant { mean_ps: 3 * SECOND / 4 };
-        let spec = ApplicationSpec { rate_bps: 1_000, poisson: false, frames: None, bursts: Some((half, half)) };
+        let spec = ApplicationSpec {
+            rate_bps: 1_000,
+            poisson: false,
+            frames: None,
+            bursts: Some((half, half)),
+            rate_steps: Vec::new(),
+        };
         let times = times(&spec, 1_000, 3001, u64::MAX);
         assert_eq!(times.len(), 1500);
         assert_eq!(times[..3], [SECOND, SECOND + 7 * SECOND / 4, SECOND + 7 * SECOND / 2].map(Time));
@@ -251,7 +268,13 @@ mod tests {
     #[test]
     fn bursts_much_shorter_than_a_segment_keep_the_mean_rate_and_let_others_in() {
         let micro = DurationSpec::Constant { mean_ps: Time::MILLISECOND.0 / 1000 };
-        let spec = ApplicationSpec { rate_bps: 1_000, poisson: false, frames: None, bursts: Some((micro, micro)) };
+        let spec = ApplicationSpec {
+            rate_bps: 1_000,
+            poisson: false,
+            frames: None,
+            bursts: Some((micro, micro)),
+            rate_steps: Vec::new(),
+        };
         let mut application = Application::new(&spec, 1, "f", 1_000, (Time(0), Time(10 * SECOND)), u64::MAX);
         let (mut segments, mut looks) = (0, 0);
         while !application.is_over() {
@@ -266,8 +289,13 @@ mod tests {
     #[test]
     fn exponential_bursts_give_their_share_of_the_rate() {
         let mean = |ms: u64| DurationSpec::Exponential { mean_ps: ms * Time::MILLISECOND.0 };
-        let spec =
-            ApplicationSpec { rate_bps: 1_000_000, poisson: false, frames: None, bursts: Some((mean(300), mean(700))) };
+        let spec = ApplicationSpec {
+            rate_bps: 1_000_000,
+            poisson: false,
+            frames: None,
+            bursts: Some((mean(300), mean(700))),
+            rate_steps: Vec::new(),
+        };
         let n = times(&spec, 1_000, 20_001, u64::MAX).len() as f64;
         // 20,000 cycles: the on-time's standard deviation is √(20,000 × 2) × 0.3 × 0.7 s = 42 s.
         assert!((n / 1e3 / 20_000.0 - 0.3).abs() < 5.0 * 42.0 / 20_000.0, "{n}");
@@ -276,7 +304,13 @@ mod tests {
     #[test]
     fn frames_come_at_equal_distances_with_weibull_sizes_and_the_stated_mean() {
         let frames = FramesSpec { interval_ps: SECOND / 25, shape: 0.8099 };
-        let spec = ApplicationSpec { rate_bps: 2_500_000, poisson: false, frames: Some(frames), bursts: None };
+        let spec = ApplicationSpec {
+            rate_bps: 2_500_000,
+            poisson: false,
+            frames: Some(frames),
+            bursts: None,
+            rate_steps: Vec::new(),
+        };
         // A segment of 100 bits in frames of 100,000 on average, so that rounding is nothing.
         let times = times(&spec, 100, 4001, u64::MAX);
         let mut sizes = vec![0_u32; 100_000];
@@ -299,9 +333,35 @@ mod tests {
     }
 
     #[test]
+    fn an_encoder_changes_its_rate_and_pauses_at_given_times() {
+        let frames = FramesSpec { interval_ps: SECOND / 50, shape: 100.0 };
+        let steps = [(101, 4_000_000), (201, 0), (301, 1_000_000)];
+        let rate_steps = steps.map(|(at, rate_bps)| RateStep { at_ps: at * SECOND, rate_bps }).into();
+        let spec =
+            ApplicationSpec { rate_bps: 2_000_000, poisson: false, frames: Some(frames), bursts: None, rate_steps };
+        let times = times(&spec, 1_000, 401, u64::MAX);
+        let within = |from: u64, to: u64| {
+            times.iter().filter(|at| (from * SECOND..to * SECOND).contains(&at.0)).count() as f64
+                / 1e3
+                / (to - from) as f64
+        };
+        // 5,000 frames with a standard deviation of 1.3 % each.
+        for (from, to, mbps) in [(1, 101, 2.0), (101, 201, 4.0), (301, 401, 1.0)] {
+            assert!((within(from, to) / mbps - 1.0).abs() < 0.001, "{}", within(from, to));
+        }
+        assert_eq!(within(201, 301), 0.0);
+    }
+
+    #[test]
     fn a_frame_of_a_thousand_million_segments_is_handed_over_at_once_up_to_the_total() {
         let frames = FramesSpec { interval_ps: SECOND, shape: 1.0 };
-        let spec = ApplicationSpec { rate_bps: 1_u64 << 40, poisson: false, frames: Some(frames), bursts: None };
+        let spec = ApplicationSpec {
+            rate_bps: 1_u64 << 40,
+            poisson: false,
+            frames: Some(frames),
+            bursts: None,
+            rate_steps: Vec::new(),
+        };
         let mut application = Application::new(&spec, 1, "f", 8, (Time(0), Time(10 * SECOND)), 3_000_000_000);
         let first = application.take(Time(0));
         assert!(first > 100_000_000, "{first}");
@@ -312,7 +372,8 @@ mod tests {
 
     #[test]
     fn poisson_gaps_pass_kolmogorov_smirnov() {
-        let spec = ApplicationSpec { rate_bps: 1_000_000, poisson: true, frames: None, bursts: None };
+        let spec =
+            ApplicationSpec { rate_bps: 1_000_000, poisson: true, frames: None, bursts: None, rate_steps: Vec::new() };
         let times = times(&spec, 1_000, 101, u64::MAX);
         let mut gaps: Vec<f64> = times.windows(2).map(|pair| (pair[1] - pair[0]).seconds()).collect();
         gaps.sort_by(f64::total_cmp);

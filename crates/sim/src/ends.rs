@@ -7,7 +7,7 @@ use elephan_cc::{Algorithm, Controller};
 use crate::algorithms::{check_routers, udt_control};
 use crate::endpoint::udt::{UdtReceiver, UdtSender};
 use crate::endpoint::{
-    DatagramSender, End, EndpointState, Foreign, ForeignEndpoint, Misled, PacketCounts, Receiver, Sender,
+    Counting, DatagramSender, End, EndpointState, Foreign, ForeignEndpoint, Misled, PacketCounts, Receiver, Sender,
 };
 use crate::events::Log;
 use crate::network::{Attachment, MailboxId, Network};
@@ -124,6 +124,9 @@ pub(crate) fn ends_of<T: Into<Transport>>(
                 if this.base_rtt_error_ps != 0 {
                     let error = this.base_rtt_error_ps as f64 * 1e-12;
                     controller = Controller::Custom(Box::new(Misled::new(controller, error)));
+                }
+                if this.stack.acks_counted > 0 {
+                    controller = Controller::Custom(Box::new(Counting::new(controller, this.stack.acks_counted)));
                 }
                 let mut sender = Sender::new(flow, spec, this, start, controller, times);
                 if let Some(events) = &spec.events {

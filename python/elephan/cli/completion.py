@@ -181,7 +181,7 @@ def any_of(*sources: Source) -> Source:
     return complete
 
 
-KINDS = ("algorithms", "papers", "suites", "queues", "metrics", "stacks", "backends")
+KINDS = ("algorithms", "papers", "suites", "queues", "channels", "metrics", "stacks", "backends")
 ARGUMENTS: dict[str, Source] = {
     "SCENARIO.toml": scenarios,
     "RUN…|SCENARIO.toml…": any_of(scenarios, runs),

@@ -7,10 +7,10 @@ from typing import Any
 import click
 
 from elephan.cli import common
-from elephan.scenario import ScenarioError, catalog, own, transports
+from elephan.scenario import ScenarioError, catalog, channels, own, transports
 from elephan.scenario.words import hint
 
-KINDS = ("algorithms", "papers", "suites", "queues", "metrics", "stacks", "backends")
+KINDS = ("algorithms", "papers", "suites", "queues", "channels", "metrics", "stacks", "backends")
 
 
 @click.command("list")
@@ -36,6 +36,8 @@ def entries_of(kind: str) -> list[dict[str, Any]]:
         return [row | {"list": kind} for entry in entries for row in _with_presets(entry)]
     if kind == "queues":
         return [row | {"list": kind} for entry in catalog.queues().values() for row in _with_presets(entry)]
+    if kind == "channels":
+        return [_channel(name, model) for name, model in channels.MODELS.items()]
     if kind == "papers":
         from elephan import papers
 
@@ -55,6 +57,14 @@ def entries_of(kind: str) -> list[dict[str, Any]]:
     from elephan import backends
 
     return [_entry(kind, name, "backend", backends.kind(name).title, "") for name in backends.names()]
+
+
+def _channel(name: str, model: channels.Model) -> dict[str, Any]:
+    parameters = [
+        {"name": key, "default": known.default, "unit": known.unit, "title": known.text}
+        for key, known in model.parameters.items()
+    ]
+    return _entry("channels", name, "channel", model.title, model.source) | {"parameters": parameters}
 
 
 def _entry(list_name: str, name: str, kind: str, title: str, source: str) -> dict[str, Any]:

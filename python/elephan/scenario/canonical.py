@@ -23,12 +23,14 @@ from elephan.scenario.form import (
     FlowSpec,
     FramesSpec,
     GilbertElliottLoss,
+    IntervalLoss,
     LinkSpec,
     ListLoss,
     LossSpec,
     Measure,
     NoneLoss,
     QueueSpec,
+    RateStep,
     SourceSpec,
     Spec,
     StackSpec,
@@ -66,7 +68,7 @@ def canonical_form(scenario: ScenarioTable, graph: Graph | None = None) -> Spec:
         send_jitter_ps=send_jitter_ps,
         measure=Measure(from_ps=from_ps, to_ps=to_ps),
         traffic=tuple(_source(graph, first + i, i, source) for i, source in enumerate(scenario.traffic)),
-        links=tuple(_link(graph, position) for position in range(len(graph.links))),
+        links=tuple(_link(graph, position, scenario.duration) for position in range(len(graph.links))),
         flows=tuple(_flow(graph, i, flow) for i, flow in enumerate(scenario.flow)),
         events=None if scenario.events is None else _events(scenario.events),
         internals=scenario.internals,
@@ -128,7 +130,7 @@ def _events(events: Events) -> EventsSpec:
     return EventsSpec(limit=events.limit, from_ps=events.from_, to_ps=events.to)
 
 
-def _link(graph: Graph, position: int) -> LinkSpec:
+def _link(graph: Graph, position: int, duration_ps: int) -> LinkSpec:
     link = graph.links[position]
     carries_data = bool(graph.data_users(position))
     return LinkSpec(
@@ -138,7 +140,7 @@ def _link(graph: Graph, position: int) -> LinkSpec:
         loss=_loss(link.loss),
         queue=_queue(graph, position),
         record=link.record if link.record is not None else carries_data and not link.buffer.unlimited,
-        impairments=impairments_form(link.impairments, link.delay_ps, link.field),
+        impairments=impairments_form(link.impairments, link.delay_ps, duration_ps, link.field),
         copies=link.copies,
         delays_ps=link.delays_ps,
     )
@@ -152,6 +154,8 @@ def _loss(loss: Loss) -> LossSpec:
         return GilbertElliottLoss(
             to_bad=bursts.to_bad, to_good=bursts.to_good, in_good=bursts.in_good, in_bad=bursts.in_bad
         )
+    if loss.interval is not None:
+        return IntervalLoss(p=loss.probability, from_ps=loss.interval[0], to_ps=loss.interval[1])
     if loss.probability > 0:
         return BernoulliLoss(p=loss.probability)
     return NoneLoss()
@@ -228,6 +232,7 @@ def _application(given: Application) -> ApplicationSpec:
         poisson=given.arrivals == "poisson",
         frames=None if given.frames is None else FramesSpec(interval_ps=given.frames, shape=given.frame_shape),
         bursts=bursts,
+        rate_steps=tuple(RateStep(at_ps=step.at, rate_bps=step.rate) for step in given.rate_steps),
     )
 
 
@@ -258,4 +263,6 @@ def _stack(stack: Stack, algorithm: str, parameters: Mapping[str, float | bool |
     # Part of the experiment only where the algorithm asks for it, so that the hashes of all others stay.
     if not (own.pinned(algorithm) or catalog.counts_jiffies(algorithm, parameters)):
         del settings["hz"]
+    divided, counted = settings.pop("divide_acks"), settings.pop("count_acks")
+    settings |= {"ack_bytes": stack.ack_bytes * divided, "acks_counted": divided if counted else 0}
     return StackSpec(**settings)

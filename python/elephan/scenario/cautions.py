@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from elephan.scenario import catalog
+from elephan.scenario import catalog, channels
 from elephan.scenario.canonical import canonical_form, flow_name, measure_window, source_name
 from elephan.scenario.graph import Graph
 from elephan.scenario.impairments import Impairments
@@ -130,6 +130,13 @@ def _changing_links(graph: Graph) -> list[str]:
                 found.append(
                     f"{link.name}: parts of its BDP go by its rate, {format_rate(link.rate_bps)}; "
                     f"its trace has {mean_bps / 1e6:.4g} Mbit/s on average"
+                )
+        if changes.channel and not changes.delays_only:
+            mean_bps = round(channels.mean_bps(changes.channel.model, changes.channel.given))
+            if abs(mean_bps - link.rate_bps) > link.rate_bps / 10:
+                found.append(
+                    f"{link.name}: parts of its BDP go by its rate, {format_rate(link.rate_bps)}; its channel "
+                    f"{changes.channel.model} has {mean_bps / 1e6:.4g} Mbit/s on average"
                 )
         if changes.delay_steps:
             found.append(

@@ -11,7 +11,8 @@ from elephan.scenario.canonical import flow_name, measure_window, source_name
 from elephan.scenario.errors import ScenarioError, join_path
 from elephan.scenario.fields import RECORD_ALL, RECORD_QUANTILES
 from elephan.scenario.graph import Graph
-from elephan.scenario.schema import DATAGRAMS, STACK_FIELDS, Events, Flow, ScenarioTable, Traffic
+from elephan.scenario.impairments import check_rate_steps
+from elephan.scenario.schema import DATAGRAMS, STACK_FIELDS, Application, Events, Flow, ScenarioTable, Traffic
 from elephan.scenario.stacks import is_udt
 from elephan.scenario.traffic import check_round_trips
 from elephan.scenario.units import PS_PER_S, format_rate, format_time
@@ -271,21 +272,32 @@ def _check_application(flow: Flow, where: str) -> None:
             raise ScenarioError(
                 "missing; a flow that is on and off needs the mean time of both", path=join_path(where, field, missing)
             )
-        if given.frames is not None and given.arrivals == "poisson":
-            raise ScenarioError(
-                "contradicts arrivals, which say already when segments come", path=join_path(where, field, "frames")
-            )
-        if given.frames is None and "frame_shape" in given.model_fields_set:
-            raise ScenarioError("has no meaning without frames", path=join_path(where, field, "frame_shape"))
-        if given.frames is not None and given.rate * given.frames < 8 * PS_PER_S:
-            raise ScenarioError(
-                f"'{format_time(given.frames)}' at {format_rate(given.rate)} holds less than a byte; a frame has at "
-                "least 1 byte on average",
-                path=join_path(where, field, "frames"),
-            )
+        _check_frames(given, join_path(where, field))
         for name in ("times", "shape") if given.on is None else ():
             if name in given.model_fields_set:
                 raise ScenarioError("has no meaning without on and off", path=join_path(where, field, name))
+
+
+def _check_frames(given: Application, where: str) -> None:
+    if given.frames is not None and given.arrivals == "poisson":
+        raise ScenarioError(
+            "contradicts arrivals, which say already when segments come", path=join_path(where, "frames")
+        )
+    if given.frames is None:
+        for name in ("frame_shape", "rate_steps"):
+            if name in given.model_fields_set and getattr(given, name):
+                raise ScenarioError("has no meaning without frames", path=join_path(where, name))
+        return
+    if given.rate_steps and given.on is not None:
+        raise ScenarioError("contradicts on and off; a rate of 0 bit/s is a pause", path=join_path(where, "rate_steps"))
+    check_rate_steps(given.rate_steps, join_path(where, "rate_steps"))
+    slowest = min(rate for rate in (given.rate, *(step.rate for step in given.rate_steps)) if rate > 0)
+    if slowest * given.frames < 8 * PS_PER_S:
+        raise ScenarioError(
+            f"'{format_time(given.frames)}' at {format_rate(slowest)} holds less than a byte; a frame has at "
+            "least 1 byte on average",
+            path=join_path(where, "frames"),
+        )
 
 
 def _check_udt(scenario: ScenarioTable, flow: Flow, where: str) -> None:

@@ -28,13 +28,16 @@ from elephan.scenario.form import (
 LEFT_OUT: dict[type[Form], tuple[str, ...]] = {
     Spec: ("title", "traffic", "events", "internals", "record_flows"),
     LinkSpec: ("impairments", "copies", "delays_ps"),
-    Impairments: ("rate_steps", "rate_trace_ms", "delay_steps", "jitter", "reorder", "duplicate"),
+    Impairments: (
+        "rate_steps", "rate_trace_ms", "delay_steps", "jitter", "reorder", "duplicate", "aggregation",
+        "retransmission",
+    ),
     FlowSpec: (
         "source_sha256", "application", "datagrams", "foreign", "base_rtt_error_ps", "sender_clock", "receiver_clock",
         "count", "start_spread_ps",
     ),
-    ApplicationSpec: ("poisson", "frames", "bursts"),
-    StackSpec: ("ecn", "pacing", "host_ack_ps", "host_scan_ps", "hz", "hide_losses", "hide_marks"),
+    ApplicationSpec: ("poisson", "frames", "bursts", "rate_steps"),
+    StackSpec: ("ecn", "pacing", "host_ack_ps", "host_scan_ps", "hz", "hide_losses", "hide_marks", "acks_counted"),
     SourceSpec: ("sizes", "rtts", "record"),
     ListArrivals: ("rtts_ps",),
 }  # fmt: skip

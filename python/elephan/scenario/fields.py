@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable
-from dataclasses import asdict
+from contextlib import suppress
+from dataclasses import asdict, dataclass
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BeforeValidator, PlainSerializer
 from pydantic_core import PydanticCustomError
 
-from elephan.scenario import own, traces, units
+from elephan.scenario import channels, own, traces, units
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.units import Amount, Buffer, Loss
 from elephan.scenario.words import hint, nearest
@@ -135,9 +137,12 @@ def printable(noun: str) -> Callable[[Any], str]:
     return parse
 
 
-def dump_loss(loss: Loss) -> float | dict[str, list[int]] | dict[str, float]:
+def dump_loss(loss: Loss) -> float | dict[str, Any]:
     """A loss as a file states it."""
 
+    if loss.interval is not None:
+        begin, end = map(units.format_time, loss.interval)
+        return {"probability": loss.probability, "from": begin, "to": end}
     if loss.bursts is not None:
         return asdict(loss.bursts)
     return {"packets": list(loss.packets)} if loss.packets else loss.probability
@@ -188,6 +193,74 @@ def parse_algorithm(value: Any) -> str:
     return printable("a name")(own.pin(value))
 
 
+@dataclass(frozen=True)
+class Channel:
+    """A radio channel: a model, a seed of its own, and the parameters that are not at their default."""
+
+    model: str
+    seed: int = 1
+    given: channels.Parameters = ()
+
+
+_CHANNEL_EXAMPLE = '{ model = "leo", seed = 1 }'
+_AMOUNT = re.compile(r"\s*([+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)\s*(\S.*?)\s*")
+
+
+def parse_channel(value: Any) -> Channel:
+    """A channel's table: its model, its seed and its parameters with their units."""
+
+    if isinstance(value, Channel):
+        return value
+    if not isinstance(value, dict):
+        raise ScenarioError(f"{value!r} is not a channel; write for example {_CHANNEL_EXAMPLE}")
+    table = {str(name): given for name, given in value.items()}
+    if "model" not in table:
+        raise ScenarioError(f"missing; write for example {_CHANNEL_EXAMPLE}", path="model")
+    model = table.pop("model")
+    if not isinstance(model, str) or model not in channels.MODELS:
+        raise ScenarioError(f"{model!r} is not a channel; {hint(str(model), channels.MODELS)}", path="model")
+    try:
+        seed = parse_seed(table.pop("seed", 1))
+    except ScenarioError as error:
+        raise error.located(path="seed") from None
+    known = channels.MODELS[model].parameters
+    for name in table:
+        if name not in known:
+            raise ScenarioError(f"not a parameter of {model}; {hint(name, ('seed', *known))}", path=name)
+    found = sorted((name, _channel_value(name, given, known[name])) for name, given in table.items())
+    given = tuple((name, number) for name, number in found if number != known[name].default)
+    if (at := channels.values(model, given)).get("low", 0) > at.get("high", 0):
+        raise ScenarioError(f"{at['low']:g} Mbit/s is more than high, {at['high']:g} Mbit/s", path="low")
+    return Channel(model, seed, given)
+
+
+def _channel_value(name: str, given: Any, known: channels.Parameter) -> float:
+    found = _AMOUNT.fullmatch(given) if isinstance(given, str) else None
+    number: float | None = None
+    if found and found[2] == known.unit:
+        with suppress(ValueError):
+            number = float(found[1])
+    elif found and known.unit in ("s", "ms"):
+        number = units.parse_time(given) / (units.PS_PER_S if known.unit == "s" else units.PS_PER_S / 1000)
+    elif found and known.unit == "Mbit/s":
+        number = units.parse_rate(given) / 1e6
+    if number is None or not known.low <= number <= known.high:
+        allowed = f"it is from {known.low:g} {known.unit} to {known.high:g} {known.unit}"
+        raise ScenarioError(f"{given!r} is not {known.text.partition(';')[0]}; {allowed}", path=name)
+    return number
+
+
+def dump_channel(channel: Channel | None) -> dict[str, Any] | None:
+    """A channel as a file states it."""
+
+    if channel is None:
+        return None
+    known = channels.MODELS[channel.model].parameters
+    given = {name: f"{number!r} {known[name].unit}" for name, number in channel.given}
+    return {"model": channel.model, "seed": channel.seed} | given
+
+
+ChannelChoice = Annotated[Channel | None, BeforeValidator(reported(parse_channel)), PlainSerializer(dump_channel)]
 QueueParameters = Annotated[dict[str, Any], BeforeValidator(reported(parse_parameters))]
 
 

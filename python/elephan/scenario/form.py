@@ -81,6 +81,18 @@ class FramesSpec(Form, frozen=True, kw_only=True):
     shape: float
 
 
+class RateStep(Form, frozen=True, kw_only=True):
+    """A change of the rate.
+
+    Attributes:
+        at_ps: Time of the change, ps.
+        rate_bps: Rate from then on, bit/s; 0 while the link is down, which holds the packet in transmission.
+    """
+
+    at_ps: int
+    rate_bps: int
+
+
 class ApplicationSpec(Form, frozen=True, kw_only=True):
     """Application that hands its data over at a rate.
 
@@ -89,12 +101,15 @@ class ApplicationSpec(Form, frozen=True, kw_only=True):
         bursts: Distributions of the on and off times; always on where absent.
         frames: Segments arrive in frames, as those of a video, instead of at equal intervals.
         poisson: Segments arrive as a Poisson process instead of at equal intervals.
+        rate_steps: Changes of the rate of an application with frames, in the order of their times: an encoder that is
+            told another rate.
     """
 
     rate_bps: int
     bursts: tuple[DurationSpec, DurationSpec] | None = None
     frames: FramesSpec | None = None
     poisson: bool = False
+    rate_steps: tuple[RateStep, ...] = ()
 
 
 class ForeignSpec(Form, frozen=True, kw_only=True):
@@ -174,6 +189,9 @@ class StackSpec(Form, frozen=True, kw_only=True):
         time_one_segment: Estimates the timeout from one segment each round trip (RFC 6298 section 3 without timestamps)
             instead of from every ACK.
         undo: Detects and undoes a spurious loss event or timeout (RFC 3522).
+        acks_counted: ACKs that the sender counts for each packet that acknowledges something new, instead of the
+            segments that the packet acknowledges (RFC 5681 without RFC 3465). 0: segments. A receiver that divides an
+            ACK into several sends them as one packet of their size.
         ecn: Explicit congestion notification as in RFC 3168, for algorithms that do not bring their own.
         hide_losses: The receiver acknowledges every segment as if those before it had arrived, so that its sender hears
             of no loss (lazy optimistic acknowledgement, Sherwood, Bhattacharjee and Braud, CCS 2005); a segment that
@@ -210,6 +228,7 @@ class StackSpec(Form, frozen=True, kw_only=True):
     any_ack_restarts_timer: bool
     time_one_segment: bool
     undo: bool
+    acks_counted: int = 0
     ecn: bool = False
     hide_losses: bool = False
     hide_marks: bool = False
@@ -267,6 +286,21 @@ class FlowSpec(Form, frozen=True, kw_only=True):
     source_sha256: str | None = None
     start_spread_ps: int = 0
     stop_ps: int | None = None
+
+
+class AggregationSpec(Form, frozen=True, kw_only=True):
+    """Aggregation: a transmitter gains access to the medium and then sends the packets that wait, up to a number,
+    back to back (A-MPDU of IEEE 802.11n).
+
+    Attributes:
+        packets: Packets of a burst at most.
+        access_ps: Constant time for each access, ps.
+        contention_ps: Mean of an exponentially distributed time that is added, ps.
+    """
+
+    packets: int
+    access_ps: int
+    contention_ps: int
 
 
 class DelayStep(Form, frozen=True, kw_only=True):
@@ -331,18 +365,6 @@ JitterSpec = UniformJitter | NormalJitter | ExponentialJitter | SamplesJitter
 """Distribution of the random delay of a packet."""
 
 
-class RateStep(Form, frozen=True, kw_only=True):
-    """A change of the rate.
-
-    Attributes:
-        at_ps: Time of the change, ps.
-        rate_bps: Rate from then on, bit/s; 0 while the link is down, which holds the packet in transmission.
-    """
-
-    at_ps: int
-    rate_bps: int
-
-
 class ReorderSpec(Form, frozen=True, kw_only=True):
     """Reordering: a fraction of the packets takes longer.
 
@@ -355,10 +377,27 @@ class ReorderSpec(Form, frozen=True, kw_only=True):
     delay_ps: int
 
 
+class RetransmissionSpec(Form, frozen=True, kw_only=True):
+    """Retransmission by the link layer (ARQ): the loss of a transmission becomes delay.
+
+    Attributes:
+        p: Probability that a transmission fails.
+        tries: Transmissions of a packet at most; then it is lost.
+        delay_ps: Time by which each retransmission makes a packet later, besides its transmissions, ps.
+        in_order: True if later packets wait for one that is sent again.
+    """
+
+    p: float
+    tries: int
+    delay_ps: int
+    in_order: bool
+
+
 class Impairments(Form, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Changes of a link over time, random delays, reordering and duplicates.
 
     Attributes:
+        aggregation: Bursts of a transmitter that must gain access to its medium.
         delay_steps: Changes of the propagation delay, in the order of their times: changes of route. Packets on a
             shorter route overtake those on a longer one.
         duplicate: Probability of a second copy of a packet.
@@ -367,14 +406,17 @@ class Impairments(Form, frozen=True, kw_only=True, forbid_unknown_fields=True):
         rate_trace_ms: Times at which one packet may leave, instead of a rate, ms. The list repeats after its last time,
             as in Mahimahi (Netravali et al., USENIX ATC 2015).
         reorder: Reordering of packets.
+        retransmission: Retransmission by the link layer.
     """
 
+    aggregation: AggregationSpec | None = None
     delay_steps: tuple[DelayStep, ...] = ()
     duplicate: float = 0.0
     jitter: JitterSpec | None = None
     rate_steps: tuple[RateStep, ...] = ()
     rate_trace_ms: tuple[int, ...] = ()
     reorder: ReorderSpec | None = None
+    retransmission: RetransmissionSpec | None = None
 
 
 class NoneLoss(Form, frozen=True, kw_only=True, tag_field="kind", tag="none"):
@@ -392,6 +434,21 @@ class BernoulliLoss(Form, frozen=True, kw_only=True, tag_field="kind", tag="bern
 
     kind: ClassVar[Literal["bernoulli"]] = "bernoulli"
     p: float
+
+
+class IntervalLoss(Form, frozen=True, kw_only=True, tag_field="kind", tag="interval"):
+    """Independent losses of the packets that arrive in an interval.
+
+    Attributes:
+        p: Loss probability of a packet.
+        from_ps: Beginning of the interval, ps.
+        to_ps: End of the interval, ps.
+    """
+
+    kind: ClassVar[Literal["interval"]] = "interval"
+    p: float
+    from_ps: int
+    to_ps: int
 
 
 class GilbertElliottLoss(Form, frozen=True, kw_only=True, tag_field="kind", tag="gilbert_elliott"):
@@ -424,7 +481,7 @@ class ListLoss(Form, frozen=True, kw_only=True, tag_field="kind", tag="list"):
     packets: tuple[int, ...]
 
 
-LossSpec = NoneLoss | BernoulliLoss | GilbertElliottLoss | ListLoss
+LossSpec = NoneLoss | BernoulliLoss | IntervalLoss | GilbertElliottLoss | ListLoss
 """Losses before the queue, of data packets and ACKs alike."""
 
 

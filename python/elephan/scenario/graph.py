@@ -28,7 +28,6 @@ from elephan.scenario.words import hint
 BOTTLENECK = "bottleneck"
 ACCESS_RATE_FACTOR = 10
 _REVERSE = "/reverse"
-_STEADY: dict[str, Any] = {"loss": Loss(), "impairments": STEADY}
 
 
 @dataclass(frozen=True)
@@ -332,8 +331,15 @@ def _access_link(name: str, source: str, target: str, rate_bps: int, field: str)
 
 
 def _both_ways(there: DirectedLink) -> list[DirectedLink]:
-    """A link and its other direction: same rate, delay and buffer, nothing random and nothing that changes."""
-    back = replace(there, name=there.name + _REVERSE, source=there.target, target=there.source, **_STEADY)
+    """A link and its other direction: same rate, delay, buffer and delays of a channel; nothing else changes."""
+    back = replace(
+        there,
+        name=there.name + _REVERSE,
+        source=there.target,
+        target=there.source,
+        loss=Loss(),
+        impairments=there.impairments.reverse,
+    )
     return [there, back]
 
 

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from elephan.scenario import form
+from elephan.scenario import channels, form
 from elephan.scenario.errors import ScenarioError
-from elephan.scenario.schema import DelayStep, Jitter, Link, Path, RateStep, Reorder
+from elephan.scenario.fields import Channel
+from elephan.scenario.schema import (
+    Aggregation,
+    DelayStep,
+    Jitter,
+    Link,
+    Path,
+    RateStep,
+    Reorder,
+    Retransmission,
+)
 from elephan.scenario.units import format_offset, format_rate, format_time
 
 
@@ -17,31 +28,50 @@ class Impairments:
     jitter: Jitter | None = None
     reorder: Reorder | None = None
     duplicate: float = 0.0
+    aggregation: Aggregation | None = None
+    retransmission: Retransmission | None = None
     rate_steps: tuple[RateStep, ...] = ()
     rate_trace: tuple[int, ...] | None = None
     delay_steps: tuple[DelayStep, ...] = ()
+    channel: Channel | None = None
+    delays_only: bool = False
+    """Of the channel, only the delays: the other direction of a link."""
 
     @classmethod
     def of(cls, table: Path | Link) -> Impairments:
         """Those of a table of the scenario."""
-        return cls(**{field: getattr(table, field) for field in cls.__dataclass_fields__})
+        return cls(**{field: getattr(table, field) for field in cls.__dataclass_fields__ if field != "delays_only"})
+
+    @property
+    def reverse(self) -> Impairments:
+        """Those of the link's other direction: the way to a satellite is as long as the way back."""
+        return STEADY if self.channel is None else Impairments(channel=self.channel, delays_only=True)
+
+    @property
+    def changes_rate(self) -> bool:
+        """Whether the link has another rate at other times."""
+        return bool(self.rate_steps or self.rate_trace or (self.channel and not self.delays_only))
 
     @property
     def is_random(self) -> bool:
         """Whether they depend on the seed."""
-        return self.jitter is not None or self.reorder is not None or self.duplicate > 0
+        contends = self.aggregation is not None and self.aggregation.contention > 0
+        drawn = self.jitter is not None or self.reorder is not None or self.retransmission is not None
+        return drawn or contends or self.duplicate > 0
 
 
 STEADY = Impairments()
 
 
-def impairments_form(given: Impairments, delay_ps: int, field: str) -> form.Impairments | None:
-    """The canonical form; ``None`` where nothing is given.
+def impairments_form(given: Impairments, delay_ps: int, duration_ps: int, field: str) -> form.Impairments | None:
+    """The canonical form for a run of ``duration_ps``; ``None`` where nothing is given.
 
     Raises:
         ScenarioError: steps out of order, a delay below zero, or fields that contradict each other.
     """
-    _check_rate_steps(given.rate_steps, f"{field}.rate_steps")
+    if given.channel:
+        return _channel_form(given, given.channel, delay_ps, duration_ps, field)
+    check_rate_steps(given.rate_steps, f"{field}.rate_steps")
     _check_rising(given.delay_steps, f"{field}.delay_steps")
     delay_steps = tuple(
         form.DelayStep(at_ps=step.at, delay_ps=_delay(step, delay_ps, f"{field}.delay_steps[{i}].change"))
@@ -52,19 +82,61 @@ def impairments_form(given: Impairments, delay_ps: int, field: str) -> form.Impa
             raise ScenarioError("there are rate_steps too; write one of the two", path=f"{field}.rate_trace")
         if min([delay_ps, *(step.delay_ps for step in delay_steps)]) == 0:
             raise ScenarioError("needs a link with a delay, always above zero", path=f"{field}.rate_trace")
-    reorder = given.reorder
     made = form.Impairments(
         rate_steps=tuple(form.RateStep(at_ps=step.at, rate_bps=step.rate) for step in given.rate_steps),
         rate_trace_ms=tuple(given.rate_trace or ()),
         delay_steps=delay_steps,
-        jitter=None if given.jitter is None else _jitter(given.jitter, f"{field}.jitter"),
-        reorder=None if reorder is None else form.ReorderSpec(p=reorder.share, delay_ps=reorder.delay),
-        duplicate=given.duplicate,
+        **_random_fields(given, field),
     )
     return None if made == form.Impairments() else made
 
 
-def _check_rate_steps(steps: tuple[RateStep, ...], field: str) -> None:
+def _channel_form(
+    given: Impairments, channel: Channel, delay_ps: int, duration_ps: int, field: str
+) -> form.Impairments | None:
+    """The canonical form with what a channel's model draws for the run."""
+    for other in ("rate_steps", "rate_trace", "delay_steps"):
+        if getattr(given, other):
+            raise ScenarioError(f"there is {other} too; write one of the two", path=f"{field}.channel")
+    drawn = channels.draw(channel.model, channel.seed, channel.given, duration_ps)
+    delay_steps = tuple(form.DelayStep(at_ps=at, delay_ps=delay_ps + more) for at, more in drawn.delays)
+    if given.delays_only:
+        return form.Impairments(delay_steps=delay_steps) if delay_steps else None
+    if drawn.opportunities_ms and delay_ps == 0:
+        raise ScenarioError("needs a link with a delay above zero", path=f"{field}.channel")
+    return form.Impairments(
+        rate_steps=tuple(form.RateStep(at_ps=at, rate_bps=rate) for at, rate in drawn.rates),
+        rate_trace_ms=drawn.opportunities_ms,
+        delay_steps=delay_steps,
+        **_random_fields(given, field),
+    )
+
+
+def _random_fields(given: Impairments, field: str) -> dict[str, Any]:
+    reorder, bursts, again = given.reorder, given.aggregation, given.retransmission
+    by_trace = given.rate_trace or (given.channel and given.channel.model == "sprout")
+    for name, radio in (("aggregation", bursts), ("retransmission", again)):
+        if radio is not None and by_trace:
+            raise ScenarioError("needs a rate; a trace says itself when a packet may leave", path=f"{field}.{name}")
+    if again is not None and again.loss >= 1:
+        raise ScenarioError("1 lets no packet through; it is below 100%", path=f"{field}.retransmission.loss")
+    return {
+        "jitter": None if given.jitter is None else _jitter(given.jitter, f"{field}.jitter"),
+        "reorder": None if reorder is None else form.ReorderSpec(p=reorder.share, delay_ps=reorder.delay),
+        "duplicate": given.duplicate,
+        "aggregation": bursts
+        and form.AggregationSpec(packets=bursts.packets, access_ps=bursts.access, contention_ps=bursts.contention),
+        "retransmission": again
+        and form.RetransmissionSpec(p=again.loss, tries=again.tries, delay_ps=again.delay, in_order=again.in_order),
+    }
+
+
+def check_rate_steps(steps: tuple[RateStep, ...], field: str) -> None:
+    """Refuse steps that are out of order or end with a rate of 0.
+
+    Raises:
+        ScenarioError: with the step.
+    """
     _check_rising(steps, field)
     if steps and steps[-1].rate == 0:
         raise ScenarioError(

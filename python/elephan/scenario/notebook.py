@@ -10,6 +10,7 @@ from elephan.scenario.form import (
     BernoulliLoss,
     FlowSpec,
     GilbertElliottLoss,
+    IntervalLoss,
     LinkSpec,
     LoadArrivals,
     LossSpec,
@@ -102,6 +103,8 @@ def _loss(loss: LossSpec) -> str:
             return "none"
         case BernoulliLoss(p=p):
             return f"{100 * p:g}%"
+        case IntervalLoss(p=p, from_ps=begin, to_ps=end):
+            return f"{100 * p:g}% from {format_time(begin)} to {format_time(end)}"
         case GilbertElliottLoss():
             return "in bursts"
         case _:

@@ -25,7 +25,7 @@ def router_cautions(scenario: ScenarioTable, graph: Graph) -> list[str]:
             its = f"{link.name}: its {link.queue} router"
             if strangers:
                 found.append(f"{its} says nothing to {strangers}, which share its buffer")
-            if link.impairments.rate_steps or link.impairments.rate_trace:
+            if link.impairments.changes_rate:
                 found.append(f"{its} goes by its rate at the beginning, {format_rate(link.rate_bps)}")
         elif helped and not link.buffer.unlimited:
             found.extend(

@@ -17,6 +17,7 @@ from elephan.scenario.fields import (
     RECORD_ALL,
     RECORD_QUANTILES,
     BufferSize,
+    ChannelChoice,
     Data,
     Drift,
     LossModel,
@@ -151,6 +152,15 @@ class StackSpec(Table):
         None, description="a receiver that misbehaves: it acknowledges what was lost as if it had arrived"
     )
     hide_marks: Switch | None = Field(None, description="a receiver that misbehaves: it echoes no mark of ECN")
+    divide_acks: Annotated[int, BeforeValidator(reported(whole_number(1, 1000, "a number of ACKs")))] | None = Field(
+        None,
+        description="a receiver that misbehaves: it sends so many ACKs for each, of parts of what is acknowledged",
+        examples=[10],
+    )
+    count_acks: Switch | None = Field(
+        None,
+        description="a sender without byte counting (RFC 3465): its window grows by ACKs, not by segments acknowledged",
+    )
 
     def resolve(self, inherited: Stack) -> Stack:
         """The complete stack: the named one, or ``inherited``, with this table's own fields over it.
@@ -192,7 +202,7 @@ STACK_FIELDS = {
     for name in (
         "initial_window", "initial_ssthresh", "receive_window", "ack_every", "quick_acks", "detection", "recovery",
         "limited_transmit", "max_burst", "dup_threshold", "any_ack_restarts_timer", "time_one_segment",
-        "undo", "ecn", "pacing", "hz", "hide_losses", "hide_marks",
+        "undo", "ecn", "pacing", "hz", "hide_losses", "hide_marks", "divide_acks", "count_acks",
     )
 }  # fmt: skip
 
@@ -222,6 +232,12 @@ def _check_stack(stack: Stack) -> None:
     if stack.wire_bytes > 2**16:
         raise ScenarioError(
             f"a packet of {stack.wire_bytes} B (payload and header) is more than 65536 B", path="payload"
+        )
+    if stack.ack_bytes * stack.divide_acks > _MOST_OCTETS:
+        raise ScenarioError(
+            f"{stack.divide_acks} ACKs of {units.format_size(stack.ack_bytes)} are too many; they are sent as one "
+            f"packet of at most {_MOST_OCTETS} B",
+            path="divide_acks",
         )
     if stack.ack_bytes < 1:
         raise ScenarioError("'0 B' is too small; an ACK takes at least 1 byte on the wire", path="ack_size")
@@ -295,6 +311,33 @@ class Reorder(Table):
     delay: PositiveTime = Field(description="how much later they come", examples=["5 ms"])
 
 
+class Aggregation(Table):
+    """``aggregation``: a transmitter gains access to its medium, then sends what waits back to back (A-MPDU)."""
+
+    packets: Annotated[int, BeforeValidator(reported(whole_number(1, 65_535, "a number of packets")))] = Field(
+        description="of a burst at most", examples=[32]
+    )
+    access: Time = Field(
+        0, description="for each burst: spaces between frames, backoff, preamble, block ACK", examples=["150 us"]
+    )
+    contention: Time = Field(
+        0, description="mean of an exponential time that is added: others use the medium", examples=["2 ms"]
+    )
+
+
+class Retransmission(Table):
+    """``retransmission``: a link layer that sends a lost packet again (ARQ), so that losses become delay."""
+
+    loss: Share = Field(description="probability that a transmission fails", examples=["10%"])
+    tries: Annotated[int, BeforeValidator(reported(whole_number(1, 1000, "a number of transmissions")))] = Field(
+        7, description="transmissions of a packet at most; then it is lost", examples=[4]
+    )
+    delay: Time = Field(
+        0, description="how much later each retransmission makes a packet, besides its transmissions", examples=["8 ms"]
+    )
+    in_order: Switch = Field(True, description="later packets wait for one that is sent again, or else overtake it")
+
+
 class RateStep(Table):
     """``rate_steps``: a rate from a time on; what is being sent goes on at the new rate."""
 
@@ -317,6 +360,14 @@ _ReorderField = Annotated[
     Reorder | None, Field(description="packets that come late", examples=[{"share": "1%", "delay": "5 ms"}])
 ]
 _DuplicateField = Annotated[Share, Field(description="share of the packets that arrive twice", examples=["0.1%"])]
+_AggregationField = Annotated[
+    Aggregation | None,
+    Field(description="bursts of a transmitter that must gain access", examples=[{"packets": 32, "access": "150 us"}]),
+]
+_RetransmissionField = Annotated[
+    Retransmission | None,
+    Field(description="retransmission by the link layer", examples=[{"loss": "10%", "delay": "8 ms"}]),
+]
 _RateStepsField = Annotated[
     tuple[RateStep, ...],
     Field(description="rates from given times on", examples=[[{"at": "20 s", "rate": "50 Mbit/s"}]]),
@@ -327,6 +378,14 @@ _RateTraceField = Annotated[
         description="instead of rate, times at which a packet of 1500 B may leave, over and over: a file of "
         "Mahimahi's, or a list in ms; rate is then what buffers and access links go by",
         examples=["downlink.trace", [2, 5, 5, 9]],
+    ),
+]
+_ChannelField = Annotated[
+    ChannelChoice,
+    Field(
+        description="a radio channel instead of rate_steps, rate_trace and delay_steps: a model (leo, lte, sprout or "
+        "wifi), its own seed and its parameters; rate is then what buffers and access links go by",
+        examples=[{"model": "leo", "seed": 1}, {"model": "lte", "snr": "15 dB"}],
     ),
 ]
 _DelayStepsField = Annotated[
@@ -384,16 +443,24 @@ class Path(Table):
     )
     loss: LossModel = Field(
         default_factory=Loss,
-        description="loss on the bottleneck towards the right (as all that follows, up to delay_steps): a probability, "
+        description="loss on the bottleneck towards the right (as all that follows, up to channel): a probability, "
         "positions in order of arrival, from 1, or bursts",
-        examples=["0.01%", {"packets": [100, 250]}, {"to_bad": "0.1%", "to_good": "20%", "in_bad": "50%"}],
+        examples=[
+            "0.01%",
+            {"probability": "20%", "from": "20 s", "to": "25 s"},
+            {"packets": [100, 250]},
+            {"to_bad": "0.1%", "to_good": "20%", "in_bad": "50%"},
+        ],
     )
     jitter: _JitterField = None
     reorder: _ReorderField = None
     duplicate: _DuplicateField = 0.0
+    aggregation: _AggregationField = None
+    retransmission: _RetransmissionField = None
     rate_steps: _RateStepsField = ()
     rate_trace: _RateTraceField = None
     delay_steps: _DelayStepsField = ()
+    channel: _ChannelField = None
     access_rate: Rate | None = Field(
         None,
         description="rate of each flow's own two links; ten times the bottleneck by default",
@@ -441,9 +508,12 @@ class Link(Table):
     jitter: _JitterField = None
     reorder: _ReorderField = None
     duplicate: _DuplicateField = 0.0
+    aggregation: _AggregationField = None
+    retransmission: _RetransmissionField = None
     rate_steps: _RateStepsField = ()
     rate_trace: _RateTraceField = None
     delay_steps: _DelayStepsField = ()
+    channel: _ChannelField = None
     duplex: Switch = Field(
         True, description="a second link of the same kind back; losses, jitter and what changes are on the first only"
     )
@@ -485,6 +555,11 @@ class Application(Table):
         description="shape of the Weibull distribution of the frames' sizes: 1 is exponential, more is steadier "
         "(the default is that of IEEE 802.11ax's evaluation methodology for video)",
         examples=[3.0],
+    )
+    rate_steps: tuple[RateStep, ...] = Field(
+        (),
+        description='rates of its frames from given times of the run on: an encoder; "0 bit/s" while it pauses',
+        examples=[[{"at": "20 s", "rate": "1 Mbit/s"}]],
     )
     on: PositiveTime | None = Field(None, description="mean time on; always on by default", examples=["500 ms"])
     off: PositiveTime | None = Field(None, description="mean time off", examples=["500 ms"])
@@ -724,6 +799,8 @@ TABLES: dict[str, type[Table]] = {
     "link": Link,
     "jitter": Jitter,
     "reorder": Reorder,
+    "aggregation": Aggregation,
+    "retransmission": Retransmission,
     "rate_steps": RateStep,
     "delay_steps": DelayStep,
     "flow": Flow,

@@ -54,6 +54,8 @@ class Stack:
         hide_losses: the receiver acknowledges every segment as if those before it had arrived (lazy optimistic
             acknowledgement, Sherwood, Bhattacharjee and Braud, CCS 2005).
         hide_marks: the receiver echoes no mark of ECN.
+        divide_acks: ACKs into which the receiver divides each; they travel as one packet of their size.
+        count_acks: whether the sender counts ACKs and not the segments that they acknowledge.
     """
 
     payload_bytes: int
@@ -85,6 +87,8 @@ class Stack:
     hz: int = 1000
     hide_losses: bool = False
     hide_marks: bool = False
+    divide_acks: int = 1
+    count_acks: bool = False
 
     @property
     def wire_bytes(self) -> int:

@@ -108,6 +108,8 @@ class Loss:
     probability: float = 0.0
     packets: tuple[int, ...] = ()
     bursts: Bursts | None = None
+    interval: tuple[int, int] | None = None
+    """Begin and end, ps, of the time in which the probability holds; always without it."""
 
     @property
     def is_random(self) -> bool:
@@ -395,11 +397,14 @@ def parse_loss(value: object) -> Loss:
         return value
     if isinstance(value, dict) and set(value) & set(Bursts.__dataclass_fields__):
         return Loss(bursts=_bursts(value))
+    if isinstance(value, dict) and "probability" in value:
+        return _interval(value)
     if isinstance(value, dict):
         unknown = [key for key in value if key != "packets"]
         if unknown or "packets" not in value:
             raise ScenarioError(
-                'a loss is a probability (1e-4, "0.01%"), a list, { packets = [100, 250] }, or comes in bursts, '
+                'a loss is a probability (1e-4, "0.01%"), one for a time, { probability = "20%", from = "20 s", '
+                'to = "25 s" }, a list, { packets = [100, 250] }, or comes in bursts, '
                 '{ to_bad = "0.1%", to_good = "20%" }'
             )
         return Loss(packets=_positions(value["packets"]))
@@ -416,6 +421,29 @@ def parse_percentage(value: str) -> float:
         ScenarioError: not a number with a percent sign.
     """
     return float(_probability(value))
+
+
+def _interval(value: dict[str, object]) -> Loss:
+    for key in value:
+        if key not in ("probability", "from", "to"):
+            raise ScenarioError(f"{key}: not a part of a loss for a time; it has probability, from and to")
+    for key in ("from", "to"):
+        if key not in value:
+            raise ScenarioError(
+                f'{key}: missing; write for example {{ probability = "20%", from = "20 s", to = "25 s" }}'
+            )
+    probability = _probability(value["probability"])
+    if not 0 < probability <= 1:
+        raise ScenarioError(f"probability: {_shown(value['probability'])} is not above 0 and at most 1")
+    times = []
+    for key in ("from", "to"):
+        try:
+            times.append(parse_time(value[key]))
+        except ScenarioError as error:
+            raise ScenarioError(f"{key}: {error.message}") from None
+    if times[0] >= times[1]:
+        raise ScenarioError(f"to: '{format_time(times[1])}' is not after from, {format_time(times[0])}")
+    return Loss(probability=float(probability), interval=(times[0], times[1]))
 
 
 def _bursts(value: dict[str, object]) -> Bursts:

@@ -4,6 +4,7 @@
 
 pub mod boundary;
 mod copies;
+mod counting;
 mod datagrams;
 mod departures;
 mod misled;
@@ -16,6 +17,7 @@ mod statistics;
 pub mod udt;
 
 pub use boundary::{End, Endpoint, EndpointState, Foreign, ForeignEndpoint, Outlet, PacketCounts};
+pub use counting::Counting;
 pub use datagrams::DatagramSender;
 pub use departures::Departures;
 pub use misled::Misled;

@@ -6,6 +6,7 @@
 //! list is needed: the packets that wait at `now` are those whose transmission has yet to begin, and these begin at
 //! `free − k × transmission`, so the backlog *is* the time until the transmitter is free.
 
+mod radio;
 mod schedule;
 mod served;
 mod service;
@@ -86,6 +87,7 @@ pub struct Carried {
 enum Loss {
     None,
     Bernoulli { p: f64, stream: Stream },
+    Interval { p: f64, from: Time, to: Time, stream: Stream },
     GilbertElliott { bad: bool, change: [f64; 2], loss: [f64; 2], stream: Stream },
     List { packets: Vec<u64>, next: usize },
 }
@@ -169,6 +171,10 @@ impl Link {
             LossSpec::Bernoulli { p } => {
                 Loss::Bernoulli { p: *p, stream: Stream::new(seed, &format!("link {} loss", spec.name)) }
             }
+            LossSpec::Interval { p, from_ps, to_ps } => {
+                let stream = Stream::new(seed, &format!("link {} loss", spec.name));
+                Loss::Interval { p: *p, from: Time(*from_ps), to: Time(*to_ps), stream }
+            }
             LossSpec::GilbertElliott { to_bad, to_good, in_good, in_bad } => {
                 let mut stream = Stream::new(seed, &format!("link {} loss", spec.name));
                 let bad = stream.uniform() < to_bad / (to_bad + to_good);
@@ -187,7 +193,7 @@ impl Link {
         let transmission = Time(((u128::from(sizes.0) * u128::from(ps_per_byte)) >> FRACTION_BITS) as u64);
         let longest = ((u128::from(sizes.1) * u128::from(ps_per_byte)) >> FRACTION_BITS) as u64;
         let impairments = spec.impairments.as_deref();
-        let schedule = impairments.and_then(|i| Schedule::new(spec.rate_bps, i)).map(Box::new);
+        let schedule = impairments.and_then(|i| Schedule::new(spec.rate_bps, i, seed, &spec.name)).map(Box::new);
         let wire = impairments.filter(|i| i.beyond_rate());
         let wire = wire.map(|i| Box::new(Wire::new(Time(spec.delay_ps), i, seed, &spec.name)));
         let by_trace = service.is_none() && schedule.as_ref().is_some_and(|schedule| schedule.is_trace());
@@ -321,7 +327,8 @@ impl Link {
     /// A packet that would reach the far end at `at`, by the shortest delay, is on its way; tells whether it will come twice.
     pub(crate) fn launch(&mut self, packet: Packet, at: Time) -> bool {
         let Some(wire) = &mut self.wire else { return false };
-        let Launch { twice, late } = wire.launch(packet, at - self.delay);
+        let later = self.schedule.as_ref().map_or(Time::ZERO, |schedule| schedule.later());
+        let Launch { twice, late } = wire.launch(packet, at - self.delay, later);
         self.totals.duplicated += u64::from(twice);
         self.totals.reordered += u64::from(late);
         twice
@@ -345,7 +352,7 @@ impl Link {
     #[inline(never)]
     fn carry_by_discipline(&mut self, now: Time, bytes: u64, capable: bool) -> Option<Carried> {
         self.sample_before(now);
-        if self.loses_arrival(bytes) {
+        if self.loses_arrival(now, bytes) {
             return None;
         }
         self.drain(now);
@@ -354,6 +361,9 @@ impl Link {
         if verdict == Verdict::Drop {
             self.totals.dropped += 1;
             self.totals.dropped_bytes += bytes;
+            return None;
+        }
+        if self.gives_up(bytes) {
             return None;
         }
         let (start, end) = self.occupy(now, bytes);
@@ -378,7 +388,7 @@ impl Link {
     /// Loss and queue: whether the packet will be sent.
     fn admit(&mut self, now: Time, bytes: u64) -> bool {
         self.sample_before(now);
-        if self.loses_arrival(bytes) {
+        if self.loses_arrival(now, bytes) {
             return false;
         }
         let Some(uniform) = self.uniform else { return self.admit_mixed(now, bytes) };
@@ -432,8 +442,8 @@ impl Link {
 
     /// Random loss of a packet that arrives.
     #[inline]
-    fn loses_arrival(&mut self, bytes: u64) -> bool {
-        if matches!(self.loss, Loss::None) || !self.loses() {
+    fn loses_arrival(&mut self, now: Time, bytes: u64) -> bool {
+        if matches!(self.loss, Loss::None) || !self.loses(now) {
             return false;
         }
         self.totals.lost += 1;
@@ -441,12 +451,23 @@ impl Link {
         true
     }
 
+    /// A link layer gives up the packet that would be sent next.
+    fn gives_up(&mut self, bytes: u64) -> bool {
+        let gone = self.schedule.as_mut().is_some_and(|schedule| schedule.gives_up(bytes));
+        if gone {
+            self.totals.lost += 1;
+            self.totals.dropped_bytes += bytes;
+        }
+        gone
+    }
+
     #[cold]
-    fn loses(&mut self) -> bool {
+    fn loses(&mut self, now: Time) -> bool {
         let index = self.arrived();
         match &mut self.loss {
             Loss::None => false,
             Loss::Bernoulli { p, stream } => stream.uniform() < *p,
+            Loss::Interval { p, from, to, stream } => (*from..*to).contains(&now) && stream.uniform() < *p,
             Loss::GilbertElliott { bad, change, loss, stream } => {
                 *bad ^= stream.uniform() < change[usize::from(*bad)];
                 stream.uniform() < loss[usize::from(*bad)]

@@ -1,5 +1,6 @@
-//! Rates that change: from given times on, or given opportunities to send.
+//! Transmitters without a single rate: rates from given times on, given opportunities to send, or a radio.
 
+use super::radio::Radio;
 use crate::spec::{Impairments, OPPORTUNITY_BYTES};
 use crate::time::Time;
 
@@ -8,6 +9,7 @@ use crate::time::Time;
 pub(super) enum Schedule {
     Steps(Steps),
     Trace(Trace),
+    Radio(Radio),
 }
 
 /// A rate that changes at given times.
@@ -32,17 +34,18 @@ pub(super) struct Trace {
 }
 
 impl Schedule {
-    /// The schedule of a link that begins with `rate_bps`, where it has one.
-    pub(super) fn new(rate_bps: u64, impairments: &Impairments) -> Option<Self> {
+    /// The schedule of the link `name` in the run `seed`, which begins with `rate_bps`, where it has one.
+    pub(super) fn new(rate_bps: u64, impairments: &Impairments, seed: u64, name: &str) -> Option<Self> {
+        if impairments.aggregation.is_some() || impairments.retransmission.is_some() {
+            return Some(Self::Radio(Radio::new(Steps::new(rate_bps, impairments), impairments, seed, name)));
+        }
         if !impairments.rate_trace_ms.is_empty() {
             return Some(Self::Trace(Trace::new(impairments.rate_trace_ms.clone())));
         }
         if impairments.rate_steps.is_empty() {
             return None;
         }
-        let mut rates = vec![(Time::ZERO, rate_bps)];
-        rates.extend(impairments.rate_steps.iter().map(|step| (Time(step.at_ps), step.rate_bps)));
-        Some(Self::Steps(Steps { rates, current: 0, fastest_bps: impairments.fastest_bps(rate_bps) }))
+        Some(Self::Steps(Steps::new(rate_bps, impairments)))
     }
 
     /// When the first byte of a packet that comes at `now` is sent, the transmitter being busy until `free`.
@@ -50,14 +53,17 @@ impl Schedule {
         match self {
             Self::Steps(_) => free.max(now),
             Self::Trace(trace) => trace.next_after(now),
+            Self::Radio(radio) => radio.start(now, free),
         }
     }
 
-    /// When the next packet begins that waits already at `now`, the transmitter being busy until `free`.
-    pub(super) fn next_start(&mut self, now: Time, free: Time) -> Time {
+    /// When the next packet begins that waits already at `now`, the transmitter being busy until `free`; `waiting` packets
+    /// waited when the packet before began.
+    pub(super) fn next_start(&mut self, now: Time, free: Time, waiting: u64) -> Time {
         match self {
             Self::Steps(_) => free.max(now),
             Self::Trace(trace) => trace.next_after(Time(now.0.saturating_sub(1))),
+            Self::Radio(radio) => radio.next_start(free.max(now), waiting),
         }
     }
 
@@ -66,13 +72,24 @@ impl Schedule {
         match self {
             Self::Steps(steps) => steps.send(start, bytes),
             Self::Trace(trace) => trace.send(bytes),
+            Self::Radio(radio) => radio.send(start, bytes),
         }
+    }
+
+    /// True if the link layer gives up the packet of `bytes` that is sent next.
+    pub(super) fn gives_up(&mut self, bytes: u64) -> bool {
+        if let Self::Radio(radio) = self { radio.gives_up(bytes) } else { false }
+    }
+
+    /// Time by which retransmissions make the packet later that was sent last.
+    pub(super) fn later(&self) -> Time {
+        if let Self::Radio(radio) = self { radio.later() } else { Time::ZERO }
     }
 
     /// The least time from a packet's arrival to its last byte's departure.
     pub(super) fn least(&self, bytes: u64) -> Time {
         match self {
-            Self::Steps(steps) => Time((bit_ps(bytes) / u128::from(steps.fastest_bps)) as u64),
+            Self::Steps(steps) | Self::Radio(Radio { rate: steps, .. }) => steps.least(bytes),
             Self::Trace(_) => Time::ZERO,
         }
     }
@@ -88,7 +105,17 @@ fn bit_ps(bytes: u64) -> u128 {
 }
 
 impl Steps {
-    fn send(&mut self, start: Time, bytes: u64) -> Time {
+    fn new(rate_bps: u64, impairments: &Impairments) -> Self {
+        let mut rates = vec![(Time::ZERO, rate_bps)];
+        rates.extend(impairments.rate_steps.iter().map(|step| (Time(step.at_ps), step.rate_bps)));
+        Self { rates, current: 0, fastest_bps: impairments.fastest_bps(rate_bps) }
+    }
+
+    fn least(&self, bytes: u64) -> Time {
+        Time((bit_ps(bytes) / u128::from(self.fastest_bps)) as u64)
+    }
+
+    pub(super) fn send(&mut self, start: Time, bytes: u64) -> Time {
         let mut now = start;
         let mut left = bit_ps(bytes);
         // A packet that cannot be sent before the end of time is not sent at all.
@@ -178,7 +205,7 @@ mod tests {
     fn steps(rate_bps: u64, steps: &[(u64, u64)]) -> Schedule {
         let step = |&(at, rate_bps): &(u64, u64)| RateStep { at_ps: ms(at).0, rate_bps };
         let impairments = Impairments { rate_steps: steps.iter().map(step).collect(), ..Impairments::default() };
-        Schedule::new(rate_bps, &impairments).expect("there are steps")
+        Schedule::new(rate_bps, &impairments, 1, "l").expect("there are steps")
     }
 
     #[test]
@@ -220,7 +247,7 @@ mod tests {
 
     fn trace(times_ms: &[u64]) -> Schedule {
         let impairments = Impairments { rate_trace_ms: times_ms.to_vec(), ..Impairments::default() };
-        Schedule::new(1, &impairments).expect("there is a trace")
+        Schedule::new(1, &impairments, 1, "l").expect("there is a trace")
     }
 
     fn carry(link: &mut Schedule, now: Time, free: Time, bytes: u64) -> (Time, Time) {

@@ -44,7 +44,7 @@ impl Link {
         let now = packet.at;
         self.note_arrival(now);
         self.sample_before(now);
-        if self.loses_arrival(packet.bytes()) {
+        if self.loses_arrival(now, packet.bytes()) {
             gone.push(packet);
             return;
         }
@@ -81,11 +81,19 @@ impl Link {
         self.note_gone(now, &gone[before..], waiting);
         let packet = next?;
         let bytes = packet.bytes();
+        if self.schedule.is_some() && self.gives_up(bytes) {
+            // It takes its time from the next one, which may be sent at once.
+            if let Some(probe) = &mut self.probe {
+                probe.waits += u128::from((now - packet.at).0);
+            }
+            gone.push(packet);
+            return None;
+        }
         let mut ready = now + self.transmission(bytes);
         self.free = ready;
         if let Some(schedule) = &mut self.schedule {
             self.free = schedule.send(now, bytes);
-            ready = schedule.next_start(self.free, self.free);
+            ready = schedule.next_start(self.free, self.free, waiting);
         }
         self.totals.accepted += 1;
         self.totals.accepted_bytes += bytes;

@@ -19,6 +19,8 @@ pub(super) struct Wire {
     jitter: Option<(JitterSpec, Stream)>,
     reorder: Option<(ReorderSpec, Stream)>,
     duplicate: Option<(f64, Stream)>,
+    /// Packets that the link layer sends again keep their order.
+    in_order: bool,
     /// Arrival of the latest packet on this route, but for those that are let come late.
     latest: Time,
     flying: BinaryHeap<Reverse<Flying>>,
@@ -71,6 +73,7 @@ impl Wire {
             jitter: impairments.jitter.clone().map(|jitter| (jitter, stream("jitter"))),
             reorder: impairments.reorder.map(|reorder| (reorder, stream("reordering"))),
             duplicate: (impairments.duplicate > 0.0).then(|| (impairments.duplicate, stream("duplicates"))),
+            in_order: impairments.retransmission.is_none_or(|again| again.in_order),
             latest: Time::ZERO,
             flying: BinaryHeap::new(),
             launched: 0,
@@ -82,8 +85,8 @@ impl Wire {
         self.routes.iter().map(|route| route.1).min().unwrap_or(Time::ZERO)
     }
 
-    /// A packet whose last bit leaves the transmitter at `now`; these come in order.
-    pub(super) fn launch(&mut self, packet: Packet, now: Time) -> Launch {
+    /// A packet whose last bit leaves the transmitter at `now`, and which the link layer makes `later`; these come in order.
+    pub(super) fn launch(&mut self, packet: Packet, now: Time, later: Time) -> Launch {
         while let Some(next) = self.routes.get(self.route + 1)
             && next.0 <= now
         {
@@ -94,8 +97,14 @@ impl Wire {
         if let Some((jitter, stream)) = &mut self.jitter {
             arrives += draw(jitter, stream);
         }
+        if self.in_order {
+            arrives += later;
+        }
         arrives = arrives.max(self.latest);
         self.latest = arrives;
+        if !self.in_order {
+            arrives += later;
+        }
         let mut launch = Launch { twice: false, late: false };
         if let Some((reorder, stream)) = &mut self.reorder
             && stream.uniform() < reorder.p
@@ -164,7 +173,7 @@ mod tests {
     fn fly(impairments: &Impairments, n: u32, gap: Time) -> Vec<(u32, Time)> {
         let mut wire = Wire::new(Time(10 * MS), impairments, 1, "l");
         for k in 0..n {
-            wire.launch(packet(k), Time(gap.0 * u64::from(k)));
+            wire.launch(packet(k), Time(gap.0 * u64::from(k)), Time::ZERO);
         }
         let landed = std::iter::from_fn(|| wire.land(Time::NEVER));
         landed.map(|(p, at)| (p.segment(), at - Time(gap.0 * u64::from(p.segment())))).collect()
@@ -222,6 +231,29 @@ mod tests {
         let (late_at, _) = landed.iter().enumerate().find(|(_, p)| p.1 == Time(15 * MS)).expect("some come late");
         let (k, before) = (landed[late_at].0, &landed[..late_at]);
         assert!(before.iter().any(|p| p.0 == k + 4) && !before.iter().any(|p| p.0 == k + 5));
+    }
+
+    #[test]
+    fn a_packet_that_is_sent_again_holds_up_later_ones_or_is_overtaken() {
+        for in_order in [true, false] {
+            let again = crate::spec::RetransmissionSpec { p: 0.5, tries: 2, delay_ps: 5 * MS, in_order };
+            let impairments = Impairments { retransmission: Some(again), ..Impairments::default() };
+            assert_eq!(impairments.disorders(), !in_order);
+            let mut wire = Wire::new(Time(10 * MS), &impairments, 1, "l");
+            for k in 0..10 {
+                let later = if k == 3 { Time(5 * MS) } else { Time::ZERO };
+                wire.launch(packet(k), Time(u64::from(k) * MS), later);
+            }
+            let landed: Vec<_> =
+                std::iter::from_fn(|| wire.land(Time::NEVER)).map(|(p, at)| (p.segment(), at.0 / MS)).collect();
+            let times = if in_order {
+                [10, 11, 12, 18, 18, 18, 18, 18, 18, 19]
+            } else {
+                [10, 11, 12, 14, 15, 16, 17, 18, 18, 19]
+            };
+            let order = if in_order { [0, 1, 2, 3, 4, 5, 6, 7, 8, 9] } else { [0, 1, 2, 4, 5, 6, 7, 3, 8, 9] };
+            assert_eq!(landed, order.into_iter().zip(times).collect::<Vec<_>>());
+        }
     }
 
     #[test]

@@ -44,6 +44,7 @@ impl StackSpec {
             hz: Some(250),
             hide_losses: false,
             hide_marks: false,
+            acks_counted: 0,
         }
     }
 }

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::distributions::DurationSpec;
+use super::impairments::RateStep;
 use super::stack::{ClockSpec, StackSpec};
 use super::udt;
 
@@ -121,7 +122,7 @@ impl FlowSpec {
 }
 
 /// Application that hands its data over at a rate.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 pub struct ApplicationSpec {
     /// Rate while it is on, bit/s: of user data, or on the wire where the segments are datagrams.
     pub rate_bps: u64,
@@ -134,6 +135,9 @@ pub struct ApplicationSpec {
     /// Distributions of the on and off times; always on where absent.
     #[serde(default)]
     pub bursts: Option<(DurationSpec, DurationSpec)>,
+    /// Changes of the rate of an application with frames, in the order of their times: an encoder that is told another rate.
+    #[serde(default)]
+    pub rate_steps: Vec<RateStep>,
 }
 
 /// Frames of random size at equal intervals: a variable bit rate.

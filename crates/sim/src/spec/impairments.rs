@@ -37,10 +37,41 @@ pub struct Impairments {
     /// Probability of a second copy of a packet.
     #[serde(default)]
     pub duplicate: f64,
+    /// Bursts of a transmitter that must gain access to its medium.
+    #[serde(default)]
+    pub aggregation: Option<AggregationSpec>,
+    /// Retransmission by the link layer.
+    #[serde(default)]
+    pub retransmission: Option<RetransmissionSpec>,
+}
+
+/// Aggregation: a transmitter gains access to the medium and then sends the packets that wait, up to a number, back to back
+/// (A-MPDU of IEEE 802.11n).
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, Serialize)]
+pub struct AggregationSpec {
+    /// Packets of a burst at most.
+    pub packets: u32,
+    /// Constant time for each access, ps.
+    pub access_ps: u64,
+    /// Mean of an exponentially distributed time that is added, ps.
+    pub contention_ps: u64,
+}
+
+/// Retransmission by the link layer (ARQ): the loss of a transmission becomes delay.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, Serialize)]
+pub struct RetransmissionSpec {
+    /// Probability that a transmission fails.
+    pub p: f64,
+    /// Transmissions of a packet at most; then it is lost.
+    pub tries: u32,
+    /// Time by which each retransmission makes a packet later, besides its transmissions, ps.
+    pub delay_ps: u64,
+    /// True if later packets wait for one that is sent again.
+    pub in_order: bool,
 }
 
 /// A change of the rate.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 pub struct RateStep {
     /// Time of the change, ps.
     pub at_ps: u64,
@@ -108,13 +139,18 @@ impl Impairments {
     /// True if anything but the rate is affected.
     #[must_use]
     pub fn beyond_rate(&self) -> bool {
-        !self.delay_steps.is_empty() || self.jitter.is_some() || self.reorder.is_some() || self.duplicate > 0.0
+        !self.delay_steps.is_empty()
+            || self.jitter.is_some()
+            || self.reorder.is_some()
+            || self.duplicate > 0.0
+            || self.retransmission.is_some_and(|again| again.delay_ps > 0)
     }
 
     /// True if packets may arrive in another order than they were sent, or twice.
     #[must_use]
     pub fn disorders(&self) -> bool {
-        !self.delay_steps.is_empty() || self.reorder.is_some() || self.duplicate > 0.0
+        let overtake = self.retransmission.is_some_and(|again| again.delay_ps > 0 && !again.in_order);
+        !self.delay_steps.is_empty() || self.reorder.is_some() || self.duplicate > 0.0 || overtake
     }
 
     /// Rejects values without a physical meaning.
@@ -157,6 +193,18 @@ impl Impairments {
         if let Some(reorder) = &self.reorder {
             check((0.0..=1.0).contains(&reorder.p), "reorder.p", "must be in [0, 1]")?;
             check((1..=MOST_PS).contains(&reorder.delay_ps), "reorder.delay_ps", "must be above 0, at most an hour")?;
+        }
+        if let Some(bursts) = &self.aggregation {
+            check(bursts.packets >= 1, "aggregation.packets", "must be at least 1")?;
+            let longest_ps = bursts.access_ps.max(bursts.contention_ps);
+            check(longest_ps <= MOST_PS, "aggregation", "has times of at most an hour")?;
+            check(trace.is_empty(), "aggregation", "cannot be there with rate_trace_ms")?;
+        }
+        if let Some(again) = &self.retransmission {
+            check((0.0..1.0).contains(&again.p), "retransmission.p", "must be in [0, 1)")?;
+            check((1..=1000).contains(&again.tries), "retransmission.tries", "must be from 1 to 1000")?;
+            check(again.delay_ps <= MOST_PS, "retransmission.delay_ps", "is at most an hour")?;
+            check(trace.is_empty(), "retransmission", "cannot be there with rate_trace_ms")?;
         }
         check((0.0..=1.0).contains(&self.duplicate), "duplicate", "must be in [0, 1]")
     }

@@ -68,6 +68,15 @@ pub enum LossSpec {
         /// Loss probability of a packet.
         p: f64,
     },
+    /// Independent losses of the packets that arrive in an interval.
+    Interval {
+        /// Loss probability of a packet.
+        p: f64,
+        /// Beginning of the interval, ps.
+        from_ps: u64,
+        /// End of the interval, ps.
+        to_ps: u64,
+    },
     /// Losses in bursts (Gilbert 1960, Elliott 1963). The link is in a good or a bad state, may change the state before each
     /// packet, and loses the packet with the state's probability. The first state is drawn from the stationary distribution.
     GilbertElliott {

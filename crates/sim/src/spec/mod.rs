@@ -26,7 +26,9 @@ pub use self::distributions::{DurationSpec, RttSpec, SizeSpec};
 pub use self::error::SpecError;
 pub use self::flow::{ApplicationSpec, FlowSpec, ForeignSpec, FramesSpec};
 pub use self::group::Group;
-pub use self::impairments::{DelayStep, Impairments, JitterSpec, OPPORTUNITY_BYTES, RateStep, ReorderSpec};
+pub use self::impairments::{
+    AggregationSpec, DelayStep, Impairments, JitterSpec, OPPORTUNITY_BYTES, RateStep, ReorderSpec, RetransmissionSpec,
+};
 pub use self::limits::{MOST_IN_FLIGHT, MOST_SEGMENTS, MOST_TRANSFERS, SHORTEST_TIMER_PS};
 pub use self::link::{LinkSpec, LossSpec};
 pub use self::queue::{QueueSpec, value_of};

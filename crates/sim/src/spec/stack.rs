@@ -80,6 +80,11 @@ pub struct StackSpec {
     /// The receiver echoes no mark of ECN.
     #[serde(default)]
     pub hide_marks: bool,
+    /// ACKs that the sender counts for each packet that acknowledges something new, instead of the segments that the packet
+    /// acknowledges (RFC 5681 without RFC 3465). 0: segments. A receiver that divides an ACK into several sends them as one
+    /// packet of their size.
+    #[serde(default)]
+    pub acks_counted: u32,
 }
 
 impl StackSpec {

@@ -172,13 +172,26 @@ impl Spec {
         let bits = 8.0 * f64::from(flow.stack.payload_bytes);
         // The first frame comes at once, however long the interval.
         let frame_ps = application.frames.map_or(0, |frames| frames.interval_ps);
-        let most = application.rate_bps as f64 * (self.duration_ps.max(frame_ps) as f64 * 1e-12) / bits;
+        let steps = &application.rate_steps;
+        check(steps.is_empty() || application.frames.is_some(), "application.rate_steps", "needs frames")?;
+        check(
+            steps.is_empty() || application.bursts.is_none(),
+            "application.rate_steps",
+            "and bursts exclude each other",
+        )?;
+        let rising = steps.windows(2).all(|pair| pair[0].at_ps < pair[1].at_ps);
+        check(rising, "application.rate_steps", "must be in the order of their times")?;
+        let ends = steps.last().is_none_or(|step| step.rate_bps > 0);
+        check(ends, "application.rate_steps", "must end with a rate above 0")?;
+        let fastest_bps = steps.iter().map(|step| step.rate_bps).max().unwrap_or(0).max(application.rate_bps);
+        let most = fastest_bps as f64 * (self.duration_ps.max(frame_ps) as f64 * 1e-12) / bits;
         if let Some(FramesSpec { interval_ps, shape }) = application.frames {
             check(!application.poisson, "application.frames", "and a Poisson process exclude each other")?;
             check((0.1..=100.0).contains(&shape), "application.frames.shape", "must be from 0.1 to 100")?;
             let interval_fits = (SHORTEST_TIMER_PS..=ps_of(3600)).contains(&interval_ps);
             check(interval_fits, "application.frames.interval_ps", "must be from 1 us to an hour")?;
-            let mean_bits = application.rate_bps as f64 * (interval_ps as f64 * 1e-12);
+            let rates = steps.iter().map(|step| step.rate_bps).chain([application.rate_bps]).filter(|&rate| rate > 0);
+            let mean_bits = rates.min().unwrap_or(0) as f64 * (interval_ps as f64 * 1e-12);
             check(mean_bits >= 8.0, "application.frames", "must hold a byte on average")?;
         }
         let few = 2.0 * most < f64::from(MOST_SEGMENTS);
@@ -243,6 +256,10 @@ fn validate_link(place: &str, link: &LinkSpec) -> Result<(), SpecError> {
     check(link.rate_bps >= 8, "rate_bps", "must be at least 8 bit/s")?;
     check(link.queue.limit_packets != Some(0), "queue.limit_packets", "must hold at least one packet")?;
     check(link.queue.limit_bytes != Some(0), "queue.limit_bytes", "must hold at least one packet")?;
+    if let LossSpec::Interval { p, from_ps, to_ps } = link.loss {
+        check((0.0..=1.0).contains(&p), "loss.p", "must be in [0, 1]")?;
+        check(from_ps < to_ps, "loss.to_ps", "must be after from_ps")?;
+    }
     if let LossSpec::Bernoulli { p } = link.loss {
         check((0.0..1.0).contains(&p), "loss.p", "must be in [0, 1)")?;
     }
