@@ -11,9 +11,11 @@
 //!
 //! An algorithm that needs more than quinn's [`Controller`](quinn_proto::congestion::Controller) has is refused with the reason:
 //! a pacing rate (quinn's pacer obeys none), counts of CE marks, each lost packet by its number. The one-way delay comes from
-//! time stamps that the caller's socket adds to datagrams ([`stamp`]). No algorithm is copied here:
-//! [`elephan_cc::transport::ByteDriver`] drives those of `elephan-cc`.
+//! time stamps that the caller's socket adds to datagrams ([`stamp`]); the feature `socket` has a UDP socket for the crate quinn that
+//! does. No algorithm is copied here: [`elephan_cc::transport::ByteDriver`] drives those of `elephan-cc`.
 
+#[cfg(feature = "socket")]
+pub mod socket;
 pub mod stamp;
 
 use std::any::Any;
