@@ -27,11 +27,33 @@ use std::time::{Duration, Instant};
 use elephan_cc::transport::{Acked, ByteDriver, Connection, Offers};
 use elephan_cc::{Algorithm, Cause, Controller, Value, build};
 use quinn_proto::RttEstimator;
-use quinn_proto::congestion::{self, ControllerFactory, ControllerMetrics};
+use quinn_proto::congestion::{self, BbrConfig, ControllerFactory, ControllerMetrics, CubicConfig, NewRenoConfig};
 
 use crate::stamp::ForwardDelay;
 
 type Maker = Arc<dyn Fn() -> Result<Controller, String> + Send + Sync>;
+
+/// One of quinn's own controllers, `cubic`, `newreno` or `bbr`, with an initial window in bytes; quinn's default where it is not given.
+///
+/// # Errors
+/// A sentence: quinn has none of this name.
+pub fn quinns_own(name: &str, initial_window: Option<u64>) -> Result<Arc<dyn ControllerFactory + Send + Sync>, String> {
+    macro_rules! factory {
+        ($config:ty) => {{
+            let mut config = <$config>::default();
+            if let Some(bytes) = initial_window {
+                config.initial_window(bytes);
+            }
+            Ok(Arc::new(config))
+        }};
+    }
+    match name {
+        "cubic" => factory!(CubicConfig),
+        "newreno" => factory!(NewRenoConfig),
+        "bbr" => factory!(BbrConfig),
+        other => Err(format!("quinn has no '{other}'; write quinn:cubic, quinn:newreno or quinn:bbr")),
+    }
+}
 
 /// Makes controllers with one of Elephan's algorithms: a congestion controller factory of quinn.
 #[derive(Clone)]
@@ -241,6 +263,7 @@ mod tests {
         ] {
             assert_eq!(Elephan::new(name).expect_err("quinn cannot"), reason);
         }
+        assert!(quinns_own("reno", None).is_err_and(|error| error.contains("quinn has no 'reno'")));
         assert!(Elephan::new("cubik").expect_err("there is none").contains("cubic"));
         Elephan::with("hcc", BTreeMap::new(), Some(ForwardDelay::default())).expect("it has delays");
     }
