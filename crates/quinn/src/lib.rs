@@ -24,8 +24,9 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+pub use elephan_cc::Value;
 use elephan_cc::transport::{Acked, ByteDriver, Connection, Offers};
-use elephan_cc::{Algorithm, Cause, Controller, Value, build};
+use elephan_cc::{Algorithm, Cause, Controller, build};
 use quinn_proto::RttEstimator;
 use quinn_proto::congestion::{self, BbrConfig, ControllerFactory, ControllerMetrics, CubicConfig, NewRenoConfig};
 

@@ -8,6 +8,7 @@ mod sender;
 
 use std::error::Error;
 
+pub use end::{Control, parameter};
 pub use receiver::Receiver;
 pub use sender::{Report, Sender};
 

@@ -10,7 +10,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use quic_transfer::{Failure, Receiver, Sender};
+use elephan_quinn::Value;
+use quic_transfer::{Control, Failure, Receiver, Sender, parameter};
 
 /// A file over QUIC, with one of Elephan's congestion control algorithms or one of quinn's.
 #[derive(Parser)]
@@ -46,6 +47,9 @@ enum Verb {
         /// Congestion control: one of Elephan's, such as hcc, or quinn:cubic, quinn:newreno or quinn:bbr.
         #[arg(long, default_value = "hcc")]
         algorithm: String,
+        /// A parameter of one of Elephan's algorithms; may be repeated.
+        #[arg(long = "set", value_name = "NAME=VALUE", value_parser = parameter)]
+        parameters: Vec<(String, Value)>,
         /// Asks the receiver for zeros on another connection, from 3 s before, so that the reverse path has a queue.
         #[arg(long)]
         against: bool,
@@ -69,16 +73,17 @@ async fn main() -> ExitCode {
 async fn run(verb: Verb) -> Result<(), Failure> {
     match verb {
         Verb::Receive { listen, into, algorithm, certificate } => {
-            let receiver = Receiver::listen(listen, &algorithm, into)?;
+            let receiver = Receiver::listen(listen, Control::new(&algorithm), into)?;
             let named = |error| format!("{}: {error}", certificate.display());
             std::fs::write(&certificate, receiver.certificate()).map_err(named)?;
             println!("listening at {}", receiver.address()?);
             receiver.serve().await;
         }
-        Verb::Send { file, to, algorithm, against, certificate } => {
+        Verb::Send { file, to, algorithm, parameters, against, certificate } => {
             let read = std::fs::read(&certificate);
             let certificate = read.map_err(|error| format!("{}: {error}", certificate.display()))?;
-            println!("{}", Sender { to, certificate, algorithm, against }.send(&file).await?);
+            let control = Control { algorithm, parameters };
+            println!("{}", Sender { to, certificate, control, against }.send(&file).await?);
         }
     }
     Ok(())

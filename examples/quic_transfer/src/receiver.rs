@@ -9,32 +9,32 @@ use quinn::{Endpoint, Incoming, RecvStream, SendStream, ServerConfig};
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use tokio::io::AsyncWriteExt;
 
-use crate::{FILE, Failure, PIECE, ZEROS, end};
+use crate::{Control, FILE, Failure, PIECE, ZEROS, end};
 
 /// A server that takes files.
 pub struct Receiver {
     endpoint: Endpoint,
     socket: Arc<StampedSocket>,
     server: ServerConfig,
-    algorithm: String,
+    control: Control,
     into: Option<PathBuf>,
     certificate: CertificateDer<'static>,
 }
 
 impl Receiver {
-    /// Listens, with a certificate of its own. What comes is written to `into`, or thrown away. `algorithm` controls what is sent.
+    /// Listens, with a certificate of its own. What comes is written to `into`, or thrown away. `control` is that of what it sends.
     ///
     /// # Errors
     /// The address is taken, or the algorithm is unknown or not served.
-    pub fn listen(address: SocketAddr, algorithm: &str, into: Option<PathBuf>) -> Result<Self, Failure> {
-        end::check(algorithm)?;
+    pub fn listen(address: SocketAddr, control: Control, into: Option<PathBuf>) -> Result<Self, Failure> {
+        control.check()?;
         let made = rcgen::generate_simple_self_signed(["localhost".to_owned()])?;
         let certificate = made.cert.der().clone();
         let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
         let mut server = ServerConfig::with_single_cert(vec![certificate.clone()], key.into())?;
         server.migration(false); // a socket knows forward delays by the peer's address
         let (endpoint, socket) = end::endpoint(address, Some(server.clone()))?;
-        Ok(Self { endpoint, socket, server, algorithm: algorithm.to_owned(), into, certificate })
+        Ok(Self { endpoint, socket, server, control, into, certificate })
     }
 
     /// The certificate that senders have to trust, in DER.
@@ -72,7 +72,7 @@ impl Receiver {
     fn accept(&self, incoming: Incoming) -> Result<quinn::Connecting, Failure> {
         let forward_delay = self.socket.forward_delay(incoming.remote_address());
         let mut server = self.server.clone();
-        server.transport_config(end::transport(&self.algorithm, Some(forward_delay))?);
+        server.transport_config(end::transport(&self.control, forward_delay)?);
         Ok(incoming.accept_with(Arc::new(server))?)
     }
 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use elephan_quinn::stamp::ForwardDelay;
@@ -12,7 +13,7 @@ use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use tokio::io::AsyncReadExt;
 
-use crate::{FILE, Failure, PIECE, ZEROS, end};
+use crate::{Control, FILE, Failure, PIECE, ZEROS, end};
 
 /// How often delays are read while a file is sent.
 const SAMPLE_EVERY: Duration = Duration::from_millis(10);
@@ -24,8 +25,8 @@ pub struct Sender {
     pub to: SocketAddr,
     /// The receiver's certificate, in DER: the only one that is trusted.
     pub certificate: Vec<u8>,
-    /// Congestion control: one of Elephan's algorithms, or `quinn:` and one of quinn's own.
-    pub algorithm: String,
+    /// Congestion control of the file's connection.
+    pub control: Control,
     /// The receiver sends zeros meanwhile, on a connection of its own with its own algorithm, and so fills the queue of the reverse path.
     pub against: bool,
 }
@@ -99,11 +100,11 @@ impl Sender {
     /// # Errors
     /// The file cannot be read, the algorithm is unknown or not served, or the connection fails.
     pub async fn send(&self, path: &Path) -> Result<Report, Failure> {
-        end::check(&self.algorithm)?;
+        self.control.check()?;
         let named = |error| format!("{}: {error}", path.display());
         let file = tokio::fs::File::open(path).await.map_err(named)?;
         let reverse = if self.against { Some(self.reverse().await?) } else { None };
-        let (endpoint, connection, forward_delay) = self.connect(&self.algorithm).await?;
+        let (endpoint, connection, forward_delay) = self.connect(&self.control).await?;
         let zeros_before = reverse.as_ref().map_or(0, received);
         let started = Instant::now();
         let transfer = tokio::spawn(transfer(connection.clone(), file, path.to_owned()));
@@ -128,22 +129,22 @@ impl Sender {
 
     /// Asks for zeros, and waits until they have filled the reverse path.
     async fn reverse(&self) -> Result<Reverse, Failure> {
-        let (endpoint, connection, _) = self.connect("quinn:cubic").await?;
+        let (endpoint, connection, _) = self.connect(&Control::new("quinn:cubic")).await?;
         let (mut send, mut recv) = connection.open_bi().await?;
         send.write_all(&[ZEROS]).await?;
         send.finish()?;
-        let zeros = Arc::new(std::sync::atomic::AtomicU64::new(0));
+        let zeros = Arc::new(AtomicU64::new(0));
         let counted = zeros.clone();
         tokio::spawn(async move {
             while let Ok(Some(chunk)) = recv.read_chunk(PIECE, true).await {
-                counted.fetch_add(chunk.bytes.len() as u64, std::sync::atomic::Ordering::Relaxed);
+                counted.fetch_add(chunk.bytes.len() as u64, Ordering::Relaxed);
             }
         });
         tokio::time::sleep(Duration::from_secs(3)).await;
         Ok(Reverse { _endpoint: endpoint, _connection: connection, zeros })
     }
 
-    async fn connect(&self, algorithm: &str) -> Result<(Endpoint, Connection, ForwardDelay), Failure> {
+    async fn connect(&self, control: &Control) -> Result<(Endpoint, Connection, ForwardDelay), Failure> {
         let own = match self.to {
             to if to.ip().is_loopback() => SocketAddr::new(to.ip(), 0),
             SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
@@ -154,7 +155,7 @@ impl Sender {
         let mut roots = RootCertStore::empty();
         roots.add(CertificateDer::from(self.certificate.clone()))?;
         let mut client = ClientConfig::with_root_certificates(Arc::new(roots))?;
-        client.transport_config(end::transport(algorithm, Some(forward_delay.clone()))?);
+        client.transport_config(end::transport(control, forward_delay.clone())?);
         let connection = endpoint.connect_with(client, self.to, "localhost")?.await?;
         Ok((endpoint, connection, forward_delay))
     }
@@ -164,11 +165,11 @@ impl Sender {
 struct Reverse {
     _endpoint: Endpoint,
     _connection: Connection,
-    zeros: Arc<std::sync::atomic::AtomicU64>,
+    zeros: Arc<AtomicU64>,
 }
 
 fn received(reverse: &Reverse) -> u64 {
-    reverse.zeros.load(std::sync::atomic::Ordering::Relaxed)
+    reverse.zeros.load(Ordering::Relaxed)
 }
 
 /// Sends a file, and waits for the receiver's answer: the bytes, and when the answer came.
