@@ -6,7 +6,7 @@ use elephan_quinn::Elephan;
 use elephan_quinn::stamp::{ForwardDelay, STAMP_BYTES};
 use elephan_sim::SpecError;
 use elephan_sim::spec::{FlowSpec, value_of};
-use quinn_proto::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig};
+use quinn_proto::congestion::ControllerFactory;
 
 /// Headers of IPv4 and UDP, bytes.
 pub const IP_UDP_BYTES: u32 = 28;
@@ -48,14 +48,7 @@ pub fn chosen(index: usize, flow: &FlowSpec, seed: u64) -> Result<Chosen, SpecEr
     }
     let initial = u64::from(flow.stack.initial_window) * u64::from(mtu);
     let factory: Arc<dyn ControllerFactory + Send + Sync> = match flow.algorithm.split_once(':') {
-        Some(("quinn", name)) => match name {
-            "cubic" => Arc::new(CubicConfig::default().initial_window(initial).clone()),
-            "newreno" => Arc::new(NewRenoConfig::default().initial_window(initial).clone()),
-            "bbr" => Arc::new(BbrConfig::default().initial_window(initial).clone()),
-            other => {
-                return Err(refused(format!("quinn has no '{other}'; write quinn:cubic, quinn:newreno or quinn:bbr")));
-            }
-        },
+        Some(("quinn", name)) => elephan_quinn::quinns_own(name, Some(initial)).map_err(refused)?,
         _ => {
             let forward_delay = stamped.then(ForwardDelay::default);
             let made = Elephan::with(&flow.algorithm, parameters, forward_delay.clone()).map_err(refused)?;

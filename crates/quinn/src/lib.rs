@@ -11,9 +11,11 @@
 //!
 //! An algorithm that needs more than quinn's [`Controller`](quinn_proto::congestion::Controller) has is refused with the reason:
 //! a pacing rate (quinn's pacer obeys none), counts of CE marks, each lost packet by its number. The one-way delay comes from
-//! time stamps that the caller's socket adds to datagrams ([`stamp`]). No algorithm is copied here:
-//! [`elephan_cc::transport::ByteDriver`] drives those of `elephan-cc`.
+//! time stamps that the caller's socket adds to datagrams ([`stamp`]); the feature `socket` has a UDP socket for the crate quinn that
+//! does. No algorithm is copied here: [`elephan_cc::transport::ByteDriver`] drives those of `elephan-cc`.
 
+#[cfg(feature = "socket")]
+pub mod socket;
 pub mod stamp;
 
 use std::any::Any;
@@ -22,14 +24,37 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+pub use elephan_cc::Value;
 use elephan_cc::transport::{Acked, ByteDriver, Connection, Offers};
-use elephan_cc::{Algorithm, Cause, Controller, Value, build};
+use elephan_cc::{Algorithm, Cause, Controller, build};
 use quinn_proto::RttEstimator;
-use quinn_proto::congestion::{self, ControllerFactory, ControllerMetrics};
+use quinn_proto::congestion::{self, BbrConfig, ControllerFactory, ControllerMetrics, CubicConfig, NewRenoConfig};
 
 use crate::stamp::ForwardDelay;
 
 type Maker = Arc<dyn Fn() -> Result<Controller, String> + Send + Sync>;
+
+/// One of quinn's own controllers, `cubic`, `newreno` or `bbr`, with an initial window in bytes; quinn's default where it is not given.
+///
+/// # Errors
+/// A sentence: quinn has none of this name.
+pub fn quinns_own(name: &str, initial_window: Option<u64>) -> Result<Arc<dyn ControllerFactory + Send + Sync>, String> {
+    macro_rules! factory {
+        ($config:ty) => {{
+            let mut config = <$config>::default();
+            if let Some(bytes) = initial_window {
+                config.initial_window(bytes);
+            }
+            Ok(Arc::new(config))
+        }};
+    }
+    match name {
+        "cubic" => factory!(CubicConfig),
+        "newreno" => factory!(NewRenoConfig),
+        "bbr" => factory!(BbrConfig),
+        other => Err(format!("quinn has no '{other}'; write quinn:cubic, quinn:newreno or quinn:bbr")),
+    }
+}
 
 /// Makes controllers with one of Elephan's algorithms: a congestion controller factory of quinn.
 #[derive(Clone)]
@@ -239,6 +264,7 @@ mod tests {
         ] {
             assert_eq!(Elephan::new(name).expect_err("quinn cannot"), reason);
         }
+        assert!(quinns_own("reno", None).is_err_and(|error| error.contains("quinn has no 'reno'")));
         assert!(Elephan::new("cubik").expect_err("there is none").contains("cubic"));
         Elephan::with("hcc", BTreeMap::new(), Some(ForwardDelay::default())).expect("it has delays");
     }

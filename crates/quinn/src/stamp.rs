@@ -55,19 +55,42 @@ impl Stamper {
     /// Takes the stamp off a datagram that has arrived at `now_ps` by the clock of this host. False if the datagram is shorter
     /// than a stamp, and so was not stamped.
     pub fn take(&mut self, datagram: &mut Vec<u8>, now_ps: i64) -> bool {
-        let Some(rest) = datagram.len().checked_sub(STAMP_BYTES) else { return false };
+        let Some(length) = self.read(datagram, now_ps) else { return false };
+        datagram.truncate(length);
+        true
+    }
+
+    /// As [`Stamper::take`], and returns the length of the datagram without its stamp, bytes.
+    pub fn read(&mut self, datagram: &[u8], now_ps: i64) -> Option<usize> {
+        let length = unstamped(datagram)?;
         let word = |at: usize| {
             let bytes = datagram[at..at + 8].try_into().unwrap_or_default();
             i64::from_le_bytes(bytes)
         };
-        let (left, reported) = (word(rest), word(rest + 8));
+        let (left, reported) = (word(length), word(length + 8));
         self.arrived = now_ps.saturating_sub(left);
         if reported != UNKNOWN {
             self.forward_delay.0.store(reported, Ordering::Relaxed);
         }
-        datagram.truncate(rest);
-        true
+        Some(length)
     }
+
+    /// True while something else, such as a controller, has the delays that these stamps learn.
+    #[cfg(feature = "socket")]
+    pub(crate) fn is_read(&self) -> bool {
+        Arc::strong_count(&self.forward_delay.0) > 1
+    }
+
+    /// Handle to the delays that these stamps learn.
+    #[cfg(feature = "socket")]
+    pub(crate) fn forward_delay(&self) -> ForwardDelay {
+        self.forward_delay.clone()
+    }
+}
+
+/// Length of a stamped datagram without its stamp, bytes; nothing if it is shorter than a stamp.
+pub(crate) fn unstamped(datagram: &[u8]) -> Option<usize> {
+    datagram.len().checked_sub(STAMP_BYTES)
 }
 
 #[cfg(test)]
