@@ -263,6 +263,6 @@ def _stack(stack: Stack, algorithm: str, parameters: Mapping[str, float | bool |
     # Part of the experiment only where the algorithm asks for it, so that the hashes of all others stay.
     if not (own.pinned(algorithm) or catalog.counts_jiffies(algorithm, parameters)):
         del settings["hz"]
-    divided, counted = settings.pop("divide_acks"), settings.pop("count_acks")
-    settings |= {"ack_bytes": stack.ack_bytes * divided, "acks_counted": divided if counted else 0}
+    del settings["divide_acks"], settings["count_acks"]
+    settings |= {"ack_bytes": stack.ack_bytes * stack.divide_acks, "acks_counted": stack.acks_counted}
     return StackSpec(**settings)

@@ -95,6 +95,11 @@ class Stack:
         """A full data packet on the wire."""
         return self.payload_bytes + self.header_bytes
 
+    @property
+    def acks_counted(self) -> int:
+        """ACKs that the sender counts for each packet with ACKs; 0 where it counts segments."""
+        return self.divide_acks if self.count_acks else 0
+
 
 # Today's Linux: RFC 6928's window, RACK-TLP, PRR, RFC 6298 with Linux's 200 ms floor. 1448 bytes of payload and 52 of
 # headers are an Ethernet MTU with timestamps. A SACK block is 8 bytes; the option's own 4 bytes are not counted.

@@ -96,7 +96,7 @@ def _check_rate(rate_bps: int) -> None:
 
 def _endpoints(form: Spec) -> Iterator[str]:
     """What the kernel's own endpoint changes, once for all flows that have it alike."""
-    linux = {name: getattr(_LINUX, name) for name in _LINUX.__dataclass_fields__}
+    linux = {name: getattr(_LINUX, name) for name in StackSpec.__struct_fields__}
     for flow in form.flows:
         stack, settings = flow.stack, stated_settings(flow.stack)
         told = {name: settings[name] for name in _TOLD}
