@@ -414,7 +414,7 @@ def _playground(settings: dict[str, Any]) -> str:
 
 
 def shown_runs(name: str) -> list[str]:
-    """Runs that show what an algorithm does well and badly: links to the playground, and the first as a scenario file."""
+    """Runs that show what an algorithm does well and badly: playground links, and a scenario file for the first."""
     from elephan.web.lessons import lessons, scenario_of
     from elephan.web.page import plain_algorithms
 

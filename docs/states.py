@@ -46,6 +46,10 @@ def parse(text: str) -> States:
             transitions.append((found[1], found[2], found[3]))
         else:
             raise ValueError(f"neither a state nor a transition between states: {line!r}")
+    for a, b, _ in transitions:
+        aslant = all(here != there for here, there in zip(places[a], places[b], strict=True))
+        if aslant and any((b, a) == other[:2] for other in transitions):
+            raise ValueError(f"two opposite transitions on a diagonal: {a!r} and {b!r}")
     return States(places, transitions)
 
 
@@ -62,7 +66,7 @@ def picture(states: States) -> str:
     height = 2 * MARGIN[1] + rows * PITCH[1] + BOX[1]
     said = "; ".join(f"{a} to {b}: {label}" for a, b, label in states.transitions)
     parts = [
-        f'<div class="states"><svg viewBox="0 0 {width} {height}" width="{width}" role="img"'
+        f'<div class="states" tabindex="0"><svg viewBox="0 0 {width} {height}" width="{width}" role="img"'
         f' aria-label="States. {escape(said)}">',
         '<defs><marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto">'
         '<path d="M0 0L8 4L0 8z"/></marker></defs>',

@@ -37,7 +37,7 @@ def test_every_algorithm_is_explained(name: str) -> None:
     sections = re.findall(r"^## (.+)$", page, re.MULTILINE)
     assert [title for title in sections if title in SECTIONS] == SECTIONS
     assert any(
-        words in page for words in ('<div class="states">', " are those of [", " has no states", " has one state: ")
+        words in page for words in ('<div class="states"', " are those of [", " has no states", " has one state: ")
     )
     assert f"elephan run {name}.toml" in page
 
@@ -54,3 +54,5 @@ def test_states_are_drawn_inside_their_picture(path: Path) -> None:
 def test_a_block_of_states_that_cannot_be_drawn_is_an_error() -> None:
     with pytest.raises(ValueError, match="neither a state nor a transition"):
         GENERATOR.states().parse("at 0 0: start\nstart -> end: loss")
+    with pytest.raises(ValueError, match="two opposite transitions on a diagonal"):
+        GENERATOR.states().parse("at 0 0: start\nat 1 1: end\nstart -> end: loss\nend -> start: timeout")
