@@ -13,7 +13,7 @@ html_theme = "furo"
 html_title = "Elephan"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
-exclude_patterns = ["_build", "explained", "generate.py"]
+exclude_patterns = ["_build", "explained", "*.py"]
 
 NOT_BUILT = "<!doctype html><title>Elephan</title><p>The playground is not in this build: {reason}.</p>\n"
 

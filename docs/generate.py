@@ -390,7 +390,7 @@ def algorithm_page(name: str) -> str:
     parts.append(f"Driven by: {KINDS[entry['kind']]}{signals}. Source: {entry['source']}.\n")
     text = ROOT / "explained" / f"{name}.md"
     if text.is_file():
-        parts.append(text.read_text(encoding="utf-8"))
+        parts.append(states().drawn(text.read_text(encoding="utf-8")))
     found = measured().get(name)
     if entry["router"] is not None:
         parts.append(ROUTERS.format(router=entry["router"]))
@@ -428,8 +428,9 @@ def _playground(settings: dict[str, Any]) -> str:
 
 
 def shown_runs(name: str) -> list[str]:
-    """Runs that show what an algorithm does well and badly, each with the playground's setting."""
-    from elephan.web.lessons import lessons
+    """Runs that show what an algorithm does well and badly: playground links, and a scenario file for the first."""
+    from elephan.web.lessons import lessons, scenario_of
+    from elephan.web.page import plain_algorithms
 
     said = [(row["text"], row["settings"]) for row in observations() if row["of"] == name]
     said += [
@@ -439,8 +440,17 @@ def shown_runs(name: str) -> list[str]:
     ]
     if not said:
         return []
-    rows = [f'- {text} <a href="{_playground(settings)}">Run it</a>.' for text, settings in said]
-    return ["## Runs that show it\n", "\n".join(rows) + "\n"]
+    plain = name in {entry["name"] for entry in plain_algorithms()}
+    rows = [
+        f'- {text} <a href="{_playground(settings)}">Run it</a>.' if plain else f"- {text}" for text, settings in said
+    ]
+    scenario = scenario_of(said[0][1]).to_toml().strip()
+    return ["## Runs that show it\n", "\n".join(rows) + "\n", COMMAND.format(name=name), f"```toml\n{scenario}\n```\n"]
+
+
+COMMAND = """The first of these runs at the command line: save this as `{name}.toml` and type `elephan run {name}.toml`.
+Rates, queues and shares are those of the second half of the run.
+"""
 
 
 RARE = 1 / 6
@@ -596,13 +606,23 @@ def _cell(value: float | None) -> str:
     return "" if value is None else f"{value:.1f}"
 
 
-@lru_cache(maxsize=1)
 def _measure() -> Any:
-    """docs/measure.py, which lies beside this file."""
-    spec = importlib.util.spec_from_file_location("docs_measure", ROOT / "measure.py")
+    """docs/measure.py, which is beside this file."""
+    return _beside("measure")
+
+
+def states() -> Any:
+    """docs/states.py, which is beside this file."""
+    return _beside("states")
+
+
+@lru_cache
+def _beside(name: str) -> Any:
+    spec = importlib.util.spec_from_file_location(f"docs_{name}", ROOT / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     return module
 

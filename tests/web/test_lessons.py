@@ -4,36 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from elephan.runs import Run, Store, sweep
-from elephan.scenario import Scenario
-from elephan.web.lessons import lessons
+from elephan.web.lessons import lessons, scenario_of
 
 LESSONS = {lesson["id"]: lesson for lesson in lessons()}
 OF_FLOW = {"rtt_mean_ms", "loss_events", "retransmits", "timeouts", "throughput_mbps"}
-
-
-def scenario_of(settings: dict[str, Any]) -> Scenario:
-    """A setting of the page as a scenario, by its fields."""
-    flows = []
-    for flow in settings["flows"]:
-        row = {"algorithm": flow["algorithm"], "parameters": flow["parameters"], "start": f"{flow['start_s']} s"}
-        row |= {"rtt": f"{flow['rtt_ms']} ms"} if flow["rtt_ms"] is not None else {}
-        flows.append(row | ({"direction": "left"} if flow["left"] else {}))
-    loss = {"loss": f"{settings['loss_percent']}%"} if settings["loss_percent"] else {}
-    return Scenario.dumbbell(
-        flows,
-        rate=f"{settings['rate_mbps']} Mbit/s",
-        rtt=f"{settings['rtt_ms']} ms",
-        buffer=f"{settings['buffer_packets']} packets",
-        queue=settings["queue"],
-        duration=f"{settings['duration_s']} s",
-        stack={"ecn": settings["ecn"]},
-        **loss,
-    )
 
 
 def measured(run: Run, of: str, flow: int | None) -> float:

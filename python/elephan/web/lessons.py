@@ -7,6 +7,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from elephan.scenario import Scenario
+
 FLOW: dict[str, Any] = {"parameters": {}, "start_s": 0, "rtt_ms": None, "left": False}
 PATH: dict[str, Any] = {"loss_percent": 0, "queue": "droptail", "ecn": False}
 
@@ -26,3 +28,23 @@ def lessons() -> list[dict[str, Any]]:
 def whole(settings: dict[str, Any]) -> dict[str, Any]:
     """Settings as the page has them, with what a file leaves out."""
     return PATH | settings | {"flows": [FLOW | flow for flow in settings["flows"]]}
+
+
+def scenario_of(settings: dict[str, Any]) -> Scenario:
+    """The scenario of a whole setting, as the page runs it."""
+    flows = []
+    for flow in settings["flows"]:
+        row = {"algorithm": flow["algorithm"], "parameters": flow["parameters"], "start": f"{flow['start_s']} s"}
+        row |= {"rtt": f"{flow['rtt_ms']} ms"} if flow["rtt_ms"] is not None else {}
+        flows.append(row | ({"direction": "left"} if flow["left"] else {}))
+    loss = {"loss": f"{settings['loss_percent']}%"} if settings["loss_percent"] else {}
+    return Scenario.dumbbell(
+        flows,
+        rate=f"{settings['rate_mbps']} Mbit/s",
+        rtt=f"{settings['rtt_ms']} ms",
+        buffer=f"{settings['buffer_packets']} packets",
+        queue=settings["queue"],
+        duration=f"{settings['duration_s']} s",
+        stack={"ecn": settings["ecn"]},
+        **loss,
+    )
