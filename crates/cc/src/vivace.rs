@@ -6,7 +6,8 @@
 //! power of 1.2, their bound growing by 5 % of the rate. Preset `paper` has the constants that are reported of the paper
 //! itself, whose text was not available: they are unverified. Mbit/s are 10⁶ bit/s throughout, where that code also has 2²⁰.
 //! An interval lasts the smallest RTT and at least five segments. Not modelled: that code's longer intervals while RTT samples
-//! come in clumps, and its trend of the RTT over six intervals. The regression's error is that of the fitted line.
+//! come in clumps, and its trend of the RTT over six intervals. The regression's error is that of the fitted line. After a
+//! timeout the window is one segment until the next ACK, as any algorithm's is in Linux.
 
 use std::collections::VecDeque;
 
@@ -463,7 +464,11 @@ impl Algorithm for Vivace {
 
     fn on_congestion(&mut self, _signal: &Signal) {}
 
-    fn on_timeout(&mut self, _signal: &Signal) {}
+    fn on_timeout(&mut self, _signal: &Signal) {
+        // Vivace has no rule of its own. Its transports send one or two probes per timeout, which doubles (RFC 9002, 6.2; Linux's
+        // tcp_enter_loss), until something is acknowledged and the rate sets the window again.
+        self.w = 1.0;
+    }
 
     fn on_idle(&mut self, _now: f64, _idle: f64) {
         self.s.intervals.clear();

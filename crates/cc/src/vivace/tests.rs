@@ -155,3 +155,19 @@ fn intervals_that_the_application_held_back_decide_nothing() {
     v.on_idle(5.0, 3.0);
     assert_eq!((v.s.rate, v.s.mode), (10.0, Mode::Probing));
 }
+
+#[test]
+fn a_timeout_leaves_one_segment_until_the_next_ack() {
+    let mut v = vivace("");
+    let mut driver = crate::testing::Driver::new();
+    driver.start(&mut v, 10.0);
+    (0..20).for_each(|_| driver.round(&mut v, 0.1));
+    let (window, rate) = (v.window(), v.s.rate);
+    assert!(window >= FLOOR);
+    driver.time_out(&mut v);
+    driver.time_out(&mut v);
+    assert_eq!(v.window(), 1.0);
+    driver.ack(&mut v, 1.0, 0.1, 1.0);
+    assert!(v.window() >= FLOOR);
+    assert_eq!(v.s.rate, rate);
+}
