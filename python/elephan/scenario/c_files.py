@@ -53,7 +53,7 @@ class CFile:
     @property
     def unit(self) -> str:
         """The file's name in a kernel's tree, without its suffix; no file of Linux has it."""
-        return f"elephan_{self.path.stem}"
+        return f"elephan_{self.path.name.partition('.')[0]}"
 
     def check_parameter(self, parameter: str, value: object) -> int:
         """A parameter as the kernel's command line has it.

@@ -133,7 +133,7 @@ def _program_digest() -> str:
 def _rules_digest() -> str:
     """Digest of the code that turns scenarios into plans and records into tables."""
     here = Path(__file__).parent
-    return _digest([here / f"{name}.py" for name in ("changes", "guest", "modules", "plan", "tables")])
+    return _digest([here / f"{name}.py" for name in ("changes", "guest", "modules", "plan", "tables", "twins")])
 
 
 def _digest(paths: list[Path]) -> str:

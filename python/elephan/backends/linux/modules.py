@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from elephan.backends.kernel.bpf import PREFIX
+from elephan.backends.linux import twins
 from elephan.scenario import ScenarioError
 from elephan.scenario.c_files import CFile
 from elephan.scenario.catalog import Parameter, algorithms
@@ -71,6 +73,12 @@ _PARAMETERS: dict[str, dict[str, _Map]] = {
 _ROUNDING = 2e-3
 
 
+def is_linux_own(flow: FlowSpec) -> bool:
+    """True if Linux has a flow's algorithm in the form that the flow asks for."""
+    name, _, preset = flow.algorithm.partition(":")
+    return flow.source_sha256 is None and name in MODULES and preset in _AS_LINUX
+
+
 def module_of(flow: FlowSpec, file: CFile | None, where: str) -> str:
     """The kernel's name of a flow's congestion control, which is Linux's own or in a C file.
 
@@ -78,9 +86,9 @@ def module_of(flow: FlowSpec, file: CFile | None, where: str) -> str:
         ScenarioError: the kernel has none.
     """
     if file is not None:
-        if file.name in MODULES.values():
+        if flow.source_sha256 is not None and (file.name in MODULES.values() or file.name.startswith(PREFIX)):
             raise ScenarioError(
-                f"{file.label} calls itself '{file.name}', which Linux has; change its .name, or write the change as a "
+                f"{file.label} calls itself '{file.name}', which is taken; change its .name, or write the change as a "
                 "patch (--patch)",
                 path=f"{where}.algorithm",
             )
@@ -125,6 +133,8 @@ def _of_linux(flow: FlowSpec, name: str, where: str) -> dict[str, int]:
 
 def _of_file(flow: FlowSpec, file: CFile, where: str) -> dict[str, int]:
     try:
+        if flow.source_sha256 is None:
+            return twins.arguments_of(flow, file)
         given = sorted(flow.parameters.items())
         return {f"{file.unit}.{key}": file.check_parameter(key, value) for key, value in given}
     except ScenarioError as error:

@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 
 from elephan.backends.base import unknown_fields
-from elephan.backends.linux.modules import module_of, parameters_of
+from elephan.backends.linux import twins
+from elephan.backends.linux.modules import is_linux_own, module_of, parameters_of
 from elephan.scenario import Scenario, ScenarioError, own
 from elephan.scenario.c_files import CFile
 from elephan.scenario.document import write
@@ -121,7 +122,7 @@ class Plan:
             raise _refuse("send_jitter: real senders have their own", "send_jitter")
         own = scenario.form.seed if seed is None else seed
         form = msgspec.structs.replace(scenario.form, seed=own, send_jitter_ps=0)
-        files = _files(scenario)
+        files = _files(scenario, form)
         _check(form, hz)
         named = zip(form.flows, files, strict=True)
         modules = [module_of(flow, file, f"flow[{i}]") for i, (flow, file) in enumerate(named)]
@@ -142,7 +143,7 @@ class Plan:
         return self.form.duration_ps / _PS_PER_S
 
 
-def _files(scenario: Scenario) -> list[CFile | None]:
+def _files(scenario: Scenario, form: Spec) -> list[CFile | None]:
     """The C file of each flow's algorithm; ``None`` where Linux has it.
 
     Raises:
@@ -152,14 +153,14 @@ def _files(scenario: Scenario) -> list[CFile | None]:
     units: dict[str, CFile] = {}
     names: dict[str, CFile] = {}
     for i, flow in enumerate(scenario.flow):
-        if not own.in_c(flow.algorithm):
-            found.append(None)
-            continue
         where = f"flow[{i}].algorithm"
         try:
-            file = own.c_file(flow.algorithm)
+            file = own.c_file(flow.algorithm) if own.in_c(flow.algorithm) else _twin(form.flows[i])
         except ScenarioError as error:
             raise error.located(path=where) from None
+        if file is None:
+            found.append(None)
+            continue
         for known, key, what in (
             (units, file.unit, f"are called {file.label}"),
             (names, file.name, f"have the name '{file.name}'"),
@@ -168,6 +169,11 @@ def _files(scenario: Scenario) -> list[CFile | None]:
                 raise ScenarioError(f"{known[key].path} and {file.path} both {what}; rename one", path=where)
         found.append(file)
     return found
+
+
+def _twin(flow: FlowSpec) -> CFile | None:
+    """Elephan's own source of an algorithm that Linux does not have."""
+    return None if is_linux_own(flow) else twins.file_of(flow)
 
 
 def _refuse(what: str, path: str = "") -> ScenarioError:
