@@ -14,7 +14,9 @@
 
 enum { CA_OPEN, CA_DISORDER, CA_CWR, CA_RECOVERY, CA_LOSS };
 enum { EVENT_CWND_RESTART = 1, EVENT_LOSS = 3 };
+#ifndef ELEPHAN_IN_LINUX
 enum { TCP_CONG_NON_RESTRICTED = 1 };
+#endif
 
 struct flow {
 	struct state now;
@@ -100,6 +102,38 @@ static __always_inline void report(struct sock *sk, const struct flow *f, const 
 	internals(&f->now, record.own);
 	if (bpf_ringbuf_output(&events, &record, sizeof(record), BPF_RB_NO_WAKEUP))
 		__sync_fetch_and_add(&events_lost, 1);
+}
+
+#elif defined(ELEPHAN_IN_LINUX)
+
+static __always_inline struct flow **place_of(struct sock *sk)
+{
+	return inet_csk_ca(sk);
+}
+
+static __always_inline struct flow *flow_of(struct sock *sk)
+{
+	return *place_of(sk);
+}
+
+static __always_inline struct flow *new_flow(struct sock *sk)
+{
+	return *place_of(sk) = kzalloc(sizeof(struct flow), GFP_ATOMIC);
+}
+
+static __always_inline void drop_flow(struct sock *sk)
+{
+	kfree(flow_of(sk));
+	*place_of(sk) = NULL;
+}
+
+static __always_inline __u64 now_us(void)
+{
+	return ktime_get_ns() / 1000;
+}
+
+static __always_inline void report(struct sock *sk, const struct flow *f, const struct ack *ack)
+{
 }
 
 #else
@@ -423,6 +457,14 @@ char _license[] SEC("license") = "Dual MIT/GPL";
 		.release = (void *)el_release,                                                                         \
 		.name = EL_NAME,                                                                                       \
 	}
+#elif defined(ELEPHAN_IN_LINUX)
+static void el_cwnd_event_of_linux(struct sock *sk, enum tcp_ca_event event)
+{
+	el_cwnd_event(sk, event);
+}
+
+/* Not restricted: any socket may ask for it. */
+#define ALGORITHM                                                                                                      	static struct tcp_congestion_ops algorithm = {                                                                 		.flags = TCP_CONG_NON_RESTRICTED,                                                                      		.owner = THIS_MODULE,                                                                                  		.ssthresh = el_ssthresh,                                                                               		.cong_avoid = el_cong_avoid,                                                                           		.set_state = el_set_state,                                                                             		.cwnd_event = el_cwnd_event_of_linux,                                                                  		.pkts_acked = el_pkts_acked,                                                                           		.undo_cwnd = el_undo_cwnd,                                                                             		.init = el_init,                                                                                       		.release = el_release,                                                                                 		.name = EL_NAME,                                                                                       	};                                                                                                             	static int __init el_register(void)                                                                            	{                                                                                                              		return tcp_register_congestion_control(&algorithm);                                                    	}                                                                                                              	module_init(el_register);                                                                                      	MODULE_LICENSE("Dual MIT/GPL")
 #else
 #define ALGORITHM const char columns[] = COLUMNS
 #endif

@@ -71,7 +71,7 @@ def test_another_seed_is_another_phase() -> None:
         ([FLOW], {"queue": "red"}, "cannot do a queue 'red'"),
         ([FLOW | {"stack": "ns2"}], {}, "cannot be told"),
         ([FLOW | {"stack": {"hz": 1000}}], {}, "elephan lab linux build --hz 1000"),
-        ([{"algorithm": "hcc"}], {}, "Linux has no 'hcc'"),
+        ([{"algorithm": "copa"}], {}, "Linux has no 'copa'"),
         ([{"algorithm": "cubic:rfc8312"}], {}, "Linux has its own cubic"),
         ([{"algorithm": "reno", "parameters": {"increase": 2}}], {}, "has none that can be set, and no 'increase'"),
         ([FLOW, FLOW | {"parameters": {"beta": 0.5}}], {}, "a kernel has one set of parameters of cubic"),

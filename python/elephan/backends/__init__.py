@@ -55,6 +55,9 @@ def kind(name: str) -> type[Backend]:
         module, _, attribute = _BUILT_IN[name].partition(":")
         built_in: type[Backend] = getattr(import_module(module), attribute)
         return built_in
+    base, plus, word = name.partition("+")
+    if plus and base in names():
+        return kind(base).variant(word)
     point = _offered().get(name)
     if point is None:
         raise ScenarioError(f"'{name}' is not a backend; {hint(name, names())}")

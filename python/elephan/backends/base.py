@@ -62,6 +62,16 @@ def unknown_fields(form: FlowSpec | LinkSpec, known: Set[str]) -> list[str]:
     return sorted(name.removesuffix("_ps").removesuffix("_ms") for name in other)
 
 
+def language(flow: FlowSpec) -> str:
+    """The language of a flow's algorithm that is the user's own: Python, or C."""
+    return "C for a Linux kernel" if flow.algorithm.endswith(".c") else "Python"
+
+
+def runner(flow: FlowSpec) -> str:
+    """The backend that runs a flow's algorithm that is the user's own."""
+    return "linux" if flow.algorithm.endswith(".c") else "sim"
+
+
 def refuse_other_transports(name: str, scenario: Scenario) -> None:
     """Refuse flows whose endpoints another backend has.
 
@@ -98,6 +108,15 @@ class Backend(ABC):
 
     def __init__(self, memory: MemoryPool | None = None) -> None:
         self.memory = memory or MemoryPool()
+
+    @classmethod
+    def variant(cls, word: str) -> type[Backend]:
+        """The class of a variant of this backend, which ``--on NAME+WORD`` names.
+
+        Raises:
+            ScenarioError: there is none.
+        """
+        raise ScenarioError(f"'{cls.name}+{word}' is not a backend; '{cls.name}' has no variants")
 
     @abstractmethod
     def run(self, scenario: Scenario, seed: int | None = None, progress: Progress | None = None) -> RawResult:

@@ -14,7 +14,16 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from elephan.backends.base import Backend, Cancelled, Progress, RawResult, refuse_other_transports, unknown_fields
+from elephan.backends.base import (
+    Backend,
+    Cancelled,
+    Progress,
+    RawResult,
+    language,
+    refuse_other_transports,
+    runner,
+    unknown_fields,
+)
 from elephan.rates import payload_rate_mbps, rate_mbps
 from elephan.scenario import Scenario, ScenarioError
 from elephan.scenario.catalog import algorithms
@@ -150,7 +159,8 @@ def _only_plain(form: Spec) -> None:
     for i, flow in enumerate(form.flows):
         if flow.source_sha256 is not None:
             raise ScenarioError(
-                f"'{flow.algorithm}' is written in Python, and the model has no law for it; 'sim' runs it",
+                f"'{flow.algorithm}' is written in {language(flow)}, and the model has no law for it; "
+                f"'{runner(flow)}' runs it",
                 path=f"flow[{i}].algorithm",
             )
         if other := unknown_fields(flow, _FLOW_FIELDS):

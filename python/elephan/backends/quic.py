@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from elephan.backends.base import Backend, Cancelled, Progress, RawResult
+from elephan.backends.base import Backend, Cancelled, Progress, RawResult, language
 from elephan.scenario import Scenario, ScenarioError
 from elephan.scenario.catalog import engine
 from elephan.scenario.errors import one_line
@@ -190,7 +190,7 @@ def _check(form: Spec) -> None:
 
 def _check_flow(flow: FlowSpec, where: str) -> None:
     if flow.source_sha256 is not None:
-        raise _refuse("an algorithm written in Python", f"{where}.algorithm")
+        raise _refuse(f"an algorithm written in {language(flow)}", f"{where}.algorithm")
     if is_udt(flow.algorithm):
         raise _refuse("UDT, which is no QUIC", f"{where}.algorithm")
     if flow.application is not None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from elephan.cli import common, replicates, targets
+from elephan.cli import common, patches, replicates, targets
 from elephan.cli.memory import memory_option
 from elephan.cli.progress import meter
 from elephan.cli.tables import Missing
@@ -69,6 +69,8 @@ _SOURCE_COLUMNS = {
 @click.command("run")
 @click.argument("scenario", metavar="SCENARIO.toml")
 @common.backend_option
+@patches.patch_option
+@click.option("--before-after", is_flag=True, help="With --patch: also run the kernel without it, and compare.")
 @common.set_option
 @common.seeds_option
 @click.option(
@@ -82,6 +84,8 @@ _SOURCE_COLUMNS = {
 def command(
     scenario: str,
     backend: str,
+    patch: str | None,
+    before_after: bool,
     assignments: Sequence[str],
     seeds: int | None,
     out: str | None,
@@ -98,6 +102,9 @@ def command(
     from elephan import backends, runs
 
     backends.get(backend)
+    if before_after and patch is None:
+        raise ScenarioError("there is no patch to compare with; write --patch FILE", source="--before-after")
+    unpatched, backend = backend, patches.patched(backend, patch)
     stated = common.load_scenario(scenario, common.overrides_of(assignments))
     wanted = stated.replicates(seeds) if seeds else [stated]
     if out is not None:
@@ -105,7 +112,10 @@ def command(
     where = runs.Store(store)
     try:
         with meter() as progress:
-            done = runs.sweep(wanted, on=backend, store=where, jobs=jobs, force=force, progress=progress, memory=memory)
+            done, *before = [
+                runs.sweep(wanted, on=on, store=where, jobs=jobs, force=force, progress=progress, memory=memory)
+                for on in (backend, *([unpatched] if before_after else []))
+            ]
     except runs.SweepError as failed:
         if seeds is None and isinstance(failed.failures[0].error, ScenarioError):
             raise failed.failures[0].error from None  # the one run was refused: the input is wrong
@@ -113,10 +123,17 @@ def command(
     if out is not None:
         for run in done:
             copy_run(run, Path(out) / run.id)
+    if as_json and before:
+        common.print_json({
+            "before": document(before[0]), "after": document(done), "differences": patches.document(before[0], done)
+        })  # fmt: skip
+        return
     if as_json:
         common.print_json(document(done) if seeds else done[0].summary())
         return
-    if len(done) == 1:
+    if before:
+        patches.print_difference(before[0], done)
+    elif len(done) == 1:
         print_run(done[0])
     else:
         from elephan.cli.sweep import print_sweep  # what it imports is not needed for one run

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from elephan.cli import common, replicates, targets
+from elephan.cli import common, patches, replicates, targets
 from elephan.cli.memory import memory_option
 from elephan.cli.progress import meter
 from elephan.scenario import ScenarioError
@@ -38,6 +38,7 @@ Values = dict[str, list[Any]]
     help="Also write the runs to FILE.csv or FILE.parquet, a report to FILE.html, or all of these and plots to DIR.",
 )  # fmt: skip
 @common.backend_option
+@patches.patch_option
 @common.jobs_option
 @memory_option
 @click.option("--cluster", metavar="ADDRESS", help="Hand the runs to a Dask cluster, tcp://host:port.")
@@ -51,6 +52,7 @@ def command(
     metrics: Sequence[str],
     out: str | None,
     backend: str,
+    patch: str | None,
     jobs: int | None,
     memory: int | None,
     cluster: str | None,
@@ -66,6 +68,7 @@ def command(
     from elephan.runs.grids import points_of
 
     backends.get(backend)
+    backend = patches.patched(backend, patch)
     check_metrics(metrics)
     values = parse_grid(axes)
     fixed = common.overrides_of(assignments)

@@ -1,9 +1,9 @@
 """Algorithms of the user's own: how a scenario names them, where they come from, and what they are.
 
-A user writes ``./mine.py:Mine``, the name of an entry point of the group ``elephan.algorithms``, or gives the class
-itself. A scenario keeps it *pinned*: ``/home/me/mine.py:Mine@`` and the SHA-256 of the source. What is pinned never
-changes: the class that was loaded is used as long as this process lives, and when the file has changed since, it is
-refused.
+A user writes ``./mine.py:Mine``, the name of an entry point of the group ``elephan.algorithms``, gives the class
+itself, or writes ``./tcp_mine.c``, a file in C for the backend ``linux``. A scenario keeps it *pinned*:
+``/home/me/mine.py:Mine@`` and the SHA-256 of the source. What is pinned never changes: the class that was loaded is
+used as long as this process lives, and when the file has changed since, it is refused.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from elephan import algorithm as contract
 from elephan.algorithm import NEEDS, Algorithm
-from elephan.scenario import catalog, reading
+from elephan.scenario import c_files, catalog, reading
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.fingerprint import UnknownValueError, Walk, installed
 from elephan.scenario.words import hint
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 GROUP = "elephan.algorithms"
 _PINNED = re.compile(r"(?P<name>.+)@(?P<digest>[0-9a-f]{64})(?:#\d+)?", re.DOTALL)
 _FILE = re.compile(r"(?P<path>.+\.py):(?P<name>[^\W\d]\w*)", re.DOTALL)
+_C_FILE = re.compile(r".+\.c", re.DOTALL)
 _INDIRECT = re.compile(r"(?P<module>[\w.]+):(?P<name>[\w.<>]+)")
 _MOST_BYTES = 16_000_000
 
@@ -69,10 +70,13 @@ def digest(spec: str) -> str:
 
 
 def label(spec: str) -> str:
-    """What tables and messages call it: ``mine.py:Mine``, ``Mine``, or the entry point's name; others as they are."""
+    """What tables and messages call it: ``mine.py:Mine``, ``Mine``, ``tcp_mine.c``, or the entry point's name; others
+    as they are."""
     if not pinned(spec):
         return spec
     name = _split(spec)[0]
+    if in_c(spec):
+        return Path(name).name
     file = _FILE.fullmatch(name)
     if file is not None:
         return f"{Path(file['path']).name}:{file['name']}"
@@ -80,19 +84,39 @@ def label(spec: str) -> str:
 
 
 def short_label(spec: str) -> str:
-    """The class alone, for the names of flows."""
+    """The class or the C file's stem alone, for the names of flows."""
+    if in_c(spec):
+        return Path(label(spec)).stem
     return label(spec).rpartition(":")[2] if pinned(spec) else spec
 
 
+def in_c(spec: str) -> bool:
+    """True if a flow's algorithm is a file in C."""
+    # A class may be called c; a file's pinned path is absolute.
+    return pinned(spec) and _C_FILE.fullmatch(name := _split(spec)[0]) is not None and Path(name).is_absolute()
+
+
+def c_file(spec: str) -> c_files.CFile:
+    """The file of a pinned algorithm in C.
+
+    Raises:
+        ScenarioError: it is gone, or another by now.
+    """
+    name, wanted = _split(spec)
+    return c_files.unchanged(Path(name), wanted)
+
+
 def names_file(spec: str) -> bool:
-    """Whether it is written like a file and a class in it."""
-    return not pinned(spec) and (_FILE.fullmatch(spec) is not None or "/" in spec or spec.endswith(".py"))
+    """Whether it is written like a file, of Python with a class or of C."""
+    return not pinned(spec) and (_FILE.fullmatch(spec) is not None or "/" in spec or spec.endswith((".py", ".c")))
 
 
 def anchored(spec: Any, folder: Path) -> Any:
     """A file and a class, relative to a folder; anything else as it is."""
     if not isinstance(spec, str) or not names_file(spec):
         return spec
+    if _C_FILE.fullmatch(spec):
+        return str(folder / spec)
     match = _FILE.fullmatch(spec)
     return f"{folder / match['path']}:{match['name']}" if match else spec
 
@@ -127,6 +151,10 @@ def make(spec: str, parameters: Mapping[str, Any]) -> Algorithm:
     Raises:
         ScenarioError: it cannot be had any more, or has changed, or refuses the parameters.
     """
+    if in_c(spec):
+        raise ScenarioError(
+            f"{label(spec)} is C for a Linux kernel; only the backend 'linux' runs it: write --on linux"
+        )
     found = _find(spec)
     if found.current is not None and found.current() != found.digest:
         raise ScenarioError(
@@ -142,6 +170,12 @@ def check_parameters(spec: str, parameters: Mapping[str, Any]) -> None:
     Raises:
         ScenarioError: with the parameter's name as its path, where it is one.
     """
+    if in_c(spec):
+        found = c_file(spec) if parameters else None
+        for parameter, value in parameters.items():
+            if found is not None:
+                found.check_parameter(parameter, value)
+        return
     if spec not in _live:
         return
     maker, name = _live[spec].maker, label(spec)
@@ -251,11 +285,16 @@ def _find(spec: str) -> Loaded:
 
 
 def _pin_file(spec: str) -> str:
+    if _C_FILE.fullmatch(spec):
+        read = c_files.read(Path(spec))
+        return f"{read.path}@{read.digest}"
     match = _FILE.fullmatch(spec)
     if match is None:
         file = spec if spec.endswith(".py") else spec.partition(":")[0]
         if not file.endswith(".py"):
-            raise ScenarioError(f"'{file}' is not a Python file; write for example ./mine.py:Mine")
+            raise ScenarioError(
+                f"'{file}' is not a Python file; write for example ./mine.py:Mine, or ./tcp_mine.c for Linux"
+            )
         found = [f"{file}:{name}" for name in _algorithms_in(_load_file(Path(file))[0])] or [f"{file}:Mine"]
         raise ScenarioError(f"'{spec}' names no class; write {' or '.join(found)}")
     path, name = Path(match["path"]), match["name"]
@@ -441,6 +480,8 @@ def describe(spec: str) -> dict[str, Any]:
         ScenarioError: as :func:`pin`.
     """
     name = pin(spec)
+    if in_c(name):
+        return _described_in_c(name)
     maker = _find(name).maker
     text = inspect.getdoc(maker) or ""
     source = package(spec) if spec in points() else str(_split(name)[0].rpartition(":")[0])
@@ -457,6 +498,19 @@ def describe(spec: str) -> dict[str, Any]:
         "doc": text,
         "presets": [],
         "parameters": parameters,
+    }
+
+
+def _described_in_c(spec: str) -> dict[str, Any]:
+    found = c_file(spec)
+    return {
+        "name": found.label,
+        "title": f"'{found.name}' for a Linux kernel, which the backend 'linux' compiles",
+        "kind": "c",
+        "source": str(found.path),
+        "doc": "",
+        "presets": [],
+        "parameters": [{"name": name, "doc": kind, "source": ""} for name, kind in found.parameters.items()],
     }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from elephan.backends.base import unknown_fields
+from elephan.backends.base import language, runner, unknown_fields
 from elephan.scenario import Scenario, ScenarioError
 from elephan.scenario.document import write
 from elephan.scenario.form import FlowSpec, Spec, StackSpec
@@ -164,7 +164,8 @@ def _only_plain(form: Spec) -> None:
             raise _refuse("UDT", f"flow[{i}].algorithm")
         if flow.source_sha256 is not None:
             raise ScenarioError(
-                f"'{flow.algorithm}' is written in Python, which a kernel cannot run; 'sim' can",
+                f"'{flow.algorithm}' is written in {language(flow)}, which this kernel cannot run; "
+                f"'{runner(flow)}' can",
                 path=f"flow[{i}].algorithm",
             )
         if other := unknown_fields(flow, _FLOW_FIELDS):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import platform
+import sys
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from elephan.backends.base import Backend, Cancelled, Progress, RawResult, refuse_other_transports
-from elephan.backends.linux import guest, kernels
+from elephan.backends.linux import changes, guest, kernels
+from elephan.backends.linux.changes import Patch
 from elephan.backends.linux.kernels import Kernel
 from elephan.backends.linux.plan import READ_BYTES, SYSCTLS, Plan
 from elephan.backends.linux.tables import Looks, looks, tables
@@ -24,9 +26,22 @@ class LinuxBackend(Backend):
 
     name = "linux"
     title = "real Linux TCP in virtual time (User Mode Linux)"
+    patch: ClassVar[Patch | None] = None
+
+    @classmethod
+    def variant(cls, word: str) -> type[Backend]:
+        """The backend with a patch of the kernel, by the first digits of the patch's digest.
+
+        Raises:
+            ScenarioError: there is no such patch in the cache.
+        """
+        return type("PatchedLinux", (cls,), {"name": f"{cls.name}+{word}", "patch": changes.kept_patch(word)})
 
     def version(self) -> str:
-        """The package's version, and digests of the guest's program, of the code around it and of the kernels."""
+        """The package's version, and digests of the guest's program, of the code around it and of the kernels.
+
+        The digest of a patch is in the backend's name, that of a C file in the scenario.
+        """
         names = [kernel.digest for kernel in kernels.offered()]
         return f"{__version__}+{_program_digest()}.{_rules_digest()}, Linux {' '.join(names) or 'not built'}"
 
@@ -39,7 +54,12 @@ class LinuxBackend(Backend):
         refuse_other_transports(self.name, scenario)
         _require()
         one = scenario.without_groups()
-        Plan.of(one, _kernel_for(one).hz)
+        base = _kernel_for(one)
+        self._changed(base, Plan.of(one, base.hz))
+
+    def _changed(self, base: Kernel, plan: Plan) -> Kernel:
+        """The kernel of a plan: that of its HZ, or that with the plan's C files and the backend's patch."""
+        return changes.changed(base, plan.files, self.patch, _tell)
 
     def varies(self, scenario: Scenario) -> bool:
         """Always: the seed is the kernel's randomness and the phase of its timer interrupts."""
@@ -70,9 +90,15 @@ class LinuxBackend(Backend):
         with self.memory.share(plan.memory_bytes, alone=False, go_on=go_on) as share:
             if share is None:
                 raise Cancelled
+            kernel = self._changed(kernel, plan)
             log = guest.run(plan, kernel, progress)
         seen = looks(plan, log)
         return RawResult(dict(tables(plan, seen)), _summary(plan, kernel, log, seen))
+
+
+def _tell(line: str) -> None:
+    """A compiler takes a while, also in the middle of a sweep."""
+    print(f"elephan: {line}", file=sys.stderr)
 
 
 def _kernel_for(scenario: Scenario) -> Kernel:
@@ -107,7 +133,7 @@ def _program_digest() -> str:
 def _rules_digest() -> str:
     """Digest of the code that turns scenarios into plans and records into tables."""
     here = Path(__file__).parent
-    return _digest([here / f"{name}.py" for name in ("guest", "modules", "plan", "tables")])
+    return _digest([here / f"{name}.py" for name in ("changes", "guest", "modules", "plan", "tables", "twins")])
 
 
 def _digest(paths: list[Path]) -> str:
@@ -135,6 +161,7 @@ def _summary(plan: Plan, kernel: Kernel, log: guest.Log, seen: Looks) -> dict[st
             "kernel": kernel.digest,
             "kernel_sha256": kernel.sha256,
             "source": kernel.source,
+            "changes": list(kernel.changes),
             "hz": kernel.hz,
             "congestion_controls": plan.modules,
             "arguments": plan.arguments,

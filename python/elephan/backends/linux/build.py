@@ -13,10 +13,10 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from elephan.backends.linux.kernels import BINARY, BUILDING, RECORD, SEEDED, Kernel, cache, kernels
+from elephan.backends.linux.kernels import BINARY, BUILDING, RECORD, SEEDED, TREE, Kernel, cache, kernels
 from elephan.scenario import ScenarioError
 from elephan.scenario.errors import one_line
 
@@ -47,10 +47,19 @@ _TREE = (
     "net",
 )
 _HZ_LINE = re.compile(r"(config HZ\n\s+int\n\s+default )\d+")
+# Folders of a tree of which all stays after a build, and the kinds of files that go from others.
+_KEPT = frozenset(("include", "net", "scripts"))
+_KEPT_BELOW = ("arch/um/", "arch/x86/")
+_SOURCES = frozenset((
+    ".c", ".h", ".S", ".dts", ".dtsi", ".dtso", ".rst", ".txt", ".json", ".yaml", ".svg", ".py", ".rs", ".pl", ".sh",
+    ".po", ".gif", ".bin", ".inc", ".asm", ".tbl",
+))  # fmt: skip
+_DEPENDENCY = re.compile(r"[\w./+-]+\.[chS]\b")
 # The version of these rules: another one is another kernel.
 _RULES = 1
 
 Tell = Callable[[str], None]
+Explain = Callable[[str], Exception | None]
 
 
 class BuildError(Exception):
@@ -97,14 +106,14 @@ def build(version: str, hz: int, tree: Path | None, tell: Tell) -> tuple[Kernel,
             f"a kernel cannot be built without {', '.join(lacking)}: apt-get install {' '.join(lacking)}"
         )
     cache().mkdir(parents=True, exist_ok=True)
-    with _lock(tell):
+    with alone(tell):
         _remove_abandoned()
         work = Path(tempfile.mkdtemp(prefix=BUILDING, dir=cache()))
         try:
             source = _of_tree(tree) if tree is not None else _of_debian(version, work, tell)
             digest = _digest(source, hz)
             for kernel in kernels():
-                if kernel.digest == digest:
+                if kernel.digest == digest and kernel.tree.is_dir():
                     return kernel, False
             return _make(source, digest, hz, work, tell), True
         finally:
@@ -112,7 +121,7 @@ def build(version: str, hz: int, tree: Path | None, tell: Tell) -> tuple[Kernel,
 
 
 @contextlib.contextmanager
-def _lock(tell: Tell) -> Iterator[None]:
+def alone(tell: Tell) -> Iterator[None]:
     """One build at a time; the host gives the lock up when the process ends, however it ends."""
     with (cache() / "lock").open("w") as lock:
         try:
@@ -194,23 +203,52 @@ def _make(source: Source, digest: str, hz: int, work: Path, tell: Tell) -> Kerne
     tell(f"building Linux {source.version} with HZ={hz}: {MINUTES}")
     tree = _unpacked(source, work)
     _set_hz(tree, hz)
-    out, config = work / "out", work / "kernel.config"
-    out.mkdir()
+    config = work / "kernel.config"
     config.write_text(_text("kernel.config"), encoding="utf-8")
-    _run(["make", "ARCH=um", f"O={out}", f"KCONFIG_ALLCONFIG={config}", "allnoconfig"], tree, tell)
-    _check_config(config, out / ".config")
-    _run(["nice", "-n", "10", "make", "ARCH=um", f"O={out}", f"-j{_cores()}", "vmlinux"], tree, tell)
+    # Compiled in its own tree, so that no path in the tree is absolute and the tree can be copied.
+    _run(["make", "ARCH=um", f"KCONFIG_ALLCONFIG={config}", "allnoconfig"], tree, tell)
+    _check_config(config, tree / ".config")
+    compile_tree(tree, tell)
     whole = work / "whole"
     whole.mkdir()
     _run(["gcc", "-shared", "-fPIC", "-O1", "-o", str(whole / SEEDED), str(_HERE / "seeded.c")], work, tell)
-    _run(["strip", "-o", str(whole / BINARY), str(out / "vmlinux")], work, tell)
-    shutil.copy(out / ".config", whole / "config")
+    keep_compiled(tree)
+    tree.rename(whole / TREE)
+    return placed(whole, whole / TREE, Kernel(digest, source.version, hz, 0.0, 0.0, "", source.name), began)
+
+
+def compile_tree(tree: Path, tell: Tell, explain: Explain | None = None) -> None:
+    """Compile what is not compiled yet, or has changed."""
+    _run(["nice", "-n", "10", "make", "ARCH=um", f"-j{_cores()}", "vmlinux"], tree, tell, explain)
+
+
+def placed(whole: Path, tree: Path, made: Kernel, began: float) -> Kernel:
+    """The kernel of a compiled tree, moved to its place when it is whole."""
+    _run(["strip", "-o", str(whole / BINARY), "vmlinux"], tree, lambda _: None)
+    shutil.copy(tree / ".config", whole / "config")
     sha256 = hashlib.sha256((whole / BINARY).read_bytes()).hexdigest()
-    kernel = Kernel(digest, source.version, hz, time.time(), time.monotonic() - began, sha256, source.name)
+    kernel = replace(made, built=time.time(), seconds=time.monotonic() - began, sha256=sha256)
     (whole / RECORD).write_text(json.dumps(asdict(kernel), indent=1), encoding="utf-8")
     shutil.rmtree(kernel.folder, ignore_errors=True)
     whole.rename(kernel.folder)
     return kernel
+
+
+def keep_compiled(tree: Path) -> None:
+    """Remove the source files of a compiled tree that nothing in it was compiled from: most of its size.
+
+    The folders in which a patch may change something, and all headers that a C file may include, stay.
+    """
+    used = set[str]()
+    for record in tree.rglob(".*.cmd"):
+        used.update(_DEPENDENCY.findall(record.read_text(encoding="utf-8", errors="replace")))
+    for folder in tree.iterdir():
+        if not folder.is_dir() or folder.is_symlink() or folder.name in _KEPT:
+            continue
+        for path in folder.rglob("*"):
+            name = str(path.relative_to(tree))
+            if path.suffix in _SOURCES and not name.startswith(_KEPT_BELOW) and name not in used and path.is_file():
+                path.unlink()
 
 
 def _cores() -> int:
@@ -247,8 +285,8 @@ def _check_config(wanted: Path, made: Path) -> None:
         raise BuildError(f"this source does not have {', '.join(lost)}")
 
 
-def _run(words: list[str], folder: Path, tell: Tell) -> None:
-    """Run a step of the build, and tell now and then how far it is."""
+def _run(words: list[str], folder: Path, tell: Tell, explain: Explain | None = None) -> None:
+    """Run a step of the build, and tell now and then how far it is; ``explain`` makes an error of what it printed."""
     environment = os.environ | {
         "KBUILD_BUILD_TIMESTAMP": "1970-01-01", "KBUILD_BUILD_USER": "elephan", "KBUILD_BUILD_HOST": "elephan",
         "LC_ALL": "C",
@@ -269,6 +307,8 @@ def _run(words: list[str], folder: Path, tell: Tell) -> None:
                 step.wait()
     if status:
         text = log.read_text(encoding="utf-8", errors="replace")
+        if explain is not None and (error := explain(text)) is not None:
+            raise error
         errors = [line for line in text.splitlines() if "error" in line.lower()]
         raise BuildError(f"'{' '.join(words[:4])}' failed: {_last(errors[0] if errors else text)}")
 

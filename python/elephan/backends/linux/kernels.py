@@ -21,6 +21,7 @@ BINARY = "linux"
 SEEDED = "seeded.so"
 RECORD = "kernel.json"
 BUILDING = "building-"
+TREE = "tree"
 _BUILD = "elephan lab linux build"
 
 
@@ -36,6 +37,8 @@ class Kernel:
         seconds: the time that its build took, s.
         sha256: of the binary.
         source: the package or folder that it was built from.
+        base: digest of the kernel that it is a change of; empty for one that has its source as it is.
+        changes: the patch and the C files that it has beside its base.
     """
 
     digest: str
@@ -45,11 +48,18 @@ class Kernel:
     seconds: float
     sha256: str
     source: str
+    base: str = ""
+    changes: tuple[str, ...] = ()
 
     @property
     def folder(self) -> Path:
         """The folder of its files."""
         return cache() / self.digest
+
+    @property
+    def tree(self) -> Path:
+        """The compiled source tree, which a kernel with a change is built from; a change has none of its own."""
+        return self.folder / TREE
 
     def size_bytes(self) -> int:
         """Disk space that it takes, bytes."""
@@ -68,7 +78,7 @@ def cache() -> Path:
 
 def folder_bytes(folder: Path) -> int:
     """Disk space of a folder's files, bytes."""
-    return sum(entry.lstat().st_size for entry in folder.rglob("*") if entry.is_file())
+    return sum(entry.lstat().st_blocks * 512 for entry in folder.rglob("*") if entry.is_file())
 
 
 def kernels() -> list[Kernel]:
@@ -78,7 +88,8 @@ def kernels() -> list[Kernel]:
         if record.parent.name.startswith(BUILDING):
             continue
         try:
-            kernel = Kernel(**json.loads(record.read_text(encoding="utf-8")))
+            stated = json.loads(record.read_text(encoding="utf-8"))
+            kernel = Kernel(**stated | {"changes": tuple(stated.get("changes", ()))})
         except (OSError, ValueError, TypeError):
             continue
         if kernel.folder == record.parent and (record.parent / BINARY).is_file():
@@ -92,7 +103,7 @@ def offered() -> list[Kernel]:
     Raises:
         ScenarioError: the variable does not name one.
     """
-    found = kernels()
+    found = [kernel for kernel in kernels() if not kernel.base]
     if wanted := os.environ.get(ENVIRONMENT):
         named = [kernel for kernel in found if kernel.digest.startswith(wanted)]
         if len(named) != 1:

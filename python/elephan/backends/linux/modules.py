@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from elephan.backends.kernel.bpf import PREFIX
+from elephan.backends.linux import twins
 from elephan.scenario import ScenarioError
+from elephan.scenario.c_files import CFile
 from elephan.scenario.catalog import Parameter, algorithms
 from elephan.scenario.form import FlowSpec, Spec
 from elephan.scenario.words import hint
@@ -70,12 +73,26 @@ _PARAMETERS: dict[str, dict[str, _Map]] = {
 _ROUNDING = 2e-3
 
 
-def module_of(flow: FlowSpec, where: str) -> str:
-    """The kernel's name of a flow's congestion control.
+def is_linux_own(flow: FlowSpec) -> bool:
+    """True if Linux has a flow's algorithm in the form that the flow asks for."""
+    name, _, preset = flow.algorithm.partition(":")
+    return flow.source_sha256 is None and name in MODULES and preset in _AS_LINUX
+
+
+def module_of(flow: FlowSpec, file: CFile | None, where: str) -> str:
+    """The kernel's name of a flow's congestion control, which is Linux's own or in a C file.
 
     Raises:
         ScenarioError: the kernel has none.
     """
+    if file is not None:
+        if flow.source_sha256 is not None and (file.name in MODULES.values() or file.name.startswith(PREFIX)):
+            raise ScenarioError(
+                f"{file.label} calls itself '{file.name}', which is taken; change its .name, or write the change as a "
+                "patch (--patch)",
+                path=f"{where}.algorithm",
+            )
+        return file.name
     name, _, preset = flow.algorithm.partition(":")
     there = f"{where}.algorithm"
     if name not in MODULES:
@@ -85,28 +102,43 @@ def module_of(flow: FlowSpec, where: str) -> str:
     return MODULES[name]
 
 
-def parameters_of(form: Spec) -> list[str]:
+def parameters_of(form: Spec, files: Sequence[CFile | None]) -> list[str]:
     """Arguments of the kernel's command line: the modules' parameters that the flows state.
 
     Raises:
         ScenarioError: a module has no such parameter, or two flows state different ones.
     """
     stated: dict[str, dict[str, int]] = {}
-    for i, flow in enumerate(form.flows):
+    for i, (flow, file) in enumerate(zip(form.flows, files, strict=True)):
         name = flow.algorithm.partition(":")[0]
         where = f"flow[{i}].parameters"
-        mine = {}
-        for key, value in sorted(_differing(flow).items()):
-            known = _PARAMETERS.get(name, {})
-            if key not in known:
-                offered = f"has {', '.join(sorted(known))}" if known else "has none that can be set"
-                raise ScenarioError(f"Linux's own {name} {offered}, and no '{key}'; 'sim' has", path=where)
-            mine[f"tcp_{MODULES[name]}.{known[key].name}"] = _whole(known[key], value, f"{where}.{key}")
+        mine = _of_linux(flow, name, where) if file is None else _of_file(flow, file, where)
         if stated.setdefault(name, mine) != mine:
             raise ScenarioError(
                 f"a kernel has one set of parameters of {name}, and these flows have two; 'sim' can", path=where
             )
     return [f"{key}={value}" for mine in stated.values() for key, value in sorted(mine.items())]
+
+
+def _of_linux(flow: FlowSpec, name: str, where: str) -> dict[str, int]:
+    mine = {}
+    for key, value in sorted(_differing(flow).items()):
+        known = _PARAMETERS.get(name, {})
+        if key not in known:
+            offered = f"has {', '.join(sorted(known))}" if known else "has none that can be set"
+            raise ScenarioError(f"Linux's own {name} {offered}, and no '{key}'; 'sim' has", path=where)
+        mine[f"tcp_{MODULES[name]}.{known[key].name}"] = _whole(known[key], value, f"{where}.{key}")
+    return mine
+
+
+def _of_file(flow: FlowSpec, file: CFile, where: str) -> dict[str, int]:
+    try:
+        if flow.source_sha256 is None:
+            return twins.arguments_of(flow, file)
+        given = sorted(flow.parameters.items())
+        return {f"{file.unit}.{key}": file.check_parameter(key, value) for key, value in given}
+    except ScenarioError as error:
+        raise error.located(path=where) from None
 
 
 def _differing(flow: FlowSpec) -> dict[str, Parameter]:

@@ -11,8 +11,10 @@ from typing import Any
 import msgspec
 
 from elephan.backends.base import unknown_fields
-from elephan.backends.linux.modules import module_of, parameters_of
-from elephan.scenario import Scenario, ScenarioError
+from elephan.backends.linux import twins
+from elephan.backends.linux.modules import is_linux_own, module_of, parameters_of
+from elephan.scenario import Scenario, ScenarioError, own
+from elephan.scenario.c_files import CFile
 from elephan.scenario.document import write
 from elephan.scenario.form import BernoulliLoss, FlowSpec, LinkSpec, NoneLoss, Spec, StackSpec
 from elephan.scenario.lookups import base_rtt_ps, queue_switch, slowest_bps, wire_bytes
@@ -24,7 +26,7 @@ READ_BYTES = 64 << 10
 # RFC 2544 sets these addresses apart for measurements.
 _SENDERS, _RECEIVERS = IPv4Address("198.18.0.1"), IPv4Address("198.19.0.1")
 _FLOWS_MAX = 100
-_FLOW_FIELDS = {"parameters", "stop_ps", "size_segments", "application"}
+_FLOW_FIELDS = {"source_sha256", "parameters", "stop_ps", "size_segments", "application"}
 _LINK_FIELDS = {"loss", "record"}
 # What a socket or a route can be told; everything else of a stack is as the kernel has it.
 _CAN_DIFFER = ("payload_bytes", "receive_window", "initial_window", "pacing", "hz")
@@ -97,6 +99,7 @@ class Plan:
         document: the guest's plan.
         watched: positions of the links whose queues are looked at, in the order of the devices.
         memory_bytes: memory of the guest.
+        files: congestion controls in C that the kernel must have.
     """
 
     form: Spec
@@ -106,6 +109,7 @@ class Plan:
     document: dict[str, Any]
     watched: list[int]
     memory_bytes: int
+    files: list[CFile] = field(default_factory=list)
 
     @classmethod
     def of(cls, scenario: Scenario, hz: int, seed: int | None = None) -> Plan:
@@ -118,9 +122,11 @@ class Plan:
             raise _refuse("send_jitter: real senders have their own", "send_jitter")
         own = scenario.form.seed if seed is None else seed
         form = msgspec.structs.replace(scenario.form, seed=own, send_jitter_ps=0)
+        files = _files(scenario, form)
         _check(form, hz)
-        modules = [module_of(flow, f"flow[{i}]") for i, flow in enumerate(form.flows)]
-        arguments = parameters_of(form)
+        named = zip(form.flows, files, strict=True)
+        modules = [module_of(flow, file, f"flow[{i}]") for i, (flow, file) in enumerate(named)]
+        arguments = parameters_of(form, files)
         graph, watched = _laid(form)
         document = _document(form, hz, modules, graph)
         buffers = sum(flow["send_buffer_bytes"] + flow["receive_buffer_bytes"] for flow in document["flows"])
@@ -128,12 +134,46 @@ class Plan:
         mib = -(-memory // 2**20)
         pages = mib * 2**20 // 4096
         document["guest_sysctls"] = {"net/ipv4/tcp_mem": f"{pages} {pages} {pages}"}
-        return cls(form, hz, modules, arguments, document, watched, mib * 2**20)
+        distinct = {file.unit: file for file in files if file is not None}
+        return cls(form, hz, modules, arguments, document, watched, mib * 2**20, list(distinct.values()))
 
     @property
     def duration_s(self) -> float:
         """Length of the run."""
         return self.form.duration_ps / _PS_PER_S
+
+
+def _files(scenario: Scenario, form: Spec) -> list[CFile | None]:
+    """The C file of each flow's algorithm; ``None`` where Linux has it.
+
+    Raises:
+        ScenarioError: two files cannot be in one kernel, or one has changed.
+    """
+    found: list[CFile | None] = []
+    units: dict[str, CFile] = {}
+    names: dict[str, CFile] = {}
+    for i, flow in enumerate(scenario.flow):
+        where = f"flow[{i}].algorithm"
+        try:
+            file = own.c_file(flow.algorithm) if own.in_c(flow.algorithm) else _twin(form.flows[i])
+        except ScenarioError as error:
+            raise error.located(path=where) from None
+        if file is None:
+            found.append(None)
+            continue
+        for known, key, what in (
+            (units, file.unit, f"are called {file.label}"),
+            (names, file.name, f"have the name '{file.name}'"),
+        ):
+            if known.setdefault(key, file).path != file.path:
+                raise ScenarioError(f"{known[key].path} and {file.path} both {what}; rename one", path=where)
+        found.append(file)
+    return found
+
+
+def _twin(flow: FlowSpec) -> CFile | None:
+    """Elephan's own source of an algorithm that Linux does not have."""
+    return None if is_linux_own(flow) else twins.file_of(flow)
 
 
 def _refuse(what: str, path: str = "") -> ScenarioError:
@@ -160,7 +200,7 @@ def _check(form: Spec, hz: int) -> None:
     for i, flow in enumerate(form.flows):
         if flow.datagrams or flow.algorithm == "datagrams":
             raise _refuse("datagrams", f"flow[{i}].datagrams")
-        if flow.source_sha256 is not None:
+        if flow.source_sha256 is not None and not flow.algorithm.endswith(".c"):
             raise ScenarioError(
                 f"'{flow.algorithm}' is written in Python, which a kernel cannot run; 'sim' can",
                 path=f"flow[{i}].algorithm",

@@ -1,0 +1,115 @@
+"""Congestion controls in C, as Linux has them: files that a scenario names, ``./tcp_mine.c``.
+
+A file is read here and compiled by the backend ``linux`` alone, into a kernel of its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from elephan.scenario import reading
+from elephan.scenario.errors import ScenarioError
+from elephan.scenario.words import hint
+
+SUFFIX = ".c"
+_MOST_BYTES = 1_000_000
+_STEM = re.compile(r"[A-Za-z]\w*", re.ASCII)
+_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+_OPERATIONS = re.compile(r"struct\s+tcp_congestion_ops\s+\w+[^=;{]*=\s*\{(.*?)\n\}", re.DOTALL)
+_NAME = re.compile(r"\.name\s*=\s*\"([^\"]*)\"")
+_PARAMETER = re.compile(r"\bmodule_param\s*\(\s*(\w+)\s*,\s*(\w+)\s*,")
+_SWITCH = "bool"
+_NUMBERS = ("byte", "short", "ushort", "int", "uint", "long", "ulong", "hexint", _SWITCH)
+_NAME_MAX = 15
+
+
+@dataclass(frozen=True)
+class CFile:
+    """A congestion control in C.
+
+    Attributes:
+        path: the file.
+        text: its content.
+        digest: SHA-256 of the content.
+        name: the congestion control, as the file calls it for the kernel.
+        parameters: types of its module parameters by name.
+    """
+
+    path: Path
+    text: bytes
+    digest: str
+    name: str
+    parameters: Mapping[str, str]
+
+    @property
+    def label(self) -> str:
+        """The file's name without its folder."""
+        return self.path.name
+
+    @property
+    def unit(self) -> str:
+        """The file's name in a kernel's tree, without its suffix; no file of Linux has it."""
+        return f"elephan_{self.path.name.partition('.')[0]}"
+
+    def check_parameter(self, parameter: str, value: object) -> int:
+        """A parameter as the kernel's command line has it.
+
+        Raises:
+            ScenarioError: the file has no such parameter, or it cannot have the value.
+        """
+        if parameter not in self.parameters:
+            known = list(self.parameters)
+            raise ScenarioError(
+                f"not a parameter of {self.label}; {hint(parameter, known) if known else 'it has none'}",
+                path=parameter,
+            )
+        if self.parameters[parameter] not in _NUMBERS:
+            raise ScenarioError(
+                f"is of the type '{self.parameters[parameter]}'; only numbers can be set", path=parameter
+            )
+        if isinstance(value, str) or not isinstance(value, int | float) or value != int(value):
+            raise ScenarioError(f"{value!r} is not a whole number", path=parameter)
+        return int(value)
+
+
+def read(path: Path) -> CFile:
+    """Read a file.
+
+    Raises:
+        ScenarioError: there is none, or it has no congestion control.
+    """
+    try:
+        text = reading.read_bytes(path, _MOST_BYTES)
+    except FileNotFoundError:
+        near = [str(entry) for entry in path.parent.glob(f"*{SUFFIX}")] if path.parent.is_dir() else []
+        raise ScenarioError(f"{path}: no such file" + (f"; {hint(str(path), near)}" if near else "")) from None
+    except ScenarioError as error:
+        raise ScenarioError(f"{path}: {error.message}") from None
+    if _STEM.fullmatch(path.stem) is None:
+        raise ScenarioError(f"{path}: the name of a C file has letters, digits and _ only; rename it")
+    code = _COMMENT.sub(" ", text.decode("utf-8", errors="replace"))
+    names = [name for block in _OPERATIONS.findall(code) for name in _NAME.findall(block)]
+    if not names:
+        raise ScenarioError(f"{path}: no 'struct tcp_congestion_ops' with a .name in it, which Linux needs")
+    if len(names) > 1:
+        raise ScenarioError(f"{path}: {len(names)} congestion controls ({', '.join(names)}); leave one in the file")
+    if not 0 < len(names[0]) <= _NAME_MAX:
+        raise ScenarioError(f'{path}: .name = "{names[0]}" must have 1 to {_NAME_MAX} letters')
+    parameters = dict(_PARAMETER.findall(code))
+    return CFile(path.absolute(), text, hashlib.sha256(text).hexdigest(), names[0], parameters)
+
+
+def unchanged(path: Path, digest: str) -> CFile:
+    """Read a file that a scenario has pinned.
+
+    Raises:
+        ScenarioError: it is gone, or another by now.
+    """
+    found = read(path)
+    if found.digest != digest:
+        raise ScenarioError(f"{found.label} has changed since the scenario was built; build the scenario again")
+    return found
