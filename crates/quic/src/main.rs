@@ -12,6 +12,8 @@
 mod algorithms;
 mod core;
 mod ends;
+#[cfg(test)]
+mod exported;
 mod seeded;
 mod session;
 mod watch;
@@ -70,11 +72,16 @@ fn main() -> ExitCode {
 /// Reads a scenario, all flows of which are QUIC's.
 fn read(text: &str) -> Result<Spec, Failure> {
     let mut spec = Spec::from_json(text)?;
+    make_foreign(&mut spec);
+    Ok(spec)
+}
+
+/// Tells the engine the sizes of quinn's packets.
+fn make_foreign(spec: &mut Spec) {
     for flow in spec.flows.iter_mut().filter(|flow| !flow.datagrams) {
         let (smallest_bytes, largest_bytes) = algorithms::wire_bytes(flow);
         flow.foreign = Some(ForeignSpec { smallest_bytes, largest_bytes });
     }
-    Ok(spec)
 }
 
 fn check() -> Result<(), Failure> {
