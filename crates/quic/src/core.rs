@@ -69,7 +69,7 @@ pub struct Settings {
 
 impl Settings {
     /// Quinn's transport: its defaults, but for a constant MTU, flow control and no idle timeout.
-    pub fn transport(&self, factory: Option<Arc<dyn ControllerFactory + Send + Sync>>) -> Arc<TransportConfig> {
+    pub fn transport(&self, factory: Option<Arc<dyn ControllerFactory + Send + Sync>>) -> TransportConfig {
         let mut transport = TransportConfig::default();
         transport.initial_mtu(self.mtu).min_mtu(self.mtu).mtu_discovery_config(None).max_idle_timeout(None);
         let window = self.receive_window.and_then(|bytes| VarInt::from_u64(bytes).ok()).unwrap_or(VarInt::MAX);
@@ -77,7 +77,7 @@ impl Settings {
         if let Some(factory) = factory {
             transport.congestion_controller_factory(factory);
         }
-        Arc::new(transport)
+        transport
     }
 }
 

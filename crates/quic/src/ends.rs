@@ -1,5 +1,7 @@
 //! The two ends of a flow: a client that sends zeros on one stream, and a server that reads them.
 
+use std::fs::File;
+use std::io::BufWriter;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -11,8 +13,9 @@ use elephan_sim::packet::{FlowId, Packet};
 use elephan_sim::record::{Clock, ReceiverRecord, ReceiverSample, SenderRecord, SenderSample};
 use elephan_sim::spec::{FlowSpec, Spec};
 use elephan_sim::{Time, start_of};
-use quinn_proto::congestion::ControllerFactory;
-use quinn_proto::{Connection, Dir, Event, ServerConfig, StreamEvent, StreamId, TransportConfig, VarInt};
+use quinn_proto::{
+    Connection, Dir, Event, QlogConfig, QlogStream, ServerConfig, StreamEvent, StreamId, TransportConfig, VarInt,
+};
 
 use crate::algorithms::Chosen;
 use crate::core::{Core, Settings};
@@ -27,13 +30,14 @@ const BACKLOG_BYTES: u64 = 1 << 20;
 /// Windows of data that may be kept: of what is lost, all that was sent after it waits with it.
 const WINDOWS_KEPT: u64 = 4;
 
-/// Both ends of the flow at position `index`.
+/// Both ends of the flow at position `index`; quinn's log of the sender goes to `log`.
 pub fn ends_of(
     index: usize,
     spec: &Spec,
     flow: &FlowSpec,
     times: &Arc<[Time]>,
     chosen: Chosen,
+    log: Option<File>,
 ) -> [Box<dyn ForeignEndpoint>; 2] {
     let base = Instant::now(); // an origin: only differences from it matter
     let seed = spec.seed.wrapping_mul(0x0100_0000_01b3).wrapping_add(index as u64);
@@ -53,9 +57,24 @@ pub fn ends_of(
         departures: Departures::new(spec.seed, &flow.name, 0),
         ..settings.clone()
     };
-    let sender = SendingEnd::new(index, spec, flow, times, chosen.factory, &settings, base);
+    let seen = Shared::default();
+    let watching = Watching { inner: chosen.factory, seen: seen.clone() };
+    let mut transport = settings.transport(Some(Arc::new(watching)));
+    if let Some(log) = log {
+        transport.qlog_stream(qlog(log, flow, base));
+    }
+    let core = Core::new(&settings, base, End::Sender, None);
+    let sender = SendingEnd::new(index, spec, flow, times, core, (Arc::new(transport), seen), settings.mtu);
     let receiver = ReceivingEnd::new(times, payload, &far, base);
     [Box::new(sender), Box::new(receiver)]
+}
+
+/// Quinn's own log of a flow's sender, in qlog's JSON-SEQ; times are those of the run.
+fn qlog(log: File, flow: &FlowSpec, base: Instant) -> Option<QlogStream> {
+    let mut config = QlogConfig::default();
+    config.writer(Box::new(BufWriter::new(log))).start_time(base);
+    config.title(Some(flow.name.clone())).description(Some(format!("{}, sender", flow.algorithm)));
+    config.into_stream()
 }
 
 /// The client.
@@ -81,20 +100,18 @@ impl SendingEnd {
         spec: &Spec,
         flow: &FlowSpec,
         times: &Arc<[Time]>,
-        factory: Arc<dyn ControllerFactory + Send + Sync>,
-        settings: &Settings,
-        base: Instant,
+        core: Core,
+        (transport, seen): (Arc<TransportConfig>, Shared),
+        mtu: u16,
     ) -> Self {
-        let seen = Shared::default();
-        let watching = Watching { inner: factory, seen: seen.clone() };
         Self {
-            core: Core::new(settings, base, End::Sender, None),
-            transport: Some(settings.transport(Some(Arc::new(watching)))),
+            core,
+            transport: Some(transport),
             seen,
             stats: SenderStatistics::new(FlowId(index as u32), spec, times),
             start: start_of(spec, flow),
             stop: flow.stop_ps.map_or(Time::NEVER, Time),
-            mtu: f64::from(settings.mtu),
+            mtu: f64::from(mtu),
             stream: None,
             left: flow.size_segments.map(|segments| segments * u64::from(flow.stack.payload_bytes)),
             finished: false,
@@ -283,7 +300,7 @@ struct ReceivingEnd {
 impl ReceivingEnd {
     fn new(times: &Arc<[Time]>, payload: u64, settings: &Settings, base: Instant) -> Self {
         let mut config = ServerConfig::new(Arc::new(Null), Arc::new(Null));
-        config.transport_config(settings.transport(None)).migration(false);
+        config.transport_config(Arc::new(settings.transport(None))).migration(false);
         Self {
             core: Core::new(settings, base, End::Receiver, Some(config)),
             payload,

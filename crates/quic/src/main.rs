@@ -3,6 +3,7 @@
 //! ```text
 //! elephan-quic run FOLDER     reads FOLDER/spec.json; writes flows.arrow, samples.arrow, links.arrow and summary.json there;
 //!                             a line on standard output is the simulated fraction
+//! elephan-quic qlog FOLDER    as run, and quinn's own log of the flow at position N goes to FOLDER/N.sqlog
 //! elephan-quic check          reads a scenario from standard input, and rejects it where it cannot be run
 //! ```
 //!
@@ -11,6 +12,8 @@
 mod algorithms;
 mod core;
 mod ends;
+#[cfg(test)]
+mod exported;
 mod seeded;
 mod session;
 mod watch;
@@ -49,10 +52,11 @@ impl From<SpecError> for Failure {
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let done = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["run", folder] => run(Path::new(folder)),
+        ["run", folder] => run(Path::new(folder), false),
+        ["qlog", folder] => run(Path::new(folder), true),
         ["check"] => check(),
         _ => {
-            eprintln!("elephan-quic: expected 'run FOLDER' or 'check'");
+            eprintln!("elephan-quic: expected 'run FOLDER', 'qlog FOLDER' or 'check'");
             return ExitCode::from(2);
         }
     };
@@ -68,11 +72,16 @@ fn main() -> ExitCode {
 /// Reads a scenario, all flows of which are QUIC's.
 fn read(text: &str) -> Result<Spec, Failure> {
     let mut spec = Spec::from_json(text)?;
+    make_foreign(&mut spec);
+    Ok(spec)
+}
+
+/// Tells the engine the sizes of quinn's packets.
+fn make_foreign(spec: &mut Spec) {
     for flow in spec.flows.iter_mut().filter(|flow| !flow.datagrams) {
         let (smallest_bytes, largest_bytes) = algorithms::wire_bytes(flow);
         flow.foreign = Some(ForeignSpec { smallest_bytes, largest_bytes });
     }
-    Ok(spec)
 }
 
 fn check() -> Result<(), Failure> {
@@ -85,11 +94,13 @@ fn check() -> Result<(), Failure> {
     Ok(spec.validate()?)
 }
 
-fn run(folder: &Path) -> Result<(), Failure> {
+fn run(folder: &Path, logged: bool) -> Result<(), Failure> {
     let spec = read(&std::fs::read_to_string(folder.join("spec.json"))?)?;
     seeded::seed(spec.seed);
     let began = Instant::now();
-    let outcome = simulate(&spec)?;
+    let log = |index: usize| File::create(folder.join(format!("{index}.sqlog"))).map(Some);
+    let logs = (0..if logged { spec.flows.len() } else { 0 }).map(log).collect::<Result<_, _>>()?;
+    let outcome = simulate(&spec, logs)?;
     let wall = began.elapsed();
     for (name, table) in [
         ("flows", tables::flows(&spec, &outcome)),
@@ -103,7 +114,7 @@ fn run(folder: &Path) -> Result<(), Failure> {
     Ok(std::fs::write(folder.join("summary.json"), summary.to_string())?)
 }
 
-fn simulate(spec: &Spec) -> Result<Outcome, Failure> {
+fn simulate(spec: &Spec, mut logs: Vec<Option<File>>) -> Result<Outcome, Failure> {
     let times = sample_times(
         Time(spec.sample_period_ps),
         Time(spec.measure.from_ps),
@@ -112,7 +123,8 @@ fn simulate(spec: &Spec) -> Result<Outcome, Failure> {
     );
     let engine = Engine::with_transports(spec.clone(), preferred_slice(spec), |index, flow| {
         let chosen = algorithms::chosen(index, flow, spec.seed)?;
-        let [sender, receiver] = ends::ends_of(index, spec, flow, &times, chosen);
+        let log = logs.get_mut(index).and_then(Option::take);
+        let [sender, receiver] = ends::ends_of(index, spec, flow, &times, chosen, log);
         Ok::<_, SpecError>(Transport::Foreign(sender, receiver))
     })?;
     let mut reported = Instant::now();

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import tempfile
 from functools import lru_cache
@@ -22,6 +23,7 @@ from elephan.scenario.form import FlowSpec, Spec, StackSpec
 from elephan.scenario.stacks import STACKS, is_udt
 from elephan.scenario.transports import IP_UDP_BYTES, LEAST_DATAGRAM_BYTES
 from elephan.version import __version__
+from elephan.writing import whole_file
 
 if TYPE_CHECKING:
     import polars as pl
@@ -80,6 +82,24 @@ class QuicBackend(Backend):
             QuicError: the program failed.
             Cancelled: ``progress`` returned ``False``.
         """
+        return self._run(scenario, seed, progress, None)
+
+    def run_logged(
+        self, scenario: Scenario, seed: int | None, logs: dict[int, Path], progress: Progress | None = None
+    ) -> RawResult:
+        """As :meth:`run`, and writes quinn's own qlog of the flow at each position in ``logs`` to its file.
+
+        Raises:
+            ScenarioError: it cannot be run here; the sentence says why.
+            QuicError: the program failed.
+            Cancelled: ``progress`` returned ``False``.
+            OSError: a file cannot be written.
+        """
+        return self._run(scenario, seed, progress, logs)
+
+    def _run(
+        self, scenario: Scenario, seed: int | None, progress: Progress | None, logs: dict[int, Path] | None
+    ) -> RawResult:
         self.check(scenario)
         one = scenario.without_groups()
         spec = one.canonical() | ({} if seed is None else {"seed": seed})
@@ -96,9 +116,12 @@ class QuicBackend(Backend):
                 raise Cancelled
             folder = Path(name)
             (folder / "spec.json").write_text(json.dumps(spec), encoding="utf-8")
-            _follow(folder, progress)
+            _follow("run" if logs is None else "qlog", folder, progress)
             tables = {table: _read(folder / f"{table}.arrow") for table in _TABLES}
             summary: dict[str, Any] = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+            for position, path in (logs or {}).items():
+                with whole_file(path) as place:
+                    shutil.copyfile(folder / f"{position}.sqlog", place)
         return RawResult(dict(tables), summary | {"quic": {"stack": "quinn-proto 0.11", "encryption": "none"}})
 
 
@@ -132,12 +155,12 @@ def _read(path: Path) -> pl.DataFrame:
     return pl.read_ipc(path, memory_map=False)
 
 
-def _follow(folder: Path, progress: Progress | None) -> None:
+def _follow(verb: str, folder: Path, progress: Progress | None) -> None:
     """Run the program to its end; what it writes meanwhile is the simulated fraction."""
     errors = folder / "errors"
     with errors.open("wb") as sink:
         process = subprocess.Popen(
-            [_required(), "run", folder], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=sink, text=True
+            [_required(), verb, folder], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=sink, text=True
         )
     try:
         assert process.stdout is not None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
@@ -15,6 +15,7 @@ from elephan.scenario.words import hint
 if TYPE_CHECKING:
     import polars as pl
 
+    from elephan.progress import Meter
     from elephan.runs import Run
 
 SIDES = ("sender", "receiver")
@@ -64,6 +65,9 @@ class Packets:
         """
         from elephan import export
 
+        self._check_flows(run)
+        if run.backend == "quic":
+            return self._write_quinn(run)
         events = self._events(run)
         written = []
         if self.pcapng is not None:
@@ -75,26 +79,35 @@ class Packets:
             written.append(Path(self.qlog))
         return written
 
-    def _events(self, run: Run) -> pl.DataFrame:
-        import polars as pl
-
+    def _write_quinn(self, run: Run) -> list[Path]:
+        """quinn's own log, which is all that there is of a connection's packets."""
         from elephan import export
 
+        if self.qlog is None or self.pcapng is not None:
+            raise ScenarioError("a run on 'quic' has no capture; write --qlog FILE", path="--pcapng", source="show")
+        if self.window is not None:
+            raise ScenarioError("quinn logs the whole run; leave it out", path="--window", source="show")
+        total_s = run.form.duration_ps / 1e12
+        with meter() as progress:
+            return export.write_quinn_qlog(run, self.qlog, self.flows, _reporting(progress, total_s))
+
+    def _check_flows(self, run: Run) -> None:
         names = [flow.name for flow in run.form.flows]
         for flow in self.flows:
             if flow not in names:
                 raise ScenarioError(
                     f"'{flow}' is not a flow of this run; {hint(flow, names)}", path="--flow", source="show"
                 )
+
+    def _events(self, run: Run) -> pl.DataFrame:
+        import polars as pl
+
+        from elephan import export
+
         from_ps, to_ps = self._window()
         total_s = run.form.duration_ps / 1e12
         with meter() as progress:
-
-            def report(fraction: float) -> bool:
-                progress(fraction * total_s, total_s, 0, 1)
-                return True
-
-            events = export.events_of(run, from_ps, to_ps, report)
+            events = export.events_of(run, from_ps, to_ps, _reporting(progress, total_s))
         return events.filter(pl.col("flow").cast(pl.String).is_in(list(self.flows))) if self.flows else events
 
     def _window(self) -> tuple[int, int | None]:
@@ -107,3 +120,13 @@ class Packets:
         if from_ps >= to_ps:
             raise ScenarioError(f"'{self.window[1]}' is not after '{self.window[0]}'", path="--window", source="show")
         return from_ps, to_ps
+
+
+def _reporting(progress: Meter, total_s: float) -> Callable[[float], bool]:
+    """Shows a fraction of ``total_s`` simulated seconds; never asks to stop."""
+
+    def report(fraction: float) -> bool:
+        progress(fraction * total_s, total_s, 0, 1)
+        return True
+
+    return report

@@ -33,13 +33,22 @@ def events_of(run: Run, from_ps: int = 0, to_ps: int | None = None, progress: Pr
     scenario = Scenario.from_dict(run.scenario.to_dict() | {"events": part})
     frames = tables.to_polars(backends.get(run.backend).run(scenario, run.seed, progress).tables)
     events = frames.pop(tables.EVENTS)
+    check_same(run, frames)
+    return events
+
+
+def check_same(run: Run, frames: dict[str, pl.DataFrame]) -> None:
+    """Checks that the tables of a run made once more are those that were saved.
+
+    Raises:
+        RunError: they differ.
+    """
     if tables.digest(frames) != run.manifest["tables_sha256"]:
         engine = run.manifest.get("versions", {}).get("engine", "another version")
         raise RunError(
             f"the run {run.id} was made by the engine {engine}, and this one gives another result; "
             "make it again with elephan run --force"
         )
-    return events
 
 
 def _part(run: Run, kept: EventsSpec, from_ps: int, to_ps: int | None) -> pl.DataFrame:

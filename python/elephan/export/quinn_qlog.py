@@ -1,0 +1,50 @@
+"""quinn's own qlog of a run on ``--on quic``: one file for each flow, as quinn writes it for its sender.
+
+The events, their names and their units are quinn's; nothing is added or converted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from elephan.backends import Progress
+from elephan.backends.quic import QuicBackend
+from elephan.export.events import check_same
+from elephan.runs import Run, RunError, tables
+
+
+def write_quinn_qlog(
+    run: Run, path: str | Path, flows: Sequence[str] = (), progress: Progress | None = None
+) -> list[Path]:
+    """Run a run of the quic backend once more, and write quinn's log of its senders.
+
+    Args:
+        run: the run; that the one made once more is the same is checked.
+        path: the file; of several flows, each flow's name comes before its suffix.
+        flows: names of the flows; all for none.
+        progress: called with the simulated fraction.
+
+    Returns:
+        The files.
+
+    Raises:
+        RunError: the run is of another backend, has no such connection, or this version of the program does not give
+            the saved result.
+        OSError: a file cannot be written.
+    """
+    if run.backend != QuicBackend.name:
+        raise RunError(f"the run {run.id} is of the backend '{run.backend}', and only 'quic' has quinn's log")
+    chosen = {
+        i: flow for i, flow in enumerate(run.form.flows) if not flow.datagrams and (not flows or flow.name in flows)
+    }
+    if not chosen:
+        raise RunError(f"the run {run.id} has no connection of these names: {', '.join(flows) or 'all are datagrams'}")
+    path = Path(path)
+    files = {
+        i: path if len(chosen) == 1 else path.with_name(f"{path.stem}-{flow.name}{path.suffix}")
+        for i, flow in chosen.items()
+    }
+    result = QuicBackend().run_logged(run.scenario, run.seed, files, progress)
+    check_same(run, tables.to_polars(result.tables))
+    return list(files.values())
