@@ -197,6 +197,7 @@ impl Link {
         let wire = impairments.filter(|i| i.beyond_rate());
         let wire = wire.map(|i| Box::new(Wire::new(Time(spec.delay_ps), i, seed, &spec.name)));
         let by_trace = service.is_none() && schedule.as_ref().is_some_and(|schedule| schedule.is_trace());
+        let by_access = service.is_none() && impairments.is_some_and(|i| i.aggregation.is_some());
         let same = sizes.0 == sizes.1 && transmission > Time::ZERO && schedule.is_none();
         let simple = !spec.record && service.is_none() && impairments.is_none();
         let uniform = queue.uniform_limit(sizes.0).filter(|_| same).map(|limit| Uniform {
@@ -220,8 +221,9 @@ impl Link {
                 Admission::Bound
             },
             service,
-            // A packet that opportunities send piece by piece waits until the last of them.
-            hold_while_sent: queue.counts_in_service() || by_trace,
+            // A packet that opportunities send piece by piece waits until the last of them. Where accesses to a medium separate
+            // packets, a transmitter that is busy does not tell that one is being sent.
+            hold_while_sent: queue.counts_in_service() || by_trace || by_access,
             schedule,
             wire,
             smallest_bytes: sizes.0,
