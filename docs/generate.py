@@ -733,6 +733,7 @@ def matrix_page() -> str:
         "*open*: eight seeds do not settle it; –: no run can judge it.\n",
         *([f"Not measured yet: {', '.join(f'`{name}`' for name in missing)}.\n"] if missing else []),
         *([f"Newer than this measurement: {', '.join(f'`{name}`' for name in newer)}.\n"] if newer else []),
+        *_newer_criteria(found.get("newer"), newer, marks),
         "## What it shows\n",
         _matrix_words(rows),
         "## Sections and algorithms\n",
@@ -746,6 +747,22 @@ def matrix_page() -> str:
         table(["§", "section"], found["titles"].items()),
     ]
     return "\n".join(parts)
+
+
+def _newer_criteria(found: dict[str, Any] | None, newer: Sequence[str], marks: dict[str, str]) -> list[str]:
+    """Table of the criteria that the suite got after the matrix was measured."""
+    if not found or not newer:
+        return []
+    rows = found["algorithms"]
+    cells = [
+        [f"`{name}`", *(marks[row[one]["verdict"]] if one in row else "" for one in newer)]
+        for name, row in rows.items()
+    ]
+    return [
+        "## Newer criteria\n",
+        f"Measured on {found['measured']}, and not part of the sections' verdicts below.\n",
+        table(["algorithm", *(f"`{one}`" for one in newer)], cells),
+    ]
 
 
 def _matrix_words(rows: Sequence[dict[str, Any]]) -> str:

@@ -1,7 +1,8 @@
 """Turns documents of `elephan evaluate ALG --quick --json` into docs/rfc9743.json, from which the matrix is written.
 
 `for a in reno cubic …; do elephan evaluate $a --quick --json > measured/$a.json; done`, then
-`python docs/rfc9743.py measured/*.json`.
+`python docs/rfc9743.py measured/*.json`. With `--update`, whole evaluations replace the rows of their algorithms; with
+`--newer`, evaluations by criteria that the suite got later (`--only`) become a table of their own.
 """
 
 from __future__ import annotations
@@ -28,12 +29,22 @@ def compact(found: dict) -> dict:
     }
 
 
+def measured(option: str | None, documents: list[dict]) -> dict:
+    """The matrix: of all algorithms, or that of before with changed rows or with newer criteria."""
+    rows = {row["algorithm"]: row for row in map(compact, documents)}
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    if option is None:
+        titles = {row["section"]: row["title"] for row in documents[0]["sections"]}
+        return {"measured": today, "titles": titles, "algorithms": [rows[name] for name in sorted(rows)]}
+    before = json.loads(OUT.read_text(encoding="utf-8"))
+    if option == "--newer":
+        criteria = {name: rows[name]["criteria"] for name in sorted(rows)}
+        return before | {"newer": {"measured": today, "algorithms": criteria}}
+    kept = {row["algorithm"]: row for row in before["algorithms"]} | rows
+    return before | {"algorithms": [kept[name] for name in sorted(kept)]}
+
+
 if __name__ == "__main__":
-    documents = [json.loads(Path(name).read_text()) for name in sys.argv[1:]]
-    titles = {row["section"]: row["title"] for row in documents[0]["sections"]}
-    made = {
-        "measured": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "titles": titles,
-        "algorithms": sorted((compact(found) for found in documents), key=lambda row: row["algorithm"]),
-    }
+    option, *names = sys.argv[1:] if sys.argv[1] in ("--update", "--newer") else (None, *sys.argv[1:])
+    made = measured(option, [json.loads(Path(name).read_text()) for name in names])
     OUT.write_text(json.dumps(made, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -14,6 +14,7 @@ from typing import Any
 from tests.fuzz.draws import GARBAGE, MS, US, Draws, S
 
 from elephan.scenario import catalog, units
+from elephan.scenario.channels import MODELS
 from elephan.scenario.schema import ARRIVALS, PERTURBATIONS, RECORDS, SIZES, TIMES, StackSpec
 from elephan.scenario.stacks import DETECTIONS, RECOVERIES, STACKS
 from elephan.scenario.traffic import RTTS
@@ -158,6 +159,8 @@ def _stack(draw: Draws, scale: Scale) -> Tables:
         "host_scan": draw.time(1, US, zero=0.2),
         "hide_losses": draw.chance(0.1),
         "hide_marks": draw.chance(0.1),
+        "divide_acks": draw.choice((1, 2, 10, 1000)),
+        "count_acks": draw.chance(0.2),
     }
     # A field that is new in the schema has its examples, until it is drawn above.
     for name, field in StackSpec.model_fields.items():
@@ -323,12 +326,37 @@ class _Senders:
         if draw.chance(kept):
             form["duplicate"] = draw.share(1e-4, 0.5)
         if draw.chance(kept):
+            form["aggregation"] = {
+                "packets": draw.choice((1, 2, 32, 65_535)),
+                "access": draw.time(US, 5 * MS, zero=0.3),
+                "contention": draw.time(US, 5 * MS, zero=0.5),
+            }
+        if draw.chance(kept):
+            form["retransmission"] = {
+                "loss": draw.share(1e-4, 0.7),
+                "tries": draw.choice((1, 2, 7, 1000)),
+                "delay": draw.time(US, scale.rtt_ps, zero=0.3),
+                "in_order": draw.chance(0.5),
+            }
+        if draw.chance(0.5 * kept):
+            form["channel"] = self._channel()
+            return form
+        if draw.chance(kept):
             form["rate_steps"] = self._rate_steps()
         elif draw.chance(kept):
             form["rate_trace"] = self._rate_trace()
         if draw.chance(kept):
             times = sorted({draw.time_ps(*scale.duration) for _ in range(draw.randint(1, 5))})
             form["delay_steps"] = [{"at": units.format_time(at), "change": self._change(delay_ps)} for at in times]
+        return form
+
+    def _channel(self) -> Tables:
+        draw = self.draw
+        model = draw.choice(tuple(MODELS))
+        form: Tables = {"model": model, "seed": draw.randint(0, 99)}
+        for name, known in MODELS[model].parameters.items():
+            if draw.chance(0.3):
+                form[name] = f"{known.low + draw.random() * (known.default - known.low)!r} {known.unit}"
         return form
 
     def _change(self, delay_ps: int) -> str:
@@ -338,8 +366,12 @@ class _Senders:
     def _loss(self) -> Any:
         draw = self.draw
         kind = draw.random()
-        if kind < 0.5:
+        if kind < 0.4:
             return draw.share(1e-5, 0.3)
+        if kind < 0.5:
+            begin_ps, end_ps = sorted((draw.time_ps(*self.scale.duration), draw.time_ps(*self.scale.duration)))
+            times = {"from": units.format_time(begin_ps), "to": units.format_time(end_ps + 1)}
+            return {"probability": draw.share(1e-3, 1)} | times
         if kind < 0.75:
             most = max(2, 2 * self.scale.packets)
             return {"packets": sorted({draw.count(1, most) for _ in range(draw.choice((1, 3, 30)))})}

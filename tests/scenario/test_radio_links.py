@@ -147,3 +147,21 @@ def test_what_has_no_sense_is_refused_in_one_line(path: dict[str, Any], line: st
         Scenario.from_dict({"duration": "5 s", "dumbbell": dumbbell, "flow": [{"algorithm": "reno"}]}).check()
     assert line in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("queue", ["droptail", "red", "codel"])
+def test_what_a_link_has_delivered_never_falls(queue: str) -> None:
+    """While a transmitter waits for its medium it is busy, and sends nothing."""
+    path = {
+        "rate": "12 Mbit/s", "rtt": "40 ms", "buffer": "20 packets", "queue": queue,
+        "aggregation": {"packets": 3, "access": "5 ms", "contention": "5 ms"},
+        "retransmission": {"loss": "40%", "tries": 2},
+    }  # fmt: skip
+    flow = {"name": "a", "datagrams": {"rate": "8 Mbit/s", "size": "1500 B", "arrivals": "poisson"}}
+    tables = {"duration": "5 s", "sample_period": "1 ms"}
+    links = run(Scenario.from_dict(tables | {"dumbbell": path, "flow": [flow]})).links
+    rows = links.filter(links["link"].cast(str) == "bottleneck").sort("time_s")
+    delivered = rows["delivered_packets"].cast(int)
+    assert delivered.min() == 0
+    assert delivered.diff().drop_nulls().min() >= 0
+    assert delivered.max() > 100

@@ -10,6 +10,7 @@ mod radio;
 mod schedule;
 mod served;
 mod service;
+mod steps;
 mod wire;
 
 use self::schedule::Schedule;
@@ -20,7 +21,7 @@ use crate::queue::{Arrival, Backlog, CheckedLink, Queue, Verdict};
 use crate::random::Stream;
 use crate::record::{LinkSample, LinkSamples};
 use crate::ring::Fifo;
-use crate::spec::LossSpec;
+use crate::spec::{LinkSpec, LossSpec};
 use crate::time::Time;
 
 /// Bits after the point of [`Link::ps_per_byte`]: exact to 10⁻⁴ ps a packet, and rates down to 8 bit/s fit.
@@ -90,6 +91,32 @@ enum Loss {
     Interval { p: f64, from: Time, to: Time, stream: Stream },
     GilbertElliott { bad: bool, change: [f64; 2], loss: [f64; 2], stream: Stream },
     List { packets: Vec<u64>, next: usize },
+}
+
+impl Loss {
+    fn new(spec: &LinkSpec, seed: u64) -> Self {
+        match &spec.loss {
+            LossSpec::None => Loss::None,
+            LossSpec::Bernoulli { p } => {
+                Loss::Bernoulli { p: *p, stream: Stream::new(seed, &format!("link {} loss", spec.name)) }
+            }
+            LossSpec::Interval { p, from_ps, to_ps } => {
+                let stream = Stream::new(seed, &format!("link {} loss", spec.name));
+                Loss::Interval { p: *p, from: Time(*from_ps), to: Time(*to_ps), stream }
+            }
+            LossSpec::GilbertElliott { to_bad, to_good, in_good, in_bad } => {
+                let mut stream = Stream::new(seed, &format!("link {} loss", spec.name));
+                let bad = stream.uniform() < to_bad / (to_bad + to_good);
+                Loss::GilbertElliott { bad, change: [*to_bad, *to_good], loss: [*in_good, *in_bad], stream }
+            }
+            LossSpec::List { packets } => {
+                let mut packets = packets.clone();
+                packets.sort_unstable();
+                packets.dedup();
+                Loss::List { packets, next: 0 }
+            }
+        }
+    }
 }
 
 /// Totals of a link since the beginning.
@@ -166,27 +193,7 @@ impl Link {
     #[must_use]
     pub fn new(checked: &CheckedLink, sizes: (u64, u64), seed: u64, sample_times: &std::sync::Arc<[Time]>) -> Self {
         let spec = checked.spec();
-        let loss = match &spec.loss {
-            LossSpec::None => Loss::None,
-            LossSpec::Bernoulli { p } => {
-                Loss::Bernoulli { p: *p, stream: Stream::new(seed, &format!("link {} loss", spec.name)) }
-            }
-            LossSpec::Interval { p, from_ps, to_ps } => {
-                let stream = Stream::new(seed, &format!("link {} loss", spec.name));
-                Loss::Interval { p: *p, from: Time(*from_ps), to: Time(*to_ps), stream }
-            }
-            LossSpec::GilbertElliott { to_bad, to_good, in_good, in_bad } => {
-                let mut stream = Stream::new(seed, &format!("link {} loss", spec.name));
-                let bad = stream.uniform() < to_bad / (to_bad + to_good);
-                Loss::GilbertElliott { bad, change: [*to_bad, *to_good], loss: [*in_good, *in_bad], stream }
-            }
-            LossSpec::List { packets } => {
-                let mut packets = packets.clone();
-                packets.sort_unstable();
-                packets.dedup();
-                Loss::List { packets, next: 0 }
-            }
-        };
+        let loss = Loss::new(spec, seed);
         let (queue, service) = checked.queue(seed);
         let service = service.map(|queue| Box::new(Service::new(queue)));
         let ps_per_byte = ((8_000_000_000_000_u128 << FRACTION_BITS) / u128::from(spec.rate_bps)) as u64;
@@ -197,6 +204,7 @@ impl Link {
         let wire = impairments.filter(|i| i.beyond_rate());
         let wire = wire.map(|i| Box::new(Wire::new(Time(spec.delay_ps), i, seed, &spec.name)));
         let by_trace = service.is_none() && schedule.as_ref().is_some_and(|schedule| schedule.is_trace());
+        let by_access = service.is_none() && impairments.is_some_and(|i| i.aggregation.is_some());
         let same = sizes.0 == sizes.1 && transmission > Time::ZERO && schedule.is_none();
         let simple = !spec.record && service.is_none() && impairments.is_none();
         let uniform = queue.uniform_limit(sizes.0).filter(|_| same).map(|limit| Uniform {
@@ -220,8 +228,9 @@ impl Link {
                 Admission::Bound
             },
             service,
-            // A packet that opportunities send piece by piece waits until the last of them.
-            hold_while_sent: queue.counts_in_service() || by_trace,
+            // A packet that opportunities send piece by piece waits until the last of them. Where accesses to a medium separate
+            // packets, a transmitter that is busy does not tell that one is being sent.
+            hold_while_sent: queue.counts_in_service() || by_trace || by_access,
             schedule,
             wire,
             smallest_bytes: sizes.0,
@@ -607,7 +616,7 @@ mod tests {
     use crate::packet::FlowId;
     use crate::queue::check;
     use crate::record::sample_times;
-    use crate::spec::{LinkSpec, QueueSpec};
+    use crate::spec::QueueSpec;
     use proptest::prelude::*;
 
     fn spec(limit: Option<u64>, record: bool) -> LinkSpec {

@@ -4,7 +4,7 @@
 //! bit, as a receiver of IEEE 802.11n passes on each part of an A-MPDU by itself. A packet that needs several transmissions
 //! takes their time at once. One that is given up takes its time from the packet after it: it never was in the queue.
 
-use super::schedule::Steps;
+use super::steps::Steps;
 use crate::random::Stream;
 use crate::spec::{AggregationSpec, Impairments, RetransmissionSpec};
 use crate::time::Time;
@@ -104,15 +104,14 @@ impl Radio {
 
 #[cfg(test)]
 mod tests {
-    use super::super::schedule::Schedule;
     use super::*;
 
     const US: u64 = Time::MILLISECOND.0 / 1000;
     const RATE: u64 = 12_000_000;
 
-    fn radio(aggregation: Option<AggregationSpec>, retransmission: Option<RetransmissionSpec>) -> Schedule {
+    fn radio(aggregation: Option<AggregationSpec>, retransmission: Option<RetransmissionSpec>) -> Radio {
         let impairments = Impairments { aggregation, retransmission, ..Impairments::default() };
-        Schedule::new(RATE, &impairments, 1, "l").expect("there is a radio")
+        Radio::new(Steps::new(RATE, &impairments), &impairments, 1, "l")
     }
 
     fn bursts(packets: u32, access_us: u64, contention_us: u64) -> Option<AggregationSpec> {
@@ -120,7 +119,7 @@ mod tests {
     }
 
     /// Sends a packet of 1500 bytes, 1 ms long, that comes at `now`; when its first and its last bit are sent, in us.
-    fn carry(radio: &mut Schedule, now_us: u64, free_us: u64) -> (u64, u64) {
+    fn carry(radio: &mut Radio, now_us: u64, free_us: u64) -> (u64, u64) {
         let start = radio.start(Time(now_us * US), Time(free_us * US));
         (start.0 / US, radio.send(start, 1500).0 / US)
     }
@@ -161,7 +160,7 @@ mod tests {
         for waiting in [4, 3, 2, 1, 0] {
             begun.push(at.0 / US);
             let free = radio.send(at, 1500);
-            at = radio.next_start(free, free, waiting);
+            at = radio.next_start(free, waiting);
         }
         // Five packets wait: three, then two. With none left, the next one gains the medium anew.
         assert_eq!(begun, [500, 1500, 2500, 4000, 5000]);

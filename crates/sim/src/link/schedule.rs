@@ -1,6 +1,7 @@
 //! Transmitters without a single rate: rates from given times on, given opportunities to send, or a radio.
 
 use super::radio::Radio;
+use super::steps::Steps;
 use crate::spec::{Impairments, OPPORTUNITY_BYTES};
 use crate::time::Time;
 
@@ -10,15 +11,6 @@ pub(super) enum Schedule {
     Steps(Steps),
     Trace(Trace),
     Radio(Radio),
-}
-
-/// A rate that changes at given times.
-#[derive(Clone, Debug)]
-pub(super) struct Steps {
-    /// From when on, and how many bit/s.
-    rates: Vec<(Time, u64)>,
-    current: usize,
-    fastest_bps: u64,
 }
 
 /// Opportunities to send so many bytes each, over and over.
@@ -99,45 +91,6 @@ impl Schedule {
     }
 }
 
-/// The bits of so many bytes, in bit/s × ps.
-fn bit_ps(bytes: u64) -> u128 {
-    u128::from(bytes) * 8 * u128::from(Time::SECOND.0)
-}
-
-impl Steps {
-    fn new(rate_bps: u64, impairments: &Impairments) -> Self {
-        let mut rates = vec![(Time::ZERO, rate_bps)];
-        rates.extend(impairments.rate_steps.iter().map(|step| (Time(step.at_ps), step.rate_bps)));
-        Self { rates, current: 0, fastest_bps: impairments.fastest_bps(rate_bps) }
-    }
-
-    fn least(&self, bytes: u64) -> Time {
-        Time((bit_ps(bytes) / u128::from(self.fastest_bps)) as u64)
-    }
-
-    pub(super) fn send(&mut self, start: Time, bytes: u64) -> Time {
-        let mut now = start;
-        let mut left = bit_ps(bytes);
-        // A packet that cannot be sent before the end of time is not sent at all.
-        while now < Time::FAR {
-            let until = self.rates.get(self.current + 1).map_or(Time::NEVER, |step| step.0);
-            if until <= now {
-                self.current += 1;
-                continue;
-            }
-            let rate = u128::from(self.rates[self.current].1);
-            let possible = u128::from((until - now).0) * rate;
-            if rate > 0 && possible >= left {
-                return now + Time((left / rate) as u64);
-            }
-            left -= possible;
-            now = until;
-            self.current += 1;
-        }
-        Time::NEVER
-    }
-}
-
 impl Trace {
     fn new(times_ms: Vec<u64>) -> Self {
         Self { times_ms, next: 0, round_began: Time::ZERO, at: Time::ZERO, left: 0 }
@@ -194,6 +147,7 @@ impl Trace {
 
 #[cfg(test)]
 mod tests {
+    use super::super::steps::bit_ps;
     use super::*;
     use crate::spec::RateStep;
     use proptest::prelude::*;
