@@ -25,7 +25,7 @@
 
 /* fixed.h has functions that are not static, for BPF's verifier. */
 #undef __noinline
-#define __noinline static __attribute__((noinline, unused))
+#define __noinline static __attribute__((__noinline__, __unused__))
 
 #define HOOK(type, name, arguments...) static type name(arguments)
 #define READ_BIT(pointer, member) ((pointer)->member)

@@ -74,7 +74,7 @@ def print_difference(before: Sequence[Run], after: Sequence[Run]) -> None:
     """Before and after as a table."""
     rows = []
     for row in document(before, after):
-        span = "" if row["low"] is None else f" [{common.show_cell(row['low'])}, {common.show_cell(row['high'])}]"
+        span = "" if row["why"] else f" [{common.show_cell(row['low'])}, {common.show_cell(row['high'])}]"
         difference = f"{common.show_cell(row['difference'])}{span}"
         rows.append([row["of"], row["quantity"], row["before"], row["after"], difference])
     seeds = f"{len(before)} seeds" if len(before) > 1 else "one seed; --seeds N gives intervals"

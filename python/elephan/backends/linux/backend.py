@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from elephan.backends.base import Backend, Cancelled, Progress, RawResult, refuse_other_transports
-from elephan.backends.linux import changes, guest, kernels
+from elephan.backends.linux import changes, guest, kernels, twins
 from elephan.backends.linux.changes import Patch
 from elephan.backends.linux.kernels import Kernel
 from elephan.backends.linux.plan import READ_BYTES, SYSCTLS, Plan
@@ -131,9 +131,10 @@ def _program_digest() -> str:
 
 @lru_cache(maxsize=1)
 def _rules_digest() -> str:
-    """Digest of the code that turns scenarios into plans and records into tables."""
+    """Digest of the code that turns scenarios into plans and records into tables, and of our own algorithms in C."""
     here = Path(__file__).parent
-    return _digest([here / f"{name}.py" for name in ("changes", "guest", "modules", "plan", "tables", "twins")])
+    own = [here / f"{name}.py" for name in ("changes", "guest", "modules", "plan", "tables", "twins")]
+    return _digest(own + twins.all_sources())
 
 
 def _digest(paths: list[Path]) -> str:

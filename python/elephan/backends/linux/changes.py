@@ -24,6 +24,8 @@ WORD_DIGITS = 12
 _DIGITS = 16
 _MOST_BYTES = 4_000_000
 _FOLDER = "patches"
+_MEMORY = Path("/dev/shm")
+_ROOM_BYTES = 1 << 30
 _ALLOWED = ("net/", "include/")
 _CHANGED = re.compile(r"^(?:---|\+\+\+) (?:[^/\s]+/)?(\S+)", re.MULTILINE)
 _ERROR = re.compile(r"^(\S+?):(\d+):(?:\d+:)? (?:fatal )?error: (.*)$", re.MULTILINE)
@@ -124,7 +126,7 @@ def changed(base: Kernel, files: Sequence[CFile], patch: Patch | None, tell: bui
         tell(f"compiling {', '.join([patch.name] if patch else []) or files[0].label} into Linux {base.version}")
         work = Path(tempfile.mkdtemp(prefix=BUILDING, dir=cache()))
         try:
-            tree = work / TREE
+            tree = _workshop(work) / TREE
             _copy(base.tree, tree)
             if patch is not None:
                 _apply(patch, tree, base)
@@ -139,6 +141,28 @@ def changed(base: Kernel, files: Sequence[CFile], patch: Patch | None, tell: bui
             return build.placed(whole, tree, made, began)
         finally:
             shutil.rmtree(work, ignore_errors=True)
+            _remove_workshops()
+
+
+def _workshop(work: Path) -> Path:
+    """The folder of the copied tree: in memory where there is room, which is several times faster than a disk."""
+    _remove_workshops()
+    with contextlib.suppress(OSError):
+        space = os.statvfs(_MEMORY)
+        if space.f_bavail * space.f_frsize >= _ROOM_BYTES and not space.f_flag & os.ST_NOEXEC:
+            return Path(tempfile.mkdtemp(prefix=_workshops(), dir=_MEMORY))
+    return work
+
+
+def _remove_workshops() -> None:
+    """Remove the copied tree, also that of a process that was killed: one build at a time has the cache's lock."""
+    for folder in _MEMORY.glob(f"{_workshops()}*"):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _workshops() -> str:
+    """The beginning of the names of folders in memory that belong to this cache."""
+    return f"elephan-{hashlib.sha256(str(cache()).encode()).hexdigest()[:_DIGITS]}-"
 
 
 def _built(digest: str) -> Kernel | None:

@@ -31,6 +31,12 @@ def file_of(flow: FlowSpec) -> CFile | None:
     return _file(name) if name in bpf.names() else None
 
 
+def all_sources() -> list[Path]:
+    """Every file that an algorithm's text can come from."""
+    folder = bpf.sources()
+    return sorted((*folder.glob("*.h"), *folder.glob("*.bpf.c"), *(folder / "linux").glob("*.h")))
+
+
 @lru_cache(maxsize=32)
 def _file(algorithm: str) -> CFile:
     path = bpf.sources() / f"{algorithm}.bpf.c"
