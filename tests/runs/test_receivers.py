@@ -81,7 +81,7 @@ def test_a_sender_that_counts_acks_multiplies_its_window_by_those_of_a_segment()
 
 def test_a_sender_that_counts_delayed_acks_is_slower() -> None:
     """RFC 3465, section 2.1: half as many ACKs add half as many segments."""
-    delayed = {"ack_every": 2, "initial_window": "8 segments", "delayed_ack": "40 ms", "quick_acks": 0}
+    delayed: dict[str, Any] = {"ack_every": 2, "initial_window": "8 segments", "delayed_ack": "40 ms", "quick_acks": 0}
     assert first_windows(**delayed)[0] == [8, 16, 32]
     assert first_windows(**delayed, count_acks=True)[0] == [8, 12, 18]
 

@@ -144,7 +144,7 @@ def test_the_canonical_form_has_what_was_written_and_survives_toml() -> None:
 def test_what_has_no_sense_is_refused_in_one_line(path: dict[str, Any], line: str) -> None:
     dumbbell = {"rate": "12 Mbit/s", "rtt": "40 ms", "buffer": "2 BDP"} | path
     with pytest.raises(ScenarioError) as error:
-        Scenario.from_dict({"duration": "5 s", "dumbbell": dumbbell, "flow": [{"algorithm": "reno"}]}).check()
+        Scenario.from_dict({"duration": "5 s", "dumbbell": dumbbell, "flow": [{"algorithm": "reno"}]})
     assert line in str(error.value)
     assert "\n" not in str(error.value)
 
@@ -161,7 +161,7 @@ def test_what_a_link_has_delivered_never_falls(queue: str) -> None:
     tables = {"duration": "5 s", "sample_period": "1 ms"}
     links = run(Scenario.from_dict(tables | {"dumbbell": path, "flow": [flow]})).links
     rows = links.filter(links["link"].cast(str) == "bottleneck").sort("time_s")
-    delivered = rows["delivered_packets"].cast(int)
-    assert delivered.min() == 0
-    assert delivered.diff().drop_nulls().min() >= 0
-    assert delivered.max() > 100
+    delivered = rows["delivered_packets"].cast(int).to_list()
+    assert delivered[0] == 0
+    assert delivered == sorted(delivered)
+    assert delivered[-1] > 100

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.web import wasm
-from tests.web.test_lessons import OF_FLOW, measured, scenario_of
+from tests.web.test_lessons import OF_FLOW, measured
 
 from elephan import web
 from elephan.cli.main import run_command
 from elephan.runs import Store, sweep
 from elephan.scenario import Scenario
-from elephan.web.lessons import lessons
+from elephan.web.lessons import lessons, scenario_of
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
