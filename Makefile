@@ -74,6 +74,7 @@ test: setup
 # make verify  tests with crowds of thousands of flows, and the coverage of intervals on 200 paths, which take minutes
 verify: setup
 	$(BIN)/python -m pytest -q -m large
+	$(BIN)/python benches/linux_pairs.py
 	$(BIN)/python -m tests.interval_coverage --rows .elephan/interval_coverage.jsonl
 
 # make fuzz    random scenarios, TIME=60s, JOBS=2 processes, from SEED on; a failure is printed with the seed that replays it
