@@ -515,6 +515,8 @@ class _Senders:
             form["frames"] = draw.time(MS, 200 * MS)
             if draw.chance(0.5):
                 form["frame_shape"] = draw.uniform(0.1, 100) if draw.extreme else draw.spread(0.3, 5)
+            if draw.chance(0.3):
+                form["rate_steps"] = self._rate_steps()
         if draw.chance(0.4):
             least, most = scale.duration_ps / 500, scale.duration_ps
             form |= {"on": draw.time(least, most), "off": draw.time(least, most)}

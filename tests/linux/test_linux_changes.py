@@ -13,7 +13,7 @@ from elephan.backends.kernel import bpf
 from elephan.backends.kernel.lab import can_run
 from elephan.backends.linux import changes, kernels, lab
 from elephan.backends.linux.plan import Plan
-from elephan.cli.main import main
+from elephan.cli.main import main, run_command
 from elephan.runs.saved import run_id
 from elephan.scenario import Scenario, ScenarioError
 
@@ -173,3 +173,10 @@ def test_a_patch_that_does_not_apply_says_where(tmp_path: Path, capsys: pytest.C
     [line] = lines
     assert "my.patch does not apply to Linux 6.12" in line
     assert line.endswith("net/ipv4/tcp_cubic.c, hunk 1 at line 10, is not as in the source")
+
+
+@needs_tree
+def test_the_example_beside_reno_runs(tmp_path: Path) -> None:
+    short = ["--set", "duration=4 s", "--set", "flow[*].start=0 s", "--set", "measure.from=1 s"]
+    path = EXAMPLE.with_name("own_in_linux.toml")
+    assert run_command(["run", str(path), "--on", "linux", "--store", str(tmp_path), *short]) == 0

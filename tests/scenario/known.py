@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.docs.test_examples import EXAMPLES, PAGES, blocks
+from tests.docs.test_examples import EXAMPLES, PAGES, blocks, save_files
 from tests.docs.test_scenarios import load, title
 
 from elephan import papers
@@ -17,6 +17,7 @@ def scenarios(folder: Path) -> Iterator[tuple[str, Scenario]]:
     for path in EXAMPLES:
         yield f"examples/{path.name}", Scenario.load(path)
     for page in PAGES:
+        save_files(page, folder)
         for i, text in enumerate(blocks(page, "toml"), start=1):
             yield f"{page.name}, {i}: {title(text) or 'untitled'}", load(text, folder)
     for paper_id in papers.ids():

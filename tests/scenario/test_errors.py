@@ -298,7 +298,7 @@ def test_a_typing_mistake_in_any_field_gets_the_nearest_field(data: st.DataObjec
     document = GRAPH if table == "link" else ROW if table == "parking_lot" else BASE
     places = {"": "", "flow": "flow[0].", "link": "link[0]."} | {
         t: f"flow[0].{t}." for t in ("application", "datagrams")
-    } | {t: f"dumbbell.{t}." for t in ("jitter", "reorder")} | {
+    } | {t: f"dumbbell.{t}." for t in ("jitter", "reorder", "aggregation", "retransmission")} | {
         t: f"dumbbell.{t}[0]." for t in ("rate_steps", "delay_steps")
     }  # fmt: skip
     places |= {"traffic": "traffic[0].", "sizes": "traffic[0].sizes."}
