@@ -191,7 +191,7 @@ ARGUMENTS: dict[str, Source] = {
     "[RUN]…": runs,
     "ALG…": algorithms,
     "ID": papers,
-    f"[{'|'.join(KINDS)}]": words(*KINDS),
+    "[KIND]": words(*KINDS),
 }
 """Values of arguments, by their names in the help."""
 

@@ -7,14 +7,18 @@ from typing import Any
 import click
 
 from elephan.cli import common
+from elephan.cli.completion import KINDS
 from elephan.scenario import ScenarioError, catalog, channels, own, transports
 from elephan.scenario.words import hint
 
-KINDS = ("algorithms", "papers", "suites", "queues", "channels", "metrics", "stacks", "backends")
+_HELP = f"""Everything that can be named: in a scenario, in a claim, on this command line.
+
+KIND is one list of it, by default all: {", ".join(KINDS[:-1])} or {KINDS[-1]}.
+"""
 
 
-@click.command("list")
-@click.argument("kind", required=False, metavar=f"[{'|'.join(KINDS)}]")
+@click.command("list", help=_HELP, short_help="everything that can be named")
+@click.argument("kind", required=False, metavar="[KIND]")
 @common.json_option
 def command(kind: str | None, as_json: bool) -> None:
     """Everything that can be named: in a scenario, in a claim, on this command line."""
