@@ -44,7 +44,7 @@ class Impairments:
 
     @property
     def reverse(self) -> Impairments:
-        """Those of the link's other direction: the way to a satellite is as long as the way back."""
+        """Those of the link's other direction: the path to a satellite is as long as the reverse path."""
         return STEADY if self.channel is None else Impairments(channel=self.channel, delays_only=True)
 
     @property

@@ -75,7 +75,7 @@ class Today:
         return self.scenario(f"two {TITLES[algorithm]}, one after the other", flows, 100)
 
     def reverse(self, algorithm: str) -> Scenario:
-        """One flow whose ACKs queue behind datagrams that fill the way back."""
+        """One flow whose ACKs queue behind datagrams that fill the reverse path."""
         rate = f"{RATE_GBPS * 1000 // self.scale} Mbit/s"
         source = {"name": "back", "datagrams": {"rate": rate, "size": f"{PACKET_BYTES} B"}, "direction": "left"}
         return self.scenario(f"{TITLES[algorithm]} with a full reverse path", [self.flow(algorithm, 1), source], 100)
