@@ -497,7 +497,7 @@ LIVE: dict[str, dict[str, Any]] = {
     "dctcp": {"queue": "codel", "ecn": True},
     "prague": {"queue": "dualpi2", "ecn": True},
 }
-"""Where the live picture's path differs: buffers that hold the queue an algorithm keeps, and queues that mark."""
+"""Settings of live pictures that differ: buffers for the queue that an algorithm keeps, and queues that mark."""
 
 
 def _live(name: str) -> list[str]:
@@ -520,7 +520,7 @@ OPEN = ("unstated", "unverified", "not verified", "not in ", "ours", "does not s
 
 
 def _sources(name: str, entry: dict[str, Any]) -> list[str]:
-    """Where sources differ: presets, and parameters that the source leaves open."""
+    """Differences of the sources: presets, and parameters that the source leaves open."""
     presets = [preset for preset in entry["presets"] if preset["name"]]
     unsaid = [one for one in entry["parameters"] if any(word in one["source"] for word in OPEN)]
     if not presets and not unsaid:
