@@ -7,7 +7,7 @@ use elephan_cc::{Algorithm, Controller};
 use crate::algorithms::{check_routers, udt_control};
 use crate::endpoint::udt::{UdtReceiver, UdtSender};
 use crate::endpoint::{
-    Counting, DatagramSender, End, EndpointState, Foreign, ForeignEndpoint, Misled, PacketCounts, Receiver, Sender,
+    DatagramSender, End, EndpointState, Foreign, ForeignEndpoint, PacketCounts, Receiver, Sender, reporting,
 };
 use crate::events::Log;
 use crate::network::{Attachment, MailboxId, Network};
@@ -119,15 +119,9 @@ pub(crate) fn ends_of<T: Into<Transport>>(
                 let [(low, high), _] = this.packet_sizes();
                 [sender, receiver].map(|endpoint| Kind::Foreign(Foreign { endpoint, packet_bytes: low..=high }))
             }
-            Transport::Tcp(mut controller) if this.foreign.is_none() => {
+            Transport::Tcp(controller) if this.foreign.is_none() => {
                 check_routers(spec, &format!("flows[{index}]"), this, controller.needs().router)?;
-                if this.base_rtt_error_ps != 0 {
-                    let error = this.base_rtt_error_ps as f64 * 1e-12;
-                    controller = Controller::Custom(Box::new(Misled::new(controller, error)));
-                }
-                if this.stack.acks_counted > 0 {
-                    controller = Controller::Custom(Box::new(Counting::new(controller, this.stack.acks_counted)));
-                }
+                let controller = reporting(controller, this);
                 let mut sender = Sender::new(flow, spec, this, start, controller, times);
                 if let Some(events) = &spec.events {
                     sender.keep_log(events);

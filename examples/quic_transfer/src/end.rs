@@ -1,4 +1,4 @@
-//! What both ends need: a socket that stamps datagrams, and a transport with a congestion controller.
+//! The parts of both ends: a socket that stamps datagrams, and a transport with a congestion controller.
 
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, UdpSocket};

@@ -31,7 +31,7 @@ pub struct Sender {
     pub against: bool,
 }
 
-/// What the connection of a file saw.
+/// Counts and times of the connection of a file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Report {
     /// Bytes of the file.

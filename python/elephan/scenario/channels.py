@@ -244,7 +244,7 @@ def _draw_sprout(parameters: dict[str, float], seed: int, duration_s: float) -> 
 def _next_rate(rate: float, most: float, step: float, stay: float, uniform: Callable[[], float]) -> float:
     radius = step * math.sqrt(-2 * math.log(1.0 - uniform()))
     if rate == 0:
-        # What a Brownian motion that crosses 0 is beyond it after a tick: with this, rates above 0 stay uniform.
+        # After a tick a Brownian motion that crosses 0 is this far beyond it; so rates above 0 stay uniform.
         return 0.0 if uniform() < stay else min(uniform() * radius, most)
     rate += radius * math.cos(2 * math.pi * uniform())
     return max(0.0, most - abs(most - rate))

@@ -35,7 +35,7 @@ class Impairments:
     delay_steps: tuple[DelayStep, ...] = ()
     channel: Channel | None = None
     delays_only: bool = False
-    """Of the channel, only the delays: the other direction of a link."""
+    """The link is the other direction of one with a channel, and has only its delays."""
 
     @classmethod
     def of(cls, table: Path | Link) -> Impairments:
@@ -49,7 +49,7 @@ class Impairments:
 
     @property
     def changes_rate(self) -> bool:
-        """Whether the link has another rate at other times."""
+        """True if the link has another rate at other times."""
         return bool(self.rate_steps or self.rate_trace or (self.channel and not self.delays_only))
 
     @property

@@ -70,7 +70,7 @@ def digest(spec: str) -> str:
 
 
 def label(spec: str) -> str:
-    """What tables and messages call it: ``mine.py:Mine``, ``Mine``, ``tcp_mine.c``, or the entry point's name; others
+    """Its name in tables and messages: ``mine.py:Mine``, ``Mine``, ``tcp_mine.c``, or the entry point's name; others
     as they are."""
     if not pinned(spec):
         return spec
@@ -107,7 +107,7 @@ def c_file(spec: str) -> c_files.CFile:
 
 
 def names_file(spec: str) -> bool:
-    """Whether it is written like a file, of Python with a class or of C."""
+    """True if it is written like a file, of Python with a class or of C."""
     return not pinned(spec) and (_FILE.fullmatch(spec) is not None or "/" in spec or spec.endswith((".py", ".c")))
 
 

@@ -4,12 +4,11 @@
 
 pub mod boundary;
 mod copies;
-mod counting;
 mod datagrams;
 mod departures;
-mod misled;
 mod receiver;
 mod recovery;
+mod reported;
 mod rto;
 mod scoreboard;
 mod sender;
@@ -17,10 +16,9 @@ mod statistics;
 pub mod udt;
 
 pub use boundary::{End, Endpoint, EndpointState, Foreign, ForeignEndpoint, Outlet, PacketCounts};
-pub use counting::Counting;
 pub use datagrams::DatagramSender;
 pub use departures::Departures;
-pub use misled::Misled;
 pub use receiver::Receiver;
+pub(crate) use reported::reporting;
 pub use sender::Sender;
 pub use statistics::SenderStatistics;

@@ -1,0 +1,140 @@
+//! An algorithm whose sender reports something else to it than what happened.
+
+use elephan_cc::{
+    Ack, Algorithm, Answer, Controller, Lost, Needs, Observe, Observer, Request, RouterAssisted, Sent, Signal, Start,
+};
+
+use crate::spec::FlowSpec;
+
+/// `controller`, told what the senders of such a flow tell it.
+pub(crate) fn reporting(mut controller: Controller, flow: &FlowSpec) -> Controller {
+    if flow.base_rtt_error_ps != 0 {
+        let error = flow.base_rtt_error_ps as f64 * 1e-12;
+        controller = Controller::Custom(Box::new(Reported { inner: controller, report: Misled { error } }));
+    }
+    if flow.stack.acks_counted > 0 {
+        let acks = f64::from(flow.stack.acks_counted);
+        controller = Controller::Custom(Box::new(Reported { inner: controller, report: Counting { acks } }));
+    }
+    controller
+}
+
+/// Change of what an algorithm is told.
+trait Report {
+    /// An ACK, as the algorithm sees it.
+    fn ack(&self, ack: &Ack) -> Ack;
+
+    /// A loss, a mark or a timeout, as the algorithm sees it.
+    fn signal(&self, signal: &Signal) -> Signal {
+        *signal
+    }
+}
+
+/// The shortest round trip, believed to be longer or shorter than it was (Leith et al. 2008, figure 11). Many algorithms take the
+/// smallest sample themselves, so samples are read wrong too: none is below what is believed, and one of the shortest round trip
+/// is what is believed. The endpoint's own estimators see the truth.
+struct Misled {
+    /// Believed less true, s.
+    error: f64,
+}
+
+impl Report for Misled {
+    fn ack(&self, ack: &Ack) -> Ack {
+        let base = ack.min_rtt + self.error;
+        let rtt = ack.rtt.map(|rtt| if rtt <= ack.min_rtt { base } else { rtt.max(base) });
+        Ack { rtt, min_rtt: base, ..*ack }
+    }
+
+    fn signal(&self, signal: &Signal) -> Signal {
+        Signal { min_rtt: signal.min_rtt + self.error, ..*signal }
+    }
+}
+
+/// ACKs, counted (RFC 5681 without the byte counting of RFC 3465): a receiver that divides its ACKs speeds such a sender up (Savage
+/// et al., ACM CCR 29(5), 1999).
+struct Counting {
+    /// ACKs in each packet that acknowledges something new.
+    acks: f64,
+}
+
+impl Report for Counting {
+    fn ack(&self, ack: &Ack) -> Ack {
+        Ack { acked: if ack.acked > 0.0 { self.acks } else { 0.0 }, ..*ack }
+    }
+}
+
+/// Any algorithm behind a [`Report`].
+struct Reported<R> {
+    inner: Controller,
+    report: R,
+}
+
+impl<R: Report> Observe for Reported<R> {
+    fn observe(&self, observer: &mut Observer<'_>) {
+        self.inner.observe(observer);
+    }
+}
+
+impl<R: Report> Algorithm for Reported<R> {
+    fn on_start(&mut self, start: &Start) {
+        self.inner.on_start(start);
+    }
+    fn on_ack(&mut self, ack: &Ack) {
+        self.inner.on_ack(&self.report.ack(ack));
+    }
+    fn on_congestion(&mut self, signal: &Signal) {
+        self.inner.on_congestion(&self.report.signal(signal));
+    }
+    fn on_timeout(&mut self, signal: &Signal) {
+        self.inner.on_timeout(&self.report.signal(signal));
+    }
+    fn on_idle(&mut self, now: f64, idle: f64) {
+        self.inner.on_idle(now, idle);
+    }
+    fn on_sent(&mut self, sent: &Sent) {
+        self.inner.on_sent(sent);
+    }
+    fn on_lost(&mut self, lost: &Lost) {
+        self.inner.on_lost(lost);
+    }
+    fn on_recovery_exit(&mut self, now: f64) {
+        self.inner.on_recovery_exit(now);
+    }
+    fn moderate(&mut self, window: f64) {
+        self.inner.moderate(window);
+    }
+    fn on_undo(&mut self, now: f64) {
+        self.inner.on_undo(now);
+    }
+    fn window(&self) -> f64 {
+        self.inner.window()
+    }
+    fn ssthresh(&self) -> f64 {
+        self.inner.ssthresh()
+    }
+    fn recovery_floor(&self) -> f64 {
+        self.inner.recovery_floor()
+    }
+    fn pacing_rate(&self) -> Option<f64> {
+        self.inner.pacing_rate()
+    }
+    fn needs(&self) -> Needs {
+        self.inner.needs()
+    }
+    fn router_assisted(&mut self) -> Option<&mut dyn RouterAssisted> {
+        let assisted = self.inner.needs().router.is_some();
+        assisted.then_some(self)
+    }
+}
+
+impl<R: Report> RouterAssisted for Reported<R> {
+    fn request(&mut self, limited: bool) -> Request {
+        self.inner.router_assisted().map_or_else(Request::default, |assisted| assisted.request(limited))
+    }
+    fn on_answer(&mut self, ack: &Ack, answer: Answer) {
+        let ack = self.report.ack(ack);
+        if let Some(assisted) = self.inner.router_assisted() {
+            assisted.on_answer(&ack, answer);
+        }
+    }
+}
