@@ -195,7 +195,9 @@ fn arrivals_of_a_load_are_a_poisson_process() {
 #[test]
 fn a_source_meets_the_same_network_as_a_flow() {
     // One transfer of a source, and the same as a flow: the same moments.
-    for stack in [ns2_stack(), linux_stack()] {
+    let mut counting = linux_stack();
+    counting["acks_counted"] = json!(4);
+    for stack in [ns2_stack(), linux_stack(), counting] {
         let list = json!({"kind": "list", "starts_ps": [ps(1.0)], "sizes_bytes": [6_000_000]});
         let mut one = source("s", 2, list, Value::Null, &stack);
         one["flow"]["algorithm"] = json!("reno");

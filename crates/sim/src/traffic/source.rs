@@ -18,7 +18,7 @@ use super::schedule::{Open, Planned, Schedule, Users};
 use super::summary::{Summary, Terms};
 use super::transfer::Transfer;
 use crate::algorithms::source_controller;
-use crate::endpoint::{End, EndpointState, PacketCounts, Receiver, Sender};
+use crate::endpoint::{End, EndpointState, PacketCounts, Receiver, Sender, reporting};
 use crate::network::{Attachment, Count, MailboxId, Network, SourceId};
 use crate::packet::FlowId;
 use crate::record::ReceiverSample;
@@ -322,6 +322,7 @@ impl Source {
         let (flow, slot) = self.find_slot(network);
         let mut receiver = Receiver::starting(planned.start, flow, &self.flow, &self.times);
         let Some(algorithm) = self.controller.try_clone() else { return };
+        let algorithm = reporting(algorithm, &self.flow);
         let mut sender = Sender::new(flow, spec, &self.flow, planned.start, algorithm, &self.never);
         sender.instruct(&mut receiver);
         let mut before = self.slots.get_mut(slot);
