@@ -17,7 +17,7 @@ from elephan.papers.judging import Judgment, judge_all
 from elephan.papers.paper import Beyond, Paper, Variant
 from elephan.papers.results import Answer, PaperResult, SeedCheck, Sensitivity
 from elephan.scenario import ScenarioError
-from elephan.scenario.words import hint
+from elephan.scenario.words import nearest
 
 if TYPE_CHECKING:
     from elephan.runs import Run, Store
@@ -195,7 +195,9 @@ def select(paper: Paper, figure: str | None) -> tuple[dict[str, Experiment], str
     chosen = {name: chosen[name] for name, spellings in names.items() if wanted in spellings}
     if not chosen:
         known = sorted({spellings[0] for spellings in names.values()})
-        raise ScenarioError(f"'{figure}' is not a figure of {paper.id}; {hint(figure, known)}", path="figure")
+        near = nearest(figure, known)
+        meant = f"did you mean '{near}'?" if near else f"it has {', '.join(known)}"
+        raise ScenarioError(f"'{figure}' is not a figure of {paper.id}; {meant}", path="--figure")
     return chosen, ", ".join(experiment.figure for experiment in chosen.values())
 
 
