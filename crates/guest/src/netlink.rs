@@ -4,7 +4,7 @@ use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use crate::plan::Netem;
+use crate::plan::{Netem, Route};
 use crate::sys;
 
 const HEADER_BYTES: usize = 16;
@@ -87,17 +87,17 @@ impl Netlink {
         self.ask(RTM_NEWADDR, CREATE, &body)
     }
 
-    /// Adds a route to one address.
-    pub fn route(&mut self, to: Ipv4Addr, name: &str, initial_window: Option<u32>, mtu: Option<u32>) -> io::Result<()> {
+    /// Adds a route through a device, with its metrics (`RTAX_MTU`, `RTAX_INITCWND`, `RTAX_INITRWND`).
+    pub fn route(&mut self, route: &Route, device: &str) -> io::Result<()> {
         let mut metrics = Vec::new();
-        for (kind, value) in [(2, mtu), (11, initial_window)] {
+        for (kind, value) in [(2, route.mtu), (11, route.initial_window), (14, route.receive_window)] {
             if let Some(value) = value {
                 attribute(&mut metrics, kind, &value.to_ne_bytes());
             }
         }
         let mut body = vec![libc::AF_INET as u8, 32, 0, 0, 254, 4, 253, 1, 0, 0, 0, 0];
-        attribute(&mut body, 1, &to.octets());
-        attribute(&mut body, 4, &sys::device_index(name)?.to_ne_bytes());
+        attribute(&mut body, 1, &route.to.octets());
+        attribute(&mut body, 4, &sys::device_index(device)?.to_ne_bytes());
         if !metrics.is_empty() {
             attribute(&mut body, 8, &metrics);
         }

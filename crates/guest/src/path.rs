@@ -47,7 +47,7 @@ impl Path {
         for route in &plan.routes {
             path.enter(route.namespace)?;
             path.talks[route.namespace]
-                .route(route.to, &near_end(route.device), route.initial_window, route.mtu)
+                .route(route, &near_end(route.device))
                 .map_err(at(format!("a route to {}", route.to)))?;
         }
         for flow in &plan.flows {

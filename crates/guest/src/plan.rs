@@ -81,6 +81,8 @@ pub struct Route {
     pub device: usize,
     /// Initial congestion window, segments; the kernel's where absent.
     pub initial_window: Option<u32>,
+    /// First window that a receiver advertises, segments; that of its buffer where absent.
+    pub receive_window: Option<u32>,
     /// Largest packet, bytes; the device's where absent.
     pub mtu: Option<u32>,
 }

@@ -201,7 +201,8 @@ class StackSpec(Form, frozen=True, kw_only=True):
         host_scan_ps: Further processing time for each outstanding segment where an ACK carries SACK blocks, ps (Leith
             et al. 2008 section VIII.A: Linux 2.6 walks the list of all outstanding segments).
         hz: Timer interrupts a second of the sending host (Linux's ``HZ``), for algorithms that count in jiffies; 1000
-            where absent.
+            where absent. With ``detection = "rack"``, timers end at such an interrupt as Linux's do; they are exact
+            where it is absent.
         initial_ssthresh: Initial slow-start threshold, segments; unlimited where absent.
         max_burst: Maximum number of segments that one ACK releases; unlimited where absent.
         pacing: Paces segments over the round trip as Linux does with ``fq``, where the algorithm has no pacing of its
