@@ -81,6 +81,21 @@ def test_cells_that_do_not_fit_into_the_budget_are_listed_and_do_not_pass(folder
             assert LEFT_OUT in outcome.why
 
 
+def test_a_budget_that_is_spent_too_early_leaves_whole_cells_and_the_long_ones_last(folder: Path) -> None:
+    """Stopped at ten runs of sixteen, all eight of the slow link are there, and the fast one is not judged."""
+
+    def stop(done: float, total: float, finished: int, runs: int) -> bool:
+        return finished < 10
+
+    (found,) = evaluate(
+        ["cubic"], folder, only=["use"], budget="1000 s", jobs=1, quick=True, store=Store(folder / "store"),
+        progress=stop,
+    )  # fmt: skip
+    cells = {cell.case.cell.name: cell.judged is not None for cell in found.outcome("use").cells}
+    assert cells == {"10 Mbit/s, 20 ms": False, "5 Mbit/s, 20 ms": True}
+    assert found.outcome("use").verdict == "not_settled"
+
+
 def test_looks_go_on_only_where_nothing_is_settled(folder: Path) -> None:
     text = (folder / "suite.toml").read_text().replace("limit = 0.5", "limit = 0.0")
     (folder / "suite.toml").write_text(text)

@@ -243,8 +243,7 @@ class Schedule:
         self.evidence.want([one for case in cases for one in (case, *self._beside(case))])
         want(self.evidence, self.suite, self.subjects, quick=self.quick)
         scenarios = self._scenarios(cases).values()
-        wanted = sorted(scenarios, key=lambda scenario: -work(scenario))
-        jobs = [scenario.with_seed(seed) for seed in seeds for scenario in wanted]
+        jobs = self._order(scenarios, seeds)
         if not jobs:
             return
 
@@ -265,6 +264,17 @@ class Schedule:
             if not all(isinstance(failure.error, RunMemoryError) for failure in failed.failures):
                 raise
             self.notes.append(f"not all runs were made: {failed.failures[0].error}")
+
+    def _order(self, scenarios: Iterable[Scenario], seeds: Sequence[int]) -> list[Scenario]:
+        """Runs in the order in which they are made.
+
+        Long ones come first, so that no processor waits for one at the end. With a budget short ones come first, all
+        seeds of each: where it is spent too early, most cells are judged and few are left out.
+        """
+        wanted = sorted(scenarios, key=work)
+        if self.budget_s is not None:
+            return [scenario.with_seed(seed) for scenario in wanted for seed in seeds]
+        return [scenario.with_seed(seed) for seed in seeds for scenario in reversed(wanted)]
 
     def _judged(self, case: Case, look: int, before: Found) -> Found:
         """The verdict at a look; that of the look before where runs are missing."""
