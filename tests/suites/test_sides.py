@@ -103,7 +103,9 @@ def test_the_command_says_disagreements_before_all_else(folder: Path, capsys: py
 def test_a_budget_reckons_with_the_cost_of_a_backend(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both have the same runs to make, and the same budget: the one that is dearer leaves cells out."""
     monkeypatch.setattr(Same, "cost", 1e6)
-    (found,) = evaluate(["cubic"], folder, on="same", only=["use"], budget="60 s", quick=True, store=Store(folder / "s"))
+    (found,) = evaluate(
+        ["cubic"], folder, on="same", only=["use"], budget="60 s", quick=True, store=Store(folder / "s")
+    )
     assert all(cell.left_out for cell in found.outcome("use").cells)
 
 
