@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 UV_VERSION := 0.13.9
 RUST_SOURCES := $(shell find crates -type f \( -name '*.rs' -o -name 'Cargo.toml' \) -not -path '*/target/*')
 
-.PHONY: help setup web dist demo test verify fuzz form trajectories lint bench docs clean
+.PHONY: help setup web dist demo test verify fuzz form trajectories lint advisories bench docs clean
 
 help:
 	@grep -hE '^# make ' Makefile | sed 's/^# //'
@@ -95,6 +95,10 @@ trajectories: setup
 # make lint    formatting, lint and types only
 lint: setup
 	@scripts/lint
+
+# make advisories    known vulnerabilities of the Rust dependencies, by the RustSec database (needs the Internet)
+advisories: setup
+	@PATH="$(CURDIR)/$(BIN):$$PATH" cargo-deny --log-level error --locked check advisories
 
 # make bench   the engine's speed, beside its bound and ns-2's where it is installed
 bench: setup
