@@ -63,7 +63,7 @@ pub fn ends_of(
     if let Some(log) = log {
         transport.qlog_stream(qlog(log, flow, base));
     }
-    let core = Core::new(&settings, base, End::Sender, None);
+    let core = Core::new(&settings, base, End::Sender, None, chosen.pacing);
     let sender = SendingEnd::new(index, spec, flow, times, core, (Arc::new(transport), seen), settings.mtu);
     let receiver = ReceivingEnd::new(times, payload, &far, base);
     [Box::new(sender), Box::new(receiver)]
@@ -303,7 +303,7 @@ impl ReceivingEnd {
         let mut config = ServerConfig::new(Arc::new(Null), Arc::new(Null));
         config.transport_config(Arc::new(settings.transport(None))).migration(false);
         Self {
-            core: Core::new(settings, base, End::Receiver, Some(config)),
+            core: Core::new(settings, base, End::Receiver, Some(config), None),
             payload,
             stream: None,
             bytes: 0,
