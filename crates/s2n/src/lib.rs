@@ -1,7 +1,7 @@
 //! Congestion controllers of s2n-quic as congestion controllers of quinn.
 //!
 //! The controllers are those of the crate `s2n-quic-core`, driven through its public trait
-//! [`CongestionController`](s2n_quic_core::recovery::CongestionController). Loss detection, ACKs and streams are quinn's. s2n-quic asks its
+//! [`CongestionController`]. Loss detection, ACKs and streams are quinn's. s2n-quic asks its
 //! controllers when the next packet may leave; quinn has no such question, so that the program that drives quinn's connection asks [`Pacer`]
 //! before it lets quinn transmit. Quinn's own pacer is switched off: it paces no window above 4 GiB, and the adapter shows quinn such a window
 //! while its controller lets a datagram go, and one byte while it does not.
