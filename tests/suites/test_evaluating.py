@@ -51,6 +51,17 @@ def test_a_controller_of_another_stack_is_judged_on_its_backend(
     assert "quinn:cubic has no parameters" in capsys.readouterr().err
 
 
+def test_a_controller_that_the_backend_is_built_without_is_refused_at_once(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = folder / "elephan-quic"
+    plain.write_text("#!/bin/sh\necho 'flows[0].algorithm: it is not built in' >&2\nexit 2\n")
+    plain.chmod(0o755)
+    monkeypatch.setenv("ELEPHAN_QUIC", str(plain))
+    assert run(folder, "s2n:cubic", "--on", "quic", "--quick") == 2
+    assert capsys.readouterr().err.endswith("algorithm: the backend 'quic' cannot do it: it is not built in\n")
+
+
 def test_a_second_evaluation_uses_what_the_first_has(folder: Path) -> None:
     store = Store(folder / "store")
 

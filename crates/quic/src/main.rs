@@ -14,6 +14,8 @@ mod core;
 mod ends;
 #[cfg(test)]
 mod exported;
+#[cfg(all(test, feature = "s2n"))]
+mod s2n_runs;
 mod seeded;
 mod session;
 mod watch;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 from elephan import backends
 from elephan.algorithm import Algorithm
 from elephan.runs import Store
-from elephan.scenario import ScenarioError, catalog, own
+from elephan.scenario import Scenario, ScenarioError, catalog, own, transports
 from elephan.scenario.units import PS_PER_S, parse_positive_time
 from elephan.suites.loading import load
 from elephan.suites.result import Evaluation
@@ -68,6 +69,8 @@ def evaluate(
     allowed_s = None if budget is None else _budget(budget)
     where = Store() if store is None else store
     names = _backends(on)
+    for subject, name in itertools.product([*subjects, *([beside] if beside else [])], names):
+        _check_transport(subject.spec, name)
     found: list[Evaluation] = []
     for i, name in enumerate(names):
         spent_s = time.monotonic() - started_s
@@ -156,6 +159,17 @@ def _check_parameters(spec: str, parameters: Mapping[str, Any], judges: str) -> 
         check(spec, parameters)
     except ScenarioError as error:
         raise error.located(source="parameter" if parameters else "evaluate") from None
+
+
+def _check_transport(spec: str, on: str) -> None:
+    """Refuse a controller of another transport that its backend is built without, before every cell says so."""
+    if transports.backend_of(spec) != on:
+        return
+    path = {"rate": "10 Mbit/s", "rtt": "40 ms", "buffer": "1 BDP"}
+    try:
+        backends.get(on).check(Scenario.from_dict({"duration": "1 s", "dumbbell": path, "flow": [{"algorithm": spec}]}))
+    except ScenarioError as error:
+        raise ScenarioError(error.message, path="algorithm", source="evaluate") from None
 
 
 def _budget(budget: str) -> float:
