@@ -82,7 +82,7 @@ fn read(text: &str) -> Result<Spec, Failure> {
 fn make_foreign(spec: &mut Spec) {
     for flow in spec.flows.iter_mut().filter(|flow| !flow.datagrams) {
         let (smallest_bytes, largest_bytes) = algorithms::wire_bytes(flow);
-        flow.foreign = Some(ForeignSpec { smallest_bytes, largest_bytes });
+        flow.foreign = Some(ForeignSpec { smallest_bytes, largest_bytes, hosted: false });
     }
 }
 
