@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * What an algorithm is told and what it keeps, in the words of crates/cc: windows in segments, times in microseconds,
+ * Input and state of an algorithm, in the words of crates/cc: windows in segments, times in microseconds,
  * both fixed-point. An algorithm's file includes this one, defines
  *
  *	struct state			what it keeps of a connection; its first member is `struct window win`
@@ -20,7 +20,7 @@
 
 /* Smallest slow start threshold, and smallest window after a loss (RFC 5681 section 3.1). */
 #define FLOOR FX(2)
-/* What a threshold is before the first loss, in the kernel. */
+/* The kernel's slow start threshold before the first loss. */
 #define INFINITE_SSTHRESH 0x7fffffff
 /* No sample. */
 #define NONE ((fx)-1)

@@ -99,7 +99,7 @@ static void on_ack(struct state *s, const struct ack *ack)
 		return;
 	}
 	if (ack->round_start) {
-		/* What the ACKs of the last round did not release is due now, or lost where the window was not used. */
+		/* The rest of the last round's increase is due now, or lost if the window was not used. */
 		if (ack->window_limited)
 			release(s, FX_MAX);
 		s->pending = 0;
@@ -145,7 +145,7 @@ static void moderate(struct state *s, fx w)
 	if (w >= s->win.w)
 		return;
 	moderate_window(&s->win, w);
-	/* What was decided at a larger window is not due at this one. */
+	/* An increase decided at a larger window is not due at this one. */
 	s->pending = 0;
 }
 

@@ -24,7 +24,7 @@ PARAM(backoff_rtt_min, 0);
 /* A larger RTT sample is believed only within this much of the largest so far, us. */
 PARAM(rtt_max_slew, 20000);
 
-/* What part of the difference between the largest and the smallest RTT stays after a loss. */
+/* Fraction of the difference between the largest and the smallest RTT that stays after a loss. */
 #define RTT_MAX_AGEING FX(0.95)
 /* Time over which alpha is not computed again, us. */
 #define ALPHA_PERIOD 1000

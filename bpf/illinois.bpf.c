@@ -24,7 +24,7 @@ PARAM(window_threshold, 15);
 PARAM(keeps_beta, 0);
 /* Round trips after a loss in which RTT samples are ignored. */
 PARAM(ignored_rounds, 0);
-/* Of what the largest RTT is the largest: of all samples, or of the means of all round trips. */
+/* Source of the largest RTT: all samples, or the means of all round trips. */
 enum { SAMPLE, ROUND_MEAN };
 CHOICE(max_source, SAMPLE, ROUND_MEAN);
 /* A timeout halves, whatever beta. */

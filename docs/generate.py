@@ -375,7 +375,7 @@ def _variables(entry: dict[str, Any]) -> list[str]:
 
 
 def measured() -> dict[str, Any]:
-    """What docs/measure.py found, by algorithm."""
+    """Measurements of docs/measure.py, by algorithm."""
     known: dict[str, Any] = json.loads((ROOT / "algorithms" / "response.json").read_text(encoding="utf-8"))
     return dict(known["algorithms"])
 
@@ -794,7 +794,7 @@ def _plain_default(field: FieldInfo) -> str:
 
 
 def pages() -> dict[str, Callable[[], str]]:
-    """What writes each page, by its path in docs."""
+    """The function that writes each page, by the page's path in docs."""
     from elephan.scenario import catalog
 
     return {

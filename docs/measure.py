@@ -81,7 +81,7 @@ def measure(algorithm: str, parameters: dict[str, Any], p: float, rtt_s: float) 
     rate_mbps, per_second = first["rate_mbps"], max(first["window"], 1.0) / rtt_s
     short["rate_mbps"] = rate_mbps
     longest = SEGMENTS_NUMBERED / (rate_mbps * 1e6 / 8 / SEGMENT_BYTES)
-    # Where the path sets the window, a third of the segments tells as much.
+    # If the path sets the window, a third of the segments tells as much.
     most = SEGMENTS_MOST if first["window"] < FREE * path_window(first) else SEGMENTS_MOST / 3
     wanted = LONGER.get(algorithm, 1.0) * min(EVENTS / p, most) / per_second
     return window(algorithm, parameters, {**short, "duration_s": round(min(max(wanted, 60.0), longest, 20_000.0))})

@@ -2,7 +2,7 @@
 
 use elephan_cc::{Ack, Algorithm, Observe, Signal, Start};
 
-/// What can be set.
+/// Parameters.
 #[derive(Clone, Debug)]
 pub struct Parameters {
     /// Growth for each segment acknowledged, segments.

@@ -28,7 +28,7 @@ NEEDS = {
     "accurate_ecn": "ECT(0), and Ack.marked with every ACK (RFC 8257)",
     "l4s": "ECT(1), and Ack.marked with every ACK (RFC 9331)",
 }
-"""What an algorithm may need besides ACKs, losses and timeouts, and what it gets for it."""
+"""Needs of an algorithm besides ACKs, losses and timeouts, each with the signal that it gets."""
 
 FLOOR = 2.0
 """Smallest slow start threshold, segments (RFC 5681 §3.1)."""

@@ -28,7 +28,7 @@ def goodput_mbps(run: Run) -> float:
 
 
 def waits(run: Run) -> tuple[float, float]:
-    """What the first flow's segments wait on their way in the mean, s, and how many of them wait (Little's law)."""
+    """Average wait of the first flow's segments on their way, s, and the number that wait (Little's law)."""
     events = run.tables()["events"].filter(
         (pl.col("flow").cast(pl.String) == "there") & (pl.col("time_s") > 20) & pl.col("segment").is_not_null()
     )
@@ -58,6 +58,6 @@ def test_without_pacing_hcc_sees_its_own_bursts() -> None:
     wait_s, segments = waits(run)
     assert 80 <= segments <= 120
     queue = run.links.filter((pl.col("link").cast(pl.String) == "bottleneck") & (pl.col("time_s") > 20))
-    # What its segments find is far more than what is there in the mean over time.
+    # The queue that its segments find is far more than the average over time.
     assert wait_s * 100e6 / 12_000 > 1.4 * float(queue["queue_mean"].sum()) / queue.height
     assert min(queue["queue_min"].to_list()) == 0

@@ -53,7 +53,7 @@ def own_namespaces() -> set[str]:
 
 
 def believed(run: Run) -> Run:
-    """What follows is about numbers, which a host that is too busy does not give."""
+    """Skips the rest, which is about numbers, on a host that is too busy to give them."""
     if not facts(run)["believable"]:
         pytest.skip(f"this host is too busy: {run.warnings}")
     return run
@@ -207,7 +207,7 @@ def test_killed_at_any_moment_nothing_is_left_after_cleaning_and_nothing_else_is
 
 
 def programs_of(run: int, what: str = "") -> dict[int, str]:
-    """What the run of a process has started and is there, by its number."""
+    """Programs that the run of a process has started and that are there, by their numbers."""
     # -ww: whole lines whatever COLUMNS says.
     listed = subprocess.run(["ps", "-ww", "-eo", "pid=,stat=,args="], capture_output=True, text=True, check=True).stdout
     found = {}
@@ -220,7 +220,7 @@ def programs_of(run: int, what: str = "") -> dict[int, str]:
 
 
 def remaining(run: int) -> dict[int, str]:
-    """As :func:`programs_of`, once those that were killed have had a moment to go."""
+    """Like :func:`programs_of`, once those that were killed have had a moment to go."""
     for _ in range(100):
         if not programs_of(run):
             return {}

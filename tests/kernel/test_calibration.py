@@ -1,4 +1,4 @@
-"""What a host carried, and the warning that comes of it."""
+"""Calibration of a host, and the warning that comes of it."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def made(case: Case, first: synthetic.Curve, second: synthetic.Curve, drops: flo
 
 
 def measured(metric: str, subject: str, runs: list[Run], **where: object) -> float:
-    """As the first claim of that metric measures it."""
+    """The measurement that the first claim of that metric makes."""
     claim = next(claim for claim in paper().claims.claims if claim.metric == metric)
     asked = {"bg": False, **where}
     experiment = str(asked.pop("experiment", claim.experiment))

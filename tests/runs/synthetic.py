@@ -42,7 +42,7 @@ def step(at_s: float, before: float, after: float) -> Curve:
 
 
 def sample_times(stated: Scenario) -> Array:
-    """As the engine has them: multiples of the period, and the ends of the measured part."""
+    """Sample times, the same as the engine's: multiples of the period, and the ends of the measured part."""
     form = stated.canonical()
     period_ps, end_ps = form["sample_period_ps"], form["duration_ps"]
     ticks = {k * period_ps for k in range(end_ps // period_ps + 1)} | set(form["measure"].values())

@@ -41,7 +41,7 @@ def test_rates_from_samples_are_the_engines_own(run: Run) -> None:
 
 
 def test_what_the_receivers_got_has_left_the_bottleneck(run: Run) -> None:
-    # What is on the way between them at either end of the window: a few packets.
+    # The difference is the packets on the way between them at either end of the window: a few.
     assert metrics.sum_throughput_mbps(run) == pytest.approx(metrics.link_throughput_mbps(run), rel=2e-3)
     # A packet counts when its last bit leaves, so a window may hold up to one more than it has room for.
     one_packet = 1500 * 8 / (50e6 * (29.99 - 10.05))

@@ -1,4 +1,4 @@
-// What the controls of the page hold, and its form in a link.
+// Settings of the page's controls, and their form in a link.
 
 export type Value = number | boolean | string;
 

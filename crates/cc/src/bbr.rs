@@ -170,7 +170,7 @@ pub struct Bbr {
 }
 
 impl Bbr {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "bbr",
         title: "BBR, version 1",
@@ -644,7 +644,7 @@ impl Algorithm for Bbr {
     fn on_timeout(&mut self, signal: &Signal) {
         self.save_window();
         (self.s.recovering, self.s.recovery_begins, self.s.recovery_ends) = (true, false, false);
-        // What is in flight, nothing, and one more, as Linux's stack sets it (unverified).
+        // Linux's stack sets the segments in flight (none) plus one (unverified).
         self.s.w = 1.0;
         self.s.full_bandwidth = 0.0;
         // The end of a round with a loss.

@@ -81,7 +81,7 @@ pub struct Bbr3 {
 }
 
 impl Bbr3 {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "bbr3",
         title: "BBR, version 3",
@@ -271,7 +271,7 @@ impl Bbr3 {
         }
     }
 
-    /// Whether it decided a transition.
+    /// True if it decided a transition.
     fn adapt_long_term(&mut self, ack: &Ack, sample: &Sample) -> bool {
         let s = &mut *self.s;
         if s.ack_phase == AckPhase::ProbeStarting && s.round_start {

@@ -55,7 +55,7 @@ params! {
         low_window: f64 = num(14.0, 0.0, 1e9, Unit::Segments), "Xu et al. 2004; Linux";
         /// Aim below the last maximum when that is lower than the one before.
         fast_convergence: bool = flag(true), "Xu et al. 2004 §III.D";
-        /// What a loss is compared with for fast convergence; the paper's form.
+        /// Reference of fast convergence, with which the window at a loss is compared; the paper's form.
         converge_against: Against = choice("recorded", Against::WORDS), "Xu et al. 2004 §III.D; max_win is the pseudo-code";
         /// When the target moves; the paper's form.
         search_update: SearchUpdate = choice("ack", SearchUpdate::WORDS), "Xu et al. 2004 §III";
@@ -124,7 +124,7 @@ pub struct Bic {
 }
 
 impl Bic {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "bic",
         title: "BIC-TCP",

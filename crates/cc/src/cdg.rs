@@ -98,7 +98,7 @@ pub struct Cdg {
 }
 
 impl Cdg {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "cdg",
         title: "CAIA delay gradient",
@@ -260,7 +260,7 @@ impl Cdg {
         }
     }
 
-    /// What a loss leaves; the shadow window follows.
+    /// Window after a loss; the shadow window follows.
     fn reduced(&mut self, signal: &Signal) -> f64 {
         if self.backing_off {
             return self.win.w;

@@ -106,7 +106,7 @@ pub struct Copa {
 }
 
 impl Copa {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "copa",
         title: "Copa",
@@ -204,7 +204,7 @@ impl Copa {
         }
     }
 
-    /// Whether somebody else keeps the queue from emptying, and how hard to push then.
+    /// True if somebody else keeps the queue from emptying, and how hard to push then.
     fn choose_mode(&mut self, now: f64, rtt: f64, rtt_min: f64) {
         let srtt = self.s.srtt;
         let rtt_max = self.s.rtt_max.update(rtt, now, RANGE_RTTS * srtt);

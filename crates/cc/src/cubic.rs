@@ -53,7 +53,7 @@ params! {
         s_max: f64 = num(0.0, 0.0, 1e9, Unit::SegmentsPerSecond), "PFLDnet 2005 (value not verified); Linux 2.6.22 has 16 per 0.1 s";
         /// On which side of the last maximum `s_max` holds.
         s_max_region: CapRegion = choice("always", CapRegion::WORDS), "PFLDnet 2005; Linux 2.6.22";
-        /// Whether TCP timestamps are on; without them Linux 2.6 never learns the smallest RTT. Linux 2.6 form only.
+        /// True if TCP timestamps are on; without them Linux 2.6 never learns the smallest RTT. Linux 2.6 form only.
         timestamps: bool = flag(true), "Linux 2.6.22 tcp_cubic.c; ns-2 ts_option_ is off";
     }
 }
@@ -83,7 +83,7 @@ struct Epoch {
 const NO_EPOCH: Epoch =
     Epoch { begun: false, start: 0.0, k: 0.0, origin: 0.0, w_est: 0.0, w_max: 0.0, cwnd_prior: 0.0 };
 
-/// What only Linux's form keeps.
+/// State that only Linux's form keeps.
 #[derive(Clone, Copy, Debug)]
 struct Linux {
     cnt: f64,
@@ -123,7 +123,7 @@ pub struct Cubic {
 }
 
 impl Cubic {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "cubic",
         title: "CUBIC",
@@ -341,7 +341,7 @@ impl Cubic {
         let l = &mut self.linux;
         if self.p.reno_estimate != RenoEstimate::Off {
             let per_segment = (w * l.beta_scale / 8.0).floor().max(1.0);
-            // As many as fit while more than one divisor is left over.
+            // Linux takes as many steps as fit while more than one divisor is left over.
             let steps = ((l.acked / per_segment).ceil() - 1.0).max(0.0);
             l.acked -= steps * per_segment;
             self.epoch.w_est += steps;

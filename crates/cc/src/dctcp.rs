@@ -111,7 +111,7 @@ pub struct Dctcp {
 const CLOCK_ERROR_S: f64 = 1e-9;
 
 impl Dctcp {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "dctcp",
         title: "DCTCP",

@@ -53,7 +53,7 @@ pub struct Eefast {
 }
 
 impl Eefast {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "eefast",
         title: "EEFAST",
@@ -158,7 +158,7 @@ impl Algorithm for Eefast {
             return;
         }
         if ack.round_start {
-            // What the ACKs of the last round did not release is due now, or lost where the window was not used.
+            // The rest of the last round's increase is due now, or lost if the window was not used.
             if ack.window_limited {
                 self.win.w += self.spread.release(f64::INFINITY);
             }
@@ -194,7 +194,7 @@ impl Algorithm for Eefast {
 
     fn moderate(&mut self, window: f64) {
         if self.win.moderate(window) {
-            // What was decided at a larger window is not due at this one.
+            // An increase decided at a larger window is not due at this one.
             self.spread.pending = 0.0;
         }
     }

@@ -22,7 +22,7 @@ pub struct Fixed {
 }
 
 impl Fixed {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "fixed",
         title: "Constant window",

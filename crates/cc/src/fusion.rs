@@ -67,7 +67,7 @@ pub struct Fusion {
 }
 
 impl Fusion {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "fusion",
         title: "TCP-Fusion",
@@ -124,7 +124,7 @@ impl Fusion {
         self.per_segment = 0.0;
     }
 
-    /// What a loss keeps: the window without the queue.
+    /// Window kept on a loss: the window without the queue.
     fn keep(&self) -> f64 {
         if self.rtt > 0.0 { (self.base / self.rtt).clamp(self.p.keep_min, 1.0) } else { self.p.keep_min }
     }
@@ -154,7 +154,7 @@ impl LossBased for Fusion {
     fn acknowledge(&mut self, ack: &Ack) {
         self.measure(ack);
         if self.win.in_slow_start() {
-            // What is left of this ACK beyond the threshold begins congestion avoidance with the next one.
+            // The rest of this ACK beyond the threshold begins congestion avoidance with the next one.
             self.win.slow_start(ack);
             self.reno = self.win.w;
             return;

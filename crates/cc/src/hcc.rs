@@ -81,7 +81,7 @@ params! {
         part: f64 = num(0.5, 1e-3, 1.0, Unit::None), "Xu et al. 2011 section 3.2.2 and Table 1: a half";
         /// Clip the change before its part is taken, or after.
         clip_order: ClipOrder = choice("clip_then_part", ClipOrder::WORDS), "Xu et al. 2011 Table 1";
-        /// What "per RTT" is counted by.
+        /// Clock of "per RTT".
         update_clock: UpdateClock = choice("round", UpdateClock::WORDS), "unstated in Xu et al. 2011";
         /// Spread an increase over the round that follows.
         spread_increase: bool = flag(true), "unstated in Xu et al. 2011; otherwise a burst of γα/2";
@@ -89,9 +89,9 @@ params! {
         start_growth: StartGrowth = choice("per_ack", StartGrowth::WORDS), "Xu et al. 2011 Table 1: W = 2 Wold per RTT";
         /// Double again whenever the averaged queueing delay is below the threshold, as FAST does.
         mi_reentry: bool = flag(false), "Xu et al. 2011 Table 1 doubles in Startup() only";
-        /// What a loss does in the start.
+        /// Response to a loss in the start.
         start_loss: StartLoss = choice("halve", StartLoss::WORDS), "Xu et al. 2011 section 3.4; Table 1 has no such branch";
-        /// What the loss reference remembers: the window, or what was outstanding.
+        /// Value kept as the loss reference: the window, or the segments outstanding.
         reference_from: ReduceFrom = choice("window", ReduceFrom::WORDS), "Xu et al. 2011 section 3.3: the window size";
         /// A loss below the last loss reference puts the new one a quarter lower, as BIC does.
         fast_convergence: bool = flag(false), "not in Xu et al. 2011";
@@ -105,7 +105,7 @@ params! {
         q_floor: f64 = num(1e-6, 1e-12, 1.0, Unit::Seconds), "ours: keeps equation 3 finite";
         /// Window below which it grows as standard TCP; 0: none.
         low_window: f64 = num(0.0, 0.0, 1e6, Unit::Segments), "not in Xu et al. 2011; BIC has 14";
-        /// Where the delay leads the window.
+        /// Target window that follows from the delay.
         reference: Reference = choice("ratio", Reference::WORDS), "Xu et al. 2011 equation 3";
     }
 }
@@ -138,7 +138,7 @@ pub struct Hcc {
     loss_ref: Option<f64>,
     /// Updates that went beyond it.
     passed: f64,
-    /// Where the search's step ends, and each half of it (on_target only).
+    /// Target of the search's step, and of each half of it (on_target only).
     search_end: f64,
     search_step: f64,
     spread: Spread,
@@ -151,7 +151,7 @@ pub struct Hcc {
 }
 
 impl Hcc {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "hcc",
         title: "HCC TCP",
@@ -303,7 +303,7 @@ impl Hcc {
         }
     }
 
-    /// Whether this ACK is the one of its round trip that updates the window.
+    /// True if this ACK is the one of its round trip that updates the window.
     #[inline]
     fn due(&mut self, ack: &Ack) -> bool {
         let due = match self.p.update_clock {
@@ -333,7 +333,7 @@ impl Hcc {
             return;
         }
         if self.due(ack) {
-            // What the ACKs of the last round did not release is due now, or lost where the window was not used.
+            // The rest of the last round's increase is due now, or lost if the window was not used.
             if ack.window_limited {
                 self.win.w += self.spread.release(f64::INFINITY);
             }
@@ -450,7 +450,7 @@ impl Algorithm for Hcc {
 
     fn moderate(&mut self, window: f64) {
         if self.win.moderate(window) {
-            // What was decided at a larger window is not due at this one.
+            // An increase decided at a larger window is not due at this one.
             self.spread.pending = 0.0;
         }
     }

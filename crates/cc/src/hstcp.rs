@@ -81,7 +81,7 @@ pub struct Hstcp {
 }
 
 impl Hstcp {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "hstcp",
         title: "HighSpeed TCP",
@@ -122,7 +122,7 @@ impl Hstcp {
         Ok(Self { win: LossWindow::new(settings)?, p, a: 1.0, fresh: (f64::INFINITY, 0.0), row: 0 })
     }
 
-    /// Where ln w lies between ln `low_window` (0) and ln `high_window` (1).
+    /// Position of ln w between ln `low_window` (0) and ln `high_window` (1).
     fn x(&self, w: f64) -> f64 {
         libm::log(w / self.p.low_window) / libm::log(self.p.high_window / self.p.low_window)
     }

@@ -47,7 +47,7 @@ params! {
     }
 }
 
-/// What part of the difference between the largest and the smallest RTT stays after a loss (Linux, FreeBSD).
+/// Percentage of the difference between the largest and the smallest RTT that stays after a loss (Linux, FreeBSD).
 const RTT_MAX_AGEING_PERCENT: f64 = 95.0;
 /// Time over which α is not computed again, s.
 const ALPHA_PERIOD_S: f64 = 0.001;
@@ -90,7 +90,7 @@ pub struct Htcp {
 }
 
 impl Htcp {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "htcp",
         title: "H-TCP",

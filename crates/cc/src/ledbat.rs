@@ -61,7 +61,7 @@ pub struct Ledbat {
 }
 
 impl Ledbat {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "ledbat",
         title: "LEDBAT",
@@ -224,7 +224,7 @@ mod tests {
         Ledbat::new(&settings(&Ledbat::ENTRY, preset, values).expect("it is right")).expect("it is right")
     }
 
-    /// What one ACK does to a window of ten with this queueing delay, s.
+    /// Change that one ACK makes to a window of ten at this queueing delay, s.
     fn step(l: &mut Ledbat, queueing: f64) -> f64 {
         let mut d = Driver::new();
         d.start_at(l, 10.0);

@@ -39,7 +39,7 @@ params! {
     }
 }
 
-/// Where a connection is.
+/// Phase of a connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Phase {
     /// The first slow start.
@@ -81,7 +81,7 @@ pub struct LedbatPlusPlus {
 }
 
 impl LedbatPlusPlus {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "ledbat++",
         title: "LEDBAT++",

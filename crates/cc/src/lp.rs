@@ -61,7 +61,7 @@ params! {
         slow_start_after: bool = flag(false), "Kuzmanovic & Knightly 2003 (unverified); Linux has it on";
         /// How delays are measured.
         delays: Delays = choice("exact", Delays::WORDS), "Linux tcp_lp.c";
-        /// Whether TCP timestamps are on; without them Linux has no delays.
+        /// True if TCP timestamps are on; without them Linux has no delays.
         timestamps: bool = flag(true), "Linux tcp_lp.c; ns-2 ts_option_ is off";
     }
 }
@@ -80,7 +80,7 @@ const FEW: f64 = 16.0;
 /// Weight of a new sample of the delay in Linux, which has no other.
 const LINUX_SMOOTHING: f64 = 0.125;
 
-/// What an ACK's delay asks for.
+/// Action that follows from an ACK's delay.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Early {
     Nothing,
@@ -187,7 +187,7 @@ impl Watch {
         smoothed > low + (self.p.threshold * (high - low)).max(self.p.tick)
     }
 
-    /// Whether the window may not grow for now.
+    /// True if the window may not grow for now.
     #[inline]
     fn infers(&self, now: f64) -> bool {
         match &self.linux {
@@ -250,7 +250,7 @@ impl Watch {
     }
 }
 
-/// What low priority asks of the algorithm that it holds back.
+/// Interface that low priority needs of the algorithm that it holds back.
 pub trait Yields: Algorithm {
     /// The window of now becomes the slow start threshold.
     fn leave_slow_start(&mut self);
@@ -293,7 +293,7 @@ impl Lp {
         ]
     }
 
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "lp",
         title: "TCP-LP (low priority)",
@@ -339,7 +339,7 @@ impl Lp {
 }
 
 impl HstcpLp {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "hstcp-lp",
         title: "HSTCP-LP (HighSpeed TCP, low priority)",

@@ -41,7 +41,7 @@ pub struct Ltcp {
 }
 
 impl Ltcp {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "ltcp",
         title: "LTCP (layered TCP)",

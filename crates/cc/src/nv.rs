@@ -88,7 +88,7 @@ pub struct Nv {
 }
 
 impl Nv {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "nv",
         title: "TCP NV",

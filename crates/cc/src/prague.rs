@@ -57,7 +57,7 @@ pub struct Prague {
 const CLOCK_ERROR_S: f64 = 1e-9;
 
 impl Prague {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "prague",
         title: "TCP Prague",

@@ -246,7 +246,7 @@ pub fn build(spec: &str, params: &BTreeMap<String, Value>) -> Result<Controller,
     construct(entry.name, &settings).unwrap_or_else(|| unreachable!("'{}' is in the registry", entry.name))
 }
 
-/// As [`build`], for the control of a UDT endpoint: `spec` is `udt` or `udt:preset`.
+/// Like [`build`], for the control of a UDT endpoint: `spec` is `udt` or `udt:preset`.
 ///
 /// # Errors
 /// As [`build`].

@@ -31,7 +31,7 @@ pub struct Reno {
 }
 
 impl Reno {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "reno",
         title: "NewReno / SACK TCP",

@@ -1,4 +1,4 @@
-//! What the algorithms that look at delay measure in a round trip: its RTTs, and the rate at which segments are
+//! Measurements of a round trip for algorithms that use delay: its RTTs, and the rate at which segments are
 //! acknowledged.
 
 use crate::algorithm::Ack;
@@ -81,7 +81,7 @@ impl AckedRate {
         Self { rate: 0.0, pole, sample: 0.0, acked: 0.0, since: 0.0 }
     }
 
-    /// What was counted is of no use: the connection begins, or sends again after an idle time.
+    /// Discards the counts: the connection begins, or sends again after an idle time.
     pub fn restart(&mut self, now: f64) {
         self.acked = 0.0;
         self.since = now;

@@ -36,7 +36,7 @@ pub struct Stcp {
 }
 
 impl Stcp {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "stcp",
         title: "Scalable TCP",

@@ -10,7 +10,7 @@
 //! tells it of ACKs, NAKs and timeouts. Packets are counted in whole packets, rates in packets/s, times in seconds; C is
 //! the present rate, 1/P.
 //!
-//! Where the sources leave something open, or are wrong:
+//! Decisions of ours where the sources are silent or wrong:
 //! - In the library until 2009 the period that follows from a window is the window over RTT + SYN, which is a rate; here it
 //!   is (RTT + SYN) over the window, as the library has it since.
 //! - The library rounds a period up to whole microseconds at each decrease, which at 10 Gbit/s is 40 % and not 11 %. Not here.
@@ -43,7 +43,7 @@ choices! {
     /// - `spaced`: The r-th, the 2r-th, and so on, a few times.
     pub enum Schedule { Multiples = "multiples", Spaced = "spaced" }
 
-    /// Whose timers the endpoint has:
+    /// Source of the endpoint's timers:
     /// - `library`: Expiration, `k` times in a row: k (RTT + 4 RTTVar) + SYN, at least k times the least. The same ACK
     ///   again: after RTT + 4 RTTVar.
     /// - `draft`: Expiration: k (4 RTT + RTTVar + SYN), at least the least. The same ACK again: after 2 RTT.
@@ -69,7 +69,7 @@ params! {
         cap: bool = flag(true), "UDT4 onACK; not in the draft";
         /// Leave out the increase that follows a NAK.
         pause: bool = flag(true), "UDT4 onACK (m_bLoss); not in the draft";
-        /// What ends slow start, besides a NAK and a timeout.
+        /// Event that ends slow start, besides a NAK and a timeout.
         slow_start: SlowStart = choice("window", SlowStart::WORDS), "UDT4 onACK; first_ack: draft-gg-udt-03 §7.2";
         /// A NAK that ends slow start is answered with a decrease too, and not only with the arrival rate.
         decrease_at_exit: bool = flag(false), "draft-gg-udt-03 §7.2; on: UDT4 of December 2008";
@@ -77,7 +77,7 @@ params! {
         initial_period: f64 = num(1e-6, 0.0, 1.0, Unit::Seconds), "UDT4; draft-gg-udt-03 §7.2 has 0";
         /// Window at the start.
         initial_window: f64 = num(16.0, 1.0, 1e6, Unit::Packets), "draft-gg-udt-03 §7.2";
-        /// What the window has besides A (RTT + SYN).
+        /// Margin of the window over A (RTT + SYN).
         margin: f64 = num(16.0, 1.0, 1e6, Unit::Packets), "draft-gg-udt-03 §7.2";
         /// Packets that may be unacknowledged at most: the receiver's buffer.
         flow_window: f64 = num(25_600.0, 2.0, 1e8, Unit::Packets), "UDT4 (UDT_FC)";
@@ -170,7 +170,7 @@ observed! {
 }
 
 impl Udt {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "udt",
         title: "UDT",
@@ -375,7 +375,7 @@ impl Udt {
         1.0 / self.period
     }
 
-    /// Whether the sender still starts slowly.
+    /// True if the sender still starts slowly.
     #[must_use]
     pub fn in_slow_start(&self) -> bool {
         self.slow_start

@@ -44,7 +44,7 @@ params! {
         scaling: Scaling = choice("square", Scaling::WORDS), "SIGCOMM 2005; ns-2: bounded";
         /// Largest T/t_ρ that the multiplicative increase reckons with.
         rtts_max: f64 = num(1e6, 0.1, 1e6, Unit::None), "SIGCOMM 2005 has no bound; ns-2: 2.5";
-        /// What happens between a decrease and the time when it shows in the routers' load.
+        /// Behavior between a decrease and the time when it shows in the routers' load.
         settle: Settle = choice("hold", Settle::WORDS), "SIGCOMM 2005; ns-2: follow";
         /// Spread small windows over long round trips.
         pace: bool = flag(true), "ns-2 vcp-src.cc";
@@ -55,7 +55,7 @@ params! {
 pub const LOW_BELOW: f64 = 0.8;
 /// Windows above this are not paced, segments.
 const PACED_UP_TO: f64 = 64.0;
-/// Where the bounded scaling bends, in units of T_ref.
+/// Limits of the bounded scaling, in units of T_ref.
 const BENDS: (f64, f64) = (0.2, 5.0);
 
 /// The sender of VCP.
@@ -74,7 +74,7 @@ pub struct Vcp {
 }
 
 impl Vcp {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "vcp",
         title: "VCP, the variable-structure congestion control protocol",
@@ -132,7 +132,7 @@ impl Vcp {
         }
     }
 
-    /// What the sender may do by now, of what routers say.
+    /// Load that the sender may respond to by now.
     fn allowed(&self, ack: &Ack, load: Load) -> Option<Load> {
         let unsettled = ack.now < self.settled_at;
         match self.p.settle {

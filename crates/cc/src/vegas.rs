@@ -65,7 +65,7 @@ params! {
 /// Smallest window, segments.
 const FLOOR: f64 = 2.0;
 
-/// What Linux 2.6 remembers of a round; segments are counted from the beginning of the connection.
+/// Linux 2.6's state of a round; segments are counted from the beginning of the connection.
 #[derive(Clone, Copy, Debug, Default)]
 struct Linux26 {
     /// Delivered so far.
@@ -102,7 +102,7 @@ pub struct Vegas {
 }
 
 impl Vegas {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "vegas",
         title: "TCP Vegas",

@@ -45,7 +45,7 @@ pub struct Veno {
 }
 
 impl Veno {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "veno",
         title: "TCP Veno",

@@ -65,7 +65,7 @@ params! {
         gradient_threshold: f64 = num(0.01, 0.0, 1.0, Unit::None), "Dong et al. 2018 (unverified)";
         /// Segments that an interval has at least.
         interval_segments: f64 = num(5.0, 2.0, 1e3, Unit::Segments), "PCC-Uspace";
-        /// What may be outstanding, in units of the rate times the smallest RTT.
+        /// Limit on the segments outstanding, in units of the rate times the smallest RTT.
         outstanding: f64 = num(2.5, 1.0, 100.0, Unit::None), "PCC-Uspace";
     }
 }
@@ -93,7 +93,7 @@ states! {
     }
 }
 
-/// What a rate was worth.
+/// Utility of a rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Worth {
     rate: f64,
@@ -129,7 +129,7 @@ pub struct Vivace {
 }
 
 impl Vivace {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "vivace",
         title: "PCC Vivace",
@@ -176,7 +176,7 @@ impl Vivace {
         Ok(Self { p: Box::new(p), s: Box::new(s), w: 1.0, pacing_rate: 1.0 })
     }
 
-    /// What sending at `rate` Mbit/s is worth.
+    /// Utility of sending at `rate` Mbit/s.
     fn utility(&self, rate: f64, gradient: f64, loss: f64) -> f64 {
         libm::pow(rate, self.p.exponent)
             - self.p.latency_price * rate * gradient.max(0.0)
@@ -312,7 +312,7 @@ impl Vivace {
         if self.s.mode == Mode::Probing { 2 * PAIRS } else { 1 }
     }
 
-    /// Whether the segment that leaves now begins an interval.
+    /// True if the segment that leaves now begins an interval.
     fn is_time_for_next(&self, now: f64) -> bool {
         let Some(current) = self.s.intervals.back() else { return true };
         if self.s.min_rtt.is_infinite() {

@@ -41,7 +41,7 @@ params! {
         pole: f64 = num(0.9, 0.0, 0.999, Unit::None), "Grieco & Mascolo 2004 (unverified); ns-3";
         /// Shortest time over which bandwidth is sampled; otherwise one RTT.
         sample_min: f64 = num(0.05, 0.0, 10.0, Unit::Seconds), "Linux tcp_westwood.c";
-        /// What a loss does with the estimate.
+        /// Use of the estimate on a loss.
         response: Response = choice("at-once", Response::WORDS), "Grieco & Mascolo 2004; Linux has at-exit";
         /// A timeout sets the threshold by the estimate; off: half of the window.
         estimate_on_timeout: bool = flag(true), "Grieco & Mascolo 2004; Linux since 2.6.24";
@@ -89,7 +89,7 @@ impl Westwood {
         ]
     }
 
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "westwood",
         title: "TCP Westwood+",

@@ -23,7 +23,7 @@ pub struct Xcp {
 }
 
 impl Xcp {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "xcp",
         title: "XCP, the explicit control protocol",

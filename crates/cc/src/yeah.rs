@@ -39,7 +39,7 @@ params! {
 }
 
 states! {
-    /// Whose increase is in use.
+    /// Rule of increase in use.
     enum Mode {
         /// Standard TCP's.
         Slow = "slow",
@@ -66,7 +66,7 @@ pub struct Yeah {
 }
 
 impl Yeah {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "yeah",
         title: "YeAH-TCP",

@@ -102,7 +102,7 @@ macro_rules! twins {
 
 twins!(stcp, hstcp, htcp, bic, westwood, vegas, illinois, yeah, areno, fusion, compound, fast, hcc);
 
-/// What the objects know besides the defaults.
+/// Features of the objects besides the defaults.
 #[test]
 fn other_parameters_and_choices() {
     use Setting::{Bool, Num, Text};

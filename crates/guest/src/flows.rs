@@ -69,7 +69,7 @@ fn word(bytes: &[u8; 256], at: usize) -> u64 {
     u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]).into()
 }
 
-/// What an event is about: the flow, and one of its sockets.
+/// Subject of an event: the flow, and one of its sockets.
 #[derive(Clone, Copy)]
 enum Socket {
     Listener,

@@ -14,17 +14,17 @@ use crate::callbacks::{PyAck, PyLost, PySent, PySignal, PyStart};
 /// The first exception of a run; what comes after it is not asked for any more.
 #[derive(Debug)]
 pub struct Raised {
-    /// Whose algorithm.
+    /// Index of the flow whose algorithm raised.
     pub flow: usize,
     /// In which callback.
     pub callback: &'static str,
     /// Simulated time, s.
     pub now: f64,
-    /// What.
+    /// The exception.
     pub error: PyErr,
 }
 
-/// Where the algorithms of one run leave their first exception.
+/// First exception of the algorithms of one run.
 pub type Failure = Arc<OnceLock<Raised>>;
 
 /// The Python object of one flow, and its answers as they were after its last callback.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use quinn_proto::RttEstimator;
 use quinn_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 
-/// What a controller has seen.
+/// Observations of a controller.
 #[derive(Debug, Default)]
 pub struct Seen {
     /// RTT samples that the tables have not taken yet: that of the newest packet of each ACK.
@@ -39,7 +39,7 @@ pub fn with<T>(seen: &Shared, use_it: impl FnOnce(&mut Seen) -> T) -> T {
 pub struct Watching {
     /// Makes the controllers.
     pub inner: Arc<dyn ControllerFactory + Send + Sync>,
-    /// What they see.
+    /// Their observations.
     pub seen: Shared,
 }
 

@@ -75,7 +75,7 @@ impl Elephan {
         Self::with(algorithm, BTreeMap::new(), None)
     }
 
-    /// As [`Elephan::new`], with parameters, and the forward delays that the socket measures for the connection.
+    /// Like [`Elephan::new`], with parameters, and the forward delays that the socket measures for the connection.
     ///
     /// # Errors
     /// As [`Elephan::new`], or a parameter that is wrong.

@@ -60,7 +60,7 @@ impl Stamper {
         true
     }
 
-    /// As [`Stamper::take`], and returns the length of the datagram without its stamp, bytes.
+    /// Like [`Stamper::take`], and returns the length of the datagram without its stamp, bytes.
     pub fn read(&mut self, datagram: &[u8], now_ps: i64) -> Option<usize> {
         let length = unstamped(datagram)?;
         let word = |at: usize| {

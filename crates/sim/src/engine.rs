@@ -133,7 +133,7 @@ impl Engine {
         Self::with_slice(spec, preferred)
     }
 
-    /// As [`Engine::new`], with slices of at most `preferred`. The result does not depend on it.
+    /// Like [`Engine::new`], with slices of at most `preferred`. The result does not depend on it.
     ///
     /// # Errors
     /// A spec that cannot be run.
@@ -141,7 +141,7 @@ impl Engine {
         Self::with_transports(spec, preferred, controller)
     }
 
-    /// As [`Engine::with_slice`], with the transport that `make` gives each flow but datagrams and UDT: TCP with a [`Controller`](elephan_cc::Controller), such
+    /// Like [`Engine::with_slice`], with the transport that `make` gives each flow but datagrams and UDT: TCP with a [`Controller`](elephan_cc::Controller), such
     /// as [`controller`] builds, or endpoints of another crate.
     ///
     /// # Errors
@@ -154,7 +154,7 @@ impl Engine {
         Self::while_wanted(spec, preferred, make, || Ok(()))
     }
 
-    /// As [`Engine::with_transports`], where `go_on` is asked every few milliseconds and ends the layout with an error of its own:
+    /// Like [`Engine::with_transports`], where `go_on` is asked every few milliseconds and ends the layout with an error of its own:
     /// to lay out a million flows or to draw a load of many transfers takes seconds.
     ///
     /// # Errors
@@ -216,7 +216,7 @@ impl Engine {
         self.run_reporting(|fraction| report(fraction).then_some(slices))
     }
 
-    /// As [`Engine::run`], where `report` answers how many slices may pass before it is asked again, or nothing to stop. A caller
+    /// Like [`Engine::run`], where `report` answers how many slices may pass before it is asked again, or nothing to stop. A caller
     /// with a clock can so be asked as often as it likes, however much happens in a slice.
     ///
     /// # Errors

@@ -78,7 +78,7 @@ fn alone_on_a_path_each_holds_alpha_packets_in_the_queue() {
     }
 }
 
-/// Where HCC swings so that almost every update is a full step of half γα, one half of them up, the mean is low by what
+/// An HCC flow can swing so that almost every update is a full step of half γα, one half of them up; then the mean is low by what
 /// spreading an increase over its round holds back: half a step in half of the rounds, γα/8 = alpha/16.
 #[test]
 fn spreading_its_increases_costs_a_swinging_hcc_a_sixteenth_of_alpha() {
@@ -147,7 +147,7 @@ fn a_late_flow_takes_the_share_that_its_error_of_the_base_delay_gives() {
 fn flows_that_know_their_base_delay_share_alike_whenever_they_start() {
     for algorithm in ["fast", "eefast", "hcc"] {
         let (links, mut flows) = path_at(RATE_BPS / 4, 0.04, 10_000, &[(algorithm, 0.0), (algorithm, 20.0)], 100.0);
-        // What the links' transmissions add: 176 µs to segments, 7 µs to their ACKs of 40 bytes.
+        // The links' transmission times: 176 µs for segments, 7 µs for their ACKs of 40 bytes.
         let (name, base_s) = if algorithm == "fast" { ("known_rtt", 0.040183) } else { ("known_owd", 0.020176) };
         for flow in flows.as_array_mut().expect("flows are a list") {
             flow["parameters"][name] = json!(base_s);
@@ -194,7 +194,7 @@ fn reverse_traffic_slows_fast_down_but_neither_eefast_nor_hcc() {
     }
 }
 
-/// Where the reverse flow's ACKs cross the first bottleneck too, queues compress the ACKs of either into bursts (Zhang,
+/// If the reverse flow's ACKs cross the first bottleneck too, queues compress the ACKs of either into bursts (Zhang,
 /// Shenker and Clark 1991): a segment then waits longer than the queue's mean says. Forward delays still give more than
 /// round trips do.
 #[test]

@@ -1,4 +1,4 @@
-//! What the endpoint tells an algorithm that asks for more, and what it does on its own: pacing, ECN, clocks.
+//! The endpoint's signals to an algorithm that asks for more, and its own mechanisms: pacing, ECN, clocks.
 
 mod common;
 
@@ -9,7 +9,7 @@ use elephan_cc::{Ack, Algorithm, Controller, Ecn, Lost, Needs, Observe, Sent, Si
 use elephan_sim::{Engine, Outcome, Spec, Time};
 use serde_json::{Value, json};
 
-/// What a [`Spy`] has seen.
+/// Events that a [`Spy`] has seen.
 #[derive(Default)]
 struct Seen {
     acks: Vec<Ack>,

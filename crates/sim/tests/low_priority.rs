@@ -77,7 +77,7 @@ fn a_queue_on_the_way_back_is_none_of_its_business() {
     assert!(measured.rtt_sum / measured.rtt_count as f64 > 0.06);
 }
 
-/// Where nothing queues there is nothing to yield to: losses set the window as they set Reno's (Mathis et al. 1997), and the
+/// Without a queue there is nothing to yield to: losses set the window as they set Reno's (Mathis et al. 1997), and the
 /// flow's own bursts do not.
 #[test]
 fn on_a_path_without_queues_it_is_standard_tcp() {

@@ -41,7 +41,7 @@ impl Path {
     }
 }
 
-/// What the second half of a run shows.
+/// Measurements of the second half of a run.
 struct Half {
     /// Fewest and most segments waiting.
     queue: (f64, f64),

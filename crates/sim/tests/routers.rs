@@ -69,9 +69,9 @@ impl Path {
     }
 }
 
-/// What of a run happened between two times.
+/// Measurements of a run between two times.
 struct Part {
-    /// Of each flow, segments/s.
+    /// Rate of each flow, segments/s.
     rates: Vec<f64>,
     utilization: f64,
     queue_mean: f64,
@@ -387,7 +387,7 @@ fn an_application_limited_flow_leaves_the_rest_to_the_others() {
     let outcome = common::run(&spec);
     let part = Part::of(&outcome, path.rate_bps, 10.0, 20.0);
     assert!((part.rates[1] - 250.0).abs() < 5.0, "{:?}", part.rates);
-    // What is shuffled to the limited flow is lost, as at the links before the tightest one: less than a tenth (section 5.2).
+    // Capacity shuffled to the limited flow is lost, as at the links before the tightest one: less than a tenth (section 5.2).
     assert!(part.utilization > 0.9 && part.drops == 0, "{}", part.utilization);
 }
 

@@ -1,4 +1,4 @@
-//! What the path sees of a TCP connection: which of its bytes came, and how long their round trips were.
+//! A TCP connection as the path sees it: the bytes that came, and their round-trip times.
 //!
 //! Linux tells a sender's window and its own estimates; the rest is measured here, where nothing in the hosts can disturb it.
 
@@ -41,7 +41,7 @@ pub struct Connection {
     highest_sack: u64,
     /// Everything below has come.
     complete: u64,
-    /// What has come beyond: begin → end.
+    /// Ranges of bytes that came beyond: begin → end.
     beyond: BTreeMap<u64, u64>,
     beyond_bytes: u64,
     /// Packets with data that came to the path, once for each time that they were sent.
@@ -53,7 +53,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Whether data has been sent.
+    /// True if data has been sent.
     #[must_use]
     pub fn begun(&self) -> bool {
         self.numbers.is_some()

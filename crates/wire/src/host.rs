@@ -24,7 +24,7 @@ const UNSENT_BYTES: libc::c_int = 512 << 10;
 /// So much has to be there before a receiver reads, bytes. While it reads, or has yet to, Linux holds ACKs back; as long as there
 /// is less, it sends one for every other segment.
 const READ_BYTES: u32 = 128 << 10;
-/// What is written at a time is a whole number of segments near this, bytes.
+/// Size of one write, bytes: a whole number of segments near this.
 const CHUNK_BYTES: usize = 256 << 10;
 /// Windows are looked at so often with one flow, and this much more rarely with each other, ns.
 const LOOK_NS: i64 = 2_000_000;
@@ -218,7 +218,7 @@ fn look_on(plan: &Plan, started_ns: i64, connections: impl Fn(usize, i64) -> Vec
     let step_ns = LOOK_NS.max(LOOK_EACH_NS * plan.flows.len() as i64);
     let mut watched: Vec<Watched> = plan.flows.iter().map(|_| Watched::default()).collect();
     let (mut next, mut sampled) = (0, 0);
-    // Where it is refused, the longest gap tells.
+    // If that is refused, the longest gap tells.
     let _ = sys::go_first(WATCH_PRIORITY);
     let (mut looked, mut gap_ns) = (0, 0);
     while sampled < times.len() && !sys::stop_asked() {

@@ -33,7 +33,7 @@ pub struct TcpInfo {
     pub data_segments_sent: u32,
     /// With something to send, µs.
     pub busy_us: u64,
-    /// Of these, held back by the receive window, µs.
+    /// Time of these held back by the receive window, µs.
     pub receive_window_limited_us: u64,
 }
 

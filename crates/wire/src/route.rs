@@ -26,7 +26,7 @@ const HEADER_BYTES: usize = 16;
 /// A route to one address.
 #[derive(Clone, Copy, Debug)]
 pub struct Route<'a> {
-    /// Where it leads.
+    /// Destination.
     pub to: Ipv4Addr,
     /// This host's own address on it.
     pub from: Ipv4Addr,
@@ -36,7 +36,7 @@ pub struct Route<'a> {
     pub initial_window: Option<u32>,
     /// The congestion control of connections that choose none themselves.
     pub congestion: Option<&'a str>,
-    /// Whether connections over it have time stamps in µs, and not in ms.
+    /// True if connections over it have time stamps in µs, and not in ms.
     pub microseconds: bool,
 }
 

@@ -52,13 +52,13 @@ extern "C" fn on_signal(_: c_int) {
     STOP.store(true, Ordering::Relaxed);
 }
 
-/// Whether SIGTERM or SIGINT came.
+/// True if SIGTERM or SIGINT came.
 #[must_use]
 pub fn stop_asked() -> bool {
     STOP.load(Ordering::Relaxed)
 }
 
-/// As if SIGTERM had come.
+/// Requests a stop, like SIGTERM.
 pub fn ask_to_stop() {
     STOP.store(true, Ordering::Relaxed);
 }

@@ -1,4 +1,4 @@
-//! What the kernel shows of senders, gathered over time: windows, retransmissions, loss events.
+//! The kernel's view of senders, gathered over time: windows, retransmissions, loss events.
 
 use std::collections::HashMap;
 
@@ -31,7 +31,7 @@ impl Seen {
     }
 }
 
-/// What is told of a flow at a sample time.
+/// Values of a flow at a sample time.
 #[derive(Clone, Debug, Default)]
 struct Sample {
     cwnd: Option<u64>,

@@ -99,7 +99,7 @@ def _code() -> str:
 
 @dataclass(frozen=True)
 class _Plan:
-    """What the equations need of a scenario."""
+    """Values of a scenario that the equations need."""
 
     form: Spec
     link: LinkSpec

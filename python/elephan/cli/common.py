@@ -1,4 +1,4 @@
-"""What the verbs share: options, one JSON document on stdout, and tables for people."""
+"""Helpers that the verbs share: options, one JSON document on stdout, and tables for people."""
 
 from __future__ import annotations
 

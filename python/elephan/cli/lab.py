@@ -31,7 +31,7 @@ class _Tasks(click.Group):
 @click.group("lab", cls=_Tasks, invoke_without_command=True)
 @click.pass_context
 def command(context: click.Context) -> None:
-    """What this host can do for --on kernel and --on linux, and what was left on it."""
+    """Check what this host can do for --on kernel and --on linux, and list what was left on it."""
     if context.invoked_subcommand is None:
         common.say(context.get_help())
 

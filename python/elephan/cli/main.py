@@ -149,7 +149,7 @@ def run_command(args: list[str]) -> int:
     except EngineMissingError as error:
         return _complain(str(error), FAILED)
     except stdout.ReaderGoneError:
-        # Whoever read our output has seen enough (``elephan list | head``); keep Python from complaining at exit.
+        # The reader of our output has seen enough (``elephan list | head``); keep Python from complaining at exit.
         sys.stdout = None
         return DONE
     except OSError as error:
@@ -191,7 +191,7 @@ def _warnings_in_one_line() -> Iterator[None]:
 
 
 def _show_tracebacks(error: BaseException) -> None:
-    """Where a user's own algorithm raised, in each of the runs that failed by it; the same place is shown once."""
+    """Shows the place in a user's own algorithm that raised, once for all runs that failed there."""
     shown: set[str] = set()
     for failed in [error, *(failure.error for failure in getattr(error, "failures", ()))]:
         if isinstance(failed, AlgorithmError) and failed.trace not in shown:
@@ -200,7 +200,7 @@ def _show_tracebacks(error: BaseException) -> None:
 
 
 def _after(error: OSError) -> int:
-    """What the system refused, in one line that names the file; stdout is one too."""
+    """Reports a refusal of the system in one line that names the file; stdout is a file too."""
     if error.filename == stdout.NAME:
         sys.stdout = None  # keep Python from complaining at exit
     named = f"{error.filename}: " if error.filename is not None else ""

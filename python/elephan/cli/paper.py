@@ -141,7 +141,7 @@ def _check(backend: str, only: Sequence[str], *, again: bool) -> None:
 
 
 def _print_kernel(result: PaperResult, column: KernelColumn) -> None:
-    """What the kernel says of the claims, and of its own runs."""
+    """Prints the kernel's verdicts on the claims, and the state of its runs."""
     rows = []
     for judgment in result.claims:
         found = column.judgments[judgment.claim.id]

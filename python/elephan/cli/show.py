@@ -249,7 +249,7 @@ def show_descriptor(name: str, as_json: bool) -> None:
 
 
 def show_entry(entry: catalog.Descriptor, as_json: bool) -> None:
-    """What a descriptor says, for people or as JSON."""
+    """Prints a descriptor, for people or as JSON."""
     if as_json:
         common.print_json(entry)
         return
@@ -268,7 +268,7 @@ def show_entry(entry: catalog.Descriptor, as_json: bool) -> None:
 
 
 def settings(overrides: dict[str, Any]) -> str:
-    """What a preset changes, as a scenario file would write it."""
+    """Settings of a preset, in the syntax of a scenario file."""
     from elephan.scenario.toml import write_value
 
     return ", ".join(f"{name} = {write_value(value)}" for name, value in overrides.items() if value is not None)

@@ -29,7 +29,7 @@ _came = False
 
 
 def terminated() -> bool:
-    """Whether SIGTERM came, whatever was made of its exception on the way."""
+    """True if SIGTERM came, whatever was made of its exception on the way."""
     return _came
 
 

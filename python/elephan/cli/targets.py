@@ -80,7 +80,7 @@ def _check_folder(option: str, value: str, *, writable: bool) -> None:
     path = Path(value).absolute()
     there = next(place for place in (path, *path.parents) if os.path.lexists(place))
     if not there.is_dir():
-        # What is there may be a link into nowhere.
+        # The existing file may be a link to a target that does not exist.
         shown = value if there == path else f"{value}': '{there}"
         raise ScenarioError(f"'{shown}' is not a folder; write the name of a folder, or of a new one", source=option)
     if writable and not os.access(there, os.W_OK | os.X_OK):

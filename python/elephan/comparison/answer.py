@@ -48,7 +48,7 @@ class Harm:
 
 @dataclass(frozen=True)
 class Answer:
-    """What an operator is told.
+    """Answer to an operator's question.
 
     Attributes:
         text: the answer in words.
@@ -71,7 +71,7 @@ class Answer:
     notes: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """As in the ``compare`` document."""
+        """JSON form, as in the ``compare`` document."""
         return asdict(self) | {"harm": [asdict(entry) for entry in self.harm], "notes": list(self.notes)}
 
 

@@ -18,7 +18,7 @@ WHOLE, EARLIER, LATER = 0, 1, 2
 
 @dataclass(frozen=True)
 class Observation:
-    """What one run says.
+    """Measurements of one run.
 
     Attributes:
         situation: its experiment.

@@ -48,7 +48,7 @@ _MOST_S = 240
 _SEGMENT_S = 2e-7
 """Processor time of a segment before it is measured, seconds; rather too long."""
 _OWN_SEGMENT_S = 6e-6
-"""As above, of an algorithm that is written in Python."""
+"""The same for an algorithm that is written in Python."""
 _SHARE = 0.8
 """Fraction of the time left that a plan may fill by its estimate."""
 

@@ -18,7 +18,7 @@ PS_PER_S = 1e12
 
 
 def events_of(run: Run, from_ps: int = 0, to_ps: int | None = None, progress: Progress | None = None) -> pl.DataFrame:
-    """What happened to each packet from ``from_ps`` until before ``to_ps``, in order of time.
+    """Events of each packet from ``from_ps`` until before ``to_ps``, in order of time.
 
     A run whose scenario asked for an event log has it. Any other is run once more with one: the same scenario and seed
     give the same run, and that it is the same is checked.

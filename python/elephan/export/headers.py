@@ -35,7 +35,7 @@ def has_stamps(stack: StackSpec) -> bool:
 
 @dataclass(frozen=True)
 class Windows:
-    """What the receiver of a flow advertises.
+    """Receive windows that the receiver of a flow advertises.
 
     Attributes:
         scale: the shift of RFC 7323, as small as the window allows.

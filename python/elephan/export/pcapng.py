@@ -160,7 +160,7 @@ def _with_stamps(events: pl.DataFrame, form: Spec) -> pl.DataFrame:
     )
     left = ack_departures(table).select("row", "left_s")
     table = table.join(left, on="row", how="left", maintain_order="left")
-    # What carried the stamp's own time: a segment when it was made, an ACK when it left.
+    # Time of the packet that carried the stamp: a segment when it was made, an ACK when it left.
     made = pl.when("ack").then(pl.coalesce("left_s", "time_s")).otherwise(pl.col("stamp_s"))
     table = table.with_columns(made.alias("made_s"))
     flow = table["flow_index"].to_numpy()
@@ -184,7 +184,7 @@ def _with_stamps(events: pl.DataFrame, form: Spec) -> pl.DataFrame:
 
 
 def _clock_ms(form: Spec, flow: NDArray[Any], time_s: NDArray[np.float64], receiver: NDArray[Any]) -> NDArray[np.int64]:
-    """What the clocks of the flows' hosts show, ms; one day ahead, so that none is below zero."""
+    """Clocks of the flows' hosts, ms; one day ahead, so that none is below zero."""
     shown = np.zeros(len(time_s), dtype=np.int64)
     for index, spec in enumerate(form.flows):
         for is_receiver, clock in ((False, spec.sender_clock), (True, spec.receiver_clock)):

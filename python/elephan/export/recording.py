@@ -1,4 +1,4 @@
-"""What an algorithm of the user's own is told on a path, and what it answers: one line of text a callback.
+"""Recording of a user's own algorithm on a path: its callbacks and its answers, one line of text a callback.
 
 A line is the callback's name, what it was told (``now=0.04 acked=2.0``), ``->``, and the answers as they are after it.
 A number is written so that it is read back bit for bit; yes is 1 and no is 0; what is ``None`` is left out.

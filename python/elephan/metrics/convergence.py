@@ -306,7 +306,7 @@ def _running_mean(rates: Array, mean_s: int) -> Array:
 
 
 def _held(met: Truth, steps: int) -> Truth:
-    """Where a condition holds from here on for so many steps; shorter than the condition by the steps that follow."""
+    """True at steps from which a condition holds for so many steps; shorter than the condition by the steps that follow."""
     if len(met) < steps:
         return np.zeros(0, dtype=np.bool_)
     held: Truth = np.convolve(met.astype(np.int64), np.ones(steps, dtype=np.int64), mode="valid") == steps

@@ -1,4 +1,4 @@
-"""What a flow costs the others: the same path again, with and without it.
+"""Harm of a flow to the others: the same path again, with and without it.
 
 These metrics compare two runs; the other one is given as ``reference``::
 

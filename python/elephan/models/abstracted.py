@@ -56,7 +56,7 @@ class Hybrid:
 
     @property
     def keep_empty(self) -> float:
-        """What is kept when nothing is queued."""
+        """Fraction of the window kept when nothing is queued."""
         return float(self.keep(floats(1.0)))
 
 

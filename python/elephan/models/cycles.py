@@ -26,7 +26,7 @@ Keep = Callable[[Floats], Floats]
 
 
 def floats(values: ArrayLike) -> Floats:
-    """As an array of double precision."""
+    """Converts values to an array of double precision."""
     return np.asarray(values, dtype=np.float64)
 
 

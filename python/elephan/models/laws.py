@@ -20,7 +20,7 @@ for themselves."""
 
 @dataclass
 class View:
-    """What a flow knows at a moment.
+    """State of a flow at a moment.
 
     Attributes:
         now_s: time.
@@ -85,7 +85,7 @@ class Law(ABC):
         return 0.0
 
     def starting(self, view: View) -> bool:
-        """Whether a law with a start of its own still doubles."""
+        """True if a law with a start of its own still doubles."""
         del view
         return False
 
@@ -98,11 +98,11 @@ class Memoryless(Law):
         self._keep = keep
 
     def gain(self, view: View) -> float:
-        """As given."""
+        """Gain that was given."""
         return self._gain(view.window)
 
     def on_loss(self, view: View) -> float:
-        """As given."""
+        """Response to a loss that was given."""
         return view.window * self._keep(view.window)
 
 
@@ -210,7 +210,7 @@ class Cubic(Law):
         return max(friendly - view.window, pace) if target < friendly else max(0.0, target - view.window)
 
     def _friendly(self, view: View) -> tuple[float, float]:
-        """What Reno would have, and what it would add in a round trip."""
+        """Reno's window, and its increase in a round trip."""
         slow = 3.0 * (1.0 - self._keep) / (1.0 + self._keep)
         if self._estimate == "off":
             return 0.0, 0.0
@@ -422,7 +422,7 @@ class Bbr(Law):
         return self._rates[0][1]
 
     def gain(self, view: View) -> float:
-        """What is sent less what is served in a round trip, up to the limit in flight."""
+        """Fluid sent less fluid served in a round trip, up to the limit in flight."""
         bandwidth = self._bandwidth(view)
         if view.rtt_s <= self._smallest_s or view.now_s > self._smallest_at_s + self._probe_every_s:
             expired = view.rtt_s > self._smallest_s

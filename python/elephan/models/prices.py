@@ -1,4 +1,4 @@
-"""What makes a fluid flow lose something before a queue is full: random losses, and random early detection.
+"""Losses of a fluid flow before a queue is full: random losses, and random early detection.
 
 Both are prices of a segment: how much of a loss it carries. A flow adds up what its segments carry and loses when the
 sum reaches a drawn number, so that losses come as often as in a network of packets and as unevenly. Between two losses

@@ -92,7 +92,7 @@ def padhye(
     w = np.where(limited, limit, free)
     q = timeout_probability(p, w)
     segments = (1.0 - p) / p + w / (2.0 if delivered else 1.0) + q / (1.0 if delivered else 1.0 - p)
-    # Where the window reaches its limit it stays there for the larger part of the time between two losses.
+    # A window that reaches its limit stays there for the larger part of the time between two losses.
     rounds = np.where(limited, b * w / 8.0 + (1.0 - p) / (p * w) + 2.0, b * w / 2.0 + 1.0)
     return floats(segments / (rtt * rounds + q * t0 * backoff(p) / (1.0 - p)))
 

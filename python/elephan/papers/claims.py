@@ -100,7 +100,7 @@ def load_claims(path: Path) -> ClaimSet:
 
 
 def parse_claims(tables: Mapping[str, Any], source: str = "claims.toml") -> ClaimSet:
-    """As :func:`load_claims`, from tables that were read already."""
+    """Like :func:`load_claims`, from tables that were read already."""
     version = tables.get("schema_version", tables.get("meta", {}).get("schema_version"))
     if version != SCHEMA_VERSION:
         raise ClaimError(f"{source}: schema_version is {version!r}, and {SCHEMA_VERSION} is understood")

@@ -15,7 +15,7 @@ _SHOWN = ("verdict", "measured", "measured_text")
 
 @dataclass(frozen=True)
 class KernelPlan(KernelRuns):
-    """What a paper, or a part of it, asks of the kernel.
+    """Kernel runs that a paper needs, or a selection of it.
 
     Attributes:
         paper: which.
@@ -73,7 +73,7 @@ class KernelColumn:
         ]
 
     def by_twin(self, simulated: Sequence[Judgment]) -> list[str]:
-        """Of those, the ids of the claims to which the twin gives the kernel's verdict in the simulator too."""
+        """Ids of those claims to which the twin gives the kernel's verdict in the simulator too."""
         other = self.other_verdicts(simulated)
         return [name for name in other if self.twins[name].verdict == self.judgments[name].verdict]
 
@@ -84,7 +84,7 @@ class KernelColumn:
         return found | {"twin_simulated": {key: beside.to_json()[key] for key in _SHOWN} if beside else None}
 
     def to_json(self, simulated: Sequence[Judgment]) -> dict[str, Any]:
-        """As in the ``paper`` document."""
+        """JSON form, as in the ``paper`` document."""
         return {
             "totals": self.totals,
             "other_verdict_than_simulated": self.other_verdicts(simulated),

@@ -21,7 +21,7 @@ LESSONS = {
     "depends": "Findings that depend on what the paper left unstated",
     "noise": "Findings that lie inside the noise of the seeds",
 }
-"""Where a finding belongs: another reading of the paper turns it, else other seeds do, else as its verdict says."""
+"""Section of a finding: a variant of the paper turns it, else other seeds do, else as its verdict says."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Finding:
     judgment: Judgment
 
     def to_json(self) -> dict[str, Any]:
-        """As in the ``papers`` document."""
+        """JSON form, as in the ``papers`` document."""
         judgment = self.judgment
         return {
             "lesson": self.lesson,

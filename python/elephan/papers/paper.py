@@ -1,4 +1,4 @@
-"""What a paper is made of: its experiments as scenarios, its claims, and what it leaves open."""
+"""A paper: its experiments as scenarios, its claims, and the values that it leaves open."""
 
 from __future__ import annotations
 

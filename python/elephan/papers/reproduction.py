@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What to reproduce of a paper, and how.
+    """Selection of a paper's runs, and how to run them.
 
     Attributes:
         figure: only the experiments of one figure (``"2"``, ``"Fig 2"`` or ``"F2"``).
@@ -158,7 +158,7 @@ def _dependent(judgment: Judgment, sensitivity: Iterable[Sensitivity]) -> Judgme
 
 
 def _seed_checks(paper: Paper, claims: ClaimSet, own: RunSet, judged: Sequence[Judgment]) -> list[SeedCheck]:
-    """Whether fewer seeds would have given the same verdicts; empty where nothing has more than one."""
+    """True if fewer seeds would have given the same verdicts; empty where nothing has more than one."""
     several = {judgment.claim.id: judgment for judgment in judged if judgment.support is not None}
     if not several:
         return []

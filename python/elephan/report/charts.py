@@ -360,6 +360,6 @@ def _legend(figure: MplFigure, axes: Sequence[Axes]) -> None:
             named.setdefault(name, handle)
     handles, names = list(named.values()), list(named)
     if len(handles) > 1:
-        # As many columns as there is room for: about 110 small letters, 8 of them for the handle of each.
+        # The most columns that fit: about 110 small letters, 8 of them for the handle of each.
         columns = max(1, min(5, len(handles), 110 // (max(map(len, names)) + 8)))
         figure.legend(handles, names, loc="outside upper center", ncols=columns, fontsize="x-small")

@@ -58,7 +58,7 @@ class KernelView:
 
 @dataclass(frozen=True)
 class PaperPage:
-    """What the report of a paper says.
+    """Content of a paper's report.
 
     Attributes:
         id: of the paper.
@@ -166,12 +166,12 @@ def paper_report(page: PaperPage, out: str | Path, stamp: str) -> Path:
 
 
 def _view(view: RunView) -> dict[str, Any]:
-    """As ``dataclasses.asdict``, which would copy every number of every curve."""
+    """Like ``dataclasses.asdict``, which would copy every number of every curve."""
     return vars(view) | {name: [vars(curve) for curve in getattr(view, name)] for name in ("windows", "queue")}
 
 
 def _saved(figure: Figure, folder: Path) -> dict[str, Any]:
-    """What the page says of a figure, which is saved for print."""
+    """Data of a figure for the page; the figure is also saved for print."""
     names = [path.name for path in drawing.save(figure, folder)]
     table = figure if isinstance(figure, DataTable) else None
     return {"id": figure.id, "title": figure.title, "caption": figure.caption, "files": names, "table": table}

@@ -1,4 +1,4 @@
-"""Whether a report that lies in a folder is the one that would be written now."""
+"""True if a report that lies in a folder is the one that would be written now."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def stamp(made_from: Any) -> str:
 
 
 def is_current(folder: Path, stamp: str) -> bool:
-    """Whether a report with this stamp was written here, and all its files are still as long as they were."""
+    """True if a report with this stamp was written here, and all its files are still as long as they were."""
     try:
         found = json.loads((folder / NAME).read_text(encoding="utf-8"))
         return bool(found["stamp"] == stamp and found["files"] == _sizes(folder, found["files"]))
@@ -40,7 +40,7 @@ def put(folder: Path, stamp: str, names: Iterable[str]) -> None:
 
 
 def remove(folder: Path) -> None:
-    """What is about to be written is no report yet."""
+    """Removes the stamp, since an unfinished report is none."""
     (folder / NAME).unlink(missing_ok=True)
 
 
@@ -50,7 +50,7 @@ def _sizes(folder: Path, names: Iterable[str]) -> dict[str, int]:
 
 @lru_cache(maxsize=1)
 def _code() -> str:
-    """Of our own files and of the versions of the libraries that draw."""
+    """Digest of our own files and of the versions of the libraries that draw."""
     digest = hashlib.sha256(" ".join(map(version, _LIBRARIES)).encode())
     package = Path(str(files("elephan")))
     for path in sorted(package.rglob("*")):

@@ -40,7 +40,7 @@ class Lock:
                 if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
                     return None
                 raise
-            # Whoever held it may have removed the file between our open and our lock; then we hold nothing.
+            # The former holder may have removed the file between our open and our lock; then we hold nothing.
             if _is_file_of(descriptor, path):
                 return cls(path, descriptor)
             os.close(descriptor)

@@ -40,7 +40,7 @@ class Store:
         self._told: set[tuple[Path, str]] = set()
 
     def path(self, run_id: str) -> Path:
-        """Where the result of an id is, or would be."""
+        """Folder of the result of an id, which may not exist yet."""
         return self.root / run_id
 
     def find(self, run_id: str, *, engine: str | None = None) -> Run | None:

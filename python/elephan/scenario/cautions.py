@@ -194,7 +194,7 @@ def _overloads(scenario: ScenarioTable, graph: Graph) -> list[str]:
 
 
 def _flow_window(flow: Flow) -> int:
-    """What UDT lets be unacknowledged at most, packets."""
+    """UDT's limit on unacknowledged packets."""
     return int(flow.parameters.get("flow_window", catalog.default(catalog.algorithms()["udt"], "flow_window")))
 
 

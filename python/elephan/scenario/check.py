@@ -1,4 +1,4 @@
-"""What a scenario must obey beyond its fields: names that exist, times that fit, and physics."""
+"""Rules of a scenario beyond its fields: names that exist, times that fit, and physics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user is told about wrong input: one line with the place, the value, what is allowed, the nearest word."""
+"""Errors about wrong input: one line with the place, the value, what is allowed, the nearest word."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ _lock = threading.RLock()
 
 
 def pinned(spec: str) -> bool:
-    """Whether a flow's algorithm is one of the user's own."""
+    """True if a flow's algorithm is one of the user's own."""
     return _PINNED.fullmatch(spec) is not None
 
 
@@ -261,7 +261,7 @@ def _remember(name: str, loaded: Loaded, *, numbered: bool = False) -> str:
 
 
 def _find(spec: str) -> Loaded:
-    """What a pinned name stands for, in this process or in the file it came from.
+    """Finds the class of a pinned name, in this process or in the file it came from.
 
     Raises:
         ScenarioError: it is gone, or another by now.

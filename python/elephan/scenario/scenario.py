@@ -290,7 +290,7 @@ class Scenario(ScenarioTable):
         return [moved.with_seed(self.seed + i) for i in range(count)]
 
     def warnings(self) -> list[str]:
-        """What is allowed here but would mislead a reader of the results; one sentence each."""
+        """Warnings about settings that are allowed but would mislead a reader of the results; one sentence each."""
         return cautions(self, self.graph)
 
     def __hash__(self) -> int:

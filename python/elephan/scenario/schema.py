@@ -352,7 +352,7 @@ class DelayStep(Table):
     change: Offset = Field(description="longer than the link's own delay by; shorter if negative", examples=["-5 ms"])
 
 
-# What Path and Link have in common.
+# Fields that Path and Link have in common.
 _JitterField = Annotated[
     Jitter | None, Field(description="a delay of each packet, in order", examples=[{"exponential": "1 ms"}])
 ]
@@ -427,7 +427,7 @@ EventsChoice = Annotated[Events | None, BeforeValidator(reported(parse_events)),
 
 
 class Path(Table):
-    """What the two shorthands share: the links in the middle, and how each flow reaches them."""
+    """Fields that the two shorthands share: the links in the middle, and how each flow reaches them."""
 
     rate: Rate = Field(description="rate of the bottleneck, each way", examples=["622 Mbit/s"])
     rtt: PositiveTime = Field(description="two-way propagation delay from end to end", examples=["100 ms"])

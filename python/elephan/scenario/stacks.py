@@ -195,7 +195,7 @@ UDT_LEAST_PAYLOAD_BYTES = 24
 
 
 def is_udt(algorithm: str) -> bool:
-    """Whether an algorithm is UDT's, which has endpoints of its own."""
+    """True if an algorithm is UDT's, which has endpoints of its own."""
     return algorithm.partition(":")[0] == "udt"
 
 

@@ -35,7 +35,7 @@ SEGMENT_UNITS = {"segments": 1}
 SEGMENT_ALIASES = {"segment": 1}
 UNLIMITED = "unlimited"
 OPPORTUNITY_BYTES = 1500
-"""What one opportunity of a rate trace carries."""
+"""Bytes that one opportunity of a rate trace carries."""
 
 MAX_LETTERS = 100
 """A longer quantity is refused before anything is computed from it."""
@@ -113,7 +113,7 @@ class Loss:
 
     @property
     def is_random(self) -> bool:
-        """Whether they depend on the seed."""
+        """True if they depend on the seed."""
         return self.probability > 0 or self.bursts is not None
 
 

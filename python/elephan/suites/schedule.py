@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 SEGMENT_S = 1.5e-7
 """Estimate of the processor time of a segment, seconds."""
 OWN_SEGMENT_S = 6e-6
-"""As above, of an algorithm that is written in Python."""
+"""The same for an algorithm that is written in Python."""
 RUN_S = 0.03
 """Estimate of the processor time of a run beside its segments, seconds."""
 LATER_S = 600.0

@@ -13,7 +13,7 @@ from elephan.scenario import Scenario, catalog
 Form = dict[str, Any]
 
 FILLED_LINK = ("name", "rate_bps", "delay_ps", "queue", "loss", "record")
-"""What the page fills in for the bottleneck."""
+"""Fields of the bottleneck that the page fills in."""
 FILLED_ACCESS = ("name", "rate_bps", "delay_ps", "queue")
 FILLED_FLOW = ("name", "algorithm", "parameters", "start_ps", "path", "reverse_path", "stack")
 FILLED_SCENARIO = ("duration_ps", "sample_period_ps", "measure", "links", "flows")
@@ -44,7 +44,7 @@ def _form(algorithm: str = "reno", ecn: bool = False) -> Form:
 
 
 def is_plain(algorithm: str) -> bool:
-    """Whether flows with an algorithm have the hosts of all others; those of UDT have their own packets."""
+    """True if flows with an algorithm have the hosts of all others; those of UDT have their own packets."""
     stack = _form(algorithm)["flows"][0]["stack"]
     return bool({key: value for key, value in stack.items() if key != "hz"} == _form()["flows"][0]["stack"])
 

@@ -176,7 +176,7 @@ impl Timestamps {
         (self.least, self.most, self.smoothed >> DELAY_SHIFT)
     }
 
-    /// Whether the last reaction was less than the inference time before the last ACK.
+    /// True if the last reaction was less than the inference time before the last ACK.
     pub fn within_inference(&self) -> bool {
         self.within_inference
     }

@@ -1,4 +1,4 @@
-//! What the receiver measures of arrivals, and what the sender makes of it.
+//! The receiver's measurements of arrivals, and the sender's use of them.
 
 use crate::observe::observed;
 
@@ -112,7 +112,7 @@ impl Arrivals {
     }
 }
 
-/// What an endpoint thinks of the path.
+/// An endpoint's estimate of the path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimates {
     /// RTT, s.
@@ -150,7 +150,7 @@ impl Estimates {
         self.rtt = (7.0 * self.rtt + rtt) / 8.0;
     }
 
-    /// What an ACK says of arrival rate and capacity: an eighth of it, or all where nothing was known. 0 says nothing.
+    /// Updates the averages with an ACK's arrival rate and capacity, with a weight of 1/8, or 1 where nothing was known; 0 says nothing.
     pub fn note_rates(&mut self, arrival_rate: f64, capacity: f64) {
         for (held, new) in [(&mut self.arrival_rate, arrival_rate), (&mut self.capacity, capacity)] {
             if new > 0.0 {

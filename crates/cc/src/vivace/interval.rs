@@ -11,7 +11,7 @@ pub struct Line {
     product: f64,
 }
 
-/// What a line says.
+/// Slope and fit of a regression line.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Slope {
     /// Change of the RTT with time, s/s.

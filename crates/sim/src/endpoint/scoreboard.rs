@@ -304,7 +304,7 @@ mod tests {
         }
     }
 
-    /// What the receiver reports of its runs after this segment, the latest first.
+    /// The receiver's report of its runs after this segment, the latest first.
     fn report(received: &BTreeSet<u32>, segment: u32, una: u32, blocks: &mut Vec<(u32, u32)>) {
         let (mut first, mut past) = (segment, segment + 1);
         while received.contains(&(first - 1)) && first - 1 > una {

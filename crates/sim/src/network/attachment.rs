@@ -137,7 +137,7 @@ impl Network {
             Place::Inline(_) | Place::Sink(_) => return None,
         };
         let usual = self.times(passage, link, usual_bytes);
-        // As many packets as may be outstanding are sent before the end of time.
+        // The largest number of outstanding packets is sent before the end of time.
         let slowest = self.times(passage, link, u16::MAX.into()).transmission;
         let quick = slowest.0.saturating_mul(u64::from(MOST_IN_FLIGHT)) < Time::FAR.0 / 2;
         let rank = self.ranks[passage.index()];

@@ -112,7 +112,7 @@ def alone(progress: Progress | None) -> Iterator[None]:
 
 
 def _locked(descriptor: int) -> bool:
-    """Whether a file's lock is ours now; the kernel gives it up when the process ends, however it ends."""
+    """True if a file's lock is ours now; the kernel gives it up when the process ends, however it ends."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -200,7 +200,7 @@ def _segments_an_ack(plan: Plan, logs: Logs) -> float:
 
 
 def _cautions(plan: Plan, logs: Logs) -> list[str]:
-    """What a reader should know of a run that may be believed all the same."""
+    """Cautions about a run that is valid all the same."""
     found = []
     longest_s = logs.send["look_gap_s"]
     if longest_s > min(plan.round_trips_s):
@@ -219,7 +219,7 @@ def _cautions(plan: Plan, logs: Logs) -> list[str]:
 
 
 def _stolen(logs: Logs) -> str:
-    """What a machine on the same hardware took, where it is enough to be the cause."""
+    """Time that a hypervisor gave to other machines, if it is enough to be the cause."""
     part = logs.processor.get("steal", 0.0)
     if part < _STOLEN_PART_MIN:
         return ""
@@ -227,7 +227,7 @@ def _stolen(logs: Logs) -> str:
 
 
 def _doubts(plan: Plan, logs: Logs) -> list[str]:
-    """What makes a run one not to believe; one sentence each."""
+    """Reasons why a run is not valid; one sentence each."""
     link = logs.link
     found = []
     late_us = link["lateness"]["p99_us"]

@@ -78,7 +78,7 @@ def digest() -> str:
 
 
 def missing() -> str:
-    """What this host lacks for algorithms in BPF, and what would help; empty where nothing."""
+    """Requirements of algorithms in BPF that this host lacks, with a remedy; empty if none."""
     if sys.platform != "linux":
         return "needs Linux"
     if not BTF.exists():
@@ -96,7 +96,7 @@ def missing() -> str:
 
 @lru_cache(maxsize=4)
 def _takes_congestion_control(btf: Path) -> bool:
-    """Whether the kernel's types tell of it; they are megabytes, and are asked for with every flow."""
+    """True if the kernel's types tell of it; they are megabytes, and are asked for with every flow."""
     return b"bpf_struct_ops_tcp_congestion_ops" in btf.read_bytes()
 
 
@@ -180,7 +180,7 @@ def _write(data: bytearray, compiled: ObjectFile, symbol: str, number: float, na
 
 
 def check(algorithm: str, parameters: Mapping[str, Parameter]) -> None:
-    """Whether the object can be what is asked for; it is compiled, and the kernel is not touched.
+    """True if the object can be what is asked for; it is compiled, and the kernel is not touched.
 
     Raises:
         ScenarioError: no object for it, or not with these parameters.
@@ -263,7 +263,7 @@ def registered(
 
 
 def internals_path(workdir: Path, name: str) -> Path:
-    """Where the internals of an algorithm registered as ``name`` are, once its registration has ended."""
+    """File of the internals of an algorithm registered as ``name``, once its registration has ended."""
     return workdir / f"{name}.internals.parquet"
 
 

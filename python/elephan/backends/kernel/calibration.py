@@ -49,13 +49,13 @@ class Result:
 
     @property
     def honest(self) -> bool:
-        """Whether the host carried it."""
+        """True if the host carried it."""
         return self.believable and self.goodput_part >= GOODPUT_PART_MIN
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """What was measured on a host."""
+    """Measurements of a host."""
 
     host: str
     made: str
@@ -81,19 +81,19 @@ class Calibration:
         return path
 
     def to_json(self) -> dict[str, Any]:
-        """As in the document of ``elephan lab calibrate --json``."""
+        """JSON form, as in the document of ``elephan lab calibrate --json``."""
         rows = [asdict(result) | {"honest": result.honest} for result in self.results]
         return {"host": self.host, "made": self.made, "honest_mbps": self.honest_mbps, "results": rows}
 
 
 def place() -> Path:
-    """Where this host's calibration is kept."""
+    """File of this host's calibration."""
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(state) / "elephan" / "calibration.json"
 
 
 def host_name() -> str:
-    """What a calibration is of: another host, kernel or number of cores needs another one."""
+    """Name that a calibration is for: another host, kernel or number of cores needs another one."""
     return f"{platform.node()}, Linux {platform.release()}, {len(os.sched_getaffinity(0))} cores"
 
 
@@ -110,7 +110,7 @@ def load() -> Calibration | None:
 def scenarios(
     algorithms: Iterable[str] = ALGORITHMS, rates_mbps: Iterable[int] = RATES_MBPS, rtts_ms: Iterable[int] = RTTS_MS
 ) -> list[tuple[str, int, int, Scenario]]:
-    """What is run: one flow, a BDP of buffer, slowest first."""
+    """Runs of a calibration: one flow, a BDP of buffer, slowest first."""
     rates, rtts = sorted(rates_mbps), sorted(rtts_ms)
     wanted = [(algorithm, rate, rtt) for rate in rates for rtt in rtts for algorithm in algorithms]
     return [(algorithm, rate, rtt, _scenario(algorithm, rate, rtt)) for algorithm, rate, rtt in wanted]
@@ -172,7 +172,7 @@ def _result(algorithm: str, rate_mbps: int, rtt_ms: int, scenario: Scenario, raw
 
 
 def warning(rate_bps: int) -> str | None:
-    """What to say of a run at a rate that this host did not carry in its own calibration."""
+    """Warning about a run at a rate that this host did not carry in its own calibration."""
     known = load()
     if known is None or rate_bps <= known.honest_mbps * 1_000_000 or not known.results:
         return None

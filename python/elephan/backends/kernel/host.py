@@ -1,4 +1,4 @@
-"""What this host is, what it has, and how busy it is."""
+"""This host: its kernel and processors, its equipment, and its load."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from elephan.scenario import ScenarioError
 
 PROGRAM = "elephan-wire"
 PATH = "veth and packet sockets"
-"""What is only tried where nothing else is missing."""
+"""Check that is only tried if nothing else is missing."""
 
 ENVIRONMENT = "ELEPHAN_WIRE"
 _AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
@@ -38,7 +38,7 @@ def congestion_controls() -> list[str]:
 
 
 def missing() -> dict[str, str]:
-    """What keeps this host from running anything: what is missing, and what would help; empty where nothing."""
+    """Requirements that this host lacks, each with a remedy; empty if it can run the backend."""
     found = {}
     if sys.platform != "linux":
         return {"Linux": f"this is {platform.system()}"}
@@ -100,7 +100,7 @@ def processor_times() -> dict[str, int]:
 
 
 def processor_shares(before: dict[str, int], after: dict[str, int]) -> dict[str, float]:
-    """What the cores were used for between two readings, as parts of the whole."""
+    """Use of the cores between two looks at the counters, as shares of the whole."""
     spent = {name: after[name] - before[name] for name in before}
     total = sum(spent.values())
     return {name: ticks / total for name, ticks in spent.items()} if total else {}

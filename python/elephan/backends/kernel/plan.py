@@ -29,7 +29,7 @@ _FLOW_FIELDS = {"parameters", "stop_ps", "size_segments"}
 _LINK_FIELDS = {"loss", "record"}
 """Optional fields of flows and of links that the kernel backend has."""
 
-# What a socket or a route can be told; everything else of a stack is as the kernel has it.
+# Settings that a socket or a route accepts; everything else of a stack is the kernel's own.
 _CAN_DIFFER = ("payload_bytes", "receive_window", "initial_window", "pacing")
 _HEADER_BYTES = STACKS["linux"].header_bytes
 _BUFFER_MIN_BYTES = 1 << 20
@@ -137,7 +137,7 @@ class Plan:
 
 
 def _buffer_bytes(window_bytes: int) -> int:
-    """What a socket is told; the kernel takes twice as much, for what it keeps beside the data."""
+    """Buffer size that a socket is told; the kernel doubles it, for its own bookkeeping."""
     return min(_BUFFER_MAX_BYTES, 2 * window_bytes + _BUFFER_MIN_BYTES)
 
 
@@ -229,7 +229,7 @@ def _flow(form: Spec, i: int, flow: FlowSpec) -> Flow:
 
 
 def _check_bpf(name: str, flow: FlowSpec, where: str) -> None:
-    """Whether the kernel can be given an algorithm."""
+    """True if the kernel can be given an algorithm."""
     from elephan.backends.kernel import bpf
 
     algorithm, offered = flow.algorithm, bpf.available()
@@ -248,7 +248,7 @@ def _check_bpf(name: str, flow: FlowSpec, where: str) -> None:
 
 
 def _window_bytes(form: Spec, flow: FlowSpec) -> int:
-    """What fits on the path of a flow and into its queues, with some time to spare for a late reader."""
+    """Bytes that fit on the path of a flow and into its queues, with some time to spare for a late reader."""
     wire = wire_bytes(flow.stack)
     propagation_s = base_rtt_ps(form, flow) / _PS_PER_S
     waiting = 0

@@ -1,4 +1,4 @@
-"""What this program puts into a host, written down before it is put there, so that nothing outlives a crash unnoticed.
+"""Records of everything that this program puts into a host, written beforehand, so that nothing outlives a crash unnoticed.
 
 A record is a file in the runtime folder, named after the run. It belongs to a process; :func:`remove_abandoned` removes
 what belongs to processes that are gone, and nothing else.
@@ -82,7 +82,7 @@ class Record:
 
     @property
     def path(self) -> Path:
-        """Where it is written."""
+        """File of the record."""
         return runtime_dir() / "runs" / f"{self.name}.json"
 
     def write(self) -> None:
@@ -114,7 +114,7 @@ class Record:
         return there
 
     def _there(self) -> list[str]:
-        """What of it is on the host, in words."""
+        """Names of its objects that are on the host."""
         found = [f"namespace {name}" for name in self.namespaces if (NETNS / name).exists()]
         found += [f"device {name}" for name in self.devices if _device(name).exists()]
         return found + [f"folder {folder}" for folder in self.folders if Path(folder).is_dir()]
@@ -125,7 +125,7 @@ def _device(name: str) -> Path:
 
 
 def records() -> list[Record]:
-    """What is written down in the runtime folder."""
+    """Records in the runtime folder."""
     found = []
     for path in sorted((runtime_dir() / "runs").glob("*.json")):
         with contextlib.suppress(OSError, ValueError, TypeError):

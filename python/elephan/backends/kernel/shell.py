@@ -66,7 +66,7 @@ class Stated:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a program left behind.
+    """Exit status and output of a program.
 
     Attributes:
         status: its exit status.

@@ -37,7 +37,7 @@ _SAME_PART = 2e-3
 
 @dataclass(frozen=True)
 class Twin:
-    """What stands for a scenario in the kernel.
+    """Twin of a scenario: its substitute in the kernel.
 
     Attributes:
         scenario: what is run.
@@ -95,7 +95,7 @@ def _check_rate(rate_bps: int) -> None:
 
 
 def _endpoints(form: Spec) -> Iterator[str]:
-    """What the kernel's own endpoint changes, once for all flows that have it alike."""
+    """Changes that the kernel's own endpoint makes, once for all flows that share them."""
     linux = {name: getattr(_LINUX, name) for name in StackSpec.__struct_fields__}
     for flow in form.flows:
         stack, settings = flow.stack, stated_settings(flow.stack)

@@ -66,7 +66,7 @@ class Kernel:
         return folder_bytes(self.folder)
 
     def to_json(self) -> dict[str, Any]:
-        """As in the document of ``elephan lab linux list --json``."""
+        """JSON form, as in the document of ``elephan lab linux list --json``."""
         return asdict(self) | {"folder": str(self.folder), "size_bytes": self.size_bytes()}
 
 

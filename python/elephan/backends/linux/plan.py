@@ -28,7 +28,7 @@ _SENDERS, _RECEIVERS = IPv4Address("198.18.0.1"), IPv4Address("198.19.0.1")
 _FLOWS_MAX = 100
 _FLOW_FIELDS = {"source_sha256", "parameters", "stop_ps", "size_segments", "application"}
 _LINK_FIELDS = {"loss", "record"}
-# What a socket or a route can be told; everything else of a stack is as the kernel has it.
+# Settings that a socket or a route accepts; everything else of a stack is the kernel's own.
 _CAN_DIFFER = ("payload_bytes", "receive_window", "initial_window", "pacing", "hz")
 _LINUX = STACKS["linux"]
 _HEADER_BYTES = _LINUX.header_bytes
@@ -330,7 +330,7 @@ def _stages(form: Spec, i: int, nodes: _Nodes, graph: _Graph, mtu: int) -> list[
 
 
 def _limit_packets(form: Spec, i: int) -> int | None:
-    """What netem holds for a link's queue, with the packet in transmission; ``None`` where it is unlimited."""
+    """Limit of netem for a link's queue, with the packet in transmission; ``None`` if unlimited."""
     link = form.links[i]
     limits = [] if link.queue.limit_packets is None else [link.queue.limit_packets]
     if link.queue.limit_bytes is not None:
@@ -410,7 +410,7 @@ def _flow(form: Spec, i: int, module: str) -> dict[str, Any]:
 
 
 def _window_bytes(form: Spec, flow: FlowSpec) -> int:
-    """What fits on the path of a flow and into its queues, with some time to spare for the receiver's reads, bytes."""
+    """Bytes that fit on the path of a flow and into its queues, with some time to spare for the receiver's reads."""
     wire = wire_bytes(flow.stack)
     waiting = 0
     for i in flow.path:

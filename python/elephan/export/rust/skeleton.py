@@ -89,7 +89,7 @@ _NEEDS = {"accurate_ecn": ("ecn", "Ecn::Accurate"), "l4s": ("ecn", "Ecn::L4s")}
 
 @dataclass(frozen=True)
 class Crate:
-    """What a class becomes: the crate's name, the class, its parameters and the recording."""
+    """Rust crate of a class: the crate's name, the class, its parameters and the recording."""
 
     spec: str
     name: str

@@ -138,7 +138,7 @@ def _variants(setup: Setup) -> Iterable[Variant]:
     ]
     for name, title, changed, experiments in others:
         other = replace(setup, **changed)
-        # What background changes needs the runs without it too; the paper's own cost nothing.
+        # An experiment that background traffic changes needs the runs without it too; the paper's own cost nothing.
         wanted = {f"ha2006.{kind}" for kind in (*experiments, *ALONE)}
         scenarios = [s for e in _experiments(other, {}) if e.id in wanted for s in e.scenarios.values()]
         yield Variant(name, title, tuple(scenarios), partial(measurer, setup=other))

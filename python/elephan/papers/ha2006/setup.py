@@ -16,7 +16,7 @@ from elephan.scenario.traffic import RTTS
 # In the order in which the paper names them; TCP-SACK is the one that they are measured against.
 VARIANTS = ("bic", "cubic", "fast", "hstcp", "htcp", "stcp")
 ALGORITHMS = (*VARIANTS, "sack")
-# What the paper says of 100 Mbit/s is about these.
+# Variants that the paper's statements on 100 Mbit/s are about.
 SLOW_VARIANTS = ("bic", "cubic", "hstcp")
 TITLES = MappingProxyType(
     {
@@ -57,7 +57,7 @@ REVERSE_SHARE = 0.5
 TMIX = ((0, 9), (0.05, 12), (0.1, 14), (0.25, 23), (0.5, 50), (0.75, 107), (0.9, 275), (0.95, 692), (1, 1000))
 SUITE_MS = (5, 28, 54, 74, 98, 124, 150, 174, 200)
 
-# What Linux 2.6.13 had. BIC: net/ipv4/tcp_bic.c before 2.6.14.2 had 32 segments a round trip and a first threshold of
+# Settings of Linux 2.6.13. BIC: net/ipv4/tcp_bic.c before 2.6.14.2 had 32 segments a round trip and a first threshold of
 # 100; CUBIC's first version in the kernel kept that threshold.
 LINUX = MappingProxyType(
     {
@@ -131,7 +131,7 @@ class Kind(NamedTuple):
 
 @dataclass(frozen=True)
 class Setup:
-    """What the paper states, and what it leaves open with the value taken for it.
+    """Values that the paper states, and our assumptions for those that it leaves open.
 
     Attributes:
         code: whose rules the algorithms follow: those of ``linux`` 2.6.13, or the published ``papers``.
@@ -189,12 +189,12 @@ class Setup:
 
     @property
     def measured_s(self) -> tuple[float, float]:
-        """What throughputs and losses are measured over."""
+        """Time window of throughputs and losses."""
         return self.seconds(MEASURE_FROM_S), self.seconds(DURATION_S)
 
     @property
     def cov_s(self) -> tuple[float, float]:
-        """What the coefficient of variation is measured over; it begins at a sample."""
+        """Time window of the coefficient of variation; it begins at a sample."""
         return float(math.ceil(self.seconds(COV_FROM_S))), self.seconds(DURATION_S)
 
 
@@ -241,7 +241,7 @@ def _flow(setup: Setup, name: str, number: int, rtt_ms: int, start_s: float) -> 
         "start": f"{start_s:g} s",
     }
     if name == "fast":
-        # What is counted in segments goes with the buffer.
+        # A quantity counted in segments scales with the buffer.
         table["parameters"] = {"alpha": setup.fast_alpha / setup.scale}
         if not setup.fast_doubling:
             table["parameters"]["mi_threshold"] = 0.0

@@ -1,4 +1,4 @@
-"""What hcc2011 leaves open, and what is taken for it."""
+"""Values that hcc2011 leaves open, and our assumptions for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the paper left open: HCC at 10 Gbit/s, with an endpoint of today, beside BBR, BBR version 3 and CUBIC."""
+"""A question beyond the paper: HCC at 10 Gbit/s, with an endpoint of today, beside BBR, BBR version 3 and CUBIC."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ALGORITHMS = ("hcc", "cubic", "bbr", "bbr3")
 TITLES = {"hcc": "HCC", "cubic": "CUBIC", "bbr": "BBR", "bbr3": "BBRv3"}
 RIVALS = ALGORITHMS[1:]
 BUFFERS = (20, 100)
-"""Of the bottleneck, parts of the BDP in percent."""
+"""Buffers of the bottleneck, percent of the BDP."""
 RATE_GBPS = 10
 RTT_MS = 100
 DURATION_S = 60

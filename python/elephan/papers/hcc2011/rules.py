@@ -100,7 +100,7 @@ class Climb:
         return cls(window, 2 * float(ssthresh[lost]), lost, round(base_rtt_s(run, FLOW) / float(times[1] - times[0])))
 
     def leads(self, step_max: float) -> tuple[bool, bool]:
-        """Whether the search leads just below the window of the loss, and the delay again just above it.
+        """True if the search leads just below the window of the loss, and the delay again just above it.
 
         Below the reference the search takes small steps, where the delay, still far from its window, would take its
         largest, half of ``step_max``; in the round trips after the reference is passed that largest step is seen again.

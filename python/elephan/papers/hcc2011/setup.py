@@ -73,7 +73,7 @@ LOST = (12_000, 400_000)
 
 @dataclass(frozen=True)
 class Setup:
-    """What the paper states, and what it leaves open with the value taken for it.
+    """Values that the paper states, and our assumptions for those that it leaves open.
 
     Attributes:
         rtt_ms: of the experiments with one flow, Figs 6 to 9 and 15 to 19.
@@ -180,11 +180,11 @@ class Setup:
         return f"{round(1000 * rate / self.scale)} kbit/s"
 
     def packet_ns(self, factor: int = 1) -> int:
-        """What the access link takes for a packet."""
+        """Transmission time of a packet on the access link."""
         return 8000 * (PACKET_BYTES + self.header_bytes) * self.scale // (RATE_MBPS * self.access * factor)
 
     def lag_s(self, factor: int = 1) -> float:
-        """What a packet's transmission takes longer over the three links than at the paper's scale; it is no queue."""
+        """Extra transmission time of a packet over the three links, compared with the paper's scale; it is no queue."""
         packet_s = 8 * (PACKET_BYTES + self.header_bytes) / (RATE_MBPS * factor * 1e6)
         return (self.scale - 1) * packet_s * (1 + 2 / self.access)
 

@@ -118,7 +118,7 @@ def _lone(setup: Setup) -> Iterable[Scenario]:
 
 
 def _delayed(setup: Setup) -> Iterable[Scenario]:
-    """Where FAST is, beside what it is compared with."""
+    """Experiments with FAST, and with the algorithms that it is compared with."""
     yield from _few_shared(setup)
     yield from _alone(setup, PROTOCOLS)
 

@@ -1,4 +1,4 @@
-"""What katto2008 leaves open, and what is taken for it."""
+"""Values that katto2008 leaves open, and our assumptions for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What leith2008 leaves open, and what was taken for it."""
+"""Values that leith2008 leaves open, and our assumptions for them."""
 
 from __future__ import annotations
 

@@ -17,9 +17,9 @@ FRACTIONS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 WINDOWS = (50, 100, 200, 400, 800, 1600)
 BASE_MS = LARGEST_MS = 100
 GROWTH_S = (11.0, 15.0)
-"""Where growth at a queueing delay is measured; the delay is there from 10 s on."""
+"""Time window in which growth at a queueing delay is measured; the delay is there from 10 s on."""
 EARLY_S = (2.0, 3.0)
-"""Where growth at a window is measured, just after slow start."""
+"""Time window in which growth at a window is measured, just after slow start."""
 _LOST = 77_000
 RATE = "4 Gbit/s"
 

@@ -82,7 +82,7 @@ S8C = Line(1000, 122, 10_167)
 
 @dataclass(frozen=True)
 class Setup:
-    """What the paper states, and what it leaves open with the value taken for it.
+    """Values that the paper states, and our assumptions for those that it leaves open.
 
     Attributes:
         acks_counted: Reno and Compound grow by the ACK, as Linux 2.6.23 without byte counting, and so by half a segment

@@ -101,7 +101,7 @@ def figures(runs: RunSet, scenarios: Mapping[str, Scenario], everyone: Sequence[
 
 
 def answer(runs: RunSet, scenarios: Mapping[str, Scenario], everyone: Sequence[str]) -> Sequence[str]:
-    """Who gets most, how often the order of arrival decides, and who is unfair to its own kind."""
+    """Largest shares, decisions by the order of arrival, and unfairness of an algorithm to its own kind."""
     found = grid(runs, scenarios, everyone)
     if not found:
         return []

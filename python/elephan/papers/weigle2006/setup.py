@@ -37,7 +37,7 @@ FAST_ALPHA = 200
 
 @dataclass(frozen=True)
 class Setup:
-    """What the paper states, and what it leaves open with the value taken for it.
+    """Values that the paper states, and our assumptions for those that it leaves open.
 
     Attributes:
         fast_alpha: segments that FAST keeps in queues.
@@ -94,7 +94,7 @@ class Setup:
 
 @lru_cache(maxsize=64)
 def _halves(protocol: str) -> bool:
-    """Whether a protocol can be told to halve its window on a loss in slow start."""
+    """True if a protocol can be told to halve its window on a loss in slow start."""
     return any(parameter["name"] == "halve_in_slow_start" for parameter in algorithms()[protocol]["parameters"])
 
 

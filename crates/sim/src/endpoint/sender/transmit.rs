@@ -128,7 +128,7 @@ impl Sender {
             self.emit(segment, self.marks.on_retransmission(), now, out);
             sent += 1;
             if self.rack.enabled && segment == self.board.una() {
-                // As Linux does (`tcp_xmit_retransmit_queue`); otherwise its ACK may come after the timeout.
+                // Linux does so (`tcp_xmit_retransmit_queue`); otherwise its ACK may come after the timeout.
                 self.arm(now);
             }
         }
