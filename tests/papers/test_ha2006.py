@@ -248,7 +248,7 @@ def test_every_claim_is_judged_where_all_runs_are_there() -> None:
 
 
 def test_a_finding_is_about_a_claim() -> None:
-    assert set(paper().findings) <= {claim.id for claim in paper().claims.claims}
+    assert set(paper().explanations) <= {claim.id for claim in paper().claims.claims}
 
 
 def test_a_loss_on_a_long_path_is_repaired_without_a_timeout(tmp_path: object) -> None:

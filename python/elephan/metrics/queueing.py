@@ -44,7 +44,7 @@ def _between(run: Run, window: Window | None, link: str | None, column: str) -> 
     return values[1:]
 
 
-@metric("queue_cov", "1", "weigle2006 §4.3, our reading", scope="link")
+@metric("queue_cov", "1", "weigle2006 §4.3, our interpretation", scope="link")
 def queue_cov(run: Run, window: Window | None = None, link: str | None = None) -> float:
     """Standard deviation over mean of the number of packets waiting, over the samples of the window.
 

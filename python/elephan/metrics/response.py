@@ -92,7 +92,7 @@ def _before(run: Run, flow: str, since_s: float, bin_s: float) -> Array:
     return before
 
 
-@metric("time_to_full_rate_s", "s", "our reading of hcc2011 fig. 9", scope="flow")
+@metric("time_to_full_rate_s", "s", "our interpretation of hcc2011 fig. 9", scope="flow")
 def time_to_full_rate_s(
     run: Run, window: Window | None = None, flows: Flows = None, *, reached: float = FULL
 ) -> dict[str, float]:

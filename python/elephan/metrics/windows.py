@@ -56,13 +56,13 @@ def max_cwnd_pkts(run: Run, window: Window | None = None, flows: Flows = None) -
     return _of_each(run, flows, "cwnd", window, lambda _, cwnd: float(_known(cwnd).max()))
 
 
-@metric("cwnd_cov", "1", "our reading of hcc2011", scope="flow")
+@metric("cwnd_cov", "1", "our interpretation of hcc2011", scope="flow")
 def cwnd_cov(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """Standard deviation over mean of the congestion window, over the samples between the flow's start and its end."""
     return _of_each(run, flows, "cwnd", window, lambda _, cwnd: float(_known(cwnd).std() / _known(cwnd).mean()))
 
 
-@metric("cwnd_fraction_of_bdp", "1", "our reading of weigle2006", scope="flow")
+@metric("cwnd_fraction_of_bdp", "1", "our interpretation of weigle2006", scope="flow")
 def cwnd_fraction_of_bdp(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """Mean congestion window over the bandwidth-delay product of the bottleneck and the flow's path.
 

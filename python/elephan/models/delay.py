@@ -32,7 +32,7 @@ class Equilibrium:
 
 
 def equilibrium(alpha: ArrayLike, rate: ArrayLike, rtt_s: ArrayLike, errors_s: ArrayLike = 0.0) -> Equilibrium:
-    """Equilibrium of flows that each keep ``alpha`` segments in the queue: x_i = alpha_i/(q - e_i) sum up to the capacity
+    """Equilibrium of flows that each keep ``alpha`` segments queued: x_i = alpha_i/(q - e_i) sum up to the capacity
     (Low, Peterson, Wang: "Understanding TCP Vegas: a duality model", JACM 49(2), 2002, §5 and §6; Jin, Wei, Low 2004).
 
     Args:
@@ -126,7 +126,7 @@ def fast_loop(b: ArrayLike, gamma: ArrayLike = 0.5) -> Floats:
 
 
 def spectral_radius(loop: ArrayLike) -> Floats:
-    """The larger |z| of z^2 - own z + lagged = 0: the share of an error that a round trip leaves; 1 or more if the loop swings."""
+    """Larger |z| of z^2 - own z + lagged = 0, by which a round trip scales an error; 1 or more if the loop swings."""
     coefficients = floats(loop)
     own, lagged = coefficients[..., 0], coefficients[..., 1]
     root = np.sqrt(np.asarray(own**2 / 4.0 - lagged, dtype=np.complex128))

@@ -91,7 +91,7 @@ def plan_in_kernel(
     again: bool = False,
     store: Store | None = None,
 ) -> KernelPlan:
-    """Plan of a paper's runs that this host's kernel can carry, and their duration (:func:`elephan.papers.in_kernel.plan`).
+    """Plan and duration of a paper's runs that this host's kernel can carry (:func:`elephan.papers.in_kernel.plan`).
 
     Raises:
         ScenarioError: no such paper or figure, no kernel backend here, or nothing of this can be carried.

@@ -43,8 +43,8 @@ class Claim(Criterion):
     """A criterion with what a paper said; ``document`` is the paper's id, ``section`` a figure, table or section of it.
 
     Attributes:
-        certainty: ``certain`` (the paper says it), ``inferred`` (our reading or our threshold), ``conflict``.
-        robustness: how far it survives other readings of what the paper leaves open.
+        certainty: ``certain`` (the paper says it), ``inferred`` (our interpretation or our threshold), ``conflict``.
+        robustness: how far it survives variants of what the paper leaves open.
         check: what it takes to judge it.
         tolerance_kind: what kind of statement it is.
         basis: what it was read from.
@@ -139,17 +139,17 @@ def _parse_claim(table: Mapping[str, Any], source: str) -> Claim:
     return claim
 
 
-def load_findings(path: Path, claims: ClaimSet) -> dict[str, str]:
-    """Our explanations of differences: ``[[finding]]`` tables with ``claims`` (ids) and ``why``; by claim.
+def load_explanations(path: Path, claims: ClaimSet) -> dict[str, str]:
+    """Our explanations of differences: ``[[explanation]]`` tables with ``claims`` (ids) and ``why``; by claim.
 
     Raises:
-        ClaimError: a finding is about no claim, about an unknown one, or two are about the same.
+        ClaimError: an explanation is about no claim, about an unknown one, or two are about the same.
     """
     if not path.exists():
         return {}
     known = {claim.id for claim in claims.claims}
     found: dict[str, str] = {}
-    for table in tomllib.loads(path.read_text(encoding="utf-8")).get("finding", []):
+    for table in tomllib.loads(path.read_text(encoding="utf-8")).get("explanation", []):
         for name in table["claims"]:
             if name not in known:
                 raise ClaimError(f"{path.name}: '{name}' is not a claim")

@@ -41,7 +41,7 @@ def plan(
         figure: only the experiments of one figure.
         only: run what matches one of these patterns alone: a run's label, its experiment, or ``EXPERIMENT/LABEL``.
             Saved runs count all the same.
-        again: make those again whose saved result the backend doubts.
+        again: make those again whose saved result is not valid.
         store: where results are kept.
 
     Raises:

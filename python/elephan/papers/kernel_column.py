@@ -47,10 +47,10 @@ class KernelColumn:
 
     @property
     def runs(self) -> StandIns:
-        """The runs that are believed."""
-        believed = {one.piece.scenario.hash: one.run for one in self.outcomes if one.run is not None and one.believed}
-        absent = {one.piece.scenario.hash: one.why for one in self.outcomes if not one.believed}
-        return StandIns(believed, {**self.plan.refused, **absent})
+        """The valid runs."""
+        valid = {one.piece.scenario.hash: one.run for one in self.outcomes if one.run is not None and one.valid}
+        absent = {one.piece.scenario.hash: one.why for one in self.outcomes if not one.valid}
+        return StandIns(valid, {**self.plan.refused, **absent})
 
     @property
     def host(self) -> str:

@@ -41,7 +41,7 @@ def write(result: PaperResult, out: Path) -> Path:
         tables=list(tables(result.claims, paper.claims.experiments)),
         views=[*run_views(experiments, result.runs), *_kernel_views(result)],
         sensitivity=[_sensitivity(row.to_json(), paper.id) for row in result.sensitivity],
-        readings=[variant.title for variant in paper.variants],
+        variants=[variant.title for variant in paper.variants],
         other_runs=_other_runs(result),
         assumptions=paper.assumptions,
         scenarios=[*scenario_groups(experiments, result.runs), *_twins(result)],
@@ -133,7 +133,7 @@ def _kernel(result: PaperResult) -> KernelView | None:
             "experiment": ", ".join(name.partition(".")[2] for name in outcome.piece.experiments),
             "label": outcome.piece.label,
             "run": outcome.run.id if outcome.run else "",
-            "state": "counts" if outcome.believed else outcome.why,
+            "state": "counts" if outcome.valid else outcome.why,
             "warnings": [] if outcome.why else list(outcome.run.warnings if outcome.run else ()),
         }
         for outcome in shown

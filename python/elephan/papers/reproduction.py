@@ -30,7 +30,7 @@ class Wanted:
     Attributes:
         figure: only the experiments of one figure (``"2"``, ``"Fig 2"`` or ``"F2"``).
         seeds: replicates of every experiment instead of the paper's own numbers.
-        sensitivity: run the other readings of the paper as well, one seed each; by default, where the paper says so.
+        sensitivity: run the variants of the paper as well, one seed each; by default, where the paper says so.
         beyond: also answer the question that the paper left open.
     """
 
@@ -72,7 +72,7 @@ class Reproduction:
         own = every.of_scenarios(s for e in self.chosen.values() for s in e.scenarios.values())
         paper = self.paper
         claims = paper.claims.of_experiments(self.chosen) if self.selection else paper.claims
-        judged = judge_all(claims, paper.measurer(own), paper.findings)
+        judged = judge_all(claims, paper.measurer(own), paper.explanations)
         before = judge_all(claims, paper.measurer(own.first_seeds(1)), intervals=False) if self.variants else []
         sensitivity = [_compare(variant, every, before, claims, own) for variant in self.variants]
         return PaperResult(
@@ -143,7 +143,7 @@ def reproduce_all(
 
 
 def _variants(paper: Paper, wanted: Wanted) -> tuple[Variant, ...]:
-    """The other readings to run: all or none when that is said, else those that the paper runs by default."""
+    """The variants to run: all or none when that is said, else those that the paper runs by default."""
     if wanted.sensitivity is not None:
         return paper.variants if wanted.sensitivity else ()
     if wanted.figure is not None or paper.quick:
@@ -152,7 +152,7 @@ def _variants(paper: Paper, wanted: Wanted) -> tuple[Variant, ...]:
 
 
 def _dependent(judgment: Judgment, sensitivity: Iterable[Sensitivity]) -> Judgment:
-    """The judgment with the readings that turn its verdict."""
+    """The judgment with the variants that turn its verdict."""
     names = [row.variant.id for row in sensitivity if judgment.claim.id in (*row.gained, *row.lost)]
     return replace(judgment, depends_on=tuple(names)) if names else judgment
 
@@ -178,7 +178,7 @@ def _answered(beyond: Beyond, every: RunSet) -> Answer:
 
 def evaluate(paper: Paper, runs: Iterable[Run]) -> list[Judgment]:
     """Judge a paper's claims by runs that are there; claims whose runs are missing are not judged."""
-    return judge_all(paper.claims, paper.measurer(RunSet(runs)), paper.findings)
+    return judge_all(paper.claims, paper.measurer(RunSet(runs)), paper.explanations)
 
 
 def select(paper: Paper, figure: str | None) -> tuple[dict[str, Experiment], str]:

@@ -124,12 +124,12 @@ class PaperResult:
 
     @property
     def firm(self) -> dict[str, int]:
-        """Like ``totals``, of the claims that the paper states plainly and that hang little on what it leaves open."""
+        """Like ``totals``, of the claims that the paper states plainly and that depend little on its open values."""
         return totals(judgment for judgment in self.claims if judgment.claim.firm)
 
     @property
     def unexplained(self) -> tuple[str, ...]:
-        """Ids of the claims that differ and that no finding of ours speaks of."""
+        """Ids of the claims that differ and that no explanation of ours speaks of."""
         return tuple(j.claim.id for j in self.claims if j.verdict == "differs" and not j.explained)
 
     @property

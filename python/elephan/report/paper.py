@@ -70,8 +70,8 @@ class PaperPage:
         firm: the same of certain and robust claims.
         figures: in the paper's order.
         views: runs to look at.
-        sensitivity: rows: what other readings of the paper do to its verdicts; empty when they were not run.
-        readings: the other readings that there are.
+        sensitivity: rows: effects of variants of the paper on its verdicts; empty when they were not run.
+        variants: titles of the variants that there are.
         other_runs: the hashes of the scenarios that were run besides, by what they are for.
         assumptions: rows with ``name``, ``value``, ``reason``.
         scenarios: by experiment.
@@ -100,7 +100,7 @@ class PaperPage:
     figures: Sequence[Figure]
     views: Sequence[RunView]
     sensitivity: Sequence[Mapping[str, Any]]
-    readings: Sequence[str]
+    variants: Sequence[str]
     other_runs: Sequence[tuple[str, Sequence[str]]]
     assumptions: Sequence[Any]
     scenarios: Sequence[ScenarioGroup]

@@ -41,7 +41,7 @@ class Living:
 
 
 def living(runs: Iterable[tuple[str, Mapping[str, Any]]]) -> Living | None:
-    """Living content for labels and canonical forms; none if none of them fits a browser, or the engine for it is not built."""
+    """Living content for labels and canonical forms; ``None`` if no form fits a browser, or without the page."""
     fitting = [{"label": label, "form": form} for label, form in runs if fits(form)]
     if not fitting or not page.is_built():
         return None

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 LATE_P99_MAX_US = 500.0
-"""A run in which one packet of a hundred was handed on later than this is marked as one not to believe."""
+"""A run in which one packet of a hundred was handed on later than this is marked as not valid."""
 
 _DIGEST_DIGITS = 12
 _WAIT_S = 0.1
@@ -156,9 +156,9 @@ def result(
 
 
 def summary(plan: Plan, logs: Logs, names: Mapping[int, str], before: Mapping[str, Any]) -> dict[str, Any]:
-    """Totals of a run, what speaks against believing it, and the host's state before and after."""
+    """Totals of a run, the checks that it failed, and the host's state before and after."""
     link = logs.link
-    doubts = _doubts(plan, logs)
+    failed = _failed_checks(plan, logs)
     return {
         "segments_delivered": sum(
             flow["received_bytes"] // spec.stack.payload_bytes
@@ -166,10 +166,11 @@ def summary(plan: Plan, logs: Logs, names: Mapping[int, str], before: Mapping[st
         ),
         "conservation": link["conservation"],
         "links": [{key: value for key, value in each.items() if key != "samples"} for each in link["links"]],
-        "warnings": [*doubts, *_cautions(plan, logs)],
+        "warnings": [*failed, *_cautions(plan, logs)],
         "engine_version": KernelBackend().version(),
         "kernel": {
-            "believable": not doubts,
+            "valid": not failed,
+            "failed_checks": failed,
             "lateness": link["lateness"],
             "receivers": link["receivers"] | {"segments_an_ack": _segments_an_ack(plan, logs)},
             "drops": link["drops"],
@@ -226,7 +227,7 @@ def _stolen(logs: Logs) -> str:
     return f"; other machines on this hardware took {part:.0%} of the processors' time meanwhile"
 
 
-def _doubts(plan: Plan, logs: Logs) -> list[str]:
+def _failed_checks(plan: Plan, logs: Logs) -> list[str]:
     """Reasons why a run is not valid; one sentence each."""
     link = logs.link
     found = []
@@ -234,7 +235,7 @@ def _doubts(plan: Plan, logs: Logs) -> list[str]:
     if late_us is not None and late_us > LATE_P99_MAX_US:
         found.append(
             f"the host was too busy: one packet of a hundred left the path {late_us / 1e3:.1f} ms late or more, "
-            f"and {LATE_P99_MAX_US / 1e3:g} ms is the most that is believed{_stolen(logs)}"
+            f"and {LATE_P99_MAX_US / 1e3:g} ms is the limit of a valid run{_stolen(logs)}"
         )
     moved, carried = link["displaced"]["beyond_500_us"], link["conservation"]["sent"]
     if moved > _MOVED_PART_MAX * carried:

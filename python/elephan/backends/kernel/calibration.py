@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +16,7 @@ from elephan.scenario import Scenario
 from elephan.scenario.lookups import wire_bytes
 
 GOODPUT_PART_MIN = 0.99
-"""A host carries a rate honestly where a flow has this part of the goodput that the path allows, and is believed."""
+"""A host carries a rate if a flow has this fraction of the goodput that the path allows, in a valid run."""
 
 ALGORITHMS = ("cubic", "reno")
 RATES_MBPS = (100, 400, 622, 1000)
@@ -30,11 +30,11 @@ class Result:
     """One run.
 
     Attributes:
-        goodput_part: goodput in the second half, as a part of the payload's share of the rate.
+        goodput_part: goodput in the second half, as a fraction of the payload's share of the rate.
         late_p99_us: one packet of a hundred left the path later than this.
         link_processor: cores that the path took.
         stolen_part: of the processors' time, what a hypervisor gave to others; late packets are its doing.
-        believable: whether the run itself found nothing against it.
+        valid: true if the run failed no check of the backend.
     """
 
     algorithm: str
@@ -45,12 +45,12 @@ class Result:
     late_p99_us: float
     link_processor: float
     stolen_part: float
-    believable: bool
+    valid: bool
 
     @property
     def honest(self) -> bool:
         """True if the host carried it."""
-        return self.believable and self.goodput_part >= GOODPUT_PART_MIN
+        return self.valid and self.goodput_part >= GOODPUT_PART_MIN
 
 
 @dataclass(frozen=True)
@@ -101,10 +101,15 @@ def load() -> Calibration | None:
     """This host's calibration, if it has one."""
     try:
         saved = json.loads(place().read_text(encoding="utf-8"))
-        made = Calibration(saved["host"], saved["made"], [Result(**row) for row in saved["results"]])
+        made = Calibration(saved["host"], saved["made"], [_saved_result(row) for row in saved["results"]])
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return made if made.host == host_name() else None
+
+
+def _saved_result(row: Mapping[str, Any]) -> Result:
+    """A saved row; earlier versions had another name of ``valid``."""
+    return Result(**{"valid" if key == "believable" else key: value for key, value in row.items()})
 
 
 def scenarios(
@@ -167,7 +172,7 @@ def _result(algorithm: str, rate_mbps: int, rtt_ms: int, scenario: Scenario, raw
         late_p99_us=facts["lateness"]["p99_us"],
         link_processor=facts["processor_s"]["link"] / (_SETTLE_S + _MEASURE_S),
         stolen_part=facts["processor"].get("steal", 0.0),
-        believable=facts["believable"],
+        valid=facts["valid"],
     )
 
 

@@ -1,4 +1,4 @@
-"""Records of everything that this program puts into a host, written beforehand, so that nothing outlives a crash unnoticed.
+"""Records of all that this program puts into a host, written beforehand, so that a crash leaves nothing unnoticed.
 
 A record is a file in the runtime folder, named after the run. It belongs to a process; :func:`remove_abandoned` removes
 what belongs to processes that are gone, and nothing else.

@@ -42,7 +42,7 @@ def tables(plan: Plan, logs: Logs) -> dict[str, pl.DataFrame]:
 
 
 def internals(plan: Plan, logs: Logs, reported: list[pl.DataFrame]) -> pl.DataFrame:
-    """Internal variables that algorithms in BPF reported: a row for each variable of each flow at each time, in s from the beginning.
+    """Internal variables that algorithms in BPF reported: a row for each variable of each flow at each time.
 
     Times are in s under a name that ends in ``_s``, as in the simulator; the programs in the kernel have microseconds.
     """

@@ -77,7 +77,7 @@ def twin(scenario: Scenario) -> Twin:
 
 
 def _check_rate(rate_bps: int) -> None:
-    """A host is not asked for hours of runs at a rate of which it is known that they would not be believed."""
+    """A host is not asked for hours of runs at a rate of which it is known that they would not be valid."""
     known = calibration.load()
     if known is not None:
         if (why := calibration.warning(rate_bps)) is not None:

@@ -81,7 +81,7 @@ def looks(plan: Plan, log: Log) -> Looks:
 
 
 def _sample_times(plan: Plan) -> Words:
-    """Sample times, the same as the engine's: the multiples of the sampling interval, and the bounds of the measured part, ns."""
+    """Sample times of the engine: the multiples of the sampling interval, and the bounds of the measured part, ns."""
     form = plan.form
     times = {form.measure.from_ps, form.measure.to_ps}
     if form.sample_period_ps:

@@ -57,7 +57,7 @@ REVERSE_SHARE = 0.5
 TMIX = ((0, 9), (0.05, 12), (0.1, 14), (0.25, 23), (0.5, 50), (0.75, 107), (0.9, 275), (0.95, 692), (1, 1000))
 SUITE_MS = (5, 28, 54, 74, 98, 124, 150, 174, 200)
 
-# Settings of Linux 2.6.13. BIC: net/ipv4/tcp_bic.c before 2.6.14.2 had 32 segments a round trip and a first threshold of
+# Linux 2.6.13. BIC: net/ipv4/tcp_bic.c before 2.6.14.2 had 32 segments a round trip and a first threshold of
 # 100; CUBIC's first version in the kernel kept that threshold.
 LINUX = MappingProxyType(
     {
@@ -169,7 +169,7 @@ class Setup:
     pace: int = 1
 
     def scenario(self, case: Case) -> Scenario:
-        """The run of a case; another reading has the same one where it is not about anything in it."""
+        """The run of a case; a variant has the same one where it is not about anything in it."""
         if self.sack_first and case.second == "sack":
             case = case._replace(first="sack", second=case.first)
         there = replace(self, sack_first=False, convergence="running")

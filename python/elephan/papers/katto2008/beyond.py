@@ -1,4 +1,4 @@
-"""A question that katto2008 left open: over which loss rates its models hold for all four hybrids, and why not elsewhere."""
+"""A question of katto2008: over which loss rates do its models hold for all four hybrids, and why not elsewhere?"""
 
 from __future__ import annotations
 

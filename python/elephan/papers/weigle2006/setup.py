@@ -214,7 +214,7 @@ ASSUMPTIONS = (
         "the paper prints no boundary, but it says how many experiments a region holds (four, thirteen, and nine by "
         "its rule about S-TCP; of the ten left, five are certainly in Region 2). So a pair's region is its place among "
         "the 36, and needs no number of ours. The claims that only state these counts then hold by construction and "
-        "are not judged. This was settled after both readings had been seen; the variant with equal fifths of |A| "
+        "are not judged. This was settled after both variants had been seen; the variant with equal fifths of |A| "
         "(0.2, 0.4, 0.6, 0.8) gives its own totals",
     ),
     Assumption(
