@@ -7,7 +7,7 @@
 /* Largest and smallest increase a round trip, segments. */
 PARAM(s_max, 32);
 PARAM(s_min, 0.01);
-/* Part of the window given up on a loss. */
+/* Fraction of the window given up on a loss. */
 PARAM(beta, 0.125);
 /* Window below which it is standard TCP, segments. */
 PARAM(low_window, 14);

@@ -8,7 +8,7 @@
 /* Growth of the window for each round trip is alpha times window^k. */
 PARAM(alpha, 0.125);
 PARAM(k, 0.75);
-/* Part of the window given up on a loss. */
+/* Fraction of the window given up on a loss. */
 PARAM(beta, 0.5);
 /* dwnd shrinks by this times the segments in queues. */
 PARAM(zeta, 1);
@@ -16,7 +16,7 @@ PARAM(zeta, 1);
 PARAM(gamma, 30);
 PARAM(gamma_low, 5);
 PARAM(gamma_high, 30);
-/* Part of the way that gamma moves at each loss; 0: fixed. */
+/* Fraction of the way that gamma moves at each loss; 0: fixed. */
 PARAM(gamma_gain, 0.25);
 /* Window below which dwnd is 0, segments. */
 PARAM(low_window, 38);
@@ -50,7 +50,7 @@ struct state {
 	fx pace;
 };
 
-/* Reno's part of the window. */
+/* Reno's component of the window. */
 static fx reno(const struct state *s)
 {
 	return s->win.w - s->dwnd;

@@ -129,7 +129,7 @@ static __always_inline fx slow_start_increment(fx w)
 	return fx_div(FX_ONE, fx_from(fx_floor(fx_div(w, fx_half(p_limited_max_ssthresh)))));
 }
 
-/* Slow start's part of an ACK. Returns the segments that are left for congestion avoidance. */
+/* Slow start's share of an ACK. Returns the segments that are left for congestion avoidance. */
 static __always_inline fx slow_start(struct window *win, const struct ack *ack)
 {
 	fx wanted, grow;

@@ -7,7 +7,7 @@
 
 /* Segments that the flow keeps in queues. */
 PARAM(alpha, 200);
-/* Part of the way to the target that one update goes. */
+/* Fraction of the way to the target that one update goes. */
 PARAM(gamma, 0.5);
 /* Averaged queueing delay below which the window doubles each round trip, us. */
 PARAM(mi_threshold, 750);
@@ -17,7 +17,7 @@ PARAM(update_every, 2);
 PARAM(filter_max, 0.25);
 /* Round trip of the empty path, us, where it is known; 0: the smallest RTT that this flow has seen. */
 PARAM(known_rtt, 0);
-/* Part of the window given up on a loss. */
+/* Fraction of the window given up on a loss. */
 PARAM(decrease, 0.5);
 
 /* Samples' weight: 3/w. */

@@ -18,7 +18,7 @@ CHOICE(reno_reset, HALF, REDUCED);
 /* Which RTT stands for a round trip. */
 enum { MIN, MEAN };
 CHOICE(rtt_statistic, MIN, MEAN);
-/* Smallest part of the window kept on a loss. */
+/* Smallest fraction of the window kept on a loss. */
 PARAM(keep_min, 0.5);
 /* Weight of the past in the bandwidth estimate. */
 PARAM(filter_pole, 0.9);

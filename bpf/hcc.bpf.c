@@ -8,13 +8,13 @@
 
 /* Segments that the flow keeps in the queues of the forward path. */
 PARAM(alpha, 400);
-/* The largest change is this part of alpha, before it is halved. */
+/* The largest change is this fraction of alpha, before it is halved. */
 PARAM(gamma, 0.5);
 /* Smallest step of the search, before it is halved, segments. */
 PARAM(i_min, 1);
 /* Averaged forward queueing delay that ends the start, us. */
 PARAM(mi_threshold, 750);
-/* Part of the clipped change that one update makes. */
+/* Fraction of the clipped change that one update makes. */
 PARAM(part, 0.5);
 /* Clip the change before its part is taken, or after. */
 enum { CLIP_THEN_PART, PART_THEN_CLIP };

@@ -8,10 +8,10 @@
 /* Largest and smallest additive increase for each round trip, segments. */
 PARAM(alpha_max, 10);
 PARAM(alpha_min, 0.3);
-/* Smallest and largest part of the window given up on a loss. */
+/* Smallest and largest fraction of the window given up on a loss. */
 PARAM(beta_min, 0.125);
 PARAM(beta_max, 0.5);
-/* Parts of the largest queueing delay: alpha_max up to d1, beta_min up to d2, beta_max from d3. */
+/* Fractions of the largest queueing delay: alpha_max up to d1, beta_min up to d2, beta_max from d3. */
 PARAM(d1, 0.01);
 PARAM(d2, 0.1);
 PARAM(d3, 0.8);

@@ -33,7 +33,7 @@ SEGMENT_BYTES = 1500
 LONGER = {"compound": 4.0}
 # A flow may not number more than 3.7 billion segments on its path, whatever it sends.
 SEGMENTS_NUMBERED = 3.6e9
-# A window beyond this part of the path's is the path's doing, not the losses'.
+# A window beyond this fraction of the path's is limited by the path and not by the losses.
 FREE = 0.5
 Point = dict[str, float]
 

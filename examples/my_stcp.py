@@ -41,7 +41,7 @@ class MyStcp(elephan.Algorithm):
         return max((1.0 - part) * self.window, 2.0)
 
     def on_congestion(self, signal: elephan.Signal) -> None:
-        """Give up a part of the window."""
+        """give up a fraction of the window."""
         self.saved = (self.window, self.ssthresh)
         self.ssthresh = self.reduced()
         self.window = self.ssthresh

@@ -7,7 +7,7 @@ use elephan_cc::{Ack, Algorithm, Observe, Signal, Start};
 pub struct Parameters {
     /// Growth for each segment acknowledged, segments.
     pub increase: f64,
-    /// Part of the window given up on a loss.
+    /// Fraction of the window given up on a loss.
     pub decrease: f64,
     /// Window up to which standard TCP is used, segments.
     pub legacy_window: f64,

@@ -1,4 +1,4 @@
-"""A delay-based flow and a CUBIC flow the other way (hcc2011, figures 15 to 19, with today's endpoints)."""
+"""A delay-based flow and a CUBIC flow on the reverse path (hcc2011, figures 15 to 19, with today's endpoints)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_hcc_keeps_its_rate_and_alpha_and_fast_collapses_where_both_ends_pace() 
     hcc, fast = beside_cubic("hcc"), beside_cubic("fast")
     assert goodput_mbps(hcc) > 80
     assert 80 <= waits(hcc)[1] <= 120
-    # FAST takes what waits on the way back for its own.
+    # FAST takes the queue on the reverse path for its own.
     assert goodput_mbps(fast) < 65
     assert waits(fast)[1] < 50
 

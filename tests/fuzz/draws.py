@@ -104,7 +104,7 @@ class Draws(random.Random):
         return value if self.chance(0.5) else f"{100 * value:.9f}%"
 
     def buffer(self, least_share: float = 0.01, shares: bool = True) -> str:
-        """A queue's limit; in parts of the BDP from ``least_share`` on."""
+        """A queue's limit; in fractions of the BDP from ``least_share`` on."""
         if self.extreme:
             return self.choice(
                 (

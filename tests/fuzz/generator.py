@@ -250,7 +250,7 @@ class _Senders:
         return found
 
     def _walks(self, nodes: list[str], links: list[Tables]) -> list[tuple[list[str], list[str] | None]]:
-        """Some random walks, each with the way back where it is not that of the same links."""
+        """Some random walks, each with the reverse path where it does not use the same links."""
         draw = self.draw
         steps: dict[str, list[tuple[str, str]]] = {node: [] for node in nodes}
         for link in links:

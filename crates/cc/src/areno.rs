@@ -147,7 +147,7 @@ impl Areno {
 
 observed! {
     self: Areno, self.win;
-    /// Probe part of the window.
+    /// Probe component of the window.
     probe = self.probe, number(Unit::Segments);
     /// Increase of the probe part for each round trip.
     increase = self.increase, number(Unit::Segments);

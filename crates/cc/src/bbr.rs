@@ -41,7 +41,7 @@ params! {
         full_growth: f64 = num(1.25, 1.0, 10.0, Unit::None), "Linux tcp_bbr.c";
         /// Rounds without that growth after which it is.
         full_rounds: f64 = num(3.0, 1.0, 100.0, Unit::RoundTrips), "Linux tcp_bbr.c";
-        /// Part of the bandwidth that the pacing rate stays below it.
+        /// Fraction of the bandwidth that the pacing rate stays below it.
         pacing_margin: f64 = num(0.01, 0.0, 0.5, Unit::None), "Linux tcp_bbr.c";
         /// Room in the window for three bursts of a millisecond each, as offload makes them.
         offload_budget: bool = flag(true), "Linux tcp_bbr.c";
@@ -66,7 +66,7 @@ const FIRST_RTT_S: f64 = 0.001;
 const POLICED_ROUNDS: u32 = 4;
 /// Lost for each delivered segment from which an interval may be policed.
 const POLICED_LOSS: f64 = 50.0 / 256.0;
-/// Intervals whose rates differ by no more than this part are alike.
+/// Intervals whose rates differ by no more than this fraction are alike.
 const POLICED_ALIKE: f64 = 1.0 / 8.0;
 /// The same as a rate, bytes/s (4 kbit/s).
 const POLICED_ALIKE_BYTES_PER_S: f64 = 500.0;

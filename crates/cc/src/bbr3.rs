@@ -39,9 +39,9 @@ params! {
         probe_rtt_cwnd_gain: f64 = num(0.5, 0.0, 1.0, Unit::None), "draft-ietf-ccwg-bbr §2.8";
         /// Loss in a round beyond which a probe went too far.
         loss_threshold: f64 = num(0.02, 0.0, 0.9, Unit::None), "draft-ietf-ccwg-bbr §2.7";
-        /// Part of a bound that one round with losses leaves at least.
+        /// Fraction of a bound that one round with losses leaves at least.
         beta: f64 = num(0.7, 0.01, 1.0, Unit::None), "draft-ietf-ccwg-bbr §2.7";
-        /// Part of the long-term bound left free in ProbeBW_CRUISE.
+        /// Fraction of the long-term bound left free in ProbeBW_CRUISE.
         headroom: f64 = num(0.15, 0.0, 0.9, Unit::None), "draft-ietf-ccwg-bbr §2.7";
         /// Smallest window.
         min_window: f64 = num(4.0, 1.0, 100.0, Unit::Segments), "draft-ietf-ccwg-bbr §2.7";
@@ -55,7 +55,7 @@ params! {
         probe_wait: f64 = num(2.0, 0.0, 1e3, Unit::Seconds), "draft-ietf-ccwg-bbr §5.3.3.5";
         /// Rounds between two probes that are enough where Reno would need no longer.
         probe_rounds: f64 = num(63.0, 1.0, 1e6, Unit::RoundTrips), "draft-ietf-ccwg-bbr §5.3.3.5";
-        /// Part of the bandwidth that the pacing rate stays below it.
+        /// Fraction of the bandwidth that the pacing rate stays below it.
         pacing_margin: f64 = num(0.01, 0.0, 0.5, Unit::None), "draft-ietf-ccwg-bbr §2.5";
     }
 }

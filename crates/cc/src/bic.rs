@@ -49,7 +49,7 @@ params! {
         s_max: f64 = num(32.0, 0.01, 1e6, Unit::Segments), "Xu et al. 2004; Linux has 16";
         /// Smallest increase a round trip (S_min); the paper's form.
         s_min: f64 = num(0.01, 1e-6, 1e3, Unit::Segments), "Xu et al. 2004";
-        /// Part of the window given up on a loss (β).
+        /// Fraction of the window given up on a loss (β).
         beta: f64 = num(0.125, 0.0, 1.0, Unit::None), "Xu et al. 2004; Linux has 205/1024";
         /// Window below which it is standard TCP.
         low_window: f64 = num(14.0, 0.0, 1e9, Unit::Segments), "Xu et al. 2004; Linux";
@@ -59,7 +59,7 @@ params! {
         converge_against: Against = choice("recorded", Against::WORDS), "Xu et al. 2004 §III.D; max_win is the pseudo-code";
         /// When the target moves; the paper's form.
         search_update: SearchUpdate = choice("ack", SearchUpdate::WORDS), "Xu et al. 2004 §III";
-        /// The search goes this part of the distance to the maximum each round trip: one in this many; Linux's form.
+        /// The search goes this fraction of the distance to the maximum each round trip: one in this many; Linux's form.
         search_divisor: f64 = num(4.0, 2.0, 1e3, Unit::None), "Linux tcp_bic.c BICTCP_B";
         /// Round trips from `search_divisor` below the maximum up to it; Linux's form.
         smooth_part: f64 = num(20.0, 1.0, 1e4, Unit::None), "Linux tcp_bic.c; 11 up to 2.6.12";

@@ -19,7 +19,7 @@ params! {
     pub struct CdgParams {
         /// Round trips whose gradients are summed; a power of two.
         window: f64 = num(8.0, 1.0, 256.0, Unit::RoundTrips), "Linux tcp_cdg.c window";
-        /// Part of the window kept at a back-off.
+        /// Fraction of the window kept at a back-off.
         backoff_beta: f64 = num(724.0 / 1024.0, 0.1, 1.0, Unit::None), "Linux tcp_cdg.c backoff_beta: the root of a half";
         /// Back off with probability 1 - exp(-this × the summed gradient).
         backoff_factor: f64 = num(42.0, 0.0, 1e6, Unit::PerSecond), "Linux tcp_cdg.c backoff_factor; the paper's G of 3 ms";

@@ -41,7 +41,7 @@ params! {
         alpha: f64 = num(0.125, 0.0, 1e3, Unit::None), "Tan et al. 2006";
         /// Exponent of the growth; the Linux modules have 3/4 always.
         k: f64 = num(0.75, 0.0, 1.0, Unit::None), "Tan et al. 2006";
-        /// Part of the window given up on a loss (β).
+        /// Fraction of the window given up on a loss (β).
         beta: f64 = num(0.5, 0.0, 1.0, Unit::None), "Tan et al. 2006";
         /// dwnd shrinks by this times the segments in queues (ζ; η in the drafts).
         zeta: f64 = num(1.0, 0.0, 1e3, Unit::None), "Linux modules; in the paper unverified";
@@ -51,7 +51,7 @@ params! {
         gamma_low: f64 = num(5.0, 0.0, 1e6, Unit::Segments), "Andrew's module; in the draft unverified";
         /// Largest γ that tuning sets.
         gamma_high: f64 = num(30.0, 0.0, 1e6, Unit::Segments), "Andrew's module; in the draft unverified";
-        /// Part of the way that γ moves at each loss; 0: fixed.
+        /// Fraction of the way that γ moves at each loss; 0: fixed.
         gamma_gain: f64 = num(0.25, 0.0, 1.0, Unit::None), "Andrew's module 1.1 (January 2008: 0.5); in the draft unverified";
         /// Window below which dwnd is 0.
         low_window: f64 = num(38.0, 0.0, 1e6, Unit::Segments), "Andrew's module; INFOCOM 41? (unverified)";
@@ -180,7 +180,7 @@ impl Compound {
         })
     }
 
-    /// Reno's part of the window.
+    /// Reno's component of the window.
     fn reno(&self) -> f64 {
         self.win.w - self.dwnd
     }

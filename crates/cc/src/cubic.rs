@@ -39,9 +39,9 @@ params! {
     pub struct CubicParams {
         /// Steepness of the curve (C).
         c: f64 = num(0.4, 1e-6, 1e6, Unit::SegmentsPerSecondCubed), "RFC 9438 §5";
-        /// Part of the window kept on a loss (β_cubic; papers write β for 1 minus this).
+        /// Fraction of the window kept on a loss (β_cubic; papers write β for 1 minus this).
         beta: f64 = num(0.7, 0.1, 0.999, Unit::None), "RFC 9438 §4.6; PFLDnet 2005 has 0.8";
-        /// Part of the window kept on an ECN echo.
+        /// Fraction of the window kept on an ECN echo.
         beta_ecn: f64 = num(0.7, 0.1, 0.999, Unit::None), "RFC 9438 §4.6; RFC 8511 §3 allows 0.85";
         /// Aim below the last maximum when that is lower than the one before.
         fast_convergence: bool = flag(true), "RFC 9438 §4.7";

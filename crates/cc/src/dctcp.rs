@@ -1,5 +1,5 @@
 //! DCTCP (RFC 8257; M. Alizadeh et al., "Data Center TCP (DCTCP)", SIGCOMM 2010): the window falls by half of the smoothed
-//! part of the segments that queues had marked.
+//! fraction of the segments that queues had marked.
 //!
 //! Variant: α from the marks of each round trip (RFC 8257 §3.3, steps 1 to 8); the window falls at the first mark of a
 //! window of data, as RFC 3168, the paper and all kernels have it, and not at its end, where the RFC's step 9 stands

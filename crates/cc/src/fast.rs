@@ -13,7 +13,7 @@
 //! outside recovery, which for segments sent in a recovery is the flight before the loss, so it comes back harder and
 //! loses more often while it overshoots; and its first RTT is that of a 40-byte SYN, a little under what data can
 //! reach. The base RTT is the smallest that this flow has seen, so that a flow which starts into a standing queue takes
-//! that queue for part of the path, unless it is told better (`known_rtt`).
+//! that queue for propagation delay of the path, unless it is told better (`known_rtt`).
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::loss_window::window_getters;
@@ -36,7 +36,7 @@ params! {
         alpha: f64 = num(200.0, 1.0, 1e9, Unit::Segments), "no paper fixes it and Weigle et al. 2006 do not state theirs; between ns-2's 100 and the 400 of later papers";
         /// Width of the band above `alpha` in which the window stays (β - α); ns-2 timing only.
         dead_band: f64 = num(0.0, 0.0, 1e9, Unit::Segments), "ns-2 tcp-fast.cc: alpha_ = beta_ = 100";
-        /// Part of the way to the target that one update goes (γ).
+        /// Fraction of the way to the target that one update goes (γ).
         gamma: f64 = num(0.5, 1e-3, 1.0, Unit::None), "Jin et al. 2004 eq. 7";
         /// Averaged queueing delay below which the window doubles each round trip.
         mi_threshold: f64 = num(0.00075, 0.0, 10.0, Unit::Seconds), "ns-2 tcp-fast.cc mi_threshold_";
@@ -50,7 +50,7 @@ params! {
         filter_max: f64 = num(0.25, 1e-6, 1.0, Unit::None), "Jin et al. 2004 (not verified in its text); ns-2 has 1/256";
         /// Round trip of the empty path, where it is known; 0: the smallest RTT that this flow has seen.
         known_rtt: f64 = num(0.0, 0.0, 100.0, Unit::Seconds), "Xu et al. 2011 section 4 lets each flow know its propagation delay";
-        /// Part of the window given up on a loss.
+        /// Fraction of the window given up on a loss.
         decrease: f64 = num(0.5, 0.0, 1.0, Unit::None), "ns-2 tcp-fast.cc; Jin et al. 2004";
     }
 }
@@ -110,7 +110,7 @@ impl Fast {
         source: "Jin, Wei, Low, INFOCOM 2004; Wei et al., ToN 2006; ns-2 tcp-fast 1.1.3",
         doc: "Keeps alpha segments of its own in queues, whatever the path: the window moves towards base RTT over averaged \
               RTT times itself plus alpha. Needs a buffer larger than the sum of all alphas; a late flow takes more than \
-              its share, since it takes the queue of the others for part of its path. The default updates every other \
+              its share, since it takes the queue of the others for propagation delay of its path. The default updates every other \
               round trip.",
         presets: &[
             Preset::new("", "INFOCOM 2004, every other round trip", &[]),

@@ -39,7 +39,7 @@ params! {
         reno_reset: RenoReset = choice("half", RenoReset::WORDS), "published model of the authors (unverified)";
         /// Which RTT stands for a round trip.
         rtt_statistic: RoundRtt = choice("min", RoundRtt::WORDS), "as Vegas in Linux (unverified)";
-        /// Smallest part of the window kept on a loss.
+        /// Smallest fraction of the window kept on a loss.
         keep_min: f64 = num(0.5, 0.1, 1.0, Unit::None), "implementations of Kaneko et al. 2007 (unverified)";
         /// Weight of the past in the bandwidth estimate.
         filter_pole: f64 = num(0.9, 0.0, 0.999, Unit::None), "implementations: Westwood+ (unverified)";

@@ -71,13 +71,13 @@ params! {
     pub struct HccParams {
         /// Segments that the flow keeps in the queues of the forward path.
         alpha: f64 = num(400.0, 1.0, 1e9, Unit::Segments), "Xu et al. 2011 section 4: 400 at 200 Mbit/s, 2000 at 1 Gbit/s";
-        /// The largest change is this part of alpha, before it is halved (γ).
+        /// The largest change is this fraction of alpha, before it is halved (γ).
         gamma: f64 = num(0.5, 1e-3, 1.0, Unit::None), "Xu et al. 2011 section 4; Imax = γα, section 3.2.2";
         /// Smallest step of the search, before it is halved (Imin).
         i_min: f64 = num(1.0, 0.0, 1e6, Unit::Segments), "unstated in Xu et al. 2011; BIC has 0.01";
         /// Averaged forward queueing delay that ends the start.
         mi_threshold: f64 = num(0.00075, 0.0, 10.0, Unit::Seconds), "unstated in Xu et al. 2011; ns-2 tcp-fast.cc mi_threshold_";
-        /// Part of the clipped change that one update makes.
+        /// Fraction of the clipped change that one update makes.
         part: f64 = num(0.5, 1e-3, 1.0, Unit::None), "Xu et al. 2011 section 3.2.2 and Table 1: a half";
         /// Clip the change before its part is taken, or after.
         clip_order: ClipOrder = choice("clip_then_part", ClipOrder::WORDS), "Xu et al. 2011 Table 1";
@@ -110,7 +110,7 @@ params! {
     }
 }
 
-/// Part of the window that a loss leaves (Table 1).
+/// Fraction of the window that a loss leaves (Table 1).
 const BACKOFF: f64 = 0.5;
 
 states! {
@@ -159,7 +159,7 @@ impl Hcc {
         signals: &["one-way delay", "RTT", "loss"],
         source: "Xu, Zhou, Pham, Ji, Yang, Liu, JNCA 34, 2011",
         doc: "The forward queueing delay leads the window to where alpha segments wait on the forward path, by at most half of \
-              gamma alpha a round trip; queues on the way back do not matter. After a loss it halves and searches for the \
+              gamma alpha a round trip; queues on the reverse path do not matter. After a loss it halves and searches for the \
               window of that loss by halves, until it gets past it. Swings by some hundred segments where the pipe holds more \
               than twice alpha.",
         presets: &[

@@ -22,9 +22,9 @@ params! {
     pub struct HtcpParams {
         /// Time after a loss during which it is standard TCP (Δ_L).
         delta_l: f64 = num(1.0, 0.0, 1e6, Unit::Seconds), "Shorten & Leith 2004; draft-leith-tcp-htcp-06 §4.1";
-        /// Smallest part of the window kept on a loss.
+        /// Smallest fraction of the window kept on a loss.
         beta_min: f64 = num(0.5, 0.1, 1.0, Unit::None), "draft-leith-tcp-htcp-06 §4.2";
-        /// Largest part of the window kept on a loss.
+        /// Largest fraction of the window kept on a loss.
         beta_max: f64 = num(0.8, 0.1, 1.0, Unit::None), "draft-leith-tcp-htcp-06 §4.2";
         /// Keep the ratio of the smallest to the largest RTT on a loss; off: keep `beta_min`.
         adaptive_backoff: bool = flag(true), "draft-leith-tcp-htcp-06 §4.2; Linux";
@@ -97,7 +97,7 @@ impl Htcp {
         kind: Kind::Loss,
         signals: &["loss", "RTT", "throughput"],
         source: "Shorten & Leith, PFLDnet 2004; draft-leith-tcp-htcp-06",
-        doc: "Grows faster the longer ago the last loss is, and keeps the part of its window that just leaves the queue \
+        doc: "Grows faster the longer ago the last loss is, and keeps the fraction of its window that just leaves the queue \
               empty: the smallest RTT over the largest. The default has adaptive backoff and the bandwidth switch on and \
               RTT scaling off, as the ns-2 code of 2005 is taken to be.",
         presets: &[

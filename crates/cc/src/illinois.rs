@@ -35,15 +35,15 @@ params! {
         alpha_max: f64 = num(10.0, 1e-3, 1e6, Unit::Segments), "Liu, Başar & Srikant 2006; Linux tcp_illinois.c";
         /// Smallest additive increase for each round trip.
         alpha_min: f64 = num(0.3, 1e-3, 1e6, Unit::Segments), "Linux tcp_illinois.c; in the paper unverified (0.1?)";
-        /// Smallest part of the window given up on a loss.
+        /// Smallest fraction of the window given up on a loss.
         beta_min: f64 = num(0.125, 0.0, 1.0, Unit::None), "Liu, Başar & Srikant 2006; Linux tcp_illinois.c";
-        /// Largest part of the window given up on a loss.
+        /// Largest fraction of the window given up on a loss.
         beta_max: f64 = num(0.5, 0.0, 1.0, Unit::None), "Liu, Başar & Srikant 2006; Linux tcp_illinois.c";
-        /// Part of the largest queueing delay up to which α is `alpha_max` (d_1).
+        /// Fraction of the largest queueing delay up to which α is `alpha_max` (d_1).
         d1: f64 = num(0.01, 0.0, 1.0, Unit::None), "Linux tcp_illinois.c";
-        /// Part of the largest queueing delay up to which β is `beta_min` (d_2).
+        /// Fraction of the largest queueing delay up to which β is `beta_min` (d_2).
         d2: f64 = num(0.1, 0.0, 1.0, Unit::None), "Linux tcp_illinois.c";
-        /// Part of the largest queueing delay from which β is `beta_max` (d_3).
+        /// Fraction of the largest queueing delay from which β is `beta_max` (d_3).
         d3: f64 = num(0.8, 0.0, 1.0, Unit::None), "Linux tcp_illinois.c";
         /// Round trips with hardly any delay before α is `alpha_max` again (θ).
         theta: f64 = num(5.0, 1.0, 1e6, Unit::RoundTrips), "Linux tcp_illinois.c";

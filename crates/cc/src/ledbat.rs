@@ -43,7 +43,7 @@ params! {
         current_filter: f64 = num(4.0, 1.0, 1e3, Unit::None), "RFC 6817 §2.4.2 (at least 4); libutp has 3";
         /// How a connection starts.
         slow_start: Beginning = choice("none", Beginning::WORDS), "RFC 6817 §2.4.2 (none shown, one allowed); libutp";
-        /// Part of the target at which libutp's slow start ends.
+        /// Fraction of the target at which libutp's slow start ends.
         slow_start_exit: f64 = num(0.9, 0.01, 10.0, Unit::None), "libutp";
         /// Take no delay for longer than the RTT.
         bound_by_rtt: bool = flag(false), "libutp";
@@ -69,7 +69,7 @@ impl Ledbat {
         signals: &["one-way delay", "loss"],
         source: "RFC 6817",
         doc: "It steers the queueing delay on the way to the receiver to a target of 100 ms: below it the window grows by up to \
-              one segment a round trip, above it it shrinks in proportion. Whoever fills the queue further drives it out. The \
+              one segment a round trip, above it it shrinks in proportion. A flow that fills the queue further starves it. The \
               default is the RFC's pseudocode, without a slow start.",
         presets: &[
             Preset::new("", "RFC 6817, target 100 ms, gain 1", &[]),

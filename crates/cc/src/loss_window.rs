@@ -188,7 +188,7 @@ impl LossWindow {
         }
     }
 
-    /// Slow start's part of an ACK. Returns the segments (ACKs, for Linux 2.6) that are left for congestion avoidance:
+    /// Slow start's share of an ACK. Returns the segments (ACKs, for Linux 2.6) that are left for congestion avoidance:
     /// none where the window may not grow.
     #[inline]
     pub fn slow_start(&mut self, ack: &Ack) -> f64 {

@@ -1,6 +1,6 @@
 //! TCP-LP (A. Kuzmanovic, E. W. Knightly, "TCP-LP: a distributed algorithm for low priority data transfer", INFOCOM
 //! 2003) and HSTCP-LP (the same, PFLDnet 2004): standard TCP, or HighSpeed TCP, that gives way as soon as the one-way
-//! delay rises above a small part of its range.
+//! delay rises above a small fraction of its range.
 //!
 //! Variant: an early indication of congestion is a smoothed one-way delay of more than the smallest plus 15 % of the
 //! range; it halves the window and starts an inference time of three round trips without growth; another one, on data
@@ -44,7 +44,7 @@ choices! {
 params! {
     /// Parameters of low priority.
     pub struct LpParams {
-        /// Part of the range of one-way delays above its smallest from which there is congestion (δ).
+        /// Fraction of the range of one-way delays above its smallest from which there is congestion (δ).
         threshold: f64 = num(0.15, 0.0, 1.0, Unit::None), "Kuzmanovic & Knightly 2003; Linux tcp_lp.c";
         /// Delay above the smallest that timestamps cannot tell from none: without it a path without queues makes the flow's
         /// own bursts its congestion.
@@ -273,7 +273,7 @@ impl Yields for Hstcp {
 pub struct LowPriority<A> {
     inner: A,
     watch: Box<Watch>,
-    /// Part of the window kept on the first indication.
+    /// Fraction of the window kept on the first indication.
     keep: fn(&A, f64) -> f64,
 }
 

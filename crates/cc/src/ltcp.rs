@@ -18,7 +18,7 @@ params! {
     pub struct LtcpParams {
         /// Window at which the second layer begins (W_T).
         w_t: f64 = num(50.0, 2.0, 1e6, Unit::Segments), "Bhandarkar, Jain & Reddy 2006 (unverified)";
-        /// Part of the window given up on a loss from `w_t` on (β).
+        /// Fraction of the window given up on a loss from `w_t` on (β).
         decrease: f64 = num(0.15, 0.01, 0.9, Unit::None), "Bhandarkar, Jain & Reddy 2006 (unverified)";
         /// Multiply the increase by the cube root of the RTT over `rtt_ref`.
         rtt_compensation: bool = flag(false), "Bhandarkar, Jain & Reddy 2006 (unverified)";

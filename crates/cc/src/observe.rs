@@ -1,4 +1,4 @@
-//! Internal variables: what an algorithm goes by, such as CUBIC's K or the state of BBR, for whoever asks.
+//! Internal variables of algorithms, such as CUBIC's K or the state of BBR, for observers.
 //!
 //! `observed!` declares each variable once, with its unit, its definition and the expression of its value. A time is in
 //! seconds, and its name ends in `_s`. A value that is not known yet is NaN or infinite.

@@ -270,7 +270,7 @@ impl Path {
 
 /// Result of a single bulk flow over the second half of a run.
 pub struct Outcome {
-    /// Part of the capacity that was delivered.
+    /// Fraction of the capacity that was delivered.
     pub utilization: f64,
     /// Mean queue that an ACK sees, segments.
     pub queue: f64,

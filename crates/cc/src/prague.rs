@@ -100,7 +100,7 @@ impl Prague {
         self.p.rtt_independence && !self.win.in_slow_start() && self.rounds >= self.p.transition
     }
 
-    /// Part of the growth at the virtual RTT that one round trip of `rtt` s has.
+    /// Fraction of the growth at the virtual RTT that one round trip of `rtt` s has.
     fn scale_of(&self, rtt: f64) -> f64 {
         let part = (rtt / self.p.rtt_virtual).min(1.0);
         part * part

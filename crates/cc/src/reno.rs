@@ -16,9 +16,9 @@ params! {
     pub struct RenoParams {
         /// Additive increase for each round trip (a).
         increase: f64 = num(1.0, 0.0, 1e6, Unit::Segments), "RFC 5681 §3.1";
-        /// Part of the window given up on a loss (b).
+        /// Fraction of the window given up on a loss (b).
         decrease: f64 = num(0.5, 0.0, 1.0, Unit::None), "RFC 5681 §3.1";
-        /// Part of the window given up on an ECN echo.
+        /// Fraction of the window given up on an ECN echo.
         decrease_ecn: f64 = num(0.5, 0.0, 1.0, Unit::None), "RFC 3168 §6.1.2; RFC 8511 §3 allows 0.2";
     }
 }

@@ -15,7 +15,7 @@ choices! {
 /// tcp_vegas.c).
 pub const MIN_SAMPLES: u32 = 3;
 
-/// A round trip is too short below this part of the smallest RTT: rounding must not make a fair one so.
+/// A round trip is too short below this fraction of the smallest RTT: rounding must not make a fair one so.
 const SHORT: f64 = 0.999;
 
 /// RTTs and acknowledged segments of one round trip.

@@ -19,7 +19,7 @@ params! {
     pub struct StcpParams {
         /// Growth for each segment acknowledged (a).
         increase: f64 = num(0.01, 1e-6, 1.0, Unit::Segments), "Kelly 2003; RFC 3649 §8";
-        /// Part of the window given up on a loss (b).
+        /// Fraction of the window given up on a loss (b).
         decrease: f64 = num(0.125, 0.0, 1.0, Unit::None), "Kelly 2003; RFC 3649 §8";
         /// Window up to which standard TCP is used (lwnd).
         legacy_window: f64 = num(16.0, 0.0, 1e9, Unit::Segments), "Kelly 2003 (value not verified in its text)";

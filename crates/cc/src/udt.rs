@@ -263,7 +263,7 @@ impl Udt {
                 SlowStart::FirstAck => {
                     self.leave_slow_start(path);
                     if path.arrival_rate > 0.0 {
-                        // The draft has no margin here. Whoever has nothing under way may send one packet, so that a
+                        // The draft has no margin here. A sender with nothing in flight may send one packet, so that a
                         // window of less than one is one of one.
                         self.window = (path.arrival_rate * (path.rtt + self.p.syn)).max(1.0);
                     }

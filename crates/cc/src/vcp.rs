@@ -36,7 +36,7 @@ params! {
         k: f64 = num(0.25, 1e-3, 10.0, Unit::None), "ns-2 vcp-src.h";
         /// Segments added a round trip of T_ref (α).
         alpha: f64 = num(1.0, 1e-3, 1e6, Unit::Segments), "ns-2 vcp-src.h";
-        /// Part of the window that a decrease leaves (β).
+        /// Fraction of the window that a decrease leaves (β).
         beta: f64 = num(0.875, 0.1, 0.999, Unit::None), "SIGCOMM 2005; ns-2 vcp-src.cc";
         /// Round-trip time at which the additive step is α (T_ref).
         t_ref: f64 = num(0.2, 1e-3, 10.0, Unit::Seconds), "SIGCOMM 2005 (t_ρ); ns-2: 0.1";

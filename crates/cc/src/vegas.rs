@@ -53,7 +53,7 @@ params! {
         double_every_other: bool = flag(true), "Brakmo & Peterson 1995; Linux: every round trip";
         /// Spread an increase over the round that follows.
         spread_increase: bool = flag(false), "ns-2 tcp-vegas.cc";
-        /// Part of the window given up on a loss; ns-3 goes down to its threshold instead.
+        /// Fraction of the window given up on a loss; ns-3 goes down to its threshold instead.
         decrease: f64 = num(0.25, 0.0, 1.0, Unit::None), "ns-2 tcp-vegas.cc; Linux has 0.5";
         /// Window after a timeout.
         timeout_window: f64 = num(1.0, 1.0, 10.0, Unit::Segments), "RFC 5681 §3.1; ns-2 has 2";

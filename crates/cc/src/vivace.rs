@@ -43,13 +43,13 @@ params! {
         latency_price: f64 = num(900.0, 0.0, 1e6, Unit::None), "Dong et al. 2018; PCC-Uspace";
         /// Price of a loss.
         loss_price: f64 = num(11.35, 0.0, 1e6, Unit::None), "Dong et al. 2018; PCC-Uspace";
-        /// Part of the rate by which a probe is above or below it.
+        /// Fraction of the rate by which a probe is above or below it.
         probe_step: f64 = num(0.05, 1e-3, 0.5, Unit::None), "Dong et al. 2018; PCC-Uspace";
         /// Mbit/s for each unit of the utility's gradient.
         conversion: f64 = num(1.0, 1e-3, 1e3, Unit::None), "Dong et al. 2018; PCC-Uspace (theta)";
         /// How steps grow while they go on in one direction.
         amplifier: Amplifier = choice("power", Amplifier::WORDS), "PCC-Uspace; Dong et al. 2018 (unverified)";
-        /// Largest first step as a part of the rate.
+        /// Largest first step as a fraction of the rate.
         bound: f64 = num(0.05, 1e-3, 1.0, Unit::None), "PCC-Uspace; Dong et al. 2018 (unverified)";
         /// By how much that grows each time it binds.
         bound_step: f64 = num(0.05, 0.0, 1.0, Unit::None), "PCC-Uspace; Dong et al. 2018: 0.1 (unverified)";

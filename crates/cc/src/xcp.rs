@@ -34,7 +34,7 @@ impl Xcp {
              router on the path (`queue = \"xcp\"`) works out, once in a mean round-trip time, how much more or less traffic \
              it wants and shares that out among the segments, so that all flows get the same; the smallest share that a \
              segment meets comes back with its ACK, and the window follows. Queues stay nearly empty and hardly anything \
-             is dropped, unless ACKs come in bunches: data the other way bunch them, and then the segments leave in \
+             is dropped, unless ACKs come in bunches: data on the reverse path bunch them, and then the segments leave in \
              bunches too, which pacing (`pacing = true` in the stack) spreads. The router's parameters are those of the \
              queue.",
         presets: &[Preset::new("", "SIGCOMM 2002", &[])],

@@ -24,7 +24,7 @@ const DROPTAIL: Course = Course {
     unasked: false,
 };
 
-/// Random losses, a jittery way back, timeouts in and out of a recovery, a spurious loss and an idle
+/// Random losses, a jittery reverse path, timeouts in and out of a recovery, a spurious loss and an idle
 /// time.
 const ROUGH: Course = Course {
     name: "rough",

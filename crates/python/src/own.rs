@@ -41,7 +41,7 @@ pub struct Own {
 
 impl Own {
     /// # Errors
-    /// What reading its needs raises.
+    /// Exception of reading its needs.
     pub fn new(object: &Bound<'_, PyAny>, flow: usize, failure: Failure) -> PyResult<Self> {
         let words: Vec<String> = object.call_method0(intern!(object.py(), "_needs"))?.extract()?;
         Ok(Self {

@@ -2,7 +2,7 @@
 //!
 //! The estimate counts what a scenario asks for outright: samples, flows, transfers, and the first window of each flow. How far a
 //! window or a queue without a bound will grow is not known beforehand; [`crate::Engine::limit_memory`] bounds packets on their
-//! way, and whoever drives the engine bounds the rest between two time slices.
+//! way, and the caller of the engine bounds the rest between two time slices.
 
 use std::mem::size_of;
 
@@ -23,7 +23,7 @@ const TRANSFER_COLUMNS: u64 = 14;
 const INTERNALS_COLUMNS: u64 = 5;
 const CROWD_COLUMNS: u64 = 9;
 
-/// A flow's part of the reduction to quantiles, and its samples of a slice.
+/// A flow's share of the reduction to quantiles, and its samples of a slice.
 const BYTES_PER_MEMBER: u64 = 100 + SAMPLES_AT_ONCE * (size_of::<SenderSample>() + size_of::<ReceiverSample>()) as u64;
 
 /// Memory of a flow besides its ends: two paths of a few hops, mailboxes, names, a histogram of round-trip times.

@@ -10,7 +10,7 @@ use crate::time::Time;
 
 /// Bits of [`Packet::flags`].
 pub mod flag {
-    /// An acknowledgement, on its way back to the sender.
+    /// An acknowledgement, on the reverse path to the sender.
     pub const ACK: u8 = 1;
     /// More of the packet is in its flow's [`crate::sidecar::Sidecar`] under [`super::Packet::extra`]: of an ACK the SACK blocks,
     /// the segment that it answers if that is not the one below the next expected, and the feedback of routers; of a datagram

@@ -200,7 +200,7 @@ fn marking(links: &mut Value, limit: u64, threshold: u64) {
 
 #[test]
 fn classic_ecn_halves_the_window_once_a_round_trip_and_loses_nothing() {
-    // The window falls at once, as RFC 3168 has it. Where it is lowered ACK by ACK, the segment that tells of the answer still
+    // The window falls at once, as RFC 3168 has it. Where it is lowered ACK by ACK, the segment that reports the response still
     // finds the queue at the threshold, is marked, and the window is halved again.
     let mut each_acknowledged = ns2_stack();
     each_acknowledged["recovery"] = json!("pipe");

@@ -47,7 +47,7 @@ struct Half {
     queue: (f64, f64),
     /// Segments/s of each flow.
     rates: Vec<f64>,
-    /// Part of the segments that the bottleneck marked.
+    /// Fraction of the segments that the bottleneck marked.
     marked: f64,
 }
 

@@ -68,7 +68,7 @@ pub struct Plan {
     /// True if packets without data before a flow's first data only take the propagation delay: the simulator's flows have no
     /// handshake, and this one is to leave no trace in the queue.
     pub handshakes_apart: bool,
-    /// True if the second flow is the first the other way round: their packets have the same two addresses, and what is data of one
+    /// True if the second flow is the first in the opposite direction: their packets have the same two addresses, and what is data of one
     /// may acknowledge data of the other.
     #[serde(default)]
     pub mirrored: bool,

@@ -1,7 +1,7 @@
 """Criteria, as data.
 
 A criterion names a metric, a subject, the conditions it holds under, and the relation it has to hold
-(:mod:`elephan.evaluation.relations`). Measuring a subject is the business of whoever states criteria (a
+(:mod:`elephan.evaluation.relations`). Measuring a subject is the business of the owner of the criteria (a
 :class:`Measurer`); the judgment (:mod:`elephan.evaluation.judging`) is the same for all.
 """
 

@@ -145,7 +145,7 @@ def throughput_cov(
 def largest_rate_drop(
     run: Run, window: Window | None = None, flows: Flows = None, *, bin_s: float = BIN_S
 ) -> dict[str, float]:
-    """The largest part of its throughput that a flow loses from one second to the next, or between bins of ``bin_s``.
+    """Largest fraction of a flow's throughput that is lost from one second to the next, or between bins of ``bin_s``.
 
     0 when it never sinks, 1 when it goes silent. RFC 5166 takes bins of a round trip.
 

@@ -23,7 +23,7 @@ DATAGRAM_COLUMNS = ("owd_min_ms", "owd_mean_ms", "owd_p50_ms", "owd_p95_ms", "ow
 """Fields that flows of datagrams have besides, where the backend gives them."""
 
 RUN_METRICS = (
-    "jain", "min_max_ratio", "asymmetry", "abs_asymmetry", "late_comer_share", "rtt_fairness_ratio",
+    "jain", "min_max_ratio", "asymmetry", "abs_asymmetry", "late_flow_share", "rtt_fairness_ratio",
     "rtt_fairness_exponent", "convergence_time_s", "convergence_accumulated_time_s", "convergence_cwnd_time_s",
     "convergence_epochs", "delta_fair_convergence_time_s", "convergence_abs_time_s", "sum_throughput_mbps",
     "sum_goodput_mbps", "utilization", "loss_rate", "stability", "mean_queue_pkts", "min_queue_pkts", "max_queue_pkts",

@@ -76,7 +76,7 @@ def mean_throughput_mbps(run: Run, window: Window | None = None, flows: Flows = 
 
 @metric("throughput_share", "1", "Elephan's own definition", scope="flow")
 def throughput_share(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
-    """A flow's throughput as a part of the sum over the flows."""
+    """A flow's throughput as a fraction of the sum over the flows."""
     rates = throughput_mbps(run, window, flows)
     total = sum(rates.values())
     if total == 0:
@@ -84,8 +84,8 @@ def throughput_share(run: Run, window: Window | None = None, flows: Flows = None
     return {name: rate / total for name, rate in rates.items()}
 
 
-@metric("late_comer_share", "1", "weigle2006 §4")
-def late_comer_share(run: Run, window: Window | None = None, flows: Flows = None) -> float:
+@metric("late_flow_share", "1", "weigle2006 §4", aliases=("late_comer_share",))
+def late_flow_share(run: Run, window: Window | None = None, flows: Flows = None) -> float:
     """The throughput share of the flow that started last.
 
     Raises:

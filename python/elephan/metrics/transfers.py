@@ -276,7 +276,7 @@ def transfers_begun(run: Run, window: Window | None = None, flows: Flows = None,
 def completed_fraction(
     run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None
 ) -> float:
-    """Part of the transfers that start in the window which come to their end before the run does.
+    """Fraction of the transfers that start in the window which come to their end before the run does.
 
     Mean rates and durations are over these alone: where this is well below 1 they leave out the slowest.
 

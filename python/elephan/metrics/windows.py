@@ -226,7 +226,7 @@ def response_pkts_per_rtt(run: Run, window: Window | None = None, flows: Flows =
 
 @metric("receive_window_limited_fraction", "1", "design: limits of a run", scope="flow")
 def receive_window_limited_fraction(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
-    """Part of the flow's time in which the receiver's window, not the algorithm, kept it from sending; whole run.
+    """Fraction of the flow's time in which the receiver's window, not the algorithm, kept it from sending; whole run.
 
     Raises:
         MetricError: another window than the whole run is asked for.

@@ -37,7 +37,7 @@ from elephan.models.hybrid import (
 )
 
 Keep = Callable[[Floats], Floats]
-"""RTT over RTTmin at a loss to the part of the window that is kept."""
+"""RTT over RTTmin at a loss to the fraction of the window that is kept."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def areno(pipe: Pipe) -> Hybrid:
 
 
 def yeah_keep(rtt_over_min: ArrayLike) -> Floats:
-    """Equation 5: 1 - min(max(1/8, 1 - RTTmin/RTT), 1/2), the part of the window that YeAH keeps at a loss."""
+    """Equation 5: 1 - min(max(1/8, 1 - RTTmin/RTT), 1/2), the fraction of the window that YeAH keeps at a loss."""
     return floats(1.0 - np.clip(1.0 - 1.0 / floats(rtt_over_min), 0.125, 0.5))
 
 

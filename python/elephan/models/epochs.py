@@ -94,7 +94,7 @@ def cubic(on: Path, c: float = 0.4, keep: float = 0.7, beyond: float = 1.0, *, f
 
 
 def htcp_keep(on: Path) -> Floats:
-    """The part of the window that H-TCP keeps on this path: the smallest over the largest round trip, 0.5 to 0.8."""
+    """Fraction of the window that H-TCP keeps on this path: the smallest over the largest round trip, 0.5 to 0.8."""
     return floats(np.clip(on.bdp / on.peak, 0.5, 0.8))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 PART = 0.5
-"""Part of the clipped change that one round trip makes (section 3.2.2 and Table 1)."""
+"""Fraction of the clipped change that one round trip makes (section 3.2.2 and Table 1)."""
 
 
 def step_max(alpha: float, gamma: float) -> float:

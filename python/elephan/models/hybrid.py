@@ -89,7 +89,7 @@ def loss_rate(w: ArrayLike) -> Floats:
 
 
 def window_at_loss(p: ArrayLike) -> Floats:
-    """Equation 1 the other way: w = sqrt(8 / (3 p))."""
+    """Inverse of equation 1: w = sqrt(8 / (3 p))."""
     return floats(np.sqrt(8.0 / (3.0 * _probability(p))))
 
 

@@ -295,7 +295,7 @@ class Compound(Law):
 
 
 class Fast(Law):
-    """FAST (Jin, Wei, Low 2004): in each ``update_every``-th round trip a part of the way to ``alpha`` in the queue."""
+    """FAST (Jin, Wei, Low 2004): each ``update_every``-th round trip goes a fraction of the way to ``alpha`` queued."""
 
     by_rounds = True
     slow_start = False

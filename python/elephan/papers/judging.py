@@ -29,8 +29,8 @@ class Judgment:
         low: lower end of the bootstrap interval over seeds; ``None`` without one.
         high: upper end.
         no_interval: why there is none, in one clause; empty where there is one.
-        support: part of the bootstrap draws in which the claim holds; ``None`` without replicates. Between 0.025 and
-            0.975 the published conclusion lies inside the noise of our seeds.
+        support: fraction of the bootstrap draws in which the claim holds; ``None`` without replicates. Between 0.025
+            and 0.975 the published conclusion lies inside the noise of our seeds.
         margin: how far inside the allowed range; negative when outside.
         detail: what was compared.
         runs: ids of the runs behind it.

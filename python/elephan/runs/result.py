@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Size = str | tuple[float, float]
 
-SUMMARY_FORMAT = 3
+SUMMARY_FORMAT = 4
 
 T = TypeVar("T")
 

@@ -1,6 +1,6 @@
 """Many runs on all cores: threads, since the engine works without the interpreter's lock.
 
-What is saved is not run again, whoever saved it; what another process is computing is waited for rather than computed
+A saved result is not run again; a result that another process is computing is waited for rather than computed
 twice. Ctrl-C stops the engines at their next progress report, and keeps whatever is finished.
 """
 

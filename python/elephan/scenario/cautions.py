@@ -122,25 +122,25 @@ def _changing_links(graph: Graph) -> list[str]:
     for link in graph.links:
         changes = link.impairments
         if changes.rate_steps:
-            found.append(f"{link.name}: parts of its BDP go by its rate at the beginning, {format_rate(link.rate_bps)}")
+            found.append(f"{link.name}: its BDP is that of its rate at the beginning, {format_rate(link.rate_bps)}")
         if changes.rate_trace:
             bits = len(changes.rate_trace) * OPPORTUNITY_BYTES * 8
             mean_bps = bits * 1000 // changes.rate_trace[-1]
             if abs(mean_bps - link.rate_bps) > link.rate_bps / 10:
                 found.append(
-                    f"{link.name}: parts of its BDP go by its rate, {format_rate(link.rate_bps)}; "
+                    f"{link.name}: its BDP is that of its rate, {format_rate(link.rate_bps)}; "
                     f"its trace has {mean_bps / 1e6:.4g} Mbit/s on average"
                 )
         if changes.channel and not changes.delays_only:
             mean_bps = round(channels.mean_bps(changes.channel.model, changes.channel.given))
             if abs(mean_bps - link.rate_bps) > link.rate_bps / 10:
                 found.append(
-                    f"{link.name}: parts of its BDP go by its rate, {format_rate(link.rate_bps)}; its channel "
+                    f"{link.name}: its BDP is that of its rate, {format_rate(link.rate_bps)}; its channel "
                     f"{changes.channel.model} has {mean_bps / 1e6:.4g} Mbit/s on average"
                 )
         if changes.delay_steps:
             found.append(
-                f"{link.name}: RTTs without queues, and parts of the BDP, go by its delay at the beginning, "
+                f"{link.name}: RTTs without queues, and the BDP, are those of its delay at the beginning, "
                 f"{format_time(link.delay_ps)}"
             )
     return found

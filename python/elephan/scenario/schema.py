@@ -432,7 +432,7 @@ class Path(Table):
     rate: Rate = Field(description="rate of the bottleneck, each way", examples=["622 Mbit/s"])
     rtt: PositiveTime = Field(description="two-way propagation delay from end to end", examples=["100 ms"])
     buffer: BufferSize = Field(
-        description='what may wait at the bottleneck, each way: packets, bytes, a part of the BDP, or "unlimited"',
+        description='queue limit of the bottleneck, each way: packets, bytes, a fraction of the BDP, or "unlimited"',
         examples=["20% BDP", "1555 packets", "2 MB"],
     )
     queue: Name = Field("droptail", description="queue discipline of the bottleneck", examples=["droptail:ns2"])
@@ -477,7 +477,7 @@ class ParkingLot(Path):
     """``[parking_lot]``: several bottlenecks in a row; a flow crosses all of them, or those that ``hops`` names."""
 
     hops: Annotated[int, BeforeValidator(reported(whole_number(1, 1000, "a number of hops")))] = Field(
-        description="bottlenecks in the row; each has an equal part of the delay", examples=[3]
+        description="bottlenecks in the row; each has an equal share of the delay", examples=[3]
     )
 
 
@@ -491,7 +491,7 @@ class Link(Table):
     delay: Time = Field(description="one-way propagation delay", examples=["48 ms"])
     buffer: BufferSize = Field(
         default_factory=lambda: Buffer(unlimited=True),
-        description='what may wait: packets, bytes, a part of the BDP of the longest path across it, or "unlimited"',
+        description='queue limit: packets, bytes, a fraction of the BDP of the longest path over it, or "unlimited"',
         examples=["20% BDP"],
     )
     queue: Name = Field("droptail", description="queue discipline", examples=["droptail"])

@@ -54,7 +54,7 @@ class Buffer:
     Attributes:
         packets: packets that may wait.
         octets: bytes that may wait.
-        bdp_share: part of the bandwidth-delay product, 0.2 for ``20% BDP``.
+        bdp_share: fraction of the bandwidth-delay product, 0.2 for ``20% BDP``.
         unlimited: nothing is ever dropped.
     """
 

@@ -32,14 +32,14 @@ pub struct Course {
     pub name: &'static str,
     /// Segments/s.
     pub rate: f64,
-    /// In every other three seconds the link has this part of its rate.
+    /// In every other three seconds the link has this fraction of its rate.
     pub dip: f64,
     /// Round trip without queue, us.
     pub base: u64,
     /// Segments.
     pub buffer: usize,
     pub random_loss: f64,
-    /// Up to so many us on the way back.
+    /// Largest extra delay on the reverse path, us.
     pub reverse_jitter: u64,
     pub seconds: u64,
     /// Nothing gets through from here on, until the timeout, s.

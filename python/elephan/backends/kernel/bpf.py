@@ -96,7 +96,7 @@ def missing() -> str:
 
 @lru_cache(maxsize=4)
 def _takes_congestion_control(btf: Path) -> bool:
-    """True if the kernel's types tell of it; they are megabytes, and are asked for with every flow."""
+    """True if the kernel's type information has it; its megabytes are read once."""
     return b"bpf_struct_ops_tcp_congestion_ops" in btf.read_bytes()
 
 

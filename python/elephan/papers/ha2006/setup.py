@@ -46,8 +46,8 @@ RTO_FLOOR_MS = 200
 QUICK_SCALE = 10
 QUICK_PACE = 12
 
-# Parts of the capacity: what long-lived flows of the background may take by their receive windows, and what short ones
-# offer.
+# Fractions of the capacity: the limit of long-lived background flows by their receive windows, and the offered load
+# of short ones.
 LONG_SHARE = 0.5
 SHORT_SHARE = 0.6
 REVERSE_SHARE = 0.5
@@ -141,7 +141,7 @@ class Setup:
         first_threshold: of the first slow start of BIC and CUBIC, segments; 0 for none.
         htcp_adapts: HTCP keeps the smallest over the largest RTT of its window on a loss, and not always a half.
         rtts: distribution of the background's round-trip times: ``aikat``, ``tmix`` or ``suite``.
-        load: the background's load as a part of what was calibrated.
+        load: the background's load as a fraction of what was calibrated.
         sack_first: in a pair with TCP-SACK, TCP-SACK starts first.
         stack: recovery of the measured flows and of the background.
         convergence: means of the convergence time: over the last 10 s (``running``) or since the second flow's start
@@ -272,7 +272,7 @@ def rtt_quantiles_ms(name: str) -> tuple[tuple[float, float], ...]:
 
 
 def quantile_ms(quantiles: Sequence[tuple[float, float]], share: float) -> float:
-    """The round-trip time below which a part of the background's flows are; logarithms are interpolated."""
+    """The round-trip time below which a fraction of the background's flows are; logarithms are interpolated."""
     for (left, low_ms), (right, high_ms) in pairwise(quantiles):
         if share <= right:
             part = (share - left) / (right - left)

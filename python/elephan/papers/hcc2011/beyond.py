@@ -128,7 +128,7 @@ def _lone_chart(runs: RunSet, today: Today) -> BarChart:
         fill.append(Bars(label, tuple(100 * _link(runs, s, "utilization") for s in scenarios), color=color))
         wait.append(Bars(label, tuple(_link(runs, s, "mean_queue_delay_ms") for s in scenarios), color=color))
     back = tuple(100 * _link(runs, today.reverse(a), "utilization") for a in ALGORITHMS)
-    fill.append(Bars("buffer 100 %, full way back", back, color=2))
+    fill.append(Bars("buffer 100 %, full reverse path", back, color=2))
     return BarChart(
         "beyond-alone",
         "One flow at 10 Gbit/s and 100 ms" if today.scale == 1 else "One flow at 1 Gbit/s and 100 ms",

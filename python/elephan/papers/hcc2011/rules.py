@@ -24,7 +24,7 @@ DOUBLING_S = (0.18, 0.30)
 """A round trip of 120 ms in the start, from the middle of one to the middle of the next."""
 SECOND_LOSS_S = (10.0, 30.0)
 SLOW, QUICK = 0.5, 0.9
-"""Growth of the search just below the loss reference, at most, and of the delay's climb, at least: parts of I_max/2."""
+"""Most growth of the search just below the loss reference, and least of the delay's climb, over I_max/2."""
 
 
 def measurer(runs: RunSet, setup: Setup) -> Suite:

@@ -83,7 +83,7 @@ class Setup:
         access: rate of an access link over that of the bottleneck.
         access_bounded: its queue has the limit of the bottleneck's; otherwise none.
         jitter: starts move a little with the seed.
-        noise: each packet leaves up to this part of a packet time of the access link later.
+        noise: each packet leaves up to this fraction of a packet time of the access link later.
         fast_alpha: segments that FAST keeps in queues.
         hcc: parameters of HCC that the paper leaves open.
         late_s: start of the second flow in Fig 11.

@@ -89,7 +89,7 @@ ASSUMPTIONS = (
         f"they begin at random within 100 s, from {SHORT_FROM_S} s to {SHORT_RUN_S} s",
         "the paper has '100 short-lived flows which appear randomly'. The variant short-50kB has 50 kB each. In "
         "the variants short-users and short-users-100kB there are a hundred users, who begin a new transfer a second "
-        "after the last, of 25 kB or 100 kB on average: only if short flows take a good part of the link can a long "
+        "after the last, of 25 kB or 100 kB on average: only if short flows take a large share of the link can a long "
         "flow drive them out, as the paper has it. Both kinds of variants were seen before this was written",
     ),
     Assumption(

@@ -1,7 +1,7 @@
 """The rules of §II, driven one by one: a flow on a path that never queues and whose delay is set.
 
 The first RTT sample is the largest, since nothing leaves the link before: the base RTT and that much more. From 10 s
-on the path is longer by a part of it, which the flow takes for a queue. One packet is lost when its growth has been
+on the path is longer by a fraction of it, which the flow takes for a queue. One packet is lost when its growth has been
 seen. The rules are those of the algorithms' papers in real numbers, and every packet is acknowledged: what kernels make
 of them is in the other experiments.
 """
@@ -26,7 +26,7 @@ RATE = "4 Gbit/s"
 
 @lru_cache(maxsize=64)
 def at_delay(algorithm: str, fraction: float) -> Scenario:
-    """Growth and backoff at a queueing delay that is a part of the largest."""
+    """Growth and backoff at a queueing delay that is a fraction of the largest."""
     return _alone(algorithm, 20, round(fraction * LARGEST_MS), f"{fraction:g} of the largest delay")
 
 

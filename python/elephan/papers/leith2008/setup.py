@@ -128,7 +128,7 @@ class Setup:
 
     @property
     def reno_increase(self) -> float:
-        """Segments a round trip by which the loss-based part of Compound grows."""
+        """Segments a round trip by which the loss-based component of Compound grows."""
         return 0.5 if self.acks_counted else 1.0
 
     def flow(self, name: str, algorithm: str, start_s: float = 0, **more: Any) -> dict[str, Any]:
