@@ -237,9 +237,9 @@ def test_where_nothing_can_be_run_it_says_what_is_missing(
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (["--on", "model"], "on: 'model' is no place for a paper"),
-        (["--only", "reno"], "only: it says what is run in the kernel; write --on kernel --only"),
-        (["--again"], "again: it says what is run in the kernel; write --on kernel --again"),
+        (["--on", "model"], "--on: papers do not run on 'model'; allowed: kernel, sim"),
+        (["--only", "reno"], "--only: it selects runs in the kernel; write --on kernel --only"),
+        (["--again"], "--again: it selects runs in the kernel; write --on kernel --again"),
     ],
 )
 def test_options_that_do_not_belong_together_are_told(

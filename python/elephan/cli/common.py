@@ -78,6 +78,16 @@ seeds_option = click.option("--seeds", type=Count(1, 10_000), metavar="N", help=
 jobs_option = click.option("--jobs", type=Count(1, 1024), metavar="N", help="Runs at a time. [default: one a core]")
 
 
+def check_backend(name: str, option: str = "--on") -> None:
+    """Refuse a backend that does not exist, or that cannot be loaded, by the option that names it."""
+    from elephan import backends
+
+    try:
+        backends.kind(name)
+    except ScenarioError as error:
+        raise ScenarioError(error.message, source=option) from None
+
+
 def overrides_of(assignments: Sequence[str]) -> dict[str, Any]:
     """``--set`` options as a table of overrides.
 

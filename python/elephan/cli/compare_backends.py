@@ -45,7 +45,7 @@ def command(
 
     chosen = [name.strip() for name in names.split(",")] if names else backends.names()
     for name in chosen:
-        backends.get(name)
+        common.check_backend(name, "--in")
 
     stated = common.load_scenario(scenario, common.overrides_of(assignments))
     with meter() as progress:

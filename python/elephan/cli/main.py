@@ -7,6 +7,7 @@ ended by SIGTERM.
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 import threading
@@ -46,6 +47,9 @@ VERBS = {
     "bench": "the engine's speed on this machine",
 }
 _COMPLETE = "_ELEPHAN_COMPLETE"  # as in elephan.cli.completion
+TASKS = {"runs": ("diff", "find", "prune", "size", "verify"), "lab": ("calibrate", "check", "clean", "install")}
+"""Tasks of verbs that somebody may take for verbs."""
+
 RENAMED = {"compare-habitats": "compare-backends"}
 """Verbs of earlier versions and their successors."""
 
@@ -78,7 +82,9 @@ class LazyGroup(click.Group):
         if args and args[0] in RENAMED:
             raise click.UsageError(f"'{args[0]}' is now called '{RENAMED[args[0]]}'", ctx)
         if args and not args[0].startswith("-") and args[0] not in VERBS:
-            raise click.UsageError(f"'{args[0]}' is not a verb; {hint(args[0], VERBS)}", ctx)
+            owner = next((verb for verb, tasks in TASKS.items() if args[0] in tasks), None)
+            meant = f"did you mean '{owner} {args[0]}'?" if owner is not None else hint(args[0], VERBS)
+            raise click.UsageError(f"'{args[0]}' is not a verb; {meant}", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -231,6 +237,10 @@ def usage_line(error: click.ClickException) -> str:
     if isinstance(error, click.BadParameter):
         shown = error.param.opts[0] if isinstance(error.param, click.Option) else ""
         return f"{verb}{shown}{': ' if shown else ''}{_lower(error.message)}"
+    if isinstance(error, click.BadOptionUsage):
+        return f"{verb}{error.option_name}: its value is missing"
+    if surplus := re.fullmatch(r"Got unexpected extra arguments? \((.*)\)", error.format_message()):
+        return f"{verb}'{surplus[1]}' is more than it takes; see elephan {path} --help"
     return f"{verb}{_lower(error.format_message())}"
 
 

@@ -77,9 +77,9 @@ def command(
     the one before it. A scenario file is run first, unless its result is saved. One algorithm has one color. Many flows
     are shown as a median with quantile bands.
     """
-    from elephan import backends, runs
+    from elephan import runs
 
-    backends.get(backend)
+    common.check_backend(backend)
     quantities = words(what, "--what", QUANTITIES)
     paths = [_checked(name, context) for name in dict.fromkeys(outs or (DEFAULT,))]
     _check_size(size)

@@ -43,9 +43,7 @@ if TYPE_CHECKING:
     help="Instead, write what the run's senders did there, for qvis and the like.",
 )  # fmt: skip
 @click.option("--metric", "wanted", multiple=True, metavar="NAME", help="Instead, print this metric of the run.")
-@click.option(
-    "--window", nargs=2, metavar="FROM TO", help="Time window. [default: the measured part; of packets all]"
-)
+@click.option("--window", nargs=2, metavar="FROM TO", help="Time window. [default: the measured part; of packets all]")
 @click.option("--flow", "flows", multiple=True, metavar="NAME", help="Of this flow. [default: all flows]")
 @click.option("--link", metavar="NAME", help="Of this link. [default: the bottleneck]")
 @common.store_option

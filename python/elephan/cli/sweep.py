@@ -64,10 +64,10 @@ def command(
     What is saved is not run again: the same command after an interruption goes on from there. With --seeds, metrics are
     means over the seeds with their 95 % intervals.
     """
-    from elephan import backends, runs
+    from elephan import runs
     from elephan.runs.grids import points_of
 
-    backends.get(backend)
+    common.check_backend(backend)
     backend = patches.patched(backend, patch)
     check_metrics(metrics)
     values = parse_grid(axes)

@@ -197,7 +197,7 @@ def select(paper: Paper, figure: str | None) -> tuple[dict[str, Experiment], str
         known = sorted({spellings[0] for spellings in names.values()})
         near = nearest(figure, known)
         meant = f"did you mean '{near}'?" if near else f"it has {', '.join(known)}"
-        raise ScenarioError(f"'{figure}' is not a figure of {paper.id}; {meant}", path="--figure")
+        raise ScenarioError(f"'{figure}' is not a figure of {paper.id}; {meant}", path="figure")
     return chosen, ", ".join(experiment.figure for experiment in chosen.values())
 
 

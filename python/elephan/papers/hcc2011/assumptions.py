@@ -157,8 +157,8 @@ ASSUMPTIONS = (
         "randomness",
         "starts up to 0.1 s later, and each packet up to 1/40 of a packet time (1 µs), by seed",
         "ns-2 has no noise unless asked. With links of one rate a flow's packets come in the slots that its own left, "
-        "and a full queue drops those of the flow that comes later in a slot: Table 2 is made of such phases, which lie 6 to "
-        "22 µs apart. Flows of equal RTTs have no such distance; 1 µs decides between them, where otherwise the one "
-        "listed first would always win. Noise of a whole packet time was on at first; that and none are variants",
+        "and a full queue drops those of the flow that comes later in a slot: Table 2 is made of such phases, "
+        "6 to 22 µs apart. Flows of equal RTTs have no such distance; 1 µs decides between them, where otherwise the "
+        "one listed first would always win. Noise of a whole packet time was on at first; that and none are variants",
     ),
 )
