@@ -6,9 +6,9 @@
 //! estimate, room in the window for aggregated ACKs and for offloaded bursts, packet conservation in the first round of
 //! recovery, and the long-term rate of a policer. The windows are whole segments; the gains are the exact numbers, which
 //! the preset `linux` rounds to 256ths as the kernel does. Preset `2016` is the article without Linux's additions.
-//! Differences from Linux: a delayed ACK may refresh an expired minimum RTT (the kernel waits for one that is not delayed);
-//! there are no segments between the algorithm and the wire, so what is in flight is what is in the network; clocks are
-//! exact and not jiffies.
+//! Differences from Linux: a delayed ACK may refresh an expired minimum RTT (the kernel waits for one that is not
+//! delayed). No segments wait between the algorithm and the wire, so all segments in flight are in the network. Clocks
+//! are exact and not jiffies.
 
 use crate::algorithm::{Ack, Algorithm, Cause, Delivery, Lost, Needs, Signal, Start};
 use crate::draws::Draws;

@@ -3,10 +3,11 @@
 //! remembered; between probes a loss lowers the rate and the window for a while.
 //!
 //! Variant: the draft's procedures under their own names, with `ProbeRTT` every 5 s over a minimum of 10 s, as its published
-//! revisions have it (later working copies make both 10 s and size the window from the minimum that expires). Where the text
-//! leaves something open: the gains follow the state table at each transition; the bound of the Reno coexistence is
-//! compared in segments; the volume caps are those of the bounding procedure, so none applies in Drain; losses count as
-//! separate ranges when separate ACKs report them, as Linux counts them; ECN is ignored, as the draft has no rule for it.
+//! revisions have it (later working copies make both 10 s and size the window from the minimum that expires). Where the
+//! text is open, this is the choice. The gains follow the state table at each transition. The bound of the Reno
+//! coexistence is compared in segments. The volume caps are those of the bounding procedure, so none applies in Drain.
+//! Losses count as separate ranges when separate ACKs report them, as in Linux. ECN is ignored, since the draft has no
+//! rule for it.
 //! What a segment lost early in a burst says about the burst needs no care here: segments leave one by one.
 
 use crate::algorithm::{Ack, Algorithm, Cause, Delivery, Lost, Needs, Signal, Start};

@@ -1,9 +1,9 @@
 //! BIC-TCP (L. Xu, K. Harfoush, I. Rhee, "Binary increase congestion control for fast, long distance networks", INFOCOM
 //! 2004): a binary search for the window at which the last loss came, then probing beyond it.
 //!
-//! Variant: the paper's pseudo-code and constants (S_max 32, S_min 0.01, β 0.125, low window 14, as on the authors'
-//! page of ns-2 scripts for it; its text was not to be had), in which the target follows each ACK; `search_update =
-//! round` has the paper's description instead, a new target each round trip. Fast convergence compares with the maximum
+//! Variant: the paper's pseudo-code and constants (S_max 32, S_min 0.01, β 0.125, low window 14, from the authors' page
+//! of ns-2 scripts, since the paper's text was not available). Its target follows each ACK. `search_update = round` has
+//! the paper's description instead, a new target each round trip. Fast convergence compares with the maximum
 //! recorded at the last loss: the pseudo-code compares with `max_win`, which probing has set to "large", so that read
 //! literally every loss after probing would look like the sign of a new flow. Differences: Linux (presets `linux`,
 //! `linux-2.6`) keeps 819/1024 of the window, has S_max 16, divides the distance by 4, moves by 1/5 segment a round

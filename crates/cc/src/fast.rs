@@ -9,10 +9,10 @@
 //! round, every 10 ms, from the window in force when the segment now acknowledged was sent, has no 2w bound, filters
 //! with min(3/flight, 1/256), releases increases one by one and learns nothing from ACKs in recovery; 1.1 (preset
 //! `ns2-1.1`) updates every round. Its retransmission of holes older than two RTTs is the endpoint's business and not
-//! modelled. Two things differ from the module: for that earlier window it takes the flight noted at the last ACK
-//! outside recovery, which for segments sent in a recovery is the flight before the loss, so it comes back harder and
-//! loses more often while it overshoots; and its first RTT is that of a 40-byte SYN, a little under what data can
-//! reach. The base RTT is the smallest that this flow has seen, so that a flow which starts into a standing queue takes
+//! modelled. Two rules differ from the module. First, the earlier window is the flight noted at the last ACK outside
+//! recovery. For segments sent in a recovery that is the flight before the loss, so the window comes back harder and
+//! loses more often while it overshoots. Second, the first RTT is that of a 40-byte SYN, a little less than the RTT of
+//! data. The base RTT is the smallest that this flow has seen, so that a flow which starts into a standing queue takes
 //! that queue for propagation delay of the path, unless it is told better (`known_rtt`).
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};

@@ -9,11 +9,12 @@
 //! and what is said to be so in the papers is marked unverified. The extremes of the delay are those of the last
 //! `memory` seconds.
 //!
-//! Differences of Linux (presets `linux`, `linux-2.6`): delays are differences of TCP timestamps in words of 32 bits,
-//! converted with an integer quotient by an estimate of the receiver's clock rate, so that they jump by the whole uptime
-//! where it passes 1000 (as each queue that grows makes it) or falls below 501; they are smoothed in integers; the extremes
-//! are set to once and twice the smoothed delay after each indication, and the largest sample counts only when a second
-//! one comes; indications count from the beginning, and slow start follows them. Since Linux 4.10 each connection's
+//! Linux differs (presets `linux`, `linux-2.6`). Its delays are differences of TCP timestamps in words of 32 bits. An
+//! integer quotient converts them by an estimate of the receiver's clock rate. They jump by the whole uptime where that
+//! estimate passes 1000, as it does with each growing queue, or falls below 501. The delays are smoothed in integers.
+//! After each indication the extremes are set to once and twice the smoothed delay. The largest sample counts only when
+//! a second one comes. Indications count from the beginning, and slow start follows them. Since Linux 4.10 each
+//! connection's
 //! timestamps begin at a random number, so that a delay is a random number of up to 2³² ms and the real delay nothing
 //! beside it: after one indication at most, `linux` is standard TCP. Before 4.13 timestamps were jiffies (preset
 //! `linux-2.6`, for hosts that were started together: clocks that differ are the scenario's). ns-2's TCP/Linux has words

@@ -5,9 +5,10 @@
 //! once a round trip; segments without a mark add 1/w each, marked ones nothing, so that two marks a round trip balance
 //! the growth. From 500 round trips after slow start on it is independent of RTTs below 25 ms: growth is scaled by
 //! (RTT/25 ms)², and α and reductions come at most every 25 ms. Paced at w/RTT, twice that while the window is below half of
-//! the threshold. A loss halves. The draft was not available; the code was read. Differences from it: the window falls at
-//! once and not by one segment an ACK; segments leave one by one, so its limit on bursts has nothing to limit; the
-//! detection of a queue with classic ECN is left out, which the code too has off; scalings other than `rate` are too.
+//! the threshold. A loss halves. The draft was not available; the code was read. Differences from it: the window falls
+//! at once and not by one segment an ACK. Segments leave one by one, so its limit on bursts has no effect. The
+//! detection of a queue with classic ECN is left out, as it is off in the code too. Scalings other than `rate` are left
+//! out.
 
 use crate::algorithm::{Ack, Algorithm, Ecn, Needs, Signal, Start};
 use crate::dctcp::MarkShare;

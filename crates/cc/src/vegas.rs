@@ -9,10 +9,11 @@
 //! one segment in flight raise the base RTT, which is not copied. Linux (preset `linux`) divides by the base RTT and
 //! not by the RTT, so that its difference is larger, in whole segments, takes the smallest RTT of the round, doubles
 //! every round trip and halves on a loss. Linux 2.6 (preset `linux-2.6`, which ns-2's TCP/Linux runs) divides by the
-//! RTT in halves of a segment, takes for the window the segments sent in the round before, counts rounds anew after
-//! each recovery but from where the last one before it began, leaves slow start with a threshold of 2 and never touches
-//! the threshold otherwise. ns-3 (preset `ns3`) is Linux with the paper's difference rounded up; its threshold is kept
-//! from three quarters of the window to one segment below it, and that, not half, is what a loss leaves. INET's, which
+//! RTT in halves of a segment and takes the segments sent in the round before for the window. After each recovery it
+//! counts rounds anew, from where the last round before it began. It leaves slow start with a threshold of 2 and never
+//! changes the threshold otherwise. ns-3 (preset `ns3`) is Linux with the paper's difference rounded up. Its threshold
+//! stays between three quarters of the window and one segment below the window. A loss leaves that threshold, not half
+//! of the window. INET's, which
 //! moves by a segment with every ACK of a round and subtracts without sign, was looked at and left out.
 
 use crate::algorithm::{Ack, Algorithm, Signal, Start};

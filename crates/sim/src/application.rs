@@ -1,8 +1,8 @@
 //! An application that hands over a segment now and then.
 //!
-//! Its clock runs while it is on. By that clock, segments come at equal distances, as a Poisson process, or in frames of random
-//! size; what is left of a distance when it goes off is waited for when it is on again, so that the mean rate is the stated one
-//! times the share of time that it is on, however short the bursts.
+//! Its clock runs while it is on. Segments come at equal distances of that clock, as a Poisson process, or in frames of
+//! random size. The rest of an interval that is cut off by an off time is waited for in the next on time. So the mean
+//! rate is the stated rate times the share of on time, however short the bursts are.
 
 use crate::draw::{exponential, weibull};
 use crate::random::Stream;

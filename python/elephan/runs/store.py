@@ -1,7 +1,7 @@
 """The store: a folder of results, one folder each, named by what was run.
 
-A result is written beside its place and renamed into it, so that there is never half of one; two processes may share a
-store, and what a killed process left is removed by the next one that writes. What is read back is verified
+A result is written beside its place and renamed into it, so that there is never half a result. Two processes may share
+a store. The next process that writes removes the files of one that was killed. What is read back is verified
 (:mod:`elephan.runs.saved`); a damaged result counts as not saved, with a warning, and is replaced by the next that is.
 """
 

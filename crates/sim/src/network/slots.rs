@@ -58,8 +58,9 @@ impl Network {
         }
     }
 
-    /// Gives a slot whose transfer is over to the next transfer: its receiver, if that is evaluated inline; its sidecar; its rank among packets
-    /// that compete; and how much longer than the source's path its own is. That is put behind the last link of the ACKs that can
+    /// Gives a slot whose transfer is over to the next transfer: its receiver, if that is evaluated inline; its
+    /// sidecar; its rank among competing packets; and the extra delay of its path over the source's path. That is put
+    /// behind the last link of the ACKs that can
     /// queue, where each transfer's packets are by themselves.
     pub fn occupy(
         &mut self,
