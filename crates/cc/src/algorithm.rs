@@ -266,8 +266,8 @@ pub struct Signal {
 
 /// A congestion control algorithm.
 ///
-/// The endpoint sends while its estimate of what is in flight is below [`Algorithm::window`], except in fast recovery,
-/// where its recovery rule (PRR, rate halving, RFC 6675) walks from the old window to the new one.
+/// The endpoint sends while its estimate of the segments in flight is below [`Algorithm::window`], except in fast
+/// recovery, where its recovery rule (PRR, rate halving, RFC 6675) goes from the old window to the new one.
 ///
 /// [`Observe`] gives its internal variables; an algorithm that shows none implements it without a method.
 pub trait Algorithm: Observe {

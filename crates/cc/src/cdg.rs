@@ -273,7 +273,7 @@ impl Cdg {
         if self.p.use_shadow { self.shadow.max(half) } else { half }
     }
 
-    /// A reduction is over: its round's RTTs are what the next ones are compared with.
+    /// A reduction is over: the next rounds' RTTs are compared with those of its round.
     fn settle(&mut self) {
         self.backing_off = false;
         self.queue = Queue::Unknown;

@@ -214,8 +214,8 @@ impl Compound {
         }
     }
 
-    /// The RTTs of a round that was interrupted say nothing. What was sent does in the module of 2006, which counts it from
-    /// the last round that ended on.
+    /// The RTTs of an interrupted round are not used. The module of 2006 still uses its segments: it counts them
+    /// from the last round that ended.
     fn forget_round(&mut self) {
         let acked = if self.p.rules == Rules::Early { self.round.acked } else { 0.0 };
         self.round = RoundTrip { acked, ..RoundTrip::NEW };

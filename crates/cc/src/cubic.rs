@@ -64,7 +64,7 @@ const LINUX_PERIOD_S: f64 = 1.0 / 32.0;
 const LINUX_EARLY_S: f64 = 1.0;
 /// Units of time a second of Linux's cubic function.
 const BICTCP_HZ: f64 = 1024.0;
-/// Linux's divisor before the first loss: the most it may be today, and what it is in 2.6.22.
+/// Linux's divisor before the first loss: the largest value that it may have today, and the value of 2.6.22.
 const UNKNOWN_CNT: f64 = 20.0;
 const UNKNOWN_CNT_26: f64 = 50.0;
 
@@ -366,7 +366,7 @@ impl Cubic {
         }
     }
 
-    /// Moves the epoch forward by a time that does not count.
+    /// Moves the epoch's start forward by a time that does not count, such as an idle time.
     fn freeze(&mut self, seconds: f64, now: f64) {
         for epoch in [&mut self.epoch, &mut self.saved] {
             epoch.start = (epoch.start + seconds).min(now);
@@ -378,9 +378,9 @@ observed! {
     self: Cubic, self.win;
     /// Time from the beginning of an epoch to its plateau (K); null between a loss and the first growth after it.
     k_s = self.in_epoch(self.epoch.k), number(Unit::Seconds);
-    /// Time since the epoch began, at the last ACK (t); null as K.
+    /// Time since the epoch began, at the last ACK (t); unknown (null) when K is.
     t_s = self.in_epoch(self.last_ack - self.epoch.start), number(Unit::Seconds);
-    /// Window of the plateau, which the cubic function has at t = K; null as K.
+    /// Window of the plateau, which the cubic function has at t = K; unknown (null) when K is.
     origin = self.in_epoch(self.epoch.origin), number(Unit::Segments);
     /// Window at the last loss, after fast convergence (W_max).
     w_max = self.epoch.w_max, number(Unit::Segments);

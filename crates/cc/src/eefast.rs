@@ -1,9 +1,9 @@
 //! EEFAST, Enhanced FAST (W. Xu et al., Journal of Systems and Software 83(12), 2010): FAST with the queueing delay of
 //! the forward path alone, so that queues on the reverse path do not slow the flow down.
 //!
-//! The paper itself was not available; what is known comes from the authors' HCC paper (Xu et al., JNCA 34, 2011,
-//! section 3.2): the forward queueing delay from one-way delays, alpha segments queued forward, the anticipated window
-//! alpha D/Q, FAST's largest increment gamma alpha. Variant: those put into FAST's update, every other round trip and
+//! The paper itself was not available. This follows the authors' HCC paper (Xu et al., JNCA 34, 2011, section 3.2): the
+//! forward queueing delay from one-way delays, alpha segments queued forward, the anticipated window alpha D/Q, FAST's
+//! largest increment gamma alpha. Variant: those put into FAST's update, every other round trip and
 //! spread over the round that follows (unverified). Preset `anticipated` goes straight to the anticipated window, by at
 //! most gamma alpha (unverified): HCC presents halving that step as its own. Its gain is twice HCC's: with b the pipe
 //! over all alphas, an error e becomes -b e, stable below b = 1, so that it swings by gamma alpha on any path worth the

@@ -5,8 +5,8 @@
 //! Variant: segments and real numbers, one decision a round trip, carried out over the round trip that follows. Only the
 //! paper's abstract was available; the rules are those of two independent implementations and of later papers by its
 //! authors. Differences: one of the implementations takes a step per ACK once a round trip, which makes it w times too slow
-//! and is not copied. What the virtual Reno window is after a loss is not documented; half of the window before it is the
-//! only choice that fits the published model (`reno_reset` has the other one). A loss is judged by the newest RTT sample: in
+//! and is not copied. The virtual Reno window after a loss is not documented; half of the window before it is the only
+//! choice that fits the published model (`reno_reset` has the other one). A loss is judged by the newest RTT sample: in
 //! slow start the last round trip's is of a much shorter queue, and hardly anything would be given up. Growth is never above one segment for each
 //! segment acknowledged.
 

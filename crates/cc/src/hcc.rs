@@ -16,8 +16,8 @@
 //! becomes e (1/2 - b/2): stable below b = 3, and with the round trip that measuring takes, z² - z/2 + b/2 = 0, below b
 //! = 2. Above that the clip bounds it: the window swings by some hundred segments around the equilibrium (at 200
 //! Mbit/s, 40 ms and alpha 400, where b = 2.5, the queue between 300 and 520), so that a buffer not much above alpha
-//! loses packets. Its mean is alpha, less what spreading the increases holds back: alpha/16 where every update is a
-//! full step (b from about 6 on). With `reference` "fast" the error is 1 - gamma of the last one and nothing swings.
+//! loses packets. Its mean is alpha less the effect of spreading the increases: alpha/16 where every update is a full
+//! step (b from about 6 on). With `reference` "fast" the error is 1 - gamma of the last one and nothing swings.
 //!
 //! No code of the authors is public. What the hosts' clocks do to it: see the `forward_delay` module.
 

@@ -201,7 +201,7 @@ impl Htcp {
         self.alpha_until = now + ALPHA_PERIOD_S;
     }
 
-    /// β of this loss, and what it leaves for the next one.
+    /// β of this loss, and the reference for the next one.
     fn update_beta(&mut self) {
         if self.p.bandwidth_switch {
             let old = std::mem::replace(&mut self.b_old, self.b_max);

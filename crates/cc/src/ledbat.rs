@@ -1,5 +1,6 @@
-//! LEDBAT (RFC 6817, "Low extra delay background transport"): the window moves in proportion to how far the one-way queueing
-//! delay is from a target, so that the flow fills what others leave and adds no more than the target.
+//! LEDBAT (RFC 6817, "Low extra delay background transport"): the window moves in proportion to the distance of the
+//! one-way queueing delay from a target. So the flow uses the capacity that others leave, and adds no more delay than
+//! the target.
 //!
 //! Variant: the RFC's pseudocode with its largest target and gain. It has no slow start: the RFC allows one, and the
 //! pseudocode shows none. Preset `libutp` is BitTorrent's: 3,000 bytes a round trip at most, thirteen minutes of base

@@ -2,8 +2,9 @@
 //! aims at 60 ms, grows more slowly than Reno on short paths, gives up a fraction of the window and not a number of segments above
 //! the target, and stops nearly altogether now and then, so that every flow sees the path without a queue.
 //!
-//! Variant: the draft's rules as implementations restate them; its text was not available, and what only they show is marked
-//! unverified. The ramp after a slowdown is the same slow start with the same gain, without its exit on delay. A loss halves
+//! Variant: the draft's rules as implementations restate them. The draft's text was not available, and rules that only
+//! implementations show are marked unverified. The ramp after a slowdown is the same slow start with the same gain,
+//! without its exit on delay. A loss halves
 //! and, like a timeout, leaves the schedule of the slowdowns alone. ECN counts as a loss.
 
 use crate::algorithm::{Ack, Algorithm, Signal, Start};

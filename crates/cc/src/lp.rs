@@ -6,7 +6,7 @@
 //! range; it halves the window and starts an inference time of three round trips without growth; another one, on data
 //! sent after the first, brings the window down to one segment. Indications count from the first loss on, since only
 //! that shows the range, and growth after a reaction is additive. Neither paper was available: constants are Linux's,
-//! and what is said to be so in the papers is marked unverified. The extremes of the delay are those of the last
+//! and statements about the papers are marked unverified. The extremes of the delay are those of the last
 //! `memory` seconds.
 //!
 //! Linux differs (presets `linux`, `linux-2.6`). Its delays are differences of TCP timestamps in words of 32 bits. An

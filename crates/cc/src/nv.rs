@@ -95,7 +95,7 @@ impl Nv {
         kind: Kind::Delay,
         signals: &["RTT", "delivery rate", "loss"],
         source: "Brakmo, Linux Plumbers Conference 2010; Linux tcp_nv.c",
-        doc: "Vegas for data centers: the window may exceed what the best rate seen needs at the smallest RTT by ten segments. Many \
+        doc: "Vegas for data centers: the window may exceed the product of the best rate and the smallest RTT by ten segments. Many \
               samples make a decision, the smallest RTT is forgotten every few seconds, and the window shrinks by a fraction of \
               the excess.",
         presets: &[Preset::new("", "Linux", &[word("arithmetic", "linux")])],

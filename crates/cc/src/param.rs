@@ -238,7 +238,7 @@ pub enum Kind {
     Delay,
     /// Both.
     Hybrid,
-    /// A model of the path: its bandwidth and delay, or what a rate is worth there.
+    /// A model of the path: its bandwidth and delay, or the utility of a rate there.
     Model,
     /// Feedback of routers, which have to be of the algorithm's own kind.
     Router,

@@ -36,7 +36,7 @@ pub struct Flow<'a> {
     recovery: Option<Recovery>,
 }
 
-/// A recovery: what was sent before it, and when that is repaired.
+/// A recovery: the segments sent before it, and the point at which they are repaired.
 #[derive(Clone, Copy)]
 struct Recovery {
     /// Segments sent before it began.

@@ -1,6 +1,7 @@
-//! PCC Vivace (M. Dong, T. Meng, D. Zarchy, E. Arslan, Y. Gilad, P. B. Godfrey, M. Schapira, "PCC Vivace: online-learning
-//! congestion control", NSDI 2018): it tries a little more and a little less, sees what each is worth, and moves its rate
-//! along the gradient. What a rate is worth counts throughput, a rising RTT and losses.
+//! PCC Vivace (M. Dong, T. Meng, D. Zarchy, E. Arslan, Y. Gilad, P. B. Godfrey, M. Schapira, "PCC Vivace:
+//! online-learning congestion control", NSDI 2018): it tries a slightly higher and a slightly lower rate, computes the
+//! utility of each, and moves its rate along the gradient. The utility of a rate counts throughput, a rising RTT and
+//! losses.
 //!
 //! Variant: the authors' later code (PCC-Uspace, the Vivace rate controller): three pairs of intervals, the steps' amplifier a
 //! power of 1.2, their bound growing by 5 % of the rate. Preset `paper` has the constants that are reported of the paper

@@ -11,7 +11,7 @@ use pyo3::types::{PyDict, PyString};
 
 use crate::callbacks::{PyAck, PyLost, PySent, PySignal, PyStart};
 
-/// The first exception of a run; what comes after it is not asked for any more.
+/// The first exception of a run; later callbacks are not called any more.
 #[derive(Debug)]
 pub struct Raised {
     /// Index of the flow whose algorithm raised.

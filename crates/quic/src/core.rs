@@ -200,7 +200,7 @@ impl Core {
         }
     }
 
-    /// Sends what quinn may send now; false if that was nothing.
+    /// Sends everything that quinn may send now; false if there was nothing.
     pub fn transmit(&mut self, now: Time, out: &mut dyn Outlet) -> bool {
         let instant = self.instant(now);
         let mut any = false;

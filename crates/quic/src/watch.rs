@@ -30,7 +30,7 @@ pub struct Seen {
 /// Shared between a controller and the endpoint that records it.
 pub type Shared = Arc<Mutex<Seen>>;
 
-/// Locks what a controller has seen; the endpoint and the controller run on one thread.
+/// Locks a controller's observations; the endpoint and the controller run on one thread.
 pub fn with<T>(seen: &Shared, use_it: impl FnOnce(&mut Seen) -> T) -> T {
     use_it(&mut seen.lock().unwrap_or_else(PoisonError::into_inner))
 }

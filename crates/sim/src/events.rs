@@ -1,4 +1,4 @@
-//! The event log: what happened to each packet, where a scenario asks for it.
+//! The event log: the events of each packet, where a scenario asks for it.
 //!
 //! Each sender and the network keep a log of their own, so that nobody waits for anybody; the logs are put in order when
 //! the run is over. A run that does not ask has none of this: its flows take other turns ([`crate::engine`]), and only

@@ -1,6 +1,7 @@
-//! Memory of a run: what is certain before it starts, and what packets may take while it runs.
+//! Memory of a run: the certain need before it starts, and the limit on packets while it runs.
 //!
-//! The estimate counts what a scenario asks for outright: samples, flows, transfers, and the first window of each flow. How far a
+//! The estimate counts the explicit needs of a scenario: samples, flows, transfers, and the first window of each flow.
+//! How far a
 //! window or a queue without a bound will grow is not known beforehand; [`crate::Engine::limit_memory`] bounds packets on their
 //! way, and the caller of the engine bounds the rest between two time slices.
 

@@ -32,7 +32,8 @@ pub mod flag {
     pub const ECT: u8 = ECT0 | ECT1;
 }
 
-/// One packet on its way, at most: a slot of 32 bytes in a ring that has just doubled, and what its sender remembers of it.
+/// Most memory of one packet on its way: a slot of 32 bytes in a ring that has just doubled, and its sender's record of
+/// it.
 pub const BYTES_PER_PACKET: u64 = 90;
 
 /// Resolution of a one-way delay carried by an ACK, ps (16 ns: a `u32` then reaches 68 s).

@@ -66,7 +66,7 @@ fn next_quiet(spec: &Spec, links: &[Link], sizes: &[(u64, u64)], quiet: &[bool])
     (0..links.len()).filter(provable).collect()
 }
 
-/// Follows a flow's data, and its ACKs where every segment has one; tells `visit` what is known before each link.
+/// Follows a flow's data, and its ACKs where every segment has one; gives `visit` the state before each link.
 fn walk(flow: &FlowSpec, spec: &Spec, links: &[Link], quiet: &[bool], mut visit: impl FnMut(usize, Option<Reach>)) {
     let mut reach = None;
     let ways = [&flow.path, &flow.reverse_path].into_iter().zip(flow.packet_sizes());

@@ -1,4 +1,5 @@
-//! `struct tcp_info`, read by offset: it has grown with every other kernel, and what one lacks is told from what is 0.
+//! `struct tcp_info`, read by offset: it has grown with every other kernel, and a field that is absent is told from one
+//! that is 0.
 
 use std::io;
 use std::os::fd::AsRawFd;

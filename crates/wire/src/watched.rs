@@ -89,7 +89,7 @@ impl Watched {
         }
     }
 
-    /// A sample time has come: what was last seen is what is told.
+    /// A sample time has come: the values last seen are its values.
     pub fn sample(&mut self) {
         self.samples.push(self.now.clone());
     }

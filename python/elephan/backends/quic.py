@@ -195,7 +195,7 @@ def _refuse(what: str, path: str) -> ScenarioError:
 
 
 def _check(form: Spec) -> None:
-    """Refuse what no connection of quinn has, and tables that its endpoints do not fill."""
+    """Refuse fields that no connection of quinn has, and tables that its endpoints do not fill."""
     if form.traffic:
         raise _refuse("background traffic, whose transfers would be TCP's", "traffic")
     if form.events is not None:

@@ -51,8 +51,8 @@ def crowd(flows: int, rate: str, duration_s: float) -> Scenario:
 
 
 def time_crowds(repeat: int) -> list[dict[str, Any]]:
-    """Long-lived flows in growing numbers: what a delivered segment costs, tables included, and as a multiple
-    of what it costs with the first row's flows."""
+    """Long-lived flows in growing numbers: the cost of a delivered segment, tables included, and its ratio to that
+    of the first row."""
     rows: list[dict[str, Any]] = []
     for flows, rate, duration_s in CROWDS:
         started_s = time.perf_counter()

@@ -110,7 +110,8 @@ def load_scenario(path: str, fixed: Mapping[str, Any], point: Mapping[str, Any] 
     """A scenario file with the fields that ``--set`` and one point of ``--grid`` change.
 
     Raises:
-        ScenarioError: a wrong scenario; what an option has put there is named after the option and not after the file.
+        ScenarioError: a wrong scenario; a field that an option has set is named after the option and not after the
+        file.
     """
     from elephan.scenario import Scenario
 

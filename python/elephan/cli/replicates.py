@@ -52,7 +52,7 @@ def found(done: Sequence[Run]) -> Outcomes:
 
 
 def tell(done: Sequence[Run], on: str, names: Mapping[str, str] | None = None) -> None:
-    """Say what was moved and which outcomes are the same; ``done`` may have several scenarios of several seeds.
+    """Print the perturbations and the outcomes that are the same; ``done`` may have several scenarios of several seeds.
 
     ``names`` has the name of each scenario in the output, by its hash; without it the beginning of its runs' ids.
     """

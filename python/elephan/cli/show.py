@@ -63,7 +63,8 @@ def command(
     store: str | None,
     as_json: bool,
 ) -> None:
-    """The report of a run or of a paper, or what an algorithm, a queue or a metric is; several runs side by side.
+    """The report of a run or of a paper, or the description of an algorithm, a queue or a metric; several runs side by
+    side.
 
     A run is named by its id, the beginning of its id, its folder, or 'last': the run that was saved last. 'last~1' is
     the one before it. For --pcapng and --qlog, a run whose scenario does not ask for an event log is run once more.

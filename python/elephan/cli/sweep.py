@@ -313,7 +313,7 @@ def _goodputs(summary: Mapping[str, Any]) -> Iterator[str]:
 
 
 def print_sweep(keys: Sequence[str], points: Sequence[Mapping[str, Any]], done: Sequence[Run]) -> None:
-    """One row a run: its point of the grid, and what most people look at first."""
+    """One row a run: its point of the grid, and the most wanted numbers."""
     keys = [key for key in keys if key != "seed"]
     header = [*keys, "seed", "goodput Mbit/s", "utilization", "loss rate", "jain", "run"]
     rows = []

@@ -15,7 +15,7 @@ from elephan.metrics.statistics import Interval
 
 HIGH, MEDIUM, LOW = "high", "medium", "low"
 _NOTABLE_SHARE = 0.25
-"""Below this share of the goodput beside as many flows of a rival, half of what is equal, an answer says so."""
+"""Below this share of the goodput beside as many flows of a rival, half of an equal share, an answer says so."""
 _NOTABLE_DELAY = 1.1
 """From this ratio of round-trip times with queues on, a shorter queue of another algorithm is a trade-off."""
 _GIGA = 1000.0

@@ -1,4 +1,4 @@
-"""The decision of a comparison: which algorithm has the best objective, and what the seeds say of the others."""
+"""The decision of a comparison: the algorithm with the best objective, and the seeds' evidence on the others."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ class Evidence:
     # ---- the objective ----
 
     def terms(self, algorithm: str, seed: int, part: int = WHOLE) -> dict[str, float | None]:
-        """Terms of the objective in one seed; ``None`` for what is not measured."""
+        """Terms of the objective in one seed; ``None`` for a term that is not measured."""
         alone, late = self.of(algorithm, ALONE).get(seed), self.of(algorithm, LATE).get(seed)
         found: dict[str, float | None] = {"goodput": None, "delay": None, "start": None, "short": None}
         if alone is not None:
@@ -97,7 +97,7 @@ class Evidence:
         return found
 
     def _harm_term(self, algorithm: str, seed: int, part: int) -> float | None:
-        """Mean over the rivals of the logarithm of what they keep, against what their own kind leaves them."""
+        """Mean over the rivals of the logarithm of their goodput, over their goodput beside their own kind."""
         found = []
         for rival in self.rivals:
             own, beside = self.of(rival, rival).get(seed), self.of(algorithm, rival).get(seed)

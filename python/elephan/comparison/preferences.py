@@ -23,7 +23,7 @@ from elephan.scenario.errors import ScenarioError
 from elephan.scenario.words import hint
 
 LEAST = 1e-4
-"""Smallest ratio that a term tells apart: what delivers less than a ten-thousandth counts as that."""
+"""Smallest ratio that a term distinguishes: a delivered share below a ten-thousandth counts as that."""
 
 
 @dataclass(frozen=True)

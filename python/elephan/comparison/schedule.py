@@ -3,7 +3,7 @@
 1. A first look: one seed of each situation, as short as it must be, at a fraction of the rate if that is not enough. It
    also measures what a segment costs here. A pilot follows at the whole rate where the first look was not.
 2. Eight seeds of each situation, as long as an epoch of CUBIC on this path takes or the time allows.
-3. Sixteen and thirty-two seeds of what is not decided, or runs twice as long if the two halves of these disagree.
+3. Sixteen and thirty-two seeds of undecided cases, or runs twice as long if the two halves of these disagree.
 """
 
 from __future__ import annotations

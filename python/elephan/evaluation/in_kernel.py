@@ -117,7 +117,7 @@ def simulated(found: Iterable[Outcome], jobs: int | None, store: Store, progress
 
 
 def outcomes(planned: KernelRuns, store: Store, progress: Progress | None) -> Iterator[Outcome]:
-    """Run what is planned, one run at a time; a run that fails is told of and the others go on."""
+    """Run the plan, one run at a time; a run that fails is reported and the others go on."""
     total_s, done_s, finished, count = planned.takes_s, 0.0, 0, len(planned.to_run)
     engine = backends.get(BACKEND).version()
     for piece in planned.pieces:

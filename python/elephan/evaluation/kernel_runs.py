@@ -1,4 +1,4 @@
-"""Runs of experiments in today's Linux, as data: what it can carry of them, and what became of it."""
+"""Runs of experiments in today's Linux, as data: the experiments that it can carry, and their outcomes."""
 
 from __future__ import annotations
 

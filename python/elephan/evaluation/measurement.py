@@ -19,10 +19,10 @@ class Measurement:
 
     Attributes:
         sample: the value of each replicate, when this is a plain value.
-        children: what it is computed from, when it is not.
+        children: the inputs of the value, if it is not the metric itself.
         combine: how the children's values give this one.
         runs: ids of the runs behind it.
-        detail: what was compared, for a reader; empty when the subject says it.
+        detail: the values that were compared, for a reader; empty when the subject names them.
     """
 
     sample: tuple[float, ...] = ()

@@ -59,7 +59,7 @@ def sweep_and_judge(
     store: Store | None = None,
     progress: Progress | None = None,
 ) -> list[Found]:
-    """Run the jobs of several evaluations; what ``judge`` makes of each, in their order.
+    """Run the jobs of several evaluations; returns the results of ``judge``, in their order.
 
     All runs are one sweep, evaluation after evaluation; that with most runs comes first. One is judged while those
     after it are run, and the last one, which no run is beside, has least to judge.

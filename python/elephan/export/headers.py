@@ -197,7 +197,7 @@ def _long(column: Column) -> list[Column]:
 
 
 def _checksum(words: Sequence[Any]) -> Any:
-    """The Internet checksum (RFC 1071) of words in columns; what is not there counts as zeros."""
+    """The Internet checksum (RFC 1071) of words in columns; absent words count as zeros."""
     total = sum(words[1:], start=np.asarray(words[0], dtype=np.int64))
     for _ in range(2):
         total = (total & 0xFFFF) + (total >> 16)

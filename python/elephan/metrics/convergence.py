@@ -76,7 +76,7 @@ def converged(run: Run, window: Window | None = None, flows: Flows = None) -> fl
 def convergence_accumulated_time_s(
     run: Run, window: Window | None = None, flows: Flows = None, *, reached: float = REACHED
 ) -> float:
-    """From the second flow's start until all it got since then is 80 % of what the first got, at whole seconds.
+    """From the second flow's start until its bytes since then are 80 % of the first flow's, at whole seconds.
 
     As ``convergence_time_s``, with means that accumulate from the second flow's start instead of running ones.
 
@@ -204,7 +204,7 @@ def jain_convergence_time_s(
 def delta_fair_convergence_time_s(
     run: Run, window: Window | None = None, flows: Flows = None, *, mean_s: int = RUNNING_MEAN_S, delta: float = DELTA
 ) -> float:
-    """From the second flow's start until it has (1 − δ)/2 of what both get, δ = 0.1, in running means of 10 s.
+    """From the second flow's start until it has (1 − δ)/2 of the sum of both, δ = 0.1, in running means of 10 s.
 
     The means are as in ``convergence_time_s``; infinite when it never happens.
 

@@ -1,4 +1,4 @@
-"""Round trips as they are sampled, for any window, and what is paid for throughput in delay.
+"""Round trips as they are sampled, for any window, and the price of throughput in delay.
 
 The ``rtt_…_ms`` metrics speak of every packet, and for the measured part only; these speak of the smoothed RTT at the
 sample times, and for any window. Datagrams have no round trips: the ``owd_…_ms`` metrics are theirs, of every packet.

@@ -55,7 +55,7 @@ INFINITE = "a value is infinite"
 """Reason why a mean has no interval where a time never came with some seeds."""
 _ALL_EQUAL = "{} replicates, all equal"
 _ROUNDING = 1e-12
-"""Difference of equal numbers that were computed in another order, as a fraction of what they were computed from."""
+"""Difference of equal numbers that were computed in another order, as a fraction of their inputs."""
 
 
 def _all_equal(sample: Sequence[float], scale: float) -> bool:

@@ -1,4 +1,4 @@
-"""Rates and losses: what the flows got, and what the links carried."""
+"""Rates and losses: the shares of the flows, and the loads of the links."""
 
 from __future__ import annotations
 
@@ -132,7 +132,8 @@ def loss_rate(run: Run, window: Window | None = None, link: str | None = None) -
     """Packets dropped at the bottleneck over packets whose wait there ended in the window, all flows together.
 
     A wait ends when the packet is dropped or when its transmission begins: arrivals less the growth of the queue. A
-    discipline that drops packets from inside the queue (CoDel) may drop in the window what arrived before it. A
+    discipline that drops packets from inside the queue (CoDel) may drop in the window a packet that arrived before it.
+    A
     duplicate that a link before this one made counts as a packet of its own.
 
     Raises:

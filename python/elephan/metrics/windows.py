@@ -196,7 +196,7 @@ def _growing(run: Run, flow: str, window: Window, skip: int) -> list[Array]:
 
 
 def _epochs(bounds: npt.NDArray[np.intp], *series: npt.NDArray[Any]) -> Iterator[tuple[npt.NDArray[Any], ...]]:
-    """The parts of each series between bounds; what is before the first and after the last is no whole epoch."""
+    """Pieces of each series between bounds; samples before the first and after the last bound are no whole epoch."""
     return zip(*(np.split(values, bounds + 1)[1:-1] for values in series), strict=True)
 
 

@@ -159,7 +159,7 @@ def _alone_3(hybrid: Hybrid, w: Floats, pipe: Floats) -> Cycle:
 
 
 def _beside_2(hybrid: Hybrid, w: Floats, pipe: Floats) -> Cycle:
-    """Up to what Reno leaves, down with that to half of the pipe, along Reno's line."""
+    """Up to the rest that Reno leaves, down with that to half of the pipe, along Reno's line."""
     growth, room, half = hybrid.growth, pipe - w / 2, (pipe - w) / 2
     start = np.minimum(hybrid.keep(2 * w / pipe) * w, room)
     met = growth.meet(start, room)
@@ -182,7 +182,7 @@ def _beside_3(hybrid: Hybrid, w: Floats, pipe: Floats) -> Cycle:
 
 
 def _with_short_cycles(hybrid: Hybrid, full: Cycle, never_full: NDArray[np.bool_], rounds: Floats) -> Cycle:
-    """Case 3-2 where it is: from what a loss leaves back to the window of the loss, and no further."""
+    """The window of case 3-2: from the window after a loss back to the window of the loss, and no further."""
     if np.any(never_full):
         keep, growth = hybrid.keep_empty, hybrid.growth.among(never_full)
         peak = np.minimum(growth.cycle(keep, rounds[never_full]), full.peak[never_full])

@@ -140,7 +140,7 @@ def swings(loop: ArrayLike) -> NDArray[np.bool_]:
 
 
 def gain_margin(loop: ArrayLike) -> Floats:
-    """By how much what a loop answers to could be multiplied until it swings: below 1 it does (Nyquist).
+    """Factor by which a loop's gain could grow until it swings; below 1 it swings (Nyquist).
 
     The loop is opened at what is measured: L(z) = lagged/(z (z - own)). Its phase is -pi where L is real and negative,
     at cos(theta) = own/2, where |L| = lagged: the margin is 1/lagged as long as own is at most 2.

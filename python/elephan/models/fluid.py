@@ -6,8 +6,8 @@ buffer, every flow that has grown by a segment or more within a round trip loses
 a round trip later; then for one round trip it does not grow. (After the models of Misra, Gong & Towsley 2000 and, for
 the moment of a loss, Bohacek, Hespanha, Lee & Obraczka 2003.)
 
-Losses at random and by early detection (:mod:`elephan.models.prices`) take the flows that they hit, a round trip later;
-what else is lost until then belongs to the same loss event. They are all that is drawn.
+Losses at random and by early detection (:mod:`elephan.models.prices`) reach the flows that they hit a round trip later;
+further losses until then belong to the same loss event. They are all that is drawn.
 
 What there is not: packets, bursts and timeouts.
 """

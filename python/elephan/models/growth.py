@@ -78,7 +78,7 @@ class Growth(ABC):
     def meet(self, start: Floats, total: Floats) -> Floats:
         """The window c at which c plus the round trips since ``start`` is ``total``.
 
-        It is where a growing window fills what a rival that gains a packet a round trip has left.
+        There a growing window fills the room that a rival leaves, whose window gains a packet a round trip.
         """
         to_knee = np.maximum(self.knee - start, 0.0)
         straight = (total + start) / 2

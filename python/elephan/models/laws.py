@@ -56,7 +56,7 @@ class View:
 
     @property
     def queued(self) -> float:
-        """Its own segments in the queue, by what it sees."""
+        """Its own segments in the queue, by its own measurement."""
         return self.window * self.delay_s / self.rtt_s if self.rtt_s > 0 else 0.0
 
 
@@ -377,7 +377,7 @@ class Vegas(Law):
         return not self._started
 
     def step(self, view: View) -> float:
-        """One more, one less, or none."""
+        """One segment more, one less, or no change."""
         return 1.0 if view.queued < self._least else -1.0 if view.queued > self._most else 0.0
 
     def on_loss(self, view: View) -> float:
@@ -386,8 +386,8 @@ class Vegas(Law):
 
 
 class Bbr(Law):
-    """BBR (Cardwell et al. 2016): sends at the largest rate that it saw in ten round trips, with twice what that needs
-    at the smallest round trip in flight at most.
+    """BBR (Cardwell et al. 2016): sends at the largest rate of the last ten round trips, with at most twice the
+    bandwidth-delay product of that rate and the smallest round trip in flight.
 
     What is in flight grows by what is sent and shrinks by what is acknowledged, so that its law is a rate.
     """

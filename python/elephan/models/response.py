@@ -86,7 +86,7 @@ def mean_window(algorithm: str, p: ArrayLike, rtt_s: ArrayLike = 0.1, losses: st
 def westwood(p: ArrayLike, rtt_s: ArrayLike, queueing_s: ArrayLike) -> NDArray[np.float64]:
     """Westwood+: sqrt(RTT / Tq) sqrt((1 - p) / p), with the mean queueing delay Tq = RTT - RTTmin.
 
-    Without queueing it has none: the reduction then leaves what the path carries, and the window grows on.
+    Without queueing it has none: the reduction then leaves the path's BDP, and the window grows on.
     Source: Grieco and Mascolo, CCR 34(2), 2004 (form not verified in its text).
     """
     loss, rtt, queueing = (np.asarray(x, dtype=np.float64) for x in (p, rtt_s, queueing_s))
@@ -191,7 +191,8 @@ def _htcp_gained(elapsed_s: Floats) -> Floats:
 
 
 def _htcp_law(keep: float) -> Law:
-    """Solved for the duration of a cycle, by Newton's method on logarithms: it gives the peak, what is sent, and p.
+    """Solved for the duration of a cycle, by Newton's method on logarithms: it gives the peak, the segments sent, and
+    p.
 
     With G the integral of alpha since the loss, the window is 2 (keep G(D) + (1 - keep) G(t)) / RTT at t of a cycle of
     D seconds, and what it sends is that over D, RTT^2 apart: there is one function of D for every path.

@@ -79,8 +79,8 @@ def padhye(
         t0_s: length of the first timeout.
         max_window: receive window, segments.
         ack_every: segments for each ACK, b.
-        delivered: what arrives instead of what is sent: of the last round before a loss only half does (Padhye 1998,
-            section IV; Cardwell 2000, eq. 22).
+        delivered: arrivals instead of transmissions: half of the last round before a loss is lost (Padhye 1998, section
+            IV; Cardwell 2000, eq. 22).
 
     Raises:
         ValueError: p is not a probability above 0, or something else is not positive.

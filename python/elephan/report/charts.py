@@ -214,7 +214,7 @@ class DataTable:
         title: one line.
         caption: what is seen.
         header: of the columns.
-        rows: texts; the first of a row says what it is about.
+        rows: texts; the first of a row names its subject.
         emphasis: positions (row, column) of cells that stand out.
         groups: titles over columns that belong together, each with how many; empty without.
         marks: the verdict of cells, by position (row, column).

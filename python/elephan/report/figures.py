@@ -87,7 +87,7 @@ class Traces:
         caption: what is seen.
         panels: from top to bottom.
         x_label: with its unit.
-        shaded: part of the x axis that is marked, and what it is.
+        shaded: a stretch of the x axis that is marked, and its meaning.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""The report of a reproduced paper: what it shows, and how it is written."""
+"""The report of a reproduced paper: its content, and how it is written."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class PaperPage:
         views: runs to look at.
         sensitivity: rows: effects of variants of the paper on its verdicts; empty when they were not run.
         variants: titles of the variants that there are.
-        other_runs: the hashes of the scenarios that were run besides, by what they are for.
+        other_runs: the hashes of further scenarios that were run, by their purpose.
         assumptions: rows with ``name``, ``value``, ``reason``.
         scenarios: by experiment.
         provenance: names and values.

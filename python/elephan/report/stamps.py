@@ -16,7 +16,7 @@ from elephan.report import pages
 NAME = "made-from.json"
 _LIBRARIES = ("jinja2", "matplotlib", "numpy", "plotly")
 _COMPILED = {".pyc", ".so", ""}
-"""Suffixes of what draws nothing; runs say which engine made them."""
+"""Suffixes of files that draw nothing; runs name the engine that made them."""
 
 
 def stamp(made_from: Any) -> str:

@@ -1,4 +1,4 @@
-"""Arguments of ``run`` and ``sweep``: a scenario and a seed, or an error line that says what to write instead."""
+"""Arguments of ``run`` and ``sweep``: a scenario and a seed, or an error line with the right form."""
 
 from __future__ import annotations
 

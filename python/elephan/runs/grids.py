@@ -31,7 +31,7 @@ class Grid(Sequence[Scenario]):
     Attributes:
         keys: fields whose values differ, in the order in which they were given.
         points: value of each of these fields, for each scenario.
-        scenarios: what is run; the seeds of a point follow one another.
+        scenarios: the runs; the seeds of a point follow one another.
     """
 
     keys: tuple[str, ...]

@@ -25,7 +25,7 @@ class Interrupted(KeyboardInterrupt):
     """Ctrl-C during a sweep.
 
     Attributes:
-        runs: what was finished, in the order of the input; it is saved.
+        runs: the finished runs, in the order of the input; they are saved.
     """
 
     def __init__(self, runs: Sequence[Run]) -> None:

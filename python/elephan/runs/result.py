@@ -119,7 +119,7 @@ class Run:
         return Run(manifest, folder=folder, scenario=self._scenario)
 
     def reread(self) -> Run:
-        """The same result with tables of its own, so that what many runs have read is not kept in all of them.
+        """The same result with tables of its own, so that tables that many runs have read are not kept in all of them.
 
         A run in memory is itself.
         """

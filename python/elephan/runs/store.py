@@ -1,8 +1,8 @@
-"""The store: a folder of results, one folder each, named by what was run.
+"""The store: a folder of results, one folder each, named by scenario, backend and seed.
 
 A result is written beside its place and renamed into it, so that there is never half a result. Two processes may share
-a store. The next process that writes removes the files of one that was killed. What is read back is verified
-(:mod:`elephan.runs.saved`); a damaged result counts as not saved, with a warning, and is replaced by the next that is.
+a store. The next process that writes removes the files of one that was killed. Results are verified when they are read
+(:mod:`elephan.runs.saved`); a damaged result counts as not saved, with a warning, and is replaced by the next one.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ class Store:
     def save(self, run: Run, *, replace: bool = False) -> Run:
         """Save a run in memory and give the saved one back.
 
-        What is there already stays, unless ``replace`` is set or it cannot be used: the same scenario and seed give the
-        same result, so the first of two processes to finish has written what the second would.
+        An existing result stays, unless ``replace`` is set or it cannot be used. The same scenario and seed give the
+        same result, so the first of two processes to finish has written the result of the second too.
 
         Raises:
             OSError: the disk is full, or the folder cannot be written.

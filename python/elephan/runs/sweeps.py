@@ -99,7 +99,7 @@ def sweep(
             notebook and where stderr is a terminal.
         force: run again what is saved.
         in_order: make them in the order of the input, not the longest first.
-        memory: bytes that the runs at a time may take together; 80 % of what is free by default.
+        memory: bytes that the runs at a time may take together; 80 % of the free memory by default.
         each: given each run once, as soon as it is there, in the calling thread; saved ones first.
 
     Raises:

@@ -22,7 +22,7 @@ _ENGINE_PATH = re.compile(r"(?P<path>[a-z_]+(?:\[\d+\]|\.[A-Za-z_]+)*): (?P<mess
 
 
 def check_with_engine(canonical_json: str, scenario: ScenarioTable, graph: Graph) -> None:
-    """Ask the engine about what only it knows, such as parameters of an algorithm that contradict each other.
+    """Ask the engine about rules that only it knows, such as parameters of an algorithm that contradict each other.
 
     Raises:
         ScenarioError: with the field of the scenario that gave what the engine refuses.

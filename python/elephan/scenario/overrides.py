@@ -26,7 +26,8 @@ def parse_assignment(text: str) -> tuple[str, Any]:
 
 
 def parse_value(text: str) -> Any:
-    """A value as TOML would read it; what TOML cannot read is a plain word, so that ``622 Mbit/s`` needs no quotes."""
+    """A value as TOML would read it; text that TOML cannot read is a plain word, so that ``622 Mbit/s`` needs no
+    quotes."""
     try:
         return tomllib.loads(f"value = {text}")["value"] if "\n" not in text else text
     except (ValueError, RecursionError):  # no TOML, or what TOML's parser gives up on

@@ -2,7 +2,7 @@
 
 A user writes ``./mine.py:Mine``, the name of an entry point of the group ``elephan.algorithms``, gives the class
 itself, or writes ``./tcp_mine.c``, a file in C for the backend ``linux``. A scenario keeps it *pinned*:
-``/home/me/mine.py:Mine@`` and the SHA-256 of the source. What is pinned never changes: the class that was loaded is
+``/home/me/mine.py:Mine@`` and the SHA-256 of the source. A pinned class never changes: the class that was loaded is
 used as long as this process lives, and when the file has changed since, it is refused.
 """
 
@@ -122,7 +122,7 @@ def anchored(spec: Any, folder: Path) -> Any:
 
 
 def pin(value: Any) -> Any:
-    """A class, a function, a file or an entry point as a pinned name; what is nothing of these, as it is.
+    """A class, a function, a file or an entry point as a pinned name; any other value as it is.
 
     Raises:
         ScenarioError: the file or the class is not there, cannot be loaded, or is no algorithm.
@@ -165,7 +165,7 @@ def make(spec: str, parameters: Mapping[str, Any]) -> Algorithm:
 
 
 def check_parameters(spec: str, parameters: Mapping[str, Any]) -> None:
-    """Refuse parameters that the class does not take; of what is pinned and not loaded, nothing is known.
+    """Refuse parameters that the class does not take; a pinned class that is not loaded is not checked.
 
     Raises:
         ScenarioError: with the parameter's name as its path, where it is one.
@@ -351,7 +351,7 @@ def _load_file(path: Path) -> tuple[ModuleType, str]:
 
 
 def _digest_of_file(text: bytes, module: ModuleType) -> str:
-    """The file's text, and what it got from elsewhere: values, and code that is not installed."""
+    """The file's text, and its inputs from elsewhere: values, and code that is not installed."""
     walk = Walk([module.__name__], lenient=True)
     walk.text(_contract_text(), text)
     walk.add({name: value for name, value in vars(module).items() if not name.startswith("__")})

@@ -33,7 +33,7 @@ REQUIRED = ""
 
 
 class Scenario(ScenarioTable):
-    """A path, the flows on it, and what to measure; immutable.
+    """A path, the flows on it, and the measurements; immutable.
 
     Build one with :meth:`load` (a TOML file), :meth:`dumbbell` (in three lines of Python) or :meth:`from_dict`. Fields
     have the names of the TOML file; their values are exact integers (bit/s, ps, bytes).
@@ -201,7 +201,7 @@ class Scenario(ScenarioTable):
         return self.replace(seed=seed)
 
     def to_dict(self) -> dict[str, Any]:
-        """The tables of the TOML file, with quantities as a person would write them; only what was set."""
+        """The tables of the TOML file, with quantities in a person's units; only fields that were set."""
         return self.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude_none=True)
 
     def to_toml(self) -> str:

@@ -259,7 +259,7 @@ def _check_stack(stack: Stack) -> None:
 
 
 def parse_stack(value: Any) -> Any:
-    """``stack = "ns2"`` as a table; a table stays what it is.
+    """``stack = "ns2"`` as a table; a table is unchanged.
 
     Raises:
         ScenarioError: neither a name that is known nor a table.
@@ -395,7 +395,7 @@ _DelayStepsField = Annotated[
 
 
 class Events(Table):
-    """``[events]``: write down what happens to each packet; ``events = true`` is short for all of the run."""
+    """``[events]``: record the events of each packet; ``events = true`` is short for all of the run."""
 
     limit: Annotated[int, BeforeValidator(reported(whole_number(1, 10**9, "a number of events")))] = Field(
         10_000_000,
@@ -407,7 +407,7 @@ class Events(Table):
 
 
 def parse_events(value: Any) -> Any:
-    """``events = true`` as a table, ``events = false`` as none; a table stays what it is.
+    """``events = true`` as a table, ``events = false`` as none; a table is unchanged.
 
     Raises:
         ScenarioError: neither a switch nor a table.

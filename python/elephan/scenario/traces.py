@@ -1,6 +1,6 @@
 """Files of measured values that a scenario names: Mahimahi's packet-delivery traces, and samples of delay.
 
-A scenario keeps the values and not the file's name, so that it stays what it is when the file changes or is not there.
+A scenario keeps the values and not the file's name, so it does not change when the file changes or is removed.
 """
 
 from __future__ import annotations

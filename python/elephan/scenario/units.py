@@ -1,4 +1,4 @@
-"""Quantities with units: what a user writes (``622 Mbit/s``, ``48 ms``, ``20% BDP``) and the exact integers behind it.
+"""Quantities with units: the user's text (``622 Mbit/s``, ``48 ms``, ``20% BDP``) and the exact integers behind it.
 
 Everything is held as an integer of one base unit, because the engine's clock is an integer and because the hash of a
 scenario must not depend on how a number was spelled: rates in bit/s, times in ps, sizes in bytes, counts in packets or

@@ -154,7 +154,7 @@ def _shown(key: str, value: Any) -> str:
 
 
 def values_of(cell: Cell, subject: Subject, place: str = "algorithm") -> dict[str, Any]:
-    """Values of all places; a value of a cell may itself name what is judged or another value of the cell.
+    """Values of all places; a value of a cell may itself name the subject or another value of the cell.
 
     Raises:
         ScenarioError: it names none of them.

@@ -1,7 +1,7 @@
 """Forms that the page fills numbers into: the canonical form of a dumbbell, taken apart.
 
-The layout of a dumbbell is defined once, in :mod:`elephan.scenario`. What is here is cut out of a scenario that was
-laid out there; tests hold that the page's form of random settings is that of the same settings as a scenario.
+The layout of a dumbbell is defined once, in :mod:`elephan.scenario`. The form is cut out of a scenario that was laid
+out there. Tests compare the page's form of random settings with that of the same settings as a scenario.
 """
 
 from __future__ import annotations

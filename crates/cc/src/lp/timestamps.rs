@@ -23,7 +23,7 @@ pub enum Clock {
     Ns2,
 }
 
-/// The delays of one connection, and what they say.
+/// The delays of one connection, and the congestion that they indicate.
 #[derive(Clone, Debug)]
 pub struct Timestamps {
     clock: Clock,

@@ -341,7 +341,7 @@ impl Receiver {
         earlier
     }
 
-    /// Remembers what routers have to say, in another way than by a mark of its own on each segment.
+    /// Remembers feedback of routers that is not a mark of its own on each segment.
     fn note_router(&mut self, packet: &Packet, beside: &mut Sidecar) {
         match self.echo {
             Echo::Marks => {}

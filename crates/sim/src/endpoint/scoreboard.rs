@@ -126,8 +126,8 @@ impl Scoreboard {
         cumulative - from - already
     }
 
-    /// The SACK blocks `[first, past)` of an ACK; answers how many segments they newly deliver. Most stand there again and again, and
-    /// of one that begins where it did in the last ACK only what has come since is looked at.
+    /// The SACK blocks `[first, past)` of an ACK; answers how many segments they newly deliver. Most runs repeat from
+    /// ACK to ACK; of a run that begins where it did in the last ACK, only its new segments are looked at.
     #[inline]
     pub fn sack_blocks(&mut self, blocks: &[(u32, u32)], next: u32) -> u32 {
         let mut fresh = 0;

@@ -109,7 +109,7 @@ impl Trace {
         }
     }
 
-    /// The first opportunity after `now`, which may be what is left of one that others have used; those before are wasted.
+    /// The first opportunity after `now`, or the rest of one that others have used; earlier ones are wasted.
     fn next_after(&mut self, now: Time) -> Time {
         if self.left > 0 && self.at > now {
             return self.at;

@@ -35,7 +35,8 @@ impl Link {
         }
     }
 
-    /// A packet arrives; what is lost or dropped for it is put into `gone`. `headers` has the congestion headers.
+    /// A packet arrives; packets that are lost or dropped for it are put into `gone`. `headers` has the congestion
+    /// headers.
     ///
     /// # Panics
     /// If arrivals go back in time, which would be a defect of the engine.

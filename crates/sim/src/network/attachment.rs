@@ -89,7 +89,7 @@ impl Network {
         self.ports.mailboxes.head(inbox)
     }
 
-    /// Fetches what is known of a mailbox and of what travels beside its packets, for a turn that comes soon.
+    /// Fetches a mailbox and the sidecar data of its packets, for a turn that comes soon.
     #[inline(always)]
     pub fn fetch(&self, inbox: MailboxId, flow: FlowId) {
         self.fetch_mailbox(inbox);

@@ -1,4 +1,4 @@
-//! Paths: lists of hops, each with what comes behind it.
+//! Paths: lists of hops, each with the hop behind it.
 
 use super::ports::{BatchId, LinkId, MailboxId, Port};
 use crate::link::{FRACTION_BITS, Link};

@@ -125,7 +125,8 @@ impl<'a> Builder<'a> {
         (self.network, plan)
     }
 
-    /// Notes what feeds each link on a flow's way there and back; `first` is what feeds the first link of each.
+    /// Notes the feeder of each link on a flow's forward and reverse path; `first` is the feeder of the first link of
+    /// each.
     fn note_feeders(&mut self, flow: &'a FlowSpec, first: impl Fn(bool) -> Feeder<'a>) {
         for (is_ack, path) in [(false, &flow.path), (true, &flow.reverse_path)] {
             let mut feeder = first(is_ack);

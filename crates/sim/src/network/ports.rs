@@ -418,7 +418,7 @@ impl Batch {
         self.mixed = false;
     }
 
-    /// Packets that were taken make room; what is left keeps its order.
+    /// Packets that were taken make room; the rest keeps its order.
     #[cold]
     fn forget_taken(&mut self) {
         self.keys.sort_unstable_by_key(|&key| key as u32);

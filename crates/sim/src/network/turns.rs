@@ -6,8 +6,8 @@
 //!                         └─► refused, marked, on a wire, or something else behind: returned as an Uncommon, handled outside
 //! ```
 //!
-//! The loop over common packets is one function for all kinds of ports; what is uncommon leaves it, so that a packet stays in
-//! registers.
+//! The loop over common packets is one function for all kinds of ports. Uncommon packets leave it, so that a common
+//! packet stays in registers.
 
 use super::fabric::Network;
 use super::hops::{Hop, Next, Paths, Tail};

@@ -65,7 +65,7 @@ impl Mix {
     }
 }
 
-/// The users of a source, each with its own streams, so that what one draws does not depend on how fast another is.
+/// The users of a source, each with its own streams, so that the draws of one do not depend on the speed of another.
 #[derive(Clone, Debug)]
 pub struct Users {
     think: DurationSpec,
@@ -84,7 +84,7 @@ impl Users {
     }
 }
 
-/// Everything that a source will do, or what decides about it.
+/// The plan of a source's transfers, or the rule that decides about them.
 #[derive(Clone, Debug)]
 pub enum Schedule {
     /// Transfers that begin whatever becomes of the others.

@@ -270,7 +270,7 @@ impl Source {
         }
     }
 
-    /// Fetches what the next turns need: each was last looked at an RTT ago, and thousands of others since.
+    /// Fetches the data of the next turns: each was last used an RTT ago, and thousands of others since.
     #[inline(always)]
     fn fetch_ahead(&self, turns: &[u32], network: &Network) {
         let at = |places: usize| turns.get(places - 1).map(|&slot| slot as usize);

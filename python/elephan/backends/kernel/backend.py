@@ -124,7 +124,7 @@ def _locked(descriptor: int) -> bool:
 def algorithms(plan: Plan, thoughts: list[pl.DataFrame]) -> Iterator[dict[int, str]]:
     """The kernel's names of the flows' algorithms; those that it lacks are there for this time.
 
-    When it ends, what those reported is in ``thoughts``.
+    When it ends, their reports are in ``thoughts``.
     """
     names = {i: flow.built_in for i, flow in enumerate(plan.flows) if flow.built_in is not None}
     others = [i for i, flow in enumerate(plan.flows) if flow.built_in is None]
@@ -147,7 +147,7 @@ def algorithms(plan: Plan, thoughts: list[pl.DataFrame]) -> Iterator[dict[int, s
 def result(
     plan: Plan, logs: Logs, names: Mapping[int, str], before: Mapping[str, Any], thoughts: list[pl.DataFrame]
 ) -> RawResult:
-    """The tables of a run, with what its algorithms reported, and its totals."""
+    """The tables of a run, with the reports of its algorithms, and its totals."""
     made, totals = tables(plan, logs), summary(plan, logs, names, before)
     if thoughts:
         made["internals"] = internals(plan, logs, thoughts)

@@ -63,7 +63,7 @@ def names() -> list[str]:
 
 
 def available() -> Mapping[str, str]:
-    """The algorithms that there is an object for, each with what this host lacks to use it; empty where nothing."""
+    """The algorithms with an object, each with the requirements that this host lacks for it; empty if none."""
     reason = missing()
     return dict.fromkeys(names(), reason)
 
@@ -235,7 +235,7 @@ def registered(
         into: takes the table of internals in place of the file.
 
     Raises:
-        ScenarioError: what is asked for is not what the object can do.
+        ScenarioError: the object cannot do what was asked for.
         BpfError: this host cannot do it.
     """
     own_name, values = resolve(algorithm, parameters)
@@ -344,7 +344,7 @@ def _write_record(name: str, map_id: int | None) -> Path:
 
 
 def unregister_recorded() -> list[str]:
-    """Takes back what processes that are gone left registered; gives the names. Others are left alone."""
+    """Unregisters the leftovers of processes that are gone; returns their names. Others are left alone."""
     removed = []
     for path in sorted((runtime_dir() / "registered").glob("*.json")):
         record = json.loads(path.read_text())

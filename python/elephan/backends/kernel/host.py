@@ -75,7 +75,7 @@ def require() -> None:
     """Refuse where the host cannot run anything.
 
     Raises:
-        ScenarioError: with what is missing first, and what would help.
+        ScenarioError: with the missing items first, and a remedy for each.
     """
     for what, why in missing().items():
         raise ScenarioError(f"the backend 'kernel' needs {what}; {why}")

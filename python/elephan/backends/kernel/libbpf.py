@@ -150,7 +150,7 @@ class CongestionControl:
         return int(found)
 
     def listen(self, on_record: Callable[[bytes], None]) -> Callable[[], None]:
-        """Opens the ring of events. The function that it gives hands over what came in since the last call."""
+        """Opens the ring of events. The returned function hands over the records that came in since the last call."""
 
         def sample(_context: int, data: ctypes.Array[ctypes.c_char], size: int) -> int:
             on_record(ctypes.string_at(data, size))

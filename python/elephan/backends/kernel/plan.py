@@ -180,7 +180,7 @@ def _only_plain(form: Spec) -> None:
 
 
 def _check_stack(stack: StackSpec, where: str) -> None:
-    """The endpoint is Linux's own; what a socket cannot be told has to be as there."""
+    """The endpoint is Linux's own; settings that a socket does not accept must equal Linux's."""
     linux = STACKS["linux"]
     for field, value in stated_settings(stack).items():
         if field not in _CAN_DIFFER and value != getattr(linux, field):

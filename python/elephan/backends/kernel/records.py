@@ -93,7 +93,8 @@ class Record:
         beside.replace(self.path)
 
     def remove(self) -> list[str]:
-        """Remove everything that it names and is still there, then the record; what was removed, in words.
+        """Remove everything that it names and that still exists, then the record; returns the names of the removed
+        objects.
 
         Raises:
             LeftOverError: something could not be removed; it stays written down.
@@ -134,7 +135,7 @@ def records() -> list[Record]:
 
 
 def remove_abandoned() -> list[str]:
-    """Remove what processes that are gone have left, registered algorithms too; what it was, in words."""
+    """Remove the leftovers of processes that are gone, registered algorithms too; returns their names."""
     from elephan.backends.kernel import bpf
 
     removed = []
@@ -146,7 +147,7 @@ def remove_abandoned() -> list[str]:
 
 
 def _end_processes_in(namespace: str) -> None:
-    """Kill what still runs in a namespace of ours: it would keep the namespace alive without its name."""
+    """Kill the programs that still run in a namespace of ours: they would keep the namespace alive without its name."""
     found = subprocess.run(["ip", "netns", "pids", namespace], capture_output=True, text=True, check=False)
     for pid in found.stdout.split():
         with contextlib.suppress(ProcessLookupError):

@@ -56,7 +56,7 @@ def command(*arguments: str) -> None:
     """Run a program that changes something.
 
     Raises:
-        KernelError: it fails; with what it said.
+        KernelError: it fails; with its output.
     """
     done = to_its_end(*arguments)
     if done.returncode:

@@ -1,6 +1,7 @@
 """A scenario of another time as today's Linux can run it: the same network, the same flows, the kernel's own endpoints.
 
-What a socket or a route can be told stays as it is: sizes of segments, initial and receive windows, starts. Everything
+Settings that a socket or a route accepts stay as they are: sizes of segments, initial and receive windows, starts.
+Everything
 else of the endpoint is the kernel's, and each difference is stated. An algorithm is the object in BPF, with the
 scenario's rules as far as the object has them, or else Linux's own. What would make it another experiment is refused.
 """

@@ -111,7 +111,7 @@ def _require() -> None:
     """Refuse where no guest can run.
 
     Raises:
-        ScenarioError: with what is missing, and what would help.
+        ScenarioError: with the missing items, and a remedy for each.
     """
     if platform.system() != "Linux" or platform.machine() not in ("x86_64", "AMD64"):
         raise ScenarioError(

@@ -1,4 +1,4 @@
-//! How a sender finds out what was lost, and what was not.
+//! Detection of lost segments, and of losses that were none.
 
 use elephan_cc::{Algorithm, Cause};
 

@@ -52,7 +52,7 @@ impl Sender {
         }
     }
 
-    /// Sends what the window allows: first what is lost, then new data.
+    /// Sends as much as the window allows: lost segments first, then new data.
     #[inline(always)]
     pub(super) fn transmit(&mut self, now: Time, out: &mut impl Outlet) {
         if self.pace.is_active() {
@@ -182,7 +182,7 @@ impl Sender {
         out.send(Packet::new(at, now, self.flow, segment, self.bytes, flags, extra));
     }
 
-    /// Keeps what RACK and some algorithms need to know of a segment; the answer is the number of its congestion header.
+    /// Records the state of a segment that RACK and some algorithms need; returns the number of its congestion header.
     #[inline]
     pub(super) fn remember(&mut self, segment: u32, flags: u8, now: Time, out: &mut impl Outlet) -> u32 {
         let times = self.stack.detection == Detection::Rack;

@@ -1,4 +1,4 @@
-//! The receiving end: it counts and measures, acknowledges every SYN, and reports what is missing.
+//! The receiving end: it counts and measures, acknowledges every SYN, and reports missing packets.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
