@@ -10,7 +10,8 @@
  * and ends with ALGORITHM, which makes it a tcp_congestion_ops (hooks.h).
  *
  * The kernel's window is a whole number of segments and the kernel's own: it walks it down in recovery, moderates it,
- * restores it. The algorithm's is a fraction beside it, which counts as long as its whole part is what the kernel has.
+ * restores it. The algorithm's window has a fraction beside it, which counts as long as its whole part equals the
+ * kernel's.
  */
 #ifndef ELEPHAN_H
 #define ELEPHAN_H

@@ -407,8 +407,8 @@ HOOK(void, el_set_state, struct sock *sk, __u8 new_state)
 		}
 	} else if ((new_state == CA_RECOVERY || new_state == CA_CWR) && !asked && !win->recovering) {
 		/*
-		 * Linux 6.18 was seen to pass el_ssthresh over, where two sockets' ACKs were handled by one processor, and to
-		 * take any number for its answer.
+		 * Linux 6.18 was seen to skip the threshold, where one processor handled two sockets' ACKs, and to accept any number
+		 * as its answer.
 		 */
 		adopt_window(tcp_sk(sk)->snd_cwnd, &f->now);
 		tcp_sk(sk)->snd_ssthresh = tell_congestion(f);

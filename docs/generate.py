@@ -1,7 +1,7 @@
 """Writes docs/reference and docs/algorithms from what the program itself knows, so that they cannot differ from it.
 
-Run it after a change of the schema, the command line, a metric or an algorithm; a test compares what it would write
-with what is there.
+Run it after a change of the schema, the command line, a metric or an algorithm; a test compares its output with the
+pages.
 """
 
 from __future__ import annotations

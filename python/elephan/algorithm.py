@@ -1,6 +1,6 @@
 """`Algorithm`: a congestion control of your own, as a class.
 
-The endpoint tells an object of it what happened, and looks at its attributes after each callback. Units are those of
+The endpoint calls an object of it at each event, and reads its attributes after each callback. Units are those of
 the papers: windows in segments, time in seconds, rates in segments per second.
 """
 
@@ -56,7 +56,7 @@ class Algorithm(ABC):
 
     @property
     def recovery_floor(self) -> float:
-        """The threshold, unless it is overridden; Linux 2.6 lets the window sink to half of it."""
+        """The threshold, unless the method is overridden; Linux 2.6 lets the window sink to half of it."""
         return self.ssthresh
 
     def on_start(self, start: Start) -> None:
@@ -113,7 +113,8 @@ class Algorithm(ABC):
 
 
 class AlgorithmError(Exception):
-    """An algorithm of the user's own raised; ``__cause__`` is what it raised, where that was in this process.
+    """An exception of a user's own algorithm; ``__cause__`` is the original exception, if it was raised in this
+    process.
 
     Attributes:
         flow: the flow's name.

@@ -42,7 +42,7 @@ class Line:
         reference: the simulator's mean over its seeds.
         low: its smallest over the seeds.
         high: its largest.
-        values: of the other backends; ``None`` where one has no such number.
+        values: the other backends' values; ``None`` for a backend without such a number.
         differences: of each from the reference, as a fraction of it; left out where that is 0 or unknown.
         within: whether each lies in the simulator's own range over its seeds.
         spreads: of backends that measure, where each run is another: the largest value less the smallest.

@@ -283,8 +283,8 @@ pub trait Algorithm: Observe {
     fn on_idle(&mut self, _now: f64, _idle: f64) {}
     /// A segment went out; only with [`Needs::sends`].
     fn on_sent(&mut self, _sent: &Sent) {}
-    /// A segment was found lost, retransmitted ones each time anew; before [`Algorithm::on_congestion`] and the ACK's own
-    /// [`Algorithm::on_ack`]. Only with [`Needs::losses`].
+    /// A segment was found lost, a retransmitted one each time anew; called before [`Algorithm::on_congestion`] and the
+    /// ACK's own [`Algorithm::on_ack`]. Only with [`Needs::losses`].
     fn on_lost(&mut self, _lost: &Lost) {}
     /// Everything outstanding at the congestion signal or the timeout is acknowledged.
     fn on_recovery_exit(&mut self, _now: f64) {}

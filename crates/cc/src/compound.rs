@@ -95,7 +95,7 @@ pub struct Compound {
 const EARLY: [(&str, Setting); 4] =
     [word("arithmetic", "linux-2.6"), word("rules", "2006"), value("low_window", 0.0), switch("spread", false)];
 
-/// `EARLY` and what one of them has besides.
+/// `EARLY` with further settings of one preset.
 const fn early<const N: usize>(more: &[(&'static str, Setting)]) -> [(&'static str, Setting); N] {
     let mut all = [EARLY[0]; N];
     let mut i = 0;
@@ -306,8 +306,8 @@ impl Compound {
         }
     }
 
-    /// Growth of Reno's part as the module of 2006 has it: by itself in slow start, then one segment for as many ACKs as
-    /// the window has segments.
+    /// Growth of Reno's component as the module of 2006 has it: by itself in slow start, then one segment for as many
+    /// ACKs as the window has segments.
     #[inline]
     fn grow_early(&mut self) {
         if self.reno() <= self.win.ssthresh {

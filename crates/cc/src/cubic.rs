@@ -384,7 +384,7 @@ observed! {
     origin = self.in_epoch(self.epoch.origin), number(Unit::Segments);
     /// Window at the last loss, after fast convergence (W_max).
     w_max = self.epoch.w_max, number(Unit::Segments);
-    /// Window that standard TCP would have (W_est), where it is estimated from ACKs; null otherwise.
+    /// Window that standard TCP would have (W_est), if it is estimated from ACKs; null otherwise.
     w_est = self.in_epoch(self.reno_estimate()), number(Unit::Segments);
 }
 

@@ -48,7 +48,7 @@ params! {
         update_period: f64 = num(0.01, 0.0, 10.0, Unit::Seconds), "ns-2 fast_update_cwnd_interval_";
         /// Largest weight of a new RTT sample in the average.
         filter_max: f64 = num(0.25, 1e-6, 1.0, Unit::None), "Jin et al. 2004 (not verified in its text); ns-2 has 1/256";
-        /// Round trip of the empty path, where it is known; 0: the smallest RTT that this flow has seen.
+        /// Round-trip time of the empty path, if known; 0: the smallest RTT that this flow has seen.
         known_rtt: f64 = num(0.0, 0.0, 100.0, Unit::Seconds), "Xu et al. 2011 section 4 lets each flow know its propagation delay";
         /// Fraction of the window given up on a loss.
         decrease: f64 = num(0.5, 0.0, 1.0, Unit::None), "ns-2 tcp-fast.cc; Jin et al. 2004";
@@ -160,7 +160,7 @@ impl Fast {
         if self.avg > 0.0 { self.avg } else { f64::NAN }
     }
 
-    /// The window after one update, from the current window and the one that the delay was measured with.
+    /// The window after one update, from the current window and the window at the time of the delay's measurement.
     fn target(&self, w_old: f64) -> f64 {
         let p = &self.p;
         (1.0 - p.gamma) * self.win.w + p.gamma * (w_old * self.base / self.avg + p.alpha)

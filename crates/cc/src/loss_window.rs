@@ -244,7 +244,7 @@ impl LossWindow {
         self.counter -= step;
     }
 
-    /// One segment of window for each `divisor` segments acknowledged; `n` of them now.
+    /// One segment of window for each `divisor` segments acknowledged; `n` segments are acknowledged now.
     #[inline]
     pub fn grow_one_in(&mut self, n: f64, divisor: f64) {
         match self.arithmetic {

@@ -47,8 +47,8 @@ params! {
     pub struct LpParams {
         /// Fraction of the range of one-way delays above its smallest from which there is congestion (δ).
         threshold: f64 = num(0.15, 0.0, 1.0, Unit::None), "Kuzmanovic & Knightly 2003; Linux tcp_lp.c";
-        /// Delay above the smallest that timestamps cannot tell from none: without it a path without queues makes the flow's
-        /// own bursts its congestion.
+        /// Delay above the smallest that timestamps cannot distinguish from none: without it a path without queues
+        /// would count the flow's own bursts as congestion.
         tick: f64 = num(0.001, 0.0, 1.0, Unit::Seconds), "Linux's TCP timestamps tick in ms; the paper's in more";
         /// Weight of a new sample of the delay (γ).
         smoothing: f64 = num(0.125, 0.001, 1.0, Unit::None), "Kuzmanovic & Knightly 2003; Linux tcp_lp.c";

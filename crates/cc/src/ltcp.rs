@@ -1,5 +1,5 @@
-//! LTCP (S. Bhandarkar, S. Jain, A. L. N. Reddy, "LTCP: improving the performance of TCP in highspeed networks", CCR 36(1),
-//! 2006; draft-bhandarkar-ltcp-01): one flow behaves as K virtual ones, the more the larger its window is.
+//! LTCP (S. Bhandarkar, S. Jain, A. L. N. Reddy, "LTCP: improving the performance of TCP in highspeed networks", CCR
+//! 36(1), 2006; draft-bhandarkar-ltcp-01): one flow behaves as K virtual flows, and K grows with its window.
 //!
 //! Variant: layer K begins at W_K = K(K+1)(K-1)/6 · W_T segments; in it a round trip adds K segments and a loss takes
 //! `decrease` of the window, which costs at most one layer up to K = 19. Below W_T it is standard TCP. Only the abstracts

@@ -31,7 +31,7 @@ params! {
         loss_keep: f64 = num(819.0, 128.0, 1024.0, Unit::Of1024), "Linux tcp_nv.c nv_loss_dec_factor: 80 %";
         /// Weight of a new RTT in the average, in 256ths; 0: no average.
         rtt_factor: f64 = num(128.0, 0.0, 256.0, Unit::Of256), "Linux tcp_nv.c nv_rtt_factor";
-        /// RTT of the path where it is known, which bounds the smallest RTT; 0: unknown.
+        /// RTT of the path, if known; it bounds the smallest RTT; 0: unknown.
         base_rtt: f64 = num(0.0, 0.0, 10.0, Unit::Seconds), "Linux tcp_nv.c: asked of a BPF program";
         /// Decisions without congestion after which a growth rate lowered by timeouts doubles; 0: it is not lowered.
         growth_rate_neg: f64 = num(8.0, 0.0, 1e3, Unit::Decisions), "Linux tcp_nv.c nv_cwnd_growth_rate_neg";

@@ -59,7 +59,7 @@ pub const fn state(names: &'static [&'static str]) -> Form {
 macro_rules! observed {
     ($this:ident: $owner:ty $(, $part:expr)*; $($(#[doc = $doc:literal])+ $name:ident = $value:expr, $form:expr;)*) => {
         impl $owner {
-            /// Its own internal variables, without those of its parts.
+            /// Its own internal variables, without those of its components.
             pub const VARIABLES: &'static [$crate::observe::Variable] = {
                 #[allow(unused_imports)]
                 use $crate::{observe::{number, plain, state}, unit::Unit};

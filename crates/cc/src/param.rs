@@ -277,7 +277,7 @@ pub struct Entry {
     pub presets: &'static [Preset],
     /// The parameter tables: the algorithm's own, then those it shares.
     pub tables: &'static [&'static [Parameter]],
-    /// The tables of internal variables: the algorithm's own, then those of its parts, as it gives them.
+    /// The tables of internal variables: the algorithm's own, then those of its components, in their order.
     pub variables: &'static [&'static [Variable]],
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Sources: Y. Gu, UDT: UDP-based Data Transfer Protocol, draft-gg-udt-03 (April 2010), section 7.2; the UDT library,
 //! version 4 (BSD license), which differs from it; Y. Gu and R. Grossman, UDT: UDP-based data transfer for high-speed wide
-//! area networks, Computer Networks 51(7), 2007. `udt` is the library as it is since January 2012, `udt:2008` as it was in
+//! area networks, Computer Networks 51(7), 2007. `udt` is the library since January 2012, `udt:2008` the library of
 //! December 2008, `udt:draft` the draft.
 //!
 //! UDT is no TCP: its receiver measures the arrival rate A and, by packet pairs, the capacity B, reports them in an ACK every
@@ -81,9 +81,9 @@ params! {
         margin: f64 = num(16.0, 1.0, 1e6, Unit::Packets), "draft-gg-udt-03 §7.2";
         /// Packets that may be unacknowledged at most: the receiver's buffer.
         flow_window: f64 = num(25_600.0, 2.0, 1e8, Unit::Packets), "UDT4 (UDT_FC)";
-        /// Arrival rate before the first ACK; 0 knows none, and takes the first as it is.
+        /// Arrival rate before the first ACK; 0 means unknown, and then the first value is taken unchanged.
         initial_arrival_rate: f64 = num(16.0, 0.0, 1e9, Unit::PacketsPerSecond), "UDT4; the draft has none";
-        /// Capacity before the first ACK; 0 knows none, and takes the first as it is.
+        /// Capacity before the first ACK; 0 means unknown, and then the first value is taken unchanged.
         initial_capacity: f64 = num(1.0, 0.0, 1e9, Unit::PacketsPerSecond), "UDT4; the draft has none";
         /// Packet pairs that the receiver remembers.
         pairs: f64 = num(64.0, 2.0, 1024.0, Unit::Pairs), "UDT4 (CPktTimeWindow); draft-gg-udt-03 §6.2 has 16";

@@ -3,8 +3,8 @@
 //! the change of window that the tightest of them wants.
 //!
 //! Variant: the header has the form that the paper's Appendix A recommends, with changes of rate and not of window, so that
-//! routers need not divide; the sender multiplies by its smoothed RTT, as ns-2's does. It asks for as much as routers have
-//! while the window is what holds it back, and otherwise for no more than it has. A loss halves the window and a timeout
+//! routers need not divide; the sender multiplies by its smoothed RTT, as ns-2's does. It asks for as much as routers
+//! have while the window is its limit, and otherwise for no more than it has. A loss halves the window and a timeout
 //! restarts it, as in standard TCP (§3.3). There is no slow start: before the first RTT is known routers give nothing.
 
 use crate::algorithm::{Ack, Algorithm, Answer, Needs, Request, Router, RouterAssisted, Signal, Start};

@@ -45,7 +45,7 @@ struct Transfer<'a> {
     flow: &'a Flow,
     stage: Stage,
     start_ns: u64,
-    /// Bytes that are not written yet, and those of them that the application has handed over.
+    /// Bytes that are not written yet, and those of them that the application has supplied.
     left: u64,
     ready: u64,
     application: Option<Application>,

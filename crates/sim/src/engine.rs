@@ -33,7 +33,8 @@ const SLICES_PER_REPORT: u32 = 16;
 /// Flows that are laid out between two looks at whether to go on.
 const LAID_OUT_AT_ONCE: u32 = 512;
 
-/// How many turns before its own the last data of an endpoint is fetched; as many before that, what says where it is, and so on.
+/// Distance in turns at which the last data of an endpoint is prefetched. Its address is prefetched at twice that
+/// distance, and so on.
 const STEP: usize = 2;
 
 /// The turn of a node. What decides whether there is any event in it stands together here: with thousands of flows, most turns
@@ -274,8 +275,9 @@ impl Engine {
         self.now.0 as f64 / self.spec.duration_ps as f64
     }
 
-    /// The samples of flows and links at the times that all of them have passed: the beginning of what [`Engine::finish`] gives, for
-    /// a picture of a run under way. Everything else is empty. Of a run that keeps quantiles alone there are none.
+    /// The samples of flows and links at the times that all of them have passed: the beginning of the output of
+    /// [`Engine::finish`], for a picture of a run under way. Everything else is empty. Of a run that keeps quantiles
+    /// alone there are none.
     #[must_use]
     pub fn so_far(&mut self) -> Outcome {
         self.network.sinks.iter_mut().flatten().for_each(|sink| sink.sample_before(self.now));

@@ -1,6 +1,6 @@
 //! The event log: the events of each packet, where a scenario asks for it.
 //!
-//! Each sender and the network keep a log of their own, so that nobody waits for anybody; the logs are put in order when
+//! Each sender and the network keep a log of their own, so that none waits for another; the logs are put in order when
 //! the run is over. A run that does not ask has none of this: its flows take other turns ([`crate::engine`]), and only
 //! packets that are dropped or marked meet a question whether somebody looks.
 

@@ -33,7 +33,7 @@ const BYTES_PER_FLOW: u64 = 12_000;
 /// The two ends of a flow.
 const ENDS_BYTES: u64 = (size_of::<Sender>() + size_of::<Receiver>()) as u64;
 
-/// Memory of a transfer for each of its segments, as far as it is handed on: a packet on its way, its ACK, and its places in rings.
+/// Memory of a transfer for each of its segments: a packet on its way, its ACK, and its places in rings.
 const BYTES_PER_SEGMENT: f64 = 100.0;
 
 /// A column of values.
@@ -42,8 +42,8 @@ const fn column(rows: u64) -> u64 {
 }
 
 impl Spec {
-    /// Memory that this run is certain to need, bytes: its tables, its flows and transfers, and the segments that each flow sends
-    /// before it hears anything.
+    /// Memory that this run is certain to need, bytes: its tables, its flows and transfers, and the segments that each
+    /// flow sends before its first ACK.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         let places = self.traffic.iter().map(|source| self.places_bytes(source));
@@ -99,8 +99,8 @@ impl Spec {
         rows.saturating_mul(size_of::<CrowdSample>() as u64).saturating_add(table).saturating_add(flows)
     }
 
-    /// Values of internal variables at `times` sample times, without those of algorithms of the user's own, which declare none,
-    /// and without those from before a flow's start.
+    /// Values of internal variables at `times` sample times, without algorithms of the user's own, which declare none,
+    /// and without times before a flow's start.
     fn internals_rows(&self, times: u64) -> u64 {
         if !self.internals {
             return 0;

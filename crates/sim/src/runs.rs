@@ -7,7 +7,7 @@ use crate::ring::BitRing;
 #[derive(Clone, Debug, Default)]
 pub struct RunSet {
     bits: BitRing,
-    /// At the first segment of a run its last, at the last its first; elsewhere anything.
+    /// At the first segment of a run its last, at the last its first; undefined elsewhere.
     other_end: Vec<u32>,
     len: u32,
     /// One past the highest member ever inserted.

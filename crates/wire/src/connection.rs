@@ -25,7 +25,7 @@ struct Sent {
     at_ns: i64,
     /// When it was handed to the receiver.
     received_ns: Option<i64>,
-    /// It was sent again since, so that its ACK tells nothing about time.
+    /// It was sent again since, so its ACK gives no RTT sample.
     repeated: bool,
 }
 
@@ -132,7 +132,8 @@ impl Connection {
 
     /// The receiver puts an ACK on the path: for how long it held the last segment that this is the first to acknowledge, ns.
     ///
-    /// `None` where that filled no hole of its own: what is behind one waits for it, and not for the receiver.
+    /// `None` if the segment filled no hole of its own: bytes behind another hole wait for that hole, and not for the
+    /// receiver.
     pub fn on_answered(&mut self, number: u32, at_ns: i64) -> Option<i64> {
         let acknowledged = self.numbers?.position(number).filter(|position| *position > self.answered)?;
         self.answered = acknowledged;

@@ -151,7 +151,7 @@ impl Emulator {
         route.iter().map(|&link| self.links[link].delay.0).sum::<u64>() / PS_PER_NS
     }
 
-    /// Puts a packet before its next link, or crosses that at once where nothing can come before it.
+    /// Puts a packet before its next link, or passes it over that link at once if nothing can come before it.
     fn enter(&mut self, mut event: Event) {
         loop {
             let route = &self.routes[event.passenger.flow][event.passenger.way as usize];

@@ -210,7 +210,7 @@ pub fn watch_peer(plan: &Plan, peer: Ipv4Addr) -> Result<Value, Problem> {
     ))
 }
 
-/// Looks at each flow's connections again and again, and tells what was seen at the sample times.
+/// Looks at each flow's connections again and again, and reports the values at the sample times.
 fn look_on(plan: &Plan, started_ns: i64, connections: impl Fn(usize, i64) -> Vec<((u16, u16), TcpInfo)>) -> Value {
     let times: Vec<i64> = plan.sample_times().iter().map(|time| (time.0 / 1000) as i64).collect();
     let measure = &plan.spec.measure;

@@ -30,7 +30,7 @@ pub struct TcpInfo {
     pub retransmits: u64,
     /// Timeouts since the beginning; `None` before Linux 6.7.
     pub timeouts: Option<u64>,
-    /// Segments with data that it has sent; 0 before Linux 4.6, where nobody can tell.
+    /// Segments with data that it has sent; 0 before Linux 4.6, which does not report it.
     pub data_segments_sent: u32,
     /// With something to send, µs.
     pub busy_us: u64,

@@ -22,7 +22,7 @@ use crate::sys;
 const RING_FRAMES: usize = 16_384;
 /// It looks at the rings at least this often, ns: they hold much more.
 const LONGEST_SLEEP_NS: i64 = 1_000_000;
-/// For so long it goes on after the end, so that all that came before has been read, ns.
+/// Time after the end for which the program still reads, so that nothing that came before is lost, ns.
 const AFTER_END_NS: i64 = 20_000_000;
 /// `SCHED_DEADLINE`: so much of each period, ns.
 pub const RESERVED_NS: (u64, u64) = (980_000, 1_000_000);

@@ -41,7 +41,7 @@ pub struct Route<'a> {
 }
 
 impl Route<'_> {
-    /// Adds it, or replaces the one that is there.
+    /// Adds the route, or replaces an existing one.
     ///
     /// # Errors
     /// The kernel refuses; one before 6.7 does not know time stamps in µs.

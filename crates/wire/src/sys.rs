@@ -352,7 +352,7 @@ pub fn ask_routing(message: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Sends a message to the kernel's socket monitoring (`sock_diag`), and shows its answers to `read` until that says it was the last.
+/// Sends a message to the kernel's socket monitoring (`sock_diag`), and gives its answers to `read` until the last one.
 ///
 /// # Errors
 /// The kernel refuses.

@@ -56,7 +56,8 @@ class MemoryPool:
 
     @contextmanager
     def share(self, certain: int, *, alone: bool, go_on: Callable[[], bool]) -> Iterator[int | None]:
-        """A share of the memory for a run that is certain to need so many bytes, or all of it; waits until it is there.
+        """A share of the memory for a run that is certain to need this many bytes, or all of it; waits until the share
+        is free.
 
         Gives nothing where ``go_on`` says no meanwhile.
         """

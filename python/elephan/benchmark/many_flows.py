@@ -64,7 +64,7 @@ def time_crowds(repeat: int) -> list[dict[str, Any]]:
 
 
 def add_ns2(crowds: list[dict[str, Any]], repeat: int, warn: Callable[[str], None]) -> None:
-    """Sets the entry ``ns2`` of the crowds that ns-2 can carry: what a segment costs there, and the ratio to it."""
+    """Sets the entry ``ns2`` of the crowds that ns-2 can carry: the cost of a segment there, and its ratio to ours."""
     for row in crowds:
         if row["flows"] <= ns2.MOST_FLOWS:
             found = ns2.time_crowd(row["flows"], row["rate"], repeat, warn)

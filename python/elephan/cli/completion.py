@@ -34,7 +34,7 @@ def answer(cli: click.Command) -> int:
 
 
 class _Bash(BashComplete):
-    """Bash as it is: it takes ``:`` and ``=`` for ends of words, and names such as ``cubic:linux`` have them."""
+    """In Bash ``:`` and ``=`` end words, and names such as ``cubic:linux`` have them."""
 
     source_template = BashComplete.source_template.replace(
         'COMP_WORDS="${COMP_WORDS[*]}" COMP_CWORD=$COMP_CWORD',

@@ -16,7 +16,7 @@ _MOST_LINES = 5
 
 
 def perturbation(several: Sequence[Sequence[Run]], on: str) -> str:
-    """One line on what ``perturb`` moves in the seeds of these scenarios on a backend; empty where nothing is moved."""
+    """One line on the perturbations in the seeds of these scenarios on a backend; empty if there are none."""
     from elephan import backends
     from elephan.scenario.perturbation import RULE
     from elephan.scenario.schema import HOSTS

@@ -98,7 +98,7 @@ def decide(
     confidence: float,
     wanted_seeds: int = LEAST_SEEDS,
 ) -> Decision | None:
-    """Rank algorithms by the seeds that all of them have; ``None`` while there is none.
+    """Rank algorithms by the seeds that all of them have; ``None`` while there is no such seed.
 
     Args:
         evidence: what was observed.

@@ -158,7 +158,7 @@ class Search:
         return evidence
 
     def _pilot(self, first: Evidence, wanted: float) -> Evidence:
-        """One seed at the whole rate, where the first look was at a fraction of it: costs there are not the same.
+        """One seed at the whole rate, if the first look was at a fraction of it: costs differ there.
 
         It ends after a quarter of the time, finished or not; a run that is finished says what a segment costs.
         """
@@ -289,7 +289,7 @@ class Search:
 
 
 def _with_decided(found: Decision, before: Decision) -> Decision:
-    """A later look at some algorithms, and an earlier one at those that were told from the best already."""
+    """Later looks at some algorithms, and earlier ones at those that already differ from the best."""
     known = {other.algorithm for other in found.versus} | {found.best}
     decided = [other for other in before.versus if other.algorithm not in known]
     order = (*found.order, *(name for name in before.order if name not in found.order))

@@ -152,7 +152,7 @@ def _outcome(piece: Piece, run: Run | None, why: str = "") -> Outcome:
 def _reporter(
     progress: Progress, done_s: float, takes_s: float, total_s: float, finished: int, count: int
 ) -> Callable[[float, float, int, int], bool | None]:
-    """Progress of one run as that of all, in seconds of real time."""
+    """Progress of one run as progress of all, in seconds of real time."""
 
     def report(done: float, total: float, _finished: int, _runs: int) -> bool | None:
         part = done / total if total else 1.0

@@ -28,7 +28,7 @@ class Piece:
         label: there.
         scenario: the experiment's.
         twin: what is run.
-        chosen: it is to be run; otherwise it only counts where it is saved.
+        chosen: true if it is to be run; otherwise only a saved run counts.
         saved: there is a result.
         again: the saved result is not valid, and it is to be made again.
     """

@@ -125,7 +125,7 @@ def outcomes(runs: Sequence[Run]) -> Outcomes:
 
 
 def _numbers(row: dict[str, Any], fields: Sequence[str]) -> list[float]:
-    """Numbers of a row; infinite where it has none, which sorts, unlike one that is not a number."""
+    """Numbers of a row; infinite for a missing one, which sorts, unlike NaN."""
     return [float("inf") if row.get(field) is None else float(row[field]) for field in fields]
 
 

@@ -149,7 +149,8 @@ def judge(
 
 
 def judge_criterion(criterion: Criterion, values: Sequence[float], other: Sequence[float] | None = None) -> Judged:
-    """Judge a criterion by its subject's values and, where it compares, by those of the other subject for each seed.
+    """Judge a criterion by its subject's values and, if it compares two subjects, by the other subject's values for
+    each seed.
 
     Raises:
         NotJudgedError: its relation is not about one value, or about two and ``other`` is missing.
@@ -267,7 +268,7 @@ def settle(look: Callable[[int], _Found], looks: Sequence[int] = LOOKS) -> Stopp
     """Look at 8, 16 and 32 seeds, and stop at the first look that settles it.
 
     Args:
-        look: judges or compares with so many seeds; runs those that are missing.
+        look: judges or compares with this many seeds; makes the missing runs.
         looks: numbers of seeds, ascending. Each look must have the confidence that their number asks for.
     """
     taken = 0
@@ -280,7 +281,7 @@ def settle(look: Callable[[int], _Found], looks: Sequence[int] = LOOKS) -> Stopp
 
 
 def weakness(terms: Terms, reference: float, *, baseline: Judged | None = None) -> str:
-    """Why a criterion that holds would be no success; empty where it would be one.
+    """Why a criterion that holds would be no success; empty if it would be a success.
 
     A tolerance about 0 is a limit in itself, and not weak for being wider than 0.
 

@@ -1,4 +1,4 @@
-"""The event log of a run: the saved one, or that of the same run once more."""
+"""The event log of a run: the saved log, or the log of a repetition of the run."""
 
 from __future__ import annotations
 

@@ -5,8 +5,8 @@ interface and a pair of hosts of its own, 10.0.0.1 and 10.128.0.1 for the first;
 on to port 5001.
 
 - Sequence numbers are bytes: segment × payload, plus one for the SYN. All segments are full.
-- The engine has no handshake. One is written in front of a flow's first segment, so that readers know the window
-  scale and the segment size; nothing of it has been simulated. At a receiver it takes the links' propagation delay.
+- The engine has no handshake. A handshake is written in front of a flow's first segment, so that readers know the
+  window scale and the segment size; it has not been simulated. At a receiver it takes the links' propagation delay.
   At a sender it takes 1 ns: Wireshark holds a segment that comes again within the handshake's round trip for one that
   was overtaken, which a sender's own segments never are.
 - Datagrams are UDP, as large as on the wire.

@@ -1,6 +1,6 @@
 """Recording of a user's own algorithm on a path: its callbacks and its answers, one line of text a callback.
 
-A line is the callback's name, what it was told (``now=0.04 acked=2.0``), ``->``, and the answers as they are after it.
+A line is the callback's name, its arguments (``now=0.04 acked=2.0``), ``->``, and the answers after it.
 A number is written so that it is read back bit for bit. Yes is 1 and no is 0, and ``None`` is left out.
 """
 

@@ -223,8 +223,8 @@ def convergence_abs_time_s(
 ) -> float:
     """The simulated time from which the throughputs of two flows stay within 10 % of each other for 20 s.
 
-    Throughputs are taken in bins of 1 s; within 10 % means that they differ by at most 0.1 of the larger. The answer is
-    the beginning of the first such 20 s after both have started; infinite when there are none. The window is the whole
+    Throughputs are taken in bins of 1 s; within 10 % means that they differ by at most 0.1 of the larger. The value is
+    the beginning of the first such 20 s after both have started; infinite if there are none. The window is the whole
     run unless given.
 
     Raises:

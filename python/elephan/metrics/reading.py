@@ -65,8 +65,8 @@ def resolve_window(run: Run, window: Window | None) -> Window:
 def specs(run: Run, flows: Sequence[str] | None = None) -> list[FlowSpec]:
     """Canonical forms of the flows (all for ``None``) in order of start; those that start together as listed.
 
-    The order is that of the scenario's start times, without the jitter that a seed adds: the first flow of a pair is
-    the same one in every replicate.
+    The order is that of the scenario's start times, without the jitter of a seed: the first flow of a pair is the same
+    in every replicate.
 
     Raises:
         MetricError: there is no flow of one of these names, or none at all.

@@ -113,8 +113,7 @@ def interval(
     statistic: Literal["mean", "median"] = "mean",
     confidence: float = CONFIDENCE,
 ) -> Interval:
-    """Mean of replicates with its interval by Student's t, or median with its bootstrap interval; 95 % unless told
-    otherwise.
+    """Mean of replicates with its interval by Student's t, or median with its bootstrap interval; 95 % by default.
 
     There is none, and a reason instead, of one replicate (nothing is known of the spread), of replicates that are all
     equal, and in general of zero width: they are one outcome, seen several times. Infinite values (a time that never
@@ -191,7 +190,7 @@ def over_seeds(
 ) -> Interval | dict[str, Interval]:
     """A metric over replicates with its interval; of a ``flow`` metric, one for each flow.
 
-    ``options`` are those of the metric: ``window``, ``flows``, ``link`` and its own. A metric that compares takes one
+    ``options`` are the metric's: ``window``, ``flows``, ``link`` and its own. A metric that compares takes one
     ``reference`` for each run, best of the same seed.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The summary of a run: what ``elephan run --json`` prints, and what a saved run answers without reading its tables."""
+"""The summary of a run: the output of ``elephan run --json``, which a saved run has without reading its tables."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ RUN_METRICS = (
 
 
 def summarize(run: Run) -> dict[str, Any]:
-    """The summary of a run. A metric without a value is ``None``: one that is not defined for the run has its reason in
-    ``undefined``, and a time that never came has none there.
+    """The summary of a run. A metric without a value is ``None``. An undefined metric has its reason in ``undefined``;
+    a time that never came has no reason there.
 
     ``flows`` has the recorded flows; where these are not all, ``crowd`` has quantiles over all flows of each group.
 

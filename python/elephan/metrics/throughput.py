@@ -101,7 +101,8 @@ def late_flow_share(run: Run, window: Window | None = None, flows: Flows = None)
 def utilization(run: Run, window: Window | None = None, link: str | None = None) -> float:
     """Bits that left the bottleneck (or another recorded link) over those that its rate allowed in the window.
 
-    A rate that changes counts as it was, and a trace by its opportunities, 1500 B each. A packet counts when its last
+    A rate that changes counts with its value at each time, and a trace by its opportunities, 1500 B each. A packet
+    counts when its last
     bit has left, so a full link may show up to one packet more than there was room for.
     """
     window = resolve_window(run, window)
@@ -153,7 +154,7 @@ def offered_pkts_per_rtt(run: Run, window: Window | None = None, link: str | Non
 
     Arrivals over the window's length, times the shortest base RTT of the flows.
 
-    Packets that are lost there count, so that it is the load that a flow offers to a path which loses most of it.
+    Packets that are lost there count, so it is the load that a flow offers to a path that loses most of it.
     """
     start_s, end_s = window = resolve_window(run, window)
     arrived = link_counter(run, link or bottleneck(run), "arrived_packets", window)

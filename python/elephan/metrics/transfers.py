@@ -42,7 +42,7 @@ Sizes = tuple[float, float] | None
 
 
 class Transfers(NamedTuple):
-    """Transfers in order of their starts: the flows that have a size, by their stated ones, then those of each source.
+    """Transfers in order of their starts: flows with a size, by their stated starts, then the transfers of each source.
 
     Attributes:
         names: of the flows; the source's and the transfer's number, from 1 (``web 17``).

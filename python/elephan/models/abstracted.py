@@ -1,7 +1,8 @@
 """The abstracted models of real hybrids in katto2008: Compound (CTCP), Adaptive Reno, YeAH and Fusion.
 
-Table 3 and equation 5 say how each grows while the path has room and what it keeps at a loss; figures 5 and 6 draw the
-windows. What a round transmits is "omitted" there, and derived here. Case 1 is that of the ideal hybrid. In cases 2 and
+Table 3 and equation 5 give each algorithm's growth while the path has room and the fraction kept at a loss; figures 5
+and 6 draw the windows. What a round transmits is "omitted" there, and derived here. Case 1 is that of the ideal hybrid.
+In cases 2 and
 3 a window begins at what the loss left, grows to the pipe, and stays there until Reno's line passes it (case 2) or the
 next loss comes (case 3-1); in case 3-2 the loss comes first. Losses come each w/2 round trips, as in the ideal models.
 
@@ -193,7 +194,7 @@ def _with_short_cycles(hybrid: Hybrid, full: Cycle, never_full: NDArray[np.bool_
 
 
 def round_of(hybrid: Hybrid, w: ArrayLike, pipe: Pipe, flows: int = 1) -> Round:
-    """Packets and seconds of a round; the seconds are those of the ideal hybrid (tables 1 and 2)."""
+    """Packets and seconds of a round; the seconds are the ideal hybrid's (tables 1 and 2)."""
     ideal, cycle = (single_flow, alone) if flows == 1 else (two_flows, beside_reno)
     seconds = ideal("hybrid", w, pipe.bdp, pipe.rtt_s, pipe.packet_s).seconds
     return Round(cycle(hybrid, w, pipe.bdp).packets, seconds)

@@ -87,7 +87,8 @@ class Growth(ABC):
         return floats(np.where(straight <= self.knee, straight, np.maximum(curve, start)))
 
     def cycle(self, keep: float, rounds: Floats) -> Floats:
-        """The window c from which a loss leaves ``keep`` c, and which is reached again after so many round trips.
+        """The window c from which a loss leaves ``keep`` c, and which is reached again after the given number of round
+        trips.
 
         The smallest one; infinite where the growth needs fewer from any window.
         """

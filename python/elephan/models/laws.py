@@ -187,8 +187,8 @@ class Htcp(Law):
 
 
 class Cubic(Law):
-    """CUBIC (RFC 9438): a cubic of the time since the last loss, at least its estimate of Reno's window; with
-    ``reno_estimate`` "time" that of RFC 8312.
+    """CUBIC (RFC 9438): a cubic of the time since the last loss, at least its estimate of Reno's window;
+    ``reno_estimate`` "time" is the estimate of RFC 8312.
     """
 
     def __init__(self, settings: Settings) -> None:

@@ -64,7 +64,7 @@ def add(
     """Run what is planned, judge the claims by it, and write it into the report of a reproduced paper.
 
     One run at a time, in real time; each is saved when it ends. A run that fails is told of and the others go on. The
-    twins of what was run are then simulated, ``jobs`` at a time, so that a difference can be told from the host's.
+    twins of these runs are then simulated, ``jobs`` at a time, so that a difference can be told from the host's.
 
     Raises:
         Interrupted: Ctrl-C; what was finished is saved.

@@ -1,4 +1,4 @@
-"""Data of a paper's column for today's Linux: the plan of its runs, what became of them, and the claims by them."""
+"""Data of a paper's column for today's Linux: the plan of its runs, their outcomes, and the claims judged by them."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ LESSONS = {
 
 @dataclass(frozen=True)
 class Finding:
-    """One claim that a wrong simulator or control law would be likely to fail, and what became of it."""
+    """One claim that a wrong simulator or control law would be likely to fail, and its verdict."""
 
     lesson: str
     question: str

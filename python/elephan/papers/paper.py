@@ -37,7 +37,7 @@ class Variant:
     Attributes:
         id: short.
         title: what is changed.
-        scenarios: what has to be run for it; a scenario that it does not change is shared with the paper's own.
+        scenarios: the scenarios to run; a scenario that it does not change is shared with the paper's own.
         measurer: how subjects are measured under it.
         by_default: run it with the paper, though the paper's other variants are not.
     """

@@ -41,7 +41,7 @@ class Wanted:
 
 
 class Reproduction:
-    """One paper on its way: what has to be run for it, and what comes out.
+    """Reproduction of one paper: the runs that it needs, and their results.
 
     Raises:
         ScenarioError: no such figure, fewer than one seed, or no open question.
@@ -101,7 +101,7 @@ def reproduce(
 
     Args:
         paper: which.
-        wanted: what of it; all by default.
+        wanted: the selection; all by default.
         jobs: runs at a time; one a core by default.
         store: where results are kept.
         out: folder of the report; ``reports/<id>`` by default.
@@ -124,7 +124,8 @@ def reproduce_all(
     store: Store | None = None,
     progress: Progress | None = None,
 ) -> list[PaperResult]:
-    """Do :func:`reproduce` for several papers, each with the folder of its report; progress is that of all together.
+    """Do :func:`reproduce` for several papers, each with the folder of its report; progress covers all of them
+    together.
 
     All runs are one sweep, and a paper is judged while those after it are run (:func:`sweep_and_judge`).
     """
@@ -182,7 +183,7 @@ def evaluate(paper: Paper, runs: Iterable[Run]) -> list[Judgment]:
 
 
 def select(paper: Paper, figure: str | None) -> tuple[dict[str, Experiment], str]:
-    """The experiments to run, and in words what part of the paper they are; no words for all of it.
+    """The experiments to run, and the selection in words; no words for the whole paper.
 
     Raises:
         ScenarioError: no experiment is of this figure.

@@ -64,7 +64,7 @@ class PaperPage:
         id: of the paper.
         title: of the paper.
         reference: authors, venue, year.
-        selection: what part was run; empty for all of it.
+        selection: the selection that was run; empty for all of it.
         claims: rows of the table.
         totals: claims by verdict.
         firm: the same of certain and robust claims.

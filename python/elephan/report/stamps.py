@@ -35,7 +35,7 @@ def is_current(folder: Path, stamp: str) -> bool:
 
 
 def put(folder: Path, stamp: str, names: Iterable[str]) -> None:
-    """Note what these files of a folder were made from; to be called when all of them are written."""
+    """Note the inputs of these files of a folder; to be called when all of them are written."""
     pages.write(folder / NAME, json.dumps({"stamp": stamp, "files": _sizes(folder, names)}, indent=1) + "\n")
 
 

@@ -167,7 +167,7 @@ def check_distinct(keys: Sequence[str], source: str) -> None:
 
 
 def replicates(scenario: Scenario, seeds: Seeds) -> list[Scenario]:
-    """A scenario with so many seeds from its own on, or with these; as it is for ``None``.
+    """A scenario with this many seeds, counted from its own, or with the given seeds; unchanged for ``None``.
 
     Raises:
         ScenarioError: no seeds, one twice, or nothing in the scenario that depends on the seed.

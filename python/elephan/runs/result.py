@@ -63,7 +63,7 @@ class Run:
         """A saved run.
 
         Raises:
-            DamagedRunError: a file of it is not as it was saved, or is of another format.
+            DamagedRunError: one of its files differs from the saved one, or is of another format.
             RunError: the folder holds no run.
         """
         folder = Path(folder).absolute()

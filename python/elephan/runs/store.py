@@ -46,7 +46,7 @@ class Store:
     def find(self, run_id: str, *, engine: str | None = None) -> Run | None:
         """The saved result of an id, or ``None``, with a :class:`DamagedRunWarning` where it is damaged.
 
-        With ``engine``, a result that another version of the engine made is not the one that was asked for.
+        With ``engine``, a result that another version of the engine made does not count.
         """
         return self._intact(run_id, engine, "is made again")
 
@@ -100,7 +100,7 @@ class Store:
         return run.saved_in(target, manifest)
 
     def _same(self, run: Run) -> Run | None:
-        """The intact result that is there already, if the same engine made it, so that it need not be replaced."""
+        """The intact saved result, if the same engine made it, so that it need not be replaced."""
 
         def check(manifest: Mapping[str, Any]) -> None:
             if _engine(manifest) != _engine(run.manifest):

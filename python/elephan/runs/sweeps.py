@@ -100,7 +100,7 @@ def sweep(
         force: run again what is saved.
         in_order: make them in the order of the input, not the longest first.
         memory: bytes that the runs at a time may take together; 80 % of the free memory by default.
-        each: given each run once, as soon as it is there, in the calling thread; saved ones first.
+        each: given each run once, as soon as it is done, in the calling thread; saved runs first.
 
     Raises:
         ScenarioError: the backend cannot run one of them, or one is not a scenario; nothing was run.
@@ -258,7 +258,8 @@ class _Pool:
             return None if self._stop.is_set() or not self._queue else self._queue.popleft()
 
     def _obtain(self, task: Task, slot: ExitStack) -> bool:
-        """Make or find one result; ``False`` while somebody else is at it. Frees the slot when the result is made."""
+        """Make or find one result; ``False`` while another process is making it. Frees the slot when the result is
+        made."""
         claim = self._plan.store.claim(task.id)
         if claim is None:
             return False

@@ -31,7 +31,7 @@ class Sweep(Sequence[R], Generic[R]):
         keys: fields whose values differ; ``scenario`` for scenarios that no grid has made.
         points: value of each of these fields, for each run.
         scenarios: scenario and seed of each run.
-        whys: for each run why it failed; ``None`` where it did not.
+        whys: for each run the reason of its failure; ``None`` if it succeeded.
     """
 
     def __init__(

@@ -275,7 +275,7 @@ def slant_range_km(altitude_km: float, elevation_deg: float) -> float:
 
 
 def leo_mean_delay_s(parameters: dict[str, float]) -> float:
-    """Mean additional one-way delay of ``leo``, s: squares of slant ranges are uniform, and there are two of them."""
+    """Mean additional one-way delay of ``leo``, s: squares of slant ranges are uniform, and there are two ranges."""
     near = parameters["altitude"]
     far = slant_range_km(near, parameters["elevation"])
     mean_km = near if far <= near else 2 / 3 * (far**3 - near**3) / (far**2 - near**2)

@@ -301,7 +301,7 @@ def _check_frames(given: Application, where: str) -> None:
 
 
 def _check_udt(scenario: ScenarioTable, flow: Flow, where: str) -> None:
-    """Refuse what only TCP has on a flow of UDT; its stack is looked at where it is made."""
+    """Refuse fields that only TCP has on a flow of UDT; its stack is checked where it is made."""
     if not is_udt(flow.algorithm):
         return
     for field in ("sender_clock", "receiver_clock", "base_rtt_error"):

@@ -35,7 +35,7 @@ class Walk:
 
     Args:
         written: modules whose functions and classes are told by their text, which the caller adds.
-        lenient: pass over what cannot be told, since the text tells how it was made.
+        lenient: skip objects that cannot be digested, since the text shows how they were made.
     """
 
     def __init__(self, written: Iterable[str] = (), *, lenient: bool = False) -> None:
@@ -193,7 +193,7 @@ class Walk:
 
 
 def _found(module: str, name: str) -> Any:
-    """Object that a module holds under a name; a class made by a call, or a wrapper, only says that it is there."""
+    """Object that a module holds under a name. For a class made by a call, or a wrapper, only its presence counts."""
     found: Any = sys.modules.get(module)
     for part in name.split("."):
         found = getattr(found, part, None)

@@ -47,7 +47,8 @@ Maker = Callable[..., Algorithm]
 class Loaded:
     """A class (or a function that makes objects) with the digest of its source.
 
-    ``current`` tells the digest of what it is now; that of a class in a notebook changes with what it refers to.
+    ``current`` returns the digest of its present content; the digest of a class in a notebook changes with the objects
+    that it refers to.
     """
 
     maker: Maker

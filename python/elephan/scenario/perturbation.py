@@ -32,7 +32,7 @@ class Jitters(NamedTuple):
 
 
 def jitters(scenario: ScenarioTable, graph: Graph) -> Jitters:
-    """The jitters that a scenario states, and of those that it leaves out the ones that ``perturb`` gives.
+    """The jitters that a scenario states; those that it leaves out are given by ``perturb``.
 
     Raises:
         ScenarioError: so many RTTs are longer than any time of a scenario.

@@ -29,7 +29,7 @@ from elephan.scenario.units import format_time
 from elephan.scenario.words import hint, nearest
 
 REQUIRED = ""
-"""Default of arguments that must be given, so that a misspelled one is named rather than the one that it leaves out."""
+"""Default of required arguments, so that an error names a misspelled argument and not the missing one."""
 
 
 class Scenario(ScenarioTable):
@@ -241,7 +241,7 @@ class Scenario(ScenarioTable):
 
     @property
     def flow_names(self) -> list[str]:
-        """Names of the flows, in order, those of groups one by one; :attr:`flow` has their tables."""
+        """Names of the flows, in order, with those of groups one by one; :attr:`flow` has the tables."""
         return [flow.name for flow in self.form.flows]
 
     @property
@@ -266,7 +266,8 @@ class Scenario(ScenarioTable):
         return perturbation.sentence(self, self.graph)
 
     def perturbed(self) -> Scenario:
-        """The scenario with what real hosts perturb, ``perturb = "hosts"``; as it is where ``perturb`` is stated."""
+        """The scenario with the perturbations of real hosts, ``perturb = "hosts"``; unchanged if ``perturb`` is
+        stated."""
         return self if self.perturb is not None else self.with_overrides({"perturb": HOSTS})
 
     def replicates(self, count: int) -> list[Scenario]:
@@ -355,7 +356,7 @@ def _anchor(raw: dict[str, Any], folder: FilePath) -> None:
 
 
 def _refuse_huge(value: Any, *place: str | int) -> None:
-    """Refuse whole numbers that no field can hold: to print one, or to make a float of it, raises.
+    """Refuse whole numbers that no field can hold: printing such a number, or converting it to a float, raises.
 
     Raises:
         ScenarioError: with the field.

@@ -339,7 +339,7 @@ class Retransmission(Table):
 
 
 class RateStep(Table):
-    """``rate_steps``: a rate from a time on; what is being sent goes on at the new rate."""
+    """``rate_steps``: a rate from a time on; a packet in transmission goes on at the new rate."""
 
     at: Time = Field(description="from when on", examples=["20 s"])
     rate: StepRate = Field(description='the rate; "0 bit/s" while the link is down', examples=["50 Mbit/s"])
@@ -578,7 +578,7 @@ class Datagrams(Application):
 
 
 class Flow(Table):
-    """``[[flow]]``: one TCP connection that sends as much as it may, or as its application has."""
+    """``[[flow]]``: one TCP connection that sends as much as it may, or as its application supplies."""
 
     name: Name | None = Field(None, description="unique; algorithm-position by default", examples=["first"])
     algorithm: Annotated[str, BeforeValidator(reported(parse_algorithm))] = Field(

@@ -305,7 +305,7 @@ def parse_positive_time(value: object) -> int:
 
 
 def parse_offset(value: object) -> int:
-    """How much a clock is ahead, in ps; negative where it is behind; at most a day.
+    """Offset of a clock, in ps; negative if it is behind; at most a day.
 
     Raises:
         ScenarioError: no unit, a unit of something else, too much, or finer than a picosecond.

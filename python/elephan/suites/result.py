@@ -14,7 +14,7 @@ from elephan.suites.schema import CriterionTable, ObligationTable
 from elephan.suites.suite import Subject, Suite, criteria_of
 
 WORST: tuple[Verdict, ...] = ("fail", "concern", "not_settled", "pass", "not_judged")
-"""Verdicts from the one that decides to the one that says least."""
+"""Verdicts from the most to the least decisive."""
 WORST_MUST: tuple[Verdict, ...] = ("fail", "not_settled", "concern", "pass", "not_judged")
 """The same of a *must*, of which a cell that is not settled may fail: a cell of concern does not decide it."""
 WORST_CHANGE: tuple[Change, ...] = ("worse", "not_settled", "better", "same")

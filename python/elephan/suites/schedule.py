@@ -261,7 +261,7 @@ class Schedule:
             self.notes.append(f"not all runs were made: {failed.failures[0].error}")
 
     def _judged(self, case: Case, look: int, before: Found) -> Found:
-        """The verdict at a look; that of the look before where runs are missing."""
+        """The verdict at a look; with missing runs the verdict of the look before."""
         seeds = range(1, look + 1)
         everything = self._scenarios([case]).values()
         if not all(self.evidence.has(scenario, seed) for scenario in everything for seed in seeds):

@@ -164,7 +164,7 @@ def values_of(cell: Cell, subject: Subject, place: str = "algorithm") -> dict[st
 
 
 def filled(template: Any, values: Mapping[str, Any]) -> Any:
-    """A template with its places filled; a text that is one place takes the value as it is.
+    """A template with its places filled; a text that is one place takes the value unchanged.
 
     Raises:
         ScenarioError: a place has no value; with the nearest.

@@ -93,7 +93,8 @@ impl Arrivals {
         }
     }
 
-    /// a: one over the mean of the gaps near their median, packets/s; 0 where no more than half of them are.
+    /// Arrival rate: one over the mean of the gaps near their median, packets/s; 0 if no more than half of the gaps are
+    /// near it.
     pub fn rate(&mut self) -> f64 {
         let Some(median) = self.gaps.median() else { return 0.0 };
         let (sum, count) = self.gaps.near(median);

@@ -1,4 +1,4 @@
-//! A monitor interval: what was sent at one rate, and what became of it.
+//! A monitor interval: the packets sent at one rate, and their outcomes.
 
 /// Sums for a straight line through RTT samples over the time their segments were sent.
 #[derive(Clone, Copy, Debug, Default)]

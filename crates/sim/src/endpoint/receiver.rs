@@ -219,8 +219,8 @@ impl Receiver {
         }
     }
 
-    /// A segment arrives, fast path: the next segment, nothing missing, acknowledged at once. Returns its ACK; in any other case
-    /// nothing is done and there is none.
+    /// A segment arrives, fast path: the next segment, nothing missing, acknowledged at once. Returns its ACK; in any
+    /// other case it does nothing and returns none.
     ///
     /// # Panics
     /// If arrivals go back in time, which would be a defect of the engine.

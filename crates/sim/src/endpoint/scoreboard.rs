@@ -192,7 +192,7 @@ impl Scoreboard {
         self.repaired_below = self.una;
     }
 
-    /// Forgets what was SACKed: the receiver may yet renege, and RFC 2018 section 8 says so.
+    /// Forgets which segments were SACKed: the receiver may yet renege (RFC 2018 section 8).
     pub fn forget_sacks(&mut self, next: u32) {
         self.sacked.remove_range(self.una, next);
         self.latest = Default::default();
@@ -253,7 +253,8 @@ impl Scoreboard {
         !self.sacked.contains(segment) && (!self.lost.get(segment) || self.resent.get(segment))
     }
 
-    /// Retransmissions that something sent later has overtaken are lost again; answers how many, and adds them to `found`.
+    /// Retransmissions that a later transmission has overtaken are lost again; returns their number, and adds them to
+    /// `found`.
     /// `overtaken(next_then, sent at)` says whether that is so.
     pub fn mark_lost_retransmissions(
         &mut self,

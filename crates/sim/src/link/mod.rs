@@ -433,7 +433,7 @@ impl Link {
         true
     }
 
-    /// An accepted packet waits until it is sent, from `start` to `end`; or that is at once.
+    /// An accepted packet waits until its transmission, from `start` to `end`, or is sent at once.
     fn join(&mut self, now: Time, start: Time, end: Time, bytes: u64) {
         if start > now || self.hold_while_sent {
             let until = if self.hold_while_sent { end } else { start };

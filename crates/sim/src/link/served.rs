@@ -65,7 +65,7 @@ impl Link {
     }
 
     /// The transmitter takes the next packet at `now`, which is [`Link::next_service`]; what is dropped instead is put into
-    /// `gone`. The answer is the packet as it was when it arrived here, marked or not, and when it reaches the far end.
+    /// `gone`. Returns the packet as it was at its arrival here, marked or not, and its time of arrival at the far end.
     #[inline(always)]
     pub fn send_next(
         &mut self,

@@ -170,8 +170,9 @@ impl<'a> Builder<'a> {
         network.lanes.push(Lane { hops: [there.0, back.0], leads: [there.1, back.1], loose });
     }
 
-    /// True if a link is evaluated inline: one that others feed, or whose queue or wire has events, takes turns. A recorded
-    /// one is inline only behind a link that takes turns, so that its sender's turn does not become that of all its path.
+    /// True if a link is evaluated inline: one that others feed, or whose queue or wire has events, takes turns. A
+    /// recorded link is inline only behind a link that takes turns; otherwise its sender's turn would become that of
+    /// all its path.
     fn is_inline(&self, link: usize) -> bool {
         let this = &self.network.links[link];
         let mut feeders = self.feeders[link].keys();

@@ -334,7 +334,7 @@ impl Default for Batch {
 /// Memory of a packet in a batch, bytes: itself, its key while keys are sorted, and the slices of time.
 const BATCH_PACKET_BYTES: u64 = (size_of::<Packet>() + 2 * size_of::<u128>() + 2 * size_of::<u32>()) as u64;
 
-/// Packets that were taken and may still lie in a [`Batch`], besides as many as there are others.
+/// Packets that were taken and may still lie in a [`Batch`], in addition to as many as there are others.
 const MOST_GONE: usize = 4096;
 
 /// Time in a key.
@@ -429,7 +429,7 @@ impl Batch {
         self.packets = left;
     }
 
-    /// Arrivals are spread over the turn, so slices of it as many as keys hold few each.
+    /// Arrivals are spread over the turn, so each of as many slices as there are keys holds few.
     fn sort_keys(&mut self) {
         let first = self.head.0;
         let slices = self.keys.len().next_power_of_two();

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::error::SpecError;
 use crate::time::Time;
 
-/// Bytes that one opportunity of a trace carries: a packet of the usual size. Mahimahi counts 1,504, of which 4 are a header of
-/// its own that its packets have besides.
+/// Bytes that one opportunity of a trace carries: a packet of the usual size. Mahimahi counts 1,504 bytes, 4 of them
+/// for a header of its own.
 pub const OPPORTUNITY_BYTES: u64 = 1500;
 
 /// The longest delay that may be added, ps.

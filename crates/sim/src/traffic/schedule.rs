@@ -14,7 +14,7 @@ const CLOSE_ENOUGH: u64 = 1000;
 /// While a load is drawn beforehand, a run looks after so many transfers whether it is to go on, which takes about 10 ms.
 const DRAWN_AT_ONCE: u64 = 1 << 16;
 
-/// So many draws are left out before a load counts as one that these sizes cannot give.
+/// Number of draws that are discarded before a load is refused as one that these sizes cannot give.
 const MOST_LEFT_OUT: u32 = 10_000;
 
 /// One transfer before it begins.

@@ -77,10 +77,10 @@ impl Slot {
 /// A transfer that is to begin; ordered by time, then by user.
 type Due = Reverse<(Time, u32)>;
 
-/// How many turns before its own the data of a slot is fetched; twice as many before, what says where that is.
+/// Distance in turns at which the data of a slot is prefetched; its address is prefetched at twice that distance.
 const STEP: usize = 2;
 
-/// In so many turns each slot that waits for its last packets is looked at once.
+/// Number of turns within which each slot that waits for its last packets is looked at once.
 const TURNS_TO_DRAIN: usize = 16;
 
 /// A source of transfers.
@@ -108,7 +108,8 @@ pub struct Source {
     turns: Vec<u32>,
     /// The same of the receivers.
     sinks: Vec<(Time, MailboxId)>,
-    /// Places whose transfer was over in the turn before; those of others over that have packets under way; and those that are free.
+    /// Slots whose transfer ended in the turn before; slots of ended transfers that still have packets under way; and
+    /// free slots.
     ending: Vec<u32>,
     draining: VecDeque<u32>,
     free: Vec<u32>,

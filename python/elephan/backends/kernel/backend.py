@@ -193,7 +193,7 @@ def summary(plan: Plan, logs: Logs, names: Mapping[int, str], before: Mapping[st
 
 
 def _segments_an_ack(plan: Plan, logs: Logs) -> float:
-    """Segments that came to receivers, for each ACK that acknowledged new ones."""
+    """Segments received for each ACK that acknowledged new ones."""
     flows = logs.link["flows"]
     payloads = [spec.stack.payload_bytes for spec in plan.form.flows]
     segments = sum(int(flow["received_bytes"]) / payload for flow, payload in zip(flows, payloads, strict=True))

@@ -63,7 +63,7 @@ class Calibration:
 
     @property
     def honest_mbps(self) -> int:
-        """The highest rate such that all runs at it, and below, were honest; 0 where there is none."""
+        """The highest rate such that all runs at it, and below it, were honest; 0 if there is none."""
         carried = 0
         for rate in sorted({result.rate_mbps for result in self.results}):
             if not all(result.honest for result in self.results if result.rate_mbps == rate):
@@ -138,7 +138,7 @@ def calibrate(
     Args:
         wanted: as from :func:`scenarios`.
         backend: the kernel backend, which runs it.
-        progress: told the seconds that are done and all of them, and the same of runs; returning ``False`` cancels.
+        progress: told the seconds done and in all, and the runs done and in all; returning ``False`` cancels.
 
     Raises:
         ScenarioError: this host cannot run anything; with why.

@@ -25,7 +25,7 @@ class Item:
         needed: whether nothing runs without it.
         ok: whether it is there.
         found: what was found.
-        help: what would help where it is not there.
+        help: a remedy, if the item is missing.
     """
 
     name: str

@@ -26,7 +26,7 @@ BESIDE_THE_RULES = {
     "halve_in_slow_start": "ns-2's agent halves on a loss in slow start whatever the algorithm",
     "known_owd": "time stamps of two hosts have no common zero, and the smallest delay that was seen stands for it",
 }
-"""Parameters that speak of a simulator and not of the algorithm's rules; a twin may do without, and says so."""
+"""Parameters of a simulator and not of the algorithm's rules; a twin may leave them out, and says so."""
 
 _LINUX = STACKS["linux"]
 _TOLD = ("payload_bytes", "header_bytes", "initial_window", "initial_ssthresh", "receive_window", "pacing")

@@ -288,8 +288,8 @@ def ceiling_mbps(rtt_ms: float) -> float:
 def long_lived_rtts_ms(quantiles: Sequence[tuple[float, float]], most_mbps: float) -> list[float]:
     """Round-trip times of so many flows that what their windows allow comes nearest to a rate.
 
-    They are spread evenly over the distribution, so that it does not depend on the draw of a few short paths how much
-    background there is.
+    They are spread evenly over the distribution, so that the amount of background traffic does not depend on the draw
+    of a few short paths.
     """
 
     def spread(count: int) -> list[float]:

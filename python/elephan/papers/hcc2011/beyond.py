@@ -56,7 +56,7 @@ class Today:
         )
 
     def flow(self, algorithm: str, position: int, start_s: int = 0) -> dict[str, Any]:
-        """One flow; HCC is not told its propagation delay, but learns it, as it would have to today."""
+        """One flow; HCC is not told its propagation delay, but learns it, as a host of today would."""
         table: dict[str, Any] = {"name": f"{algorithm}-{position}", "algorithm": algorithm, "start": f"{start_s} s"}
         return table | ({"parameters": {"alpha": self.alpha}} if algorithm == "hcc" else {})
 

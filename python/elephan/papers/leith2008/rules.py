@@ -2,8 +2,8 @@
 
 The first RTT sample is the largest, since nothing leaves the link before: the base RTT and that much more. From 10 s
 on the path is longer by a fraction of it, which the flow takes for a queue. One packet is lost when its growth has been
-seen. The rules are those of the algorithms' papers in real numbers, and every packet is acknowledged: what kernels make
-of them is in the other experiments.
+seen. The rules are those of the algorithms' papers in real numbers, and every packet is acknowledged. The other
+experiments have the rules as kernels implement them.
 """
 
 from __future__ import annotations

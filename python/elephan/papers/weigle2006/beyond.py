@@ -35,7 +35,7 @@ def _needs_nothing(name: str, entry: Mapping[str, Any]) -> bool:
 
 
 def open_question(setup: Setup) -> Beyond:
-    """The question and what is run for it; without jitter of the protocols' own, one seed."""
+    """The question and its runs; without jitter of the protocols' own, one seed."""
     everyone = names()
     scenarios = Pairs(setup, everyone)
     experiment = Experiment(EXPERIMENT, "all ordered pairs of all algorithms, 20 % of the BDP", "beyond", scenarios)

@@ -46,7 +46,7 @@ class Setup:
             the window on the first loss and on any loss in slow start, whatever the algorithm.
         header_bytes: added to the paper's 1000-byte segments on the wire.
         jitter: starts and departures move a little with the seed.
-        algorithms: preset of each protocol; any other is run with its own defaults.
+        algorithms: preset of each protocol; any other protocol is run with its own defaults.
         regions: how |A| is divided into the five regions: by ``ranks``, with the paper's counts, or in ``fifths`` of
             its range.
         scale: the rate, and all that is counted in packets, are divided by it.

@@ -86,7 +86,8 @@ impl Sender {
         self.stats.note_send(limit == Limit::Receiver);
     }
 
-    /// Sends what the window allows where there may be something to repair or to count; answers how many segments there were.
+    /// Sends as much as the window allows where there may be something to repair or to count; returns the number of
+    /// segments.
     #[inline(never)]
     pub(super) fn transmit_with_care(&mut self, now: Time, out: &mut impl Outlet) -> u32 {
         let in_flight = self.board.in_flight(self.next);
