@@ -110,7 +110,7 @@ def _example(examples: list[Any] | None) -> str:
 
 
 def _default(field: FieldInfo) -> str:
-    """A field's default as a user would write it; empty where it is nothing."""
+    """A field's default as a user would write it; empty if it has none."""
     from pydantic import TypeAdapter
 
     from elephan.scenario.toml import write_value

@@ -121,7 +121,7 @@ def exponents(entry: dict[str, Any]) -> tuple[float | None, float | None]:
 
 
 def algorithm_names() -> list[str]:
-    """Every algorithm that answers to losses; those that need routers of their own hardly meet any."""
+    """Every algorithm that responds to losses; algorithms that need routers of their own hardly meet any."""
     return [name for name, entry in elephan.algorithms().items() if name != "fixed" and entry["router"] is None]
 
 

@@ -1,7 +1,7 @@
 """`Algorithm`: a congestion control of your own, as a class.
 
-The endpoint calls an object of it at each event, and reads its attributes after each callback. Units are those of
-the papers: windows in segments, time in seconds, rates in segments per second.
+The endpoint calls an object of it at each event, and reads its attributes after each callback. Units are the papers':
+windows in segments, time in seconds, rates in segments per second.
 """
 
 # ruff: noqa: B027  (callbacks that need not be written do nothing)

@@ -43,7 +43,8 @@ class Line:
         low: its smallest over the seeds.
         high: its largest.
         values: the other backends' values; ``None`` for a backend without such a number.
-        differences: of each from the reference, as a fraction of it; left out where that is 0 or unknown.
+        differences: differences of each from the reference, as a fraction of the reference; left out if that is 0 or
+        unknown.
         within: whether each lies in the simulator's own range over its seeds.
         spreads: of backends that measure, where each run is another: the largest value less the smallest.
         repeatable: of those, whether the difference is no more than the spread, so that the host's own repeatability

@@ -6,7 +6,7 @@ export interface Flow {
   algorithm: string;
   parameters: Record<string, Value>;
   start_s: number;
-  /** Two-way propagation delay, ms; that of the path where there is none. */
+  /** Two-way propagation delay, ms; the path's if absent. */
   rtt_ms: number | null;
   /** Sends on the reverse path. */
   left: boolean;

@@ -1,6 +1,6 @@
 //! Interface between an endpoint and an algorithm: the events that the algorithm is told, and its answers.
 //!
-//! Units are those of the papers: windows in segments, time in seconds, rates in segments per second. Nothing here
+//! Units are the papers': windows in segments, time in seconds, rates in segments per second. Nothing here
 //! knows the simulator: the same types can drive a real transport.
 
 use crate::jiffies::DEFAULT_HZ;
@@ -288,8 +288,8 @@ pub trait Algorithm: Observe {
     fn on_lost(&mut self, _lost: &Lost) {}
     /// Everything outstanding at the congestion signal or the timeout is acknowledged.
     fn on_recovery_exit(&mut self, _now: f64) {}
-    /// The endpoint's recovery rule ended below the window that the algorithm asked for: go on from `window`, segments, where
-    /// that is less. `ssthresh` stays.
+    /// The endpoint's recovery rule ended below the window that the algorithm asked for: continue from `window`,
+    /// segments, if that is less. `ssthresh` stays.
     fn moderate(&mut self, window: f64);
     /// The last congestion signal or timeout turned out to be spurious: restore what it changed.
     fn on_undo(&mut self, _now: f64) {}
@@ -323,7 +323,7 @@ pub trait Algorithm: Observe {
     }
 }
 
-/// An algorithm that routers assist: it writes requests into its segments, and its ACKs bring the routers' answers.
+/// An algorithm that routers assist: it writes requests into its segments, and its ACKs bring the routers' feedback.
 pub trait RouterAssisted {
     /// Congestion header of a segment that is about to leave; `limited` where the window, and not the application or the
     /// receiver, held the sender back last. Only with [`Router::Xcp`].

@@ -421,7 +421,7 @@ impl Bbr {
         self.s.phase_at = now;
     }
 
-    /// Any phase but the one that yields, so that flows do not probe in step.
+    /// Any phase but the yielding one, so that flows do not probe in step.
     fn enter_probe_bw(&mut self, now: f64) {
         self.s.mode = Mode::ProbeBw;
         self.s.phase = PHASES - 1 - (self.s.draws.bits() % 7) as u8;

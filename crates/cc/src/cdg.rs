@@ -34,7 +34,7 @@ params! {
     }
 }
 
-/// A gradient sum at or below minus this says that a back-off had an effect, s; smaller ones are noise to the
+/// A gradient sum at or below minus this shows that a back-off had an effect, s; smaller sums are noise to the
 /// tolerance.
 const NOISE_S: f64 = 32e-6;
 /// Smallest thresholds of the slow start, s.
@@ -149,7 +149,7 @@ impl Cdg {
         })
     }
 
-    /// Takes an RTT; a lone segment's after ACKs of several was probably delayed, and counts only where it is the
+    /// Takes an RTT; a lone segment's sample after ACKs of several was probably delayed, and counts only if it is the
     /// smallest.
     #[inline]
     fn sample(&mut self, ack: &Ack, rtt: f64) {

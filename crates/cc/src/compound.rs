@@ -151,8 +151,8 @@ impl Compound {
     };
 
     /// # Errors
-    /// As [`Settings::read`], and [`BuildError::Conflict`] where γ's limits are in the wrong order or the arithmetic is not
-    /// that of the rules.
+    /// Like [`Settings::read`], and [`BuildError::Conflict`] if γ's limits are in the wrong order or the arithmetic
+    /// does not fit the rules.
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = CompoundParams::read(settings)?;
         if p.gamma_low > p.gamma_high {

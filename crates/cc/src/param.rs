@@ -405,7 +405,7 @@ impl fmt::Display for Value {
 }
 
 impl Domain {
-    /// A number of this domain, with its unit where it is not that of the range.
+    /// A number of this domain, with its unit if it differs from the range's.
     fn shown(&self, x: f64) -> String {
         match self.kind {
             Type::Duration => shown_time(x),

@@ -46,7 +46,7 @@ impl RoundTrip {
         }
     }
 
-    /// The RTT that stands for the round, s; it must have a sample.
+    /// The RTT of the round, s, by its statistic; the round must have a sample.
     #[must_use]
     pub fn rtt(&self, which: RoundRtt) -> f64 {
         match which {

@@ -51,7 +51,7 @@ choices! {
 }
 
 params! {
-    /// Parameters of UDT: those of the rate control, then those of the endpoint.
+    /// Parameters of UDT: first the rate control's, then the endpoint's.
     pub struct UdtParams {
         /// SYN: the time from one increase to the next, and from one ACK to the next.
         syn: f64 = num(0.01, 1e-4, 1.0, Unit::Seconds), "draft-gg-udt-03 §4";

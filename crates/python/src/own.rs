@@ -27,7 +27,7 @@ pub struct Raised {
 /// First exception of the algorithms of one run.
 pub type Failure = Arc<OnceLock<Raised>>;
 
-/// The Python object of one flow, and its answers as they were after its last callback.
+/// The Python object of one flow, and its answers after its last callback.
 pub struct Own {
     object: Py<PyAny>,
     flow: usize,
@@ -110,7 +110,7 @@ impl Own {
     }
 }
 
-/// A pacing rate that nobody would obey: once a round trip, so that it is found out and costs nothing.
+/// A pacing rate that nobody would obey, returned once a round trip: a violation is found, and the check costs nothing.
 fn check_unasked(object: &Bound<'_, PyAny>) -> PyResult<()> {
     if object.getattr(intern!(object.py(), "pacing_rate"))?.is_none() {
         return Ok(());

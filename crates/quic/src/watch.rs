@@ -11,7 +11,7 @@ use quinn_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 /// Observations of a controller.
 #[derive(Debug, Default)]
 pub struct Seen {
-    /// RTT samples that the tables have not taken yet: that of the newest packet of each ACK.
+    /// RTT samples that the tables have not taken yet: the newest packet's of each ACK.
     pub rtts: Vec<Duration>,
     /// The latest of them.
     pub latest: Option<Duration>,

@@ -34,7 +34,7 @@ use crate::stamp::ForwardDelay;
 
 type Maker = Arc<dyn Fn() -> Result<Controller, String> + Send + Sync>;
 
-/// One of quinn's own controllers, `cubic`, `newreno` or `bbr`, with an initial window in bytes; quinn's default where it is not given.
+/// One of quinn's own controllers, `cubic`, `newreno` or `bbr`, with an initial window in bytes, or quinn's default.
 ///
 /// # Errors
 /// A sentence: quinn has none of this name.

@@ -112,7 +112,7 @@ impl Application {
         this
     }
 
-    /// The application of a flow that starts at `start`, where it has one.
+    /// The application of a flow that starts at `start`, if it has one.
     #[must_use]
     pub fn of_flow(spec: &Spec, flow: &FlowSpec, start: Time) -> Option<Box<Self>> {
         let application = flow.application.as_ref()?;
@@ -142,7 +142,7 @@ impl Application {
         self.handed == self.total
     }
 
-    /// The segments that are due by `now`; none where it was due only to look again.
+    /// The segments that are due by `now`; none if this was only a time to look again.
     pub fn take(&mut self, now: Time) -> u32 {
         let before = self.handed;
         while self.due <= now {

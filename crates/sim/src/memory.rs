@@ -78,7 +78,7 @@ impl Spec {
         flows.chain(traffic).fold(samples.saturating_add(queues), u64::saturating_add)
     }
 
-    /// Flows whose samples are kept, of those that entry `i` of the flows stands for.
+    /// Number of flows with samples, among the flows of entry `i`.
     fn recorded(&self, i: usize, flow: &FlowSpec) -> u64 {
         if self.groups.is_empty() {
             self.record_flows.map_or(flow.count, |wanted| wanted.min(flow.count)).into()

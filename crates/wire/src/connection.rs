@@ -1,6 +1,7 @@
 //! A TCP connection as the path sees it: the bytes that came, and their round-trip times.
 //!
-//! Linux tells a sender's window and its own estimates; the rest is measured here, where nothing in the hosts can disturb it.
+//! Linux reports a sender's window and its own estimates; the rest is measured here, where nothing in the hosts can
+//! disturb it.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -146,7 +147,7 @@ impl Connection {
         Some(at_ns - last.received_ns?)
     }
 
-    /// An ACK reaches the sender; the answer is the round trip that it measures, ns.
+    /// An ACK reaches the sender; returns the round-trip time that it measures, ns.
     ///
     /// It measures one where the last segment that it newly acknowledges was sent once and was not acknowledged selectively
     /// before (Karn's rule, and Linux's).

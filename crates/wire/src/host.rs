@@ -33,7 +33,7 @@ const LOOK_EACH_NS: i64 = 250_000;
 const WATCH_PRIORITY: libc::c_int = 2;
 const TRANSFER_PRIORITY: libc::c_int = 1;
 
-/// The receivers: takes what comes, until it is told to stop.
+/// The receivers: each takes the data that comes, until it is stopped.
 ///
 /// # Errors
 /// An address is not this host's.

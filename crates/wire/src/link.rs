@@ -87,7 +87,7 @@ struct Bottleneck<'a> {
     troubles: Troubles,
 }
 
-/// Runs it: tells that it is ready, waits to be told when to start, and gives its log.
+/// Runs the path: reports that it is ready, waits for the start, and returns its log.
 ///
 /// # Errors
 /// A device is not there, or this process may not open it.

@@ -182,7 +182,7 @@ def _clean_stdout(args: list[str]) -> AbstractContextManager[object]:
 
 @contextmanager
 def _warnings_in_one_line() -> Iterator[None]:
-    """Print Elephan's own warnings without the place in the code that Python's have; others stay as they are."""
+    """Print Elephan's own warnings without their place in the code; other warnings stay as they are."""
     with warnings.catch_warnings():
         before = warnings.showwarning
 

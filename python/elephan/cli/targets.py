@@ -22,7 +22,7 @@ def writable_folder(context: click.Context, parameter: click.Parameter, value: s
 
 
 def store_folder(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    """Check the folder of saved results, or the one that $ELEPHAN_STORE names; to look something up it is only read.
+    """Check the folder of saved results, or the folder in $ELEPHAN_STORE; a lookup only reads it.
 
     Raises:
         ScenarioError: a file is in its place.
@@ -36,7 +36,7 @@ def store_folder(context: click.Context, parameter: click.Parameter, value: str 
 
 
 def writable_file(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    """Check an option's file: its folder is there, and no folder in its place.
+    """Check an option's file: its folder exists, and the file is no folder.
 
     Raises:
         ScenarioError: it cannot be written.

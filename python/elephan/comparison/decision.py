@@ -128,7 +128,7 @@ def decide(
 
 
 def _versus(best: str, others: Sequence[str], samples: dict[str, list[float]], confidence: float) -> tuple[Versus, ...]:
-    """The best against each other one; with one seed nothing is told apart."""
+    """The best against each other algorithm; with one seed no difference is shown."""
     if not others:
         return ()
     differences = {name: paired_difference(samples[best], samples[name], confidence) for name in others}

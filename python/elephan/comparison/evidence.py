@@ -119,7 +119,7 @@ class Evidence:
 def own_kind_mbps(observation: Observation, part: int = WHOLE) -> float | None:
     """Goodput that as many flows of their own kind leave to flows of a rival: half of the goodput of both groups.
 
-    The groups are alike and start together, so either may be the one that is judged. Their mean has the expectation of
+    The groups are alike and start together, so either may be the judged one. Their mean has the expectation of
     one of them, without the chance of which is ahead.
     """
     mine, theirs = observation.rates[part]

@@ -135,8 +135,8 @@ class Search:
         return found
 
     def _wanted_duration(self) -> float:
-        """Simulated time that an answer deserves: 1.5 epochs of CUBIC at the path's BDP (RFC 9438, eq. 2), 150 round
-        trips, and 20,000 segments."""
+        """Simulated time of an answer: 1.5 epochs of CUBIC at the path's BDP (RFC 9438, eq. 2), 150 round trips, and
+        20,000 segments."""
         if self.path.duration_s is not None:
             return self.path.duration_s
         window = self.path.bdp_segments
@@ -270,7 +270,7 @@ class Search:
             self.notes.append(f"not all runs were made: {self._refused}")
 
     def _judge(self, evidence: Evidence) -> tuple[Answer, Evidence, Decision] | None:
-        """Decide by what is there, and pass the answer on."""
+        """Decide by the runs so far, and pass the answer on."""
         seeds = self.seeds or LEAST_SEEDS
         earlier = self._settled[-1] if self._settled else None
         among = (earlier.best, *earlier.undecided) if earlier else self.cast.wanted

@@ -87,7 +87,7 @@ class KernelRuns:
 
     @property
     def takes_s(self) -> float:
-        """Real time of all that has to be run, one after the other."""
+        """Real time of all runs, one after the other."""
         return sum(piece.takes_s for piece in self.to_run)
 
     def lines(self) -> Iterator[str]:
@@ -139,7 +139,7 @@ class Outcome:
     Attributes:
         piece: which.
         run: the result; ``None`` where it was not run or has failed.
-        why: why there is no result, or why it is not valid; empty where it counts.
+        why: why there is no result, or why it is not valid; empty if it counts.
     """
 
     piece: Piece

@@ -35,8 +35,8 @@ def distinct_outcomes(values: Sequence[Sequence[float]]) -> int:
 
     Replicates of which each number is the same up to 0.1 % are one outcome, if there are several outcomes and they are
     at least 1 % apart: a gap of a factor of ten, which a spread without structure does not have. Otherwise only
-    replicates that are equal (up to 1e-6) are one. Numbers that are undefined in both are the same, and so are infinite
-    ones.
+    replicates that are equal (up to 1e-6) are one. Numbers that are undefined in both are equal, and so are infinite
+    numbers.
 
     Args:
         values: the numbers of each replicate, in the same order for all.

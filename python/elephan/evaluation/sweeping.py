@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Found = TypeVar("Found")
 Judge = Callable[[int, Mapping[str, "Run"], float], Found]
-"""Given an evaluation's position, the runs that are there by id, and the seconds that were spent on them."""
+"""Called with an evaluation's position, the finished runs by id, and the seconds spent on them."""
 
 
 @dataclass(frozen=True)

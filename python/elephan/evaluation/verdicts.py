@@ -1,7 +1,7 @@
 """Verdicts from intervals over replicates, and the looks at which more replicates may be asked for.
 
-A criterion holds where the whole interval is allowed, and does not where none of it is; an interval that contains the
-limit settles nothing. To take more replicates until something is settled would find a difference sooner or later where
+A criterion holds if the whole interval is allowed, and fails if none of it is; an interval that contains the limit
+settles nothing. To take more replicates until something is settled would find a difference sooner or later where
 there is none, so looks are taken at 8, 16 and 32 seeds only, each at a confidence of 1 - 0.05/3: the probability that
 any of the three errs is at most 5 % (Bonferroni).
 
@@ -104,7 +104,7 @@ class Judged:
         found: the value with its interval.
         seeds: replicates behind it: the look at which the procedure stopped.
         why: one clause.
-        weak: why a pass is no success, one clause; empty where it is one.
+        weak: why a pass is no success, one clause; empty if it is one.
     """
 
     verdict: Verdict
@@ -223,7 +223,7 @@ def compare(
     2 % of the baseline's mean. *Better* and *worse* are differences whose interval does not contain 0 otherwise.
 
     Raises:
-        ValueError: there is not one baseline for each value, there are none, or a difference is not a number.
+        ValueError: the numbers of values and baselines differ or are 0, or a difference is not a number.
     """
     difference = paired_difference(values, baseline, confidence=confidence)
     band = SAME * abs(fmean(baseline)) if margin is None else margin

@@ -59,7 +59,7 @@ class Windows:
 class Packets:
     """Packets in order of time, a column for each field; ``ack`` says which go from the receiver to the sender.
 
-    ``datagram`` are those of UDP, of which only the payload counts besides. ``sacks`` holds up to three blocks of each,
+    ``datagram`` are UDP packets, of which only the payload counts. ``sacks`` holds up to three blocks of each,
     ``(first byte, byte after the last)``, or -1. ``syn_options`` are MSS, SACK permitted and window scale.
     """
 

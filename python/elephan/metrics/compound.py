@@ -94,7 +94,8 @@ def wnd_fill_time_s(
 ) -> float:
     """From the window's start until the loss-based components of all the flows' windows together are the path's BDP.
 
-    The parts are those of ``mean_dwnd_fraction``; infinite when they never are. The BDP is that of the bottleneck and
+    The components are those of ``mean_dwnd_fraction``; infinite if they never are. The BDP is that of the bottleneck
+    and
     the longest path, in full data packets on the wire. The window is the whole run unless given.
     """
     from_s, to_s = resolve_window(run, window or (0.0, duration_s(run)))

@@ -64,8 +64,8 @@ def halving_time_s(
 ) -> dict[str, float]:
     """From the onset of congestion at the window's start until a flow has at most half of its throughput before it.
 
-    Throughputs are in bins of 1 s, and the one before is that of the last bin before the window. The answer is the end
-    of the first bin at that level, counted from the window's start; infinite when there is none.
+    Throughputs are in bins of 1 s, and the throughput before the window is that of its last bin. The value is the end
+    of the first bin at that level, counted from the window's start; infinite if there is none.
 
     Raises:
         MetricError: no window is given, or the flow was not there for a bin before it.

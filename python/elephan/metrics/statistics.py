@@ -150,7 +150,7 @@ def paired_difference(values: Sequence[float], reference: Sequence[float], confi
     differences are equal.
 
     Raises:
-        ValueError: there is not one reference for each value, there are none, or a difference is not a number.
+        ValueError: the numbers of values and references differ or are 0, or a difference is not a number.
     """
     differences = [value - other for value, other in zip(values, reference, strict=True)]
     found = interval(differences, confidence=confidence)

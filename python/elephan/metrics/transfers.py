@@ -178,7 +178,7 @@ def _begun(run: Run, window: Window | None, flows: Flows, size_bytes: Sizes) -> 
     """All transfers that start in a window, of sources that keep each and of those that keep sums.
 
     Raises:
-        MetricError: there are none, or a source that keeps sums has none for these.
+        MetricError: there are no transfers, or a source that keeps sums has none of these.
     """
     sized, sources = _parties(run, flows)
     kept = [source for source in sources if not has_summary(run, source.name)]
@@ -295,7 +295,7 @@ def mean_flow_rate_mbps(
 ) -> float:
     """E[b/T]: mean over the transfers that start in the window, and finish, of payload bits over duration.
 
-    Each transfer counts once, so that it speaks for the many short ones.
+    Each transfer counts once, so the value describes the many short transfers.
 
     With ``record = "summary"`` it is computed from the source's sums, and is exact.
 

@@ -45,7 +45,7 @@ def _of_each(
 def mean_cwnd_pkts(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """Time average of the congestion window over the window's samples (trapezoidal rule).
 
-    The part before the flow's start and after its end, where it has no congestion window, is left out.
+    Times before the flow's start and after its end, at which it has no congestion window, are left out.
     """
     return _of_each(run, flows, "cwnd", window, time_mean)
 
@@ -302,7 +302,7 @@ def response_over_reno(run: Run, window: Window | None = None, flows: Flows = No
 
 @metric("retransmit_rate", "1", "RFC 5166 §2.1.3", scope="flow")
 def retransmit_rate(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
-    """Retransmissions for each distinct segment that was delivered in the window, the needless ones included.
+    """Retransmissions for each distinct segment that was delivered in the window, spurious ones included.
 
     Raises:
         MetricError: a flow delivered nothing.

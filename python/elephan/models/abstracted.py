@@ -104,7 +104,7 @@ class Cycle(NamedTuple):
         packets: transmitted (K).
         start: window after the loss.
         refilled: round trips until the pipe is full, t1 or t2; infinite in case 3-2, 0 in case 1.
-        peak: window at the next loss, packets; in case 3 that of the full pipe, or less in case 3-2.
+        peak: window at the next loss, packets; in case 3 the full pipe, or less in case 3-2.
     """
 
     packets: Floats
@@ -127,7 +127,7 @@ Part = Callable[[Hybrid, Floats, Floats], Cycle]
 
 
 def _by_case(hybrid: Hybrid, w: ArrayLike, bdp: ArrayLike, flows: int, parts: tuple[Part, Part]) -> Cycle:
-    """Reno's round in case 1, the first part in case 2, the second in case 3; each for its own points only."""
+    """Reno's round in case 1, its first part in case 2, its second part in case 3; each for its own points only."""
     shape = np.broadcast_shapes(np.shape(w), np.shape(bdp))
     window, pipe = (np.broadcast_to(np.atleast_1d(floats(values)), shape or (1,)) for values in (w, bdp))
     case = case_of(window, pipe, flows)
@@ -142,7 +142,7 @@ def _by_case(hybrid: Hybrid, w: ArrayLike, bdp: ArrayLike, flows: int, parts: tu
 
 
 def _alone_2(hybrid: Hybrid, w: Floats, pipe: Floats) -> Cycle:
-    """Up to the pipe, along it until Reno's line is there, along that."""
+    """Up to the pipe, then along the pipe until Reno's line reaches it, then along that line."""
     growth = hybrid.growth
     start = np.minimum(hybrid.keep(w / pipe) * w, pipe)
     refilled = growth.rounds(start, pipe)

@@ -72,7 +72,7 @@ def reno(on: Path, increase: float = 1.0, keep: float = 0.5) -> Floats:
 
 
 def stcp(on: Path, increase: float = 0.01, keep: float = 0.875) -> Floats:
-    """Scalable TCP's epoch, s: growth by a factor of 1+a a round trip, so that it does not depend on the rate.
+    """Scalable TCP's epoch, s: growth by a factor of 1+a a round trip, so the epoch does not depend on the rate.
 
     (T/a) ln(C T/(k W)) below the BDP and b/(a C) above.
     """
@@ -136,7 +136,8 @@ def illinois(
     """Illinois's epoch, s: the integral of RTT(w)/alpha(w), where its largest delay is the full buffer's (Liu, Basar,
     Srikant, VALUETOOLS 2006; the integral that leith2008's Figure 3 asks for).
 
-    At a loss the queue is full, so that it backs off by ``beta_max``. The gain is ``alpha_max`` up to ``edge`` of the
+    At a loss the queue is full, so the algorithm backs off by ``beta_max``. The gain is ``alpha_max`` up to ``edge`` of
+    the
     largest delay d_m, then k1/(k2 + d).
     """
     start = (1.0 - beta_max) * on.peak

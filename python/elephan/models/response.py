@@ -117,7 +117,7 @@ def _power(coefficient: float, exponent: float) -> Law:
 
 
 def _at_least_reno(law: Law, legacy_window: float) -> Law:
-    """`law` where it is above the window up to which the algorithm is Reno; Reno's below it."""
+    """`law` above the window up to which the algorithm is Reno; Reno's law below it."""
 
     def combined(p: Floats, rtt_s: Floats) -> Floats:
         own, reno = law(p, rtt_s), aimd(1, 0.5) * p**-0.5

@@ -49,7 +49,7 @@ def get(paper_id: str, quick: bool = False) -> Paper:
 
 
 def evaluate(paper: Paper | str, runs: Iterable[Run]) -> list[Judgment]:
-    """Judge a paper's claims by runs that are there; claims whose runs are missing are not judged."""
+    """Judge a paper's claims by existing runs; claims whose runs are missing are not judged."""
     from elephan.papers import reproduction
 
     return reproduction.evaluate(get(paper) if isinstance(paper, str) else paper, runs)
@@ -132,7 +132,7 @@ def scoreboard(
 ) -> Scoreboard:
     """Reproduce several papers (all by default), and write one page over them into ``out`` (``reports`` by default).
 
-    ``beyond`` also answers the questions that the papers left open, of those that have one.
+    ``beyond`` also answers the papers' open questions.
 
     Raises:
         ScenarioError: no such paper.

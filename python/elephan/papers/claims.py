@@ -94,7 +94,7 @@ def load_claims(path: Path) -> ClaimSet:
     """Read a claims file.
 
     Raises:
-        ClaimError: a field is missing, unknown or has a value that is not allowed, or an id is there twice.
+        ClaimError: a field is missing, unknown or has a value that is not allowed, or an id occurs twice.
     """
     return parse_claims(tomllib.loads(path.read_text(encoding="utf-8")), path.name)
 

@@ -144,7 +144,7 @@ def reproduce_all(
 
 
 def _variants(paper: Paper, wanted: Wanted) -> tuple[Variant, ...]:
-    """The variants to run: all or none when that is said, else those that the paper runs by default."""
+    """The variants to run: all or none if the caller says so, else the paper's default."""
     if wanted.sensitivity is not None:
         return paper.variants if wanted.sensitivity else ()
     if wanted.figure is not None or paper.quick:
@@ -178,7 +178,7 @@ def _answered(beyond: Beyond, every: RunSet) -> Answer:
 
 
 def evaluate(paper: Paper, runs: Iterable[Run]) -> list[Judgment]:
-    """Judge a paper's claims by runs that are there; claims whose runs are missing are not judged."""
+    """Judge a paper's claims by existing runs; claims whose runs are missing are not judged."""
     return judge_all(paper.claims, paper.measurer(RunSet(runs)), paper.explanations)
 
 

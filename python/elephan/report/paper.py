@@ -36,7 +36,7 @@ class KernelView:
     Attributes:
         totals: claims by the kernel's verdict.
         other: ids of the claims that have another verdict than in the simulator.
-        by_twin: of those, the ones to which the kernel's twins give its verdict in the simulator too.
+        by_twin: those of them to which the kernel's twins give the kernel's verdict in the simulator too.
         host: kernel and cores.
         differences: what its runs do not have of the paper's.
         runs: rows with ``experiment``, ``label``, ``run``, ``state`` and ``warnings``.

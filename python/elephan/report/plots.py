@@ -381,7 +381,7 @@ def _title(runs: Sequence[Run], titles: Sequence[str]) -> str:
 
 
 def _shaded(runs: Sequence[Run]) -> Window | None:
-    """The measured part, if it is that of all runs and not the whole of them."""
+    """The measured part, if all runs share it and it is not the whole run."""
     windows = {measure_window(run) for run in runs}
     if len(windows) != 1 or windows == {(0.0, duration_s(runs[0]))}:
         return None

@@ -1,4 +1,4 @@
-"""True if a report that lies in a folder is the one that would be written now."""
+"""True if the report in a folder equals the one that would be written now."""
 
 from __future__ import annotations
 

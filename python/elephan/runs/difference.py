@@ -22,7 +22,7 @@ _MOST_CHECKED = 60
 
 @dataclass(frozen=True)
 class Changed:
-    """A field or a number that two runs do not have in common; ``None`` where one has none."""
+    """A field or a number that differs between two runs; ``None`` for a missing one."""
 
     name: str
     first: Any

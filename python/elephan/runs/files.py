@@ -145,7 +145,7 @@ def sync_one(path: Path) -> None:
 
 
 def move_into_place(folder: Path, target: Path) -> bool:
-    """Rename a whole folder to its final name; ``False`` when something is there already, which then stays."""
+    """Rename a whole folder to its final name; ``False`` if that name exists, which then stays."""
     try:
         folder.rename(target)
     except OSError as error:

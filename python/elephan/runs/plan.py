@@ -18,7 +18,7 @@ runs finished and in all; returning ``False`` cancels.
 """
 
 Finished = Callable[[Run], object]
-"""Called with each run of a sweep once, as soon as there is a result; saved ones come first."""
+"""Called with each run of a sweep once, as soon as there is a result; saved runs come first."""
 
 
 class Interrupted(KeyboardInterrupt):

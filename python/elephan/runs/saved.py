@@ -118,7 +118,7 @@ def load(
 
     Args:
         folder: where it is saved.
-        name: the id that it must have; by default the folder's name, where that is an id.
+        name: the id that it must have; by default the folder's name, if that is an id.
         check: raises a :class:`RunError` for the manifest of a run that is not wanted, before its files are read.
         record: file in which the verification of a large run is remembered for other processes.
         again: compare all digests, also of files that did not change.

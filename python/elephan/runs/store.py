@@ -128,7 +128,7 @@ class Store:
         return saved.damaged(path for path in self.entries() if saved.looks_like_run(path))
 
     def entries(self) -> list[Path]:
-        """Paths in the store, in alphabetical order: saved results, damaged or not, and whatever else is there."""
+        """Paths in the store, in alphabetical order: saved results, damaged or not, and other files."""
         return sorted(path for path in self.root.glob("*") if path.name[0] != ".")
 
     def _put_aside(self, path: Path) -> None:

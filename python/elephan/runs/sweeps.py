@@ -185,7 +185,8 @@ def check_replicates(tasks: Sequence[Task]) -> None:
 
 
 class _Pool:
-    """The worker threads of one sweep: one more than runs at a time, since a core is free while a result is written.
+    """The worker threads of one sweep: one more than the runs at a time, since a core is free while a result is
+    written.
 
     Not so where a run measures this host: it would be disturbed.
     """

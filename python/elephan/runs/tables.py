@@ -113,7 +113,7 @@ def write(frames: Mapping[str, pl.DataFrame], folder: Path) -> None:
 
 
 def write_csv(frames: Mapping[str, pl.DataFrame], folder: Path) -> None:
-    """One CSV file a table: a header, a row a line, nothing where there is no value; numbers in full precision.
+    """One CSV file a table: a header, a row a line, an empty field for a missing value; numbers in full precision.
 
     A name that a spreadsheet would take for a formula has an apostrophe before it (OWASP, CSV injection).
 

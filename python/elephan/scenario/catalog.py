@@ -1,6 +1,7 @@
 """Names that the engine knows: algorithms, queue disciplines, and their parameters.
 
-The engine is the only place where these are declared; this module asks it, once, and answers questions about names.
+The engine is the only place that declares algorithms and queues; this module asks it, once, and answers questions about
+names.
 """
 
 from __future__ import annotations

@@ -49,9 +49,8 @@ def randomness(scenario: ScenarioTable, graph: Graph) -> bool:
 def epoch_s(algorithm: str, window: float, rtt_s: float) -> float | None:
     """Seconds between two losses of a lone flow that peaks at ``window`` segments; ``None`` without a closed form here.
 
-    Reno climbs from half the window to the window at one segment a round trip (RFC 5681). CUBIC takes
-    K = cbrt(W (1 - 0.7) / 0.4) seconds (RFC 9438 §4.2), or Reno's time where that is shorter, as its Reno-friendly
-    region makes it.
+    Reno climbs from half the window to the window at one segment a round trip (RFC 5681). CUBIC takes K = cbrt(W (1 -
+    0.7) / 0.4) seconds (RFC 9438 §4.2), or Reno's time if that is shorter, as in its Reno-friendly region.
     """
     name = algorithm.partition(":")[0]
     reno_s = window / 2 * rtt_s

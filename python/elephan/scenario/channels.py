@@ -104,7 +104,7 @@ class Model:
 
 @lru_cache(maxsize=64)
 def draw(model: str, seed: int, given: Parameters, duration_ps: int) -> Drawn:
-    """Course of a channel for at least ``duration_ps``; that of a longer duration begins with it."""
+    """Course of a channel for at least ``duration_ps``; the course of a longer duration begins with it."""
     return MODELS[model].draw(values(model, given), seed, duration_ps / PS_PER_S)
 
 

@@ -14,7 +14,7 @@ _STEP = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_-]*)(?P<indexes>(?:\[(?:\d+|\*
 
 
 def parse_assignment(text: str) -> tuple[str, Any]:
-    """``flow[0].algorithm=bic`` as a key and a value; a value is read as TOML, and as a plain word where it is none.
+    """``flow[0].algorithm=bic`` as a key and a value; a value is read as TOML, or as a plain word if it is no TOML.
 
     Raises:
         ScenarioError: no ``=``, or no key before it.

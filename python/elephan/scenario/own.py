@@ -113,7 +113,7 @@ def names_file(spec: str) -> bool:
 
 
 def anchored(spec: Any, folder: Path) -> Any:
-    """A file and a class, relative to a folder; anything else as it is."""
+    """A file and a class, relative to a folder; any other name is unchanged."""
     if not isinstance(spec, str) or not names_file(spec):
         return spec
     if _C_FILE.fullmatch(spec):

@@ -150,7 +150,7 @@ class Scenario(ScenarioTable):
 
         Fields of the scenario itself may be keywords: ``scenario.replace(seed=2, duration="100 s")``. Fields inside
         tables are named by path: ``scenario.replace({"flow[0].algorithm": "bic", "measure.from": "10 s"})``;
-        ``flow[*].start`` is that of every flow.
+        ``flow[*].start`` is the field of every flow.
 
         Raises:
             ScenarioError: no such field, or a wrong scenario.

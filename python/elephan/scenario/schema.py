@@ -536,7 +536,7 @@ class HostClock(Table):
 
 
 class Application(Table):
-    """``application``: a flow's data come bit by bit; without it all are there at the start."""
+    """``application``: a flow's data comes over time; without it all data is there at the start."""
 
     rate: Rate = Field(
         description="while it is on: user data of an application, everything on the wire of datagrams",

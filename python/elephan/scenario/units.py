@@ -316,7 +316,7 @@ def parse_offset(value: object) -> int:
 
 
 def parse_drift(value: object) -> int:
-    """How much faster than true time a clock runs, in 1e-9; negative where it is slower; at most 1 %.
+    """Clock skew, in 1e-9; negative for a slow clock; at most 1 %.
 
     Raises:
         ScenarioError: no unit, a unit of something else, too much, or finer than 1 ppb.

@@ -74,7 +74,7 @@ class Outcome:
 
     @property
     def runs(self) -> list[str]:
-        """Ids of the runs behind it, those of the deciding cell first."""
+        """Ids of its runs, the deciding cell's first."""
         first = [] if self.worst is None else list(self.worst.runs)
         return list(dict.fromkeys([*first, *(run for cell in self.cells for run in cell.runs)]))
 

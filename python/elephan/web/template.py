@@ -44,7 +44,7 @@ def _form(algorithm: str = "reno", ecn: bool = False) -> Form:
 
 
 def is_plain(algorithm: str) -> bool:
-    """True if flows with an algorithm have the hosts of all others; those of UDT have their own packets."""
+    """True if flows with an algorithm have the common hosts; flows of UDT have packets of their own."""
     stack = _form(algorithm)["flows"][0]["stack"]
     return bool({key: value for key, value in stack.items() if key != "hz"} == _form()["flows"][0]["stack"])
 

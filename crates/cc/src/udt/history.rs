@@ -61,7 +61,8 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// A receiver that begins to listen at `now`, remembers so many `pairs`, and takes their mean or their median. The library
+    /// A receiver that begins to listen at `now`, remembers this number of `pairs`, and takes their mean or their
+    /// median. The library
     /// has the histories filled before anything has arrived; `filled` says whether to.
     #[must_use]
     pub fn new(now: f64, pairs: usize, mean_of_pairs: bool, filled: bool) -> Self {

@@ -226,8 +226,8 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Lays the hops of one direction of a flow. `source` is the last node that had a turn, `delay` the least time since;
-    /// answers the same for the far end.
+    /// Lays the hops of one direction of a flow. `source` is the last node that had a turn, `delay` the least time
+    /// since; returns the same for the far end.
     fn lay_path(
         &mut self,
         flow: &'a FlowSpec,

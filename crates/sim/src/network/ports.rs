@@ -131,7 +131,8 @@ impl Mailbox {
 #[derive(Clone, Debug)]
 pub(super) struct Mailboxes {
     boxes: Vec<Mailbox>,
-    /// When the oldest in each arrives, or [`Time::NEVER`]: side by side, since every turn looks at those of all transfers.
+    /// Arrival of the oldest packet in each, or [`Time::NEVER`]: side by side, since every turn looks at those of all
+    /// transfers.
     heads: Vec<Time>,
     /// The largest that one may become, bytes.
     most_bytes: u64,
@@ -164,7 +165,7 @@ impl Mailboxes {
         self.heads.truncate(self.boxes.len());
     }
 
-    /// Gives back the memory of one that is empty, where it is much.
+    /// Frees the memory of an empty mailbox, if it is large.
     pub(super) fn trim(&mut self, id: MailboxId) {
         let mailbox = &mut self.boxes[id.index()];
         if mailbox.slots.len() > MOST_KEPT && mailbox.put == mailbox.taken {
@@ -251,7 +252,7 @@ impl Ports {
         ports.iter().map(|&port| self.head(port)).min().unwrap_or(Time::NEVER)
     }
 
-    /// Takes the earliest packet in `ports` that arrives before `horizon`; in a tie that of the first port.
+    /// Takes the earliest packet in `ports` that arrives before `horizon`; in a tie the packet of the first port.
     #[inline(always)]
     pub(super) fn next_before(&mut self, ports: &[Port], horizon: Time) -> Option<Packet> {
         let mut best = horizon;
@@ -361,7 +362,7 @@ impl Batch {
         self.last = self.last.max(packet.at);
     }
 
-    /// Doubles the room, up to the most that there may be; answers whether there is any.
+    /// Doubles the capacity, up to the limit; returns true if there is any.
     #[cold]
     #[inline(never)]
     fn grow(&mut self) -> bool {

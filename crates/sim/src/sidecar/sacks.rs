@@ -70,7 +70,7 @@ impl Sacks {
         }
     }
 
-    /// Takes an entry out, and forgets those of ACKs that were lost before it.
+    /// Takes an entry out, and drops the entries of ACKs that were lost before it.
     #[inline]
     pub fn take(&mut self, id: u32) -> Option<SackEntry> {
         if self.loose.is_some() {

@@ -39,7 +39,7 @@ pub struct FlowSpec {
     /// Length of the transfer; unlimited where absent.
     #[serde(default)]
     pub size_segments: Option<u64>,
-    /// Application that limits the flow; all data is there at the start where absent.
+    /// Application that limits the flow; all data is there at the start if absent.
     #[serde(default)]
     pub application: Option<ApplicationSpec>,
     /// Sends the application's segments as datagrams: each leaves at once, without acknowledgements, retransmissions or

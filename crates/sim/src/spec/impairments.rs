@@ -64,7 +64,7 @@ pub struct RetransmissionSpec {
     pub p: f64,
     /// Transmissions of a packet at most; then it is lost.
     pub tries: u32,
-    /// Time by which each retransmission makes a packet later, besides its transmissions, ps.
+    /// Extra delay of each retransmission of a packet, besides its transmission, ps.
     pub delay_ps: u64,
     /// True if later packets wait for one that is sent again.
     pub in_order: bool,

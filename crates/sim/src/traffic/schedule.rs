@@ -11,7 +11,8 @@ const LONGEST_SEGMENTS: f64 = ((1_u64 << 31) - 1) as f64;
 /// A load that is met to one part in so many needs no more transfers.
 const CLOSE_ENOUGH: u64 = 1000;
 
-/// While a load is drawn beforehand, a run looks after so many transfers whether it is to go on, which takes about 10 ms.
+/// While a load is drawn beforehand, a run checks after this many transfers whether it is to go on, which takes about
+/// 10 ms.
 const DRAWN_AT_ONCE: u64 = 1 << 16;
 
 /// Number of draws that are discarded before a load is refused as one that these sizes cannot give.

@@ -438,7 +438,7 @@ impl Source {
         }
     }
 
-    /// Frees a slot if none of its packets are under way; answers whether that was so.
+    /// Frees a slot if none of its packets are under way; returns true if it did.
     fn free_slot(&mut self, slot: usize, network: &mut Network) -> bool {
         let held = &self.slots[slot];
         let counts = network.counts(held.flow, held.packets(network));

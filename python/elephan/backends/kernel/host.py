@@ -23,7 +23,7 @@ _STAT_FIELDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "s
 
 
 def program() -> Path | None:
-    """The program that is the path and its hosts: ``$ELEPHAN_WIRE``, or the one that was built with the package."""
+    """The program for the path and its hosts: ``$ELEPHAN_WIRE``, or the one that was built with the package."""
     named = os.environ.get(ENVIRONMENT)
     path = Path(named) if named else Path(__file__).parents[2] / "bin" / PROGRAM
     return path if os.access(path, os.X_OK) and path.is_file() else None
@@ -82,7 +82,7 @@ def require() -> None:
 
 
 def state() -> dict[str, Any]:
-    """The host as it is now: kernel, processor, clock rate policy, load."""
+    """The present state of the host: kernel, processor, clock rate policy, load."""
     policy = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
     return {
         "kernel": platform.release(),

@@ -92,7 +92,7 @@ def _error(what: str, code: int) -> BpfError:
 class CongestionControl:
     """A compiled object in the kernel, offered to sockets as long as this object is open and the process lives.
 
-    Where the kernel has links for struct_ops (Linux 6.4), it takes the algorithm back by itself when the process ends;
+    With links for struct_ops (Linux 6.4), the kernel unregisters the algorithm by itself when the process ends;
     ``map_id`` is ``None`` then. Otherwise the algorithm stays until :func:`unregister` is called with ``map_id``.
     """
 

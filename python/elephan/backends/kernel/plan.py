@@ -49,7 +49,7 @@ class Flow:
         algorithm: as in the scenario.
         parameters: of the algorithm.
         built_in: the kernel's own name of the algorithm; ``None`` where the kernel has to be given it.
-        sender: its address; ``receiver``: that of the other end.
+        sender: its address; ``receiver``: the address of the other end.
         initial_window: segments.
         window_bytes: the most that can be under way and waiting.
     """

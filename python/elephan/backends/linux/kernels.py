@@ -98,7 +98,7 @@ def kernels() -> list[Kernel]:
 
 
 def offered() -> list[Kernel]:
-    """The kernels that runs may use: the newest of each HZ, or the one that ``$ELEPHAN_LINUX`` names.
+    """The kernels that runs may use: the newest of each HZ, or the kernel in ``$ELEPHAN_LINUX``.
 
     Raises:
         ScenarioError: the variable does not name one.

@@ -21,7 +21,7 @@ from elephan.scenario.lookups import base_rtt_ps, queue_switch, slowest_bps, wir
 from elephan.scenario.stacks import STACKS
 
 READ_BYTES = 64 << 10
-"""Low-water mark of receivers, bytes: so much has to be there before one reads."""
+"""Low-water mark of receivers, bytes: a receiver reads when this much has arrived."""
 
 # RFC 2544 sets these addresses apart for measurements.
 _SENDERS, _RECEIVERS = IPv4Address("198.18.0.1"), IPv4Address("198.19.0.1")

@@ -169,7 +169,7 @@ class Setup:
     pace: int = 1
 
     def scenario(self, case: Case) -> Scenario:
-        """The run of a case; a variant has the same one where it is not about anything in it."""
+        """The run of a case; a variant shares it if it changes nothing in the case."""
         if self.sack_first and case.second == "sack":
             case = case._replace(first="sack", second=case.first)
         there = replace(self, sack_first=False, convergence="running")
@@ -286,7 +286,7 @@ def ceiling_mbps(rtt_ms: float) -> float:
 
 
 def long_lived_rtts_ms(quantiles: Sequence[tuple[float, float]], most_mbps: float) -> list[float]:
-    """Round-trip times of so many flows that what their windows allow comes nearest to a rate.
+    """Round-trip times of a number of flows such that the sum of their window-limited rates comes nearest to a rate.
 
     They are spread evenly over the distribution, so that the amount of background traffic does not depend on the draw
     of a few short paths.

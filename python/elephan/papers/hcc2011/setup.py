@@ -218,7 +218,7 @@ class Setup:
         }
 
     def flow(self, protocol: str, position: int, rtt_ms: int, start_s: int = 0, factor: int = 1) -> dict[str, Any]:
-        """The table of one flow; ``factor`` is that of the rate over the paper's 200 Mbit/s."""
+        """The table of one flow; ``factor`` is the rate over the paper's 200 Mbit/s."""
         table: dict[str, Any] = {
             "name": f"{protocol}-{position}",
             "algorithm": dict(self.code)[protocol],

@@ -90,7 +90,7 @@ class Setup:
         grow_from_dwnd: Compound's delay-based window grows from itself and not from the whole window.
         burst: datagrams from 20 s to 25 s take the windows of Figure 2 down; without them nothing does.
         outlier: by how many of the largest queueing delays the first RTT sample of Figures 8(a) and 12 is too large.
-        scan_ns: instead of that, what a host takes for each outstanding segment where an ACK has SACK blocks.
+        scan_ns: instead of that, a host's processing time for each outstanding segment of an ACK with SACK blocks.
         framing_bytes: added to each packet on the 100 Mbit/s of Figures 8 and 9: Ethernet's header, check sum,
             preamble and gap.
         reverse_window: of the reverse flows of Figure 2, in bytes.
