@@ -251,9 +251,9 @@ class FlowSpec(Form, frozen=True, kw_only=True):
         path: Links of the data, by their position in ``links``.
         reverse_path: Links of the ACKs, by their position in ``links``.
         stack: Transport of the two endpoints.
-        application: Application that limits the flow; all data is there at the start if absent.
-        base_rtt_error_ps: Error of the propagation round-trip time that the algorithm is told, ps; positive where it is
-            told too much.
+        application: Application that limits the flow; all data is there at the start where absent.
+        base_rtt_error_ps: Error of the propagation round-trip time that the algorithm is told, ps; positive if the told
+            time is too long.
         count: Number of such flows: a group, with the names ``name-1``, ``name-2`` and so on.
         datagrams: Sends the application's segments as datagrams: each leaves at once, without acknowledgements,
             retransmissions or congestion control.
@@ -383,7 +383,7 @@ class RetransmissionSpec(Form, frozen=True, kw_only=True):
     Attributes:
         p: Probability that a transmission fails.
         tries: Transmissions of a packet at most; then it is lost.
-        delay_ps: Extra delay of each retransmission of a packet, besides its transmission, ps.
+        delay_ps: Time by which each retransmission makes a packet later, besides its transmissions, ps.
         in_order: True if later packets wait for one that is sent again.
     """
 
@@ -581,7 +581,7 @@ class ListArrivals(Form, frozen=True, kw_only=True, tag_field="kind", tag="list"
     Attributes:
         starts_ps: Start of each transfer after the source's, ps; not decreasing.
         sizes_bytes: Size of each transfer, bytes of user data.
-        rtts_ps: Propagation round-trip time of each transfer, ps; the path's where empty.
+        rtts_ps: Propagation round-trip time of each transfer, ps; that of the path where empty.
     """
 
     kind: ClassVar[Literal["list"]] = "list"
@@ -685,7 +685,7 @@ class SourceSpec(Form, frozen=True, kw_only=True):
             start. It has no size, application or clocks.
         arrivals: Start times of the transfers.
         record: Record that the run keeps of the transfers.
-        rtts: Propagation round-trip times of the transfers; the path's if absent. A time above the path's is
+        rtts: Propagation round-trip times of the transfers; that of the path where absent. A time above the path's is
             added behind the last link of the ACKs; a time below the path's becomes the path's.
         sizes: Sizes of the transfers; absent where ``arrivals`` lists them.
     """
