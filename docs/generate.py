@@ -1,4 +1,4 @@
-"""Writes docs/reference and docs/algorithms from what the program itself knows, so that they cannot differ from it.
+"""Writes docs/reference and docs/algorithms from the program's own data, so that they cannot differ from it.
 
 Run it after a change of the schema, the command line, a metric or an algorithm; a test compares its output with the
 pages.

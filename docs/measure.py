@@ -3,9 +3,9 @@
     .venv/bin/python docs/measure.py                 # every algorithm; saved runs are not run again
     .venv/bin/python docs/measure.py cubic htcp      # those
 
-One flow alone on a path far faster than it goes, each segment lost with probability p. The window is what it delivers
-in a round trip, with payload segments; endpoints are today's Linux with an ACK for every segment, which is what closed
-forms assume (UDT's are its own). A point carries its duration and rate, so that it can be run again.
+One flow alone on a path far faster than it goes, each segment lost with probability p. The window is the payload
+segments delivered in a round trip. Endpoints are today's Linux with an ACK for every segment, as closed forms assume
+(UDT has its own). A point carries its duration and rate, so that it can be run again.
 """
 
 from __future__ import annotations

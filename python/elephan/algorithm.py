@@ -37,7 +37,7 @@ FLOOR = 2.0
 class Algorithm(ABC):
     """A congestion control algorithm; one object is made for each flow of each run.
 
-    Only `on_ack` and `on_congestion` must be written. An answer must follow from what the object was told: it reads no
+    Only `on_ack` and `on_congestion` must be written. An answer must depend on the callbacks alone: the object reads no
     clock and no file, keeps its state in itself, and draws random numbers from a generator seeded with ``Start.seed``.
 
     Attributes:

@@ -9,9 +9,9 @@
 //! those of the implementations, and the RTT of a round trip, which the draft leaves open, is its smallest.
 //! Differences: drafts -00 and -01 grow from dwnd instead (preset `draft-00`). L. Andrew's Linux module is `linux` (release
 //! 1.3, whole segments, ACKs counted), `linux-1.1` (the same without spreading) and `linux-jan2008` (tuning by a half, no
-//! low window, dwnd also in slow start, a loss taken from Reno's part). The module that Linux 2.6.18 had for a short time
-//! has no tuning (`linux-2.6`); ns-2's TCP/Linux has that one, and as long as timestamps are off gives it one RTT sample a
-//! round trip, too few for dwnd, which makes it Reno (`ns2`).
+//! low window, dwnd also in slow start, a loss taken from Reno's part). The module that Linux 2.6.18 had for a short
+//! time has no tuning (`linux-2.6`). ns-2's TCP/Linux has that module. While timestamps are off, it gives the module
+//! one RTT sample a round trip, too few for dwnd, which makes it Reno (`ns2`).
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::loss_window::{Arithmetic, FLOOR, LossParams, LossWindow, window_getters};

@@ -2,9 +2,9 @@
 //! cubic function of the time since the last loss, flat around the window at which that loss came.
 //!
 //! Variant: RFC 9438, equations by number. Differences of the default from the RFC: HyStart in place of HyStart++
-//! (`slow_start = hystart++` gives the RFC's), and a loss reduces the window, not what is in flight (`reduce_from =
-//! flight` gives the RFC's letter; RFC 9438 §4.6 allows it where the window does not grow while the application is the
-//! limit, which is the case here). Preset `2005`: keeps 0.8, growth of at most `s_max` segments/s (value not verified in
+//! (`slow_start = hystart++` gives the RFC's); and a loss reduces the window, not the flight size (`reduce_from =
+//! flight` gives the RFC's letter). RFC 9438 §4.6 allows that if the window does not grow while the application is the
+//! limit, as here. Preset `2005`: keeps 0.8, growth of at most `s_max` segments/s (value not verified in
 //! the paper), Reno's window estimated from the time, no bound of 1.5 on a round trip's growth. Preset `linux`: Linux 5.x
 //! and later with whole segments, 1/1024 s and a divisor computed once a millisecond; its cube root is exact here,
 //! Linux's is within 0.2 %. Preset `linux-2.6`: Linux 2.6.22, growth cap above the origin only, ACK-ratio estimate;

@@ -6,8 +6,8 @@
 //! largest increment gamma alpha. Variant: those put into FAST's update, every other round trip and
 //! spread over the round that follows (unverified). Preset `anticipated` goes straight to the anticipated window, by at
 //! most gamma alpha (unverified): HCC presents halving that step as its own. Its gain is twice HCC's: with b the pipe
-//! over all alphas, an error e becomes -b e, stable below b = 1, so that it swings by gamma alpha on any path worth the
-//! name. Doubling, losses and timeouts are FAST's, as is the need for a buffer above the sum of all alphas.
+//! over all alphas, an error e becomes -b e, stable below b = 1. So it swings by gamma alpha on any long fat path.
+//! Doubling, losses and timeouts are FAST's, as is the need for a buffer above the sum of all alphas.
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::forward_delay::{ForwardDelay, ForwardDelayParams};

@@ -6,8 +6,8 @@
 //! receiver's clock that gains d seconds a second shows a delay that grows for ever: after t seconds alpha - C d t are
 //! queued, and once that is 0 the rate falls as alpha/(d t); with one that loses, alpha + C d t. At 200 Mbit/s and
 //! 1,000 bytes, 50 ppm are 1.25 segments a second: alpha 400 is gone after 320 s. Clocks that tick every r seconds show
-//! a path of delay D as whole ticks to its luckiest segment, but rightly on average: C (D mod r) segments fewer are
-//! queued, at most 25 with ticks of 1 ms and 250 with 10 ms on that link.
+//! a path of delay D as whole ticks to its luckiest segment, but as D on average. So C (D mod r) fewer segments are
+//! queued: at most 25 with ticks of 1 ms and 250 with 10 ms on that link.
 
 use crate::algorithm::Ack;
 use crate::observe::observed;

@@ -5,16 +5,18 @@
 //!
 //! Variant: the paper as far as it says. What it leaves open is a parameter each: the smallest step of the search, the
 //! threshold that ends the start, the average, the order of clipping and halving, when the search's lower end moves,
-//! losses in the start, timeouts. Of two readings of "passes the loss reference" Table 1 and the prose agree in effect:
-//! the next update after the step that goes beyond it is the delay's (`pass_rounds` 1); since increases are spread over
-//! the round that follows, a segment sent with that window is only acknowledged one update later (`pass_rounds` 2). The
+//! losses in the start, timeouts. Of two interpretations of "passes the loss reference", Table 1 and the prose have the
+//! same effect: the delay leads again at the next update after the step beyond the reference (`pass_rounds` 1).
+//! Increases are spread over the following round, so a segment sent with that window is only acknowledged one update
+//! later (`pass_rounds` 2). The
 //! paper's "default maximum value" of the loss reference is never compared with anything and has no parameter. There is
 //! no update in recovery and in the round trip after it.
 //!
-//! The delay's update is not a stable one on every path. With b = C R / (N alpha), R the round trip without queue, the
-//! anticipated window falls by b segments for each that the window rises above the equilibrium, so that an error e
-//! becomes e (1/2 - b/2): stable below b = 3, and with the round trip that measuring takes, z² - z/2 + b/2 = 0, below b
-//! = 2. Above that the clip bounds it: the window swings by some hundred segments around the equilibrium (at 200
+//! The delay's update is not a stable one on every path. Let b = C R / (N alpha), with R the round trip without queue.
+//! The anticipated window falls by b segments for each segment that the window rises above the equilibrium, so an error
+//! e becomes e (1/2 - b/2): stable below b = 3. With the round trip that a measurement takes, z² - z/2 + b/2 = 0:
+//! stable below b = 2. Above that the clip bounds it: the window swings by some hundred segments around the equilibrium
+//! (at 200
 //! Mbit/s, 40 ms and alpha 400, where b = 2.5, the queue between 300 and 520), so that a buffer not much above alpha
 //! loses packets. Its mean is alpha less the effect of spreading the increases: alpha/16 where every update is a full
 //! step (b from about 6 on). With `reference` "fast" the error is 1 - gamma of the last one and nothing swings.

@@ -9,8 +9,8 @@
 //! Differences of Linux (preset `linux`): α is in 1/128 and β in 1/64. A timeout's threshold uses the current β. A
 //! count that was collected at a small α is spent at the next one, up to 33 segments at once. Up to 2.6.23 it kept β of
 //! the window instead of giving up β (preset `linux-2.6`, as in ns-2's TCP/Linux). With that corrected, the largest RTT
-//! remains: every sample counts, so that one sample that a busy host
-//! delayed makes all queues look small for ever (preset `linux-2.6.23`). Leith et al. 2008 tested it with RTT samples
+//! remains a problem: every sample counts, so one sample that a busy host delayed makes all queues look small for ever
+//! (preset `linux-2.6.23`). Leith et al. 2008 tested it with RTT samples
 //! ignored for two round trips after a loss (preset `leith2008`).
 
 use crate::algorithm::{Ack, Signal};

@@ -1,6 +1,6 @@
 //! TCP NV, "New Vegas" (L. Brakmo, "TCP-NV: congestion avoidance for data centers", Linux Plumbers Conference 2010;
-//! Linux tcp_nv.c): compares the window with what the best rate of the last round trips needs at the smallest RTT, plus
-//! a few segments.
+//! Linux tcp_nv.c): compares the window with the product of the best rate of the last round trips and the smallest RTT,
+//! plus a few segments.
 //!
 //! Variant: Linux, whole segments; there is no paper to differ from. For data centers where all flows are NV. What it
 //! needs of a segment's flight when it was sent comes from the delivery-rate sample. After each recovery the smallest

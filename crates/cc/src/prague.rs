@@ -1,9 +1,10 @@
 //! TCP Prague (RFC 9331's requirements; draft-briscoe-iccrg-prague-congestion-control; L4STeam Linux `tcp_prague` 0.6):
 //! DCTCP for the Internet, on paths that mark ECT(1) packets early (L4S).
 //!
-//! Variant: that of the Linux code, real-valued. α is kept from the first mark on; a mark takes α/2 of the window, at most
-//! once a round trip; segments without a mark add 1/w each, marked ones nothing, so that two marks a round trip balance
-//! the growth. From 500 round trips after slow start on it is independent of RTTs below 25 ms: growth is scaled by
+//! Variant: the Linux code's rules, real-valued. α is kept from the first mark on. A mark reduces the window by α/2, at
+//! most once a round trip. Segments without a mark add 1/w each and marked segments nothing, so two marks a round trip
+//! balance the growth. From 500 round trips after slow start on it is independent of RTTs below 25 ms: growth is scaled
+//! by
 //! (RTT/25 ms)², and α and reductions come at most every 25 ms. Paced at w/RTT, twice that while the window is below half of
 //! the threshold. A loss halves. The draft was not available; the code was read. Differences from it: the window falls
 //! at once and not by one segment an ACK. Segments leave one by one, so its limit on bursts has no effect. The

@@ -1,7 +1,7 @@
 //! Standard TCP congestion avoidance: AIMD(1, 1/2), as NewReno and SACK TCP use it (RFC 5681, RFC 6582, RFC 6675).
 //!
-//! Variant: byte counting (every segment acknowledged counts), so delayed ACKs do not slow it down; what happens inside
-//! recovery is the endpoint's. Differences: RFC 5681 halves what is in flight, the default here halves the window as
+//! Variant: byte counting (every segment acknowledged counts), so delayed ACKs do not slow it down; recovery is the
+//! endpoint's. Differences: RFC 5681 halves what is in flight, the default here halves the window as
 //! Linux and ns-2 do (`reduce_from`, preset `rfc5681`). Linux keeps whole segments and a counter (preset `linux`); Linux
 //! 2.6 without byte counting counts ACKs and takes w + 1 of them for a step (preset `linux-2.6`).
 

@@ -4,9 +4,9 @@
 //! standard TCP up to a window of `legacy_window`. Differences: the paper adds 0.01 for each ACK, so that delayed ACKs
 //! halve its growth; here each acknowledged segment counts. Linux has no legacy window: its counter grows by one segment
 //! for each min(w, C) acknowledged, which is standard TCP's growth below C, and gives up an eighth at any window (of
-//! fewer than 8 segments nothing at all, since the eighth is truncated). C was 50 for each ACK, made for delayed ACKs,
-//! so that a receiver that acknowledges every segment saw 2 % growth a round trip (preset `linux-2.6`, and ns-2's
-//! TCP/Linux); it is 100 for each segment today (preset `linux`).
+//! fewer than 8 segments nothing at all, since the eighth is truncated). C was 50 for each ACK, chosen for delayed
+//! ACKs, so with a receiver that acknowledges every segment the growth was 2 % a round trip (preset `linux-2.6`, and
+//! ns-2's TCP/Linux). Today C is 100 for each segment (preset `linux`).
 
 use crate::algorithm::{Ack, Signal};
 use crate::loss_based::{LossBased, own_window};

@@ -5,10 +5,10 @@
 //! Variant: the parameters scale with the smoothed RTT so that flows of different RTTs get the same rate: (1 + ξ)^(T/t_ρ) a
 //! round trip, or α (T/t_ρ)² segments. After a decrease the window is frozen for t_ρ and then grows by addition for one
 //! round trip, whatever routers say meanwhile, since their answers are from before it took effect. Preset `ns2` is the
-//! authors' ns-2 sender: it takes 100 ms for the reference of the additive scaling and bends it at both ends, bounds T/t_ρ
-//! at 2.5, and holds back only further decreases: a router that is no longer overloaded is followed at once. Losses and
-//! timeouts are Reno's. A window of at most 64 segments is sent in a power of two of equal slots where these are longer than
-//! t_ρ/2, so that a router sees its load in every interval (from the ns-2 sender).
+//! authors' ns-2 sender. Its reference of the additive scaling is 100 ms, bounded at both ends; T/t_ρ is at most 2.5.
+//! It holds back only further decreases: it follows a router that is no longer overloaded at once. Losses and
+//! timeouts are Reno's. A window of at most 64 segments is sent in a power of two of equal slots if these are longer
+//! than t_ρ/2, so that a router sees its load in every interval (from the ns-2 sender).
 
 use crate::algorithm::{Ack, Algorithm, Answer, Load, Needs, Router, RouterAssisted, Signal, Start};
 use crate::loss_window::{LossWindow, MOST, window_methods};

@@ -7,7 +7,7 @@
 //! retransmission timer is the endpoint's business and not modelled, nor is the halving for a segment lost twice.
 //! Differences: ns-2 (preset `ns2`) rounds the difference and spreads the increase over a round; it lets a round with
 //! one segment in flight raise the base RTT, which is not copied. Linux (preset `linux`) divides by the base RTT and
-//! not by the RTT, so that its difference is larger, in whole segments, takes the smallest RTT of the round, doubles
+//! not by the RTT, so its difference is larger, and in whole segments. It takes the smallest RTT of the round, doubles
 //! every round trip and halves on a loss. Linux 2.6 (preset `linux-2.6`, which ns-2's TCP/Linux runs) divides by the
 //! RTT in halves of a segment and takes the segments sent in the round before for the window. After each recovery it
 //! counts rounds anew, from where the last round before it began. It leaves slow start with a threshold of 2 and never

@@ -37,8 +37,8 @@ const LAID_OUT_AT_ONCE: u32 = 512;
 /// distance, and so on.
 const STEP: usize = 2;
 
-/// The turn of a node. What decides whether there is any event in it stands together here: with thousands of flows, most turns
-/// find none, and looking at the endpoint itself would cost a miss of the cache each.
+/// The turn of a node. The times that decide whether the slice has an event for it are together here: with thousands of
+/// flows, most turns find none, and a look at the endpoint itself would cost a cache miss each.
 #[derive(Clone, Copy, Debug)]
 enum Turn {
     /// Turn of one end of a flow: the time of its timer, its mailbox, and its position among all ends.
@@ -77,7 +77,8 @@ fn due_end(turn: Option<&Turn>, network: &Network, horizon: Time) -> Option<(Mai
     (network.head(inbox).min(timer) < horizon).then_some((inbox, end as usize))
 }
 
-/// Length of slices that costs least; no result depends on it: some milliseconds, or what lets the flows' bottlenecks carry enough segments for all.
+/// Length of slices that costs least; no result depends on it. It is some milliseconds, or long enough for the flows'
+/// bottlenecks to carry enough segments for all.
 pub fn preferred_slice(spec: &Spec) -> Time {
     let least = if spec.traffic.is_empty() { PREFERRED_SLICE } else { SLICE_WITH_SOURCES };
     let rate = |link: usize| spec.links.get(link).map_or(0, |link| link.rate_bps);
@@ -234,8 +235,8 @@ impl Engine {
         Ok(self.finish())
     }
 
-    /// Goes on by at most so many slices, and answers whether anything is left. For a caller that has other work between them, such as
-    /// a browser's worker, which hears of nothing while it computes.
+    /// Goes on by at most so many slices, and answers whether anything is left. For a caller that has other work
+    /// between the slices, such as a browser's worker, which receives no messages while it computes.
     ///
     /// # Errors
     /// [`RunError::Memory`] and [`RunError::TooManyEvents`]; the run cannot go on then.

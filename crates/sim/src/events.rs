@@ -165,8 +165,8 @@ impl NetworkLog {
     }
 }
 
-/// All logs as one, in order of time; `ends` has those of each flow's sender and receiver; at the same time links come before endpoints, and either go by name, so that the order
-/// is the scenario's and not the schedule's.
+/// All logs as one, in order of time; `ends` has the logs of each flow's sender and receiver. At equal times links come
+/// before endpoints, and both are ordered by name, so the order is the scenario's and not the schedule's.
 #[must_use]
 pub fn gather(spec: &Spec, network: Option<NetworkLog>, mut ends: Vec<[Option<Log>; 2]>) -> Option<Log> {
     let mut all = network?.log;

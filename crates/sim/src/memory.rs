@@ -170,9 +170,9 @@ impl Spec {
         (places * (TRANSFER_BYTES as f64 + rings)) as u64
     }
 
-    /// Transfers of a source under way at the same time, of so many that begin in `active_s`: each takes a round trip for each
-    /// doubling of the initial window that its mean size needs, and where they bring more than their slowest link carries, the
-    /// rest of them pile up.
+    /// Transfers of a source under way at the same time, of those that begin in `active_s`. Each takes a round trip for
+    /// each doubling of the initial window that its mean size needs. If they bring more than their slowest link
+    /// carries, the excess accumulates.
     fn under_way(&self, source: &SourceSpec, transfers: f64, active_s: f64) -> f64 {
         let flow = &source.flow;
         let links = || flow.path.iter().chain(&flow.reverse_path).map(|&link| &self.links[link]);

@@ -12,9 +12,9 @@ use crate::time::Time;
 pub mod flag {
     /// An acknowledgement, on the reverse path to the sender.
     pub const ACK: u8 = 1;
-    /// More of the packet is in its flow's [`crate::sidecar::Sidecar`] under [`super::Packet::extra`]: of an ACK the SACK blocks,
-    /// the segment that it answers if that is not the one below the next expected, and the feedback of routers; of a datagram
-    /// its payload.
+    /// More of the packet is in its flow's [`crate::sidecar::Sidecar`] under [`super::Packet::extra`]. For an ACK these
+    /// are the SACK blocks, the acknowledged segment if it is not the one below the next expected, and the feedback of
+    /// routers; for a datagram its payload.
     pub const BESIDE: u8 = 2;
     /// A retransmitted segment.
     pub const RETRANSMIT: u8 = 4;

@@ -59,8 +59,8 @@ pub fn receive(plan: &Plan, device: &str) -> Result<Value, Problem> {
     Ok(json!({"processor_s": sys::processor_seconds()}))
 }
 
-/// Routes from a host to the other ends, for which `ends` gives their address and its own; whether all time stamps are as
-/// fine as they should be.
+/// Routes from a host to the other ends, for which `ends` gives their address and its own; returns whether all time
+/// stamps have the wanted resolution.
 fn lay_routes(plan: &Plan, device: &str, ends: fn(&Ends) -> (Ipv4Addr, Ipv4Addr)) -> Result<bool, Problem> {
     let index = sys::device_index(device).map_err(doing(device))?;
     let mut fine = true;

@@ -63,8 +63,8 @@ pub fn ask_to_stop() {
     STOP.store(true, Ordering::Relaxed);
 }
 
-/// From now on SIGTERM and SIGINT only ask to stop; timers are as exact as the kernel can make them, and other programs come after
-/// this one where that is allowed.
+/// After this call SIGTERM and SIGINT only ask to stop, timers are as exact as the kernel can make them, and other
+/// programs have lower priority if that is allowed.
 ///
 /// # Errors
 /// The kernel refuses.
@@ -234,8 +234,8 @@ pub fn set_congestion_control(socket: &impl AsRawFd, name: &str) -> io::Result<(
     checked(answer).map(drop)
 }
 
-/// A TCP socket that is not connected. Its end resets the connection: what is left of a run is not to be sent to the end of time,
-/// by a socket that keeps its namespace alive.
+/// A TCP socket that is not connected. Closing it resets the connection: a socket that keeps its namespace alive must
+/// not go on sending the rest of a run.
 ///
 /// # Errors
 /// The kernel refuses.

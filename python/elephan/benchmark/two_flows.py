@@ -1,4 +1,4 @@
-"""Two flows on one path: the engine, what bounds it, recovery, every algorithm, and one written in Python.
+"""Two flows on one path: the engine, its bound, recovery, every algorithm, and one algorithm written in Python.
 
 622 Mbit/s, 100 ms, a buffer of 20 % of the BDP, 1040 bytes a packet, SACK, an ACK for every packet, as ns-2 has it.
 """

@@ -1,6 +1,7 @@
 """Runs of a comparison, chosen so that an answer is there early and is refined until it is settled or time is spent.
 
-1. A first look: one seed of each situation, as short as it must be, at a fraction of the rate if that is not enough. It
+1. A first look: one seed of each situation, as short as possible, and at a fraction of the rate if that is not short
+  enough. It
    also measures what a segment costs here. A pilot follows at the whole rate where the first look was not.
 2. Eight seeds of each situation, as long as an epoch of CUBIC on this path takes or the time allows.
 3. Sixteen and thirty-two seeds of undecided cases, or runs twice as long if the two halves of these disagree.
@@ -160,7 +161,7 @@ class Search:
     def _pilot(self, first: Evidence, wanted: float) -> Evidence:
         """One seed at the whole rate, if the first look was at a fraction of it: costs differ there.
 
-        It ends after a quarter of the time, finished or not; a run that is finished says what a segment costs.
+        It ends after a quarter of the time, finished or not; a finished run gives the cost of a segment.
         """
         if first.scale == 1:
             return first

@@ -33,8 +33,8 @@ LINK_FIELDS = ("queue_mean_packets",)
 def distinct_outcomes(values: Sequence[Sequence[float]]) -> int:
     """The number of distinct outcomes among replicates.
 
-    Replicates of which each number is the same up to 0.1 % are one outcome, if there are several outcomes and they are
-    at least 1 % apart: a gap of a factor of ten, which a spread without structure does not have. Otherwise only
+    Replicates whose numbers all agree up to 0.1 % are one outcome, if there are several outcomes and they are at least
+    1 % apart. That gap is a factor of ten, which a spread without structure does not have. Otherwise only
     replicates that are equal (up to 1e-6) are one. Numbers that are undefined in both are equal, and so are infinite
     numbers.
 

@@ -61,8 +61,8 @@ def sweep_and_judge(
 ) -> list[Found]:
     """Run the jobs of several evaluations; returns the results of ``judge``, in their order.
 
-    All runs are one sweep, evaluation after evaluation; that with most runs comes first. One is judged while those
-    after it are run, and the last one, which no run is beside, has least to judge.
+    All runs are one sweep, evaluation after evaluation; that with most runs comes first. A paper is judged while later
+    papers are run, and the last paper, which has no runs beside it, has least to judge.
 
     Args:
         evaluations: the jobs of each.

@@ -154,7 +154,7 @@ def judge_criterion(criterion: Criterion, values: Sequence[float], other: Sequen
 
     Raises:
         NotJudgedError: its relation is not about one value, or about two and ``other`` is missing.
-        ValueError: there are no values, or one is not a number, or there is not one of the other for each value.
+        ValueError: there are no values, one is not a number, or the other subject lacks a value for one of them.
     """
     reference, differences = math.nan, list(values)
     if RELATIONS[criterion.relation].needs == "other":
@@ -287,7 +287,7 @@ def weakness(terms: Terms, reference: float, *, baseline: Judged | None = None) 
 
     Args:
         terms: of the criterion.
-        reference: the value that its tolerance is about: its limit, or what it is compared with.
+        reference: the value that its tolerance applies to: its limit, or the value of the baseline.
         baseline: the baseline's own verdict.
     """
     slack = terms.slack(reference)

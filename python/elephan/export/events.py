@@ -66,7 +66,7 @@ def _part(run: Run, kept: EventsSpec, from_ps: int, to_ps: int | None) -> pl.Dat
 def ack_departures(events: pl.DataFrame) -> pl.DataFrame:
     """The rows of ACKs that arrived, with the column ``left_s``: when the receiver sent them.
 
-    An ACK is recognized by what it says and echoes; one that left before the log begins has no value.
+    An ACK is identified by its number and its echoed time; an ACK that left before the log begins has no value.
     """
     import polars as pl
 

@@ -1,4 +1,4 @@
-"""The numbers: one function a metric, each with its definition, its unit and its source in one place.
+"""Metrics: one function a metric, each with its definition, its unit and its source in one place.
 
 A metric takes a run and, where it makes sense, a ``window`` (seconds; the scenario's ``[measure]`` by default) and the
 ``flows`` or the ``link`` to look at. ``run`` and ``link`` metrics give a number, ``flow`` metrics one for each flow::

@@ -1,8 +1,8 @@
 """The two components of Compound TCP's window, told apart from its sum as a reader of traces does it.
 
-A host shows the sum alone. Its loss-based part follows from what it must do: it is the whole window in slow start,
-where the delay-based part rests; in congestion avoidance it grows by one segment each round trip; it halves on a loss;
-and it is never more than the whole. What is left of the sum is the delay-based part.
+A host shows the sum alone. Its loss-based component follows from four rules. It is the whole window in slow start,
+where the delay-based component rests. In congestion avoidance it grows by one segment each round trip. It halves on a
+loss. It is never more than the whole. What is left of the sum is the delay-based part.
 """
 
 from __future__ import annotations

@@ -197,8 +197,8 @@ def aggressiveness_pkts_per_rtt(run: Run, window: Window | None = None, flows: F
 def growth_factor_per_rtt(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """Factor of the congestion window in a round trip, from the window's start to its end: 2 in slow start.
 
-    It is the geometric mean over the propagation RTTs that lie between the first and the last sample; queueing, which
-    makes round trips longer, makes it smaller.
+    It is the geometric mean over the propagation RTTs that lie between the first and the last sample. Queueing makes
+    round trips longer, and so makes the factor smaller.
 
     Raises:
         MetricError: the flow has no congestion window at one of the two.

@@ -49,8 +49,8 @@ class Transfers(NamedTuple):
         bits: payload bits, of whole segments.
         seconds: from the start until the last segment was acknowledged; NaN when it did not come to that.
         wire_bits: the same with a header for each segment, nothing sent again.
-        least_seconds: what it would take a sender that knows the path and has it to itself: the propagation delay there
-            and back, and ``wire_bits`` at the rate of the slowest link on the way (as it is at the beginning).
+        least_seconds: the time that a sender would need that knows the path and has it to itself: the propagation delay
+        there and back, and ``wire_bits`` at the rate of the slowest link on the way (its rate at the beginning).
     """
 
     names: list[str]
@@ -373,8 +373,9 @@ def flow_duration_p99_ms(
 def mean_slowdown(run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None) -> float:
     """Mean over the transfers that start in the window, and finish, of duration over the least that it could be.
 
-    The least is the propagation delay there and back and, at the rate of the slowest link on the way, the transfer with
-    its headers: 1 is a sender that knows the path and has it to itself. A sender that has to find out the rate, as
+    The least duration is the propagation delay there and back plus the transfer with its headers at the rate of the
+    slowest link on the way. So 1 is a sender that knows the path and has it to itself. A sender that has to find out
+    the rate, as
     TCP's slow start, stays above that on an empty path too.
 
     With ``record = "summary"`` it is computed from the source's sums, and is exact.

@@ -39,8 +39,7 @@ def equilibrium(alpha: ArrayLike, rate: ArrayLike, rtt_s: ArrayLike, errors_s: A
         alpha: of each flow, segments.
         rate: capacity, segments/s.
         rtt_s: of each flow, without queue.
-        errors_s: by how much each flow takes its base RTT too long (the queue that it found when it came); below 0, too
-            short.
+        errors_s: error of each flow's base RTT (the queue that it found when it started); below 0, too short.
 
     Raises:
         ValueError: an alpha, the capacity or a round trip is not positive.
@@ -154,8 +153,8 @@ def phase_margin_rad(loop: ArrayLike) -> Floats:
     """How much more delay, in radians at the frequency where |L| = 1, a loop would bear; negative where it swings, and
     infinite where |L| is below 1 at all frequencies (Nyquist).
 
-    With L = lagged/(z (z - own)) on the unit circle |L| is 1 where |z - own| = lagged, which is at cos(theta) =
-    (1 + own^2 - lagged^2)/(2 own); |L| falls with theta, so that there is one such frequency at most.
+    Let L = lagged/(z (z - own)) on the unit circle. |L| is 1 where |z - own| = lagged, at cos(theta) = (1 + own^2 -
+    lagged^2)/(2 own). |L| falls with theta, so there is at most one such frequency.
 
     Raises:
         ValueError: own is not above 0, or exceeds lagged by 1 or more, so that errors grow without any swing.

@@ -1,10 +1,10 @@
 """Flows as fluids: windows over one drop-tail bottleneck, in time.
 
 A flow sends a window a round trip; ACKs come as fast as the bottleneck serves. So the windows determine the
-queueing delay d: it solves sum w_i/(T_i + d) = C (the link is full), or is 0. When the queue would exceed the
-buffer, every flow that has grown by a segment or more within a round trip loses something, and learns of it
-a round trip later; then for one round trip it does not grow. (After the models of Misra, Gong & Towsley 2000 and, for
-the moment of a loss, Bohacek, Hespanha, Lee & Obraczka 2003.)
+queueing delay d: it solves sum w_i/(T_i + d) = C (the link is full), or is 0. When the queue would exceed the buffer,
+every flow that has grown by a segment or more within a round trip has a loss, learns of it a round trip later, and then
+does not grow for one round trip. (After the models of Misra, Gong & Towsley 2000 and, for the moment of a loss,
+Bohacek, Hespanha, Lee & Obraczka 2003.)
 
 Losses at random and by early detection (:mod:`elephan.models.prices`) reach the flows that they hit a round trip later;
 further losses until then belong to the same loss event. They are all that is drawn.

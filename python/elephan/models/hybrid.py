@@ -132,7 +132,7 @@ def single_flow(control: Control, w: ArrayLike, bdp: ArrayLike, rtt_s: ArrayLike
 
 
 def two_flows(control: Control, w: ArrayLike, bdp: ArrayLike, rtt_s: ArrayLike, packet_s: ArrayLike) -> Round:
-    """Table 2: packets of one of two flows, the other of which is Reno, and the seconds that both take.
+    """Table 2: packets of one of two flows beside a Reno flow, and the seconds that both take.
 
     Reno's window is x = w/2 + n. The hybrid one takes what x leaves of the pipe while that is more than x, and is x
     after that. Delay-based control is left out, as in the paper: its window would be max(W - x, 0).

@@ -1,8 +1,8 @@
 """How a window moves in the fluid model, an algorithm a class: what a round trip adds, and what a loss leaves.
 
-A law that looks at a running delay gives its growth at every moment (:meth:`Law.gain`). One that decides once in a
-round trip gives a step at its end (:meth:`Law.step`), as the algorithm itself does; with a delay that is a round trip
-old it is such rounds that swing. Units are segments, seconds and round trips.
+A law that looks at a running delay gives its growth at every moment (:meth:`Law.gain`). A law that decides once in a
+round trip gives a step at its end (:meth:`Law.step`), as the algorithm does. With a delay that is one round trip old,
+such rounds swing. Units are segments, seconds and round trips.
 """
 
 from __future__ import annotations
@@ -142,8 +142,8 @@ def hstcp(settings: Settings) -> Law:
 
 class Htcp(Law):
     """H-TCP with adaptive backoff (Leith & Shorten 2004; draft-leith-tcp-htcp-06): the gain grows with the time since
-    the last loss, and what is kept is the smallest over the largest round trip, 0.5 to 0.8; but half where the
-    throughput has changed by a fifth since the loss before, and once after that.
+    the last loss. A loss keeps the ratio of the smallest to the largest round trip, 0.5 to 0.8, but half if the
+    throughput has changed by a fifth since the loss before, and at the next loss after that.
     """
 
     def __init__(self, settings: Settings) -> None:

@@ -194,8 +194,9 @@ def _htcp_law(keep: float) -> Law:
     """Solved for the duration of a cycle, by Newton's method on logarithms: it gives the peak, the segments sent, and
     p.
 
-    With G the integral of alpha since the loss, the window is 2 (keep G(D) + (1 - keep) G(t)) / RTT at t of a cycle of
-    D seconds, and what it sends is that over D, RTT^2 apart: there is one function of D for every path.
+    Let G be the integral of alpha since the loss. The window is 2 (keep G(D) + (1 - keep) G(t)) / RTT at time t of a
+    cycle of D seconds, and the segments sent are proportional to it over D, with a factor of RTT^2: there is one
+    function of D for every path.
     """
 
     def sent(duration_s: Floats) -> tuple[Floats, Floats]:

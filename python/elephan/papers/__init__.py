@@ -1,4 +1,4 @@
-"""Papers: what they ran, what they say, and what comes out when it is run again."""
+"""Papers: their experiments, their claims, and the results of running them again."""
 
 from __future__ import annotations
 

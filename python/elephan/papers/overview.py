@@ -1,4 +1,4 @@
-"""The scoreboard over several papers: what they say, what came out, and what is to be learnt from it."""
+"""The scoreboard over several papers: their claims, the verdicts, and the lessons."""
 
 from __future__ import annotations
 

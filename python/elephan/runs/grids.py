@@ -153,7 +153,7 @@ def _same(left: Any, right: Any) -> bool:
 
 
 def check_distinct(keys: Sequence[str], source: str) -> None:
-    """Refuse axes of which one sets a field of the other, so that the later would silently replace the earlier.
+    """Refuse two axes of which one sets a field of the other: the later one would silently replace the earlier one.
 
     Raises:
         ScenarioError: two do.

@@ -224,8 +224,8 @@ class _Pool:
     def _end(self, at_work: set[futures.Future[None]]) -> None:
         """Ask the engines to stop, and let what is being saved be saved.
 
-        An algorithm of the user's own may be in a loop: it is interrupted. One that sleeps in a system call cannot be;
-        it is left behind in its thread, and its run is not kept.
+        An algorithm of the user's own may be in a loop: it is interrupted. A run that sleeps in a system call cannot be
+        stopped; it is left behind in its thread, and its result is not kept.
         """
         self._stop.set()
         _, at_work = futures.wait(at_work, _PATIENCE_S)

@@ -21,7 +21,7 @@ COLUMNS = {name: TABLES[name].required for name in ALWAYS}
 
 EVENTS = "events"
 EXTRA = {name: table.required for name, table in TABLES.items() if name not in ALWAYS}
-"""Tables of those runs alone whose scenario has what they are about, or asks for them."""
+"""Tables that exist only for runs whose scenario has their subject, or asks for them."""
 
 
 _FORMULA = r"^[=+\-@\t\r]"

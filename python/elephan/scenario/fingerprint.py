@@ -1,8 +1,8 @@
 """A digest of what a piece of Python does: its code, and the values that it refers to.
 
 Two classes with one digest behave alike, so a result of one is a result of the other. Code of the standard library, of
-installed packages and of this one goes by its name; everything else is followed, through globals, closures, bases and
-modules. Line numbers, comments and docstrings do not count; the interpreter's bytecode does.
+installed packages and of this package counts by its name; everything else is followed, through globals, closures, bases
+and modules. Line numbers, comments and docstrings do not count; the interpreter's bytecode does.
 """
 
 from __future__ import annotations

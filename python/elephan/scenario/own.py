@@ -225,7 +225,7 @@ def _new(maker: Maker, name: str, parameters: Mapping[str, Any]) -> Algorithm:
 
 @contextlib.contextmanager
 def _own_code(what: str, path: Path | None = None) -> Iterator[None]:
-    """Runs code of the user's own; whatever it raises, ``sys.exit()`` too, becomes a line that begins with ``what``.
+    """Runs code of the user's own; any exception of it, ``sys.exit()`` too, becomes a line that begins with ``what``.
 
     Ctrl-C and SIGTERM are the user's, and pass.
 

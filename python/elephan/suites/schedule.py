@@ -1,8 +1,8 @@
 """Runs of an evaluation: eight seeds of every cell, then sixteen and thirty-two of the cells that these do not settle.
 
 A saved run is not run again, so an interrupted evaluation goes on and a second one uses the runs of the first.
-With a budget, cells are left out by an estimate before anything runs, later cells of a list first; those whose runs
-are not there at the end of the budget are left out too. A cell that is left out never passes.
+With a budget, cells are left out by an estimate before anything runs, later cells of a list first. Cells without runs
+at the end of the budget are left out too. A cell that is left out never passes.
 """
 
 from __future__ import annotations

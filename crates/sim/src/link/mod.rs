@@ -2,10 +2,9 @@
 //!
 //! A first-in first-out link at a fixed rate needs no departure events: when a packet arrives, the time at which its last
 //! bit leaves is known, `max(arrival, transmitter free) + size / rate`. Waiting packets are kept as the list of times
-//! at which their waiting ends, which is brought up to date at each look. Where all packets of a link have one size not
-//! even that
-//! list is needed: the packets that wait at `now` are those whose transmission has yet to begin, and these begin at
-//! `free − k × transmission`, so the backlog *is* the time until the transmitter is free.
+//! at which their waiting ends, which is brought up to date at each look. If all packets of a link have one size, not
+//! even that list is needed. The packets that wait at `now` are those whose transmission has yet to begin, and these
+//! begin at `free − k × transmission`, so the backlog *is* the time until the transmitter is free.
 
 mod radio;
 mod schedule;

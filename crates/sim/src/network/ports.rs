@@ -38,7 +38,8 @@ const MOST_KEPT: usize = 128;
 /// Packets that are fetched at once for the turn of a transfer: most turns find fewer.
 const FETCHED: usize = 8;
 
-/// Packets from one feeder that wait for a node's turn, in order: a ring that holds what was put in and not taken out.
+/// Packets from one feeder that wait for a node's turn, in order: a ring of the packets that were put in and not taken
+/// out.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Mailbox {
     slots: Vec<Packet>,

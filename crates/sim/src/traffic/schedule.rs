@@ -319,8 +319,8 @@ impl Parts {
     }
 }
 
-/// Draws whose segments add up to a target, to the nearest draw. One that alone would overshoot by more than is missing is left out,
-/// so the largest sizes of a heavy tail are bounded by the load that they are to give.
+/// Draws whose segments add up to a target, to the nearest draw. A transfer that alone would overshoot by more than the
+/// missing load is left out, so the largest sizes of a heavy tail are bounded by the load.
 #[derive(Clone, Copy, Debug)]
 struct Drawn {
     target: u64,

@@ -4,8 +4,8 @@
 //!  arrivals ──► transfer ──► slot: sender + receiver + copy of the path ──► completed, drained ──► free for the next transfer
 //! ```
 //!
-//! A transfer in its *slot* is a flow like others. Memory is that of the transfers under way at a time. The next event of each slot
-//! stands in one short list, so that those that wait cost next to nothing.
+//! A transfer in its *slot* is a flow like others. Memory is that of the transfers under way at a time. The next event
+//! of each slot is in one short list, so waiting slots cost almost nothing.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};

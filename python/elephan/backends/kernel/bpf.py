@@ -191,7 +191,7 @@ def check(algorithm: str, parameters: Mapping[str, Parameter]) -> None:
 
 
 def unsettable(algorithm: str, parameters: Mapping[str, Parameter]) -> dict[str, str]:
-    """The parameters of these that the object of an algorithm cannot be given, each with what it has instead.
+    """The parameters that the object of an algorithm does not accept, each with the value that it has instead.
 
     Raises:
         BpfError: clang refuses the object.

@@ -1,4 +1,4 @@
-"""From a scenario to what real sockets and the emulated path have to do; what cannot be done is refused by name."""
+"""From a scenario to the settings of real sockets and the emulated path; an impossible setting is refused by name."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Records of all that this program puts into a host, written beforehand, so that a crash leaves nothing unnoticed.
 
-A record is a file in the runtime folder, named after the run. It belongs to a process; :func:`remove_abandoned` removes
-what belongs to processes that are gone, and nothing else.
+A record is a file in the runtime folder, named after the run. A record belongs to a process; :func:`remove_abandoned`
+removes the objects of processes that are gone, and nothing else.
 """
 
 from __future__ import annotations

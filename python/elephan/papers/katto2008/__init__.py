@@ -1,7 +1,7 @@
 """J. Katto et al.: Simple Model Analysis and Performance Tuning of Hybrid TCP Congestion Control (2008).
 
-What closed forms say of Compound, Adaptive Reno, YeAH and Fusion under random losses, alone and beside a Reno flow,
-held against simulations; and what two of them gain, and others lose, by other constants.
+Predictions of closed forms for Compound, Adaptive Reno, YeAH and Fusion under random losses, alone and beside a Reno
+flow, compared with simulations; and the effect of other constants on two of them and on others.
 """
 
 from __future__ import annotations
