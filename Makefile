@@ -1,4 +1,4 @@
-# The house. `make setup` builds everything into .venv; the other targets call it, and it costs nothing when up to date.
+# Commands for people. `make setup` builds everything into .venv; the other targets call it, and it costs nothing when up to date.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help

@@ -89,7 +89,7 @@ def dual_rows(ours: Row, published: Row) -> Iterable[Sequence[str]]:
 
 
 def picture(folder: Path, name: str, figure: Any) -> None:
-    """As SVG, with coordinates to a tenth of a point."""
+    """Writes a figure as SVG, with coordinates to a tenth of a point."""
     text = io.StringIO()
     figure.savefig(text, format="svg", metadata={"Date": None})
     plt.close(figure)

@@ -265,7 +265,7 @@ def page(measured: list[dict[str, Any]], causes: list[dict[str, str]]) -> str:
         f"[Linux itself in virtual time](../linux.md) ({releases}, HZ=250), with the same seeds. Goodput and mean",
         "window are of the measured part, without the beginning; retransmissions and timeouts are of the whole",
         f"run. Of two flows, the second of which starts after {SECOND_STARTS}, goodput, window and retransmissions are",
-        "sums, and the share is the first flow's part of the goodput. The trajectory error is the mean distance of",
+        "sums, and the share is the first flow's share of the goodput. The trajectory error is the mean distance of",
         "the two windows, sampled every 100 ms, as a fraction of the mean window; it is the smallest over shifts in",
         "time. Each cell is simulator / Linux, averaged over its seeds.",
         "",

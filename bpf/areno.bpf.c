@@ -15,7 +15,7 @@ PARAM(increase_constant, 0);
 /* Which RTT shows congestion: the mean of the last round trip, or the last sample. */
 enum { MEAN, LAST };
 CHOICE(rtt_source, MEAN, LAST);
-/* What a loss does first: update the RTT at which losses happen, or take the level with that of the losses before. */
+/* First action on a loss: update the RTT at which losses happen, or compare the level with that of earlier losses. */
 enum { UPDATE_FIRST, LEVEL_FIRST };
 CHOICE(loss_order, UPDATE_FIRST, LEVEL_FIRST);
 /* Probe before the first loss, when no RTT of losses is known. */

@@ -7,13 +7,13 @@
 /* Largest and smallest increase a round trip, segments. */
 PARAM(s_max, 32);
 PARAM(s_min, 0.01);
-/* Part of the window given up on a loss. */
+/* Fraction of the window given up on a loss. */
 PARAM(beta, 0.125);
 /* Window below which it is standard TCP, segments. */
 PARAM(low_window, 14);
 /* Aim below the last maximum when that is lower than the one before. */
 PARAM(fast_convergence, 1);
-/* What a loss is compared with for that: the maximum recorded at the last loss, or max_win as it stands. */
+/* Reference of fast convergence: the maximum recorded at the last loss, or max_win as it stands. */
 enum { RECORDED, MAX_WIN };
 CHOICE(converge_against, RECORDED, MAX_WIN);
 /* When the target moves: with each ACK, or once a round trip. */

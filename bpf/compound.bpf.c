@@ -8,7 +8,7 @@
 /* Growth of the window for each round trip is alpha times window^k. */
 PARAM(alpha, 0.125);
 PARAM(k, 0.75);
-/* Part of the window given up on a loss. */
+/* Fraction of the window given up on a loss. */
 PARAM(beta, 0.5);
 /* dwnd shrinks by this times the segments in queues. */
 PARAM(zeta, 1);
@@ -16,11 +16,11 @@ PARAM(zeta, 1);
 PARAM(gamma, 30);
 PARAM(gamma_low, 5);
 PARAM(gamma_high, 30);
-/* Part of the way that gamma moves at each loss; 0: fixed. */
+/* Fraction of the way that gamma moves at each loss; 0: fixed. */
 PARAM(gamma_gain, 0.25);
 /* Window below which dwnd is 0, segments. */
 PARAM(low_window, 38);
-/* What dwnd grows from: the segments sent in the last round trip, or itself. */
+/* Base of dwnd's growth: the segments sent in the last round trip, or dwnd itself. */
 enum { WINDOW, DWND };
 CHOICE(grow_from, WINDOW, DWND);
 /* Which RTT stands for a round trip. */
@@ -42,7 +42,7 @@ struct state {
 	struct round_trip round;
 	/* Reno's window when the round began. */
 	fx reno_at_start;
-	/* What Reno alone would have in queues, segments. */
+	/* Queue that Reno alone would keep, segments. */
 	fx diff_reno;
 	bool has_diff;
 	/* Growth of dwnd that is not spread yet, and for each segment acknowledged. */
@@ -50,7 +50,7 @@ struct state {
 	fx pace;
 };
 
-/* Reno's part of the window. */
+/* Reno's component of the window. */
 static fx reno(const struct state *s)
 {
 	return s->win.w - s->dwnd;
@@ -63,13 +63,13 @@ static void add(struct state *s, fx segments)
 	s->win.w += segments;
 }
 
-/* What a window of w adds to dwnd in a round trip; Reno's one segment is taken off. */
+/* Increase of dwnd in a round trip at a window of w, less Reno's one segment. */
 static fx increment(fx w)
 {
 	return fx_max(fx_mul(p_alpha, fx_exp2(fx_mul(p_k, fx_log2(w)))) - FX_ONE, 0);
 }
 
-/* What dwnd gives up is not to be won back by Reno's slow start. */
+/* Keeps Reno's slow start from regaining the reduction of dwnd. */
 static void keep_out_of_slow_start(struct state *s)
 {
 	s->win.ssthresh = fx_min(s->win.ssthresh, fx_max(s->win.w, FLOOR));
@@ -95,7 +95,7 @@ static void grow_dwnd(struct state *s, fx segments)
 static void decide(struct state *s, const struct round_trip *round, fx reno_then)
 {
 	fx rtt = p_rtt_filter == FX(MIN) ? round->min : round_mean(round);
-	/* What was sent in the round is what its ACKs report, and at most a window. */
+	/* Segments sent in the round: those that its ACKs report, at most one window. */
 	fx sent = fx_min(round->acked, s->win.w), in_queues = queued(s, sent, rtt);
 
 	s->diff_reno = queued(s, reno_then, rtt);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * What an algorithm is told and what it keeps, in the words of crates/cc: windows in segments, times in microseconds,
+ * Input and state of an algorithm, in the words of crates/cc: windows in segments, times in microseconds,
  * both fixed-point. An algorithm's file includes this one, defines
  *
  *	struct state			what it keeps of a connection; its first member is `struct window win`
@@ -10,7 +10,8 @@
  * and ends with ALGORITHM, which makes it a tcp_congestion_ops (hooks.h).
  *
  * The kernel's window is a whole number of segments and the kernel's own: it walks it down in recovery, moderates it,
- * restores it. The algorithm's is a fraction beside it, which counts as long as its whole part is what the kernel has.
+ * restores it. The algorithm's window has a fraction beside it, which counts as long as its whole part equals the
+ * kernel's.
  */
 #ifndef ELEPHAN_H
 #define ELEPHAN_H
@@ -20,7 +21,7 @@
 
 /* Smallest slow start threshold, and smallest window after a loss (RFC 5681 section 3.1). */
 #define FLOOR FX(2)
-/* What a threshold is before the first loss, in the kernel. */
+/* The kernel's slow start threshold before the first loss. */
 #define INFINITE_SSTHRESH 0x7fffffff
 /* No sample. */
 #define NONE ((fx)-1)
@@ -129,7 +130,7 @@ static __always_inline fx slow_start_increment(fx w)
 	return fx_div(FX_ONE, fx_from(fx_floor(fx_div(w, fx_half(p_limited_max_ssthresh)))));
 }
 
-/* Slow start's part of an ACK. Returns the segments that are left for congestion avoidance. */
+/* Slow start's share of an ACK. Returns the segments that are left for congestion avoidance. */
 static __always_inline fx slow_start(struct window *win, const struct ack *ack)
 {
 	fx wanted, grow;

@@ -7,7 +7,7 @@
 
 /* Segments that the flow keeps in queues. */
 PARAM(alpha, 200);
-/* Part of the way to the target that one update goes. */
+/* Fraction of the way to the target that one update goes. */
 PARAM(gamma, 0.5);
 /* Averaged queueing delay below which the window doubles each round trip, us. */
 PARAM(mi_threshold, 750);
@@ -17,7 +17,7 @@ PARAM(update_every, 2);
 PARAM(filter_max, 0.25);
 /* Round trip of the empty path, us, where it is known; 0: the smallest RTT that this flow has seen. */
 PARAM(known_rtt, 0);
-/* Part of the window given up on a loss. */
+/* Fraction of the window given up on a loss. */
 PARAM(decrease, 0.5);
 
 /* Samples' weight: 3/w. */
@@ -99,7 +99,7 @@ static void on_ack(struct state *s, const struct ack *ack)
 		return;
 	}
 	if (ack->round_start) {
-		/* What the ACKs of the last round did not release is due now, or lost where the window was not used. */
+		/* The rest of the last round's increase is due now, or lost if the window was not used. */
 		if (ack->window_limited)
 			release(s, FX_MAX);
 		s->pending = 0;
@@ -145,7 +145,7 @@ static void moderate(struct state *s, fx w)
 	if (w >= s->win.w)
 		return;
 	moderate_window(&s->win, w);
-	/* What was decided at a larger window is not due at this one. */
+	/* An increase decided at a larger window is not due at this one. */
 	s->pending = 0;
 }
 

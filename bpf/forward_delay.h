@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * What is known of the forward path from one-way delays: the smallest so far, and averages of the forward queueing
+ * Estimates of the forward path from one-way delays: the smallest so far, and averages of the forward queueing
  * delay and of the round-trip time (forward_delay.rs).
  *
  * In the kernel a one-way delay is the difference of the two hosts' timestamps in an ACK, which carries a constant that
@@ -23,7 +23,7 @@ struct forward_delay {
 	fx base;
 	fx queueing;
 	fx rtt;
-	/* Of the round trip that goes on: sums in whole us, or smallest values. */
+	/* The current round trip: sums in whole us, or smallest values. */
 	__u64 queueing_sum;
 	__u64 rtt_sum;
 	fx queueing_min;
@@ -52,7 +52,7 @@ static __always_inline void delay_forget(struct forward_delay *d)
 	delay_forget_round(d);
 }
 
-/* What was averaged above the old base is that much more above the new one. */
+/* An average above the old base is larger by the same amount above the new one. */
 static __always_inline void delay_lower_base(struct forward_delay *d, fx base)
 {
 	if (d->begun && d->has_base) {

@@ -18,7 +18,7 @@ CHOICE(reno_reset, HALF, REDUCED);
 /* Which RTT stands for a round trip. */
 enum { MIN, MEAN };
 CHOICE(rtt_statistic, MIN, MEAN);
-/* Smallest part of the window kept on a loss. */
+/* Smallest fraction of the window kept on a loss. */
 PARAM(keep_min, 0.5);
 /* Weight of the past in the bandwidth estimate. */
 PARAM(filter_pole, 0.9);
@@ -68,7 +68,7 @@ static void forget_round(struct state *s)
 	s->per_segment = 0;
 }
 
-/* What a loss keeps: the window without the queue. */
+/* Window kept on a loss: the window without the queue. */
 static fx keep(const struct state *s)
 {
 	return s->rtt > 0 ? fx_clamp(fx_div(s->base, s->rtt), p_keep_min, FX_ONE) : p_keep_min;
@@ -96,7 +96,7 @@ static void on_ack(struct state *s, const struct ack *ack)
 	if (ack->round_start && !ack->in_recovery)
 		end_round(s);
 	if (in_slow_start(&s->win)) {
-		/* What is left of this ACK beyond the threshold begins congestion avoidance with the next one. */
+		/* The rest of this ACK beyond the threshold begins congestion avoidance with the next one. */
 		slow_start(&s->win, ack);
 		s->reno = s->win.w;
 		return;
@@ -106,7 +106,7 @@ static void on_ack(struct state *s, const struct ack *ack)
 		return;
 	s->reno += fx_div(n, s->reno);
 	s->win.w = fx_max(fx_max(s->win.w + fx_mul(n, s->per_segment), s->reno), FLOOR);
-	/* What is given up is not to be won back by slow start. */
+	/* Slow start must not regain the reduction. */
 	s->win.ssthresh = fx_min(s->win.ssthresh, s->win.w);
 }
 

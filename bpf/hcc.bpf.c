@@ -8,18 +8,18 @@
 
 /* Segments that the flow keeps in the queues of the forward path. */
 PARAM(alpha, 400);
-/* The largest change is this part of alpha, before it is halved. */
+/* The largest change is this fraction of alpha, before it is halved. */
 PARAM(gamma, 0.5);
 /* Smallest step of the search, before it is halved, segments. */
 PARAM(i_min, 1);
 /* Averaged forward queueing delay that ends the start, us. */
 PARAM(mi_threshold, 750);
-/* Part of the clipped change that one update makes. */
+/* Fraction of the clipped change that one update makes. */
 PARAM(part, 0.5);
 /* Clip the change before its part is taken, or after. */
 enum { CLIP_THEN_PART, PART_THEN_CLIP };
 CHOICE(clip_order, CLIP_THEN_PART, PART_THEN_CLIP);
-/* What "per RTT" is counted by: rounds of sequence numbers, or averaged round-trip times. */
+/* Clock of "per RTT": rounds of sequence numbers, or averaged round-trip times. */
 enum { ROUND, TIMER };
 CHOICE(update_clock, ROUND, TIMER);
 /* Spread an increase over the round that follows. */
@@ -29,7 +29,7 @@ enum { PER_ACK, PER_ROUND };
 CHOICE(start_growth, PER_ACK, PER_ROUND);
 /* Double again whenever the averaged queueing delay is below the threshold. */
 PARAM(mi_reentry, 0);
-/* What a loss does in the start: the same as later, or nothing. */
+/* Response to a loss in the start: the same as later, or none. */
 enum { HALVE, IGNORE };
 CHOICE(start_loss, HALVE, IGNORE);
 /* A loss below the last loss reference puts the new one a quarter lower. */
@@ -46,7 +46,7 @@ CHOICE(after_timeout, SEARCH, START);
 PARAM(q_floor, 1);
 /* Window below which it grows as standard TCP; 0: none. */
 PARAM(low_window, 0);
-/* Where the delay leads the window: alpha D/Q, or twice FAST's step. */
+/* Target window that follows from the delay: alpha D/Q, or twice FAST's step. */
 enum { RATIO, FAST };
 CHOICE(reference, RATIO, FAST);
 
@@ -60,7 +60,7 @@ struct state {
 	fx loss_ref;
 	/* Updates that went beyond it. */
 	fx passed;
-	/* Where the search's step ends, and each half of it (on_target only). */
+	/* Target of the search's step, and of each half of it (on_target only). */
 	fx search_end;
 	fx search_step;
 	/* Increase still to be released, and how much of it each acknowledged segment releases. */
@@ -188,7 +188,7 @@ static void in_restart(struct state *s, const struct ack *ack)
 	}
 }
 
-/* Whether this ACK is the one of its round trip that updates the window. */
+/* True if this ACK is the one of its round trip that updates the window. */
 static bool due(struct state *s, const struct ack *ack)
 {
 	bool settling = s->settling;
@@ -215,7 +215,7 @@ static void by_rounds(struct state *s, const struct ack *ack)
 		return;
 	}
 	if (due(s, ack)) {
-		/* What the ACKs of the last round did not release is due now, or lost where the window was not used. */
+		/* The rest of the last round's increase is due now, or lost if the window was not used. */
 		if (ack->window_limited)
 			release(s, FX_MAX);
 		s->pending = 0;
@@ -333,7 +333,7 @@ static void moderate(struct state *s, fx w)
 	if (w >= s->win.w)
 		return;
 	moderate_window(&s->win, w);
-	/* What was decided at a larger window is not due at this one. */
+	/* An increase decided at a larger window is not due at this one. */
 	s->pending = 0;
 }
 

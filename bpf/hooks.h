@@ -20,12 +20,12 @@ enum { TCP_CONG_NON_RESTRICTED = 1 };
 
 struct flow {
 	struct state now;
-	/* As it was before the last congestion signal. */
+	/* State before the last congestion signal. */
 	struct state before;
 	__u64 started_ns;
 };
 
-/* What is reported of an algorithm: its window, its threshold, and its INTERNALS, under the names in COLUMNS. */
+/* Reported values of an algorithm: its window, its threshold, and its INTERNALS, under the names in COLUMNS. */
 #define VALUE(name, value) own[n++] = value;
 #define COLUMN(name, value) "," #name
 #define COUNT(name, value) +1
@@ -228,7 +228,7 @@ static __always_inline void read_owd(const struct tcp_sock *tp, struct window *w
 	__u32 difference;
 	__s64 ticks;
 
-	/* What repeats an ACK or comes with SACK echoes an old timestamp (RFC 7323 section 4.3). */
+	/* A repeated ACK, and one with SACK, echoes an old timestamp (RFC 7323 section 4.3). */
 	if (!READ_BIT(tp, rx_opt.saw_tstamp) || !tp->rx_opt.rcv_tsecr || tp->sacked_out || win->recovering)
 		return;
 	difference = tp->rx_opt.rcv_tsval - tp->rx_opt.rcv_tsecr;
@@ -407,8 +407,8 @@ HOOK(void, el_set_state, struct sock *sk, __u8 new_state)
 		}
 	} else if ((new_state == CA_RECOVERY || new_state == CA_CWR) && !asked && !win->recovering) {
 		/*
-		 * Linux 6.18 was seen to pass el_ssthresh over, where two sockets' ACKs were handled by one processor, and to
-		 * take any number for its answer.
+		 * Linux 6.18 was seen to skip the threshold, where one processor handled two sockets' ACKs, and to accept any number
+		 * as its answer.
 		 */
 		adopt_window(tcp_sk(sk)->snd_cwnd, &f->now);
 		tcp_sk(sk)->snd_ssthresh = tell_congestion(f);

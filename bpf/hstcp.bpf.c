@@ -26,7 +26,7 @@ struct state {
 	fx fresh_to;
 };
 
-/* Where log w lies between log low_window (0) and log high_window (1). */
+/* Position of log w between log low_window (0) and log high_window (1). */
 static fx x(fx w)
 {
 	fx low = fx_log2(p_low_window);

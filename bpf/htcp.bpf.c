@@ -6,12 +6,12 @@
 
 /* Time after a loss during which it is standard TCP, us. */
 PARAM(delta_l, 1000000);
-/* Smallest and largest part of the window kept on a loss. */
+/* Smallest and largest fraction of the window kept on a loss. */
 PARAM(beta_min, 0.5);
 PARAM(beta_max, 0.8);
 /* Keep the ratio of the smallest to the largest RTT on a loss; off: keep beta_min. */
 PARAM(adaptive_backoff, 1);
-/* Keep only beta_min when the throughput of an epoch differs from that of the one before by this part. */
+/* Keep only beta_min when the throughput of an epoch differs from that of the one before by this fraction. */
 PARAM(bandwidth_switch, 1);
 PARAM(throughput_ratio, 0.2);
 /* Scale alpha with the RTT, which is 1 at rtt_ref, us. */
@@ -24,7 +24,7 @@ PARAM(backoff_rtt_min, 0);
 /* A larger RTT sample is believed only within this much of the largest so far, us. */
 PARAM(rtt_max_slew, 20000);
 
-/* What part of the difference between the largest and the smallest RTT stays after a loss. */
+/* Fraction of the difference between the largest and the smallest RTT that stays after a loss. */
 #define RTT_MAX_AGEING FX(0.95)
 /* Time over which alpha is not computed again, us. */
 #define ALPHA_PERIOD 1000

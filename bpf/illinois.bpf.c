@@ -8,10 +8,10 @@
 /* Largest and smallest additive increase for each round trip, segments. */
 PARAM(alpha_max, 10);
 PARAM(alpha_min, 0.3);
-/* Smallest and largest part of the window given up on a loss. */
+/* Smallest and largest fraction of the window given up on a loss. */
 PARAM(beta_min, 0.125);
 PARAM(beta_max, 0.5);
-/* Parts of the largest queueing delay: alpha_max up to d1, beta_min up to d2, beta_max from d3. */
+/* Fractions of the largest queueing delay: alpha_max up to d1, beta_min up to d2, beta_max from d3. */
 PARAM(d1, 0.01);
 PARAM(d2, 0.1);
 PARAM(d3, 0.8);
@@ -24,7 +24,7 @@ PARAM(window_threshold, 15);
 PARAM(keeps_beta, 0);
 /* Round trips after a loss in which RTT samples are ignored. */
 PARAM(ignored_rounds, 0);
-/* Of what the largest RTT is the largest: of all samples, or of the means of all round trips. */
+/* Source of the largest RTT: all samples, or the means of all round trips. */
 enum { SAMPLE, ROUND_MEAN };
 CHOICE(max_source, SAMPLE, ROUND_MEAN);
 /* A timeout halves, whatever beta. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * What is used of the kernel, by name: of each type only the members that are read or written here. libbpf finds their
+ * Types of the kernel that are used here, with only the members that are read or written. libbpf finds their
  * places in the running kernel's BTF when an object is loaded (CO-RE), so that no header of a certain kernel is needed.
  */
 #ifndef ELEPHAN_KERNEL_H

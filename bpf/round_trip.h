@@ -8,7 +8,7 @@
 /* Samples that a round needs before its smallest RTT counts: with fewer they may all be of delayed ACKs. */
 #define MIN_SAMPLES 3
 #define US_PER_S FX(1000000)
-/* A round trip is too short below this part of the smallest RTT. */
+/* A round trip is too short below this fraction of the smallest RTT. */
 #define SHORT FX(0.999)
 
 struct round_trip {

@@ -6,7 +6,7 @@
 
 /* Growth for each segment acknowledged (a), segments. */
 PARAM(increase, 0.01);
-/* Part of the window given up on a loss (b). */
+/* Fraction of the window given up on a loss (b). */
 PARAM(decrease, 0.125);
 /* Window up to which standard TCP is used (lwnd), segments. */
 PARAM(legacy_window, 16);

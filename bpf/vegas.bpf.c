@@ -21,7 +21,7 @@ PARAM(samples_min, 1);
 PARAM(double_every_other, 1);
 /* Spread an increase over the round that follows. */
 PARAM(spread_increase, 0);
-/* Part of the window given up on a loss. */
+/* Fraction of the window given up on a loss. */
 PARAM(decrease, 0.25);
 /* Window after a timeout, segments. */
 PARAM(timeout_window, 1);

@@ -8,10 +8,10 @@
 PARAM(q_max, 80);
 /* The queue is divided by this when it is given up early. */
 PARAM(gamma, 1);
-/* Smallest part of the window given up on a loss, largest part given up early. */
+/* Smallest fraction of the window given up on a loss, largest fraction given up early. */
 PARAM(loss_min, 0.125);
 PARAM(early_max, 0.5);
-/* Queueing delay that is allowed, as a part of the base RTT. */
+/* Queueing delay that is allowed, as a fraction of the base RTT. */
 PARAM(delay_max, 0.125);
 /* Round trips of slow mode in a row that prove competition with Reno. */
 PARAM(rho, 16);

@@ -1,4 +1,4 @@
-"""Draws the README's figure from examples/late_comer.toml: run it when the engine's results have changed."""
+"""Draws the README's figure from examples/late_flow.toml: run it when the engine's results have changed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def main() -> None:
     mpl.rcParams["svg.hashsalt"] = "elephan"
     import matplotlib.pyplot as plt
 
-    run = elephan.run(elephan.Scenario.load(ROOT / "examples" / "late_comer.toml"))
+    run = elephan.run(elephan.Scenario.load(ROOT / "examples" / "late_flow.toml"))
     figure, axes = plt.subplots(figsize=(8, 3), layout="constrained")
     for (name,), samples in run.samples.sort("time_s").group_by("flow", maintain_order=True):
         thinned = samples.gather_every(10)
@@ -28,7 +28,7 @@ def main() -> None:
     axes.set_ylim(0, 10_000)
     axes.legend(loc="center right", frameon=False)
     axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(ROOT / "docs" / "late_comer.svg", metadata={"Date": None})
+    figure.savefig(ROOT / "docs" / "late_flow.svg", metadata={"Date": None})
 
 
 def _algorithm(run: elephan.Run, flow: str) -> str:

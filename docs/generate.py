@@ -1,7 +1,7 @@
-"""Writes docs/reference and docs/algorithms from what the program itself knows, so that they cannot differ from it.
+"""Writes docs/reference and docs/algorithms from the program's own data, so that they cannot differ from it.
 
-Run it after a change of the schema, the command line, a metric or an algorithm; a test compares what it would write
-with what is there.
+Run it after a change of the schema, the command line, a metric or an algorithm; a test compares its output with the
+pages.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _example(examples: list[Any] | None) -> str:
 
 
 def _default(field: FieldInfo) -> str:
-    """A field's default as a user would write it; empty where it is nothing."""
+    """A field's default as a user would write it; empty if it has none."""
     from pydantic import TypeAdapter
 
     from elephan.scenario.toml import write_value
@@ -375,7 +375,7 @@ def _variables(entry: dict[str, Any]) -> list[str]:
 
 
 def measured() -> dict[str, Any]:
-    """What docs/measure.py found, by algorithm."""
+    """Measurements of docs/measure.py, by algorithm."""
     known: dict[str, Any] = json.loads((ROOT / "algorithms" / "response.json").read_text(encoding="utf-8"))
     return dict(known["algorithms"])
 
@@ -794,7 +794,7 @@ def _plain_default(field: FieldInfo) -> str:
 
 
 def pages() -> dict[str, Callable[[], str]]:
-    """What writes each page, by its path in docs."""
+    """The function that writes each page, by the page's path in docs."""
     from elephan.scenario import catalog
 
     return {

@@ -34,7 +34,7 @@ DURATION_S, SETTLED_S = 60, 30
 PAYLOAD = 1000
 LEAST_ALPHA = 8.0
 # The fluid needs fewer round trips than the engine to be seen at rest: it has no noise. One rate tells all, since its
-# steps are parts of a round trip.
+# steps are fractions of a round trip.
 MODEL_ROUNDS, MODEL_MBPS, MODEL_FLOWS = 500, 50, (1, 2)
 SWINGS = 0.05
 
@@ -59,8 +59,8 @@ def scenario(
 
 
 def measure() -> list[dict[str, Any]]:
-    """The queue's mean and standard deviation over 30 s in the engine, in parts of n alpha, at each point of the plane;
-    over 250 round trips in the fluid model, at some.
+    """Mean and standard deviation of the queue, over n alpha: 30 s in the engine at each point of the plane,
+    250 round trips in the fluid model at some.
     """
     points: list[dict[str, Any]] = []
     for algorithm, mbps, rtt_ms, flows, fill in product(("hcc", "fast"), RATES_MBPS, RTTS_MS, FLOWS, FILLS):
@@ -126,7 +126,7 @@ def draw_swings(axes: Any, points: list[dict[str, Any]]) -> None:
             color="#222222" if algorithm == "hcc" else "#d08a1d", alpha=0.8,
             label=f"{algorithm.upper()}, fluid model ({len(fluid)})",
         )  # fmt: skip
-    axes.set_ylabel("standard deviation of the queue, parts of n α")
+    axes.set_ylabel("standard deviation of the queue, fractions of n α")
     axes.legend(loc="upper left", fontsize=8, frameon=False)
 
 

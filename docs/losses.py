@@ -6,8 +6,8 @@
 Writes docs/losses.json and docs/losses.svg.
 
 One flow alone on a path that holds ten times its window, endpoints as in docs/measure.py. Each point is twelve runs.
-How many segments happen to be lost says more of a window than the algorithm does, so that a point stands at the loss
-rate that its runs had and not at the one that was asked for; its interval is the jackknife's over the runs.
+The number of segments that happen to be lost decides a window more than the algorithm does. So a point stands at the
+loss rate that its runs had and not at the nominal one; its interval is the jackknife's over the runs.
 """
 
 from __future__ import annotations

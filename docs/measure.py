@@ -3,9 +3,9 @@
     .venv/bin/python docs/measure.py                 # every algorithm; saved runs are not run again
     .venv/bin/python docs/measure.py cubic htcp      # those
 
-One flow alone on a path far faster than it goes, each segment lost with probability p. The window is what it delivers
-in a round trip, with payload segments; endpoints are today's Linux with an ACK for every segment, which is what closed
-forms assume (UDT's are its own). A point carries its duration and rate, so that it can be run again.
+One flow alone on a path far faster than it goes, each segment lost with probability p. The window is the payload
+segments delivered in a round trip. Endpoints are today's Linux with an ACK for every segment, as closed forms assume
+(UDT has its own). A point carries its duration and rate, so that it can be run again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SEGMENT_BYTES = 1500
 LONGER = {"compound": 4.0}
 # A flow may not number more than 3.7 billion segments on its path, whatever it sends.
 SEGMENTS_NUMBERED = 3.6e9
-# A window beyond this part of the path's is the path's doing, not the losses'.
+# A window beyond this fraction of the path's is limited by the path and not by the losses.
 FREE = 0.5
 Point = dict[str, float]
 
@@ -81,7 +81,7 @@ def measure(algorithm: str, parameters: dict[str, Any], p: float, rtt_s: float) 
     rate_mbps, per_second = first["rate_mbps"], max(first["window"], 1.0) / rtt_s
     short["rate_mbps"] = rate_mbps
     longest = SEGMENTS_NUMBERED / (rate_mbps * 1e6 / 8 / SEGMENT_BYTES)
-    # Where the path sets the window, a third of the segments tells as much.
+    # If the path sets the window, a third of the segments tells as much.
     most = SEGMENTS_MOST if first["window"] < FREE * path_window(first) else SEGMENTS_MOST / 3
     wanted = LONGER.get(algorithm, 1.0) * min(EVENTS / p, most) / per_second
     return window(algorithm, parameters, {**short, "duration_s": round(min(max(wanted, 60.0), longest, 20_000.0))})
@@ -121,7 +121,7 @@ def exponents(entry: dict[str, Any]) -> tuple[float | None, float | None]:
 
 
 def algorithm_names() -> list[str]:
-    """Every algorithm that answers to losses; those that need routers of their own hardly meet any."""
+    """Every algorithm that responds to losses; algorithms that need routers of their own hardly meet any."""
     return [name for name, entry in elephan.algorithms().items() if name != "fixed" and entry["router"] is None]
 
 

@@ -105,7 +105,7 @@ def _columns(points: list[dict[str, float]]) -> tuple[list[float], list[float]]:
 
 
 def save(figure: Any, path: Path) -> None:
-    """As SVG, with coordinates to a tenth of a point (a seventh of a pixel on a screen) and without indentation."""
+    """Writes a figure as SVG, with coordinates to a tenth of a point, a seventh of a pixel, and no indentation."""
     text = io.StringIO()
     figure.savefig(text, format="svg", metadata={"Date": None})
     plt.close(figure)

@@ -28,7 +28,7 @@ class MyReno(elephan.Algorithm):
         self.window += segments * self.increase / self.window
 
     def on_congestion(self, signal: elephan.Signal) -> None:
-        """Give up a part of the window."""
+        """give up a fraction of the window."""
         self.saved = (self.window, self.ssthresh)
         self.ssthresh = max((1.0 - self.decrease) * self.window, 2.0)
         self.window = self.ssthresh

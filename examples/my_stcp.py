@@ -36,12 +36,12 @@ class MyStcp(elephan.Algorithm):
             self.window += segments * self.increase
 
     def reduced(self) -> float:
-        """What a loss leaves: standard TCP's half of a small window."""
+        """Window after a loss: standard TCP's half of a small window."""
         part = 0.5 if self.window <= self.legacy_window else self.decrease
         return max((1.0 - part) * self.window, 2.0)
 
     def on_congestion(self, signal: elephan.Signal) -> None:
-        """Give up a part of the window."""
+        """give up a fraction of the window."""
         self.saved = (self.window, self.ssthresh)
         self.ssthresh = self.reduced()
         self.window = self.ssthresh

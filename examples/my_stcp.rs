@@ -2,12 +2,12 @@
 
 use elephan_cc::{Ack, Algorithm, Observe, Signal, Start};
 
-/// What can be set.
+/// Parameters.
 #[derive(Clone, Debug)]
 pub struct Parameters {
     /// Growth for each segment acknowledged, segments.
     pub increase: f64,
-    /// Part of the window given up on a loss.
+    /// Fraction of the window given up on a loss.
     pub decrease: f64,
     /// Window up to which standard TCP is used, segments.
     pub legacy_window: f64,

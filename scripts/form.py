@@ -1,8 +1,7 @@
 """Writes the JSON Schema of the canonical form and Python's types of it.
 
 Both follow from the types in ``crates/sim/src/spec``: the engine derives the schema from them, and each definition of
-the schema becomes a class. Run it (``make form``) after a change there; a test compares what it would write with what
-is there.
+the schema becomes a class. Run it (``make form``) after a change there; a test compares its output with the files.
 """
 
 from __future__ import annotations

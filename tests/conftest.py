@@ -1,4 +1,4 @@
-"""What all tests share: the settings of Hypothesis, and a Ctrl-C that is heard."""
+"""Setup that all tests share: the settings of Hypothesis, and a Ctrl-C that is heard."""
 
 from __future__ import annotations
 

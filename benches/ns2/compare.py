@@ -41,7 +41,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Case:
-    """What a line of the table compares."""
+    """One line of the table: the case that it compares."""
 
     algorithm: str
     path: str
@@ -195,7 +195,7 @@ def ranged(values: Sequence[float], form: str) -> str:
 
 
 def forgets(ns2: Figures) -> bool:
-    """Whether ns-2 sent again what had arrived: more retransmissions than drops, by a twentieth at least."""
+    """True if ns-2 sent again what had arrived: more retransmissions than drops, by a twentieth at least."""
     return max(ns2.resent_per_drop) > 1.05
 
 
@@ -248,7 +248,7 @@ ISOLATED = [
 
 
 def isolated(table: Row, found: dict[Case, list[Row]]) -> str:
-    """What each peculiarity of ns-2 does, by leaving it out."""
+    """The effect of each peculiarity of ns-2, by leaving it out."""
     text = ["| module | run | ns-2, Mbit/s | with it | Mbit/s | without it | Mbit/s |", "|" + " --- |" * 7]
     for case, preset in ISOLATED:
         with_it, without = (run_ours(case, table, 0, name)["goodput_mbps"][0] for name in (None, preset))

@@ -53,7 +53,7 @@ def simulate(options: Options) -> dict[str, Any]:
 
 
 def provenance(options: Options) -> dict[str, str]:
-    """What made a file: package version, command line (from the repository's root), date."""
+    """Provenance of a file: package version, command line (from the repository's root), date."""
     version = subprocess.run(
         ["dpkg-query", "-W", "-f", "${Version}", "ns2"], capture_output=True, text=True, check=False
     )

@@ -135,7 +135,7 @@ def save(path: Path, rows: list[dict[str, Any]]) -> None:
     temporary.replace(path)
 
 
-# What made the file that is kept.
+# Arguments of the calls that made the file that is kept.
 CALLS = ("", " --timestamps", " --start gentle --flows 1", " --judged --jobs 2")
 KEYS = ("algorithm", "path", "flows", "timestamps", "start", "moved_us")
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * In place of ../kernel.h where an algorithm is compiled into a Linux kernel as a congestion control of its own
- * (--on linux): the kernel's own headers, and other names for what those have too.
+ * In place of ../kernel.h when an algorithm is compiled into a Linux kernel as a congestion control of its own (--on
+ * linux): the kernel's own headers, and other names where the two clash.
  */
 #ifndef ELEPHAN_KERNEL_H
 #define ELEPHAN_KERNEL_H

@@ -49,7 +49,7 @@ static void set_param(const char *name, __s64 value)
 	exit(2);
 }
 
-/* Whether the kernel's question for a threshold does not arrive, and any number is the answer. */
+/* True if the kernel's question for a threshold does not arrive, and any number is the answer. */
 static bool unasked;
 
 /* A loss: the kernel's walk down to the threshold is over at once. */

@@ -1,7 +1,7 @@
 """`Algorithm`: a congestion control of your own, as a class.
 
-The endpoint tells an object of it what happened, and looks at its attributes after each callback. Units are those of
-the papers: windows in segments, time in seconds, rates in segments per second.
+The endpoint calls an object of it at each event, and reads its attributes after each callback. Units are the papers':
+windows in segments, time in seconds, rates in segments per second.
 """
 
 # ruff: noqa: B027  (callbacks that need not be written do nothing)
@@ -28,7 +28,7 @@ NEEDS = {
     "accurate_ecn": "ECT(0), and Ack.marked with every ACK (RFC 8257)",
     "l4s": "ECT(1), and Ack.marked with every ACK (RFC 9331)",
 }
-"""What an algorithm may need besides ACKs, losses and timeouts, and what it gets for it."""
+"""Needs of an algorithm besides ACKs, losses and timeouts, each with the signal that it gets."""
 
 FLOOR = 2.0
 """Smallest slow start threshold, segments (RFC 5681 §3.1)."""
@@ -37,7 +37,7 @@ FLOOR = 2.0
 class Algorithm(ABC):
     """A congestion control algorithm; one object is made for each flow of each run.
 
-    Only `on_ack` and `on_congestion` must be written. An answer must follow from what the object was told: it reads no
+    Only `on_ack` and `on_congestion` must be written. An answer must depend on the callbacks alone: the object reads no
     clock and no file, keeps its state in itself, and draws random numbers from a generator seeded with ``Start.seed``.
 
     Attributes:
@@ -56,7 +56,7 @@ class Algorithm(ABC):
 
     @property
     def recovery_floor(self) -> float:
-        """The threshold, unless it is overridden; Linux 2.6 lets the window sink to half of it."""
+        """The threshold, unless the method is overridden; Linux 2.6 lets the window sink to half of it."""
         return self.ssthresh
 
     def on_start(self, start: Start) -> None:
@@ -106,14 +106,15 @@ class Algorithm(ABC):
         return {}
 
     def _needs(self) -> list[str]:
-        """The words of `needs`, and those that follow from what the class defines."""
+        """The words of `needs`, and those that follow from the methods of the class."""
         own = type(self)
         implied = {"losses": own.on_lost is not Algorithm.on_lost, "sends": own.on_sent is not Algorithm.on_sent}
         return [*self.needs, *(word for word, wanted in implied.items() if wanted and word not in self.needs)]
 
 
 class AlgorithmError(Exception):
-    """An algorithm of the user's own raised; ``__cause__`` is what it raised, where that was in this process.
+    """An exception of a user's own algorithm; ``__cause__`` is the original exception, if it was raised in this
+    process.
 
     Attributes:
         flow: the flow's name.

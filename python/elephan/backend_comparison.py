@@ -42,8 +42,9 @@ class Line:
         reference: the simulator's mean over its seeds.
         low: its smallest over the seeds.
         high: its largest.
-        values: of the other backends; ``None`` where one has no such number.
-        differences: of each from the reference, as a part of it; left out where that is 0 or unknown.
+        values: the other backends' values; ``None`` for a backend without such a number.
+        differences: differences of each from the reference, as a fraction of the reference; left out if that is 0 or
+        unknown.
         within: whether each lies in the simulator's own range over its seeds.
         spreads: of backends that measure, where each run is another: the largest value less the smallest.
         repeatable: of those, whether the difference is no more than the spread, so that the host's own repeatability

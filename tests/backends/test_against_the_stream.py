@@ -1,4 +1,4 @@
-"""A delay-based flow and a CUBIC flow the other way (hcc2011, figures 15 to 19, with today's endpoints)."""
+"""A delay-based flow and a CUBIC flow on the reverse path (hcc2011, figures 15 to 19, with today's endpoints)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def goodput_mbps(run: Run) -> float:
 
 
 def waits(run: Run) -> tuple[float, float]:
-    """What the first flow's segments wait on their way in the mean, s, and how many of them wait (Little's law)."""
+    """Average wait of the first flow's segments on their way, s, and the number that wait (Little's law)."""
     events = run.tables()["events"].filter(
         (pl.col("flow").cast(pl.String) == "there") & (pl.col("time_s") > 20) & pl.col("segment").is_not_null()
     )
@@ -47,7 +47,7 @@ def test_hcc_keeps_its_rate_and_alpha_and_fast_collapses_where_both_ends_pace() 
     hcc, fast = beside_cubic("hcc"), beside_cubic("fast")
     assert goodput_mbps(hcc) > 80
     assert 80 <= waits(hcc)[1] <= 120
-    # FAST takes what waits on the way back for its own.
+    # FAST takes the queue on the reverse path for its own.
     assert goodput_mbps(fast) < 65
     assert waits(fast)[1] < 50
 
@@ -58,6 +58,6 @@ def test_without_pacing_hcc_sees_its_own_bursts() -> None:
     wait_s, segments = waits(run)
     assert 80 <= segments <= 120
     queue = run.links.filter((pl.col("link").cast(pl.String) == "bottleneck") & (pl.col("time_s") > 20))
-    # What its segments find is far more than what is there in the mean over time.
+    # The queue that its segments find is far more than the average over time.
     assert wait_s * 100e6 / 12_000 > 1.4 * float(queue["queue_mean"].sum()) / queue.height
     assert min(queue["queue_min"].to_list()) == 0

@@ -117,7 +117,7 @@ def test_the_tables_are_those_of_every_run() -> None:
 
 
 def test_conservation() -> None:
-    """What left the bottleneck is what was delivered, and what waited is the integral of the queue."""
+    """Fluid that left the bottleneck was delivered, and the wait is the integral of the queue."""
     run = compute(backends.get("model"), stated(["reno", "stcp"]), 1)
     links = run.links
     total = run.flows["segments_delivered"].sum()

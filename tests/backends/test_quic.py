@@ -22,7 +22,7 @@ PATHS = [
 ]
 # A full datagram of quinn carries 1,440 bytes of a stream in 1,500 on the wire.
 SIZES = {"payload": "1440 B", "header": "60 B"}
-# What quinn's endpoints do besides: an ACK for every second packet, at most 25 ms late, and paced packets.
+# Behavior of quinn's endpoints besides: an ACK for every second packet, at most 25 ms late, and paced packets.
 AS_QUINN = {"ack_every": 2, "delayed_ack": "25 ms", "quick_acks": 0, "pacing": True}
 
 

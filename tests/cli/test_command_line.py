@@ -103,6 +103,19 @@ MISTAKES = [
     ["show", "late.toml"],
     ["show", "cubik"],
     ["show", "cubic", "--figure", "cwnd"],
+    ["paper", "weigel2006"],
+    ["paper", "weigle2006", "--on", "kernell"],
+    ["paper", "weigle2006", "--only", "reno"],
+    ["paper", "weigle2006", "--again"],
+    ["paper", "weigle2006", "--seeds", "0"],
+    ["paper", "weigle2006", "--figure", "99"],
+    ["paper", "leith2008", "--on", "kernel", "--figure", "99"],
+    ["papers", "--seeds", "2"],
+    ["compare-backends", "late.toml", "--in", "simm"],
+    ["plot", "late.toml", "--on", "modl"],
+    ["diff", "a", "b"],
+    ["calibrate"],
+    ["play", "extra"],
 ]
 
 

@@ -43,7 +43,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def answer(args: list[str], capsys: pytest.CaptureFixture[str]) -> Any:
-    """What a verb prints with ``--json``: one document, and nothing else on stdout."""
+    """Output of a verb with ``--json``: one document, and nothing else on stdout."""
     status = run_command([*args, "--json"])
     out, err = capsys.readouterr()
     assert status == 0, err

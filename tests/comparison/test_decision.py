@@ -117,7 +117,7 @@ def test_the_objective_is_the_sum_of_logarithms_that_is_documented() -> None:
     terms = evidence.terms("x", 1)
     assert terms["goodput"] == pytest.approx(math.log(0.8))
     assert terms["delay"] == pytest.approx(-math.log(1.5))
-    # As many of their own kind leave 45: the mean of both groups, whichever of the two is ahead.
+    # The same number of their own kind leave 45: the mean of both groups, whichever of the two is ahead.
     assert terms["harm"] == pytest.approx(math.log(15 / 45))
     assert terms["start"] == pytest.approx(math.log(2 * 20 / 80))
     assert evidence.objective("x", preference(None)) == {1: pytest.approx(sum(v for v in terms.values() if v))}

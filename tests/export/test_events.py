@@ -114,5 +114,5 @@ def test_stamps_of_acks_are_found(lossy: Run) -> None:
     departures = export.ack_departures(export.events_of(lossy))
     assert departures["left_s"].null_count() == 0
     way_s = departures["time_s"] - departures["left_s"]
-    # 20 ms of propagation, and transmission: nothing queues on the way back.
+    # 20 ms of propagation, and transmission: nothing queues on the reverse path.
     assert 0.02 <= way_s.min() <= way_s.max() < 0.0205  # type: ignore[operator]

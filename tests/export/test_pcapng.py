@@ -97,7 +97,7 @@ def dissect(body: bytes) -> Packet:
     version, tos, length, _, fragment, hops, protocol, _, source, target = struct.unpack(">BBHHHBBHII", ip)
     assert (version, fragment, hops, length) == (0x45, 0x4000, 64, original - 14)
     assert folded(ip) == 0xFFFF
-    # What is not captured is zeros.
+    # Bytes that are not captured are zeros.
     pseudo = struct.pack(">IIHH", source, target, protocol, length - 20)
     assert folded(pseudo + rest) == 0xFFFF
     packet = Packet(interface, (high << 32) + low - EPOCH_NS, direction & 3, source, tos & 3, protocol)
@@ -195,7 +195,7 @@ def test_stamps_are_the_hosts_clocks(captures: dict[Side, list[Packet]]) -> None
     for packet in of(captures["sender"], 1, from_sender=True):
         shown_ms = packet.time_ns / 1e6 * (1 + 1e-4) + 3000 + base_ms
         assert shown_ms - 1.001 <= packet.stamps[0] <= shown_ms + 0.001
-    # What a sender says, it says at both ends; and it echoes the ACK that it has seen last.
+    # A segment says the same at both ends, and it echoes the ACK that the sender has seen last.
     sent = {(p.seq, p.stamps) for p in of(captures["sender"], 1, from_sender=True)}
     assert {(p.seq, p.stamps) for p in of(captures["receiver"], 1, from_sender=True)} <= sent
     heard = [p for p in captures["sender"] if p.interface == 1][1].stamps[0]

@@ -96,7 +96,7 @@ def test_each_transmission_is_sent_once_acknowledged_at_most_once_and_lost_where
         assert not acked & lost
         offsets = [sent[number]["data"]["frames"][0]["offset"] for number in acked]
         assert len(set(offsets)) == len(offsets)
-        # What is neither is still on its way.
+        # A packet that is neither is still on its way.
         assert len(acked) + len(lost) <= len(sent) <= len(acked) + len(lost) + 200
 
 

@@ -1,4 +1,4 @@
-"""quinn's own log of a run: it tells of the packets that the tables count, and is the same each time."""
+"""quinn's own log of a run: it has the packets that the tables count, and is the same each time."""
 
 from __future__ import annotations
 

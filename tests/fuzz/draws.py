@@ -41,7 +41,7 @@ class Draws(random.Random):
 
     @property
     def extreme(self) -> bool:
-        """Whether the next quantity is an extreme one."""
+        """True if the next quantity is an extreme one."""
         return self.random() < self.wildness
 
     def spread(self, low: float, high: float) -> float:
@@ -65,7 +65,7 @@ class Draws(random.Random):
         return max(1, round(self.spread(max(1.0, low_ps), max(1.0, high_ps))))
 
     def time(self, low_ps: float, high_ps: float, zero: float = 0.0) -> str:
-        """As :meth:`time_ps` with its unit; zero with the probability ``zero``."""
+        """Like :meth:`time_ps` with its unit; zero with the probability ``zero``."""
         return "0 s" if self.chance(zero) else units.format_time(self.time_ps(low_ps, high_ps))
 
     def offset(self, low_ps: float, high_ps: float) -> str:
@@ -79,7 +79,7 @@ class Draws(random.Random):
         return max(1, min(units.MAX_RATE_BPS, round(self.spread(max(1.0, low_bps), max(1.0, high_bps)))))
 
     def rate(self, low_bps: float, high_bps: float) -> str:
-        """As :meth:`rate_bps`, with its unit."""
+        """Like :meth:`rate_bps`, with its unit."""
         return units.format_rate(self.rate_bps(low_bps, high_bps))
 
     def size(self, low: int, high: int) -> str:
@@ -104,7 +104,7 @@ class Draws(random.Random):
         return value if self.chance(0.5) else f"{100 * value:.9f}%"
 
     def buffer(self, least_share: float = 0.01, shares: bool = True) -> str:
-        """A queue's limit; in parts of the BDP from ``least_share`` on."""
+        """A queue's limit; in fractions of the BDP from ``least_share`` on."""
         if self.extreme:
             return self.choice(
                 (

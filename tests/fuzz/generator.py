@@ -250,7 +250,7 @@ class _Senders:
         return found
 
     def _walks(self, nodes: list[str], links: list[Tables]) -> list[tuple[list[str], list[str] | None]]:
-        """Some random walks, each with the way back where it is not that of the same links."""
+        """Some random walks, each with the reverse path where it does not use the same links."""
         draw = self.draw
         steps: dict[str, list[tuple[str, str]]] = {node: [] for node in nodes}
         for link in links:
@@ -413,7 +413,7 @@ class _Senders:
     # ---- what sends ----
 
     def _place(self) -> Tables:
-        """Where on the path the data of a flow or a source go."""
+        """Place on the path at which the data of a flow or a source begin and end."""
         draw = self.draw
         form: Tables = {}
         if self.topology == "link":
@@ -469,7 +469,7 @@ class _Senders:
         return form | (self._group(form) if draw.chance(0.1) else {})
 
     def _group(self, flow: Tables) -> Tables:
-        """What makes a flow stand for several."""
+        """Fields that make a flow stand for several."""
         draw, scale = self.draw, self.scale
         form: Tables = {"count": draw.count(1, 300 if draw.extreme else 12)}
         if draw.chance(0.5):
@@ -479,7 +479,7 @@ class _Senders:
         return form
 
     def _endpoints(self, udt: bool) -> Tables:
-        """What the ends of a TCP flow may have; UDT's ends have nothing of that but an application and a payload."""
+        """Settings of the ends of a TCP flow; UDT's ends have only an application and a payload."""
         draw, scale = self.draw, self.scale
         form: Tables = {}
         if draw.chance(0.25):

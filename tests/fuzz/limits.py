@@ -1,4 +1,4 @@
-"""What a run may cost: bounds on its processor time and its memory that its size justifies.
+"""Limits on the cost of a run: bounds on its processor time and its memory that its size justifies.
 
 The bounds are generous: they are there to find what grows without reason, not to measure speed.
 """

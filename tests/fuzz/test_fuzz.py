@@ -25,7 +25,7 @@ SEEDS = range(200)
 
 @pytest.fixture(scope="module")
 def written() -> dict[str, set[str]]:
-    """What many seeds write: fields by their table, algorithms, queues, and parameters by their owner."""
+    """Words that many seeds write: fields by their table, algorithms, queues, and parameters by their owner."""
     found: dict[str, set[str]] = {}
     for seed in range(6000):
         for owner, name in _names(generator.tables(seed), ""):
@@ -90,7 +90,7 @@ DUMBBELL: dict[str, Any] = {
 
 def test_a_panic_is_a_failure_and_not_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     class PanicError(BaseException):
-        """As the binding raises where the engine panics."""
+        """Exception of the binding where the engine panics."""
 
     def panic(*_: Any) -> Run:
         raise PanicError("a clock\nwent back")

@@ -29,7 +29,7 @@ _PLACE = re.compile(r"[a-z_]+")
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a scenario.
+    """Result of trying a scenario.
 
     Attributes:
         kind: one of ``OUTCOMES``.
@@ -49,7 +49,7 @@ class Outcome:
 
     @property
     def family(self) -> str:
-        """What failed, without numbers and names: failures with one cause mostly have one family."""
+        """Failure without numbers and names: failures with one cause mostly have one family."""
         text = re.sub(r"[\w.+-]*\d[\w.+-]*", "#", self.why)
         return re.sub(r"'[^']*'|^(flow|link|traffic) \S+|\b[flt]#\S*", "_", text)[:120]
 

@@ -102,7 +102,7 @@ class Worker:
 
 def serve() -> None:
     """Answer the questions on standard input, one line each."""
-    # What a program prints while it runs must not stand between the answers.
+    # Output of a program while it runs must not stand between the answers.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))

@@ -52,9 +52,9 @@ def own_namespaces() -> set[str]:
     return {name for name in namespaces() if name.startswith(f"{records.PREFIX}{os.getpid()}-")}
 
 
-def believed(run: Run) -> Run:
-    """What follows is about numbers, which a host that is too busy does not give."""
-    if not facts(run)["believable"]:
+def valid(run: Run) -> Run:
+    """Skips the rest, which is about numbers, on a host that is too busy to give them."""
+    if not facts(run)["valid"]:
         pytest.skip(f"this host is too busy: {run.warnings}")
     return run
 
@@ -74,7 +74,7 @@ def test_a_flow_has_the_tables_and_the_numbers_of_a_simulation() -> None:
     assert facts(run)["congestion_controls"] == ["reno"]
     assert max(run.links["queue_max"].to_list()) == 80
     assert sum(count for _, count in facts(run)["lateness"]["histogram"]) == books["received"]
-    (flow,), (simulated,) = believed(run).summary()["flows"], sim.summary()["flows"]
+    (flow,), (simulated,) = valid(run).summary()["flows"], sim.summary()["flows"]
     assert flow["goodput_mbps"] == pytest.approx(simulated["goodput_mbps"], rel=0.03)
     assert flow["rtt_min_ms"] >= 20.0
 
@@ -124,7 +124,7 @@ def test_a_receive_window_is_the_limit_where_it_is_smaller_than_the_path() -> No
 
 
 @needs_kernel
-def test_a_path_that_does_not_get_the_processor_is_not_believed() -> None:
+def test_a_path_that_does_not_get_the_processor_is_not_valid() -> None:
     """The program is stopped for 30 ms ten times: a packet of a hundred is late by much more than 0.5 ms."""
     found: list[Run] = []
     thread = threading.Thread(target=lambda: found.append(on_kernel(stated(["cubic"], duration="3 s"))))
@@ -138,7 +138,7 @@ def test_a_path_that_does_not_get_the_processor_is_not_believed() -> None:
         time.sleep(0.07)
     thread.join()
     (run,) = found
-    assert not facts(run)["believable"]
+    assert not facts(run)["valid"]
     assert any("the host was too busy" in line for line in run.warnings)
     assert facts(run)["lateness"]["p99_us"] > 500
     # The rate is the scenario's all the same: a packet is late, and no slower.
@@ -207,7 +207,7 @@ def test_killed_at_any_moment_nothing_is_left_after_cleaning_and_nothing_else_is
 
 
 def programs_of(run: int, what: str = "") -> dict[int, str]:
-    """What the run of a process has started and is there, by its number."""
+    """Programs that the run of a process has started and that are there, by their numbers."""
     # -ww: whole lines whatever COLUMNS says.
     listed = subprocess.run(["ps", "-ww", "-eo", "pid=,stat=,args="], capture_output=True, text=True, check=True).stdout
     found = {}
@@ -220,7 +220,7 @@ def programs_of(run: int, what: str = "") -> dict[int, str]:
 
 
 def remaining(run: int) -> dict[int, str]:
-    """As :func:`programs_of`, once those that were killed have had a moment to go."""
+    """Like :func:`programs_of`, once those that were killed have had a moment to go."""
     for _ in range(100):
         if not programs_of(run):
             return {}

@@ -24,7 +24,7 @@ from elephan.scenario.errors import ScenarioError
 
 TCP_CONGESTION = 13
 BYTES = 30_000_000
-# Of the plumbing that all objects include.
+# Symbols of the plumbing that all objects include.
 SHARED = {"p_trace", "p_slow_start", "p_limited_max_ssthresh"}
 
 needs_kernel = pytest.mark.skipif(bool(bpf.missing()), reason=bpf.missing() or "this host can")

@@ -42,7 +42,7 @@ def test_a_flow_has_its_internals_under_its_own_name() -> None:
         assert windows["time_s"].is_between(-0.5, 4.5).all()
         # A row a round trip: at most 20 ms and a full queue of 97 ms, so 34 in 4 s, less a few at the start.
         assert windows.height >= 30
-        # What the algorithm wants and what the kernel has agree but for recoveries and for when each is looked at.
+        # The algorithm's window and the kernel's agree but for recoveries and for the times at which each is looked at.
         wanted = windows.filter(pl.col("time_s") > 1)["value"].median()
         samples = made.tables()["samples"].with_columns(pl.col("flow").cast(pl.String))
         had = samples.filter((pl.col("flow") == flow) & (pl.col("time_s") > 1))["cwnd"].median()

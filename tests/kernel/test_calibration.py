@@ -1,4 +1,4 @@
-"""What a host carried, and the warning that comes of it."""
+"""Calibration of a host, and the warning that comes of it."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from elephan.backends.kernel.calibration import Calibration, Result
 from elephan.scenario import Scenario
 
 
-def result(rate: int, part: float = 0.999, *, believable: bool = True, algorithm: str = "cubic") -> Result:
-    return Result(algorithm, rate, 40, part, 10.0, 60.0, 0.5, 0.0, believable)
+def result(rate: int, part: float = 0.999, *, valid: bool = True, algorithm: str = "cubic") -> Result:
+    return Result(algorithm, rate, 40, part, 10.0, 60.0, 0.5, 0.0, valid)
 
 
 def test_a_rate_is_honest_where_every_run_at_it_and_below_was() -> None:
     made = Calibration("h", "d", [result(100), result(400), result(622), result(400, 0.989, algorithm="reno")])
     assert made.honest_mbps == 100
-    assert Calibration("h", "d", [result(100), result(400, believable=False), result(622)]).honest_mbps == 100
+    assert Calibration("h", "d", [result(100), result(400, valid=False), result(622)]).honest_mbps == 100
     assert Calibration("h", "d", [result(100), result(400)]).honest_mbps == 400
     assert Calibration("h", "d", [result(100, 0.5)]).honest_mbps == 0
 
@@ -58,7 +58,7 @@ class Carrying(Backend):
             "lateness": {"p50_us": 12.0, "p99_us": 70.0},
             "processor_s": {"link": 10.0},
             "processor": {"steal": 0.01},
-            "believable": True,
+            "valid": True,
         }
         flows = pl.DataFrame({"goodput_mbps": [0.99 * payload_fraction * bottleneck_bps / 1e6]})
         return RawResult({"flows": flows}, {"kernel": facts})
@@ -77,3 +77,10 @@ def test_each_path_is_run_once_and_its_goodput_compared_with_the_ideal() -> None
     ]  # fmt: skip
     assert [row.goodput_part for row in made.results] == pytest.approx([0.99, 0.99])
     assert made.host == calibration.host_name()
+
+
+def test_a_calibration_of_an_earlier_version_is_read() -> None:
+    made = Calibration(calibration.host_name(), "2026-11-22", [result(100), result(400, valid=False)])
+    path = made.save()
+    path.write_text(path.read_text(encoding="utf-8").replace('"valid"', '"believable"'), encoding="utf-8")
+    assert calibration.load() == made

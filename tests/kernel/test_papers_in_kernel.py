@@ -99,7 +99,7 @@ def pretended(monkeypatch: pytest.MonkeyPatch) -> None:
     """The simulator stands for the kernel, so that all but its runs is tried anywhere."""
     monkeypatch.setattr(evaluation_in_kernel, "BACKEND", "sim")
     monkeypatch.setattr(host, "require", lambda: None)
-    monkeypatch.setattr(evaluation_in_kernel, "doubts", lambda run: [])
+    monkeypatch.setattr(evaluation_in_kernel, "failed_checks", lambda run: [])
     monkeypatch.setattr(kernel_column.KernelColumn, "host", "a pretended host")
 
 
@@ -164,7 +164,7 @@ def test_what_would_be_another_experiment_is_refused(scenario: Scenario, why: st
 
 
 def test_a_rate_that_the_host_did_not_carry_is_refused() -> None:
-    rows = [calibration.Result("reno", rate, 40, 1.0, 5.0, 40.0, 0.5, 0.0, believable=rate < 50) for rate in (10, 100)]
+    rows = [calibration.Result("reno", rate, 40, 1.0, 5.0, 40.0, 0.5, 0.0, valid=rate < 50) for rate in (10, 100)]
     calibration.Calibration(calibration.host_name(), "2026-11-22", rows).save()
     assert twin(small("reno", rate="10 Mbit/s")).scenario.flow_names == ["reno-1"]
     with pytest.raises(ScenarioError, match="up to 10 Mbit/s honestly in its calibration, and this path has 20 Mbit/s"):
@@ -237,9 +237,9 @@ def test_where_nothing_can_be_run_it_says_what_is_missing(
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (["--on", "model"], "on: 'model' is no place for a paper"),
-        (["--only", "reno"], "only: it says what is run in the kernel; write --on kernel --only"),
-        (["--again"], "again: it says what is run in the kernel; write --on kernel --again"),
+        (["--on", "model"], "--on: papers do not run on 'model'; allowed: kernel, sim"),
+        (["--only", "reno"], "--only: it selects runs in the kernel; write --on kernel --only"),
+        (["--again"], "--again: it selects runs in the kernel; write --on kernel --again"),
     ],
 )
 def test_options_that_do_not_belong_together_are_told(
@@ -302,7 +302,7 @@ def test_claims_have_a_second_verdict_and_one_that_is_missing_says_why(paper: Pa
 
 
 @pytest.mark.usefixtures("pretended")
-def test_what_the_backend_doubts_is_shown_and_not_judged_by(
+def test_a_run_that_is_not_valid_is_shown_and_not_judged_by(
     paper: Paper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = Store(tmp_path / "store")
@@ -310,13 +310,13 @@ def test_what_the_backend_doubts_is_shown_and_not_judged_by(
     late = "the host was too busy"
     busy = twin(SCENARIOS["old cubic"]).scenario.hash
     monkeypatch.setattr(
-        evaluation_in_kernel, "doubts", lambda run: [late] if run.manifest["scenario_hash"] == busy else []
+        evaluation_in_kernel, "failed_checks", lambda run: [late] if run.manifest["scenario_hash"] == busy else []
     )
     column = in_kernel.add(result, in_kernel.plan(paper, store=store), store=store)
     assert (column.judgments["tiny.old"].verdict, column.judgments["tiny.reno"].verdict) == ("not_judged", "reproduced")
     assert f"it is not valid: {late}" in column.judgments["tiny.old"].why
     row = next(row for row in result.to_json()["kernel"]["runs"] if row["label"] == "old cubic")
-    assert row["believable"] is False
+    assert row["valid"] is False
     assert f"it is not valid: {late}" in (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
     assert in_kernel.plan(paper, store=store).to_run == [], "it is saved, and not made again"
     assert [piece.label for piece in in_kernel.plan(paper, again=True, store=store).to_run] == ["old cubic"]
@@ -351,7 +351,7 @@ def test_a_small_paper_in_the_kernel(paper: Paper, tmp_path: Path) -> None:
     result = simulated(paper, tmp_path, store)
     planned = in_kernel.plan(paper, store=store)
     column = in_kernel.add(result, planned, jobs=1, store=store)
-    if not all(outcome.believed for outcome in column.outcomes):
+    if not all(outcome.valid for outcome in column.outcomes):
         pytest.skip(f"this host is too busy: {[outcome.why for outcome in column.outcomes]}")
     assert [column.judgments[f"tiny.{name}"].verdict for name in ("old", "reno")] == ["reproduced", "reproduced"]
     assert {name: one.verdict for name, one in column.twins.items()} == dict.fromkeys(column.twins, "reproduced")

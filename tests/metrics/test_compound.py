@@ -1,4 +1,4 @@
-"""The parts of Compound's window, the bend of a window's path, the part given up: on windows that are written down."""
+"""Compound's window: its components, the bend of its path, the fraction given up, on windows that are written down."""
 
 from __future__ import annotations
 

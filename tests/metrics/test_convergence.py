@@ -84,7 +84,7 @@ def test_excursions_are_what_follows_the_meeting() -> None:
         metrics.fairness_excursion_s(synthetic.run(STATED, {"cubic-1": constant(40.0), "bic-2": constant(4.0)}))
 
 
-def test_late_comers_are_what_convergence_is_of() -> None:
+def test_late_flows_are_what_convergence_is_of() -> None:
     together = synthetic.run(synthetic.scenario(), {"cubic-1": constant(40.0), "bic-2": constant(40.0)})
     for metric in (
         metrics.convergence_accumulated_time_s, metrics.convergence_cwnd_time_s, metrics.convergence_epochs,

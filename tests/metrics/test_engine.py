@@ -107,7 +107,7 @@ def test_a_list_of_transfers_has_the_metrics_of_the_same_flows(store: Store, tmp
     shared = set(names) & set(expected.metrics)
     assert len(shared) == 7
     assert {name: replayed.metrics[name] for name in shared} == pytest.approx({n: expected.metrics[n] for n in shared})
-    # What arrived by each sample time is there too, of each source.
+    # The arrivals by each sample time are there too, of each source.
     assert replayed.sources["delivered_segments"].max() == sum(sizes.values())
 
 
@@ -122,7 +122,7 @@ def test_one_way_delays_are_of_datagrams(store: Store) -> None:
     busy = run(["cubic", noise], store, duration="20 s")
     late = metrics.owd_mean_ms(busy)
     assert set(late) == {"noise"}
-    # What a datagram finds waiting, it waits for.
+    # A datagram waits for the queue that it finds.
     waits_ms = metrics.mean_queue_delay_ms(busy)
     assert late["noise"] - bare_ms == pytest.approx(waits_ms, rel=0.1)
     assert metrics.owd_p50_ms(busy)["noise"] <= metrics.owd_p95_ms(busy)["noise"] <= metrics.owd_p99_ms(busy)["noise"]

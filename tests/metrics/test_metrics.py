@@ -44,7 +44,7 @@ def test_jitter_does_not_decide_which_flow_is_the_first() -> None:
     assert metrics.asymmetry(run) == pytest.approx(0.5)
 
 
-def test_asymmetry_is_negative_when_the_late_comer_has_more() -> None:
+def test_asymmetry_is_negative_when_the_late_flow_has_more() -> None:
     assert metrics.asymmetry(two()) == pytest.approx((60 - 20) / 80)
     run = synthetic.run(synthetic.scenario(starts=["20 s", "0 s"]), RATES)
     assert metrics.asymmetry(run) == pytest.approx(-0.5)
@@ -64,10 +64,10 @@ def test_asymmetry_of_three_flows_needs_a_pair() -> None:
 
 def test_shares_of_the_throughput() -> None:
     assert metrics.throughput_share(two()) == pytest.approx({"cubic-1": 0.75, "bic-2": 0.25})
-    assert metrics.late_comer_share(two()) == pytest.approx(0.25)
+    assert metrics.late_flow_share(two()) == pytest.approx(0.25)
     assert metrics.sum_throughput_mbps(two()) == pytest.approx(80)
     with pytest.raises(MetricError, match="no flow started after"):
-        metrics.late_comer_share(synthetic.run(synthetic.scenario(), RATES))
+        metrics.late_flow_share(synthetic.run(synthetic.scenario(), RATES))
 
 
 def test_a_window_looks_at_its_own_part_only() -> None:

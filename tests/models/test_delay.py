@@ -100,7 +100,7 @@ def test_the_published_trajectory_of_the_rule() -> None:
 
 
 def engine(algorithm: str, mbps: int, rtt_ms: int, alpha: float, flows: int) -> Any:
-    """What waits after 30 s over 30 s, in parts of n alpha."""
+    """Queue after 30 s over 30 s, as a fraction of n alpha."""
     scenario = Scenario.dumbbell(
         [{"algorithm": algorithm, "parameters": {"alpha": alpha}} for _ in range(flows)],
         rate=f"{mbps} Mbit/s", rtt=f"{rtt_ms} ms", buffer="20000 packets", duration="60 s", sample_period="10 ms",
@@ -129,7 +129,7 @@ def test_the_engine_rests_and_swings_where_the_loop_says(mbps: int, rtt_ms: int,
 
 
 def test_the_plane_of_paths_in_the_documentation() -> None:
-    """Where the loop is wrong b is within 0.1 of the border; at rest n alpha wait, within 3 % or one segment."""
+    """The loop is wrong only within 0.1 of the border in b; at rest n alpha wait, within 3 % or one segment."""
     root = Path(__file__).resolve().parents[2]
     points = json.loads((root / "docs" / "loops.json").read_text(encoding="utf-8"))
     wrong = 0

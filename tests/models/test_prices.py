@@ -1,4 +1,4 @@
-"""What a fluid flow loses before a queue is full: how often, and how evenly."""
+"""Losses of a fluid flow before a queue is full: their number, and their evenness."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def test_a_transfer_without_loss_is_its_slow_start() -> None:
 
 
 def test_a_million_points_of_each_closed_form_take_less_than_a_second() -> None:
-    """Of one core; half of that on an idle machine (benches/models.py). One that is over is asked again."""
+    """Seconds of one core; half of that on an idle machine (benches/models.py). One that is over is asked again."""
     bench = scripts.load("benches/models.py")
     forms = bench.models()
     assert len(forms) > 30

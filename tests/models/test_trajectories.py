@@ -49,7 +49,7 @@ def hstcp_at(window: float) -> tuple[float, float]:
 
 
 def ltcp_at(window: float) -> tuple[float, float]:
-    """As many segments as layers, 50 K^3/6 = w, and 0.15."""
+    """Layers at a window, with 50 K^3/6 = w, and 0.15."""
     return (6 * window / 50) ** (1 / 3), 0.15
 
 
@@ -210,7 +210,7 @@ def test_flows_in_sequence_come_to_rest_one_after_another() -> None:
 
 @pytest.mark.parametrize("b", [0.7, 1.5, 1.95])
 def test_what_a_round_leaves_of_an_error_is_the_larger_root(b: float) -> None:
-    """Of the rule's own rounds near the equilibrium; the form below shrinks by the product of both roots, a pair."""
+    """Rounds of the rule near the equilibrium; the form below shrinks by the product of both roots, a pair."""
     errors = delay.hcc_rounds(b, 1000.0, rounds=12, start=1.0 + 1e-4) - 1000.0
     own, lagged = delay.hcc_loop(b)
     size = errors[1:] ** 2 - own * errors[1:] * errors[:-1] + lagged * errors[:-1] ** 2

@@ -1,4 +1,4 @@
-"""What an algorithm is told, what it may answer, and what happens when it raises."""
+"""Callbacks of an algorithm: its arguments, its answers, and its exceptions."""
 
 from __future__ import annotations
 
@@ -235,7 +235,7 @@ def test_the_other_runs_of_a_sweep_go_on(tmp_path: Path) -> None:
     (failure,) = raised.value.failures
     assert isinstance(failure.error, elephan.AlgorithmError)
     assert len(store.ids()) == 3
-    # What is saved is not run again; the failed one is.
+    # A saved run is not run again; the failed one is.
     with pytest.raises(SweepError, match="1 of 4 runs failed"):
         runs.sweep(wanted, store=store)
 

@@ -1,4 +1,4 @@
-"""What a digest of code is of, and that it is the same in every process."""
+"""Digests of code: their content, and that they are the same in every process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What names an own algorithm, and what its digest is of: a saved result is never another algorithm's."""
+"""Names of own algorithms, and the content of their digests: a saved result is never another algorithm's."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def gain() -> float:
 
 
 class Indirect(Plain):
-    """What it does hangs on a function's global."""
+    """An algorithm that depends on a function's global."""
 
     def on_ack(self, ack: elephan.Ack) -> None:
         if ack.may_grow:
@@ -183,7 +183,7 @@ def test_classes_that_are_alike_by_now_still_are_two(here: Path) -> None:
     assert len(first) > 100
     assert len(second) > 100
     assert pickle.loads(pickle.dumps(first[0])).now == first[0].now
-    # What it has collected is a part of what it is.
+    # The list that it has collected is a part of it.
     assert of(noting(first)).hash != of(noting([])).hash
 
 

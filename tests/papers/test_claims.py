@@ -12,7 +12,7 @@ from elephan.evaluation.conditions import Value, Where, listed_points
 from elephan.evaluation.experiments import RunSet
 from elephan.evaluation.measurement import Measurement, NotJudgedError
 from elephan.papers import boards
-from elephan.papers.claims import Claim, ClaimError, load_findings, parse_claims
+from elephan.papers.claims import Claim, ClaimError, load_explanations, parse_claims
 from elephan.papers.judging import judge, judge_all, totals
 from elephan.papers.paper import Paper
 from elephan.papers.results import PaperResult
@@ -49,8 +49,8 @@ class Given:
         return Measurement(sample=sample, runs=(f"run-{subject}",))
 
 
-def one(table: Mapping[str, Any], measurer: Given, finding: str | None = None) -> Any:
-    return judge(claims(table).claims[0], measurer, finding)
+def one(table: Mapping[str, Any], measurer: Given, explanation: str | None = None) -> Any:
+    return judge(claims(table).claims[0], measurer, explanation)
 
 
 def test_a_claim_gets_its_verdict_its_number_and_its_sentence() -> None:
@@ -141,9 +141,9 @@ def test_infinity_is_shown_in_words_and_is_null_in_json() -> None:
 
 def test_a_difference_without_a_finding_is_counted(tmp_path: Path) -> None:
     three = claims({}, {"id": "p.two", "subject": "b"}, {"id": "p.three", "subject": "c"})
-    path = tmp_path / "findings.toml"
-    path.write_text('[[finding]]\nclaims = ["p.one", "p.three"]\nwhy = "the road was wet"\n')
-    judged = judge_all(three, Given({"a": 0, "b": 0, "c": 2}), load_findings(path, three))
+    path = tmp_path / "explanations.toml"
+    path.write_text('[[explanation]]\nclaims = ["p.one", "p.three"]\nwhy = "the road was wet"\n')
+    judged = judge_all(three, Given({"a": 0, "b": 0, "c": 2}), load_explanations(path, three))
     paper = Paper("p", "", "", three, {}, lambda runs: Given({}), lambda runs: ())
     result = PaperResult(paper, judged, RunSet(()))
     assert [judgment.verdict for judgment in judged] == ["differs", "differs", "reproduced"]
@@ -231,10 +231,10 @@ def test_an_id_is_there_once() -> None:
 
 
 def test_findings_are_about_claims_that_exist(tmp_path: Path) -> None:
-    path = tmp_path / "findings.toml"
-    path.write_text('[[finding]]\nclaims = ["p.one"]\nwhy = """the road\n  was wet"""\n')
-    assert load_findings(path, claims({})) == {"p.one": "the road was wet"}
-    path.write_text('[[finding]]\nclaims = ["p.two"]\nwhy = "x"\n')
+    path = tmp_path / "explanations.toml"
+    path.write_text('[[explanation]]\nclaims = ["p.one"]\nwhy = """the road\n  was wet"""\n')
+    assert load_explanations(path, claims({})) == {"p.one": "the road was wet"}
+    path.write_text('[[explanation]]\nclaims = ["p.two"]\nwhy = "x"\n')
     with pytest.raises(ClaimError, match=r"'p\.two' is not a claim"):
-        load_findings(path, claims({}))
-    assert load_findings(tmp_path / "none.toml", claims({})) == {}
+        load_explanations(path, claims({}))
+    assert load_explanations(tmp_path / "none.toml", claims({})) == {}

@@ -52,7 +52,7 @@ def made(case: Case, first: synthetic.Curve, second: synthetic.Curve, drops: flo
 
 
 def measured(metric: str, subject: str, runs: list[Run], **where: object) -> float:
-    """As the first claim of that metric measures it."""
+    """The measurement that the first claim of that metric makes."""
     claim = next(claim for claim in paper().claims.claims if claim.metric == metric)
     asked = {"bg": False, **where}
     experiment = str(asked.pop("experiment", claim.experiment))
@@ -248,7 +248,7 @@ def test_every_claim_is_judged_where_all_runs_are_there() -> None:
 
 
 def test_a_finding_is_about_a_claim() -> None:
-    assert set(paper().findings) <= {claim.id for claim in paper().claims.claims}
+    assert set(paper().explanations) <= {claim.id for claim in paper().claims.claims}
 
 
 def test_a_loss_on_a_long_path_is_repaired_without_a_timeout(tmp_path: object) -> None:

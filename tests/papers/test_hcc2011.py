@@ -277,4 +277,4 @@ def test_the_open_question_keeps_the_paper_s_queue() -> None:
 
 
 def test_every_finding_is_about_a_claim() -> None:
-    assert set(paper().findings) <= {claim.id for claim in paper().claims.claims}
+    assert set(paper().explanations) <= {claim.id for claim in paper().claims.claims}

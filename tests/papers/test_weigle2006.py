@@ -192,7 +192,7 @@ def test_ranking_judges_the_same_runs_differently() -> None:
 
 
 def test_every_finding_is_about_a_claim() -> None:
-    assert set(paper().findings) <= {claim.id for claim in paper().claims.claims}
+    assert set(paper().explanations) <= {claim.id for claim in paper().claims.claims}
 
 
 def test_boundaries_by_rank_lie_between_neighbors() -> None:

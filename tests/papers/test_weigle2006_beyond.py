@@ -32,7 +32,7 @@ def test_pairs_of_the_paper_are_the_papers_own_runs() -> None:
 
 
 def test_the_answer_counts_who_wins_in_which_order() -> None:
-    """Of three algorithms the first wins against the second in both orders; against the third, who came first does."""
+    """The first of three algorithms wins against the second in both orders; against the third, who came first does."""
     everyone = ("bic", "reno", "vegas")
     scenarios = subject.Pairs(Setup(), everyone)
     wins = {("bic", "reno"): (90.0, 10.0), ("reno", "bic"): (10.0, 90.0), ("bic", "vegas"): (80.0, 20.0)}

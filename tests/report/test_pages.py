@@ -238,7 +238,7 @@ def test_a_page_allows_no_request_and_no_script_but_its_own(kind: str, kinds: di
 
 
 def browse(page: Path, *options: str) -> tuple[str, str]:
-    """What Chromium makes of a page, and what it says on its console."""
+    """Chromium's dump of a page, and its console."""
     assert BROWSER is not None
     done = subprocess.run(
         [

@@ -42,7 +42,7 @@ def step(at_s: float, before: float, after: float) -> Curve:
 
 
 def sample_times(stated: Scenario) -> Array:
-    """As the engine has them: multiples of the period, and the ends of the measured part."""
+    """Sample times, the same as the engine's: multiples of the period, and the ends of the measured part."""
     form = stated.canonical()
     period_ps, end_ps = form["sample_period_ps"], form["duration_ps"]
     ticks = {k * period_ps for k in range(end_ps // period_ps + 1)} | set(form["measure"].values())
@@ -187,7 +187,7 @@ def manifest_only(root: Path, number: int, algorithms: Sequence[str], *, title: 
     run_id = f"{number * 0x9E3779B97F4A7C15 % 2**64:016x}-sim-s1"
     flows = [{"name": f"{name}-{i}", "algorithm": name} for i, name in enumerate(algorithms, start=1)]
     manifest = {
-        "format": 2, "id": run_id, "scenario_hash": run_id[:16], "seed": 1, "backend": "sim", "title": title,
+        "format": 3, "id": run_id, "scenario_hash": run_id[:16], "seed": 1, "backend": "sim", "title": title,
         "scenario": {"flows": flows}, "scenario_toml": "", "tables_sha256": "",
         "created": f"2020-11-{1 + number // 24 % 28:02}T{number % 24:02}:00:00+00:00",
         "files": {"samples.parquet": {"bytes": 123_000 + number, "sha256": ""}},

@@ -1,4 +1,4 @@
-"""What a person sees of a run with hundreds of flows."""
+"""Output that a person sees of a run with hundreds of flows."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from elephan.runs import Run, Store
 from elephan.scenario import Scenario
 
 
-def late_comer(**more: Any) -> Scenario:
+def late_flow(**more: Any) -> Scenario:
     fields: dict[str, Any] = {
         "rate": "50 Mbit/s", "rtt": "60 ms", "buffer": "100 packets", "starts": ["0 s", "5 s"], "duration": "30 s",
         "measure": {"from": "10.05 s", "to": "29.99 s"},
@@ -28,7 +28,7 @@ def late_comer(**more: Any) -> Scenario:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return runs.run(late_comer(), store=Store(tmp_path_factory.mktemp("store")))
+    return runs.run(late_flow(), store=Store(tmp_path_factory.mktemp("store")))
 
 
 def by_flow(run: Run, column: str) -> dict[str, float]:
@@ -41,7 +41,7 @@ def test_rates_from_samples_are_the_engines_own(run: Run) -> None:
 
 
 def test_what_the_receivers_got_has_left_the_bottleneck(run: Run) -> None:
-    # What is on the way between them at either end of the window: a few packets.
+    # The difference is the packets on the way between them at either end of the window: a few.
     assert metrics.sum_throughput_mbps(run) == pytest.approx(metrics.link_throughput_mbps(run), rel=2e-3)
     # A packet counts when its last bit leaves, so a window may hold up to one more than it has room for.
     one_packet = 1500 * 8 / (50e6 * (29.99 - 10.05))
@@ -68,7 +68,7 @@ def test_queueing_agrees_with_round_trips(run: Run) -> None:
 
 
 def test_the_same_seed_gives_the_same_bytes_with_any_number_of_threads(tmp_path: Path) -> None:
-    wanted = late_comer(duration="12 s", measure={"from": "6 s"}).replicates(4)
+    wanted = late_flow(duration="12 s", measure={"from": "6 s"}).replicates(4)
     one = runs.sweep(wanted, store=Store(tmp_path / "one"), jobs=1)
     four = runs.sweep(wanted, store=Store(tmp_path / "four"), jobs=4)
     assert [run.manifest["tables_sha256"] for run in one] == [run.manifest["tables_sha256"] for run in four]
@@ -108,7 +108,7 @@ def test_a_run_may_be_cancelled_while_its_transfers_are_drawn(tmp_path: Path) ->
         "sizes": {"distribution": "constant", "mean": "1 kB"},
         "record": "summary",
     }
-    tables = {**late_comer(rate="100 Gbit/s", duration="60 s").to_dict(), "traffic": [web]}
+    tables = {**late_flow(rate="100 Gbit/s", duration="60 s").to_dict(), "traffic": [web]}
     with pytest.raises(Cancelled):
         runs.run(Scenario.from_dict(tables), store=Store(tmp_path), progress=stop)
     assert heard == [0.0]
@@ -141,7 +141,7 @@ except runs.Interrupted as stopped:
 
 def start_sweep(folder: Path) -> subprocess.Popen[str]:
     short, long = folder / "short.toml", folder / "long.toml"
-    short.write_text(late_comer(duration="8 s", measure={"from": "4 s"}).to_toml())
+    short.write_text(late_flow(duration="8 s", measure={"from": "4 s"}).to_toml())
     long.write_text(long_run(1).to_toml())
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", _SWEEP, str(short), str(long), str(folder / "store")]
@@ -174,14 +174,14 @@ def test_a_killed_sweep_goes_on_where_it_was(tmp_path: Path) -> None:
         process.kill()
     store = Store(tmp_path / "store")
     assert len(store.ids()) == 3
-    wanted = late_comer(duration="8 s", measure={"from": "4 s"}).replicates(4)
+    wanted = late_flow(duration="8 s", measure={"from": "4 s"}).replicates(4)
     assert [run.cached for run in runs.sweep(wanted, store=store)] == [True, True, True, False]
     assert [path.name for path in store.root.iterdir() if path.name.startswith(".tmp")] == []
 
 
 def test_the_command_for_a_saved_result_imports_nothing_heavy(tmp_path: Path) -> None:
     scenario = tmp_path / "s.toml"
-    scenario.write_text(late_comer(duration="8 s", measure={"from": "4 s"}).to_toml())
+    scenario.write_text(late_flow(duration="8 s", measure={"from": "4 s"}).to_toml())
     command = [sys.executable, "-m", "elephan", "run", str(scenario), "--store", str(tmp_path / "store"), "--json"]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     subprocess.run(command, check=True, capture_output=True, env=environment)
@@ -221,7 +221,7 @@ def test_ctrl_c_stops_a_single_run_within_a_second(tmp_path: Path) -> None:
 
 
 def test_classic_ecn_is_counted_where_it_is_marked_heard_and_answered(tmp_path: Path) -> None:
-    scenario = late_comer(
+    scenario = late_flow(
         stack={"base": "rfc6675", "ecn": True}, queue="threshold", queue_parameters={"mark": "40 packets"}
     )
     run = runs.run(scenario, store=Store(tmp_path))

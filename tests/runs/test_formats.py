@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from elephan.runs import DamagedRunError, Run, RunError, Store
-from elephan.runs.saved import MANIFEST, MANIFEST_FORMAT
+from elephan.runs.saved import FILES, MANIFEST, MANIFEST_FORMAT, SEAL, read_manifest
 from elephan.scenario.document import write
 
 SAVED = Path(__file__).parent / "format_1" / "770f90c0d4c5ebb1-sim-s1"
@@ -52,6 +52,22 @@ def test_a_scenario_that_is_no_canonical_form_is_a_run_error(store: Store) -> No
     wrong = Run(run.manifest | {"scenario": {"flows": []}}, folder=run.dir)
     with pytest.raises(RunError, match=r"is not a canonical form \(Object missing required field `duration_ps`\)"):
         _ = wrong.form
+
+
+@pytest.mark.parametrize("found", [1, 2])
+def test_a_kernel_run_of_an_earlier_format_has_its_failed_checks(store: Store, found: int) -> None:
+    path = store.path(SAVED.name) / MANIFEST
+    document = json.loads(path.read_text())
+    late = "one packet of a hundred was late"
+    facts = {"warnings": [late], "kernel": {"believable": False, "drops": 0}}
+    saved = {"format": found, "engine_summary": document["engine_summary"] | facts}
+    if found == 2:
+        document["backend"] = document.pop("habitat")
+    document.pop(SEAL)
+    document.pop(FILES)
+    path.write_text(json.dumps(document | saved))
+    kernel = read_manifest(path.parent)["engine_summary"]["kernel"]
+    assert kernel == {"valid": False, "failed_checks": [late], "drops": 0}
 
 
 def test_an_altered_run_of_the_first_format_is_damaged(store: Store) -> None:

@@ -64,7 +64,7 @@ def crowd(size: Size, times: int, seed: int = 1, *, backwards: bool = False) -> 
 
 
 def shares(run: Run) -> dict[str, float]:
-    """Part of the goodput by algorithm and by path."""
+    """Fraction of the goodput by algorithm and by path."""
     flows = run.flows.with_columns(pl.col("name").str.split("-").list.get(1).alias("path"))
     total = flows["goodput_mbps"].sum()
     return {

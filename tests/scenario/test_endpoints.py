@@ -142,7 +142,7 @@ def test_jiffies_are_in_the_canonical_form_of_what_counts_them() -> None:
     assert stack("htcp:linux", {"base": "linux", "hz": 100})["hz"] == 100
     # RACK's timers end at a timer interrupt.
     assert stack("reno", "linux")["hz"] == 250
-    # What does not count jiffies is the same experiment with any.
+    # An algorithm that does not count jiffies gives the same experiment with any.
     for algorithm in ("htcp", "reno:linux", "vegas:linux", "lp:linux", "cubic"):
         assert "hz" not in stack(algorithm, {"base": "ns2", "hz": 100})
 

@@ -308,7 +308,7 @@ def test_a_typing_mistake_in_any_field_gets_the_nearest_field(data: st.DataObjec
     listed = {f"dumbbell.{table}": [{wrong: "1 s"}]} if table.endswith("_steps") else {where: "1 s"}
     line = refusal(document, listed)
     assert line.startswith(f"scenario.toml: {where}: not a field of ")
-    assert "did you mean '" in line or "allowed: " in line or " are allowed" in line
+    assert "did you mean '" in line or "allowed: " in line or "; there are " in line
     meant = nearest(wrong, known)
     assert meant is not None or len(wrong) < 3
     if meant:

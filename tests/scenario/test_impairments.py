@@ -160,17 +160,17 @@ def test_a_base_rtt_error_leaves_something_of_the_round_trip() -> None:
     assert form["flows"][0]["base_rtt_error_ps"] == -5 * MS
 
 
-def test_a_reader_is_told_what_goes_by_the_beginning() -> None:
+def test_a_reader_is_told_which_values_are_those_of_the_beginning() -> None:
     def about_the_link(**fields: Any) -> list[str]:
         return [line for line in with_path(**fields).warnings() if line.startswith("bottleneck")]
 
     assert about_the_link() == []
     assert about_the_link(rate_steps=FULL["rate_steps"]) == [
-        "bottleneck: parts of its BDP go by its rate at the beginning, 10 Mbit/s"
+        "bottleneck: its BDP is that of its rate at the beginning, 10 Mbit/s"
     ]
-    assert "go by its delay at the beginning, 20 ms" in about_the_link(delay_steps=FULL["delay_steps"])[0]
+    assert "those of its delay at the beginning, 20 ms" in about_the_link(delay_steps=FULL["delay_steps"])[0]
     assert about_the_link(rate_trace=[1, 2, 3, 4, 5, 6]) == [
-        "bottleneck: parts of its BDP go by its rate, 10 Mbit/s; its trace has 12 Mbit/s on average"
+        "bottleneck: its BDP is that of its rate, 10 Mbit/s; its trace has 12 Mbit/s on average"
     ]
     assert about_the_link(rate="12 Mbit/s", rate_trace=[1, 2, 3, 4, 5, 6]) == []
 

@@ -194,7 +194,7 @@ def most_bps(form: dict[str, Any], flow: dict[str, Any]) -> float:
         if times := changes.get("rate_trace_ms"):
             # Whole rounds, and a part of one at either end.
             bound = len(times) * 12_000 * (1000 / times[-1] + 2 * 1e12 / measured_ps)
-        # What was sent up to 100 ms before the measured part may arrive in it.
+        # Bytes sent up to 100 ms before the measured part may arrive in it.
         bounds.append(bound * (1 + 1e11 / measured_ps if changes else 1))
     return float(min(bounds) * copies)
 

@@ -19,7 +19,7 @@ def test_the_form_and_the_hash_are_the_stored_ones(row: dict[str, Any]) -> None:
     table = {"duration": "5 s", "dumbbell": row["path"], "flow": [{"algorithm": "cubic"}]}
     scenario = Scenario.from_dict(table)
     form = next(link["queue"] for link in scenario.canonical()["links"] if link["name"] == "bottleneck")
-    # As text, since 1 and 1.0 are equal and are two forms.
+    # Compared as text, since 1 and 1.0 are equal and are two forms.
     assert json.dumps(form, sort_keys=True) == json.dumps(row["form"], sort_keys=True)
     assert scenario.hash == row["hash"]
 

@@ -1,4 +1,4 @@
-"""A scenario's meaning: the canonical form, its hash, the shorthands, overrides, and the way back to TOML."""
+"""A scenario's meaning: the canonical form, its hash, the shorthands, overrides, and the conversion to TOML."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from elephan.scenario import Scenario, ScenarioError
 
-LATE_COMER: dict[str, Any] = {
+LATE_FLOW: dict[str, Any] = {
     "duration": "500 s",
     "stack": "ns2",
     "measure": {"from": "250 s", "to": "500 s"},
@@ -26,8 +26,8 @@ LATE_COMER: dict[str, Any] = {
 }
 
 
-def late_comer(**changes: Any) -> Scenario:
-    return Scenario.from_dict(LATE_COMER).with_overrides(
+def late_flow(**changes: Any) -> Scenario:
+    return Scenario.from_dict(LATE_FLOW).with_overrides(
         {key.replace("__", "."): value for key, value in changes.items()}
     )
 
@@ -37,7 +37,7 @@ def link(scenario: Scenario, name: str) -> dict[str, Any]:
 
 
 def test_lost_packets_count_from_one_for_people_and_from_zero_for_the_engine() -> None:
-    assert link(late_comer(dumbbell__loss={"packets": [1, 250]}), "bottleneck")["loss"] == {
+    assert link(late_flow(dumbbell__loss={"packets": [1, 250]}), "bottleneck")["loss"] == {
         "kind": "list",
         "packets": [0, 249],
     }
@@ -52,14 +52,14 @@ def test_three_lines_of_python_build_a_scenario() -> None:
 
 
 def test_the_bottleneck_and_the_access_links_make_up_the_rtt() -> None:
-    scenario = late_comer()
+    scenario = late_flow()
     assert link(scenario, "bottleneck")["delay_ps"] == 48 * 10**9
     assert link(scenario, "source1")["delay_ps"] == 10**9
     assert scenario.graph.rtt_ps(0) == 100 * 10**9
 
 
 def test_each_flow_goes_through_its_own_access_links_and_back_on_their_other_directions() -> None:
-    form = late_comer().canonical()
+    form = late_flow().canonical()
     names = [row["name"] for row in form["links"]]
     forward = [names[i] for i in form["flows"][1]["path"]]
     backward = [names[i] for i in form["flows"][1]["reverse_path"]]
@@ -68,7 +68,7 @@ def test_each_flow_goes_through_its_own_access_links_and_back_on_their_other_dir
 
 
 def test_the_reverse_bottleneck_has_the_same_rate_and_buffer() -> None:
-    scenario = late_comer()
+    scenario = late_flow()
     there, back = link(scenario, "bottleneck"), link(scenario, "bottleneck/reverse")
     assert (there["rate_bps"], there["queue"]) == (back["rate_bps"], back["queue"])
     assert there["record"]
@@ -76,10 +76,10 @@ def test_the_reverse_bottleneck_has_the_same_rate_and_buffer() -> None:
 
 
 def test_a_flow_to_the_left_crosses_the_bottleneck_the_other_way() -> None:
-    form = late_comer(**{"flow[1]__direction": "left"}).canonical()
+    form = late_flow(**{"flow[1]__direction": "left"}).canonical()
     names = [row["name"] for row in form["links"]]
     assert [names[i] for i in form["flows"][1]["path"]] == ["source2", "bottleneck/reverse", "sink2"]
-    assert link(late_comer(**{"flow[1]__direction": "left"}), "bottleneck/reverse")["record"]
+    assert link(late_flow(**{"flow[1]__direction": "left"}), "bottleneck/reverse")["record"]
 
 
 def test_access_links_are_ten_times_the_bottleneck_by_default() -> None:
@@ -113,25 +113,25 @@ def test_the_bdp_is_that_of_the_longest_path() -> None:
 
 
 def test_ns2_counts_one_less_than_its_limit() -> None:
-    assert link(late_comer(), "bottleneck")["queue"]["limit_packets"] == 1554
-    assert link(late_comer(dumbbell__queue="droptail"), "bottleneck")["queue"]["limit_packets"] == 1555
+    assert link(late_flow(), "bottleneck")["queue"]["limit_packets"] == 1554
+    assert link(late_flow(dumbbell__queue="droptail"), "bottleneck")["queue"]["limit_packets"] == 1555
 
 
 def test_a_buffer_in_bytes_stays_in_bytes() -> None:
-    queue = link(late_comer(dumbbell__buffer="2 MB", dumbbell__queue="droptail"), "bottleneck")["queue"]
+    queue = link(late_flow(dumbbell__buffer="2 MB", dumbbell__queue="droptail"), "bottleneck")["queue"]
     assert (queue["limit_packets"], queue["limit_bytes"]) == (None, 2_000_000)
 
 
 def test_the_hash_does_not_depend_on_spelling_title_or_seed() -> None:
     same = [
-        late_comer(duration="500000 ms"),
-        late_comer(dumbbell__rate="0.622 Gbit/s"),
-        late_comer(title="another title"),
-        late_comer(seed=7),
-        late_comer(start_jitter="0.01 s"),
-        late_comer(stack={"base": "ns2", "payload": "1 kB"}),
+        late_flow(duration="500000 ms"),
+        late_flow(dumbbell__rate="0.622 Gbit/s"),
+        late_flow(title="another title"),
+        late_flow(seed=7),
+        late_flow(start_jitter="0.01 s"),
+        late_flow(stack={"base": "ns2", "payload": "1 kB"}),
     ]
-    assert {scenario.hash for scenario in same} == {late_comer().hash}
+    assert {scenario.hash for scenario in same} == {late_flow().hash}
 
 
 @pytest.mark.parametrize(
@@ -159,16 +159,16 @@ def test_the_hash_does_not_depend_on_spelling_title_or_seed() -> None:
     ],
 )
 def test_the_hash_depends_on_everything_that_changes_the_experiment(field: str, value: Any) -> None:
-    assert late_comer().with_overrides({field: value}).hash != late_comer().hash
+    assert late_flow().with_overrides({field: value}).hash != late_flow().hash
 
 
 def test_the_hash_of_a_known_scenario_never_moves() -> None:
     # A change here makes every saved result unreachable: bump canonical.FORMAT and say so in the changelog.
-    assert late_comer().hash == "2985cac76e7e5d1b"
+    assert late_flow().hash == "2985cac76e7e5d1b"
 
 
 def test_toml_survives_a_round_trip(tmp_path: Path) -> None:
-    scenario = late_comer(title='a "late" comer')
+    scenario = late_flow(title='a "late" comer')
     again = Scenario.from_toml(scenario.to_toml())
     assert (again.hash, again.title, again.seed) == (scenario.hash, scenario.title, scenario.seed)
     path = tmp_path / "late.toml"
@@ -177,22 +177,22 @@ def test_toml_survives_a_round_trip(tmp_path: Path) -> None:
 
 
 def test_a_scenario_can_be_pickled_for_a_cluster() -> None:
-    assert pickle.loads(pickle.dumps(late_comer())) == late_comer()
+    assert pickle.loads(pickle.dumps(late_flow())) == late_flow()
 
 
 def test_an_override_reaches_one_flow_or_every_flow() -> None:
-    assert late_comer(**{"flow[1]__algorithm": "stcp"}).canonical()["flows"][1]["algorithm"] == "stcp"
-    everywhere = late_comer(**{"flow[*]__algorithm": "stcp"}).canonical()["flows"]
+    assert late_flow(**{"flow[1]__algorithm": "stcp"}).canonical()["flows"][1]["algorithm"] == "stcp"
+    everywhere = late_flow(**{"flow[*]__algorithm": "stcp"}).canonical()["flows"]
     assert [flow["algorithm"] for flow in everywhere] == ["stcp", "stcp"]
 
 
 def test_an_override_of_a_named_stack_keeps_the_name() -> None:
-    stack = late_comer(stack__initial_window="3 segments").canonical()["flows"][0]["stack"]
+    stack = late_flow(stack__initial_window="3 segments").canonical()["flows"][0]["stack"]
     assert (stack["initial_window"], stack["payload_bytes"]) == (3, 1000)
 
 
 def test_a_flow_may_have_a_stack_of_its_own() -> None:
-    flows = late_comer(**{"flow[0]__stack": {"receive_window": "64 KiB"}, "flow[1]__stack": "linux"}).canonical()[
+    flows = late_flow(**{"flow[0]__stack": {"receive_window": "64 KiB"}, "flow[1]__stack": "linux"}).canonical()[
         "flows"
     ]
     assert (flows[0]["stack"]["receive_window"], flows[0]["stack"]["payload_bytes"]) == (65, 1000)
@@ -205,7 +205,7 @@ def test_the_measured_part_is_the_second_half_by_default() -> None:
 
 
 def test_a_size_in_bytes_is_rounded_up_to_segments() -> None:
-    form = late_comer(**{"flow[0]__size": "2001 B"}).canonical()
+    form = late_flow(**{"flow[0]__size": "2001 B"}).canonical()
     assert form["flows"][0]["size_segments"] == 3
 
 
@@ -271,10 +271,10 @@ def test_a_graph_has_a_path_for_each_flow_and_finds_the_way_back() -> None:
 
 
 def test_seeds_that_would_give_equal_runs_are_refused() -> None:
-    assert [scenario.seed for scenario in late_comer(seed=5).replicates(3)] == [5, 6, 7]
+    assert [scenario.seed for scenario in late_flow(seed=5).replicates(3)] == [5, 6, 7]
     with pytest.raises(ScenarioError, match="nothing here is random"):
-        late_comer(perturb="none").replicates(2)
-    assert len(late_comer(perturb="none", dumbbell__loss=1e-5).replicates(2)) == 2
+        late_flow(perturb="none").replicates(2)
+    assert len(late_flow(perturb="none", dumbbell__loss=1e-5).replicates(2)) == 2
 
 
 def test_a_run_too_short_for_its_sawtooth_is_warned_about() -> None:
@@ -288,6 +288,6 @@ def test_a_run_too_short_for_its_sawtooth_is_warned_about() -> None:
 
 def test_a_late_start_and_a_small_receive_window_are_warned_about() -> None:
     assert any(
-        "starts at 300 s, inside the measured part" in w for w in late_comer(**{"flow[1]__start": "300 s"}).warnings()
+        "starts at 300 s, inside the measured part" in w for w in late_flow(**{"flow[1]__start": "300 s"}).warnings()
     )
-    assert any("receive window of 65 segments" in w for w in late_comer(stack__receive_window="64 KiB").warnings())
+    assert any("receive window of 65 segments" in w for w in late_flow(stack__receive_window="64 KiB").warnings())

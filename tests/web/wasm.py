@@ -40,7 +40,7 @@ class Engine:
         self._process = process
 
     def run(self, canonical: str) -> dict[str, Any]:
-        """As the engine in Python: the tables, and the summary as JSON."""
+        """Runs the engine as Python would: the tables, and the summary as JSON."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(canonical.encode() + b"\n")

@@ -79,7 +79,7 @@ export class Engine {
     return JSON.parse(this.text()) as Record<string, unknown>;
   };
 
-  /** What the engine said last, in words. */
+  /** The engine's last message, in words. */
   text(): string {
     return new TextDecoder().decode(this.output());
   }

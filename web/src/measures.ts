@@ -105,7 +105,7 @@ export function numbers(tables: Tables, summary: Record<string, unknown>, form: 
   };
 }
 
-/** Of the first recorded link, which is the bottleneck that most flows share. */
+/** Index of the first recorded link, which is the bottleneck that most flows share. */
 function atBottleneck(tables: Tables, form: Record<string, any>) {
   const { links } = tables;
   const { names, rows } = parts(links, "link");

@@ -128,7 +128,7 @@ function run(): void {
   send({ kind: "run", id, settings: asked.settings });
 }
 
-/** The controls have changed: what was there when the hand began to move is the last setting. */
+/** The controls have changed: the setting from before the change is the last setting. */
 function changed(): void {
   const now = performance.now();
   if (now - lastInput > 700 && result !== null) before = result;

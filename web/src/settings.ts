@@ -1,4 +1,4 @@
-// What the controls of the page hold, and its form in a link.
+// Settings of the page's controls, and their form in a link.
 
 export type Value = number | boolean | string;
 
@@ -6,7 +6,7 @@ export interface Flow {
   algorithm: string;
   parameters: Record<string, Value>;
   start_s: number;
-  /** Two-way propagation delay, ms; that of the path where there is none. */
+  /** Two-way propagation delay, ms; the path's if absent. */
   rtt_ms: number | null;
   /** Sends on the reverse path. */
   left: boolean;

@@ -26,7 +26,7 @@ params! {
 }
 
 states! {
-    /// Whose increase is in use.
+    /// Rule of increase in use.
     enum Mode {
         /// Standard TCP's.
         Slow = "slow",
@@ -51,7 +51,7 @@ pub struct Africa {
 }
 
 impl Africa {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "africa",
         title: "TCP-Africa",

@@ -1,6 +1,6 @@
-//! What an endpoint tells an algorithm, and what the algorithm answers.
+//! Interface between an endpoint and an algorithm: the events that the algorithm is told, and its answers.
 //!
-//! Units are those of the papers: windows in segments, time in seconds, rates in segments per second. Nothing here
+//! Units are the papers': windows in segments, time in seconds, rates in segments per second. Nothing here
 //! knows the simulator: the same types can drive a real transport.
 
 use crate::jiffies::DEFAULT_HZ;
@@ -36,10 +36,10 @@ impl Default for Start {
     }
 }
 
-/// Whether the algorithm uses explicit congestion notification by itself.
+/// True if the algorithm uses explicit congestion notification by itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ecn {
-    /// As the endpoint is set: not at all, or as RFC 3168 has it, one [`Cause::Ecn`] a round trip.
+    /// The endpoint's setting: none, or RFC 3168 with one [`Cause::Ecn`] a round trip.
     #[default]
     Endpoint,
     /// ECT(0) and a count of marks with every ACK ([`Ack::marked`]); no [`Cause::Ecn`] (RFC 8257).
@@ -48,7 +48,7 @@ pub enum Ecn {
     L4s,
 }
 
-/// What the routers on its path have to be, where an algorithm cannot do without their help.
+/// Kind of router that an algorithm needs on its path, if it cannot work without one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Router {
     /// Each segment carries a [`RouterAssisted::request`], and routers answer with [`Answer::Feedback`] (XCP).
@@ -68,7 +68,7 @@ impl Router {
     }
 }
 
-/// What a segment tells XCP routers of its sender.
+/// Fields of a segment that XCP routers read about its sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Request {
     /// Round-trip time, s; 0 where it is not known yet.
@@ -101,7 +101,7 @@ pub enum Answer {
     Load(Load),
 }
 
-/// What an algorithm needs besides ACKs, losses and timeouts. What is not asked for is not computed, and costs nothing.
+/// Needs of an algorithm besides ACKs, losses and timeouts. A signal that is not asked for is not computed, and costs nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
     /// [`Ack::window_at_send`].
@@ -130,7 +130,7 @@ pub struct Needs {
 }
 
 impl Needs {
-    /// Whether anything has to be filled in with each ACK: a field of [`Ack`] that is empty otherwise, or an [`Answer`].
+    /// True if anything has to be filled in with each ACK: a field of [`Ack`] that is empty otherwise, or an [`Answer`].
     #[must_use]
     #[inline]
     pub const fn with_acks(&self) -> bool {
@@ -218,12 +218,12 @@ pub struct Ack {
     pub in_recovery: bool,
     /// The window (or the pace at which it is spent), and not the application or the receiver, limited the sender.
     pub window_limited: bool,
-    /// Of the segments newly delivered, those that a queue had marked; only with [`Ecn::Accurate`] and [`Ecn::L4s`].
+    /// Segments among those newly delivered that a queue had marked; only with [`Ecn::Accurate`] and [`Ecn::L4s`].
     pub marked: f64,
 }
 
 impl Ack {
-    /// Whether the rules allow the window to grow on this ACK (not in recovery, and the window is what limits the flow).
+    /// True if the rules allow the window to grow on this ACK (not in recovery, and the window is what limits the flow).
     #[must_use]
     #[inline]
     pub fn may_grow(&self) -> bool {
@@ -238,7 +238,7 @@ impl Ack {
     }
 }
 
-/// What made the endpoint report congestion.
+/// Cause of a congestion signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// A lost segment, found without a timeout.
@@ -266,8 +266,8 @@ pub struct Signal {
 
 /// A congestion control algorithm.
 ///
-/// The endpoint sends while its estimate of what is in flight is below [`Algorithm::window`], except in fast recovery,
-/// where its recovery rule (PRR, rate halving, RFC 6675) walks from the old window to the new one.
+/// The endpoint sends while its estimate of the segments in flight is below [`Algorithm::window`], except in fast
+/// recovery, where its recovery rule (PRR, rate halving, RFC 6675) goes from the old window to the new one.
 ///
 /// [`Observe`] gives its internal variables; an algorithm that shows none implements it without a method.
 pub trait Algorithm: Observe {
@@ -283,13 +283,13 @@ pub trait Algorithm: Observe {
     fn on_idle(&mut self, _now: f64, _idle: f64) {}
     /// A segment went out; only with [`Needs::sends`].
     fn on_sent(&mut self, _sent: &Sent) {}
-    /// A segment was found lost, retransmitted ones each time anew; before [`Algorithm::on_congestion`] and the ACK's own
-    /// [`Algorithm::on_ack`]. Only with [`Needs::losses`].
+    /// A segment was found lost, a retransmitted one each time anew; called before [`Algorithm::on_congestion`] and the
+    /// ACK's own [`Algorithm::on_ack`]. Only with [`Needs::losses`].
     fn on_lost(&mut self, _lost: &Lost) {}
     /// Everything outstanding at the congestion signal or the timeout is acknowledged.
     fn on_recovery_exit(&mut self, _now: f64) {}
-    /// The endpoint's recovery rule ended below the window that the algorithm asked for: go on from `window`, segments, where
-    /// that is less. `ssthresh` stays.
+    /// The endpoint's recovery rule ended below the window that the algorithm asked for: continue from `window`,
+    /// segments, if that is less. `ssthresh` stays.
     fn moderate(&mut self, window: f64);
     /// The last congestion signal or timeout turned out to be spurious: restore what it changed.
     fn on_undo(&mut self, _now: f64) {}
@@ -307,7 +307,7 @@ pub trait Algorithm: Observe {
     fn pacing_rate(&self) -> Option<f64> {
         None
     }
-    /// What it needs; the same at any time.
+    /// Needs of the algorithm; the same at any time.
     #[inline]
     fn needs(&self) -> Needs {
         Needs::default()
@@ -323,9 +323,9 @@ pub trait Algorithm: Observe {
     }
 }
 
-/// An algorithm that routers assist: it writes requests into its segments, and its ACKs bring the routers' answers.
+/// An algorithm that routers assist: it writes requests into its segments, and its ACKs bring the routers' feedback.
 pub trait RouterAssisted {
-    /// What a segment that is about to leave tells routers; `limited` where the window, and not the application or the
+    /// Congestion header of a segment that is about to leave; `limited` where the window, and not the application or the
     /// receiver, held the sender back last. Only with [`Router::Xcp`].
     fn request(&mut self, _limited: bool) -> Request {
         Request::default()

@@ -40,7 +40,7 @@ params! {
         increase_constant: f64 = num(0.0, 0.0, 10.0, Unit::Segments), "the paper's formula has 1 of an unclear unit (unverified)";
         /// Which RTT shows congestion.
         rtt_source: RttSource = choice("mean", RttSource::WORDS), "implementations: mostly the last (unverified)";
-        /// What a loss does first.
+        /// First action on a loss.
         loss_order: LossOrder = choice("update-first", LossOrder::WORDS), "most implementations (unverified)";
         /// Probe before the first loss, when no RTT of losses is known.
         probe_at_first: bool = flag(true), "most implementations (unverified)";
@@ -81,7 +81,7 @@ pub fn probe_increase(c: f64, most: f64, steepness: f64, constant: f64) -> f64 {
 }
 
 impl Areno {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "areno",
         title: "TCP Adaptive Reno",
@@ -147,7 +147,7 @@ impl Areno {
 
 observed! {
     self: Areno, self.win;
-    /// Probe part of the window.
+    /// Probe component of the window.
     probe = self.probe, number(Unit::Segments);
     /// Increase of the probe part for each round trip.
     increase = self.increase, number(Unit::Segments);

@@ -6,9 +6,9 @@
 //! estimate, room in the window for aggregated ACKs and for offloaded bursts, packet conservation in the first round of
 //! recovery, and the long-term rate of a policer. The windows are whole segments; the gains are the exact numbers, which
 //! the preset `linux` rounds to 256ths as the kernel does. Preset `2016` is the article without Linux's additions.
-//! Differences from Linux: a delayed ACK may refresh an expired minimum RTT (the kernel waits for one that is not delayed);
-//! there are no segments between the algorithm and the wire, so what is in flight is what is in the network; clocks are
-//! exact and not jiffies.
+//! Differences from Linux: a delayed ACK may refresh an expired minimum RTT (the kernel waits for one that is not
+//! delayed). No segments wait between the algorithm and the wire, so all segments in flight are in the network. Clocks
+//! are exact and not jiffies.
 
 use crate::algorithm::{Ack, Algorithm, Cause, Delivery, Lost, Needs, Signal, Start};
 use crate::draws::Draws;
@@ -41,7 +41,7 @@ params! {
         full_growth: f64 = num(1.25, 1.0, 10.0, Unit::None), "Linux tcp_bbr.c";
         /// Rounds without that growth after which it is.
         full_rounds: f64 = num(3.0, 1.0, 100.0, Unit::RoundTrips), "Linux tcp_bbr.c";
-        /// Part of the bandwidth that the pacing rate stays below it.
+        /// Fraction of the bandwidth that the pacing rate stays below it.
         pacing_margin: f64 = num(0.01, 0.0, 0.5, Unit::None), "Linux tcp_bbr.c";
         /// Room in the window for three bursts of a millisecond each, as offload makes them.
         offload_budget: bool = flag(true), "Linux tcp_bbr.c";
@@ -66,7 +66,7 @@ const FIRST_RTT_S: f64 = 0.001;
 const POLICED_ROUNDS: u32 = 4;
 /// Lost for each delivered segment from which an interval may be policed.
 const POLICED_LOSS: f64 = 50.0 / 256.0;
-/// Intervals whose rates differ by no more than this part are alike.
+/// Intervals whose rates differ by no more than this fraction are alike.
 const POLICED_ALIKE: f64 = 1.0 / 8.0;
 /// The same as a rate, bytes/s (4 kbit/s).
 const POLICED_ALIKE_BYTES_PER_S: f64 = 500.0;
@@ -170,7 +170,7 @@ pub struct Bbr {
 }
 
 impl Bbr {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "bbr",
         title: "BBR, version 1",
@@ -421,7 +421,7 @@ impl Bbr {
         self.s.phase_at = now;
     }
 
-    /// Any phase but the one that yields, so that flows do not probe in step.
+    /// Any phase but the yielding one, so that flows do not probe in step.
     fn enter_probe_bw(&mut self, now: f64) {
         self.s.mode = Mode::ProbeBw;
         self.s.phase = PHASES - 1 - (self.s.draws.bits() % 7) as u8;
@@ -644,7 +644,7 @@ impl Algorithm for Bbr {
     fn on_timeout(&mut self, signal: &Signal) {
         self.save_window();
         (self.s.recovering, self.s.recovery_begins, self.s.recovery_ends) = (true, false, false);
-        // What is in flight, nothing, and one more, as Linux's stack sets it (unverified).
+        // Linux's stack sets the segments in flight (none) plus one (unverified).
         self.s.w = 1.0;
         self.s.full_bandwidth = 0.0;
         // The end of a round with a loss.

@@ -3,10 +3,11 @@
 //! remembered; between probes a loss lowers the rate and the window for a while.
 //!
 //! Variant: the draft's procedures under their own names, with `ProbeRTT` every 5 s over a minimum of 10 s, as its published
-//! revisions have it (later working copies make both 10 s and size the window from the minimum that expires). Where the text
-//! leaves something open: the gains follow the state table at each transition; the bound of the Reno coexistence is
-//! compared in segments; the volume caps are those of the bounding procedure, so none applies in Drain; losses count as
-//! separate ranges when separate ACKs report them, as Linux counts them; ECN is ignored, as the draft has no rule for it.
+//! revisions have it (later working copies make both 10 s and size the window from the minimum that expires). Where the
+//! text is open, this is the choice. The gains follow the state table at each transition. The bound of the Reno
+//! coexistence is compared in segments. The volume caps are those of the bounding procedure, so none applies in Drain.
+//! Losses count as separate ranges when separate ACKs report them, as in Linux. ECN is ignored, since the draft has no
+//! rule for it.
 //! What a segment lost early in a burst says about the burst needs no care here: segments leave one by one.
 
 use crate::algorithm::{Ack, Algorithm, Cause, Delivery, Lost, Needs, Signal, Start};
@@ -39,9 +40,9 @@ params! {
         probe_rtt_cwnd_gain: f64 = num(0.5, 0.0, 1.0, Unit::None), "draft-ietf-ccwg-bbr §2.8";
         /// Loss in a round beyond which a probe went too far.
         loss_threshold: f64 = num(0.02, 0.0, 0.9, Unit::None), "draft-ietf-ccwg-bbr §2.7";
-        /// Part of a bound that one round with losses leaves at least.
+        /// Fraction of a bound that one round with losses leaves at least.
         beta: f64 = num(0.7, 0.01, 1.0, Unit::None), "draft-ietf-ccwg-bbr §2.7";
-        /// Part of the long-term bound left free in ProbeBW_CRUISE.
+        /// Fraction of the long-term bound left free in ProbeBW_CRUISE.
         headroom: f64 = num(0.15, 0.0, 0.9, Unit::None), "draft-ietf-ccwg-bbr §2.7";
         /// Smallest window.
         min_window: f64 = num(4.0, 1.0, 100.0, Unit::Segments), "draft-ietf-ccwg-bbr §2.7";
@@ -55,7 +56,7 @@ params! {
         probe_wait: f64 = num(2.0, 0.0, 1e3, Unit::Seconds), "draft-ietf-ccwg-bbr §5.3.3.5";
         /// Rounds between two probes that are enough where Reno would need no longer.
         probe_rounds: f64 = num(63.0, 1.0, 1e6, Unit::RoundTrips), "draft-ietf-ccwg-bbr §5.3.3.5";
-        /// Part of the bandwidth that the pacing rate stays below it.
+        /// Fraction of the bandwidth that the pacing rate stays below it.
         pacing_margin: f64 = num(0.01, 0.0, 0.5, Unit::None), "draft-ietf-ccwg-bbr §2.5";
     }
 }
@@ -81,7 +82,7 @@ pub struct Bbr3 {
 }
 
 impl Bbr3 {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "bbr3",
         title: "BBR, version 3",
@@ -271,7 +272,7 @@ impl Bbr3 {
         }
     }
 
-    /// Whether it decided a transition.
+    /// True if it decided a transition.
     fn adapt_long_term(&mut self, ack: &Ack, sample: &Sample) -> bool {
         let s = &mut *self.s;
         if s.ack_phase == AckPhase::ProbeStarting && s.round_start {

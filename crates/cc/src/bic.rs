@@ -1,9 +1,9 @@
 //! BIC-TCP (L. Xu, K. Harfoush, I. Rhee, "Binary increase congestion control for fast, long distance networks", INFOCOM
 //! 2004): a binary search for the window at which the last loss came, then probing beyond it.
 //!
-//! Variant: the paper's pseudo-code and constants (S_max 32, S_min 0.01, β 0.125, low window 14, as on the authors'
-//! page of ns-2 scripts for it; its text was not to be had), in which the target follows each ACK; `search_update =
-//! round` has the paper's description instead, a new target each round trip. Fast convergence compares with the maximum
+//! Variant: the paper's pseudo-code and constants (S_max 32, S_min 0.01, β 0.125, low window 14, from the authors' page
+//! of ns-2 scripts, since the paper's text was not available). Its target follows each ACK. `search_update = round` has
+//! the paper's description instead, a new target each round trip. Fast convergence compares with the maximum
 //! recorded at the last loss: the pseudo-code compares with `max_win`, which probing has set to "large", so that read
 //! literally every loss after probing would look like the sign of a new flow. Differences: Linux (presets `linux`,
 //! `linux-2.6`) keeps 819/1024 of the window, has S_max 16, divides the distance by 4, moves by 1/5 segment a round
@@ -49,17 +49,17 @@ params! {
         s_max: f64 = num(32.0, 0.01, 1e6, Unit::Segments), "Xu et al. 2004; Linux has 16";
         /// Smallest increase a round trip (S_min); the paper's form.
         s_min: f64 = num(0.01, 1e-6, 1e3, Unit::Segments), "Xu et al. 2004";
-        /// Part of the window given up on a loss (β).
+        /// Fraction of the window given up on a loss (β).
         beta: f64 = num(0.125, 0.0, 1.0, Unit::None), "Xu et al. 2004; Linux has 205/1024";
         /// Window below which it is standard TCP.
         low_window: f64 = num(14.0, 0.0, 1e9, Unit::Segments), "Xu et al. 2004; Linux";
         /// Aim below the last maximum when that is lower than the one before.
         fast_convergence: bool = flag(true), "Xu et al. 2004 §III.D";
-        /// What a loss is compared with for fast convergence; the paper's form.
+        /// Reference of fast convergence, with which the window at a loss is compared; the paper's form.
         converge_against: Against = choice("recorded", Against::WORDS), "Xu et al. 2004 §III.D; max_win is the pseudo-code";
         /// When the target moves; the paper's form.
         search_update: SearchUpdate = choice("ack", SearchUpdate::WORDS), "Xu et al. 2004 §III";
-        /// The search goes this part of the distance to the maximum each round trip: one in this many; Linux's form.
+        /// The search goes this fraction of the distance to the maximum each round trip: one in this many; Linux's form.
         search_divisor: f64 = num(4.0, 2.0, 1e3, Unit::None), "Linux tcp_bic.c BICTCP_B";
         /// Round trips from `search_divisor` below the maximum up to it; Linux's form.
         smooth_part: f64 = num(20.0, 1.0, 1e4, Unit::None), "Linux tcp_bic.c; 11 up to 2.6.12";
@@ -124,7 +124,7 @@ pub struct Bic {
 }
 
 impl Bic {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "bic",
         title: "BIC-TCP",

@@ -19,7 +19,7 @@ params! {
     pub struct CdgParams {
         /// Round trips whose gradients are summed; a power of two.
         window: f64 = num(8.0, 1.0, 256.0, Unit::RoundTrips), "Linux tcp_cdg.c window";
-        /// Part of the window kept at a back-off.
+        /// Fraction of the window kept at a back-off.
         backoff_beta: f64 = num(724.0 / 1024.0, 0.1, 1.0, Unit::None), "Linux tcp_cdg.c backoff_beta: the root of a half";
         /// Back off with probability 1 - exp(-this × the summed gradient).
         backoff_factor: f64 = num(42.0, 0.0, 1e6, Unit::PerSecond), "Linux tcp_cdg.c backoff_factor; the paper's G of 3 ms";
@@ -34,7 +34,7 @@ params! {
     }
 }
 
-/// A gradient sum at or below minus this says that a back-off had an effect, s; smaller ones are noise to the
+/// A gradient sum at or below minus this shows that a back-off had an effect, s; smaller sums are noise to the
 /// tolerance.
 const NOISE_S: f64 = 32e-6;
 /// Smallest thresholds of the slow start, s.
@@ -98,7 +98,7 @@ pub struct Cdg {
 }
 
 impl Cdg {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "cdg",
         title: "CAIA delay gradient",
@@ -149,7 +149,7 @@ impl Cdg {
         })
     }
 
-    /// Takes an RTT; a lone segment's after ACKs of several was probably delayed, and counts only where it is the
+    /// Takes an RTT; a lone segment's sample after ACKs of several was probably delayed, and counts only if it is the
     /// smallest.
     #[inline]
     fn sample(&mut self, ack: &Ack, rtt: f64) {
@@ -260,7 +260,7 @@ impl Cdg {
         }
     }
 
-    /// What a loss leaves; the shadow window follows.
+    /// Window after a loss; the shadow window follows.
     fn reduced(&mut self, signal: &Signal) -> f64 {
         if self.backing_off {
             return self.win.w;
@@ -273,7 +273,7 @@ impl Cdg {
         if self.p.use_shadow { self.shadow.max(half) } else { half }
     }
 
-    /// A reduction is over: its round's RTTs are what the next ones are compared with.
+    /// A reduction is over: the next rounds' RTTs are compared with those of its round.
     fn settle(&mut self) {
         self.backing_off = false;
         self.queue = Queue::Unknown;

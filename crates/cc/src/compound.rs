@@ -9,9 +9,9 @@
 //! those of the implementations, and the RTT of a round trip, which the draft leaves open, is its smallest.
 //! Differences: drafts -00 and -01 grow from dwnd instead (preset `draft-00`). L. Andrew's Linux module is `linux` (release
 //! 1.3, whole segments, ACKs counted), `linux-1.1` (the same without spreading) and `linux-jan2008` (tuning by a half, no
-//! low window, dwnd also in slow start, a loss taken from Reno's part). The module that Linux 2.6.18 had for a short time
-//! has no tuning (`linux-2.6`); ns-2's TCP/Linux has that one, and as long as timestamps are off gives it one RTT sample a
-//! round trip, too few for dwnd, which makes it Reno (`ns2`).
+//! low window, dwnd also in slow start, a loss taken from Reno's part). The module that Linux 2.6.18 had for a short
+//! time has no tuning (`linux-2.6`). ns-2's TCP/Linux has that module. While timestamps are off, it gives the module
+//! one RTT sample a round trip, too few for dwnd, which makes it Reno (`ns2`).
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::loss_window::{Arithmetic, FLOOR, LossParams, LossWindow, window_getters};
@@ -22,7 +22,7 @@ use crate::param::{
 use crate::round_trip::{MIN_SAMPLES, RoundRtt, RoundTrip};
 
 choices! {
-    /// Whose rules:
+    /// Source of the rules:
     /// - `draft`: The paper's and the draft's, in real numbers.
     /// - `2006`: The Linux module of 2006, and Andrew's until January 2008.
     /// - `1.3`: Andrew's Linux module since March 2008, as of release 1.3.
@@ -41,7 +41,7 @@ params! {
         alpha: f64 = num(0.125, 0.0, 1e3, Unit::None), "Tan et al. 2006";
         /// Exponent of the growth; the Linux modules have 3/4 always.
         k: f64 = num(0.75, 0.0, 1.0, Unit::None), "Tan et al. 2006";
-        /// Part of the window given up on a loss (β).
+        /// Fraction of the window given up on a loss (β).
         beta: f64 = num(0.5, 0.0, 1.0, Unit::None), "Tan et al. 2006";
         /// dwnd shrinks by this times the segments in queues (ζ; η in the drafts).
         zeta: f64 = num(1.0, 0.0, 1e3, Unit::None), "Linux modules; in the paper unverified";
@@ -51,17 +51,17 @@ params! {
         gamma_low: f64 = num(5.0, 0.0, 1e6, Unit::Segments), "Andrew's module; in the draft unverified";
         /// Largest γ that tuning sets.
         gamma_high: f64 = num(30.0, 0.0, 1e6, Unit::Segments), "Andrew's module; in the draft unverified";
-        /// Part of the way that γ moves at each loss; 0: fixed.
+        /// Fraction of the way that γ moves at each loss; 0: fixed.
         gamma_gain: f64 = num(0.25, 0.0, 1.0, Unit::None), "Andrew's module 1.1 (January 2008: 0.5); in the draft unverified";
         /// Window below which dwnd is 0.
         low_window: f64 = num(38.0, 0.0, 1e6, Unit::Segments), "Andrew's module; INFOCOM 41? (unverified)";
-        /// What dwnd grows from.
+        /// Base of dwnd's growth.
         grow_from: GrowFrom = choice("window", GrowFrom::WORDS), "Tan et al. 2006; drafts -00, -01: dwnd";
         /// Which RTT stands for a round trip.
         rtt_filter: RoundRtt = choice("min", RoundRtt::WORDS), "Linux modules; the draft does not say";
         /// Spread the growth of dwnd over the next round trip.
         spread: bool = flag(true), "Andrew's module 1.3";
-        /// Whose rules in detail.
+        /// Source of the detailed rules.
         rules: Rules = choice("draft", Rules::WORDS), "Tan et al. 2006; Linux modules";
         /// Forget the base RTT when sending resumes after an idle time.
         forget_base: bool = flag(false), "Linux module of 2006: on";
@@ -82,7 +82,7 @@ pub struct Compound {
     round: RoundTrip,
     /// Reno's window when the round began.
     reno_at_start: f64,
-    /// What Reno alone would have in queues; in the modules in halves of a segment.
+    /// Queue that Reno alone would keep; in the modules in halves of a segment.
     diff_reno: Option<f64>,
     /// Growth of dwnd that is not spread yet, and for each segment acknowledged (module 1.3: ACKs for each segment).
     left: f64,
@@ -91,11 +91,11 @@ pub struct Compound {
     saved: Option<f64>,
 }
 
-/// What the presets for the modules before March 2008 share.
+/// Settings that the presets for the modules before March 2008 share.
 const EARLY: [(&str, Setting); 4] =
     [word("arithmetic", "linux-2.6"), word("rules", "2006"), value("low_window", 0.0), switch("spread", false)];
 
-/// `EARLY` and what one of them has besides.
+/// `EARLY` with further settings of one preset.
 const fn early<const N: usize>(more: &[(&'static str, Setting)]) -> [(&'static str, Setting); N] {
     let mut all = [EARLY[0]; N];
     let mut i = 0;
@@ -107,7 +107,7 @@ const fn early<const N: usize>(more: &[(&'static str, Setting)]) -> [(&'static s
 }
 
 impl Compound {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "compound",
         title: "Compound TCP",
@@ -151,8 +151,8 @@ impl Compound {
     };
 
     /// # Errors
-    /// As [`Settings::read`], and [`BuildError::Conflict`] where γ's limits are in the wrong order or the arithmetic is not
-    /// that of the rules.
+    /// Like [`Settings::read`], and [`BuildError::Conflict`] if γ's limits are in the wrong order or the arithmetic
+    /// does not fit the rules.
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = CompoundParams::read(settings)?;
         if p.gamma_low > p.gamma_high {
@@ -180,7 +180,7 @@ impl Compound {
         })
     }
 
-    /// Reno's part of the window.
+    /// Reno's component of the window.
     fn reno(&self) -> f64 {
         self.win.w - self.dwnd
     }
@@ -191,7 +191,7 @@ impl Compound {
         self.win.w += segments;
     }
 
-    /// What a window of `w` adds to dwnd in a round trip; Reno's one segment is taken off.
+    /// Increase of dwnd in a round trip at a window of `w`, less Reno's one segment.
     fn increment(&self, w: f64) -> f64 {
         let grown = match self.p.rules {
             Rules::Draft => self.p.alpha * libm::pow(w, self.p.k),
@@ -207,15 +207,15 @@ impl Compound {
         self.dwnd = 0.0;
     }
 
-    /// What dwnd gives up is not to be won back by Reno's slow start, as it is in the modules.
+    /// Keeps Reno's slow start from regaining the reduction of dwnd, which it does in the modules.
     fn keep_out_of_slow_start(&mut self) {
         if self.p.rules == Rules::Draft {
             self.win.ssthresh = self.win.ssthresh.min(self.win.w.max(FLOOR));
         }
     }
 
-    /// The RTTs of a round that was interrupted say nothing. What was sent does in the module of 2006, which counts it from
-    /// the last round that ended on.
+    /// The RTTs of an interrupted round are not used. The module of 2006 still uses its segments: it counts them
+    /// from the last round that ended.
     fn forget_round(&mut self) {
         let acked = if self.p.rules == Rules::Early { self.round.acked } else { 0.0 };
         self.round = RoundTrip { acked, ..RoundTrip::NEW };
@@ -245,7 +245,7 @@ impl Compound {
             return;
         }
         let rtt = round.rtt(self.p.rtt_filter);
-        // What was sent in the round is what its ACKs report, and at most a window; the module of 2006 has no such limit.
+        // Segments sent in the round: those that its ACKs report, at most one window; the module of 2006 has no such limit.
         let sent = if early { round.acked } else { round.acked.min(self.win.w) };
         let queued = self.queued(sent, rtt);
         self.diff_reno = Some(self.queued(reno_then, rtt));
@@ -306,8 +306,8 @@ impl Compound {
         }
     }
 
-    /// Growth of Reno's part as the module of 2006 has it: by itself in slow start, then one segment for as many ACKs as
-    /// the window has segments.
+    /// Growth of Reno's component as the module of 2006 has it: by itself in slow start, then one segment for as many
+    /// ACKs as the window has segments.
     #[inline]
     fn grow_early(&mut self) {
         if self.reno() <= self.win.ssthresh {
@@ -438,7 +438,7 @@ impl Algorithm for Compound {
         self.win.time_out(0.5 * self.win.reduced_from(signal), signal.repeated);
         self.dwnd = 0.0;
         if self.p.rules == Rules::Draft {
-            // As implementations of the draft have it; in the modules γ stays.
+            // Implementations of the draft do so; in the modules γ stays.
             self.gamma = self.p.gamma;
         }
     }

@@ -39,7 +39,7 @@ params! {
         same_direction: f64 = num(3.0, 1.0, 100.0, Unit::None), "Arun & Balakrishnan 2018; mvfst";
         /// Compete with flows that fill the queue.
         competitive: bool = flag(true), "Arun & Balakrishnan 2018; mvfst: no";
-        /// The queue is nearly empty below this part of its largest delay in four round trips.
+        /// The queue is nearly empty below this fraction of its largest delay in four round trips.
         nearly_empty: f64 = num(0.1, 0.0, 1.0, Unit::None), "Arun & Balakrishnan 2018";
         /// Round trips without a nearly empty queue after which it competes.
         patience: f64 = num(5.0, 1.0, 1e3, Unit::None), "Arun & Balakrishnan 2018 (unverified)";
@@ -106,7 +106,7 @@ pub struct Copa {
 }
 
 impl Copa {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "copa",
         title: "Copa",
@@ -195,7 +195,7 @@ impl Copa {
         s.velocity = s.velocity.min(self.w * s.delta).max(1.0);
     }
 
-    /// A velocity gained the other way is of no use now.
+    /// A velocity gained in the opposite direction is of no use now.
     fn turn(&mut self, upward: bool, now: f64) {
         let s = &mut *self.s;
         if s.upward != upward && s.velocity > 1.0 {
@@ -204,7 +204,7 @@ impl Copa {
         }
     }
 
-    /// Whether somebody else keeps the queue from emptying, and how hard to push then.
+    /// True if somebody else keeps the queue from emptying, and how hard to push then.
     fn choose_mode(&mut self, now: f64, rtt: f64, rtt_min: f64) {
         let srtt = self.s.srtt;
         let rtt_max = self.s.rtt_max.update(rtt, now, RANGE_RTTS * srtt);

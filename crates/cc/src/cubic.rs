@@ -2,9 +2,9 @@
 //! cubic function of the time since the last loss, flat around the window at which that loss came.
 //!
 //! Variant: RFC 9438, equations by number. Differences of the default from the RFC: HyStart in place of HyStart++
-//! (`slow_start = hystart++` gives the RFC's), and a loss reduces the window, not what is in flight (`reduce_from =
-//! flight` gives the RFC's letter; RFC 9438 §4.6 allows it where the window does not grow while the application is the
-//! limit, which is the case here). Preset `2005`: keeps 0.8, growth of at most `s_max` segments/s (value not verified in
+//! (`slow_start = hystart++` gives the RFC's); and a loss reduces the window, not the flight size (`reduce_from =
+//! flight` gives the RFC's letter). RFC 9438 §4.6 allows that if the window does not grow while the application is the
+//! limit, as here. Preset `2005`: keeps 0.8, growth of at most `s_max` segments/s (value not verified in
 //! the paper), Reno's window estimated from the time, no bound of 1.5 on a round trip's growth. Preset `linux`: Linux 5.x
 //! and later with whole segments, 1/1024 s and a divisor computed once a millisecond; its cube root is exact here,
 //! Linux's is within 0.2 %. Preset `linux-2.6`: Linux 2.6.22, growth cap above the origin only, ACK-ratio estimate;
@@ -39,9 +39,9 @@ params! {
     pub struct CubicParams {
         /// Steepness of the curve (C).
         c: f64 = num(0.4, 1e-6, 1e6, Unit::SegmentsPerSecondCubed), "RFC 9438 §5";
-        /// Part of the window kept on a loss (β_cubic; papers write β for 1 minus this).
+        /// Fraction of the window kept on a loss (β_cubic; papers write β for 1 minus this).
         beta: f64 = num(0.7, 0.1, 0.999, Unit::None), "RFC 9438 §4.6; PFLDnet 2005 has 0.8";
-        /// Part of the window kept on an ECN echo.
+        /// Fraction of the window kept on an ECN echo.
         beta_ecn: f64 = num(0.7, 0.1, 0.999, Unit::None), "RFC 9438 §4.6; RFC 8511 §3 allows 0.85";
         /// Aim below the last maximum when that is lower than the one before.
         fast_convergence: bool = flag(true), "RFC 9438 §4.7";
@@ -53,7 +53,7 @@ params! {
         s_max: f64 = num(0.0, 0.0, 1e9, Unit::SegmentsPerSecond), "PFLDnet 2005 (value not verified); Linux 2.6.22 has 16 per 0.1 s";
         /// On which side of the last maximum `s_max` holds.
         s_max_region: CapRegion = choice("always", CapRegion::WORDS), "PFLDnet 2005; Linux 2.6.22";
-        /// Whether TCP timestamps are on; without them Linux 2.6 never learns the smallest RTT. Linux 2.6 form only.
+        /// True if TCP timestamps are on; without them Linux 2.6 never learns the smallest RTT. Linux 2.6 form only.
         timestamps: bool = flag(true), "Linux 2.6.22 tcp_cubic.c; ns-2 ts_option_ is off";
     }
 }
@@ -64,7 +64,7 @@ const LINUX_PERIOD_S: f64 = 1.0 / 32.0;
 const LINUX_EARLY_S: f64 = 1.0;
 /// Units of time a second of Linux's cubic function.
 const BICTCP_HZ: f64 = 1024.0;
-/// Linux's divisor before the first loss: the most it may be today, and what it is in 2.6.22.
+/// Linux's divisor before the first loss: the largest value that it may have today, and the value of 2.6.22.
 const UNKNOWN_CNT: f64 = 20.0;
 const UNKNOWN_CNT_26: f64 = 50.0;
 
@@ -83,7 +83,7 @@ struct Epoch {
 const NO_EPOCH: Epoch =
     Epoch { begun: false, start: 0.0, k: 0.0, origin: 0.0, w_est: 0.0, w_max: 0.0, cwnd_prior: 0.0 };
 
-/// What only Linux's form keeps.
+/// State that only Linux's form keeps.
 #[derive(Clone, Copy, Debug)]
 struct Linux {
     cnt: f64,
@@ -123,7 +123,7 @@ pub struct Cubic {
 }
 
 impl Cubic {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "cubic",
         title: "CUBIC",
@@ -341,7 +341,7 @@ impl Cubic {
         let l = &mut self.linux;
         if self.p.reno_estimate != RenoEstimate::Off {
             let per_segment = (w * l.beta_scale / 8.0).floor().max(1.0);
-            // As many as fit while more than one divisor is left over.
+            // Linux takes as many steps as fit while more than one divisor is left over.
             let steps = ((l.acked / per_segment).ceil() - 1.0).max(0.0);
             l.acked -= steps * per_segment;
             self.epoch.w_est += steps;
@@ -366,7 +366,7 @@ impl Cubic {
         }
     }
 
-    /// Moves the epoch forward by a time that does not count.
+    /// Moves the epoch's start forward by a time that does not count, such as an idle time.
     fn freeze(&mut self, seconds: f64, now: f64) {
         for epoch in [&mut self.epoch, &mut self.saved] {
             epoch.start = (epoch.start + seconds).min(now);
@@ -378,13 +378,13 @@ observed! {
     self: Cubic, self.win;
     /// Time from the beginning of an epoch to its plateau (K); null between a loss and the first growth after it.
     k_s = self.in_epoch(self.epoch.k), number(Unit::Seconds);
-    /// Time since the epoch began, at the last ACK (t); null as K.
+    /// Time since the epoch began, at the last ACK (t); unknown (null) when K is.
     t_s = self.in_epoch(self.last_ack - self.epoch.start), number(Unit::Seconds);
-    /// Window of the plateau, which the cubic function has at t = K; null as K.
+    /// Window of the plateau, which the cubic function has at t = K; unknown (null) when K is.
     origin = self.in_epoch(self.epoch.origin), number(Unit::Segments);
     /// Window at the last loss, after fast convergence (W_max).
     w_max = self.epoch.w_max, number(Unit::Segments);
-    /// Window that standard TCP would have (W_est), where it is estimated from ACKs; null otherwise.
+    /// Window that standard TCP would have (W_est), if it is estimated from ACKs; null otherwise.
     w_est = self.in_epoch(self.reno_estimate()), number(Unit::Segments);
 }
 

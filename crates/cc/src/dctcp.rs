@@ -1,10 +1,10 @@
 //! DCTCP (RFC 8257; M. Alizadeh et al., "Data Center TCP (DCTCP)", SIGCOMM 2010): the window falls by half of the smoothed
-//! part of the segments that queues had marked.
+//! fraction of the segments that queues had marked.
 //!
-//! Variant: α from the marks of each round trip (RFC 8257 §3.3, steps 1 to 8); the window falls at the first mark of a
-//! window of data, as RFC 3168, the paper and all kernels have it, and not at its end, where the RFC's step 9 stands
-//! (`reaction = window-end` gives that letter). Losses halve (RFC 8257 §3.5); with a mark in the same window of data
-//! they halve what was there before the mark, so that there is one reduction. Preset `linux`: whole segments, α in
+//! Variant: α from the marks of each round trip (RFC 8257 §3.3, steps 1 to 8). The window falls at the first mark of a
+//! window of data, as in RFC 3168, the paper and all kernels, and not at its end, as in the RFC's step 9 (`reaction =
+//! window-end`). Losses halve (RFC 8257 §3.5). With a mark in the same window of data
+//! they halve the window before the mark, so that there is one reduction. Preset `linux`: whole segments, α in
 //! 1/1024 by shifts, which falls to 0 below 16/1024 and does not see fewer marks than one in 64, and no growth in the
 //! window of data after a reduction. Marks in fast recovery and while a timeout is repaired count towards α but cut
 //! nothing.
@@ -111,7 +111,7 @@ pub struct Dctcp {
 const CLOCK_ERROR_S: f64 = 1e-9;
 
 impl Dctcp {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "dctcp",
         title: "DCTCP",

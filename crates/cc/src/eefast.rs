@@ -1,13 +1,13 @@
 //! EEFAST, Enhanced FAST (W. Xu et al., Journal of Systems and Software 83(12), 2010): FAST with the queueing delay of
-//! the forward path alone, so that queues on the way back do not slow the flow down.
+//! the forward path alone, so that queues on the reverse path do not slow the flow down.
 //!
-//! The paper itself was not available; what is known comes from the authors' HCC paper (Xu et al., JNCA 34, 2011,
-//! section 3.2): the forward queueing delay from one-way delays, alpha segments queued forward, the anticipated window
-//! alpha D/Q, FAST's largest increment gamma alpha. Variant: those put into FAST's update, every other round trip and
+//! The paper itself was not available. This follows the authors' HCC paper (Xu et al., JNCA 34, 2011, section 3.2): the
+//! forward queueing delay from one-way delays, alpha segments queued forward, the anticipated window alpha D/Q, FAST's
+//! largest increment gamma alpha. Variant: those put into FAST's update, every other round trip and
 //! spread over the round that follows (unverified). Preset `anticipated` goes straight to the anticipated window, by at
 //! most gamma alpha (unverified): HCC presents halving that step as its own. Its gain is twice HCC's: with b the pipe
-//! over all alphas, an error e becomes -b e, stable below b = 1, so that it swings by gamma alpha on any path worth the
-//! name. Doubling, losses and timeouts are FAST's, as is the need for a buffer above the sum of all alphas.
+//! over all alphas, an error e becomes -b e, stable below b = 1. So it swings by gamma alpha on any long fat path.
+//! Doubling, losses and timeouts are FAST's, as is the need for a buffer above the sum of all alphas.
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::forward_delay::{ForwardDelay, ForwardDelayParams};
@@ -29,7 +29,7 @@ params! {
     pub struct EefastParams {
         /// Segments that the flow keeps in the queues of the forward path.
         alpha: f64 = num(200.0, 1.0, 1e9, Unit::Segments), "as FAST's here; Xu et al. 2011 use 400 at 200 Mbit/s for its successor";
-        /// Part of the way to the target that one update goes (γ).
+        /// Fraction of the way to the target that one update goes (γ).
         gamma: f64 = num(0.5, 1e-3, 1.0, Unit::None), "Jin et al. 2004 eq. 7; Xu et al. 2011 section 3.2.2";
         /// Averaged forward queueing delay below which the window doubles each round trip.
         mi_threshold: f64 = num(0.00075, 0.0, 10.0, Unit::Seconds), "unverified; ns-2 tcp-fast.cc mi_threshold_";
@@ -37,7 +37,7 @@ params! {
         update_every: f64 = num(2.0, 1.0, 2.0, Unit::RoundTrips), "unverified; Wei et al. 2006 for FAST";
         /// How the window is updated.
         form: Form = choice("fast", Form::WORDS), "unverified; Xu et al. 2011 section 3.2 fits both";
-        /// Part of the window given up on a loss.
+        /// Fraction of the window given up on a loss.
         decrease: f64 = num(0.5, 0.0, 1.0, Unit::None), "unverified; FAST";
     }
 }
@@ -53,7 +53,7 @@ pub struct Eefast {
 }
 
 impl Eefast {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "eefast",
         title: "EEFAST",
@@ -61,7 +61,7 @@ impl Eefast {
         signals: &["one-way delay", "RTT", "loss"],
         source: "Xu et al., JSS 83(12), 2010, as reported in Xu et al., JNCA 34, 2011",
         doc: "FAST that looks at the queueing delay of the forward path alone: it keeps alpha segments in forward queues, whatever \
-              happens on the way back. Its own paper was not available: the update rule is a reconstruction from its successor \
+              happens on the reverse path. Its own paper was not available: the update rule is a reconstruction from its successor \
               HCC. Needs a buffer larger than the sum of all alphas.",
         presets: &[
             Preset::new("", "FAST's update with the forward queueing delay (reconstruction)", &[]),
@@ -158,7 +158,7 @@ impl Algorithm for Eefast {
             return;
         }
         if ack.round_start {
-            // What the ACKs of the last round did not release is due now, or lost where the window was not used.
+            // The rest of the last round's increase is due now, or lost if the window was not used.
             if ack.window_limited {
                 self.win.w += self.spread.release(f64::INFINITY);
             }
@@ -194,7 +194,7 @@ impl Algorithm for Eefast {
 
     fn moderate(&mut self, window: f64) {
         if self.win.moderate(window) {
-            // What was decided at a larger window is not due at this one.
+            // An increase decided at a larger window is not due at this one.
             self.spread.pending = 0.0;
         }
     }

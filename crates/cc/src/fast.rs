@@ -9,11 +9,11 @@
 //! round, every 10 ms, from the window in force when the segment now acknowledged was sent, has no 2w bound, filters
 //! with min(3/flight, 1/256), releases increases one by one and learns nothing from ACKs in recovery; 1.1 (preset
 //! `ns2-1.1`) updates every round. Its retransmission of holes older than two RTTs is the endpoint's business and not
-//! modelled. Two things differ from the module: for that earlier window it takes the flight noted at the last ACK
-//! outside recovery, which for segments sent in a recovery is the flight before the loss, so it comes back harder and
-//! loses more often while it overshoots; and its first RTT is that of a 40-byte SYN, a little under what data can
-//! reach. The base RTT is the smallest that this flow has seen, so that a flow which starts into a standing queue takes
-//! that queue for part of the path, unless it is told better (`known_rtt`).
+//! modelled. Two rules differ from the module. First, the earlier window is the flight noted at the last ACK outside
+//! recovery. For segments sent in a recovery that is the flight before the loss, so the window comes back harder and
+//! loses more often while it overshoots. Second, the first RTT is that of a 40-byte SYN, a little less than the RTT of
+//! data. The base RTT is the smallest that this flow has seen, so that a flow which starts into a standing queue takes
+//! that queue for propagation delay of the path, unless it is told better (`known_rtt`).
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::loss_window::window_getters;
@@ -36,7 +36,7 @@ params! {
         alpha: f64 = num(200.0, 1.0, 1e9, Unit::Segments), "no paper fixes it and Weigle et al. 2006 do not state theirs; between ns-2's 100 and the 400 of later papers";
         /// Width of the band above `alpha` in which the window stays (β - α); ns-2 timing only.
         dead_band: f64 = num(0.0, 0.0, 1e9, Unit::Segments), "ns-2 tcp-fast.cc: alpha_ = beta_ = 100";
-        /// Part of the way to the target that one update goes (γ).
+        /// Fraction of the way to the target that one update goes (γ).
         gamma: f64 = num(0.5, 1e-3, 1.0, Unit::None), "Jin et al. 2004 eq. 7";
         /// Averaged queueing delay below which the window doubles each round trip.
         mi_threshold: f64 = num(0.00075, 0.0, 10.0, Unit::Seconds), "ns-2 tcp-fast.cc mi_threshold_";
@@ -48,9 +48,9 @@ params! {
         update_period: f64 = num(0.01, 0.0, 10.0, Unit::Seconds), "ns-2 fast_update_cwnd_interval_";
         /// Largest weight of a new RTT sample in the average.
         filter_max: f64 = num(0.25, 1e-6, 1.0, Unit::None), "Jin et al. 2004 (not verified in its text); ns-2 has 1/256";
-        /// Round trip of the empty path, where it is known; 0: the smallest RTT that this flow has seen.
+        /// Round-trip time of the empty path, if known; 0: the smallest RTT that this flow has seen.
         known_rtt: f64 = num(0.0, 0.0, 100.0, Unit::Seconds), "Xu et al. 2011 section 4 lets each flow know its propagation delay";
-        /// Part of the window given up on a loss.
+        /// Fraction of the window given up on a loss.
         decrease: f64 = num(0.5, 0.0, 1.0, Unit::None), "ns-2 tcp-fast.cc; Jin et al. 2004";
     }
 }
@@ -101,7 +101,7 @@ pub struct Fast {
 }
 
 impl Fast {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "fast",
         title: "FAST TCP",
@@ -110,7 +110,7 @@ impl Fast {
         source: "Jin, Wei, Low, INFOCOM 2004; Wei et al., ToN 2006; ns-2 tcp-fast 1.1.3",
         doc: "Keeps alpha segments of its own in queues, whatever the path: the window moves towards base RTT over averaged \
               RTT times itself plus alpha. Needs a buffer larger than the sum of all alphas; a late flow takes more than \
-              its share, since it takes the queue of the others for part of its path. The default updates every other \
+              its share, since it takes the queue of the others for propagation delay of its path. The default updates every other \
               round trip.",
         presets: &[
             Preset::new("", "INFOCOM 2004, every other round trip", &[]),
@@ -160,7 +160,7 @@ impl Fast {
         if self.avg > 0.0 { self.avg } else { f64::NAN }
     }
 
-    /// The window after one update, from the current window and the one that the delay was measured with.
+    /// The window after one update, from the current window and the window at the time of the delay's measurement.
     fn target(&self, w_old: f64) -> f64 {
         let p = &self.p;
         (1.0 - p.gamma) * self.win.w + p.gamma * (w_old * self.base / self.avg + p.alpha)
@@ -190,7 +190,7 @@ impl Fast {
             return;
         }
         if ack.round_start {
-            // What the ACKs of the last round did not release is due now, or lost where the window was not used.
+            // The rest of the last round's increase is due now, or lost if the window was not used.
             if ack.window_limited {
                 self.win.w += self.spread.release(f64::INFINITY);
             }
@@ -345,7 +345,7 @@ impl Algorithm for Fast {
 
     fn moderate(&mut self, window: f64) {
         if self.win.moderate(window) {
-            // What was decided at a larger window is not due at this one.
+            // An increase decided at a larger window is not due at this one.
             (self.spread.pending, self.ns2.pending) = (0.0, 0.0);
         }
     }

@@ -1,7 +1,7 @@
 //! A constant window: no congestion control at all.
 //!
-//! Variant: none; it is the yardstick. A flow with it shows what a path, an endpoint or the simulator itself can carry
-//! when no algorithm has a say, and the benchmark uses it as its bound.
+//! Variant: none; it is the yardstick. A flow with it shows the capacity of a path, an endpoint or the simulator itself
+//! without congestion control, and the benchmark uses it as its bound.
 
 use crate::algorithm::{Ack, Algorithm, Signal, Start};
 use crate::observe::Observe;
@@ -22,7 +22,7 @@ pub struct Fixed {
 }
 
 impl Fixed {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "fixed",
         title: "Constant window",

@@ -1,4 +1,4 @@
-//! What an algorithm knows of the forward path from one-way delays: the smallest delay so far, and averages of the
+//! Estimates of the forward path from one-way delays: the smallest delay so far, and averages of the
 //! forward queueing delay and of the round-trip time.
 //!
 //! The two hosts' clocks may differ by any constant, which is in the smallest delay too and so cancels. Two other
@@ -6,8 +6,8 @@
 //! receiver's clock that gains d seconds a second shows a delay that grows for ever: after t seconds alpha - C d t are
 //! queued, and once that is 0 the rate falls as alpha/(d t); with one that loses, alpha + C d t. At 200 Mbit/s and
 //! 1,000 bytes, 50 ppm are 1.25 segments a second: alpha 400 is gone after 320 s. Clocks that tick every r seconds show
-//! a path of delay D as whole ticks to its luckiest segment, but rightly on average: C (D mod r) segments fewer are
-//! queued, at most 25 with ticks of 1 ms and 250 with 10 ms on that link.
+//! a path of delay D as whole ticks to its luckiest segment, but as D on average. So C (D mod r) fewer segments are
+//! queued: at most 25 with ticks of 1 ms and 250 with 10 ms on that link.
 
 use crate::algorithm::Ack;
 use crate::observe::observed;
@@ -128,7 +128,7 @@ impl ForwardDelay {
         }
     }
 
-    /// What was averaged above the old base is that much more above the new one.
+    /// An average above the old base is larger by the same amount above the new one.
     fn lower_base(&mut self, base: f64) {
         if self.begun && self.base.is_finite() {
             let more = self.base - base;
@@ -151,7 +151,7 @@ impl ForwardDelay {
 
 #[cfg(test)]
 impl ForwardDelay {
-    /// As if these were measured.
+    /// Sets the averages to given values, instead of measured ones.
     pub fn set(&mut self, queueing: f64, rtt: f64) {
         (self.queueing, self.rtt, self.begun) = (queueing, rtt, true);
     }
@@ -187,7 +187,7 @@ mod tests {
         let mut d = delays(Filter::Last, 0.02);
         d.sample(&ack(0.036, 0.056, false), 100.0);
         close(d.queueing(), 0.016, 1e-12);
-        // What is seen below it is taken all the same.
+        // A sample below it is taken all the same.
         d.sample(&ack(0.019, 0.04, false), 100.0);
         d.sample(&ack(0.02, 0.04, false), 100.0);
         close(d.queueing(), 0.001, 1e-12);

@@ -5,8 +5,8 @@
 //! Variant: segments and real numbers, one decision a round trip, carried out over the round trip that follows. Only the
 //! paper's abstract was available; the rules are those of two independent implementations and of later papers by its
 //! authors. Differences: one of the implementations takes a step per ACK once a round trip, which makes it w times too slow
-//! and is not copied. What the virtual Reno window is after a loss is not documented; half of the window before it is the
-//! only choice that fits the published model (`reno_reset` has the other one). A loss is judged by the newest RTT sample: in
+//! and is not copied. The virtual Reno window after a loss is not documented; half of the window before it is the only
+//! choice that fits the published model (`reno_reset` has the other one). A loss is judged by the newest RTT sample: in
 //! slow start the last round trip's is of a much shorter queue, and hardly anything would be given up. Growth is never above one segment for each
 //! segment acknowledged.
 
@@ -39,7 +39,7 @@ params! {
         reno_reset: RenoReset = choice("half", RenoReset::WORDS), "published model of the authors (unverified)";
         /// Which RTT stands for a round trip.
         rtt_statistic: RoundRtt = choice("min", RoundRtt::WORDS), "as Vegas in Linux (unverified)";
-        /// Smallest part of the window kept on a loss.
+        /// Smallest fraction of the window kept on a loss.
         keep_min: f64 = num(0.5, 0.1, 1.0, Unit::None), "implementations of Kaneko et al. 2007 (unverified)";
         /// Weight of the past in the bandwidth estimate.
         filter_pole: f64 = num(0.9, 0.0, 0.999, Unit::None), "implementations: Westwood+ (unverified)";
@@ -67,7 +67,7 @@ pub struct Fusion {
 }
 
 impl Fusion {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "fusion",
         title: "TCP-Fusion",
@@ -124,7 +124,7 @@ impl Fusion {
         self.per_segment = 0.0;
     }
 
-    /// What a loss keeps: the window without the queue.
+    /// Window kept on a loss: the window without the queue.
     fn keep(&self) -> f64 {
         if self.rtt > 0.0 { (self.base / self.rtt).clamp(self.p.keep_min, 1.0) } else { self.p.keep_min }
     }
@@ -154,7 +154,7 @@ impl LossBased for Fusion {
     fn acknowledge(&mut self, ack: &Ack) {
         self.measure(ack);
         if self.win.in_slow_start() {
-            // What is left of this ACK beyond the threshold begins congestion avoidance with the next one.
+            // The rest of this ACK beyond the threshold begins congestion avoidance with the next one.
             self.win.slow_start(ack);
             self.reno = self.win.w;
             return;

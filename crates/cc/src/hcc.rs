@@ -5,19 +5,21 @@
 //!
 //! Variant: the paper as far as it says. What it leaves open is a parameter each: the smallest step of the search, the
 //! threshold that ends the start, the average, the order of clipping and halving, when the search's lower end moves,
-//! losses in the start, timeouts. Of two readings of "passes the loss reference" Table 1 and the prose agree in effect:
-//! the next update after the step that goes beyond it is the delay's (`pass_rounds` 1); since increases are spread over
-//! the round that follows, a segment sent with that window is only acknowledged one update later (`pass_rounds` 2). The
+//! losses in the start, timeouts. Of two interpretations of "passes the loss reference", Table 1 and the prose have the
+//! same effect: the delay leads again at the next update after the step beyond the reference (`pass_rounds` 1).
+//! Increases are spread over the following round, so a segment sent with that window is only acknowledged one update
+//! later (`pass_rounds` 2). The
 //! paper's "default maximum value" of the loss reference is never compared with anything and has no parameter. There is
 //! no update in recovery and in the round trip after it.
 //!
-//! The delay's update is not a stable one on every path. With b = C R / (N alpha), R the round trip without queue, the
-//! anticipated window falls by b segments for each that the window rises above the equilibrium, so that an error e
-//! becomes e (1/2 - b/2): stable below b = 3, and with the round trip that measuring takes, z² - z/2 + b/2 = 0, below b
-//! = 2. Above that the clip bounds it: the window swings by some hundred segments around the equilibrium (at 200
+//! The delay's update is not a stable one on every path. Let b = C R / (N alpha), with R the round trip without queue.
+//! The anticipated window falls by b segments for each segment that the window rises above the equilibrium, so an error
+//! e becomes e (1/2 - b/2): stable below b = 3. With the round trip that a measurement takes, z² - z/2 + b/2 = 0:
+//! stable below b = 2. Above that the clip bounds it: the window swings by some hundred segments around the equilibrium
+//! (at 200
 //! Mbit/s, 40 ms and alpha 400, where b = 2.5, the queue between 300 and 520), so that a buffer not much above alpha
-//! loses packets. Its mean is alpha, less what spreading the increases holds back: alpha/16 where every update is a
-//! full step (b from about 6 on). With `reference` "fast" the error is 1 - gamma of the last one and nothing swings.
+//! loses packets. Its mean is alpha less the effect of spreading the increases: alpha/16 where every update is a full
+//! step (b from about 6 on). With `reference` "fast" the error is 1 - gamma of the last one and nothing swings.
 //!
 //! No code of the authors is public. What the hosts' clocks do to it: see the `forward_delay` module.
 
@@ -71,17 +73,17 @@ params! {
     pub struct HccParams {
         /// Segments that the flow keeps in the queues of the forward path.
         alpha: f64 = num(400.0, 1.0, 1e9, Unit::Segments), "Xu et al. 2011 section 4: 400 at 200 Mbit/s, 2000 at 1 Gbit/s";
-        /// The largest change is this part of alpha, before it is halved (γ).
+        /// The largest change is this fraction of alpha, before it is halved (γ).
         gamma: f64 = num(0.5, 1e-3, 1.0, Unit::None), "Xu et al. 2011 section 4; Imax = γα, section 3.2.2";
         /// Smallest step of the search, before it is halved (Imin).
         i_min: f64 = num(1.0, 0.0, 1e6, Unit::Segments), "unstated in Xu et al. 2011; BIC has 0.01";
         /// Averaged forward queueing delay that ends the start.
         mi_threshold: f64 = num(0.00075, 0.0, 10.0, Unit::Seconds), "unstated in Xu et al. 2011; ns-2 tcp-fast.cc mi_threshold_";
-        /// Part of the clipped change that one update makes.
+        /// Fraction of the clipped change that one update makes.
         part: f64 = num(0.5, 1e-3, 1.0, Unit::None), "Xu et al. 2011 section 3.2.2 and Table 1: a half";
         /// Clip the change before its part is taken, or after.
         clip_order: ClipOrder = choice("clip_then_part", ClipOrder::WORDS), "Xu et al. 2011 Table 1";
-        /// What "per RTT" is counted by.
+        /// Clock of "per RTT".
         update_clock: UpdateClock = choice("round", UpdateClock::WORDS), "unstated in Xu et al. 2011";
         /// Spread an increase over the round that follows.
         spread_increase: bool = flag(true), "unstated in Xu et al. 2011; otherwise a burst of γα/2";
@@ -89,9 +91,9 @@ params! {
         start_growth: StartGrowth = choice("per_ack", StartGrowth::WORDS), "Xu et al. 2011 Table 1: W = 2 Wold per RTT";
         /// Double again whenever the averaged queueing delay is below the threshold, as FAST does.
         mi_reentry: bool = flag(false), "Xu et al. 2011 Table 1 doubles in Startup() only";
-        /// What a loss does in the start.
+        /// Response to a loss in the start.
         start_loss: StartLoss = choice("halve", StartLoss::WORDS), "Xu et al. 2011 section 3.4; Table 1 has no such branch";
-        /// What the loss reference remembers: the window, or what was outstanding.
+        /// Value kept as the loss reference: the window, or the segments outstanding.
         reference_from: ReduceFrom = choice("window", ReduceFrom::WORDS), "Xu et al. 2011 section 3.3: the window size";
         /// A loss below the last loss reference puts the new one a quarter lower, as BIC does.
         fast_convergence: bool = flag(false), "not in Xu et al. 2011";
@@ -105,12 +107,12 @@ params! {
         q_floor: f64 = num(1e-6, 1e-12, 1.0, Unit::Seconds), "ours: keeps equation 3 finite";
         /// Window below which it grows as standard TCP; 0: none.
         low_window: f64 = num(0.0, 0.0, 1e6, Unit::Segments), "not in Xu et al. 2011; BIC has 14";
-        /// Where the delay leads the window.
+        /// Target window that follows from the delay.
         reference: Reference = choice("ratio", Reference::WORDS), "Xu et al. 2011 equation 3";
     }
 }
 
-/// Part of the window that a loss leaves (Table 1).
+/// Fraction of the window that a loss leaves (Table 1).
 const BACKOFF: f64 = 0.5;
 
 states! {
@@ -138,7 +140,7 @@ pub struct Hcc {
     loss_ref: Option<f64>,
     /// Updates that went beyond it.
     passed: f64,
-    /// Where the search's step ends, and each half of it (on_target only).
+    /// Target of the search's step, and of each half of it (on_target only).
     search_end: f64,
     search_step: f64,
     spread: Spread,
@@ -151,7 +153,7 @@ pub struct Hcc {
 }
 
 impl Hcc {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "hcc",
         title: "HCC TCP",
@@ -159,7 +161,7 @@ impl Hcc {
         signals: &["one-way delay", "RTT", "loss"],
         source: "Xu, Zhou, Pham, Ji, Yang, Liu, JNCA 34, 2011",
         doc: "The forward queueing delay leads the window to where alpha segments wait on the forward path, by at most half of \
-              gamma alpha a round trip; queues on the way back do not matter. After a loss it halves and searches for the \
+              gamma alpha a round trip; queues on the reverse path do not matter. After a loss it halves and searches for the \
               window of that loss by halves, until it gets past it. Swings by some hundred segments where the pipe holds more \
               than twice alpha.",
         presets: &[
@@ -303,7 +305,7 @@ impl Hcc {
         }
     }
 
-    /// Whether this ACK is the one of its round trip that updates the window.
+    /// True if this ACK is the one of its round trip that updates the window.
     #[inline]
     fn due(&mut self, ack: &Ack) -> bool {
         let due = match self.p.update_clock {
@@ -333,7 +335,7 @@ impl Hcc {
             return;
         }
         if self.due(ack) {
-            // What the ACKs of the last round did not release is due now, or lost where the window was not used.
+            // The rest of the last round's increase is due now, or lost if the window was not used.
             if ack.window_limited {
                 self.win.w += self.spread.release(f64::INFINITY);
             }
@@ -450,7 +452,7 @@ impl Algorithm for Hcc {
 
     fn moderate(&mut self, window: f64) {
         if self.win.moderate(window) {
-            // What was decided at a larger window is not due at this one.
+            // An increase decided at a larger window is not due at this one.
             self.spread.pending = 0.0;
         }
     }

@@ -5,8 +5,8 @@
 //! loss. Differences: P_0 is 10⁻³ as the RFC's text has it, ns-2 has 1.5/38² (preset `ns2`, which also halves on the
 //! first loss and in slow start); a(w) is floored at 1, b(w) at `min_decrease`, where the RFC's formulas leave the range
 //! it gives. Linux has the RFC's table but takes a and b from the upper end of each bin: up to one segment a round trip
-//! more than the closed form; it counts ACKs, and since its row is only looked up in congestion avoidance, a loss in the
-//! first slow start halves (presets `linux` and `linux-2.6`, the latter with Linux 2.6's slow start rule).
+//! more than the closed form. It counts ACKs. Its row is only looked up in congestion avoidance, so a loss in the first
+//! slow start halves (presets `linux` and `linux-2.6`, the latter with Linux 2.6's slow start rule).
 
 use crate::algorithm::{Ack, Signal};
 use crate::loss_based::{LossBased, own_window};
@@ -81,7 +81,7 @@ pub struct Hstcp {
 }
 
 impl Hstcp {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "hstcp",
         title: "HighSpeed TCP",
@@ -122,7 +122,7 @@ impl Hstcp {
         Ok(Self { win: LossWindow::new(settings)?, p, a: 1.0, fresh: (f64::INFINITY, 0.0), row: 0 })
     }
 
-    /// Where ln w lies between ln `low_window` (0) and ln `high_window` (1).
+    /// Position of ln w between ln `low_window` (0) and ln `high_window` (1).
     fn x(&self, w: f64) -> f64 {
         libm::log(w / self.p.low_window) / libm::log(self.p.high_window / self.p.low_window)
     }

@@ -22,9 +22,9 @@ params! {
     pub struct HtcpParams {
         /// Time after a loss during which it is standard TCP (Δ_L).
         delta_l: f64 = num(1.0, 0.0, 1e6, Unit::Seconds), "Shorten & Leith 2004; draft-leith-tcp-htcp-06 §4.1";
-        /// Smallest part of the window kept on a loss.
+        /// Smallest fraction of the window kept on a loss.
         beta_min: f64 = num(0.5, 0.1, 1.0, Unit::None), "draft-leith-tcp-htcp-06 §4.2";
-        /// Largest part of the window kept on a loss.
+        /// Largest fraction of the window kept on a loss.
         beta_max: f64 = num(0.8, 0.1, 1.0, Unit::None), "draft-leith-tcp-htcp-06 §4.2";
         /// Keep the ratio of the smallest to the largest RTT on a loss; off: keep `beta_min`.
         adaptive_backoff: bool = flag(true), "draft-leith-tcp-htcp-06 §4.2; Linux";
@@ -47,7 +47,7 @@ params! {
     }
 }
 
-/// What part of the difference between the largest and the smallest RTT stays after a loss (Linux, FreeBSD).
+/// Percentage of the difference between the largest and the smallest RTT that stays after a loss (Linux, FreeBSD).
 const RTT_MAX_AGEING_PERCENT: f64 = 95.0;
 /// Time over which α is not computed again, s.
 const ALPHA_PERIOD_S: f64 = 0.001;
@@ -90,14 +90,14 @@ pub struct Htcp {
 }
 
 impl Htcp {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "htcp",
         title: "H-TCP",
         kind: Kind::Loss,
         signals: &["loss", "RTT", "throughput"],
         source: "Shorten & Leith, PFLDnet 2004; draft-leith-tcp-htcp-06",
-        doc: "Grows faster the longer ago the last loss is, and keeps the part of its window that just leaves the queue \
+        doc: "Grows faster the longer ago the last loss is, and keeps the fraction of its window that just leaves the queue \
               empty: the smallest RTT over the largest. The default has adaptive backoff and the bandwidth switch on and \
               RTT scaling off, as the ns-2 code of 2005 is taken to be.",
         presets: &[
@@ -201,7 +201,7 @@ impl Htcp {
         self.alpha_until = now + ALPHA_PERIOD_S;
     }
 
-    /// β of this loss, and what it leaves for the next one.
+    /// β of this loss, and the reference for the next one.
     fn update_beta(&mut self) {
         if self.p.bandwidth_switch {
             let old = std::mem::replace(&mut self.b_old, self.b_max);

@@ -53,7 +53,7 @@ impl Hybla {
         [word("arithmetic", arithmetic), value("window_max", 65535.0)]
     }
 
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "hybla",
         title: "TCP Hybla",
@@ -121,7 +121,7 @@ impl Hybla {
         }
     }
 
-    /// What the slow start of one ACK leaves for congestion avoidance, segments.
+    /// Segments of one ACK that slow start leaves to congestion avoidance.
     #[inline]
     fn slow_start(&mut self, ack: &Ack) -> f64 {
         // The shared slow start only knows one for one: it decides whether and until when, the leap is added here.

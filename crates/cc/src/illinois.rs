@@ -6,10 +6,11 @@
 //! Variant: the paper's curves in real numbers with Linux's constants (the paper's own α_min and window threshold were not
 //! available; another simulator's documentation gives 0.1 and 10), five good round trips before α is at its largest again,
 //! consecutive or not as in Linux. A timeout halves.
-//! Differences: Linux has α in 1/128 and β in 1/64, takes the timeout's threshold with the β of the moment, and spends what
-//! it counted at a small α at the next one, up to 33 segments at once (preset `linux`). Up to 2.6.23 it kept β of the window where it should give up β (preset `linux-2.6`, which ns-2's TCP/Linux
-//! still is). With that corrected, the largest RTT remains: every sample counts, so that one sample that a busy host
-//! delayed makes all queues look small for ever (preset `linux-2.6.23`). Leith et al. 2008 tested it with RTT samples
+//! Differences of Linux (preset `linux`): α is in 1/128 and β in 1/64. A timeout's threshold uses the current β. A
+//! count that was collected at a small α is spent at the next one, up to 33 segments at once. Up to 2.6.23 it kept β of
+//! the window instead of giving up β (preset `linux-2.6`, as in ns-2's TCP/Linux). With that corrected, the largest RTT
+//! remains a problem: every sample counts, so one sample that a busy host delayed makes all queues look small for ever
+//! (preset `linux-2.6.23`). Leith et al. 2008 tested it with RTT samples
 //! ignored for two round trips after a loss (preset `leith2008`).
 
 use crate::algorithm::{Ack, Signal};
@@ -35,15 +36,15 @@ params! {
         alpha_max: f64 = num(10.0, 1e-3, 1e6, Unit::Segments), "Liu, Başar & Srikant 2006; Linux tcp_illinois.c";
         /// Smallest additive increase for each round trip.
         alpha_min: f64 = num(0.3, 1e-3, 1e6, Unit::Segments), "Linux tcp_illinois.c; in the paper unverified (0.1?)";
-        /// Smallest part of the window given up on a loss.
+        /// Smallest fraction of the window given up on a loss.
         beta_min: f64 = num(0.125, 0.0, 1.0, Unit::None), "Liu, Başar & Srikant 2006; Linux tcp_illinois.c";
-        /// Largest part of the window given up on a loss.
+        /// Largest fraction of the window given up on a loss.
         beta_max: f64 = num(0.5, 0.0, 1.0, Unit::None), "Liu, Başar & Srikant 2006; Linux tcp_illinois.c";
-        /// Part of the largest queueing delay up to which α is `alpha_max` (d_1).
+        /// Fraction of the largest queueing delay up to which α is `alpha_max` (d_1).
         d1: f64 = num(0.01, 0.0, 1.0, Unit::None), "Linux tcp_illinois.c";
-        /// Part of the largest queueing delay up to which β is `beta_min` (d_2).
+        /// Fraction of the largest queueing delay up to which β is `beta_min` (d_2).
         d2: f64 = num(0.1, 0.0, 1.0, Unit::None), "Linux tcp_illinois.c";
-        /// Part of the largest queueing delay from which β is `beta_max` (d_3).
+        /// Fraction of the largest queueing delay from which β is `beta_max` (d_3).
         d3: f64 = num(0.8, 0.0, 1.0, Unit::None), "Linux tcp_illinois.c";
         /// Round trips with hardly any delay before α is `alpha_max` again (θ).
         theta: f64 = num(5.0, 1.0, 1e6, Unit::RoundTrips), "Linux tcp_illinois.c";
@@ -55,7 +56,7 @@ params! {
         keeps_beta: bool = flag(false), "Linux 2.6.22, corrected in November 2007; ns-2.35's TCP/Linux";
         /// Round trips after a loss in which RTT samples are ignored; the first one ends with recovery.
         ignored_rounds: f64 = num(0.0, 0.0, 100.0, Unit::RoundTrips), "Leith et al. 2008 §VIII: 2";
-        /// Of what the largest RTT is the largest.
+        /// Samples of which the largest RTT is the maximum.
         max_source: MaxSource = choice("sample", MaxSource::WORDS), "Linux tcp_illinois.c";
         /// A timeout halves, whatever β.
         halve_on_timeout: bool = flag(true), "RFC 5681 §3.1; Linux: off";
@@ -92,7 +93,7 @@ pub struct Illinois {
 }
 
 impl Illinois {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "illinois",
         title: "TCP-Illinois",

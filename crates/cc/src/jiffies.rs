@@ -1,7 +1,7 @@
 //! Linux's coarse clock, which counts timer interrupts (jiffies), and the kernel's conversions into it.
 
-/// Timer interrupts a second where nothing else is said: a jiffy is 1 ms. ns-2's TCP/Linux and the kernels of the
-/// high-speed TCP studies have it.
+/// Timer interrupts a second by default: a jiffy is 1 ms, as in ns-2's TCP/Linux and the kernels of the high-speed TCP
+/// studies.
 pub const DEFAULT_HZ: f64 = 1000.0;
 
 /// Microseconds in a second.

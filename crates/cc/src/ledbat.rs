@@ -1,5 +1,6 @@
-//! LEDBAT (RFC 6817, "Low extra delay background transport"): the window moves in proportion to how far the one-way queueing
-//! delay is from a target, so that the flow fills what others leave and adds no more than the target.
+//! LEDBAT (RFC 6817, "Low extra delay background transport"): the window moves in proportion to the distance of the
+//! one-way queueing delay from a target. So the flow uses the capacity that others leave, and adds no more delay than
+//! the target.
 //!
 //! Variant: the RFC's pseudocode with its largest target and gain. It has no slow start: the RFC allows one, and the
 //! pseudocode shows none. Preset `libutp` is BitTorrent's: 3,000 bytes a round trip at most, thirteen minutes of base
@@ -43,7 +44,7 @@ params! {
         current_filter: f64 = num(4.0, 1.0, 1e3, Unit::None), "RFC 6817 §2.4.2 (at least 4); libutp has 3";
         /// How a connection starts.
         slow_start: Beginning = choice("none", Beginning::WORDS), "RFC 6817 §2.4.2 (none shown, one allowed); libutp";
-        /// Part of the target at which libutp's slow start ends.
+        /// Fraction of the target at which libutp's slow start ends.
         slow_start_exit: f64 = num(0.9, 0.01, 10.0, Unit::None), "libutp";
         /// Take no delay for longer than the RTT.
         bound_by_rtt: bool = flag(false), "libutp";
@@ -61,7 +62,7 @@ pub struct Ledbat {
 }
 
 impl Ledbat {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "ledbat",
         title: "LEDBAT",
@@ -69,7 +70,7 @@ impl Ledbat {
         signals: &["one-way delay", "loss"],
         source: "RFC 6817",
         doc: "It steers the queueing delay on the way to the receiver to a target of 100 ms: below it the window grows by up to \
-              one segment a round trip, above it it shrinks in proportion. Whoever fills the queue further drives it out. The \
+              one segment a round trip, above it it shrinks in proportion. A flow that fills the queue further starves it. The \
               default is the RFC's pseudocode, without a slow start.",
         presets: &[
             Preset::new("", "RFC 6817, target 100 ms, gain 1", &[]),
@@ -224,7 +225,7 @@ mod tests {
         Ledbat::new(&settings(&Ledbat::ENTRY, preset, values).expect("it is right")).expect("it is right")
     }
 
-    /// What one ACK does to a window of ten with this queueing delay, s.
+    /// Change that one ACK makes to a window of ten at this queueing delay, s.
     fn step(l: &mut Ledbat, queueing: f64) -> f64 {
         let mut d = Driver::new();
         d.start_at(l, 10.0);

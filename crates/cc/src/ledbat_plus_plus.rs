@@ -1,9 +1,10 @@
 //! LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus): LEDBAT with what experience with it asked for. It measures the round trip,
-//! aims at 60 ms, grows more slowly than Reno on short paths, gives up a part of the window and not a number of segments above
+//! aims at 60 ms, grows more slowly than Reno on short paths, gives up a fraction of the window and not a number of segments above
 //! the target, and stops nearly altogether now and then, so that every flow sees the path without a queue.
 //!
-//! Variant: the draft's rules as implementations restate them; its text was not available, and what only they show is marked
-//! unverified. The ramp after a slowdown is the same slow start with the same gain, without its exit on delay. A loss halves
+//! Variant: the draft's rules as implementations restate them. The draft's text was not available, and rules that only
+//! implementations show are marked unverified. The ramp after a slowdown is the same slow start with the same gain,
+//! without its exit on delay. A loss halves
 //! and, like a timeout, leaves the schedule of the slowdowns alone. ECN counts as a loss.
 
 use crate::algorithm::{Ack, Algorithm, Signal, Start};
@@ -20,11 +21,11 @@ params! {
         target: f64 = num(0.06, 1e-4, 10.0, Unit::Seconds), "draft-irtf-iccrg-ledbat-plus-plus §4.5";
         /// The gain is at least one over this.
         gain_divisor_max: f64 = num(16.0, 1.0, 1e3, Unit::None), "draft-irtf-iccrg-ledbat-plus-plus §4.2";
-        /// Part of the window given up for each target of delay beyond it, a round trip.
+        /// Fraction of the window given up for each target of delay beyond it, a round trip.
         decrease: f64 = num(1.0, 0.0, 100.0, Unit::None), "draft-irtf-iccrg-ledbat-plus-plus §4.3 (Constant)";
-        /// Largest part of the window given up in a round trip.
+        /// Largest fraction of the window given up in a round trip.
         decrease_max: f64 = num(0.5, 0.0, 1.0, Unit::None), "draft-irtf-iccrg-ledbat-plus-plus §4.3";
-        /// Part of the target at which the first slow start ends.
+        /// Fraction of the target at which the first slow start ends.
         slow_start_exit: f64 = num(0.75, 0.01, 10.0, Unit::None), "draft-irtf-iccrg-ledbat-plus-plus §4.1";
         /// Window in a slowdown, and the smallest. The draft starts with it too; here the endpoint's initial window rules.
         min_window: f64 = num(2.0, 1.0, 100.0, Unit::Segments), "draft-irtf-iccrg-ledbat-plus-plus §4.4";
@@ -39,7 +40,7 @@ params! {
     }
 }
 
-/// Where a connection is.
+/// Phase of a connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Phase {
     /// The first slow start.
@@ -81,7 +82,7 @@ pub struct LedbatPlusPlus {
 }
 
 impl LedbatPlusPlus {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "ledbat++",
         title: "LEDBAT++",
@@ -339,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn a_latecomer_takes_no_more_than_its_share() {
+    fn a_late_starting_flow_takes_no_more_than_its_share() {
         let mut path = Path::new(1000.0, 0.04, 1000.0, 0.0);
         let (mut a, mut b) = (ledbat(), ledbat());
         let mut flows = [Flow::new(&mut a, 0.0), Flow::new(&mut b, 30.0)];

@@ -4,8 +4,9 @@
 //! seconds, segments per second. It reads no clock, has no randomness that its caller did not seed and knows no simulator. All transcendentals
 //! come from `libm`, so that results are the same on every machine.
 //!
-//! To use one: [`build`] a [`Controller`] by name and drive it through [`Algorithm`]; [`estimators`] has what a transport measures
-//! for that. A transport that counts bytes, such as a QUIC stack, drives it through [`transport::ByteDriver`]:
+//! [`build`] a [`Controller`] by name and drive it through [`Algorithm`]; [`estimators`] has the measurements that a
+//! transport needs for that. A transport that counts bytes, such as a QUIC stack, drives it through
+//! [`transport::ByteDriver`]:
 //!
 //! ```
 //! use std::collections::BTreeMap;

@@ -47,7 +47,7 @@ pub struct Libra {
 }
 
 impl Libra {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "libra",
         title: "TCP Libra",

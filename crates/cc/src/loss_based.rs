@@ -1,7 +1,7 @@
-//! Loss-based algorithms: a [`LossWindow`], with rules for its growth and for what a loss leaves of it.
+//! Loss-based algorithms: a [`LossWindow`], with rules for its growth and for the window after a loss.
 //!
-//! Most of them differ from standard TCP in these rules alone. [`LossBased`] asks for the rules, and each type that has them is an
-//! [`Algorithm`]: slow start, reductions, timeouts, idle restarts and undo are those of the window.
+//! Most of them differ from standard TCP in these rules alone. [`LossBased`] has the rules, and each type with these
+//! rules is an [`Algorithm`]: the window does slow start, reductions, timeouts, idle restarts and undo.
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::loss_window::LossWindow;
@@ -39,7 +39,7 @@ pub trait LossBased: Observe {
     /// Congestion avoidance: `n` segments (ACKs, in Linux 2.6's arithmetic) are newly acknowledged.
     fn grow(&mut self, ack: &Ack, n: f64);
 
-    /// Every ACK: measurement, slow start, and what slow start leaves of it for congestion avoidance.
+    /// Every ACK: measurement, slow start, and the rest of the ACK for congestion avoidance.
     #[inline]
     fn acknowledge(&mut self, ack: &Ack) {
         self.measure(ack);
@@ -77,7 +77,7 @@ pub trait LossBased: Observe {
         let _ = now;
     }
 
-    /// The endpoint's recovery has ended, and lowered the window where it was above what the recovery left.
+    /// The endpoint's recovery has ended, and lowered the window to the recovery's result if it was above.
     fn moderated(&mut self) {}
 
     /// Smallest window during a recovery that halves the rate, segments.

@@ -1,7 +1,7 @@
 //! The window arithmetic that all loss-based algorithms share: slow start, growth by real numbers or by Linux's integer
 //! counters, reduction, timeout, idle restart and undo.
 //!
-//! What is common and where it comes from: a repeated timeout of the same segment leaves `ssthresh` alone (RFC 5681
+//! Common rules and their sources: a repeated timeout of the same segment leaves `ssthresh` alone (RFC 5681
 //! §3.1; ns-2's TCP/Linux reduces each time); a timeout inside recovery reduces again (RFC 5681, ns-2; Linux keeps the
 //! first reduction); after an idle time the window is at most the initial one (RFC 5681 §4.1).
 
@@ -38,9 +38,9 @@ params! {
         slow_start: SlowStartKind = choice("standard", SlowStartKind::WORDS), "RFC 5681 §3.1";
         /// Window up to which limited slow start doubles each round trip.
         limited_max_ssthresh: f64 = num(100.0, 2.0, 1e9, Unit::Segments), "RFC 3742 §2";
-        /// Whether a loss reduces the window or what is outstanding.
+        /// Quantity that a loss reduces: the window, or the segments outstanding.
         reduce_from: ReduceFrom = choice("window", ReduceFrom::WORDS), "Linux and ns-2; RFC 5681 §3.1 says flight";
-        /// Whether the window is a real number or Linux's integer with a counter.
+        /// Arithmetic of the window: a real number, or Linux's integer with a counter.
         arithmetic: Arithmetic = choice("fluid", Arithmetic::WORDS), "Linux tcp_cong.c";
         /// Halve on the first loss and on any loss in slow start, whatever the algorithm's own decrease.
         halve_in_slow_start: bool = flag(false), "ns-2 tcp.cc, for all of its window options";
@@ -132,7 +132,7 @@ impl LossWindow {
         })
     }
 
-    /// As [`LossWindow::new`], for algorithms that are known in real numbers only.
+    /// Like [`LossWindow::new`], for algorithms that are known in real numbers only.
     ///
     /// # Errors
     /// As [`Settings::read`], and [`BuildError::Conflict`] where the arithmetic is one of whole segments.
@@ -157,7 +157,7 @@ impl LossWindow {
         self.initial_window
     }
 
-    /// Whether the window is a whole number of segments.
+    /// True if the window is a whole number of segments.
     #[inline]
     #[must_use]
     pub fn integer(&self) -> bool {
@@ -171,7 +171,7 @@ impl LossWindow {
         if self.integer() { x.floor() } else { x }
     }
 
-    /// Whether the window is below the slow start threshold.
+    /// True if the window is below the slow start threshold.
     #[inline]
     #[must_use]
     pub fn in_slow_start(&self) -> bool {
@@ -188,7 +188,7 @@ impl LossWindow {
         }
     }
 
-    /// Slow start's part of an ACK. Returns the segments (ACKs, for Linux 2.6) that are left for congestion avoidance:
+    /// Slow start's share of an ACK. Returns the segments (ACKs, for Linux 2.6) that are left for congestion avoidance:
     /// none where the window may not grow.
     #[inline]
     pub fn slow_start(&mut self, ack: &Ack) -> f64 {
@@ -218,7 +218,7 @@ impl LossWindow {
         };
         if self.arithmetic == Arithmetic::Linux26 {
             if grow >= 1.0 {
-                // What congestion avoidance counted, before the threshold was raised to the window, stays.
+                // The count of congestion avoidance, from before the threshold was raised to the window, stays.
                 self.w += 1.0;
             } else {
                 self.counted(grow);
@@ -244,7 +244,7 @@ impl LossWindow {
         self.counter -= step;
     }
 
-    /// One segment of window for each `divisor` segments acknowledged; `n` of them now.
+    /// One segment of window for each `divisor` segments acknowledged; `n` segments are acknowledged now.
     #[inline]
     pub fn grow_one_in(&mut self, n: f64, divisor: f64) {
         match self.arithmetic {
@@ -284,7 +284,7 @@ impl LossWindow {
         }
     }
 
-    /// What a loss reduces, segments.
+    /// Quantity that a loss reduces, segments.
     #[must_use]
     pub fn reduced_from(&self, signal: &Signal) -> f64 {
         match self.reduce_from {
@@ -293,7 +293,7 @@ impl LossWindow {
         }
     }
 
-    /// Whether this loss halves whatever the algorithm says (`halve_in_slow_start`).
+    /// True if this loss halves whatever the algorithm says (`halve_in_slow_start`).
     #[must_use]
     pub fn must_halve(&self) -> bool {
         self.halve_in_slow_start && (!self.decreased || self.in_slow_start())
@@ -365,7 +365,7 @@ impl AckRatio {
     /// One ACK of `n` segments outside recovery.
     #[inline]
     pub fn update(&mut self, n: f64) {
-        // Where Linux's 32 bits would wrap, at an ACK of 2³¹ sixteenths of a segment and more, this stays at its largest.
+        // Linux's 32 bits would wrap at an ACK of 2³¹ sixteenths of a segment and more; this stays at its largest value.
         self.0 = self.0.saturating_add(n as i32 - (self.0 >> 4));
     }
 

@@ -1,19 +1,20 @@
 //! TCP-LP (A. Kuzmanovic, E. W. Knightly, "TCP-LP: a distributed algorithm for low priority data transfer", INFOCOM
 //! 2003) and HSTCP-LP (the same, PFLDnet 2004): standard TCP, or HighSpeed TCP, that gives way as soon as the one-way
-//! delay rises above a small part of its range.
+//! delay rises above a small fraction of its range.
 //!
 //! Variant: an early indication of congestion is a smoothed one-way delay of more than the smallest plus 15 % of the
 //! range; it halves the window and starts an inference time of three round trips without growth; another one, on data
 //! sent after the first, brings the window down to one segment. Indications count from the first loss on, since only
 //! that shows the range, and growth after a reaction is additive. Neither paper was available: constants are Linux's,
-//! and what is said to be so in the papers is marked unverified. The extremes of the delay are those of the last
+//! and statements about the papers are marked unverified. The extremes of the delay are those of the last
 //! `memory` seconds.
 //!
-//! Differences of Linux (presets `linux`, `linux-2.6`): delays are differences of TCP timestamps in words of 32 bits,
-//! converted with an integer quotient by an estimate of the receiver's clock rate, so that they jump by the whole uptime
-//! where it passes 1000 (as each queue that grows makes it) or falls below 501; they are smoothed in integers; the extremes
-//! are set to once and twice the smoothed delay after each indication, and the largest sample counts only when a second
-//! one comes; indications count from the beginning, and slow start follows them. Since Linux 4.10 each connection's
+//! Linux differs (presets `linux`, `linux-2.6`). Its delays are differences of TCP timestamps in words of 32 bits. An
+//! integer quotient converts them by an estimate of the receiver's clock rate. They jump by the whole uptime where that
+//! estimate passes 1000, as it does with each growing queue, or falls below 501. The delays are smoothed in integers.
+//! After each indication the extremes are set to once and twice the smoothed delay. The largest sample counts only when
+//! a second one comes. Indications count from the beginning, and slow start follows them. Since Linux 4.10 each
+//! connection's
 //! timestamps begin at a random number, so that a delay is a random number of up to 2³² ms and the real delay nothing
 //! beside it: after one indication at most, `linux` is standard TCP. Before 4.13 timestamps were jiffies (preset
 //! `linux-2.6`, for hosts that were started together: clocks that differ are the scenario's). ns-2's TCP/Linux has words
@@ -44,10 +45,10 @@ choices! {
 params! {
     /// Parameters of low priority.
     pub struct LpParams {
-        /// Part of the range of one-way delays above its smallest from which there is congestion (δ).
+        /// Fraction of the range of one-way delays above its smallest from which there is congestion (δ).
         threshold: f64 = num(0.15, 0.0, 1.0, Unit::None), "Kuzmanovic & Knightly 2003; Linux tcp_lp.c";
-        /// Delay above the smallest that timestamps cannot tell from none: without it a path without queues makes the flow's
-        /// own bursts its congestion.
+        /// Delay above the smallest that timestamps cannot distinguish from none: without it a path without queues
+        /// would count the flow's own bursts as congestion.
         tick: f64 = num(0.001, 0.0, 1.0, Unit::Seconds), "Linux's TCP timestamps tick in ms; the paper's in more";
         /// Weight of a new sample of the delay (γ).
         smoothing: f64 = num(0.125, 0.001, 1.0, Unit::None), "Kuzmanovic & Knightly 2003; Linux tcp_lp.c";
@@ -61,7 +62,7 @@ params! {
         slow_start_after: bool = flag(false), "Kuzmanovic & Knightly 2003 (unverified); Linux has it on";
         /// How delays are measured.
         delays: Delays = choice("exact", Delays::WORDS), "Linux tcp_lp.c";
-        /// Whether TCP timestamps are on; without them Linux has no delays.
+        /// True if TCP timestamps are on; without them Linux has no delays.
         timestamps: bool = flag(true), "Linux tcp_lp.c; ns-2 ts_option_ is off";
     }
 }
@@ -80,7 +81,7 @@ const FEW: f64 = 16.0;
 /// Weight of a new sample of the delay in Linux, which has no other.
 const LINUX_SMOOTHING: f64 = 0.125;
 
-/// What an ACK's delay asks for.
+/// Action that follows from an ACK's delay.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Early {
     Nothing,
@@ -187,7 +188,7 @@ impl Watch {
         smoothed > low + (self.p.threshold * (high - low)).max(self.p.tick)
     }
 
-    /// Whether the window may not grow for now.
+    /// True if the window may not grow for now.
     #[inline]
     fn infers(&self, now: f64) -> bool {
         match &self.linux {
@@ -250,7 +251,7 @@ impl Watch {
     }
 }
 
-/// What low priority asks of the algorithm that it holds back.
+/// Interface that low priority needs of the algorithm that it holds back.
 pub trait Yields: Algorithm {
     /// The window of now becomes the slow start threshold.
     fn leave_slow_start(&mut self);
@@ -273,7 +274,7 @@ impl Yields for Hstcp {
 pub struct LowPriority<A> {
     inner: A,
     watch: Box<Watch>,
-    /// Part of the window kept on the first indication.
+    /// Fraction of the window kept on the first indication.
     keep: fn(&A, f64) -> f64,
 }
 
@@ -293,7 +294,7 @@ impl Lp {
         ]
     }
 
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "lp",
         title: "TCP-LP (low priority)",
@@ -339,7 +340,7 @@ impl Lp {
 }
 
 impl HstcpLp {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "hstcp-lp",
         title: "HSTCP-LP (HighSpeed TCP, low priority)",

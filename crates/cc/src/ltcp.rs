@@ -1,5 +1,5 @@
-//! LTCP (S. Bhandarkar, S. Jain, A. L. N. Reddy, "LTCP: improving the performance of TCP in highspeed networks", CCR 36(1),
-//! 2006; draft-bhandarkar-ltcp-01): one flow behaves as K virtual ones, the more the larger its window is.
+//! LTCP (S. Bhandarkar, S. Jain, A. L. N. Reddy, "LTCP: improving the performance of TCP in highspeed networks", CCR
+//! 36(1), 2006; draft-bhandarkar-ltcp-01): one flow behaves as K virtual flows, and K grows with its window.
 //!
 //! Variant: layer K begins at W_K = K(K+1)(K-1)/6 · W_T segments; in it a round trip adds K segments and a loss takes
 //! `decrease` of the window, which costs at most one layer up to K = 19. Below W_T it is standard TCP. Only the abstracts
@@ -18,7 +18,7 @@ params! {
     pub struct LtcpParams {
         /// Window at which the second layer begins (W_T).
         w_t: f64 = num(50.0, 2.0, 1e6, Unit::Segments), "Bhandarkar, Jain & Reddy 2006 (unverified)";
-        /// Part of the window given up on a loss from `w_t` on (β).
+        /// Fraction of the window given up on a loss from `w_t` on (β).
         decrease: f64 = num(0.15, 0.01, 0.9, Unit::None), "Bhandarkar, Jain & Reddy 2006 (unverified)";
         /// Multiply the increase by the cube root of the RTT over `rtt_ref`.
         rtt_compensation: bool = flag(false), "Bhandarkar, Jain & Reddy 2006 (unverified)";
@@ -41,7 +41,7 @@ pub struct Ltcp {
 }
 
 impl Ltcp {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "ltcp",
         title: "LTCP (layered TCP)",

@@ -1,6 +1,6 @@
 //! TCP NV, "New Vegas" (L. Brakmo, "TCP-NV: congestion avoidance for data centers", Linux Plumbers Conference 2010;
-//! Linux tcp_nv.c): compares the window with what the best rate of the last round trips needs at the smallest RTT, plus
-//! a few segments.
+//! Linux tcp_nv.c): compares the window with the product of the best rate of the last round trips and the smallest RTT,
+//! plus a few segments.
 //!
 //! Variant: Linux, whole segments; there is no paper to differ from. For data centers where all flows are NV. What it
 //! needs of a segment's flight when it was sent comes from the delivery-rate sample. After each recovery the smallest
@@ -25,13 +25,13 @@ params! {
         reset_period: f64 = num(5.0, 0.1, 1e4, Unit::Seconds), "Linux tcp_nv.c nv_reset_period";
         /// Smallest window without losses.
         min_cwnd: f64 = num(2.0, 2.0, 1e4, Unit::Segments), "Linux tcp_nv.c nv_min_cwnd";
-        /// Part of the excess given up, in 128ths.
+        /// Fraction of the excess given up, in 128ths.
         congestion_decrease: f64 = num(38.0, 0.0, 128.0, Unit::Of128), "Linux tcp_nv.c nv_cong_dec_mult: 30 %";
-        /// Part of the window kept on a loss, in 1024ths.
+        /// Fraction of the window kept on a loss, in 1024ths.
         loss_keep: f64 = num(819.0, 128.0, 1024.0, Unit::Of1024), "Linux tcp_nv.c nv_loss_dec_factor: 80 %";
         /// Weight of a new RTT in the average, in 256ths; 0: no average.
         rtt_factor: f64 = num(128.0, 0.0, 256.0, Unit::Of256), "Linux tcp_nv.c nv_rtt_factor";
-        /// RTT of the path where it is known, which bounds the smallest RTT; 0: unknown.
+        /// RTT of the path, if known; it bounds the smallest RTT; 0: unknown.
         base_rtt: f64 = num(0.0, 0.0, 10.0, Unit::Seconds), "Linux tcp_nv.c: asked of a BPF program";
         /// Decisions without congestion after which a growth rate lowered by timeouts doubles; 0: it is not lowered.
         growth_rate_neg: f64 = num(8.0, 0.0, 1e3, Unit::Decisions), "Linux tcp_nv.c nv_cwnd_growth_rate_neg";
@@ -50,7 +50,7 @@ params! {
 
 /// The smallest RTT is forgotten for the first time after this, s.
 const FIRST_RESET_S: f64 = 2.0;
-/// Part of a known RTT below which none is believed.
+/// Fraction of a known RTT below which none is believed.
 const LOWER_BOUND: f64 = 205.0 / 256.0;
 /// Counters stop here.
 const COUNT_MAX: f64 = 255.0;
@@ -88,15 +88,15 @@ pub struct Nv {
 }
 
 impl Nv {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "nv",
         title: "TCP NV",
         kind: Kind::Delay,
         signals: &["RTT", "delivery rate", "loss"],
         source: "Brakmo, Linux Plumbers Conference 2010; Linux tcp_nv.c",
-        doc: "Vegas for data centers: the window may exceed what the best rate seen needs at the smallest RTT by ten segments. Many \
-              samples make a decision, the smallest RTT is forgotten every few seconds, and the window shrinks by a part of \
+        doc: "Vegas for data centers: the window may exceed the product of the best rate and the smallest RTT by ten segments. Many \
+              samples make a decision, the smallest RTT is forgotten every few seconds, and the window shrinks by a fraction of \
               the excess.",
         presets: &[Preset::new("", "Linux", &[word("arithmetic", "linux")])],
         tables: &[NvParams::TABLE, LossParams::TABLE],

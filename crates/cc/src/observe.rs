@@ -1,4 +1,4 @@
-//! Internal variables: what an algorithm goes by, such as CUBIC's K or the state of BBR, for whoever asks.
+//! Internal variables of algorithms, such as CUBIC's K or the state of BBR, for observers.
 //!
 //! `observed!` declares each variable once, with its unit, its definition and the expression of its value. A time is in
 //! seconds, and its name ends in `_s`. A value that is not known yet is NaN or infinite.
@@ -59,7 +59,7 @@ pub const fn state(names: &'static [&'static str]) -> Form {
 macro_rules! observed {
     ($this:ident: $owner:ty $(, $part:expr)*; $($(#[doc = $doc:literal])+ $name:ident = $value:expr, $form:expr;)*) => {
         impl $owner {
-            /// Its own internal variables, without those of its parts.
+            /// Its own internal variables, without those of its components.
             pub const VARIABLES: &'static [$crate::observe::Variable] = {
                 #[allow(unused_imports)]
                 use $crate::{observe::{number, plain, state}, unit::Unit};

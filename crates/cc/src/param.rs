@@ -195,7 +195,7 @@ pub struct Parameter {
 /// Named values of some parameters: where the sources of an algorithm disagree, each source is a preset.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Preset {
-    /// What follows the colon; empty for the algorithm's own name.
+    /// The text behind the colon; empty for the algorithm's own name.
     pub name: &'static str,
     /// Which source it stands for.
     pub title: &'static str,
@@ -229,7 +229,7 @@ pub const fn switch(parameter: &'static str, on: bool) -> (&'static str, Setting
     (parameter, Setting::Bool(on))
 }
 
-/// What drives an algorithm.
+/// Signal that drives an algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Losses (and ECN marks) only.
@@ -238,9 +238,9 @@ pub enum Kind {
     Delay,
     /// Both.
     Hybrid,
-    /// A model of the path: its bandwidth and delay, or what a rate is worth there.
+    /// A model of the path: its bandwidth and delay, or the utility of a rate there.
     Model,
-    /// What routers say, which have to be of its own kind.
+    /// Feedback of routers, which have to be of the algorithm's own kind.
     Router,
 }
 
@@ -265,9 +265,9 @@ pub struct Entry {
     pub name: &'static str,
     /// Full name.
     pub title: &'static str,
-    /// What drives it.
+    /// Signal that drives it.
     pub kind: Kind,
-    /// What it needs from the endpoint.
+    /// Signals that it needs from the endpoint.
     pub signals: &'static [&'static str],
     /// Paper or RFC.
     pub source: &'static str,
@@ -277,7 +277,7 @@ pub struct Entry {
     pub presets: &'static [Preset],
     /// The parameter tables: the algorithm's own, then those it shares.
     pub tables: &'static [&'static [Parameter]],
-    /// The tables of internal variables: the algorithm's own, then those of its parts, as it gives them.
+    /// The tables of internal variables: the algorithm's own, then those of its components, in their order.
     pub variables: &'static [&'static [Variable]],
 }
 
@@ -405,7 +405,7 @@ impl fmt::Display for Value {
 }
 
 impl Domain {
-    /// A number of this domain, with its unit where it is not that of the range.
+    /// A number of this domain, with its unit if it differs from the range's.
     fn shown(&self, x: f64) -> String {
         match self.kind {
             Type::Duration => shown_time(x),

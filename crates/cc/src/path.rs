@@ -36,7 +36,7 @@ pub struct Flow<'a> {
     recovery: Option<Recovery>,
 }
 
-/// A recovery: what was sent before it, and when that is repaired.
+/// A recovery: the segments sent before it, and the point at which they are repaired.
 #[derive(Clone, Copy)]
 struct Recovery {
     /// Segments sent before it began.
@@ -225,7 +225,7 @@ impl Path {
         flow.algorithm.on_ack(&ack);
     }
 
-    /// What three later segments have passed is lost.
+    /// A segment that three later ones have passed is lost.
     fn find_losses(&mut self, flow: &mut Flow<'_>, before: usize, in_flight: f64) {
         for packet in flow.flying.iter_mut().take(before) {
             packet.passed += 1;
@@ -268,9 +268,9 @@ impl Path {
     }
 }
 
-/// What a single bulk flow gets of a path in its second half.
+/// Result of a single bulk flow over the second half of a run.
 pub struct Outcome {
-    /// Part of the capacity that was delivered.
+    /// Fraction of the capacity that was delivered.
     pub utilization: f64,
     /// Mean queue that an ACK sees, segments.
     pub queue: f64,

@@ -1,5 +1,5 @@
-//! The window of an algorithm that has rules of its own for growth and reduction: its two numbers, and what is common to all
-//! such windows.
+//! The window of an algorithm with rules of its own for growth and reduction: its two numbers, and the rules that all
+//! such windows share.
 
 use crate::algorithm::Start;
 

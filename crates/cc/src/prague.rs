@@ -1,13 +1,15 @@
 //! TCP Prague (RFC 9331's requirements; draft-briscoe-iccrg-prague-congestion-control; L4STeam Linux `tcp_prague` 0.6):
 //! DCTCP for the Internet, on paths that mark ECT(1) packets early (L4S).
 //!
-//! Variant: that of the Linux code, real-valued. α is kept from the first mark on; a mark takes α/2 of the window, at most
-//! once a round trip; segments without a mark add 1/w each, marked ones nothing, so that two marks a round trip balance
-//! the growth. From 500 round trips after slow start on it is independent of RTTs below 25 ms: growth is scaled by
+//! Variant: the Linux code's rules, real-valued. α is kept from the first mark on. A mark reduces the window by α/2, at
+//! most once a round trip. Segments without a mark add 1/w each and marked segments nothing, so two marks a round trip
+//! balance the growth. From 500 round trips after slow start on it is independent of RTTs below 25 ms: growth is scaled
+//! by
 //! (RTT/25 ms)², and α and reductions come at most every 25 ms. Paced at w/RTT, twice that while the window is below half of
-//! the threshold. A loss halves. The draft was not available; the code was read. Differences from it: the window falls at
-//! once and not by one segment an ACK; segments leave one by one, so its limit on bursts has nothing to limit; the
-//! detection of a queue with classic ECN is left out, which the code too has off; scalings other than `rate` are too.
+//! the threshold. A loss halves. The draft was not available; the code was read. Differences from it: the window falls
+//! at once and not by one segment an ACK. Segments leave one by one, so its limit on bursts has no effect. The
+//! detection of a queue with classic ECN is left out, as it is off in the code too. Scalings other than `rate` are left
+//! out.
 
 use crate::algorithm::{Ack, Algorithm, Ecn, Needs, Signal, Start};
 use crate::dctcp::MarkShare;
@@ -57,7 +59,7 @@ pub struct Prague {
 const CLOCK_ERROR_S: f64 = 1e-9;
 
 impl Prague {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "prague",
         title: "TCP Prague",
@@ -100,7 +102,7 @@ impl Prague {
         self.p.rtt_independence && !self.win.in_slow_start() && self.rounds >= self.p.transition
     }
 
-    /// Part of the growth at the virtual RTT that one round trip of `rtt` s has.
+    /// Fraction of the growth at the virtual RTT that one round trip of `rtt` s has.
     fn scale_of(&self, rtt: f64) -> f64 {
         let part = (rtt / self.p.rtt_virtual).min(1.0);
         part * part

@@ -123,8 +123,8 @@ const OTHER_TRANSPORTS: &[Entry] = &[Udt::ENTRY];
 impl Controller {
     /// [`Algorithm::on_ack`] and the window that follows from it, with one dispatch. An algorithm that needs nothing with ACKs
     /// gets the ACK as it is: the rules become part of an endpoint's hot path where they are short, so that the ACK need not
-    /// be written into memory. For the others, and for an algorithm of the user's own, `complete` fills in what
-    /// [`Needs::with_acks`] is about and returns what routers answered.
+    /// be written into memory. For the others, and for an algorithm of the user's own, `complete` fills in the fields
+    /// of [`Needs::with_acks`] and returns the routers' answer.
     #[inline(always)]
     pub fn react(&mut self, ack: Ack, complete: impl FnOnce(&mut Ack) -> Option<Answer>) -> f64 {
         fast_path!(self, ack);
@@ -246,7 +246,7 @@ pub fn build(spec: &str, params: &BTreeMap<String, Value>) -> Result<Controller,
     construct(entry.name, &settings).unwrap_or_else(|| unreachable!("'{}' is in the registry", entry.name))
 }
 
-/// As [`build`], for the control of a UDT endpoint: `spec` is `udt` or `udt:preset`.
+/// Like [`build`], for the control of a UDT endpoint: `spec` is `udt` or `udt:preset`.
 ///
 /// # Errors
 /// As [`build`].

@@ -1,7 +1,7 @@
 //! Standard TCP congestion avoidance: AIMD(1, 1/2), as NewReno and SACK TCP use it (RFC 5681, RFC 6582, RFC 6675).
 //!
-//! Variant: byte counting (every segment acknowledged counts), so delayed ACKs do not slow it down; what happens inside
-//! recovery is the endpoint's. Differences: RFC 5681 halves what is in flight, the default here halves the window as
+//! Variant: byte counting (every segment acknowledged counts), so delayed ACKs do not slow it down; recovery is the
+//! endpoint's. Differences: RFC 5681 halves what is in flight, the default here halves the window as
 //! Linux and ns-2 do (`reduce_from`, preset `rfc5681`). Linux keeps whole segments and a counter (preset `linux`); Linux
 //! 2.6 without byte counting counts ACKs and takes w + 1 of them for a step (preset `linux-2.6`).
 
@@ -16,9 +16,9 @@ params! {
     pub struct RenoParams {
         /// Additive increase for each round trip (a).
         increase: f64 = num(1.0, 0.0, 1e6, Unit::Segments), "RFC 5681 §3.1";
-        /// Part of the window given up on a loss (b).
+        /// Fraction of the window given up on a loss (b).
         decrease: f64 = num(0.5, 0.0, 1.0, Unit::None), "RFC 5681 §3.1";
-        /// Part of the window given up on an ECN echo.
+        /// Fraction of the window given up on an ECN echo.
         decrease_ecn: f64 = num(0.5, 0.0, 1.0, Unit::None), "RFC 3168 §6.1.2; RFC 8511 §3 allows 0.2";
     }
 }
@@ -31,7 +31,7 @@ pub struct Reno {
 }
 
 impl Reno {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "reno",
         title: "NewReno / SACK TCP",

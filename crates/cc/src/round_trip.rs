@@ -1,4 +1,4 @@
-//! What the algorithms that look at delay measure in a round trip: its RTTs, and the rate at which segments are
+//! Measurements of a round trip for algorithms that use delay: its RTTs, and the rate at which segments are
 //! acknowledged.
 
 use crate::algorithm::Ack;
@@ -15,7 +15,7 @@ choices! {
 /// tcp_vegas.c).
 pub const MIN_SAMPLES: u32 = 3;
 
-/// A round trip is too short below this part of the smallest RTT: rounding must not make a fair one so.
+/// A round trip is too short below this fraction of the smallest RTT: rounding must not make a fair one so.
 const SHORT: f64 = 0.999;
 
 /// RTTs and acknowledged segments of one round trip.
@@ -46,7 +46,7 @@ impl RoundTrip {
         }
     }
 
-    /// The RTT that stands for the round, s; it must have a sample.
+    /// The RTT of the round, s, by its statistic; the round must have a sample.
     #[must_use]
     pub fn rtt(&self, which: RoundRtt) -> f64 {
         match which {
@@ -81,7 +81,7 @@ impl AckedRate {
         Self { rate: 0.0, pole, sample: 0.0, acked: 0.0, since: 0.0 }
     }
 
-    /// What was counted is of no use: the connection begins, or sends again after an idle time.
+    /// Discards the counts: the connection begins, or sends again after an idle time.
     pub fn restart(&mut self, now: f64) {
         self.acked = 0.0;
         self.since = now;

@@ -44,7 +44,7 @@ pub fn limited_increment(window: f64, max_ssthresh: f64) -> f64 {
     if window <= max_ssthresh { 1.0 } else { 1.0 / (window / (max_ssthresh / 2.0)).floor() }
 }
 
-/// What HyStart and HyStart++ remember of the round trips.
+/// State of HyStart and HyStart++ over the round trips.
 #[derive(Clone, Copy, Debug)]
 struct Rounds {
     start: f64,
@@ -78,7 +78,7 @@ pub struct SlowStart {
     rounds: Rounds,
 }
 
-/// What one ACK does in slow start.
+/// Outcome of one ACK in slow start.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Step {
     /// Grow by this many segments for each segment acknowledged.

@@ -4,9 +4,9 @@
 //! standard TCP up to a window of `legacy_window`. Differences: the paper adds 0.01 for each ACK, so that delayed ACKs
 //! halve its growth; here each acknowledged segment counts. Linux has no legacy window: its counter grows by one segment
 //! for each min(w, C) acknowledged, which is standard TCP's growth below C, and gives up an eighth at any window (of
-//! fewer than 8 segments nothing at all, since the eighth is truncated). C was 50 for each ACK, made for delayed ACKs,
-//! so that a receiver that acknowledges every segment saw 2 % growth a round trip (preset `linux-2.6`, and ns-2's
-//! TCP/Linux); it is 100 for each segment today (preset `linux`).
+//! fewer than 8 segments nothing at all, since the eighth is truncated). C was 50 for each ACK, chosen for delayed
+//! ACKs, so with a receiver that acknowledges every segment the growth was 2 % a round trip (preset `linux-2.6`, and
+//! ns-2's TCP/Linux). Today C is 100 for each segment (preset `linux`).
 
 use crate::algorithm::{Ack, Signal};
 use crate::loss_based::{LossBased, own_window};
@@ -19,7 +19,7 @@ params! {
     pub struct StcpParams {
         /// Growth for each segment acknowledged (a).
         increase: f64 = num(0.01, 1e-6, 1.0, Unit::Segments), "Kelly 2003; RFC 3649 §8";
-        /// Part of the window given up on a loss (b).
+        /// Fraction of the window given up on a loss (b).
         decrease: f64 = num(0.125, 0.0, 1.0, Unit::None), "Kelly 2003; RFC 3649 §8";
         /// Window up to which standard TCP is used (lwnd).
         legacy_window: f64 = num(16.0, 0.0, 1e9, Unit::Segments), "Kelly 2003 (value not verified in its text)";
@@ -36,7 +36,7 @@ pub struct Stcp {
 }
 
 impl Stcp {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "stcp",
         title: "Scalable TCP",

@@ -2,7 +2,7 @@
 //!
 //! Sources: Y. Gu, UDT: UDP-based Data Transfer Protocol, draft-gg-udt-03 (April 2010), section 7.2; the UDT library,
 //! version 4 (BSD license), which differs from it; Y. Gu and R. Grossman, UDT: UDP-based data transfer for high-speed wide
-//! area networks, Computer Networks 51(7), 2007. `udt` is the library as it is since January 2012, `udt:2008` as it was in
+//! area networks, Computer Networks 51(7), 2007. `udt` is the library since January 2012, `udt:2008` the library of
 //! December 2008, `udt:draft` the draft.
 //!
 //! UDT is no TCP: its receiver measures the arrival rate A and, by packet pairs, the capacity B, reports them in an ACK every
@@ -10,7 +10,7 @@
 //! tells it of ACKs, NAKs and timeouts. Packets are counted in whole packets, rates in packets/s, times in seconds; C is
 //! the present rate, 1/P.
 //!
-//! Where the sources leave something open, or are wrong:
+//! Decisions of ours where the sources are silent or wrong:
 //! - In the library until 2009 the period that follows from a window is the window over RTT + SYN, which is a rate; here it
 //!   is (RTT + SYN) over the window, as the library has it since.
 //! - The library rounds a period up to whole microseconds at each decrease, which at 10 Gbit/s is 40 % and not 11 %. Not here.
@@ -43,7 +43,7 @@ choices! {
     /// - `spaced`: The r-th, the 2r-th, and so on, a few times.
     pub enum Schedule { Multiples = "multiples", Spaced = "spaced" }
 
-    /// Whose timers the endpoint has:
+    /// Source of the endpoint's timers:
     /// - `library`: Expiration, `k` times in a row: k (RTT + 4 RTTVar) + SYN, at least k times the least. The same ACK
     ///   again: after RTT + 4 RTTVar.
     /// - `draft`: Expiration: k (4 RTT + RTTVar + SYN), at least the least. The same ACK again: after 2 RTT.
@@ -51,7 +51,7 @@ choices! {
 }
 
 params! {
-    /// Parameters of UDT: those of the rate control, then those of the endpoint.
+    /// Parameters of UDT: first the rate control's, then the endpoint's.
     pub struct UdtParams {
         /// SYN: the time from one increase to the next, and from one ACK to the next.
         syn: f64 = num(0.01, 1e-4, 1.0, Unit::Seconds), "draft-gg-udt-03 §4";
@@ -69,7 +69,7 @@ params! {
         cap: bool = flag(true), "UDT4 onACK; not in the draft";
         /// Leave out the increase that follows a NAK.
         pause: bool = flag(true), "UDT4 onACK (m_bLoss); not in the draft";
-        /// What ends slow start, besides a NAK and a timeout.
+        /// Event that ends slow start, besides a NAK and a timeout.
         slow_start: SlowStart = choice("window", SlowStart::WORDS), "UDT4 onACK; first_ack: draft-gg-udt-03 §7.2";
         /// A NAK that ends slow start is answered with a decrease too, and not only with the arrival rate.
         decrease_at_exit: bool = flag(false), "draft-gg-udt-03 §7.2; on: UDT4 of December 2008";
@@ -77,13 +77,13 @@ params! {
         initial_period: f64 = num(1e-6, 0.0, 1.0, Unit::Seconds), "UDT4; draft-gg-udt-03 §7.2 has 0";
         /// Window at the start.
         initial_window: f64 = num(16.0, 1.0, 1e6, Unit::Packets), "draft-gg-udt-03 §7.2";
-        /// What the window has besides A (RTT + SYN).
+        /// Margin of the window over A (RTT + SYN).
         margin: f64 = num(16.0, 1.0, 1e6, Unit::Packets), "draft-gg-udt-03 §7.2";
         /// Packets that may be unacknowledged at most: the receiver's buffer.
         flow_window: f64 = num(25_600.0, 2.0, 1e8, Unit::Packets), "UDT4 (UDT_FC)";
-        /// Arrival rate before the first ACK; 0 knows none, and takes the first as it is.
+        /// Arrival rate before the first ACK; 0 means unknown, and then the first value is taken unchanged.
         initial_arrival_rate: f64 = num(16.0, 0.0, 1e9, Unit::PacketsPerSecond), "UDT4; the draft has none";
-        /// Capacity before the first ACK; 0 knows none, and takes the first as it is.
+        /// Capacity before the first ACK; 0 means unknown, and then the first value is taken unchanged.
         initial_capacity: f64 = num(1.0, 0.0, 1e9, Unit::PacketsPerSecond), "UDT4; the draft has none";
         /// Packet pairs that the receiver remembers.
         pairs: f64 = num(64.0, 2.0, 1024.0, Unit::Pairs), "UDT4 (CPktTimeWindow); draft-gg-udt-03 §6.2 has 16";
@@ -170,7 +170,7 @@ observed! {
 }
 
 impl Udt {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "udt",
         title: "UDT",
@@ -263,7 +263,7 @@ impl Udt {
                 SlowStart::FirstAck => {
                     self.leave_slow_start(path);
                     if path.arrival_rate > 0.0 {
-                        // The draft has no margin here. Whoever has nothing under way may send one packet, so that a
+                        // The draft has no margin here. A sender with nothing in flight may send one packet, so that a
                         // window of less than one is one of one.
                         self.window = (path.arrival_rate * (path.rtt + self.p.syn)).max(1.0);
                     }
@@ -375,7 +375,7 @@ impl Udt {
         1.0 / self.period
     }
 
-    /// Whether the sender still starts slowly.
+    /// True if the sender still starts slowly.
     #[must_use]
     pub fn in_slow_start(&self) -> bool {
         self.slow_start

@@ -5,10 +5,10 @@
 //! Variant: the parameters scale with the smoothed RTT so that flows of different RTTs get the same rate: (1 + ξ)^(T/t_ρ) a
 //! round trip, or α (T/t_ρ)² segments. After a decrease the window is frozen for t_ρ and then grows by addition for one
 //! round trip, whatever routers say meanwhile, since their answers are from before it took effect. Preset `ns2` is the
-//! authors' ns-2 sender: it takes 100 ms for the reference of the additive scaling and bends it at both ends, bounds T/t_ρ
-//! at 2.5, and holds back only further decreases: a router that is no longer overloaded is followed at once. Losses and
-//! timeouts are Reno's. A window of at most 64 segments is sent in a power of two of equal slots where these are longer than
-//! t_ρ/2, so that a router sees its load in every interval (from the ns-2 sender).
+//! authors' ns-2 sender. Its reference of the additive scaling is 100 ms, bounded at both ends; T/t_ρ is at most 2.5.
+//! It holds back only further decreases: it follows a router that is no longer overloaded at once. Losses and
+//! timeouts are Reno's. A window of at most 64 segments is sent in a power of two of equal slots if these are longer
+//! than t_ρ/2, so that a router sees its load in every interval (from the ns-2 sender).
 
 use crate::algorithm::{Ack, Algorithm, Answer, Load, Needs, Router, RouterAssisted, Signal, Start};
 use crate::loss_window::{LossWindow, MOST, window_methods};
@@ -36,7 +36,7 @@ params! {
         k: f64 = num(0.25, 1e-3, 10.0, Unit::None), "ns-2 vcp-src.h";
         /// Segments added a round trip of T_ref (α).
         alpha: f64 = num(1.0, 1e-3, 1e6, Unit::Segments), "ns-2 vcp-src.h";
-        /// Part of the window that a decrease leaves (β).
+        /// Fraction of the window that a decrease leaves (β).
         beta: f64 = num(0.875, 0.1, 0.999, Unit::None), "SIGCOMM 2005; ns-2 vcp-src.cc";
         /// Round-trip time at which the additive step is α (T_ref).
         t_ref: f64 = num(0.2, 1e-3, 10.0, Unit::Seconds), "SIGCOMM 2005 (t_ρ); ns-2: 0.1";
@@ -44,7 +44,7 @@ params! {
         scaling: Scaling = choice("square", Scaling::WORDS), "SIGCOMM 2005; ns-2: bounded";
         /// Largest T/t_ρ that the multiplicative increase reckons with.
         rtts_max: f64 = num(1e6, 0.1, 1e6, Unit::None), "SIGCOMM 2005 has no bound; ns-2: 2.5";
-        /// What happens between a decrease and the time when it shows in the routers' load.
+        /// Behavior between a decrease and the time when it shows in the routers' load.
         settle: Settle = choice("hold", Settle::WORDS), "SIGCOMM 2005; ns-2: follow";
         /// Spread small windows over long round trips.
         pace: bool = flag(true), "ns-2 vcp-src.cc";
@@ -55,7 +55,7 @@ params! {
 pub const LOW_BELOW: f64 = 0.8;
 /// Windows above this are not paced, segments.
 const PACED_UP_TO: f64 = 64.0;
-/// Where the bounded scaling bends, in units of T_ref.
+/// Limits of the bounded scaling, in units of T_ref.
 const BENDS: (f64, f64) = (0.2, 5.0);
 
 /// The sender of VCP.
@@ -74,7 +74,7 @@ pub struct Vcp {
 }
 
 impl Vcp {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "vcp",
         title: "VCP, the variable-structure congestion control protocol",
@@ -132,7 +132,7 @@ impl Vcp {
         }
     }
 
-    /// What the sender may do by now, of what routers say.
+    /// Load that the sender may respond to by now.
     fn allowed(&self, ack: &Ack, load: Load) -> Option<Load> {
         let unsettled = ack.now < self.settled_at;
         match self.p.settle {

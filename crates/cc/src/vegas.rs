@@ -7,12 +7,13 @@
 //! retransmission timer is the endpoint's business and not modelled, nor is the halving for a segment lost twice.
 //! Differences: ns-2 (preset `ns2`) rounds the difference and spreads the increase over a round; it lets a round with
 //! one segment in flight raise the base RTT, which is not copied. Linux (preset `linux`) divides by the base RTT and
-//! not by the RTT, so that its difference is larger, in whole segments, takes the smallest RTT of the round, doubles
+//! not by the RTT, so its difference is larger, and in whole segments. It takes the smallest RTT of the round, doubles
 //! every round trip and halves on a loss. Linux 2.6 (preset `linux-2.6`, which ns-2's TCP/Linux runs) divides by the
-//! RTT in halves of a segment, takes for the window the segments sent in the round before, counts rounds anew after
-//! each recovery but from where the last one before it began, leaves slow start with a threshold of 2 and never touches
-//! the threshold otherwise. ns-3 (preset `ns3`) is Linux with the paper's difference rounded up; its threshold is kept
-//! from three quarters of the window to one segment below it, and that, not half, is what a loss leaves. INET's, which
+//! RTT in halves of a segment and takes the segments sent in the round before for the window. After each recovery it
+//! counts rounds anew, from where the last round before it began. It leaves slow start with a threshold of 2 and never
+//! changes the threshold otherwise. ns-3 (preset `ns3`) is Linux with the paper's difference rounded up. Its threshold
+//! stays between three quarters of the window and one segment below the window. A loss leaves that threshold, not half
+//! of the window. INET's, which
 //! moves by a segment with every ACK of a round and subtracts without sign, was looked at and left out.
 
 use crate::algorithm::{Ack, Algorithm, Signal, Start};
@@ -53,7 +54,7 @@ params! {
         double_every_other: bool = flag(true), "Brakmo & Peterson 1995; Linux: every round trip";
         /// Spread an increase over the round that follows.
         spread_increase: bool = flag(false), "ns-2 tcp-vegas.cc";
-        /// Part of the window given up on a loss; ns-3 goes down to its threshold instead.
+        /// Fraction of the window given up on a loss; ns-3 goes down to its threshold instead.
         decrease: f64 = num(0.25, 0.0, 1.0, Unit::None), "ns-2 tcp-vegas.cc; Linux has 0.5";
         /// Window after a timeout.
         timeout_window: f64 = num(1.0, 1.0, 10.0, Unit::Segments), "RFC 5681 §3.1; ns-2 has 2";
@@ -65,7 +66,7 @@ params! {
 /// Smallest window, segments.
 const FLOOR: f64 = 2.0;
 
-/// What Linux 2.6 remembers of a round; segments are counted from the beginning of the connection.
+/// Linux 2.6's state of a round; segments are counted from the beginning of the connection.
 #[derive(Clone, Copy, Debug, Default)]
 struct Linux26 {
     /// Delivered so far.
@@ -102,7 +103,7 @@ pub struct Vegas {
 }
 
 impl Vegas {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "vegas",
         title: "TCP Vegas",

@@ -18,9 +18,9 @@ params! {
     pub struct VenoParams {
         /// Backlog from which the path counts as congested.
         beta: f64 = num(3.0, 0.0, 1e6, Unit::Segments), "Fu & Liew 2003; Linux tcp_veno.c; ns-3";
-        /// Part of the window kept on a loss without congestion.
+        /// Fraction of the window kept on a loss without congestion.
         keep_random: f64 = num(0.8, 0.1, 1.0, Unit::None), "Fu & Liew 2003; Linux tcp_veno.c; ns-3";
-        /// Part of the window kept on a loss in congestion.
+        /// Fraction of the window kept on a loss in congestion.
         keep_congested: f64 = num(0.5, 0.1, 1.0, Unit::None), "Fu & Liew 2003; Linux tcp_veno.c; ns-3";
         /// RTT samples that a backlog needs; with fewer it is standard TCP.
         samples_min: f64 = num(3.0, 1.0, 1e3, Unit::Samples), "Linux tcp_veno.c; ns-3";
@@ -45,7 +45,7 @@ pub struct Veno {
 }
 
 impl Veno {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "veno",
         title: "TCP Veno",

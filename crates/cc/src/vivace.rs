@@ -1,6 +1,7 @@
-//! PCC Vivace (M. Dong, T. Meng, D. Zarchy, E. Arslan, Y. Gilad, P. B. Godfrey, M. Schapira, "PCC Vivace: online-learning
-//! congestion control", NSDI 2018): it tries a little more and a little less, sees what each is worth, and moves its rate
-//! along the gradient. What a rate is worth counts throughput, a rising RTT and losses.
+//! PCC Vivace (M. Dong, T. Meng, D. Zarchy, E. Arslan, Y. Gilad, P. B. Godfrey, M. Schapira, "PCC Vivace:
+//! online-learning congestion control", NSDI 2018): it tries a slightly higher and a slightly lower rate, computes the
+//! utility of each, and moves its rate along the gradient. The utility of a rate counts throughput, a rising RTT and
+//! losses.
 //!
 //! Variant: the authors' later code (PCC-Uspace, the Vivace rate controller): three pairs of intervals, the steps' amplifier a
 //! power of 1.2, their bound growing by 5 % of the rate. Preset `paper` has the constants that are reported of the paper
@@ -43,13 +44,13 @@ params! {
         latency_price: f64 = num(900.0, 0.0, 1e6, Unit::None), "Dong et al. 2018; PCC-Uspace";
         /// Price of a loss.
         loss_price: f64 = num(11.35, 0.0, 1e6, Unit::None), "Dong et al. 2018; PCC-Uspace";
-        /// Part of the rate by which a probe is above or below it.
+        /// Fraction of the rate by which a probe is above or below it.
         probe_step: f64 = num(0.05, 1e-3, 0.5, Unit::None), "Dong et al. 2018; PCC-Uspace";
         /// Mbit/s for each unit of the utility's gradient.
         conversion: f64 = num(1.0, 1e-3, 1e3, Unit::None), "Dong et al. 2018; PCC-Uspace (theta)";
         /// How steps grow while they go on in one direction.
         amplifier: Amplifier = choice("power", Amplifier::WORDS), "PCC-Uspace; Dong et al. 2018 (unverified)";
-        /// Largest first step as a part of the rate.
+        /// Largest first step as a fraction of the rate.
         bound: f64 = num(0.05, 1e-3, 1.0, Unit::None), "PCC-Uspace; Dong et al. 2018 (unverified)";
         /// By how much that grows each time it binds.
         bound_step: f64 = num(0.05, 0.0, 1.0, Unit::None), "PCC-Uspace; Dong et al. 2018: 0.1 (unverified)";
@@ -65,7 +66,7 @@ params! {
         gradient_threshold: f64 = num(0.01, 0.0, 1.0, Unit::None), "Dong et al. 2018 (unverified)";
         /// Segments that an interval has at least.
         interval_segments: f64 = num(5.0, 2.0, 1e3, Unit::Segments), "PCC-Uspace";
-        /// What may be outstanding, in units of the rate times the smallest RTT.
+        /// Limit on the segments outstanding, in units of the rate times the smallest RTT.
         outstanding: f64 = num(2.5, 1.0, 100.0, Unit::None), "PCC-Uspace";
     }
 }
@@ -93,7 +94,7 @@ states! {
     }
 }
 
-/// What a rate was worth.
+/// Utility of a rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Worth {
     rate: f64,
@@ -129,7 +130,7 @@ pub struct Vivace {
 }
 
 impl Vivace {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "vivace",
         title: "PCC Vivace",
@@ -176,7 +177,7 @@ impl Vivace {
         Ok(Self { p: Box::new(p), s: Box::new(s), w: 1.0, pacing_rate: 1.0 })
     }
 
-    /// What sending at `rate` Mbit/s is worth.
+    /// Utility of sending at `rate` Mbit/s.
     fn utility(&self, rate: f64, gradient: f64, loss: f64) -> f64 {
         libm::pow(rate, self.p.exponent)
             - self.p.latency_price * rate * gradient.max(0.0)
@@ -312,7 +313,7 @@ impl Vivace {
         if self.s.mode == Mode::Probing { 2 * PAIRS } else { 1 }
     }
 
-    /// Whether the segment that leaves now begins an interval.
+    /// True if the segment that leaves now begins an interval.
     fn is_time_for_next(&self, now: f64) -> bool {
         let Some(current) = self.s.intervals.back() else { return true };
         if self.s.min_rtt.is_infinite() {

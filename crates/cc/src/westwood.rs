@@ -3,8 +3,8 @@
 //! the smallest RTT.
 //!
 //! Variant: one bandwidth sample a round trip (that is the "+"), a single pole of 0.9, and a window that a loss never
-//! raises. Bandwidth is counted from the ACKs themselves. The paper's text was not available: filter and floor are those
-//! that ns-3 and Linux have; ns-3 averages each sample with the one before (Tustin), which is not copied. Linux (presets
+//! raises. Bandwidth is counted from the ACKs themselves. The paper's text was not available: filter and floor are
+//! those of ns-3 and Linux. ns-3 averages each sample with the one before (Tustin), which is not copied. Linux (presets
 //! `linux`, `linux-2.6`) filters twice with 7/8 in whole bytes a jiffy, halves for the duration of recovery and
 //! takes the estimate at its end, where that may be *above* the window of before. ns-2's TCP/Linux (preset `ns2`) runs the
 //! module of 2.6.22 without the event at the end of recovery: the estimate is only the smallest window during it, the
@@ -41,7 +41,7 @@ params! {
         pole: f64 = num(0.9, 0.0, 0.999, Unit::None), "Grieco & Mascolo 2004 (unverified); ns-3";
         /// Shortest time over which bandwidth is sampled; otherwise one RTT.
         sample_min: f64 = num(0.05, 0.0, 10.0, Unit::Seconds), "Linux tcp_westwood.c";
-        /// What a loss does with the estimate.
+        /// Use of the estimate on a loss.
         response: Response = choice("at-once", Response::WORDS), "Grieco & Mascolo 2004; Linux has at-exit";
         /// A timeout sets the threshold by the estimate; off: half of the window.
         estimate_on_timeout: bool = flag(true), "Grieco & Mascolo 2004; Linux since 2.6.24";
@@ -89,7 +89,7 @@ impl Westwood {
         ]
     }
 
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "westwood",
         title: "TCP Westwood+",
@@ -176,7 +176,7 @@ impl Westwood {
         }
     }
 
-    /// Estimated bandwidth times the smallest RTT, segments; what the window is where nothing was measured yet.
+    /// Estimated bandwidth times the smallest RTT, segments; the window itself before the first measurement.
     fn estimate(&self) -> f64 {
         if self.rtt_min.is_infinite() || !self.sampled {
             return if self.win.integer() { FLOOR } else { (0.5 * self.win.w).max(FLOOR) };

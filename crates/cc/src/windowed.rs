@@ -1,8 +1,8 @@
 //! The largest or smallest of recent samples in constant space.
 //!
 //! Kathleen Nichols' filter: the best sample of the window, the best since that one and the best since the second, so that
-//! a successor is at hand when the best one grows too old. What it gives is never older than the window; it may fall
-//! short of the true extreme where samples worsen steadily, by what they change in a fraction of the window.
+//! a successor is at hand when the best one grows too old. Its value is never older than the window. Where samples
+//! worsen steadily, it may miss the true extreme by their change in a fraction of the window.
 
 #[derive(Clone, Copy, Debug)]
 struct Sample {

@@ -3,8 +3,8 @@
 //! the change of window that the tightest of them wants.
 //!
 //! Variant: the header has the form that the paper's Appendix A recommends, with changes of rate and not of window, so that
-//! routers need not divide; the sender multiplies by its smoothed RTT, as ns-2's does. It asks for as much as routers have
-//! while the window is what holds it back, and otherwise for no more than it has. A loss halves the window and a timeout
+//! routers need not divide; the sender multiplies by its smoothed RTT, as ns-2's does. It asks for as much as routers
+//! have while the window is its limit, and otherwise for no more than it has. A loss halves the window and a timeout
 //! restarts it, as in standard TCP (§3.3). There is no slow start: before the first RTT is known routers give nothing.
 
 use crate::algorithm::{Ack, Algorithm, Answer, Needs, Request, Router, RouterAssisted, Signal, Start};
@@ -23,7 +23,7 @@ pub struct Xcp {
 }
 
 impl Xcp {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "xcp",
         title: "XCP, the explicit control protocol",
@@ -34,7 +34,7 @@ impl Xcp {
              router on the path (`queue = \"xcp\"`) works out, once in a mean round-trip time, how much more or less traffic \
              it wants and shares that out among the segments, so that all flows get the same; the smallest share that a \
              segment meets comes back with its ACK, and the window follows. Queues stay nearly empty and hardly anything \
-             is dropped, unless ACKs come in bunches: data the other way bunch them, and then the segments leave in \
+             is dropped, unless ACKs come in bunches: data on the reverse path bunch them, and then the segments leave in \
              bunches too, which pacing (`pacing = true` in the stack) spreads. The router's parameters are those of the \
              queue.",
         presets: &[Preset::new("", "SIGCOMM 2002", &[])],

@@ -21,11 +21,11 @@ params! {
         q_max: f64 = num(80.0, 0.0, 1e9, Unit::Segments), "Linux tcp_yeah.c; in the paper unverified";
         /// The queue is divided by this when it is given up early (γ).
         gamma: f64 = num(1.0, 0.1, 1e6, Unit::None), "Linux tcp_yeah.c; in the paper unverified";
-        /// Smallest part of the window given up on a loss (2^-δ).
+        /// Smallest fraction of the window given up on a loss (2^-δ).
         loss_min: f64 = num(0.125, 0.0, 1.0, Unit::None), "Linux tcp_yeah.c: δ = 3; in the paper unverified";
-        /// Largest part of the window given up early (2^-ε).
+        /// Largest fraction of the window given up early (2^-ε).
         early_max: f64 = num(0.5, 0.0, 1.0, Unit::None), "Linux tcp_yeah.c: ε = 1; in the paper unverified";
-        /// Queueing delay that is allowed, as a part of the base RTT (1/φ).
+        /// Queueing delay that is allowed, as a fraction of the base RTT (1/φ).
         delay_max: f64 = num(0.125, 0.0, 1e3, Unit::None), "Linux tcp_yeah.c: φ = 8; in the paper unverified";
         /// Round trips of slow mode in a row that prove competition with Reno (ρ).
         rho: f64 = num(16.0, 1.0, 1e6, Unit::RoundTrips), "Linux tcp_yeah.c; in the paper unverified";
@@ -39,7 +39,7 @@ params! {
 }
 
 states! {
-    /// Whose increase is in use.
+    /// Rule of increase in use.
     enum Mode {
         /// Standard TCP's.
         Slow = "slow",
@@ -66,7 +66,7 @@ pub struct Yeah {
 }
 
 impl Yeah {
-    /// What the registry says about it.
+    /// Descriptor in the registry.
     pub const ENTRY: Entry = Entry {
         name: "yeah",
         title: "YeAH-TCP",

@@ -24,7 +24,7 @@ const DROPTAIL: Course = Course {
     unasked: false,
 };
 
-/// Random losses, a jittery way back, timeouts in and out of a recovery, a spurious loss and an idle
+/// Random losses, a jittery reverse path, timeouts in and out of a recovery, a spurious loss and an idle
 /// time.
 const ROUGH: Course = Course {
     name: "rough",
@@ -102,7 +102,7 @@ macro_rules! twins {
 
 twins!(stcp, hstcp, htcp, bic, westwood, vegas, illinois, yeah, areno, fusion, compound, fast, hcc);
 
-/// What the objects know besides the defaults.
+/// Features of the objects besides the defaults.
 #[test]
 fn other_parameters_and_choices() {
     use Setting::{Bool, Num, Text};

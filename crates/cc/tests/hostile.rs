@@ -27,7 +27,7 @@ enum Severity {
     Time,
     /// And RTTs of nothing and of days, ACKs of up to 10⁹ segments.
     Extreme,
-    /// As `Extreme`, with an ACK only now and then.
+    /// Like `Extreme`, with an ACK only now and then.
     Sparse,
 }
 

@@ -9,7 +9,7 @@ use elephan_cc::{
 };
 use proptest::prelude::*;
 
-/// What an endpoint may do to an algorithm.
+/// Actions of an endpoint on an algorithm.
 #[derive(Clone, Copy, Debug)]
 enum Op {
     /// So many ACKs of so many segments each, this far apart.

@@ -47,7 +47,7 @@ fn every_algorithm_and_preset_can_be_built_and_started() {
     }
 }
 
-/// What the endpoint tells it besides the plain ACK, where it is told anything.
+/// The plain ACK, filled in with the signals that an algorithm asks for.
 fn filled_in(ack: &Ack, answer: bool) -> (Ack, Option<Answer>) {
     let delivery =
         Delivery { rate: Some(1e3), interval: 0.1, delivered: 1e4, tx_in_flight: 9.0, ..Delivery::default() };

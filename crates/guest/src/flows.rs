@@ -45,7 +45,7 @@ struct Transfer<'a> {
     flow: &'a Flow,
     stage: Stage,
     start_ns: u64,
-    /// Bytes that are not written yet, and those of them that the application has handed over.
+    /// Bytes that are not written yet, and those of them that the application has supplied.
     left: u64,
     ready: u64,
     application: Option<Application>,
@@ -69,7 +69,7 @@ fn word(bytes: &[u8; 256], at: usize) -> u64 {
     u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]).into()
 }
 
-/// What an event is about: the flow, and one of its sockets.
+/// Subject of an event: the flow, and one of its sockets.
 #[derive(Clone, Copy)]
 enum Socket {
     Listener,

@@ -39,7 +39,7 @@ fn run() -> io::Result<()> {
     fs::write("/result.json", result.to_string())
 }
 
-/// Becomes another program, which the kernel kills when the parent ends; what is given back is why not.
+/// Becomes another program, which the kernel kills when the parent ends; returns only with the error.
 fn launch() -> String {
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
     let [verb, parent, program, rest @ ..] = words.as_slice() else {

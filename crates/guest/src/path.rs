@@ -8,7 +8,7 @@ use crate::netlink::{Netlink, QueueCounts, far_end, near_end};
 use crate::plan::Plan;
 use crate::sys;
 
-/// Namespace of the senders; that of the receivers is the next.
+/// Namespace of the senders; the receivers' is the next one.
 pub const SENDERS: usize = 0;
 /// Namespace of the receivers.
 pub const RECEIVERS: usize = 1;

@@ -111,13 +111,13 @@ pub struct Flow {
     pub size_segments: Option<u64>,
     /// Payload of a full segment, bytes.
     pub payload_bytes: u32,
-    /// Application that hands the data over; all of them are there at the start where absent.
+    /// Application that hands the data over; without one all data is there at the start.
     pub application: Option<ApplicationSpec>,
     /// Send buffer as the socket option has it, bytes.
     pub send_buffer_bytes: u32,
     /// Receive buffer as the socket option has it, bytes.
     pub receive_buffer_bytes: u32,
-    /// Advertised window, bytes; that of the buffer where absent.
+    /// Advertised window, bytes; the buffer's if absent.
     pub receive_window_bytes: Option<u32>,
     /// Low-water mark of the receiver, bytes.
     pub read_bytes: u32,

@@ -186,7 +186,7 @@ fn unless_full(result: isize) -> io::Result<Option<usize>> {
     }
 }
 
-/// Takes up to so many bytes off a socket without copying them; `None` where there are too few.
+/// Takes up to a number of bytes off a socket without copying them; `None` if there are too few.
 pub fn discard(socket: &OwnedFd, most: usize) -> io::Result<Option<usize>> {
     // SAFETY: with MSG_TRUNC nothing is written.
     unless_full(unsafe { libc::recv(socket.as_raw_fd(), std::ptr::null_mut(), most, libc::MSG_TRUNC) })

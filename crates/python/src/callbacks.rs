@@ -1,4 +1,4 @@
-//! What an algorithm written in Python is told: [`elephan_cc`]'s own structures, whose fields are read when they are looked
+//! Arguments of the callbacks of an algorithm written in Python: [`elephan_cc`]'s own structures, whose fields are read when they are looked
 //! at. They can be made by keyword too, so that an algorithm can be tried without a simulation.
 
 use elephan_cc::{Ack, Cause, Delivery, Lost, Sent, Signal, Start};
@@ -224,7 +224,7 @@ impl PyAck {
     fn window_limited(&self) -> bool {
         self.0.window_limited
     }
-    /// Of the segments newly delivered, those that a queue had marked; only with the needs "accurate_ecn" and "l4s".
+    /// Segments among those newly delivered that a queue had marked; only with the needs "accurate_ecn" and "l4s".
     #[getter]
     fn marked(&self) -> f64 {
         self.0.marked

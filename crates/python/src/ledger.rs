@@ -1,4 +1,5 @@
-//! Memory of each thread, counted by the allocator: a run is one thread's, so what it takes can be told from what others take.
+//! Memory of each thread, counted by the allocator: a run is one thread's, so its memory can be told from that of
+//! others.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -7,7 +8,7 @@ thread_local! {
     static LIVE: Cell<i64> = const { Cell::new(0) };
 }
 
-/// The system's allocator, which also counts what each thread holds.
+/// The system's allocator, which also counts the memory of each thread.
 pub struct Counting;
 
 fn count(bytes: i64) {
@@ -68,8 +69,8 @@ impl MemoryBound {
         Self { limit, held: held(), resident: resident() }
     }
 
-    /// True if this thread asked for more, and the process has grown by more: what was asked for and never used does not count,
-    /// nor what others use.
+    /// True if this thread asked for more, and the process has grown by more. Memory that was asked for and never used
+    /// does not count, nor does that of others.
     pub fn is_exceeded(&self) -> bool {
         let asked = u64::try_from(held() - self.held).unwrap_or(0);
         asked > self.limit

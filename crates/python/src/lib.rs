@@ -197,9 +197,10 @@ fn simulate(engine: Engine, watch: &mut Watch<'_>, stop: impl Fn() -> bool) -> P
     outcome.map_err(|error| watch.raise(error))
 }
 
-/// As [`simulate`], with algorithms written in Python. The thread stays attached to the interpreter for the whole run: with
-/// Reno in Python an ACK takes 380 ns of CPU time so, and 450 ns where each callback attaches anew. Several runs at a time
-/// gained nothing that could be measured from that, since nearly all of it is the interpreter's. Others get their turn inside
+/// Like [`simulate`], with algorithms written in Python. The thread stays attached to the interpreter for the whole run: with
+/// Reno in Python an ACK takes 380 ns of CPU time so, and 450 ns where each callback attaches anew. Several runs at a
+/// time gained nothing measurable from that, since nearly all of the time is the interpreter's. Others get their turn
+/// inside
 /// the callbacks, where the interpreter hands itself over every few milliseconds.
 fn simulate_own(py: Python<'_>, spec: &Spec, objects: &Objects, watch: &mut Watch<'_>, room: u64) -> PyResult<Outcome> {
     let failure = Failure::default();

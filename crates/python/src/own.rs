@@ -11,23 +11,23 @@ use pyo3::types::{PyDict, PyString};
 
 use crate::callbacks::{PyAck, PyLost, PySent, PySignal, PyStart};
 
-/// The first exception of a run; what comes after it is not asked for any more.
+/// The first exception of a run; later callbacks are not called any more.
 #[derive(Debug)]
 pub struct Raised {
-    /// Whose algorithm.
+    /// Index of the flow whose algorithm raised.
     pub flow: usize,
     /// In which callback.
     pub callback: &'static str,
     /// Simulated time, s.
     pub now: f64,
-    /// What.
+    /// The exception.
     pub error: PyErr,
 }
 
-/// Where the algorithms of one run leave their first exception.
+/// First exception of the algorithms of one run.
 pub type Failure = Arc<OnceLock<Raised>>;
 
-/// The Python object of one flow, and its answers as they were after its last callback.
+/// The Python object of one flow, and its answers after its last callback.
 pub struct Own {
     object: Py<PyAny>,
     flow: usize,
@@ -41,7 +41,7 @@ pub struct Own {
 
 impl Own {
     /// # Errors
-    /// What reading its needs raises.
+    /// Exception of reading its needs.
     pub fn new(object: &Bound<'_, PyAny>, flow: usize, failure: Failure) -> PyResult<Self> {
         let words: Vec<String> = object.call_method0(intern!(object.py(), "_needs"))?.extract()?;
         Ok(Self {
@@ -110,7 +110,7 @@ impl Own {
     }
 }
 
-/// A pacing rate that nobody would obey: once a round trip, so that it is found out and costs nothing.
+/// A pacing rate that nobody would obey, returned once a round trip: a violation is found, and the check costs nothing.
 fn check_unasked(object: &Bound<'_, PyAny>) -> PyResult<()> {
     if object.getattr(intern!(object.py(), "pacing_rate"))?.is_none() {
         return Ok(());

@@ -62,7 +62,7 @@ pub fn queue_form(kind: &str, given: &Bound<'_, PyDict>, rate_bps: u64, packet_b
     form.map(|form| serde_json::Value::Object(form).to_string()).map_err(|error| refused(&error))
 }
 
-/// Whether an algorithm with these parameters counts in the jiffies of its host; not where it cannot be built.
+/// True if an algorithm with these parameters counts in the jiffies of its host; false if it cannot be built.
 #[pyfunction]
 pub fn counts_jiffies(algorithm: &str, parameters: &Bound<'_, PyDict>) -> PyResult<bool> {
     Ok(elephan_cc::build(algorithm, &values_of(parameters)?).is_ok_and(|built| built.needs().hz))

@@ -25,7 +25,7 @@ pub struct Chosen {
     pub factory: Arc<dyn ControllerFactory + Send + Sync>,
     /// UDP payload of a full datagram, bytes.
     pub mtu: u16,
-    /// Where forward delays are learned from time stamps, if the algorithm needs them.
+    /// Estimates of the forward delay from time stamps, if the algorithm needs them.
     pub forward_delay: Option<ForwardDelay>,
     /// The controller's own pacing, if it has one beside quinn's.
     pub pacing: Option<Pacing>,

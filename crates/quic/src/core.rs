@@ -59,7 +59,7 @@ pub struct Settings {
     pub receive_window: Option<u64>,
     /// Packets may be marked.
     pub ecn: bool,
-    /// Where the forward delays of this end are learned; datagrams have time stamps then.
+    /// Estimates of this end's forward delay; if there are any, datagrams have time stamps.
     pub forward_delay: Option<ForwardDelay>,
     /// Clock of this host, which time stamps show.
     pub clock: ClockSpec,
@@ -98,7 +98,7 @@ pub struct Core {
     /// Packets sent and received.
     pub counts: PacketCounts,
     buffer: Vec<u8>,
-    /// What is wrong with the connection, if it was lost.
+    /// Error of the connection, if it was lost.
     pub lost: Option<String>,
 }
 
@@ -213,7 +213,7 @@ impl Core {
         }
     }
 
-    /// Sends what quinn may send now; false if that was nothing.
+    /// Sends everything that quinn may send now; false if there was nothing.
     pub fn transmit(&mut self, now: Time, out: &mut dyn Outlet) -> bool {
         let instant = self.instant(now);
         let mut any = false;

@@ -27,7 +27,7 @@ static ZEROS: [u8; 1 << 18] = [0; 1 << 18];
 
 /// Data that waits in the sender beyond the windows that it may have outstanding, bytes: the application never limits the sender.
 const BACKLOG_BYTES: u64 = 1 << 20;
-/// Windows of data that may be kept: of what is lost, all that was sent after it waits with it.
+/// Windows of data in the sender's memory: data sent after a loss waits for it.
 const WINDOWS_KEPT: u64 = 4;
 
 /// Both ends of the flow at position `index`; quinn's log of the sender goes to `log`.
@@ -69,7 +69,7 @@ pub fn ends_of(
     [Box::new(sender), Box::new(receiver)]
 }
 
-/// Quinn's own log of a flow's sender, in qlog's JSON-SEQ; times are those of the run.
+/// Quinn's own log of a flow's sender, in qlog's JSON-SEQ; times are the run's.
 fn qlog(log: File, flow: &FlowSpec, base: Instant) -> Option<QlogStream> {
     let mut config = QlogConfig::default();
     config.writer(Box::new(BufWriter::new(log))).start_time(base);

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use quinn_proto::RttEstimator;
 use quinn_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 
-/// What a controller has seen.
+/// Observations of a controller.
 #[derive(Debug, Default)]
 pub struct Seen {
-    /// RTT samples that the tables have not taken yet: that of the newest packet of each ACK.
+    /// RTT samples that the tables have not taken yet: the newest packet's of each ACK.
     pub rtts: Vec<Duration>,
     /// The latest of them.
     pub latest: Option<Duration>,
@@ -30,7 +30,7 @@ pub struct Seen {
 /// Shared between a controller and the endpoint that records it.
 pub type Shared = Arc<Mutex<Seen>>;
 
-/// Locks what a controller has seen; the endpoint and the controller run on one thread.
+/// Locks a controller's observations; the endpoint and the controller run on one thread.
 pub fn with<T>(seen: &Shared, use_it: impl FnOnce(&mut Seen) -> T) -> T {
     use_it(&mut seen.lock().unwrap_or_else(PoisonError::into_inner))
 }
@@ -39,7 +39,7 @@ pub fn with<T>(seen: &Shared, use_it: impl FnOnce(&mut Seen) -> T) -> T {
 pub struct Watching {
     /// Makes the controllers.
     pub inner: Arc<dyn ControllerFactory + Send + Sync>,
-    /// What they see.
+    /// Their observations.
     pub seen: Shared,
 }
 

@@ -34,7 +34,7 @@ use crate::stamp::ForwardDelay;
 
 type Maker = Arc<dyn Fn() -> Result<Controller, String> + Send + Sync>;
 
-/// One of quinn's own controllers, `cubic`, `newreno` or `bbr`, with an initial window in bytes; quinn's default where it is not given.
+/// One of quinn's own controllers, `cubic`, `newreno` or `bbr`, with an initial window in bytes, or quinn's default.
 ///
 /// # Errors
 /// A sentence: quinn has none of this name.
@@ -75,7 +75,7 @@ impl Elephan {
         Self::with(algorithm, BTreeMap::new(), None)
     }
 
-    /// As [`Elephan::new`], with parameters, and the forward delays that the socket measures for the connection.
+    /// Like [`Elephan::new`], with parameters, and the forward delays that the socket measures for the connection.
     ///
     /// # Errors
     /// As [`Elephan::new`], or a parameter that is wrong.
@@ -89,8 +89,8 @@ impl Elephan {
         Self::made(algorithm, Arc::new(make), forward_delay)
     }
 
-    /// An algorithm of the caller's own, such as one that `elephan export` made a crate for: `make` gives a new one, the same each
-    /// time, for each connection, and `name` is what messages call it.
+    /// An algorithm of the caller's own, such as one from a crate of `elephan export`. `make` gives a new controller,
+    /// the same each time, for each connection; `name` is its name in messages.
     ///
     /// # Errors
     /// A sentence: the first thing that the algorithm needs and quinn does not serve, or that [`Algorithm::clone_boxed`] gives
@@ -224,8 +224,8 @@ impl congestion::Controller for Driven {
         self.driver().on_mtu(new_mtu.into());
     }
 
-    /// One byte more than the window: quinn sends while what is in flight, the new datagram included, is below it, and the
-    /// algorithms' windows are whole datagrams that may be in flight.
+    /// One byte more than the window: quinn sends while the bytes in flight, the new datagram included, are below its
+    /// window, and the algorithms' windows count whole datagrams.
     fn window(&self) -> u64 {
         self.driver().window() + 1
     }

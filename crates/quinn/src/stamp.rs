@@ -2,7 +2,7 @@
 //!
 //! QUIC has no time stamps. A [`Stamper`] at each end appends 16 bytes to every datagram: when it leaves by the sender's clock, and the
 //! one-way delay of the datagram that arrived last from the peer. The peer's stamper takes them off, before quinn sees the datagram.
-//! Both ends must stamp. Datagrams are [`STAMP_BYTES`] longer, so the MTU that quinn is told is that much smaller.
+//! Both ends must stamp. Datagrams are [`STAMP_BYTES`] longer, so quinn's MTU is set smaller by as much.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -60,7 +60,7 @@ impl Stamper {
         true
     }
 
-    /// As [`Stamper::take`], and returns the length of the datagram without its stamp, bytes.
+    /// Like [`Stamper::take`], and returns the length of the datagram without its stamp, bytes.
     pub fn read(&mut self, datagram: &[u8], now_ps: i64) -> Option<usize> {
         let length = unstamped(datagram)?;
         let word = |at: usize| {

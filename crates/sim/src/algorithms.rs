@@ -82,7 +82,7 @@ pub fn check_algorithms(spec: &Spec) -> Result<(), SpecError> {
     Ok(())
 }
 
-/// As [`controller`], for the transfers of a source, with the routers that it needs.
+/// Like [`controller`], for the transfers of a source, with the routers that it needs.
 pub(crate) fn source_controller(spec: &Spec, index: usize, flow: &FlowSpec) -> Result<Controller, SpecError> {
     let place = format!("traffic[{index}]");
     let of_source = |e: SpecError| SpecError::new(e.path.replacen("flows", "traffic", 1), e.message);

@@ -1,8 +1,8 @@
 //! An application that hands over a segment now and then.
 //!
-//! Its clock runs while it is on. By that clock, segments come at equal distances, as a Poisson process, or in frames of random
-//! size; what is left of a distance when it goes off is waited for when it is on again, so that the mean rate is the stated one
-//! times the share of time that it is on, however short the bursts.
+//! Its clock runs while it is on. Segments come at equal distances of that clock, as a Poisson process, or in frames of
+//! random size. The rest of an interval that is cut off by an off time is waited for in the next on time. So the mean
+//! rate is the stated rate times the share of on time, however short the bursts are.
 
 use crate::draw::{exponential, weibull};
 use crate::random::Stream;
@@ -112,7 +112,7 @@ impl Application {
         this
     }
 
-    /// The application of a flow that starts at `start`, where it has one.
+    /// The application of a flow that starts at `start`, if it has one.
     #[must_use]
     pub fn of_flow(spec: &Spec, flow: &FlowSpec, start: Time) -> Option<Box<Self>> {
         let application = flow.application.as_ref()?;
@@ -142,7 +142,7 @@ impl Application {
         self.handed == self.total
     }
 
-    /// The segments that are due by `now`; none where it was due only to look again.
+    /// The segments that are due by `now`; none if this was only a time to look again.
     pub fn take(&mut self, now: Time) -> u32 {
         let before = self.handed;
         while self.due <= now {

@@ -1,8 +1,8 @@
 //! A crowd: the samples of thousands of flows, reduced while the run goes on to quantiles over the flows of each group.
 //!
-//! Senders and receivers sample themselves in their own turns. At the end of a slice all of them have passed the sample times
-//! before it, so their samples of these times are reduced there, and those of flows that are not recorded are forgotten: what
-//! is kept grows with the flows and with the sample times, and not with their product.
+//! Senders and receivers sample themselves in their own turns. At the end of a slice all flows have passed the sample
+//! times before it. Their samples of these times are then reduced, and the samples of flows that are not recorded are
+//! dropped. So the memory grows with the flows and with the sample times, and not with their product.
 
 use std::sync::Arc;
 

@@ -35,11 +35,12 @@ const SLICES_PER_REPORT: u32 = 16;
 /// Flows that are laid out between two looks at whether to go on.
 const LAID_OUT_AT_ONCE: u32 = 512;
 
-/// How many turns before its own the last data of an endpoint is fetched; as many before that, what says where it is, and so on.
+/// Distance in turns at which the last data of an endpoint is prefetched. Its address is prefetched at twice that
+/// distance, and so on.
 const STEP: usize = 2;
 
-/// The turn of a node. What decides whether there is any event in it stands together here: with thousands of flows, most turns
-/// find none, and looking at the endpoint itself would cost a miss of the cache each.
+/// The turn of a node. The times that decide whether the slice has an event for it are together here: with thousands of
+/// flows, most turns find none, and a look at the endpoint itself would cost a cache miss each.
 #[derive(Clone, Copy, Debug)]
 enum Turn {
     /// Turn of one end of a flow: the time of its timer, its mailbox, and its position among all ends.
@@ -81,7 +82,8 @@ fn due_end(turn: Option<&Turn>, network: &Network, horizon: Time) -> Option<(Mai
     (network.head(inbox).min(timer) < horizon).then_some((inbox, end as usize))
 }
 
-/// Length of slices that costs least; no result depends on it: some milliseconds, or what lets the flows' bottlenecks carry enough segments for all.
+/// Length of slices that costs least; no result depends on it. It is some milliseconds, or long enough for the flows'
+/// bottlenecks to carry enough segments for all.
 pub fn preferred_slice(spec: &Spec) -> Time {
     let least = if spec.traffic.is_empty() { PREFERRED_SLICE } else { SLICE_WITH_SOURCES };
     let rate = |link: usize| spec.links.get(link).map_or(0, |link| link.rate_bps);
@@ -139,7 +141,7 @@ impl Engine {
         Self::with_slice(spec, preferred)
     }
 
-    /// As [`Engine::new`], with slices of at most `preferred`. The result does not depend on it.
+    /// Like [`Engine::new`], with slices of at most `preferred`. The result does not depend on it.
     ///
     /// # Errors
     /// A spec that cannot be run.
@@ -147,7 +149,7 @@ impl Engine {
         Self::with_transports(spec, preferred, controller)
     }
 
-    /// As [`Engine::with_slice`], with the transport that `make` gives each flow but datagrams and UDT: TCP with a [`Controller`](elephan_cc::Controller), such
+    /// Like [`Engine::with_slice`], with the transport that `make` gives each flow but datagrams and UDT: TCP with a [`Controller`](elephan_cc::Controller), such
     /// as [`controller`] builds, or endpoints of another crate.
     ///
     /// # Errors
@@ -160,7 +162,7 @@ impl Engine {
         Self::while_wanted(spec, preferred, make, || Ok(()))
     }
 
-    /// As [`Engine::with_transports`], where `go_on` is asked every few milliseconds and ends the layout with an error of its own:
+    /// Like [`Engine::with_transports`], where `go_on` is asked every few milliseconds and ends the layout with an error of its own:
     /// to lay out a million flows or to draw a load of many transfers takes seconds.
     ///
     /// # Errors
@@ -229,7 +231,7 @@ impl Engine {
         self.run_reporting(|fraction| report(fraction).then_some(slices))
     }
 
-    /// As [`Engine::run`], where `report` answers how many slices may pass before it is asked again, or nothing to stop. A caller
+    /// Like [`Engine::run`], where `report` answers how many slices may pass before it is asked again, or nothing to stop. A caller
     /// with a clock can so be asked as often as it likes, however much happens in a slice.
     ///
     /// # Errors
@@ -246,8 +248,8 @@ impl Engine {
         Ok(self.finish())
     }
 
-    /// Goes on by at most so many slices, and answers whether anything is left. For a caller that has other work between them, such as
-    /// a browser's worker, which hears of nothing while it computes.
+    /// Goes on by at most so many slices, and answers whether anything is left. For a caller that has other work
+    /// between the slices, such as a browser's worker, which receives no messages while it computes.
     ///
     /// # Errors
     /// [`RunError::Memory`] and [`RunError::TooManyEvents`]; the run cannot go on then.
@@ -287,8 +289,9 @@ impl Engine {
         self.now.0 as f64 / self.spec.duration_ps as f64
     }
 
-    /// The samples of flows and links at the times that all of them have passed: the beginning of what [`Engine::finish`] gives, for
-    /// a picture of a run under way. Everything else is empty. Of a run that keeps quantiles alone there are none.
+    /// The samples of flows and links at the times that all of them have passed: the beginning of the output of
+    /// [`Engine::finish`], for a picture of a run under way. Everything else is empty. Of a run that keeps quantiles
+    /// alone there are none.
     #[must_use]
     pub fn so_far(&mut self) -> Outcome {
         self.network.sinks.iter_mut().flatten().for_each(|sink| sink.sample_before(self.now));

@@ -1,6 +1,6 @@
-//! The event log: what happened to each packet, where a scenario asks for it.
+//! The event log: the events of each packet, where a scenario asks for it.
 //!
-//! Each sender and the network keep a log of their own, so that nobody waits for anybody; the logs are put in order when
+//! Each sender and the network keep a log of their own, so that none waits for another; the logs are put in order when
 //! the run is over. A run that does not ask has none of this: its flows take other turns ([`crate::engine`]), and only
 //! packets that are dropped or marked meet a question whether somebody looks.
 
@@ -165,8 +165,8 @@ impl NetworkLog {
     }
 }
 
-/// All logs as one, in order of time; `ends` has those of each flow's sender and receiver; at the same time links come before endpoints, and either go by name, so that the order
-/// is the scenario's and not the schedule's.
+/// All logs as one, in order of time; `ends` has the logs of each flow's sender and receiver. At equal times links come
+/// before endpoints, and both are ordered by name, so the order is the scenario's and not the schedule's.
 #[must_use]
 pub fn gather(spec: &Spec, network: Option<NetworkLog>, mut ends: Vec<[Option<Log>; 2]>) -> Option<Log> {
     let mut all = network?.log;

@@ -1,8 +1,9 @@
-//! Memory of a run: what is certain before it starts, and what packets may take while it runs.
+//! Memory of a run: the certain need before it starts, and the limit on packets while it runs.
 //!
-//! The estimate counts what a scenario asks for outright: samples, flows, transfers, and the first window of each flow. How far a
+//! The estimate counts the explicit needs of a scenario: samples, flows, transfers, and the first window of each flow.
+//! How far a
 //! window or a queue without a bound will grow is not known beforehand; [`crate::Engine::limit_memory`] bounds packets on their
-//! way, and whoever drives the engine bounds the rest between two time slices.
+//! way, and the caller of the engine bounds the rest between two time slices.
 
 use std::mem::size_of;
 
@@ -23,7 +24,7 @@ const TRANSFER_COLUMNS: u64 = 14;
 const INTERNALS_COLUMNS: u64 = 5;
 const CROWD_COLUMNS: u64 = 9;
 
-/// A flow's part of the reduction to quantiles, and its samples of a slice.
+/// A flow's share of the reduction to quantiles, and its samples of a slice.
 const BYTES_PER_MEMBER: u64 = 100 + SAMPLES_AT_ONCE * (size_of::<SenderSample>() + size_of::<ReceiverSample>()) as u64;
 
 /// Memory of a flow besides its ends: two paths of a few hops, mailboxes, names, a histogram of round-trip times.
@@ -32,7 +33,7 @@ const BYTES_PER_FLOW: u64 = 12_000;
 /// The two ends of a flow.
 const ENDS_BYTES: u64 = (size_of::<Sender>() + size_of::<Receiver>()) as u64;
 
-/// Memory of a transfer for each of its segments, as far as it is handed on: a packet on its way, its ACK, and its places in rings.
+/// Memory of a transfer for each of its segments: a packet on its way, its ACK, and its places in rings.
 const BYTES_PER_SEGMENT: f64 = 100.0;
 
 /// A column of values.
@@ -41,8 +42,8 @@ const fn column(rows: u64) -> u64 {
 }
 
 impl Spec {
-    /// Memory that this run is certain to need, bytes: its tables, its flows and transfers, and the segments that each flow sends
-    /// before it hears anything.
+    /// Memory that this run is certain to need, bytes: its tables, its flows and transfers, and the segments that each
+    /// flow sends before its first ACK.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         let places = self.traffic.iter().map(|source| self.places_bytes(source));
@@ -77,7 +78,7 @@ impl Spec {
         flows.chain(traffic).fold(samples.saturating_add(queues), u64::saturating_add)
     }
 
-    /// Flows whose samples are kept, of those that entry `i` of the flows stands for.
+    /// Number of flows with samples, among the flows of entry `i`.
     fn recorded(&self, i: usize, flow: &FlowSpec) -> u64 {
         if self.groups.is_empty() {
             self.record_flows.map_or(flow.count, |wanted| wanted.min(flow.count)).into()
@@ -98,8 +99,8 @@ impl Spec {
         rows.saturating_mul(size_of::<CrowdSample>() as u64).saturating_add(table).saturating_add(flows)
     }
 
-    /// Values of internal variables at `times` sample times, without those of algorithms of the user's own, which declare none,
-    /// and without those from before a flow's start.
+    /// Values of internal variables at `times` sample times, without algorithms of the user's own, which declare none,
+    /// and without times before a flow's start.
     fn internals_rows(&self, times: u64) -> u64 {
         if !self.internals {
             return 0;
@@ -169,9 +170,9 @@ impl Spec {
         (places * (TRANSFER_BYTES as f64 + rings)) as u64
     }
 
-    /// Transfers of a source under way at the same time, of so many that begin in `active_s`: each takes a round trip for each
-    /// doubling of the initial window that its mean size needs, and where they bring more than their slowest link carries, the
-    /// rest of them pile up.
+    /// Transfers of a source under way at the same time, of those that begin in `active_s`. Each takes a round trip for
+    /// each doubling of the initial window that its mean size needs. If they bring more than their slowest link
+    /// carries, the excess accumulates.
     fn under_way(&self, source: &SourceSpec, transfers: f64, active_s: f64) -> f64 {
         let flow = &source.flow;
         let links = || flow.path.iter().chain(&flow.reverse_path).map(|&link| &self.links[link]);

@@ -10,11 +10,11 @@ use crate::time::Time;
 
 /// Bits of [`Packet::flags`].
 pub mod flag {
-    /// An acknowledgement, on its way back to the sender.
+    /// An acknowledgement, on the reverse path to the sender.
     pub const ACK: u8 = 1;
-    /// More of the packet is in its flow's [`crate::sidecar::Sidecar`] under [`super::Packet::extra`]: of an ACK the SACK blocks,
-    /// the segment that it answers if that is not the one below the next expected, and the feedback of routers; of a datagram
-    /// its payload.
+    /// More of the packet is in its flow's [`crate::sidecar::Sidecar`] under [`super::Packet::extra`]. For an ACK these
+    /// are the SACK blocks, the acknowledged segment if it is not the one below the next expected, and the feedback of
+    /// routers; for a datagram its payload.
     pub const BESIDE: u8 = 2;
     /// A retransmitted segment.
     pub const RETRANSMIT: u8 = 4;
@@ -32,7 +32,8 @@ pub mod flag {
     pub const ECT: u8 = ECT0 | ECT1;
 }
 
-/// One packet on its way, at most: a slot of 32 bytes in a ring that has just doubled, and what its sender remembers of it.
+/// Most memory of one packet on its way: a slot of 32 bytes in a ring that has just doubled, and its sender's record of
+/// it.
 pub const BYTES_PER_PACKET: u64 = 90;
 
 /// Resolution of a one-way delay carried by an ACK, ps (16 ns: a `u32` then reaches 68 s).

@@ -1,9 +1,10 @@
 //! Links that can never queue, because what feeds them keeps its distance.
 //!
 //! A link that always finds its transmitter free adds a time that depends on a packet's size alone, so it needs no turn and
-//! no state. That can be proved from the scenario where all packets that cross it left one *origin*, the last link that can
-//! queue, as long before: the origin keeps them at least a transmission of the smallest apart, and everything since then has
-//! moved them by the same time, give or take the differences of their sizes. A receiver that acknowledges every segment at
+//! no state. This can be proved from the scenario if all packets that cross it left one *origin*, the last link that
+//! can queue, the same time ago. The origin keeps packets at least the smallest transmission time apart, and the links
+//! since then delay all packets equally, up to the differences of their sizes. A receiver that acknowledges every
+//! segment at
 //! once hands the distance on to its ACKs.
 
 use crate::link::Link;
@@ -66,7 +67,7 @@ fn next_quiet(spec: &Spec, links: &[Link], sizes: &[(u64, u64)], quiet: &[bool])
     (0..links.len()).filter(provable).collect()
 }
 
-/// Follows a flow's data, and its ACKs where every segment has one; tells `visit` what is known before each link.
+/// Follows a flow's data, and its ACKs where every segment has one; gives `visit` the state before each link.
 fn walk(flow: &FlowSpec, spec: &Spec, links: &[Link], quiet: &[bool], mut visit: impl FnMut(usize, Option<Reach>)) {
     let mut reach = None;
     let ways = [&flow.path, &flow.reverse_path].into_iter().zip(flow.packet_sizes());

@@ -20,7 +20,7 @@ fn mix(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The name of a stream, put together from parts without a string: FNV-1a of what it has so far.
+/// The name of a stream, put together from parts without a string: FNV-1a of the parts so far.
 #[derive(Clone, Copy, Debug)]
 pub struct Name(u64);
 

@@ -341,8 +341,8 @@ impl OneWayDelays {
     }
 }
 
-/// Quantiles of delays in buckets of 0.2 % width. Those of usual delays are an array from the least to the largest that came; a
-/// delay outside of what is usual has an entry of a map.
+/// Quantiles of delays in buckets of 0.2 % width. Counts of usual delays are an array from the least to the largest
+/// that occurred; an unusual delay has an entry of a map.
 #[derive(Clone, Debug, Default)]
 pub struct RttHistogram {
     counts: Vec<u32>,

@@ -124,8 +124,8 @@ impl BitRing {
         debug_assert!(self.words.iter().all(|&word| word == 0), "bits of an ended transfer were left");
     }
 
-    /// Makes room for `span` consecutive segment numbers that begin at or after `base`, keeping what is set in
-    /// `[base, base + old capacity)`.
+    /// Makes room for `span` consecutive segment numbers that begin at or after `base`, keeping the bits in `[base,
+    /// base + old capacity)`.
     pub fn reserve(&mut self, base: u32, span: u32) {
         if span <= self.capacity() {
             return;

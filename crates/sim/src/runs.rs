@@ -7,7 +7,7 @@ use crate::ring::BitRing;
 #[derive(Clone, Debug, Default)]
 pub struct RunSet {
     bits: BitRing,
-    /// At the first segment of a run its last, at the last its first; elsewhere anything.
+    /// At the first segment of a run its last, at the last its first; undefined elsewhere.
     other_end: Vec<u32>,
     len: u32,
     /// One past the highest member ever inserted.
@@ -111,7 +111,7 @@ impl RunSet {
         (first, last + 1)
     }
 
-    /// Removes `[from, to)`, which may not cut a run in two, and answers how many members that were.
+    /// Removes `[from, to)`, which may not cut a run in two, and returns the number of removed members.
     #[inline]
     pub fn remove_range(&mut self, from: u32, to: u32) -> u32 {
         if self.len == 0 {

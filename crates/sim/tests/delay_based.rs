@@ -78,7 +78,7 @@ fn alone_on_a_path_each_holds_alpha_packets_in_the_queue() {
     }
 }
 
-/// Where HCC swings so that almost every update is a full step of half γα, one half of them up, the mean is low by what
+/// An HCC flow can swing so that almost every update is a full step of half γα, one half of them up; then the mean is low by what
 /// spreading an increase over its round holds back: half a step in half of the rounds, γα/8 = alpha/16.
 #[test]
 fn spreading_its_increases_costs_a_swinging_hcc_a_sixteenth_of_alpha() {
@@ -109,7 +109,7 @@ fn flows_that_start_together_hold_their_alphas_and_share_alike() {
     }
 }
 
-/// A flow that starts into a queue of delay u alpha/C takes that for part of its path: with b_i the queue that flow i
+/// A flow that starts into a queue of delay u alpha/C takes that for propagation delay of its path: with b_i the queue that flow i
 /// found, in units of alpha, its share of the link is 1/(u - b_i), and the shares sum to 1.
 fn shares_by_order(flows: usize) -> (f64, Vec<f64>) {
     let (mut u, mut found) = (1.0_f64, vec![0.0]);
@@ -147,7 +147,7 @@ fn a_late_flow_takes_the_share_that_its_error_of_the_base_delay_gives() {
 fn flows_that_know_their_base_delay_share_alike_whenever_they_start() {
     for algorithm in ["fast", "eefast", "hcc"] {
         let (links, mut flows) = path_at(RATE_BPS / 4, 0.04, 10_000, &[(algorithm, 0.0), (algorithm, 20.0)], 100.0);
-        // What the links' transmissions add: 176 µs to segments, 7 µs to their ACKs of 40 bytes.
+        // The links' transmission times: 176 µs for segments, 7 µs for their ACKs of 40 bytes.
         let (name, base_s) = if algorithm == "fast" { ("known_rtt", 0.040183) } else { ("known_owd", 0.020176) };
         for flow in flows.as_array_mut().expect("flows are a list") {
             flow["parameters"][name] = json!(base_s);
@@ -160,7 +160,7 @@ fn flows_that_know_their_base_delay_share_alike_whenever_they_start() {
     }
 }
 
-/// One flow of `algorithm` from 0 s and one of constant window the other way from 10 s, whose segments wait in one
+/// One flow of `algorithm` from 0 s and one of constant window on the reverse path from 10 s, whose segments wait in one
 /// queue with the first flow's ACKs. The second flow's own ACKs return beside the first bottleneck, or through it.
 fn against_traffic(algorithm: &str, beside: bool) -> Outcome {
     let (mut links, mut flows) = path(0.04, 10_000, &[(algorithm, 0.0), ("fixed", 10.0)], 400.0);
@@ -183,7 +183,7 @@ fn reverse_traffic_slows_fast_down_but_neither_eefast_nor_hcc() {
         // By Little's law an ACK's wait is the queue over all packets, segments and ACKs, that pass in a second.
         let back_s = queue(&outcome, 1, 20.0, 40.0) / (x + rate(&outcome, 1, 20.0, 40.0));
         println!("{algorithm}: {x:.0}/s, {forward:.1} waiting, {:.2} ms back", back_s * 1e3);
-        assert!(back_s > 0.016, "the way back has a queue of more than alpha/C");
+        assert!(back_s > 0.016, "the reverse path has a queue of more than alpha/C");
         if algorithm == "fast" {
             assert!(forward < 1.0);
             near("fast: rate", x, 400.0 / back_s, 0.05);
@@ -194,7 +194,7 @@ fn reverse_traffic_slows_fast_down_but_neither_eefast_nor_hcc() {
     }
 }
 
-/// Where the reverse flow's ACKs cross the first bottleneck too, queues compress the ACKs of either into bursts (Zhang,
+/// If the reverse flow's ACKs cross the first bottleneck too, queues compress the ACKs of either into bursts (Zhang,
 /// Shenker and Clark 1991): a segment then waits longer than the queue's mean says. Forward delays still give more than
 /// round trips do.
 #[test]

@@ -1,4 +1,4 @@
-//! What the endpoint tells an algorithm that asks for more, and what it does on its own: pacing, ECN, clocks.
+//! The endpoint's signals to an algorithm that asks for more, and its own mechanisms: pacing, ECN, clocks.
 
 mod common;
 
@@ -9,7 +9,7 @@ use elephan_cc::{Ack, Algorithm, Controller, Ecn, Lost, Needs, Observe, Sent, Si
 use elephan_sim::{Engine, Outcome, Spec, Time};
 use serde_json::{Value, json};
 
-/// What a [`Spy`] has seen.
+/// Events that a [`Spy`] has seen.
 #[derive(Default)]
 struct Seen {
     acks: Vec<Ack>,
@@ -200,7 +200,7 @@ fn marking(links: &mut Value, limit: u64, threshold: u64) {
 
 #[test]
 fn classic_ecn_halves_the_window_once_a_round_trip_and_loses_nothing() {
-    // The window falls at once, as RFC 3168 has it. Where it is lowered ACK by ACK, the segment that tells of the answer still
+    // The window falls at once, as RFC 3168 has it. Where it is lowered ACK by ACK, the segment that reports the response still
     // finds the queue at the threshold, is marked, and the window is halved again.
     let mut each_acknowledged = ns2_stack();
     each_acknowledged["recovery"] = json!("pipe");

@@ -7,7 +7,7 @@ mod common;
 use common::{at, dumbbell, linux_stack, ps, run, spec};
 use serde_json::{Value, json};
 
-/// What the host takes for each outstanding segment, s: some cache misses. The paper has no number for it; this one was chosen
+/// Host processing time for each outstanding segment, s: some cache misses. The paper has no number for it; this one was chosen
 /// with the figure in sight, so that it shows the mechanism and not the published ratio. The ratio with 0.1, 0.2, 0.3, 0.4, 0.6
 /// and 0.8 us is 1.8, 1.7, 1.4, 2.7, 4.5 and 5.7, and 1.8, 1.7, 1.8, 1.7, 1.9 and 4.1 where samples are ignored after a loss.
 const SCAN_S: f64 = 0.4e-6;

@@ -64,7 +64,7 @@ fn recording_changes_nothing_and_repeats_itself() {
     assert_eq!(digest(&first), digest(&without));
     assert!(without.senders.iter().all(|sender| sender.internals.is_none()));
     for flow in 0..4 {
-        // As text, since a value that is not known is not equal to itself.
+        // Compared as text, since a value that is not known is not equal to itself.
         let text = |outcome: &Outcome| format!("{:?}", outcome.senders[flow].internals);
         assert_eq!(text(&first), text(&second));
     }

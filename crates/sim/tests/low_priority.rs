@@ -13,7 +13,7 @@ const CAPACITY: f64 = RATE as f64 / 8.0 / 1500.0;
 const SECONDS: f64 = 120.0;
 
 /// Flows a second apart over 100 Mbit/s and 40 ms with a buffer of 1.4 times what fills them; `backwards` the second one
-/// sends the other way.
+/// sends on the reverse path.
 fn outcome(algorithms: &[&str], backwards: bool) -> Outcome {
     let starts: Vec<_> = algorithms.iter().enumerate().map(|(i, a)| (*a, i as f64)).collect();
     let (links, mut flows) = dumbbell(RATE, 0.018, 480, &starts, &linux_stack());
@@ -25,7 +25,7 @@ fn outcome(algorithms: &[&str], backwards: bool) -> Outcome {
     run(&spec(&links, &flows, SECONDS, SECONDS / 2.0))
 }
 
-/// Each flow's part of the bottleneck in the second half.
+/// Each flow's share of the bottleneck in the second half.
 fn shares(outcome: &Outcome) -> Vec<f64> {
     let (from, last) = (outcome.times.len() / 2, outcome.times.len() - 1);
     let seconds = outcome.times[last].seconds() - outcome.times[from].seconds();
@@ -77,7 +77,7 @@ fn a_queue_on_the_way_back_is_none_of_its_business() {
     assert!(measured.rtt_sum / measured.rtt_count as f64 > 0.06);
 }
 
-/// Where nothing queues there is nothing to yield to: losses set the window as they set Reno's (Mathis et al. 1997), and the
+/// Without a queue there is nothing to yield to: losses set the window as they set Reno's (Mathis et al. 1997), and the
 /// flow's own bursts do not.
 #[test]
 fn on_a_path_without_queues_it_is_standard_tcp() {

@@ -41,13 +41,13 @@ impl Path {
     }
 }
 
-/// What the second half of a run shows.
+/// Measurements of the second half of a run.
 struct Half {
     /// Fewest and most segments waiting.
     queue: (f64, f64),
     /// Segments/s of each flow.
     rates: Vec<f64>,
-    /// Part of the segments that the bottleneck marked.
+    /// Fraction of the segments that the bottleneck marked.
     marked: f64,
 }
 

@@ -214,7 +214,7 @@ fn ledbat_plus_plus_keeps_60_ms_and_slows_down_a_tenth_of_the_time() {
     assert!((0.9..0.99).contains(&used), "{used}");
 }
 
-/// A late flow takes the first one's queue for the path itself, the late comer's advantage that RFC 6817 warns of: it aims
+/// A late flow takes the first one's queue for the path itself, the latecomer's advantage that RFC 6817 warns of: it aims
 /// beyond the target, and the first yields. The slowdowns of LEDBAT++ show every flow the path as it is.
 #[test]
 fn a_late_ledbat_flow_takes_the_path_and_a_late_ledbat_plus_plus_flow_its_share() {

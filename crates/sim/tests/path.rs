@@ -1,4 +1,4 @@
-//! What a link does besides carrying: losses in bursts, jitter, reordering, duplicates, rates and routes that change; and a
+//! Impairments of a link: losses in bursts, jitter, reordering, duplicates, rates and routes that change; and a
 //! flow that is wrong about its base RTT.
 
 mod common;
@@ -170,7 +170,7 @@ fn rack_waits_for_what_was_overtaken() {
     assert!(too_late > 0.9, "{too_late} of those that came late");
 }
 
-/// What was retransmitted in vain is found out by the time stamp that comes back, and the window restored (RFC 3522).
+/// A spurious retransmission is found by the time stamp that comes back, and the window is restored (RFC 3522).
 #[test]
 fn undo_restores_what_reordering_took() {
     let reno = |undo: bool| {

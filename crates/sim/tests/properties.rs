@@ -22,7 +22,7 @@ fn stack(pick: u8) -> Value {
     }
 }
 
-/// A parking lot: `hops` links in a row, a flow over all of them, one over each, and one the other way.
+/// A parking lot: `hops` links in a row, a flow over all of them, one over each, and one on the reverse path.
 fn parking_lot(hops: usize, rate: u64, delay_s: f64, limit: u64, loss: f64, picks: &[(u8, u8)]) -> (Value, Value) {
     let mut links = Vec::new();
     for i in 0..hops {
@@ -265,10 +265,10 @@ fn a_spec_without_physical_sense_is_refused() {
     assert_eq!(Engine::new(unknown).expect_err("no such algorithm").path, "flows[0].algorithm");
 }
 
-/// A recorded link that only one other feeds is computed on the spot; with a second feeder, from which nothing comes before the
+/// A recorded link that only one other feeds is evaluated inline; with a second feeder, from which nothing comes before the
 /// end, it takes turns. The end of the run is when both have packets under way.
 #[test]
-fn a_link_on_the_spot_is_recorded_like_one_that_takes_turns() {
+fn a_link_inline_is_recorded_like_one_that_takes_turns() {
     let (mut links, mut flows) = dumbbell(100_000_000, 0.02, 100, &[("reno", 0.0), ("cubic", 0.3)], &ns2_stack());
     // Receivers behind links that are slower than their share, and lose some.
     for receiver in [3, 7] {
@@ -278,27 +278,27 @@ fn a_link_on_the_spot_is_recorded_like_one_that_takes_turns() {
     }
     links.as_array_mut().expect("a list").push(link("late", 1_000_000_000, 0.001, None));
     let both = |flows: &Value| run(&spec(&links, flows, 5.0, 1.0));
-    let on_the_spot = both(&flows);
+    let inline = both(&flows);
     for receiver in [3, 7] {
         let mut late = flow(&format!("late {receiver}"), "reno", 0.0, &[10, receiver], &[receiver + 1], &ns2_stack());
         late["start_ps"] = json!(ps(5.0) - 1);
         flows.as_array_mut().expect("a list").push(late);
     }
     let in_turns = both(&flows);
-    for (one, other) in on_the_spot.links.iter().zip(&in_turns.links) {
+    for (one, other) in inline.links.iter().zip(&in_turns.links) {
         assert_eq!(format!("{:?}", one.1.rows), format!("{:?}", other.1.rows), "link {}", one.0);
     }
     for receiver in [3, 7] {
-        let (one, other) = (on_the_spot.link_totals[receiver], in_turns.link_totals[receiver]);
+        let (one, other) = (inline.link_totals[receiver], in_turns.link_totals[receiver]);
         assert!(one.dropped > 20 && one.accepted > 10_000, "{one:?}");
         assert_eq!(one, other);
     }
     for flow in 0..2 {
-        assert_eq!(on_the_spot.senders[flow].totals, in_turns.senders[flow].totals);
+        assert_eq!(inline.senders[flow].totals, in_turns.senders[flow].totals);
         let delivered = |outcome: &elephan_sim::Outcome| outcome.receivers[flow].totals.delivered;
-        assert_eq!(delivered(&on_the_spot), delivered(&in_turns));
+        assert_eq!(delivered(&inline), delivered(&in_turns));
     }
     // But for the two segments that each of the others has sent.
-    assert_eq!(on_the_spot.conservation.under_way + 4, in_turns.conservation.under_way);
-    assert_eq!(on_the_spot.conservation.dropped, in_turns.conservation.dropped);
+    assert_eq!(inline.conservation.under_way + 4, in_turns.conservation.under_way);
+    assert_eq!(inline.conservation.dropped, in_turns.conservation.dropped);
 }

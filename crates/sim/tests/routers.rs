@@ -27,7 +27,7 @@ struct Path {
     rtt_s: f64,
     stack: Value,
     sample_s: f64,
-    /// Flows the other way.
+    /// Flows on the reverse path.
     reverse: usize,
 }
 
@@ -69,9 +69,9 @@ impl Path {
     }
 }
 
-/// What of a run happened between two times.
+/// Measurements of a run between two times.
 struct Part {
-    /// Of each flow, segments/s.
+    /// Rate of each flow, segments/s.
     rates: Vec<f64>,
     utilization: f64,
     queue_mean: f64,
@@ -150,7 +150,7 @@ fn xcp_shares_10_gbit_s_over_100_ms_between_delayed_acks() {
     assert!(part.drops == 0 && part.queue_max < 100, "{}", part.queue_max);
 }
 
-/// Figures 4 and 8 a: many flows with as many the other way, whose ACKs come in bursts; utilization is near optimal, nothing
+/// Figures 4 and 8 a: many flows with as many on the reverse path, whose ACKs come in bursts; utilization is near optimal, nothing
 /// is dropped, and all get the same.
 #[test]
 fn xcp_stands_reverse_traffic() {
@@ -253,7 +253,7 @@ fn nine_xcp_routers_in_a_row_all_keep_their_links_above_90_percent() {
 }
 
 /// Xia and others, section 5 (utilization and queue over the capacity; 50 flows each way, 80 ms): VCP's utilization is at most 7 %
-/// below XCP's; nothing is dropped, and the queue is a small part of the buffer, the smaller the larger the capacity.
+/// below XCP's; nothing is dropped, and the queue is a small fraction of the buffer, the smaller the larger the capacity.
 #[test]
 fn vcp_uses_at_most_7_percent_less_than_xcp_with_a_short_queue_and_no_drops() {
     let mut waiting = 0.15;
@@ -387,7 +387,7 @@ fn an_application_limited_flow_leaves_the_rest_to_the_others() {
     let outcome = common::run(&spec);
     let part = Part::of(&outcome, path.rate_bps, 10.0, 20.0);
     assert!((part.rates[1] - 250.0).abs() < 5.0, "{:?}", part.rates);
-    // What is shuffled to the limited flow is lost, as at the links before the tightest one: less than a tenth (section 5.2).
+    // Capacity shuffled to the limited flow is lost, as at the links before the tightest one: less than a tenth (section 5.2).
     assert!(part.utilization > 0.9 && part.drops == 0, "{}", part.utilization);
 }
 

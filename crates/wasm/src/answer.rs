@@ -30,7 +30,7 @@ pub fn bytes(tables: Vec<(&'static str, Table)>, summary: Value) -> Vec<u8> {
     all
 }
 
-/// Appends the values of a column; returns what the head says of it. Offsets are from the end of the head.
+/// Appends the values of a column; returns its entry for the head. Offsets are from the end of the head.
 fn append(name: &str, column: Column, data: &mut Vec<u8>) -> Value {
     data.resize(data.len().next_multiple_of(ALIGNMENT), 0);
     let offset = data.len();

@@ -1,6 +1,7 @@
-//! What the path sees of a TCP connection: which of its bytes came, and how long their round trips were.
+//! A TCP connection as the path sees it: the bytes that came, and their round-trip times.
 //!
-//! Linux tells a sender's window and its own estimates; the rest is measured here, where nothing in the hosts can disturb it.
+//! Linux reports a sender's window and its own estimates; the rest is measured here, where nothing in the hosts can
+//! disturb it.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -25,7 +26,7 @@ struct Sent {
     at_ns: i64,
     /// When it was handed to the receiver.
     received_ns: Option<i64>,
-    /// It was sent again since, so that its ACK tells nothing about time.
+    /// It was sent again since, so its ACK gives no RTT sample.
     repeated: bool,
 }
 
@@ -41,7 +42,7 @@ pub struct Connection {
     highest_sack: u64,
     /// Everything below has come.
     complete: u64,
-    /// What has come beyond: begin → end.
+    /// Ranges of bytes that came beyond: begin → end.
     beyond: BTreeMap<u64, u64>,
     beyond_bytes: u64,
     /// Packets with data that came to the path, once for each time that they were sent.
@@ -53,7 +54,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Whether data has been sent.
+    /// True if data has been sent.
     #[must_use]
     pub fn begun(&self) -> bool {
         self.numbers.is_some()
@@ -132,7 +133,8 @@ impl Connection {
 
     /// The receiver puts an ACK on the path: for how long it held the last segment that this is the first to acknowledge, ns.
     ///
-    /// `None` where that filled no hole of its own: what is behind one waits for it, and not for the receiver.
+    /// `None` if the segment filled no hole of its own: bytes behind another hole wait for that hole, and not for the
+    /// receiver.
     pub fn on_answered(&mut self, number: u32, at_ns: i64) -> Option<i64> {
         let acknowledged = self.numbers?.position(number).filter(|position| *position > self.answered)?;
         self.answered = acknowledged;
@@ -145,7 +147,7 @@ impl Connection {
         Some(at_ns - last.received_ns?)
     }
 
-    /// An ACK reaches the sender; the answer is the round trip that it measures, ns.
+    /// An ACK reaches the sender; returns the round-trip time that it measures, ns.
     ///
     /// It measures one where the last segment that it newly acknowledges was sent once and was not acknowledged selectively
     /// before (Karn's rule, and Linux's).

@@ -32,7 +32,7 @@ pub struct Passenger {
     pub way: Way,
     /// Size, bytes.
     pub bytes: u32,
-    /// Where its bytes are.
+    /// Slot that holds its bytes.
     pub slot: usize,
 }
 
@@ -74,7 +74,7 @@ impl Ord for Event {
 /// Links, the paths over them, and the packets that are under way.
 pub struct Emulator {
     links: Vec<Link>,
-    /// Of each flow, forward and backward.
+    /// Links of each flow, forward and backward.
     routes: Vec<[Vec<usize>; 2]>,
     /// Links whose packets all come from one and the same link, or from one flow: they come in order, and need no schedule.
     in_order: Vec<bool>,
@@ -89,7 +89,7 @@ pub struct Emulator {
     number: u64,
     /// Packets that the kernel showed later than others which came after them.
     pub displaced: u64,
-    /// Of these, those that this moved by more than 0.5 ms.
+    /// Number of these that were displaced by more than 0.5 ms.
     pub displaced_much: u64,
     /// The longest time by which one was.
     pub displaced_most: Time,
@@ -151,7 +151,7 @@ impl Emulator {
         route.iter().map(|&link| self.links[link].delay.0).sum::<u64>() / PS_PER_NS
     }
 
-    /// Puts a packet before its next link, or crosses that at once where nothing can come before it.
+    /// Puts a packet before its next link, or passes it over that link at once if nothing can come before it.
     fn enter(&mut self, mut event: Event) {
         loop {
             let route = &self.routes[event.passenger.flow][event.passenger.way as usize];
@@ -176,7 +176,7 @@ impl Emulator {
         }
     }
 
-    /// Whether the packet will leave the link; then it is before the next.
+    /// True if the packet will leave the link; then it is before the next.
     fn cross(&mut self, event: &mut Event, link: usize) -> bool {
         self.latest[link] = event.at;
         let bytes = u64::from(event.passenger.bytes);
@@ -241,7 +241,7 @@ impl Emulator {
         self.hops.len() + self.deliveries.len()
     }
 
-    /// What each link counted.
+    /// Totals that each link counted.
     pub fn totals(&self) -> impl Iterator<Item = &LinkTotals> {
         self.links.iter().map(|link| &link.totals)
     }

@@ -1,4 +1,4 @@
-//! What is read of a frame: Ethernet, IPv4 and, where there is one, the TCP header.
+//! Header fields that are read of a frame: Ethernet, IPv4 and, where there is one, TCP.
 
 use std::net::Ipv4Addr;
 
@@ -14,9 +14,9 @@ const OPTION_SACK: u8 = 5;
 /// An IPv4 packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// Where it comes from.
+    /// Source address.
     pub source: Ipv4Addr,
-    /// Where it goes.
+    /// Destination address.
     pub destination: Ipv4Addr,
     /// Its size, IP header included.
     pub bytes: u32,
@@ -24,7 +24,7 @@ pub struct Packet {
     pub tcp: Option<Tcp>,
 }
 
-/// What is read of a TCP header.
+/// Fields that are read of a TCP header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tcp {
     /// Port of the source.
@@ -37,9 +37,9 @@ pub struct Tcp {
     pub acknowledged: u32,
     /// Bytes of data.
     pub payload: u32,
-    /// Whether it opens the connection.
+    /// True if it opens the connection.
     pub syn: bool,
-    /// Whether [`Tcp::acknowledged`] means something.
+    /// True if [`Tcp::acknowledged`] means something.
     pub ack: bool,
     /// The byte after the highest that is acknowledged selectively.
     pub highest_sack: Option<u32>,

@@ -24,7 +24,7 @@ const UNSENT_BYTES: libc::c_int = 512 << 10;
 /// So much has to be there before a receiver reads, bytes. While it reads, or has yet to, Linux holds ACKs back; as long as there
 /// is less, it sends one for every other segment.
 const READ_BYTES: u32 = 128 << 10;
-/// What is written at a time is a whole number of segments near this, bytes.
+/// Size of one write, bytes: a whole number of segments near this.
 const CHUNK_BYTES: usize = 256 << 10;
 /// Windows are looked at so often with one flow, and this much more rarely with each other, ns.
 const LOOK_NS: i64 = 2_000_000;
@@ -33,7 +33,7 @@ const LOOK_EACH_NS: i64 = 250_000;
 const WATCH_PRIORITY: libc::c_int = 2;
 const TRANSFER_PRIORITY: libc::c_int = 1;
 
-/// The receivers: takes what comes, until it is told to stop.
+/// The receivers: each takes the data that comes, until it is stopped.
 ///
 /// # Errors
 /// An address is not this host's.
@@ -59,8 +59,8 @@ pub fn receive(plan: &Plan, device: &str) -> Result<Value, Problem> {
     Ok(json!({"processor_s": sys::processor_seconds()}))
 }
 
-/// Routes from a host to the other ends, for which `ends` gives their address and its own; whether all time stamps are as
-/// fine as they should be.
+/// Routes from a host to the other ends, for which `ends` gives their address and its own; returns whether all time
+/// stamps have the wanted resolution.
 fn lay_routes(plan: &Plan, device: &str, ends: fn(&Ends) -> (Ipv4Addr, Ipv4Addr)) -> Result<bool, Problem> {
     let index = sys::device_index(device).map_err(doing(device))?;
     let mut fine = true;
@@ -210,7 +210,7 @@ pub fn watch_peer(plan: &Plan, peer: Ipv4Addr) -> Result<Value, Problem> {
     ))
 }
 
-/// Looks at each flow's connections again and again, and tells what was seen at the sample times.
+/// Looks at each flow's connections again and again, and reports the values at the sample times.
 fn look_on(plan: &Plan, started_ns: i64, connections: impl Fn(usize, i64) -> Vec<((u16, u16), TcpInfo)>) -> Value {
     let times: Vec<i64> = plan.sample_times().iter().map(|time| (time.0 / 1000) as i64).collect();
     let measure = &plan.spec.measure;
@@ -218,7 +218,7 @@ fn look_on(plan: &Plan, started_ns: i64, connections: impl Fn(usize, i64) -> Vec
     let step_ns = LOOK_NS.max(LOOK_EACH_NS * plan.flows.len() as i64);
     let mut watched: Vec<Watched> = plan.flows.iter().map(|_| Watched::default()).collect();
     let (mut next, mut sampled) = (0, 0);
-    // Where it is refused, the longest gap tells.
+    // If that is refused, the longest gap tells.
     let _ = sys::go_first(WATCH_PRIORITY);
     let (mut looked, mut gap_ns) = (0, 0);
     while sampled < times.len() && !sys::stop_asked() {

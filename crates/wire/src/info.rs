@@ -1,4 +1,5 @@
-//! `struct tcp_info`, read by offset: it has grown with every other kernel, and what one lacks is told from what is 0.
+//! `struct tcp_info`, read by offset: it has grown with every other kernel, and a field that is absent is told from one
+//! that is 0.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -29,11 +30,11 @@ pub struct TcpInfo {
     pub retransmits: u64,
     /// Timeouts since the beginning; `None` before Linux 6.7.
     pub timeouts: Option<u64>,
-    /// Segments with data that it has sent; 0 before Linux 4.6, where nobody can tell.
+    /// Segments with data that it has sent; 0 before Linux 4.6, which does not report it.
     pub data_segments_sent: u32,
     /// With something to send, µs.
     pub busy_us: u64,
-    /// Of these, held back by the receive window, µs.
+    /// Time of these held back by the receive window, µs.
     pub receive_window_limited_us: u64,
 }
 

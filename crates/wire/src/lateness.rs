@@ -54,7 +54,7 @@ impl Histogram {
         None
     }
 
-    /// Counts, quantiles and the buckets that are not empty: for each the µs at which it ends, and how many are in it.
+    /// Counts, quantiles and the buckets that are not empty: the upper end of each, µs, and its count.
     #[must_use]
     pub fn document(&self) -> serde_json::Value {
         let buckets = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);

@@ -22,12 +22,12 @@ use crate::sys;
 const RING_FRAMES: usize = 16_384;
 /// It looks at the rings at least this often, ns: they hold much more.
 const LONGEST_SLEEP_NS: i64 = 1_000_000;
-/// For so long it goes on after the end, so that all that came before has been read, ns.
+/// Time after the end for which the program still reads, so that nothing that came before is lost, ns.
 const AFTER_END_NS: i64 = 20_000_000;
 /// `SCHED_DEADLINE`: so much of each period, ns.
 pub const RESERVED_NS: (u64, u64) = (980_000, 1_000_000);
 
-/// What of a flow is measured on the path.
+/// Measurements of a flow on the path.
 #[derive(Default)]
 struct Measured {
     /// By the ports of its connections, the sender's first.
@@ -87,7 +87,7 @@ struct Bottleneck<'a> {
     troubles: Troubles,
 }
 
-/// Runs it: tells that it is ready, waits to be told when to start, and gives its log.
+/// Runs the path: reports that it is ready, waits for the start, and returns its log.
 ///
 /// # Errors
 /// A device is not there, or this process may not open it.
@@ -117,7 +117,7 @@ impl<'a> Bottleneck<'a> {
     fn new(plan: &'a Plan, links: &[CheckedLink], ports: [Port; 2], started_ns: i64) -> Self {
         let times = plan.sample_times();
         let mut by_address = HashMap::new();
-        // Of two mirrored flows the first stands for both.
+        // The first of two mirrored flows stands for both.
         for (flow, ends) in plan.flows.iter().enumerate().take(if plan.mirrored { 1 } else { usize::MAX }) {
             by_address.insert((ends.sender, ends.receiver), (flow, Way::Forward));
             by_address.insert((ends.receiver, ends.sender), (flow, Way::Backward));
@@ -203,7 +203,7 @@ impl<'a> Bottleneck<'a> {
         }
     }
 
-    /// Whether a packet is carried; then its slot is taken.
+    /// True if a packet is carried; then its slot is taken.
     fn accept(&mut self, at: i64, packet: Packet, slot: usize) -> bool {
         let Some(&(flow, way)) = self.by_address.get(&(packet.source, packet.destination)) else {
             self.troubles.unknown += 1;
@@ -281,7 +281,7 @@ impl<'a> Bottleneck<'a> {
         self.free.push(slot);
     }
 
-    /// What a packet that has been handed on tells about its flow.
+    /// Updates a flow's measurements by a packet that has been handed on.
     fn measure(&mut self, passenger: Passenger, at: i64) {
         let Some(Packet { tcp: Some(tcp), .. }) = frame::read(&self.slots[passenger.slot]) else { return };
         let (data, answers) = self.roles(passenger.flow, passenger.way);

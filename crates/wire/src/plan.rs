@@ -1,4 +1,4 @@
-//! What the programs of one run have in common: a file that the Python package writes.
+//! Plan that the programs of one run share: a file that the Python package writes.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -16,13 +16,13 @@ pub const RECEIVER_PORT: u16 = 5001;
 /// Port of every sender.
 pub const SENDER_PORT: u16 = 40_001;
 
-/// What keeps a run from being made.
+/// Error that keeps a run from being made.
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
     /// The system refuses something.
     #[error("{what}: {source}")]
     System {
-        /// What.
+        /// Field that is wrong, and why.
         what: String,
         /// Why.
         source: std::io::Error,
@@ -30,7 +30,7 @@ pub enum Problem {
     /// The plan is not one.
     #[error("the plan {path} cannot be used: {why}")]
     Plan {
-        /// Where it is.
+        /// Path of the file.
         path: String,
         /// Why.
         why: String,
@@ -65,10 +65,10 @@ pub struct Plan {
     pub flows: Vec<Ends>,
     /// The largest packet, bytes.
     pub largest_bytes: u32,
-    /// Whether packets without data before a flow's first data only take the propagation delay: the simulator's flows have no
+    /// True if packets without data before a flow's first data only take the propagation delay: the simulator's flows have no
     /// handshake, and this one is to leave no trace in the queue.
     pub handshakes_apart: bool,
-    /// Whether the second flow is the first the other way round: their packets have the same two addresses, and what is data of one
+    /// True if the second flow is the first in the opposite direction: their packets have the same two addresses, and what is data of one
     /// may acknowledge data of the other.
     #[serde(default)]
     pub mirrored: bool,
@@ -83,9 +83,9 @@ pub struct Plan {
 /// A flow's addresses, and its sockets.
 #[derive(Debug, Deserialize)]
 pub struct Ends {
-    /// Where data come from.
+    /// Address of the sender.
     pub sender: Ipv4Addr,
-    /// Where data go.
+    /// Address of the receiver.
     pub receiver: Ipv4Addr,
     /// The kernel's name of its congestion control.
     pub congestion: String,
@@ -98,10 +98,10 @@ pub struct Ends {
     pub receive_window_bytes: Option<u32>,
     /// Initial congestion window, segments.
     pub initial_window: u32,
-    /// Whether time stamps should be in µs, where the kernel can; its own algorithms have them in ms.
+    /// True if time stamps should be in µs, where the kernel can; its own algorithms have them in ms.
     #[serde(default)]
     pub microseconds: bool,
-    /// Whether segments are paced although the congestion control does not ask for it.
+    /// True if segments are paced although the congestion control does not ask for it.
     #[serde(default)]
     pub pacing: bool,
 }

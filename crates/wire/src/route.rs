@@ -26,7 +26,7 @@ const HEADER_BYTES: usize = 16;
 /// A route to one address.
 #[derive(Clone, Copy, Debug)]
 pub struct Route<'a> {
-    /// Where it leads.
+    /// Destination.
     pub to: Ipv4Addr,
     /// This host's own address on it.
     pub from: Ipv4Addr,
@@ -36,12 +36,12 @@ pub struct Route<'a> {
     pub initial_window: Option<u32>,
     /// The congestion control of connections that choose none themselves.
     pub congestion: Option<&'a str>,
-    /// Whether connections over it have time stamps in µs, and not in ms.
+    /// True if connections over it have time stamps in µs, and not in ms.
     pub microseconds: bool,
 }
 
 impl Route<'_> {
-    /// Adds it, or replaces the one that is there.
+    /// Adds the route, or replaces an existing one.
     ///
     /// # Errors
     /// The kernel refuses; one before 6.7 does not know time stamps in µs.

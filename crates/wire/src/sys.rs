@@ -52,19 +52,19 @@ extern "C" fn on_signal(_: c_int) {
     STOP.store(true, Ordering::Relaxed);
 }
 
-/// Whether SIGTERM or SIGINT came.
+/// True if SIGTERM or SIGINT came.
 #[must_use]
 pub fn stop_asked() -> bool {
     STOP.load(Ordering::Relaxed)
 }
 
-/// As if SIGTERM had come.
+/// Requests a stop, like SIGTERM.
 pub fn ask_to_stop() {
     STOP.store(true, Ordering::Relaxed);
 }
 
-/// From now on SIGTERM and SIGINT only ask to stop; timers are as exact as the kernel can make them, and other programs come after
-/// this one where that is allowed.
+/// After this call SIGTERM and SIGINT only ask to stop, timers are as exact as the kernel can make them, and other
+/// programs have lower priority if that is allowed.
 ///
 /// # Errors
 /// The kernel refuses.
@@ -234,8 +234,8 @@ pub fn set_congestion_control(socket: &impl AsRawFd, name: &str) -> io::Result<(
     checked(answer).map(drop)
 }
 
-/// A TCP socket that is not connected. Its end resets the connection: what is left of a run is not to be sent to the end of time,
-/// by a socket that keeps its namespace alive.
+/// A TCP socket that is not connected. Closing it resets the connection: a socket that keeps its namespace alive must
+/// not go on sending the rest of a run.
 ///
 /// # Errors
 /// The kernel refuses.
@@ -352,7 +352,7 @@ pub fn ask_routing(message: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Sends a message to the kernel's socket monitoring (`sock_diag`), and shows its answers to `read` until that says it was the last.
+/// Sends a message to the kernel's socket monitoring (`sock_diag`), and gives its answers to `read` until the last one.
 ///
 /// # Errors
 /// The kernel refuses.

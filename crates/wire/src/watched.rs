@@ -1,4 +1,4 @@
-//! What the kernel shows of senders, gathered over time: windows, retransmissions, loss events.
+//! The kernel's view of senders, gathered over time: windows, retransmissions, loss events.
 
 use std::collections::HashMap;
 
@@ -31,7 +31,7 @@ impl Seen {
     }
 }
 
-/// What is told of a flow at a sample time.
+/// Values of a flow at a sample time.
 #[derive(Clone, Debug, Default)]
 struct Sample {
     cwnd: Option<u64>,
@@ -89,7 +89,7 @@ impl Watched {
         }
     }
 
-    /// A sample time has come: what was last seen is what is told.
+    /// A sample time has come: the values last seen are its values.
     pub fn sample(&mut self) {
         self.samples.push(self.now.clone());
     }

@@ -22,7 +22,8 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Listens, with a certificate of its own. What comes is written to `into`, or thrown away. `control` is that of what it sends.
+    /// Listens, with a certificate of its own. What comes is written to `into`, or thrown away. `control` is the
+    /// congestion control of its own packets.
     ///
     /// # Errors
     /// The address is taken, or the algorithm is unknown or not served.

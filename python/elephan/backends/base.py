@@ -90,8 +90,8 @@ def refuse_other_transports(name: str, scenario: Scenario) -> None:
 class Backend(ABC):
     """A place where scenarios are run: the base class of all backends.
 
-    A package offers a backend of its own by an entry point of the group ``elephan.backends``: its name is that of the
-    backend, its value the class.
+    A package offers a backend of its own by an entry point of the group ``elephan.backends``, whose name is the
+    backend's and whose value is the class.
 
     Attributes:
         name: as in ``--on`` and in the ids of runs.

@@ -1,7 +1,7 @@
 """The memory that the runs of one sweep may take together.
 
-A run says beforehand what it is certain to need (the engine's estimate), and gets a share; what it needs beyond that is
-bounded while it runs. A run that outgrows its share is made again alone, with all there is.
+A run declares beforehand the memory that it certainly needs (the engine's estimate), and gets a share. Any further need
+is bounded while it runs. A run that outgrows its share is made again alone, with all there is.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class MemoryPool:
     """Memory for several runs at a time.
 
     Attributes:
-        limit: what all of them may take, bytes; a fraction :data:`FREE_FRACTION` of what is free where ``None``.
+        limit: limit on all of them together, bytes; ``None`` is the fraction :data:`FREE_FRACTION` of the free memory.
         runs: how many are made at a time.
     """
 
@@ -56,7 +56,8 @@ class MemoryPool:
 
     @contextmanager
     def share(self, certain: int, *, alone: bool, go_on: Callable[[], bool]) -> Iterator[int | None]:
-        """A share of the memory for a run that is certain to need so many bytes, or all of it; waits until it is there.
+        """A share of the memory for a run that is certain to need this many bytes, or all of it; waits until the share
+        is free.
 
         Gives nothing where ``go_on`` says no meanwhile.
         """

@@ -1,7 +1,7 @@
 """The model: the same scenario as fluid equations over one bottleneck, and the same tables.
 
-What it cannot say it refuses with a sentence: paths with more than one place to queue, queues that are neither
-drop-tail nor RED, losses that are not independent, background traffic, datagrams, algorithms without a law. What it
+It refuses the rest with a sentence: paths with more than one place to queue, queues that are neither drop-tail nor RED,
+losses that are not independent, background traffic, datagrams, algorithms without a law. What it
 ignores it says in a warning.
 """
 
@@ -73,7 +73,7 @@ class ModelBackend(Backend):
         """Integrate a scenario.
 
         Raises:
-            ScenarioError: the model cannot say what happens in it; the sentence says why.
+            ScenarioError: the model cannot run it; the sentence says why.
             Cancelled: ``progress`` returned ``False``.
         """
         from elephan.models import fluid
@@ -99,7 +99,7 @@ def _code() -> str:
 
 @dataclass(frozen=True)
 class _Plan:
-    """What the equations need of a scenario."""
+    """Values of a scenario that the equations need."""
 
     form: Spec
     link: LinkSpec

@@ -37,7 +37,7 @@ REFUSED = 2
 _DIGEST_DIGITS = 12
 _TABLES = ("flows", "samples", "links")
 _LINUX = STACKS["linux"]
-# What quinn can be told; everything else of a stack is as quinn has it.
+# Settings that quinn accepts; everything else of a stack is quinn's own.
 _CAN_DIFFER = {"payload_bytes", "header_bytes", "receive_window", "initial_window", "ecn", "hz"}
 _PLACE = re.compile(r"flows\[(?P<position>\d+)\]\.(?P<field>\S+): (?P<message>.*)", re.DOTALL)
 
@@ -87,7 +87,7 @@ class QuicBackend(Backend):
     def run_logged(
         self, scenario: Scenario, seed: int | None, logs: dict[int, Path], progress: Progress | None = None
     ) -> RawResult:
-        """As :meth:`run`, and writes quinn's own qlog of the flow at each position in ``logs`` to its file.
+        """Like :meth:`run`, and writes quinn's own qlog of the flow at each position in ``logs`` to its file.
 
         Raises:
             ScenarioError: it cannot be run here; the sentence says why.
@@ -182,7 +182,7 @@ def _last(text: str, status: int) -> str:
 
 
 def _told(text: str) -> ScenarioError:
-    """What the program refuses, with the field of the scenario."""
+    """The program's refusal, with the field of the scenario."""
     match = _PLACE.fullmatch(text.strip())
     if match is None:
         return ScenarioError(f"the backend 'quic' cannot run this: {one_line(text.strip())}")
@@ -195,7 +195,7 @@ def _refuse(what: str, path: str) -> ScenarioError:
 
 
 def _check(form: Spec) -> None:
-    """Refuse what no connection of quinn has, and tables that its endpoints do not fill."""
+    """Refuse fields that no connection of quinn has, and tables that its endpoints do not fill."""
     if form.traffic:
         raise _refuse("background traffic, whose transfers would be TCP's", "traffic")
     if form.events is not None:

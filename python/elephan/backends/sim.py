@@ -88,7 +88,7 @@ class SimBackend(Backend):
         return RawResult(tables, json.loads(summary) if isinstance(summary, str) else dict(summary))
 
     def _run_in_memory(self, scenario: Scenario, form: str, report: _Report) -> dict[str, Any]:
-        """The engine's answer, within a share of the memory; where that does not do, alone with all of it."""
+        """The engine's result, within a share of the memory; if that is not enough, alone with all of it."""
         made = engine()
         try:
             certain = made.memory(form)

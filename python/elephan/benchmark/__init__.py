@@ -12,7 +12,7 @@ from elephan.benchmark import many_flows, ns2, two_flows
 
 
 def measure(repeat: int, warn: Callable[[str], None], *, with_ns2: bool) -> dict[str, Any]:
-    """All the timings, as ``--json`` prints them; ``warn`` is told what could not be timed."""
+    """All the timings, as ``--json`` prints them; ``warn`` is told of those that could not be made."""
     steady, recovery = two_flows.time_steady(repeat), two_flows.time_recovery(repeat)
     bound = two_flows.time_bound(repeat)
     transfers = many_flows.time_transfers(repeat)

@@ -51,8 +51,8 @@ def crowd(flows: int, rate: str, duration_s: float) -> Scenario:
 
 
 def time_crowds(repeat: int) -> list[dict[str, Any]]:
-    """Long-lived flows in growing numbers: what a delivered segment costs, tables included, and as a multiple
-    of what it costs with the first row's flows."""
+    """Long-lived flows in growing numbers: the cost of a delivered segment, tables included, and its ratio to that
+    of the first row."""
     rows: list[dict[str, Any]] = []
     for flows, rate, duration_s in CROWDS:
         started_s = time.perf_counter()
@@ -64,7 +64,7 @@ def time_crowds(repeat: int) -> list[dict[str, Any]]:
 
 
 def add_ns2(crowds: list[dict[str, Any]], repeat: int, warn: Callable[[str], None]) -> None:
-    """Sets the entry ``ns2`` of the crowds that ns-2 can carry: what a segment costs there, and the ratio to it."""
+    """Sets the entry ``ns2`` of the crowds that ns-2 can carry: the cost of a segment there, and its ratio to ours."""
     for row in crowds:
         if row["flows"] <= ns2.MOST_FLOWS:
             found = ns2.time_crowd(row["flows"], row["rate"], repeat, warn)

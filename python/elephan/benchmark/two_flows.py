@@ -1,4 +1,4 @@
-"""Two flows on one path: the engine, what bounds it, recovery, every algorithm, and one written in Python.
+"""Two flows on one path: the engine, its bound, recovery, every algorithm, and one algorithm written in Python.
 
 622 Mbit/s, 100 ms, a buffer of 20 % of the BDP, 1040 bytes a packet, SACK, an ACK for every packet, as ns-2 has it.
 """
@@ -98,8 +98,8 @@ def time_algorithms(repeat: int) -> dict[str, dict[str, float]]:
 
 
 def time_python(repeat: int, warn: Callable[[str], None]) -> dict[str, Any] | None:
-    """Reno written in Python, and what it costs beyond the built-in one for each ACK; ``None``, with a warning, where
-    the examples are not there."""
+    """Reno written in Python, and its cost beyond the built-in Reno for each ACK; ``None``, with a warning, without
+    the examples."""
     if not MY_RENO.is_file():
         warn(f"{MY_RENO} is not there, so no algorithm in Python was timed")
         return None

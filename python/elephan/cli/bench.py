@@ -57,7 +57,7 @@ def command(repeat: int, no_ns2: bool, as_json: bool) -> None:
 
 
 def say_algorithms(document: dict[str, Any]) -> None:
-    """What the rows about single algorithms mean."""
+    """Prints the meaning of the rows about single algorithms."""
     slowest, python = document["slowest"], document["python"]
     slowdown = document["algorithms_slowdown"][slowest["algorithm"]]
     common.say(

@@ -1,4 +1,4 @@
-"""What the verbs share: options, one JSON document on stdout, and tables for people."""
+"""Helpers that the verbs share: options, one JSON document on stdout, and tables for people."""
 
 from __future__ import annotations
 
@@ -78,6 +78,16 @@ seeds_option = click.option("--seeds", type=Count(1, 10_000), metavar="N", help=
 jobs_option = click.option("--jobs", type=Count(1, 1024), metavar="N", help="Runs at a time. [default: one a core]")
 
 
+def check_backend(name: str, option: str = "--on") -> None:
+    """Refuse a backend that does not exist, or that cannot be loaded, by the option that names it."""
+    from elephan import backends
+
+    try:
+        backends.kind(name)
+    except ScenarioError as error:
+        raise ScenarioError(error.message, source=option) from None
+
+
 def overrides_of(assignments: Sequence[str]) -> dict[str, Any]:
     """``--set`` options as a table of overrides.
 
@@ -100,7 +110,8 @@ def load_scenario(path: str, fixed: Mapping[str, Any], point: Mapping[str, Any] 
     """A scenario file with the fields that ``--set`` and one point of ``--grid`` change.
 
     Raises:
-        ScenarioError: a wrong scenario; what an option has put there is named after the option and not after the file.
+        ScenarioError: a wrong scenario; a field that an option has set is named after the option and not after the
+        file.
     """
     from elephan.scenario import Scenario
 

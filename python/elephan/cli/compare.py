@@ -126,8 +126,8 @@ def command(
 ) -> None:
     """Which algorithm for this path, and what harm does it do to other flows?
 
-    A first answer comes within ten seconds. It is refined until it is settled, or until the budget is spent; an answer
-    that is not settled says so.
+    A first answer comes within ten seconds. The answer is refined until it is settled, or until the budget is spent; an
+    answer that is not settled says so.
     """
     from elephan import comparison, runs
 
@@ -148,7 +148,7 @@ def command(
 
 
 class _Lines:
-    """Prints an answer when it is the first one or recommends another algorithm, for those who read a pipe."""
+    """Prints an answer if it is the first one or recommends another algorithm, for readers of a pipe."""
 
     def __init__(self) -> None:
         self._algorithm: str | None = None

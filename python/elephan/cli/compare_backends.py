@@ -38,14 +38,14 @@ def command(
 ) -> None:
     """Run one scenario in each backend that can, and put the numbers side by side.
 
-    The simulator is what the others are compared with; with several seeds, its mean and its range over them. The kernel
-    is measured several times: a difference that is no larger than what lies between its own runs is marked with ≈.
+    The others are compared with the simulator; with several seeds, with its mean and its range over them. The kernel is
+    measured several times: a difference no larger than the spread of its own runs is marked with ≈.
     """
     from elephan import backend_comparison, backends, runs
 
     chosen = [name.strip() for name in names.split(",")] if names else backends.names()
     for name in chosen:
-        backends.get(name)
+        common.check_backend(name, "--in")
 
     stated = common.load_scenario(scenario, common.overrides_of(assignments))
     with meter() as progress:

@@ -1,7 +1,7 @@
 """Completion in bash, zsh and fish: verbs, options, and the names that a command takes.
 
-A shell asks with ``$_ELEPHAN_COMPLETE`` set; click answers with verbs and options, and this module with values, chosen
-by the option or by the argument's name in the help. People wait for each answer, so nothing slow is imported: metrics
+A shell asks with ``$_ELEPHAN_COMPLETE`` set. click answers with verbs and options, and this module with values, by the
+option or by the argument's name in the help. People wait for each answer, so nothing slow is imported: metrics
 are read from the source text of their modules, runs from the names of their folders.
 """
 
@@ -34,7 +34,7 @@ def answer(cli: click.Command) -> int:
 
 
 class _Bash(BashComplete):
-    """Bash as it is: it takes ``:`` and ``=`` for ends of words, and names such as ``cubic:linux`` have them."""
+    """In Bash ``:`` and ``=`` end words, and names such as ``cubic:linux`` have them."""
 
     source_template = BashComplete.source_template.replace(
         'COMP_WORDS="${COMP_WORDS[*]}" COMP_CWORD=$COMP_CWORD',
@@ -211,7 +211,7 @@ OPTIONS: dict[str, Source] = {
     "--at": words("sender", "receiver"),
     "--scenario": scenarios,
 }
-"""Values of options; of others those of ``DIR`` and ``FILE`` are folders and files."""
+"""Values of options; for other options ``DIR`` and ``FILE`` mean folders and files."""
 
 
 def source_of(param: click.Parameter) -> Source | None:

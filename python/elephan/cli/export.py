@@ -22,8 +22,8 @@ def command(
 ) -> None:
     """Write the skeleton of a crate for ALG, an algorithm of your own such as ./mine.py:Mine.
 
-    It has the parameters, the callbacks with the Python text beside each, and a test that holds the controller to what
-    the Python class answered on a recorded path. The arithmetic is yours to fill in.
+    It has the parameters, the callbacks with the Python text beside each, and a test that compares the controller with
+    the answers of the Python class on a recorded path. The arithmetic is yours to fill in.
     """
     from elephan.export import rust
 

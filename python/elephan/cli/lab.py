@@ -31,7 +31,7 @@ class _Tasks(click.Group):
 @click.group("lab", cls=_Tasks, invoke_without_command=True)
 @click.pass_context
 def command(context: click.Context) -> None:
-    """What this host can do for --on kernel and --on linux, and what was left on it."""
+    """Check what this host can do for --on kernel and --on linux, and list what was left on it."""
     if context.invoked_subcommand is None:
         common.say(context.get_help())
 
@@ -45,7 +45,7 @@ command.add_command(lab_installed.status)
 @command.command("check")
 @common.json_option
 def check(as_json: bool) -> int:
-    """Say what this host can and cannot do, and what would help.
+    """Print the abilities of this host, and remedies for the missing ones.
 
     The exit status is 1 where no scenario can be run with --on kernel.
     """
@@ -82,7 +82,7 @@ def _verdict(item: object) -> str:
 @command.command("clean")
 @common.json_option
 def clean(as_json: bool) -> None:
-    """Remove what runs that were killed have left on this host, and nothing else."""
+    """Remove the leftovers of killed runs on this host, and nothing else."""
     from elephan.backends.kernel import records
 
     removed = records.remove_abandoned()

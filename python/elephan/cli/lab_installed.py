@@ -53,7 +53,7 @@ def install(
 @click.argument("name", metavar="NAME")
 @common.json_option
 def uninstall(name: str, as_json: bool) -> None:
-    """Take an installed algorithm back; refused where it is the default, or connections use it."""
+    """Uninstall an algorithm; refused for the default one, and while connections use it."""
     from elephan.backends.kernel import installed
 
     installed.uninstall(name)

@@ -7,6 +7,7 @@ ended by SIGTERM.
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 import threading
@@ -46,6 +47,9 @@ VERBS = {
     "bench": "the engine's speed on this machine",
 }
 _COMPLETE = "_ELEPHAN_COMPLETE"  # as in elephan.cli.completion
+TASKS = {"runs": ("diff", "find", "prune", "size", "verify"), "lab": ("calibrate", "check", "clean", "install")}
+"""Tasks of verbs that somebody may take for verbs."""
+
 RENAMED = {"compare-habitats": "compare-backends"}
 """Verbs of earlier versions and their successors."""
 
@@ -78,7 +82,9 @@ class LazyGroup(click.Group):
         if args and args[0] in RENAMED:
             raise click.UsageError(f"'{args[0]}' is now called '{RENAMED[args[0]]}'", ctx)
         if args and not args[0].startswith("-") and args[0] not in VERBS:
-            raise click.UsageError(f"'{args[0]}' is not a verb; {hint(args[0], VERBS)}", ctx)
+            owner = next((verb for verb, tasks in TASKS.items() if args[0] in tasks), None)
+            meant = f"did you mean '{owner} {args[0]}'?" if owner is not None else hint(args[0], VERBS)
+            raise click.UsageError(f"'{args[0]}' is not a verb; {meant}", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -149,7 +155,7 @@ def run_command(args: list[str]) -> int:
     except EngineMissingError as error:
         return _complain(str(error), FAILED)
     except stdout.ReaderGoneError:
-        # Whoever read our output has seen enough (``elephan list | head``); keep Python from complaining at exit.
+        # The reader of our output has seen enough (``elephan list | head``); keep Python from complaining at exit.
         sys.stdout = None
         return DONE
     except OSError as error:
@@ -176,7 +182,7 @@ def _clean_stdout(args: list[str]) -> AbstractContextManager[object]:
 
 @contextmanager
 def _warnings_in_one_line() -> Iterator[None]:
-    """Print Elephan's own warnings without the place in the code that Python's have; others stay as they are."""
+    """Print Elephan's own warnings without their place in the code; other warnings stay as they are."""
     with warnings.catch_warnings():
         before = warnings.showwarning
 
@@ -191,7 +197,7 @@ def _warnings_in_one_line() -> Iterator[None]:
 
 
 def _show_tracebacks(error: BaseException) -> None:
-    """Where a user's own algorithm raised, in each of the runs that failed by it; the same place is shown once."""
+    """Shows the place in a user's own algorithm that raised, once for all runs that failed there."""
     shown: set[str] = set()
     for failed in [error, *(failure.error for failure in getattr(error, "failures", ()))]:
         if isinstance(failed, AlgorithmError) and failed.trace not in shown:
@@ -200,7 +206,7 @@ def _show_tracebacks(error: BaseException) -> None:
 
 
 def _after(error: OSError) -> int:
-    """What the system refused, in one line that names the file; stdout is one too."""
+    """Reports a refusal of the system in one line that names the file; stdout is a file too."""
     if error.filename == stdout.NAME:
         sys.stdout = None  # keep Python from complaining at exit
     named = f"{error.filename}: " if error.filename is not None else ""
@@ -231,6 +237,10 @@ def usage_line(error: click.ClickException) -> str:
     if isinstance(error, click.BadParameter):
         shown = error.param.opts[0] if isinstance(error.param, click.Option) else ""
         return f"{verb}{shown}{': ' if shown else ''}{_lower(error.message)}"
+    if isinstance(error, click.BadOptionUsage):
+        return f"{verb}{error.option_name}: its value is missing"
+    if surplus := re.fullmatch(r"Got unexpected extra arguments? \((.*)\)", error.format_message()):
+        return f"{verb}'{surplus[1]}' is more than it takes; see elephan {path} --help"
     return f"{verb}{_lower(error.format_message())}"
 
 

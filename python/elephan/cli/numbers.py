@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Asked:
-    """What of a run is asked for.
+    """Numbers of a run that were asked for.
 
     Attributes:
         names: of the metrics.

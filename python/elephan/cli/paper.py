@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
@@ -82,10 +83,11 @@ def command(
     where = runs.Store(store)
     planned = None
     if backend == "kernel":
-        planned = papers.plan_in_kernel(paper, figure=figure, quick=quick, only=only, again=again, store=where)
+        with _options_named():
+            planned = papers.plan_in_kernel(paper, figure=figure, quick=quick, only=only, again=again, store=where)
         for line in planned.lines():
             click.echo(line, err=True)
-    with common.collecting_seldom(), meter() as progress:
+    with common.collecting_seldom(), _options_named(), meter() as progress:
         result = papers.reproduce(
             paper,
             figure=figure,
@@ -134,14 +136,25 @@ def _print(result: PaperResult) -> None:
 
 def _check(backend: str, only: Sequence[str], *, again: bool) -> None:
     if backend not in BACKENDS:
-        raise ScenarioError(f"'{backend}' is no place for a paper; {hint(backend, BACKENDS)}", path="on")
+        raise ScenarioError(f"papers do not run on '{backend}'; {hint(backend, BACKENDS)}", source="--on")
     if backend != "kernel" and (only or again):
-        name = "only" if only else "again"
-        raise ScenarioError(f"it says what is run in the kernel; write --on kernel --{name}", path=name)
+        name = "--only" if only else "--again"
+        raise ScenarioError(f"it selects runs in the kernel; write --on kernel {name}", source=name)
+
+
+@contextmanager
+def _options_named() -> Iterator[None]:
+    """Errors about an argument of the Python function name the option of the command line."""
+    try:
+        yield
+    except ScenarioError as error:
+        if error.source is None and error.path in ("figure", "seeds", "beyond", "only"):
+            raise ScenarioError(error.message, source=f"--{error.path}") from None
+        raise
 
 
 def _print_kernel(result: PaperResult, column: KernelColumn) -> None:
-    """What the kernel says of the claims, and of its own runs."""
+    """Prints the kernel's verdicts on the claims, and the state of its runs."""
     rows = []
     for judgment in result.claims:
         found = column.judgments[judgment.claim.id]

@@ -13,7 +13,7 @@ from elephan.cli.progress import meter
 @click.option(
     "--sensitivity/--no-sensitivity",
     default=None,
-    help="Also run other readings of what the papers leave open. [default: each paper's own choice]",
+    help="Also run variants of what the papers leave open. [default: each paper's own choice]",
 )
 @click.option("--beyond", is_flag=True, help="Also answer the questions that the papers left open.")
 @click.option(

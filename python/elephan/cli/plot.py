@@ -35,7 +35,7 @@ DEFAULT = "plot.html"
 )
 @click.option("--by", metavar="run|flow", help="Small multiples: panels for each run, or for each flow.")
 @click.option("--flow", "flows", multiple=True, metavar="NAME", help="Only this flow. [default: all flows]")
-@click.option("--from", "begin", metavar="TIME", help="Begin of the shown time. [default: 0 s]")
+@click.option("--from", "begin", metavar="TIME", help="Start of the shown time. [default: 0 s]")
 @click.option("--to", "end", metavar="TIME", help="End of the shown time. [default: the end of the longest run]")
 @click.option(
     "--size", metavar="SIZE", help="Of PDF, SVG and PNG: page (7.16 in), column (3.5 in), or '12x8 cm'. [default: page]"
@@ -77,9 +77,9 @@ def command(
     the one before it. A scenario file is run first, unless its result is saved. One algorithm has one color. Many flows
     are shown as a median with quantile bands.
     """
-    from elephan import backends, runs
+    from elephan import runs
 
-    backends.get(backend)
+    common.check_backend(backend)
     quantities = words(what, "--what", QUANTITIES)
     paths = [_checked(name, context) for name in dict.fromkeys(outs or (DEFAULT,))]
     _check_size(size)

@@ -16,7 +16,7 @@ _MOST_LINES = 5
 
 
 def perturbation(several: Sequence[Sequence[Run]], on: str) -> str:
-    """One line on what ``perturb`` moves in the seeds of these scenarios on a backend; empty where nothing is moved."""
+    """One line on the perturbations in the seeds of these scenarios on a backend; empty if there are none."""
     from elephan import backends
     from elephan.scenario.perturbation import RULE
     from elephan.scenario.schema import HOSTS
@@ -52,7 +52,7 @@ def found(done: Sequence[Run]) -> Outcomes:
 
 
 def tell(done: Sequence[Run], on: str, names: Mapping[str, str] | None = None) -> None:
-    """Say what was moved and which outcomes are the same; ``done`` may have several scenarios of several seeds.
+    """Print the perturbations and the outcomes that are the same; ``done`` may have several scenarios of several seeds.
 
     ``names`` has the name of each scenario in the output, by its hash; without it the beginning of its runs' ids.
     """

@@ -99,9 +99,9 @@ def command(
 
     A result that is saved is not made again. The numbers are those of the scenario's measured part.
     """
-    from elephan import backends, runs
+    from elephan import runs
 
-    backends.get(backend)
+    common.check_backend(backend)
     if before_after and patch is None:
         raise ScenarioError("there is no patch to compare with; write --patch FILE", source="--before-after")
     unpatched, backend = backend, patches.patched(backend, patch)

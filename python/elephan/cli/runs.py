@@ -203,7 +203,9 @@ def verify(names: Sequence[str], store: str | None, as_json: bool) -> None:
         for name in names:
             folder = naming.folder_of(name, where)
             if folder is None:
-                raise ScenarioError(f"'{name}' is not a saved run; {index.nearest_run(name, where)}", source="verify")
+                raise ScenarioError(
+                    f"'{name}' is not a saved run; {index.nearest_run(name, where)}", source="runs verify"
+                )
             folders.append(folder)
     else:
         folders = [path for path in where.entries() if looks_like_run(path)]

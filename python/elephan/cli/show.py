@@ -43,9 +43,7 @@ if TYPE_CHECKING:
     help="Instead, write what the run's senders did there, for qvis and the like.",
 )  # fmt: skip
 @click.option("--metric", "wanted", multiple=True, metavar="NAME", help="Instead, print this metric of the run.")
-@click.option(
-    "--window", nargs=2, metavar="FROM TO", help="Of this part of the run. [default: the measured part; of packets all]"
-)
+@click.option("--window", nargs=2, metavar="FROM TO", help="Time window. [default: the measured part; of packets all]")
 @click.option("--flow", "flows", multiple=True, metavar="NAME", help="Of this flow. [default: all flows]")
 @click.option("--link", metavar="NAME", help="Of this link. [default: the bottleneck]")
 @common.store_option
@@ -65,7 +63,8 @@ def command(
     store: str | None,
     as_json: bool,
 ) -> None:
-    """The report of a run or of a paper, or what an algorithm, a queue or a metric is; several runs side by side.
+    """The report of a run or of a paper, or the description of an algorithm, a queue or a metric; several runs side by
+    side.
 
     A run is named by its id, the beginning of its id, its folder, or 'last': the run that was saved last. 'last~1' is
     the one before it. For --pcapng and --qlog, a run whose scenario does not ask for an event log is run once more.
@@ -249,7 +248,7 @@ def show_descriptor(name: str, as_json: bool) -> None:
 
 
 def show_entry(entry: catalog.Descriptor, as_json: bool) -> None:
-    """What a descriptor says, for people or as JSON."""
+    """Prints a descriptor, for people or as JSON."""
     if as_json:
         common.print_json(entry)
         return
@@ -268,7 +267,7 @@ def show_entry(entry: catalog.Descriptor, as_json: bool) -> None:
 
 
 def settings(overrides: dict[str, Any]) -> str:
-    """What a preset changes, as a scenario file would write it."""
+    """Settings of a preset, in the syntax of a scenario file."""
     from elephan.scenario.toml import write_value
 
     return ", ".join(f"{name} = {write_value(value)}" for name, value in overrides.items() if value is not None)

@@ -29,7 +29,7 @@ _came = False
 
 
 def terminated() -> bool:
-    """Whether SIGTERM came, whatever was made of its exception on the way."""
+    """True if SIGTERM came, whatever was made of its exception on the way."""
     return _came
 
 
@@ -64,7 +64,7 @@ def watched(line: Callable[[int], str]) -> Iterator[None]:
     """For this time a signal that ends a command ends the process soon, even if the main thread does not come to it.
 
     Args:
-        line: what is said for the number of a signal, where nobody else is left to say it.
+        line: the words for the number of a signal, where nobody else is left to print them.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -1,4 +1,4 @@
-"""Standard output as a file with a name, so that an error about it says so."""
+"""Standard output as a file with a name, so that an error about stdout names it."""
 
 from __future__ import annotations
 

@@ -64,10 +64,10 @@ def command(
     What is saved is not run again: the same command after an interruption goes on from there. With --seeds, metrics are
     means over the seeds with their 95 % intervals.
     """
-    from elephan import backends, runs
+    from elephan import runs
     from elephan.runs.grids import points_of
 
-    backends.get(backend)
+    common.check_backend(backend)
     backend = patches.patched(backend, patch)
     check_metrics(metrics)
     values = parse_grid(axes)
@@ -313,7 +313,7 @@ def _goodputs(summary: Mapping[str, Any]) -> Iterator[str]:
 
 
 def print_sweep(keys: Sequence[str], points: Sequence[Mapping[str, Any]], done: Sequence[Run]) -> None:
-    """One row a run: its point of the grid, and what most people look at first."""
+    """One row a run: its point of the grid, and the most wanted numbers."""
     keys = [key for key in keys if key != "seed"]
     header = [*keys, "seed", "goodput Mbit/s", "utilization", "loss rate", "jain", "run"]
     rows = []

@@ -60,7 +60,7 @@ class Page:
 
 
 def page() -> Page:
-    """The page of stdout: its terminal, or an endless one where it is no terminal.
+    """The page of stdout: its terminal, or an endless page if it is no terminal.
 
     ``$COLUMNS`` goes before the terminal's own width. There is no color if ``$NO_COLOR`` is not empty.
     """

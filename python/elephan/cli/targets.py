@@ -22,7 +22,7 @@ def writable_folder(context: click.Context, parameter: click.Parameter, value: s
 
 
 def store_folder(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    """Check the folder of saved results, or the one that $ELEPHAN_STORE names; to look something up it is only read.
+    """Check the folder of saved results, or the folder in $ELEPHAN_STORE; a lookup only reads it.
 
     Raises:
         ScenarioError: a file is in its place.
@@ -36,7 +36,7 @@ def store_folder(context: click.Context, parameter: click.Parameter, value: str 
 
 
 def writable_file(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    """Check an option's file: its folder is there, and no folder in its place.
+    """Check an option's file: its folder exists, and the file is no folder.
 
     Raises:
         ScenarioError: it cannot be written.
@@ -80,7 +80,7 @@ def _check_folder(option: str, value: str, *, writable: bool) -> None:
     path = Path(value).absolute()
     there = next(place for place in (path, *path.parents) if os.path.lexists(place))
     if not there.is_dir():
-        # What is there may be a link into nowhere.
+        # The existing file may be a link to a target that does not exist.
         shown = value if there == path else f"{value}': '{there}"
         raise ScenarioError(f"'{shown}' is not a folder; write the name of a folder, or of a new one", source=option)
     if writable and not os.access(there, os.W_OK | os.X_OK):

@@ -15,7 +15,7 @@ from elephan.metrics.statistics import Interval
 
 HIGH, MEDIUM, LOW = "high", "medium", "low"
 _NOTABLE_SHARE = 0.25
-"""Below this share of the goodput beside as many flows of a rival, half of what is equal, an answer says so."""
+"""Below this share of the goodput beside as many flows of a rival, half of an equal share, an answer says so."""
 _NOTABLE_DELAY = 1.1
 """From this ratio of round-trip times with queues on, a shorter queue of another algorithm is a trade-off."""
 _GIGA = 1000.0
@@ -48,7 +48,7 @@ class Harm:
 
 @dataclass(frozen=True)
 class Answer:
-    """What an operator is told.
+    """Answer to an operator's question.
 
     Attributes:
         text: the answer in words.
@@ -71,7 +71,7 @@ class Answer:
     notes: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """As in the ``compare`` document."""
+        """JSON form, as in the ``compare`` document."""
         return asdict(self) | {"harm": [asdict(entry) for entry in self.harm], "notes": list(self.notes)}
 
 

@@ -28,7 +28,7 @@ _PATH_OPTIONS = ("rate", "rtt", "buffer", "loss", "background", "queue", "trace"
 
 
 class NothingObservedError(Exception):
-    """The budget was spent before every algorithm had one run; the message says what would help."""
+    """The budget was spent before every algorithm had one run; the message names a remedy."""
 
 
 def compare(
@@ -198,7 +198,7 @@ def _named(algorithms: Sequence[str | Callable[..., Algorithm]]) -> dict[str, st
 
 
 def _check(cast: Cast, path: Path, on: str) -> bool:
-    """Refuse what the backend cannot run, before anything runs; True if another seed gives another result there."""
+    """Refuse runs that the backend cannot do, before anything runs; True if another seed gives another result there."""
     backend = backends.get(on)
     varies = False
     for situation in cast.situations(path, LEAST_DURATION_S):

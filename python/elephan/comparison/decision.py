@@ -1,4 +1,4 @@
-"""The decision of a comparison: which algorithm has the best objective, and what the seeds say of the others."""
+"""The decision of a comparison: the algorithm with the best objective, and the seeds' evidence on the others."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def decide(
     confidence: float,
     wanted_seeds: int = LEAST_SEEDS,
 ) -> Decision | None:
-    """Rank algorithms by the seeds that all of them have; ``None`` while there is none.
+    """Rank algorithms by the seeds that all of them have; ``None`` while there is no such seed.
 
     Args:
         evidence: what was observed.
@@ -128,7 +128,7 @@ def decide(
 
 
 def _versus(best: str, others: Sequence[str], samples: dict[str, list[float]], confidence: float) -> tuple[Versus, ...]:
-    """The best against each other one; with one seed nothing is told apart."""
+    """The best against each other algorithm; with one seed no difference is shown."""
     if not others:
         return ()
     differences = {name: paired_difference(samples[best], samples[name], confidence) for name in others}

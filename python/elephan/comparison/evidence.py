@@ -79,7 +79,7 @@ class Evidence:
     # ---- the objective ----
 
     def terms(self, algorithm: str, seed: int, part: int = WHOLE) -> dict[str, float | None]:
-        """Terms of the objective in one seed; ``None`` for what is not measured."""
+        """Terms of the objective in one seed; ``None`` for a term that is not measured."""
         alone, late = self.of(algorithm, ALONE).get(seed), self.of(algorithm, LATE).get(seed)
         found: dict[str, float | None] = {"goodput": None, "delay": None, "start": None, "short": None}
         if alone is not None:
@@ -97,7 +97,7 @@ class Evidence:
         return found
 
     def _harm_term(self, algorithm: str, seed: int, part: int) -> float | None:
-        """Mean over the rivals of the logarithm of what they keep, against what their own kind leaves them."""
+        """Mean over the rivals of the logarithm of their goodput, over their goodput beside their own kind."""
         found = []
         for rival in self.rivals:
             own, beside = self.of(rival, rival).get(seed), self.of(algorithm, rival).get(seed)
@@ -119,7 +119,7 @@ class Evidence:
 def own_kind_mbps(observation: Observation, part: int = WHOLE) -> float | None:
     """Goodput that as many flows of their own kind leave to flows of a rival: half of the goodput of both groups.
 
-    The groups are alike and start together, so either may be the one that is judged. Their mean has the expectation of
+    The groups are alike and start together, so either may be the judged one. Their mean has the expectation of
     one of them, without the chance of which is ahead.
     """
     mine, theirs = observation.rates[part]

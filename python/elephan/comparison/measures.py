@@ -18,7 +18,7 @@ WHOLE, EARLIER, LATER = 0, 1, 2
 
 @dataclass(frozen=True)
 class Observation:
-    """What one run says.
+    """Measurements of one run.
 
     Attributes:
         situation: its experiment.
@@ -100,7 +100,7 @@ def _further(
 
 
 def _sources(run: Run) -> list[str]:
-    """Sources of transfers in the direction of the flows: that of the options, or all of a scenario's."""
+    """Sources of transfers in the direction of the flows: the options' source, or all of a scenario's."""
     names = [source.flow.name for source in run.form.traffic]
     return [BACKGROUND] if BACKGROUND in names else names
 

@@ -10,7 +10,7 @@ two algorithms is the logarithm of a ratio:
       - w_short   ln(mean slowdown of the background transfers)
 
 The first two terms are those of Remy's objective (Winstein and Balakrishnan 2013). The third is the harm of Ware et al.
-(2019) beyond that of the others to themselves; starving oneself earns nothing, hence the minimum.
+(2019) beyond the harm of the others to themselves; starving oneself earns nothing, hence the minimum.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from elephan.scenario.errors import ScenarioError
 from elephan.scenario.words import hint
 
 LEAST = 1e-4
-"""Smallest ratio that a term tells apart: what delivers less than a ten-thousandth counts as that."""
+"""Smallest ratio that a term distinguishes: a delivered share below a ten-thousandth counts as that."""
 
 
 @dataclass(frozen=True)

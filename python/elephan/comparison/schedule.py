@@ -1,9 +1,10 @@
 """Runs of a comparison, chosen so that an answer is there early and is refined until it is settled or time is spent.
 
-1. A first look: one seed of each situation, as short as it must be, at a fraction of the rate if that is not enough. It
+1. A first look: one seed of each situation, as short as possible, and at a fraction of the rate if that is not short
+  enough. It
    also measures what a segment costs here. A pilot follows at the whole rate where the first look was not.
 2. Eight seeds of each situation, as long as an epoch of CUBIC on this path takes or the time allows.
-3. Sixteen and thirty-two seeds of what is not decided, or runs twice as long if the two halves of these disagree.
+3. Sixteen and thirty-two seeds of undecided cases, or runs twice as long if the two halves of these disagree.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ _MOST_S = 240
 _SEGMENT_S = 2e-7
 """Processor time of a segment before it is measured, seconds; rather too long."""
 _OWN_SEGMENT_S = 6e-6
-"""As above, of an algorithm that is written in Python."""
+"""The same for an algorithm that is written in Python."""
 _SHARE = 0.8
 """Fraction of the time left that a plan may fill by its estimate."""
 
@@ -135,8 +136,8 @@ class Search:
         return found
 
     def _wanted_duration(self) -> float:
-        """Simulated time that an answer deserves: 1.5 epochs of CUBIC at the path's BDP (RFC 9438, eq. 2), 150 round
-        trips, and 20,000 segments."""
+        """Simulated time of an answer: 1.5 epochs of CUBIC at the path's BDP (RFC 9438, eq. 2), 150 round trips, and
+        20,000 segments."""
         if self.path.duration_s is not None:
             return self.path.duration_s
         window = self.path.bdp_segments
@@ -158,9 +159,9 @@ class Search:
         return evidence
 
     def _pilot(self, first: Evidence, wanted: float) -> Evidence:
-        """One seed at the whole rate, where the first look was at a fraction of it: costs there are not the same.
+        """One seed at the whole rate, if the first look was at a fraction of it: costs differ there.
 
-        It ends after a quarter of the time, finished or not; a run that is finished says what a segment costs.
+        It ends after a quarter of the time, finished or not; a finished run gives the cost of a segment.
         """
         if first.scale == 1:
             return first
@@ -270,7 +271,7 @@ class Search:
             self.notes.append(f"not all runs were made: {self._refused}")
 
     def _judge(self, evidence: Evidence) -> tuple[Answer, Evidence, Decision] | None:
-        """Decide by what is there, and pass the answer on."""
+        """Decide by the runs so far, and pass the answer on."""
         seeds = self.seeds or LEAST_SEEDS
         earlier = self._settled[-1] if self._settled else None
         among = (earlier.best, *earlier.undecided) if earlier else self.cast.wanted
@@ -289,7 +290,7 @@ class Search:
 
 
 def _with_decided(found: Decision, before: Decision) -> Decision:
-    """A later look at some algorithms, and an earlier one at those that were told from the best already."""
+    """Later looks at some algorithms, and earlier ones at those that already differ from the best."""
     known = {other.algorithm for other in found.versus} | {found.best}
     decided = [other for other in before.versus if other.algorithm not in known]
     order = (*found.order, *(name for name in before.order if name not in found.order))

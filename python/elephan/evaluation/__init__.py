@@ -1,1 +1,1 @@
-"""Measuring runs, judging criteria by what was measured, and planning the runs for it; papers are one user of it."""
+"""Measurements of runs, judgement of criteria by them, and planning of the runs; papers are one user of it."""

@@ -2,7 +2,7 @@
 
 A condition is a value (``buffer_pkts = 1555``) or a text that names several: ``"each of 1.5, 2, 6"`` (the criterion
 must hold at each), ``"mean over RTTs"`` or ``"max over RTTs"`` (of the measured values). Points that the text does not
-list are those of the experiment.
+list are the experiment's.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Criteria, as data.
 
 A criterion names a metric, a subject, the conditions it holds under, and the relation it has to hold
-(:mod:`elephan.evaluation.relations`). Measuring a subject is the business of whoever states criteria (a
+(:mod:`elephan.evaluation.relations`). Measuring a subject is the business of the owner of the criteria (a
 :class:`Measurer`); the judgment (:mod:`elephan.evaluation.judging`) is the same for all.
 """
 
@@ -75,7 +75,7 @@ class Criterion:
     def weak(self) -> bool:
         """The tolerance is wider than the value that it is about: a pass says little.
 
-        A limit of 0 has no width of its own, so nothing is said of it.
+        A limit of 0 has no width of its own, so the rule does not apply to it.
         """
         return self.relation in _WITH_LIMIT and self.limit != 0 and self.terms.slack(self.limit) > abs(self.limit)
 

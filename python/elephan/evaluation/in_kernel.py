@@ -50,7 +50,7 @@ def carried(
             Saved runs count all the same.
         store: where results are kept.
         path: what was asked for, for an error's line.
-        again: make those again whose saved result the backend doubts.
+        again: make those again whose saved result is not valid.
 
     Raises:
         ScenarioError: nothing of this can be carried, or a pattern matches nothing.
@@ -76,7 +76,7 @@ def carried(
                 run = store.find(run_id(found.scenario.hash, BACKEND, scenario.seed), engine=engine)
                 pieces[scenario.hash] = Piece(
                     (experiment.id,), experiment.title, label, scenario, found, not only or bool(matching),
-                    run is not None, again and run is not None and bool(doubts(run)),
+                    run is not None, again and run is not None and bool(failed_checks(run)),
                 )  # fmt: skip
     left_out = tuple(LeftOut(experiment, tuple(labels), why) for (experiment, why), labels in left.items())
     if not pieces:
@@ -103,22 +103,21 @@ def _matches(pattern: str, experiment: Experiment, label: str) -> bool:
     return any(fnmatchcase(name.casefold(), pattern.strip().casefold()) for name in names)
 
 
-def doubts(run: Run) -> list[str]:
-    """Reasons for which the backend itself marks a run as not valid; empty for a valid run."""
-    facts = run.manifest["engine_summary"]["kernel"]
-    return [] if facts["believable"] else [str(line) for line in run.manifest["engine_summary"]["warnings"]]
+def failed_checks(run: Run) -> list[str]:
+    """Checks of the backend that a run failed, one sentence each; empty for a valid run."""
+    return [str(line) for line in run.manifest["engine_summary"]["kernel"]["failed_checks"]]
 
 
 def simulated(found: Iterable[Outcome], jobs: int | None, store: Store, progress: Progress | None) -> StandIns:
     """The twins of the runs that count, in the simulator."""
-    pieces = [outcome.piece for outcome in found if outcome.believed]
+    pieces = [outcome.piece for outcome in found if outcome.valid]
     wanted = [(piece.twin.scenario, piece.scenario.seed) for piece in pieces]
     runs = sweep(wanted, jobs=jobs, store=store, progress=progress)
     return StandIns({piece.scenario.hash: run for piece, run in zip(pieces, runs, strict=True)}, {})
 
 
 def outcomes(planned: KernelRuns, store: Store, progress: Progress | None) -> Iterator[Outcome]:
-    """Run what is planned, one run at a time; a run that fails is told of and the others go on."""
+    """Run the plan, one run at a time; a run that fails is reported and the others go on."""
     total_s, done_s, finished, count = planned.takes_s, 0.0, 0, len(planned.to_run)
     engine = backends.get(BACKEND).version()
     for piece in planned.pieces:
@@ -146,14 +145,14 @@ def outcomes(planned: KernelRuns, store: Store, progress: Progress | None) -> It
 
 def _outcome(piece: Piece, run: Run | None, why: str = "") -> Outcome:
     if run is not None:
-        why = f"it is not valid: {'; '.join(found)}" if (found := doubts(run)) else ""
+        why = f"it is not valid: {'; '.join(found)}" if (found := failed_checks(run)) else ""
     return Outcome(piece, run, why)
 
 
 def _reporter(
     progress: Progress, done_s: float, takes_s: float, total_s: float, finished: int, count: int
 ) -> Callable[[float, float, int, int], bool | None]:
-    """Progress of one run as that of all, in seconds of real time."""
+    """Progress of one run as progress of all, in seconds of real time."""
 
     def report(done: float, total: float, _finished: int, _runs: int) -> bool | None:
         part = done / total if total else 1.0

@@ -31,7 +31,7 @@ class Assessment:
         low: lower end of the bootstrap interval over seeds; ``None`` without one.
         high: upper end.
         no_interval: why there is none, in one clause; empty where there is one.
-        support: part of the bootstrap draws in which it holds; ``None`` without replicates.
+        support: fraction of the bootstrap draws in which it holds; ``None`` without replicates.
         detail: what was compared.
         runs: ids of the runs behind it.
     """
@@ -48,7 +48,7 @@ class Assessment:
 
 
 def within_noise(support: float | None) -> bool:
-    """Other seeds could have turned an outcome that holds in this part of the bootstrap draws."""
+    """Other seeds could have turned an outcome that holds in this fraction of the bootstrap draws."""
     return support is not None and _TAIL < support < 1 - _TAIL
 
 
@@ -117,7 +117,7 @@ def _interval(found: tuple[float, float] | None, seeds: int) -> tuple[float | No
 
 
 def _noise(question: _Question[Any]) -> tuple[tuple[float, float] | None, float | None]:
-    """The interval over seeds of what stands beside the limit, and in which part of the draws the criterion holds."""
+    """Interval over seeds of the value beside the limit, and the fraction of draws in which the criterion holds."""
     held: list[bool] = []
     known: dict[tuple[int, ...], Outcome] = {}
     sizes = frozenset[int]().union(*(measurement.sizes for measurement in question.everything()))

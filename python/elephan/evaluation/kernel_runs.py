@@ -1,4 +1,4 @@
-"""Runs of experiments in today's Linux, as data: what it can carry of them, and what became of it."""
+"""Runs of experiments in today's Linux, as data: the experiments that it can carry, and their outcomes."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Piece:
         label: there.
         scenario: the experiment's.
         twin: what is run.
-        chosen: it is to be run; otherwise it only counts where it is saved.
+        chosen: true if it is to be run; otherwise only a saved run counts.
         saved: there is a result.
-        again: the result is one that the backend doubts, and it is to be made again.
+        again: the saved result is not valid, and it is to be made again.
     """
 
     experiments: tuple[str, ...]
@@ -87,7 +87,7 @@ class KernelRuns:
 
     @property
     def takes_s(self) -> float:
-        """Real time of all that has to be run, one after the other."""
+        """Real time of all runs, one after the other."""
         return sum(piece.takes_s for piece in self.to_run)
 
     def lines(self) -> Iterator[str]:
@@ -139,7 +139,7 @@ class Outcome:
     Attributes:
         piece: which.
         run: the result; ``None`` where it was not run or has failed.
-        why: why there is no result, or why it is not believed; empty where it counts.
+        why: why there is no result, or why it is not valid; empty if it counts.
     """
 
     piece: Piece
@@ -147,7 +147,7 @@ class Outcome:
     why: str = ""
 
     @property
-    def believed(self) -> bool:
+    def valid(self) -> bool:
         """True if claims are judged by it."""
         return self.run is not None and not self.why
 
@@ -158,7 +158,7 @@ class Outcome:
             "label": self.piece.label,
             "title": self.piece.scenario.title,
             "run": self.run.id if self.run else None,
-            "believable": None if self.run is None else self.believed,
+            "valid": None if self.run is None else self.valid,
             "why": self.why,
             "warnings": list(self.run.warnings) if self.run else [],
             "differences": list(self.piece.twin.differences),

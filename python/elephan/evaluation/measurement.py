@@ -19,10 +19,10 @@ class Measurement:
 
     Attributes:
         sample: the value of each replicate, when this is a plain value.
-        children: what it is computed from, when it is not.
+        children: the inputs of the value, if it is not the metric itself.
         combine: how the children's values give this one.
         runs: ids of the runs behind it.
-        detail: what was compared, for a reader; empty when the subject says it.
+        detail: the values that were compared, for a reader; empty when the subject names them.
     """
 
     sample: tuple[float, ...] = ()
@@ -32,7 +32,7 @@ class Measurement:
     detail: str = ""
 
     def value(self, pick: Pick | None = None) -> float:
-        """The number itself, or that of one bootstrap draw."""
+        """The number itself, or its value in one bootstrap draw."""
         if self.children:
             return self.combine([child.value(pick) for child in self.children])
         if pick is None:

@@ -172,7 +172,8 @@ def of(
 
 
 def over(rule: Rule, cases: Cases, combine: Combine, detail: str = "") -> Rule:
-    """A rule combined over several conditions, whose number stands for ``{}`` in ``detail``; of one it is the rule."""
+    """A rule over several conditions, whose number stands for ``{}`` in ``detail``; with one condition it is the
+    plain rule."""
 
     def combining(suite: Suite, subject: str, at: At) -> Measurement:
         parts = [rule(suite, subject, case) for case in cases(suite, at)]

@@ -1,4 +1,4 @@
-"""The relations by which what was measured is compared with what a criterion asks for; each is defined once.
+"""Relations between a measured value and the value that a criterion asks for; each is defined once.
 
 A criterion allows a *slack*: ``max(tol_abs, tol_rel * |reference|)``, 0 when it gives neither. The reference is the
 limit, or for a comparison the value that is compared with.

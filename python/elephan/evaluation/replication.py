@@ -33,10 +33,10 @@ LINK_FIELDS = ("queue_mean_packets",)
 def distinct_outcomes(values: Sequence[Sequence[float]]) -> int:
     """The number of distinct outcomes among replicates.
 
-    Replicates of which each number is the same up to 0.1 % are one outcome, if there are several outcomes and they are
-    at least 1 % apart: a gap of a factor of ten, which a spread without structure does not have. Otherwise only
-    replicates that are equal (up to 1e-6) are one. Numbers that are undefined in both are the same, and so are infinite
-    ones.
+    Replicates whose numbers all agree up to 0.1 % are one outcome, if there are several outcomes and they are at least
+    1 % apart. That gap is a factor of ten, which a spread without structure does not have. Otherwise only
+    replicates that are equal (up to 1e-6) are one. Numbers that are undefined in both are equal, and so are infinite
+    numbers.
 
     Args:
         values: the numbers of each replicate, in the same order for all.
@@ -125,7 +125,7 @@ def outcomes(runs: Sequence[Run]) -> Outcomes:
 
 
 def _numbers(row: dict[str, Any], fields: Sequence[str]) -> list[float]:
-    """Numbers of a row; infinite where it has none, which sorts, unlike one that is not a number."""
+    """Numbers of a row; infinite for a missing one, which sorts, unlike NaN."""
     return [float("inf") if row.get(field) is None else float(row[field]) for field in fields]
 
 

@@ -1,4 +1,4 @@
-"""The parts of a report that any evaluation has: its runs to look at, its scenarios to copy, and what made them."""
+"""The parts of a report that any evaluation has: its runs to look at, its scenarios to copy, and its provenance."""
 
 from __future__ import annotations
 

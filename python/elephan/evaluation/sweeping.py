@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Found = TypeVar("Found")
 Judge = Callable[[int, Mapping[str, "Run"], float], Found]
-"""Given an evaluation's position, the runs that are there by id, and the seconds that were spent on them."""
+"""Called with an evaluation's position, the finished runs by id, and the seconds spent on them."""
 
 
 @dataclass(frozen=True)
@@ -59,10 +59,10 @@ def sweep_and_judge(
     store: Store | None = None,
     progress: Progress | None = None,
 ) -> list[Found]:
-    """Run the jobs of several evaluations; what ``judge`` makes of each, in their order.
+    """Run the jobs of several evaluations; returns the results of ``judge``, in their order.
 
-    All runs are one sweep, evaluation after evaluation; that with most runs comes first. One is judged while those
-    after it are run, and the last one, which no run is beside, has least to judge.
+    All runs are one sweep, evaluation after evaluation; that with most runs comes first. A paper is judged while later
+    papers are run, and the last paper, which has no runs beside it, has least to judge.
 
     Args:
         evaluations: the jobs of each.

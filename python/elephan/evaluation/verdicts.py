@@ -1,7 +1,7 @@
 """Verdicts from intervals over replicates, and the looks at which more replicates may be asked for.
 
-A criterion holds where the whole interval is allowed, and does not where none of it is; an interval that contains the
-limit settles nothing. To take more replicates until something is settled would find a difference sooner or later where
+A criterion holds if the whole interval is allowed, and fails if none of it is; an interval that contains the limit
+settles nothing. To take more replicates until something is settled would find a difference sooner or later where
 there is none, so looks are taken at 8, 16 and 32 seeds only, each at a confidence of 1 - 0.05/3: the probability that
 any of the three errs is at most 5 % (Bonferroni).
 
@@ -104,7 +104,7 @@ class Judged:
         found: the value with its interval.
         seeds: replicates behind it: the look at which the procedure stopped.
         why: one clause.
-        weak: why a pass is no success, one clause; empty where it is one.
+        weak: why a pass is no success, one clause; empty if it is one.
     """
 
     verdict: Verdict
@@ -149,11 +149,12 @@ def judge(
 
 
 def judge_criterion(criterion: Criterion, values: Sequence[float], other: Sequence[float] | None = None) -> Judged:
-    """Judge a criterion by its subject's values and, where it compares, by those of the other subject for each seed.
+    """Judge a criterion by its subject's values and, if it compares two subjects, by the other subject's values for
+    each seed.
 
     Raises:
         NotJudgedError: its relation is not about one value, or about two and ``other`` is missing.
-        ValueError: there are no values, or one is not a number, or there is not one of the other for each value.
+        ValueError: there are no values, one is not a number, or the other subject lacks a value for one of them.
     """
     reference, differences = math.nan, list(values)
     if RELATIONS[criterion.relation].needs == "other":
@@ -222,7 +223,7 @@ def compare(
     2 % of the baseline's mean. *Better* and *worse* are differences whose interval does not contain 0 otherwise.
 
     Raises:
-        ValueError: there is not one baseline for each value, there are none, or a difference is not a number.
+        ValueError: the numbers of values and baselines differ or are 0, or a difference is not a number.
     """
     difference = paired_difference(values, baseline, confidence=confidence)
     band = SAME * abs(fmean(baseline)) if margin is None else margin
@@ -267,7 +268,7 @@ def settle(look: Callable[[int], _Found], looks: Sequence[int] = LOOKS) -> Stopp
     """Look at 8, 16 and 32 seeds, and stop at the first look that settles it.
 
     Args:
-        look: judges or compares with so many seeds; runs those that are missing.
+        look: judges or compares with this many seeds; makes the missing runs.
         looks: numbers of seeds, ascending. Each look must have the confidence that their number asks for.
     """
     taken = 0
@@ -280,13 +281,13 @@ def settle(look: Callable[[int], _Found], looks: Sequence[int] = LOOKS) -> Stopp
 
 
 def weakness(terms: Terms, reference: float, *, baseline: Judged | None = None) -> str:
-    """Why a criterion that holds would be no success; empty where it would be one.
+    """Why a criterion that holds would be no success; empty if it would be a success.
 
     A tolerance about 0 is a limit in itself, and not weak for being wider than 0.
 
     Args:
         terms: of the criterion.
-        reference: the value that its tolerance is about: its limit, or what it is compared with.
+        reference: the value that its tolerance applies to: its limit, or the value of the baseline.
         baseline: the baseline's own verdict.
     """
     slack = terms.slack(reference)

@@ -1,4 +1,4 @@
-"""The event log of a run: the saved one, or that of the same run once more."""
+"""The event log of a run: the saved log, or the log of a repetition of the run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PS_PER_S = 1e12
 
 
 def events_of(run: Run, from_ps: int = 0, to_ps: int | None = None, progress: Progress | None = None) -> pl.DataFrame:
-    """What happened to each packet from ``from_ps`` until before ``to_ps``, in order of time.
+    """Events of each packet from ``from_ps`` until before ``to_ps``, in order of time.
 
     A run whose scenario asked for an event log has it. Any other is run once more with one: the same scenario and seed
     give the same run, and that it is the same is checked.
@@ -66,7 +66,7 @@ def _part(run: Run, kept: EventsSpec, from_ps: int, to_ps: int | None) -> pl.Dat
 def ack_departures(events: pl.DataFrame) -> pl.DataFrame:
     """The rows of ACKs that arrived, with the column ``left_s``: when the receiver sent them.
 
-    An ACK is recognized by what it says and echoes; one that left before the log begins has no value.
+    An ACK is identified by its number and its echoed time; an ACK that left before the log begins has no value.
     """
     import polars as pl
 

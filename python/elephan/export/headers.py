@@ -35,7 +35,7 @@ def has_stamps(stack: StackSpec) -> bool:
 
 @dataclass(frozen=True)
 class Windows:
-    """What the receiver of a flow advertises.
+    """Receive windows that the receiver of a flow advertises.
 
     Attributes:
         scale: the shift of RFC 7323, as small as the window allows.
@@ -59,7 +59,7 @@ class Windows:
 class Packets:
     """Packets in order of time, a column for each field; ``ack`` says which go from the receiver to the sender.
 
-    ``datagram`` are those of UDP, of which only the payload counts besides. ``sacks`` holds up to three blocks of each,
+    ``datagram`` are UDP packets, of which only the payload counts. ``sacks`` holds up to three blocks of each,
     ``(first byte, byte after the last)``, or -1. ``syn_options`` are MSS, SACK permitted and window scale.
     """
 
@@ -197,7 +197,7 @@ def _long(column: Column) -> list[Column]:
 
 
 def _checksum(words: Sequence[Any]) -> Any:
-    """The Internet checksum (RFC 1071) of words in columns; what is not there counts as zeros."""
+    """The Internet checksum (RFC 1071) of words in columns; absent words count as zeros."""
     total = sum(words[1:], start=np.asarray(words[0], dtype=np.int64))
     for _ in range(2):
         total = (total & 0xFFFF) + (total >> 16)

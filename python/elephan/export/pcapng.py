@@ -5,8 +5,8 @@ interface and a pair of hosts of its own, 10.0.0.1 and 10.128.0.1 for the first;
 on to port 5001.
 
 - Sequence numbers are bytes: segment × payload, plus one for the SYN. All segments are full.
-- The engine has no handshake. One is written in front of a flow's first segment, so that readers know the window
-  scale and the segment size; nothing of it has been simulated. At a receiver it takes the links' propagation delay.
+- The engine has no handshake. A handshake is written in front of a flow's first segment, so that readers know the
+  window scale and the segment size; it has not been simulated. At a receiver it takes the links' propagation delay.
   At a sender it takes 1 ns: Wireshark holds a segment that comes again within the handshake's round trip for one that
   was overtaken, which a sender's own segments never are.
 - Datagrams are UDP, as large as on the wire.
@@ -160,7 +160,7 @@ def _with_stamps(events: pl.DataFrame, form: Spec) -> pl.DataFrame:
     )
     left = ack_departures(table).select("row", "left_s")
     table = table.join(left, on="row", how="left", maintain_order="left")
-    # What carried the stamp's own time: a segment when it was made, an ACK when it left.
+    # Time of the packet that carried the stamp: a segment when it was made, an ACK when it left.
     made = pl.when("ack").then(pl.coalesce("left_s", "time_s")).otherwise(pl.col("stamp_s"))
     table = table.with_columns(made.alias("made_s"))
     flow = table["flow_index"].to_numpy()
@@ -184,7 +184,7 @@ def _with_stamps(events: pl.DataFrame, form: Spec) -> pl.DataFrame:
 
 
 def _clock_ms(form: Spec, flow: NDArray[Any], time_s: NDArray[np.float64], receiver: NDArray[Any]) -> NDArray[np.int64]:
-    """What the clocks of the flows' hosts show, ms; one day ahead, so that none is below zero."""
+    """Clocks of the flows' hosts, ms; one day ahead, so that none is below zero."""
     shown = np.zeros(len(time_s), dtype=np.int64)
     for index, spec in enumerate(form.flows):
         for is_receiver, clock in ((False, spec.sender_clock), (True, spec.receiver_clock)):

@@ -105,7 +105,7 @@ def trace(flow: FlowSpec, events: pl.DataFrame) -> Iterator[dict[str, Any]]:
 
 
 class _Sender:
-    """What a sender's transmissions are called, and which are not yet acknowledged."""
+    """Names of a sender's transmissions, and those that are not yet acknowledged."""
 
     def __init__(self, payload_bytes: int, *, datagrams: bool) -> None:
         self._payload_bytes = payload_bytes

@@ -1,7 +1,7 @@
-"""What an algorithm of the user's own is told on a path, and what it answers: one line of text a callback.
+"""Recording of a user's own algorithm on a path: its callbacks and its answers, one line of text a callback.
 
-A line is the callback's name, what it was told (``now=0.04 acked=2.0``), ``->``, and the answers as they are after it.
-A number is written so that it is read back bit for bit; yes is 1 and no is 0; what is ``None`` is left out.
+A line is the callback's name, its arguments (``now=0.04 acked=2.0``), ``->``, and the answers after it.
+A number is written so that it is read back bit for bit. Yes is 1 and no is 0, and ``None`` is left out.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PATH: dict[str, Any] = {"rate": "5 Mbit/s", "rtt": "40 ms", "buffer": "20 packet
 
 
 class Recorder(Algorithm):
-    """Passes everything on to an algorithm, and writes down what it was told and what it answered."""
+    """Passes everything on to an algorithm, and records its callbacks and its answers."""
 
     def __init__(self, inner: Algorithm, lines: list[str]) -> None:
         self.inner, self.lines, self.needs = inner, lines, tuple(inner.needs)  # type: ignore[misc]

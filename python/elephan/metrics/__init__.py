@@ -1,4 +1,4 @@
-"""The numbers: one function a metric, each with its definition, its unit and its source in one place.
+"""Metrics: one function a metric, each with its definition, its unit and its source in one place.
 
 A metric takes a run and, where it makes sense, a ``window`` (seconds; the scenario's ``[measure]`` by default) and the
 ``flows`` or the ``link`` to look at. ``run`` and ``link`` metrics give a number, ``flow`` metrics one for each flow::
@@ -101,7 +101,7 @@ from elephan.metrics.throughput import (
     cov_total_throughput,
     drops,
     goodput_mbps,
-    late_comer_share,
+    late_flow_share,
     link_throughput_mbps,
     loss_rate,
     mean_throughput_mbps,
@@ -200,7 +200,7 @@ __all__ = [
     "jain_fi_when_all_active",
     "jain_index",
     "largest_rate_drop",
-    "late_comer_share",
+    "late_flow_share",
     "link_throughput_mbps",
     "loss_event_rate",
     "loss_events",

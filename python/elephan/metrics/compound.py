@@ -1,8 +1,8 @@
-"""The two parts of Compound TCP's window, told apart from its sum as a reader of traces does it.
+"""The two components of Compound TCP's window, told apart from its sum as a reader of traces does it.
 
-A host shows the sum alone. Its loss-based part follows from what it must do: it is the whole window in slow start,
-where the delay-based part rests; in congestion avoidance it grows by one segment each round trip; it halves on a loss;
-and it is never more than the whole. What is left of the sum is the delay-based part.
+A host shows the sum alone. Its loss-based component follows from four rules. It is the whole window in slow start,
+where the delay-based component rests. In congestion avoidance it grows by one segment each round trip. It halves on a
+loss. It is never more than the whole. What is left of the sum is the delay-based part.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ INCREASE = 1.0
 
 
 def loss_window_series(run: Run, flow: str, increase: float = INCREASE) -> tuple[Array, Array, Array]:
-    """Sample times of the whole run, the loss-based part of the window and the window itself; NaN before the start."""
+    """Sample times of the whole run, the loss-based component of the window, and the window; NaN before the start."""
     whole = (0.0, duration_s(run))
     columns = ("cwnd", "ssthresh", "srtt_s", "loss_events")
     times, cwnd = flow_series(run, flow, "cwnd", whole)
@@ -71,7 +71,7 @@ def _followed(
 def mean_dwnd_fraction(
     run: Run, window: Window | None = None, flows: Flows = None, *, increase: float = INCREASE
 ) -> dict[str, float]:
-    """Time average of the delay-based part of Compound TCP's window over the whole window.
+    """Time average of the delay-based component of Compound TCP's window over the whole window.
 
     The loss-based part is followed from the samples: all of the window in slow start, ``increase`` segments more each
     smoothed round trip in congestion avoidance, half of it after a loss.
@@ -92,9 +92,10 @@ def mean_dwnd_fraction(
 def wnd_fill_time_s(
     run: Run, window: Window | None = None, flows: Flows = None, *, increase: float = INCREASE
 ) -> float:
-    """From the window's start until the loss-based parts of all the flows' windows together are the path's BDP.
+    """From the window's start until the loss-based components of all the flows' windows together are the path's BDP.
 
-    The parts are those of ``mean_dwnd_fraction``; infinite when they never are. The BDP is that of the bottleneck and
+    The components are those of ``mean_dwnd_fraction``; infinite if they never are. The BDP is that of the bottleneck
+    and
     the longest path, in full data packets on the wire. The window is the whole run unless given.
     """
     from_s, to_s = resolve_window(run, window or (0.0, duration_s(run)))

@@ -1,6 +1,6 @@
 """Time until a late-starting flow has its share, by the definitions of the papers that measured it.
 
-There is no one definition. ``convergence_time_s`` is ha2006's, ``convergence_accumulated_time_s`` its other reading,
+There is no one definition. ``convergence_time_s`` is ha2006's, ``convergence_accumulated_time_s`` a variant of it,
 ``convergence_cwnd_time_s`` and ``convergence_epochs`` are leith2008's, ``convergence_abs_time_s`` is how we read
 weigle2006 and hcc2011, which name the time at which flows meet and no rule, and ``delta_fair_convergence_time_s`` is
 that of RFC 5166. katto2008 has none.
@@ -72,11 +72,11 @@ def converged(run: Run, window: Window | None = None, flows: Flows = None) -> fl
     return float(math.isfinite(convergence_time_s(run, window, flows)))
 
 
-@metric("convergence_accumulated_time_s", "s", "ha2006 §4.7, the other reading of a timed average")
+@metric("convergence_accumulated_time_s", "s", "ha2006 §4.7, the other interpretation of a timed average")
 def convergence_accumulated_time_s(
     run: Run, window: Window | None = None, flows: Flows = None, *, reached: float = REACHED
 ) -> float:
-    """From the second flow's start until all it got since then is 80 % of what the first got, at whole seconds.
+    """From the second flow's start until its bytes since then are 80 % of the first flow's, at whole seconds.
 
     As ``convergence_time_s``, with means that accumulate from the second flow's start instead of running ones.
 
@@ -88,7 +88,7 @@ def convergence_accumulated_time_s(
     return _first(times[1:], (sums[1] >= reached * sums[0]) & (sums[1] > 0)) - started_s
 
 
-@metric("convergence_cwnd_time_s", "s", "our reading of leith2008 §IV.B")
+@metric("convergence_cwnd_time_s", "s", "our interpretation of leith2008 §IV.B")
 def convergence_cwnd_time_s(
     run: Run,
     window: Window | None = None,
@@ -137,7 +137,7 @@ def convergence_epochs(run: Run, window: Window | None = None, flows: Flows = No
     return _first(1.0 + np.arange(len(met), dtype=np.float64), met)
 
 
-@metric("fairness_excursion_s", "s", "our reading of leith2008 fig. 4", aliases=("fairness_excursion",))
+@metric("fairness_excursion_s", "s", "our interpretation of leith2008 fig. 4", aliases=("fairness_excursion",))
 def fairness_excursion_s(
     run: Run,
     window: Window | None = None,
@@ -204,7 +204,7 @@ def jain_convergence_time_s(
 def delta_fair_convergence_time_s(
     run: Run, window: Window | None = None, flows: Flows = None, *, mean_s: int = RUNNING_MEAN_S, delta: float = DELTA
 ) -> float:
-    """From the second flow's start until it has (1 − δ)/2 of what both get, δ = 0.1, in running means of 10 s.
+    """From the second flow's start until it has (1 − δ)/2 of the sum of both, δ = 0.1, in running means of 10 s.
 
     The means are as in ``convergence_time_s``; infinite when it never happens.
 
@@ -217,14 +217,14 @@ def delta_fair_convergence_time_s(
     return _first(times[mean_s:], met) - started_s
 
 
-@metric("convergence_abs_time_s", "s", "our reading of weigle2006 and hcc2011")
+@metric("convergence_abs_time_s", "s", "our interpretation of weigle2006 and hcc2011")
 def convergence_abs_time_s(
     run: Run, window: Window | None = None, flows: Flows = None, *, hold_s: int = HOLD_S, within: float = CLOSE
 ) -> float:
     """The simulated time from which the throughputs of two flows stay within 10 % of each other for 20 s.
 
-    Throughputs are taken in bins of 1 s; within 10 % means that they differ by at most 0.1 of the larger. The answer is
-    the beginning of the first such 20 s after both have started; infinite when there are none. The window is the whole
+    Throughputs are taken in bins of 1 s; within 10 % means that they differ by at most 0.1 of the larger. The value is
+    the beginning of the first such 20 s after both have started; infinite if there are none. The window is the whole
     run unless given.
 
     Raises:
@@ -236,7 +236,7 @@ def convergence_abs_time_s(
     return _first(times, _held(close, hold_s))
 
 
-@metric("rates_close_time_s", "s", "our reading of hcc2011 figs. 11 to 13")
+@metric("rates_close_time_s", "s", "our interpretation of hcc2011 figs. 11 to 13")
 def rates_close_time_s(
     run: Run, window: Window | None = None, flows: Flows = None, *, hold_s: int = HOLD_S, within: float = CLOSE
 ) -> float:
@@ -306,7 +306,7 @@ def _running_mean(rates: Array, mean_s: int) -> Array:
 
 
 def _held(met: Truth, steps: int) -> Truth:
-    """Where a condition holds from here on for so many steps; shorter than the condition by the steps that follow."""
+    """True at each step from which a condition holds for so many steps; shorter than ``met`` by ``steps - 1``."""
     if len(met) < steps:
         return np.zeros(0, dtype=np.bool_)
     held: Truth = np.convolve(met.astype(np.int64), np.ones(steps, dtype=np.int64), mode="valid") == steps

@@ -1,4 +1,4 @@
-"""Round trips as they are sampled, for any window, and what is paid for throughput in delay.
+"""Round trips as they are sampled, for any window, and the price of throughput in delay.
 
 The ``rtt_…_ms`` metrics speak of every packet, and for the measured part only; these speak of the smoothed RTT at the
 sample times, and for any window. Datagrams have no round trips: the ``owd_…_ms`` metrics are theirs, of every packet.
@@ -58,7 +58,7 @@ def power_mbps_per_s(run: Run, window: Window | None = None, flows: Flows = None
 
 @metric("relative_power", "1", "Giessler et al. 1978; Kleinrock 1979", scope="flow")
 def relative_power(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
-    """Power over that of a flow that fills the bottleneck and finds its queue empty: 1 is the best that can be.
+    """Power over the power of a flow that fills the bottleneck and finds its queue empty: 1 is the best possible value.
 
     Equation: (throughput / mean rate of the bottleneck) × (propagation RTT / mean smoothed RTT).
 

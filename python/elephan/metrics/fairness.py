@@ -67,9 +67,9 @@ def mean_jain_fi(
     return float(np.mean([jain_index(rates) for rates in busy.T.tolist()]))
 
 
-@metric("jain_fi_when_all_active", "1", "our reading of hcc2011 figs. 12 and 13")
+@metric("jain_fi_when_all_active", "1", "our interpretation of hcc2011 figs. 12 and 13")
 def jain_fi_when_all_active(run: Run, window: Window | None = None, flows: Flows = None) -> float:
-    """Jain's index of the throughputs over the part of the window in which all the flows are there.
+    """Jain's index of the throughputs over the time of the window in which all flows are active.
 
     It begins with the first sample after the last of the starts and ends with the last one before the first of the
     ends. The window is the whole run unless given.

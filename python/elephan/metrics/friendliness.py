@@ -1,4 +1,4 @@
-"""What a flow costs the others: the same path again, with and without it.
+"""Harm of a flow to the others: the same path again, with and without it.
 
 These metrics compare two runs; the other one is given as ``reference``::
 
@@ -43,7 +43,7 @@ def only_reno(scenario: Scenario) -> Scenario:
 def tcp_friendliness(
     run: Run, window: Window | None = None, flows: Flows = None, *, reference: Run | None = None
 ) -> float:
-    """Throughput of the Reno flows over what the same flows get when all the others are Reno too.
+    """Throughput of the Reno flows over the throughput of the same flows when all the others are Reno too.
 
     1 when the others cost them nothing more than Reno would, 0 when they are starved; ``reference`` is the run of
     ``only_reno(run.scenario)``. The flows are those of algorithm ``reno`` unless given.

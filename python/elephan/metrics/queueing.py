@@ -44,7 +44,7 @@ def _between(run: Run, window: Window | None, link: str | None, column: str) -> 
     return values[1:]
 
 
-@metric("queue_cov", "1", "weigle2006 §4.3, our reading", scope="link")
+@metric("queue_cov", "1", "weigle2006 §4.3, our interpretation", scope="link")
 def queue_cov(run: Run, window: Window | None = None, link: str | None = None) -> float:
     """Standard deviation over mean of the number of packets waiting, over the samples of the window.
 
@@ -96,7 +96,7 @@ def queue_occupancy(run: Run, window: Window | None = None, link: str | None = N
 
 @metric("queue_empty_fraction", "1", "weigle2006 §4.3: whether the queue drains", scope="link")
 def queue_empty_fraction(run: Run, window: Window | None = None, link: str | None = None) -> float:
-    """Part of the intervals between the window's samples in which the queue was empty at some moment."""
+    """Fraction of the intervals between the window's samples in which the queue was empty at some moment."""
     return float((_between(run, window, link, "queue_min") == 0).mean())
 
 

@@ -30,7 +30,7 @@ PS_PER_S = 1e12
 GRID_TOLERANCE_S = 1e-9
 BOTTLENECK = "bottleneck"
 SOURCE_COLUMNS = ("delivered_segments", "wire_bytes")
-"""What of sources of transfers is sampled."""
+"""Sampled columns of sources of transfers."""
 
 
 class MetricError(ValueError):
@@ -65,8 +65,8 @@ def resolve_window(run: Run, window: Window | None) -> Window:
 def specs(run: Run, flows: Sequence[str] | None = None) -> list[FlowSpec]:
     """Canonical forms of the flows (all for ``None``) in order of start; those that start together as listed.
 
-    The order is that of the scenario's start times, without the jitter that a seed adds: the first flow of a pair is
-    the same one in every replicate.
+    The order is that of the scenario's start times, without the jitter of a seed: the first flow of a pair is the same
+    in every replicate.
 
     Raises:
         MetricError: there is no flow of one of these names, or none at all.
@@ -253,7 +253,7 @@ def quantile_series(run: Run, group: str, column: str) -> tuple[Array, dict[floa
 
 
 def link_series(run: Run, link: str, column: str, window: Window) -> tuple[Array, Array]:
-    """As :func:`flow_series`, of a recorded link."""
+    """Like :func:`flow_series`, of a recorded link."""
     rows = run.kept(("links", link, "sorted"), lambda: link_rows(run, link).sort("time_s"))
     return run.kept(("links", link, column, window), lambda: _series(run, rows, column, window))
 
@@ -348,7 +348,7 @@ def binned(run: Run, flows: Sequence[str], column: str, window: Window, bin_s: f
 
 
 def alive(run: Run, flow: str, column: str, window: Window) -> tuple[Array, Array]:
-    """As :func:`flow_series`, with NaN where the flow had not started yet or was finished."""
+    """Like :func:`flow_series`, with NaN where the flow had not started yet or was finished."""
     times, values = flow_series(run, flow, column, window)
     begun_s, ended_s = lifetime_s(run, flow)
     return times, np.where((times >= begun_s) & (times <= ended_s), values, np.nan)
@@ -506,5 +506,5 @@ def wire_bytes(run: Run, flow: str) -> int:
 
 
 def wire_factor(spec: FlowSpec) -> float:
-    """What a flow's or a source's segment takes on the wire, over its payload."""
+    """Bytes on the wire of a flow's or a source's segment, over its payload."""
     return lookups.wire_bytes(spec.stack) / spec.stack.payload_bytes

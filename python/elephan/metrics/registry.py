@@ -45,7 +45,7 @@ class Metric:
         return cleandoc(self.function.__doc__ or "")
 
     def __call__(self, run: Any, *args: Any, **options: Any) -> Any:
-        """The value for a run; options are those of the function."""
+        """The value for a run; options are the function's."""
         return self.function(run, *args, **options)
 
 

@@ -64,8 +64,8 @@ def halving_time_s(
 ) -> dict[str, float]:
     """From the onset of congestion at the window's start until a flow has at most half of its throughput before it.
 
-    Throughputs are in bins of 1 s, and the one before is that of the last bin before the window. The answer is the end
-    of the first bin at that level, counted from the window's start; infinite when there is none.
+    Throughputs are in bins of 1 s, and the throughput before the window is that of its last bin. The value is the end
+    of the first bin at that level, counted from the window's start; infinite if there is none.
 
     Raises:
         MetricError: no window is given, or the flow was not there for a bin before it.
@@ -92,7 +92,7 @@ def _before(run: Run, flow: str, since_s: float, bin_s: float) -> Array:
     return before
 
 
-@metric("time_to_full_rate_s", "s", "our reading of hcc2011 fig. 9", scope="flow")
+@metric("time_to_full_rate_s", "s", "our interpretation of hcc2011 fig. 9", scope="flow")
 def time_to_full_rate_s(
     run: Run, window: Window | None = None, flows: Flows = None, *, reached: float = FULL
 ) -> dict[str, float]:
@@ -145,7 +145,7 @@ def throughput_cov(
 def largest_rate_drop(
     run: Run, window: Window | None = None, flows: Flows = None, *, bin_s: float = BIN_S
 ) -> dict[str, float]:
-    """The largest part of its throughput that a flow loses from one second to the next, or between bins of ``bin_s``.
+    """Largest fraction of a flow's throughput that is lost from one second to the next, or between bins of ``bin_s``.
 
     0 when it never sinks, 1 when it goes silent. RFC 5166 takes bins of a round trip.
 
@@ -195,10 +195,10 @@ def aggressiveness_pkts_per_rtt(run: Run, window: Window | None = None, flows: F
 
 @metric("growth_factor_per_rtt", "1", "hcc2011 Table 1: the window doubles per RTT", scope="flow")
 def growth_factor_per_rtt(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
-    """By what the congestion window is multiplied in a round trip, from the window's start to its end: 2 in slow start.
+    """Factor of the congestion window in a round trip, from the window's start to its end: 2 in slow start.
 
-    It is the geometric mean over the propagation RTTs that lie between the first and the last sample; queueing, which
-    makes round trips longer, makes it smaller.
+    It is the geometric mean over the propagation RTTs that lie between the first and the last sample. Queueing makes
+    round trips longer, and so makes the factor smaller.
 
     Raises:
         MetricError: the flow has no congestion window at one of the two.

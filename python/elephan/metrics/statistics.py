@@ -23,7 +23,7 @@ LOOKS = (8, 16, 32)
 """Numbers of seeds at which a procedure that stops early may look."""
 LOOK_CONFIDENCE = 1 - (1 - CONFIDENCE) / len(LOOKS)
 """Confidence of each look (Bonferroni), so that all looks together keep 95 %."""
-# Resampling is a computation, not an experiment: the same values give the same interval, whoever asks.
+# Resampling is a computation, not an experiment: the same values always give the same interval.
 _RESAMPLING_SEED = 20061
 DRAWS = 999
 Pick = Sequence[float]
@@ -55,7 +55,7 @@ INFINITE = "a value is infinite"
 """Reason why a mean has no interval where a time never came with some seeds."""
 _ALL_EQUAL = "{} replicates, all equal"
 ROUNDING = 1e-12
-"""Difference of equal numbers that were computed in another order, as a fraction of what they were computed from."""
+"""Difference of equal numbers that were computed in another order, as a fraction of their inputs."""
 
 
 def _all_equal(sample: Sequence[float], scale: float) -> bool:
@@ -113,8 +113,7 @@ def interval(
     statistic: Literal["mean", "median"] = "mean",
     confidence: float = CONFIDENCE,
 ) -> Interval:
-    """Mean of replicates with its interval by Student's t, or median with its bootstrap interval; 95 % unless told
-    otherwise.
+    """Mean of replicates with its interval by Student's t, or median with its bootstrap interval; 95 % by default.
 
     There is none, and a reason instead, of one replicate (nothing is known of the spread), of replicates that are all
     equal, and in general of zero width: they are one outcome, seen several times. Infinite values (a time that never
@@ -151,7 +150,7 @@ def paired_difference(values: Sequence[float], reference: Sequence[float], confi
     differences are equal.
 
     Raises:
-        ValueError: there is not one reference for each value, there are none, or a difference is not a number.
+        ValueError: the numbers of values and references differ or are 0, or a difference is not a number.
     """
     differences = [value - other for value, other in zip(values, reference, strict=True)]
     found = interval(differences, confidence=confidence)
@@ -191,7 +190,7 @@ def over_seeds(
 ) -> Interval | dict[str, Interval]:
     """A metric over replicates with its interval; of a ``flow`` metric, one for each flow.
 
-    ``options`` are those of the metric: ``window``, ``flows``, ``link`` and its own. A metric that compares takes one
+    ``options`` are the metric's: ``window``, ``flows``, ``link`` and its own. A metric that compares takes one
     ``reference`` for each run, best of the same seed.
 
     Raises:

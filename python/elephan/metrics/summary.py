@@ -1,4 +1,4 @@
-"""The summary of a run: what ``elephan run --json`` prints, and what a saved run answers without reading its tables."""
+"""The summary of a run: the output of ``elephan run --json``, which a saved run has without reading its tables."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DATAGRAM_COLUMNS = ("owd_min_ms", "owd_mean_ms", "owd_p50_ms", "owd_p95_ms", "ow
 """Fields that flows of datagrams have besides, where the backend gives them."""
 
 RUN_METRICS = (
-    "jain", "min_max_ratio", "asymmetry", "abs_asymmetry", "late_comer_share", "rtt_fairness_ratio",
+    "jain", "min_max_ratio", "asymmetry", "abs_asymmetry", "late_flow_share", "rtt_fairness_ratio",
     "rtt_fairness_exponent", "convergence_time_s", "convergence_accumulated_time_s", "convergence_cwnd_time_s",
     "convergence_epochs", "delta_fair_convergence_time_s", "convergence_abs_time_s", "sum_throughput_mbps",
     "sum_goodput_mbps", "utilization", "loss_rate", "stability", "mean_queue_pkts", "min_queue_pkts", "max_queue_pkts",
@@ -35,8 +35,8 @@ RUN_METRICS = (
 
 
 def summarize(run: Run) -> dict[str, Any]:
-    """The summary of a run. A metric without a value is ``None``: one that is not defined for the run has its reason in
-    ``undefined``, and a time that never came has none there.
+    """The summary of a run. A metric without a value is ``None``. An undefined metric has its reason in ``undefined``;
+    a time that never came has no reason there.
 
     ``flows`` has the recorded flows; where these are not all, ``crowd`` has quantiles over all flows of each group.
 

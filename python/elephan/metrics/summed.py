@@ -1,4 +1,4 @@
-"""Transfers in sums and distributions: one reader for what is kept of each, and for ``record = "summary"``.
+"""Transfers in sums and distributions: one reader for single records, and for ``record = "summary"``.
 
 A source that keeps a summary has exact sums, and counts in buckets whose edges are 0.2 % apart. The middle of a bucket
 stands for all in it, so a quantile is within 0.1 % of the exact one.

@@ -208,7 +208,7 @@ def _row(at: int, flow: tuple[str, str] | None, found: Mapping[str, Any]) -> Row
 
 
 def _value(run: Run, view: Run, name: str, metric: Metric, window: Window | None) -> float | dict[str, float] | str:
-    """A metric of a run, or the reason why it has none; ``view`` is the run whose tables may be read."""
+    """A metric of a run, or the reason for its absence; ``view`` is the run whose tables may be read."""
     if window is None and name in RUN_METRICS:
         summary = run.summary()
         value = summary["metrics"].get(name)

@@ -1,4 +1,4 @@
-"""Rates and losses: what the flows got, and what the links carried."""
+"""Rates and losses: the shares of the flows, and the loads of the links."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def mean_throughput_mbps(run: Run, window: Window | None = None, flows: Flows = 
 
 @metric("throughput_share", "1", "Elephan's own definition", scope="flow")
 def throughput_share(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
-    """A flow's throughput as a part of the sum over the flows."""
+    """A flow's throughput as a fraction of the sum over the flows."""
     rates = throughput_mbps(run, window, flows)
     total = sum(rates.values())
     if total == 0:
@@ -84,8 +84,8 @@ def throughput_share(run: Run, window: Window | None = None, flows: Flows = None
     return {name: rate / total for name, rate in rates.items()}
 
 
-@metric("late_comer_share", "1", "weigle2006 §4")
-def late_comer_share(run: Run, window: Window | None = None, flows: Flows = None) -> float:
+@metric("late_flow_share", "1", "weigle2006 §4", aliases=("late_comer_share",))
+def late_flow_share(run: Run, window: Window | None = None, flows: Flows = None) -> float:
     """The throughput share of the flow that started last.
 
     Raises:
@@ -101,7 +101,8 @@ def late_comer_share(run: Run, window: Window | None = None, flows: Flows = None
 def utilization(run: Run, window: Window | None = None, link: str | None = None) -> float:
     """Bits that left the bottleneck (or another recorded link) over those that its rate allowed in the window.
 
-    A rate that changes counts as it was, and a trace by its opportunities, 1500 B each. A packet counts when its last
+    A rate that changes counts with its value at each time, and a trace by its opportunities, 1500 B each. A packet
+    counts when its last
     bit has left, so a full link may show up to one packet more than there was room for.
     """
     window = resolve_window(run, window)
@@ -132,7 +133,8 @@ def loss_rate(run: Run, window: Window | None = None, link: str | None = None) -
     """Packets dropped at the bottleneck over packets whose wait there ended in the window, all flows together.
 
     A wait ends when the packet is dropped or when its transmission begins: arrivals less the growth of the queue. A
-    discipline that drops packets from inside the queue (CoDel) may drop in the window what arrived before it. A
+    discipline that drops packets from inside the queue (CoDel) may drop in the window a packet that arrived before it.
+    A
     duplicate that a link before this one made counts as a packet of its own.
 
     Raises:
@@ -152,7 +154,7 @@ def offered_pkts_per_rtt(run: Run, window: Window | None = None, link: str | Non
 
     Arrivals over the window's length, times the shortest base RTT of the flows.
 
-    Packets that are lost there count, so that it is the load that a flow offers to a path which loses most of it.
+    Packets that are lost there count, so it is the load that a flow offers to a path that loses most of it.
     """
     start_s, end_s = window = resolve_window(run, window)
     arrived = link_counter(run, link or bottleneck(run), "arrived_packets", window)

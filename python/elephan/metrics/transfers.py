@@ -42,15 +42,15 @@ Sizes = tuple[float, float] | None
 
 
 class Transfers(NamedTuple):
-    """Transfers in order of their starts: the flows that have a size, by their stated ones, then those of each source.
+    """Transfers in order of their starts: flows with a size, by their stated starts, then the transfers of each source.
 
     Attributes:
         names: of the flows; the source's and the transfer's number, from 1 (``web 17``).
         bits: payload bits, of whole segments.
         seconds: from the start until the last segment was acknowledged; NaN when it did not come to that.
         wire_bits: the same with a header for each segment, nothing sent again.
-        least_seconds: what it would take a sender that knows the path and has it to itself: the propagation delay there
-            and back, and ``wire_bits`` at the rate of the slowest link on the way (as it is at the beginning).
+        least_seconds: the time that a sender would need that knows the path and has it to itself: the propagation delay
+        there and back, and ``wire_bits`` at the rate of the slowest link on the way (its rate at the beginning).
     """
 
     names: list[str]
@@ -178,7 +178,7 @@ def _begun(run: Run, window: Window | None, flows: Flows, size_bytes: Sizes) -> 
     """All transfers that start in a window, of sources that keep each and of those that keep sums.
 
     Raises:
-        MetricError: there are none, or a source that keeps sums has none for these.
+        MetricError: there are no transfers, or a source that keeps sums has none of these.
     """
     sized, sources = _parties(run, flows)
     kept = [source for source in sources if not has_summary(run, source.name)]
@@ -276,7 +276,7 @@ def transfers_begun(run: Run, window: Window | None = None, flows: Flows = None,
 def completed_fraction(
     run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None
 ) -> float:
-    """Part of the transfers that start in the window which come to their end before the run does.
+    """Fraction of the transfers that start in the window which come to their end before the run does.
 
     Mean rates and durations are over these alone: where this is well below 1 they leave out the slowest.
 
@@ -295,7 +295,7 @@ def mean_flow_rate_mbps(
 ) -> float:
     """E[b/T]: mean over the transfers that start in the window, and finish, of payload bits over duration.
 
-    Each transfer counts once, so that it speaks for the many short ones.
+    Each transfer counts once, so the value describes the many short transfers.
 
     With ``record = "summary"`` it is computed from the source's sums, and is exact.
 
@@ -373,8 +373,9 @@ def flow_duration_p99_ms(
 def mean_slowdown(run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None) -> float:
     """Mean over the transfers that start in the window, and finish, of duration over the least that it could be.
 
-    The least is the propagation delay there and back and, at the rate of the slowest link on the way, the transfer with
-    its headers: 1 is a sender that knows the path and has it to itself. A sender that has to find out the rate, as
+    The least duration is the propagation delay there and back plus the transfer with its headers at the rate of the
+    slowest link on the way. So 1 is a sender that knows the path and has it to itself. A sender that has to find out
+    the rate, as
     TCP's slow start, stays above that on an empty path too.
 
     With ``record = "summary"`` it is computed from the source's sums, and is exact.

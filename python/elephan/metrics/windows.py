@@ -45,7 +45,7 @@ def _of_each(
 def mean_cwnd_pkts(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """Time average of the congestion window over the window's samples (trapezoidal rule).
 
-    The part before the flow's start and after its end, where it has no congestion window, is left out.
+    Times before the flow's start and after its end, at which it has no congestion window, are left out.
     """
     return _of_each(run, flows, "cwnd", window, time_mean)
 
@@ -56,13 +56,13 @@ def max_cwnd_pkts(run: Run, window: Window | None = None, flows: Flows = None) -
     return _of_each(run, flows, "cwnd", window, lambda _, cwnd: float(_known(cwnd).max()))
 
 
-@metric("cwnd_cov", "1", "our reading of hcc2011", scope="flow")
+@metric("cwnd_cov", "1", "our interpretation of hcc2011", scope="flow")
 def cwnd_cov(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """Standard deviation over mean of the congestion window, over the samples between the flow's start and its end."""
     return _of_each(run, flows, "cwnd", window, lambda _, cwnd: float(_known(cwnd).std() / _known(cwnd).mean()))
 
 
-@metric("cwnd_fraction_of_bdp", "1", "our reading of weigle2006", scope="flow")
+@metric("cwnd_fraction_of_bdp", "1", "our interpretation of weigle2006", scope="flow")
 def cwnd_fraction_of_bdp(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """Mean congestion window over the bandwidth-delay product of the bottleneck and the flow's path.
 
@@ -196,7 +196,7 @@ def _growing(run: Run, flow: str, window: Window, skip: int) -> list[Array]:
 
 
 def _epochs(bounds: npt.NDArray[np.intp], *series: npt.NDArray[Any]) -> Iterator[tuple[npt.NDArray[Any], ...]]:
-    """The parts of each series between bounds; what is before the first and after the last is no whole epoch."""
+    """Pieces of each series between bounds; samples before the first and after the last bound are no whole epoch."""
     return zip(*(np.split(values, bounds + 1)[1:-1] for values in series), strict=True)
 
 
@@ -226,7 +226,7 @@ def response_pkts_per_rtt(run: Run, window: Window | None = None, flows: Flows =
 
 @metric("receive_window_limited_fraction", "1", "design: limits of a run", scope="flow")
 def receive_window_limited_fraction(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
-    """Part of the flow's time in which the receiver's window, not the algorithm, kept it from sending; whole run.
+    """Fraction of the flow's time in which the receiver's window, not the algorithm, kept it from sending; whole run.
 
     Raises:
         MetricError: another window than the whole run is asked for.
@@ -302,7 +302,7 @@ def response_over_reno(run: Run, window: Window | None = None, flows: Flows = No
 
 @metric("retransmit_rate", "1", "RFC 5166 §2.1.3", scope="flow")
 def retransmit_rate(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
-    """Retransmissions for each distinct segment that was delivered in the window, the needless ones included.
+    """Retransmissions for each distinct segment that was delivered in the window, spurious ones included.
 
     Raises:
         MetricError: a flow delivered nothing.

@@ -1,4 +1,4 @@
-"""Closed forms: what theory says of an algorithm, to hold beside what a run measures."""
+"""Closed forms: predictions of theory for an algorithm, to compare with the measurements of a run."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """The abstracted models of real hybrids in katto2008: Compound (CTCP), Adaptive Reno, YeAH and Fusion.
 
-Table 3 and equation 5 say how each grows while the path has room and what it keeps at a loss; figures 5 and 6 draw the
-windows. What a round transmits is "omitted" there, and derived here. Case 1 is that of the ideal hybrid. In cases 2 and
+Table 3 and equation 5 give each algorithm's growth while the path has room and the fraction kept at a loss; figures 5
+and 6 draw the windows. What a round transmits is "omitted" there, and derived here. Case 1 is that of the ideal hybrid.
+In cases 2 and
 3 a window begins at what the loss left, grows to the pipe, and stays there until Reno's line passes it (case 2) or the
 next loss comes (case 3-1); in case 3-2 the loss comes first. Losses come each w/2 round trips, as in the ideal models.
 
@@ -37,7 +38,7 @@ from elephan.models.hybrid import (
 )
 
 Keep = Callable[[Floats], Floats]
-"""RTT over RTTmin at a loss to the part of the window that is kept."""
+"""RTT over RTTmin at a loss to the fraction of the window that is kept."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class Hybrid:
 
     @property
     def keep_empty(self) -> float:
-        """What is kept when nothing is queued."""
+        """Fraction of the window kept when nothing is queued."""
         return float(self.keep(floats(1.0)))
 
 
@@ -77,7 +78,7 @@ def areno(pipe: Pipe) -> Hybrid:
 
 
 def yeah_keep(rtt_over_min: ArrayLike) -> Floats:
-    """Equation 5: 1 - min(max(1/8, 1 - RTTmin/RTT), 1/2), the part of the window that YeAH keeps at a loss."""
+    """Equation 5: 1 - min(max(1/8, 1 - RTTmin/RTT), 1/2), the fraction of the window that YeAH keeps at a loss."""
     return floats(1.0 - np.clip(1.0 - 1.0 / floats(rtt_over_min), 0.125, 0.5))
 
 
@@ -103,7 +104,7 @@ class Cycle(NamedTuple):
         packets: transmitted (K).
         start: window after the loss.
         refilled: round trips until the pipe is full, t1 or t2; infinite in case 3-2, 0 in case 1.
-        peak: window at the next loss, packets; in case 3 that of the full pipe, or less in case 3-2.
+        peak: window at the next loss, packets; in case 3 the full pipe, or less in case 3-2.
     """
 
     packets: Floats
@@ -126,7 +127,7 @@ Part = Callable[[Hybrid, Floats, Floats], Cycle]
 
 
 def _by_case(hybrid: Hybrid, w: ArrayLike, bdp: ArrayLike, flows: int, parts: tuple[Part, Part]) -> Cycle:
-    """Reno's round in case 1, the first part in case 2, the second in case 3; each for its own points only."""
+    """Reno's round in case 1, its first part in case 2, its second part in case 3; each for its own points only."""
     shape = np.broadcast_shapes(np.shape(w), np.shape(bdp))
     window, pipe = (np.broadcast_to(np.atleast_1d(floats(values)), shape or (1,)) for values in (w, bdp))
     case = case_of(window, pipe, flows)
@@ -141,7 +142,7 @@ def _by_case(hybrid: Hybrid, w: ArrayLike, bdp: ArrayLike, flows: int, parts: tu
 
 
 def _alone_2(hybrid: Hybrid, w: Floats, pipe: Floats) -> Cycle:
-    """Up to the pipe, along it until Reno's line is there, along that."""
+    """Up to the pipe, then along the pipe until Reno's line reaches it, then along that line."""
     growth = hybrid.growth
     start = np.minimum(hybrid.keep(w / pipe) * w, pipe)
     refilled = growth.rounds(start, pipe)
@@ -159,7 +160,7 @@ def _alone_3(hybrid: Hybrid, w: Floats, pipe: Floats) -> Cycle:
 
 
 def _beside_2(hybrid: Hybrid, w: Floats, pipe: Floats) -> Cycle:
-    """Up to what Reno leaves, down with that to half of the pipe, along Reno's line."""
+    """Up to the rest that Reno leaves, down with that to half of the pipe, along Reno's line."""
     growth, room, half = hybrid.growth, pipe - w / 2, (pipe - w) / 2
     start = np.minimum(hybrid.keep(2 * w / pipe) * w, room)
     met = growth.meet(start, room)
@@ -182,7 +183,7 @@ def _beside_3(hybrid: Hybrid, w: Floats, pipe: Floats) -> Cycle:
 
 
 def _with_short_cycles(hybrid: Hybrid, full: Cycle, never_full: NDArray[np.bool_], rounds: Floats) -> Cycle:
-    """Case 3-2 where it is: from what a loss leaves back to the window of the loss, and no further."""
+    """The window of case 3-2: from the window after a loss back to the window of the loss, and no further."""
     if np.any(never_full):
         keep, growth = hybrid.keep_empty, hybrid.growth.among(never_full)
         peak = np.minimum(growth.cycle(keep, rounds[never_full]), full.peak[never_full])
@@ -193,7 +194,7 @@ def _with_short_cycles(hybrid: Hybrid, full: Cycle, never_full: NDArray[np.bool_
 
 
 def round_of(hybrid: Hybrid, w: ArrayLike, pipe: Pipe, flows: int = 1) -> Round:
-    """Packets and seconds of a round; the seconds are those of the ideal hybrid (tables 1 and 2)."""
+    """Packets and seconds of a round; the seconds are the ideal hybrid's (tables 1 and 2)."""
     ideal, cycle = (single_flow, alone) if flows == 1 else (two_flows, beside_reno)
     seconds = ideal("hybrid", w, pipe.bdp, pipe.rtt_s, pipe.packet_s).seconds
     return Round(cycle(hybrid, w, pipe.bdp).packets, seconds)

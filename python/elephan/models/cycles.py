@@ -7,7 +7,7 @@ knows no more of the past than the window at its last loss; :func:`under_even_lo
 and so checks the closed forms themselves.
 
 A cycle has three parts. One round trip of recovery at the reduced window. Then growth, until a segment is lost. Then
-one more round trip, until the sender knows: the window still grows, and what else is lost belongs to the same event.
+one more round trip, until the sender knows: the window still grows, and further losses belong to the same event.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Keep = Callable[[Floats], Floats]
 
 
 def floats(values: ArrayLike) -> Floats:
-    """As an array of double precision."""
+    """Converts values to an array of double precision."""
     return np.asarray(values, dtype=np.float64)
 
 
@@ -51,7 +51,7 @@ class Cycle:
 
 
 def memoryless(gain: Callable[[Floats], Floats], keep: Keep, highest: float = 1e7) -> Cycle:
-    """A rule that only looks at its window: `gain` segments more a round trip, `keep` of it after a loss."""
+    """A rule that depends on its window alone: `gain` segments more a round trip, `keep` of it after a loss."""
     windows = np.geomspace(0.5, highest, 40_001)
     slowness = 1.0 / gain(floats(windows))
     rounds = np.concatenate(([0.0], np.cumsum(np.diff(windows) * (slowness[1:] + slowness[:-1]) / 2)))

@@ -1,4 +1,4 @@
-"""Where delay-based flows settle, what a wrong base RTT does to them, and which of their loops swing.
+"""Equilibria of delay-based flows, the effect of a wrong base RTT, and the stability of their loops.
 
 FAST, EEFAST and HCC each keep ``alpha`` segments of their own in the queue; Vegas between ``alpha`` and ``beta``. Rates
 are in segments/s, times in seconds; flows are along the last axis, everything before it broadcasts.
@@ -18,7 +18,7 @@ _NEWTON_MOST = 60
 
 @dataclass(frozen=True)
 class Equilibrium:
-    """Where flows settle.
+    """Equilibrium of flows: rates, queue and windows.
 
     Attributes:
         queue: segments that wait at the bottleneck.
@@ -32,15 +32,14 @@ class Equilibrium:
 
 
 def equilibrium(alpha: ArrayLike, rate: ArrayLike, rtt_s: ArrayLike, errors_s: ArrayLike = 0.0) -> Equilibrium:
-    """Where flows settle that each keep ``alpha`` segments in the queue: x_i = alpha_i/(q - e_i) sum up to the capacity
+    """Equilibrium of flows that each keep ``alpha`` segments queued: x_i = alpha_i/(q - e_i) sum up to the capacity
     (Low, Peterson, Wang: "Understanding TCP Vegas: a duality model", JACM 49(2), 2002, §5 and §6; Jin, Wei, Low 2004).
 
     Args:
         alpha: of each flow, segments.
         rate: capacity, segments/s.
         rtt_s: of each flow, without queue.
-        errors_s: by how much each flow takes its base RTT too long (the queue that it found when it came); below 0, too
-            short.
+        errors_s: error of each flow's base RTT (the queue that it found when it started); below 0, too short.
 
     Raises:
         ValueError: an alpha, the capacity or a round trip is not positive.
@@ -63,8 +62,8 @@ def equilibrium(alpha: ArrayLike, rate: ArrayLike, rtt_s: ArrayLike, errors_s: A
 
 
 def in_sequence(flows: int, alpha: float, rate: float, rtt_s: float) -> Equilibrium:
-    """Where flows settle that come one after another, each when those before it have settled: what waits when a flow
-    comes is in its base RTT, and it does not know (Low, Peterson, Wang 2002, §6.2; hcc2011 §4.4).
+    """Equilibria of flows that start one after another, each when those before it have settled: the queue that a
+    flow finds is in its base RTT, unknown to it (Low, Peterson, Wang 2002, §6.2; hcc2011 §4.4).
 
     Raises:
         ValueError: there is no flow, or something is not positive.
@@ -126,7 +125,7 @@ def fast_loop(b: ArrayLike, gamma: ArrayLike = 0.5) -> Floats:
 
 
 def spectral_radius(loop: ArrayLike) -> Floats:
-    """Of z^2 - own z + lagged = 0 the larger |z|: what a round trip leaves of an error; 1 or more where it swings."""
+    """Larger |z| of z^2 - own z + lagged = 0, by which a round trip scales an error; 1 or more if the loop swings."""
     coefficients = floats(loop)
     own, lagged = coefficients[..., 0], coefficients[..., 1]
     root = np.sqrt(np.asarray(own**2 / 4.0 - lagged, dtype=np.complex128))
@@ -134,13 +133,13 @@ def spectral_radius(loop: ArrayLike) -> Floats:
 
 
 def swings(loop: ArrayLike) -> NDArray[np.bool_]:
-    """Whether a loop does not come to rest."""
+    """True if a loop does not come to rest."""
     found: NDArray[np.bool_] = spectral_radius(loop) >= 1.0 + 1e-12
     return found
 
 
 def gain_margin(loop: ArrayLike) -> Floats:
-    """By how much what a loop answers to could be multiplied until it swings: below 1 it does (Nyquist).
+    """Factor by which a loop's gain could grow until it swings; below 1 it swings (Nyquist).
 
     The loop is opened at what is measured: L(z) = lagged/(z (z - own)). Its phase is -pi where L is real and negative,
     at cos(theta) = own/2, where |L| = lagged: the margin is 1/lagged as long as own is at most 2.
@@ -154,8 +153,8 @@ def phase_margin_rad(loop: ArrayLike) -> Floats:
     """How much more delay, in radians at the frequency where |L| = 1, a loop would bear; negative where it swings, and
     infinite where |L| is below 1 at all frequencies (Nyquist).
 
-    With L = lagged/(z (z - own)) on the unit circle |L| is 1 where |z - own| = lagged, which is at cos(theta) =
-    (1 + own^2 - lagged^2)/(2 own); |L| falls with theta, so that there is one such frequency at most.
+    Let L = lagged/(z (z - own)) on the unit circle. |L| is 1 where |z - own| = lagged, at cos(theta) = (1 + own^2 -
+    lagged^2)/(2 own). |L| falls with theta, so there is at most one such frequency.
 
     Raises:
         ValueError: own is not above 0, or exceeds lagged by 1 or more, so that errors grow without any swing.
@@ -173,7 +172,7 @@ def phase_margin_rad(loop: ArrayLike) -> Floats:
 
 
 def hcc_rounds(b: float, alpha: float, gamma: float = 0.5, rounds: int = 400, start: float = 1.05) -> Floats:
-    """What waits at the end of each round trip under HCC's own rule, clipped steps included, segments.
+    """Queue at the end of each round trip under HCC's own rule, clipped steps included, segments.
 
     One flow on a link that is never idle: the window less the pipe waits, and is known a round trip later. Increases
     come at once here; the engine's HCC spreads them over the round.

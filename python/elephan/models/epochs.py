@@ -72,7 +72,7 @@ def reno(on: Path, increase: float = 1.0, keep: float = 0.5) -> Floats:
 
 
 def stcp(on: Path, increase: float = 0.01, keep: float = 0.875) -> Floats:
-    """Scalable TCP's epoch, s: growth by a factor of 1+a a round trip, so that it does not depend on the rate.
+    """Scalable TCP's epoch, s: growth by a factor of 1+a a round trip, so the epoch does not depend on the rate.
 
     (T/a) ln(C T/(k W)) below the BDP and b/(a C) above.
     """
@@ -82,8 +82,9 @@ def stcp(on: Path, increase: float = 0.01, keep: float = 0.875) -> Floats:
 
 
 def cubic(on: Path, c: float = 0.4, keep: float = 0.7, beyond: float = 1.0, *, friendly: bool = True) -> Floats:
-    """CUBIC's epoch, s: K = cbrt(W (1-k)/C) to its last maximum (RFC 9438 §4.2), and cbrt(beyond/C) more until it is
-    above that by so many segments and something is lost; unless its estimate of Reno's window gets there before (§4.3).
+    """CUBIC's epoch, s: K = cbrt(W (1-k)/C) to its last maximum (RFC 9438 §4.2), and cbrt(beyond/C) more until it
+    exceeds that maximum by ``beyond`` segments and has a loss; less if its estimate of Reno's window reaches that point
+    before (§4.3).
 
     Around its maximum the window hardly moves, so that the last segment takes 1.36 s.
     """
@@ -94,7 +95,7 @@ def cubic(on: Path, c: float = 0.4, keep: float = 0.7, beyond: float = 1.0, *, f
 
 
 def htcp_keep(on: Path) -> Floats:
-    """The part of the window that H-TCP keeps on this path: the smallest over the largest round trip, 0.5 to 0.8."""
+    """Fraction of the window that H-TCP keeps on this path: the smallest over the largest round trip, 0.5 to 0.8."""
     return floats(np.clip(on.bdp / on.peak, 0.5, 0.8))
 
 
@@ -136,7 +137,8 @@ def illinois(
     """Illinois's epoch, s: the integral of RTT(w)/alpha(w), where its largest delay is the full buffer's (Liu, Basar,
     Srikant, VALUETOOLS 2006; the integral that leith2008's Figure 3 asks for).
 
-    At a loss the queue is full, so that it backs off by ``beta_max``. The gain is ``alpha_max`` up to ``edge`` of the
+    At a loss the queue is full, so the algorithm backs off by ``beta_max``. The gain is ``alpha_max`` up to ``edge`` of
+    the
     largest delay d_m, then k1/(k2 + d).
     """
     start = (1.0 - beta_max) * on.peak
@@ -163,7 +165,8 @@ def compound(on: Path, alpha: float = 0.125, k: float = 0.75, gamma: float = 30.
     """Compound's epoch, s, where its delay part is gone before the loss (Tan et al., INFOCOM 2006).
 
     Its Reno part grows from W/2 to W by one a round trip. The sum grows by alpha w^k, at least one, up to ``gamma``
-    segments in the queue, and stays there until the Reno part has caught up; from then on it is Reno. Where the buffer
+    segments in the queue. It stays there until the Reno component has caught up; from then on it is Reno. Where the
+    buffer
     holds no ``gamma`` segments, or below ``low``, the form does not apply: not a number.
     """
     start = on.peak / 2.0
@@ -202,8 +205,8 @@ def fluid_fill_s(start: ArrayLike, end: ArrayLike, rtt_s: ArrayLike, alpha: floa
 def epochs_to_fairness(keep: ArrayLike, ratio: ArrayLike = 0.95) -> Floats:
     """After how many synchronized losses two AIMD flows are ``ratio`` to 1, the second from nothing.
 
-    Each loss leaves their difference multiplied by ``keep`` and their sum at the next loss as it was, so that after n
-    losses the ratio is (1-k^n)/(1+k^n) (Chiu & Jain 1989; leith2008 §IV for n = 4 or so with k = 1/2).
+    Each loss multiplies their difference by ``keep`` and leaves their sum at the next loss unchanged, so after n losses
+    the ratio is (1-k^n)/(1+k^n) (Chiu & Jain 1989; leith2008 §IV for n = 4 or so with k = 1/2).
 
     Raises:
         ValueError: a part or a ratio is not between 0 and 1.

@@ -1,13 +1,13 @@
 """Flows as fluids: windows over one drop-tail bottleneck, in time.
 
 A flow sends a window a round trip; ACKs come as fast as the bottleneck serves. So the windows determine the
-queueing delay d: it solves sum w_i/(T_i + d) = C (the link is full), or is 0. When the queue would exceed the
-buffer, every flow that has grown by a segment or more within a round trip loses something, and learns of it
-a round trip later; then for one round trip it does not grow. (After the models of Misra, Gong & Towsley 2000 and, for
-the moment of a loss, Bohacek, Hespanha, Lee & Obraczka 2003.)
+queueing delay d: it solves sum w_i/(T_i + d) = C (the link is full), or is 0. When the queue would exceed the buffer,
+every flow that has grown by a segment or more within a round trip has a loss, learns of it a round trip later, and then
+does not grow for one round trip. (After the models of Misra, Gong & Towsley 2000 and, for the moment of a loss,
+Bohacek, Hespanha, Lee & Obraczka 2003.)
 
-Losses at random and by early detection (:mod:`elephan.models.prices`) take the flows that they hit, a round trip later;
-what else is lost until then belongs to the same loss event. They are all that is drawn.
+Losses at random and by early detection (:mod:`elephan.models.prices`) reach the flows that they hit a round trip later;
+further losses until then belong to the same loss event. They are all that is drawn.
 
 What there is not: packets, bursts and timeouts.
 """
@@ -61,7 +61,7 @@ class Sender:
 
 @dataclass(frozen=True)
 class Trajectory:
-    """What happened, at the times asked for; flows along the second axis.
+    """Values at the times asked for; flows along the second axis.
 
     Attributes:
         times_s: the times.
@@ -215,7 +215,7 @@ class _Link:
         if over and now_s >= self.full_until_s:
             self._lose(now_s, delay_s)
         if over:
-            # What the windows grow by, all together, finds no room; where they shrink, nothing comes back.
+            # The sum of the windows' growth does not fit; a window that shrinks gives nothing back.
             self.lost += max(0.0, sum(flow.growth for flow in self.flows if flow.active(now_s))) * step_s
         busy = self._rates(now_s, delay_s)
         if self.early is not None:
@@ -230,7 +230,7 @@ class _Link:
             flow.sent += got
             self.served += got
             if flow.sent >= flow.sender.segments and math.isnan(flow.ended_s):
-                # What left the bottleneck last is acknowledged a part of a round trip later.
+                # The last fluid to leave the bottleneck is acknowledged a fraction of a round trip later.
                 flow.ended_s = now_s + step_s + flow.sender.rtt_s
 
     def _drop_early(self, now_s: float, step_s: float, delay_s: float, busy: Sequence[float]) -> None:
@@ -260,7 +260,7 @@ class _Link:
     def _move(self, flow: _Running, now_s: float, step_s: float, delay_s: float) -> None:
         view, sender = flow.view, flow.sender
         trip_s = sender.rtt_s + delay_s
-        # What an ACK tells is as old as a round trip. Steps that end at a time asked for are shorter than others.
+        # The information in an ACK is one round trip old. Steps that end at a time asked for are shorter than others.
         back = bisect_right(self.clock, now_s - trip_s + self.step_s / 2.0) - 1
         seen = self.history[back] if back >= 0 else 0.0
         view.now_s, view.window = now_s, flow.window

@@ -78,7 +78,7 @@ class Growth(ABC):
     def meet(self, start: Floats, total: Floats) -> Floats:
         """The window c at which c plus the round trips since ``start`` is ``total``.
 
-        It is where a growing window fills what a rival that gains a packet a round trip has left.
+        There a growing window fills the room that a rival leaves, whose window gains a packet a round trip.
         """
         to_knee = np.maximum(self.knee - start, 0.0)
         straight = (total + start) / 2
@@ -87,14 +87,15 @@ class Growth(ABC):
         return floats(np.where(straight <= self.knee, straight, np.maximum(curve, start)))
 
     def cycle(self, keep: float, rounds: Floats) -> Floats:
-        """The window c from which a loss leaves ``keep`` c, and which is reached again after so many round trips.
+        """The window c from which a loss leaves ``keep`` c, and which is reached again after the given number of round
+        trips.
 
         The smallest one; infinite where the growth needs fewer from any window.
         """
         wanted = floats(rounds)
         straight = wanted / (1 - keep) if keep < 1 else np.full_like(wanted, np.inf)
         above_knee = self._self_similar(keep, wanted)
-        # Where c is above the knee and keep c below it, there is no closed form for every rule.
+        # There is no closed form for every rule where c is above the knee and keep c below it.
         low, high = np.full_like(wanted, self.knee), np.full_like(wanted, self.knee / keep)
         between = (straight > self.knee) & (self.rounds(keep * high, high) > wanted)
         found = np.where(straight <= self.knee, straight, above_knee)
@@ -112,7 +113,7 @@ class Growth(ABC):
 
     @abstractmethod
     def _self_similar(self, keep: float, rounds: Floats) -> Floats:
-        """As ``cycle``, with all of it on the curve."""
+        """Like ``cycle``, with all of it on the curve."""
 
 
 @dataclass(frozen=True)

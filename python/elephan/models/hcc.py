@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 PART = 0.5
-"""Part of the clipped change that one round trip makes (section 3.2.2 and Table 1)."""
+"""Fraction of the clipped change that one round trip makes (section 3.2.2 and Table 1)."""
 
 
 def step_max(alpha: float, gamma: float) -> float:
@@ -23,7 +23,7 @@ def anticipated_window(alpha: float, rtt_s: float, forward_queueing_s: float) ->
 
 
 def delay_step(anticipated: float, window: float, step_max: float) -> float:
-    """What a round trip adds while the delay leads: half of the clipped distance (Table 1)."""
+    """Increase in a round trip while the delay leads: half of the clipped distance (Table 1)."""
     return PART * min(max(anticipated - window, -step_max), step_max)
 
 
@@ -33,5 +33,5 @@ def search_target(loss_reference: float, window: float) -> float:
 
 
 def search_step(loss_reference: float, window: float, step_max: float, step_min: float) -> float:
-    """What a round trip adds in the search for the loss reference: half of the clipped target (Table 1)."""
+    """Increase in a round trip of the search for the loss reference: half of the clipped target (Table 1)."""
     return PART * min(max(search_target(loss_reference, window), step_min), step_max)

@@ -2,8 +2,7 @@
 
 J. Katto et al., "Simple Model Analysis and Performance Tuning of Hybrid TCP Congestion Control" (2008), section II.A.
 All windows move in steps of a congestion avoidance round of Reno: from w/2 to w in w/2 round trips, where a loss ends
-it. What a control sends in that time, and how long it takes, depends on where w is beside W, the bandwidth-delay
-product:
+it. The segments that a control sends in that time, and its duration, depend on w and W, the bandwidth-delay product:
 
 * one flow: case 1 when W < w/2, case 2 when w/2 <= W < w, case 3 when w <= W;
 * two flows, each with its loss at w: case 1 when W < w, case 2 when w <= W < 2w, case 3 when 2w <= W.
@@ -14,7 +13,7 @@ in seconds, so that W = R/q. Arguments are arrays or numbers and follow NumPy's 
 Where the paper errs, or says less than it means:
 
 * Equation 2 multiplies the expected duration of the timeouts by 1 - p. The sum that it stands for divides by it
-  (Padhye et al. 1998). ``form="printed"`` is the paper's, and is what its figures need; ``form="padhye"`` is the sum.
+  (Padhye et al. 1998). ``form="printed"`` is the paper's, and its figures need it; ``form="padhye"`` is the sum.
 * The paper charges one timeout for each loss. Padhye et al. charge it for the part Q(w) of the losses that end in one,
   so that the model for loss is not "completely equal" to theirs, as the paper has it. :mod:`elephan.models.refined`
   does that.
@@ -89,7 +88,7 @@ def loss_rate(w: ArrayLike) -> Floats:
 
 
 def window_at_loss(p: ArrayLike) -> Floats:
-    """Equation 1 the other way: w = sqrt(8 / (3 p))."""
+    """Inverse of equation 1: w = sqrt(8 / (3 p))."""
     return floats(np.sqrt(8.0 / (3.0 * _probability(p))))
 
 
@@ -133,7 +132,7 @@ def single_flow(control: Control, w: ArrayLike, bdp: ArrayLike, rtt_s: ArrayLike
 
 
 def two_flows(control: Control, w: ArrayLike, bdp: ArrayLike, rtt_s: ArrayLike, packet_s: ArrayLike) -> Round:
-    """Table 2: packets of one of two flows, the other of which is Reno, and the seconds that both take.
+    """Table 2: packets of one of two flows beside a Reno flow, and the seconds that both take.
 
     Reno's window is x = w/2 + n. The hybrid one takes what x leaves of the pipe while that is more than x, and is x
     after that. Delay-based control is left out, as in the paper: its window would be max(W - x, 0).

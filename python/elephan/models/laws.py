@@ -1,8 +1,8 @@
 """How a window moves in the fluid model, an algorithm a class: what a round trip adds, and what a loss leaves.
 
-A law that looks at a running delay gives its growth at every moment (:meth:`Law.gain`). One that decides once in a
-round trip gives a step at its end (:meth:`Law.step`), as the algorithm itself does; with a delay that is a round trip
-old it is such rounds that swing. Units are segments, seconds and round trips.
+A law that looks at a running delay gives its growth at every moment (:meth:`Law.gain`). A law that decides once in a
+round trip gives a step at its end (:meth:`Law.step`), as the algorithm does. With a delay that is one round trip old,
+such rounds swing. Units are segments, seconds and round trips.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ for themselves."""
 
 @dataclass
 class View:
-    """What a flow knows at a moment.
+    """State of a flow at a moment.
 
     Attributes:
         now_s: time.
@@ -56,7 +56,7 @@ class View:
 
     @property
     def queued(self) -> float:
-        """Its own segments in the queue, by what it sees."""
+        """Its own segments in the queue, by its own measurement."""
         return self.window * self.delay_s / self.rtt_s if self.rtt_s > 0 else 0.0
 
 
@@ -85,7 +85,7 @@ class Law(ABC):
         return 0.0
 
     def starting(self, view: View) -> bool:
-        """Whether a law with a start of its own still doubles."""
+        """True if a law with a start of its own still doubles."""
         del view
         return False
 
@@ -98,11 +98,11 @@ class Memoryless(Law):
         self._keep = keep
 
     def gain(self, view: View) -> float:
-        """As given."""
+        """Gain that was given."""
         return self._gain(view.window)
 
     def on_loss(self, view: View) -> float:
-        """As given."""
+        """Response to a loss that was given."""
         return view.window * self._keep(view.window)
 
 
@@ -142,8 +142,8 @@ def hstcp(settings: Settings) -> Law:
 
 class Htcp(Law):
     """H-TCP with adaptive backoff (Leith & Shorten 2004; draft-leith-tcp-htcp-06): the gain grows with the time since
-    the last loss, and what is kept is the smallest over the largest round trip, 0.5 to 0.8; but half where the
-    throughput has changed by a fifth since the loss before, and once after that.
+    the last loss. A loss keeps the ratio of the smallest to the largest round trip, 0.5 to 0.8, but half if the
+    throughput has changed by a fifth since the loss before, and at the next loss after that.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -187,8 +187,8 @@ class Htcp(Law):
 
 
 class Cubic(Law):
-    """CUBIC (RFC 9438): a cubic of the time since the last loss, at least its estimate of Reno's window; with
-    ``reno_estimate`` "time" that of RFC 8312.
+    """CUBIC (RFC 9438): a cubic of the time since the last loss, at least its estimate of Reno's window;
+    ``reno_estimate`` "time" is the estimate of RFC 8312.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -210,7 +210,7 @@ class Cubic(Law):
         return max(friendly - view.window, pace) if target < friendly else max(0.0, target - view.window)
 
     def _friendly(self, view: View) -> tuple[float, float]:
-        """What Reno would have, and what it would add in a round trip."""
+        """Reno's window, and its increase in a round trip."""
         slow = 3.0 * (1.0 - self._keep) / (1.0 + self._keep)
         if self._estimate == "off":
             return 0.0, 0.0
@@ -295,7 +295,7 @@ class Compound(Law):
 
 
 class Fast(Law):
-    """FAST (Jin, Wei, Low 2004): in each ``update_every``-th round trip a part of the way to ``alpha`` in the queue."""
+    """FAST (Jin, Wei, Low 2004): each ``update_every``-th round trip goes a fraction of the way to ``alpha`` queued."""
 
     by_rounds = True
     slow_start = False
@@ -377,7 +377,7 @@ class Vegas(Law):
         return not self._started
 
     def step(self, view: View) -> float:
-        """One more, one less, or none."""
+        """One segment more, one less, or no change."""
         return 1.0 if view.queued < self._least else -1.0 if view.queued > self._most else 0.0
 
     def on_loss(self, view: View) -> float:
@@ -386,8 +386,8 @@ class Vegas(Law):
 
 
 class Bbr(Law):
-    """BBR (Cardwell et al. 2016): sends at the largest rate that it saw in ten round trips, with twice what that needs
-    at the smallest round trip in flight at most.
+    """BBR (Cardwell et al. 2016): sends at the largest rate of the last ten round trips, with at most twice the
+    bandwidth-delay product of that rate and the smallest round trip in flight.
 
     What is in flight grows by what is sent and shrinks by what is acknowledged, so that its law is a rate.
     """
@@ -422,7 +422,7 @@ class Bbr(Law):
         return self._rates[0][1]
 
     def gain(self, view: View) -> float:
-        """What is sent less what is served in a round trip, up to the limit in flight."""
+        """Fluid sent less fluid served in a round trip, up to the limit in flight."""
         bandwidth = self._bandwidth(view)
         if view.rtt_s <= self._smallest_s or view.now_s > self._smallest_at_s + self._probe_every_s:
             expired = view.rtt_s > self._smallest_s

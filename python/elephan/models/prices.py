@@ -1,7 +1,7 @@
-"""What makes a fluid flow lose something before a queue is full: random losses, and random early detection.
+"""Losses of a fluid flow before a queue is full: random losses, and random early detection.
 
-Both are prices of a segment: how much of a loss it carries. A flow adds up what its segments carry and loses when the
-sum reaches a drawn number, so that losses come as often as in a network of packets and as unevenly. Between two losses
+Both are prices of a segment: how much of a loss it carries. A flow adds up the prices of its segments and loses when
+the sum reaches a drawn number. So losses come as often as in a network of packets, and as unevenly. Between two losses
 all is deterministic (a piecewise deterministic Markov process).
 """
 
@@ -26,7 +26,7 @@ class Stream:
         return float(int(self._bits.random_raw()) >> 11) * 2.0**-53
 
     def exponential(self) -> float:
-        """The next one of mean 1."""
+        """The next drawn number, with mean 1."""
         return -math.log1p(-self.uniform())
 
 

@@ -5,9 +5,9 @@ what happens to a flow:
 
 1. *A round is as long as Reno's.* At the same p it has the w/2 round trips of a Reno flow, in which a hybrid sends more
    than 1/p packets, and so should meet more losses. :func:`in_packets_mbps` ends a round after 1/p packets of the
-   hybrid's own: its w solves K(w) = 1/p. A control that keeps its whole window does not notice; one that gives up a
-   constant part of it (Compound, YeAH) does.
-2. *Each loss is a timeout* of T0 f(p) (1 - p). :func:`with_rare_timeouts_mbps` charges it for the part Q of the losses
+   hybrid's own: its w solves K(w) = 1/p. A control that keeps its whole window is not affected; a control that gives up
+   a constant fraction of it (Compound, YeAH) is. 2. *Each loss is a timeout* of T0 f(p) (1 - p).
+   :func:`with_rare_timeouts_mbps` charges it for the part Q of the losses
    that end in one (Padhye et al. 1998, equation 24), with its mean duration T0 f(p)/(1 - p), and with the sender's T0.
 
 An algorithm's own rule for small windows is a matter of its growth (:class:`elephan.models.growth.Power` has one).

@@ -86,7 +86,7 @@ def mean_window(algorithm: str, p: ArrayLike, rtt_s: ArrayLike = 0.1, losses: st
 def westwood(p: ArrayLike, rtt_s: ArrayLike, queueing_s: ArrayLike) -> NDArray[np.float64]:
     """Westwood+: sqrt(RTT / Tq) sqrt((1 - p) / p), with the mean queueing delay Tq = RTT - RTTmin.
 
-    Without queueing it has none: the reduction then leaves what the path carries, and the window grows on.
+    Without queueing it has none: the reduction then leaves the path's BDP, and the window grows on.
     Source: Grieco and Mascolo, CCR 34(2), 2004 (form not verified in its text).
     """
     loss, rtt, queueing = (np.asarray(x, dtype=np.float64) for x in (p, rtt_s, queueing_s))
@@ -117,7 +117,7 @@ def _power(coefficient: float, exponent: float) -> Law:
 
 
 def _at_least_reno(law: Law, legacy_window: float) -> Law:
-    """`law` where it is above the window up to which the algorithm is Reno; Reno's below it."""
+    """`law` above the window up to which the algorithm is Reno; Reno's law below it."""
 
     def combined(p: Floats, rtt_s: Floats) -> Floats:
         own, reno = law(p, rtt_s), aimd(1, 0.5) * p**-0.5
@@ -191,10 +191,12 @@ def _htcp_gained(elapsed_s: Floats) -> Floats:
 
 
 def _htcp_law(keep: float) -> Law:
-    """Solved for the duration of a cycle, by Newton's method on logarithms: it gives the peak, what is sent, and p.
+    """Solved for the duration of a cycle, by Newton's method on logarithms: it gives the peak, the segments sent, and
+    p.
 
-    With G the integral of alpha since the loss, the window is 2 (keep G(D) + (1 - keep) G(t)) / RTT at t of a cycle of
-    D seconds, and what it sends is that over D, RTT^2 apart: there is one function of D for every path.
+    Let G be the integral of alpha since the loss. The window is 2 (keep G(D) + (1 - keep) G(t)) / RTT at time t of a
+    cycle of D seconds, and the segments sent are proportional to it over D, with a factor of RTT^2: there is one
+    function of D for every path.
     """
 
     def sent(duration_s: Floats) -> tuple[Floats, Floats]:

@@ -74,13 +74,13 @@ def padhye(
     """Reno's rate with timeouts and a largest window, segments/s (Padhye 1998, eq. 32).
 
     Args:
-        p: part of the segments that begin a loss event.
+        p: fraction of the segments that begin a loss event.
         rtt_s: round-trip time.
         t0_s: length of the first timeout.
         max_window: receive window, segments.
         ack_every: segments for each ACK, b.
-        delivered: what arrives instead of what is sent: of the last round before a loss only half does (Padhye 1998,
-            section IV; Cardwell 2000, eq. 22).
+        delivered: arrivals instead of transmissions: half of the last round before a loss is lost (Padhye 1998, section
+            IV; Cardwell 2000, eq. 22).
 
     Raises:
         ValueError: p is not a probability above 0, or something else is not positive.
@@ -92,7 +92,7 @@ def padhye(
     w = np.where(limited, limit, free)
     q = timeout_probability(p, w)
     segments = (1.0 - p) / p + w / (2.0 if delivered else 1.0) + q / (1.0 if delivered else 1.0 - p)
-    # Where the window reaches its limit it stays there for the larger part of the time between two losses.
+    # A window that reaches its limit stays there for most of the time between two losses.
     rounds = np.where(limited, b * w / 8.0 + (1.0 - p) / (p * w) + 2.0, b * w / 2.0 + 1.0)
     return floats(segments / (rtt * rounds + q * t0 * backoff(p) / (1.0 - p)))
 
@@ -166,7 +166,7 @@ def transfer_s(
 
     Args:
         segments: size of the transfer.
-        p: part of the segments that begin a loss event; may be 0.
+        p: fraction of the segments that begin a loss event; may be 0.
         rtt_s: round-trip time.
         t0_s: length of the first timeout.
         initial_window: segments.

@@ -1,4 +1,4 @@
-"""Papers: what they ran, what they say, and what comes out when it is run again."""
+"""Papers: their experiments, their claims, and the results of running them again."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def get(paper_id: str, quick: bool = False) -> Paper:
 
 
 def evaluate(paper: Paper | str, runs: Iterable[Run]) -> list[Judgment]:
-    """Judge a paper's claims by runs that are there; claims whose runs are missing are not judged."""
+    """Judge a paper's claims by existing runs; claims whose runs are missing are not judged."""
     from elephan.papers import reproduction
 
     return reproduction.evaluate(get(paper) if isinstance(paper, str) else paper, runs)
@@ -91,7 +91,7 @@ def plan_in_kernel(
     again: bool = False,
     store: Store | None = None,
 ) -> KernelPlan:
-    """What this host's kernel can carry of a paper, and how long it takes (:func:`elephan.papers.in_kernel.plan`).
+    """Plan and duration of a paper's runs that this host's kernel can carry (:func:`elephan.papers.in_kernel.plan`).
 
     Raises:
         ScenarioError: no such paper or figure, no kernel backend here, or nothing of this can be carried.
@@ -132,7 +132,7 @@ def scoreboard(
 ) -> Scoreboard:
     """Reproduce several papers (all by default), and write one page over them into ``out`` (``reports`` by default).
 
-    ``beyond`` also answers the questions that the papers left open, of those that have one.
+    ``beyond`` also answers the papers' open questions.
 
     Raises:
         ScenarioError: no such paper.

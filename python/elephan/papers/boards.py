@@ -44,7 +44,7 @@ def discriminating(judgment: Judgment) -> bool:
 
 
 def sure(judgment: Judgment) -> bool:
-    """By simulation, stated plainly by the paper, and robust against other readings of what it leaves open."""
+    """By simulation, stated plainly by the paper, and robust against variants of what it leaves open."""
     claim = judgment.claim
     return (claim.check, claim.certainty, claim.robustness) == ("simulation", "certain", "high")
 

@@ -43,8 +43,8 @@ class Claim(Criterion):
     """A criterion with what a paper said; ``document`` is the paper's id, ``section`` a figure, table or section of it.
 
     Attributes:
-        certainty: ``certain`` (the paper says it), ``inferred`` (our reading or our threshold), ``conflict``.
-        robustness: how far it survives other readings of what the paper leaves open.
+        certainty: ``certain`` (the paper says it), ``inferred`` (our interpretation or our threshold), ``conflict``.
+        robustness: how far it survives variants of what the paper leaves open.
         check: what it takes to judge it.
         tolerance_kind: what kind of statement it is.
         basis: what it was read from.
@@ -94,13 +94,13 @@ def load_claims(path: Path) -> ClaimSet:
     """Read a claims file.
 
     Raises:
-        ClaimError: a field is missing, unknown or has a value that is not allowed, or an id is there twice.
+        ClaimError: a field is missing, unknown or has a value that is not allowed, or an id occurs twice.
     """
     return parse_claims(tomllib.loads(path.read_text(encoding="utf-8")), path.name)
 
 
 def parse_claims(tables: Mapping[str, Any], source: str = "claims.toml") -> ClaimSet:
-    """As :func:`load_claims`, from tables that were read already."""
+    """Like :func:`load_claims`, from tables that were read already."""
     version = tables.get("schema_version", tables.get("meta", {}).get("schema_version"))
     if version != SCHEMA_VERSION:
         raise ClaimError(f"{source}: schema_version is {version!r}, and {SCHEMA_VERSION} is understood")
@@ -139,17 +139,17 @@ def _parse_claim(table: Mapping[str, Any], source: str) -> Claim:
     return claim
 
 
-def load_findings(path: Path, claims: ClaimSet) -> dict[str, str]:
-    """Our explanations of differences: ``[[finding]]`` tables with ``claims`` (ids) and ``why``; by claim.
+def load_explanations(path: Path, claims: ClaimSet) -> dict[str, str]:
+    """Our explanations of differences: ``[[explanation]]`` tables with ``claims`` (ids) and ``why``; by claim.
 
     Raises:
-        ClaimError: a finding is about no claim, about an unknown one, or two are about the same.
+        ClaimError: an explanation is about no claim, about an unknown one, or two are about the same.
     """
     if not path.exists():
         return {}
     known = {claim.id for claim in claims.claims}
     found: dict[str, str] = {}
-    for table in tomllib.loads(path.read_text(encoding="utf-8")).get("finding", []):
+    for table in tomllib.loads(path.read_text(encoding="utf-8")).get("explanation", []):
         for name in table["claims"]:
             if name not in known:
                 raise ClaimError(f"{path.name}: '{name}' is not a claim")

@@ -41,7 +41,7 @@ def plan(
         figure: only the experiments of one figure.
         only: run what matches one of these patterns alone: a run's label, its experiment, or ``EXPERIMENT/LABEL``.
             Saved runs count all the same.
-        again: make those again whose saved result the backend doubts.
+        again: make those again whose saved result is not valid.
         store: where results are kept.
 
     Raises:
@@ -64,7 +64,7 @@ def add(
     """Run what is planned, judge the claims by it, and write it into the report of a reproduced paper.
 
     One run at a time, in real time; each is saved when it ends. A run that fails is told of and the others go on. The
-    twins of what was run are then simulated, ``jobs`` at a time, so that a difference can be told from the host's.
+    twins of these runs are then simulated, ``jobs`` at a time, so that a difference can be told from the host's.
 
     Raises:
         Interrupted: Ctrl-C; what was finished is saved.

@@ -29,13 +29,13 @@ class Judgment:
         low: lower end of the bootstrap interval over seeds; ``None`` without one.
         high: upper end.
         no_interval: why there is none, in one clause; empty where there is one.
-        support: part of the bootstrap draws in which the claim holds; ``None`` without replicates. Between 0.025 and
-            0.975 the published conclusion lies inside the noise of our seeds.
+        support: fraction of the bootstrap draws in which the claim holds; ``None`` without replicates. Between 0.025
+            and 0.975 the published conclusion lies inside the noise of our seeds.
         margin: how far inside the allowed range; negative when outside.
         detail: what was compared.
         runs: ids of the runs behind it.
-        depends_on: ids of other readings of the paper that turn the verdict, where they were run.
-        explained: a finding of ours speaks of this claim.
+        depends_on: ids of variants of the paper that turn the verdict, where they were run.
+        explained: an explanation of ours speaks of this claim.
     """
 
     claim: Claim
@@ -107,17 +107,23 @@ def _finite(value: float | None) -> float | None:
 
 
 def judge_all(
-    claims: ClaimSet, measurer: Measurer[Claim], findings: Mapping[str, str] | None = None, *, intervals: bool = True
+    claims: ClaimSet,
+    measurer: Measurer[Claim],
+    explanations: Mapping[str, str] | None = None,
+    *,
+    intervals: bool = True,
 ) -> list[Judgment]:
-    """Judge every claim, in order. ``findings`` explains, by id, why a claim differs; it never changes a verdict.
+    """Judge every claim, in order. ``explanations`` explains, by id, why a claim differs; it never changes a verdict.
 
     Without ``intervals`` there are verdicts and values only, which is quick.
     """
-    found = findings or {}
+    found = explanations or {}
     return [judge(claim, measurer, found.get(claim.id), intervals=intervals) for claim in claims.claims]
 
 
-def judge(claim: Claim, measurer: Measurer[Claim], finding: str | None = None, *, intervals: bool = True) -> Judgment:
+def judge(
+    claim: Claim, measurer: Measurer[Claim], explanation: str | None = None, *, intervals: bool = True
+) -> Judgment:
     """Measure what a claim speaks of, and compare; where it differs, our explanation of the cause comes first."""
     allowed = expectation(claim)
     try:
@@ -130,7 +136,7 @@ def judge(claim: Claim, measurer: Measurer[Claim], finding: str | None = None, *
     return Judgment(
         claim,
         "reproduced" if found.passed else "differs",
-        why=f"{finding} [{numbers}]" if finding and not found.passed else numbers,
+        why=f"{explanation} [{numbers}]" if explanation and not found.passed else numbers,
         expectation=allowed,
         measured=found.measured,
         low=found.low,
@@ -140,7 +146,7 @@ def judge(claim: Claim, measurer: Measurer[Claim], finding: str | None = None, *
         margin=found.margin,
         detail=found.detail,
         runs=found.runs,
-        explained=finding is not None,
+        explained=explanation is not None,
     )
 
 

@@ -1,4 +1,4 @@
-"""Data of a paper's column for today's Linux: the plan of its runs, what became of them, and the claims by them."""
+"""Data of a paper's column for today's Linux: the plan of its runs, their outcomes, and the claims judged by them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SHOWN = ("verdict", "measured", "measured_text")
 
 @dataclass(frozen=True)
 class KernelPlan(KernelRuns):
-    """What a paper, or a part of it, asks of the kernel.
+    """Kernel runs that a paper needs, or a selection of it.
 
     Attributes:
         paper: which.
@@ -47,10 +47,10 @@ class KernelColumn:
 
     @property
     def runs(self) -> StandIns:
-        """The runs that are believed."""
-        believed = {one.piece.scenario.hash: one.run for one in self.outcomes if one.run is not None and one.believed}
-        absent = {one.piece.scenario.hash: one.why for one in self.outcomes if not one.believed}
-        return StandIns(believed, {**self.plan.refused, **absent})
+        """The valid runs."""
+        valid = {one.piece.scenario.hash: one.run for one in self.outcomes if one.run is not None and one.valid}
+        absent = {one.piece.scenario.hash: one.why for one in self.outcomes if not one.valid}
+        return StandIns(valid, {**self.plan.refused, **absent})
 
     @property
     def host(self) -> str:
@@ -73,7 +73,7 @@ class KernelColumn:
         ]
 
     def by_twin(self, simulated: Sequence[Judgment]) -> list[str]:
-        """Of those, the ids of the claims to which the twin gives the kernel's verdict in the simulator too."""
+        """Ids of those claims to which the twin gives the kernel's verdict in the simulator too."""
         other = self.other_verdicts(simulated)
         return [name for name in other if self.twins[name].verdict == self.judgments[name].verdict]
 
@@ -84,7 +84,7 @@ class KernelColumn:
         return found | {"twin_simulated": {key: beside.to_json()[key] for key in _SHOWN} if beside else None}
 
     def to_json(self, simulated: Sequence[Judgment]) -> dict[str, Any]:
-        """As in the ``paper`` document."""
+        """JSON form, as in the ``paper`` document."""
         return {
             "totals": self.totals,
             "other_verdict_than_simulated": self.other_verdicts(simulated),

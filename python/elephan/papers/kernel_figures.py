@@ -49,7 +49,7 @@ def _beside(result: PaperResult, column: KernelColumn) -> LineChart | None:
     places: dict[str, dict[str, list[Place]]] = {name: {} for name in QUANTITIES}
     for outcome in column.outcomes:
         simulated = _simulated(result.runs, outcome.piece.scenario)
-        if outcome.run is None or not outcome.believed or not simulated:
+        if outcome.run is None or not outcome.valid or not simulated:
             continue
         for i, algorithm in enumerate(_algorithms(outcome.run)):
             for name in QUANTITIES:

@@ -1,4 +1,4 @@
-"""The scoreboard over several papers: what they say, what came out, and what is to be learnt from it."""
+"""The scoreboard over several papers: their claims, the verdicts, and the lessons."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ LESSONS = {
     "depends": "Findings that depend on what the paper left unstated",
     "noise": "Findings that lie inside the noise of the seeds",
 }
-"""Where a finding belongs: another reading of the paper turns it, else other seeds do, else as its verdict says."""
+"""Section of a finding: a variant of the paper turns it, else other seeds do, else as its verdict says."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One claim that a wrong simulator or control law would be likely to fail, and what became of it."""
+    """One claim that a wrong simulator or control law would be likely to fail, and its verdict."""
 
     lesson: str
     question: str
@@ -34,7 +34,7 @@ class Finding:
     judgment: Judgment
 
     def to_json(self) -> dict[str, Any]:
-        """As in the ``papers`` document."""
+        """JSON form, as in the ``papers`` document."""
         judgment = self.judgment
         return {
             "lesson": self.lesson,

@@ -1,4 +1,4 @@
-"""What a paper is made of: its experiments as scenarios, its claims, and what it leaves open."""
+"""A paper: its experiments as scenarios, its claims, and the values that it leaves open."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class Variant:
     Attributes:
         id: short.
         title: what is changed.
-        scenarios: what has to be run for it; a scenario that it does not change is shared with the paper's own.
+        scenarios: the scenarios to run; a scenario that it does not change is shared with the paper's own.
         measurer: how subjects are measured under it.
-        by_default: run it with the paper, though the paper's other readings are not.
+        by_default: run it with the paper, though the paper's other variants are not.
     """
 
     id: str
@@ -81,12 +81,12 @@ class Paper:
         quick: the experiments are small ones, for a first look: the same shapes at about a tenth of the work.
         quick_note: what ``quick`` made smaller.
         assumptions: what it leaves open.
-        variants: other readings of that.
+        variants: the same with other values.
         variants_by_default: run them with the paper; otherwise only when asked, since there are many.
         beyond: a question that the paper left open; run only when asked.
         measurer: how its subjects are measured.
         figures: draws its figures from runs; figures whose runs are missing are left out.
-        findings: our explanations of differences, by claim id.
+        explanations: our explanations of differences, by claim id.
     """
 
     id: str
@@ -101,5 +101,5 @@ class Paper:
     assumptions: tuple[Assumption, ...] = ()
     variants: tuple[Variant, ...] = ()
     variants_by_default: bool = False
-    findings: Mapping[str, str] = field(default_factory=dict)
+    explanations: Mapping[str, str] = field(default_factory=dict)
     beyond: Beyond | None = None

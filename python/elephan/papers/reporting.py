@@ -41,7 +41,7 @@ def write(result: PaperResult, out: Path) -> Path:
         tables=list(tables(result.claims, paper.claims.experiments)),
         views=[*run_views(experiments, result.runs), *_kernel_views(result)],
         sensitivity=[_sensitivity(row.to_json(), paper.id) for row in result.sensitivity],
-        readings=[variant.title for variant in paper.variants],
+        variants=[variant.title for variant in paper.variants],
         other_runs=_other_runs(result),
         assumptions=paper.assumptions,
         scenarios=[*scenario_groups(experiments, result.runs), *_twins(result)],
@@ -61,7 +61,7 @@ def write(result: PaperResult, out: Path) -> Path:
 
 
 def _made_from(result: PaperResult) -> dict[str, Any]:
-    """What a report depends on, but for the code: its words, and the runs that are drawn."""
+    """Inputs of a report besides the code: its words, and the runs that are drawn."""
     answer, column = result.beyond, result.kernel
     runs = [*result.runs, *(answer.runs if answer else ()), *(column.runs if column else ())]
     words = {key: value for key, value in result.to_json().items() if key not in {"report", "wall_seconds"}}
@@ -69,7 +69,7 @@ def _made_from(result: PaperResult) -> dict[str, Any]:
 
 
 def anchor(claim: Claim) -> str:
-    """Where a claim stands in its paper's report."""
+    """Anchor of a claim in its paper's report."""
     return f"claim-{claim.id}"
 
 
@@ -108,7 +108,7 @@ def _row(judgment: Judgment) -> dict[str, Any]:
 
 
 def _kernel_cells(result: PaperResult, judgment: Judgment) -> dict[str, Any]:
-    """What a claim's row says of the kernel."""
+    """Cells of a claim's row about the kernel."""
     if result.kernel is None:
         return {}
     found = result.kernel.of(judgment.claim.id)
@@ -133,7 +133,7 @@ def _kernel(result: PaperResult) -> KernelView | None:
             "experiment": ", ".join(name.partition(".")[2] for name in outcome.piece.experiments),
             "label": outcome.piece.label,
             "run": outcome.run.id if outcome.run else "",
-            "state": "counts" if outcome.believed else outcome.why,
+            "state": "counts" if outcome.valid else outcome.why,
             "warnings": [] if outcome.why else list(outcome.run.warnings if outcome.run else ()),
         }
         for outcome in shown
@@ -158,7 +158,7 @@ def _sensitivity(row: dict[str, Any], paper_id: str) -> dict[str, Any]:
 
 
 def _twins(result: PaperResult) -> Iterator[ScenarioGroup]:
-    """What was run in the kernel."""
+    """Scenarios that were run in the kernel."""
     made = [outcome for outcome in result.kernel.outcomes if outcome.run is not None] if result.kernel else []
     rows: list[ScenarioRow] = []
     for outcome in made:

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What to reproduce of a paper, and how.
+    """Selection of a paper's runs, and how to run them.
 
     Attributes:
         figure: only the experiments of one figure (``"2"``, ``"Fig 2"`` or ``"F2"``).
         seeds: replicates of every experiment instead of the paper's own numbers.
-        sensitivity: run the other readings of the paper as well, one seed each; by default, where the paper says so.
+        sensitivity: run the variants of the paper as well, one seed each; by default, where the paper says so.
         beyond: also answer the question that the paper left open.
     """
 
@@ -41,7 +41,7 @@ class Wanted:
 
 
 class Reproduction:
-    """One paper on its way: what has to be run for it, and what comes out.
+    """Reproduction of one paper: the runs that it needs, and their results.
 
     Raises:
         ScenarioError: no such figure, fewer than one seed, or no open question.
@@ -72,7 +72,7 @@ class Reproduction:
         own = every.of_scenarios(s for e in self.chosen.values() for s in e.scenarios.values())
         paper = self.paper
         claims = paper.claims.of_experiments(self.chosen) if self.selection else paper.claims
-        judged = judge_all(claims, paper.measurer(own), paper.findings)
+        judged = judge_all(claims, paper.measurer(own), paper.explanations)
         before = judge_all(claims, paper.measurer(own.first_seeds(1)), intervals=False) if self.variants else []
         sensitivity = [_compare(variant, every, before, claims, own) for variant in self.variants]
         return PaperResult(
@@ -101,7 +101,7 @@ def reproduce(
 
     Args:
         paper: which.
-        wanted: what of it; all by default.
+        wanted: the selection; all by default.
         jobs: runs at a time; one a core by default.
         store: where results are kept.
         out: folder of the report; ``reports/<id>`` by default.
@@ -124,7 +124,8 @@ def reproduce_all(
     store: Store | None = None,
     progress: Progress | None = None,
 ) -> list[PaperResult]:
-    """Do :func:`reproduce` for several papers, each with the folder of its report; progress is that of all together.
+    """Do :func:`reproduce` for several papers, each with the folder of its report; progress covers all of them
+    together.
 
     All runs are one sweep, and a paper is judged while those after it are run (:func:`sweep_and_judge`).
     """
@@ -143,7 +144,7 @@ def reproduce_all(
 
 
 def _variants(paper: Paper, wanted: Wanted) -> tuple[Variant, ...]:
-    """The other readings to run: all or none when that is said, else those that the paper runs by default."""
+    """The variants to run: all or none if the caller says so, else the paper's default."""
     if wanted.sensitivity is not None:
         return paper.variants if wanted.sensitivity else ()
     if wanted.figure is not None or paper.quick:
@@ -152,13 +153,13 @@ def _variants(paper: Paper, wanted: Wanted) -> tuple[Variant, ...]:
 
 
 def _dependent(judgment: Judgment, sensitivity: Iterable[Sensitivity]) -> Judgment:
-    """The judgment with the readings that turn its verdict."""
+    """The judgment with the variants that turn its verdict."""
     names = [row.variant.id for row in sensitivity if judgment.claim.id in (*row.gained, *row.lost)]
     return replace(judgment, depends_on=tuple(names)) if names else judgment
 
 
 def _seed_checks(paper: Paper, claims: ClaimSet, own: RunSet, judged: Sequence[Judgment]) -> list[SeedCheck]:
-    """Whether fewer seeds would have given the same verdicts; empty where nothing has more than one."""
+    """True if fewer seeds would have given the same verdicts; empty where nothing has more than one."""
     several = {judgment.claim.id: judgment for judgment in judged if judgment.support is not None}
     if not several:
         return []
@@ -177,12 +178,12 @@ def _answered(beyond: Beyond, every: RunSet) -> Answer:
 
 
 def evaluate(paper: Paper, runs: Iterable[Run]) -> list[Judgment]:
-    """Judge a paper's claims by runs that are there; claims whose runs are missing are not judged."""
-    return judge_all(paper.claims, paper.measurer(RunSet(runs)), paper.findings)
+    """Judge a paper's claims by existing runs; claims whose runs are missing are not judged."""
+    return judge_all(paper.claims, paper.measurer(RunSet(runs)), paper.explanations)
 
 
 def select(paper: Paper, figure: str | None) -> tuple[dict[str, Experiment], str]:
-    """The experiments to run, and in words what part of the paper they are; no words for all of it.
+    """The experiments to run, and the selection in words; no words for the whole paper.
 
     Raises:
         ScenarioError: no experiment is of this figure.
@@ -197,7 +198,7 @@ def select(paper: Paper, figure: str | None) -> tuple[dict[str, Experiment], str
         known = sorted({spellings[0] for spellings in names.values()})
         near = nearest(figure, known)
         meant = f"did you mean '{near}'?" if near else f"it has {', '.join(known)}"
-        raise ScenarioError(f"'{figure}' is not a figure of {paper.id}; {meant}", path="--figure")
+        raise ScenarioError(f"'{figure}' is not a figure of {paper.id}; {meant}", path="figure")
     return chosen, ", ".join(experiment.figure for experiment in chosen.values())
 
 

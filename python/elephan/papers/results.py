@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """What another reading of the paper does to its verdicts, one seed each.
+    """Effect of a variant of the paper on its verdicts, one seed each.
 
     Attributes:
-        variant: the reading.
+        variant: which.
         scenarios: hashes of the scenarios that it needed and the paper's own setup had not.
         judged: claims that both could judge.
-        reproduced: of those, under this reading.
+        reproduced: of those, in this variant.
         reproduced_before: of those, under the paper's own setup with the same seed.
-        gained: ids that hold under this reading only.
+        gained: ids that hold in this variant only.
         lost: ids that hold under the paper's own setup only.
     """
 
@@ -39,7 +39,7 @@ class Sensitivity:
     lost: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """As in the ``paper`` document."""
+        """JSON form, as in the ``paper`` document."""
         return {
             "variant": self.variant.id,
             "title": self.variant.title,
@@ -55,7 +55,7 @@ class Sensitivity:
 
 @dataclass(frozen=True)
 class SeedCheck:
-    """What the verdicts would have been with fewer seeds.
+    """Verdicts with fewer seeds.
 
     Attributes:
         seeds: of each scenario, the first so many.
@@ -83,7 +83,7 @@ class Answer:
     sentences: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """As in the ``paper`` document."""
+        """JSON form, as in the ``paper`` document."""
         return {"question": self.beyond.question, "answer": list(self.sentences), "runs": len(self.runs)}
 
 
@@ -95,7 +95,7 @@ class PaperResult:
         paper: what was reproduced.
         claims: every claim of the selection with its verdict.
         runs: the runs behind them.
-        sensitivity: other readings.
+        sensitivity: variants.
         seed_checks: whether fewer seeds would have done.
         phases: what the work took.
         wall_seconds: time spent on runs; what was saved already costs nothing.
@@ -124,12 +124,12 @@ class PaperResult:
 
     @property
     def firm(self) -> dict[str, int]:
-        """As ``totals``, of the claims that the paper states plainly and that hang little on what it leaves open."""
+        """Like ``totals``, of the claims that the paper states plainly and that depend little on its open values."""
         return totals(judgment for judgment in self.claims if judgment.claim.firm)
 
     @property
     def unexplained(self) -> tuple[str, ...]:
-        """Ids of the claims that differ and that no finding of ours speaks of."""
+        """Ids of the claims that differ and that no explanation of ours speaks of."""
         return tuple(j.claim.id for j in self.claims if j.verdict == "differs" and not j.explained)
 
     @property

@@ -1,4 +1,4 @@
-"""What a claim is about, in the questions that the papers share; by its metric."""
+"""Themes of claims: the questions that the papers share, by a claim's metric."""
 
 from __future__ import annotations
 

@@ -214,7 +214,7 @@ class DataTable:
         title: one line.
         caption: what is seen.
         header: of the columns.
-        rows: texts; the first of a row says what it is about.
+        rows: texts; the first of a row names its subject.
         emphasis: positions (row, column) of cells that stand out.
         groups: titles over columns that belong together, each with how many; empty without.
         marks: the verdict of cells, by position (row, column).
@@ -360,6 +360,6 @@ def _legend(figure: MplFigure, axes: Sequence[Axes]) -> None:
             named.setdefault(name, handle)
     handles, names = list(named.values()), list(named)
     if len(handles) > 1:
-        # As many columns as there is room for: about 110 small letters, 8 of them for the handle of each.
+        # The most columns that fit: about 110 small letters, 8 of them for the handle of each.
         columns = max(1, min(5, len(handles), 110 // (max(map(len, names)) + 8)))
         figure.legend(handles, names, loc="outside upper center", ncols=columns, fontsize="x-small")

@@ -21,7 +21,7 @@ WIDTH_IN = 7.2
 
 
 class Figure(Protocol):
-    """What the report can show."""
+    """Figure that the report can show."""
 
     @property
     def id(self) -> str:
@@ -35,7 +35,7 @@ class Figure(Protocol):
 
     @property
     def caption(self) -> str:
-        """What is seen, and what the paper shows there."""
+        """Caption: the content of the figure, and what the paper shows there."""
         ...
 
     def plotly(self) -> dict[str, Any]:
@@ -87,7 +87,7 @@ class Traces:
         caption: what is seen.
         panels: from top to bottom.
         x_label: with its unit.
-        shaded: part of the x axis that is marked, and what it is.
+        shaded: a stretch of the x axis that is marked, and its meaning.
     """
 
     id: str

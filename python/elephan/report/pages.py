@@ -58,7 +58,7 @@ def _simulated(runs: Iterable[Run]) -> Iterator[tuple[str, dict[str, Any]]]:
 def policy(scripts: Sequence[str], *, runs_here: bool = False) -> str:
     """Content-Security-Policy of a page: no request at all, and no script but these.
 
-    A page that runs something has the engine besides, in a worker that it makes itself.
+    A page that runs something also has the engine, in a worker that it makes itself.
 
     Plotly writes style attributes and a style element of its own, and saves a figure by way of an image in the page.
     """

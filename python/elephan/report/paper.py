@@ -1,4 +1,4 @@
-"""The report of a reproduced paper: what it shows, and how it is written."""
+"""The report of a reproduced paper: its content, and how it is written."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class KernelView:
     Attributes:
         totals: claims by the kernel's verdict.
         other: ids of the claims that have another verdict than in the simulator.
-        by_twin: of those, the ones to which the kernel's twins give its verdict in the simulator too.
+        by_twin: those of them to which the kernel's twins give the kernel's verdict in the simulator too.
         host: kernel and cores.
         differences: what its runs do not have of the paper's.
         runs: rows with ``experiment``, ``label``, ``run``, ``state`` and ``warnings``.
@@ -58,21 +58,21 @@ class KernelView:
 
 @dataclass(frozen=True)
 class PaperPage:
-    """What the report of a paper says.
+    """Content of a paper's report.
 
     Attributes:
         id: of the paper.
         title: of the paper.
         reference: authors, venue, year.
-        selection: what part was run; empty for all of it.
+        selection: the selection that was run; empty for all of it.
         claims: rows of the table.
         totals: claims by verdict.
         firm: the same of certain and robust claims.
         figures: in the paper's order.
         views: runs to look at.
-        sensitivity: rows: what other readings of the paper do to its verdicts; empty when they were not run.
-        readings: the other readings that there are.
-        other_runs: the hashes of the scenarios that were run besides, by what they are for.
+        sensitivity: rows: effects of variants of the paper on its verdicts; empty when they were not run.
+        variants: titles of the variants that there are.
+        other_runs: the hashes of further scenarios that were run, by their purpose.
         assumptions: rows with ``name``, ``value``, ``reason``.
         scenarios: by experiment.
         provenance: names and values.
@@ -100,7 +100,7 @@ class PaperPage:
     figures: Sequence[Figure]
     views: Sequence[RunView]
     sensitivity: Sequence[Mapping[str, Any]]
-    readings: Sequence[str]
+    variants: Sequence[str]
     other_runs: Sequence[tuple[str, Sequence[str]]]
     assumptions: Sequence[Any]
     scenarios: Sequence[ScenarioGroup]
@@ -166,12 +166,12 @@ def paper_report(page: PaperPage, out: str | Path, stamp: str) -> Path:
 
 
 def _view(view: RunView) -> dict[str, Any]:
-    """As ``dataclasses.asdict``, which would copy every number of every curve."""
+    """Like ``dataclasses.asdict``, which would copy every number of every curve."""
     return vars(view) | {name: [vars(curve) for curve in getattr(view, name)] for name in ("windows", "queue")}
 
 
 def _saved(figure: Figure, folder: Path) -> dict[str, Any]:
-    """What the page says of a figure, which is saved for print."""
+    """Data of a figure for the page; the figure is also saved for print."""
     names = [path.name for path in drawing.save(figure, folder)]
     table = figure if isinstance(figure, DataTable) else None
     return {"id": figure.id, "title": figure.title, "caption": figure.caption, "files": names, "table": table}

@@ -63,7 +63,8 @@ _STEPS = 200
 
 @dataclass(frozen=True)
 class _Series:
-    """A line before it has its color: the panel's column, the algorithm and the line's number among those of it."""
+    """Attributes of a line before its color is chosen: the panel's column, the algorithm, and the line's number
+    among the lines of that algorithm."""
 
     line: Line
     run: int
@@ -93,7 +94,7 @@ def plot(
         flows: names; all for ``None``.
         span: shown times in s; the whole runs for ``None``.
         title: over the figure; the runs' common title for ``None``.
-        labels: names of the runs; what tells them apart by default.
+        labels: names of the runs; by default the differences between them.
         titles: of the runs; by default those that they were saved with.
 
     Raises:
@@ -380,7 +381,7 @@ def _title(runs: Sequence[Run], titles: Sequence[str]) -> str:
 
 
 def _shaded(runs: Sequence[Run]) -> Window | None:
-    """The measured part, if it is that of all runs and not the whole of them."""
+    """The measured part, if all runs share it and it is not the whole run."""
     windows = {measure_window(run) for run in runs}
     if len(windows) != 1 or windows == {(0.0, duration_s(runs[0]))}:
         return None

@@ -1,4 +1,4 @@
-"""Where the numbers of a report come from."""
+"""Provenance of the numbers of a report."""
 
 from __future__ import annotations
 

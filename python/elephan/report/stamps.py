@@ -1,4 +1,4 @@
-"""Whether a report that lies in a folder is the one that would be written now."""
+"""True if the report in a folder equals the one that would be written now."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from elephan.report import pages
 NAME = "made-from.json"
 _LIBRARIES = ("jinja2", "matplotlib", "numpy", "plotly")
 _COMPILED = {".pyc", ".so", ""}
-"""Suffixes of what draws nothing; runs say which engine made them."""
+"""Suffixes of files that draw nothing; runs name the engine that made them."""
 
 
 def stamp(made_from: Any) -> str:
@@ -26,7 +26,7 @@ def stamp(made_from: Any) -> str:
 
 
 def is_current(folder: Path, stamp: str) -> bool:
-    """Whether a report with this stamp was written here, and all its files are still as long as they were."""
+    """True if a report with this stamp was written here, and all its files are still as long as they were."""
     try:
         found = json.loads((folder / NAME).read_text(encoding="utf-8"))
         return bool(found["stamp"] == stamp and found["files"] == _sizes(folder, found["files"]))
@@ -35,12 +35,12 @@ def is_current(folder: Path, stamp: str) -> bool:
 
 
 def put(folder: Path, stamp: str, names: Iterable[str]) -> None:
-    """Note what these files of a folder were made from; to be called when all of them are written."""
+    """Note the inputs of these files of a folder; to be called when all of them are written."""
     pages.write(folder / NAME, json.dumps({"stamp": stamp, "files": _sizes(folder, names)}, indent=1) + "\n")
 
 
 def remove(folder: Path) -> None:
-    """What is about to be written is no report yet."""
+    """Removes the stamp, since an unfinished report is none."""
     (folder / NAME).unlink(missing_ok=True)
 
 
@@ -50,7 +50,7 @@ def _sizes(folder: Path, names: Iterable[str]) -> dict[str, int]:
 
 @lru_cache(maxsize=1)
 def _code() -> str:
-    """Of our own files and of the versions of the libraries that draw."""
+    """Digest of our own files and of the versions of the libraries that draw."""
     digest = hashlib.sha256(" ".join(map(version, _LIBRARIES)).encode())
     package = Path(str(files("elephan")))
     for path in sorted(package.rglob("*")):

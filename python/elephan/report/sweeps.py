@@ -37,7 +37,7 @@ _LOG_RATIO = 20
 
 @dataclass(frozen=True)
 class Line:
-    """Means over one axis; ``low`` and ``high`` are NaN where there is no interval."""
+    """Means over one axis; ``low`` and ``high`` are NaN without an interval."""
 
     name: str
     x: list[float]

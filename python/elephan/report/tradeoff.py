@@ -1,4 +1,4 @@
-"""A scatter of one point a series with intervals in both directions: what one quantity costs in another."""
+"""A scatter of one point a series with intervals in both directions: the cost of one quantity in another."""
 
 from __future__ import annotations
 

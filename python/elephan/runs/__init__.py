@@ -1,4 +1,4 @@
-"""Runs: what came out of scenarios, where it is kept, and how many are made at once."""
+"""Runs: the results of scenarios, their store, and the number made at once."""
 
 from elephan.backends import Cancelled, RunMemoryError
 from elephan.runs.errors import DamagedRunError, DamagedRunWarning, RunError

@@ -1,4 +1,4 @@
-"""Arguments of ``run`` and ``sweep``: a scenario and a seed, or an error line that says what to write instead."""
+"""Arguments of ``run`` and ``sweep``: a scenario and a seed, or an error line with the right form."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from elephan.scenario.fields import parse_seed
 
 
 def with_seed(scenario: Any, seed: Any = None) -> tuple[Scenario, int]:
-    """A scenario with its own seed, or with the one that is given.
+    """A scenario with its own seed, or with the given one.
 
     Raises:
         ScenarioError: it is not a scenario, or not a seed.

@@ -51,7 +51,7 @@ class Axis:
 
     @property
     def distinct(self) -> list[str]:
-        """The different values, in the order of the numbers, or else in that of their first appearance."""
+        """The different values, in the order of the numbers, or else in the order of their first appearance."""
         if self.numbers is None:
             return list(dict.fromkeys(self.texts))
         return list(dict.fromkeys(text for _, text in sorted(zip(self.numbers, self.texts, strict=True))))

@@ -28,7 +28,7 @@ QUANTILES = {0.0: "least", 0.05: "5 %", 0.25: "25 %", 0.5: "median", 0.75: "75 %
 MEDIAN = 0.5
 
 SAMPLED = {"cwnd_segments": "cwnd", "srtt_s": "srtt_s", "in_flight_segments": "in_flight"}
-"""Columns of ``crowd``, and those of ``samples`` that they are quantiles of."""
+"""Columns of ``crowd``, and the columns of ``samples`` that they are quantiles of."""
 
 _PS_PER_S = 10**12
 
@@ -97,7 +97,8 @@ def crowd_table(form: Spec, groups: Sequence[Group], flows: pl.DataFrame, sample
 
 
 def _member(spec: FlowSpec, row: Mapping[str, Any], samples: pl.DataFrame) -> dict[str, npt.NDArray[Any]]:
-    """The values of a flow at its sample times, and where it is active: started, neither stopped nor completed."""
+    """The values of a flow at its sample times, and the times at which it is active: started, neither stopped nor
+    completed."""
     import numpy as np
 
     times_ps = np.rint(samples["time_s"].to_numpy() * _PS_PER_S)

@@ -36,7 +36,7 @@ def run(
         store: where results are; ``$ELEPHAN_STORE`` or ``.elephan/runs`` by default.
         force: run it even when the result is there.
         progress: called now and then with the simulated fraction; returning ``False`` cancels.
-        memory: bytes that the run may take; 80 % of what is free by default.
+        memory: bytes that the run may take; 80 % of the free memory by default.
 
     Raises:
         ScenarioError: the backend does not exist or cannot run this, it needs more memory than it may have, or an

@@ -23,7 +23,7 @@ class RunFailedError(Exception):
 def explained(
     error: BaseException, store: Store, run_id: str, scenario: Scenario, seed: int, engine: str
 ) -> BaseException:
-    """The error to report: what the user can act on stays, and a defect becomes one line and a file.
+    """The error to report: one that the user can act on stays, and a defect becomes one line and a file.
 
     The file holds the scenario as TOML, the seed, versions, the failed check and the traceback.
     """

@@ -40,7 +40,7 @@ class Lock:
                 if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
                     return None
                 raise
-            # Whoever held it may have removed the file between our open and our lock; then we hold nothing.
+            # The former holder may have removed the file between our open and our lock; then we hold nothing.
             if _is_file_of(descriptor, path):
                 return cls(path, descriptor)
             os.close(descriptor)
@@ -145,7 +145,7 @@ def sync_one(path: Path) -> None:
 
 
 def move_into_place(folder: Path, target: Path) -> bool:
-    """Rename a whole folder to its final name; ``False`` when something is there already, which then stays."""
+    """Rename a whole folder to its final name; ``False`` if that name exists, which then stays."""
     try:
         folder.rename(target)
     except OSError as error:

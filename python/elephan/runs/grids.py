@@ -31,7 +31,7 @@ class Grid(Sequence[Scenario]):
     Attributes:
         keys: fields whose values differ, in the order in which they were given.
         points: value of each of these fields, for each scenario.
-        scenarios: what is run; the seeds of a point follow one another.
+        scenarios: the runs; the seeds of a point follow one another.
     """
 
     keys: tuple[str, ...]
@@ -153,7 +153,7 @@ def _same(left: Any, right: Any) -> bool:
 
 
 def check_distinct(keys: Sequence[str], source: str) -> None:
-    """Refuse axes of which one sets a field of the other, so that the later would silently replace the earlier.
+    """Refuse two axes of which one sets a field of the other: the later one would silently replace the earlier one.
 
     Raises:
         ScenarioError: two do.
@@ -167,7 +167,7 @@ def check_distinct(keys: Sequence[str], source: str) -> None:
 
 
 def replicates(scenario: Scenario, seeds: Seeds) -> list[Scenario]:
-    """A scenario with so many seeds from its own on, or with these; as it is for ``None``.
+    """A scenario with this many seeds, counted from its own, or with the given seeds; unchanged for ``None``.
 
     Raises:
         ScenarioError: no seeds, one twice, or nothing in the scenario that depends on the seed.

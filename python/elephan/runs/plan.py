@@ -18,14 +18,14 @@ runs finished and in all; returning ``False`` cancels.
 """
 
 Finished = Callable[[Run], object]
-"""Called with each run of a sweep once, as soon as there is a result; saved ones come first."""
+"""Called with each run of a sweep once, as soon as there is a result; saved runs come first."""
 
 
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C during a sweep.
 
     Attributes:
-        runs: what was finished, in the order of the input; it is saved.
+        runs: the finished runs, in the order of the input; they are saved.
     """
 
     def __init__(self, runs: Sequence[Run]) -> None:

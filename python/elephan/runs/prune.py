@@ -46,7 +46,7 @@ def referenced(folders: Iterable[Path]) -> set[str]:
 
 
 def prunable(entries: Iterable[Entry], *, before: datetime | None = None, used: set[str] | None = None) -> list[Entry]:
-    """The runs that were saved before a time, and whose scenario is not among the used ones; the oldest first."""
+    """The runs saved before a time whose scenario is not among the used ones; the oldest first."""
     found = [
         entry
         for entry in entries

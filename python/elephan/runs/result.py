@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Size = str | tuple[float, float]
 
-SUMMARY_FORMAT = 3
+SUMMARY_FORMAT = 4
 
 T = TypeVar("T")
 
@@ -63,7 +63,7 @@ class Run:
         """A saved run.
 
         Raises:
-            DamagedRunError: a file of it is not as it was saved, or is of another format.
+            DamagedRunError: one of its files differs from the saved one, or is of another format.
             RunError: the folder holds no run.
         """
         folder = Path(folder).absolute()
@@ -119,7 +119,7 @@ class Run:
         return Run(manifest, folder=folder, scenario=self._scenario)
 
     def reread(self) -> Run:
-        """The same result with tables of its own, so that what many runs have read is not kept in all of them.
+        """The same result with tables of its own, so that tables that many runs have read are not kept in all of them.
 
         A run in memory is itself.
         """
@@ -142,7 +142,7 @@ class Run:
 
     @property
     def saved(self) -> bool:
-        """Whether it has a folder."""
+        """True if it has a folder."""
         return self._folder is not None
 
     @property
@@ -184,17 +184,17 @@ class Run:
 
     @property
     def seed(self) -> int:
-        """What the random streams started from."""
+        """Seed of the random streams."""
         return int(self.manifest["seed"])
 
     @property
     def backend(self) -> str:
-        """Where it was run."""
+        """Backend of the run."""
         return str(self.manifest["backend"])
 
     @property
     def warnings(self) -> list[str]:
-        """What a reader of the numbers should know; one sentence each."""
+        """Warnings for a reader of the numbers; one sentence each."""
         return [str(line) for line in self.manifest.get("warnings", [])]
 
     # ---- tables ----
@@ -275,12 +275,12 @@ class Run:
 
     @property
     def has_events(self) -> bool:
-        """Whether its scenario asked for an event log."""
+        """True if its scenario asked for an event log."""
         return self.form.events is not None
 
     @property
     def events(self) -> pl.DataFrame:
-        """What happened to each packet, in order of time, where the scenario asked for it.
+        """Events of each packet, in order of time, if the scenario asked for them.
 
         Raises:
             RunError: it did not.
@@ -291,7 +291,7 @@ class Run:
 
     @property
     def has_internals(self) -> bool:
-        """Whether its algorithms reported their variables: as the scenario asked, or because they were put into a
+        """True if its algorithms reported their variables: as the scenario asked, or because they were put into a
         kernel."""
         return "internals" in self.manifest.get("engine_summary", {})
 

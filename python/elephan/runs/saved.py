@@ -24,8 +24,8 @@ from elephan.scenario.canonical import form_hash
 
 MANIFEST = "manifest.json"
 SUMMARY = "summary.json"
-MANIFEST_FORMAT = 2
-"""Format 1 said ``habitat`` instead of ``backend``; it is read as format 2."""
+MANIFEST_FORMAT = 3
+"""Format 1 said ``habitat`` for ``backend``, formats 1 and 2 ``believable`` for ``valid``; both are read."""
 
 FILES = "files"
 SEAL = "manifest_sha256"
@@ -37,6 +37,9 @@ _FIELDS = {
 _OPTIONAL_FIELDS = {"versions": dict, "engine_summary": dict, "warnings": list, "host": dict, FILES: dict}
 _NAMES_NOW = {"habitat": "backend"}
 """Fields of format 1 that have another name since."""
+
+_VALID_BEFORE = "believable"
+"""Field of a kernel run in formats 1 and 2 that says whether it is valid."""
 _ID = re.compile(r"[0-9a-f]{8,}-.+-s\d+")
 _LARGE_BYTES = 100_000
 """From here on digests take longer than the rest of a lookup, 0.3 ms, and are remembered in the store."""
@@ -115,7 +118,7 @@ def load(
 
     Args:
         folder: where it is saved.
-        name: the id that it must have; by default the folder's name, where that is an id.
+        name: the id that it must have; by default the folder's name, if that is an id.
         check: raises a :class:`RunError` for the manifest of a run that is not wanted, before its files are read.
         record: file in which the verification of a large run is remembered for other processes.
         again: compare all digests, also of files that did not change.
@@ -193,7 +196,17 @@ def read_manifest(folder: Path, name: str | None = None) -> dict[str, Any]:
 def _renamed(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """A manifest of any format in the fields of the present one."""
     made = {_NAMES_NOW.get(key, key): value for key, value in manifest.items()}
+    summary = made.get("engine_summary")
+    if isinstance(summary, dict) and _VALID_BEFORE in (summary.get("kernel") or {}):
+        made["engine_summary"] = summary | {"kernel": _judged(summary["kernel"], summary.get("warnings", []))}
     return made | {"format": MANIFEST_FORMAT}
+
+
+def _judged(kernel: Mapping[str, Any], warnings: Iterable[str]) -> dict[str, Any]:
+    """Facts of a kernel run of format 1 or 2 in the present fields; its warnings stand for its failed checks."""
+    valid = bool(kernel[_VALID_BEFORE])
+    rest = {key: value for key, value in kernel.items() if key != _VALID_BEFORE}
+    return {"valid": valid, "failed_checks": [] if valid else list(warnings), **rest}
 
 
 def _check(path: Path, manifest: Mapping[str, Any]) -> None:
@@ -202,8 +215,7 @@ def _check(path: Path, manifest: Mapping[str, Any]) -> None:
         raise DamagedRunError(path, f"format {shown(found)} instead of {MANIFEST_FORMAT}")
     if (SEAL in manifest or FILES in manifest) and manifest.get(SEAL) != _own_digest(manifest):
         raise DamagedRunError(path, "altered since it was saved (its own SHA-256 differs)")
-    if found == 1:
-        manifest = _renamed(manifest)
+    manifest = _renamed(manifest)
     for fields, needed in ((_FIELDS, True), (_OPTIONAL_FIELDS, False)):
         for field, kind in fields.items():
             if field not in manifest and needed:

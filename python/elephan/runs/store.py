@@ -1,8 +1,8 @@
-"""The store: a folder of results, one folder each, named by what was run.
+"""The store: a folder of results, one folder each, named by scenario, backend and seed.
 
-A result is written beside its place and renamed into it, so that there is never half of one; two processes may share a
-store, and what a killed process left is removed by the next one that writes. What is read back is verified
-(:mod:`elephan.runs.saved`); a damaged result counts as not saved, with a warning, and is replaced by the next that is.
+A result is written beside its place and renamed into it, so that there is never half a result. Two processes may share
+a store. The next process that writes removes the files of one that was killed. Results are verified when they are read
+(:mod:`elephan.runs.saved`); a damaged result counts as not saved, with a warning, and is replaced by the next one.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ class Store:
         self._told: set[tuple[Path, str]] = set()
 
     def path(self, run_id: str) -> Path:
-        """Where the result of an id is, or would be."""
+        """Folder of the result of an id, which may not exist yet."""
         return self.root / run_id
 
     def find(self, run_id: str, *, engine: str | None = None) -> Run | None:
         """The saved result of an id, or ``None``, with a :class:`DamagedRunWarning` where it is damaged.
 
-        With ``engine``, a result that another version of the engine made is not the one that was asked for.
+        With ``engine``, a result that another version of the engine made does not count.
         """
         return self._intact(run_id, engine, "is made again")
 
@@ -82,8 +82,8 @@ class Store:
     def save(self, run: Run, *, replace: bool = False) -> Run:
         """Save a run in memory and give the saved one back.
 
-        What is there already stays, unless ``replace`` is set or it cannot be used: the same scenario and seed give the
-        same result, so the first of two processes to finish has written what the second would.
+        An existing result stays, unless ``replace`` is set or it cannot be used. The same scenario and seed give the
+        same result, so the first of two processes to finish has written the result of the second too.
 
         Raises:
             OSError: the disk is full, or the folder cannot be written.
@@ -100,7 +100,7 @@ class Store:
         return run.saved_in(target, manifest)
 
     def _same(self, run: Run) -> Run | None:
-        """The intact result that is there already, if the same engine made it, so that it need not be replaced."""
+        """The intact saved result, if the same engine made it, so that it need not be replaced."""
 
         def check(manifest: Mapping[str, Any]) -> None:
             if _engine(manifest) != _engine(run.manifest):
@@ -128,7 +128,7 @@ class Store:
         return saved.damaged(path for path in self.entries() if saved.looks_like_run(path))
 
     def entries(self) -> list[Path]:
-        """Paths in the store, in alphabetical order: saved results, damaged or not, and whatever else is there."""
+        """Paths in the store, in alphabetical order: saved results, damaged or not, and other files."""
         return sorted(path for path in self.root.glob("*") if path.name[0] != ".")
 
     def _put_aside(self, path: Path) -> None:

@@ -1,6 +1,6 @@
 """Many runs on all cores: threads, since the engine works without the interpreter's lock.
 
-What is saved is not run again, whoever saved it; what another process is computing is waited for rather than computed
+A saved result is not run again; a result that another process is computing is waited for rather than computed
 twice. Ctrl-C stops the engines at their next progress report, and keeps whatever is finished.
 """
 
@@ -99,8 +99,8 @@ def sweep(
             notebook and where stderr is a terminal.
         force: run again what is saved.
         in_order: make them in the order of the input, not the longest first.
-        memory: bytes that the runs at a time may take together; 80 % of what is free by default.
-        each: given each run once, as soon as it is there, in the calling thread; saved ones first.
+        memory: bytes that the runs at a time may take together; 80 % of the free memory by default.
+        each: given each run once, as soon as it is done, in the calling thread; saved runs first.
 
     Raises:
         ScenarioError: the backend cannot run one of them, or one is not a scenario; nothing was run.
@@ -185,7 +185,8 @@ def check_replicates(tasks: Sequence[Task]) -> None:
 
 
 class _Pool:
-    """The worker threads of one sweep: one more than runs at a time, since a core is free while a result is written.
+    """The worker threads of one sweep: one more than the runs at a time, since a core is free while a result is
+    written.
 
     Not so where a run measures this host: it would be disturbed.
     """
@@ -223,8 +224,8 @@ class _Pool:
     def _end(self, at_work: set[futures.Future[None]]) -> None:
         """Ask the engines to stop, and let what is being saved be saved.
 
-        An algorithm of the user's own may be in a loop: it is interrupted. One that sleeps in a system call cannot be;
-        it is left behind in its thread, and its run is not kept.
+        An algorithm of the user's own may be in a loop: it is interrupted. A run that sleeps in a system call cannot be
+        stopped; it is left behind in its thread, and its result is not kept.
         """
         self._stop.set()
         _, at_work = futures.wait(at_work, _PATIENCE_S)
@@ -258,7 +259,8 @@ class _Pool:
             return None if self._stop.is_set() or not self._queue else self._queue.popleft()
 
     def _obtain(self, task: Task, slot: ExitStack) -> bool:
-        """Make or find one result; ``False`` while somebody else is at it. Frees the slot when the result is made."""
+        """Make or find one result; ``False`` while another process is making it. Frees the slot when the result is
+        made."""
         claim = self._plan.store.claim(task.id)
         if claim is None:
             return False

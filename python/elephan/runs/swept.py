@@ -31,7 +31,7 @@ class Sweep(Sequence[R], Generic[R]):
         keys: fields whose values differ; ``scenario`` for scenarios that no grid has made.
         points: value of each of these fields, for each run.
         scenarios: scenario and seed of each run.
-        whys: for each run why it failed; ``None`` where it did not.
+        whys: for each run the reason of its failure; ``None`` if it succeeded.
     """
 
     def __init__(
@@ -104,8 +104,8 @@ class Sweep(Sequence[R], Generic[R]):
         """One row for each point and metric: the mean over the seeds with its 95 % interval (Student's t).
 
         The columns are the axes, ``flow`` with ``per="flow"``, ``metric``, ``unit``, ``mean``, ``low``, ``high``,
-        ``seeds`` (how many have a value) and ``why``. ``low`` and ``high`` are null where there is no interval, as with
-        one seed, and ``why`` has the reason.
+        ``seeds`` (how many have a value) and ``why``. ``low`` and ``high`` are null without an interval, as with one
+        seed, and ``why`` has the reason.
 
         Raises:
             MetricError: as :meth:`frame`.

@@ -21,7 +21,7 @@ COLUMNS = {name: TABLES[name].required for name in ALWAYS}
 
 EVENTS = "events"
 EXTRA = {name: table.required for name, table in TABLES.items() if name not in ALWAYS}
-"""Tables of those runs alone whose scenario has what they are about, or asks for them."""
+"""Tables that exist only for runs whose scenario has their subject, or asks for them."""
 
 
 _FORMULA = r"^[=+\-@\t\r]"
@@ -113,7 +113,7 @@ def write(frames: Mapping[str, pl.DataFrame], folder: Path) -> None:
 
 
 def write_csv(frames: Mapping[str, pl.DataFrame], folder: Path) -> None:
-    """One CSV file a table: a header, a row a line, nothing where there is no value; numbers in full precision.
+    """One CSV file a table: a header, a row a line, an empty field for a missing value; numbers in full precision.
 
     A name that a spreadsheet would take for a formula has an apostrophe before it (OWASP, CSV injection).
 

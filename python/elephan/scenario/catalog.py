@@ -1,6 +1,7 @@
-"""What the engine knows by name: algorithms, queue disciplines, and their parameters.
+"""Names that the engine knows: algorithms, queue disciplines, and their parameters.
 
-The engine is the only place where these are declared; this module asks it, once, and answers questions about names.
+The engine is the only place that declares algorithms and queues; this module asks it, once, and answers questions about
+names.
 """
 
 from __future__ import annotations
@@ -102,7 +103,7 @@ def router(algorithm: str) -> str | None:
 
 
 def counts_jiffies(algorithm: str, parameters: Mapping[str, float | bool | str]) -> bool:
-    """Whether an algorithm counts in the jiffies of its host (``[stack] hz``); not where the engine cannot build it."""
+    """True if an algorithm counts in the jiffies of its host (``[stack] hz``); not where the engine cannot build it."""
     return _counts_jiffies(algorithm, tuple(parameters.items()))
 
 

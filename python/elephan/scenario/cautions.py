@@ -49,9 +49,8 @@ def randomness(scenario: ScenarioTable, graph: Graph) -> bool:
 def epoch_s(algorithm: str, window: float, rtt_s: float) -> float | None:
     """Seconds between two losses of a lone flow that peaks at ``window`` segments; ``None`` without a closed form here.
 
-    Reno climbs from half the window to the window at one segment a round trip (RFC 5681). CUBIC takes
-    K = cbrt(W (1 - 0.7) / 0.4) seconds (RFC 9438 §4.2), or Reno's time where that is shorter, as its Reno-friendly
-    region makes it.
+    Reno climbs from half the window to the window at one segment a round trip (RFC 5681). CUBIC takes K = cbrt(W (1 -
+    0.7) / 0.4) seconds (RFC 9438 §4.2), or Reno's time if that is shorter, as in its Reno-friendly region.
     """
     name = algorithm.partition(":")[0]
     reno_s = window / 2 * rtt_s
@@ -122,25 +121,25 @@ def _changing_links(graph: Graph) -> list[str]:
     for link in graph.links:
         changes = link.impairments
         if changes.rate_steps:
-            found.append(f"{link.name}: parts of its BDP go by its rate at the beginning, {format_rate(link.rate_bps)}")
+            found.append(f"{link.name}: its BDP is that of its rate at the beginning, {format_rate(link.rate_bps)}")
         if changes.rate_trace:
             bits = len(changes.rate_trace) * OPPORTUNITY_BYTES * 8
             mean_bps = bits * 1000 // changes.rate_trace[-1]
             if abs(mean_bps - link.rate_bps) > link.rate_bps / 10:
                 found.append(
-                    f"{link.name}: parts of its BDP go by its rate, {format_rate(link.rate_bps)}; "
+                    f"{link.name}: its BDP is that of its rate, {format_rate(link.rate_bps)}; "
                     f"its trace has {mean_bps / 1e6:.4g} Mbit/s on average"
                 )
         if changes.channel and not changes.delays_only:
             mean_bps = round(channels.mean_bps(changes.channel.model, changes.channel.given))
             if abs(mean_bps - link.rate_bps) > link.rate_bps / 10:
                 found.append(
-                    f"{link.name}: parts of its BDP go by its rate, {format_rate(link.rate_bps)}; its channel "
+                    f"{link.name}: its BDP is that of its rate, {format_rate(link.rate_bps)}; its channel "
                     f"{changes.channel.model} has {mean_bps / 1e6:.4g} Mbit/s on average"
                 )
         if changes.delay_steps:
             found.append(
-                f"{link.name}: RTTs without queues, and parts of the BDP, go by its delay at the beginning, "
+                f"{link.name}: RTTs without queues, and the BDP, are those of its delay at the beginning, "
                 f"{format_time(link.delay_ps)}"
             )
     return found
@@ -194,7 +193,7 @@ def _overloads(scenario: ScenarioTable, graph: Graph) -> list[str]:
 
 
 def _flow_window(flow: Flow) -> int:
-    """What UDT lets be unacknowledged at most, packets."""
+    """UDT's limit on unacknowledged packets."""
     return int(flow.parameters.get("flow_window", catalog.default(catalog.algorithms()["udt"], "flow_window")))
 
 

@@ -104,7 +104,7 @@ class Model:
 
 @lru_cache(maxsize=64)
 def draw(model: str, seed: int, given: Parameters, duration_ps: int) -> Drawn:
-    """Course of a channel for at least ``duration_ps``; that of a longer duration begins with it."""
+    """Course of a channel for at least ``duration_ps``; the course of a longer duration begins with it."""
     return MODELS[model].draw(values(model, given), seed, duration_ps / PS_PER_S)
 
 
@@ -275,7 +275,7 @@ def slant_range_km(altitude_km: float, elevation_deg: float) -> float:
 
 
 def leo_mean_delay_s(parameters: dict[str, float]) -> float:
-    """Mean additional one-way delay of ``leo``, s: squares of slant ranges are uniform, and there are two of them."""
+    """Mean additional one-way delay of ``leo``, s: squares of slant ranges are uniform, and there are two ranges."""
     near = parameters["altitude"]
     far = slant_range_km(near, parameters["elevation"])
     mean_km = near if far <= near else 2 / 3 * (far**3 - near**3) / (far**2 - near**2)

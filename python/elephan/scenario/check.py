@@ -1,4 +1,4 @@
-"""What a scenario must obey beyond its fields: names that exist, times that fit, and physics."""
+"""Rules of a scenario beyond its fields: names that exist, times that fit, and physics."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ENGINE_PATH = re.compile(r"(?P<path>[a-z_]+(?:\[\d+\]|\.[A-Za-z_]+)*): (?P<mess
 
 
 def check_with_engine(canonical_json: str, scenario: ScenarioTable, graph: Graph) -> None:
-    """Ask the engine about what only it knows, such as parameters of an algorithm that contradict each other.
+    """Ask the engine about rules that only it knows, such as parameters of an algorithm that contradict each other.
 
     Raises:
         ScenarioError: with the field of the scenario that gave what the engine refuses.
@@ -301,7 +301,7 @@ def _check_frames(given: Application, where: str) -> None:
 
 
 def _check_udt(scenario: ScenarioTable, flow: Flow, where: str) -> None:
-    """Refuse what only TCP has on a flow of UDT; its stack is looked at where it is made."""
+    """Refuse fields that only TCP has on a flow of UDT; its stack is checked where it is made."""
     if not is_udt(flow.algorithm):
         return
     for field in ("sender_clock", "receiver_clock", "base_rtt_error"):

@@ -16,7 +16,7 @@ from elephan.scenario.units import PS_PER_S, Buffer
 
 
 def limits(graph: Graph, position: int, buffer: Buffer) -> tuple[int | None, int | None]:
-    """The limit of a queue in packets and in bytes; a part of the BDP is the nearest number of full data packets."""
+    """Limit of a queue in packets and in bytes; a fraction of the BDP is the nearest number of full data packets."""
     if buffer.bdp_share is None:
         return buffer.packets, buffer.octets
     users = graph.users(position)

@@ -1,6 +1,6 @@
 """The canonical form as a JSON document and as typed objects (:mod:`elephan.scenario.form`), and the way between them.
 
-A document leaves out what was added to the canonical form later and is not used, so that scenarios without it keep
+A document leaves out later additions to the canonical form that it does not use, so that scenarios without them keep
 their hash; a reader takes the default instead.
 """
 
@@ -52,7 +52,7 @@ class FormError(ValueError):
 
 
 def read(document: Mapping[str, Any]) -> Spec:
-    """The typed form of a JSON document; what is absent has its default.
+    """The typed form of a JSON document; an absent field has its default.
 
     Raises:
         FormError: it is not a canonical form.

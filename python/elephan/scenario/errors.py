@@ -1,4 +1,4 @@
-"""What a user is told about wrong input: one line with the place, the value, what is allowed, the nearest word."""
+"""Errors about wrong input: one line with the place, the value, what is allowed, the nearest word."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class ScenarioError(Exception):
     Attributes:
         source: the file or option that the value came from, or ``None``.
         path: the field, as ``flow[1].algorithm``; empty when the input as a whole is wrong.
-        message: what was read, what is allowed, and the nearest right word where there is one.
+        message: the value that was read, the allowed values, and the nearest right word if there is one.
     """
 
     def __init__(self, message: str, *, path: str = "", source: str | None = None) -> None:
@@ -36,7 +36,8 @@ class ScenarioError(Exception):
 
 
 def one_line(message: str) -> str:
-    """A message in one line that a terminal can show: without the middle of what is too long, controls escaped."""
+    """A message in one line that a terminal can show: a long word loses its middle, and control characters are
+    escaped."""
     words = [_cut(word, _LONGEST_WORD) for word in message.split()]
     return _cut("".join(map(_visible, " ".join(words))), _LONGEST_MESSAGE)
 

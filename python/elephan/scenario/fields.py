@@ -269,7 +269,7 @@ MOST_LOAD = 10
 
 
 def parse_load(value: Any) -> float | int:
-    """A part of a link's rate as a float, or a rate in bit/s as an integer."""
+    """A fraction of a link's rate as a float, or a rate in bit/s as an integer."""
 
     if not isinstance(value, str) or not value.strip().endswith("%"):
         return units.parse_rate(value)

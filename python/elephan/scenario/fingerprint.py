@@ -1,8 +1,8 @@
 """A digest of what a piece of Python does: its code, and the values that it refers to.
 
 Two classes with one digest behave alike, so a result of one is a result of the other. Code of the standard library, of
-installed packages and of this one goes by its name; everything else is followed, through globals, closures, bases and
-modules. Line numbers, comments and docstrings do not count; the interpreter's bytecode does.
+installed packages and of this package counts by its name; everything else is followed, through globals, closures, bases
+and modules. Line numbers, comments and docstrings do not count; the interpreter's bytecode does.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Walk:
 
     Args:
         written: modules whose functions and classes are told by their text, which the caller adds.
-        lenient: pass over what cannot be told, since the text tells how it was made.
+        lenient: skip objects that cannot be digested, since the text shows how they were made.
     """
 
     def __init__(self, written: Iterable[str] = (), *, lenient: bool = False) -> None:
@@ -46,7 +46,7 @@ class Walk:
         self._hash = hashlib.sha256()
 
     def hexdigest(self) -> str:
-        """Of all that was added so far."""
+        """Digest of everything added so far."""
         return self._hash.hexdigest()
 
     def text(self, *parts: object) -> None:
@@ -77,7 +77,7 @@ class Walk:
         self._object(value)
 
     def _by_name(self, value: Any) -> bool:
-        """Whether a function or class goes by its name, and then its name is added."""
+        """True if a function or class goes by its name, and then its name is added."""
         home, name = str(value.__module__ or ""), value.__qualname__
         if home in self._written:
             self.text("written", name)
@@ -193,7 +193,7 @@ class Walk:
 
 
 def _found(module: str, name: str) -> Any:
-    """What a module holds under a name; a class made by a call, or a wrapper, only says that it is there."""
+    """Object that a module holds under a name. For a class made by a call, or a wrapper, only its presence counts."""
     found: Any = sys.modules.get(module)
     for part in name.split("."):
         found = getattr(found, part, None)
@@ -264,7 +264,7 @@ def _library_folders() -> tuple[Path, ...]:
 
 
 def installed(module: str) -> bool:
-    """Whether a module belongs to the interpreter, to an installed package, or to this program."""
+    """True if a module belongs to the interpreter, to an installed package, or to this program."""
     top = module.partition(".")[0]
     if top in ("elephan", "__main__"):
         return top == "elephan"  # the other is a user's program, whatever started it

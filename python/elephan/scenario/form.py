@@ -193,9 +193,9 @@ class StackSpec(Form, frozen=True, kw_only=True):
             segments that the packet acknowledges (RFC 5681 without RFC 3465). 0: segments. A receiver that divides an
             ACK into several sends them as one packet of their size.
         ecn: Explicit congestion notification as in RFC 3168, for algorithms that do not bring their own.
-        hide_losses: The receiver acknowledges every segment as if those before it had arrived, so that its sender hears
-            of no loss (lazy optimistic acknowledgement, Sherwood, Bhattacharjee and Braud, CCS 2005); a segment that
-            comes after a later one counts as a duplicate.
+        hide_losses: The receiver acknowledges every segment as if all segments before it had arrived, so its sender
+        learns of no loss (lazy optimistic acknowledgement, Sherwood, Bhattacharjee and Braud, CCS 2005). A segment that
+        arrives after a later one counts as a duplicate.
         hide_marks: The receiver echoes no mark of ECN.
         host_ack_ps: Processing time of the sending host for an ACK, ps, before it reads the clock.
         host_scan_ps: Further processing time for each outstanding segment where an ACK carries SACK blocks, ps (Leith
@@ -253,8 +253,8 @@ class FlowSpec(Form, frozen=True, kw_only=True):
         reverse_path: Links of the ACKs, by their position in ``links``.
         stack: Transport of the two endpoints.
         application: Application that limits the flow; all data is there at the start where absent.
-        base_rtt_error_ps: Error of the propagation round-trip time that the algorithm is told, ps; positive where it is
-            told too much.
+        base_rtt_error_ps: Error of the propagation round-trip time that the algorithm is told, ps; positive if the told
+            time is too long.
         count: Number of such flows: a group, with the names ``name-1``, ``name-2`` and so on.
         datagrams: Sends the application's segments as datagrams: each leaves at once, without acknowledgements,
             retransmissions or congestion control.

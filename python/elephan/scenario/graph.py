@@ -1,4 +1,4 @@
-"""From what a user wrote (a dumbbell, a parking lot, or links) to directed links and the path of each flow."""
+"""From the user's topology (a dumbbell, a parking lot, or links) to directed links and the path of each flow."""
 
 from __future__ import annotations
 

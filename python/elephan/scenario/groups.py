@@ -27,8 +27,8 @@ def member_start_ps(start_ps: int, spread_ps: int, position: int, count: int) ->
 def member_rtts_ps(quantiles: Sequence[tuple[float, int]], count: int) -> list[int]:
     """Round-trip times of ``count`` flows with the given distribution, whole microseconds in ps.
 
-    The values are quantiles at equal distances, so that few flows have the distribution too, in an order that is
-    spread over it (multiples of the golden ratio), so that what starts early is neither near nor far. Between two given
+    The values are evenly spaced quantiles, so that few flows have the distribution too. Their order spreads over the
+    distribution (multiples of the golden ratio), so that early flows are neither near nor far. Between two given
     quantiles the logarithm is interpolated, as for transfers.
     """
     order = sorted(range(count), key=lambda i: (i * _GOLDEN) % 1.0)
@@ -63,7 +63,7 @@ class Group:
 
 
 def groups_of(form: Spec) -> tuple[Group, ...]:
-    """The groups of a canonical form that lists them; a flow by itself is a group of one."""
+    """The groups of a canonical form that lists them; a single flow is a group of one."""
     found = []
     for flow in form.flows:
         names = [member_name(flow.name, i) for i in range(flow.count)] if flow.count > 1 else [flow.name]

@@ -1,4 +1,4 @@
-"""What a link does besides carrying steadily: from what a user wrote to what the engine runs."""
+"""Impairments of a link, besides carrying steadily: from the user's words to the engine's form."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Impairments:
 
     @property
     def is_random(self) -> bool:
-        """Whether they depend on the seed."""
+        """True if they depend on the seed."""
         contends = self.aggregation is not None and self.aggregation.contention > 0
         drawn = self.jitter is not None or self.reorder is not None or self.retransmission is not None
         return drawn or contends or self.duplicate > 0

@@ -14,7 +14,7 @@ _STEP = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_-]*)(?P<indexes>(?:\[(?:\d+|\*
 
 
 def parse_assignment(text: str) -> tuple[str, Any]:
-    """``flow[0].algorithm=bic`` as a key and a value; a value is read as TOML, and as a plain word where it is none.
+    """``flow[0].algorithm=bic`` as a key and a value; a value is read as TOML, or as a plain word if it is no TOML.
 
     Raises:
         ScenarioError: no ``=``, or no key before it.
@@ -26,7 +26,8 @@ def parse_assignment(text: str) -> tuple[str, Any]:
 
 
 def parse_value(text: str) -> Any:
-    """A value as TOML would read it; what TOML cannot read is a plain word, so that ``622 Mbit/s`` needs no quotes."""
+    """A value as TOML would read it; text that TOML cannot read is a plain word, so that ``622 Mbit/s`` needs no
+    quotes."""
     try:
         return tomllib.loads(f"value = {text}")["value"] if "\n" not in text else text
     except (ValueError, RecursionError):  # no TOML, or what TOML's parser gives up on
@@ -61,7 +62,7 @@ def _steps(key: str) -> list[str | int]:
 
 
 def covers(key: str, path: str) -> bool:
-    """Whether a key of overrides sets a field: the field itself, or a table or a list that it is in.
+    """True if a key of overrides sets a field: the field itself, or a table or a list that it is in.
 
     ``flow[*].start`` covers ``flow[0].start``, and ``dumbbell`` covers ``dumbbell.rate``.
     """

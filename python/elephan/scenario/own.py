@@ -2,7 +2,7 @@
 
 A user writes ``./mine.py:Mine``, the name of an entry point of the group ``elephan.algorithms``, gives the class
 itself, or writes ``./tcp_mine.c``, a file in C for the backend ``linux``. A scenario keeps it *pinned*:
-``/home/me/mine.py:Mine@`` and the SHA-256 of the source. What is pinned never changes: the class that was loaded is
+``/home/me/mine.py:Mine@`` and the SHA-256 of the source. A pinned class never changes: the class that was loaded is
 used as long as this process lives, and when the file has changed since, it is refused.
 """
 
@@ -47,7 +47,8 @@ Maker = Callable[..., Algorithm]
 class Loaded:
     """A class (or a function that makes objects) with the digest of its source.
 
-    ``current`` tells the digest of what it is now; that of a class in a notebook changes with what it refers to.
+    ``current`` returns the digest of its present content; the digest of a class in a notebook changes with the objects
+    that it refers to.
     """
 
     maker: Maker
@@ -60,7 +61,7 @@ _lock = threading.RLock()
 
 
 def pinned(spec: str) -> bool:
-    """Whether a flow's algorithm is one of the user's own."""
+    """True if a flow's algorithm is one of the user's own."""
     return _PINNED.fullmatch(spec) is not None
 
 
@@ -112,7 +113,7 @@ def names_file(spec: str) -> bool:
 
 
 def anchored(spec: Any, folder: Path) -> Any:
-    """A file and a class, relative to a folder; anything else as it is."""
+    """A file and a class, relative to a folder; any other name is unchanged."""
     if not isinstance(spec, str) or not names_file(spec):
         return spec
     if _C_FILE.fullmatch(spec):
@@ -122,7 +123,7 @@ def anchored(spec: Any, folder: Path) -> Any:
 
 
 def pin(value: Any) -> Any:
-    """A class, a function, a file or an entry point as a pinned name; what is nothing of these, as it is.
+    """A class, a function, a file or an entry point as a pinned name; any other value as it is.
 
     Raises:
         ScenarioError: the file or the class is not there, cannot be loaded, or is no algorithm.
@@ -165,7 +166,7 @@ def make(spec: str, parameters: Mapping[str, Any]) -> Algorithm:
 
 
 def check_parameters(spec: str, parameters: Mapping[str, Any]) -> None:
-    """Refuse parameters that the class does not take; of what is pinned and not loaded, nothing is known.
+    """Refuse parameters that the class does not take; a pinned class that is not loaded is not checked.
 
     Raises:
         ScenarioError: with the parameter's name as its path, where it is one.
@@ -224,7 +225,7 @@ def _new(maker: Maker, name: str, parameters: Mapping[str, Any]) -> Algorithm:
 
 @contextlib.contextmanager
 def _own_code(what: str, path: Path | None = None) -> Iterator[None]:
-    """Runs code of the user's own; whatever it raises, ``sys.exit()`` too, becomes a line that begins with ``what``.
+    """Runs code of the user's own; any exception of it, ``sys.exit()`` too, becomes a line that begins with ``what``.
 
     Ctrl-C and SIGTERM are the user's, and pass.
 
@@ -261,7 +262,7 @@ def _remember(name: str, loaded: Loaded, *, numbered: bool = False) -> str:
 
 
 def _find(spec: str) -> Loaded:
-    """What a pinned name stands for, in this process or in the file it came from.
+    """Finds the class of a pinned name, in this process or in the file it came from.
 
     Raises:
         ScenarioError: it is gone, or another by now.
@@ -351,7 +352,7 @@ def _load_file(path: Path) -> tuple[ModuleType, str]:
 
 
 def _digest_of_file(text: bytes, module: ModuleType) -> str:
-    """The file's text, and what it got from elsewhere: values, and code that is not installed."""
+    """The file's text, and its inputs from elsewhere: values, and code that is not installed."""
     walk = Walk([module.__name__], lenient=True)
     walk.text(_contract_text(), text)
     walk.add({name: value for name, value in vars(module).items() if not name.startswith("__")})

@@ -1,8 +1,8 @@
 """Perturbation of replicates: the small differences between two runs on real hosts, drawn from the seed.
 
 Starts alone do not decorrelate a deterministic system: two CUBIC flows fall into one of a few cycles whenever they
-begin. Real senders also send each packet a little late. The size of both is that of hosts that were measured
-(docs/kernel.md): 0.1 to 0.3 ms of send jitter give the simulator the loss pattern of Linux hosts.
+begin. Real senders also send each packet a little late. Both sizes are those of measured hosts (docs/kernel.md): 0.1 to
+0.3 ms of send jitter give the simulator the loss pattern of Linux hosts.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Jitters(NamedTuple):
 
 
 def jitters(scenario: ScenarioTable, graph: Graph) -> Jitters:
-    """The jitters that a scenario states, and of those that it leaves out the ones that ``perturb`` gives.
+    """The jitters that a scenario states; those that it leaves out are given by ``perturb``.
 
     Raises:
         ScenarioError: so many RTTs are longer than any time of a scenario.
@@ -56,7 +56,7 @@ def jitters(scenario: ScenarioTable, graph: Graph) -> Jitters:
 
 
 def sentence(scenario: ScenarioTable, graph: Graph) -> str:
-    """The perturbation in words, ``"starts over 400 ms, packets up to 0.2 ms late"``; empty where there is none."""
+    """The perturbation in words, ``"starts over 400 ms, packets up to 0.2 ms late"``; empty if there is none."""
     start_ps, send_ps = jitters(scenario, graph)
     starts = f"starts over {format_time(start_ps)}" if start_ps else ""
     packets = f"packets up to {_milliseconds(send_ps)} late" if send_ps else ""
@@ -68,7 +68,7 @@ def _milliseconds(time_ps: int) -> str:
 
 
 def _base_rtts_ps(graph: Graph) -> tuple[int, int]:
-    """Shortest and longest base RTT of all flows and sources, those of groups one by one."""
+    """Shortest and longest base RTT of all flows and sources, each flow of a group included."""
     found = [_route_rtts_ps(graph, route) for route in range(len(graph.routes))]
     return min(shortest for shortest, _ in found), max(longest for _, longest in found)
 

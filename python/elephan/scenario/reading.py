@@ -20,7 +20,7 @@ _KINDS = {
 
 
 def check_regular(path: Path, limit_bytes: int) -> None:
-    """Refuse what is not a regular file of at most ``limit_bytes``; a symbolic link counts as its target.
+    """Refuse a path that is not a regular file of at most ``limit_bytes``; a symbolic link counts as its target.
 
     Raises:
         ScenarioError: the message says why, without the path.

@@ -1,4 +1,4 @@
-"""Routers that help: which algorithms need them, and what a reader of the results should know where they are."""
+"""Routers that assist algorithms: the algorithms that need them, and cautions for a reader of their results."""
 
 from __future__ import annotations
 

@@ -29,11 +29,11 @@ from elephan.scenario.units import format_time
 from elephan.scenario.words import hint, nearest
 
 REQUIRED = ""
-"""Default of arguments that must be given, so that a misspelled one is named rather than the one that it leaves out."""
+"""Default of required arguments, so that an error names a misspelled argument and not the missing one."""
 
 
 class Scenario(ScenarioTable):
-    """A path, the flows on it, and what to measure; immutable.
+    """A path, the flows on it, and the measurements; immutable.
 
     Build one with :meth:`load` (a TOML file), :meth:`dumbbell` (in three lines of Python) or :meth:`from_dict`. Fields
     have the names of the TOML file; their values are exact integers (bit/s, ps, bytes).
@@ -150,7 +150,7 @@ class Scenario(ScenarioTable):
 
         Fields of the scenario itself may be keywords: ``scenario.replace(seed=2, duration="100 s")``. Fields inside
         tables are named by path: ``scenario.replace({"flow[0].algorithm": "bic", "measure.from": "10 s"})``;
-        ``flow[*].start`` is that of every flow.
+        ``flow[*].start`` is the field of every flow.
 
         Raises:
             ScenarioError: no such field, or a wrong scenario.
@@ -201,7 +201,7 @@ class Scenario(ScenarioTable):
         return self.replace(seed=seed)
 
     def to_dict(self) -> dict[str, Any]:
-        """The tables of the TOML file, with quantities as a person would write them; only what was set."""
+        """The tables of the TOML file, with quantities in a person's units; only fields that were set."""
         return self.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude_none=True)
 
     def to_toml(self) -> str:
@@ -241,7 +241,7 @@ class Scenario(ScenarioTable):
 
     @property
     def flow_names(self) -> list[str]:
-        """Names of the flows, in order, those of groups one by one; :attr:`flow` has their tables."""
+        """Names of the flows, in order, with those of groups one by one; :attr:`flow` has the tables."""
         return [flow.name for flow in self.form.flows]
 
     @property
@@ -266,7 +266,8 @@ class Scenario(ScenarioTable):
         return perturbation.sentence(self, self.graph)
 
     def perturbed(self) -> Scenario:
-        """The scenario with what real hosts perturb, ``perturb = "hosts"``; as it is where ``perturb`` is stated."""
+        """The scenario with the perturbations of real hosts, ``perturb = "hosts"``; unchanged if ``perturb`` is
+        stated."""
         return self if self.perturb is not None else self.with_overrides({"perturb": HOSTS})
 
     def replicates(self, count: int) -> list[Scenario]:
@@ -290,7 +291,7 @@ class Scenario(ScenarioTable):
         return [moved.with_seed(self.seed + i) for i in range(count)]
 
     def warnings(self) -> list[str]:
-        """What is allowed here but would mislead a reader of the results; one sentence each."""
+        """Warnings about settings that are allowed but would mislead a reader of the results; one sentence each."""
         return cautions(self, self.graph)
 
     def __hash__(self) -> int:
@@ -355,7 +356,7 @@ def _anchor(raw: dict[str, Any], folder: FilePath) -> None:
 
 
 def _refuse_huge(value: Any, *place: str | int) -> None:
-    """Refuse whole numbers that no field can hold: to print one, or to make a float of it, raises.
+    """Refuse whole numbers that no field can hold: printing such a number, or converting it to a float, raises.
 
     Raises:
         ScenarioError: with the field.

@@ -261,7 +261,7 @@ def _check_stack(stack: Stack) -> None:
 
 
 def parse_stack(value: Any) -> Any:
-    """``stack = "ns2"`` as a table; a table stays what it is.
+    """``stack = "ns2"`` as a table; a table is unchanged.
 
     Raises:
         ScenarioError: neither a name that is known nor a table.
@@ -341,7 +341,7 @@ class Retransmission(Table):
 
 
 class RateStep(Table):
-    """``rate_steps``: a rate from a time on; what is being sent goes on at the new rate."""
+    """``rate_steps``: a rate from a time on; a packet in transmission goes on at the new rate."""
 
     at: Time = Field(description="from when on", examples=["20 s"])
     rate: StepRate = Field(description='the rate; "0 bit/s" while the link is down', examples=["50 Mbit/s"])
@@ -354,7 +354,7 @@ class DelayStep(Table):
     change: Offset = Field(description="longer than the link's own delay by; shorter if negative", examples=["-5 ms"])
 
 
-# What Path and Link have in common.
+# Fields that Path and Link have in common.
 _JitterField = Annotated[
     Jitter | None, Field(description="a delay of each packet, in order", examples=[{"exponential": "1 ms"}])
 ]
@@ -397,7 +397,7 @@ _DelayStepsField = Annotated[
 
 
 class Events(Table):
-    """``[events]``: write down what happens to each packet; ``events = true`` is short for all of the run."""
+    """``[events]``: record the events of each packet; ``events = true`` is short for all of the run."""
 
     limit: Annotated[int, BeforeValidator(reported(whole_number(1, 10**9, "a number of events")))] = Field(
         10_000_000,
@@ -409,7 +409,7 @@ class Events(Table):
 
 
 def parse_events(value: Any) -> Any:
-    """``events = true`` as a table, ``events = false`` as none; a table stays what it is.
+    """``events = true`` as a table, ``events = false`` as none; a table is unchanged.
 
     Raises:
         ScenarioError: neither a switch nor a table.
@@ -429,12 +429,12 @@ EventsChoice = Annotated[Events | None, BeforeValidator(reported(parse_events)),
 
 
 class Path(Table):
-    """What the two shorthands share: the links in the middle, and how each flow reaches them."""
+    """Fields that the two shorthands share: the links in the middle, and how each flow reaches them."""
 
     rate: Rate = Field(description="rate of the bottleneck, each way", examples=["622 Mbit/s"])
     rtt: PositiveTime = Field(description="two-way propagation delay from end to end", examples=["100 ms"])
     buffer: BufferSize = Field(
-        description='what may wait at the bottleneck, each way: packets, bytes, a part of the BDP, or "unlimited"',
+        description='queue limit of the bottleneck, each way: packets, bytes, a fraction of the BDP, or "unlimited"',
         examples=["20% BDP", "1555 packets", "2 MB"],
     )
     queue: Name = Field("droptail", description="queue discipline of the bottleneck", examples=["droptail:ns2"])
@@ -479,7 +479,7 @@ class ParkingLot(Path):
     """``[parking_lot]``: several bottlenecks in a row; a flow crosses all of them, or those that ``hops`` names."""
 
     hops: Annotated[int, BeforeValidator(reported(whole_number(1, 1000, "a number of hops")))] = Field(
-        description="bottlenecks in the row; each has an equal part of the delay", examples=[3]
+        description="bottlenecks in the row; each has an equal share of the delay", examples=[3]
     )
 
 
@@ -493,7 +493,7 @@ class Link(Table):
     delay: Time = Field(description="one-way propagation delay", examples=["48 ms"])
     buffer: BufferSize = Field(
         default_factory=lambda: Buffer(unlimited=True),
-        description='what may wait: packets, bytes, a part of the BDP of the longest path across it, or "unlimited"',
+        description='queue limit: packets, bytes, a fraction of the BDP of the longest path over it, or "unlimited"',
         examples=["20% BDP"],
     )
     queue: Name = Field("droptail", description="queue discipline", examples=["droptail"])
@@ -538,7 +538,7 @@ class HostClock(Table):
 
 
 class Application(Table):
-    """``application``: a flow's data come bit by bit; without it all are there at the start."""
+    """``application``: a flow's data comes over time; without it all data is there at the start."""
 
     rate: Rate = Field(
         description="while it is on: user data of an application, everything on the wire of datagrams",
@@ -580,7 +580,7 @@ class Datagrams(Application):
 
 
 class Flow(Table):
-    """``[[flow]]``: one TCP connection that sends as much as it may, or as its application has."""
+    """``[[flow]]``: one TCP connection that sends as much as it may, or as its application supplies."""
 
     name: Name | None = Field(None, description="unique; algorithm-position by default", examples=["first"])
     algorithm: Annotated[str, BeforeValidator(reported(parse_algorithm))] = Field(

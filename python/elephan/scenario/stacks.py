@@ -46,9 +46,10 @@ class Stack:
         undo: whether a spurious recovery or timeout is found out and undone (RFC 3522).
         ecn: explicit congestion notification as in RFC 3168, for algorithms that do not bring their own.
         pacing: segments are spread over the round trip as Linux does it with ``fq``, where the algorithm does not pace.
-        host_ack_ps: what the sending host takes for an ACK before it looks at the clock; only RTT samples see it.
-        host_scan_ps: what it takes besides for each outstanding segment where an ACK carries SACK blocks (Leith et al.
-            2008, section VIII.A: Linux 2.6 walks the list of all of them).
+        host_ack_ps: the sending host's processing time of an ACK before it looks at the clock; it affects RTT samples
+        only.
+        host_scan_ps: processing time for each outstanding segment of an ACK with SACK blocks (Leith et al. 2008,
+        section VIII.A: Linux 2.6 walks the list of all segments).
         hz: timer interrupts a second of the sending host (Linux's ``HZ``), the clock of Linux's BIC, CUBIC, H-TCP and
             Westwood+, and before Linux 4.13 of TCP-LP. With ``rack``, timers end at such an interrupt, as Linux's do.
         hide_losses: the receiver acknowledges every segment as if those before it had arrived (lazy optimistic
@@ -97,7 +98,7 @@ class Stack:
 
     @property
     def acks_counted(self) -> int:
-        """ACKs that the sender counts for each packet with ACKs; 0 where it counts segments."""
+        """ACKs that the sender counts for each packet with ACKs; 0 if it counts segments."""
         return self.divide_acks if self.count_acks else 0
 
 
@@ -197,7 +198,7 @@ UDT_LEAST_PAYLOAD_BYTES = 24
 
 
 def is_udt(algorithm: str) -> bool:
-    """Whether an algorithm is UDT's, which has endpoints of its own."""
+    """True if an algorithm is UDT's, which has endpoints of its own."""
     return algorithm.partition(":")[0] == "udt"
 
 

@@ -1,6 +1,6 @@
 """Files of measured values that a scenario names: Mahimahi's packet-delivery traces, and samples of delay.
 
-A scenario keeps the values and not the file's name, so that it stays what it is when the file changes or is not there.
+A scenario keeps the values and not the file's name, so it does not change when the file changes or is removed.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def parse_samples(value: Any) -> tuple[int, ...]:
 
 
 def anchored(value: Any, folder: Path) -> Any:
-    """A file's name relative to a folder; anything else as it is."""
+    """A file's name relative to a folder; any other value is unchanged."""
     return str(folder / value) if isinstance(value, str) else value
 
 

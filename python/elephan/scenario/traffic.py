@@ -1,4 +1,4 @@
-"""Sources of transfers in the canonical form: when transfers begin, how large they are, over what distance."""
+"""Sources of transfers in the canonical form: start times, sizes, and distances."""
 
 from __future__ import annotations
 

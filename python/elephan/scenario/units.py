@@ -1,4 +1,4 @@
-"""Quantities with units: what a user writes (``622 Mbit/s``, ``48 ms``, ``20% BDP``) and the exact integers behind it.
+"""Quantities with units: the user's text (``622 Mbit/s``, ``48 ms``, ``20% BDP``) and the exact integers behind it.
 
 Everything is held as an integer of one base unit, because the engine's clock is an integer and because the hash of a
 scenario must not depend on how a number was spelled: rates in bit/s, times in ps, sizes in bytes, counts in packets or
@@ -35,7 +35,7 @@ SEGMENT_UNITS = {"segments": 1}
 SEGMENT_ALIASES = {"segment": 1}
 UNLIMITED = "unlimited"
 OPPORTUNITY_BYTES = 1500
-"""What one opportunity of a rate trace carries."""
+"""Bytes that one opportunity of a rate trace carries."""
 
 MAX_LETTERS = 100
 """A longer quantity is refused before anything is computed from it."""
@@ -54,7 +54,7 @@ class Buffer:
     Attributes:
         packets: packets that may wait.
         octets: bytes that may wait.
-        bdp_share: part of the bandwidth-delay product, 0.2 for ``20% BDP``.
+        bdp_share: fraction of the bandwidth-delay product, 0.2 for ``20% BDP``.
         unlimited: nothing is ever dropped.
     """
 
@@ -113,7 +113,7 @@ class Loss:
 
     @property
     def is_random(self) -> bool:
-        """Whether they depend on the seed."""
+        """True if they depend on the seed."""
         return self.probability > 0 or self.bursts is not None
 
 
@@ -305,7 +305,7 @@ def parse_positive_time(value: object) -> int:
 
 
 def parse_offset(value: object) -> int:
-    """How much a clock is ahead, in ps; negative where it is behind; at most a day.
+    """Offset of a clock, in ps; negative if it is behind; at most a day.
 
     Raises:
         ScenarioError: no unit, a unit of something else, too much, or finer than a picosecond.
@@ -316,7 +316,7 @@ def parse_offset(value: object) -> int:
 
 
 def parse_drift(value: object) -> int:
-    """How much faster than true time a clock runs, in 1e-9; negative where it is slower; at most 1 %.
+    """Clock skew, in 1e-9; negative for a slow clock; at most 1 %.
 
     Raises:
         ScenarioError: no unit, a unit of something else, too much, or finer than 1 ppb.

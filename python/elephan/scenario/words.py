@@ -69,7 +69,7 @@ def hint(word: str, known: Iterable[str], *, lister: str = "") -> str:
     if len(words) <= _LONGEST_LIST:
         return f"allowed: {', '.join(words)}"
     alike = _alike(word, words)
-    some = f"allowed: {', '.join(alike)} and {len(words) - len(alike)} more" if alike else f"{len(words)} are allowed"
+    some = f"allowed: {', '.join(alike)} and {len(words) - len(alike)} more" if alike else f"there are {len(words)}"
     return f"{some}; '{lister}' lists them" if lister else some
 
 

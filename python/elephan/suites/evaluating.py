@@ -57,7 +57,7 @@ def evaluate(
     Raises:
         ScenarioError: a wrong name, or a mistake in the suite.
         SweepError: a run failed.
-        Interrupted: Ctrl-C; what was finished is saved, and the same call goes on from there.
+        Interrupted: Ctrl-C; finished runs are saved, and the same call goes on from there.
     """
     started_s = time.monotonic()
     if isinstance(algorithms, str):

@@ -91,7 +91,7 @@ def _first_problem(error: ValidationError) -> ScenarioError:
 
 
 def checked(suite: Suite) -> Suite:
-    """The suite, if all that its criteria name is there and all of its scenarios can be run.
+    """The suite, if all names in its criteria exist and all of its scenarios can be run.
 
     Raises:
         ScenarioError: as :func:`load`.

@@ -82,7 +82,7 @@ def _blob(series: str, found: TradeOff) -> Blob:
 
 
 def _deciding(found: Sequence[Evaluation], store: Store | None) -> Iterator[Run]:
-    """The first run behind each criterion, as far as it is saved."""
+    """The first saved run behind each criterion."""
     ids = dict.fromkeys(outcome.runs[0] for one in found for outcome in one.outcomes if outcome.runs)
     saved = (store.find(run_id) for run_id in ids) if store is not None else ()
     return (run for run in saved if run is not None)

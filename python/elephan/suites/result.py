@@ -15,7 +15,7 @@ from elephan.suites.suite import Subject, Suite, criteria_of
 from elephan.suites.tradeoffs import TradeOff
 
 WORST: tuple[Verdict, ...] = ("fail", "concern", "not_settled", "pass", "not_judged")
-"""Verdicts from the one that decides to the one that says least."""
+"""Verdicts from the most to the least decisive."""
 WORST_MUST: tuple[Verdict, ...] = ("fail", "not_settled", "concern", "pass", "not_judged")
 """The same of a *must*, of which a cell that is not settled may fail: a cell of concern does not decide it."""
 WORST_CHANGE: tuple[Change, ...] = ("worse", "not_settled", "better", "same")
@@ -75,7 +75,7 @@ class Outcome:
 
     @property
     def runs(self) -> list[str]:
-        """Ids of the runs behind it, those of the deciding cell first."""
+        """Ids of its runs, the deciding cell's first."""
         first = [] if self.worst is None else list(self.worst.runs)
         return list(dict.fromkeys([*first, *(run for cell in self.cells for run in cell.runs)]))
 

@@ -1,8 +1,8 @@
-"""Runs of an evaluation: eight seeds of every cell, then sixteen and thirty-two of what these do not settle.
+"""Runs of an evaluation: eight seeds of every cell, then sixteen and thirty-two of the cells that these do not settle.
 
-What is saved is not run again, so that an interrupted evaluation goes on and a second one uses what the first has.
-With a budget, cells are left out by an estimate before anything runs, later cells of a list first; those whose runs
-are not there at the end of the budget are left out too. A cell that is left out never passes.
+A saved run is not run again, so an interrupted evaluation goes on and a second one uses the runs of the first.
+With a budget, cells are left out by an estimate before anything runs, later cells of a list first. Cells without runs
+at the end of the budget are left out too. A cell that is left out never passes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 SEGMENT_S = 1.5e-7
 """Estimate of the processor time of a segment, seconds."""
 OWN_SEGMENT_S = 6e-6
-"""As above, of an algorithm that is written in Python."""
+"""The same for an algorithm that is written in Python."""
 RUN_S = 0.03
 """Estimate of the processor time of a run beside its segments, seconds."""
 LATER_S = 600.0
@@ -277,7 +277,7 @@ class Schedule:
         return [scenario.with_seed(seed) for seed in seeds for scenario in reversed(wanted)]
 
     def _judged(self, case: Case, look: int, before: Found) -> Found:
-        """The verdict at a look; that of the look before where runs are missing."""
+        """The verdict at a look; with missing runs the verdict of the look before."""
         seeds = range(1, look + 1)
         everything = self._scenarios([case]).values()
         if not all(self.evidence.has(scenario, seed) for scenario in everything for seed in seeds):

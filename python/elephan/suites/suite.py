@@ -156,7 +156,7 @@ def _shown(key: str, value: Any) -> str:
 
 
 def values_of(cell: Cell, subject: Subject, place: str = "algorithm") -> dict[str, Any]:
-    """Values of all places; a value of a cell may itself name what is judged or another value of the cell.
+    """Values of all places; a value of a cell may itself name the subject or another value of the cell.
 
     Raises:
         ScenarioError: it names none of them.
@@ -166,7 +166,7 @@ def values_of(cell: Cell, subject: Subject, place: str = "algorithm") -> dict[st
 
 
 def filled(template: Any, values: Mapping[str, Any]) -> Any:
-    """A template with its places filled; a text that is one place takes the value as it is.
+    """A template with its places filled; a text that is one place takes the value unchanged.
 
     Raises:
         ScenarioError: a place has no value; with the nearest.

@@ -11,7 +11,8 @@ _SHOWN = 3
 
 
 def paragraph(found: Evaluation) -> str:
-    """One paragraph: how many criteria hold, which fail and where, which are of concern, what is open."""
+    """One paragraph: the number of criteria that hold, those that fail and where, those of concern, and the open
+    ones."""
     totals = found.totals
     judged = len(found.outcomes)
     musts = [outcome for outcome in found.outcomes if outcome.criterion.force == "must"]

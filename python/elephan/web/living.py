@@ -21,7 +21,7 @@ _PS_PER_S = 10**12
 
 @dataclass(frozen=True)
 class Living:
-    """What a page has to carry: scripts with their policy, and data as text.
+    """Content that a page has to carry: scripts with their policy, and data as text.
 
     Attributes:
         script: of the page itself.
@@ -41,7 +41,7 @@ class Living:
 
 
 def living(runs: Iterable[tuple[str, Mapping[str, Any]]]) -> Living | None:
-    """Of labels and canonical forms; nothing where none of them fits a browser, or the engine for it is not built."""
+    """Living content for labels and canonical forms; ``None`` if no form fits a browser, or without the page."""
     fitting = [{"label": label, "form": form} for label, form in runs if fits(form)]
     if not fitting or not page.is_built():
         return None
@@ -58,7 +58,7 @@ def living(runs: Iterable[tuple[str, Mapping[str, Any]]]) -> Living | None:
 
 
 def fits(form: Mapping[str, Any]) -> bool:
-    """Whether a browser can run a canonical form, and show it: few flows, all of the engine's own, in a second."""
+    """True if a browser can run a canonical form, and show it: few flows, all of the engine's own, in a second."""
     flows = form["flows"]
     if form.get("traffic") or any(flow.get("source_sha256") for flow in flows):
         return False

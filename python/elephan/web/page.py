@@ -91,7 +91,7 @@ def engine_text() -> str:
 
 
 def is_built() -> bool:
-    """Whether this installation has the page."""
+    """True if this installation has the page."""
     return (BUILT / "engine.wasm.gz").is_file()
 
 

@@ -1,7 +1,7 @@
 """Forms that the page fills numbers into: the canonical form of a dumbbell, taken apart.
 
-The layout of a dumbbell is defined once, in :mod:`elephan.scenario`. What is here is cut out of a scenario that was
-laid out there; tests hold that the page's form of random settings is that of the same settings as a scenario.
+The layout of a dumbbell is defined once, in :mod:`elephan.scenario`. The form is cut out of a scenario that was laid
+out there. Tests compare the page's form of random settings with that of the same settings as a scenario.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from elephan.scenario import Scenario, catalog
 Form = dict[str, Any]
 
 FILLED_LINK = ("name", "rate_bps", "delay_ps", "queue", "loss", "record")
-"""What the page fills in for the bottleneck."""
+"""Fields of the bottleneck that the page fills in."""
 FILLED_ACCESS = ("name", "rate_bps", "delay_ps", "queue")
 FILLED_FLOW = ("name", "algorithm", "parameters", "start_ps", "path", "reverse_path", "stack")
 FILLED_SCENARIO = ("duration_ps", "sample_period_ps", "measure", "links", "flows")
@@ -44,7 +44,7 @@ def _form(algorithm: str = "reno", ecn: bool = False) -> Form:
 
 
 def is_plain(algorithm: str) -> bool:
-    """Whether flows with an algorithm have the hosts of all others; those of UDT have their own packets."""
+    """True if flows with an algorithm have the common hosts; flows of UDT have packets of their own."""
     return bool(_form(algorithm)["flows"][0]["stack"] == _form()["flows"][0]["stack"])
 
 

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 AQM = scripts.load("benches/aqm.py")
 NS2, MEASURED = AQM.load("ns2.json"), AQM.load("measured.json")
-# What Adaptive RED aims at, packets: the middle fifth between its thresholds of 5 and 15.
+# Target of Adaptive RED, packets: the middle fifth between its thresholds of 5 and 15.
 AIM = (9, 11)
 
 

@@ -29,7 +29,7 @@ CHEAP = [
 ]
 GENTLE = [case for case in CASES if case.start == "gentle" and case.flows == 1]
 JUDGED = [case for case in CASES if (case.path, case.flows, case.start) in COMPARE.TITLES]
-# Of both simulators together, in two flows: what chance moves by more than that is judged on the page.
+# Both simulators together, in two flows: a value that chance moves by more than that is judged on the page.
 TOTAL_AGREES = 0.01
 
 
@@ -42,7 +42,7 @@ def totals(figures: Any) -> list[float]:
 
 
 def agree(ns2: Any, ours: Any) -> bool:
-    """Whether a run of ours has ns-2's total goodput within 1 %, or is among what microseconds make of it there."""
+    """True if a run of ours has ns-2's total goodput within 1 %, or is among what microseconds make of it there."""
     theirs, mine = totals(ns2), statistics.median(totals(ours))
     low, high = min(theirs) * (1 - TOTAL_AGREES), max(theirs) * (1 + TOTAL_AGREES)
     return low <= mine <= high

@@ -1,4 +1,4 @@
-//! What BBR version 3 knows of the path, and the rules that need no parameter.
+//! Model of the path that BBR version 3 keeps, and the rules that need no parameter.
 
 use crate::algorithm::Ack;
 use crate::draws::Draws;
@@ -47,7 +47,7 @@ pub(super) enum AckPhase {
     ProbeStopping,
 }
 
-/// What a spurious loss gives back.
+/// State that a spurious loss restores.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Undo {
     pub mode: Option<Mode>,
@@ -298,7 +298,7 @@ impl State {
         self.window_filled[0] || self.window_filled[1]
     }
 
-    /// Where the bound is what limits the flow, it grows by 1, 2, 4, ... segments a round.
+    /// Growth of the long-term bound where it limits the flow: 1, 2, 4, ... segments a round.
     pub fn probe_longterm_upward(&mut self, ack: &Ack) {
         if !self.is_window_limited() || self.w < self.inflight_longterm {
             return;

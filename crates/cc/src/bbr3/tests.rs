@@ -57,7 +57,7 @@ fn two_percent_of_loss_is_not_too_much() {
     assert_eq!(b.s.mode, Mode::Up);
     b.on_lost(&lost(1000.0, 21.0));
     assert_eq!(b.s.mode, Mode::Down);
-    // What was in flight before the last lost segment, since the others were within the threshold.
+    // The segments in flight before the last lost one, since the others were within the threshold.
     close(b.s.inflight_longterm, 998.98, 1e-5);
 }
 
@@ -210,7 +210,7 @@ fn startup_ends_on_a_plateau_after_three_rounds_and_drain_after_three_more() {
     }
     round(&mut b, &mut d, 87.0, 0.0, false);
     assert_eq!((b.s.mode, b.s.full_reached), (Mode::Drain, true));
-    // What is in flight stays above the estimate, as where the rate has fallen meanwhile.
+    // The segments in flight stay above the estimate, as after a fall of the rate.
     for _ in 0..3 {
         round(&mut b, &mut d, 80.0, 0.0, false);
         assert_eq!(b.s.mode, Mode::Drain);

@@ -101,7 +101,7 @@ fn the_window_follows_the_curve() {
         d.lose(&mut c);
         for _ in 0..150 {
             d.round(&mut c, 0.1);
-            // Where it was a round trip ago, up to the growth in between.
+            // The window of a round trip ago, up to the growth in between.
             let (low, high) = (c.w_cubic(d.now - 0.2), c.w_cubic(d.now + 0.1));
             assert!((low - 1.0..=high + 1.0).contains(&c.window()), "{} at {}", c.window(), d.now);
         }

@@ -24,7 +24,7 @@ impl<T: Copy + Default> SegmentRing<T> {
         self.slots.len()
     }
 
-    /// The slots, and which of them is that of a segment.
+    /// The slots, and the position of a segment's slot.
     #[must_use]
     #[inline]
     pub fn place(&self, segment: u64) -> (&[T], usize) {

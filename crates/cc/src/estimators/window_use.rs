@@ -1,9 +1,10 @@
 //! A sender's use of its window.
 
 /// Tells whether the window limits a sender, or the application or the receiver does
-/// ([`Ack::window_limited`](crate::Ack::window_limited)). The rule is Linux's `tcp_is_cwnd_limited`: the sender is limited by
-/// its window if that ended its last transmission; in slow start also while the window is below twice the largest number of
-/// segments outstanding in this round trip, since slow start may double what was used.
+/// ([`Ack::window_limited`](crate::Ack::window_limited)). The rule is Linux's `tcp_is_cwnd_limited`. The sender is
+/// limited by its window if the window ended its last transmission. In slow start it is also limited while the window
+/// is below twice the largest number of segments outstanding in this round trip, since slow start may double the used
+/// window.
 #[derive(Clone, Copy, Debug)]
 pub struct WindowUse {
     held_back: bool,

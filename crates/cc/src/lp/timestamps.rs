@@ -23,7 +23,7 @@ pub enum Clock {
     Ns2,
 }
 
-/// The delays of one connection, and what they say.
+/// The delays of one connection, and the congestion that they indicate.
 #[derive(Clone, Debug)]
 pub struct Timestamps {
     clock: Clock,
@@ -61,8 +61,8 @@ fn magnitude(x: u64) -> u64 {
 }
 
 impl Timestamps {
-    /// Without a sample. Congestion begins at `percent` of the range of the delays; a reaction is followed by `round_trips`
-    /// of inference; `hz` and `seed` are those of [`Start`](crate::Start).
+    /// Without a sample. Congestion begins at `percent` of the range of the delays. A reaction is followed by
+    /// `round_trips` of inference. `hz` and `seed` are fields of [`Start`](crate::Start).
     pub fn new(clock: Clock, (percent, round_trips): (u64, u64), hz: f64, seed: u64) -> Self {
         let mut draws = Draws::new(seed);
         let mut offset = || if clock == Clock::Random { draws.bits() >> 32 } else { 0 };
@@ -176,7 +176,7 @@ impl Timestamps {
         (self.least, self.most, self.smoothed >> DELAY_SHIFT)
     }
 
-    /// Whether the last reaction was less than the inference time before the last ACK.
+    /// True if the last reaction was less than the inference time before the last ACK.
     pub fn within_inference(&self) -> bool {
         self.within_inference
     }

@@ -1,4 +1,4 @@
-//! What the receiver measures of arrivals, and what the sender makes of it.
+//! The receiver's measurements of arrivals, and the sender's use of them.
 
 use crate::observe::observed;
 
@@ -61,7 +61,8 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// A receiver that begins to listen at `now`, remembers so many `pairs`, and takes their mean or their median. The library
+    /// A receiver that begins to listen at `now`, remembers this number of `pairs`, and takes their mean or their
+    /// median. The library
     /// has the histories filled before anything has arrived; `filled` says whether to.
     #[must_use]
     pub fn new(now: f64, pairs: usize, mean_of_pairs: bool, filled: bool) -> Self {
@@ -93,7 +94,8 @@ impl Arrivals {
         }
     }
 
-    /// a: one over the mean of the gaps near their median, packets/s; 0 where no more than half of them are.
+    /// Arrival rate: one over the mean of the gaps near their median, packets/s; 0 if no more than half of the gaps are
+    /// near it.
     pub fn rate(&mut self) -> f64 {
         let Some(median) = self.gaps.median() else { return 0.0 };
         let (sum, count) = self.gaps.near(median);
@@ -112,7 +114,7 @@ impl Arrivals {
     }
 }
 
-/// What an endpoint thinks of the path.
+/// An endpoint's estimate of the path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimates {
     /// RTT, s.
@@ -150,7 +152,7 @@ impl Estimates {
         self.rtt = (7.0 * self.rtt + rtt) / 8.0;
     }
 
-    /// What an ACK says of arrival rate and capacity: an eighth of it, or all where nothing was known. 0 says nothing.
+    /// Updates the averages with an ACK's arrival rate and capacity, with a weight of 1/8, or 1 where nothing was known; 0 says nothing.
     pub fn note_rates(&mut self, arrival_rate: f64, capacity: f64) {
         for (held, new) in [(&mut self.arrival_rate, arrival_rate), (&mut self.capacity, capacity)] {
             if new > 0.0 {

@@ -109,7 +109,7 @@ fn a_congestion_period_begins_with_a_ninth_less() {
     let mut udt = sending("udt", 12e-6);
     assert!(udt.on_nak(100, 200, &path(GIGABIT, GIGABIT)));
     assert!(close(udt.period(), 13.5e-6));
-    // What was sent before the decrease belongs to the same period; what was sent later begins the next.
+    // Packets sent before the decrease belong to the same period; later ones begin the next.
     assert!(!udt.on_nak(199, 300, &path(GIGABIT, GIGABIT)));
     assert!(udt.on_nak(300, 400, &path(GIGABIT, GIGABIT)));
 }

@@ -1,4 +1,4 @@
-//! A monitor interval: what was sent at one rate, and what became of it.
+//! A monitor interval: the packets sent at one rate, and their outcomes.
 
 /// Sums for a straight line through RTT samples over the time their segments were sent.
 #[derive(Clone, Copy, Debug, Default)]
@@ -11,7 +11,7 @@ pub struct Line {
     product: f64,
 }
 
-/// What a line says.
+/// Slope and fit of a regression line.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Slope {
     /// Change of the RTT with time, s/s.

@@ -47,7 +47,7 @@ fn the_first_step_and_its_amplifiers_have_the_published_values() {
         };
         [at(1), at(2), at(3), at(4), at(5), at(6)]
     };
-    // As reported of the paper, unverified.
+    // Reported of the paper, unverified.
     assert_eq!(amplifiers("paper"), [1.0, 2.0, 3.0, 5.0, 7.0, 9.0]);
     let power = amplifiers("");
     assert_eq!(power[..2], [1.0, 1.0]);

@@ -19,7 +19,7 @@ pub fn mean_window(controller: &mut Controller, p: f64, rtt: f64, peak: f64, epo
     mean_window_over(controller, p, (rtt, rtt), peak, epochs)
 }
 
-/// As [`mean_window`], with a queue of constant length: the first segment alone finds it empty and has an RTT of `base` s.
+/// Like [`mean_window`], with a queue of constant length: the first segment alone finds it empty and has an RTT of `base` s.
 pub fn mean_window_over(controller: &mut Controller, p: f64, (base, rtt): (f64, f64), peak: f64, epochs: u32) -> f64 {
     controller.on_start(&Start { now: 0.0, initial_window: peak, initial_ssthresh: peak, ..Start::default() });
     let (mut now, mut since_loss, mut epoch) = (0.0, 1.0 / p, 0);
@@ -70,7 +70,7 @@ pub fn assert_response(spec: &str, values: &[(&str, Value)], p: f64, rtt: f64, e
     assert_from_peak(spec, values, (p, rtt), expected, expected, tolerance);
 }
 
-/// As [`assert_response`], with the window at the first loss.
+/// Like [`assert_response`], with the window at the first loss.
 #[track_caller]
 pub fn assert_from_peak(
     spec: &str,
@@ -85,7 +85,7 @@ pub fn assert_from_peak(
     assert!((got / expected - 1.0).abs() <= tolerance, "{spec} at p = {p}: {got}, closed form {expected}");
 }
 
-/// As [`assert_response`], with a queue: an RTT of `base` s once, of `rtt` s from then on.
+/// Like [`assert_response`], with a queue: an RTT of `base` s once, of `rtt` s from then on.
 #[track_caller]
 pub fn assert_over(
     spec: &str,

@@ -14,13 +14,13 @@ use elephan_cc::{Ack, Algorithm, Cause, Controller, Setting, Signal, Start, Valu
 
 /// Segments that pass a hole before it counts as lost.
 const DUPLICATES: u32 = 3;
-/// What the hosts' clocks differ by, us.
+/// Difference between the hosts' clocks, us.
 const CLOCKS: u64 = 3_999_999_000;
-/// What the sender takes from an ACK to the segment that it allows, us. Without it a segment's RTT would be the time between
+/// The sender's time between an ACK and the segment that it allows, us. Without it a segment's RTT would be the time between
 /// two ACKs exactly, and the last bit of a real number would say which is longer.
 const HOST: u64 = 3;
 const S: f64 = 1e-6;
-/// What an ACK did (bpf/native/main.c).
+/// Flags of the effects of an ACK (bpf/native/main.c).
 const LIMITED: u64 = 1;
 const FROZEN: u64 = 2;
 const RECOVERY_ENDS: u64 = 4;
@@ -32,14 +32,14 @@ pub struct Course {
     pub name: &'static str,
     /// Segments/s.
     pub rate: f64,
-    /// In every other three seconds the link has this part of its rate.
+    /// In every other three seconds the link has this fraction of its rate.
     pub dip: f64,
     /// Round trip without queue, us.
     pub base: u64,
     /// Segments.
     pub buffer: usize,
     pub random_loss: f64,
-    /// Up to so many us on the way back.
+    /// Largest extra delay on the reverse path, us.
     pub reverse_jitter: u64,
     pub seconds: u64,
     /// Nothing gets through from here on, until the timeout, s.
@@ -50,7 +50,7 @@ pub struct Course {
     pub pause: Option<u64>,
     /// The first loss after this turns out to be none, s.
     pub spurious: Option<u64>,
-    /// Where a loss makes the kernel ask for a threshold, the question does not arrive.
+    /// True if the kernel's question for a threshold does not arrive after a loss.
     pub unasked: bool,
 }
 
@@ -315,7 +315,7 @@ fn compile(sources: &[&str], target: &Path) {
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
 }
 
-/// What a program writes when it reads a file.
+/// Output of a program that reads a file.
 fn answers(program: &Path, input: &Path) -> String {
     let done = Command::new(program)
         .stdin(File::open(input).expect("it was just written"))

@@ -219,8 +219,8 @@ impl Receiver {
         }
     }
 
-    /// A segment arrives, fast path: the next segment, nothing missing, acknowledged at once. Returns its ACK; in any other case
-    /// nothing is done and there is none.
+    /// A segment arrives, fast path: the next segment, nothing missing, acknowledged at once. Returns its ACK; in any
+    /// other case it does nothing and returns none.
     ///
     /// # Panics
     /// If arrivals go back in time, which would be a defect of the engine.
@@ -341,7 +341,7 @@ impl Receiver {
         earlier
     }
 
-    /// Remembers what routers have to say, in another way than by a mark of its own on each segment.
+    /// Remembers feedback of routers that is not a mark of its own on each segment.
     fn note_router(&mut self, packet: &Packet, beside: &mut Sidecar) {
         match self.echo {
             Echo::Marks => {}

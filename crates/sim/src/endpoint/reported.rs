@@ -1,4 +1,4 @@
-//! An algorithm whose sender reports something else to it than what happened.
+//! An algorithm whose sender reports to it other events than those that happened.
 
 use elephan_cc::{
     Ack, Algorithm, Answer, Controller, Lost, Needs, Observe, Observer, Request, RouterAssisted, Sent, Signal, Start,
@@ -6,7 +6,7 @@ use elephan_cc::{
 
 use crate::spec::FlowSpec;
 
-/// `controller`, told what the senders of such a flow tell it.
+/// `controller`, with the reports that the senders of such a flow make.
 pub(crate) fn reporting(mut controller: Controller, flow: &FlowSpec) -> Controller {
     if flow.base_rtt_error_ps != 0 {
         let error = flow.base_rtt_error_ps as f64 * 1e-12;
@@ -30,9 +30,9 @@ trait Report {
     }
 }
 
-/// The shortest round trip, believed to be longer or shorter than it was (Leith et al. 2008, figure 11). Many algorithms take the
-/// smallest sample themselves, so samples are read wrong too: none is below what is believed, and one of the shortest round trip
-/// is what is believed. The endpoint's own estimators see the truth.
+/// The shortest round trip, believed to be longer or shorter than it was (Leith et al. 2008, figure 11). Many
+/// algorithms take the smallest sample themselves, so samples are changed too: none is below the assumed base RTT, and
+/// a sample of the shortest round trip equals it. The endpoint's own estimators see the truth.
 struct Misled {
     /// Believed less true, s.
     error: f64,

@@ -126,8 +126,8 @@ impl Scoreboard {
         cumulative - from - already
     }
 
-    /// The SACK blocks `[first, past)` of an ACK; answers how many segments they newly deliver. Most stand there again and again, and
-    /// of one that begins where it did in the last ACK only what has come since is looked at.
+    /// The SACK blocks `[first, past)` of an ACK; answers how many segments they newly deliver. Most runs repeat from
+    /// ACK to ACK; of a run that begins where it did in the last ACK, only its new segments are looked at.
     #[inline]
     pub fn sack_blocks(&mut self, blocks: &[(u32, u32)], next: u32) -> u32 {
         let mut fresh = 0;
@@ -192,7 +192,7 @@ impl Scoreboard {
         self.repaired_below = self.una;
     }
 
-    /// Forgets what was SACKed: the receiver may yet renege, and RFC 2018 section 8 says so.
+    /// Forgets which segments were SACKed: the receiver may yet renege (RFC 2018 section 8).
     pub fn forget_sacks(&mut self, next: u32) {
         self.sacked.remove_range(self.una, next);
         self.latest = Default::default();
@@ -253,7 +253,8 @@ impl Scoreboard {
         !self.sacked.contains(segment) && (!self.lost.get(segment) || self.resent.get(segment))
     }
 
-    /// Retransmissions that something sent later has overtaken are lost again; answers how many, and adds them to `found`.
+    /// Retransmissions that a later transmission has overtaken are lost again; returns their number, and adds them to
+    /// `found`.
     /// `overtaken(next_then, sent at)` says whether that is so.
     pub fn mark_lost_retransmissions(
         &mut self,
@@ -304,7 +305,7 @@ mod tests {
         }
     }
 
-    /// What the receiver reports of its runs after this segment, the latest first.
+    /// The receiver's report of its runs after this segment, the latest first.
     fn report(received: &BTreeSet<u32>, segment: u32, una: u32, blocks: &mut Vec<(u32, u32)>) {
         let (mut first, mut past) = (segment, segment + 1);
         while received.contains(&(first - 1)) && first - 1 > una {

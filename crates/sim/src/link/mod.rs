@@ -1,10 +1,10 @@
 //! A link: loss → queue → transmitter → delay line.
 //!
 //! A first-in first-out link at a fixed rate needs no departure events: when a packet arrives, the time at which its last
-//! bit leaves is known, `max(arrival, transmitter free) + size / rate`. What waits is kept as the list of times at which
-//! waiting ends, and is brought up to date whenever somebody looks. Where all packets of a link have one size not even that
-//! list is needed: the packets that wait at `now` are those whose transmission has yet to begin, and these begin at
-//! `free − k × transmission`, so the backlog *is* the time until the transmitter is free.
+//! bit leaves is known, `max(arrival, transmitter free) + size / rate`. Waiting packets are kept as the list of times
+//! at which their waiting ends, which is brought up to date at each look. If all packets of a link have one size, not
+//! even that list is needed. The packets that wait at `now` are those whose transmission has yet to begin, and these
+//! begin at `free − k × transmission`, so the backlog *is* the time until the transmitter is free.
 
 mod radio;
 mod schedule;
@@ -433,7 +433,7 @@ impl Link {
         true
     }
 
-    /// An accepted packet waits until it is sent, from `start` to `end`; or that is at once.
+    /// An accepted packet waits until its transmission, from `start` to `end`, or is sent at once.
     fn join(&mut self, now: Time, start: Time, end: Time, bytes: u64) {
         if start > now || self.hold_while_sent {
             let until = if self.hold_while_sent { end } else { start };

@@ -26,7 +26,7 @@ pub(super) struct Trace {
 }
 
 impl Schedule {
-    /// The schedule of the link `name` in the run `seed`, which begins with `rate_bps`, where it has one.
+    /// The schedule of the link `name` in the run `seed`, if it has one; it begins with `rate_bps`.
     pub(super) fn new(rate_bps: u64, impairments: &Impairments, seed: u64, name: &str) -> Option<Self> {
         if impairments.aggregation.is_some() || impairments.retransmission.is_some() {
             return Some(Self::Radio(Radio::new(Steps::new(rate_bps, impairments), impairments, seed, name)));
@@ -109,7 +109,7 @@ impl Trace {
         }
     }
 
-    /// The first opportunity after `now`, which may be what is left of one that others have used; those before are wasted.
+    /// The first opportunity after `now`, or the rest of one that others have used; earlier ones are wasted.
     fn next_after(&mut self, now: Time) -> Time {
         if self.left > 0 && self.at > now {
             return self.at;

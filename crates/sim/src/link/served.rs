@@ -35,7 +35,8 @@ impl Link {
         }
     }
 
-    /// A packet arrives; what is lost or dropped for it is put into `gone`. `headers` has the congestion headers.
+    /// A packet arrives; packets that are lost or dropped for it are put into `gone`. `headers` has the congestion
+    /// headers.
     ///
     /// # Panics
     /// If arrivals go back in time, which would be a defect of the engine.
@@ -64,7 +65,7 @@ impl Link {
     }
 
     /// The transmitter takes the next packet at `now`, which is [`Link::next_service`]; what is dropped instead is put into
-    /// `gone`. The answer is the packet as it was when it arrived here, marked or not, and when it reaches the far end.
+    /// `gone`. Returns the packet as it was at its arrival here, marked or not, and its time of arrival at the far end.
     #[inline(always)]
     pub fn send_next(
         &mut self,

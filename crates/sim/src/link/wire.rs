@@ -1,7 +1,7 @@
 //! A delay line that does more than delay: jitter, routes that change, packets that come late or twice.
 //!
-//! Packets in flight are kept in the order of arrival at the far end, and handed over when nothing that is sent later can
-//! arrive before it, so that whoever is behind it sees its packets in order like those of any other link.
+//! Packets in flight are kept in the order of arrival at the far end. A packet is handed over when no later packet can
+//! arrive before it, so the next node sees its packets in order like those of any other link.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;

@@ -94,7 +94,7 @@ impl Network {
         self.ports.mailboxes.pop(inbox)
     }
 
-    /// Fetches what is known of a mailbox and of what travels beside its packets, for a turn that comes soon.
+    /// Fetches a mailbox and the sidecar data of its packets, for a turn that comes soon.
     #[inline(always)]
     pub fn fetch(&self, inbox: MailboxId, flow: FlowId) {
         self.fetch_mailbox(inbox);
@@ -142,7 +142,7 @@ impl Network {
             Place::Inline(_) | Place::Sink(_) => return None,
         };
         let usual = self.times(passage, link, usual_bytes);
-        // As many packets as may be outstanding are sent before the end of time.
+        // The largest number of outstanding packets is sent before the end of time.
         let slowest = self.times(passage, link, u16::MAX.into()).transmission;
         let quick = slowest.0.saturating_mul(u64::from(MOST_IN_FLIGHT)) < Time::FAR.0 / 2;
         let rank = self.ranks[passage.index()];

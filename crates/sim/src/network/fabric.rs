@@ -238,7 +238,7 @@ impl Network {
 
     // ---- accounts ----------------------------------------------------------------------------------------------------
 
-    /// The packets of a flow, data and ACKs, given what its two ends have counted.
+    /// The packets of a flow, data and ACKs, by the counts of its two ends.
     #[must_use]
     pub fn counts(&self, flow: FlowId, ends: [crate::endpoint::PacketCounts; 2]) -> [Count; 2] {
         let [sender, receiver] = ends;

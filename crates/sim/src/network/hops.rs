@@ -1,4 +1,4 @@
-//! Paths: lists of hops, each with what comes behind it.
+//! Paths: lists of hops, each with the hop behind it.
 
 use super::ports::{BatchId, LinkId, MailboxId, Port};
 use crate::link::{FRACTION_BITS, Link};
@@ -98,7 +98,7 @@ impl Paths {
         self.leads.push(lead);
     }
 
-    /// Takes away the last one; answers its first hop and what is before it.
+    /// Removes the last path; returns its first hop and the link times before it.
     pub(super) fn remove_last(&mut self) -> Option<(usize, Tail)> {
         Some((self.first_hops.pop()? as usize, self.leads.pop()?))
     }

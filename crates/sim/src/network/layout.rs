@@ -22,7 +22,7 @@ use crate::time::Time;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Feeder<'a> {
     Flow(&'a str, bool),
-    /// A link, and the links between that can never queue: they delay packets that take other ways differently.
+    /// A link, with the links before it that can never queue, since they delay packets of other paths differently.
     Link(&'a str, Vec<&'a str>),
     /// All transfers of a source; they are not in order among themselves.
     Source(&'a str, bool),
@@ -126,7 +126,8 @@ impl<'a> Builder<'a> {
         (self.network, plan)
     }
 
-    /// Notes what feeds each link on a flow's way there and back; `first` is what feeds the first link of each.
+    /// Notes the feeder of each link on a flow's forward and reverse path; `first` is the feeder of the first link of
+    /// each.
     fn note_feeders(&mut self, flow: &'a FlowSpec, first: impl Fn(bool) -> Feeder<'a>) {
         for (is_ack, path) in [(false, &flow.path), (true, &flow.reverse_path)] {
             let mut feeder = first(is_ack);
@@ -170,9 +171,10 @@ impl<'a> Builder<'a> {
         network.lanes.push(Lane { hops: [there.0, back.0], leads: [there.1, back.1], loose });
     }
 
-    /// True if a link is computed on the spot: one that others feed, or whose queue or wire has events, takes turns. A recorded
-    /// one is on the spot only behind a link that takes turns, so that its sender's turn does not become that of all its path.
-    fn is_on_the_spot(&self, link: usize) -> bool {
+    /// True if a link is evaluated inline: one that others feed, or whose queue or wire has events, takes turns. A
+    /// recorded link is inline only behind a link that takes turns; otherwise its sender's turn would become that of
+    /// all its path.
+    fn is_inline(&self, link: usize) -> bool {
         let this = &self.network.links[link];
         let mut feeders = self.feeders[link].keys();
         let (Some(feeder), None) = (feeders.next(), feeders.next()) else { return false };
@@ -187,14 +189,14 @@ impl<'a> Builder<'a> {
             return false;
         }
         let before = self.spec.links.iter().position(|link| link.name == *name);
-        before.is_some_and(|before| !self.is_on_the_spot(before) || self.spec.links[before].record)
+        before.is_some_and(|before| !self.is_inline(before) || self.spec.links[before].record)
     }
 
     fn make_ports(&mut self) {
-        let on_the_spot: Vec<bool> = (0..self.feeders.len()).map(|link| self.is_on_the_spot(link)).collect();
+        let inline: Vec<bool> = (0..self.feeders.len()).map(|link| self.is_inline(link)).collect();
         let Self { spec, feeders, network, .. } = self;
         for (link, feeders) in feeders.iter_mut().enumerate() {
-            if feeders.is_empty() || on_the_spot[link] {
+            if feeders.is_empty() || inline[link] {
                 continue;
             }
             let Network { ports, link_ports, .. } = network;
@@ -225,8 +227,8 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Lays the hops of one direction of a flow. `source` is the last node that had a turn, `delay` the least time since;
-    /// answers the same for the far end.
+    /// Lays the hops of one direction of a flow. `source` is the last node that had a turn, `delay` the least time
+    /// since; returns the same for the far end.
     fn lay_path(
         &mut self,
         flow: &'a FlowSpec,

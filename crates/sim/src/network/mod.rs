@@ -14,9 +14,10 @@
 //! a slice. Draw an edge from `a` to `b` if `d(a, b) < w`. [`Plan`] takes the longest `w` for which these edges form no circle, and
 //! gives turns along them. Take an event at `b` at time `t` inside the slice `[s, s + w)`, caused by an event at `a` at
 //! `t' ≤ t − d(a, b)`. If `t' < s`, it was handled in an earlier slice. If `t' ≥ s`, then `d(a, b) ≤ t − t' < w`, so there is an
-//! edge and `a` had its turn before `b`. In both cases the packet is in `b`'s mailbox when `b`'s turn begins. Each node handles
-//! its own events in the order of time; packets of one feeder are in order in one mailbox, and those of several feeders are merged
-//! by time, ties by the feeders' names. So neither the length of a slice nor the order of flows changes a result.
+//! edge and `a` had its turn before `b`. In both cases the packet is in `b`'s mailbox when `b`'s turn begins. Each node
+//! handles its own events in the order of time. Packets of one feeder are in order in one mailbox. Packets of several
+//! feeders are merged by time, and ties by the feeders' names. So neither the length of a slice nor the order of flows
+//! changes a result.
 //!
 //! **Inline evaluation.** A link with a single feeder, and no events of its own, gets its packets in order, so it needs no turn:
 //! it is evaluated when a packet is forwarded to it. So is a receiver that acknowledges each segment at once. A link that can never

@@ -44,8 +44,8 @@ pub(super) fn plan(edges: &[(Node, Node, Time)]) -> Plan {
     Plan { order: order.into_iter().map(|node| graph.nodes[node as usize]).collect(), longest_slice: slice }
 }
 
-/// Nodes by number, in their order, and the shortest edge between each two: with thousands of flows, looking nodes up takes longer
-/// than what is done with them.
+/// Nodes by number, in their order, and the shortest edge between each two: with thousands of flows, a lookup of nodes
+/// takes longer than the work on them.
 struct Graph {
     nodes: Vec<Node>,
     /// Beginning of each node's edges, and the end of the last one's.

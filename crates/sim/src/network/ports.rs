@@ -38,7 +38,8 @@ const MOST_KEPT: usize = 128;
 /// Packets that are fetched at once for the turn of a transfer: most turns find fewer.
 const FETCHED: usize = 8;
 
-/// Packets from one feeder that wait for a node's turn, in order: a ring that holds what was put in and not taken out.
+/// Packets from one feeder that wait for a node's turn, in order: a ring of the packets that were put in and not taken
+/// out.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Mailbox {
     slots: Vec<Packet>,
@@ -131,7 +132,8 @@ impl Mailbox {
 #[derive(Clone, Debug)]
 pub(super) struct Mailboxes {
     boxes: Vec<Mailbox>,
-    /// When the oldest in each arrives, or [`Time::NEVER`]: side by side, since every turn looks at those of all transfers.
+    /// Arrival of the oldest packet in each, or [`Time::NEVER`]: side by side, since every turn looks at those of all
+    /// transfers.
     heads: Vec<Time>,
     /// The largest that one may become, bytes.
     most_bytes: u64,
@@ -164,7 +166,7 @@ impl Mailboxes {
         self.heads.truncate(self.boxes.len());
     }
 
-    /// Gives back the memory of one that is empty, where it is much.
+    /// Frees the memory of an empty mailbox, if it is large.
     pub(super) fn trim(&mut self, id: MailboxId) {
         let mailbox = &mut self.boxes[id.index()];
         if mailbox.slots.len() > MOST_KEPT && mailbox.put == mailbox.taken {
@@ -251,7 +253,7 @@ impl Ports {
         ports.iter().map(|&port| self.head(port)).min().unwrap_or(Time::NEVER)
     }
 
-    /// Takes the earliest packet in `ports` that arrives before `horizon`; in a tie that of the first port.
+    /// Takes the earliest packet in `ports` that arrives before `horizon`; in a tie the packet of the first port.
     #[inline(always)]
     pub(super) fn next_before(&mut self, ports: &[Port], horizon: Time) -> Option<Packet> {
         let mut best = horizon;
@@ -334,7 +336,7 @@ impl Default for Batch {
 /// Memory of a packet in a batch, bytes: itself, its key while keys are sorted, and the slices of time.
 const BATCH_PACKET_BYTES: u64 = (size_of::<Packet>() + 2 * size_of::<u128>() + 2 * size_of::<u32>()) as u64;
 
-/// Packets that were taken and may still lie in a [`Batch`], besides as many as there are others.
+/// Packets that were taken and may still lie in a [`Batch`], in addition to as many as there are others.
 const MOST_GONE: usize = 4096;
 
 /// Time in a key.
@@ -361,7 +363,7 @@ impl Batch {
         self.last = self.last.max(packet.at);
     }
 
-    /// Doubles the room, up to the most that there may be; answers whether there is any.
+    /// Doubles the capacity, up to the limit; returns true if there is any.
     #[cold]
     #[inline(never)]
     fn grow(&mut self) -> bool {
@@ -418,7 +420,7 @@ impl Batch {
         self.mixed = false;
     }
 
-    /// Packets that were taken make room; what is left keeps its order.
+    /// Packets that were taken make room; the rest keeps its order.
     #[cold]
     fn forget_taken(&mut self) {
         self.keys.sort_unstable_by_key(|&key| key as u32);
@@ -429,7 +431,7 @@ impl Batch {
         self.packets = left;
     }
 
-    /// Arrivals are spread over the turn, so slices of it as many as keys hold few each.
+    /// Arrivals are spread over the turn, so each of as many slices as there are keys holds few.
     fn sort_keys(&mut self) {
         let first = self.head.0;
         let slices = self.keys.len().next_power_of_two();

@@ -12,7 +12,8 @@ use crate::time::Time;
 pub const TRANSFER_BYTES: u64 = (size_of::<Sender>() + size_of::<Receiver>()) as u64 + 2_900;
 
 impl Network {
-    /// True if so many active transfers fit into the memory that packets may take, which they compete for. If not, the run is over.
+    /// True if this many active transfers fit into the memory that packets may take, for which they compete. If not,
+    /// the run is over.
     #[inline]
     pub fn has_room_for_transfers(&mut self, transfers: usize) -> bool {
         self.overdrawn |= transfers as u64 * TRANSFER_BYTES > self.room_bytes;
@@ -58,8 +59,9 @@ impl Network {
         }
     }
 
-    /// Gives a slot whose transfer is over to the next transfer: its receiver, if that is evaluated inline; its sidecar; its rank among packets
-    /// that compete; and how much longer than the source's path its own is. That is put behind the last link of the ACKs that can
+    /// Gives a slot whose transfer is over to the next transfer: its receiver, if that is evaluated inline; its
+    /// sidecar; its rank among competing packets; and the extra delay of its path over the source's path. That is put
+    /// behind the last link of the ACKs that can
     /// queue, where each transfer's packets are by themselves.
     pub fn occupy(
         &mut self,

@@ -6,8 +6,8 @@
 //!                         └─► refused, marked, on a wire, or something else behind: returned as an Uncommon, handled outside
 //! ```
 //!
-//! The loop over common packets is one function for all kinds of ports; what is uncommon leaves it, so that a packet stays in
-//! registers.
+//! The loop over common packets is one function for all kinds of ports. Uncommon packets leave it, so that a common
+//! packet stays in registers.
 
 use super::fabric::Network;
 use super::hops::{Hop, Next, Paths, Tail};
@@ -22,7 +22,7 @@ use crate::time::Time;
 /// A link with more feeders than this merges them in a batch and not by looking at each.
 pub(super) const SCAN_FEEDERS: usize = 8;
 
-/// With more flows than this, those of transfers included, what they keep does not stay in the cache from turn to turn.
+/// With more flows than this, those of transfers included, their state does not stay in the cache from turn to turn.
 const MANY_FLOWS: usize = 256;
 
 /// How many packets before its turn the data that one needs is fetched, step by step since one thing says where the next is: far
@@ -34,7 +34,7 @@ trait Feed {
     /// Takes the next packet before `horizon`.
     fn next(&mut self, ports: &mut Ports, horizon: Time) -> Option<Packet>;
 
-    /// A packet that comes soon, behind so many others, so that what it needs can be fetched.
+    /// Prefetches the data of a packet that comes soon, behind this many others.
     #[inline(always)]
     fn soon<'a>(&self, _: &'a Ports, _: usize) -> Option<&'a Packet> {
         None
@@ -176,7 +176,7 @@ fn answer_slowly(receiver: &mut Receiver, packet: &Packet, sidecar: &mut Sidecar
 }
 
 /// Fetches what the packets that come soon will need: the hop, then the mailbox or the receiver behind it, then the place in the
-/// mailbox. Packets come in bursts, so a step has nothing to do where it has `done` that for the packet before.
+/// mailbox. Packets come in bursts, so a step does nothing if it has `done` the work for the packet before.
 #[inline(always)]
 fn fetch_ahead<F: Feed>(
     feed: &F,

@@ -108,8 +108,7 @@ impl<'a> CheckedLink<'a> {
         self.spec
     }
 
-    /// The link's queue in the run `seed`, empty: one that decides at arrivals, and one that decides at departures where the
-    /// discipline is of that kind.
+    /// The link's empty queue in the run `seed`, by the kind of its discipline: deciding at arrivals, or at departures.
     #[must_use]
     pub fn queue(&self, seed: u64) -> (Queue, Option<Served>) {
         let LinkSpec { name, rate_bps, queue, .. } = self.spec;

@@ -1,5 +1,6 @@
-//! Queue disciplines. Some decide when a packet arrives, whether it may wait and whether it is marked ([`Queue`]); others when
-//! the transmitter becomes free, which packet is sent ([`Served`]). A discipline is one file, which declares its parameters and
+//! Queue disciplines. Some disciplines decide when a packet arrives, whether it may wait and whether it is marked
+//! ([`Queue`]). Others decide when the transmitter becomes free, which packet is sent ([`Served`]). A discipline is one
+//! file, which declares its parameters and
 //! its rules, and a line in `registry.rs`.
 
 mod codel;

@@ -1,6 +1,6 @@
 //! PIE: a drop probability that a proportional-integral controller moves so that the queueing delay meets a target (RFC 8033).
 //!
-//! Variant: the delay is that of an arriving packet, known exactly here, where the RFC also allows an estimate from the
+//! Variant: the delay is that of an arriving packet, known exactly here; the RFC also allows an estimate from the
 //! departure rate.
 
 use elephan_cc::param::{BuildError, MS, NS, S, Settings, US, duration, num};

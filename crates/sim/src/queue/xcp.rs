@@ -110,7 +110,7 @@ impl Router {
         sums.iter().all(|&sum| sum == 0.0) && self.standing == waiting && self.least == waiting
     }
 
-    /// Skips the intervals that end before the last ones up to `now`: a path may be idle for millions of them.
+    /// Skips the intervals that end before the last ones up to `now`: a path may be idle for millions of intervals.
     fn skip_to(&mut self, now: Time, waiting: f64) {
         let skipped = |due: Time, interval: Time| Time((now.since(due).0 / interval.0) * interval.0);
         let (queue, control) = (self.queue_interval(waiting), Time::from_seconds(self.d));

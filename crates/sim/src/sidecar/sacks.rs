@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::packet::{Packet, flag};
 use crate::ring::Fifo;
 
-/// The blocks of one ACK and what else did not fit into the packet.
+/// The blocks of one ACK and further data that does not fit into the packet.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SackEntry {
     /// `[first, past)`, newest first (RFC 2018 section 4).
@@ -70,7 +70,7 @@ impl Sacks {
         }
     }
 
-    /// Takes an entry out, and forgets those of ACKs that were lost before it.
+    /// Takes an entry out, and drops the entries of ACKs that were lost before it.
     #[inline]
     pub fn take(&mut self, id: u32) -> Option<SackEntry> {
         if self.loose.is_some() {

@@ -136,7 +136,7 @@ pub struct RttSpec {
 }
 
 impl RttSpec {
-    /// Mean, s, where what is below `least_s` counts as that.
+    /// Mean, s; values below `least_s` count as `least_s`.
     pub(crate) fn mean_s_above(&self, least_s: f64) -> f64 {
         const STEPS: usize = 16;
         let between = |pair: (&[f64], &[u64])| {

@@ -39,7 +39,7 @@ pub struct FlowSpec {
     /// Length of the transfer; unlimited where absent.
     #[serde(default)]
     pub size_segments: Option<u64>,
-    /// Application that limits the flow; all data is there at the start where absent.
+    /// Application that limits the flow; all data is there at the start if absent.
     #[serde(default)]
     pub application: Option<ApplicationSpec>,
     /// Sends the application's segments as datagrams: each leaves at once, without acknowledgements, retransmissions or
@@ -55,7 +55,7 @@ pub struct FlowSpec {
     pub reverse_path: Vec<usize>,
     /// Transport of the two endpoints.
     pub stack: Arc<StackSpec>,
-    /// Error of the propagation round-trip time that the algorithm is told, ps; positive where it is told too much.
+    /// Error of the propagation round-trip time that the algorithm is told, ps; positive if the told time is too long.
     #[serde(default)]
     pub base_rtt_error_ps: i64,
     /// Clock of the sender, which its timestamps show.
@@ -98,13 +98,13 @@ impl FlowSpec {
         self.source_sha256.is_none() && self.algorithm.split(':').next() == Some("udt")
     }
 
-    /// True if its receiver has no timer: it answers each packet at once, or not at all.
+    /// True if its receiver has no timer: it acknowledges each packet at once, or not at all.
     #[must_use]
     pub fn answers_at_once(&self) -> bool {
         (self.stack.ack_every == 1 || self.datagrams) && !self.has_own_transport()
     }
 
-    /// Sizes of its smallest and its largest packet, those with data and those that answer them, bytes.
+    /// Sizes of its smallest and its largest packet, data packets and their ACKs, bytes.
     #[must_use]
     pub fn packet_sizes(&self) -> [(u64, u64); 2] {
         let stack = &self.stack;

@@ -1,5 +1,4 @@
-//! Groups of equal flows, and what they stand for: each flow of a group by itself, with its own copy of the links that are only its
-//! group's.
+//! Groups of equal flows, and their flows one by one, each with its own copy of the links that only its group uses.
 
 use super::error::SpecError;
 use super::flow::FlowSpec;

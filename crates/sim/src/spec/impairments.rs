@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::error::SpecError;
 use crate::time::Time;
 
-/// Bytes that one opportunity of a trace carries: a packet of the usual size. Mahimahi counts 1,504, of which 4 are a header of
-/// its own that its packets have besides.
+/// Bytes that one opportunity of a trace carries: a packet of the usual size. Mahimahi counts 1,504 bytes, 4 of them
+/// for a header of its own.
 pub const OPPORTUNITY_BYTES: u64 = 1500;
 
 /// The longest delay that may be added, ps.
@@ -64,7 +64,7 @@ pub struct RetransmissionSpec {
     pub p: f64,
     /// Transmissions of a packet at most; then it is lost.
     pub tries: u32,
-    /// Time by which each retransmission makes a packet later, besides its transmissions, ps.
+    /// Extra delay of each retransmission of a packet, besides its transmission, ps.
     pub delay_ps: u64,
     /// True if later packets wait for one that is sent again.
     pub in_order: bool,

@@ -15,7 +15,7 @@ pub struct QueueSpec {
     pub limit_packets: Option<u64>,
     /// Bytes that may wait.
     pub limit_bytes: Option<u64>,
-    /// Parameters; a key ends with its unit where it has one.
+    /// Parameters; a key ends with its unit, if there is one.
     #[serde(flatten)]
     pub parameters: BTreeMap<String, serde_json::Value>,
 }

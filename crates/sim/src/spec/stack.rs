@@ -73,9 +73,9 @@ pub struct StackSpec {
     /// With `detection = "rack"`, timers end at such an interrupt as Linux's do; they are exact where it is absent.
     #[serde(default)]
     pub hz: Option<u32>,
-    /// The receiver acknowledges every segment as if those before it had arrived, so that its sender hears of no loss (lazy
-    /// optimistic acknowledgement, Sherwood, Bhattacharjee and Braud, CCS 2005); a segment that comes after a later one counts as
-    /// a duplicate.
+    /// The receiver acknowledges every segment as if all segments before it had arrived, so its sender learns of no
+    /// loss (lazy optimistic acknowledgement, Sherwood, Bhattacharjee and Braud, CCS 2005). A segment that arrives
+    /// after a later one counts as a duplicate.
     #[serde(default)]
     pub hide_losses: bool,
     /// The receiver echoes no mark of ECN.

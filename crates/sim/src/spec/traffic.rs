@@ -17,7 +17,7 @@ pub struct SourceSpec {
     /// Sizes of the transfers; absent where `arrivals` lists them.
     #[serde(default)]
     pub sizes: Option<SizeSpec>,
-    /// Propagation round-trip times of the transfers; that of the path where absent. A time above the path's is added behind
+    /// Propagation round-trip times of the transfers; the path's if absent. A time above the path's is added behind
     /// the last link of the ACKs; a time below the path's becomes the path's.
     #[serde(default)]
     pub rtts: Option<RttSpec>,
@@ -89,7 +89,7 @@ pub enum ArrivalsSpec {
         starts_ps: Vec<u64>,
         /// Size of each transfer, bytes of user data.
         sizes_bytes: Vec<u64>,
-        /// Propagation round-trip time of each transfer, ps; that of the path where empty.
+        /// Propagation round-trip time of each transfer, ps; the path's where empty.
         #[serde(default)]
         rtts_ps: Vec<u64>,
     },

@@ -123,7 +123,7 @@ impl Spec {
         check(
             longest_ps < 1 << 61,
             "path",
-            "and the way back take 26 days or more; the limit on a round trip is 26 days",
+            "and the reverse path take 26 days or more; the limit on a round trip is 26 days",
         )?;
         let round_trip_ps: u64 = links().map(LinkSpec::shortest_ps).sum();
         check(flow.base_rtt_error_ps <= ps_of(3600) as i64, "base_rtt_error_ps", "is at most an hour")?;

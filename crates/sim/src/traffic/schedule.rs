@@ -11,10 +11,11 @@ const LONGEST_SEGMENTS: f64 = ((1_u64 << 31) - 1) as f64;
 /// A load that is met to one part in so many needs no more transfers.
 const CLOSE_ENOUGH: u64 = 1000;
 
-/// While a load is drawn beforehand, a run looks after so many transfers whether it is to go on, which takes about 10 ms.
+/// While a load is drawn beforehand, a run checks after this many transfers whether it is to go on, which takes about
+/// 10 ms.
 const DRAWN_AT_ONCE: u64 = 1 << 16;
 
-/// So many draws are left out before a load counts as one that these sizes cannot give.
+/// Number of draws that are discarded before a load is refused as one that these sizes cannot give.
 const MOST_LEFT_OUT: u32 = 10_000;
 
 /// One transfer before it begins.
@@ -65,7 +66,7 @@ impl Mix {
     }
 }
 
-/// The users of a source, each with its own streams, so that what one draws does not depend on how fast another is.
+/// The users of a source, each with its own streams, so that the draws of one do not depend on the speed of another.
 #[derive(Clone, Debug)]
 pub struct Users {
     think: DurationSpec,
@@ -84,7 +85,7 @@ impl Users {
     }
 }
 
-/// Everything that a source will do, or what decides about it.
+/// The plan of a source's transfers, or the rule that decides about them.
 #[derive(Clone, Debug)]
 pub enum Schedule {
     /// Transfers that begin whatever becomes of the others.
@@ -318,8 +319,8 @@ impl Parts {
     }
 }
 
-/// Draws whose segments add up to a target, to the nearest draw. One that alone would overshoot by more than is missing is left out,
-/// so the largest sizes of a heavy tail are bounded by the load that they are to give.
+/// Draws whose segments add up to a target, to the nearest draw. A transfer that alone would overshoot by more than the
+/// missing load is left out, so the largest sizes of a heavy tail are bounded by the load.
 #[derive(Clone, Copy, Debug)]
 struct Drawn {
     target: u64,

@@ -4,8 +4,8 @@
 //!  arrivals ──► transfer ──► slot: sender + receiver + copy of the path ──► completed, drained ──► free for the next transfer
 //! ```
 //!
-//! A transfer in its *slot* is a flow like others. Memory is that of the transfers under way at a time. The next event of each slot
-//! stands in one short list, so that those that wait cost next to nothing.
+//! A transfer in its *slot* is a flow like others. Memory is that of the transfers under way at a time. The next event
+//! of each slot is in one short list, so waiting slots cost almost nothing.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -77,10 +77,10 @@ impl Slot {
 /// A transfer that is to begin; ordered by time, then by user.
 type Due = Reverse<(Time, u32)>;
 
-/// How many turns before its own the data of a slot is fetched; twice as many before, what says where that is.
+/// Distance in turns at which the data of a slot is prefetched; its address is prefetched at twice that distance.
 const STEP: usize = 2;
 
-/// In so many turns each slot that waits for its last packets is looked at once.
+/// Number of turns within which each slot that waits for its last packets is looked at once.
 const TURNS_TO_DRAIN: usize = 16;
 
 /// A source of transfers.
@@ -108,7 +108,8 @@ pub struct Source {
     turns: Vec<u32>,
     /// The same of the receivers.
     sinks: Vec<(Time, MailboxId)>,
-    /// Places whose transfer was over in the turn before; those of others over that have packets under way; and those that are free.
+    /// Slots whose transfer ended in the turn before; slots of ended transfers that still have packets under way; and
+    /// free slots.
     ending: Vec<u32>,
     draining: VecDeque<u32>,
     free: Vec<u32>,
@@ -270,7 +271,7 @@ impl Source {
         }
     }
 
-    /// Fetches what the next turns need: each was last looked at an RTT ago, and thousands of others since.
+    /// Fetches the data of the next turns: each was last used an RTT ago, and thousands of others since.
     #[inline(always)]
     fn fetch_ahead(&self, turns: &[u32], network: &Network) {
         let at = |places: usize| turns.get(places - 1).map(|&slot| slot as usize);
@@ -437,7 +438,7 @@ impl Source {
         }
     }
 
-    /// Frees a slot if none of its packets are under way; answers whether that was so.
+    /// Frees a slot if none of its packets are under way; returns true if it did.
     fn free_slot(&mut self, slot: usize, network: &mut Network) -> bool {
         let held = &self.slots[slot];
         let counts = network.counts(held.flow, held.packets(network));

@@ -14,7 +14,7 @@ pub struct Transfer {
     pub rtt: Time,
     /// When its last segment was acknowledged; [`Time::NEVER`] where the run ended before.
     pub completed: Time,
-    /// Whose it was, where there are users.
+    /// User that made the transfer, if there are users.
     pub user: Option<u32>,
     /// Counters of its sender.
     pub totals: SenderTotals,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 LATE_P99_MAX_US = 500.0
-"""A run in which one packet of a hundred was handed on later than this is marked as one not to believe."""
+"""A run in which one packet of a hundred was handed on later than this is marked as not valid."""
 
 _DIGEST_DIGITS = 12
 _WAIT_S = 0.1
@@ -112,7 +112,7 @@ def alone(progress: Progress | None) -> Iterator[None]:
 
 
 def _locked(descriptor: int) -> bool:
-    """Whether a file's lock is ours now; the kernel gives it up when the process ends, however it ends."""
+    """True if a file's lock is ours now; the kernel gives it up when the process ends, however it ends."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -124,7 +124,7 @@ def _locked(descriptor: int) -> bool:
 def algorithms(plan: Plan, thoughts: list[pl.DataFrame]) -> Iterator[dict[int, str]]:
     """The kernel's names of the flows' algorithms; those that it lacks are there for this time.
 
-    When it ends, what those reported is in ``thoughts``.
+    When it ends, their reports are in ``thoughts``.
     """
     names = {i: flow.built_in for i, flow in enumerate(plan.flows) if flow.built_in is not None}
     others = [i for i, flow in enumerate(plan.flows) if flow.built_in is None]
@@ -147,7 +147,7 @@ def algorithms(plan: Plan, thoughts: list[pl.DataFrame]) -> Iterator[dict[int, s
 def result(
     plan: Plan, logs: Logs, names: Mapping[int, str], before: Mapping[str, Any], thoughts: list[pl.DataFrame]
 ) -> RawResult:
-    """The tables of a run, with what its algorithms reported, and its totals."""
+    """The tables of a run, with the reports of its algorithms, and its totals."""
     made, totals = tables(plan, logs), summary(plan, logs, names, before)
     if thoughts:
         made["internals"] = internals(plan, logs, thoughts)
@@ -156,9 +156,9 @@ def result(
 
 
 def summary(plan: Plan, logs: Logs, names: Mapping[int, str], before: Mapping[str, Any]) -> dict[str, Any]:
-    """Totals of a run, what speaks against believing it, and the host's state before and after."""
+    """Totals of a run, the checks that it failed, and the host's state before and after."""
     link = logs.link
-    doubts = _doubts(plan, logs)
+    failed = _failed_checks(plan, logs)
     return {
         "segments_delivered": sum(
             flow["received_bytes"] // spec.stack.payload_bytes
@@ -166,10 +166,11 @@ def summary(plan: Plan, logs: Logs, names: Mapping[int, str], before: Mapping[st
         ),
         "conservation": link["conservation"],
         "links": [{key: value for key, value in each.items() if key != "samples"} for each in link["links"]],
-        "warnings": [*doubts, *_cautions(plan, logs)],
+        "warnings": [*failed, *_cautions(plan, logs)],
         "engine_version": KernelBackend().version(),
         "kernel": {
-            "believable": not doubts,
+            "valid": not failed,
+            "failed_checks": failed,
             "lateness": link["lateness"],
             "receivers": link["receivers"] | {"segments_an_ack": _segments_an_ack(plan, logs)},
             "drops": link["drops"],
@@ -192,7 +193,7 @@ def summary(plan: Plan, logs: Logs, names: Mapping[int, str], before: Mapping[st
 
 
 def _segments_an_ack(plan: Plan, logs: Logs) -> float:
-    """Segments that came to receivers, for each ACK that acknowledged new ones."""
+    """Segments received for each ACK that acknowledged new ones."""
     flows = logs.link["flows"]
     payloads = [spec.stack.payload_bytes for spec in plan.form.flows]
     segments = sum(int(flow["received_bytes"]) / payload for flow, payload in zip(flows, payloads, strict=True))
@@ -200,7 +201,7 @@ def _segments_an_ack(plan: Plan, logs: Logs) -> float:
 
 
 def _cautions(plan: Plan, logs: Logs) -> list[str]:
-    """What a reader should know of a run that may be believed all the same."""
+    """Cautions about a run that is valid all the same."""
     found = []
     longest_s = logs.send["look_gap_s"]
     if longest_s > min(plan.round_trips_s):
@@ -219,22 +220,22 @@ def _cautions(plan: Plan, logs: Logs) -> list[str]:
 
 
 def _stolen(logs: Logs) -> str:
-    """What a machine on the same hardware took, where it is enough to be the cause."""
+    """Time that a hypervisor gave to other machines, if it is enough to be the cause."""
     part = logs.processor.get("steal", 0.0)
     if part < _STOLEN_PART_MIN:
         return ""
     return f"; other machines on this hardware took {part:.0%} of the processors' time meanwhile"
 
 
-def _doubts(plan: Plan, logs: Logs) -> list[str]:
-    """What makes a run one not to believe; one sentence each."""
+def _failed_checks(plan: Plan, logs: Logs) -> list[str]:
+    """Reasons why a run is not valid; one sentence each."""
     link = logs.link
     found = []
     late_us = link["lateness"]["p99_us"]
     if late_us is not None and late_us > LATE_P99_MAX_US:
         found.append(
             f"the host was too busy: one packet of a hundred left the path {late_us / 1e3:.1f} ms late or more, "
-            f"and {LATE_P99_MAX_US / 1e3:g} ms is the most that is believed{_stolen(logs)}"
+            f"and {LATE_P99_MAX_US / 1e3:g} ms is the limit of a valid run{_stolen(logs)}"
         )
     moved, carried = link["displaced"]["beyond_500_us"], link["conservation"]["sent"]
     if moved > _MOVED_PART_MAX * carried:

@@ -63,7 +63,7 @@ def names() -> list[str]:
 
 
 def available() -> Mapping[str, str]:
-    """The algorithms that there is an object for, each with what this host lacks to use it; empty where nothing."""
+    """The algorithms with an object, each with the requirements that this host lacks for it; empty if none."""
     reason = missing()
     return dict.fromkeys(names(), reason)
 
@@ -78,7 +78,7 @@ def digest() -> str:
 
 
 def missing() -> str:
-    """What this host lacks for algorithms in BPF, and what would help; empty where nothing."""
+    """Requirements of algorithms in BPF that this host lacks, with a remedy; empty if none."""
     if sys.platform != "linux":
         return "needs Linux"
     if not BTF.exists():
@@ -96,7 +96,7 @@ def missing() -> str:
 
 @lru_cache(maxsize=4)
 def _takes_congestion_control(btf: Path) -> bool:
-    """Whether the kernel's types tell of it; they are megabytes, and are asked for with every flow."""
+    """True if the kernel's type information has it; its megabytes are read once."""
     return b"bpf_struct_ops_tcp_congestion_ops" in btf.read_bytes()
 
 
@@ -180,7 +180,7 @@ def _write(data: bytearray, compiled: ObjectFile, symbol: str, number: float, na
 
 
 def check(algorithm: str, parameters: Mapping[str, Parameter]) -> None:
-    """Whether the object can be what is asked for; it is compiled, and the kernel is not touched.
+    """True if the object can be what is asked for; it is compiled, and the kernel is not touched.
 
     Raises:
         ScenarioError: no object for it, or not with these parameters.
@@ -191,7 +191,7 @@ def check(algorithm: str, parameters: Mapping[str, Parameter]) -> None:
 
 
 def unsettable(algorithm: str, parameters: Mapping[str, Parameter]) -> dict[str, str]:
-    """The parameters of these that the object of an algorithm cannot be given, each with what it has instead.
+    """The parameters that the object of an algorithm does not accept, each with the value that it has instead.
 
     Raises:
         BpfError: clang refuses the object.
@@ -235,7 +235,7 @@ def registered(
         into: takes the table of internals in place of the file.
 
     Raises:
-        ScenarioError: what is asked for is not what the object can do.
+        ScenarioError: the object cannot do what was asked for.
         BpfError: this host cannot do it.
     """
     own_name, values = resolve(algorithm, parameters)
@@ -263,7 +263,7 @@ def registered(
 
 
 def internals_path(workdir: Path, name: str) -> Path:
-    """Where the internals of an algorithm registered as ``name`` are, once its registration has ended."""
+    """File of the internals of an algorithm registered as ``name``, once its registration has ended."""
     return workdir / f"{name}.internals.parquet"
 
 
@@ -344,7 +344,7 @@ def _write_record(name: str, map_id: int | None) -> Path:
 
 
 def unregister_recorded() -> list[str]:
-    """Takes back what processes that are gone left registered; gives the names. Others are left alone."""
+    """Unregisters the leftovers of processes that are gone; returns their names. Others are left alone."""
     removed = []
     for path in sorted((runtime_dir() / "registered").glob("*.json")):
         record = json.loads(path.read_text())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +16,7 @@ from elephan.scenario import Scenario
 from elephan.scenario.lookups import wire_bytes
 
 GOODPUT_PART_MIN = 0.99
-"""A host carries a rate honestly where a flow has this part of the goodput that the path allows, and is believed."""
+"""A host carries a rate if a flow has this fraction of the goodput that the path allows, in a valid run."""
 
 ALGORITHMS = ("cubic", "reno")
 RATES_MBPS = (100, 400, 622, 1000)
@@ -30,11 +30,11 @@ class Result:
     """One run.
 
     Attributes:
-        goodput_part: goodput in the second half, as a part of the payload's share of the rate.
+        goodput_part: goodput in the second half, as a fraction of the payload's share of the rate.
         late_p99_us: one packet of a hundred left the path later than this.
         link_processor: cores that the path took.
         stolen_part: of the processors' time, what a hypervisor gave to others; late packets are its doing.
-        believable: whether the run itself found nothing against it.
+        valid: true if the run failed no check of the backend.
     """
 
     algorithm: str
@@ -45,17 +45,17 @@ class Result:
     late_p99_us: float
     link_processor: float
     stolen_part: float
-    believable: bool
+    valid: bool
 
     @property
     def honest(self) -> bool:
-        """Whether the host carried it."""
-        return self.believable and self.goodput_part >= GOODPUT_PART_MIN
+        """True if the host carried it."""
+        return self.valid and self.goodput_part >= GOODPUT_PART_MIN
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """What was measured on a host."""
+    """Measurements of a host."""
 
     host: str
     made: str
@@ -63,7 +63,7 @@ class Calibration:
 
     @property
     def honest_mbps(self) -> int:
-        """The highest rate such that all runs at it, and below, were honest; 0 where there is none."""
+        """The highest rate such that all runs at it, and below it, were honest; 0 if there is none."""
         carried = 0
         for rate in sorted({result.rate_mbps for result in self.results}):
             if not all(result.honest for result in self.results if result.rate_mbps == rate):
@@ -81,19 +81,19 @@ class Calibration:
         return path
 
     def to_json(self) -> dict[str, Any]:
-        """As in the document of ``elephan lab calibrate --json``."""
+        """JSON form, as in the document of ``elephan lab calibrate --json``."""
         rows = [asdict(result) | {"honest": result.honest} for result in self.results]
         return {"host": self.host, "made": self.made, "honest_mbps": self.honest_mbps, "results": rows}
 
 
 def place() -> Path:
-    """Where this host's calibration is kept."""
+    """File of this host's calibration."""
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(state) / "elephan" / "calibration.json"
 
 
 def host_name() -> str:
-    """What a calibration is of: another host, kernel or number of cores needs another one."""
+    """Name that a calibration is for: another host, kernel or number of cores needs another one."""
     return f"{platform.node()}, Linux {platform.release()}, {len(os.sched_getaffinity(0))} cores"
 
 
@@ -101,16 +101,21 @@ def load() -> Calibration | None:
     """This host's calibration, if it has one."""
     try:
         saved = json.loads(place().read_text(encoding="utf-8"))
-        made = Calibration(saved["host"], saved["made"], [Result(**row) for row in saved["results"]])
+        made = Calibration(saved["host"], saved["made"], [_saved_result(row) for row in saved["results"]])
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return made if made.host == host_name() else None
 
 
+def _saved_result(row: Mapping[str, Any]) -> Result:
+    """A saved row; earlier versions had another name of ``valid``."""
+    return Result(**{"valid" if key == "believable" else key: value for key, value in row.items()})
+
+
 def scenarios(
     algorithms: Iterable[str] = ALGORITHMS, rates_mbps: Iterable[int] = RATES_MBPS, rtts_ms: Iterable[int] = RTTS_MS
 ) -> list[tuple[str, int, int, Scenario]]:
-    """What is run: one flow, a BDP of buffer, slowest first."""
+    """Runs of a calibration: one flow, a BDP of buffer, slowest first."""
     rates, rtts = sorted(rates_mbps), sorted(rtts_ms)
     wanted = [(algorithm, rate, rtt) for rate in rates for rtt in rtts for algorithm in algorithms]
     return [(algorithm, rate, rtt, _scenario(algorithm, rate, rtt)) for algorithm, rate, rtt in wanted]
@@ -133,7 +138,7 @@ def calibrate(
     Args:
         wanted: as from :func:`scenarios`.
         backend: the kernel backend, which runs it.
-        progress: told the seconds that are done and all of them, and the same of runs; returning ``False`` cancels.
+        progress: told the seconds done and in all, and the runs done and in all; returning ``False`` cancels.
 
     Raises:
         ScenarioError: this host cannot run anything; with why.
@@ -167,12 +172,12 @@ def _result(algorithm: str, rate_mbps: int, rtt_ms: int, scenario: Scenario, raw
         late_p99_us=facts["lateness"]["p99_us"],
         link_processor=facts["processor_s"]["link"] / (_SETTLE_S + _MEASURE_S),
         stolen_part=facts["processor"].get("steal", 0.0),
-        believable=facts["believable"],
+        valid=facts["valid"],
     )
 
 
 def warning(rate_bps: int) -> str | None:
-    """What to say of a run at a rate that this host did not carry in its own calibration."""
+    """Warning about a run at a rate that this host did not carry in its own calibration."""
     known = load()
     if known is None or rate_bps <= known.honest_mbps * 1_000_000 or not known.results:
         return None

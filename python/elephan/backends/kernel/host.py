@@ -1,4 +1,4 @@
-"""What this host is, what it has, and how busy it is."""
+"""This host: its kernel and processors, its equipment, and its load."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from elephan.scenario import ScenarioError
 
 PROGRAM = "elephan-wire"
 PATH = "veth and packet sockets"
-"""What is only tried where nothing else is missing."""
+"""Check that is only tried if nothing else is missing."""
 
 ENVIRONMENT = "ELEPHAN_WIRE"
 _AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
@@ -23,7 +23,7 @@ _STAT_FIELDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "s
 
 
 def program() -> Path | None:
-    """The program that is the path and its hosts: ``$ELEPHAN_WIRE``, or the one that was built with the package."""
+    """The program for the path and its hosts: ``$ELEPHAN_WIRE``, or the one that was built with the package."""
     named = os.environ.get(ENVIRONMENT)
     path = Path(named) if named else Path(__file__).parents[2] / "bin" / PROGRAM
     return path if os.access(path, os.X_OK) and path.is_file() else None
@@ -38,7 +38,7 @@ def congestion_controls() -> list[str]:
 
 
 def missing() -> dict[str, str]:
-    """What keeps this host from running anything: what is missing, and what would help; empty where nothing."""
+    """Requirements that this host lacks, each with a remedy; empty if it can run the backend."""
     found = {}
     if sys.platform != "linux":
         return {"Linux": f"this is {platform.system()}"}
@@ -75,14 +75,14 @@ def require() -> None:
     """Refuse where the host cannot run anything.
 
     Raises:
-        ScenarioError: with what is missing first, and what would help.
+        ScenarioError: with the missing items first, and a remedy for each.
     """
     for what, why in missing().items():
         raise ScenarioError(f"the backend 'kernel' needs {what}; {why}")
 
 
 def state() -> dict[str, Any]:
-    """The host as it is now: kernel, processor, clock rate policy, load."""
+    """The present state of the host: kernel, processor, clock rate policy, load."""
     policy = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
     return {
         "kernel": platform.release(),
@@ -100,7 +100,7 @@ def processor_times() -> dict[str, int]:
 
 
 def processor_shares(before: dict[str, int], after: dict[str, int]) -> dict[str, float]:
-    """What the cores were used for between two readings, as parts of the whole."""
+    """Use of the cores between two looks at the counters, as shares of the whole."""
     spent = {name: after[name] - before[name] for name in before}
     total = sum(spent.values())
     return {name: ticks / total for name, ticks in spent.items()} if total else {}

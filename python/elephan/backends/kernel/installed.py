@@ -70,7 +70,7 @@ def _records() -> Path:
 
 
 def everything() -> list[Installed]:
-    """What is installed now; a record whose pin is gone is none."""
+    """Algorithms that are installed now; a record without its pin does not count."""
     found = []
     for path in sorted(_records().glob("*.json")):
         record = Installed(**json.loads(path.read_text()))

@@ -1,4 +1,4 @@
-"""What this host can and cannot do, item by item."""
+"""Abilities of this host for the kernel backend, item by item."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Item:
         needed: whether nothing runs without it.
         ok: whether it is there.
         found: what was found.
-        help: what would help where it is not there.
+        help: a remedy, if the item is missing.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Item:
     help: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """As in the document of ``elephan lab check --json``."""
+        """JSON form, as in the document of ``elephan lab check --json``."""
         return asdict(self)
 
 
@@ -54,7 +54,7 @@ def check() -> list[Item]:
 
 
 def can_run(items: list[Item]) -> bool:
-    """Whether a scenario can be run at all."""
+    """True if a scenario can be run at all."""
     return all(item.ok for item in items if item.needed)
 
 

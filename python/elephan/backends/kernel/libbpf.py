@@ -92,7 +92,7 @@ def _error(what: str, code: int) -> BpfError:
 class CongestionControl:
     """A compiled object in the kernel, offered to sockets as long as this object is open and the process lives.
 
-    Where the kernel has links for struct_ops (Linux 6.4), it takes the algorithm back by itself when the process ends;
+    With links for struct_ops (Linux 6.4), the kernel unregisters the algorithm by itself when the process ends;
     ``map_id`` is ``None`` then. Otherwise the algorithm stays until :func:`unregister` is called with ``map_id``.
     """
 
@@ -150,7 +150,7 @@ class CongestionControl:
         return int(found)
 
     def listen(self, on_record: Callable[[bytes], None]) -> Callable[[], None]:
-        """Opens the ring of events. The function that it gives hands over what came in since the last call."""
+        """Opens the ring of events. The returned function hands over the records that came in since the last call."""
 
         def sample(_context: int, data: ctypes.Array[ctypes.c_char], size: int) -> int:
             on_record(ctypes.string_at(data, size))

@@ -1,4 +1,4 @@
-"""From a scenario to what real sockets and the emulated path have to do; what cannot be done is refused by name."""
+"""From a scenario to the settings of real sockets and the emulated path; an impossible setting is refused by name."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FLOW_FIELDS = {"parameters", "stop_ps", "size_segments"}
 _LINK_FIELDS = {"loss", "record"}
 """Optional fields of flows and of links that the kernel backend has."""
 
-# What a socket or a route can be told; everything else of a stack is as the kernel has it.
+# Settings that a socket or a route accepts; everything else of a stack is the kernel's own.
 _CAN_DIFFER = ("payload_bytes", "receive_window", "initial_window", "pacing")
 _HEADER_BYTES = STACKS["linux"].header_bytes
 _BUFFER_MIN_BYTES = 1 << 20
@@ -49,7 +49,7 @@ class Flow:
         algorithm: as in the scenario.
         parameters: of the algorithm.
         built_in: the kernel's own name of the algorithm; ``None`` where the kernel has to be given it.
-        sender: its address; ``receiver``: that of the other end.
+        sender: its address; ``receiver``: the address of the other end.
         initial_window: segments.
         window_bytes: the most that can be under way and waiting.
     """
@@ -137,7 +137,7 @@ class Plan:
 
 
 def _buffer_bytes(window_bytes: int) -> int:
-    """What a socket is told; the kernel takes twice as much, for what it keeps beside the data."""
+    """Buffer size that a socket is told; the kernel doubles it, for its own bookkeeping."""
     return min(_BUFFER_MAX_BYTES, 2 * window_bytes + _BUFFER_MIN_BYTES)
 
 
@@ -180,7 +180,7 @@ def _only_plain(form: Spec) -> None:
 
 
 def _check_stack(stack: StackSpec, where: str) -> None:
-    """The endpoint is Linux's own; what a socket cannot be told has to be as there."""
+    """The endpoint is Linux's own; settings that a socket does not accept must equal Linux's."""
     linux = STACKS["linux"]
     for field, value in stated_settings(stack).items():
         if field not in _CAN_DIFFER and value != getattr(linux, field):
@@ -229,7 +229,7 @@ def _flow(form: Spec, i: int, flow: FlowSpec) -> Flow:
 
 
 def _check_bpf(name: str, flow: FlowSpec, where: str) -> None:
-    """Whether the kernel can be given an algorithm."""
+    """True if the kernel can be given an algorithm."""
     from elephan.backends.kernel import bpf
 
     algorithm, offered = flow.algorithm, bpf.available()
@@ -248,7 +248,7 @@ def _check_bpf(name: str, flow: FlowSpec, where: str) -> None:
 
 
 def _window_bytes(form: Spec, flow: FlowSpec) -> int:
-    """What fits on the path of a flow and into its queues, with some time to spare for a late reader."""
+    """Bytes that fit on the path of a flow and into its queues, with some time to spare for a late reader."""
     wire = wire_bytes(flow.stack)
     propagation_s = base_rtt_ps(form, flow) / _PS_PER_S
     waiting = 0

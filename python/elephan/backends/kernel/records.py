@@ -1,7 +1,7 @@
-"""What this program puts into a host, written down before it is put there, so that nothing outlives a crash unnoticed.
+"""Records of all that this program puts into a host, written beforehand, so that a crash leaves nothing unnoticed.
 
-A record is a file in the runtime folder, named after the run. It belongs to a process; :func:`remove_abandoned` removes
-what belongs to processes that are gone, and nothing else.
+A record is a file in the runtime folder, named after the run. A record belongs to a process; :func:`remove_abandoned`
+removes the objects of processes that are gone, and nothing else.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Record:
 
     @property
     def path(self) -> Path:
-        """Where it is written."""
+        """File of the record."""
         return runtime_dir() / "runs" / f"{self.name}.json"
 
     def write(self) -> None:
@@ -93,7 +93,8 @@ class Record:
         beside.replace(self.path)
 
     def remove(self) -> list[str]:
-        """Remove everything that it names and is still there, then the record; what was removed, in words.
+        """Remove everything that it names and that still exists, then the record; returns the names of the removed
+        objects.
 
         Raises:
             LeftOverError: something could not be removed; it stays written down.
@@ -114,7 +115,7 @@ class Record:
         return there
 
     def _there(self) -> list[str]:
-        """What of it is on the host, in words."""
+        """Names of its objects that are on the host."""
         found = [f"namespace {name}" for name in self.namespaces if (NETNS / name).exists()]
         found += [f"device {name}" for name in self.devices if _device(name).exists()]
         return found + [f"folder {folder}" for folder in self.folders if Path(folder).is_dir()]
@@ -125,7 +126,7 @@ def _device(name: str) -> Path:
 
 
 def records() -> list[Record]:
-    """What is written down in the runtime folder."""
+    """Records in the runtime folder."""
     found = []
     for path in sorted((runtime_dir() / "runs").glob("*.json")):
         with contextlib.suppress(OSError, ValueError, TypeError):
@@ -134,7 +135,7 @@ def records() -> list[Record]:
 
 
 def remove_abandoned() -> list[str]:
-    """Remove what processes that are gone have left, registered algorithms too; what it was, in words."""
+    """Remove the leftovers of processes that are gone, registered algorithms too; returns their names."""
     from elephan.backends.kernel import bpf
 
     removed = []
@@ -146,7 +147,7 @@ def remove_abandoned() -> list[str]:
 
 
 def _end_processes_in(namespace: str) -> None:
-    """Kill what still runs in a namespace of ours: it would keep the namespace alive without its name."""
+    """Kill the programs that still run in a namespace of ours: they would keep the namespace alive without its name."""
     found = subprocess.run(["ip", "netns", "pids", namespace], capture_output=True, text=True, check=False)
     for pid in found.stdout.split():
         with contextlib.suppress(ProcessLookupError):

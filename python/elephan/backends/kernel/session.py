@@ -33,7 +33,7 @@ SYSCTLS = {
     "net/ipv4/tcp_rmem": _BUFFER_SYSCTL,
     "net/ipv4/tcp_wmem": _BUFFER_SYSCTL,
 }
-"""What is set in the namespaces of the hosts; everything else is as the kernel has it."""
+"""Settings of the hosts' namespaces; everything else is the kernel's own."""
 
 
 class KernelError(RuntimeError):
@@ -42,7 +42,7 @@ class KernelError(RuntimeError):
 
 @dataclass(frozen=True)
 class Logs:
-    """What the three programs wrote, and how busy the host was meanwhile."""
+    """Output of the three programs, and the load of the host meanwhile."""
 
     link: dict[str, Any]
     send: dict[str, Any]
@@ -56,7 +56,7 @@ def command(*arguments: str) -> None:
     """Run a program that changes something.
 
     Raises:
-        KernelError: it fails; with what it said.
+        KernelError: it fails; with its output.
     """
     done = to_its_end(*arguments)
     if done.returncode:
@@ -178,12 +178,12 @@ def opened() -> Iterator[Session]:
 
 
 def write_plan(folder: Path, document: Mapping[str, Any]) -> None:
-    """Where the programs find it."""
+    """Writes the plan to the file in which the programs look for it."""
     (folder / PLAN).write_text(json.dumps(document), encoding="utf-8")
 
 
 def host_script(plan: Plan, device: str, *addresses: str) -> str:
-    """What makes a namespace a host: its settings, its device, its addresses."""
+    """Shell script that makes a namespace a host: its settings, its device, its addresses."""
     lines = [f"echo '{value}' > /proc/sys/{name}" for name, value in SYSCTLS.items()]
     return "\n".join([*lines, "ip link set lo up", device_script(plan, device, *addresses)])
 

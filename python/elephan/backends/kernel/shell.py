@@ -66,7 +66,7 @@ class Stated:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a program left behind.
+    """Exit status and output of a program.
 
     Attributes:
         status: its exit status.
@@ -163,7 +163,7 @@ def _last_steps(device: str, to: str, own: str, congestion: str) -> str:
 
 
 def _run_as_user(opened: Session, program: Sequence[str], plan: Plan) -> int:
-    """Run a program in its namespace, as the user who called sudo; Ctrl-C is for it alone."""
+    """Run a program in its namespace, as the user who called sudo; Ctrl-C reaches the program only."""
     environment = dict(os.environ) | {HOST_ENVIRONMENT: plan.flows[0].receiver}
     become: list[str] = []
     if (asked := os.environ.get("SUDO_UID")) is not None and int(asked) != 0:

@@ -42,7 +42,7 @@ def tables(plan: Plan, logs: Logs) -> dict[str, pl.DataFrame]:
 
 
 def internals(plan: Plan, logs: Logs, reported: list[pl.DataFrame]) -> pl.DataFrame:
-    """What algorithms in BPF reported, a row for each variable of each flow at each time, in s from the beginning.
+    """Internal variables that algorithms in BPF reported: a row for each variable of each flow at each time.
 
     Times are in s under a name that ends in ``_s``, as in the simulator; the programs in the kernel have microseconds.
     """
@@ -89,7 +89,7 @@ def _samples(plan: Plan, logs: Logs, i: int) -> pl.DataFrame:
     times = logs.link["times_s"]
 
     def held(name: str) -> pl.Series:
-        """What the socket said last; at the last sample it may be closed already."""
+        """The socket's last report; at the last sample it may be closed already."""
         return pl.Series(sender[name], dtype=pl.Float64).fill_null(strategy="forward")
 
     def count(name: str) -> pl.Series:

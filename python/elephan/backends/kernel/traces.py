@@ -1,4 +1,4 @@
-"""Where it is written down what is on this host, and whether the process that it belongs to is still there."""
+"""Folder of the records of this host's objects, and a check that the process which made them still runs."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """A scenario of another time as today's Linux can run it: the same network, the same flows, the kernel's own endpoints.
 
-What a socket or a route can be told stays as it is: sizes of segments, initial and receive windows, starts. Everything
+Settings that a socket or a route accepts stay as they are: sizes of segments, initial and receive windows, starts.
+Everything
 else of the endpoint is the kernel's, and each difference is stated. An algorithm is the object in BPF, with the
 scenario's rules as far as the object has them, or else Linux's own. What would make it another experiment is refused.
 """
@@ -25,7 +26,7 @@ BESIDE_THE_RULES = {
     "halve_in_slow_start": "ns-2's agent halves on a loss in slow start whatever the algorithm",
     "known_owd": "time stamps of two hosts have no common zero, and the smallest delay that was seen stands for it",
 }
-"""Parameters that speak of a simulator and not of the algorithm's rules; a twin may do without, and says so."""
+"""Parameters of a simulator and not of the algorithm's rules; a twin may leave them out, and says so."""
 
 _LINUX = STACKS["linux"]
 _TOLD = ("payload_bytes", "header_bytes", "initial_window", "initial_ssthresh", "receive_window", "pacing")
@@ -37,7 +38,7 @@ _SAME_PART = 2e-3
 
 @dataclass(frozen=True)
 class Twin:
-    """What stands for a scenario in the kernel.
+    """Twin of a scenario: its substitute in the kernel.
 
     Attributes:
         scenario: what is run.
@@ -77,7 +78,7 @@ def twin(scenario: Scenario) -> Twin:
 
 
 def _check_rate(rate_bps: int) -> None:
-    """A host is not asked for hours of runs at a rate of which it is known that they would not be believed."""
+    """A host is not asked for hours of runs at a rate of which it is known that they would not be valid."""
     known = calibration.load()
     if known is not None:
         if (why := calibration.warning(rate_bps)) is not None:
@@ -95,7 +96,7 @@ def _check_rate(rate_bps: int) -> None:
 
 
 def _endpoints(form: Spec) -> Iterator[str]:
-    """What the kernel's own endpoint changes, once for all flows that have it alike."""
+    """Changes that the kernel's own endpoint makes, once for all flows that share them."""
     linux = {name: getattr(_LINUX, name) for name in StackSpec.__struct_fields__}
     for flow in form.flows:
         stack, settings = flow.stack, stated_settings(flow.stack)
@@ -129,7 +130,7 @@ def _flow(flow: FlowSpec, table: Mapping[str, Any], where: str) -> tuple[dict[st
     name, _, _ = flow.algorithm.partition(":")
     offered = bpf.available()
     if name not in BUILT_IN and offered.get(name, "not there"):
-        return dict(table), []  # whoever checks the twin will refuse it, with the reason
+        return dict(table), []  # the check of the twin refuses it, with the reason
     entry = algorithms()[name]
     defaults = {parameter["name"]: parameter["default"] for parameter in entry["parameters"]}
     wanted = _preset(flow.algorithm) | dict(flow.parameters)

@@ -41,7 +41,7 @@ class LinuxBackend(Backend):
     def version(self) -> str:
         """The package's version, and digests of the guest's program, of the code around it and of the kernels.
 
-        The digest of a patch is in the backend's name, that of a C file in the scenario.
+        The digest of a patch is in the backend's name, and the digest of a C file is in the scenario.
         """
         names = [kernel.digest for kernel in kernels.offered()]
         return f"{__version__}+{_program_digest()}.{_rules_digest()}, Linux {' '.join(names) or 'not built'}"
@@ -112,7 +112,7 @@ def _require() -> None:
     """Refuse where no guest can run.
 
     Raises:
-        ScenarioError: with what is missing, and what would help.
+        ScenarioError: with the missing items, and a remedy for each.
     """
     if platform.system() != "Linux" or platform.machine() not in ("x86_64", "AMD64"):
         raise ScenarioError(

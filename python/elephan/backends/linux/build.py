@@ -286,7 +286,7 @@ def _check_config(wanted: Path, made: Path) -> None:
 
 
 def _run(words: list[str], folder: Path, tell: Tell, explain: Explain | None = None) -> None:
-    """Run a step of the build, and tell now and then how far it is; ``explain`` makes an error of what it printed."""
+    """Run a step of the build, and report its progress now and then; ``explain`` makes an error of its output."""
     environment = os.environ | {
         "KBUILD_BUILD_TIMESTAMP": "1970-01-01", "KBUILD_BUILD_USER": "elephan", "KBUILD_BUILD_HOST": "elephan",
         "LC_ALL": "C",

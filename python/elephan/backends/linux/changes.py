@@ -183,7 +183,7 @@ def _copy(tree: Path, to: Path) -> None:
 
 
 def _apply(patch: Patch, tree: Path, base: Kernel) -> None:
-    """Apply a patch; lines that have moved are found, changed ones are not."""
+    """Apply a patch; moved lines are found, changed lines are not."""
     if shutil.which("patch") is None:
         raise ScenarioError("a patch cannot be applied without patch: apt-get install patch", source="--patch")
     done = subprocess.run(

@@ -89,7 +89,7 @@ def run(plan: Plan, kernel: Kernel, progress: Progress | None) -> Log:
 
 @contextlib.contextmanager
 def _root(plan: Plan, first: Path) -> Iterator[Path]:
-    """A folder with the guest's root file system, gone afterwards; those of killed processes go too."""
+    """A folder with the guest's root file system, removed afterwards; folders of killed processes are removed too."""
     above = cache() / "guests"
     above.mkdir(parents=True, exist_ok=True)
     with (above / "lock").open("w") as lock:

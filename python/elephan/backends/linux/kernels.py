@@ -37,7 +37,7 @@ class Kernel:
         seconds: the time that its build took, s.
         sha256: of the binary.
         source: the package or folder that it was built from.
-        base: digest of the kernel that it is a change of; empty for one that has its source as it is.
+        base: digest of the kernel that it is a change of; empty for an unchanged kernel.
         changes: the patch and the C files that it has beside its base.
     """
 
@@ -58,7 +58,7 @@ class Kernel:
 
     @property
     def tree(self) -> Path:
-        """The compiled source tree, which a kernel with a change is built from; a change has none of its own."""
+        """The compiled source tree, from which a kernel with a change is built; a change has no tree of its own."""
         return self.folder / TREE
 
     def size_bytes(self) -> int:
@@ -66,7 +66,7 @@ class Kernel:
         return folder_bytes(self.folder)
 
     def to_json(self) -> dict[str, Any]:
-        """As in the document of ``elephan lab linux list --json``."""
+        """JSON form, as in the document of ``elephan lab linux list --json``."""
         return asdict(self) | {"folder": str(self.folder), "size_bytes": self.size_bytes()}
 
 
@@ -98,7 +98,7 @@ def kernels() -> list[Kernel]:
 
 
 def offered() -> list[Kernel]:
-    """The kernels that runs may use: the newest of each HZ, or the one that ``$ELEPHAN_LINUX`` names.
+    """The kernels that runs may use: the newest of each HZ, or the kernel in ``$ELEPHAN_LINUX``.
 
     Raises:
         ScenarioError: the variable does not name one.

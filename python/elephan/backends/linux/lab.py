@@ -1,4 +1,4 @@
-"""What this host can and cannot do for the Linux backend, item by item."""
+"""Abilities of this host for the Linux backend, item by item."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ def _of_file(flow: FlowSpec, file: CFile, where: str) -> dict[str, int]:
 
 
 def _differing(flow: FlowSpec) -> dict[str, Parameter]:
-    """The parameters that a flow states and that are not those of Linux anyway."""
+    """The parameters that a flow states and that differ from Linux's."""
     name = flow.algorithm.partition(":")[0]
     entry = algorithms()[name]
     linux = {parameter["name"]: parameter["default"] for parameter in entry["parameters"]}

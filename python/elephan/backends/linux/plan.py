@@ -21,14 +21,14 @@ from elephan.scenario.lookups import base_rtt_ps, queue_switch, slowest_bps, wir
 from elephan.scenario.stacks import STACKS
 
 READ_BYTES = 64 << 10
-"""Low-water mark of receivers, bytes: so much has to be there before one reads."""
+"""Low-water mark of receivers, bytes: a receiver reads when this much has arrived."""
 
 # RFC 2544 sets these addresses apart for measurements.
 _SENDERS, _RECEIVERS = IPv4Address("198.18.0.1"), IPv4Address("198.19.0.1")
 _FLOWS_MAX = 100
 _FLOW_FIELDS = {"source_sha256", "parameters", "stop_ps", "size_segments", "application"}
 _LINK_FIELDS = {"loss", "record"}
-# What a socket or a route can be told; everything else of a stack is as the kernel has it.
+# Settings that a socket or a route accepts; everything else of a stack is the kernel's own.
 _CAN_DIFFER = ("payload_bytes", "receive_window", "initial_window", "quick_acks", "pacing", "hz")
 _LINUX = STACKS["linux"]
 _HEADER_BYTES = _LINUX.header_bytes
@@ -350,7 +350,7 @@ def _stages(form: Spec, i: int, nodes: _Nodes, graph: _Graph, mtu: int) -> list[
 
 
 def _limit_packets(form: Spec, i: int) -> int | None:
-    """What netem holds for a link's queue, with the packet in transmission; ``None`` where it is unlimited."""
+    """Limit of netem for a link's queue, with the packet in transmission; ``None`` if unlimited."""
     link = form.links[i]
     limits = [] if link.queue.limit_packets is None else [link.queue.limit_packets]
     if link.queue.limit_bytes is not None:
@@ -452,7 +452,7 @@ def _learned(flow: FlowSpec) -> float:
 
 
 def _window_bytes(form: Spec, flow: FlowSpec) -> int:
-    """What fits on the path of a flow and into its queues, with some time to spare for the receiver's reads, bytes."""
+    """Bytes that fit on the path of a flow and into its queues, with some time to spare for the receiver's reads."""
     wire = wire_bytes(flow.stack)
     waiting = 0
     for i in flow.path:

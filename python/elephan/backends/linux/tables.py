@@ -34,7 +34,7 @@ _NS_PER_S = 1e9
 
 @dataclass(frozen=True)
 class Looks:
-    """What a guest saw.
+    """A guest's observations.
 
     Attributes:
         times_ns: times of the looks.
@@ -81,7 +81,7 @@ def looks(plan: Plan, log: Log) -> Looks:
 
 
 def _sample_times(plan: Plan) -> Words:
-    """As the engine's: the multiples of the sampling interval, and the bounds of the measured part, ns."""
+    """Sample times of the engine: the multiples of the sampling interval, and the bounds of the measured part, ns."""
     form = plan.form
     times = {form.measure.from_ps, form.measure.to_ps}
     if form.sample_period_ps:
@@ -191,7 +191,7 @@ def _link(plan: Plan, seen: Looks, k: int) -> pl.DataFrame:
 
     link = plan.form.links[plan.watched[k]]
     words = seen.queues[:, k].astype(np.int64)
-    # What ran before the flows (their handshakes) is not theirs.
+    # Time before the flows (their handshakes) is not theirs.
     words = words - np.concatenate((np.zeros((1, 1)), words[:1, 1:]), axis=1).astype(np.int64)
     in_service = 0 if queue_switch(link.queue, "count_in_service") else 1
     length = np.maximum(words[:, _LENGTH] - in_service, 0)

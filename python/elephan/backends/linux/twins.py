@@ -1,7 +1,7 @@
 """Elephan's own algorithms in a Linux kernel: the C source of the BPF objects, compiled as the kernel's own code.
 
-A source in ``bpf/`` and the headers that it includes become one text, with ``bpf/linux/kernel.h`` in place of what
-describes the kernel to BPF. It is compiled like a C file of the user's, under the name ``el_ALGORITHM``.
+A source in ``bpf/`` and the headers that it includes become one text, with ``bpf/linux/kernel.h`` in place of the
+kernel's declarations for BPF. It is compiled like a C file of the user's, under the name ``el_ALGORITHM``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The files of a crate skeleton: what can be known of a Python class, with ``todo!`` where its arithmetic belongs."""
+"""The files of a crate skeleton: everything that follows from a Python class, with ``todo!`` in place of its
+arithmetic."""
 
 from __future__ import annotations
 
@@ -89,7 +90,7 @@ _NEEDS = {"accurate_ecn": ("ecn", "Ecn::Accurate"), "l4s": ("ecn", "Ecn::L4s")}
 
 @dataclass(frozen=True)
 class Crate:
-    """What a class becomes: the crate's name, the class, its parameters and the recording."""
+    """Rust crate of a class: the crate's name, the class, its parameters and the recording."""
 
     spec: str
     name: str
@@ -286,7 +287,8 @@ def _algorithm(crate: Crate) -> str:
 
 
 def _method(crate: Crate, name: str) -> str:
-    """A callback: the base class's arithmetic where it is inherited, else the Python text and what is to do."""
+    """A callback: the base class's arithmetic where it is inherited, else the Python text and a note on the missing
+    work."""
     result = " -> f64" if name == "recovery_floor" else ""
     head = f"    fn {name}({_SIGNATURES[name]}){result} {{\n"
     if getattr(type(crate.made), name) is getattr(Algorithm, name):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from elephan.evaluation.experiments import Experiment
-from elephan.papers.claims import load_claims, load_findings
+from elephan.papers.claims import load_claims, load_explanations
 from elephan.papers.ha2006.assumptions import ASSUMPTIONS
 from elephan.papers.ha2006.beyond import beyond
 from elephan.papers.ha2006.figures import figures
@@ -64,7 +64,7 @@ def paper(quick: bool = False) -> Paper:
         quick_note=QUICK_NOTE if quick else "",
         assumptions=ASSUMPTIONS,
         variants=tuple(_variants(setup)),
-        findings=load_findings(HERE / "findings.toml", claims),
+        explanations=load_explanations(HERE / "explanations.toml", claims),
         beyond=beyond(setup),
     )
 
@@ -111,7 +111,7 @@ ALONE = ("X1.nobg", "X2.nobg", "X3.nobg")
 SAME_RTT_BESIDE = ("X0.bgonly", "X1.bg", "X2.bg")
 BESIDE = (*SAME_RTT_BESIDE, "X3.bg")
 EVERY = (*ALONE, *BESIDE)
-"""Experiments on 400 Mbit/s, by what a reading can move."""
+"""Experiments on 400 Mbit/s, by the variants that can move them."""
 
 
 def _variants(setup: Setup) -> Iterable[Variant]:
@@ -138,7 +138,7 @@ def _variants(setup: Setup) -> Iterable[Variant]:
     ]
     for name, title, changed, experiments in others:
         other = replace(setup, **changed)
-        # What background changes needs the runs without it too; the paper's own cost nothing.
+        # An experiment that background traffic changes needs the runs without it too; the paper's own cost nothing.
         wanted = {f"ha2006.{kind}" for kind in (*experiments, *ALONE)}
         scenarios = [s for e in _experiments(other, {}) if e.id in wanted for s in e.scenarios.values()]
         yield Variant(name, title, tuple(scenarios), partial(measurer, setup=other))

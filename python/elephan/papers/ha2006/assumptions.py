@@ -1,4 +1,4 @@
-"""What ha2006 leaves open, and what was taken for it."""
+"""Values that ha2006 leaves open, and our assumptions for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the paper does not ask: do its conclusions hold where the bottleneck's queue is managed?
+"""A question beyond the paper: do its conclusions hold where the bottleneck's queue is managed?
 
 Weigle, Sharma and Freeman announced active queue management as future work in the same year. The setup is the paper's
 on 100 Mbit/s and at 162 ms, where the buffer of 2 MB holds one bandwidth-delay product, with the bottleneck's queue

@@ -16,7 +16,7 @@ from elephan.scenario.traffic import RTTS
 # In the order in which the paper names them; TCP-SACK is the one that they are measured against.
 VARIANTS = ("bic", "cubic", "fast", "hstcp", "htcp", "stcp")
 ALGORITHMS = (*VARIANTS, "sack")
-# What the paper says of 100 Mbit/s is about these.
+# Variants that the paper's statements on 100 Mbit/s are about.
 SLOW_VARIANTS = ("bic", "cubic", "hstcp")
 TITLES = MappingProxyType(
     {
@@ -46,8 +46,8 @@ RTO_FLOOR_MS = 200
 QUICK_SCALE = 10
 QUICK_PACE = 12
 
-# Parts of the capacity: what long-lived flows of the background may take by their receive windows, and what short ones
-# offer.
+# Fractions of the capacity: the limit of long-lived background flows by their receive windows, and the offered load
+# of short ones.
 LONG_SHARE = 0.5
 SHORT_SHARE = 0.6
 REVERSE_SHARE = 0.5
@@ -57,7 +57,7 @@ REVERSE_SHARE = 0.5
 TMIX = ((0, 9), (0.05, 12), (0.1, 14), (0.25, 23), (0.5, 50), (0.75, 107), (0.9, 275), (0.95, 692), (1, 1000))
 SUITE_MS = (5, 28, 54, 74, 98, 124, 150, 174, 200)
 
-# What Linux 2.6.13 had. BIC: net/ipv4/tcp_bic.c before 2.6.14.2 had 32 segments a round trip and a first threshold of
+# Linux 2.6.13. BIC: net/ipv4/tcp_bic.c before 2.6.14.2 had 32 segments a round trip and a first threshold of
 # 100; CUBIC's first version in the kernel kept that threshold.
 LINUX = MappingProxyType(
     {
@@ -131,7 +131,7 @@ class Kind(NamedTuple):
 
 @dataclass(frozen=True)
 class Setup:
-    """What the paper states, and what it leaves open with the value taken for it.
+    """Values that the paper states, and our assumptions for those that it leaves open.
 
     Attributes:
         code: whose rules the algorithms follow: those of ``linux`` 2.6.13, or the published ``papers``.
@@ -141,7 +141,7 @@ class Setup:
         first_threshold: of the first slow start of BIC and CUBIC, segments; 0 for none.
         htcp_adapts: HTCP keeps the smallest over the largest RTT of its window on a loss, and not always a half.
         rtts: distribution of the background's round-trip times: ``aikat``, ``tmix`` or ``suite``.
-        load: the background's load as a part of what was calibrated.
+        load: the background's load as a fraction of what was calibrated.
         sack_first: in a pair with TCP-SACK, TCP-SACK starts first.
         stack: recovery of the measured flows and of the background.
         convergence: means of the convergence time: over the last 10 s (``running``) or since the second flow's start
@@ -169,7 +169,7 @@ class Setup:
     pace: int = 1
 
     def scenario(self, case: Case) -> Scenario:
-        """The run of a case; another reading has the same one where it is not about anything in it."""
+        """The run of a case; a variant shares it if it changes nothing in the case."""
         if self.sack_first and case.second == "sack":
             case = case._replace(first="sack", second=case.first)
         there = replace(self, sack_first=False, convergence="running")
@@ -189,12 +189,12 @@ class Setup:
 
     @property
     def measured_s(self) -> tuple[float, float]:
-        """What throughputs and losses are measured over."""
+        """Time window of throughputs and losses."""
         return self.seconds(MEASURE_FROM_S), self.seconds(DURATION_S)
 
     @property
     def cov_s(self) -> tuple[float, float]:
-        """What the coefficient of variation is measured over; it begins at a sample."""
+        """Time window of the coefficient of variation; it begins at a sample."""
         return float(math.ceil(self.seconds(COV_FROM_S))), self.seconds(DURATION_S)
 
 
@@ -241,7 +241,7 @@ def _flow(setup: Setup, name: str, number: int, rtt_ms: int, start_s: float) -> 
         "start": f"{start_s:g} s",
     }
     if name == "fast":
-        # What is counted in segments goes with the buffer.
+        # A quantity counted in segments scales with the buffer.
         table["parameters"] = {"alpha": setup.fast_alpha / setup.scale}
         if not setup.fast_doubling:
             table["parameters"]["mi_threshold"] = 0.0
@@ -272,7 +272,7 @@ def rtt_quantiles_ms(name: str) -> tuple[tuple[float, float], ...]:
 
 
 def quantile_ms(quantiles: Sequence[tuple[float, float]], share: float) -> float:
-    """The round-trip time below which a part of the background's flows are; logarithms are interpolated."""
+    """The round-trip time below which a fraction of the background's flows are; logarithms are interpolated."""
     for (left, low_ms), (right, high_ms) in pairwise(quantiles):
         if share <= right:
             part = (share - left) / (right - left)
@@ -286,10 +286,10 @@ def ceiling_mbps(rtt_ms: float) -> float:
 
 
 def long_lived_rtts_ms(quantiles: Sequence[tuple[float, float]], most_mbps: float) -> list[float]:
-    """Round-trip times of so many flows that what their windows allow comes nearest to a rate.
+    """Round-trip times of a number of flows such that the sum of their window-limited rates comes nearest to a rate.
 
-    They are spread evenly over the distribution, so that it does not depend on the draw of a few short paths how much
-    background there is.
+    They are spread evenly over the distribution, so that the amount of background traffic does not depend on the draw
+    of a few short paths.
     """
 
     def spread(count: int) -> list[float]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from elephan.evaluation.experiments import Experiment
 from elephan.evaluation.measuring import Chosen
-from elephan.papers.claims import load_claims, load_findings
+from elephan.papers.claims import load_claims, load_explanations
 from elephan.papers.hcc2011.assumptions import ASSUMPTIONS, QUICK_NOTE
 from elephan.papers.hcc2011.beyond import beyond
 from elephan.papers.hcc2011.figures import figures
@@ -65,7 +65,7 @@ def paper(quick: bool = False) -> Paper:
         quick_note=QUICK_NOTE if quick else "",
         assumptions=ASSUMPTIONS,
         variants=tuple(variants(setup, measuring)),
-        findings=load_findings(HERE / "findings.toml", claims),
+        explanations=load_explanations(HERE / "explanations.toml", claims),
         beyond=beyond(setup.scale),
     )
 

@@ -1,4 +1,4 @@
-"""What hcc2011 leaves open, and what is taken for it."""
+"""Values that hcc2011 leaves open, and our assumptions for them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ASSUMPTIONS = (
     ),
     Assumption(
         "which code TCP-Illinois is",
-        "TCP/Linux with Linux 2.6.22's module, which keeps the part of the window that it should give up",
+        "TCP/Linux with Linux 2.6.22's module, which keeps the fraction of the window that it should give up",
         "of what the paper cites only TCP/Linux has it; the line was corrected in Linux in November 2007 and never in "
         "ns-2.35. A variant has it corrected",
     ),
@@ -138,7 +138,7 @@ ASSUMPTIONS = (
     ),
     Assumption(
         "the reverse source",
-        "200 Mbit/s while it is on, the setting is the part of the time that it is on, one cycle lasts 1 s on average",
+        "200 Mbit/s while it is on, the setting is the fraction of time that it is on, a cycle lasts 1 s on average",
         "the paper speaks of an ON-OFF setting from 0 to 1. Below some 192 Mbit/s no queue would stand on the reverse "
         "path, so the rate is at least that. A variant with cycles of 0.1 s",
     ),
@@ -157,8 +157,8 @@ ASSUMPTIONS = (
         "randomness",
         "starts up to 0.1 s later, and each packet up to 1/40 of a packet time (1 µs), by seed",
         "ns-2 has no noise unless asked. With links of one rate a flow's packets come in the slots that its own left, "
-        "and a full queue drops those of whoever comes later in a slot: Table 2 is made of such phases, which lie 6 to "
-        "22 µs apart. Flows of equal RTTs have no such distance; 1 µs decides between them, where otherwise the one "
-        "listed first would always win. Noise of a whole packet time was on at first; that and none are variants",
+        "and a full queue drops those of the flow that comes later in a slot: Table 2 is made of such phases, "
+        "6 to 22 µs apart. Flows of equal RTTs have no such distance; 1 µs decides between them, where otherwise the "
+        "one listed first would always win. Noise of a whole packet time was on at first; that and none are variants",
     ),
 )

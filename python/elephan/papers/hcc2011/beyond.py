@@ -1,4 +1,4 @@
-"""What the paper left open: HCC at 10 Gbit/s, with an endpoint of today, beside BBR, BBR version 3 and CUBIC."""
+"""A question beyond the paper: HCC at 10 Gbit/s, with an endpoint of today, beside BBR, BBR version 3 and CUBIC."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ALGORITHMS = ("hcc", "cubic", "bbr", "bbr3")
 TITLES = {"hcc": "HCC", "cubic": "CUBIC", "bbr": "BBR", "bbr3": "BBRv3"}
 RIVALS = ALGORITHMS[1:]
 BUFFERS = (20, 100)
-"""Of the bottleneck, parts of the BDP in percent."""
+"""Buffers of the bottleneck, percent of the BDP."""
 RATE_GBPS = 10
 RTT_MS = 100
 DURATION_S = 60
@@ -56,7 +56,7 @@ class Today:
         )
 
     def flow(self, algorithm: str, position: int, start_s: int = 0) -> dict[str, Any]:
-        """One flow; HCC is not told its propagation delay, but learns it, as it would have to today."""
+        """One flow; HCC is not told its propagation delay, but learns it, as a host of today would."""
         table: dict[str, Any] = {"name": f"{algorithm}-{position}", "algorithm": algorithm, "start": f"{start_s} s"}
         return table | ({"parameters": {"alpha": self.alpha}} if algorithm == "hcc" else {})
 
@@ -128,7 +128,7 @@ def _lone_chart(runs: RunSet, today: Today) -> BarChart:
         fill.append(Bars(label, tuple(100 * _link(runs, s, "utilization") for s in scenarios), color=color))
         wait.append(Bars(label, tuple(_link(runs, s, "mean_queue_delay_ms") for s in scenarios), color=color))
     back = tuple(100 * _link(runs, today.reverse(a), "utilization") for a in ALGORITHMS)
-    fill.append(Bars("buffer 100 %, full way back", back, color=2))
+    fill.append(Bars("buffer 100 %, full reverse path", back, color=2))
     return BarChart(
         "beyond-alone",
         "One flow at 10 Gbit/s and 100 ms" if today.scale == 1 else "One flow at 1 Gbit/s and 100 ms",

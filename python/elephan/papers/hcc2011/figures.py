@@ -286,7 +286,7 @@ class Drawing:
 
     def reverse_loads(self) -> Iterator[Figure]:
         """Fig 18."""
-        label = "ON-OFF setting (part of the time that the source is on)"
+        label = "ON-OFF setting (fraction of the time that the source is on)"
         setup = self._setup
         series = [self._points(p, ALL_SETTINGS, partial(setup.reverse, p, 2000)) for p in REVERSE]
         yield _against(18, "reverse traffic load", label, series)

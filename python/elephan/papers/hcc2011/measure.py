@@ -91,7 +91,7 @@ def _scenario(experiments: Mapping[str, Mapping[str, Any]], setup: Setup, protoc
 
 
 def _throughput(flow: int) -> Rule:
-    """Throughput of a flow, or of the one that the subject names; the smallest of all three of Fig 13."""
+    """Throughput of a flow, or of the flow that the subject names; in Fig 13 the smallest of all three."""
 
     def rule(suite: Suite, subject: str, at: At) -> Measurement:
         protocol, _, named = subject.partition(":flow")
@@ -125,7 +125,7 @@ def _buffers(suite: Suite, at: At) -> list[At]:
 
 
 def _queued(suite: Suite, protocol: str, at: At) -> Measurement:
-    """Packets waiting along the forward path: at the bottleneck, and on the link by which each flow comes to it."""
+    """Packets waiting along the forward path: at the bottleneck, and on each flow's link to the bottleneck."""
     window = SETTLED_S if "active_flows" in at.where else None
     scenario = suite.scenario(suite.setup, protocol, at)
     links = queue_links(scenario)

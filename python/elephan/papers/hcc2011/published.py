@@ -1,4 +1,4 @@
-"""The paper's own Table 2, from its claims: what it has to obey by itself."""
+"""The paper's own Table 2, from its claims, with the rules that it has to obey."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ DOUBLING_S = (0.18, 0.30)
 """A round trip of 120 ms in the start, from the middle of one to the middle of the next."""
 SECOND_LOSS_S = (10.0, 30.0)
 SLOW, QUICK = 0.5, 0.9
-"""Growth of the search just below the loss reference, at most, and of the delay's climb, at least: parts of I_max/2."""
+"""Most growth of the search just below the loss reference, and least of the delay's climb, over I_max/2."""
 
 
 def measurer(runs: RunSet, setup: Setup) -> Suite:
@@ -100,7 +100,7 @@ class Climb:
         return cls(window, 2 * float(ssthresh[lost]), lost, round(base_rtt_s(run, FLOW) / float(times[1] - times[0])))
 
     def leads(self, step_max: float) -> tuple[bool, bool]:
-        """Whether the search leads just below the window of the loss, and the delay again just above it.
+        """True if the search leads just below the window of the loss, and the delay again just above it.
 
         Below the reference the search takes small steps, where the delay, still far from its window, would take its
         largest, half of ``step_max``; in the round trips after the reference is passed that largest step is seen again.

@@ -73,7 +73,7 @@ LOST = (12_000, 400_000)
 
 @dataclass(frozen=True)
 class Setup:
-    """What the paper states, and what it leaves open with the value taken for it.
+    """Values that the paper states, and our assumptions for those that it leaves open.
 
     Attributes:
         rtt_ms: of the experiments with one flow, Figs 6 to 9 and 15 to 19.
@@ -83,7 +83,7 @@ class Setup:
         access: rate of an access link over that of the bottleneck.
         access_bounded: its queue has the limit of the bottleneck's; otherwise none.
         jitter: starts move a little with the seed.
-        noise: each packet leaves up to this part of a packet time of the access link later.
+        noise: each packet leaves up to this fraction of a packet time of the access link later.
         fast_alpha: segments that FAST keeps in queues.
         hcc: parameters of HCC that the paper leaves open.
         late_s: start of the second flow in Fig 11.
@@ -180,11 +180,11 @@ class Setup:
         return f"{round(1000 * rate / self.scale)} kbit/s"
 
     def packet_ns(self, factor: int = 1) -> int:
-        """What the access link takes for a packet."""
+        """Transmission time of a packet on the access link."""
         return 8000 * (PACKET_BYTES + self.header_bytes) * self.scale // (RATE_MBPS * self.access * factor)
 
     def lag_s(self, factor: int = 1) -> float:
-        """What a packet's transmission takes longer over the three links than at the paper's scale; it is no queue."""
+        """Extra transmission time of a packet over the three links, compared with the paper's scale; it is no queue."""
         packet_s = 8 * (PACKET_BYTES + self.header_bytes) / (RATE_MBPS * factor * 1e6)
         return (self.scale - 1) * packet_s * (1 + 2 / self.access)
 
@@ -218,7 +218,7 @@ class Setup:
         }
 
     def flow(self, protocol: str, position: int, rtt_ms: int, start_s: int = 0, factor: int = 1) -> dict[str, Any]:
-        """The table of one flow; ``factor`` is that of the rate over the paper's 200 Mbit/s."""
+        """The table of one flow; ``factor`` is the rate over the paper's 200 Mbit/s."""
         table: dict[str, Any] = {
             "name": f"{protocol}-{position}",
             "algorithm": dict(self.code)[protocol],

@@ -1,4 +1,4 @@
-"""Other readings of what hcc2011 leaves open."""
+"""Variants of what hcc2011 leaves open."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ LONE_BUFFERS = (100, 200, 400, 600, 1000, 2000)
 
 def variants(setup: Setup, measuring: Measuring) -> Iterable[Variant]:
     """Each with the runs that its claims depend on; what it does not change is shared with the paper's own setup."""
-    for name, title, other, scenarios in _readings(setup):
+    for name, title, other, scenarios in _rows(setup):
         yield Variant(name, title, tuple(scenarios(other)), measuring(other), by_default=name == PHASES)
 
 
-Reading = tuple[str, str, Setup, Callable[[Setup], Iterable[Scenario]]]
+VariantRow = tuple[str, str, Setup, Callable[[Setup], Iterable[Scenario]]]
 
 
-def _readings(setup: Setup) -> Iterable[Reading]:
+def _rows(setup: Setup) -> Iterable[VariantRow]:
     code = dict(setup.code)
     linux = tuple((code | {p: f"{p}:linux-2.6" for p in TCP_LINUX}).items())
     yield (
@@ -118,7 +118,7 @@ def _lone(setup: Setup) -> Iterable[Scenario]:
 
 
 def _delayed(setup: Setup) -> Iterable[Scenario]:
-    """Where FAST is, beside what it is compared with."""
+    """Experiments with FAST, and with the algorithms that it is compared with."""
     yield from _few_shared(setup)
     yield from _alone(setup, PROTOCOLS)
 

@@ -1,7 +1,7 @@
 """J. Katto et al.: Simple Model Analysis and Performance Tuning of Hybrid TCP Congestion Control (2008).
 
-What closed forms say of Compound, Adaptive Reno, YeAH and Fusion under random losses, alone and beside a Reno flow,
-held against simulations; and what two of them gain, and others lose, by other constants.
+Predictions of closed forms for Compound, Adaptive Reno, YeAH and Fusion under random losses, alone and beside a Reno
+flow, compared with simulations; and the effect of other constants on two of them and on others.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from elephan.evaluation.experiments import Experiment
-from elephan.papers.claims import load_claims, load_findings
+from elephan.papers.claims import load_claims, load_explanations
 from elephan.papers.index import INDEX
 from elephan.papers.katto2008 import windows
 from elephan.papers.katto2008.assumptions import ASSUMPTIONS
@@ -37,9 +37,7 @@ FUSION = ("fusion",)
 CTCP = ("ctcp_1/2", "ctcp_7/8")
 ARENO = ("areno",)
 SEEDS = {"F7a": 3, "F7b": 3, "S3B": 3, "F8": 5}
-QUICK_NOTE = (
-    "runs of Figures 7 and 9 and of the tuning last a tenth of the time; one seed; no other readings unless asked"
-)
+QUICK_NOTE = "runs of Figures 7 and 9 and of the tuning last a tenth of the time; one seed; no variants unless asked"
 
 
 def paper(quick: bool = False) -> Paper:
@@ -60,7 +58,7 @@ def paper(quick: bool = False) -> Paper:
         assumptions=ASSUMPTIONS,
         variants=tuple(_variants(setup)),
         variants_by_default=not quick,
-        findings=load_findings(HERE / "findings.toml", claims),
+        explanations=load_explanations(HERE / "explanations.toml", claims),
         beyond=open_question(setup),
     )
 
@@ -101,7 +99,7 @@ def _experiments(setup: Setup, quick: bool) -> Iterable[Experiment]:
 
 
 def _variants(setup: Setup) -> Iterable[Variant]:
-    """Other readings of what the paper leaves open; each runs again only what it changes."""
+    """Variants of what the paper leaves open; each runs again only what it changes."""
     others: list[tuple[str, str, Setup, tuple[str, ...], tuple[str, ...]]] = [
         ("fast-alpha-30", "FAST with alpha 30", replace(setup, fast_alpha=30), ("fast",), ()),
         (

@@ -1,4 +1,4 @@
-"""What katto2008 leaves open, and what is taken for it."""
+"""Values that katto2008 leaves open, and our assumptions for them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ASSUMPTIONS = (
         "base TCP",
         "ns-2's Sack1 for all, an ACK for every packet",
         "the paper has ns-2 simulations of 'TCP-Reno (SACK)', and does not say on what the others were built; the "
-        "reading tcp-linux has ns-2's TCP/Linux",
+        "variant tcp-linux has ns-2's TCP/Linux",
     ),
     Assumption(
         "losses",
@@ -53,23 +53,23 @@ ASSUMPTIONS = (
     Assumption(
         "FAST",
         "ns-2's module with alpha 100",
-        "alpha is not stated; the module's default. The reading fast-alpha-30 has 30, less than the buffer by far",
+        "alpha is not stated; the module's default. The variant fast-alpha-30 has 30, less than the buffer by far",
     ),
     Assumption(
         "CTCP",
         "INFOCOM 2006: 1/8 window^0.75 from the whole window, tuned threshold, as Reno below 38 packets",
-        "Table 3 has the growth; the rest is not stated. The reading ctcp-draft has dwnd^0.75, as the drafts",
+        "Table 3 has the growth; the rest is not stated. The variant ctcp-draft has dwnd^0.75, as the drafts",
     ),
     Assumption(
         "Fusion's Dmin and N",
         "10 ms, and the true number of flows of the model (1, or 2 beside Reno)",
         "Dmin is 'TCP timer granularity', and ns-2's clock ticks each 10 ms; with it the pipe is full again in about a "
-        "round trip, as the paper says. The reading fusion-1ms has the growth of the implementations",
+        "round trip, as the paper says. The variant fusion-1ms has the growth of the implementations",
     ),
     Assumption(
         "RTTs",
         "exact",
-        "not stated. The reading rtt-1ms gives ARENO a clock to which RTTs within 1 ms of the shortest look like it",
+        "not stated. The variant rtt-1ms gives ARENO a clock to which RTTs within 1 ms of the shortest look like it",
     ),
     Assumption(
         "ARENO's and YeAH's other constants",
@@ -87,16 +87,16 @@ ASSUMPTIONS = (
         f"{SHORT_FLOWS} Reno flows; sizes are the percentiles of a Pareto distribution of mean "
         f"{SHORT_MEAN_BYTES // 1000} kB and shape {SHORT_SHAPE:g}; "
         f"they begin at random within 100 s, from {SHORT_FROM_S} s to {SHORT_RUN_S} s",
-        "the paper has '100 short-lived flows which appear randomly'. The reading short-50kB has 50 kB each. In "
-        "the readings short-users and short-users-100kB there are a hundred users, who begin a new transfer a second "
-        "after the last, of 25 kB or 100 kB on average: only if short flows take a good part of the link can a long "
-        "flow drive them out, as the paper has it. Both kinds of readings were seen before this was written",
+        "the paper has '100 short-lived flows which appear randomly'. The variant short-50kB has 50 kB each. In "
+        "the variants short-users and short-users-100kB there are a hundred users, who begin a new transfer a second "
+        "after the last, of 25 kB or 100 kB on average: only if short flows take a large share of the link can a long "
+        "flow drive them out, as the paper has it. Both kinds of variants were seen before this was written",
     ),
     Assumption(
         "throughput of the short flows",
         "their bits over their durations, both summed",
         "what they send in all is given by their sizes, so that only how quickly they have it can tell the long flows "
-        "apart; the reading short-in-window has the bits that arrive in the 100 s",
+        "apart; the variant short-in-window has the bits that arrive in the 100 s",
     ),
     Assumption(
         "long flows of figure 8",

@@ -1,4 +1,4 @@
-"""What katto2008 left open: over which loss rates its models hold for all four hybrids, and why not elsewhere."""
+"""A question of katto2008: over which loss rates do its models hold for all four hybrids, and why not elsewhere?"""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Measured:
 
 
 def measured(runs: RunSet, setup: Setup, name: str, flows: int = 1) -> Measured:
-    """What the runs of a hybrid have."""
+    """Measurements of the runs of a hybrid."""
     rows: list[tuple[float, float, float]] = []
     for p in FINE:
         run = runs.first(setup.sweep(name, p, flows))

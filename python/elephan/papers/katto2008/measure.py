@@ -24,7 +24,7 @@ from elephan.scenario.lookups import link_named, wire_bytes
 IDEALS = ("loss", "delay", "hybrid")
 RESPONSE_RTT_S = 0.1
 BANDWIDTHS_MBPS = (10, 100, 1_000, 10_000)
-# Where a claim about the abstracted models names no window: the one at which Table 2 is checked in the same case.
+# Window of a claim about the abstracted models that names none: the one at which Table 2 is checked in the same case.
 CASE_2_WINDOW = 250.0
 MODEL_GRID = np.geomspace(1e-6, 1e-1, 401)
 _WHERE = ("w", "W", "R", "q", "p", "case", "cwnd", "B_mbps", "B", "Dmin", "N", "PS_bits", "rtt_over_min", "bandwidth")
@@ -218,7 +218,7 @@ def _peak(suite: Suite, subject: str, at: At) -> Measurement:
 
 
 def _bdp(suite: Suite, subject: str, at: At) -> float:
-    """Of the scenarios themselves, in packets on the wire."""
+    """BDP of the scenarios themselves, in packets on the wire."""
     scenario = Setup().sweep(PROTOCOLS[0], GRID[0])
     bits = 8 * wire_bytes(scenario.form.flows[0].stack)
     return link_named(scenario.form, "bottleneck").rate_bps * scenario.graph.rtt_ps(0) / 1e12 / bits

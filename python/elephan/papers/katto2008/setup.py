@@ -42,7 +42,7 @@ QUICK_TIME = 10
 
 @dataclass(frozen=True)
 class Setup:
-    """What the paper states, and what it leaves open with the value taken for it.
+    """Values that the paper states, and our assumptions for those that it leaves open.
 
     Attributes:
         base: stack of the endpoints.
@@ -78,7 +78,7 @@ class Setup:
 
     @staticmethod
     def name(protocol: str) -> str:
-        """Of the flow of a protocol in the scenarios of figure 7."""
+        """Name of a protocol's flow in the scenarios of figure 7."""
         return ORIGINAL.get(protocol, protocol).replace("/", "-")
 
     def flow(self, protocol: str, flows: int = 1) -> dict[str, Any]:
@@ -99,7 +99,7 @@ class Setup:
         return table | ({"parameters": parameters} if parameters else {})
 
     def path(self) -> dict[str, Any]:
-        """What all scenarios have in common."""
+        """Path that all scenarios share."""
         return {
             "rate": "100 Mbit/s",
             "rtt": "40 ms",

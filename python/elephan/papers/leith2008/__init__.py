@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from elephan.evaluation.experiments import Experiment
-from elephan.papers.claims import load_claims, load_findings
+from elephan.papers.claims import load_claims, load_explanations
 from elephan.papers.index import INDEX
 from elephan.papers.leith2008 import rules
 from elephan.papers.leith2008 import setup as paths
@@ -56,7 +56,7 @@ def paper(quick: bool = False) -> Paper:
         quick_note=QUICK_NOTE if quick else "",
         assumptions=ASSUMPTIONS,
         variants=tuple(_variants(setup)),
-        findings=load_findings(HERE / "findings.toml", claims),
+        explanations=load_explanations(HERE / "explanations.toml", claims),
         beyond=beyond(setup.scale),
     )
 
@@ -135,7 +135,7 @@ def experiments(setup: Setup) -> Iterable[Experiment]:
 
 
 def _variants(setup: Setup) -> Iterable[Variant]:
-    """Other readings of what the paper leaves open, each with the experiments that it is about."""
+    """Variants of what the paper leaves open, each with the experiments that it is about."""
     half = tuple((name, factor / 2) for name, factor in setup.outlier)
     twice = tuple((name, factor * 2) for name, factor in setup.outlier)
     beside = ("F8a", "F8b", "F9a", "F9b")

@@ -1,4 +1,4 @@
-"""What leith2008 leaves open, and what was taken for it."""
+"""Values that leith2008 leaves open, and our assumptions for them."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ ASSUMPTIONS = (
     ),
     Assumption(
         "Figure 6: filling the pipe",
-        "when the loss-based parts of both windows, followed from the samples, are the BDP of 3333 packets",
+        "when the loss-based components of both windows, followed from the samples, are the BDP of 3333 packets",
         "the text has 2500 packets, which is not 200 Mbit/s times 200 ms in packets of 1500 B",
     ),
     Assumption(

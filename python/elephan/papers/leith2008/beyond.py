@@ -1,4 +1,4 @@
-"""What the paper had to leave open: very high speeds, where its hosts gave out at 1 Gbit/s (§VIII.C).
+"""A question that the paper had to leave open: very high speeds, where its hosts gave out at 1 Gbit/s (§VIII.C).
 
 The three experiments that it argues with, from 100 Mbit/s to 10 Gbit/s: one flow after an interruption (Figure 1), one
 flow alone (Figure 3), a second flow (Figures 4 and 5). RTT 100 ms, a buffer of one bandwidth-delay product and the

@@ -48,7 +48,8 @@ class _Drawing:
     # ---- over time ----
 
     def _panels(self, rows: Sequence[tuple[str, Scenario, Sequence[tuple[str, str]], str]]) -> tuple[Panel, ...]:
-        """Panels of (title, scenario, flows with their names, what is shown); those that were not run are left out."""
+        """Panels of (title, scenario, flows with their names, quantity shown); panels whose scenarios were not run
+        are left out."""
         panels = []
         for title, scenario, flows, what in rows:
             run = self._runs.first(scenario)

@@ -112,7 +112,7 @@ def _since(metric: str, from_s: float) -> Rule:
 
 
 def _increase(suite: Suite, subject: str, at: At) -> Measurement:
-    """Growth at a window, or at the queueing delay that is the largest over those of the conditions."""
+    """Growth at a window, or at the queueing delay that is the largest delay over the ratio in the conditions."""
     if "cwnd_pkts" in at.where:
         scenario = rules.at_window(subject, at.get("cwnd_pkts", 0))
         return suite.values(scenario, "increase_pkts_per_rtt", subject, rules.EARLY_S)

@@ -1,9 +1,9 @@
 """The rules of §II, driven one by one: a flow on a path that never queues and whose delay is set.
 
 The first RTT sample is the largest, since nothing leaves the link before: the base RTT and that much more. From 10 s
-on the path is longer by a part of it, which the flow takes for a queue. One packet is lost when its growth has been
-seen. The rules are those of the algorithms' papers in real numbers, and every packet is acknowledged: what kernels make
-of them is in the other experiments.
+on the path is longer by a fraction of it, which the flow takes for a queue. One packet is lost when its growth has been
+seen. The rules are those of the algorithms' papers in real numbers, and every packet is acknowledged. The other
+experiments have the rules as kernels implement them.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ FRACTIONS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 WINDOWS = (50, 100, 200, 400, 800, 1600)
 BASE_MS = LARGEST_MS = 100
 GROWTH_S = (11.0, 15.0)
-"""Where growth at a queueing delay is measured; the delay is there from 10 s on."""
+"""Time window in which growth at a queueing delay is measured; the delay is there from 10 s on."""
 EARLY_S = (2.0, 3.0)
-"""Where growth at a window is measured, just after slow start."""
+"""Time window in which growth at a window is measured, just after slow start."""
 _LOST = 77_000
 RATE = "4 Gbit/s"
 
 
 @lru_cache(maxsize=64)
 def at_delay(algorithm: str, fraction: float) -> Scenario:
-    """Growth and backoff at a queueing delay that is a part of the largest."""
+    """Growth and backoff at a queueing delay that is a fraction of the largest."""
     return _alone(algorithm, 20, round(fraction * LARGEST_MS), f"{fraction:g} of the largest delay")
 
 

@@ -82,7 +82,7 @@ S8C = Line(1000, 122, 10_167)
 
 @dataclass(frozen=True)
 class Setup:
-    """What the paper states, and what it leaves open with the value taken for it.
+    """Values that the paper states, and our assumptions for those that it leaves open.
 
     Attributes:
         acks_counted: Reno and Compound grow by the ACK, as Linux 2.6.23 without byte counting, and so by half a segment
@@ -90,7 +90,7 @@ class Setup:
         grow_from_dwnd: Compound's delay-based window grows from itself and not from the whole window.
         burst: datagrams from 20 s to 25 s take the windows of Figure 2 down; without them nothing does.
         outlier: by how many of the largest queueing delays the first RTT sample of Figures 8(a) and 12 is too large.
-        scan_ns: instead of that, what a host takes for each outstanding segment where an ACK has SACK blocks.
+        scan_ns: instead of that, a host's processing time for each outstanding segment of an ACK with SACK blocks.
         framing_bytes: added to each packet on the 100 Mbit/s of Figures 8 and 9: Ethernet's header, check sum,
             preamble and gap.
         reverse_window: of the reverse flows of Figure 2, in bytes.
@@ -128,7 +128,7 @@ class Setup:
 
     @property
     def reno_increase(self) -> float:
-        """Segments a round trip by which the loss-based part of Compound grows."""
+        """Segments a round trip by which the loss-based component of Compound grows."""
         return 0.5 if self.acks_counted else 1.0
 
     def flow(self, name: str, algorithm: str, start_s: float = 0, **more: Any) -> dict[str, Any]:

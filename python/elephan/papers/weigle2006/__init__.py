@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from elephan.evaluation.experiments import Experiment
-from elephan.papers.claims import load_claims, load_findings
+from elephan.papers.claims import load_claims, load_explanations
 from elephan.papers.index import INDEX
 from elephan.papers.paper import Paper, Variant
 from elephan.papers.weigle2006.beyond import open_question
@@ -67,7 +67,7 @@ def paper(quick: bool = False) -> Paper:
         quick_note=QUICK_NOTE if quick else "",
         assumptions=ASSUMPTIONS,
         variants=tuple(_variants(setup, placed)),
-        findings=load_findings(HERE / "findings.toml", claims),
+        explanations=load_explanations(HERE / "explanations.toml", claims),
         beyond=open_question(setup),
     )
 
@@ -97,7 +97,7 @@ def _experiments(setup: Setup, seeds: Mapping[str, int]) -> Iterable[Experiment]
 
 
 def _variants(setup: Setup, placed: Mapping[Pair, int]) -> Iterable[Variant]:
-    """Other readings of what the paper leaves open."""
+    """Variants of what the paper leaves open."""
     others = [
         ("fast-alpha-100", "FAST with alpha 100", replace(setup, fast_alpha=100)),
         ("fast-alpha-400", "FAST with alpha 400", replace(setup, fast_alpha=400)),

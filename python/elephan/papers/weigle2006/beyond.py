@@ -35,7 +35,7 @@ def _needs_nothing(name: str, entry: Mapping[str, Any]) -> bool:
 
 
 def open_question(setup: Setup) -> Beyond:
-    """The question and what is run for it; without jitter of the protocols' own, one seed."""
+    """The question and its runs; without jitter of the protocols' own, one seed."""
     everyone = names()
     scenarios = Pairs(setup, everyone)
     experiment = Experiment(EXPERIMENT, "all ordered pairs of all algorithms, 20 % of the BDP", "beyond", scenarios)
@@ -101,7 +101,7 @@ def figures(runs: RunSet, scenarios: Mapping[str, Scenario], everyone: Sequence[
 
 
 def answer(runs: RunSet, scenarios: Mapping[str, Scenario], everyone: Sequence[str]) -> Sequence[str]:
-    """Who gets most, how often the order of arrival decides, and who is unfair to its own kind."""
+    """Largest shares, decisions by the order of arrival, and unfairness of an algorithm to its own kind."""
     found = grid(runs, scenarios, everyone)
     if not found:
         return []

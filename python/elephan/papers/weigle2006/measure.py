@@ -47,12 +47,12 @@ def regions_by_rank(values: Sequence[float]) -> list[int]:
     return found
 
 
-def boundaries(values: Sequence[float], reading: str) -> list[float]:
+def boundaries(values: Sequence[float], kind: str) -> list[float]:
     """The |A| between each region and the next: fifths, or halfway between the neighbors in rank.
 
     By rank all 36 values are needed; with fewer there are no boundaries.
     """
-    if reading == "fifths":
+    if kind == "fifths":
         return [number / REGIONS for number in range(1, REGIONS)]
     if len(values) != len(PAIRS):
         return []

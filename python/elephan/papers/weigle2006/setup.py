@@ -37,7 +37,7 @@ FAST_ALPHA = 200
 
 @dataclass(frozen=True)
 class Setup:
-    """What the paper states, and what it leaves open with the value taken for it.
+    """Values that the paper states, and our assumptions for those that it leaves open.
 
     Attributes:
         fast_alpha: segments that FAST keeps in queues.
@@ -46,7 +46,7 @@ class Setup:
             the window on the first loss and on any loss in slow start, whatever the algorithm.
         header_bytes: added to the paper's 1000-byte segments on the wire.
         jitter: starts and departures move a little with the seed.
-        algorithms: preset of each protocol; any other is run with its own defaults.
+        algorithms: preset of each protocol; any other protocol is run with its own defaults.
         regions: how |A| is divided into the five regions: by ``ranks``, with the paper's counts, or in ``fifths`` of
             its range.
         scale: the rate, and all that is counted in packets, are divided by it.
@@ -94,7 +94,7 @@ class Setup:
 
 @lru_cache(maxsize=64)
 def _halves(protocol: str) -> bool:
-    """Whether a protocol can be told to halve its window on a loss in slow start."""
+    """True if a protocol can be told to halve its window on a loss in slow start."""
     return any(parameter["name"] == "halve_in_slow_start" for parameter in algorithms()[protocol]["parameters"])
 
 
@@ -214,7 +214,7 @@ ASSUMPTIONS = (
         "the paper prints no boundary, but it says how many experiments a region holds (four, thirteen, and nine by "
         "its rule about S-TCP; of the ten left, five are certainly in Region 2). So a pair's region is its place among "
         "the 36, and needs no number of ours. The claims that only state these counts then hold by construction and "
-        "are not judged. This was settled after both readings had been seen; the variant with equal fifths of |A| "
+        "are not judged. This was settled after both variants had been seen; the variant with equal fifths of |A| "
         "(0.2, 0.4, 0.6, 0.8) gives its own totals",
     ),
     Assumption(

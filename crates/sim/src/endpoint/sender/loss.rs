@@ -1,4 +1,4 @@
-//! How a sender finds out what was lost, and what was not.
+//! Detection of lost segments, and of losses that were none.
 
 use elephan_cc::{Algorithm, Cause};
 
@@ -124,7 +124,7 @@ impl Sender {
         }
     }
 
-    /// Marks what is lost by now; answers whether anything was.
+    /// Marks the segments that are lost by now; returns true if there were any.
     pub(super) fn detect(&mut self, now: Time) -> bool {
         let edge = match self.stack.detection {
             Detection::Dupthresh => self.board.nth_highest_sacked(self.stack.dup_threshold).unwrap_or(0),

@@ -7,7 +7,7 @@ use crate::time::Time;
 pub(super) struct Pace {
     active: bool,
     pub(super) next: Time,
-    /// When the sender wants to be woken; [`Time::NEVER`] while pacing is not what holds it back.
+    /// Time at which the sender wants to be woken; [`Time::NEVER`] if pacing is not the limit.
     pub(super) wake: Time,
     /// The latest rate, segments/s, and the time that it gives a segment: a division for each would cost more than the comparison.
     rate: f64,

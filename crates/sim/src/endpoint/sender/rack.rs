@@ -13,7 +13,7 @@ pub(super) struct Rack {
     pub(super) stamp: Time,
     pub(super) rtt: Time,
     pub(super) reordering_seen: bool,
-    /// When a segment that may have been overtaken counts as lost; [`Time::NEVER`] if there is none.
+    /// Time at which a segment that may have been overtaken counts as lost; [`Time::NEVER`] if there is none.
     pub(super) reorder_due: Time,
     /// Send time of each outstanding segment.
     pub(super) sent_at: SegmentRing<Time>,

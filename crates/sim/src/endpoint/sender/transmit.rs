@@ -52,7 +52,7 @@ impl Sender {
         }
     }
 
-    /// Sends what the window allows: first what is lost, then new data.
+    /// Sends as much as the window allows: lost segments first, then new data.
     #[inline(always)]
     pub(super) fn transmit(&mut self, now: Time, out: &mut impl Outlet) {
         if self.pace.is_active() {
@@ -86,7 +86,8 @@ impl Sender {
         self.stats.note_send(limit == Limit::Receiver);
     }
 
-    /// Sends what the window allows where there may be something to repair or to count; answers how many segments there were.
+    /// Sends as much as the window allows where there may be something to repair or to count; returns the number of
+    /// segments.
     #[inline(never)]
     pub(super) fn transmit_with_care(&mut self, now: Time, out: &mut impl Outlet) -> u32 {
         let in_flight = self.board.in_flight(self.next);
@@ -128,7 +129,7 @@ impl Sender {
             self.emit(segment, self.marks.on_retransmission(), now, out);
             sent += 1;
             if self.rack.enabled && segment == self.board.una() {
-                // As Linux does (`tcp_xmit_retransmit_queue`); otherwise its ACK may come after the timeout.
+                // Linux does so (`tcp_xmit_retransmit_queue`); otherwise its ACK may come after the timeout.
                 self.arm(now);
             }
         }
@@ -182,7 +183,7 @@ impl Sender {
         out.send(Packet::new(at, now, self.flow, segment, self.bytes, flags, extra));
     }
 
-    /// Keeps what RACK and some algorithms need to know of a segment; the answer is the number of its congestion header.
+    /// Records the state of a segment that RACK and some algorithms need; returns the number of its congestion header.
     #[inline]
     pub(super) fn remember(&mut self, segment: u32, flags: u8, now: Time, out: &mut impl Outlet) -> u32 {
         let times = self.stack.detection == Detection::Rack;

@@ -67,7 +67,7 @@ impl Lost {
 #[derive(Clone, Copy, Debug)]
 struct Gap {
     past: u32,
-    /// When it was last reported, and how often it was, and one more.
+    /// Time of its last report, and the number of reports plus one.
     reported: Time,
     k: u32,
 }

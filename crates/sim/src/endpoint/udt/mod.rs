@@ -1,8 +1,9 @@
 //! The two ends of a UDT flow, over datagrams: Y. Gu, draft-gg-udt-03 (2010) section 6, and the UDT library, version 4. What
 //! [`elephan_cc::udt`] decides (how far apart packets are sent, and how many may be unacknowledged) they carry out.
 //!
-//! The receiver acknowledges every SYN, and by number alone every 64 packets in between; it reports a gap at once; ACK2s
-//! tell it the round-trip time. The sender repeats what is reported lost before it sends anything new, and everything
+//! The receiver acknowledges every SYN, and with a light ACK every 64 packets in between. It reports a gap at once.
+//! ACK2s give it the round-trip time. The sender repeats what is reported lost before it sends anything new, and
+//! everything
 //! unacknowledged when it hears nothing for too long. Control packets cross the links like others.
 //!
 //! Left out: the handshake (a TCP flow has none here either), shutdown and keep-alive, messages, and giving up after sixteen

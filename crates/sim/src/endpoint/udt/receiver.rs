@@ -1,4 +1,4 @@
-//! The receiving end: it counts and measures, acknowledges every SYN, and reports what is missing.
+//! The receiving end: it counts and measures, acknowledges every SYN, and reports missing packets.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -165,7 +165,8 @@ impl UdtReceiver {
         }
     }
 
-    /// The answer to an ACK: a sample of the RTT. Answers to older ones, or to one that was answered, tell nothing.
+    /// The answer to an ACK: a sample of the RTT. An ACK2 of an older ACK, or of one that was acknowledged, gives no
+    /// sample.
     fn on_ack2(&mut self, number: u32, now: Time) {
         self.ack2s += 1;
         let oldest = self.ack_number - self.acks.len() as u32;

@@ -118,7 +118,7 @@ impl UdtSender {
         }
     }
 
-    /// Everything that the run keeps of it, but the samples of RTT, which the receiver has.
+    /// All records that the run keeps of it, except the RTT samples, which the receiver has.
     pub(super) fn into_record(self) -> SenderRecord {
         SenderRecord { rates: Some(self.rates), ..self.stats.into_record(self.start) }
     }
