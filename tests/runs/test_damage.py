@@ -206,9 +206,9 @@ DAMAGE: dict[str, tuple[Change, str]] = {
     ),
     "manifest a huge number": (instead(M, b'{"format": 1' + b"0" * 10_000 + b"}"), "manifest.json: not JSON"),
     "manifest a list": (instead(M, b"[1, 2]\n"), "manifest.json: a JSON value that is not an object"),
-    "manifest an empty object": (instead(M, b"{}\n"), "manifest.json: format None instead of 2"),
-    "manifest of format 99": (edited(M, put(format=99)), "manifest.json: format 99 instead of 2"),
-    "manifest of format 1.0": (edited(M, put(format=1.0)), "manifest.json: format 1.0 instead of 2"),
+    "manifest an empty object": (instead(M, b"{}\n"), "manifest.json: format None instead of 3"),
+    "manifest of format 99": (edited(M, put(format=99)), "manifest.json: format 99 instead of 3"),
+    "manifest of format 1.0": (edited(M, put(format=1.0)), "manifest.json: format 1.0 instead of 3"),
     "manifest of another run": (of_another_run(M), "manifest.json: of the run"),
     "manifest with another time": (edited(M, put(wall_seconds=0.001)), "manifest.json: altered"),
     "manifest with another rate": (
