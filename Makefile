@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 UV_VERSION := 0.13.9
 RUST_SOURCES := $(shell find crates -type f \( -name '*.rs' -o -name 'Cargo.toml' \) -not -path '*/target/*')
 
-.PHONY: help setup web dist demo test verify fuzz form trajectories lint bench docs clean
+.PHONY: help setup s2n web dist demo test verify fuzz form trajectories lint advisories bench docs clean
 
 help:
 	@grep -hE '^# make ' Makefile | sed 's/^# //'
@@ -48,6 +48,11 @@ $(VENV)/.engine: $(VENV)/.dependencies Cargo.toml Cargo.lock $(RUST_SOURCES)
 	@PATH="$(CURDIR)/$(BIN):$$PATH" VIRTUAL_ENV="$(CURDIR)/$(VENV)" maturin develop --uv --release --locked --quiet
 	@$(BIN)/python -m compileall -q python
 	@touch $@
+
+# make s2n     elephan-quic with the congestion controllers of s2n-quic, s2n:cubic and s2n:bbr, until the next build of the setup
+s2n: setup
+	cargo build --release --locked --quiet -p quic --features s2n
+	install -m 755 $${CARGO_TARGET_DIR:-target}/release/elephan-quic python/elephan/bin/
 
 # make web     the page of 'elephan play': the engine for the browser and the page's scripts; needs Node.js
 web: $(VENV)/bin/python
@@ -95,6 +100,10 @@ trajectories: setup
 # make lint    formatting, lint and types only
 lint: setup
 	@scripts/lint
+
+# make advisories    known vulnerabilities of the Rust dependencies, by the RustSec database (needs the Internet)
+advisories: setup
+	@PATH="$(CURDIR)/$(BIN):$$PATH" cargo-deny --log-level error --locked check advisories
 
 # make bench   the engine's speed, beside its bound and ns-2's where it is installed
 bench: setup

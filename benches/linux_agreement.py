@@ -4,8 +4,9 @@
     .venv/bin/python benches/linux_agreement.py --page     # the page from tests/reference/linux/measured.json
 
 Every module of Linux that Elephan knows, on eight paths: alone, two flows of it, and one beside CUBIC. First seeds
-come first, so that a measurement that is cut short has all cells. What is measured is kept after each cell, with the
-versions of the two backends, and is not measured again until --fresh.
+come first, so that a measurement that is cut short has all cells. Runs are saved as any (`$ELEPHAN_STORE`), and the
+measurement is kept after each cell with the versions of the two backends: a cell of another version is measured again,
+for which only the backend that changed runs.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from elephan import Scenario
-from elephan.backends import RawResult, get
+import elephan
+from elephan import Run, Scenario
+from elephan.backends import get
 from elephan.backends.linux.modules import MODULES
 from elephan.scenario.catalog import algorithms
 
@@ -67,6 +69,7 @@ PATHS = {
 }
 TRAFFIC = {"alone": "One flow", "two": "Two flows", "cubic": "One flow beside CUBIC"}
 SECOND_STARTS = "2 s"
+BACKENDS = ("sim", "linux")
 QUANTITIES = ("goodput_mbps", "cwnd_mean", "retransmits", "loss_events", "timeouts")
 BOUND = 0.02
 """Largest difference of goodput and mean window that counts as agreement."""
@@ -105,16 +108,18 @@ class Cell:
     def measure(self) -> dict[str, Any]:
         """Flows of both backends, and how far apart the windows are."""
         scenario = self.scenario()
-        results = {name: get(name).run(scenario) for name in ("sim", "linux")}
+        runs = {name: elephan.run(scenario, on=name) for name in BACKENDS}
         found: dict[str, Any] = asdict(self)
-        for name, result in results.items():
-            rows = pl.DataFrame(result.tables["flows"]).to_dicts()
-            found[name] = [{quantity: row[quantity] for quantity in QUANTITIES} for row in rows]
-        found["trajectory_error"] = trajectory_error(*(window(result, self.path) for result in results.values()))
-        found["processor_s"] = results["linux"].summary["linux"]["processor_s"]
-        found["release"] = results["linux"].summary["linux"]["release"]
-        found["versions"] = [get(name).version() for name in results]
-        return found
+        for name, run in runs.items():
+            found[name] = [{quantity: row[quantity] for quantity in QUANTITIES} for row in run.flows.to_dicts()]
+        found["trajectory_error"] = trajectory_error(*(window(run, self.path) for run in runs.values()))
+        linux = runs["linux"].manifest["engine_summary"]["linux"]
+        return found | {"processor_s": linux["processor_s"], "release": linux["release"], "versions": versions()}
+
+
+def versions() -> list[str]:
+    """Versions of the two backends, as manifests have them."""
+    return [get(name).version() for name in BACKENDS]
 
 
 def named(algorithm: str) -> str:
@@ -123,14 +128,10 @@ def named(algorithm: str) -> str:
     return f"{algorithm}:linux" if "linux" in presets else algorithm
 
 
-def window(result: RawResult, path: str) -> np.ndarray:
+def window(run: Run, path: str) -> np.ndarray:
     """The first flow's window at the sample times of the measured part."""
-    samples = pl.DataFrame(result.tables["samples"]).filter(pl.col("flow").cast(pl.String) == _first(result))
-    return samples.filter(pl.col("time_s") >= PATHS[path].from_s)["cwnd"].to_numpy()
-
-
-def _first(result: RawResult) -> str:
-    return str(pl.DataFrame(result.tables["flows"])["name"][0])
+    measured = run.samples.filter(pl.col("time_s") >= PATHS[path].from_s)
+    return measured.filter(pl.col("flow").cast(pl.String) == "first")["cwnd"].to_numpy()
 
 
 def trajectory_error(ours: np.ndarray, theirs: np.ndarray) -> float:
@@ -152,18 +153,22 @@ def cells(seeds: int) -> Iterator[Cell]:
                         yield Cell(traffic, path, algorithm, seed)
 
 
-def measure(seeds: int, minutes: float, jobs: int, *, fresh: bool) -> list[dict[str, Any]]:
-    """Run what is missing; begin nothing after so many minutes."""
-    measured: list[dict[str, Any]] = json.loads(MEASURED.read_text()) if MEASURED.exists() and not fresh else []
-    done = {Cell(one["traffic"], one["path"], one["algorithm"], one["seed"]) for one in measured}
+def cell_of(one: dict[str, Any]) -> Cell:
+    return Cell(one["traffic"], one["path"], one["algorithm"], one["seed"])
+
+
+def measure(seeds: int, minutes: float, jobs: int) -> list[dict[str, Any]]:
+    """Run what is missing or of another version; begin nothing after so many minutes."""
+    measured = {cell_of(one): one for one in (json.loads(MEASURED.read_text()) if MEASURED.exists() else [])}
+    current = versions()
+    stale = [one for one in cells(seeds) if one not in measured or measured[one]["versions"] != current]
     ends = time.monotonic() + 60 * minutes
     with ThreadPoolExecutor(jobs) as pool:
-        missing = (one for one in cells(seeds) if one not in done)
-        for future in as_completed([pool.submit(_unless_late, one, ends) for one in missing]):
+        for future in as_completed([pool.submit(_unless_late, one, ends) for one in stale]):
             if found := future.result():
-                measured.append(found)
-                _keep(measured)
-    return measured
+                measured[cell_of(found)] = found
+                _keep(list(measured.values()))
+    return list(measured.values())
 
 
 def _unless_late(one: Cell, ends: float) -> dict[str, Any] | None:
@@ -327,13 +332,12 @@ def main() -> None:
     parser.add_argument("--page", action="store_true", help="write the page only")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--minutes", type=float, default=120, help="begin no further run after so long")
-    parser.add_argument("--fresh", action="store_true", help="measure again what is measured")
     parser.add_argument("--jobs", type=int, default=2, help="cells at a time")
     options = parser.parse_args()
     if options.page:
         measured = json.loads(MEASURED.read_text())
     else:
-        measured = measure(options.seeds, options.minutes, options.jobs, fresh=options.fresh)
+        measured = measure(options.seeds, options.minutes, options.jobs)
     causes = json.loads(CAUSES.read_text(encoding="utf-8")) if CAUSES.exists() else []
     PAGE.write_text(page(measured, causes), encoding="utf-8")
 

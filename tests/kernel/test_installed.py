@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import socket
 import subprocess
 import sys
@@ -119,3 +120,14 @@ def test_the_unit_says_the_same_command(capsys: pytest.CaptureFixture[str]) -> N
     unit = capsys.readouterr().out
     assert '"lab" "install" "stcp" "--set" "increase=0.02" "--allow"' in unit
     assert "[Install]\nWantedBy=" in unit
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
+def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
+    for name, program in (("sound", [sys.executable, "-m", "elephan", "100 % $HOME \\"]), ("broken", ["python3/no"])):
+        written = tmp_path / f"elephan-{name}.service"
+        written.write_text(installed.unit(program, "hcc"))
+        checked = subprocess.run(
+            ["systemd-analyze", "verify", "--man=no", written], capture_output=True, text=True, check=False
+        )
+        assert (checked.returncode == 0) == (name == "sound"), checked.stderr

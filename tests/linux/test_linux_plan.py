@@ -53,6 +53,21 @@ def test_segments_are_cut_where_they_leave_a_host_and_nowhere_else() -> None:
     )
 
 
+def test_a_receivers_window_grows_while_it_acknowledges_each_segment() -> None:
+    """tcp_grow_window: two segments for each, once the sixteen of any connection are over."""
+    for quick_acks, growth in [(1080, 1064), (16, 0), (5000, 4984)]:
+        document = plan({"algorithm": "reno", "stack": {"base": "linux", "quick_acks": quick_acks}})
+        [back] = [route for route in document["routes"] if route["receive_window"] is not None]
+        last = document["flows"][0]["receive_buffer_bytes"] * 2 * 1448 / (1448 + 856)
+        assert last / 1448 - back["receive_window"] == pytest.approx(2 * growth, abs=1)
+        assert back["receive_window"] >= 20
+
+
+def test_fewer_quick_acks_than_linux_has_are_refused() -> None:
+    with pytest.raises(ScenarioError, match="Linux acknowledges at least 16 segments one by one"):
+        plan({"algorithm": "reno", "stack": {"base": "linux", "quick_acks": 8}})
+
+
 def test_all_looks_at_sample_times_are_in_the_plan() -> None:
     made = plan(measure={"from": "1.2345 s"})
     assert 100_000_000 % made["look_ns"] == 0

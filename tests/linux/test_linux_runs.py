@@ -59,6 +59,18 @@ def test_a_flow_is_as_in_the_simulator(algorithm: str) -> None:
     assert virtual["retransmits"] == pytest.approx(simulated["retransmits"], rel=0.1, abs=5)
 
 
+@pytest.mark.parametrize(
+    ("rate", "buffer", "algorithm"), [("1 Mbit/s", "4 BDP", "reno"), ("10 Mbit/s", "1 BDP", "cubic")]
+)
+def test_slow_links_lose_as_many_segments_as_in_the_simulator(rate: str, buffer: str, algorithm: str) -> None:
+    """Quick ACKs end CUBIC's slow start early, and RACK's timer is no quicker than the third duplicate ACK."""
+    scenario = dumbbell({"algorithm": f"{algorithm}:linux"}, rate=rate, buffer=buffer, rtt="100 ms", duration="40 s")
+    [virtual], [simulated] = (flows(get(name).run(scenario)) for name in ("linux", "sim"))
+    assert virtual["retransmits"] == pytest.approx(simulated["retransmits"], abs=2)
+    assert virtual["loss_events"] == simulated["loss_events"]
+    assert virtual["cwnd_mean"] == pytest.approx(simulated["cwnd_mean"], rel=0.005)
+
+
 def test_the_same_seed_gives_the_same_bytes_on_a_busy_host_and_another_one_others() -> None:
     scenario = dumbbell({"algorithm": "cubic:linux"}, {"algorithm": "bbr", "start": "1 s"}, duration="5 s", measure={})
     first = tables(get("linux").run(scenario))

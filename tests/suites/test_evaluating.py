@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -11,6 +12,7 @@ import pytest
 import elephan
 from elephan.backends import quic
 from elephan.cli.main import run_command
+from elephan.metrics.registry import get
 from elephan.metrics.statistics import CONFIDENCE, LOOKS
 from elephan.runs import Store
 from elephan.scenario import ScenarioError
@@ -49,6 +51,17 @@ def test_a_controller_of_another_stack_is_judged_on_its_backend(
     assert "quinn:cubic has no parameters" in capsys.readouterr().err
 
 
+def test_a_controller_that_the_backend_is_built_without_is_refused_at_once(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = folder / "elephan-quic"
+    plain.write_text("#!/bin/sh\necho 'flows[0].algorithm: it is not built in' >&2\nexit 2\n")
+    plain.chmod(0o755)
+    monkeypatch.setenv("ELEPHAN_QUIC", str(plain))
+    assert run(folder, "s2n:cubic", "--on", "quic", "--quick") == 2
+    assert capsys.readouterr().err.endswith("algorithm: the backend 'quic' cannot do it: it is not built in\n")
+
+
 def test_a_second_evaluation_uses_what_the_first_has(folder: Path) -> None:
     store = Store(folder / "store")
 
@@ -77,6 +90,21 @@ def test_cells_that_do_not_fit_into_the_budget_are_listed_and_do_not_pass(folder
         if any(cell.left_out for cell in outcome.cells):
             assert outcome.verdict == "not_settled"
             assert LEFT_OUT in outcome.why
+
+
+def test_a_budget_that_is_spent_too_early_leaves_whole_cells_and_the_long_ones_last(folder: Path) -> None:
+    """Stopped at ten runs of sixteen, all eight of the slow link are there, and the fast one is not judged."""
+
+    def stop(done: float, total: float, finished: int, runs: int) -> bool:
+        return finished < 10
+
+    (found,) = evaluate(
+        ["cubic"], folder, only=["use"], budget="1000 s", jobs=1, quick=True, store=Store(folder / "store"),
+        progress=stop,
+    )  # fmt: skip
+    cells = {cell.case.cell.name: cell.judged is not None for cell in found.outcome("use").cells}
+    assert cells == {"10 Mbit/s, 20 ms": False, "5 Mbit/s, 20 ms": True}
+    assert found.outcome("use").verdict == "not_settled"
 
 
 def test_looks_go_on_only_where_nothing_is_settled(folder: Path) -> None:
@@ -196,6 +224,45 @@ def test_files_for_other_programs(folder: Path, capsys: pytest.CaptureFixture[st
     page = (folder / "r" / "report.html").read_text()
     assert "Sections and algorithms" in page
     assert capsys.readouterr().out.count("\n") > 3
+
+
+ELLIPSE = """
+[[ellipse]]
+id = "goodput-delay"
+section = "1"
+title = "goodput against delay"
+experiment = "alone"
+"""
+
+
+def test_replicates_are_points_with_an_ellipse_in_the_document_and_in_the_report(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "suite.toml").write_text((folder / "suite.toml").read_text() + ELLIPSE)
+    assert run(folder, "cubic", "reno", "--quick", "--json", "--out", str(folder / "r"), "--only", "1") == 0
+    cubic, reno = json.loads(capsys.readouterr().out)["evaluations"]
+    assert [one["cell"] for one in cubic["trade_offs"]] == ["10 Mbit/s, 20 ms", "5 Mbit/s, 20 ms"]
+    for one in [*cubic["trade_offs"], *reno["trade_offs"]]:
+        assert one["units"] == {"delay": "ms", "goodput": "Mbit/s"}
+        assert len(one["points"]) == 8
+        mean = [math.fsum(point[axis] for point in one["points"]) / 8 for axis in ("delay", "goodput")]
+        assert (one["ellipse"] is None) == bool(one["why"])
+        if one["ellipse"] is not None:
+            assert one["ellipse"]["mean"] == pytest.approx(mean)
+    assert any(one["ellipse"] is not None for one in cubic["trade_offs"])
+    store = Store(folder / "store")
+    found, point = cubic["trade_offs"][0], cubic["trade_offs"][0]["points"][0]
+    made = store.find(point["run"])
+    assert made is not None
+    assert get(found["metrics"]["delay"])(made) == point["delay"]
+    assert get(found["metrics"]["goodput"])(made) == point["goodput"]
+    page = (folder / "r" / "report.html").read_text()
+    assert "goodput against delay" in page
+    assert {path.name for path in (folder / "r").iterdir()} == {
+        "report.html", "goodput-delay.svg", "goodput-delay.pdf"
+    }  # fmt: skip
+    assert run(folder, "cubic", "--quick", "--json", "--only", "2") == 0
+    assert json.loads(capsys.readouterr().out)["trade_offs"] == [], "no criterion that is judged has these runs"
 
 
 WRONG = {

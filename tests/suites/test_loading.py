@@ -11,6 +11,14 @@ from elephan.suites import load, names
 from elephan.suites.suite import Subject
 
 DUMBBELL = "experiment[0].scenario.dumbbell."
+ELLIPSE = """
+[[ellipse]]
+id = "goodput-delay"
+section = "1"
+title = "goodput against delay"
+experiment = "alone"
+delay = "mean_queue_delay_ms"
+"""
 MISTAKES = {
     "misspelled field": (
         'metric = "utilization"',
@@ -97,6 +105,26 @@ MISTAKES = {
         "criterion[0].window: [0.9, 0.5] is not a window",
     ),
 }
+
+
+WRONG_ELLIPSES = {
+    "experiment": ('"alone"', '"alonr"', "ellipse[0].experiment: 'alonr' is not an experiment of a criterion"),
+    "metric": ("queue_delay", "queue_dely", "ellipse[0].delay: 'mean_queue_dely_ms' is not a metric"),
+    "metric of flows": ("mean_queue_delay_ms", "owd_p95_ms", "ellipse[0].delay: the metric 'owd_p95_ms' is not one"),
+    "section": ('"1"', '"1x"', "ellipse[0].section: '1x' is not a section; did you mean '1'?"),
+    "field": ("delay =", "dalay =", "ellipse[0].dalay: not a field; did you mean 'delay'?"),
+}
+
+
+@pytest.mark.parametrize("mistake", WRONG_ELLIPSES)
+def test_a_mistake_of_an_ellipse_is_one_line_with_its_place(folder: Path, mistake: str) -> None:
+    right, wrong, said = WRONG_ELLIPSES[mistake]
+    file = folder / "suite.toml"
+    assert right in ELLIPSE
+    file.write_text(file.read_text() + ELLIPSE.replace(right, wrong, 1))
+    with pytest.raises(ScenarioError) as caught:
+        load(folder)
+    assert str(caught.value).startswith(f"{file}: {said}")
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)

@@ -112,12 +112,15 @@ def test_one_that_never_backs_off_fails_the_section_on_collapse(store: Store) ->
 
 
 def test_a_doubled_fast_convergence_is_found_and_two_copies_are_the_same(store: Store) -> None:
-    """Fast convergence that lowers the window as well as its maximum leaves 59.5 % of it: a defect that quinn had."""
+    """Fast convergence that lowers the window as well as its maximum leaves 59.5 % of it: a defect that quinn had.
+
+    It costs 2 % of the rate, which sixteen seeds tell from none.
+    """
     only = ["wireless-use"]
-    (planted,) = evaluate([DoubledConvergence], against=Cubic, only=only, quick=True, store=store)
+    (planted,) = evaluate([DoubledConvergence], against=Cubic, only=only, quick=True, seeds=16, store=store)
     assert planted.outcome("wireless-use").comparison == "worse"
     assert planted.reaches("worse")
-    (same,) = evaluate([Copy], against=Cubic, only=only, quick=True, store=store)
+    (same,) = evaluate([Copy], against=Cubic, only=only, quick=True, seeds=16, store=store)
     assert same.outcome("wireless-use").comparison == "same"
 
 
@@ -158,7 +161,9 @@ def test_the_folder_of_the_suite_has_no_code() -> None:
 
 def test_scalable_tcp_does_not_converge_at_a_drop_tail_queue(store: Store) -> None:
     """Li, Leith, Shorten, IEEE/ACM ToN 15(5), 2007, figure 4: an earlier flow keeps its advantage."""
-    assert judged(store, "stcp", "late-share").outcome("late-share").verdict != "pass"
+    stcp, reno = evaluate(["stcp", "reno"], "leith", only=["convergence"], quick=True, store=store)
+    assert stcp.outcome("convergence").verdict == "concern"
+    assert reno.outcome("convergence").verdict == "pass"
 
 
 def test_ledbat_gives_way_to_cubic(store: Store) -> None:

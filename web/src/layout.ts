@@ -13,7 +13,7 @@ export interface Template {
   access_rates: number;
   flow: Form;
   stacks: { plain: Form; ecn: Form };
-  /** Ticks of the host's clock a second, for the algorithms that count in them. */
+  /** Timer interrupts of a host a second, and the algorithms that count them. */
   hz: number;
   counts_hz: string[];
   packet_bytes: number;
@@ -77,7 +77,6 @@ export function canonical(settings: Settings, template: Template, queueForm: Que
 function flowForm(flow: Flow, i: number, settings: Settings, template: Template): Form {
   const first = 2 + 4 * i;
   const [there, here] = flow.left ? [1, 0] : [0, 1];
-  const stack = settings.ecn ? template.stacks.ecn : template.stacks.plain;
   const parameters = Object.entries(flow.parameters).sort(([a], [b]) => (a < b ? -1 : 1));
   return {
     ...template.flow,
@@ -87,7 +86,7 @@ function flowForm(flow: Flow, i: number, settings: Settings, template: Template)
     start_ps: whole(flow.start_s, PS_PER_S),
     path: [first, there, first + 2],
     reverse_path: [first + 3, here, first + 1],
-    stack: template.counts_hz.includes(flow.algorithm) ? { ...stack, hz: template.hz } : stack,
+    stack: settings.ecn ? template.stacks.ecn : template.stacks.plain,
   };
 }
 

@@ -90,7 +90,7 @@ function changed(form: Record<string, any>, { buffer, rtt, algorithms }: Changes
     const flow = made.flows[Number(place)];
     flow.algorithm = algorithm;
     flow.parameters = {};
-    if (template.counts_hz.includes(algorithm)) flow.stack.hz = template.hz;
+    if (template.counts_hz.includes(algorithm)) flow.stack.hz ??= template.hz;
   }
   return made;
 }

@@ -94,7 +94,11 @@ pub fn run(plan: &Plan, path: &mut Path) -> io::Result<Log> {
     path.enter(SENDERS)?;
     let lead_ns = LEAD_NS + plan.flows.iter().map(|flow| flow.connect_before_ns).max().unwrap_or(0);
     // Whole seconds, so that the phase is that of the plan whatever the time that the path has taken.
-    let zero_ns = (sys::now_ns() + lead_ns).next_multiple_of(1_000_000_000) + plan.phase_ns;
+    let earliest_ns = (sys::now_ns() + lead_ns).next_multiple_of(1_000_000_000) + plan.phase_ns;
+    let zero_ns = plan.zero_ns.unwrap_or(earliest_ns);
+    if zero_ns < earliest_ns {
+        return Err(io::Error::other(format!("the guest was not ready at {zero_ns} ns, but at {earliest_ns} ns")));
+    }
     let chunk = vec![0_u8; CHUNK_BYTES];
     let mut keys = Vec::new();
     let mut log = Log { words: Vec::new(), flows: Vec::new() };

@@ -4,7 +4,7 @@ use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use crate::plan::Netem;
+use crate::plan::{Netem, Route};
 use crate::sys;
 
 const HEADER_BYTES: usize = 16;
@@ -69,6 +69,20 @@ impl Netlink {
         self.ask(RTM_NEWLINK, CREATE | 0x200, &near)
     }
 
+    /// Moves a device that leads out of the guest into a namespace, with a name and an address like those of pairs: all such
+    /// devices have one hardware address, as the ends of a pair do.
+    pub fn adopt(&mut self, number: usize, mtu: u32, namespace: &impl AsRawFd) -> io::Result<()> {
+        let mut body = vec![0; 4];
+        body.extend(sys::device_index(&outer_name(number))?.to_ne_bytes());
+        body.extend([0; 8]);
+        attribute(&mut body, 3, &[near_end(number).as_bytes(), &[0]].concat());
+        attribute(&mut body, 1, &[2, 0, 0, 0, 0, 0]);
+        attribute(&mut body, 4, &mtu.to_ne_bytes());
+        attribute(&mut body, 13, &WAITING_MAX.to_ne_bytes());
+        attribute(&mut body, 28, &namespace.as_raw_fd().to_ne_bytes());
+        self.ask(RTM_NEWLINK, ACK, &body)
+    }
+
     /// Switches a device on; nobody has to ask for hardware addresses on it.
     pub fn up(&mut self, name: &str) -> io::Result<()> {
         let mut body = vec![0; 4];
@@ -87,17 +101,17 @@ impl Netlink {
         self.ask(RTM_NEWADDR, CREATE, &body)
     }
 
-    /// Adds a route to one address.
-    pub fn route(&mut self, to: Ipv4Addr, name: &str, initial_window: Option<u32>, mtu: Option<u32>) -> io::Result<()> {
+    /// Adds a route through a device, with its metrics (`RTAX_MTU`, `RTAX_INITCWND`, `RTAX_INITRWND`).
+    pub fn route(&mut self, route: &Route, device: &str) -> io::Result<()> {
         let mut metrics = Vec::new();
-        for (kind, value) in [(2, mtu), (11, initial_window)] {
+        for (kind, value) in [(2, route.mtu), (11, route.initial_window), (14, route.receive_window)] {
             if let Some(value) = value {
                 attribute(&mut metrics, kind, &value.to_ne_bytes());
             }
         }
         let mut body = vec![libc::AF_INET as u8, 32, 0, 0, 254, 4, 253, 1, 0, 0, 0, 0];
-        attribute(&mut body, 1, &to.octets());
-        attribute(&mut body, 4, &sys::device_index(name)?.to_ne_bytes());
+        attribute(&mut body, 1, &route.to.octets());
+        attribute(&mut body, 4, &sys::device_index(device)?.to_ne_bytes());
         if !metrics.is_empty() {
             attribute(&mut body, 8, &metrics);
         }
@@ -156,6 +170,11 @@ impl Netlink {
 /// Name of the end of a pair that sends.
 pub fn near_end(number: usize) -> String {
     format!("a{number}")
+}
+
+/// The kernel's name of a device that leads out of the guest.
+fn outer_name(number: usize) -> String {
+    format!("eth{number}")
 }
 
 /// Name of the other end.

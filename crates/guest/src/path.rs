@@ -34,6 +34,8 @@ impl Path {
     pub fn lay(plan: &Plan) -> io::Result<Self> {
         let (mut namespaces, mut talks) = (Vec::new(), Vec::new());
         set(&plan.guest_sysctls)?;
+        let mut outside = Netlink::new()?;
+        let origin = File::open("/proc/thread-self/ns/net")?;
         for _ in 0..plan.namespaces {
             sys::new_namespace().map_err(at("a network namespace"))?;
             set(&plan.sysctls)?;
@@ -42,12 +44,18 @@ impl Path {
         }
         let mut path = Self { namespaces, talks, watched: Vec::new() };
         for number in 0..plan.devices.len() {
-            path.device(plan, number).map_err(at(format!("device {number}")))?;
+            if plan.devices[number].to.is_none() {
+                sys::enter(&origin)?;
+                path.adopt(plan, number, &mut outside)
+            } else {
+                path.device(plan, number)
+            }
+            .map_err(at(format!("device {number}")))?;
         }
         for route in &plan.routes {
             path.enter(route.namespace)?;
             path.talks[route.namespace]
-                .route(route.to, &near_end(route.device), route.initial_window, route.mtu)
+                .route(route, &near_end(route.device))
                 .map_err(at(format!("a route to {}", route.to)))?;
         }
         for flow in &plan.flows {
@@ -59,10 +67,22 @@ impl Path {
         Ok(path)
     }
 
+    /// Takes a device that leads out of the guest.
+    fn adopt(&mut self, plan: &Plan, number: usize, outside: &mut Netlink) -> io::Result<()> {
+        let device = &plan.devices[number];
+        outside.adopt(number, device.mtu, &self.namespaces[device.from])?;
+        self.enter(device.from)?;
+        let name = near_end(number);
+        sys::segment_in_host(&name)?;
+        sys::receive_one_by_one(&name)?;
+        self.talks[device.from].up(&name)
+    }
+
     fn device(&mut self, plan: &Plan, number: usize) -> io::Result<()> {
         let device = &plan.devices[number];
+        let to = device.to.ok_or(io::ErrorKind::InvalidInput)?;
         self.enter(device.from)?;
-        self.talks[device.from].pair(number, device.mtu, &self.namespaces[device.to])?;
+        self.talks[device.from].pair(number, device.mtu, &self.namespaces[to])?;
         let name = near_end(number);
         if device.host {
             sys::segment_in_host(&name)?;
@@ -74,8 +94,8 @@ impl Path {
         if device.watched {
             self.watched.push((device.from, sys::device_index(&name)?));
         }
-        self.enter(device.to)?;
-        self.talks[device.to].up(&far_end(number))
+        self.enter(to)?;
+        self.talks[to].up(&far_end(number))
     }
 
     /// Enters a namespace: sockets that are made next are in it.

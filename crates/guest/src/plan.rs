@@ -24,6 +24,9 @@ pub struct Plan {
     pub start_jitter_ps: u64,
     /// Phase of the flows against the guest's timer interrupts, ns.
     pub phase_ns: u64,
+    /// The guest's time at which the run begins, ns, where the path is outside the guest; the guest chooses it where absent.
+    #[serde(default)]
+    pub zero_ns: Option<u64>,
     /// Network namespaces; the first has the senders and the second the receivers.
     pub namespaces: usize,
     /// Settings under `/proc/sys` of the guest as a whole.
@@ -43,8 +46,8 @@ pub struct Plan {
 pub struct Device {
     /// Namespace of the end that sends.
     pub from: usize,
-    /// Namespace of the other end.
-    pub to: usize,
+    /// Namespace of the other end; the end of a device of the host that runs the guest is outside.
+    pub to: Option<usize>,
     /// Largest packet, bytes.
     pub mtu: u32,
     /// Rate, delay and limit of the first end.
@@ -81,6 +84,8 @@ pub struct Route {
     pub device: usize,
     /// Initial congestion window, segments; the kernel's where absent.
     pub initial_window: Option<u32>,
+    /// First window that a receiver advertises, segments; that of its buffer where absent.
+    pub receive_window: Option<u32>,
     /// Largest packet, bytes; the device's where absent.
     pub mtu: Option<u32>,
 }

@@ -221,19 +221,33 @@ pub fn device_index(name: &str) -> io::Result<u32> {
 
 /// Switches off the segmentation by a device, so that packets leave it with the size that they have on a path.
 pub fn segment_in_host(name: &str) -> io::Result<()> {
-    const SIOCETHTOOL: libc::Ioctl = 0x8946;
     const ETHTOOL_STSO: u32 = 0x1f;
     const ETHTOOL_SGSO: u32 = 0x24;
+    switch_off(name, &[ETHTOOL_STSO, ETHTOOL_SGSO])
+}
+
+/// Switches off that a device's packets of one flow are put together before TCP has them.
+pub fn receive_one_by_one(name: &str) -> io::Result<()> {
+    const ETHTOOL_SGRO: u32 = 0x2c;
+    switch_off(name, &[ETHTOOL_SGRO])
+}
+
+fn switch_off(name: &str, features: &[u32]) -> io::Result<()> {
+    const SIOCETHTOOL: libc::Ioctl = 0x8946;
     let socket = tcp_socket()?;
-    for what in [ETHTOOL_STSO, ETHTOOL_SGSO] {
-        let mut value = [what, 0];
+    for what in features {
+        let mut value = [*what, 0];
         // SAFETY: a zeroed ifreq is valid; it and the value live as long as the call.
         let mut request: libc::ifreq = unsafe { zeroed() };
         for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
             *to = from as libc::c_char;
         }
         request.ifr_ifru.ifru_data = value.as_mut_ptr().cast();
-        done(unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &mut request) }.into())?;
+        match done(unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &mut request) }.into()) {
+            // A device that does not have it.
+            Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => (),
+            result => drop(result?),
+        }
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! From the algorithm that a flow names to a congestion controller of quinn.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use elephan_quinn::Elephan;
 use elephan_quinn::stamp::{ForwardDelay, STAMP_BYTES};
@@ -15,6 +16,9 @@ pub const SMALLEST_MTU: u32 = 1200;
 /// The smallest UDP payload that quinn sends: a packet with a connection id of 8 bytes, a tag and an ACK.
 const SMALLEST_PAYLOAD: u16 = 20;
 
+/// Answers at a time when the next datagram may leave, if none may then.
+pub type Pacing = Box<dyn Fn(Instant) -> Option<Instant> + Send>;
+
 /// Congestion control of a flow, and the datagrams that it needs.
 pub struct Chosen {
     /// Makes the controllers.
@@ -23,6 +27,8 @@ pub struct Chosen {
     pub mtu: u16,
     /// Estimates of the forward delay from time stamps, if the algorithm needs them.
     pub forward_delay: Option<ForwardDelay>,
+    /// The controller's own pacing, if it has one beside quinn's.
+    pub pacing: Option<Pacing>,
 }
 
 /// Sizes of the packets on the wire of a flow with this stack, bytes.
@@ -47,14 +53,38 @@ pub fn chosen(index: usize, flow: &FlowSpec, seed: u64) -> Result<Chosen, SpecEr
         return Err(SpecError::new(format!("flows[{index}].stack"), message));
     }
     let initial = u64::from(flow.stack.initial_window) * u64::from(mtu);
-    let factory: Arc<dyn ControllerFactory + Send + Sync> = match flow.algorithm.split_once(':') {
-        Some(("quinn", name)) => elephan_quinn::quinns_own(name, Some(initial)).map_err(refused)?,
+    let (forward_delay, mtu) = (stamped.then(ForwardDelay::default), mtu as u16);
+    let (factory, pacing): (Arc<dyn ControllerFactory + Send + Sync>, _) = match flow.algorithm.split_once(':') {
+        Some(("quinn", name)) => (elephan_quinn::quinns_own(name, Some(initial)).map_err(refused)?, None),
+        Some(("s2n", name)) => s2n(name, flow, initial, seed, mtu).map_err(refused)?,
         _ => {
-            let forward_delay = stamped.then(ForwardDelay::default);
             let made = Elephan::with(&flow.algorithm, parameters, forward_delay.clone()).map_err(refused)?;
-            let factory = Arc::new(made.initial_window(flow.stack.initial_window.into()).seed(seed));
-            return Ok(Chosen { factory, mtu: mtu as u16, forward_delay });
+            (Arc::new(made.initial_window(flow.stack.initial_window.into()).seed(seed)), None)
         }
     };
-    Ok(Chosen { factory, mtu: mtu as u16, forward_delay: None })
+    Ok(Chosen { factory, mtu, forward_delay, pacing })
+}
+
+type Factory = (Arc<dyn ControllerFactory + Send + Sync>, Option<Pacing>);
+
+/// A controller of s2n-quic.
+#[cfg(feature = "s2n")]
+fn s2n(name: &str, flow: &FlowSpec, initial: u64, seed: u64, mtu: u16) -> Result<Factory, String> {
+    let largest = elephan_s2n::LARGEST_MTU;
+    if mtu > largest {
+        let most = u32::from(largest) + IP_UDP_BYTES;
+        return Err(format!("s2n-quic's controllers take packets of at most {most} bytes on the wire"));
+    }
+    let initial = initial.try_into().map_err(|_| "s2n-quic's windows are below 4 GiB".to_owned())?;
+    let factory = elephan_s2n::S2n::new(name, initial, seed, flow.stack.ecn)?;
+    let pacer = factory.pacer();
+    Ok((Arc::new(factory), Some(Box::new(move |now| pacer.held_until(now)))))
+}
+
+/// A controller of s2n-quic, which is not built in.
+#[cfg(not(feature = "s2n"))]
+fn s2n(name: &str, _flow: &FlowSpec, _initial: u64, _seed: u64, _mtu: u16) -> Result<Factory, String> {
+    Err(format!(
+        "'s2n:{name}' needs the controllers of s2n-quic, which are not built in; run 'make s2n' in the source tree"
+    ))
 }

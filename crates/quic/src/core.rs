@@ -16,7 +16,7 @@ use quinn_proto::{
     EndpointConfig, Event, ServerConfig, TransportConfig, VarInt,
 };
 
-use crate::algorithms::IP_UDP_BYTES;
+use crate::algorithms::{IP_UDP_BYTES, Pacing};
 use crate::session::Null;
 
 /// Length of a connection id, bytes.
@@ -92,6 +92,7 @@ pub struct Core {
     stamper: Option<Stamper>,
     clock: ClockSpec,
     departures: Departures,
+    pacing: Option<Pacing>,
     /// When quinn next acts by itself.
     pub timer: Time,
     /// Packets sent and received.
@@ -108,8 +109,14 @@ impl std::fmt::Debug for Core {
 }
 
 impl Core {
-    /// An end with these settings; `server` is the configuration of one that accepts connections.
-    pub fn new(settings: &Settings, base: Instant, end: End, server: Option<ServerConfig>) -> Self {
+    /// An end with these settings; `server` is the configuration of one that accepts connections, `pacing` that of a controller with its own.
+    pub fn new(
+        settings: &Settings,
+        base: Instant,
+        end: End,
+        server: Option<ServerConfig>,
+        pacing: Option<Pacing>,
+    ) -> Self {
         let mut config = EndpointConfig::new(Arc::new(Null));
         let seed = settings.seed;
         let mut bytes = [0; 32];
@@ -132,6 +139,7 @@ impl Core {
             stamper,
             clock,
             departures: settings.departures.clone(),
+            pacing,
             timer: Time::NEVER,
             counts: PacketCounts::default(),
             buffer: Vec::new(),
@@ -192,6 +200,11 @@ impl Core {
         }
     }
 
+    /// When the controller lets the next datagram leave, if it paces and none may leave now.
+    fn held_until(&self, instant: Instant) -> Option<Instant> {
+        self.pacing.as_ref().and_then(|pacing| pacing(instant))
+    }
+
     /// Lets quinn handle the timers that are due.
     pub fn expire(&mut self, now: Time) {
         let instant = self.instant(now);
@@ -205,6 +218,9 @@ impl Core {
         let instant = self.instant(now);
         let mut any = false;
         loop {
+            if self.held_until(instant).is_some() {
+                return any;
+            }
             self.buffer.clear();
             let Some((_, connection)) = &mut self.connection else { return any };
             let Some(transmit) = connection.poll_transmit(instant, 1, &mut self.buffer) else { return any };
@@ -252,6 +268,7 @@ impl Core {
     pub fn set_timer(&mut self, now: Time) {
         let base = self.base;
         let due = self.connection.as_mut().and_then(|(_, connection)| connection.poll_timeout());
+        let due = [due, self.held_until(self.instant(now))].into_iter().flatten().min();
         self.timer = due.map_or(Time::NEVER, |due| {
             let ns = due.saturating_duration_since(base).as_nanos();
             Time(u64::try_from(ns * 1000).unwrap_or(u64::MAX)).max(now)

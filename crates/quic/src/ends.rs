@@ -63,7 +63,7 @@ pub fn ends_of(
     if let Some(log) = log {
         transport.qlog_stream(qlog(log, flow, base));
     }
-    let core = Core::new(&settings, base, End::Sender, None);
+    let core = Core::new(&settings, base, End::Sender, None, chosen.pacing);
     let sender = SendingEnd::new(index, spec, flow, times, core, (Arc::new(transport), seen), settings.mtu);
     let receiver = ReceivingEnd::new(times, payload, &far, base);
     [Box::new(sender), Box::new(receiver)]
@@ -164,7 +164,7 @@ impl SendingEnd {
         if self.finished {
             return;
         }
-        let window = connection.congestion_state().window();
+        let window = connection.congestion_state().metrics().congestion_window;
         connection.set_send_window(WINDOWS_KEPT * window + BACKLOG_BYTES);
         let mut stream = connection.send_stream(id);
         loop {
@@ -197,7 +197,7 @@ impl SendingEnd {
         });
         stats.totals.sent = counts.path.sent_packets;
         stats.totals.retransmits = counts.path.lost_packets;
-        stats.note_window(self.now, counts.path.cwnd as f64 / self.mtu);
+        stats.note_window(self.now, connection.congestion_state().metrics().congestion_window as f64 / self.mtu);
         stats.note_send(false);
     }
 
@@ -223,11 +223,12 @@ const NOTHING: SenderSample = SenderSample {
 
 fn row_of(connection: &Connection, seen: &Shared, mtu: f64) -> SenderSample {
     let counts = connection.stats();
-    let ssthresh = connection.congestion_state().metrics().ssthresh.filter(|&bytes| bytes < u64::MAX / 2);
+    let metrics = connection.congestion_state().metrics();
+    let ssthresh = metrics.ssthresh.filter(|&bytes| bytes < u64::MAX / 2);
     with(seen, |seen| {
         let srtt = if seen.acks > 0 { counts.path.rtt.as_secs_f64() } else { f64::NAN };
         SenderSample {
-            cwnd: counts.path.cwnd as f64 / mtu,
+            cwnd: metrics.congestion_window as f64 / mtu,
             ssthresh: ssthresh.map_or(f64::INFINITY, |bytes| bytes as f64 / mtu),
             srtt,
             rtt: seen.latest.map_or(f64::NAN, |rtt| rtt.as_secs_f64()),
@@ -302,7 +303,7 @@ impl ReceivingEnd {
         let mut config = ServerConfig::new(Arc::new(Null), Arc::new(Null));
         config.transport_config(Arc::new(settings.transport(None))).migration(false);
         Self {
-            core: Core::new(settings, base, End::Receiver, Some(config)),
+            core: Core::new(settings, base, End::Receiver, Some(config), None),
             payload,
             stream: None,
             bytes: 0,

@@ -14,6 +14,8 @@ mod core;
 mod ends;
 #[cfg(test)]
 mod exported;
+#[cfg(all(test, feature = "s2n"))]
+mod s2n_runs;
 mod seeded;
 mod session;
 mod watch;
@@ -80,7 +82,7 @@ fn read(text: &str) -> Result<Spec, Failure> {
 fn make_foreign(spec: &mut Spec) {
     for flow in spec.flows.iter_mut().filter(|flow| !flow.datagrams) {
         let (smallest_bytes, largest_bytes) = algorithms::wire_bytes(flow);
-        flow.foreign = Some(ForeignSpec { smallest_bytes, largest_bytes });
+        flow.foreign = Some(ForeignSpec { smallest_bytes, largest_bytes, hosted: false });
     }
 }
 

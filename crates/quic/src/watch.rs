@@ -82,9 +82,9 @@ impl Controller for Watched {
     }
 
     fn on_congestion_event(&mut self, now: Instant, sent: Instant, is_persistent_congestion: bool, lost_bytes: u64) {
-        let before = self.inner.window();
+        let before = self.inner.metrics().congestion_window;
         self.inner.on_congestion_event(now, sent, is_persistent_congestion, lost_bytes);
-        let reacted = u64::from(self.inner.window() < before);
+        let reacted = u64::from(self.inner.metrics().congestion_window < before);
         with(&self.seen, |seen| {
             seen.in_flight = seen.in_flight.saturating_sub(lost_bytes);
             seen.persistent += u64::from(is_persistent_congestion);

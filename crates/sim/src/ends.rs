@@ -26,6 +26,8 @@ pub enum Transport {
     Tcp(Controller),
     /// Two endpoints of another crate: the sender, the receiver.
     Foreign(Box<dyn ForeignEndpoint>, Box<dyn ForeignEndpoint>),
+    /// Both ends are on the run's host: see [`Engine::with_host`](crate::Engine::with_host).
+    Hosted,
 }
 
 impl From<Controller> for Transport {
@@ -47,6 +49,8 @@ enum Kind {
     Foreign(Foreign),
     /// A receiver that the network evaluates inline.
     Inline,
+    /// An end on the host, which has the turn of all its ends.
+    Hosted,
 }
 
 /// Does the same with an end of any kind.
@@ -71,7 +75,7 @@ macro_rules! with_end {
                 $body
             }
             Kind::Foreign($end) => $body,
-            Kind::Inline => $inline,
+            Kind::Inline | Kind::Hosted => $inline,
         }
     };
 }
@@ -115,7 +119,8 @@ pub(crate) fn ends_of<T: Into<Transport>>(
         [Kind::Datagrams(Box::new(sender)), receiver]
     } else {
         match make(index, this)?.into() {
-            Transport::Foreign(sender, receiver) if this.foreign.is_some() => {
+            Transport::Hosted if this.is_hosted() => [Kind::Hosted, Kind::Hosted],
+            Transport::Foreign(sender, receiver) if this.foreign.is_some() && !this.is_hosted() => {
                 let [(low, high), _] = this.packet_sizes();
                 [sender, receiver].map(|endpoint| Kind::Foreign(Foreign { endpoint, packet_bytes: low..=high }))
             }
@@ -197,7 +202,7 @@ impl FlowEnd {
             Kind::TcpSender(sender) => sender.logged(),
             Kind::TcpReceiver(receiver) => receiver.logged(),
             Kind::Datagrams(sender) => sender.logged(),
-            Kind::UdtSender(_) | Kind::UdtReceiver(_) | Kind::Foreign(_) | Kind::Inline => 0,
+            Kind::UdtSender(_) | Kind::UdtReceiver(_) | Kind::Foreign(_) | Kind::Inline | Kind::Hosted => 0,
         }
     }
 
@@ -207,7 +212,7 @@ impl FlowEnd {
             Kind::TcpSender(sender) => Some(sender.sampled()),
             Kind::Datagrams(sender) => Some(sender.sampled()),
             Kind::UdtSender(sender) => Some(sender.sampled()),
-            Kind::TcpReceiver(_) | Kind::UdtReceiver(_) | Kind::Foreign(_) | Kind::Inline => None,
+            Kind::TcpReceiver(_) | Kind::UdtReceiver(_) | Kind::Foreign(_) | Kind::Inline | Kind::Hosted => None,
         }
     }
 
@@ -228,7 +233,7 @@ impl FlowEnd {
             Kind::UdtSender(sender) => sender.forget(count),
             Kind::TcpReceiver(receiver) => receiver.forget(count),
             Kind::UdtReceiver(receiver) => receiver.forget(count),
-            Kind::Foreign(_) | Kind::Inline => {}
+            Kind::Foreign(_) | Kind::Inline | Kind::Hosted => {}
         }
     }
 
@@ -237,7 +242,7 @@ impl FlowEnd {
             Kind::TcpSender(sender) => sender.take_log(),
             Kind::TcpReceiver(receiver) => receiver.take_log(),
             Kind::Datagrams(sender) => sender.take_log(),
-            Kind::UdtSender(_) | Kind::UdtReceiver(_) | Kind::Foreign(_) | Kind::Inline => None,
+            Kind::UdtSender(_) | Kind::UdtReceiver(_) | Kind::Foreign(_) | Kind::Inline | Kind::Hosted => None,
         }
     }
 

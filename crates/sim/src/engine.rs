@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use crate::algorithms::controller;
 use crate::crowd::{Reducer, SAMPLES_AT_ONCE};
+use crate::endpoint::Host;
 use crate::ends::{FlowEnd, Transport, ends_of, into_records, packets};
 use crate::events::gather;
+use crate::hosted::Hosted;
 use crate::link::Link;
 use crate::network::{self, LinkId, MailboxId, Network, Node, SourceId};
 use crate::outcome::{Conservation, Outcome, RunError};
@@ -52,6 +54,8 @@ enum Turn {
     Source(SourceId),
     /// All receivers of one.
     Sinks(SourceId),
+    /// The host.
+    Host,
 }
 
 impl Turn {
@@ -66,6 +70,7 @@ impl Turn {
             Node::Link(link) => Self::Link(link),
             Node::Source(s) => Self::Source(s),
             Node::Sinks(s) => Self::Sinks(s),
+            Node::Host => Self::Host,
         }
     }
 }
@@ -120,6 +125,7 @@ pub struct Engine {
     /// Sender and receiver of each flow.
     flows: Vec<[FlowEnd; 2]>,
     sources: Vec<Source>,
+    host: Option<Hosted>,
     times: Arc<[Time]>,
     /// Reduces the samples of flows, where not all are kept.
     reducer: Option<Reducer>,
@@ -190,7 +196,14 @@ impl Engine {
         let turns = plan.order.iter().map(|&node| Turn::of(node, ends)).collect();
         let reducer = spec.record_flows.map(|_| Reducer::new(&spec, &times));
         let (now, slices_per_report) = (Time::ZERO, SLICES_PER_REPORT);
-        Ok(Self { spec, network, turns, slice, now, slices_per_report, flows, sources, times, reducer })
+        Ok(Self { spec, network, turns, slice, now, slices_per_report, flows, sources, host: None, times, reducer })
+    }
+
+    /// The same run, with the host that has both ends of all flows with [`Transport::Hosted`].
+    #[must_use]
+    pub fn with_host(mut self, host: Box<dyn Host>) -> Self {
+        self.host = Some(Hosted::new(host, &self.spec, &self.network));
+        self
     }
 
     /// The same run, with at most `bytes` of memory for packets on their way.
@@ -309,7 +322,7 @@ impl Engine {
 
     /// The turn of each node, up to `horizon`. Returns whether there was any event.
     fn take_turns<const LOGGED: bool>(&mut self, horizon: Time) -> bool {
-        let Self { spec, network, turns, flows, sources, .. } = self;
+        let Self { spec, network, turns, flows, sources, host, .. } = self;
         let ends = flows.as_flattened_mut();
         let mut worked = false;
         for i in 0..turns.len() {
@@ -336,18 +349,20 @@ impl Engine {
                 Turn::Link(link) => network.run_link(*link, horizon),
                 Turn::Source(s) => sources[s.index()].run(spec, horizon, network),
                 Turn::Sinks(s) => sources[s.index()].run_sinks(horizon, network),
+                Turn::Host => host.as_mut().is_some_and(|host| host.take_turn(horizon, network)),
             };
         }
         worked
     }
 
     fn next_event(&mut self) -> Time {
-        let Self { network, turns, sources, .. } = self;
+        let Self { network, turns, sources, host, .. } = self;
         let next = |turn: &Turn| match *turn {
             Turn::End { timer, inbox, .. } => network.head(inbox).min(timer),
             Turn::Link(link) => network.next_for_link(link),
             Turn::Source(s) => sources[s.index()].next_event(network),
             Turn::Sinks(s) => sources[s.index()].next_sink_event(network),
+            Turn::Host => host.as_ref().map_or(Time::NEVER, |host| host.next_event(network)),
         };
         turns.iter().map(next).min().unwrap_or(Time::NEVER)
     }
@@ -363,6 +378,7 @@ impl Engine {
         self.flows.as_flattened_mut().iter_mut().for_each(|flow_end| flow_end.finish(end));
         self.network.sinks.iter_mut().flatten().for_each(|sink| crate::endpoint::EndpointState::finish(sink, end));
         self.sources.iter_mut().for_each(|source| source.finish(end, &self.network));
+        self.host.iter_mut().for_each(Hosted::finish);
         let mut reducer = self.reducer.take();
         if let Some(reducer) = &mut reducer {
             // Samples at the very end are taken by now.
@@ -397,11 +413,13 @@ impl Engine {
     /// No packet is created, lost or duplicated unaccounted for: each end counts for itself, the network counts what links drop
     /// and duplicate, and packets under way are counted one by one.
     fn account(&mut self) -> Conservation {
-        let Self { network, flows, sources, .. } = self;
+        let Self { spec, network, flows, sources, host, .. } = self;
         let mut sum = Conservation::default();
         let under_way = network.under_way();
-        let ends =
-            |(flow, ends): (FlowId, &mut [FlowEnd; 2])| (flow, packets(ends, network.sinks[flow.index()].as_ref()));
+        let ends = |(flow, ends): (FlowId, &mut [FlowEnd; 2])| match host {
+            Some(host) if spec.flows[flow.index()].is_hosted() => (flow, host.packets(flow)),
+            _ => (flow, packets(ends, network.sinks[flow.index()].as_ref())),
+        };
         let active = sources.iter().flat_map(|source| source.active(network));
         for (flow, ends) in (0..).map(FlowId).zip(flows.iter_mut()).map(ends).chain(active) {
             let sidecar = &network.sidecars[flow.index()];

@@ -23,6 +23,7 @@ pub mod endpoint;
 mod ends;
 pub mod engine;
 pub mod events;
+mod hosted;
 mod index;
 pub mod link;
 pub mod memory;

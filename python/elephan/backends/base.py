@@ -98,6 +98,7 @@ class Backend(ABC):
         title: one line.
         measures: the same seed gives something else each time, as real hosts do.
         perturbs: starts are moved by the scenario's jitter.
+        cost: processor time of a segment, in that of the simulator: only for estimates of how long runs take.
         memory: the memory that the runs of this object may take together.
     """
 
@@ -105,6 +106,7 @@ class Backend(ABC):
     title: ClassVar[str]
     measures: ClassVar[bool] = False
     perturbs: ClassVar[bool] = True
+    cost: ClassVar[float] = 1.0
 
     def __init__(self, memory: MemoryPool | None = None) -> None:
         self.memory = memory or MemoryPool()

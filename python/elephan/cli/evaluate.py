@@ -34,7 +34,10 @@ LEVELS = ("concern", "fail", "worse")
     "--parameter", "parameters", multiple=True, metavar="NAME=VALUE",
     help="Parameter of the algorithms, not of --against; repeat for several.",
 )  # fmt: skip
-@common.backend_option
+@click.option(
+    "--on", "backend", default="sim", metavar="BACKEND,…",
+    help="Where to run it; of several backends, where they disagree comes first. [default: sim]",
+)  # fmt: skip
 @click.option("--quick", is_flag=True, help="Fewer cells, shorter runs and 8 seeds; verdicts are a first look.")
 @click.option(
     "--fail-on", type=common.Word(LEVELS, "a level"),
@@ -81,12 +84,14 @@ def command(
     """
     from elephan import runs
     from elephan.suites import document, evaluate, reporting, writing
+    from elephan.suites.sides import sides
 
     if fail_on == "worse" and against is None:
         raise ScenarioError("'worse' is in comparison with another algorithm; write --against ALG", source="--fail-on")
     with _named_options(), common.collecting_seldom(), meter() as progress:
         found = evaluate(
-            list(algorithms), suite, against=against, only=only, parameters=_parameters(parameters), on=backend,
+            list(algorithms), suite, against=against, only=only, parameters=_parameters(parameters),
+            on=[name.strip() for name in backend.split(",")],
             quick=quick, seeds=seeds, budget=budget, jobs=jobs, store=runs.Store(store), progress=progress,
         )  # fmt: skip
     report = reporting.evaluation_report(found, out, runs.Store(store)) if out is not None else None
@@ -96,7 +101,9 @@ def command(
         writing.write(markdown, writing.markdown(found))
     if as_json:
         documents = [document(one, report) for one in found]
-        common.print_json(documents[0] if len(documents) == 1 else {"evaluations": documents})
+        beside = [one.to_json() for one in sides(found)]
+        several = {"sides": beside, "evaluations": documents} if beside else {"evaluations": documents}
+        common.print_json(documents[0] if len(documents) == 1 else several)
     else:
         _print(found)
         for path in (report, junit, markdown):
@@ -128,9 +135,13 @@ def _parameters(assignments: Sequence[str]) -> dict[str, Any]:
 
 
 def _print(found: Sequence[Evaluation]) -> None:
-    """The paragraph of each, and a line for each section."""
-    from elephan.suites.words import paragraph
+    """Differences of backends, the paragraph of each, and a line for each section."""
+    from elephan.suites.sides import sides
+    from elephan.suites.words import paragraph, said_of
 
+    for beside in sides(found):
+        common.say(said_of(beside))
+        common.say("")
     for one in found:
         common.say(paragraph(one))
         common.say("")
@@ -147,7 +158,7 @@ def _print(found: Sequence[Evaluation]) -> None:
             [s.name, s.title, *(one.sections[i].verdict.replace("_", " ") for one in found)]
             for i, s in enumerate(first.sections)
         ]
-        common.print_table(first.suite.table.title, ["§", "section", *(one.subject.label for one in found)], rows)
+        common.print_table(first.suite.table.title, ["§", "section", *(one.name for one in found)], rows)
     common.say(f"{len(first.manifests)} runs, {first.wall_seconds:.0f} s")
     for note in dict.fromkeys(note for one in found for note in one.notes):
         common.say(f"note: {note}")

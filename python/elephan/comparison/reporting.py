@@ -17,6 +17,7 @@ from elephan.metrics.reading import bottleneck, measure_window
 from elephan.report import pages
 from elephan.report.figures import Curve, Figure, Panel, Traces
 from elephan.report.matrix import Matrix
+from elephan.report.printing import saved
 from elephan.report.provenance import facts
 from elephan.report.series import link_curve, throughput_curve
 from elephan.report.tradeoff import Spot, TradeOff
@@ -35,14 +36,7 @@ def comparison_report(found: Comparison, out: str | FilePath) -> FilePath:
     folder = FilePath(out)
     figures = [figure for figure in _figures(found) if figure is not None]
     folder.mkdir(parents=True, exist_ok=True)
-    shown = []
-    for figure in figures:
-        files = []
-        for kind in ("svg", "pdf"):
-            name = f"{figure.id}.{kind}"
-            figure.draw().savefig(folder / name)
-            files.append(name)
-        shown.append({"id": figure.id, "title": figure.title, "caption": figure.caption, "files": files})
+    shown = [saved(figure, folder) for figure in figures]
     page = {
         "title": f"Which algorithm: {found.path.title}",
         "answer": found.answer.text,

@@ -54,14 +54,14 @@ class Interval(NamedTuple):
 INFINITE = "a value is infinite"
 """Reason why a mean has no interval where a time never came with some seeds."""
 _ALL_EQUAL = "{} replicates, all equal"
-_ROUNDING = 1e-12
+ROUNDING = 1e-12
 """Difference of equal numbers that were computed in another order, as a fraction of their inputs."""
 
 
 def _all_equal(sample: Sequence[float], scale: float) -> bool:
     """True if values that were computed from numbers as large as ``scale`` differ by rounding alone."""
     lowest, highest = min(sample), max(sample)
-    return lowest == highest or (math.isfinite(scale) and highest - lowest <= _ROUNDING * scale)
+    return lowest == highest or (math.isfinite(scale) and highest - lowest <= ROUNDING * scale)
 
 
 def _without(value: float, reason: str) -> Interval:

@@ -260,8 +260,9 @@ def _parameter(value: float | bool | str) -> float | bool | str:
 
 def _stack(stack: Stack, algorithm: str, parameters: Mapping[str, float | bool | str]) -> StackSpec:
     settings: dict[str, Any] = {name: getattr(stack, name) for name in Stack.__dataclass_fields__}
-    # Part of the experiment only where the algorithm asks for it, so that the hashes of all others stay.
-    if not (own.pinned(algorithm) or catalog.counts_jiffies(algorithm, parameters)):
+    # Part of the experiment only where algorithm or timers count in jiffies, so that the hashes of all others stay.
+    counts = own.pinned(algorithm) or catalog.counts_jiffies(algorithm, parameters)
+    if not (counts or stack.detection == "rack"):
         del settings["hz"]
     del settings["divide_acks"], settings["count_acks"]
     settings |= {"ack_bytes": stack.ack_bytes * stack.divide_acks, "acks_counted": stack.acks_counted}

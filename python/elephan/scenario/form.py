@@ -194,14 +194,15 @@ class StackSpec(Form, frozen=True, kw_only=True):
             ACK into several sends them as one packet of their size.
         ecn: Explicit congestion notification as in RFC 3168, for algorithms that do not bring their own.
         hide_losses: The receiver acknowledges every segment as if all segments before it had arrived, so its sender
-        learns of no loss (lazy optimistic acknowledgement, Sherwood, Bhattacharjee and Braud, CCS 2005). A segment that
-        arrives after a later one counts as a duplicate.
+            learns of no loss (lazy optimistic acknowledgement, Sherwood, Bhattacharjee and Braud, CCS 2005). A segment
+            that arrives after a later one counts as a duplicate.
         hide_marks: The receiver echoes no mark of ECN.
         host_ack_ps: Processing time of the sending host for an ACK, ps, before it reads the clock.
         host_scan_ps: Further processing time for each outstanding segment where an ACK carries SACK blocks, ps (Leith
             et al. 2008 section VIII.A: Linux 2.6 walks the list of all outstanding segments).
         hz: Timer interrupts a second of the sending host (Linux's ``HZ``), for algorithms that count in jiffies; 1000
-            where absent.
+            where absent. With ``detection = "rack"``, timers end at such an interrupt as Linux's do; they are exact
+            where it is absent.
         initial_ssthresh: Initial slow-start threshold, segments; unlimited where absent.
         max_burst: Maximum number of segments that one ACK releases; unlimited where absent.
         pacing: Paces segments over the round trip as Linux does with ``fq``, where the algorithm has no pacing of its
@@ -251,7 +252,7 @@ class FlowSpec(Form, frozen=True, kw_only=True):
         path: Links of the data, by their position in ``links``.
         reverse_path: Links of the ACKs, by their position in ``links``.
         stack: Transport of the two endpoints.
-        application: Application that limits the flow; all data is there at the start where absent.
+        application: Application that limits the flow; all data is there at the start if absent.
         base_rtt_error_ps: Error of the propagation round-trip time that the algorithm is told, ps; positive if the told
             time is too long.
         count: Number of such flows: a group, with the names ``name-1``, ``name-2`` and so on.
@@ -383,7 +384,7 @@ class RetransmissionSpec(Form, frozen=True, kw_only=True):
     Attributes:
         p: Probability that a transmission fails.
         tries: Transmissions of a packet at most; then it is lost.
-        delay_ps: Time by which each retransmission makes a packet later, besides its transmissions, ps.
+        delay_ps: Extra delay of each retransmission of a packet, besides its transmission, ps.
         in_order: True if later packets wait for one that is sent again.
     """
 
@@ -581,7 +582,7 @@ class ListArrivals(Form, frozen=True, kw_only=True, tag_field="kind", tag="list"
     Attributes:
         starts_ps: Start of each transfer after the source's, ps; not decreasing.
         sizes_bytes: Size of each transfer, bytes of user data.
-        rtts_ps: Propagation round-trip time of each transfer, ps; that of the path where empty.
+        rtts_ps: Propagation round-trip time of each transfer, ps; the path's where empty.
     """
 
     kind: ClassVar[Literal["list"]] = "list"
@@ -685,8 +686,8 @@ class SourceSpec(Form, frozen=True, kw_only=True):
             start. It has no size, application or clocks.
         arrivals: Start times of the transfers.
         record: Record that the run keeps of the transfers.
-        rtts: Propagation round-trip times of the transfers; that of the path where absent. A time above the path's is
-            added behind the last link of the ACKs; a time below the path's becomes the path's.
+        rtts: Propagation round-trip times of the transfers; the path's if absent. A time above the path's is added
+            behind the last link of the ACKs; a time below the path's becomes the path's.
         sizes: Sizes of the transfers; absent where ``arrivals`` lists them.
     """
 

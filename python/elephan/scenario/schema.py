@@ -146,7 +146,9 @@ class StackSpec(Table):
         Annotated[int, BeforeValidator(reported(whole_number(1, 10**6, "a number of timer interrupts a second")))]
         | None
     ) = Field(
-        None, description="timer interrupts a second (Linux's HZ), for algorithms that count in jiffies", examples=[250]
+        None,
+        description="timer interrupts a second (Linux's HZ), for RACK's timers and algorithms that count in jiffies",
+        examples=[250],
     )
     hide_losses: Switch | None = Field(
         None, description="a receiver that misbehaves: it acknowledges what was lost as if it had arrived"

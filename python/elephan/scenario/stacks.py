@@ -51,7 +51,7 @@ class Stack:
         host_scan_ps: processing time for each outstanding segment of an ACK with SACK blocks (Leith et al. 2008,
         section VIII.A: Linux 2.6 walks the list of all segments).
         hz: timer interrupts a second of the sending host (Linux's ``HZ``), the clock of Linux's BIC, CUBIC, H-TCP and
-            Westwood+, and before Linux 4.13 of TCP-LP.
+            Westwood+, and before Linux 4.13 of TCP-LP. With ``rack``, timers end at such an interrupt, as Linux's do.
         hide_losses: the receiver acknowledges every segment as if those before it had arrived (lazy optimistic
             acknowledgement, Sherwood, Bhattacharjee and Braud, CCS 2005).
         hide_marks: the receiver echoes no mark of ECN.
@@ -114,7 +114,9 @@ LINUX = Stack(
     receive_window=None,
     ack_every=2,
     delayed_ack_ps=40 * _MS_PS,
-    quick_acks=16,
+    # Sixteen, and about 1,060 while the window grows by two segments for each that arrives, from 64 kB to the
+    # 3 MiB of the default net.ipv4.tcp_rmem (tcp_grow_window, tcp_incr_quickack).
+    quick_acks=1080,
     min_rto_ps=200 * _MS_PS,
     max_rto_ps=120 * _S_PS,
     initial_rto_ps=_S_PS,
@@ -131,7 +133,7 @@ LINUX = Stack(
 # Linux 2.6.13 to 2.6.23, the kernels of the high-speed TCP studies: RFC 3390's window, forward acknowledgement, rate
 # halving. HZ is 1000, which i386 has in 2.6.0 to 2.6.12 (include/asm-i386/param.h); since 2.6.13 the build chooses it.
 LINUX_2_6 = replace(
-    LINUX, initial_window=3, initial_rto_ps=3 * _S_PS, detection="fack", recovery="rate_halving", hz=1000
+    LINUX, initial_window=3, quick_acks=16, initial_rto_ps=3 * _S_PS, detection="fack", recovery="rate_halving", hz=1000
 )
 
 # ns-2.35's Agent/TCP/Linux with TCPSink/Sack1: 1000-byte packets in 1040 on the wire, an ACK for every packet, 8 bytes

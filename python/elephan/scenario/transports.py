@@ -9,13 +9,14 @@ from elephan.scenario.errors import ScenarioError
 from elephan.scenario.form import ForeignSpec, StackSpec
 
 QUINN = "quinn"
+S2N = "s2n"
 IP_UDP_BYTES = 28
 """Headers of IPv4 and UDP."""
 LEAST_DATAGRAM_BYTES = 1200
 """UDP payload of the datagrams that begin a QUIC connection (RFC 9000 section 14.1)."""
 
 _LEAST_PACKET_BYTES = 48
-_BACKENDS = {QUINN: "quic"}
+_BACKENDS = {QUINN: "quic", S2N: "quic"}
 _LISTING: dict[str, dict[str, Any]] = {
     QUINN: {
         "name": QUINN,
@@ -32,7 +33,23 @@ _LISTING: dict[str, dict[str, Any]] = {
         ],
         "parameters": [],
         "variables": [],
-    }
+    },
+    S2N: {
+        "name": S2N,
+        "kind": "transport",
+        "title": "congestion controllers of s2n-quic, a QUIC stack in Rust",
+        "source": "s2n-quic-core 0.83, src/recovery",
+        "doc": "The controllers that s2n-quic has, over connections of quinn that obey their pacing. Only the backend "
+        "'quic' runs them, after 'make s2n'.",
+        "signals": ["loss", "ECN"],
+        "router": None,
+        "presets": [
+            {"name": "cubic", "title": "s2n-quic's CUBIC, after RFC 8312, with HyStart; its default", "overrides": {}},
+            {"name": "bbr", "title": "s2n-quic's BBR, version 2", "overrides": {}},
+        ],
+        "parameters": [],
+        "variables": [],
+    },
 }
 
 

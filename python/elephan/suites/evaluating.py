@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 from elephan import backends
 from elephan.algorithm import Algorithm
 from elephan.runs import Store
-from elephan.scenario import ScenarioError, catalog, own
+from elephan.scenario import Scenario, ScenarioError, catalog, own, transports
 from elephan.scenario.units import PS_PER_S, parse_positive_time
 from elephan.suites.loading import load
 from elephan.suites.result import Evaluation
@@ -28,7 +29,7 @@ def evaluate(
     against: Named | None = None,
     only: Sequence[str] = (),
     parameters: Mapping[str, Any] | None = None,
-    on: str = "sim",
+    on: str | Sequence[str] = "sim",
     quick: bool = False,
     seeds: int | None = None,
     budget: str | None = None,
@@ -36,7 +37,7 @@ def evaluate(
     store: Store | None = None,
     progress: Progress | None = None,
 ) -> list[Evaluation]:
-    """Judge algorithms by a suite of criteria; one evaluation each, in their order.
+    """Judge algorithms by a suite of criteria; one evaluation each, in their order, of one backend after the other.
 
     Args:
         algorithms: names, with presets where wanted, or your own: ``./mine.py:Mine``, or the class; of a suite that
@@ -45,7 +46,7 @@ def evaluate(
         against: a baseline; each criterion is then better, worse, same or not settled.
         only: criteria or sections, where not all are judged.
         parameters: of the algorithms that are judged (not of ``against``), where they differ from the preset.
-        on: the backend.
+        on: the backend, or several: then one evaluation of each algorithm on each.
         quick: fewer cells and shorter runs, as the suite says; verdicts are a first look.
         seeds: replicates of each run; by default 8, and 16 or 32 where these do not settle it (8 alone if quick).
         budget: wall time, at most; cells that do not fit are left out, and are never passed.
@@ -66,22 +67,49 @@ def evaluate(
     read = (suite if isinstance(suite, Suite) else load(suite)).part(only)
     subjects, beside = _subjects(algorithms, against, parameters or {}, read.table.judges)
     allowed_s = None if budget is None else _budget(budget)
-    try:
-        backends.get(on)
-    except ScenarioError as error:
-        raise error.located(source="on") from None
     where = Store() if store is None else store
-    schedule = Schedule(read, subjects, beside, quick, on, jobs, where, seeds, allowed_s, progress)
+    names = _backends(on)
+    for subject, name in itertools.product([*subjects, *([beside] if beside else [])], names):
+        _check_transport(subject.spec, name)
+    found: list[Evaluation] = []
+    for i, name in enumerate(names):
+        spent_s = time.monotonic() - started_s
+        room_s = None if allowed_s is None else max(0.0, allowed_s - spent_s) / (len(names) - i)
+        schedule = Schedule(read, subjects, beside, quick, name, jobs, where, seeds, room_s, progress)
+        found += _evaluations(schedule)
+    return found
+
+
+def _backends(on: str | Sequence[str]) -> list[str]:
+    """Names of backends, each once.
+
+    Raises:
+        ScenarioError: one is none, or there is none.
+    """
+    names = list(dict.fromkeys([on] if isinstance(on, str) else on))
+    if not names:
+        raise ScenarioError("no backend", source="on")
+    for name in names:
+        try:
+            backends.get(name)
+        except ScenarioError as error:
+            raise error.located(source="on") from None
+    return names
+
+
+def _evaluations(schedule: Schedule) -> list[Evaluation]:
+    """Run a schedule; an evaluation of each algorithm."""
+    read, quick = schedule.suite, schedule.quick
     found = schedule.run()
     notes = [note for note in (read.table.note, read.table.quick_note if quick else None) if note is not None]
     notes += dict.fromkeys(schedule.notes)
-    wall_s = time.monotonic() - started_s
+    wall_s = time.monotonic() - schedule.started_s
     return [
         Evaluation.of(
-            read, subject, beside, found[subject.label], quick=quick, on=on, notes=notes, wall_seconds=wall_s,
-            manifests=schedule.evidence.runs,
+            read, subject, schedule.against, found[subject.label], quick=quick, on=schedule.on, notes=notes,
+            wall_seconds=wall_s, manifests=schedule.evidence.runs, trade_offs=schedule.trade_offs(subject),
         )
-        for subject in subjects
+        for subject in schedule.subjects
     ]  # fmt: skip
 
 
@@ -131,6 +159,17 @@ def _check_parameters(spec: str, parameters: Mapping[str, Any], judges: str) -> 
         check(spec, parameters)
     except ScenarioError as error:
         raise error.located(source="parameter" if parameters else "evaluate") from None
+
+
+def _check_transport(spec: str, on: str) -> None:
+    """Refuse a controller of another transport that its backend is built without, before every cell says so."""
+    if transports.backend_of(spec) != on:
+        return
+    path = {"rate": "10 Mbit/s", "rtt": "40 ms", "buffer": "1 BDP"}
+    try:
+        backends.get(on).check(Scenario.from_dict({"duration": "1 s", "dumbbell": path, "flow": [{"algorithm": spec}]}))
+    except ScenarioError as error:
+        raise ScenarioError(error.message, path="algorithm", source="evaluate") from None
 
 
 def _budget(budget: str) -> float:

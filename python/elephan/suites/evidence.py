@@ -75,6 +75,10 @@ class Evidence:
                 beside = baseline_probe(case.criterion, case.criterion.baseline)
                 self._wanted.setdefault(case.baseline.hash, set()).add(beside)
 
+    def want_of(self, scenario: Scenario, probes: Iterable[Probe]) -> None:
+        """Remember what else is to be read from a scenario's runs."""
+        self._wanted.setdefault(scenario.hash, set()).update(probes)
+
     def add(self, run: Run) -> None:
         """Read what is wanted of a run."""
         name = str(run.manifest["scenario_hash"])
@@ -92,10 +96,22 @@ class Evidence:
         """True if the run is there."""
         return (scenario.hash, seed) in self._ids
 
+    def seeds(self, scenario: Scenario) -> list[int]:
+        """Seeds of the runs of a scenario that are there."""
+        return sorted(seed for name, seed in self._ids if name == scenario.hash)
+
     def ids(self, case: Case, seeds: Sequence[int]) -> list[str]:
         """Ids of the runs of a case that are there."""
         found = ((scenario.hash, seed) for scenario in case.scenarios for seed in seeds)
         return [self._ids[key] for key in found if key in self._ids]
+
+    def read(self, scenario: Scenario, seed: int, one: Probe) -> tuple[str, float]:
+        """The id of a run that is there, and what was wanted of it.
+
+        Raises:
+            NotJudgedError: the value is not defined.
+        """
+        return self._ids[scenario.hash, seed], self._value(scenario, seed, one)
 
     def sample(self, case: Case, seeds: Sequence[int]) -> list[float]:
         """Values of a case, one for each seed.

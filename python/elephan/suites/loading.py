@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from elephan.metrics.registry import get, registry
+from elephan.metrics.registry import find, get, registry
 from elephan.scenario import ScenarioError, reading
 from elephan.scenario.errors import join_path
 from elephan.scenario.schema import field_names
@@ -127,6 +127,7 @@ def _check_names(suite: Suite) -> None:
                 message = f"'{name}' is not in the grid; {hint(name, experiment.grid)}"
                 raise ScenarioError(message, path=f"experiment[{i}].quick_grid")
     _check_cells(table)
+    _check_ellipses(suite)
     for i, criterion in enumerate(table.criterion):
         try:
             _check_section(table, criterion.section)
@@ -142,6 +143,30 @@ def _check_cells(table: SuiteTable) -> None:
                 if field not in row.values:
                     message = f"'{field}' is not a value of this cell; {hint(field, row.values)}"
                     raise ScenarioError(message, path=f"cells.{name}[{i}].quick")
+
+
+def _check_ellipses(suite: Suite) -> None:
+    table = suite.table
+    _check_unique([row.id for row in table.ellipse], "ellipse")
+    for i, row in enumerate(table.ellipse):
+        try:
+            _check_section(table, row.section)
+            judged = dict.fromkeys(criterion.experiment for criterion in table.criterion)
+            if row.experiment not in judged:
+                message = f"'{row.experiment}' is not an experiment of a criterion; {hint(row.experiment, judged)}"
+                raise ScenarioError(message, path="experiment")
+            for field, name in (("delay", row.delay), ("goodput", row.goodput)):
+                _check_metric(name, field)
+                if get(name).scope == "flow":
+                    raise ScenarioError(f"the metric '{name}' is not one number of a run", path=field)
+        except ScenarioError as error:
+            raise error.located(path=f"ellipse[{i}]") from None
+
+
+def _check_metric(name: str, field: str) -> None:
+    if find(name) is None:
+        message = f"'{name}' is not a metric; {hint(name, registry(), lister='elephan list metrics')}"
+        raise ScenarioError(message, path=field)
 
 
 def _check_section(table: SuiteTable, section: str) -> None:
@@ -173,13 +198,7 @@ def _check_criterion(suite: Suite, criterion: CriterionTable) -> None:
     for field, name in named:
         if name not in suite.experiments:
             raise ScenarioError(f"'{name}' is not an experiment; {hint(name, suite.experiments)}", path=field)
-    known = registry()
-    aliases = [alias for metric in known.values() for alias in metric.aliases]
-    if criterion.metric not in known and criterion.metric not in aliases:
-        message = (
-            f"'{criterion.metric}' is not a metric; {hint(criterion.metric, known, lister='elephan list metrics')}"
-        )
-        raise ScenarioError(message, path="metric")
+    _check_metric(criterion.metric, "metric")
     _check_options(criterion)
     if criterion.relation == "in_range" and criterion.range is None:
         raise ScenarioError("missing; in_range needs it, [smallest, largest]", path="range")

@@ -75,6 +75,11 @@ def baseline_probe(criterion: CriterionTable, baseline: BaselineTable) -> Probe:
     return Probe(criterion.metric, flows, criterion.over, criterion.link, criterion.window)
 
 
+def plain_probe(metric: str) -> Probe:
+    """A number of a whole run."""
+    return Probe(metric, None, "mean", None, None)
+
+
 def compared(kind: str, value: float, baseline: float) -> float:
     """A value in relation to that of the baseline.
 

@@ -6,14 +6,26 @@ import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from elephan.evaluation.wording import number
+from elephan.metrics.registry import get
 from elephan.report import pages
+from elephan.report.ellipses import Blob, Ellipses
+from elephan.report.printing import saved
 from elephan.runs import Run, Store
 from elephan.suites.result import Evaluation, Outcome
-from elephan.suites.words import paragraph
+from elephan.suites.sides import Sides, Value, sides
+from elephan.suites.tradeoffs import TradeOff
+from elephan.suites.words import paragraph, said_of
 from elephan.version import __version__
+
+_CAPTION = (
+    "A dot is one run, a large symbol the medians, an ellipse the 1-sigma contour of the normal distribution that "
+    "explains the runs best: its tilt is their covariance. The delay grows to the left: up and to the right is better. "
+    "After RFC 7928, section 2.7."
+)
 
 
 def evaluation_report(found: Sequence[Evaluation], out: str | Path, store: Store | None = None) -> Path:
@@ -23,19 +35,50 @@ def evaluation_report(found: Sequence[Evaluation], out: str | Path, store: Store
         OSError: the folder cannot be written.
     """
     first = found[0]
+    figures = list(_figures(found))
+    shown = [saved(figure, Path(out)) for figure in figures]
     page = {
-        "title": f"{', '.join(one.subject.label for one in found)}: {first.suite.table.title}",
+        "title": f"{', '.join(one.name for one in found)}: {first.suite.table.title}",
         "citation": first.suite.table.citation,
-        "answers": [paragraph(one) for one in found],
+        "answers": [*map(said_of, sides(found)), *(paragraph(one) for one in found)],
         "notes": list(dict.fromkeys(note for one in found for note in one.notes)),
+        "figures": shown,
         "matrix": _matrix(found),
+        "sides": [_sides(one) for one in sides(found) if one.differences],
         "criteria": [_criteria(one) for one in found],
-        "evidence": [(f"{one.subject.label}: {o.criterion.id}", _cells(o)) for one in found for o in one.outcomes],
+        "evidence": [(f"{one.name}: {o.criterion.id}", _cells(o)) for one in found for o in one.outcomes],
         "obligations": [(f"§{row.section}: {row.text}", row.reason) for row in first.suite.table.obligation],
         "provenance": _provenance(found),
     }
-    text = pages.render("evaluation.html.j2", {}, plotly=False, runs=_deciding(found, store), page=page)
+    payloads = {"figures-data": {figure.id: figure.plotly() for figure in figures}} if figures else {}
+    text = pages.render("evaluation.html.j2", payloads, plotly=bool(figures), runs=_deciding(found, store), page=page)
     return pages.write(Path(out) / "report.html", text)
+
+
+def _figures(found: Sequence[Evaluation]) -> Iterator[Ellipses]:
+    """The trade-offs of all algorithms, those of one statement of the suite in one figure."""
+    for stated in found[0].suite.table.ellipse:
+        blobs = [
+            _blob(one.name, trade_off)
+            for one in found
+            for trade_off in one.trade_offs
+            if trade_off.stated.id == stated.id
+        ]
+        if blobs:
+            delay, goodput = get(stated.delay), get(stated.goodput)
+            yield Ellipses(
+                stated.id, f"§{stated.section}: {stated.title}", _CAPTION, f"{delay.name} ({delay.unit})",
+                f"{goodput.name} ({goodput.unit})", tuple(blobs),
+            )  # fmt: skip
+
+
+def _blob(series: str, found: TradeOff) -> Blob:
+    x, y = [point.delay for point in found.points], [point.goodput for point in found.points]
+    try:
+        contour = found.ellipse().contour()
+    except ValueError:  # too few points, or equal ones: they are drawn alone
+        contour = None
+    return Blob(series, found.cell, x, y, (median(x), median(y)), contour)
 
 
 def _deciding(found: Sequence[Evaluation], store: Store | None) -> Iterator[Run]:
@@ -50,13 +93,28 @@ def _matrix(found: Sequence[Evaluation]) -> dict[str, Any]:
     for i, section in enumerate(found[0].sections):
         cells = [_said(one.sections[i].verdict, one.sections[i].comparison) for one in found]
         rows.append([section.name, section.title, *cells])
-    header = ["§", "section", *(one.subject.label for one in found)]
+    header = ["§", "section", *(one.name for one in found)]
     return {"title": "Sections and algorithms", "header": header, "numeric": [], "rows": rows}
 
 
 def _said(verdict: str, change: str | None) -> str:
     said = verdict.replace("_", " ")
     return said if change is None else f"{said}, {change.replace('_', ' ')}"
+
+
+def _sides(found: Sides) -> dict[str, Any]:
+    rows = [
+        [one.criterion, one.cell, *(x for value in one.values for x in (value.verdict.replace("_", " "), _ends(value)))]
+        for one in found.differences
+    ]
+    backends = [x for name in found.backends for x in (f"{name}: verdict", f"{name}: value")]
+    title = f"Where the backends differ: {found.algorithm}"
+    return {"title": title, "header": ["criterion", "cell", *backends], "numeric": [], "rows": rows}
+
+
+def _ends(value: Value) -> str:
+    ends = "" if value.low == value.high else f" ({number(value.low)} to {number(value.high)})"
+    return f"{number(value.value)}{ends}"
 
 
 def _criteria(one: Evaluation) -> dict[str, Any]:
@@ -67,7 +125,7 @@ def _criteria(one: Evaluation) -> dict[str, Any]:
         limit = f"{criterion.metric} {outcome.limit_text}"
         rows.append([criterion.section, criterion.id, criterion.force, criterion.text, limit, verdict, outcome.why])
     header = ["§", "criterion", "force", "statement", "allowed", "verdict", "why"]
-    return {"title": f"Criteria: {one.subject.label}", "header": header, "numeric": [], "rows": rows}
+    return {"title": f"Criteria: {one.name}", "header": header, "numeric": [], "rows": rows}
 
 
 def _cells(outcome: Outcome) -> dict[str, Any]:
@@ -91,13 +149,14 @@ def _cells(outcome: Outcome) -> dict[str, Any]:
 def _provenance(found: Sequence[Evaluation]) -> list[tuple[str, str]]:
     first = found[0]
     command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]) if sys.argv else ""
-    created = sorted(str(m["created"]) for m in first.manifests if "created" in m)
+    by_backend = list({one.on: one for one in found}.values())
+    created = sorted(str(m["created"]) for one in by_backend for m in one.manifests if "created" in m)
     rows = [
         ("elephan", __version__),
         ("suite", f"{first.suite.id} ({first.suite.file})"),
-        ("backend", first.on),
-        ("runs", str(len(first.manifests))),
-        ("time of the runs", f"{first.run_seconds:.1f} s"),
+        ("backend", ", ".join(dict.fromkeys(one.on for one in found))),
+        ("runs", str(sum(len(one.manifests) for one in by_backend))),
+        ("time of the runs", f"{sum(one.run_seconds for one in by_backend):.1f} s"),
         ("computed", f"{created[0]} to {created[-1]}" if created else ""),
         ("one run again", "elephan show RUN has its scenario; elephan run makes it again"),
         ("command", command),

@@ -12,6 +12,7 @@ from elephan.evaluation.verdicts import Change, Verdict
 from elephan.suites.schedule import Found, terms
 from elephan.suites.schema import CriterionTable, ObligationTable
 from elephan.suites.suite import Subject, Suite, criteria_of
+from elephan.suites.tradeoffs import TradeOff
 
 WORST: tuple[Verdict, ...] = ("fail", "concern", "not_settled", "pass", "not_judged")
 """Verdicts from the most to the least decisive."""
@@ -188,6 +189,7 @@ class Evaluation:
         notes: what a reader must know.
         wall_seconds: wall time of all algorithms together.
         manifests: of all runs.
+        trade_offs: of goodput and delay, where the suite has any.
     """
 
     suite: Suite
@@ -199,18 +201,27 @@ class Evaluation:
     notes: tuple[str, ...]
     wall_seconds: float
     manifests: Sequence[Mapping[str, Any]]
+    trade_offs: tuple[TradeOff, ...] = ()
 
     @classmethod
     def of(
         cls, suite: Suite, subject: Subject, against: Subject | None, found: Sequence[Found], *, quick: bool, on: str,
         notes: Sequence[str], wall_seconds: float, manifests: Sequence[Mapping[str, Any]],
+        trade_offs: Sequence[TradeOff] = (),
     ) -> Evaluation:  # fmt: skip
         """The evaluation that verdicts of cells make."""
         outcomes = tuple(
             Outcome(criterion, tuple(one for one in found if one.case.id == criterion.id))
             for criterion in criteria_of(suite)
         )
-        return cls(suite, subject, against, quick, on, outcomes, tuple(notes), wall_seconds, manifests)
+        return cls(
+            suite, subject, against, quick, on, outcomes, tuple(notes), wall_seconds, manifests, tuple(trade_offs)
+        )
+
+    @property
+    def name(self) -> str:
+        """The algorithm, and the backend where it is not the simulator."""
+        return self.subject.label if self.on == "sim" else f"{self.subject.label} on {self.on}"
 
     @cached_property
     def sections(self) -> list[Section]:

@@ -27,6 +27,7 @@ from elephan.scenario import Scenario, ScenarioError, own
 from elephan.suites.evidence import Case, Evidence
 from elephan.suites.schema import FORCES, CriterionTable
 from elephan.suites.suite import Subject, Suite, criteria_of
+from elephan.suites.tradeoffs import TradeOff, trade_offs, want
 
 if TYPE_CHECKING:
     from elephan.runs import Run
@@ -187,6 +188,10 @@ class Schedule:
             self._others[case] = Case(case.suite, case.criterion, case.id, case.cell, self.against)
         return [self._others[case]]
 
+    def trade_offs(self, subject: Subject) -> list[TradeOff]:
+        """Trade-offs of one algorithm, from the runs that were made."""
+        return trade_offs(self.evidence, self.suite, subject, quick=self.quick)
+
     # ---- time ----
 
     def _cost(self, scenario: Scenario, seeds: Sequence[int]) -> float:
@@ -196,7 +201,7 @@ class Schedule:
         missing = sum(run_id(scenario.hash, self.on, seed) not in self.store for seed in seeds)
         specs = [flow.algorithm for flow in scenario.form.flows]
         each_s = OWN_SEGMENT_S if any(own.pinned(spec) for spec in specs) else SEGMENT_S
-        return missing * (RUN_S + each_s * work(scenario))
+        return missing * (RUN_S + each_s * self._backend.cost * work(scenario))
 
     def _within_budget(self, cases: Sequence[Case]) -> list[Case]:
         """Cases whose runs fit into the budget by their estimate, the first cells of all criteria first."""
@@ -236,9 +241,9 @@ class Schedule:
     def _make(self, cases: Sequence[Case], seeds: Sequence[int]) -> None:
         """Run the replicates of some cases, seed by seed, and read their values."""
         self.evidence.want([one for case in cases for one in (case, *self._beside(case))])
+        want(self.evidence, self.suite, self.subjects, quick=self.quick)
         scenarios = self._scenarios(cases).values()
-        wanted = sorted(scenarios, key=lambda scenario: -work(scenario))
-        jobs = [scenario.with_seed(seed) for seed in seeds for scenario in wanted]
+        jobs = self._order(scenarios, seeds)
         if not jobs:
             return
 
@@ -259,6 +264,17 @@ class Schedule:
             if not all(isinstance(failure.error, RunMemoryError) for failure in failed.failures):
                 raise
             self.notes.append(f"not all runs were made: {failed.failures[0].error}")
+
+    def _order(self, scenarios: Iterable[Scenario], seeds: Sequence[int]) -> list[Scenario]:
+        """Runs in the order in which they are made.
+
+        Long ones come first, so that no processor waits for one at the end. With a budget short ones come first, all
+        seeds of each: where it is spent too early, most cells are judged and few are left out.
+        """
+        wanted = sorted(scenarios, key=work)
+        if self.budget_s is not None:
+            return [scenario.with_seed(seed) for scenario in wanted for seed in seeds]
+        return [scenario.with_seed(seed) for seed in seeds for scenario in reversed(wanted)]
 
     def _judged(self, case: Case, look: int, before: Found) -> Found:
         """The verdict at a look; with missing runs the verdict of the look before."""

@@ -160,6 +160,17 @@ class ObligationTable(SuiteTableBase):
     reason: Text = Field(description="why it is not judged")
 
 
+class EllipseTable(SuiteTableBase):
+    """``[[ellipse]]``: goodput against delay in an experiment, with an ellipse of the replicates of each cell."""
+
+    id: Name = Field(description="unique", examples=["goodput-delay"])
+    section: Text = Field(description="of the document", examples=["8.2"])
+    title: Text = Field(description="one line")
+    experiment: Name = Field(description="the experiment that it shows; a criterion of the section is about it, too")
+    delay: Name = Field("mean_queue_delay_ms", description="metric of the x axis, one number a run")
+    goodput: Name = Field("sum_goodput_mbps", description="metric of the y axis, one number a run")
+
+
 class SuiteTable(SuiteTableBase):
     """The whole file."""
 
@@ -176,6 +187,7 @@ class SuiteTable(SuiteTableBase):
     experiment: tuple[ExperimentTable, ...] = Field(description="what is run")
     criterion: tuple[CriterionTable, ...] = Field(description="what is judged")
     obligation: tuple[ObligationTable, ...] = Field((), description="what is not judged, and why")
+    ellipse: tuple[EllipseTable, ...] = Field((), description="what is drawn")
 
 
 TABLES: dict[str, type[BaseModel]] = {
@@ -184,4 +196,5 @@ TABLES: dict[str, type[BaseModel]] = {
     "baseline": BaselineTable,
     "criterion": CriterionTable,
     "obligation": ObligationTable,
+    "ellipse": EllipseTable,
 }

@@ -80,7 +80,9 @@ class Suite:
         obligations = tuple(row for row in table.obligation if row.section in only)
         kept = {row.section for row in criteria} | {row.section for row in obligations}
         sections = {name: title for name, title in table.sections.items() if name in kept}
-        changed = {"criterion": criteria, "obligation": obligations, "sections": sections}
+        used = {row.experiment for row in criteria}
+        ellipses = tuple(row for row in table.ellipse if row.experiment in used)
+        changed = {"criterion": criteria, "obligation": obligations, "sections": sections, "ellipse": ellipses}
         return replace(self, table=table.model_copy(update=changed))
 
     @cached_property

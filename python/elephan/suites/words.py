@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from elephan.suites.result import Evaluation, Outcome
+from elephan.suites.sides import Difference, Sides
 
 _SHOWN = 3
 
@@ -17,7 +18,7 @@ def paragraph(found: Evaluation) -> str:
     musts = [outcome for outcome in found.outcomes if outcome.criterion.force == "must"]
     kept = sum(outcome.verdict == "pass" for outcome in musts)
     size = " (quick)" if found.quick else ""
-    name = found.subject.label
+    name = found.name
     parts = [f"{name} by {found.suite.id}{size}: {totals['pass'] + totals['weak']} of {judged} criteria pass"]
     parts[0] += f", {kept} of {len(musts)} of those that are a must." if musts else "."
     parts += _named(found, "fail", "Fails")
@@ -30,6 +31,46 @@ def paragraph(found: Evaluation) -> str:
     if found.against is not None:
         parts.append(_comparison(found, found.against.label))
     return " ".join(parts)
+
+
+def said_of(found: Sides) -> str:
+    """How far backends agree, in one paragraph: verdicts that differ first."""
+    names = " and ".join(found.backends)
+    opposed = [one for one in found.differences if one.opposed]
+    apart = [one for one in found.differences if not one.opposed]
+    judged = len(found.shared)
+    if not judged:
+        parts = [f"{found.algorithm}: no cell was judged on both {names}."]
+    elif not opposed:
+        parts = [f"{found.algorithm}: no settled verdict differs between {names} in {_cells(judged)}."]
+    else:
+        shown = "; ".join(_difference(found, one) for one in opposed[:_SHOWN])
+        more = f"; and {len(opposed) - _SHOWN} more" if len(opposed) > _SHOWN else ""
+        parts = [f"{found.algorithm}: {names} disagree in {len(opposed)} of {_cells(judged)}: {shown}{more}."]
+    if apart:
+        shown = "; ".join(_difference(found, one) for one in apart[:_SHOWN])
+        more = f"; and {len(apart) - _SHOWN} more" if len(apart) > _SHOWN else ""
+        said = "Values differ beyond their intervals, with the same verdict or one that is not settled"
+        parts.append(f"{said}, in {len(apart)}: {shown}{more}.")
+    for name, missing in found.missing.items():
+        if missing:
+            parts.append(f"Not judged on {name}: {', '.join(missing)}.")
+    return " ".join(parts)
+
+
+def _cells(count: int) -> str:
+    return "one cell that both judge" if count == 1 else f"{count} cells that both judge"
+
+
+def _difference(found: Sides, one: Difference) -> str:
+    from elephan.evaluation.wording import number
+
+    where = f" at {one.cell}" if one.cell else ""
+    values = ", ".join(
+        f"{name} {number(value.value)} ({value.verdict.replace('_', ' ')})"
+        for name, value in zip(found.backends, one.values, strict=True)
+    )
+    return f"{one.criterion}{where}: {values}"
 
 
 def _criteria(count: int) -> str:

@@ -7,13 +7,14 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from elephan.suites.result import Evaluation, Outcome
-from elephan.suites.words import paragraph
+from elephan.suites.sides import sides
+from elephan.suites.words import paragraph, said_of
 from elephan.writing import whole_file
 
 
 def markdown(found: Sequence[Evaluation]) -> str:
-    """Evaluations as Markdown: the paragraph, then a line for each section."""
-    parts = []
+    """Evaluations as Markdown: where backends disagree, then of each the paragraph and a line for each section."""
+    parts = [_plain(said_of(one)) for one in sides(found)]
     for one in found:
         rows = ["| § | section | verdict |" + (" against |" if one.against else "") + " why |"]
         rows.append("| --- " * (5 if one.against else 4) + "|")
@@ -22,7 +23,7 @@ def markdown(found: Sequence[Evaluation]) -> str:
             cells = [section.name, section.title, section.verdict.replace("_", " "), *changed, section.why]
             rows.append("| " + " | ".join(_escaped(cell) for cell in cells) + " |")
         notes = [f"*{note}*" for note in one.notes]
-        title = f"## {one.subject.label}: {one.suite.table.title}"
+        title = f"## {one.name}: {one.suite.table.title}"
         parts.append("\n\n".join([title, _plain(paragraph(one)), "\n".join(rows), *notes]))
     return "\n\n".join(parts) + "\n"
 
@@ -47,7 +48,7 @@ def junit(found: Sequence[Evaluation], fail_on: str | None = None) -> str:
         skipped = [outcome for outcome in one.outcomes if outcome not in failures and _skipped(outcome)]
         extra = len(one.suite.table.obligation)
         suite = ElementTree.SubElement(
-            root, "testsuite", name=f"{one.suite.id}: {one.subject.label}", tests=str(len(one.outcomes) + extra),
+            root, "testsuite", name=f"{one.suite.id}: {one.name}", tests=str(len(one.outcomes) + extra),
             failures=str(len(failures)), errors="0", skipped=str(len(skipped) + extra), time=f"{one.wall_seconds:.3f}",
         )  # fmt: skip
         for outcome in one.outcomes:

@@ -21,7 +21,7 @@ FILLED_SCENARIO = ("duration_ps", "sample_period_ps", "measure", "links", "flows
 
 def template() -> Form:
     """The parts of the canonical form that no control changes, and the few numbers that the rest follows from."""
-    plain, ecn, jiffies = (_form(**settings) for settings in ({}, {"ecn": True}, {"algorithm": _counting()[0]}))
+    plain, ecn = _form(), _form(ecn=True)
     bottleneck, access, flow = plain["links"][0], plain["links"][2], plain["flows"][0]
     return {
         "scenario": _without(plain, FILLED_SCENARIO),
@@ -30,8 +30,8 @@ def template() -> Form:
         "access_rates": access["rate_bps"] // bottleneck["rate_bps"],
         "flow": _without(flow, FILLED_FLOW),
         "stacks": {"plain": flow["stack"], "ecn": ecn["flows"][0]["stack"]},
-        "hz": jiffies["flows"][0]["stack"]["hz"],
-        "counts_hz": _counting(),
+        "hz": flow["stack"]["hz"],
+        "counts_hz": [name for name in catalog.spellings(catalog.algorithms()) if catalog.counts_jiffies(name, {})],
         "packet_bytes": flow["stack"]["payload_bytes"] + flow["stack"]["header_bytes"],
     }
 
@@ -45,13 +45,7 @@ def _form(algorithm: str = "reno", ecn: bool = False) -> Form:
 
 def is_plain(algorithm: str) -> bool:
     """True if flows with an algorithm have the common hosts; flows of UDT have packets of their own."""
-    stack = _form(algorithm)["flows"][0]["stack"]
-    return bool({key: value for key, value in stack.items() if key != "hz"} == _form()["flows"][0]["stack"])
-
-
-def _counting() -> list[str]:
-    """The algorithms that count in the ticks of their host's clock."""
-    return [name for name in catalog.spellings(catalog.algorithms()) if catalog.counts_jiffies(name, {})]
+    return bool(_form(algorithm)["flows"][0]["stack"] == _form()["flows"][0]["stack"])
 
 
 def _without(form: Form, filled: tuple[str, ...]) -> Form:

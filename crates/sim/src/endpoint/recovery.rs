@@ -25,8 +25,8 @@ pub struct Episode {
     next: u32,
     /// The estimate of `TCP/Sack1`.
     pipe: u32,
-    /// RFC 6937's `RecoverFS`: outstanding at the beginning.
-    outstanding_at_start: u32,
+    /// Linux's `prior_cwnd`, which stands for the `RecoverFS` of RFC 9937: a window that is full when the episode begins.
+    window_at_start: u32,
     delivered: u64,
     sent: u64,
     acks: u32,
@@ -38,10 +38,10 @@ impl Episode {
     pub fn begin(rule: RecoveryRule, window: u32, outstanding: u32, target: u32, floor: u32) -> Self {
         let at_once = matches!(rule, RecoveryRule::Pipe | RecoveryRule::PipeSack1);
         let allowance = if at_once { target } else { window };
-        let outstanding_at_start = outstanding.max(1);
+        let window_at_start = window.max(1);
         let floor = floor.max(1);
         let (next, pipe) = (window, outstanding);
-        Self { rule, target, floor, allowance, next, pipe, outstanding_at_start, delivered: 0, sent: 0, acks: 0 }
+        Self { rule, target, floor, allowance, next, pipe, window_at_start, delivered: 0, sent: 0, acks: 0 }
     }
 
     /// Segments that may be in flight now.
@@ -70,7 +70,7 @@ impl Episode {
         }
         self.delivered += u64::from(delivered);
         let quota = if in_flight > self.target {
-            let share = (self.delivered * u64::from(self.target)).div_ceil(u64::from(self.outstanding_at_start));
+            let share = (self.delivered * u64::from(self.target)).div_ceil(u64::from(self.window_at_start));
             share.saturating_sub(self.sent)
         } else {
             let limit = self.delivered.saturating_sub(self.sent).max(u64::from(delivered)) + u64::from(good_progress);

@@ -89,6 +89,11 @@ impl Network {
         self.ports.mailboxes.head(inbox)
     }
 
+    /// Takes the next packet out of a mailbox, if there is one.
+    pub fn take(&mut self, inbox: MailboxId) -> Option<Packet> {
+        self.ports.mailboxes.pop(inbox)
+    }
+
     /// Fetches a mailbox and the sidecar data of its packets, for a turn that comes soon.
     #[inline(always)]
     pub fn fetch(&self, inbox: MailboxId, flow: FlowId) {

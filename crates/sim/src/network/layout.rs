@@ -112,7 +112,8 @@ impl<'a> Builder<'a> {
         for (f, flow) in spec.flows.iter().enumerate() {
             let (f, is_inline) = (FlowId(f as u32), self.network.sinks[f].is_some());
             let feeders = [Feeder::Flow(&flow.name, false), Feeder::Flow(&flow.name, true)];
-            self.lay_flow(flow, feeders, [Node::Sender(f), Node::Receiver(f)], is_inline);
+            let nodes = if flow.is_hosted() { [Node::Host; 2] } else { [Node::Sender(f), Node::Receiver(f)] };
+            self.lay_flow(flow, feeders, nodes, is_inline);
         }
         for passage in 0..self.network.paths.len() {
             self.network.look_ahead(PassageId(passage));

@@ -17,6 +17,8 @@ pub enum Node {
     Source(SourceId),
     /// All receivers of a source that are not evaluated inline.
     Sinks(SourceId),
+    /// The host, with both ends of all flows on it.
+    Host,
 }
 
 /// The order of turns and the length of a slice.

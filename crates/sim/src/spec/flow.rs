@@ -73,9 +73,19 @@ pub struct ForeignSpec {
     pub smallest_bytes: u16,
     /// Size of the largest packet, bytes on the wire.
     pub largest_bytes: u16,
+    /// True if both ends are on the one host of the run, behind its one clock; not in the canonical form, since it is of the program
+    /// that has the host.
+    #[serde(skip)]
+    pub hosted: bool,
 }
 
 impl FlowSpec {
+    /// True if both of its ends are on the host that the caller of the engine supplies.
+    #[must_use]
+    pub fn is_hosted(&self) -> bool {
+        self.foreign.is_some_and(|foreign| foreign.hosted)
+    }
+
     /// True if its endpoints are neither TCP's nor datagrams', whose packets have the sizes of the stack.
     #[must_use]
     pub fn has_own_transport(&self) -> bool {
@@ -98,7 +108,7 @@ impl FlowSpec {
     #[must_use]
     pub fn packet_sizes(&self) -> [(u64, u64); 2] {
         let stack = &self.stack;
-        if let Some(ForeignSpec { smallest_bytes, largest_bytes }) = self.foreign {
+        if let Some(ForeignSpec { smallest_bytes, largest_bytes, .. }) = self.foreign {
             return [(smallest_bytes.into(), largest_bytes.into()); 2];
         }
         let data = u64::from(stack.payload_bytes + stack.header_bytes);

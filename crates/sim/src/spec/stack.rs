@@ -70,6 +70,7 @@ pub struct StackSpec {
     #[serde(default)]
     pub host_scan_ps: u64,
     /// Timer interrupts a second of the sending host (Linux's `HZ`), for algorithms that count in jiffies; 1000 where absent.
+    /// With `detection = "rack"`, timers end at such an interrupt as Linux's do; they are exact where it is absent.
     #[serde(default)]
     pub hz: Option<u32>,
     /// The receiver acknowledges every segment as if all segments before it had arrived, so its sender learns of no

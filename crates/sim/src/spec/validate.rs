@@ -143,7 +143,7 @@ impl Spec {
         if flow.is_udt() {
             self.validate_udt(place, flow)?;
         }
-        if let Some(ForeignSpec { smallest_bytes, largest_bytes }) = flow.foreign {
+        if let Some(ForeignSpec { smallest_bytes, largest_bytes, .. }) = flow.foreign {
             let sizes = (1..=largest_bytes).contains(&smallest_bytes);
             check(sizes, "foreign.smallest_bytes", "must be at least 1 byte, and at most largest_bytes")?;
             check(self.events.is_none(), "foreign", "endpoints have no event log; leave events out")?;

@@ -197,9 +197,13 @@ def _users(name: str) -> list[str]:
     return [f"{row[3]}-{row[4]}" for row in rows if name in row[5:] and row[0] != "LISTEN"]
 
 
+_UNIT_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "%": "%%", "$": "$$"})
+"""Signs that systemd reads within a quoted word of a command line."""
+
+
 def unit(program: list[str], name: str) -> str:
     """A systemd unit that runs a command line at each start of the host."""
-    command = " ".join(f'"{word}"' for word in program)
+    command = " ".join(f'"{word.translate(_UNIT_ESCAPES)}"' for word in program)
     return (
         f"[Unit]\nDescription=Congestion control {name} of Elephan\n"
         "Before=network-pre.target\nWants=network-pre.target\n\n"

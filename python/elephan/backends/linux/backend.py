@@ -26,6 +26,7 @@ class LinuxBackend(Backend):
 
     name = "linux"
     title = "real Linux TCP in virtual time (User Mode Linux)"
+    cost = 60.0  # 0.5 s of processor time for a second at 622 Mbit/s, beside 0.15 us a segment
     patch: ClassVar[Patch | None] = None
 
     @classmethod

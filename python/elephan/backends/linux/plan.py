@@ -29,13 +29,18 @@ _FLOWS_MAX = 100
 _FLOW_FIELDS = {"source_sha256", "parameters", "stop_ps", "size_segments", "application"}
 _LINK_FIELDS = {"loss", "record"}
 # Settings that a socket or a route accepts; everything else of a stack is the kernel's own.
-_CAN_DIFFER = ("payload_bytes", "receive_window", "initial_window", "pacing", "hz")
+_CAN_DIFFER = ("payload_bytes", "receive_window", "initial_window", "quick_acks", "pacing", "hz")
 _LINUX = STACKS["linux"]
 _HEADER_BYTES = _LINUX.header_bytes
 _UNLIMITED_PACKETS = 1 << 30
 _UNBOUNDED_QUEUE_BYTES = 16 << 20
 _SPARE_S = 0.05
 _BUFFER_MIN_BYTES, _BUFFER_MAX_BYTES = 1 << 20, 1 << 30
+LEAST_QUICK_ACKS = 16
+"""Segments that Linux acknowledges one by one at the start of any connection (TCP_MAX_QUICKACKS)."""
+_LEAST_WINDOW = 20
+# Memory of a packet beside its payload in that kernel, bytes: its window is payload / (payload + this) of the buffer.
+_PACKET_OVERHEAD_BYTES = 856
 _HANDSHAKE_NS = 100_000_000
 _LOOK_MIN_NS, _LOOK_MAX_NS, _LOOK_EACH_NS = 1_000_000, 20_000_000, 250_000
 _LOOKS_A_ROUND_TRIP = 4
@@ -82,7 +87,15 @@ class _Graph:
         Raises:
             ScenarioError: another one leads there.
         """
-        made = {"namespace": namespace, "to": to, "device": device, "initial_window": None, "mtu": None, **more}
+        made = {
+            "namespace": namespace,
+            "to": to,
+            "device": device,
+            "initial_window": None,
+            "receive_window": None,
+            "mtu": None,
+            **more,
+        }
         if self.routes.setdefault((namespace, to), made) != made:
             raise _refuse("a path that passes the same router twice")
 
@@ -231,6 +244,12 @@ def _check_stack(stack: StackSpec, hz: int, where: str) -> None:
                 "'sim' can, or write stack = \"linux\"",
                 path=where,
             )
+    if stack.quick_acks < LEAST_QUICK_ACKS:
+        raise ScenarioError(
+            f"Linux acknowledges at least {LEAST_QUICK_ACKS} segments one by one, and this flow has "
+            f"quick_acks = {stack.quick_acks}; 'sim' can have fewer",
+            path=f"{where}.quick_acks",
+        )
     if stack.hz not in (None, hz):
         raise ScenarioError(
             f"the kernel has HZ={hz}, and this flow has hz = {stack.hz}; "
@@ -282,8 +301,9 @@ def _laid(form: Spec) -> tuple[_Graph, list[int]]:
             watched += [i] if link.record else []
     for k, flow in enumerate(form.flows):
         sender, receiver = addresses(k)
-        own = {"initial_window": flow.stack.initial_window, "mtu": wire_bytes(flow.stack)}
+        own: dict[str, Any] = {"initial_window": flow.stack.initial_window, "mtu": wire_bytes(flow.stack)}
         _routed(graph, 0, 1, [stage for i in flow.path for stage in stages[i]], receiver, mtu, own)
+        own["receive_window"] = _first_window(form, flow)
         _routed(graph, 1, 0, [stage for i in flow.reverse_path for stage in stages[i]], sender, mtu, own)
     return graph, watched
 
@@ -387,7 +407,7 @@ def _flow(form: Spec, i: int, module: str) -> dict[str, Any]:
     flow = form.flows[i]
     sender, receiver = addresses(i)
     stack, window = flow.stack, flow.stack.receive_window
-    buffer = min(_BUFFER_MAX_BYTES, 2 * _window_bytes(form, flow) + _BUFFER_MIN_BYTES)
+    buffer = _buffer_bytes(form, flow)
     window_bytes = None if window is None else window * stack.payload_bytes
     return {
         "name": flow.name,
@@ -407,6 +427,28 @@ def _flow(form: Spec, i: int, module: str) -> dict[str, Any]:
         "read_bytes": min(READ_BYTES, max(1, (window_bytes or buffer) // 4)),
         "pacing": stack.pacing,
     }
+
+
+def _buffer_bytes(form: Spec, flow: FlowSpec) -> int:
+    """The socket buffers, as the socket option has them: Linux doubles the number, and expects to fill half of that."""
+    wanted = max(2 * _window_bytes(form, flow), int(_growth_bytes(flow) / _learned(flow))) + _BUFFER_MIN_BYTES
+    return min(_BUFFER_MAX_BYTES, wanted)
+
+
+def _first_window(form: Spec, flow: FlowSpec) -> int:
+    """The receiver's first window, segments: the rest of its buffer is what ``quick_acks`` lets it grow by."""
+    last = _buffer_bytes(form, flow) * _learned(flow)
+    return max(_LEAST_WINDOW, int((last - _growth_bytes(flow)) / flow.stack.payload_bytes))
+
+
+def _growth_bytes(flow: FlowSpec) -> int:
+    """Growth of the receiver's window while each segment is acknowledged: two segments for each (tcp_grow_window)."""
+    return 2 * flow.stack.payload_bytes * max(0, flow.stack.quick_acks - LEAST_QUICK_ACKS)
+
+
+def _learned(flow: FlowSpec) -> float:
+    """The window as a fraction of the socket option once the kernel knows the packets (tcp_update_scaling_ratio)."""
+    return 2 * flow.stack.payload_bytes / (flow.stack.payload_bytes + _PACKET_OVERHEAD_BYTES)
 
 
 def _window_bytes(form: Spec, flow: FlowSpec) -> int:

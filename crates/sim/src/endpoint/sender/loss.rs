@@ -65,7 +65,8 @@ impl Sender {
         }
         let in_flight = self.board.in_flight(self.next);
         if let State::Recovery(episode) = &mut self.repair.state {
-            episode.on_ack(0, in_flight, false, Losses { more: true, begin });
+            // Linux counts one delivered segment where the timer begins the episode (tcp_rack_reo_timeout).
+            episode.on_ack(u32::from(begin), in_flight, false, Losses { more: true, begin });
         }
         self.transmit(now, out);
     }
@@ -173,7 +174,7 @@ impl Sender {
                     break;
                 }
                 if now < sent + patience {
-                    self.rack.reorder_due = sent + patience;
+                    self.rack.reorder_due = self.reorder_expiry(now, sent + patience - now);
                     self.wake_by(self.rack.reorder_due);
                     break;
                 }

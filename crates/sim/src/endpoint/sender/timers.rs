@@ -9,6 +9,10 @@ use crate::record::SenderSample;
 use crate::spec::Detection;
 use crate::time::Time;
 
+/// Added to two round trips before a tail loss probe, and to the wait for a reordered segment, against early timers
+/// (Linux's `TCP_TIMEOUT_MIN_US`; 2 ms in RFC 8985 section 7.2 too).
+const PROBE_MARGIN: Time = Time(2 * Time::MILLISECOND.0);
+
 impl Sender {
     #[cold]
     pub(super) fn on_timer_due(&mut self, out: &mut impl Outlet) {
@@ -75,7 +79,11 @@ impl Sender {
 
     /// When the retransmission timer fires, if nothing happens before.
     fn timeout_due(&self) -> Time {
-        if self.timeout.armed == Time::NEVER { Time::NEVER } else { self.timeout.armed.later(self.rto.timeout()) }
+        if self.timeout.armed == Time::NEVER {
+            Time::NEVER
+        } else {
+            self.expiry(self.timeout.armed, self.rto.timeout())
+        }
     }
 
     /// When a tail loss probe is due, if nothing happens before (RFC 8985 section 7.2).
@@ -83,8 +91,30 @@ impl Sender {
         if !self.timeout.may_probe || self.timeout.armed == Time::NEVER || !self.board.is_clean() {
             return Time::NEVER;
         }
-        let delayed = if self.next - self.board.una() == 1 { self.stack.delayed_ack_ps } else { 0 };
-        self.timeout.probe_from.later(Time::from_seconds(2.0 * self.rto.srtt)).later(Time(delayed))
+        let alone = self.next - self.board.una() == 1;
+        let margin = if alone { Time(self.stack.min_rto_ps) } else { PROBE_MARGIN };
+        self.expiry(self.timeout.probe_from, Time::from_seconds(2.0 * self.rto.srtt).later(margin))
+    }
+
+    /// When a timer of `wait` that is set at `from` fires. A stack with timer interrupts rounds up to them as Linux does
+    /// (`usecs_to_jiffies`), and adds one because the present interval has begun (`calc_index` in kernel/time/timer.c).
+    /// Stacks before RACK keep exact timers: the studies that they repeat state none.
+    fn expiry(&self, from: Time, wait: Time) -> Time {
+        match self.stack.hz {
+            Some(hz) if self.rack.enabled => {
+                let jiffy = Time::SECOND.0 / u64::from(hz.max(1));
+                let ticks = (from.0 / jiffy).saturating_add(wait.0.div_ceil(jiffy)).saturating_add(1);
+                Time(ticks.saturating_mul(jiffy))
+            }
+            _ => from.later(wait),
+        }
+    }
+
+    /// When a segment that may have been overtaken counts as lost, if its window of reordering ends in `wait`
+    /// (`tcp_rack_mark_lost`).
+    pub(super) fn reorder_expiry(&self, now: Time, wait: Time) -> Time {
+        let margin = if self.stack.hz.is_some() { PROBE_MARGIN } else { Time::ZERO };
+        self.expiry(now, wait.later(margin))
     }
 
     fn begin(&mut self, now: Time, out: &mut impl Outlet) {

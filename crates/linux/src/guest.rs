@@ -1,0 +1,185 @@
+//! A guest in lockstep: either it runs, and this program serves it, or it waits, and nothing changes.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixListener;
+use std::process::{Child, Command};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::clock::Clock;
+use crate::device::Device;
+
+/// Names of the sockets in the guest's folder.
+pub const SOCKETS: [&str; 3] = ["clock", "senders", "receivers"];
+const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+
+/// A frame for the guest, with the header of its device.
+#[derive(Debug)]
+pub struct Arrival {
+    /// When it arrives, ns.
+    pub at_ns: u64,
+    /// The device: 0 of the senders, 1 of the receivers.
+    pub side: usize,
+    /// Header and frame.
+    pub frame: Vec<u8>,
+}
+
+/// A guest.
+#[derive(Debug)]
+pub struct Guest {
+    child: Child,
+    clock: Clock,
+    devices: [Device; 2],
+    /// When it wants to go on, while it waits, ns.
+    wanted_ns: u64,
+    ended: bool,
+}
+
+/// Frames that the guest sends, as they come: time in ns, device, header and frame; and the arrivals to come, in order of time.
+pub type Sent<'a> = &'a mut dyn FnMut(u64, usize, Vec<u8>, &mut VecDeque<Arrival>);
+
+impl Guest {
+    /// Starts a guest, and lets it boot up to a time.
+    pub fn boot(
+        command: &mut Command,
+        until_ns: u64,
+        arrivals: &mut VecDeque<Arrival>,
+        sent: Sent<'_>,
+    ) -> io::Result<Self> {
+        let [clock, senders, receivers] = SOCKETS.map(UnixListener::bind);
+        let (clock, devices) = (clock?, [Device::new(senders?)?, Device::new(receivers?)?]);
+        let mut child = command.spawn()?;
+        while !readable(&[clock.as_fd()])?[0] {
+            alive(&mut child)?;
+        }
+        let clock = Clock::new(clock.accept()?.0, until_ns)?;
+        let mut this = Self { child, clock, devices, wanted_ns: u64::MAX, ended: false };
+        this.follow(until_ns, arrivals, sent)?;
+        this.run_until(until_ns, arrivals, sent)?;
+        if this.ended {
+            return Err(io::Error::other("the guest ended while it booted"));
+        }
+        Ok(this)
+    }
+
+    /// When it wants to go on, ns.
+    pub fn wanted_ns(&self) -> u64 {
+        self.wanted_ns
+    }
+
+    /// Lets the guest do everything before a time, with the frames that arrive until then.
+    pub fn run_until(&mut self, limit_ns: u64, arrivals: &mut VecDeque<Arrival>, sent: Sent<'_>) -> io::Result<()> {
+        while !self.ended {
+            let next_ns = arrivals.front().map_or(u64::MAX, |arrival| arrival.at_ns);
+            let now_ns = next_ns.min(self.wanted_ns);
+            if now_ns >= limit_ns {
+                break;
+            }
+            if next_ns <= now_ns {
+                self.clock.set(now_ns)?;
+                self.deliver(now_ns, arrivals)?;
+            }
+            let behind = arrivals.front().map_or(u64::MAX, |arrival| arrival.at_ns);
+            self.clock.run(now_ns, limit_ns.min(behind))?;
+            self.follow(limit_ns, arrivals, sent)?;
+        }
+        Ok(())
+    }
+
+    fn deliver(&mut self, now_ns: u64, arrivals: &mut VecDeque<Arrival>) -> io::Result<()> {
+        let mut told = [false; 2];
+        while arrivals.front().is_some_and(|arrival| arrival.at_ns <= now_ns)
+            && let Some(mut arrival) = arrivals.pop_front()
+        {
+            self.devices[arrival.side].give(&mut arrival.frame)?;
+            told[arrival.side] = true;
+        }
+        for (device, told) in self.devices.iter_mut().zip(told) {
+            if told {
+                device.announce()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Serves a running guest until it waits.
+    fn follow(&mut self, limit_ns: u64, arrivals: &mut VecDeque<Arrival>, sent: Sent<'_>) -> io::Result<()> {
+        let mut frames = Vec::new();
+        loop {
+            let [one, other] = &self.devices;
+            let ready = readable(&[self.clock.stream().as_fd(), one.descriptor(), other.descriptor()])?;
+            if !ready.contains(&true) {
+                alive(&mut self.child)?;
+            }
+            for side in [0, 1] {
+                if !ready[1 + side] {
+                    continue;
+                }
+                let now_ns = self.clock.now_ns()?;
+                let Some(answer) = self.has_ended(|this| this.devices[side].serve(&mut frames))? else {
+                    return Ok(());
+                };
+                frames.drain(..).for_each(|frame| sent(now_ns, side, frame, arrivals));
+                let behind = arrivals.front().map_or(u64::MAX, |arrival| arrival.at_ns);
+                self.clock.allow(limit_ns.min(behind))?;
+                if let Some(answer) = answer {
+                    self.devices[side].answer(&answer)?;
+                }
+            }
+            if ready[0] {
+                match self.has_ended(|this| this.clock.serve())? {
+                    Some(true) => {
+                        self.wanted_ns = self.clock.wanted_ns()?;
+                        return Ok(());
+                    }
+                    Some(false) => (),
+                    None => return Ok(()),
+                }
+            }
+        }
+    }
+
+    /// Serves a message; nothing comes back where the guest has closed its sockets, as it does when it ends.
+    fn has_ended<T>(&mut self, serve: impl FnOnce(&mut Self) -> io::Result<T>) -> io::Result<Option<T>> {
+        match serve(self) {
+            Ok(served) => Ok(Some(served)),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                (self.ended, self.wanted_ns) = (true, u64::MAX);
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// True if the guest has ended.
+    pub fn ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Lets the guest come to its end.
+    pub fn finish(&mut self) -> io::Result<()> {
+        self.run_until(u64::MAX, &mut VecDeque::new(), &mut |_, _, _, _| ())?;
+        if !self.ended {
+            return Err(io::Error::other("the guest does not end"));
+        }
+        self.child.wait().map(drop)
+    }
+}
+
+/// The descriptors that can be read; none after a while without any.
+fn readable<const N: usize>(descriptors: &[rustix::fd::BorrowedFd<'_>; N]) -> io::Result<[bool; N]> {
+    let mut polled = descriptors.each_ref().map(|one| PollFd::new(one, PollFlags::IN));
+    match poll(&mut polled, Some(&LOOK)) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(polled.map(|one| !one.revents().is_empty())),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn alive(child: &mut Child) -> io::Result<()> {
+    match child.try_wait()? {
+        Some(status) => Err(io::Error::other(format!("the guest ended early: {status}"))),
+        None => Ok(()),
+    }
+}
