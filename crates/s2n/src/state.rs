@@ -23,7 +23,7 @@ struct Sent<I> {
     info: I,
 }
 
-/// What an ACK frame acknowledged.
+/// Packets that an ACK frame acknowledged.
 #[derive(Clone, Copy, Debug)]
 struct Acked<I> {
     newest_sent: Instant,
@@ -46,7 +46,7 @@ pub struct State<C: CongestionController> {
     app_limited: Option<bool>,
     /// The ACK frame that quinn is reporting.
     acking: Option<Acked<C::PacketInfo>>,
-    /// A frame that quinn has reported, with its time, and the controller has not seen: s2n-quic tells of losses first.
+    /// A frame that quinn has reported, with its time, and the controller has not seen: s2n-quic reports losses first.
     pending: Option<(Instant, Acked<C::PacketInfo>)>,
 }
 

@@ -129,7 +129,7 @@ fn s2n_s_rate_sample_keeps_the_interval_of_an_earlier_ack() {
     let at = |ms: u64| NoopClock.get_time() + Duration::from_millis(ms);
     let first = estimator.on_packet_sent(0, 1000, Some(false), at(0));
     estimator.on_ack(1000, at(0), first, at(40), &mut rates);
-    // Two packets leave together, and two ACKs tell of them, 10 ms apart: 100 kB/s.
+    // Two packets leave together, and two ACKs report them, 10 ms apart: 100 kB/s.
     let second = estimator.on_packet_sent(0, 1000, Some(false), at(40));
     let third = estimator.on_packet_sent(1000, 1000, Some(false), at(40));
     estimator.on_ack(1000, at(40), second, at(50), &mut rates);
