@@ -15,7 +15,7 @@ from elephan.scenario import Scenario, ScenarioError
 
 REFERENCE = "sim"
 REPEATS = 3
-"""Runs of a backend where each is a measurement."""
+"""Number of runs in a backend whose runs are measurements."""
 
 FLOW_QUANTITIES = {
     "goodput_mbps": "goodput (Mbit/s)",

@@ -4,9 +4,10 @@
 //! does not empty is somebody else's, and δ then follows losses.
 //!
 //! Variant: the paper's rules as the authors' sender and others restate them; its text was not available, and its parameters are
-//! marked unverified. The velocity is bounded at every step so that a round trip at most doubles the window (the authors' sender). Preset
-//! `mvfst` is Meta's: δ = 0.05, the latest RTT for the queueing delay, no competitive mode, and a slow start that doubles the
-//! window at once every round trip; not taken from it are its velocity without a bound and pacing over the smoothed RTT.
+//! marked unverified. The velocity is bounded at every step so that a round trip at most doubles the window (the
+//! authors' sender). Preset `mvfst` is Meta's: δ = 0.05, the latest RTT for the queueing delay, no competitive mode,
+//! and a slow start that doubles the window at once every round trip. Its unbounded velocity and its pacing over the
+//! smoothed RTT are left out.
 //! Not modelled: the brake of the authors' later senders beyond 30 % of loss. On slow links, where a flow has a few dozen
 //! segments of its own in the pipe, several flows in phase with each other may miss the empty queue and compete.
 

@@ -56,7 +56,7 @@ params! {
         keeps_beta: bool = flag(false), "Linux 2.6.22, corrected in November 2007; ns-2.35's TCP/Linux";
         /// Round trips after a loss in which RTT samples are ignored; the first one ends with recovery.
         ignored_rounds: f64 = num(0.0, 0.0, 100.0, Unit::RoundTrips), "Leith et al. 2008 §VIII: 2";
-        /// Samples of which the largest RTT is the maximum.
+        /// Source of the largest RTT: single samples, or the means of round trips.
         max_source: MaxSource = choice("sample", MaxSource::WORDS), "Linux tcp_illinois.c";
         /// A timeout halves, whatever β.
         halve_on_timeout: bool = flag(true), "RFC 5681 §3.1; Linux: off";

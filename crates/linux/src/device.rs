@@ -66,7 +66,7 @@ pub type Answer = [u8; HEADER_BYTES + 8];
 pub struct Device {
     listener: UnixListener,
     stream: Option<UnixStream>,
-    /// Where interrupts go.
+    /// Socket that takes interrupts.
     calls: Option<UnixStream>,
     memory: Option<GuestMemoryMmap>,
     queues: [Queue; 2],
@@ -79,7 +79,7 @@ impl Device {
         Ok(Self { listener, stream: None, calls: None, memory: None, queues: [queue()?, queue()?] })
     }
 
-    /// What to wait for: the guest's messages, or its connection.
+    /// Descriptor to wait for: the guest's messages, or its connection.
     pub fn descriptor(&self) -> rustix::fd::BorrowedFd<'_> {
         use std::os::fd::AsFd;
         self.stream.as_ref().map_or_else(|| self.listener.as_fd(), AsFd::as_fd)

@@ -6,10 +6,10 @@ use etherparse::{Ethernet2Header, IpEcn, Ipv4Header, Ipv4HeaderSlice};
 
 use crate::device::NET_HEADER_BYTES;
 
-/// Where the IP packet begins.
+/// Offset of the IP packet.
 const IP: usize = NET_HEADER_BYTES + Ethernet2Header::LEN;
 
-/// What the engine knows of a packet.
+/// Properties of a packet that the engine knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
     /// Source address.

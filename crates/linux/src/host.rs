@@ -18,7 +18,7 @@ const PS_PER_NS: u64 = 1000;
 const SENDERS: usize = 0;
 const RECEIVERS: usize = 1;
 
-/// What ends a run early.
+/// Reason that ends a run early.
 pub type Failure = Arc<Mutex<Option<String>>>;
 
 /// The guest, and how its addresses and its clock map to the engine's flows and time.

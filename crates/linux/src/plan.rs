@@ -1,4 +1,4 @@
-//! What the backend has written down for a run: the guest's command line, and its flows.
+//! Plan of a run, which the backend has written: the guest's command line, and its flows.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;

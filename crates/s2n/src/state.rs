@@ -23,7 +23,7 @@ struct Sent<I> {
     info: I,
 }
 
-/// What an ACK frame acknowledged.
+/// Packets that an ACK frame acknowledged.
 #[derive(Clone, Copy, Debug)]
 struct Acked<I> {
     newest_sent: Instant,

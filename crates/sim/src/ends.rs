@@ -186,7 +186,7 @@ impl FlowEnd {
         }
     }
 
-    /// When it next acts by itself.
+    /// Time of its next action without an arrival.
     pub(crate) fn timer(&mut self) -> Time {
         with_end!(&mut self.kind, end => end.timer(), inline => Time::NEVER)
     }

@@ -12,7 +12,7 @@ use crate::time::Time;
 pub(crate) struct Hosted {
     host: Box<dyn Host>,
     inboxes: Vec<MailboxId>,
-    /// Of both ends of every flow; those of flows that are not on the host stay zero.
+    /// Counts of both ends of every flow; zero for flows that are not on the host.
     counts: Vec<PacketCounts>,
     arrivals: Vec<Packet>,
 }
@@ -58,7 +58,7 @@ impl Hosted {
         self.host.finish();
     }
 
-    /// What the two ends of a flow have sent and received.
+    /// Packets that the two ends of a flow have sent and received.
     pub(crate) fn packets(&self, flow: FlowId) -> [PacketCounts; 2] {
         [self.counts[flow.data().index()], self.counts[flow.acks().index()]]
     }

@@ -43,7 +43,7 @@ impl Time {
         Self(self.0.saturating_add(by.0))
     }
 
-    /// `self − other`, or zero where `other` is later.
+    /// `self − other`, or zero if `other` is later.
     #[must_use]
     #[inline]
     pub fn since(self, other: Self) -> Self {

@@ -136,8 +136,8 @@ def own_objects(scenario: Scenario) -> dict[int, Algorithm]:
 
 @lru_cache(maxsize=1)
 def _build() -> str:
-    """First digits of the SHA-256 of the compiled engine: a corrected algorithm need not wait for a new version number
-    to stop old results from being taken for its own."""
+    """First digits of the SHA-256 of the compiled engine. They identify results of an engine even if a corrected
+    algorithm has no new version number."""
     with Path(engine().__file__).open("rb") as binary:
         return hashlib.file_digest(binary, "sha256").hexdigest()[:BUILD_DIGITS]
 

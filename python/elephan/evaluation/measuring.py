@@ -183,7 +183,7 @@ def over(rule: Rule, cases: Cases, combine: Combine, detail: str = "") -> Rule:
 
 
 def along(parameter: str, points: Iterable[Value]) -> Cases:
-    """The conditions with each point of a parameter, for :func:`over`."""
+    """The conditions, repeated for each point of a parameter; for :func:`over`."""
     listed = tuple(points)
     return lambda suite, at: [at.but(**{parameter: point}) for point in listed]
 

@@ -57,7 +57,7 @@ def allowed(relation: str, terms: Terms, reference: float = math.nan) -> Allowed
     relation compares with another subject.
 
     Raises:
-        NotJudgedError: the relation is not about one value.
+        NotJudgedError: the relation is not about a single value.
     """
     slack = terms.slack(terms.limit)
     if relation in ("approx", "identity"):

@@ -152,7 +152,7 @@ def fairness_excursion_s(
     none after it.
 
     Raises:
-        MetricError: as ``convergence_time_s``, or the flows never meet.
+        MetricError: the errors of ``convergence_time_s``, or the flows never meet.
     """
     _, _, first, second = _rates(run, window, flows)
     means = [_running_mean(rates, mean_s) for rates in (first, second)]

@@ -27,8 +27,8 @@ class Sample:
     """Positive numbers, one by one or in buckets.
 
     Attributes:
-        values: those that are kept one by one.
-        middles: of the buckets of the others.
+        values: numbers that are kept one by one.
+        middles: middles of the buckets of the other numbers.
         counts: how many are in each.
         total: the sum of the others.
     """

@@ -1,4 +1,4 @@
-"""How a window grows while the path has room: windows, round trips and packets in closed form.
+"""Growth of a window while the path has room: windows, round trips and packets in closed form.
 
 A growth adds g(c) packets to a window of c in a round trip, and at least one, as Reno does. Below the *knee* the one is
 more; above it the rule's own curve is. Everything is arrays in, arrays out.

@@ -91,7 +91,7 @@ class Law(ABC):
 
 
 class Memoryless(Law):
-    """Growth and what is kept depend on the window alone."""
+    """Growth and the kept fraction depend on the window alone."""
 
     def __init__(self, gain: Callable[[float], float], keep: Callable[[float], float]) -> None:
         self._gain = gain

@@ -39,7 +39,7 @@ def plan(
     Args:
         paper: which.
         figure: only the experiments of one figure.
-        only: run what matches one of these patterns alone: a run's label, its experiment, or ``EXPERIMENT/LABEL``.
+        only: run only those that match one of these patterns: a run's label, its experiment, or ``EXPERIMENT/LABEL``.
             Saved runs count all the same.
         again: make those again whose saved result is not valid.
         store: where results are kept.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 _MOST_TEXTS = 64
-"""Cells of a matrix whose numbers can be read in it."""
+"""Largest number of cells with which the numbers in a matrix can be read."""
 
 
 @dataclass(frozen=True)

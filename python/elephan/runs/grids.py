@@ -69,7 +69,7 @@ def grid(scenario: Scenario, axes: Axes, *, seeds: Seeds = None) -> Grid:
     """The scenarios of a sweep over fields of one scenario.
 
     Args:
-        scenario: what all of them have in common.
+        scenario: the scenario that all of them are changes of.
         axes: values of fields, named as in :meth:`Scenario.replace`. Several fields are crossed. Fields that change
             together have a tuple as their key, and tuples as values; a list of tables has the points themselves.
         seeds: number of seeds of each point, from the scenario's own on, or a list of seeds; its own alone by default.

@@ -81,7 +81,7 @@ class Sides:
 
     @cached_property
     def differences(self) -> list[Difference]:
-        """Of those the ones where settled verdicts differ, first, then those whose intervals have nothing in common."""
+        """Shared criteria whose settled verdicts differ, then those whose intervals have nothing in common."""
         apart = [one for one in self.shared if one.opposed or _apart(one.values)]
         return sorted(apart, key=lambda one: not one.opposed)
 

@@ -155,7 +155,8 @@ impl<'a> Builder<'a> {
         self.edges.push((node, nodes[0], delay));
     }
 
-    /// Lays the way of a source's transfers, as that of a flow which is then taken out again: each transfer has a copy.
+    /// Lays the path of a source's transfers like a flow's, and takes it out again as a template: each transfer gets a
+    /// copy.
     fn lay_lane(&mut self, s: SourceId, flow: &'a FlowSpec) {
         let feeders = [Feeder::Source(&flow.name, false), Feeder::Source(&flow.name, true)];
         self.lay_flow(flow, feeders, [Node::Source(s), Node::Sinks(s)], flow.answers_at_once());

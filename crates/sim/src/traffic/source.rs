@@ -56,7 +56,7 @@ struct Slot {
     transfer: u32,
     start: Time,
     segments: u32,
-    /// How much longer than the source's path its own is.
+    /// Extra delay of its path over the source's path.
     extra: Time,
     /// The user that the transfer belongs to, if the source has users.
     user: u32,

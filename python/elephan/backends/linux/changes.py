@@ -230,7 +230,7 @@ def _explained(text: str, files: Sequence[CFile], patch: Patch | None) -> Except
 
 
 def _near(path: Path) -> Path:
-    """A path as short as it can be written from here."""
+    """The shorter of a path's absolute form and its form relative to the working directory."""
     with contextlib.suppress(ValueError):
         return path.relative_to(Path.cwd())
     return path
