@@ -163,7 +163,7 @@ def test_the_fluid_model_on_paths_of_the_documentation() -> None:
         else:
             wrong += 1
     page = (root / "docs" / "models.md").read_text(encoding="utf-8")
-    assert f"says of {len(both) - wrong} of {len(both)} whether they swing" in page
+    assert f"predicts for {len(both) - wrong} of {len(both)} paths whether they swing" in page
 
 
 @pytest.mark.parametrize("algorithm", ["fast", "hcc"])
