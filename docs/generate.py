@@ -528,7 +528,7 @@ def _sources(name: str, entry: dict[str, Any]) -> list[str]:
     default = next((preset["title"] for preset in entry["presets"] if not preset["name"]), "")
     parts = ["## How it differs from each source\n"]
     if default:
-        parts.append(f"The default is: {default}. " + ("Each preset is another source.\n" if presets else "\n"))
+        parts.append(f"The default is: {default}. " + ("Each preset follows another source.\n" if presets else "\n"))
     if presets:
         rows = [(f"`{name}:{preset['name']}`", preset["title"], _settings(preset["overrides"])) for preset in presets]
         parts.append(table(["preset", "source", "changes"], rows))

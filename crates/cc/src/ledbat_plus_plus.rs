@@ -21,7 +21,7 @@ params! {
         target: f64 = num(0.06, 1e-4, 10.0, Unit::Seconds), "draft-irtf-iccrg-ledbat-plus-plus §4.5";
         /// The gain is at least one over this.
         gain_divisor_max: f64 = num(16.0, 1.0, 1e3, Unit::None), "draft-irtf-iccrg-ledbat-plus-plus §4.2";
-        /// Fraction of the window given up for each target of delay beyond it, a round trip.
+        /// Gain C of the decrease, a round trip: w · C · (queueing delay / target − 1) above the target.
         decrease: f64 = num(1.0, 0.0, 100.0, Unit::None), "draft-irtf-iccrg-ledbat-plus-plus §4.3 (Constant)";
         /// Largest fraction of the window given up in a round trip.
         decrease_max: f64 = num(0.5, 0.0, 1.0, Unit::None), "draft-irtf-iccrg-ledbat-plus-plus §4.3";

@@ -28,7 +28,7 @@ params! {
         rtt_independence: bool = flag(true), "tcp_prague prague_rtt_scaling; RFC 9331 §4.3";
         /// RTT below which the behavior does not depend on the RTT.
         rtt_virtual: f64 = num(0.025, 1e-6, 10.0, Unit::Seconds), "tcp_prague prague_rtt_target";
-        /// Round trips after slow start before that begins.
+        /// Round trips between slow start and the beginning of RTT independence.
         transition: f64 = num(500.0, 0.0, 1e9, Unit::RoundTrips), "tcp_prague prague_rtt_transition";
     }
 }

@@ -231,8 +231,8 @@ impl Engine {
         self.run_reporting(|fraction| report(fraction).then_some(slices))
     }
 
-    /// Like [`Engine::run`], where `report` answers how many slices may pass before it is asked again, or nothing to stop. A caller
-    /// with a clock can so be asked as often as it likes, however much happens in a slice.
+    /// Like [`Engine::run`], where `report` answers how many slices may pass before it is asked again, or nothing to
+    /// stop. So a caller with a clock can be asked at fixed times, however much happens in a slice.
     ///
     /// # Errors
     /// As [`Engine::run`].

@@ -58,7 +58,7 @@ pub struct Event {
     pub cwnd: f32,
     /// Smoothed RTT, s, where a sender speaks and has one; else NaN.
     pub srtt: f32,
-    /// Segments outstanding, where a sender speaks.
+    /// Segments outstanding, in the events of a sender.
     pub in_flight: u32,
     /// Size on the wire.
     pub bytes: u16,

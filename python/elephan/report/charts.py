@@ -40,8 +40,8 @@ class Points:
         low: lower ends over replicates; empty without.
         high: upper ends.
         style: index into :data:`~elephan.report.figures.COLORS` and :data:`MARKERS`.
-        drawn: ``both``; or ``line``, as a model is, or ``markers``, as what was measured beside it; or ``published``,
-            for numbers of others.
+        drawn: ``line`` for a model, ``markers`` for measurements beside it, ``both``, or ``published`` for numbers
+            of others.
     """
 
     name: str

@@ -403,7 +403,7 @@ impl Batch {
         self.keys.get(self.taken + places).map(|&key| &self.packets[key as u32 as usize])
     }
 
-    /// The next one, where it comes before `horizon`.
+    /// The next packet, if it arrives before `horizon`.
     #[inline]
     pub(super) fn pop_before(&mut self, horizon: Time) -> Option<Packet> {
         if self.head < horizon { self.pop() } else { None }

@@ -1,5 +1,5 @@
-//! Every discipline, once: a line makes its variant of [`Queue`] or [`Served`], its variant of [`Parameters`], its entry and its
-//! way from a spec into a link.
+//! The one list of disciplines: each line defines the discipline's variant of [`Queue`] or [`Served`], its variant of
+//! [`Parameters`], its entry, and the function that puts it into a link.
 
 use elephan_cc::param::{BuildError, Settings};
 

@@ -10,7 +10,7 @@ use super::{Arrival, DropTail, Verdict};
 elephan_cc::params! {
     /// Parameters of step marking.
     pub struct ThresholdParameters {
-        /// An ECN-capable packet that finds so many packets or bytes waiting, or more, is marked.
+        /// An ECN-capable packet is marked if at least this many packets or bytes wait at its arrival.
         mark: Amount = required_amount(1.0, 1e12), "RFC 8257 section 3.1 (K)";
     }
 }
