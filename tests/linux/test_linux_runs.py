@@ -71,6 +71,16 @@ def test_slow_links_lose_as_many_segments_as_in_the_simulator(rate: str, buffer:
     assert virtual["cwnd_mean"] == pytest.approx(simulated["cwnd_mean"], rel=0.005)
 
 
+def test_every_one_of_a_hundred_flows_has_its_device_and_its_connection() -> None:
+    scenario = dumbbell(
+        {"algorithm": "cubic:linux", "count": 100}, rate="100 Mbit/s", duration="6 s", measure={"from": "2 s"}
+    )
+    virtual, simulated = (get(name).run(scenario) for name in ("linux", "sim"))
+    assert min(flow["segments_delivered"] for flow in flows(virtual)) > 100
+    carried = [sum(flow["goodput_mbps"] for flow in flows(result)) for result in (virtual, simulated)]
+    assert carried[0] == pytest.approx(carried[1], rel=0.02)
+
+
 def test_the_same_seed_gives_the_same_bytes_on_a_busy_host_and_another_one_others() -> None:
     scenario = dumbbell({"algorithm": "cubic:linux"}, {"algorithm": "bbr", "start": "1 s"}, duration="5 s", measure={})
     first = tables(get("linux").run(scenario))

@@ -10,11 +10,15 @@ use crate::sys;
 const HEADER_BYTES: usize = 16;
 const ACK: u16 = 0x1 | 0x4;
 const CREATE: u16 = ACK | 0x400;
+const REQUEST: u16 = 0x1;
 const DUMP: u16 = 0x1 | 0x300;
 const ROOT: u32 = 0xffff_ffff;
 const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
 const RTM_NEWLINK: u16 = 16;
+const RTM_GETLINK: u16 = 18;
+const IFLA_OPERSTATE: u16 = 16;
+const IF_OPER_UP: u8 = 6;
 const RTM_NEWADDR: u16 = 20;
 const RTM_NEWROUTE: u16 = 24;
 const RTM_NEWQDISC: u16 = 36;
@@ -90,6 +94,24 @@ impl Netlink {
         body.extend(UP_WITHOUT_ARP.to_ne_bytes());
         body.extend(UP_WITHOUT_ARP.to_ne_bytes());
         self.ask(RTM_NEWLINK, ACK, &body)
+    }
+
+    /// True once the kernel has made a device pass packets on: before, it drops them. The kernel does so for a hundred devices a
+    /// second (linkwatch).
+    pub fn is_up(&mut self, name: &str) -> io::Result<bool> {
+        let mut body = vec![0; 4];
+        body.extend(sys::device_index(name)?.to_ne_bytes());
+        body.extend([0; 8]);
+        self.send(RTM_GETLINK, REQUEST, &body)?;
+        let size = sys::receive(&self.socket, &mut self.buffer)?;
+        match messages(&self.buffer[..size]).next() {
+            Some((RTM_NEWLINK, link)) => {
+                let state = attributes(link.get(16..).unwrap_or_default()).find(|(kind, _)| *kind == IFLA_OPERSTATE);
+                Ok(state.is_some_and(|(_, value)| value == [IF_OPER_UP]))
+            }
+            Some((_, body)) => Err(failure(body)),
+            None => Err(io::Error::other("no answer")),
+        }
     }
 
     /// Gives a device an address of its own.

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
+use std::thread;
+use std::time::Duration;
 
 use crate::netlink::{Netlink, QueueCounts, far_end, near_end};
 use crate::plan::Plan;
@@ -12,6 +14,9 @@ use crate::sys;
 pub const SENDERS: usize = 0;
 /// Namespace of the receivers.
 pub const RECEIVERS: usize = 1;
+
+const RUNNING_WITHIN: Duration = Duration::from_secs(600);
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// The namespaces of a run.
 pub struct Path {
@@ -34,6 +39,8 @@ impl Path {
     pub fn lay(plan: &Plan) -> io::Result<Self> {
         let (mut namespaces, mut talks) = (Vec::new(), Vec::new());
         set(&plan.guest_sysctls)?;
+        // A namespace has two, a flow three.
+        sys::allow_descriptors(1024 + 2 * plan.namespaces as u64 + 3 * plan.flows.len() as u64)?;
         let mut outside = Netlink::new()?;
         let origin = File::open("/proc/thread-self/ns/net")?;
         for _ in 0..plan.namespaces {
@@ -64,7 +71,30 @@ impl Path {
                 path.talks[namespace].address("lo", ip).map_err(at(format!("address {ip}")))?;
             }
         }
+        path.wait_until_running(plan)?;
         Ok(path)
+    }
+
+    /// Waits until the kernel has made every device pass packets on; before, a device drops them.
+    fn wait_until_running(&mut self, plan: &Plan) -> io::Result<()> {
+        let mut left = RUNNING_WITHIN;
+        for (number, device) in plan.devices.iter().enumerate() {
+            // A device that leads out of the guest has no carrier that the kernel would watch.
+            let Some(to) = device.to else { continue };
+            for (namespace, name) in [(to, far_end(number)), (device.from, near_end(number))] {
+                self.enter(namespace)?;
+                while !self.talks[namespace].is_up(&name)? {
+                    if left.is_zero() {
+                        return Err(io::Error::other(format!(
+                            "device {name} passes nothing on after {RUNNING_WITHIN:?}"
+                        )));
+                    }
+                    thread::sleep(LOOK_AGAIN);
+                    left = left.saturating_sub(LOOK_AGAIN);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Takes a device that leads out of the guest.

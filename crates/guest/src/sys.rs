@@ -232,6 +232,13 @@ pub fn receive_one_by_one(name: &str) -> io::Result<()> {
     switch_off(name, &[ETHTOOL_SGRO])
 }
 
+/// Lets this process have as many descriptors as a plan needs.
+pub fn allow_descriptors(count: u64) -> io::Result<()> {
+    let limit = libc::rlimit { rlim_cur: count, rlim_max: count };
+    // SAFETY: the limit lives as long as the call.
+    done(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }.into()).map(drop)
+}
+
 fn switch_off(name: &str, features: &[u32]) -> io::Result<()> {
     const SIOCETHTOOL: libc::Ioctl = 0x8946;
     let socket = tcp_socket()?;
