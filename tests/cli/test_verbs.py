@@ -150,10 +150,7 @@ def test_every_listed_algorithm_can_be_run(folder: Path, capsys: pytest.CaptureF
         shorter = ["--set", f"flow[0].algorithm={name}", "--set", "duration=2 s", *helped]
         backend = ["--on", "quic"] if entry["kind"] == "transport" else []
         if name.startswith("s2n"):
-            # An optional part of the program: it runs, or says what to type.
-            assert run_command(["run", "two.toml", *shorter, *backend]) in (0, 2)
-            err = capsys.readouterr().err
-            assert not err or "run 'make s2n'" in err or "runs" in err
+            # An optional part of the program: it runs, or says what to type (tests/backends/test_s2n.py).
             continue
         summary = answer(["run", "two.toml", *shorter, *backend], capsys)
         assert summary["flows"][0]["algorithm"] == name

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from elephan.runs import DamagedRunError, Run, RunError, Store
 from elephan.runs.saved import FILES, MANIFEST, MANIFEST_FORMAT, SEAL, read_manifest
@@ -44,8 +45,11 @@ def test_the_scenario_of_a_run_of_the_first_format_is_read_with_the_defaults_of_
     assert (run.form.traffic, run.form.flows[0].stack.ecn, run.form.flows[0].application) == ((), False, None)
     assert write(run.form) == document
     # The file states no stack, and the stack's defaults have changed since: RACK's timers and quick ACKs.
-    assert {flow.stack.quick_acks for flow in run.form.flows} == {16}
-    assert {flow.stack.quick_acks for flow in run.scenario.form.flows} == {1080}
+    then = {"quick_acks": 16, "hz": None}
+    for flow, today in zip(run.form.flows, run.scenario.form.flows, strict=True):
+        assert (today.stack.quick_acks, today.stack.hz) == (1080, 250)
+        assert flow == replace(today, stack=replace(today.stack, **then))
+    assert replace(run.form, flows=()) == replace(run.scenario.form, flows=())
 
 
 def test_a_scenario_that_is_no_canonical_form_is_a_run_error(store: Store) -> None:

@@ -98,7 +98,7 @@ def test_dualpi2_shares_as_in_the_runs_of_its_authors() -> None:
     found = AQM.measure_dualpi2("cubic")
     for flow, published in AQM.DUAL_PUBLISHED.items():
         assert found[flow]["goodput_mbps"] == pytest.approx(published["goodput_mbps"], rel=0.05)
-        # 1.04 % for CUBIC since timers end at interrupts, 0.4 % before: one run of theirs has no interval.
+        # Ten seeds of ours have 33.23 to 33.56 ms for CUBIC: their one run, 33.72 ms, lies 1.0 % above the mean.
         assert found[flow]["rtt_mean_ms"] == pytest.approx(published["rtt_mean_ms"], rel=0.02)
     assert found["prague"]["retransmits"] == 0
     assert as_saved(found) == MEASURED["dualpi2"]["cubic"]
