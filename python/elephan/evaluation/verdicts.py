@@ -219,8 +219,8 @@ def compare(
 ) -> Compared:
     """Compare the values of one criterion with a baseline's, one of each for each seed, in the order of the seeds.
 
-    *Same* is a difference whose whole interval lies within ``margin`` of 0, in the unit of the values; by default
-    2 % of the baseline's mean. *Better* and *worse* are differences whose interval does not contain 0 otherwise.
+    *Same*: the whole interval of the difference lies within ``margin`` of 0. ``margin`` has the unit of the values; its
+    default is 2 % of the baseline's mean. *Better* and *worse*: not *same*, and the interval does not contain 0.
 
     Raises:
         ValueError: the numbers of values and baselines differ or are 0, or a difference is not a number.
