@@ -1,11 +1,11 @@
 """Verdicts from intervals over replicates, and the looks at which more replicates may be asked for.
 
 A criterion holds if the whole interval is allowed, and fails if none of it is; an interval that contains the limit
-settles nothing. To take more replicates until something is settled would find a difference sooner or later where
-there is none, so looks are taken at 8, 16 and 32 seeds only, each at a confidence of 1 - 0.05/3: the probability that
-any of the three errs is at most 5 % (Bonferroni).
+settles nothing. Adding replicates until a verdict is reached would, sooner or later, find a difference where there is
+none. So a criterion is judged at 8, 16 and 32 seeds only (its *looks*), each at a confidence of 1 - 0.05/3. The
+probability that any of the three errs is at most 5 % (Bonferroni).
 
-Everything here is arithmetic on values, one for each seed; who ran what is no concern of this module.
+This module does arithmetic on values, one for each seed. It does not know the runs that gave them.
 """
 
 from __future__ import annotations
