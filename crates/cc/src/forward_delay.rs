@@ -4,8 +4,8 @@
 //! A constant difference of the two hosts' clocks is in the smallest delay too, and so cancels. Two other errors do not
 //! cancel. Take an algorithm that aims at alpha segments queued on a link of C segments/s. The first error is drift. If
 //! the receiver's clock gains d seconds a second, the measured delay grows for ever: after t seconds alpha - C d t
-//! segments are queued, and once that is 0 the rate falls as alpha/(d t). If the clock loses d seconds a second, alpha
-//! + C d t segments are queued. At 200 Mbit/s and 1,000 bytes, 50 ppm are 1.25 segments a second: alpha 400 is gone
+//! segments are queued, and once that is 0 the rate falls as alpha/(d t). If the clock loses d seconds a second,
+//! alpha + C d t segments are queued. At 200 Mbit/s and 1,000 bytes, 50 ppm are 1.25 segments a second: alpha 400 is gone
 //! after 320 s. The second error is resolution. With clocks that tick every r seconds, the smallest measured delay of a
 //! path of delay D is a whole number of ticks, but the average is D. So C (D mod r) fewer segments are queued: at most
 //! 25 with ticks of 1 ms and 250 with 10 ms on that link.
