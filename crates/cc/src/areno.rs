@@ -1,7 +1,7 @@
 //! TCP Adaptive Reno (H. Shimonishi, T. Hama, T. Murase, "TCP-Adaptive Reno for improving efficiency-friendliness tradeoffs
-//! of TCP congestion control algorithm", PFLDnet 2006): the window is Reno's plus a probe part that grows by up to one segment
-//! for each 10 Mbit/s of bandwidth while queues are empty, and is given back as the RTT approaches the one at which losses
-//! happened. The less congested the path looks at a loss, the less is given up.
+//! of TCP congestion control algorithm", PFLDnet 2006). The window is Reno's plus a probe window.
+//! While queues are empty, the probe window grows by up to one segment for each 10 Mbit/s of bandwidth. It shrinks again
+//! as the RTT approaches the RTT at which losses happened. The decrease at a loss is smaller on a less congested path.
 //!
 //! Variant: in segments and real numbers. The paper's text was not available; the rules are those on which more than ten
 //! independent implementations agree. Differences: theirs count bytes and scale the increase differently. The constant 1 of

@@ -1,6 +1,6 @@
 //! CDG, CAIA delay gradient (D. Hayes, G. Armitage, "Revisiting TCP congestion control using delay gradients", IFIP
-//! Networking 2011): backs off with a probability that grows with how fast the smallest, or the largest, RTT of a round
-//! trip rises, and not with the RTT itself, so that no threshold need be known.
+//! Networking 2011). The delay gradient is the change, from one round trip to the next, of the smallest or the largest
+//! RTT. The probability of a back-off grows with this gradient and not with the RTT itself, so no threshold is needed.
 //!
 //! Variant: Linux (tcp_cdg.c) in real numbers, with its own hybrid slow start, its filter for delayed ACKs, and sums of
 //! gradients in place of means: the default factor 42 a second is the paper's G of 3 ms by a window of 8, rounded up. A

@@ -1,13 +1,14 @@
-//! Estimates of the forward path from one-way delays: the smallest delay so far, and averages of the
-//! forward queueing delay and of the round-trip time.
+//! Estimates of the forward path from one-way delays: the smallest delay so far, and averages of the forward queueing
+//! delay and of the round-trip time.
 //!
-//! The two hosts' clocks may differ by any constant, which is in the smallest delay too and so cancels. Two other
-//! errors do not, and move what an algorithm that wants alpha segments queued on a link of C segments/s gets. A
-//! receiver's clock that gains d seconds a second shows a delay that grows for ever: after t seconds alpha - C d t are
-//! queued, and once that is 0 the rate falls as alpha/(d t); with one that loses, alpha + C d t. At 200 Mbit/s and
-//! 1,000 bytes, 50 ppm are 1.25 segments a second: alpha 400 is gone after 320 s. Clocks that tick every r seconds show
-//! a path of delay D as whole ticks to its luckiest segment, but as D on average. So C (D mod r) fewer segments are
-//! queued: at most 25 with ticks of 1 ms and 250 with 10 ms on that link.
+//! A constant difference of the two hosts' clocks is in the smallest delay too, and so cancels. Two other errors do not
+//! cancel. Take an algorithm that aims at alpha segments queued on a link of C segments/s. The first error is drift. If
+//! the receiver's clock gains d seconds a second, the measured delay grows for ever: after t seconds alpha - C d t
+//! segments are queued, and once that is 0 the rate falls as alpha/(d t). If the clock loses d seconds a second,
+//! alpha + C d t segments are queued. At 200 Mbit/s and 1,000 bytes, 50 ppm are 1.25 segments a second: alpha 400 is gone
+//! after 320 s. The second error is resolution. With clocks that tick every r seconds, the smallest measured delay of a
+//! path of delay D is a whole number of ticks, but the average is D. So C (D mod r) fewer segments are queued: at most
+//! 25 with ticks of 1 ms and 250 with 10 ms on that link.
 
 use crate::algorithm::Ack;
 use crate::observe::observed;

@@ -1,7 +1,7 @@
 //! HCC TCP (W. Xu, Z. Zhou, D.T. Pham, C. Ji, M. Yang, Q. Liu, "Hybrid congestion control for high-speed networks",
-//! Journal of Network and Computer Applications 34, 2011, sections 3.1 to 3.4, equations 1 to 4 and Table 1): the
-//! forward queueing delay leads the window to where `alpha` segments wait on the forward path; a loss halves it and a
-//! binary search for the window of the loss (the loss reference) takes over until that window is passed.
+//! Journal of Network and Computer Applications 34, 2011, sections 3.1 to 3.4, equations 1 to 4 and Table 1).
+//! The forward queueing delay sets the window so that `alpha` segments wait on the forward path. A loss halves the window
+//! and starts a binary search for the window of the loss (the loss reference). The search ends when the window passes it.
 //!
 //! Variant: the paper as far as it says. What it leaves open is a parameter each: the smallest step of the search, the
 //! threshold that ends the start, the average, the order of clipping and halving, when the search's lower end moves,

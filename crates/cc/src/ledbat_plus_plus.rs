@@ -1,6 +1,7 @@
-//! LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus): LEDBAT with what experience with it asked for. It measures the round trip,
-//! aims at 60 ms, grows more slowly than Reno on short paths, gives up a fraction of the window and not a number of segments above
-//! the target, and stops nearly altogether now and then, so that every flow sees the path without a queue.
+//! LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus): LEDBAT with changes that experience with it suggested.
+//! It measures the round trip and aims at 60 ms. On short paths it grows more slowly than Reno. Above the target it gives
+//! up a fraction of the window, not a number of segments. Now and then it nearly stops, so that every flow sees the path
+//! without a queue.
 //!
 //! Variant: the draft's rules as implementations restate them. The draft's text was not available, and rules that only
 //! implementations show are marked unverified. The ramp after a slowdown is the same slow start with the same gain,

@@ -11,9 +11,10 @@
 //! the present rate, 1/P.
 //!
 //! Decisions of ours where the sources are silent or wrong:
-//! - In the library until 2009 the period that follows from a window is the window over RTT + SYN, which is a rate; here it
-//!   is (RTT + SYN) over the window, as the library has it since.
-//! - The library rounds a period up to whole microseconds at each decrease, which at 10 Gbit/s is 40 % and not 11 %. Not here.
+//! - Period that follows from a window: (RTT + SYN) / window, as in the library since 2009. The library before has the
+//!   inverse, window / (RTT + SYN), which is a rate.
+//! - Periods are not rounded. The library rounds a period up to whole microseconds at each decrease: at 10 Gbit/s, a
+//!   decrease is then 40 % instead of 11 %.
 //! - In the draft the period begins at 0 and no rule lifts it from there when slow start ends with an ACK. Here it then
 //!   becomes 1/A, as it does when slow start ends with a NAK.
 
@@ -388,8 +389,8 @@ impl Udt {
     }
 }
 
-/// The least power of ten that is not below `x` (10^⌈log₁₀ x⌉), without a logarithm that might miss an exact power; at
-/// least 1, where the floor holds anyway.
+/// The smallest power of ten that is at least `x` and at least 1: max(1, 10^⌈log₁₀ x⌉). It is found by multiplication,
+/// since a rounded logarithm can miss an exact power of ten.
 fn next_power_of_ten(x: f64) -> f64 {
     let mut power = 1.0;
     while power < x * (1.0 - 1e-12) {

@@ -5,10 +5,10 @@
 //! Variant: one bandwidth sample a round trip (that is the "+"), a single pole of 0.9, and a window that a loss never
 //! raises. Bandwidth is counted from the ACKs themselves. The paper's text was not available: filter and floor are
 //! those of ns-3 and Linux. ns-3 averages each sample with the one before (Tustin), which is not copied. Linux (presets
-//! `linux`, `linux-2.6`) filters twice with 7/8 in whole bytes a jiffy, halves for the duration of recovery and
-//! takes the estimate at its end, where that may be *above* the window of before. ns-2's TCP/Linux (preset `ns2`) runs the
-//! module of 2.6.22 without the event at the end of recovery: the estimate is only the smallest window during it, the
-//! threshold is half the window, and what remains is standard TCP.
+//! `linux`, `linux-2.6`) filters twice with 7/8, in whole bytes a jiffy. It halves the window for the duration of
+//! recovery. When recovery ends, the window becomes the estimate, which may be *above* the window before the loss. ns-2's
+//! TCP/Linux (preset `ns2`) runs the module of 2.6.22 without the event at the end of recovery. There the threshold is
+//! half the window, the estimate is only the smallest window during recovery, and the rest is standard TCP.
 
 use crate::algorithm::{Ack, Cause, Needs, Signal, Start};
 use crate::jiffies::Jiffies;

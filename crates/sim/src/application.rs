@@ -1,7 +1,7 @@
 //! An application that hands over a segment now and then.
 //!
 //! Its clock runs while it is on. Segments come at equal distances of that clock, as a Poisson process, or in frames of
-//! random size. The rest of an interval that is cut off by an off time is waited for in the next on time. So the mean
+//! random size. An off time can interrupt an interval; the rest of the interval then passes in the next on time. So the mean
 //! rate is the stated rate times the share of on time, however short the bursts are.
 
 use crate::draw::{exponential, weibull};

@@ -143,7 +143,7 @@ pub extern "C" fn elephan_so_far() -> i32 {
     })
 }
 
-/// All tables and the summary of a run of which nothing is left are the output; there is no run then.
+/// Ends a run that is complete: its tables and its summary become the output, and the run is dropped.
 #[allow(unsafe_code, reason = "its name is how a page finds it")]
 #[unsafe(no_mangle)]
 pub extern "C" fn elephan_finish() -> i32 {

@@ -91,9 +91,9 @@ pub struct Emulator {
     pub displaced: u64,
     /// Number of these that were displaced by more than 0.5 ms.
     pub displaced_much: u64,
-    /// The longest time by which one was.
+    /// The largest displacement of a packet.
     pub displaced_most: Time,
-    /// Slots of packets that were dropped or lost since somebody looked.
+    /// Slots of packets that were dropped or lost since this list was last emptied.
     pub lost: Vec<usize>,
 }
 

@@ -22,11 +22,11 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Listens, with a certificate of its own. What comes is written to `into`, or thrown away. `control` is the
-    /// congestion control of its own packets.
+    /// Listens, with a certificate of its own. Received data is written to `into`, or discarded. `control` is the
+    /// congestion control of the receiver's own packets.
     ///
     /// # Errors
-    /// The address is taken, or the algorithm is unknown or not served.
+    /// Fails if the address is in use, or if the algorithm is unknown or not supported here.
     pub fn listen(address: SocketAddr, control: Control, into: Option<PathBuf>) -> Result<Self, Failure> {
         control.check()?;
         let made = rcgen::generate_simple_self_signed(["localhost".to_owned()])?;

@@ -1,11 +1,11 @@
 """Verdicts from intervals over replicates, and the looks at which more replicates may be asked for.
 
 A criterion holds if the whole interval is allowed, and fails if none of it is; an interval that contains the limit
-settles nothing. To take more replicates until something is settled would find a difference sooner or later where
-there is none, so looks are taken at 8, 16 and 32 seeds only, each at a confidence of 1 - 0.05/3: the probability that
-any of the three errs is at most 5 % (Bonferroni).
+settles nothing. Adding replicates until a verdict is reached would, sooner or later, find a difference where there is
+none. So a criterion is judged at 8, 16 and 32 seeds only (its *looks*), each at a confidence of 1 - 0.05/3. The
+probability that any of the three errs is at most 5 % (Bonferroni).
 
-Everything here is arithmetic on values, one for each seed; who ran what is no concern of this module.
+This module does arithmetic on values, one for each seed. It does not know the runs that gave them.
 """
 
 from __future__ import annotations
@@ -219,8 +219,8 @@ def compare(
 ) -> Compared:
     """Compare the values of one criterion with a baseline's, one of each for each seed, in the order of the seeds.
 
-    *Same* is a difference whose whole interval lies within ``margin`` of 0, in the unit of the values; by default
-    2 % of the baseline's mean. *Better* and *worse* are differences whose interval does not contain 0 otherwise.
+    *Same*: the whole interval of the difference lies within ``margin`` of 0. ``margin`` has the unit of the values; its
+    default is 2 % of the baseline's mean. *Better* and *worse*: not *same*, and the interval does not contain 0.
 
     Raises:
         ValueError: the numbers of values and baselines differ or are 0, or a difference is not a number.

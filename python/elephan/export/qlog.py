@@ -6,13 +6,13 @@ mapped so:
 
 - A transmission is a packet of its own: its packet number counts the flow's transmissions, as QUIC would have it. It
   carries a STREAM frame of stream 0 with the segment's bytes.
-- An ACK is a packet with an ACK frame whose ranges are the transmissions that it acknowledges for the first time, in
-  order or by SACK blocks; of a segment that was sent twice, the later one.
-- ``recovery:packet_lost`` comes when a segment is sent again, for its transmission before: the engine logs what is
-  sent, not when a sender makes up its mind.
-- Datagrams carry a DATAGRAM frame each, and nothing more is known of them.
-- ``recovery:metrics_updated`` comes with each ACK: the window and the bytes in flight after it was dealt with, RTTs
-  in ms.
+- An ACK is a packet with an ACK frame. The frame's ranges are the transmissions that this ACK acknowledges for the
+  first time, in order or by SACK blocks. If a segment was sent twice, the later transmission counts.
+- ``recovery:packet_lost`` names the earlier transmission of a segment, at the time when the segment is sent again. The
+  engine does not log the time at which a sender declares a loss.
+- A datagram is a DATAGRAM frame; nothing else is logged for it.
+- ``recovery:metrics_updated`` comes with each ACK: the window and the bytes in flight after the ACK was processed, and
+  the RTTs in ms.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 A response function of the literature assumes a loss at every 1/p-th segment. Random losses give another mean: a Reno
 flow's is larger by 7 %, since the square of its window has the mean 2/p (Ott, Kemperman, Mathis: "The stationary
-behavior of ideal TCP congestion avoidance", 1996). :func:`under_random_losses` computes that mean for any rule that
-knows no more of the past than the window at its last loss; :func:`under_even_losses` does it for evenly spaced losses
-and so checks the closed forms themselves.
+behavior of ideal TCP congestion avoidance", 1996). :func:`under_random_losses` computes that mean for any rule whose
+only memory is the window at its last loss. :func:`under_even_losses` computes the mean under evenly spaced losses; it
+checks the closed forms.
 
 A cycle has three parts. One round trip of recovery at the reduced window. Then growth, until a segment is lost. Then
 one more round trip, until the sender knows: the window still grows, and further losses belong to the same event.

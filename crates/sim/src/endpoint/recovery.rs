@@ -102,7 +102,8 @@ impl Episode {
         }
     }
 
-    /// Three duplicate ACKs at the beginning take three out; the lost segment goes out again whatever the estimate.
+    /// Reduces the estimate of segments in flight by three at the beginning of recovery (three duplicate ACKs). The lost
+    /// segment is sent again whatever the estimate.
     fn estimate_pipe(&mut self, in_flight: u32, in_order: bool, first: bool) {
         self.pipe = self.pipe.saturating_sub(if first { 3 } else { 1 + u32::from(in_order) });
         let room = self.target.saturating_sub(self.pipe).max(u32::from(first));

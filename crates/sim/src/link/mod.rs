@@ -689,7 +689,7 @@ mod tests {
     }
 
     proptest! {
-        /// The backlog as a time against the backlog as a list.
+        /// Compares the two forms of the backlog: a time, for packets of one size, and a list, for packets of any size.
         #[test]
         fn packets_of_one_size_are_treated_as_packets_of_any_size(
             gaps in proptest::collection::vec(0_u64..2_500_000, 1..400), limit in 1_u64..12,

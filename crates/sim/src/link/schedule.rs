@@ -17,7 +17,7 @@ pub(super) enum Schedule {
 #[derive(Clone, Debug)]
 pub(super) struct Trace {
     times_ms: Vec<u64>,
-    /// The next one, and when the round that it is in began.
+    /// Index of the next opportunity, and the time at which its round began.
     next: usize,
     round_began: Time,
     /// The one that was used last, and what is left of it.

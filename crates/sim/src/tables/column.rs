@@ -8,7 +8,7 @@ pub const NO_NAME: i32 = -1;
 /// Values of a column, one for each row.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Column {
-    /// Numbers; one that is not finite is not known.
+    /// Numbers; a number that is not finite stands for an unknown value.
     Floats(Vec<f64>),
     /// Counts.
     Counts(Vec<u64>),

@@ -60,7 +60,7 @@ pub struct Summary {
     pub begun_measured: u64,
     /// Segments of those.
     pub offered_segments: u64,
-    /// Those of them that came to their end.
+    /// Transfers that began in the measured part and were completed.
     pub finished: Finished,
 }
 

@@ -161,7 +161,7 @@ impl Sender {
         Time::from_seconds((self.min_rtt.get() * 0.25).min(self.rto.srtt))
     }
 
-    /// Segments below were sent so long before something that was delivered that they are lost.
+    /// Returns the edge of RACK's losses: segments below it were sent so long before a delivered one that they are lost.
     pub(super) fn rack_edge(&mut self, now: Time) -> u32 {
         let patience = self.rack.rtt + self.reorder_window();
         let mut segment = self.board.marked_below().max(self.board.una());
