@@ -226,6 +226,39 @@ def test_files_for_other_programs(folder: Path, capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().out.count("\n") > 3
 
 
+CURVE = """
+[[curve]]
+id = "goodput-rate"
+section = "1"
+title = "goodput against the rate"
+experiment = "alone"
+x = "rate"
+metric = "goodput_mbps"
+flows = ["subject"]
+"""
+
+
+def test_a_metric_over_a_value_of_the_cells_is_a_curve_in_the_document_and_in_the_report(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "suite.toml").write_text((folder / "suite.toml").read_text() + CURVE)
+    assert run(folder, "cubic", "reno", "--quick", "--json", "--out", str(folder / "r"), "--only", "1") == 0
+    evaluations = json.loads(capsys.readouterr().out)["evaluations"]
+    store = Store(folder / "store")
+    for (curve,) in (one["curves"] for one in evaluations):
+        assert (curve["unit"], curve["flow"]) == ("Mbit/s", "subject")
+        assert [point["x"] for point in curve["points"]] == ["5 Mbit/s", "10 Mbit/s"], "in the order of the axis"
+        for point in curve["points"]:
+            made = [store.find(name) for name in point["runs"]]
+            values = [get("goodput_mbps")(one)["subject"] for one in made if one is not None]
+            assert len(values) == 8
+            assert point["mean"] == pytest.approx(math.fsum(values) / 8)
+            assert point["low"] < point["mean"] < point["high"]
+    page = (folder / "r" / "report.html").read_text()
+    assert "goodput against the rate" in page
+    assert {path.name for path in (folder / "r").iterdir()} == {"report.html", "goodput-rate.svg", "goodput-rate.pdf"}
+
+
 ELLIPSE = """
 [[ellipse]]
 id = "goodput-delay"

@@ -19,6 +19,15 @@ title = "goodput against delay"
 experiment = "alone"
 delay = "mean_queue_delay_ms"
 """
+CURVE = """
+[[curve]]
+id = "goodput-rate"
+section = "1"
+title = "goodput against the rate"
+experiment = "alone"
+x = "rate"
+metric = "sum_goodput_mbps"
+"""
 MISTAKES = {
     "misspelled field": (
         'metric = "utilization"',
@@ -116,12 +125,32 @@ WRONG_ELLIPSES = {
 }
 
 
-@pytest.mark.parametrize("mistake", WRONG_ELLIPSES)
-def test_a_mistake_of_an_ellipse_is_one_line_with_its_place(folder: Path, mistake: str) -> None:
-    right, wrong, said = WRONG_ELLIPSES[mistake]
+WRONG_CURVES = {
+    "experiment": ('"alone"', '"alonr"', "curve[0].experiment: 'alonr' is not an experiment of a criterion"),
+    "x": ('"rate"', '"rata"', "curve[0].x: 'rata' is not a value of the cell "),
+    "the same place": ('"rate"', '"rtt"', "curve[0].x: two cells have the same 'rtt'; a curve has one for each"),
+    "no quantity": (
+        'experiment = "alone"\nx = "rate"',
+        'experiment = "beside"\nx = "rival"',
+        "curve[0].x: the values of 'rival' are not quantities of one kind",
+    ),
+    "metric": ("sum_goodput", "sum_godput", "curve[0].metric: 'sum_godput_mbps' is not a metric"),
+    "metric of flows": ("sum_goodput", "goodput", "curve[0].metric: the metric 'goodput_mbps' is not one number of a"),
+    "section": ('"1"', '"1x"', "curve[0].section: '1x' is not a section; did you mean '1'?"),
+    "field": ("x =", "xs =", "curve[0].xs: not a field"),
+}
+
+
+DRAWN = [(ELLIPSE, *wrong) for wrong in WRONG_ELLIPSES.values()] + [(CURVE, *wrong) for wrong in WRONG_CURVES.values()]
+
+
+@pytest.mark.parametrize(("table", "right", "wrong", "said"), DRAWN, ids=[*WRONG_ELLIPSES, *WRONG_CURVES])
+def test_a_mistake_in_what_is_drawn_is_one_line_with_its_place(
+    folder: Path, table: str, right: str, wrong: str, said: str
+) -> None:
     file = folder / "suite.toml"
-    assert right in ELLIPSE
-    file.write_text(file.read_text() + ELLIPSE.replace(right, wrong, 1))
+    assert right in table
+    file.write_text(file.read_text() + table.replace(right, wrong, 1))
     with pytest.raises(ScenarioError) as caught:
         load(folder)
     assert str(caught.value).startswith(f"{file}: {said}")

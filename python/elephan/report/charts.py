@@ -57,6 +57,15 @@ class Points:
         return _whiskers(self.y, self.low, self.high)
 
 
+_LOG_RATIO = 20
+"""Largest over smallest value from which on an axis of positive numbers is logarithmic."""
+
+
+def far_apart(places: Sequence[float]) -> bool:
+    """True for positive numbers that a linear axis would crowd at one end."""
+    return min(places) > 0 and max(places) >= _LOG_RATIO * min(places)
+
+
 @dataclass(frozen=True)
 class LinePanel:
     """One part of a line chart, with its own axes.

@@ -39,7 +39,7 @@ class Figure(Protocol):
         ...
 
     def plotly(self) -> dict[str, Any]:
-        """``data`` and ``layout`` for plotly.js, without colors of the page; empty of a table."""
+        """``data`` and ``layout`` for plotly.js, without the page's colors; nothing for a table."""
         ...
 
     def draw(self) -> MplFigure:

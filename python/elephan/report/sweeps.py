@@ -13,7 +13,7 @@ from elephan.metrics.reading import MetricError, Window
 from elephan.metrics.registry import Metric, get
 from elephan.metrics.sweeps import Names, aggregate, chosen, frame
 from elephan.report import pages
-from elephan.report.charts import MARKERS, BarChart, BarPanel, Bars, LineChart, LinePanel, Points
+from elephan.report.charts import MARKERS, BarChart, BarPanel, Bars, LineChart, LinePanel, Points, far_apart
 from elephan.report.figures import COLORS, Figure
 from elephan.report.matrix import Matrix
 from elephan.report.provenance import facts
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 Kind = Literal["lines", "heatmap"]
 SIZE_IN = (6.4, 3.8)
 MOST_LINES = 24
-_LOG_RATIO = 20
-"""Largest over smallest value from which on an axis of positive numbers is logarithmic."""
 
 
 @dataclass(frozen=True)
@@ -82,8 +80,7 @@ class Drawing:
     @property
     def is_log(self) -> bool:
         """True for positive numbers that are far apart."""
-        places = [place for place, _ in self.positions]
-        return self.x.numbers is not None and min(places) > 0 and max(places) >= _LOG_RATIO * min(places)
+        return self.x.numbers is not None and far_apart([place for place, _ in self.positions])
 
 
 def positions(axis: Axis) -> list[tuple[float, str]]:

@@ -26,6 +26,7 @@ def document(found: Evaluation, report: str | Path | None = None) -> dict[str, A
             for s in found.sections
         ],
         "trade_offs": [one.to_json() for one in found.trade_offs],
+        "curves": [one.to_json() for one in found.curves],
         "totals": found.totals, "runs": len(found.manifests), "notes": list(found.notes),
         "wall_seconds": found.wall_seconds, "report": None if report is None else str(report),
     }  # fmt: skip

@@ -108,6 +108,7 @@ def _evaluations(schedule: Schedule) -> list[Evaluation]:
         Evaluation.of(
             read, subject, schedule.against, found[subject.label], quick=quick, on=schedule.on, notes=notes,
             wall_seconds=wall_s, manifests=schedule.evidence.runs, trade_offs=schedule.trade_offs(subject),
+            curves=schedule.curves(subject),
         )
         for subject in schedule.subjects
     ]  # fmt: skip

@@ -15,8 +15,9 @@ from elephan.scenario import ScenarioError, reading
 from elephan.scenario.errors import join_path
 from elephan.scenario.schema import field_names
 from elephan.scenario.words import hint
-from elephan.suites.schema import TABLES, CriterionTable, SuiteTable
-from elephan.suites.suite import Subject, Suite, filled
+from elephan.suites.curves import axis_of
+from elephan.suites.schema import TABLES, CriterionTable, CurveTable, SuiteTable
+from elephan.suites.suite import Cell, Subject, Suite, filled
 
 FOLDER = Path(__file__).parent
 FILE = "suite.toml"
@@ -128,6 +129,7 @@ def _check_names(suite: Suite) -> None:
                 raise ScenarioError(message, path=f"experiment[{i}].quick_grid")
     _check_cells(table)
     _check_ellipses(suite)
+    _check_curves(suite)
     for i, criterion in enumerate(table.criterion):
         try:
             _check_section(table, criterion.section)
@@ -151,16 +153,49 @@ def _check_ellipses(suite: Suite) -> None:
     for i, row in enumerate(table.ellipse):
         try:
             _check_section(table, row.section)
-            judged = dict.fromkeys(criterion.experiment for criterion in table.criterion)
-            if row.experiment not in judged:
-                message = f"'{row.experiment}' is not an experiment of a criterion; {hint(row.experiment, judged)}"
-                raise ScenarioError(message, path="experiment")
+            _check_judged(table, row.experiment)
             for field, name in (("delay", row.delay), ("goodput", row.goodput)):
                 _check_metric(name, field)
                 if get(name).scope == "flow":
                     raise ScenarioError(f"the metric '{name}' is not one number of a run", path=field)
         except ScenarioError as error:
             raise error.located(path=f"ellipse[{i}]") from None
+
+
+def _check_curves(suite: Suite) -> None:
+    table = suite.table
+    _check_unique([*(row.id for row in table.ellipse), *(row.id for row in table.curve)], "curve")
+    for i, row in enumerate(table.curve):
+        try:
+            _check_section(table, row.section)
+            _check_judged(table, row.experiment)
+            _check_metric(row.metric, "metric")
+            for quick in (False, True):
+                _check_x(row, suite.cells(row.experiment, quick=quick))
+            if row.flows is None and get(row.metric).scope == "flow":
+                raise ScenarioError(f"the metric '{row.metric}' is not one number of a run; name flows", path="metric")
+        except ScenarioError as error:
+            raise error.located(path=f"curve[{i}]") from None
+
+
+def _check_x(row: CurveTable, cells: Sequence[Cell]) -> None:
+    """Refuse an x axis on which a cell has no place, or two cells have one."""
+    for cell in cells:
+        if row.x not in cell.values:
+            message = f"'{row.x}' is not a value of the cell '{cell.name}'; {hint(row.x, cell.values)}"
+            raise ScenarioError(message, path="x")
+    axis = axis_of(row, cells)
+    if axis.numbers is None:
+        raise ScenarioError(f"the values of '{row.x}' are not quantities of one kind", path="x")
+    if len(set(axis.numbers)) < len(cells):
+        raise ScenarioError(f"two cells have the same '{row.x}'; a curve has one for each", path="x")
+
+
+def _check_judged(table: SuiteTable, experiment: str) -> None:
+    judged = dict.fromkeys(criterion.experiment for criterion in table.criterion)
+    if experiment not in judged:
+        message = f"'{experiment}' is not an experiment of a criterion; {hint(experiment, judged)}"
+        raise ScenarioError(message, path="experiment")
 
 
 def _check_metric(name: str, field: str) -> None:

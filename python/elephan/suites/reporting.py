@@ -12,9 +12,11 @@ from typing import Any
 from elephan.evaluation.wording import number
 from elephan.metrics.registry import get
 from elephan.report import pages
+from elephan.report.charts import LineChart, LinePanel, Points, far_apart
 from elephan.report.ellipses import Blob, Ellipses
 from elephan.report.printing import saved
 from elephan.runs import Run, Store
+from elephan.suites.curves import Curve
 from elephan.suites.result import Evaluation, Outcome
 from elephan.suites.sides import Sides, Value, sides
 from elephan.suites.tradeoffs import TradeOff
@@ -26,6 +28,7 @@ _CAPTION = (
     "explains the runs best: its tilt is their covariance. The delay grows to the left: up and to the right is better. "
     "After RFC 7928, section 2.7."
 )
+_CURVES = "Means over seeds with their 95 % intervals by Student's t, where replicates differ."
 
 
 def evaluation_report(found: Sequence[Evaluation], out: str | Path, store: Store | None = None) -> Path:
@@ -35,7 +38,7 @@ def evaluation_report(found: Sequence[Evaluation], out: str | Path, store: Store
         OSError: the folder cannot be written.
     """
     first = found[0]
-    figures = list(_figures(found))
+    figures: list[Ellipses | LineChart] = [*_figures(found), *_charts(found)]
     shown = [saved(figure, Path(out)) for figure in figures]
     page = {
         "title": f"{', '.join(one.name for one in found)}: {first.suite.table.title}",
@@ -70,6 +73,26 @@ def _figures(found: Sequence[Evaluation]) -> Iterator[Ellipses]:
                 stated.id, f"§{stated.section}: {stated.title}", _CAPTION, f"{delay.name} ({delay.unit})",
                 f"{goodput.name} ({goodput.unit})", tuple(blobs),
             )  # fmt: skip
+
+
+def _charts(found: Sequence[Evaluation]) -> Iterator[LineChart]:
+    """The curves of all algorithms, those of one statement of the suite in one figure."""
+    for stated in found[0].suite.table.curve:
+        lines = [(one.name, curve) for one in found for curve in one.curves if curve.stated.id == stated.id]
+        if lines:
+            metric, label = get(stated.metric), lines[0][1].axis.label
+            series = tuple(_points(name, curve, style) for style, (name, curve) in enumerate(lines))
+            places = [x for points in series for x in points.x]
+            unit = "" if metric.unit == "1" else f" ({metric.unit})"
+            panel = LinePanel("", label, f"{metric.name}{unit}", series, log_x=far_apart(places))
+            yield LineChart(stated.id, f"§{stated.section}: {stated.title}", _CURVES, (panel,))
+
+
+def _points(series: str, curve: Curve, style: int) -> Points:
+    x, means = [place.at for place in curve.places], [place.mean for place in curve.places]
+    low, high = ([getattr(mean, end) if mean.known else None for mean in means] for end in ("low", "high"))
+    name = series if curve.flow is None else f"{series}: {curve.flow}"
+    return Points(name, x, [mean.value for mean in means], low, high, style)
 
 
 def _blob(series: str, found: TradeOff) -> Blob:

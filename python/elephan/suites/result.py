@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from elephan.evaluation.verdicts import Change, Verdict
+from elephan.suites.curves import Curve
 from elephan.suites.schedule import Found, terms
 from elephan.suites.schema import CriterionTable, ObligationTable
 from elephan.suites.suite import Subject, Suite, criteria_of
@@ -190,6 +191,7 @@ class Evaluation:
         wall_seconds: wall time of all algorithms together.
         manifests: of all runs.
         trade_offs: of goodput and delay, where the suite has any.
+        curves: where the suite has any.
     """
 
     suite: Suite
@@ -202,12 +204,13 @@ class Evaluation:
     wall_seconds: float
     manifests: Sequence[Mapping[str, Any]]
     trade_offs: tuple[TradeOff, ...] = ()
+    curves: tuple[Curve, ...] = ()
 
     @classmethod
     def of(
         cls, suite: Suite, subject: Subject, against: Subject | None, found: Sequence[Found], *, quick: bool, on: str,
         notes: Sequence[str], wall_seconds: float, manifests: Sequence[Mapping[str, Any]],
-        trade_offs: Sequence[TradeOff] = (),
+        trade_offs: Sequence[TradeOff] = (), curves: Sequence[Curve] = (),
     ) -> Evaluation:  # fmt: skip
         """The evaluation that verdicts of cells make."""
         outcomes = tuple(
@@ -215,8 +218,9 @@ class Evaluation:
             for criterion in criteria_of(suite)
         )
         return cls(
-            suite, subject, against, quick, on, outcomes, tuple(notes), wall_seconds, manifests, tuple(trade_offs)
-        )
+            suite, subject, against, quick, on, outcomes, tuple(notes), wall_seconds, manifests, tuple(trade_offs),
+            tuple(curves),
+        )  # fmt: skip
 
     @property
     def name(self) -> str:

@@ -24,10 +24,10 @@ from elephan.runs import Store, SweepError, sweep
 from elephan.runs.provenance import cores
 from elephan.runs.work import work
 from elephan.scenario import Scenario, ScenarioError, own
+from elephan.suites import curves, tradeoffs
 from elephan.suites.evidence import Case, Evidence
 from elephan.suites.schema import FORCES, CriterionTable
 from elephan.suites.suite import Subject, Suite, criteria_of
-from elephan.suites.tradeoffs import TradeOff, trade_offs, want
 
 if TYPE_CHECKING:
     from elephan.runs import Run
@@ -188,9 +188,13 @@ class Schedule:
             self._others[case] = Case(case.suite, case.criterion, case.id, case.cell, self.against)
         return [self._others[case]]
 
-    def trade_offs(self, subject: Subject) -> list[TradeOff]:
+    def trade_offs(self, subject: Subject) -> list[tradeoffs.TradeOff]:
         """Trade-offs of one algorithm, from the runs that were made."""
-        return trade_offs(self.evidence, self.suite, subject, quick=self.quick)
+        return tradeoffs.trade_offs(self.evidence, self.suite, subject, quick=self.quick)
+
+    def curves(self, subject: Subject) -> list[curves.Curve]:
+        """Curves of one algorithm, from the runs that were made."""
+        return curves.curves(self.evidence, self.suite, subject, quick=self.quick)
 
     # ---- time ----
 
@@ -241,7 +245,8 @@ class Schedule:
     def _make(self, cases: Sequence[Case], seeds: Sequence[int]) -> None:
         """Run the replicates of some cases, seed by seed, and read their values."""
         self.evidence.want([one for case in cases for one in (case, *self._beside(case))])
-        want(self.evidence, self.suite, self.subjects, quick=self.quick)
+        tradeoffs.want(self.evidence, self.suite, self.subjects, quick=self.quick)
+        curves.want(self.evidence, self.suite, self.subjects, quick=self.quick)
         scenarios = self._scenarios(cases).values()
         jobs = self._order(scenarios, seeds)
         if not jobs:

@@ -171,6 +171,20 @@ class EllipseTable(SuiteTableBase):
     goodput: Name = Field("sum_goodput_mbps", description="metric of the y axis, one number a run")
 
 
+class CurveTable(SuiteTableBase):
+    """``[[curve]]``: a metric of an experiment over one value of its cells, with an interval over the replicates."""
+
+    id: Name = Field(description="unique", examples=["goodput-buffer"])
+    section: Text = Field(description="of the document")
+    title: Text = Field(description="one line")
+    experiment: Name = Field(description="the experiment that it shows; a criterion of the section is about it, too")
+    x: Name = Field(description="value of the cells on the x axis", examples=["buffer"])
+    metric: Name = Field(description="metric of the y axis", examples=["sum_goodput_mbps"])
+    flows: tuple[Name, ...] | None = Field(
+        None, min_length=1, description="a line for each of these flows; without it, one line of a metric of the run"
+    )
+
+
 class SuiteTable(SuiteTableBase):
     """The whole file."""
 
@@ -187,7 +201,8 @@ class SuiteTable(SuiteTableBase):
     experiment: tuple[ExperimentTable, ...] = Field(description="what is run")
     criterion: tuple[CriterionTable, ...] = Field(description="what is judged")
     obligation: tuple[ObligationTable, ...] = Field((), description="what is not judged, and why")
-    ellipse: tuple[EllipseTable, ...] = Field((), description="what is drawn")
+    ellipse: tuple[EllipseTable, ...] = Field((), description="trade-offs that are drawn")
+    curve: tuple[CurveTable, ...] = Field((), description="lines that are drawn")
 
 
 TABLES: dict[str, type[BaseModel]] = {
@@ -197,4 +212,5 @@ TABLES: dict[str, type[BaseModel]] = {
     "criterion": CriterionTable,
     "obligation": ObligationTable,
     "ellipse": EllipseTable,
+    "curve": CurveTable,
 }

@@ -82,7 +82,10 @@ class Suite:
         sections = {name: title for name, title in table.sections.items() if name in kept}
         used = {row.experiment for row in criteria}
         ellipses = tuple(row for row in table.ellipse if row.experiment in used)
-        changed = {"criterion": criteria, "obligation": obligations, "sections": sections, "ellipse": ellipses}
+        curves = tuple(row for row in table.curve if row.experiment in used)
+        changed = {
+            "criterion": criteria, "obligation": obligations, "sections": sections, "ellipse": ellipses, "curve": curves
+        }  # fmt: skip
         return replace(self, table=table.model_copy(update=changed))
 
     @cached_property
