@@ -36,7 +36,8 @@ def test_the_engine_is_within_a_tenth_of_the_rules(algorithm: str) -> None:
 
 def test_the_closed_forms_are_as_far_as_the_page_says() -> None:
     for point in POINTS:
-        ratio = SCRIPT.compared(point, "even")[2]
+        # To the digits of the page.
+        ratio = round(SCRIPT.compared(point, "even")[2], 2)
         low, high = (1.14, 1.32) if point["algorithm"] == "htcp" else (0.87, 1.13)
         assert low <= ratio <= high, point
 

@@ -1,18 +1,21 @@
 //! BIC-TCP (L. Xu, K. Harfoush, I. Rhee, "Binary increase congestion control for fast, long distance networks", INFOCOM
 //! 2004): a binary search for the window at which the last loss came, then probing beyond it.
 //!
-//! Variant: the paper's pseudo-code and constants (S_max 32, S_min 0.01, β 0.125, low window 14, from the authors' page
-//! of ns-2 scripts, since the paper's text was not available). Its target follows each ACK. `search_update = round` has
-//! the paper's description instead, a new target each round trip. Fast convergence compares with the maximum recorded
-//! at the last loss: the pseudo-code compares with `max_win`, which probing has set to "large", so that read literally
-//! every loss after probing would look like the sign of a new flow. Differences: Linux (presets `linux`, `linux-2.6`)
-//! keeps 819/1024 of the window, has S_max 16, divides the distance by 4, moves by 1/5 segment a round trip near the
-//! maximum and resets its state after a timeout. It also divides by an estimate of segments per ACK. If each segment is
-//! acknowledged by itself, this estimate makes the window grow almost twice as fast as intended. Since Linux 5.7 the
-//! counter adds segments and not ACKs, and is still divided by the estimate: with delayed ACKs too the window grows
-//! twice as fast as meant (preset `linux`; `linux-5.6` is 3.18 to 5.6). Linux's first form (preset `linux-2.6.11`),
-//! which kept the paper's S_max 32 and β 1/8, has no such estimate and moves by 4/11 segment a round trip near the
-//! maximum.
+//! Variant: the paper's pseudo-code with the constants of the authors' ns-2 scripts (S_max 32, S_min 0.01, β 0.125, low
+//! window 14), since the paper's text was not available. The target follows each ACK; `search_update = round` has the
+//! paper's description instead, a new target each round trip. Fast convergence compares with the maximum recorded at the
+//! last loss. The pseudo-code compares with `max_win`, which probing has set to "large". Read literally, every loss after
+//! probing would look like the sign of a new flow.
+//!
+//! Differences:
+//! - Linux (presets `linux`, `linux-2.6`) keeps 819/1024 of the window, has S_max 16, divides the distance by 4, moves by
+//!   1/5 segment a round trip near the maximum and resets its state after a timeout. It also divides by an estimate of
+//!   segments per ACK. If each segment is acknowledged by itself, this estimate makes the window grow almost twice as fast
+//!   as intended.
+//! - Since Linux 5.7 the counter adds segments and not ACKs, and is still divided by the estimate. With delayed ACKs too,
+//!   the window then grows twice as fast as intended (preset `linux`; `linux-5.6` is 3.18 to 5.6).
+//! - Linux's first form (preset `linux-2.6.11`) kept the paper's S_max 32 and β 1/8. It has no such estimate and moves by
+//!   4/11 segment a round trip near the maximum.
 
 use crate::algorithm::{Ack, Needs, Signal, Start};
 use crate::jiffies::Jiffies;

@@ -1,17 +1,21 @@
 //! Compound TCP (K. Tan, J. Song, Q. Zhang, M. Sridharan, "A Compound TCP approach for high-speed and long distance
-//! networks", INFOCOM 2006; draft-sridharan-tcpm-ctcp): the window is the sum of Reno's and of a second one, dwnd, which
-//! grows by α·win^k in each round trip with less than γ segments in queues and gives up ζ times the queue in others. γ is
-//! tuned to the buffer (TUBE, "tuning by emulation").
+//! networks", INFOCOM 2006; draft-sridharan-tcpm-ctcp). The window is the sum of Reno's and of a second one, dwnd. In a
+//! round trip with less than γ segments in queues dwnd grows by α·win^k; in others it gives up ζ times the queue. γ is tuned
+//! to the buffer (TUBE, "tuning by emulation").
 //!
-//! Variant: INFOCOM's growth from the whole window in real numbers, spread over the round trip that follows; dwnd is used
-//! from 38 segments on and rests in slow start; γ moves by a quarter towards 3/4 of what Reno alone would have queued. The
-//! draft's and the paper's own text were not available: ζ, the tuning's weight and the low window (INFOCOM's may be 41) are
-//! those of the implementations, and the RTT of a round trip, which the draft leaves open, is its smallest.
-//! Differences: drafts -00 and -01 grow from dwnd instead (preset `draft-00`). L. Andrew's Linux module is `linux` (release
-//! 1.3, whole segments, ACKs counted), `linux-1.1` (the same without spreading) and `linux-jan2008` (tuning by a half, no
-//! low window, dwnd also in slow start, a loss taken from Reno's part). The module that Linux 2.6.18 had for a short
-//! time has no tuning (`linux-2.6`). ns-2's TCP/Linux has that module. While timestamps are off, it gives the module
-//! one RTT sample a round trip, too few for dwnd, which makes it Reno (`ns2`).
+//! Variant: INFOCOM's growth from the whole window, in real numbers, spread over the round trip that follows. dwnd is used
+//! from 38 segments on and rests in slow start. γ moves by a quarter towards 3/4 of what Reno alone would have queued. The
+//! texts of the draft and of the paper were not available: ζ, the tuning's weight and the low window (INFOCOM's may be 41)
+//! are those of the implementations. The draft leaves the RTT of a round trip open; here it is the smallest.
+//!
+//! Differences:
+//! - Drafts -00 and -01 grow from dwnd instead (preset `draft-00`).
+//! - L. Andrew's Linux module is `linux` (release 1.3, whole segments, ACKs counted), `linux-1.1` (the same without
+//!   spreading) and `linux-jan2008` (tuning by a half, no low window, dwnd also in slow start, a loss taken from Reno's
+//!   share).
+//! - The module that Linux 2.6.18 had for a short time has no tuning (`linux-2.6`). ns-2's TCP/Linux has that module. While
+//!   timestamps are off, it gives the module one RTT sample a round trip. That is too few for dwnd, so the module is Reno
+//!   (`ns2`).
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::loss_window::{Arithmetic, FLOOR, LossParams, LossWindow, window_getters};

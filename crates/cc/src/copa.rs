@@ -1,15 +1,17 @@
-//! Copa (V. Arun, H. Balakrishnan, "Copa: practical delay-based congestion control for the internet", NSDI 2018): the sending
-//! rate is steered to 1/(δ dq), dq being the queueing delay, in steps that grow while they keep going the same way. In
-//! equilibrium a flow has 1/δ segments in the queue, which its oscillation empties every five round trips or so; a queue that
-//! does not empty is somebody else's, and δ then follows losses.
+//! Copa (V. Arun, H. Balakrishnan, "Copa: practical delay-based congestion control for the internet", NSDI 2018). The
+//! sending rate is steered to 1/(δ dq), with dq the queueing delay, in steps that grow while they keep going the same way.
+//! In equilibrium a flow has 1/δ segments in the queue, which its oscillation empties every five round trips or so. A queue
+//! that does not empty belongs to other flows, and δ then follows losses.
 //!
-//! Variant: the paper's rules as the authors' sender and others restate them; its text was not available, and its parameters are
-//! marked unverified. The velocity is bounded at every step so that a round trip at most doubles the window (the
-//! authors' sender). Preset `mvfst` is Meta's: δ = 0.05, the latest RTT for the queueing delay, no competitive mode,
-//! and a slow start that doubles the window at once every round trip. Its unbounded velocity and its pacing over the
-//! smoothed RTT are left out.
-//! Not modelled: the brake of the authors' later senders beyond 30 % of loss. On slow links, where a flow has a few dozen
-//! segments of its own in the pipe, several flows in phase with each other may miss the empty queue and compete.
+//! Variant: the paper's rules as the authors' sender and others restate them. The paper's text was not available, and its
+//! parameters are marked unverified. The velocity is bounded at every step so that a round trip at most doubles the window,
+//! as in the authors' sender.
+//!
+//! Preset `mvfst` is Meta's: δ = 0.05, the latest RTT for the queueing delay, no competitive mode, and a slow start that
+//! doubles the window at once every round trip. Its unbounded velocity and its pacing over the smoothed RTT are left out.
+//!
+//! Not modelled: the brake of the authors' later senders beyond 30 % of loss. On slow links a flow has a few dozen segments
+//! of its own in the pipe. Several flows in phase with each other may then miss the empty queue and compete.
 
 use crate::algorithm::{Ack, Algorithm, Lost, Needs, Signal, Start};
 use crate::observe::{observed, states};

@@ -1,16 +1,22 @@
-//! CUBIC (RFC 9438; I. Rhee, L. Xu, "CUBIC: a new TCP-friendly high-speed TCP variant", PFLDnet 2005): the window is a
-//! cubic function of the time since the last loss, flat around the window at which that loss came.
+//! CUBIC (RFC 9438; I. Rhee, L. Xu, "CUBIC: a new TCP-friendly high-speed TCP variant", PFLDnet 2005): the window is a cubic
+//! function of the time since the last loss, flat around the window at which that loss came.
 //!
-//! Variant: RFC 9438, equations by number. Differences of the default from the RFC: HyStart in place of HyStart++
-//! (`slow_start = hystart++` gives the RFC's); and a loss reduces the window, not the flight size (`reduce_from =
-//! flight` gives the RFC's letter). RFC 9438 §4.6 allows that if the window does not grow while the application is the
-//! limit, as here. Preset `2005`: keeps 0.8, growth of at most `s_max` segments/s (value not verified in
-//! the paper), Reno's window estimated from the time, no bound of 1.5 on a round trip's growth. Preset `linux`: Linux 5.x
-//! and later with whole segments, 1/1024 s and a divisor computed once a millisecond; its cube root is exact here,
-//! Linux's is within 0.2 %. Preset `linux-2.6`: Linux 2.6.22, growth cap above the origin only, ACK-ratio estimate;
-//! `ns2` is the same without TCP timestamps, as ns-2's TCP/Linux is unless told otherwise: the smallest RTT stays
-//! unknown, which disables the cap. In all of them growth is at most one segment for each acknowledged, as in slow start,
-//! and while idle or limited by the application the clock stands still (Linux: idle only).
+//! Variant: RFC 9438, equations by number. The default differs from the RFC in two rules. Slow start ends by HyStart and not
+//! by HyStart++ (`slow_start = hystart++` gives the RFC's). A loss reduces the window and not the flight size (`reduce_from
+//! = flight` gives the RFC's letter). RFC 9438 §4.6 allows the latter if the window does not grow while the application is
+//! the limit, as here.
+//!
+//! Presets:
+//! - `2005` keeps 0.8, grows by at most `s_max` segments/s (value not verified in the paper) and estimates Reno's window
+//!   from the time. It does not bound a round trip's growth by 1.5.
+//! - `linux` is Linux 5.x and later with whole segments, 1/1024 s and a divisor computed once a millisecond. Its cube root
+//!   is exact here; Linux's is within 0.2 %.
+//! - `linux-2.6` is Linux 2.6.22, with the growth cap above the origin only and an estimate of segments per ACK.
+//! - `ns2` is the same without TCP timestamps, which ns-2's TCP/Linux does not use by default. The smallest RTT stays
+//!   unknown, which disables the cap.
+//!
+//! In all of them growth is at most one segment for each acknowledged, as in slow start. While idle or limited by the
+//! application the clock stands still (Linux: idle only).
 
 use crate::algorithm::{Ack, Cause, Needs, Signal, Start};
 use crate::jiffies::Jiffies;

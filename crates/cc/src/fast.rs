@@ -1,19 +1,21 @@
-//! FAST TCP (C. Jin, D. Wei, S. Low, "FAST TCP: motivation, architecture, algorithms, performance", INFOCOM 2004; Wei
-//! et al., ToN 14(6), 2006): the window follows the queueing delay so that `alpha` segments of the flow's own wait in
-//! queues.
+//! FAST TCP (C. Jin, D. Wei, S. Low, "FAST TCP: motivation, architecture, algorithms, performance", INFOCOM 2004; Wei et
+//! al., ToN 14(6), 2006). The window follows the queueing delay, so that `alpha` of the flow's own segments wait in queues.
 //!
-//! Variant: the papers' update every other round trip, with increases spread over the round that follows, and the RTT
-//! filter min(3/w, 1/4). While the averaged queueing delay is below `mi_threshold` each acknowledged segment adds one
-//! (multiplicative increase); the test is made on every ACK, also after a loss, as in ns-2, since the papers leave it
-//! open. Differences: ns-2's module (preset `ns2`, version 1.1.3) moves the window every 10 ms, several times within an
-//! update round. Each move starts from the window in force when the segment now acknowledged was sent. The module has
-//! no 2w bound, filters with min(3/flight, 1/256), releases increases one by one and learns nothing from ACKs in
-//! recovery. Version 1.1 (preset `ns2-1.1`) updates every round. Its retransmission of holes older than two RTTs is the
-//! endpoint's business and not modelled. Two rules differ from the module. First, the earlier window is the flight
-//! noted at the last ACK outside recovery. For segments sent in a recovery that is the flight before the loss, so the
-//! window comes back harder and loses more often while it overshoots. Second, the first RTT is that of a 40-byte SYN, a
-//! little less than the RTT of data. The base RTT is the smallest that this flow has seen, so that a flow which starts
-//! into a standing queue takes that queue for propagation delay of the path, unless it is told better (`known_rtt`).
+//! Variant: the papers' update every other round trip. Increases are spread over the round that follows, and the RTT filter
+//! is min(3/w, 1/4). While the averaged queueing delay is below `mi_threshold`, each acknowledged segment adds one
+//! (multiplicative increase). The papers leave open when this is tested; as in ns-2, the test is made on every ACK, also
+//! after a loss. The base RTT is the smallest that this flow has seen. A flow that starts into a standing queue therefore
+//! takes that queue for propagation delay, unless `known_rtt` tells it better.
+//!
+//! Differences:
+//! - ns-2's module (preset `ns2`, version 1.1.3) moves the window every 10 ms, several times within an update round. Each
+//!   move starts from the window in force when the segment now acknowledged was sent. The module has no 2w bound, filters
+//!   with min(3/flight, 1/256), releases increases one by one and learns nothing from ACKs in recovery.
+//! - Version 1.1 (preset `ns2-1.1`) updates every round. Its retransmission of holes older than two RTTs belongs to the
+//!   endpoint and is not modelled.
+//! - Two rules differ from the module. First, the earlier window is the flight noted at the last ACK outside recovery. For
+//!   segments sent in a recovery that is the flight before the loss, so the window comes back harder and loses more often
+//!   while it overshoots. Second, the first RTT is that of a 40-byte SYN, a little less than the RTT of data.
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::loss_window::window_getters;

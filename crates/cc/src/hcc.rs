@@ -1,27 +1,25 @@
-//! HCC TCP (W. Xu, Z. Zhou, D.T. Pham, C. Ji, M. Yang, Q. Liu, "Hybrid congestion control for high-speed networks",
-//! Journal of Network and Computer Applications 34, 2011, sections 3.1 to 3.4, equations 1 to 4 and Table 1).
-//! The forward queueing delay sets the window so that `alpha` segments wait on the forward path. A loss halves the window
-//! and starts a binary search for the window of the loss (the loss reference). The search ends when the window passes it.
+//! HCC TCP (W. Xu, Z. Zhou, D.T. Pham, C. Ji, M. Yang, Q. Liu, "Hybrid congestion control for high-speed networks", Journal
+//! of Network and Computer Applications 34, 2011, sections 3.1 to 3.4, equations 1 to 4 and Table 1). The forward queueing
+//! delay sets the window so that `alpha` segments wait on the forward path. A loss halves the window and starts a binary
+//! search for the window of the loss (the loss reference). The search ends when the window passes it.
 //!
-//! Variant: the paper as far as it says. What it leaves open is a parameter each: the smallest step of the search, the
-//! threshold that ends the start, the average, the order of clipping and halving, when the search's lower end moves,
-//! losses in the start, timeouts. Of two interpretations of "passes the loss reference", Table 1 and the prose have the
-//! same effect: the delay leads again at the next update after the step beyond the reference (`pass_rounds` 1).
-//! Increases are spread over the following round, so a segment sent with that window is only acknowledged one update
-//! later (`pass_rounds` 2). The
-//! paper's "default maximum value" of the loss reference is never compared with anything and has no parameter. There is
-//! no update in recovery and in the round trip after it.
+//! Variant: the paper as far as it says. The paper leaves some rules open, and each of them is a parameter: the smallest
+//! step of the search, the threshold that ends the start, the average, the order of clipping and halving, when the search's
+//! lower end moves, losses in the start, timeouts. By Table 1 and the prose, "passes the loss
+//! reference" means that the delay leads again at the next update after the step beyond the reference (`pass_rounds`
+//! 1). Increases are spread over the following round, so a segment sent with that window is only acknowledged one update
+//! later (`pass_rounds` 2). The paper's "default maximum value" of the loss reference is never compared with anything and
+//! has no parameter. There is no update in recovery and in the round trip after it.
 //!
-//! The delay's update is not a stable one on every path. Let b = C R / (N alpha), with R the round trip without queue.
-//! The anticipated window falls by b segments for each segment that the window rises above the equilibrium, so an error
-//! e becomes e (1/2 - b/2): stable below b = 3. With the round trip that a measurement takes, z² - z/2 + b/2 = 0:
-//! stable below b = 2. Above that the clip bounds it: the window swings by some hundred segments around the equilibrium
-//! (at 200
-//! Mbit/s, 40 ms and alpha 400, where b = 2.5, the queue between 300 and 520), so that a buffer not much above alpha
-//! loses packets. Its mean is alpha less the effect of spreading the increases: alpha/16 where every update is a full
-//! step (b from about 6 on). With `reference` "fast" the error is 1 - gamma of the last one and nothing swings.
+//! The delay's update is not stable on every path. Let b = C R / (N alpha), with R the round trip without queue. The
+//! anticipated window falls by b segments for each segment that the window rises above the equilibrium, so an error e
+//! becomes e (1/2 - b/2): stable below b = 3. With the round trip that a measurement takes, z² - z/2 + b/2 = 0: stable below
+//! b = 2. Above that the clip bounds it: the window swings by some hundred segments around the equilibrium (at 200 Mbit/s,
+//! 40 ms and alpha 400, where b = 2.5, the queue between 300 and 520), so that a buffer not much above alpha loses packets.
+//! Its mean is alpha less the effect of spreading the increases: alpha/16 where every update is a full step (b from about 6
+//! on). With `reference` "fast" the error is 1 - gamma of the last one and nothing swings.
 //!
-//! No code of the authors is public. What the hosts' clocks do to it: see the `forward_delay` module.
+//! No code of the authors is public. The `forward_delay` module says what the hosts' clocks do to it.
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::forward_delay::{ForwardDelay, ForwardDelayParams};

@@ -1,12 +1,15 @@
 //! HighSpeed TCP (RFC 3649): AIMD whose increase a(w) and decrease b(w) depend on the window.
 //!
-//! Variant: the closed form of RFC 3649 §5 with its constants; below `low_window` standard TCP. a(w) is refreshed when
-//! the window has moved by 0.1 % (the RFC reports an implementation that refreshes every 0.1 s); b(w) is exact at each
-//! loss. Differences: P_0 is 10⁻³ as the RFC's text has it, ns-2 has 1.5/38² (preset `ns2`, which also halves on the
-//! first loss and in slow start); a(w) is floored at 1, b(w) at `min_decrease`, where the RFC's formulas leave the range
-//! it gives. Linux has the RFC's table but takes a and b from the upper end of each bin: up to one segment a round trip
-//! more than the closed form. It counts ACKs. Its row is only looked up in congestion avoidance, so a loss in the first
-//! slow start halves (presets `linux` and `linux-2.6`, the latter with Linux 2.6's slow start rule).
+//! Variant: the closed form of RFC 3649 §5 with its constants, and standard TCP below `low_window`. a(w) is computed again
+//! when the window has moved by 0.1 %; the RFC reports an implementation that does this every 0.1 s. b(w) is exact at each
+//! loss. Where the RFC's formulas leave the range that it gives, a(w) is at least 1 and b(w) at least `min_decrease`.
+//!
+//! Differences:
+//! - P_0 is 10⁻³ as in the RFC's text. ns-2 has 1.5/38² (preset `ns2`, which also halves on the first loss and in slow
+//!   start).
+//! - Linux has the RFC's table but takes a and b from the upper end of each bin: up to one segment a round trip more than
+//!   the closed form. It counts ACKs. Its row is only looked up in congestion avoidance, so a loss in the first slow start
+//!   halves (presets `linux` and `linux-2.6`, the latter with Linux 2.6's slow start rule).
 
 use crate::algorithm::{Ack, Signal};
 use crate::loss_based::{LossBased, own_window};

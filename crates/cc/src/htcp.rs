@@ -1,14 +1,18 @@
 //! H-TCP (R. Shorten, D. Leith, "H-TCP: TCP for high-speed and long-distance networks", PFLDnet 2004;
-//! draft-leith-tcp-htcp-06): the increase depends on the time since the last loss, the decrease on the ratio of the
-//! smallest to the largest RTT.
+//! draft-leith-tcp-htcp-06). The increase depends on the time since the last loss, the decrease on the ratio of the smallest
+//! to the largest RTT.
 //!
-//! Variant: adaptive backoff and the bandwidth switch on, RTT scaling off, as the ns-2 code of 2005 is taken to be (its
-//! text was not available); measurements as Linux makes them. Growth is never above one segment for each segment
-//! acknowledged, which Linux's counter implies. The clock Δ counts from the end of recovery (Linux) and stands still while
-//! the connection is idle or limited by its application (no known implementation does that; without it α is huge on
-//! return). Differences: Linux scales with the RTT by default and works in 1/128 (preset `linux`); 2.6.22 measures with
-//! the smoothed RTT and only from the first loss on (preset `linux-2.6`, ns-2's TCP/Linux); FreeBSD has neither adaptive
-//! backoff nor scaling and floors α at 1 (preset `freebsd`; its misplaced ageing of the largest RTT is not copied).
+//! Variant: adaptive backoff and the bandwidth switch are on and RTT scaling is off, as the ns-2 code of 2005 is taken to
+//! be; its text was not available. Measurements are as Linux makes them. Growth is never above one segment for each segment
+//! acknowledged, which Linux's counter implies. The clock Δ counts from the end of recovery, as in Linux. It stands still
+//! while the connection is idle or limited by its application. No known implementation does that; without it, α would be
+//! huge on return.
+//!
+//! Differences:
+//! - Linux scales with the RTT by default and works in 1/128 (preset `linux`).
+//! - Linux 2.6.22 measures with the smoothed RTT and only from the first loss on (preset `linux-2.6`, ns-2's TCP/Linux).
+//! - FreeBSD has neither adaptive backoff nor scaling and floors α at 1 (preset `freebsd`). Its misplaced ageing of the
+//!   largest RTT is not copied.
 
 use crate::algorithm::{Ack, Needs, Signal, Start};
 use crate::jiffies::Jiffies;

@@ -1,17 +1,19 @@
 //! TCP-Illinois (S. Liu, T. Başar, R. Srikant, "TCP-Illinois: a loss and delay-based congestion control algorithm for
-//! high-speed networks", VALUETOOLS 2006; Performance Evaluation 65, 2008): losses decide in which direction the window
-//! moves, the mean queueing delay of the last round trip how fast. The increase α falls from 10 to 0.3 segments a round trip
-//! as the delay goes from none to the largest ever seen, the decrease β rises from 1/8 to 1/2.
+//! high-speed networks", VALUETOOLS 2006; Performance Evaluation 65, 2008). Losses decide in which direction the window
+//! moves, and the mean queueing delay of the last round trip decides how fast. As the delay goes from none to the largest
+//! ever seen, the increase α falls from 10 to 0.3 segments a round trip, and the decrease β rises from 1/8 to 1/2.
 //!
-//! Variant: the paper's curves in real numbers with Linux's constants (the paper's own α_min and window threshold were not
-//! available; another simulator's documentation gives 0.1 and 10), five good round trips before α is at its largest again,
-//! consecutive or not as in Linux. A timeout halves.
-//! Differences of Linux (preset `linux`): α is in 1/128 and β in 1/64. A timeout's threshold uses the current β. A
-//! count that was collected at a small α is spent at the next one, up to 33 segments at once. Up to 2.6.23 it kept β of
-//! the window instead of giving up β (preset `linux-2.6`, as in ns-2's TCP/Linux). With that corrected, the largest RTT
-//! remains a problem: every sample counts, so one sample that a busy host delayed makes all queues look small for ever
-//! (preset `linux-2.6.23`). Leith et al. 2008 tested it with RTT samples
-//! ignored for two round trips after a loss (preset `leith2008`).
+//! Variant: the paper's curves in real numbers with Linux's constants. The paper's own α_min and window threshold were not
+//! available; another simulator's documentation gives 0.1 and 10. α is at its largest again after five good round trips,
+//! consecutive or not, as in Linux. A timeout halves.
+//!
+//! Differences of Linux:
+//! - Preset `linux` has α in 1/128 and β in 1/64. A timeout's threshold uses the current β. A count that was collected at a
+//!   small α is spent at the next one, up to 33 segments at once.
+//! - Up to 2.6.23 it kept β of the window instead of giving up β (preset `linux-2.6`, as in ns-2's TCP/Linux).
+//! - With that corrected, the largest RTT remains a problem. Every sample counts, so one sample that a busy host delayed
+//!   makes all queues look small for ever (preset `linux-2.6.23`). Leith et al. 2008 tested it with RTT samples ignored for
+//!   two round trips after a loss (preset `leith2008`).
 
 use crate::algorithm::{Ack, Signal};
 use crate::loss_based::{LossBased, own_window};

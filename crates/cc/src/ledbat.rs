@@ -1,12 +1,13 @@
-//! LEDBAT (RFC 6817, "Low extra delay background transport"): the window moves in proportion to the distance of the
-//! one-way queueing delay from a target. So the flow uses the capacity that others leave, and adds no more delay than
-//! the target.
+//! LEDBAT (RFC 6817, "Low extra delay background transport"): the window moves in proportion to the distance of the one-way
+//! queueing delay from a target. So the flow uses the capacity that others leave, and adds no more delay than the target.
 //!
 //! Variant: the RFC's pseudocode with its largest target and gain. It has no slow start: the RFC allows one, and the
-//! pseudocode shows none. Preset `libutp` is BitTorrent's: 3,000 bytes a round trip at most, thirteen minutes of base
-//! delays, three samples, a slow start of one segment a round trip that ends at 0.9 of the target, the delay never above the
-//! RTT. Not modelled of it: the penalty for clocks that drift by more than 40 ms a second, and the second that a window may
-//! go unfilled before growth stops (here it stops at once). ECN counts as a loss. Without one-way delays it takes the RTT.
+//! pseudocode shows none. ECN counts as a loss. Without one-way delays it takes the RTT.
+//!
+//! Preset `libutp` is BitTorrent's. It grows by 3,000 bytes a round trip at most, keeps thirteen minutes of base delays and
+//! filters three samples. Its slow start adds one segment a round trip and ends at 0.9 of the target. The delay is never
+//! above the RTT. Two of its rules are not modelled. One is the penalty for clocks that drift by more than 40 ms a second.
+//! The other lets growth go on for a second while the window is not filled; here growth stops at once.
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::delay_history::DelayHistory;

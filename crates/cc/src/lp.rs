@@ -1,25 +1,27 @@
-//! TCP-LP (A. Kuzmanovic, E. W. Knightly, "TCP-LP: a distributed algorithm for low priority data transfer", INFOCOM
-//! 2003) and HSTCP-LP (the same, PFLDnet 2004): standard TCP, or HighSpeed TCP, that gives way as soon as the one-way
+//! TCP-LP (A. Kuzmanovic, E. W. Knightly, "TCP-LP: a distributed algorithm for low priority data transfer", INFOCOM 2003)
+//! and HSTCP-LP (the same authors, PFLDnet 2004): standard TCP, or HighSpeed TCP, that gives way as soon as the one-way
 //! delay rises above a small fraction of its range.
 //!
-//! Variant: an early indication of congestion is a smoothed one-way delay of more than the smallest plus 15 % of the
-//! range; it halves the window and starts an inference time of three round trips without growth; another one, on data
-//! sent after the first, brings the window down to one segment. Indications count from the first loss on, since only
-//! that shows the range, and growth after a reaction is additive. Neither paper was available: constants are Linux's,
-//! and statements about the papers are marked unverified. The extremes of the delay are those of the last
-//! `memory` seconds.
+//! Variant: an early indication of congestion is a smoothed one-way delay of more than the smallest plus 15 % of the range.
+//! It halves the window and starts an inference time of three round trips without growth. A second indication, on data sent
+//! after the first, brings the window down to one segment. Indications count from the first loss on, since only a loss shows
+//! the range. Growth after a reaction is additive. The extremes of the delay are those of the last `memory` seconds. Neither
+//! paper was available: constants are Linux's, and statements about the papers are marked unverified.
 //!
-//! Linux differs (presets `linux`, `linux-2.6`). Its delays are differences of TCP timestamps in words of 32 bits. An
-//! integer quotient converts them by an estimate of the receiver's clock rate. They jump by the whole uptime where that
-//! estimate passes 1000, as it does with each growing queue, or falls below 501. The delays are smoothed in integers.
-//! After each indication the extremes are set to once and twice the smoothed delay. The largest sample counts only when
-//! a second one comes. Indications count from the beginning, and slow start follows them. Since Linux 4.10 each
-//! connection's
-//! timestamps begin at a random number, so that a delay is a random number of up to 2³² ms and the real delay nothing
-//! beside it: after one indication at most, `linux` is standard TCP. Before 4.13 timestamps were jiffies (preset
-//! `linux-2.6`, for hosts that were started together: clocks that differ are the scenario's). ns-2's TCP/Linux has words
-//! of 64 bits and rounds timestamps to the nearest millisecond (preset `ns2-timestamps`); without timestamps, as it is
-//! unless told otherwise, it is standard TCP (preset `ns2`).
+//! Linux (presets `linux`, `linux-2.6`) differs:
+//! - Its delays are differences of TCP timestamps in words of 32 bits. An integer quotient converts them by an estimate of
+//!   the receiver's clock rate. Where that estimate passes 1000, as it does with each growing queue, or falls below 501, the
+//!   delays jump by the whole uptime. They are smoothed in integers.
+//! - After each indication the extremes are set to once and twice the smoothed delay. The largest sample counts only when a
+//!   second one comes.
+//! - Indications count from the beginning, and slow start follows them.
+//! - Since Linux 4.10 each connection's timestamps begin at a random number. A delay is then a random number of up to 2³²
+//!   ms, beside which the real delay is nothing. After one indication at most, `linux` is standard TCP.
+//! - Before 4.13 timestamps were jiffies. Preset `linux-2.6` is for hosts that were started together; clocks that differ are
+//!   the scenario's.
+//!
+//! ns-2's TCP/Linux has words of 64 bits and rounds timestamps to the nearest millisecond (preset `ns2-timestamps`).
+//! Timestamps are off there unless a script turns them on, and without them it is standard TCP (preset `ns2`).
 
 mod timestamps;
 

@@ -1,12 +1,15 @@
 //! Scalable TCP (T. Kelly, "Scalable TCP: improving performance in highspeed wide area networks", CCR 33(2), 2003).
 //!
-//! Variant: the paper's constants, 0.01 segments for each segment acknowledged and one eighth given up on a loss, with
-//! standard TCP up to a window of `legacy_window`. Differences: the paper adds 0.01 for each ACK, so that delayed ACKs
-//! halve its growth; here each acknowledged segment counts. Linux has no legacy window: its counter grows by one segment
-//! for each min(w, C) acknowledged, which is standard TCP's growth below C, and gives up an eighth at any window (of
-//! fewer than 8 segments nothing at all, since the eighth is truncated). C was 50 for each ACK, chosen for delayed
-//! ACKs, so with a receiver that acknowledges every segment the growth was 2 % a round trip (preset `linux-2.6`, and
-//! ns-2's TCP/Linux). Today C is 100 for each segment (preset `linux`).
+//! Variant: the paper's constants. Each segment acknowledged adds 0.01 segments, and a loss gives up one eighth. Up to a
+//! window of `legacy_window` it is standard TCP.
+//!
+//! Differences:
+//! - The paper adds 0.01 for each ACK, so that delayed ACKs halve its growth. Here each acknowledged segment counts.
+//! - Linux has no legacy window. Its counter grows by one segment for each min(w, C) acknowledged, which is standard TCP's
+//!   growth below C. It gives up an eighth at any window; of fewer than 8 segments that is nothing, since the eighth is
+//!   truncated.
+//! - C was 50 for each ACK, chosen for delayed ACKs. With a receiver that acknowledges every segment the growth was 2 % a
+//!   round trip (preset `linux-2.6`, and ns-2's TCP/Linux). Today C is 100 for each segment (preset `linux`).
 
 use crate::algorithm::{Ack, Signal};
 use crate::loss_based::{LossBased, own_window};

@@ -1,20 +1,23 @@
-//! TCP Vegas (L. Brakmo, L. Peterson, "TCP Vegas: end to end congestion avoidance on a global internet", JSAC 13(8),
-//! 1995): once a round trip the window moves by one segment, so that between `alpha` and `beta` of the flow's own
-//! segments wait in queues.
+//! TCP Vegas (L. Brakmo, L. Peterson, "TCP Vegas: end to end congestion avoidance on a global internet", JSAC 13(8), 1995).
+//! Once a round trip the window moves by one segment, so that between `alpha` and `beta` of the flow's own segments wait in
+//! queues.
 //!
-//! Variant: the paper's rules as the sources report them (its parameter text was not available): the mean RTT of the
-//! round, doubling every other round trip, standard recovery with a quarter given up on a loss. Its fine-grained
-//! retransmission timer is the endpoint's business and not modelled, nor is the halving for a segment lost twice.
-//! Differences: ns-2 (preset `ns2`) rounds the difference and spreads the increase over a round; it lets a round with
-//! one segment in flight raise the base RTT, which is not copied. Linux (preset `linux`) divides by the base RTT and
-//! not by the RTT, so its difference is larger, and in whole segments. It takes the smallest RTT of the round, doubles
-//! every round trip and halves on a loss. Linux 2.6 (preset `linux-2.6`, which ns-2's TCP/Linux runs) divides by the
-//! RTT in halves of a segment and takes the segments sent in the round before for the window. After each recovery it
-//! counts rounds anew, from where the last round before it began. It leaves slow start with a threshold of 2 and never
-//! changes the threshold otherwise. ns-3 (preset `ns3`) is Linux with the paper's difference rounded up. Its threshold
-//! stays between three quarters of the window and one segment below the window. A loss leaves that threshold, not half
-//! of the window. INET's, which
-//! moves by a segment with every ACK of a round and subtracts without sign, was looked at and left out.
+//! Variant: the paper's rules as the sources report them, since its parameter text was not available. The RTT is the mean of
+//! the round. The window doubles every other round trip in slow start. Recovery is the standard one, and a loss gives up a
+//! quarter. Two rules are not modelled: the fine-grained retransmission timer, which belongs to the endpoint, and the
+//! halving for a segment lost twice.
+//!
+//! Differences:
+//! - ns-2 (preset `ns2`) rounds the difference and spreads the increase over a round. It lets a round with one segment in
+//!   flight raise the base RTT, which is not copied.
+//! - Linux (preset `linux`) divides by the base RTT and not by the RTT, so its difference is larger, and in whole segments.
+//!   It takes the smallest RTT of the round, doubles every round trip and halves on a loss.
+//! - Linux 2.6 (preset `linux-2.6`, which ns-2's TCP/Linux runs) divides by the RTT in halves of a segment, and takes the
+//!   segments sent in the round before for the window. After each recovery it counts rounds anew, from where the last round
+//!   before it began. It leaves slow start with a threshold of 2 and never changes the threshold otherwise.
+//! - ns-3 (preset `ns3`) is Linux with the paper's difference rounded up. Its threshold stays between three quarters of the
+//!   window and one segment below the window. A loss leaves that threshold, not half of the window.
+//! - INET moves by a segment with every ACK of a round and subtracts without sign. It has no preset.
 
 use crate::algorithm::{Ack, Algorithm, Signal, Start};
 use crate::loss_window::window_getters;

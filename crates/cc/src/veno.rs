@@ -1,11 +1,13 @@
 //! TCP Veno (C. P. Fu, S. C. Liew, "TCP Veno: TCP enhancement for transmission over wireless access networks", JSAC 21(2),
-//! 2003): standard TCP that asks Vegas' backlog, N = w (RTT - base)/RTT, whether a loss was congestion or chance.
+//! 2003): standard TCP that judges by Vegas' backlog, N = w (RTT - base)/RTT, whether a loss was congestion or chance.
 //!
-//! Variant: N is computed once a round trip from the smallest RTT of that round; a loss in slow start counts as congestion
-//! whatever N was. Growth at a backlog of β or more is half a segment a round trip (the paper: one every other one).
-//! Differences: Linux (presets `linux`, `linux-2.6`) computes N on every ACK from the samples since the last one, in
-//! halves of a segment, counts RTT samples once for the whole connection, adds a segment every second window and trusts
-//! N in slow start too. ns-2's TCP/Linux is `linux-2.6`. An ECN mark is never chance: it halves.
+//! Variant: N is computed once a round trip from the smallest RTT of that round. A loss in slow start counts as congestion,
+//! whatever N was. Growth at a backlog of β or more is half a segment a round trip; the paper has one segment every other
+//! round trip. An ECN mark is never chance: it halves.
+//!
+//! Differences: Linux (presets `linux`, `linux-2.6`) computes N on every ACK from the samples since the last one, in halves
+//! of a segment. It counts RTT samples once for the whole connection, adds a segment every second window and trusts N in
+//! slow start too. ns-2's TCP/Linux is `linux-2.6`.
 
 use crate::algorithm::{Ack, Cause, Signal};
 use crate::loss_based::{LossBased, own_window};

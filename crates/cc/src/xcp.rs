@@ -1,11 +1,11 @@
 //! XCP, the explicit control protocol (D. Katabi, M. Handley, C. Rohrs, "Congestion Control for High Bandwidth-Delay Product
-//! Networks", SIGCOMM 2002): each segment carries the sender's window and round-trip time to the routers, and comes back with
+//! Networks", SIGCOMM 2002). Each segment carries the sender's window and round-trip time to the routers. It comes back with
 //! the change of window that the tightest of them wants.
 //!
-//! Variant: the header has the form that the paper's Appendix A recommends, with changes of rate and not of window, so that
-//! routers need not divide; the sender multiplies by its smoothed RTT, as ns-2's does. It asks for as much as routers
-//! have while the window is its limit, and otherwise for no more than it has. A loss halves the window and a timeout
-//! restarts it, as in standard TCP (§3.3). There is no slow start: before the first RTT is known routers give nothing.
+//! Variant: the header has the form that the paper's Appendix A recommends. It carries changes of rate and not of window, so
+//! that routers need not divide. The sender multiplies by its smoothed RTT, as ns-2's does. While the window is its limit it
+//! asks for as much as routers have, and otherwise for no more than it has. A loss halves the window and a timeout restarts
+//! it, as in standard TCP (§3.3). There is no slow start: before the first RTT is known routers give nothing.
 
 use crate::algorithm::{Ack, Algorithm, Answer, Needs, Request, Router, RouterAssisted, Signal, Start};
 use crate::loss_window::{LossWindow, window_methods};

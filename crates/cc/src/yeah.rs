@@ -1,11 +1,16 @@
-//! YeAH-TCP (A. Baiocchi, A. Castellani, F. Vacirca, "YeAH-TCP: yet another highspeed TCP", PFLDnet 2007): Scalable TCP while
-//! the flow has few segments of its own in queues, standard TCP above that, and the queue emptied as long as no Reno flow
-//! seems to compete.
+//! YeAH-TCP (A. Baiocchi, A. Castellani, F. Vacirca, "YeAH-TCP: yet another highspeed TCP", PFLDnet 2007). While the flow
+//! has few segments of its own in queues it is Scalable TCP, and above that standard TCP. It empties the queue as long as no
+//! Reno flow seems to compete.
 //!
-//! Variant: the rules of the authors' Linux module in real numbers (the paper's text was not available; its limit φ on the
-//! delay may differ). Differences: Linux works in whole segments and microseconds (preset `linux`); 2.6.22 counts ACKs, takes
-//! 101 of them for a step in fast mode and forgets the base RTT when sending resumes (preset `linux-2.6`, ns-2's TCP/Linux).
-//! Another simulator has the delay limit 1/φ as a quotient of integers, 0, and the decrease from the bytes in flight.
+//! Variant: the rules of the authors' Linux module in real numbers. The paper's text was not available; its limit φ on the
+//! delay may differ.
+//!
+//! Differences:
+//! - Linux works in whole segments and microseconds (preset `linux`).
+//! - Linux 2.6.22 counts ACKs, takes 101 of them for a step in fast mode and forgets the base RTT when sending resumes
+//!   (preset `linux-2.6`, ns-2's TCP/Linux).
+//! - Another simulator has the delay limit 1/φ as a quotient of integers, 0, and computes the decrease from the bytes in
+//!   flight.
 
 use crate::algorithm::{Ack, Needs, Signal};
 use crate::loss_based::{LossBased, own_window};

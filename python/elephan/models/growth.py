@@ -87,10 +87,10 @@ class Growth(ABC):
         return floats(np.where(straight <= self.knee, straight, np.maximum(curve, start)))
 
     def cycle(self, keep: float, rounds: Floats) -> Floats:
-        """The window c from which a loss leaves ``keep`` c, and which is reached again after the given number of round
-        trips.
+        """The window c of a cycle of the given number of round trips.
 
-        The smallest one; infinite where the growth needs fewer from any window.
+        A loss leaves ``keep`` c, and growth reaches c again. The smallest such window; infinite where the growth
+        needs fewer from any window.
         """
         wanted = floats(rounds)
         straight = wanted / (1 - keep) if keep < 1 else np.full_like(wanted, np.inf)

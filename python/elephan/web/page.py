@@ -77,7 +77,7 @@ def data() -> dict[str, Any]:
 
 
 def plain_algorithms() -> list[dict[str, Any]]:
-    """The algorithms that need nothing of routers, and the packets of all others."""
+    """The algorithms that need no help of routers, and whose packets are of the ordinary kind."""
     return [entry for entry in catalog.algorithms().values() if entry["router"] is None and is_plain(entry["name"])]
 
 

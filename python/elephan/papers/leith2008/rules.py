@@ -1,9 +1,9 @@
 """The rules of §II, driven one by one: a flow on a path that never queues and whose delay is set.
 
-The first RTT sample is the largest, since nothing leaves the link before: the base RTT and that much more. From 10 s
-on the path is longer by a fraction of it, which the flow takes for a queue. One packet is lost when its growth has been
-seen. The rules are those of the algorithms' papers in real numbers, and every packet is acknowledged. The other
-experiments have the rules as kernels implement them.
+The link is down for the first 100 ms. So the first RTT sample is the largest: the base RTT and 100 ms more. From 10 s
+on the path is longer by a fraction of these 100 ms, which the flow takes for a queue. One packet is lost when the
+growth has been seen. The rules are those of the algorithms' papers in real numbers, and every packet is acknowledged.
+The other experiments have the rules as kernels implement them.
 """
 
 from __future__ import annotations
